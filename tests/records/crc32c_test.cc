@@ -1,0 +1,64 @@
+#include <gtest/gtest.h>
+#include <string>
+
+#include <infeed/records/crc32c.h>
+
+namespace infeed {
+namespace {
+
+// RFC 3720, appendix B.4, and the check value of the catalogue of CRCs.
+TEST(Crc32c, golden_vectors) {
+  EXPECT_EQ(crc32c(""), 0U);
+  EXPECT_EQ(crc32c("123456789"), 0xe3069283U);
+  EXPECT_EQ(crc32c(std::string(32, '\0')), 0x8a9136aaU);
+  EXPECT_EQ(crc32c(std::string(32, '\xff')), 0x62a8ab43U);
+  std::string ascending;
+  for (int i = 0; i < 32; ++i) ascending.push_back(static_cast<char>(i));
+  EXPECT_EQ(crc32c(ascending), 0x46dd794eU);
+}
+
+// An empty record is 0000000000000000 29039807 d8ea82a2: little-endian words.
+TEST(Crc32c, masked_as_in_a_record) {
+  EXPECT_EQ(mask_crc32c(crc32c(std::string(8, '\0'))), 0x07980329U);
+  EXPECT_EQ(mask_crc32c(crc32c("")), 0xa282ead8U);
+  EXPECT_EQ(mask_crc32c(crc32c(std::string("\x09\0\0\0\0\0\0\0", 8))), 0x3971f937U);
+  EXPECT_EQ(mask_crc32c(crc32c("123456789")), 0xc78ab0e5U);
+}
+
+TEST(Crc32c, unmask_is_the_inverse_of_mask) {
+  for (std::uint32_t crc : {0U, 1U, 0xffffffffU, 0xdeadbeefU, 0x80000000U}) {
+    EXPECT_EQ(unmask_crc32c(mask_crc32c(crc)), crc);
+  }
+}
+
+// A slow, obvious model: one bit at a time.
+std::uint32_t crc32c_by_bits(const std::string& bytes) {
+  std::uint32_t crc = 0xffffffffU;
+  for (const char c : bytes) {
+    crc ^= static_cast<unsigned char>(c);
+    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1U) != 0 ? 0x82f63b78U : 0U);
+  }
+  return ~crc;
+}
+
+TEST(Crc32c, agrees_with_the_bitwise_model_at_every_length_and_alignment) {
+  std::string bytes;
+  for (int i = 0; i < 1100; ++i) bytes.push_back(static_cast<char>(i * 131 + i / 7));
+  for (std::size_t size = 0; size < 1024; size += size < 300 ? 1 : 97) {
+    for (std::size_t begin : {0, 1, 7, 13}) {
+      const std::string piece = bytes.substr(begin, size);
+      const std::string_view view = std::string_view(bytes).substr(begin, size);
+      ASSERT_EQ(crc32c(view), crc32c_by_bits(piece)) << "size " << size << " begin " << begin;
+    }
+  }
+}
+
+TEST(Crc32c, extends) {
+  const std::string bytes = "the quick brown fox jumps over the lazy dog";
+  for (std::size_t cut = 0; cut <= bytes.size(); ++cut) {
+    EXPECT_EQ(extend_crc32c(crc32c(bytes.substr(0, cut)), bytes.substr(cut)), crc32c(bytes));
+  }
+}
+
+}  // namespace
+}  // namespace infeed
