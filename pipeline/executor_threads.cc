@@ -1,0 +1,76 @@
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "infeed/pipeline/executor.h"
+
+namespace infeed {
+namespace {
+
+/// Invariants: tasks_ and stopping_ are guarded by mutex_. A task runs without the mutex. The
+/// destructor runs what was submitted before it, so that nobody waits for a task that never comes.
+class ThreadExecutor final : public Executor {
+ public:
+  explicit ThreadExecutor(int thread_count) {
+    for (int i = 0; i < thread_count; ++i) threads_.emplace_back([this] { run(); });
+  }
+
+  ~ThreadExecutor() override {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    work_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  void submit(std::function<void()> task) override {
+    {
+      const std::lock_guard lock(mutex_);
+      tasks_.push_back(std::move(task));
+    }
+    work_.notify_one();
+  }
+
+  int concurrency() const override { return static_cast<int>(threads_.size()); }
+
+ private:
+  void run() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      work_.wait(lock, [this] { return stopping_ || !tasks_.empty(); });
+      if (tasks_.empty()) return;
+      std::function<void()> task = std::move(tasks_.front());
+      tasks_.pop_front();
+      lock.unlock();
+      task();
+      task = nullptr;  // what it holds is let go outside the lock
+      lock.lock();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable work_;
+  std::deque<std::function<void()>> tasks_;
+  bool stopping_ = false;
+  std::vector<std::thread> threads_;
+};
+
+class InlineExecutor final : public Executor {
+ public:
+  void submit(std::function<void()> task) override { task(); }
+  int concurrency() const override { return 0; }
+};
+
+}  // namespace
+
+std::shared_ptr<Executor> Executor::threads(int thread_count) {
+  return std::make_shared<ThreadExecutor>(thread_count > 0 ? thread_count : usable_cores());
+}
+
+std::shared_ptr<Executor> Executor::inline_() { return std::make_shared<InlineExecutor>(); }
+
+}  // namespace infeed

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+/// Why: a RAM budget that leaves out the shuffle buffer is no budget. One account per iterator;
+/// every stage that keeps elements reserves before it holds them.
+///
+/// Two kinds of holders share the limit. Rigid ones (shuffle, cache, batch, window) must hold what
+/// their meaning demands and fail when they can't; elastic ones (queues, jobs in flight) hold less
+/// when room is short. A quarter of the limit is kept for the elastic ones, so whether a pipeline
+/// fits never depends on timing.
+///
+/// Thread-safety: all functions may be called from any thread.
+namespace infeed {
+
+class MemoryAccount {
+ public:
+  /// `limit_bytes` 0: count, but never refuse.
+  explicit MemoryAccount(std::uint64_t limit_bytes);
+
+  std::uint64_t limit_bytes() const { return limit_bytes_; }
+  std::uint64_t in_use_bytes() const { return in_use_bytes_.load(std::memory_order_relaxed); }
+  std::uint64_t peak_bytes() const { return peak_bytes_.load(std::memory_order_relaxed); }
+
+  /// For elastic holders: true when the bytes are reserved, false when they don't fit now.
+  bool try_reserve_elastic(std::uint64_t bytes);
+  void release_elastic(std::uint64_t bytes);
+
+  /// For rigid holders: reserves or throws Error(resource_exhausted) that says who asked for what.
+  void reserve_rigid(std::uint64_t bytes, std::string_view stage);
+  void release_rigid(std::uint64_t bytes);
+
+  /// What each kind may hold at most.
+  std::uint64_t elastic_limit_bytes() const;
+  std::uint64_t rigid_limit_bytes() const;
+
+ private:
+  bool try_add(std::atomic<std::uint64_t>& held, std::uint64_t bytes, std::uint64_t limit);
+
+  const std::uint64_t limit_bytes_;
+  std::atomic<std::uint64_t> elastic_bytes_{0};
+  std::atomic<std::uint64_t> rigid_bytes_{0};
+  std::atomic<std::uint64_t> in_use_bytes_{0};
+  std::atomic<std::uint64_t> peak_bytes_{0};
+};
+
+}  // namespace infeed

@@ -1,0 +1,134 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <infeed/pipeline/cardinality.h>
+#include <infeed/pipeline/chunk.h>
+
+/// Why: this is the interface between stages, and the one to write a stage of your own against.
+///
+/// A **Node** describes a stage: immutable, shared by all iterators, safe to use from any thread. A
+/// **Stage** is its running state: made when an iteration starts (by repeat: once a pass), used by
+/// one thread at a time, and gone when that iteration ends.
+///
+///     class EveryOther final : public infeed::Stage {   // hands on the elements 0, 2, 4, ...
+///      public:
+///       EveryOther(const infeed::StageScope& scope, std::unique_ptr<infeed::Stage> input)
+///           : Stage(scope), input_(std::move(input)) {}
+///       infeed::Pull do_pull(infeed::Chunk& out, std::size_t) override {
+///         const infeed::Pull pulled = input_->pull(out, 1);
+///         if (pulled == infeed::Pull::values) input_->skip(1);
+///         return pulled;
+///       }
+///      private:
+///       std::unique_ptr<infeed::Stage> input_;
+///     };
+///
+/// Rules of order: what a stage hands over may depend on its input, its options, its seed and its
+/// epoch, and on nothing else: not on chunk borders, time or threads.
+namespace infeed {
+
+class RunContext;
+class Node;
+class Stage;
+using NodePointer = std::shared_ptr<const Node>;
+
+namespace detail {
+struct StageCounters;
+}
+
+/// What a stage is told when it is made.
+struct StageScope {
+  RunContext& run;
+  detail::StageCounters* counters;  ///< of the stage being made; of its consumer before open()
+  /// How many passes over this stage were started before this one. A stage with a seed draws from
+  /// (seed, epoch), so that the order never depends on who ran ahead.
+  std::uint64_t epoch = 0;
+  const TypeInfo* type = nullptr;  ///< of the elements that the stage gives
+  /// Which of its consumer's inputs it is, so that the statistics of a zip's sides stay apart.
+  std::size_t input_ordinal = 0;
+  /// Position of the outer element inside flat_map and interleave, to key inner seeds by.
+  std::uint64_t outer_position = 0;
+};
+
+enum class Pull : std::uint8_t {
+  values,     ///< 1..want slots were appended
+  end,        ///< nothing was appended and nothing will ever be
+  cancelled,  ///< the iterator is being shut down; nothing was appended; hand it on
+};
+
+class Stage {
+ public:
+  explicit Stage(const StageScope& scope)
+      : run_(scope.run), counters_(scope.counters), type_(scope.type), epoch_(scope.epoch) {}
+  virtual ~Stage() = default;
+  Stage(const Stage&) = delete;
+  Stage& operator=(const Stage&) = delete;
+
+  /// Appends 1..want slots (`want` >= 1 and at most out.room()) to `out`, which is empty. An error
+  /// stands in the place of one element and is the last slot of its chunk; the next call goes on
+  /// after it. A stage that was given less than it could have hands that on rather than wait.
+  Pull pull(Chunk& out, std::size_t want);
+
+  /// Passes over the next `count` elements as if they had been pulled, at the least cost that gives
+  /// the same stream afterwards; returns how many there were (fewer only at the end, or when
+  /// cancelled).
+  std::uint64_t skip(std::uint64_t count) { return count == 0 ? 0 : do_skip(count); }
+
+ protected:
+  virtual Pull do_pull(Chunk& out, std::size_t want) = 0;
+  /// By default pulls and drops.
+  virtual std::uint64_t do_skip(std::uint64_t count);
+
+  RunContext& run() const { return run_; }
+  detail::StageCounters& counters() const { return *counters_; }
+  std::uint64_t epoch() const { return epoch_; }
+  const TypeInfo& type() const { return *type_; }
+
+ private:
+  RunContext& run_;
+  detail::StageCounters* counters_;
+  const TypeInfo* type_;
+  std::uint64_t epoch_;
+};
+
+class Node {
+ public:
+  Node(std::string name, const TypeInfo& type, std::vector<NodePointer> inputs = {})
+      : name_(std::move(name)), type_(&type), inputs_(std::move(inputs)) {}
+  virtual ~Node() = default;
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  const std::string& name() const { return name_; }
+  /// Of the elements that it gives.
+  const TypeInfo& type() const { return *type_; }
+  const std::vector<NodePointer>& inputs() const { return inputs_; }
+  const Node& input() const { return *inputs_.front(); }
+
+  /// Name and those options that its values or their order depend on: "shuffle(buffer=10000,
+  /// seed=42)". A checkpoint is bound to the signatures of all stages. Empty for a stage that
+  /// changes neither (prefetch).
+  virtual std::string signature() const { return name_; }
+  virtual Cardinality cardinality() const { return Cardinality::unknown(); }
+  /// Least bytes that the stage must be able to hold (sizeof only, where payloads are not known).
+  virtual std::uint64_t buffer_bytes_min() const { return 0; }
+
+  /// Makes the running stage; `consumer` is the scope of the stage that will pull it.
+  std::unique_ptr<Stage> open(const StageScope& consumer) const;
+
+ protected:
+  /// `scope` is the new stage's own: give it to Stage's constructor and to open() of the inputs.
+  virtual std::unique_ptr<Stage> make_stage(const StageScope& scope) const = 0;
+
+ private:
+  std::string name_;
+  const TypeInfo* type_;
+  std::vector<NodePointer> inputs_;
+};
+
+}  // namespace infeed

@@ -1,0 +1,128 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include <infeed/pipeline/payload.h>
+
+/// Why: stages are ordinary classes that move elements without knowing their type. This is all they
+/// know: a size, and how to move, copy and destroy a run of them. Only loops that call a user's
+/// function are templates (range | map x10: 8 ns an element erased, 7 ns fully typed, but a sixth
+/// of the compile time and an eighth of the code).
+namespace infeed {
+
+/// True when moving an object and forgetting the original is the same as copying its bytes.
+/// Specialise it for your own types; an element that qualifies moves by memcpy.
+template <class T>
+struct IsTriviallyRelocatable : std::is_trivially_copyable<T> {};
+template <class T, class D>
+struct IsTriviallyRelocatable<std::unique_ptr<T, D>> : std::is_empty<D> {};
+template <class T>
+struct IsTriviallyRelocatable<std::shared_ptr<T>> : std::true_type {};
+
+struct TypeInfo {
+  std::size_t size;
+  std::size_t alignment;
+  bool trivially_relocatable;
+  bool trivially_destructible;
+  /// Moves `count` neighbours to uninitialised, not overlapping memory; the originals are gone.
+  void (*relocate_run)(void* to, void* from, std::size_t count) noexcept;
+  void (*destroy_run)(void* at, std::size_t count) noexcept;
+  /// Null for a type that can't be copied (a cache or a repeat from memory then refuses it). What
+  /// it throws leaves nothing behind.
+  void (*copy_run)(void* to, const void* from, std::size_t count);
+  /// Bytes that the elements own elsewhere (a string's text). Null when they own none.
+  std::size_t (*payload_bytes_run)(const void* at, std::size_t count) noexcept;
+  /// As the compiler spells it, for messages.
+  std::string_view name;
+
+  void relocate(void* to, void* from, std::size_t count) const noexcept {
+    if (trivially_relocatable) {
+      std::memcpy(to, from, count * size);
+    } else {
+      relocate_run(to, from, count);
+    }
+  }
+  void destroy(void* at, std::size_t count) const noexcept {
+    if (!trivially_destructible) destroy_run(at, count);
+  }
+  /// sizeof and owned bytes of `count` elements: what a buffer answers for.
+  std::size_t bytes(const void* at, std::size_t count) const noexcept {
+    return count * size + (payload_bytes_run == nullptr ? 0 : payload_bytes_run(at, count));
+  }
+};
+
+namespace detail {
+
+template <class T>
+void relocate_run(void* to, void* from, std::size_t count) noexcept {
+  T* const source = static_cast<T*>(from);
+  T* const target = static_cast<T*>(to);
+  for (std::size_t i = 0; i < count; ++i) {
+    ::new (static_cast<void*>(target + i)) T(std::move(source[i]));
+    source[i].~T();
+  }
+}
+
+template <class T>
+void destroy_run(void* at, std::size_t count) noexcept {
+  std::destroy_n(static_cast<T*>(at), count);
+}
+
+template <class T>
+void copy_run(void* to, const void* from, std::size_t count) {
+  std::uninitialized_copy_n(static_cast<const T*>(from), count, static_cast<T*>(to));
+}
+
+template <class T>
+std::size_t payload_bytes_run(const void* at, std::size_t count) noexcept {
+  std::size_t total = 0;
+  for (std::size_t i = 0; i < count; ++i) total += payload_bytes(static_cast<const T*>(at)[i]);
+  return total;
+}
+
+template <class T>
+constexpr std::string_view type_name() {
+  // "... type_name() [with T = int; std::string_view = ...]" (g++), "... [T = int]" (clang).
+  constexpr std::string_view text = __PRETTY_FUNCTION__;
+  const std::size_t begin = text.find("T = ") + 4;
+  const std::size_t end = text.find(';', begin);
+  return text.substr(begin, (end == text.npos ? text.rfind(']') : end) - begin);
+}
+
+template <class T>
+constexpr TypeInfo make_type_info() {
+  static_assert(std::is_nothrow_move_constructible_v<T>,
+                "infeed: an element must be movable without throwing");
+  TypeInfo info{sizeof(T),
+                alignof(T),
+                IsTriviallyRelocatable<T>::value,
+                std::is_trivially_destructible_v<T>,
+                &relocate_run<T>,
+                &destroy_run<T>,
+                nullptr,
+                nullptr,
+                type_name<T>()};
+  if constexpr (std::is_copy_constructible_v<T>) info.copy_run = &copy_run<T>;
+  if constexpr (kHasPayload<T>) info.payload_bytes_run = &payload_bytes_run<T>;
+  return info;
+}
+
+template <class T>
+inline constexpr TypeInfo kTypeInfo = make_type_info<T>();
+
+}  // namespace detail
+
+/// The table of T; one address a type within a program.
+template <class T>
+const TypeInfo& type_info() {
+  return detail::kTypeInfo<T>;
+}
+
+}  // namespace infeed

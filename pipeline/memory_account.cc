@@ -1,0 +1,57 @@
+#include "infeed/pipeline/memory_account.h"
+
+#include <fmt/format.h>
+
+#include <infeed/error.h>
+
+namespace infeed {
+
+MemoryAccount::MemoryAccount(std::uint64_t limit_bytes) : limit_bytes_(limit_bytes) {}
+
+std::uint64_t MemoryAccount::elastic_limit_bytes() const {
+  return limit_bytes_ == 0 ? UINT64_MAX : limit_bytes_ / 4;
+}
+
+std::uint64_t MemoryAccount::rigid_limit_bytes() const {
+  return limit_bytes_ == 0 ? UINT64_MAX : limit_bytes_ - limit_bytes_ / 4;
+}
+
+bool MemoryAccount::try_add(std::atomic<std::uint64_t>& held, std::uint64_t bytes,
+                            std::uint64_t limit) {
+  std::uint64_t before = held.load(std::memory_order_relaxed);
+  do {
+    if (bytes > limit || before > limit - bytes) return false;
+  } while (!held.compare_exchange_weak(before, before + bytes, std::memory_order_relaxed));
+  const std::uint64_t now = in_use_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  std::uint64_t peak = peak_bytes_.load(std::memory_order_relaxed);
+  while (peak < now && !peak_bytes_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
+  }
+  return true;
+}
+
+bool MemoryAccount::try_reserve_elastic(std::uint64_t bytes) {
+  return try_add(elastic_bytes_, bytes, elastic_limit_bytes());
+}
+
+void MemoryAccount::release_elastic(std::uint64_t bytes) {
+  elastic_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+  in_use_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+}
+
+void MemoryAccount::reserve_rigid(std::uint64_t bytes, std::string_view stage) {
+  if (try_add(rigid_bytes_, bytes, rigid_limit_bytes())) return;
+  throw Error(
+      ErrorCode::resource_exhausted,
+      fmt::format("{} needs {} bytes more, but its memory limit allows the buffering stages "
+                  "{} bytes, of which {} are in use; raise memory_bytes_max (now {}) or "
+                  "make the buffers smaller",
+                  stage, bytes, rigid_limit_bytes(), rigid_bytes_.load(std::memory_order_relaxed),
+                  limit_bytes_));
+}
+
+void MemoryAccount::release_rigid(std::uint64_t bytes) {
+  rigid_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+  in_use_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+}
+
+}  // namespace infeed

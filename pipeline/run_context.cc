@@ -1,0 +1,84 @@
+#include "run_context.h"
+
+#include <algorithm>
+
+namespace infeed {
+
+void RunContext::cancel() {
+  cancelled_.store(true, std::memory_order_release);
+  const std::lock_guard lock(wakers_mutex_);
+  for (const auto& wake : wakers_) wake();
+}
+
+RunContext::WakerRegistration::WakerRegistration(RunContext& run, std::function<void()> wake)
+    : run_(run) {
+  const std::lock_guard lock(run_.wakers_mutex_);
+  place_ = run_.wakers_.insert(run_.wakers_.end(), std::move(wake));
+}
+
+RunContext::WakerRegistration::~WakerRegistration() {
+  const std::lock_guard lock(run_.wakers_mutex_);
+  run_.wakers_.erase(place_);
+}
+
+detail::StageCounters& RunContext::counters_of(const std::string& name,
+                                               detail::StageCounters* consumer,
+                                               std::size_t ordinal) {
+  const std::lock_guard lock(counters_mutex_);
+  for (Entry& entry : counters_) {
+    if (entry.counters.consumer == consumer && entry.ordinal == ordinal &&
+        entry.counters.name == name) {
+      return entry.counters;
+    }
+  }
+  Entry& entry = counters_.emplace_back();
+  entry.ordinal = ordinal;
+  entry.counters.name = name;
+  entry.counters.consumer = consumer;
+  return entry.counters;
+}
+
+std::uint64_t RunContext::errors_seen() const {
+  const std::lock_guard lock(counters_mutex_);
+  std::uint64_t total = 0;
+  for (const Entry& entry : counters_)
+    total += entry.counters.errors.load(std::memory_order_relaxed);
+  return total;
+}
+
+PipelineStatistics RunContext::statistics() const {
+  const std::lock_guard lock(counters_mutex_);
+  const auto load = [](const std::atomic<std::uint64_t>& value) {
+    return value.load(std::memory_order_relaxed);
+  };
+  PipelineStatistics result;
+  for (const Entry& entry : counters_) {
+    const detail::StageCounters& counters = entry.counters;
+    StageStatistics& stage = result.stages.emplace_back();
+    stage.name = counters.name;
+    stage.path = counters.name;
+    for (const auto* above = counters.consumer; above != nullptr; above = above->consumer) {
+      stage.path = above->name + " < " + stage.path;
+      ++stage.depth;
+    }
+    stage.elements = load(counters.elements);
+    stage.errors = load(counters.errors);
+    stage.pulls = load(counters.pulls);
+    const std::uint64_t ticks = load(counters.ticks);
+    stage.total_ns = detail::ns_of_ticks(ticks);
+    std::uint64_t upstream = 0;
+    for (const Entry& other : counters_) {
+      if (other.counters.consumer == &counters) upstream += load(other.counters.ticks);
+    }
+    stage.exclusive_ns = counters.has_threads
+                             ? detail::ns_of_ticks(load(counters.work_ticks))
+                             : detail::ns_of_ticks(ticks - std::min(ticks, upstream));
+    stage.wait_ns = detail::ns_of_ticks(load(counters.wait_ticks));
+    stage.full_ns = detail::ns_of_ticks(load(counters.full_ticks));
+    stage.buffered_elements = load(counters.buffered_elements);
+    stage.buffered_bytes = load(counters.buffered_bytes);
+  }
+  return result;
+}
+
+}  // namespace infeed

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include <infeed/pipeline/executor.h>
+#include <infeed/pipeline/memory_account.h>
+#include <infeed/pipeline/stage.h>
+#include <infeed/pipeline/statistics.h>
+
+#include "clock.h"
+
+namespace infeed {
+
+/// What all stages of one iterator share: cancellation, memory account, executor, counters.
+///
+/// Invariants: cancelled() only ever goes from false to true. A waker runs at most once at a time
+/// and never after its registration is gone. Counters live as long as the context, so stages of a
+/// later pass find those of the earlier ones.
+class RunContext {
+ public:
+  RunContext(std::uint64_t memory_bytes_max, std::shared_ptr<Executor> executor)
+      : memory_(memory_bytes_max), executor_(std::move(executor)) {}
+
+  bool cancelled() const { return cancelled_.load(std::memory_order_acquire); }
+  void cancel();
+
+  /// Calls `wake` when somebody cancels; for stages that wait. Held by the stage.
+  class WakerRegistration {
+   public:
+    WakerRegistration(RunContext& run, std::function<void()> wake);
+    ~WakerRegistration();
+    WakerRegistration(const WakerRegistration&) = delete;
+    WakerRegistration& operator=(const WakerRegistration&) = delete;
+
+   private:
+    RunContext& run_;
+    std::list<std::function<void()>>::iterator place_;
+  };
+
+  MemoryAccount& memory() { return memory_; }
+  Executor& executor() { return *executor_; }
+  bool is_inline() const { return executor_->concurrency() == 0; }
+
+  /// A stage hands over what it has once this much time went by: 100 us.
+  std::uint64_t hand_over_ticks() const { return hand_over_ticks_; }
+
+  /// True while a resume passes over elements among which no error was seen the first time: then
+  /// batch may multiply instead of looking at each element.
+  bool assume_no_errors() const { return assume_no_errors_; }
+  void set_assume_no_errors(bool assumed) { assume_no_errors_ = assumed; }
+
+  /// The counters of the stage `name` that `consumer` pulls; made when they are asked for first.
+  detail::StageCounters& counters_of(const std::string& name, detail::StageCounters* consumer,
+                                     std::size_t ordinal);
+  PipelineStatistics statistics() const;
+  /// Errors that any stage handed over since the start.
+  std::uint64_t errors_seen() const;
+
+ private:
+  struct Entry {
+    std::size_t ordinal;
+    detail::StageCounters counters;
+  };
+
+  std::atomic<bool> cancelled_{false};
+  bool assume_no_errors_ = false;
+  MemoryAccount memory_;
+  std::shared_ptr<Executor> executor_;
+  const std::uint64_t hand_over_ticks_ = detail::ticks_of_us(100);
+
+  std::mutex wakers_mutex_;
+  std::list<std::function<void()>> wakers_;
+
+  mutable std::mutex counters_mutex_;
+  std::list<Entry> counters_;
+};
+
+}  // namespace infeed

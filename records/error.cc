@@ -1,0 +1,75 @@
+#include "infeed/error.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace infeed {
+
+std::string_view to_string(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::invalid_argument: return "invalid argument";
+    case ErrorCode::not_found: return "not found";
+    case ErrorCode::permission_denied: return "permission denied";
+    case ErrorCode::already_exists: return "already exists";
+    case ErrorCode::data_loss: return "data loss";
+    case ErrorCode::resource_exhausted: return "resource exhausted";
+    case ErrorCode::failed_precondition: return "failed precondition";
+    case ErrorCode::deadline_exceeded: return "deadline exceeded";
+    case ErrorCode::unavailable: return "unavailable";
+    case ErrorCode::cancelled: return "cancelled";
+    case ErrorCode::user_function: return "user function failed";
+    case ErrorCode::internal: return "internal error";
+  }
+  return "unknown error";
+}
+
+Error::Error(ErrorCode code, std::string message) : code_(code), message_(std::move(message)) {
+  build_text();
+}
+
+Error& Error::at_stage(std::string stage) & {
+  stage_ = std::move(stage);
+  build_text();
+  return *this;
+}
+
+Error& Error::at_file(std::string file) & {
+  file_ = std::move(file);
+  build_text();
+  return *this;
+}
+
+Error& Error::at_offset(std::uint64_t offset_bytes) & {
+  offset_ = offset_bytes;
+  build_text();
+  return *this;
+}
+
+Error& Error::at_record(std::uint64_t record) & {
+  record_ = record;
+  build_text();
+  return *this;
+}
+
+Error&& Error::at_stage(std::string stage) && { return std::move(at_stage(std::move(stage))); }
+Error&& Error::at_file(std::string file) && { return std::move(at_file(std::move(file))); }
+Error&& Error::at_offset(std::uint64_t offset_bytes) && { return std::move(at_offset(offset_bytes)); }
+Error&& Error::at_record(std::uint64_t record) && { return std::move(at_record(record)); }
+
+const char* Error::what() const noexcept { return text_.c_str(); }
+
+void Error::build_text() {
+  text_ = fmt::format("{}: {}", to_string(code_), message_);
+  std::string places;
+  const auto add = [&places](std::string_view name, const auto& value) {
+    fmt::format_to(std::back_inserter(places), "{}{} {}", places.empty() ? "" : ", ", name, value);
+  };
+  if (!file_.empty()) add("file", file_);
+  if (offset_) add("offset", *offset_);
+  if (record_) add("record", *record_);
+  if (!stage_.empty()) add("stage", stage_);
+  if (!places.empty()) fmt::format_to(std::back_inserter(text_), " [{}]", places);
+}
+
+}  // namespace infeed

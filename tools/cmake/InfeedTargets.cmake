@@ -1,0 +1,49 @@
+# How a target of ours is made: one place for warnings, sanitizers, header checks and the rule that a
+# lower module cannot see a higher one (it is not on its include path, so the include fails).
+
+add_library(infeed_options INTERFACE)
+target_compile_features(infeed_options INTERFACE cxx_std_20)
+target_compile_options(infeed_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Woverloaded-virtual
+  -Wconversion -Wno-sign-conversion -Wimplicit-fallthrough)
+if(PROJECT_IS_TOP_LEVEL)
+  target_compile_options(infeed_options INTERFACE -Werror)
+endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # g++ 12 reports these falsely through std::vector, std::string and std::variant at -O2.
+  target_compile_options(infeed_options INTERFACE
+    -Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds -Wno-maybe-uninitialized
+    -Wno-restrict -Wno-dangling-pointer)
+endif()
+if(INFEED_NATIVE)
+  target_compile_options(infeed_options INTERFACE -march=native)
+endif()
+if(INFEED_SANITIZE)
+  target_compile_options(infeed_options INTERFACE
+    -fsanitize=${INFEED_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1 -O1)
+  target_link_options(infeed_options INTERFACE -fsanitize=${INFEED_SANITIZE})
+endif()
+
+# infeed_module(NAME HEADER_DIR dir SOURCES ... PUBLIC ... PRIVATE ...)
+# A library infeed::NAME whose public headers lie in <module>/include, each verified to compile alone
+# (target all_verify_interface_header_sets).
+function(infeed_module NAME)
+  cmake_parse_arguments(ARG "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
+  add_library(infeed_${NAME} STATIC ${ARG_SOURCES})
+  add_library(infeed::${NAME} ALIAS infeed_${NAME})
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS include/*.h)
+  target_sources(infeed_${NAME} PUBLIC FILE_SET HEADERS BASE_DIRS include FILES ${headers})
+  set_target_properties(infeed_${NAME} PROPERTIES
+    EXPORT_NAME ${NAME} VERIFY_INTERFACE_HEADER_SETS ON POSITION_INDEPENDENT_CODE ON)
+  target_compile_features(infeed_${NAME} PUBLIC cxx_std_20)
+  target_link_libraries(infeed_${NAME} PUBLIC ${ARG_PUBLIC}
+    PRIVATE ${ARG_PRIVATE} $<BUILD_INTERFACE:infeed_options>)
+  target_include_directories(infeed_${NAME} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+endfunction()
+
+# infeed_program(NAME SOURCES ... LINK ...): a program that is never installed (tests, benchmarks).
+function(infeed_program NAME)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  add_executable(${NAME} ${ARG_SOURCES})
+  target_link_libraries(${NAME} PRIVATE ${ARG_LINK} infeed_options)
+endfunction()
