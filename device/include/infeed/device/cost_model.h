@@ -1,0 +1,111 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <infeed/device/slice.h>
+
+/// Why: whether a pipeline is fast enough depends on how long the device needs for a step. This
+/// computes it from the shape of the model and the slice, in integer picoseconds, with published
+/// formulas.
+///
+///     auto slice = infeed::Slice::parse("v3-8");
+///     auto model = infeed::workload("resnet50-28");               // ResNet-50 on 28x28 images
+///     infeed::StepTime t = infeed::step_time(model, slice, 1024); // global batch 1024
+///
+/// How: a matrix product of [M,K] by [K,N] runs tile by tile on the MXUs; every fused operation
+/// takes the longer of its arithmetic and its HBM traffic (roofline); a training step runs each
+/// product three times (forward, gradient of the input, gradient of the weights), then updates the
+/// weights and all-reduces the gradients. A convolution is a product with M = out_h * out_w, K =
+/// kernel^2 * C_in, N = C_out.
+///
+/// Thread-safety: pure functions. Errors: invalid_argument.
+namespace infeed {
+
+/// [m,k] by [k,n].
+struct Gemm {
+  std::int64_t m = 0;
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+};
+
+/// Cycles of one GEMM on one systolic array without double buffering, as SCALE-Sim v2 counts them
+/// (Samajdar et al., ISPASS 2020; exact against its reports).
+struct SystolicArray {
+  std::int64_t rows = 32;
+  std::int64_t columns = 32;
+  std::int64_t weight_stationary_cycles(const Gemm& gemm) const;
+  std::int64_t output_stationary_cycles(const Gemm& gemm) const;
+  std::int64_t input_stationary_cycles(const Gemm& gemm) const;
+};
+
+/// Cycles of one GEMM on `mxus` real MXUs of the chip's size, which load the next weights while
+/// they work: max(M padded to 8, 128) cycles a tile (8 rows by a 128x128 tile take 8 cycles),
+/// spread over the MXUs, plus one fill of about 256 cycles.
+std::int64_t mxu_cycles(const ChipSpec& chip, std::int32_t mxus, const Gemm& gemm);
+
+/// Gradients of `bytes` summed over the chips of the slice:
+/// max(2V / (axes * 2 * one-way link), 1 us * sum of axis sizes), twice that when an axis doesn't
+/// wrap around. 0 on one chip.
+std::int64_t all_reduce_ps(const Slice& slice, std::int64_t bytes);
+
+/// Host to device: chips of a host have a link each; the replicas of a chip share it.
+std::int64_t transfer_ps(const ChipSpec& chip, std::int64_t bytes_of_chip);
+
+/// One operation of a model, for one example.
+struct ModelOp {
+  std::string name = {};
+  std::int64_t rows = 0;  ///< M of an example; 0: no product, only traffic
+  std::int64_t k = 0;
+  std::int64_t n = 0;
+  std::int64_t input_elements = 0;   ///< read by the forward pass
+  bool needs_input_gradient = true;  ///< false for the first layer
+  /// Passes over the rows * n outputs by normalisation, activation and their gradients, in the
+  /// whole step. ResNet-50: about 8 a convolution, see kNormalisedPasses in workload.cc.
+  double activation_passes = 2;
+  std::int64_t parameters = 0;  ///< k * n plus biases, scales
+};
+
+struct Workload {
+  std::string name = {};
+  std::string description = {};
+  std::vector<ModelOp> ops = {};
+  std::int64_t parameters() const;
+  /// Multiply-adds of the forward pass of one example.
+  std::int64_t macs() const;
+};
+
+/// What is calibrated, named as such: one efficiency a class of operation, and fixed costs.
+struct Calibration {
+  double mxu_efficiency = 1;                  ///< of the tile formula
+  double hbm_efficiency = 1;                  ///< of the published bandwidth
+  std::int64_t op_overhead_ns = 0;            ///< each fused operation
+  std::int64_t step_overhead_ns = 0;          ///< each step: the host loop's launch
+  double optimizer_bytes_per_parameter = 28;  ///< Adam: reads p, g, m, v and writes p, m, v
+};
+
+/// Fitted to the throughputs that MLPerf training logs publish (cost_model.cc says which).
+const Calibration& calibration(TpuGeneration generation);
+
+/// One training step of the slice; the replicas work in lock-step, each on
+/// ceil(global_batch / replicas) examples.
+struct StepTime {
+  std::int64_t compute_ps = 0;
+  std::int64_t all_reduce_ps = 0;
+  std::int64_t total_ps() const { return compute_ps + all_reduce_ps; }
+};
+
+StepTime step_time(const Workload& workload, const Slice& slice, std::int64_t global_batch);
+StepTime step_time(const Workload& workload, const Slice& slice, std::int64_t global_batch,
+                   const Calibration& calibration);
+
+/// A named model, or Error invalid_argument that lists them. For 28x28 grey images and 10 classes:
+/// "classifier" (784-128-10), "lenet5", "convnet", "vgg6", "resnet20", "wide-resnet-16-4",
+/// "wide-resnet-28-10", "resnet50-28". For 224x224 colour images and 1000 classes: "resnet50".
+Workload workload(std::string_view name);
+std::span<const std::string_view> workload_names();
+
+}  // namespace infeed

@@ -1,0 +1,171 @@
+#pragma once
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <infeed/error.h>
+
+/// Why: every replica takes its input from a bounded queue of its own, as on a TPU host, where the
+/// infeed of each core has a fixed number of buffers. A replica always gets the same part of the
+/// stream: item i goes to replica i mod n, whoever is faster.
+///
+///     infeed::InfeedQueues<ReplicaBatch> queues({.replicas = 8, .depth = 2});
+///     queues.push_step(split_over_replicas(batch, 8));   // feeder thread; false: closed
+///     std::vector<ReplicaBatch> step;
+///     while (queues.pop_step(step)) ...                  // device thread; false: the end
+///
+/// Concurrency invariants (one mutex guards everything; a hand-off costs a kernel wake-up of about
+/// 20 us, so a whole step is handed over by one):
+/// - one feeder: push and push_step are called by one thread at a time, pops by any number;
+/// - 0 <= size(r) <= depth for every r, and the items of r leave in the order in which they came;
+/// - what was pushed before close() can still be popped; after that pops report the end;
+/// - after abort(e) nothing can be popped: every blocked and every later push or pop throws e. The
+/// first
+///   abort wins, and it wins over close(). Items that were left are destroyed by abort itself;
+/// - no item is destroyed, moved out of or looked at by two threads: items leave under the mutex.
+namespace infeed {
+
+struct InfeedQueueOptions {
+  std::int32_t replicas = 1;
+  std::int32_t depth = 2;  ///< items a replica
+};
+
+template <typename T>
+class InfeedQueues {
+ public:
+  explicit InfeedQueues(InfeedQueueOptions options) : options_(options) {
+    if (options.replicas <= 0 || options.depth <= 0) {
+      throw Error(ErrorCode::invalid_argument,
+                  "infeed queues need at least 1 replica and a depth of 1; got " +
+                      std::to_string(options.replicas) + " and " + std::to_string(options.depth));
+    }
+    queues_.resize(static_cast<std::size_t>(options.replicas));
+  }
+
+  /// Gives the item to the next replica of the round. Blocks while its queue is full. False when
+  /// the queues were closed: the item is not kept.
+  bool push(T item) {
+    std::unique_lock lock(mutex_);
+    std::deque<T>& queue = queues_[next_];
+    if (!wait_for_room(lock, [&] { return has_room(queue); })) return false;
+    queue.push_back(std::move(item));
+    next_ = (next_ + 1) % queues_.size();
+    filled_.notify_all();
+    return true;
+  }
+
+  /// One item for every replica, from replica 0 on, in one hand-off. Blocks until all have room.
+  bool push_step(std::vector<T> items) {
+    std::unique_lock lock(mutex_);
+    if (items.size() != queues_.size() || next_ != 0) {
+      throw Error(ErrorCode::invalid_argument,
+                  "push_step got " + std::to_string(items.size()) + " items for " +
+                      std::to_string(queues_.size()) + " replicas, with " + std::to_string(next_) +
+                      " already served this round; give one each, at the start of a round");
+    }
+    if (!wait_for_room(lock, [&] {
+          return std::all_of(queues_.begin(), queues_.end(),
+                             [&](const auto& queue) { return has_room(queue); });
+        })) {
+      return false;
+    }
+    for (std::size_t r = 0; r < queues_.size(); ++r) queues_[r].push_back(std::move(items[r]));
+    filled_.notify_all();
+    return true;
+  }
+
+  /// The next item of `replica`, or nothing at the end.
+  std::optional<T> pop(std::int32_t replica) {
+    std::unique_lock lock(mutex_);
+    std::deque<T>& queue = queues_.at(static_cast<std::size_t>(replica));
+    filled_.wait(lock, [&] { return aborted_ || closed_ || !queue.empty(); });
+    if (aborted_) std::rethrow_exception(error_);
+    if (queue.empty()) return std::nullopt;
+    std::optional<T> item(std::move(queue.front()));
+    queue.pop_front();
+    drained_.notify_one();
+    return item;
+  }
+
+  /// The next item of every replica, in replica order. False at the end: when some replica will get
+  /// nothing more, the incomplete round is dropped.
+  bool pop_step(std::vector<T>& items) {
+    items.clear();
+    std::unique_lock lock(mutex_);
+    filled_.wait(lock, [&] { return aborted_ || closed_ || all_filled(); });
+    if (aborted_) std::rethrow_exception(error_);
+    if (!all_filled()) return false;
+    for (std::deque<T>& queue : queues_) {
+      items.push_back(std::move(queue.front()));
+      queue.pop_front();
+    }
+    drained_.notify_one();
+    return true;
+  }
+
+  /// The end of the data. Wakes everyone.
+  void close() {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    wake_all();
+  }
+
+  /// Wakes everyone with `error`, and drops what is queued.
+  void abort(std::exception_ptr error) {
+    std::vector<std::deque<T>> dropped(queues_.size());
+    const std::lock_guard lock(mutex_);
+    if (aborted_) return;
+    aborted_ = true;
+    error_ = error ? std::move(error)
+                   : std::make_exception_ptr(Error(ErrorCode::cancelled, "infeed queues aborted"));
+    queues_.swap(dropped);
+    wake_all();
+  }
+
+  std::int32_t depth() const { return options_.depth; }
+  std::int32_t replicas() const { return options_.replicas; }
+  /// Items waiting for `replica`.
+  std::size_t size(std::int32_t replica) const {
+    const std::lock_guard lock(mutex_);
+    return queues_.at(static_cast<std::size_t>(replica)).size();
+  }
+
+ private:
+  bool has_room(const std::deque<T>& queue) const {
+    return queue.size() < static_cast<std::size_t>(options_.depth);
+  }
+  bool all_filled() const {
+    return std::none_of(queues_.begin(), queues_.end(), [](const auto& q) { return q.empty(); });
+  }
+  template <typename HasRoom>
+  bool wait_for_room(std::unique_lock<std::mutex>& lock, HasRoom room) {
+    drained_.wait(lock, [&] { return aborted_ || closed_ || room(); });
+    if (aborted_) std::rethrow_exception(error_);
+    return !closed_;
+  }
+  void wake_all() {
+    filled_.notify_all();
+    drained_.notify_all();
+  }
+
+  const InfeedQueueOptions options_;
+  mutable std::mutex mutex_;
+  std::condition_variable filled_;   ///< poppers wait here
+  std::condition_variable drained_;  ///< the feeder waits here
+  std::vector<std::deque<T>> queues_;
+  std::size_t next_ = 0;
+  bool closed_ = false;
+  bool aborted_ = false;
+  std::exception_ptr error_;
+};
+
+}  // namespace infeed

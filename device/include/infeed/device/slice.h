@@ -1,0 +1,89 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// Why: everything that the simulated TPU does is sized by the slice it runs on: how many replicas
+/// a global batch is split over, how many hosts must feed them, how fast a chip computes.
+///
+///     auto slice = infeed::Slice::parse("v3-8");   // 8 cores on 4 chips, one host
+///     slice.num_replicas();                        // 8: on v2 and v3 a replica is a core
+///     slice.devices()[3].name();                   // "/job:worker/replica:0/task:0/device:TPU:3"
+///
+/// Figures are Google's published ones (cloud.google.com/tpu/docs, one page a generation); those
+/// that are remembered or derived rather than published say so in slice.cc, beside the number.
+///
+/// Thread-safety: values; const access from any thread.
+namespace infeed {
+
+enum class TpuGeneration { v2, v3, v4, v5e, v5p, v6e };
+
+std::string_view to_string(TpuGeneration generation);
+
+/// One chip of a generation. Peaks are per chip.
+struct ChipSpec {
+  TpuGeneration generation = TpuGeneration::v3;
+  std::int32_t cores = 0;
+  std::int32_t mxus_per_core = 0;
+  std::int32_t mxu_size = 0;      ///< the array has mxu_size x mxu_size cells
+  double macs_per_cycle_mxu = 0;  ///< multiply-adds that one MXU does in a cycle
+  double clock_ghz = 0;
+  double bf16_tflops = 0;
+  double hbm_gb = 0;
+  double hbm_gb_per_s = 0;
+  double vmem_mib_per_core = 0;
+  double ici_gb_per_s_link = 0;  ///< one way
+  double host_gb_per_s = 0;      ///< host to device, one way
+  std::int32_t chips_per_host = 0;
+  bool name_counts_cores = true;  ///< "v3-8" means 8 cores, "v5litepod-8" 8 chips
+  bool replica_is_core = true;    ///< v2 and v3; later generations: a replica is a chip
+};
+
+/// The published table's row. Total: every enumerator has one.
+const ChipSpec& chip_spec(TpuGeneration generation);
+
+/// A replica's logical device.
+struct LogicalDevice {
+  std::int32_t host = 0;   ///< the task
+  std::int32_t index = 0;  ///< K of device:TPU:K, counted within the host
+  std::int32_t chip = 0;   ///< counted over the slice
+  std::string name() const;
+};
+
+class Slice {
+ public:
+  /// `name` as Google Cloud spells it. Unknown: Error invalid_argument that lists the known ones.
+  static Slice parse(std::string_view name);
+  /// Every name that parse() takes, by generation and size.
+  static std::vector<std::string> known_names();
+
+  const std::string& name() const { return name_; }
+  const ChipSpec& chip() const { return chip_spec(generation_); }
+  std::int32_t num_chips() const { return topology_[0] * topology_[1] * topology_[2]; }
+  std::int32_t num_cores() const { return num_chips() * chip().cores; }
+  std::int32_t num_hosts() const;
+  std::int32_t num_replicas() const { return num_chips() * replicas_per_chip(); }
+  std::int32_t replicas_per_chip() const { return chip().replica_is_core ? chip().cores : 1; }
+  /// Replicas that host `host` feeds; replicas are numbered host by host.
+  std::int32_t replicas_of_host(std::int32_t host) const;
+  std::int32_t first_replica_of_host(std::int32_t host) const;
+  /// Chips along each axis of the torus; unused axes are 1.
+  const std::array<std::int32_t, 3>& topology() const { return topology_; }
+  /// Whether the links of `axis` close into a ring. v4, v5p: axes that are a multiple of 4 chips;
+  /// v5e, v6e: axes of 16; v2, v3: only axes as long as the pod's.
+  bool wraps_around(std::int32_t axis) const;
+  /// One a replica, in replica order.
+  std::vector<LogicalDevice> devices() const;
+
+ private:
+  Slice(std::string name, TpuGeneration generation, std::array<std::int32_t, 3> topology);
+
+  std::string name_;
+  TpuGeneration generation_;
+  std::array<std::int32_t, 3> topology_;
+};
+
+}  // namespace infeed

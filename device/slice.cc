@@ -1,0 +1,231 @@
+#include "infeed/device/slice.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <utility>
+
+#include <infeed/error.h>
+
+namespace infeed {
+namespace {
+
+// Sources: the "TPU v2 ... v6e" pages of Google Cloud's documentation and Jouppi et al., ISCA 2023
+// (v4). Not published, so parameters rather than facts: the clock of v2 (remembered) and v5p
+// (derived from its peak), the host links of v2, v3, v5e and v5p (15 GB/s assumed), and v6e's
+// clock: 918 TFLOP/s = 2 x 2 MXUs x 131072 multiply-adds x 1.75 GHz, which is what is stored.
+constexpr std::array<ChipSpec, 6> kChips = {{
+    {.generation = TpuGeneration::v2,
+     .cores = 2,
+     .mxus_per_core = 1,
+     .mxu_size = 128,
+     .macs_per_cycle_mxu = 128 * 128,
+     .clock_ghz = 0.70,
+     .bf16_tflops = 46,
+     .hbm_gb = 16,
+     .hbm_gb_per_s = 716,
+     .vmem_mib_per_core = 16,
+     .ici_gb_per_s_link = 62,
+     .host_gb_per_s = 15,
+     .chips_per_host = 4,
+     .name_counts_cores = true,
+     .replica_is_core = true},
+    {.generation = TpuGeneration::v3,
+     .cores = 2,
+     .mxus_per_core = 2,
+     .mxu_size = 128,
+     .macs_per_cycle_mxu = 128 * 128,
+     .clock_ghz = 0.94,
+     .bf16_tflops = 123,
+     .hbm_gb = 32,
+     .hbm_gb_per_s = 900,
+     .vmem_mib_per_core = 16,
+     .ici_gb_per_s_link = 83,
+     .host_gb_per_s = 15,
+     .chips_per_host = 4,
+     .name_counts_cores = true,
+     .replica_is_core = true},
+    {.generation = TpuGeneration::v4,
+     .cores = 2,
+     .mxus_per_core = 4,
+     .mxu_size = 128,
+     .macs_per_cycle_mxu = 128 * 128,
+     .clock_ghz = 1.05,
+     .bf16_tflops = 275,
+     .hbm_gb = 32,
+     .hbm_gb_per_s = 1200,
+     .vmem_mib_per_core = 16,
+     .ici_gb_per_s_link = 45,
+     .host_gb_per_s = 16,
+     .chips_per_host = 4,
+     .name_counts_cores = true,
+     .replica_is_core = false},
+    {.generation = TpuGeneration::v5e,
+     .cores = 1,
+     .mxus_per_core = 4,
+     .mxu_size = 128,
+     .macs_per_cycle_mxu = 128 * 128,
+     .clock_ghz = 1.5,
+     .bf16_tflops = 197,
+     .hbm_gb = 16,
+     .hbm_gb_per_s = 819,
+     .vmem_mib_per_core = 128,
+     .ici_gb_per_s_link = 45,
+     .host_gb_per_s = 15,
+     .chips_per_host = 8,
+     .name_counts_cores = false,
+     .replica_is_core = false},
+    {.generation = TpuGeneration::v5p,
+     .cores = 2,
+     .mxus_per_core = 4,
+     .mxu_size = 128,
+     .macs_per_cycle_mxu = 128 * 128,
+     .clock_ghz = 1.75,
+     .bf16_tflops = 459,
+     .hbm_gb = 95,
+     .hbm_gb_per_s = 2765,
+     .vmem_mib_per_core = 64,
+     .ici_gb_per_s_link = 90,
+     .host_gb_per_s = 15,
+     .chips_per_host = 4,
+     .name_counts_cores = true,
+     .replica_is_core = false},
+    {.generation = TpuGeneration::v6e,
+     .cores = 1,
+     .mxus_per_core = 2,
+     .mxu_size = 256,
+     .macs_per_cycle_mxu = 2 * 256 * 256,
+     .clock_ghz = 1.75,
+     .bf16_tflops = 918,
+     .hbm_gb = 32,
+     .hbm_gb_per_s = 1638,
+     .vmem_mib_per_core = 128,
+     .ici_gb_per_s_link = 90,
+     .host_gb_per_s = 32,
+     .chips_per_host = 8,
+     .name_counts_cores = false,
+     .replica_is_core = false},
+}};
+
+struct Topology {
+  TpuGeneration generation;
+  std::array<std::int32_t, 3> chips;
+};
+
+using enum TpuGeneration;
+
+// The shapes that Google offers, plus two that MLPerf was run on: four joined v3 pods (v3-8192) and
+// v4-6912.
+constexpr Topology kTopologies[] = {
+    {v2, {2, 2, 1}},    {v2, {4, 4, 1}},     {v2, {8, 8, 1}},     {v2, {8, 16, 1}},
+    {v2, {16, 16, 1}},  {v3, {2, 2, 1}},     {v3, {4, 4, 1}},     {v3, {4, 8, 1}},
+    {v3, {8, 8, 1}},    {v3, {8, 16, 1}},    {v3, {16, 16, 1}},   {v3, {16, 32, 1}},
+    {v3, {32, 32, 1}},  {v3, {32, 128, 1}},  {v4, {2, 2, 1}},     {v4, {2, 2, 2}},
+    {v4, {2, 2, 4}},    {v4, {2, 4, 4}},     {v4, {4, 4, 4}},     {v4, {4, 4, 8}},
+    {v4, {4, 8, 8}},    {v4, {8, 8, 8}},     {v4, {8, 8, 12}},    {v4, {8, 8, 16}},
+    {v4, {8, 16, 16}},  {v4, {12, 16, 18}},  {v4, {16, 16, 16}},  {v5e, {1, 1, 1}},
+    {v5e, {2, 2, 1}},   {v5e, {2, 4, 1}},    {v5e, {4, 4, 1}},    {v5e, {4, 8, 1}},
+    {v5e, {8, 8, 1}},   {v5e, {8, 16, 1}},   {v5e, {16, 16, 1}},  {v5p, {2, 2, 1}},
+    {v5p, {2, 2, 2}},   {v5p, {2, 2, 4}},    {v5p, {2, 4, 4}},    {v5p, {4, 4, 4}},
+    {v5p, {4, 4, 8}},   {v5p, {4, 8, 8}},    {v5p, {8, 8, 8}},    {v5p, {8, 8, 16}},
+    {v5p, {8, 16, 16}}, {v5p, {16, 16, 16}}, {v5p, {16, 16, 24}}, {v6e, {1, 1, 1}},
+    {v6e, {2, 2, 1}},   {v6e, {2, 4, 1}},    {v6e, {4, 4, 1}},    {v6e, {4, 8, 1}},
+    {v6e, {8, 8, 1}},   {v6e, {8, 16, 1}},   {v6e, {16, 16, 1}},
+};
+
+std::string slice_name(const Topology& topology) {
+  const ChipSpec& chip = chip_spec(topology.generation);
+  const std::int32_t chips = topology.chips[0] * topology.chips[1] * topology.chips[2];
+  const std::string_view prefix =
+      topology.generation == v5e ? "v5litepod" : to_string(topology.generation);
+  return fmt::format("{}-{}", prefix, chip.name_counts_cores ? chips * chip.cores : chips);
+}
+
+}  // namespace
+
+std::string_view to_string(TpuGeneration generation) {
+  switch (generation) {
+    case v2:
+      return "v2";
+    case v3:
+      return "v3";
+    case v4:
+      return "v4";
+    case v5e:
+      return "v5e";
+    case v5p:
+      return "v5p";
+    case v6e:
+      return "v6e";
+  }
+  return "unknown";
+}
+
+const ChipSpec& chip_spec(TpuGeneration generation) {
+  return kChips[static_cast<std::size_t>(generation)];
+}
+
+std::string LogicalDevice::name() const {
+  return fmt::format("/job:worker/replica:0/task:{}/device:TPU:{}", host, index);
+}
+
+Slice::Slice(std::string name, TpuGeneration generation, std::array<std::int32_t, 3> topology)
+    : name_(std::move(name)), generation_(generation), topology_(topology) {}
+
+Slice Slice::parse(std::string_view name) {
+  for (const Topology& topology : kTopologies) {
+    if (slice_name(topology) == name) {
+      return {std::string(name), topology.generation, topology.chips};
+    }
+  }
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("unknown slice '{}'; known: {}", name, fmt::join(known_names(), ", ")));
+}
+
+std::vector<std::string> Slice::known_names() {
+  std::vector<std::string> names;
+  for (const Topology& topology : kTopologies) names.push_back(slice_name(topology));
+  return names;
+}
+
+std::int32_t Slice::num_hosts() const {
+  return (num_chips() + chip().chips_per_host - 1) / chip().chips_per_host;
+}
+
+std::int32_t Slice::first_replica_of_host(std::int32_t host) const {
+  return std::min(host * chip().chips_per_host, num_chips()) * replicas_per_chip();
+}
+
+std::int32_t Slice::replicas_of_host(std::int32_t host) const {
+  return first_replica_of_host(host + 1) - first_replica_of_host(host);
+}
+
+bool Slice::wraps_around(std::int32_t axis) const {
+  const std::int32_t chips = topology_.at(static_cast<std::size_t>(axis));
+  switch (generation_) {
+    case v2:
+      return chips >= 16;
+    case v3:
+      return chips >= 32;
+    case v4:
+    case v5p:
+      return chips % 4 == 0;
+    case v5e:
+    case v6e:
+      return chips == 16;
+  }
+  return false;
+}
+
+std::vector<LogicalDevice> Slice::devices() const {
+  std::vector<LogicalDevice> devices;
+  devices.reserve(static_cast<std::size_t>(num_replicas()));
+  for (std::int32_t host = 0; host < num_hosts(); ++host) {
+    for (std::int32_t k = 0; k < replicas_of_host(host); ++k) {
+      const std::int32_t replica = first_replica_of_host(host) + k;
+      devices.push_back({.host = host, .index = k, .chip = replica / replicas_per_chip()});
+    }
+  }
+  return devices;
+}
+
+}  // namespace infeed

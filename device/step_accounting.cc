@@ -1,0 +1,133 @@
+#include "infeed/device/step_accounting.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include <infeed/error.h>
+
+namespace infeed {
+namespace {
+
+constexpr double kHighlyBoundShare = 0.20;
+constexpr double kModeratelyBoundShare = 0.05;
+constexpr double kPicosecondsPerSecond = 1e12;
+
+void check_step(std::span<const StepEvent> step, std::size_t replicas) {
+  if (step.size() != replicas) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("step accounting got {} events for a step of {} replicas; give one "
+                            "event a replica",
+                            step.size(), replicas));
+  }
+  for (std::size_t r = 0; r < step.size(); ++r) {
+    const StepEvent& event = step[r];
+    const std::int64_t least = std::min({event.infeed_wait_ps, event.transfer_ps, event.idle_ps,
+                                         event.compute_ps, event.all_reduce_ps, event.examples});
+    if (event.replica != static_cast<std::int32_t>(r) || event.step != step[0].step || least < 0 ||
+        event.end_ps() != step[0].end_ps()) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("event {} of step {} says replica {}, step {}, end {} ps (smallest "
+                              "part {}); expected replica {}, one step, end {} ps and no negative "
+                              "part",
+                              r, step[0].step, event.replica, event.step, event.end_ps(), least, r,
+                              step[0].end_ps()));
+    }
+  }
+}
+
+}  // namespace
+
+std::string_view to_string(InputVerdict verdict) {
+  switch (verdict) {
+    case InputVerdict::not_bound:
+      return "NOT";
+    case InputVerdict::moderately_bound:
+      return "MODERATELY";
+    case InputVerdict::highly_bound:
+      return "HIGHLY";
+  }
+  return "unknown";
+}
+
+InputVerdict input_verdict(double infeed_wait_share) {
+  if (infeed_wait_share >= kHighlyBoundShare) return InputVerdict::highly_bound;
+  if (infeed_wait_share >= kModeratelyBoundShare) return InputVerdict::moderately_bound;
+  return InputVerdict::not_bound;
+}
+
+std::string StepSummary::sentence() const {
+  const double percent = infeed_wait_share * 100;
+  switch (verdict) {
+    case InputVerdict::highly_bound:
+      return fmt::format(
+          "Your program is HIGHLY input-bound because {:.1f}% of the total step time sampled is "
+          "waiting for input. Therefore, you should first focus on reducing the input time.",
+          percent);
+    case InputVerdict::moderately_bound:
+      return fmt::format(
+          "Your program is MODERATELY input-bound because {:.1f}% of the total step time sampled "
+          "is waiting for input. Therefore, you would need to reduce both the input time and other "
+          "time.",
+          percent);
+    case InputVerdict::not_bound:
+      break;
+  }
+  return fmt::format(
+      "Your program is NOT input-bound because only {:.1f}% of the total step time sampled is "
+      "waiting for input. Therefore, you should focus on reducing other time.",
+      percent);
+}
+
+StepAccounting::StepAccounting(std::int32_t replicas)
+    : busy_(static_cast<std::size_t>(std::max(replicas, 0))) {
+  if (replicas <= 0) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("step accounting of {} replicas; at least 1 is needed", replicas));
+  }
+}
+
+void StepAccounting::add(std::span<const StepEvent> step) {
+  check_step(step, busy_.size());
+  const StepEvent* slowest = &step[0];
+  for (std::size_t r = 0; r < step.size(); ++r) {
+    const StepEvent& event = step[r];
+    if (event.infeed_wait_ps > slowest->infeed_wait_ps) slowest = &event;
+    // Steps come in order, so the union of the busy intervals needs only the last end.
+    const std::int64_t start = std::max(event.end_ps() - event.busy_ps(), busy_[r].end_ps);
+    busy_[r].union_ps += std::max<std::int64_t>(0, event.end_ps() - start);
+    busy_[r].end_ps = std::max(busy_[r].end_ps, event.end_ps());
+    sums_.examples += event.examples;
+    begin_ps_ = std::min(begin_ps_.value_or(event.begin_ps), event.begin_ps);
+  }
+  end_ps_ = std::max(end_ps_, step[0].end_ps());
+  ++sums_.steps;
+  sums_.infeed_wait_ps += slowest->infeed_wait_ps;
+  sums_.transfer_ps += slowest->transfer_ps;
+  sums_.idle_ps += slowest->idle_ps;
+  sums_.compute_ps += slowest->compute_ps;
+  sums_.all_reduce_ps += slowest->all_reduce_ps;
+  sums_.step_ps += slowest->step_ps();
+  sums_.step_ps_max = std::max(sums_.step_ps_max, slowest->step_ps());
+}
+
+StepSummary StepAccounting::summary() const {
+  StepSummary summary = sums_;
+  if (summary.steps == 0) return summary;
+  summary.span_ps = end_ps_ - *begin_ps_;
+  if (summary.span_ps > 0) {
+    const double span = static_cast<double>(summary.span_ps);
+    summary.steps_per_s = static_cast<double>(summary.steps) * kPicosecondsPerSecond / span;
+    summary.examples_per_s = static_cast<double>(summary.examples) * kPicosecondsPerSecond / span;
+    double busy = 0;
+    for (const Busy& replica : busy_) busy += static_cast<double>(replica.union_ps);
+    summary.duty_cycle = busy / (span * static_cast<double>(busy_.size()));
+  }
+  if (summary.step_ps > 0) {
+    summary.infeed_wait_share =
+        static_cast<double>(summary.infeed_wait_ps) / static_cast<double>(summary.step_ps);
+  }
+  summary.verdict = input_verdict(summary.infeed_wait_share);
+  return summary;
+}
+
+}  // namespace infeed

@@ -1,0 +1,181 @@
+#include <array>
+#include <fmt/format.h>
+
+#include <infeed/error.h>
+
+#include "infeed/device/cost_model.h"
+
+namespace infeed {
+namespace {
+
+// A training step reads or writes each convolution's output about 8 times, mostly for batch
+// normalisation and ReLU, which is what makes ResNets bound by HBM (the MXU alone would promise 2.2
+// to 2.7 times their speed). Three of the 8 belong to the products and are counted there.
+constexpr double kNormalisedPasses = 5;
+constexpr double kActivationPasses = 2;  // bias and ReLU, forward and backward, fused
+
+constexpr std::array<std::string_view, 9> kNames = {
+    "classifier",        "lenet5",      "convnet", "vgg6", "resnet20", "wide-resnet-16-4",
+    "wide-resnet-28-10", "resnet50-28", "resnet50"};
+
+/// Appends layers and keeps track of the image's size on the way through the network.
+class Builder {
+ public:
+  Builder(std::int64_t size, std::int64_t channels) : size_(size), channels_(channels) {}
+
+  Builder& conv(std::int64_t kernel, std::int64_t filters, std::int64_t stride = 1,
+                double passes = kNormalisedPasses) {
+    const std::int64_t out = (size_ + stride - 1) / stride;
+    ops_.push_back({.name = fmt::format("conv{}x{}x{}-{}", kernel, kernel, channels_, filters),
+                    .rows = out * out,
+                    .k = kernel * kernel * channels_,
+                    .n = filters,
+                    .input_elements = size_ * size_ * channels_,
+                    .needs_input_gradient = !ops_.empty(),
+                    .activation_passes = passes,
+                    .parameters = kernel * kernel * channels_ * filters + 2 * filters});
+    size_ = out;
+    channels_ = filters;
+    return *this;
+  }
+
+  Builder& pool(std::int64_t stride) {
+    size_ = (size_ + stride - 1) / stride;
+    return *this;
+  }
+
+  Builder& dense(std::int64_t units) {
+    const std::int64_t inputs = size_ * size_ * channels_;
+    ops_.push_back({.name = fmt::format("dense{}-{}", inputs, units),
+                    .rows = 1,
+                    .k = inputs,
+                    .n = units,
+                    .input_elements = inputs,
+                    .needs_input_gradient = !ops_.empty(),
+                    .activation_passes = kActivationPasses,
+                    .parameters = inputs * units + units});
+    size_ = 1;
+    channels_ = units;
+    return *this;
+  }
+
+  /// A 1x1 convolution on the way around a block; doesn't move the position.
+  Builder& shortcut(std::int64_t size, std::int64_t channels) {
+    Builder around(size, channels);
+    around.ops_.push_back({});  // not the first layer of the model
+    around.conv(1, channels_, size / size_);
+    ops_.push_back(around.ops_.back());
+    return *this;
+  }
+
+  std::int64_t size() const { return size_; }
+  std::int64_t channels() const { return channels_; }
+  std::vector<ModelOp> take() { return std::move(ops_); }
+
+ private:
+  std::int64_t size_;
+  std::int64_t channels_;
+  std::vector<ModelOp> ops_;
+};
+
+// He et al., CVPR 2016, table 1, with the stride in the 3x3 (v1.5, as MLPerf trains it).
+std::vector<ModelOp> resnet50(std::int64_t size, std::int64_t channels, std::int64_t classes) {
+  Builder net(size, channels);
+  net.conv(7, 64, 2).pool(2);
+  constexpr std::array<std::int64_t, 4> kBlocks = {3, 4, 6, 3};
+  std::int64_t width = 64;
+  for (std::size_t stage = 0; stage < kBlocks.size(); ++stage, width *= 2) {
+    for (std::int64_t block = 0; block < kBlocks[stage]; ++block) {
+      const std::int64_t in_size = net.size();
+      const std::int64_t in_channels = net.channels();
+      net.conv(1, width).conv(3, width, block == 0 && stage > 0 ? 2 : 1).conv(1, 4 * width);
+      if (block == 0) net.shortcut(in_size, in_channels);
+    }
+  }
+  net.pool(net.size());
+  return net.dense(classes).take();
+}
+
+// Zagoruyko and Komodakis, BMVC 2016: three groups of (depth - 4) / 6 basic blocks; `widen` = 1 is
+// the CIFAR ResNet of He et al. with two more layers.
+std::vector<ModelOp> wide_resnet(std::int64_t blocks_a_group, std::int64_t widen) {
+  Builder net(28, 1);
+  net.conv(3, 16);
+  std::int64_t width = 16 * widen;
+  for (std::int64_t group = 0; group < 3; ++group, width *= 2) {
+    for (std::int64_t block = 0; block < blocks_a_group; ++block) {
+      const std::int64_t in_size = net.size();
+      const std::int64_t in_channels = net.channels();
+      net.conv(3, width, block == 0 && group > 0 ? 2 : 1).conv(3, width);
+      if (block == 0 && in_channels != width) net.shortcut(in_size, in_channels);
+    }
+  }
+  net.pool(net.size());
+  return net.dense(10).take();
+}
+
+}  // namespace
+
+std::span<const std::string_view> workload_names() { return kNames; }
+
+Workload workload(std::string_view name) {
+  if (name == "classifier") {
+    return {std::string(name), "784-128-10 dense classifier on 28x28 grey images",
+            Builder(28, 1).dense(128).dense(10).take()};
+  }
+  if (name == "lenet5") {
+    return {std::string(name), "LeNet-5 on 28x28 grey images",
+            Builder(28, 1)
+                .conv(5, 6, 1, kActivationPasses)
+                .pool(2)
+                .conv(5, 16, 1, kActivationPasses)
+                .pool(2)
+                .dense(120)
+                .dense(84)
+                .dense(10)
+                .take()};
+  }
+  if (name == "convnet") {
+    return {std::string(name), "two convolutions (32, 64) and a dense layer on 28x28 grey images",
+            Builder(28, 1)
+                .conv(3, 32, 1, kActivationPasses)
+                .pool(2)
+                .conv(3, 64, 1, kActivationPasses)
+                .pool(2)
+                .dense(10)
+                .take()};
+  }
+  if (name == "vgg6") {
+    return {std::string(name),
+            "four convolutions (64, 64, 128, 128) and two dense layers on 28x28 grey images",
+            Builder(28, 1)
+                .conv(3, 64, 1, kActivationPasses)
+                .conv(3, 64, 1, kActivationPasses)
+                .pool(2)
+                .conv(3, 128, 1, kActivationPasses)
+                .conv(3, 128, 1, kActivationPasses)
+                .pool(2)
+                .dense(256)
+                .dense(10)
+                .take()};
+  }
+  if (name == "resnet20") {
+    return {std::string(name), "ResNet-20 on 28x28 grey images", wide_resnet(3, 1)};
+  }
+  if (name == "wide-resnet-16-4") {
+    return {std::string(name), "Wide ResNet 16-4 on 28x28 grey images", wide_resnet(2, 4)};
+  }
+  if (name == "wide-resnet-28-10") {
+    return {std::string(name), "Wide ResNet 28-10 on 28x28 grey images", wide_resnet(4, 10)};
+  }
+  if (name == "resnet50-28") {
+    return {std::string(name), "ResNet-50 on 28x28 grey images", resnet50(28, 1, 10)};
+  }
+  if (name == "resnet50") {
+    return {std::string(name), "ResNet-50 on 224x224 colour images", resnet50(224, 3, 1000)};
+  }
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("unknown workload '{}'; known: {}", name, fmt::join(kNames, ", ")));
+}
+
+}  // namespace infeed

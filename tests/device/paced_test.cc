@@ -1,0 +1,277 @@
+#include "infeed/device/paced.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <future>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <mutex>
+#include <thread>
+
+#include <infeed/error.h>
+
+namespace infeed {
+namespace {
+
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::int64_t kPsPerMs = 1'000'000'000;
+
+BatchSource endless(std::int64_t examples = 64) {
+  return {.next = [examples](GlobalBatch& out) {
+    out = {.examples = examples, .bytes = examples * 784};
+    return true;
+  }};
+}
+
+/// Works for `duration` for every batch, as a pipeline would.
+BatchSource busy(std::chrono::microseconds duration) {
+  return {.next = [duration](GlobalBatch& out) {
+    const auto until = Clock::now() + duration;
+    while (Clock::now() < until) {
+    }
+    out = {.examples = 64, .bytes = 64 * 784};
+    return true;
+  }};
+}
+
+void expect_adds_up(const StepSummary& s) {
+  EXPECT_EQ(s.infeed_wait_ps + s.transfer_ps + s.idle_ps + s.compute_ps + s.all_reduce_ps,
+            s.step_ps);
+  EXPECT_EQ(s.step_ps, s.span_ps);
+}
+
+TEST(Paced, AFastSourceIsNotInputBoundAndKeepsTheDeadlines) {
+  const Slice slice = Slice::parse("v3-8");
+  const auto begin = Clock::now();
+  const PacedResult result = run_paced(
+      slice, endless(), {.step = {.compute_ps = 2 * kPsPerMs}, .steps_max = 50, .warmup_steps = 3});
+  const double took_ms = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+  EXPECT_EQ(result.end, RunEnd::steps_max);
+  EXPECT_EQ(result.warmup_steps, 3);
+  EXPECT_EQ(result.summary.steps, 50);
+  EXPECT_EQ(result.summary.examples, 50 * 64);
+  EXPECT_EQ(result.summary.verdict, InputVerdict::not_bound) << result.summary.sentence();
+  EXPECT_GT(result.summary.duty_cycle, 0.9);
+  EXPECT_EQ(result.summary.compute_ps, 50 * 2 * kPsPerMs);
+  expect_adds_up(result.summary);
+  EXPECT_GE(took_ms, 106);  // no step is shorter than the model says
+}
+
+TEST(Paced, ASlowSourceIsHighlyInputBound) {
+  const PacedResult result =
+      run_paced(Slice::parse("v3-8"), busy(milliseconds(4)),
+                {.step = {.compute_ps = kPsPerMs, .all_reduce_ps = kPsPerMs / 2}, .steps_max = 25});
+  EXPECT_EQ(result.summary.verdict, InputVerdict::highly_bound) << result.summary.sentence();
+  EXPECT_NEAR(result.summary.infeed_wait_share, 2.5 / 4, 0.2);
+  EXPECT_LT(result.summary.duty_cycle, 0.6);
+  expect_adds_up(result.summary);
+}
+
+TEST(Paced, WithoutOverlapTheFetchIsPaidInEveryStep) {
+  const PacedOptions options{
+      .step = {.compute_ps = 3 * kPsPerMs}, .steps_max = 25, .warmup_steps = 3};
+  PacedOptions on_demand = options;
+  on_demand.feed = InfeedFeed::on_demand;
+  const Slice slice = Slice::parse("v3-8");
+  const PacedResult serial = run_paced(slice, busy(milliseconds(2)), on_demand);
+  const PacedResult overlapped = run_paced(slice, busy(milliseconds(2)), options);
+  EXPECT_GE(serial.summary.infeed_wait_ps, 25 * 2 * kPsPerMs);
+  EXPECT_LT(serial.summary.steps_per_s, 200);
+  EXPECT_GT(overlapped.summary.steps_per_s, 250);
+  expect_adds_up(serial.summary);
+  expect_adds_up(overlapped.summary);
+}
+
+TEST(Paced, EndsAfterItsDurationNotCountingTheWarmUp) {
+  const PacedResult result = run_paced(
+      Slice::parse("v3-8"), endless(),
+      {.step = {.compute_ps = kPsPerMs}, .duration = milliseconds(40), .warmup_steps = 10});
+  EXPECT_EQ(result.end, RunEnd::duration);
+  EXPECT_GE(result.summary.span_ps, 40 * kPsPerMs);
+  EXPECT_GT(result.summary.steps, 10);
+}
+
+TEST(Paced, EndsWithTheDataAndCountsTheUnevenLastBatch) {
+  int batches = 0;
+  std::int64_t events = 0;
+  const PacedResult result =
+      run_paced(Slice::parse("v3-8"),
+                {.next =
+                     [&](GlobalBatch& out) {
+                       out = {.examples = ++batches == 5 ? 3 : 16, .bytes = 1};
+                       return batches <= 5;
+                     }},
+                {.step = {.compute_ps = kPsPerMs / 10}, .on_step = [&](auto step) {
+                   events += static_cast<std::int64_t>(step.size());
+                   EXPECT_EQ(step[7].replica, 7);
+                 }});
+  EXPECT_EQ(result.end, RunEnd::end_of_data);
+  EXPECT_EQ(result.summary.steps, 5);
+  EXPECT_EQ(result.summary.examples, 4 * 16 + 3);
+  EXPECT_EQ(events, 5 * 8);
+}
+
+TEST(Paced, AnEmptySourceGivesAnEmptyAccount) {
+  for (const InfeedFeed feed : {InfeedFeed::ahead, InfeedFeed::on_demand}) {
+    const PacedResult result =
+        run_paced(Slice::parse("v3-8"), {.next = [](GlobalBatch&) { return false; }},
+                  {.step = {.compute_ps = 1}, .feed = feed, .warmup_steps = 4});
+    EXPECT_EQ(result.end, RunEnd::end_of_data);
+    EXPECT_EQ(result.summary.steps, 0);
+    EXPECT_EQ(result.warmup_steps, 0);
+  }
+}
+
+TEST(Paced, EachHostHasItsOwnSource) {
+  const Slice slice = Slice::parse("v3-32");
+  ASSERT_EQ(slice.num_hosts(), 4);
+  const PacedResult result =
+      run_paced(slice, {endless(8), endless(8), busy(milliseconds(3)), endless(8)},
+                {.step = {.compute_ps = kPsPerMs}, .steps_max = 15, .warmup_steps = 2});
+  EXPECT_EQ(result.summary.examples, 15 * (8 + 8 + 64 + 8));
+  EXPECT_EQ(result.summary.verdict, InputVerdict::highly_bound);  // the slowest host decides
+  expect_adds_up(result.summary);
+}
+
+TEST(Paced, ASlowLinkShowsAsTransfer) {
+  // 4 chips at 15 GB/s: 180 MB take 3 ms, the step 1 ms.
+  const PacedResult result =
+      run_paced(Slice::parse("v3-8"),
+                {.next =
+                     [](GlobalBatch& out) {
+                       out = {.examples = 8, .bytes = 180'000'000};
+                       return true;
+                     }},
+                {.step = {.compute_ps = kPsPerMs}, .steps_max = 20, .warmup_steps = 2});
+  EXPECT_NEAR(static_cast<double>(result.summary.transfer_ps),
+              static_cast<double>(20 * 2 * kPsPerMs), 5.0 * kPsPerMs);
+  EXPECT_EQ(result.summary.verdict, InputVerdict::not_bound);
+  expect_adds_up(result.summary);
+}
+
+TEST(Paced, ErrorsOfTheSourceComeOut) {
+  for (const InfeedFeed feed : {InfeedFeed::ahead, InfeedFeed::on_demand}) {
+    int batches = 0;
+    const BatchSource source{.next = [&](GlobalBatch& out) {
+      if (++batches == 4) throw Error(ErrorCode::data_loss, "broken").at_file("a.tfrecord");
+      out = {.examples = 8};
+      return true;
+    }};
+    try {
+      run_paced(Slice::parse("v3-8"), source, {.step = {.compute_ps = kPsPerMs}, .feed = feed});
+      FAIL();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.message(), "broken");
+      EXPECT_EQ(error.file(), "a.tfrecord");
+    }
+  }
+}
+
+/// A source that hands out `ready` batches and then blocks until it is cancelled.
+struct BlockingSource {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool cancelled = false;
+  int left = 3;
+  std::promise<void> blocked;
+
+  BatchSource source() {
+    return {.next =
+                [this](GlobalBatch& out) {
+                  std::unique_lock lock(mutex);
+                  if (left-- > 0) {
+                    out = {.examples = 8};
+                    return true;
+                  }
+                  blocked.set_value();
+                  changed.wait(lock, [this] { return cancelled; });
+                  return false;
+                },
+            .cancel =
+                [this] {
+                  const std::lock_guard lock(mutex);
+                  cancelled = true;
+                  changed.notify_all();
+                }};
+  }
+};
+
+TEST(Paced, AStopWakesABlockedSourceWithin100Ms) {
+  for (const InfeedFeed feed : {InfeedFeed::ahead, InfeedFeed::on_demand}) {
+    BlockingSource blocking;
+    std::stop_source stop;
+    Clock::time_point asked;
+    PacedResult result;
+    {
+      std::jthread stopper([&] {
+        blocking.blocked.get_future().wait();
+        asked = Clock::now();
+        stop.request_stop();
+      });
+      result =
+          run_paced(Slice::parse("v3-8"), blocking.source(),
+                    {.step = {.compute_ps = kPsPerMs}, .feed = feed, .stop = stop.get_token()});
+    }
+    EXPECT_LT(Clock::now() - asked, milliseconds(100));
+    EXPECT_EQ(result.end, RunEnd::cancelled);
+    EXPECT_LE(result.summary.steps, 3);
+  }
+}
+
+TEST(Paced, AStopEndsALongStepWithin100Ms) {
+  std::stop_source stop;
+  std::promise<void> first;
+  Clock::time_point asked;
+  bool told = false;
+  const BatchSource source{.next = [&](GlobalBatch& out) {
+    if (!told) first.set_value();
+    told = true;
+    out = {.examples = 8};
+    return true;
+  }};
+  std::jthread stopper([&] {
+    first.get_future().wait();
+    asked = Clock::now();
+    stop.request_stop();
+  });
+  const PacedResult result =
+      run_paced(Slice::parse("v3-8"), source,
+                {.step = {.compute_ps = 3600 * 1000 * kPsPerMs}, .stop = stop.get_token()});
+  EXPECT_LT(Clock::now() - asked, milliseconds(100));
+  EXPECT_EQ(result.end, RunEnd::cancelled);
+  EXPECT_EQ(result.summary.steps, 0);
+}
+
+TEST(Paced, WrongOptionsAreRefused) {
+  const Slice slice = Slice::parse("v3-8");
+  const auto message = [&](const Slice& on, std::vector<BatchSource> sources,
+                           const PacedOptions& options) {
+    try {
+      run_paced(on, std::move(sources), options);
+    } catch (const Error& error) {
+      return error.message();
+    }
+    return std::string("accepted");
+  };
+  const PacedOptions good{.step = {.compute_ps = 1}, .steps_max = 1};
+  EXPECT_EQ(message(slice, {}, good),
+            "slice v3-8 has 1 hosts, but 0 sources were given; give one a host");
+  PacedOptions options = good;
+  options.step = {};
+  EXPECT_THAT(message(slice, {endless()}, options), testing::HasSubstr("cannot be paced"));
+  options = good;
+  options.warmup_steps = -1;
+  EXPECT_THAT(message(slice, {endless()}, options), testing::HasSubstr("must not be negative"));
+  options = good;
+  options.queue_depth = 0;
+  EXPECT_THAT(message(slice, {endless()}, options), testing::HasSubstr("depth of 1"));
+  options = good;
+  options.feed = InfeedFeed::on_demand;
+  EXPECT_THAT(message(Slice::parse("v3-32"), {endless(), endless(), endless(), endless()}, options),
+              testing::HasSubstr("feed ahead"));
+}
+
+}  // namespace
+}  // namespace infeed

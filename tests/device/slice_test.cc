@@ -1,0 +1,103 @@
+#include "infeed/device/slice.h"
+
+#include <cmath>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <set>
+#include <string>
+
+#include <infeed/error.h>
+
+namespace infeed {
+namespace {
+
+TEST(Slice, V3Of8IsFourChipsOnOneHost) {
+  const Slice slice = Slice::parse("v3-8");
+  EXPECT_EQ(slice.name(), "v3-8");
+  EXPECT_EQ(slice.num_chips(), 4);
+  EXPECT_EQ(slice.num_cores(), 8);
+  EXPECT_EQ(slice.num_hosts(), 1);
+  EXPECT_EQ(slice.num_replicas(), 8);
+  const auto devices = slice.devices();
+  ASSERT_EQ(devices.size(), 8u);
+  EXPECT_EQ(devices[0].name(), "/job:worker/replica:0/task:0/device:TPU:0");
+  EXPECT_EQ(devices[7].name(), "/job:worker/replica:0/task:0/device:TPU:7");
+  EXPECT_EQ(devices[7].chip, 3);
+}
+
+TEST(Slice, LaterGenerationsHaveAReplicaAChip) {
+  const Slice v4 = Slice::parse("v4-16");
+  EXPECT_EQ(v4.num_chips(), 8);
+  EXPECT_EQ(v4.num_replicas(), 8);
+  EXPECT_EQ(v4.num_hosts(), 2);
+  EXPECT_EQ(v4.devices()[5].name(), "/job:worker/replica:0/task:1/device:TPU:1");
+  const Slice v5e = Slice::parse("v5litepod-16");
+  EXPECT_EQ(v5e.num_chips(), 16);
+  EXPECT_EQ(v5e.num_replicas(), 16);
+  EXPECT_EQ(v5e.num_hosts(), 2);
+}
+
+TEST(Slice, ASmallSliceHasFewerChipsThanAHost) {
+  const Slice slice = Slice::parse("v6e-1");
+  EXPECT_EQ(slice.num_hosts(), 1);
+  EXPECT_EQ(slice.replicas_of_host(0), 1);
+}
+
+TEST(Slice, EveryKnownNameParsesAndCountsWhatItSays) {
+  std::set<std::string> seen;
+  for (const std::string& name : Slice::known_names()) {
+    SCOPED_TRACE(name);
+    EXPECT_TRUE(seen.insert(name).second);
+    const Slice slice = Slice::parse(name);
+    const int number = std::stoi(name.substr(name.find('-') + 1));
+    EXPECT_EQ(slice.chip().name_counts_cores ? slice.num_cores() : slice.num_chips(), number);
+    EXPECT_EQ(slice.devices().size(), static_cast<std::size_t>(slice.num_replicas()));
+    int replicas = 0;
+    for (int host = 0; host < slice.num_hosts(); ++host) {
+      EXPECT_EQ(slice.first_replica_of_host(host), replicas);
+      replicas += slice.replicas_of_host(host);
+    }
+    EXPECT_EQ(replicas, slice.num_replicas());
+  }
+  for (const char* name : {"v2-8", "v2-512", "v3-2048", "v3-8192", "v4-8", "v4-6912", "v5litepod-1",
+                           "v5litepod-256", "v5p-8", "v5p-12288", "v6e-1", "v6e-256"}) {
+    EXPECT_TRUE(seen.contains(name)) << name;
+  }
+}
+
+TEST(Slice, AnUnknownNameListsTheKnownOnes) {
+  for (const char* name : {"v3-9", "", "v3", "V3-8", "v3-8 ", "v7-8"}) {
+    try {
+      Slice::parse(name);
+      FAIL() << name;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+      EXPECT_THAT(error.message(), testing::StartsWith(std::string("unknown slice '") + name +
+                                                       "'; known: v2-8, v2-32, "));
+      EXPECT_THAT(error.message(), testing::HasSubstr("v3-8, "));
+    }
+  }
+}
+
+TEST(Slice, RingsCloseWhereTheGenerationsLinksDo) {
+  EXPECT_FALSE(Slice::parse("v3-8").wraps_around(0));
+  EXPECT_TRUE(Slice::parse("v3-2048").wraps_around(0));
+  EXPECT_FALSE(Slice::parse("v4-64").wraps_around(0));  // 2x4x4
+  EXPECT_TRUE(Slice::parse("v4-64").wraps_around(1));
+  EXPECT_FALSE(Slice::parse("v5litepod-128").wraps_around(0));  // 8x16
+  EXPECT_TRUE(Slice::parse("v5litepod-128").wraps_around(1));
+}
+
+TEST(ChipSpec, PeakIsWhatTheArraysDoInACycle) {
+  for (const auto generation : {TpuGeneration::v2, TpuGeneration::v3, TpuGeneration::v4,
+                                TpuGeneration::v5e, TpuGeneration::v5p, TpuGeneration::v6e}) {
+    const ChipSpec& chip = chip_spec(generation);
+    EXPECT_EQ(chip.generation, generation);
+    const double tflops =
+        2e-3 * chip.cores * chip.mxus_per_core * chip.macs_per_cycle_mxu * chip.clock_ghz;
+    EXPECT_NEAR(tflops / chip.bf16_tflops, 1, 0.01) << to_string(generation);
+  }
+}
+
+}  // namespace
+}  // namespace infeed
