@@ -1,0 +1,115 @@
+#include "block.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+namespace infeed {
+namespace detail {
+namespace {
+
+struct HomedBlock : Block {
+  std::shared_ptr<BlockPool> home;  // set while it is out
+  bool goes_home = false;
+};
+
+// The header has a cache line of its own: its counter is written by many threads, the bytes only
+// read. Payloads start at a cache line as well.
+constexpr std::size_t kHeaderBytes = 64;
+static_assert(sizeof(HomedBlock) <= kHeaderBytes);
+
+HomedBlock* allocate_block(std::size_t bytes) {
+  void* memory = ::operator new (kHeaderBytes + bytes, std::align_val_t{kHeaderBytes});
+  auto* block = ::new (memory) HomedBlock;
+  block->data = static_cast<char*>(memory) + kHeaderBytes;
+  block->capacity_bytes = bytes;
+  return block;
+}
+
+void deallocate_block(HomedBlock* block) noexcept {
+  block->~HomedBlock();
+  ::operator delete (static_cast<void*>(block), std::align_val_t{kHeaderBytes});
+}
+
+HomedBlock* homed(Block* block) { return static_cast<HomedBlock*>(block); }
+
+}  // namespace
+
+BlockPool::~BlockPool() {
+  for (Block* block : free_) deallocate_block(homed(block));
+}
+
+Block* BlockPool::take(std::size_t bytes_min) {
+  HomedBlock* block = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto fits = [bytes_min](const Block* b) { return b->capacity_bytes >= bytes_min; };
+    const auto found = std::find_if(free_.rbegin(), free_.rend(), fits);  // the warmest first
+    if (found != free_.rend()) {
+      block = homed(*found);
+      free_.erase(std::next(found).base());
+    }
+  }
+  if (block == nullptr) block = allocate_block(bytes_min);
+  block->home = shared_from_this();
+  block->goes_home = true;
+  block->references.store(1, std::memory_order_relaxed);
+  return block;
+}
+
+void BlockPool::give_back(Block* block) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    if (free_.size() < kFreeBlocksMax) {
+      free_.push_back(block);
+      return;
+    }
+  }
+  deallocate_block(homed(block));
+}
+
+Block* make_lone_block(std::size_t bytes, const Block* origin) {
+  HomedBlock* block = allocate_block(bytes);
+  if (origin != nullptr) block->home = static_cast<const HomedBlock*>(origin)->home;
+  return block;
+}
+
+void free_block(Block* block) noexcept {
+  // The pool may live by this block alone: hold it until the block is in.
+  const std::shared_ptr<BlockPool> home = std::move(homed(block)->home);
+  if (homed(block)->goes_home) {
+    home->give_back(block);
+  } else {
+    deallocate_block(homed(block));
+  }
+}
+
+std::string_view block_file(const Block& block) noexcept {
+  const auto& home = static_cast<const HomedBlock&>(block).home;
+  return home == nullptr ? std::string_view() : std::string_view(home->file());
+}
+
+}  // namespace detail
+
+Record::Record(std::string_view bytes) {
+  if (bytes.empty()) return;
+  block_ = detail::make_lone_block(bytes.size(), nullptr);
+  std::memcpy(block_->data, bytes.data(), bytes.size());
+  data_ = block_->data;
+  size_ = bytes.size();
+}
+
+Record Record::detached() const {
+  Record record;
+  record.number_ = number_;
+  if (empty()) return record;
+  record.block_ = detail::make_lone_block(size_, block_);
+  record.block_->stream_offset = offset().value_or(0);
+  std::memcpy(record.block_->data, data_, size_);
+  record.data_ = record.block_->data;
+  record.size_ = size_;
+  return record;
+}
+
+}  // namespace infeed

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "infeed/records/record.h"
+
+/// Blocks that records live in, and the pool that gives them out again: fresh memory costs a page
+/// fault every 4 KiB, about as much as reading the bytes; a block that has just been dropped is
+/// still in the cache. One pool a reader; blocks may come home from any thread, after the reader is
+/// gone too.
+namespace infeed::detail {
+
+class BlockPool : public std::enable_shared_from_this<BlockPool> {
+ public:
+  explicit BlockPool(std::string file) : file_(std::move(file)) { free_.reserve(kFreeBlocksMax); }
+  ~BlockPool();
+  BlockPool(const BlockPool&) = delete;
+  BlockPool& operator=(const BlockPool&) = delete;
+
+  /// At least `bytes_min` large, one reference, which the caller owns.
+  Block* take(std::size_t bytes_min);
+  void give_back(Block* block) noexcept;
+  const std::string& file() const { return file_; }
+
+ private:
+  static constexpr std::size_t kFreeBlocksMax = 4;
+
+  const std::string file_;
+  std::mutex mutex_;
+  std::vector<Block*> free_;
+};
+
+/// A block that never comes home, of exactly `bytes`, from the same place as `origin` (may be
+/// null).
+Block* make_lone_block(std::size_t bytes, const Block* origin);
+
+/// An owned reference.
+class BlockReference {
+ public:
+  BlockReference() = default;
+  explicit BlockReference(Block* block) : block_(block) {}
+  BlockReference(BlockReference&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
+  BlockReference& operator=(BlockReference&& other) noexcept {
+    std::swap(block_, other.block_);
+    return *this;
+  }
+  ~BlockReference() {
+    if (block_ != nullptr) drop_block(block_);
+  }
+  Block* get() const { return block_; }
+  Block* operator->() const { return block_; }
+  explicit operator bool() const { return block_ != nullptr; }
+  Block* release() { return std::exchange(block_, nullptr); }
+
+ private:
+  Block* block_ = nullptr;
+};
+
+}  // namespace infeed::detail

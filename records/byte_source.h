@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "file.h"
+#include "infeed/records/compression.h"
+
+/// A stream of bytes, read front to back: what a reader of records stands on.
+namespace infeed::detail {
+
+/// The stream itself (not a record in it) is damaged; nothing more can be read from it.
+struct StreamDamage {
+  std::string message;
+};
+
+class ByteSource {
+ public:
+  virtual ~ByteSource() = default;
+  /// What is at hand, at least a byte; 0 is the end. Throws Error (system) or StreamDamage.
+  virtual std::size_t read(std::span<char> into) = 0;
+  /// Length of the stream where it is known beforehand.
+  virtual std::optional<std::uint64_t> size_bytes() const { return std::nullopt; }
+  virtual bool is_seekable() const { return false; }
+  virtual void seek(std::uint64_t) {}
+};
+
+/// A file's bytes as they are. `prefix` was read from a pipe already.
+std::unique_ptr<ByteSource> make_plain_source(File file, std::string prefix);
+
+enum class TrailingStreams { read, ignore_like_tensorflow };
+
+/// Inflates one or several gzip members or zlib streams, checksums verified.
+std::unique_ptr<ByteSource> make_inflate_source(std::unique_ptr<ByteSource> input,
+                                                Compression compression,
+                                                std::size_t input_block_bytes,
+                                                TrailingStreams trailing);
+
+/// What a file that begins with `prefix` (16 bytes suffice) is.
+Compression recognise_compression(std::string_view prefix);
+
+struct OpenedSource {
+  std::unique_ptr<ByteSource> source;
+  Compression compression;
+  std::optional<std::uint64_t> file_bytes;
+};
+
+OpenedSource open_source(const std::string& file, Compression compression,
+                         std::size_t input_block_bytes, TrailingStreams trailing);
+
+}  // namespace infeed::detail

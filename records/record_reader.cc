@@ -1,0 +1,311 @@
+#include "infeed/records/record_reader.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <limits>
+#include <utility>
+
+#include "block.h"
+#include "byte_source.h"
+#include "framing.h"
+#include "infeed/error.h"
+#include "resynchronise.h"
+#include "stream_window.h"
+
+namespace infeed {
+namespace {
+
+using detail::kFramingBytes;
+using detail::kHeaderBytes;
+using detail::StreamDamage;
+
+constexpr std::size_t kBlockBytesMin = 64;
+
+std::string count_bytes(std::uint64_t bytes) {
+  return fmt::format("{} byte{}", bytes, bytes == 1 ? "" : "s");
+}
+
+}  // namespace
+
+class RecordReader::State {
+ public:
+  State(std::string file, RecordReaderOptions options)
+      : file_(std::move(file)),
+        options_(checked(std::move(options))),
+        pool_(std::make_shared<detail::BlockPool>(file_)),
+        opened_(detail::open_source(file_, options_.compression, options_.block_bytes,
+                                    stops_like_tensorflow()
+                                        ? detail::TrailingStreams::ignore_like_tensorflow
+                                        : detail::TrailingStreams::read)),
+        window_(std::move(opened_.source), pool_, options_.block_bytes) {}
+
+  std::size_t read(std::span<Record> out) {
+    if (out.empty()) return 0;
+    while (!ended_) {
+      const Scan scan = scan_window(out);
+      if (scan.count != 0) return scan.count;
+      step_over(scan.stop);
+    }
+    return 0;
+  }
+
+  std::uint64_t skip(std::uint64_t count) {
+    std::uint64_t skipped = 0;
+    while (skipped < count && !ended_) {
+      const Stop stop = skip_one();
+      if (stop == Stop::none) {
+        ++skipped;
+      } else {
+        step_over(stop);
+      }
+    }
+    return skipped;
+  }
+
+  RecordPosition position() const { return {number_, window_.offset()}; }
+
+  void seek(RecordPosition position) {
+    if (!window_.is_seekable()) {
+      throw Error(
+          ErrorCode::failed_precondition,
+          fmt::format(
+              "cannot jump inside a {} file; read it from the start and skip",
+              opened_.compression == Compression::none ? "piped" : to_string(opened_.compression)))
+          .at_file(file_);
+    }
+    window_.seek(position.offset);
+    number_ = position.record;
+    ended_ = false;
+  }
+
+  const std::string& file() const { return file_; }
+  Compression compression() const { return opened_.compression; }
+  std::optional<std::uint64_t> file_bytes() const { return opened_.file_bytes; }
+  const std::vector<DamagedRange>& damaged() const { return damaged_; }
+
+ private:
+  /// Why there is no record at the front of the window.
+  enum class Stop { none, needs_bytes, bad_length, bad_payload };
+  struct Scan {
+    std::size_t count;
+    Stop stop;
+  };
+
+  static RecordReaderOptions checked(RecordReaderOptions options) {
+    options.block_bytes = std::max(options.block_bytes, kBlockBytesMin);
+    options.record_bytes_max = std::min<std::uint64_t>(
+        options.record_bytes_max, std::numeric_limits<std::int64_t>::max() / 4);
+    return options;
+  }
+  bool stops_like_tensorflow() const {
+    return options_.damage == DamagePolicy::stop_like_tensorflow;
+  }
+
+  /// Hands out the whole records in the window: the hot loop.
+  Scan scan_window(std::span<Record> out) {
+    const char* at = window_.data();
+    std::size_t left = window_.size();
+    const bool verifies = options_.verify == Verify::everything;
+    std::size_t count = 0;
+    Stop stop = Stop::none;
+    detail::Block* const block = window_.block();
+    while (count < out.size()) {
+      stop = Stop::needs_bytes;
+      if (left < kFramingBytes) break;
+      const detail::Header header = detail::load_header(at);
+      if (!header.is_valid()) {
+        stop = Stop::bad_length;
+        break;
+      }
+      if (header.length > left - kFramingBytes || header.length > options_.record_bytes_max) break;
+      const std::string_view payload(at + kHeaderBytes, header.length);
+      if (verifies && !detail::payload_is_valid(payload)) {
+        stop = Stop::bad_payload;
+        break;
+      }
+      out[count] = Record::adopt(block, payload, number_ + count);
+      ++count;
+      at += kFramingBytes + header.length;
+      left -= kFramingBytes + header.length;
+    }
+    // One locked addition for all of them; the window's own reference keeps the block until here.
+    if (count != 0) block->references.fetch_add(count, std::memory_order_relaxed);
+    window_.consume(window_.size() - left);
+    number_ += count;
+    return {count, stop};
+  }
+
+  Stop skip_one() {
+    if (window_.size() < kHeaderBytes) return Stop::needs_bytes;
+    const detail::Header header = detail::load_header(window_.data());
+    if (!header.is_valid()) return Stop::bad_length;
+    const std::uint64_t whole = kFramingBytes + header.length;
+    if (whole > window_.size()) {
+      if (header.length > options_.record_bytes_max) return Stop::needs_bytes;
+      // With a length that is known beforehand a cut is seen before anything is passed over.
+      const auto remaining = window_.remaining_bytes();
+      if (!remaining || *remaining < whole) return Stop::needs_bytes;
+    }
+    window_.discard(whole);
+    ++number_;
+    return Stop::none;
+  }
+
+  /// Brings the next record into the window, or gives up what is there instead of it.
+  void step_over(Stop stop) {
+    try {
+      switch (stop) {
+        case Stop::none:
+          break;
+        case Stop::needs_bytes:
+          fetch_record();
+          break;
+        case Stop::bad_length:
+          report_bad_length();
+          break;
+        case Stop::bad_payload:
+          report_bad_payload();
+          break;
+      }
+    } catch (const StreamDamage& damage) {
+      window_.end();
+      lose_rest(damage.message);
+    }
+  }
+
+  void fetch_record() {
+    if (!window_.ensure(kHeaderBytes)) {
+      if (window_.size() == 0) {
+        ended_ = true;
+      } else if (stops_like_tensorflow()) {
+        window_.consume(window_.size());
+        ended_ = true;
+      } else {
+        lose_rest(
+            fmt::format("record is cut inside its header: {} of {} are there; the file was "
+                        "probably not written or copied to its end",
+                        window_.size(), count_bytes(kHeaderBytes)));
+      }
+      return;
+    }
+    const detail::Header header = detail::load_header(window_.data());
+    if (!header.is_valid()) {
+      report_bad_length();
+      return;
+    }
+    if (header.length > options_.record_bytes_max) {
+      lose(
+          fmt::format("record claims {}, more than record_bytes_max ({}); raise it if such records "
+                      "are meant to be",
+                      count_bytes(header.length), options_.record_bytes_max),
+          Search::after_first_byte);
+      return;
+    }
+    const std::uint64_t whole = header.length + kFramingBytes;
+    const auto remaining = window_.remaining_bytes();
+    const bool can_be = !remaining || *remaining >= whole;
+    if (can_be && window_.ensure(whole)) return;
+    lose(
+        fmt::format(
+            "record is cut: {} of {} are there (a payload of {} and {} around it); the file "
+            "was probably not written or copied to its end",
+            can_be ? window_.size() : *remaining, count_bytes(whole), header.length, kFramingBytes),
+        Search::after_first_byte);
+  }
+
+  void report_bad_length() {
+    const detail::Header header = detail::load_header(window_.data());
+    std::string text = fmt::format(
+        "record header is damaged: its length {} has the checksum {:08x}, but {:08x} is stored",
+        header.length, header.expected_crc(), header.masked_crc);
+    if (number_ == 0 && window_.offset() == 0) {
+      text += "; perhaps the file does not hold TFRecords at all";
+    }
+    lose(std::move(text), Search::after_first_byte);
+  }
+
+  void report_bad_payload() {
+    const detail::Header header = detail::load_header(window_.data());
+    const std::string_view payload(window_.data() + kHeaderBytes, header.length);
+    lose(fmt::format("record is damaged: its {} have the checksum {:08x}, but {:08x} is stored",
+                     count_bytes(header.length), mask_crc32c(crc32c(payload)),
+                     detail::load_little<std::uint32_t>(payload.data() + payload.size())),
+         Search::after_record);
+  }
+
+  enum class Search { after_first_byte, after_record };
+
+  /// The record at the front is damaged: fails, or goes to the next one.
+  void lose(std::string message, Search search) {
+    if (options_.damage != DamagePolicy::skip_and_resynchronise) fail(message);
+    const std::uint64_t begin = window_.offset();
+    try {
+      if (search != Search::after_record || !detail::step_to_next_header(window_)) {
+        detail::resynchronise(window_, options_.record_bytes_max);
+      }
+    } catch (const StreamDamage& damage) {
+      window_.end();
+      window_.consume(window_.size());
+      message += "; and behind it: " + damage.message;
+    }
+    note(begin, std::move(message));
+  }
+
+  /// Nothing behind the front can be read.
+  void lose_rest(std::string message) {
+    if (options_.damage != DamagePolicy::skip_and_resynchronise) fail(message);
+    const std::uint64_t begin = window_.offset();
+    window_.consume(window_.size());
+    ended_ = true;
+    note(begin, std::move(message));
+  }
+
+  [[noreturn]] void fail(std::string message) {
+    ended_ = true;
+    if (opened_.compression != Compression::none) {
+      message += "; the offset counts decompressed bytes";
+    }
+    throw Error(ErrorCode::data_loss, std::move(message))
+        .at_file(file_)
+        .at_offset(window_.offset())
+        .at_record(number_);
+  }
+
+  void note(std::uint64_t begin, std::string message) {
+    damaged_.push_back({file_, begin, window_.offset(), number_, std::move(message)});
+    if (window_.offset() != begin) ++number_;
+    if (options_.on_damage) options_.on_damage(damaged_.back());
+  }
+
+  const std::string file_;
+  const RecordReaderOptions options_;
+  std::shared_ptr<detail::BlockPool> pool_;
+  detail::OpenedSource opened_;
+  detail::StreamWindow window_;
+  std::uint64_t number_ = 0;  // of the record at the front of the window
+  bool ended_ = false;
+  std::vector<DamagedRange> damaged_;
+};
+
+RecordReader::RecordReader(std::string file, RecordReaderOptions options)
+    : state_(std::make_unique<State>(std::move(file), std::move(options))) {}
+RecordReader::RecordReader(RecordReader&&) noexcept = default;
+RecordReader& RecordReader::operator=(RecordReader&&) noexcept = default;
+RecordReader::~RecordReader() = default;
+
+std::size_t RecordReader::read(std::span<Record> out) { return state_->read(out); }
+bool RecordReader::next(Record& out) { return state_->read({&out, 1}) == 1; }
+std::uint64_t RecordReader::skip(std::uint64_t count) { return state_->skip(count); }
+RecordPosition RecordReader::position() const { return state_->position(); }
+void RecordReader::seek(RecordPosition position) { state_->seek(position); }
+const std::string& RecordReader::file() const { return state_->file(); }
+Compression RecordReader::compression() const { return state_->compression(); }
+std::optional<std::uint64_t> RecordReader::file_bytes() const { return state_->file_bytes(); }
+const std::vector<DamagedRange>& RecordReader::damaged() const { return state_->damaged(); }
+
+std::uint64_t count_records(const std::string& file, RecordReaderOptions options) {
+  RecordReader reader(file, std::move(options));
+  return reader.skip(std::numeric_limits<std::uint64_t>::max());
+}
+
+}  // namespace infeed

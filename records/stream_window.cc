@@ -1,0 +1,86 @@
+#include "stream_window.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+namespace infeed::detail {
+
+StreamWindow::StreamWindow(std::unique_ptr<ByteSource> source, std::shared_ptr<BlockPool> pool,
+                           std::size_t block_bytes)
+    : source_(std::move(source)), pool_(std::move(pool)), block_bytes_(block_bytes) {}
+
+std::optional<std::uint64_t> StreamWindow::remaining_bytes() const {
+  const auto size = source_->size_bytes();
+  if (!size) return std::nullopt;
+  return std::max<std::uint64_t>(*size > offset_ ? *size - offset_ : 0, this->size());
+}
+
+void StreamWindow::make_room(std::size_t bytes) {
+  const std::size_t kept = size();
+  // A length is a claim unless the stream is known to be that long: until then at most double what
+  // has arrived so far.
+  const bool is_there = remaining_bytes().value_or(0) >= bytes;
+  std::size_t capacity = std::max(block_bytes_, is_there ? bytes : std::min(bytes, 2 * kept));
+  if (capacity > block_bytes_) capacity = std::bit_ceil(capacity);
+  Block* const current = block_.get();
+  const bool is_ours_alone =
+      current != nullptr && current->references.load(std::memory_order_acquire) == 1;
+  if (is_ours_alone && current->capacity_bytes >= capacity) {
+    if (kept != 0) std::memmove(current->data, begin_, kept);
+  } else {
+    BlockReference larger(pool_->take(capacity));
+    if (kept != 0) std::memcpy(larger->data, begin_, kept);
+    block_ = std::move(larger);
+  }
+  block_->stream_offset = offset_;
+  begin_ = block_->data;
+  end_ = block_->data + kept;
+}
+
+bool StreamWindow::fill(std::size_t bytes) {
+  constexpr std::size_t kFirstReadAfterJumpBytes = 4096;
+  while (size() < bytes) {
+    if (ended_) return false;
+    std::size_t room =
+        block_ ? static_cast<std::size_t>(block_->data + block_->capacity_bytes - end_) : 0;
+    // Also when there is room at the end but the record can't fit: it would be moved anyway.
+    if (room == 0 || (size() + room < bytes && begin_ != block_->data)) {
+      make_room(bytes);
+      room = static_cast<std::size_t>(block_->data + block_->capacity_bytes - end_);
+    }
+    if (std::exchange(jumped_, false)) {
+      room = std::min(room, std::max(bytes - size(), kFirstReadAfterJumpBytes));
+    }
+    const std::size_t got = source_->read({end_, room});
+    if (got == 0) ended_ = true;
+    end_ += got;
+  }
+  return true;
+}
+
+bool StreamWindow::discard(std::uint64_t bytes) {
+  if (bytes > size() && is_seekable() && bytes <= remaining_bytes().value_or(0)) {
+    seek(offset_ + bytes);
+    return true;
+  }
+  while (bytes > 0) {
+    if (size() == 0 && !ensure(1)) return false;
+    const auto now = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, size()));
+    consume(now);
+    bytes -= now;
+  }
+  return true;
+}
+
+void StreamWindow::seek(std::uint64_t offset) {
+  source_->seek(offset);
+  offset_ = offset;
+  block_ = BlockReference();  // its offsets belong to the old place
+  begin_ = end_ = nullptr;
+  ended_ = false;
+  jumped_ = true;
+}
+
+}  // namespace infeed::detail

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "block.h"
+#include "byte_source.h"
+
+/// The part of a stream that is in memory: contiguous bytes inside one reference-counted block.
+/// Records are cut out of it without copying; only what straddles the end of a block is moved.
+namespace infeed::detail {
+
+class StreamWindow {
+ public:
+  StreamWindow(std::unique_ptr<ByteSource> source, std::shared_ptr<BlockPool> pool,
+               std::size_t block_bytes);
+
+  const char* data() const { return begin_; }
+  std::size_t size() const { return static_cast<std::size_t>(end_ - begin_); }
+  Block* block() const { return block_.get(); }
+  /// Of data() in the stream.
+  std::uint64_t offset() const { return offset_; }
+  /// From data() to the end of the stream, where that is known. A file may turn out shorter.
+  std::optional<std::uint64_t> remaining_bytes() const;
+
+  void consume(std::size_t bytes) {
+    begin_ += bytes;
+    offset_ += bytes;
+  }
+  /// Makes `bytes` available from data() on; false when the stream ends before (what there is stays
+  /// available). Memory grows with the bytes that really arrive. Throws what the source throws.
+  bool ensure(std::size_t bytes) { return size() >= bytes || fill(bytes); }
+  /// Passes over bytes without keeping them; false when the stream ends before.
+  bool discard(std::uint64_t bytes);
+  bool is_seekable() const { return source_->is_seekable(); }
+  void seek(std::uint64_t offset);
+  /// The stream can't be read any further: nothing more will come.
+  void end() { ended_ = true; }
+
+ private:
+  bool fill(std::size_t bytes);
+  void make_room(std::size_t bytes);
+
+  std::unique_ptr<ByteSource> source_;
+  std::shared_ptr<BlockPool> pool_;
+  const std::size_t block_bytes_;
+  BlockReference block_;
+  const char* begin_ = nullptr;
+  char* end_ = nullptr;
+  std::uint64_t offset_ = 0;
+  bool ended_ = false;
+  /// After a jump little may be wanted: the first read is small.
+  bool jumped_ = false;
+};
+
+}  // namespace infeed::detail
