@@ -57,11 +57,14 @@ using ReplicaBatch = GlobalBatch;
 struct BatchSource {
   /// Fills `out` and returns true, or returns false at the end. What it throws ends the run.
   std::function<bool(GlobalBatch& out)> next = {};
-  /// Optional. Called once when the run is over, from any thread: a next() that is blocked must
-  /// then return false or throw soon. Without it a run that is stopped ends when next() does. Must
-  /// not throw.
+  /// Optional. Called once when the run is over (by run_paced) or stopped, from any thread: a
+  /// next() that is blocked must then return false or throw soon. Without it a run that is stopped
+  /// ends when next() does. Must not throw.
   std::function<void()> cancel = {};
 };
+
+/// Why a run ended.
+enum class RunEnd { end_of_data, steps_max, duration, cancelled };
 
 /// How tf.distribute divides G examples over N replicas: ceil(G/N) for the first G mod N,
 /// floor(G/N) for the others; a replica may get none.

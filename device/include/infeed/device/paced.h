@@ -48,8 +48,6 @@ struct PacedOptions {
   std::function<void(std::span<const StepEvent>)> on_step = {};
 };
 
-enum class RunEnd { end_of_data, steps_max, duration, cancelled };
-
 struct PacedResult {
   StepSummary summary;  ///< of the counted steps
   RunEnd end = RunEnd::end_of_data;

@@ -1,0 +1,60 @@
+#include "replica_pool.h"
+
+namespace infeed::detail {
+
+ReplicaPool::ReplicaPool(std::int32_t threads) {
+  for (std::int32_t i = 1; i < threads; ++i) threads_.emplace_back([this] { work(); });
+}
+
+ReplicaPool::~ReplicaPool() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    begun_.notify_all();
+  }
+  threads_.clear();  // joins
+}
+
+void ReplicaPool::run(std::int32_t count, const std::function<void(std::int32_t)>& task) {
+  std::unique_lock lock(mutex_);
+  task_ = &task;
+  count_ = count;
+  next_ = 0;
+  error_ = nullptr;
+  if (count > 1) begun_.notify_all();
+  take_tasks(lock);
+  ended_.wait(lock, [this] { return running_ == 0; });
+  if (error_) std::rethrow_exception(error_);
+}
+
+void ReplicaPool::work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    begun_.wait(lock, [this] { return stopping_ || next_ < count_; });
+    if (stopping_) return;
+    take_tasks(lock);
+    if (running_ == 0) ended_.notify_one();
+  }
+}
+
+void ReplicaPool::take_tasks(std::unique_lock<std::mutex>& lock) {
+  while (next_ < count_) {
+    const std::int32_t number = next_++;
+    ++running_;
+    lock.unlock();
+    std::exception_ptr error;
+    try {
+      (*task_)(number);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    lock.lock();
+    --running_;
+    if (error && (!error_ || number < failed_task_)) {
+      error_ = error;
+      failed_task_ = number;
+    }
+  }
+}
+
+}  // namespace infeed::detail
