@@ -11,6 +11,7 @@ namespace infeed {
 namespace {
 
 constexpr std::int64_t kUnitsMax = std::int64_t{1} << 24;
+constexpr std::int64_t kLayerParametersMax = std::int64_t{1} << 30;
 
 std::string_view name_of(Activation activation) {
   switch (activation) {
@@ -40,11 +41,14 @@ void ModelSpec::check() const {
   };
   if (layers.empty()) refuse("it has no layers; give at least one, the last with softmax");
   if (input_features < 1 || input_features > kUnitsMax) refuse("inputs must be 1 to 16777216");
+  std::int64_t inputs = input_features;
   for (std::size_t i = 0; i < layers.size(); ++i) {
     if (layers[i].units < 1 || layers[i].units > kUnitsMax) refuse("units must be 1 to 16777216");
     if ((layers[i].activation == Activation::softmax) != (i + 1 == layers.size())) {
       refuse("the last layer, and only that, must be softmax");
     }
+    if (inputs * layers[i].units > kLayerParametersMax) refuse("a layer has over 2^30 weights");
+    inputs = layers[i].units;
   }
 }
 

@@ -7,6 +7,12 @@
 #include <infeed/error.h>
 
 namespace infeed {
+namespace {
+
+/// No training takes longer; a saved number beyond it is damage.
+constexpr std::int64_t kStepsMax = 1'000'000'000;
+
+}  // namespace
 
 Adam::Adam(std::int64_t parameters, AdamOptions options)
     : options_(options),
@@ -50,7 +56,8 @@ void Adam::update(std::span<float> parameters, std::span<const float> gradients,
 
 void Adam::restore(std::int64_t steps, std::vector<float> first_moments,
                    std::vector<float> second_moments) {
-  if (first_moments.size() != m_.size() || second_moments.size() != v_.size() || steps < 0) {
+  if (first_moments.size() != m_.size() || second_moments.size() != v_.size() || steps < 0 ||
+      steps > kStepsMax) {
     throw Error(
         ErrorCode::failed_precondition,
         fmt::format("optimizer state of {} and {} elements after {} steps; the model has {}",
@@ -60,7 +67,9 @@ void Adam::restore(std::int64_t steps, std::vector<float> first_moments,
   v_ = std::move(second_moments);
   steps_ = 0;
   beta_1_power_ = beta_2_power_ = 1;
-  while (steps_ < steps) begin_step();
+  // The powers reach 0 after some 750,000 steps and stay there.
+  while (steps_ < steps && (beta_1_power_ > 0 || beta_2_power_ > 0)) begin_step();
+  steps_ = steps;
 }
 
 }  // namespace infeed
