@@ -10,11 +10,13 @@
 
 #include "records/framed.h"
 #include "records/temporary_files.h"
+#include "records/thrown_error.h"
 
 namespace infeed {
 namespace {
 
 using ::testing::ElementsAre;
+using testing::error_of;
 using testing::frame;
 using testing::gzip;
 using ::testing::HasSubstr;
@@ -42,17 +44,6 @@ Payloads random_payloads(std::mt19937_64& random, std::size_t count, std::size_t
     payloads.push_back(testing::random_bytes(random, random() % (bytes_max + 1)));
   }
   return payloads;
-}
-
-template <class F>
-Error error_of(F&& function) {
-  try {
-    function();
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return Error(ErrorCode::internal, "");
 }
 
 const Payloads kThree = {"hello", "", "123456789"};

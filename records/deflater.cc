@@ -1,0 +1,74 @@
+#include "deflater.h"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <isa-l/igzip_lib.h>
+#include <utility>
+#include <vector>
+
+#include "infeed/error.h"
+
+namespace infeed::detail {
+
+struct Deflater::State {
+  isal_zstream stream;
+  std::vector<std::uint8_t> level_buffer;
+  std::vector<char> output;
+  Sink sink;
+};
+
+Deflater::Deflater(Compression compression, int level, Sink sink)
+    : state_(std::make_unique<State>()) {
+  constexpr std::array<std::size_t, 4> kLevelBufferBytes = {
+      0, ISAL_DEF_LVL1_DEFAULT, ISAL_DEF_LVL2_DEFAULT, ISAL_DEF_LVL3_DEFAULT};
+  constexpr std::size_t kOutputBytes = std::size_t{256} << 10;
+  if (level < 0 || level > 3) {
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("compression_level is {}, it goes from 0 (fastest) to 3 (smallest)", level));
+  }
+  state_->level_buffer.resize(kLevelBufferBytes.at(static_cast<std::size_t>(level)));
+  state_->output.resize(kOutputBytes);
+  state_->sink = std::move(sink);
+  isal_zstream& stream = state_->stream;
+  isal_deflate_init(&stream);
+  stream.level = static_cast<std::uint32_t>(level);
+  stream.level_buf = state_->level_buffer.data();
+  stream.level_buf_size = static_cast<std::uint32_t>(state_->level_buffer.size());
+  stream.gzip_flag = compression == Compression::gzip ? IGZIP_GZIP : IGZIP_ZLIB;
+}
+
+Deflater::~Deflater() = default;
+
+void Deflater::run(std::string_view bytes) {
+  isal_zstream& stream = state_->stream;
+  stream.next_in = reinterpret_cast<std::uint8_t*>(const_cast<char*>(bytes.data()));
+  stream.avail_in = static_cast<std::uint32_t>(bytes.size());
+  do {
+    stream.next_out = reinterpret_cast<std::uint8_t*>(state_->output.data());
+    stream.avail_out = static_cast<std::uint32_t>(state_->output.size());
+    const int code = isal_deflate(&stream);
+    if (code != COMP_OK) {
+      throw Error(ErrorCode::internal, fmt::format("compressing failed with code {}", code));
+    }
+    const std::size_t made = state_->output.size() - stream.avail_out;
+    if (made != 0) state_->sink({state_->output.data(), made});
+  } while (stream.avail_out == 0 || stream.avail_in != 0);
+}
+
+void Deflater::write(std::string_view bytes) {
+  constexpr std::size_t kPieceBytesMax = std::size_t{1} << 30;
+  while (!bytes.empty()) {
+    const std::string_view piece = bytes.substr(0, kPieceBytesMax);
+    run(piece);
+    bytes.remove_prefix(piece.size());
+  }
+}
+
+void Deflater::finish() {
+  state_->stream.end_of_stream = 1;
+  run({});
+}
+
+}  // namespace infeed::detail

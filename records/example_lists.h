@@ -1,0 +1,114 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "framing.h"
+#include "infeed/records/example.h"
+#include "wire.h"
+
+/// The lists inside a Feature, value by value.
+namespace infeed::detail {
+
+inline constexpr std::uint32_t kFirstBytes = make_tag(1, kLengthDelimited);
+inline constexpr std::uint32_t kSecondBytes = make_tag(2, kLengthDelimited);
+
+inline std::optional<FeatureKind> kind_of_tag(std::uint32_t tag) {
+  switch (tag) {
+    case make_tag(1, kLengthDelimited):
+      return FeatureKind::bytes;
+    case make_tag(2, kLengthDelimited):
+      return FeatureKind::floats;
+    case make_tag(3, kLengthDelimited):
+      return FeatureKind::integers;
+    default:
+      return std::nullopt;
+  }
+}
+
+struct WalkedLists {
+  std::optional<FeatureKind> kind;  // of the last run: the one that counts
+  std::size_t run = 0;
+};
+
+/// Calls visit(run, list) for every list in a map entry. Neighbours of one kind make one run, which
+/// is one list; another kind begins a new run and forgets what was before it.
+template <class Visitor>
+WalkedLists walk_lists(std::string_view entry, Visitor&& visit) {
+  WalkedLists walked;
+  WireReader fields(entry);
+  while (!fields.is_at_end()) {
+    const std::uint32_t tag = fields.tag();
+    if (tag != kSecondBytes) {
+      fields.skip_value(tag);
+      continue;
+    }
+    WireReader feature(fields.bytes());
+    while (!feature.is_at_end()) {
+      const std::uint32_t list_tag = feature.tag();
+      const auto kind = kind_of_tag(list_tag);
+      if (!kind) {
+        feature.skip_value(list_tag);
+        continue;
+      }
+      if (walked.kind != kind) ++walked.run;
+      walked.kind = kind;
+      visit(walked.run, feature.bytes());
+    }
+  }
+  return walked;
+}
+
+/// visit(std::int64_t) for every value of an Int64List.
+template <class Visitor>
+void visit_integers(std::string_view list, Visitor&& visit) {
+  WireReader fields(list);
+  while (!fields.is_at_end()) {
+    const std::uint32_t tag = fields.tag();
+    if (tag == kFirstBytes) {
+      WireReader packed(fields.bytes());
+      while (!packed.is_at_end()) visit(static_cast<std::int64_t>(packed.varint()));
+    } else if (tag == make_tag(1, kVarint)) {
+      visit(static_cast<std::int64_t>(fields.varint()));
+    } else {
+      fields.skip_value(tag);
+    }
+  }
+}
+
+/// visit(run) for every run of little-endian floats of a FloatList.
+template <class Visitor>
+void visit_float_runs(std::string_view list, Visitor&& visit) {
+  WireReader fields(list);
+  while (!fields.is_at_end()) {
+    const std::uint32_t tag = fields.tag();
+    if (tag == kFirstBytes) {
+      const std::string_view run = fields.bytes();
+      if (run.size() % sizeof(float) != 0) fail_wire("packed floats are cut");
+      visit(run);
+    } else if (tag == make_tag(1, kFixed32)) {
+      visit(std::string_view(fields.fixed(sizeof(float)), sizeof(float)));
+    } else {
+      fields.skip_value(tag);
+    }
+  }
+}
+
+/// visit(value) for every value of a BytesList.
+template <class Visitor>
+void visit_bytes(std::string_view list, Visitor&& visit) {
+  WireReader fields(list);
+  while (!fields.is_at_end()) {
+    const std::uint32_t tag = fields.tag();
+    if (tag == kFirstBytes) {
+      visit(fields.bytes());
+    } else {
+      fields.skip_value(tag);
+    }
+  }
+}
+
+}  // namespace infeed::detail

@@ -1,0 +1,42 @@
+#include "infeed/records/feature_codec.h"
+
+#include <cstring>
+#include <fmt/format.h>
+
+namespace infeed::detail {
+
+bool is_missing_or_empty(const FeatureView& view) {
+  return !view.is_present() || view.count() == 0;
+}
+
+void fail_missing(const FeatureView& view, std::string_view example) {
+  std::string list;
+  constexpr std::size_t kNamesMax = 12;
+  const auto features = summarise_example(example);
+  for (std::size_t i = 0; i < features.size() && i < kNamesMax; ++i) {
+    list += fmt::format("{}'{}' ({})", i == 0 ? "" : ", ", features[i].name,
+                        features[i].kind ? to_string(*features[i].kind) : "no list");
+  }
+  if (features.size() > kNamesMax) list += ", ...";
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("feature '{}' is required but could not be found; the record has {}",
+                          view.name(), list.empty() ? "no features" : list));
+}
+
+void add_place(Error& error, const Record& record) {
+  if (!record.file().empty()) error.at_file(std::string(record.file()));
+  if (record.offset()) error.at_offset(*record.offset());
+  if (record.number()) error.at_record(*record.number());
+}
+
+void copy_exactly(const FeatureView& view, void* out, std::size_t size_bytes) {
+  const std::string_view bytes = view.single_bytes();
+  if (bytes.size() != size_bytes) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("feature '{}' has {} bytes, but {} are wanted", view.name(),
+                            bytes.size(), size_bytes));
+  }
+  std::memcpy(out, bytes.data(), size_bytes);
+}
+
+}  // namespace infeed::detail

@@ -1,0 +1,192 @@
+#include <cstring>
+#include <fmt/format.h>
+#include <limits>
+#include <type_traits>
+
+#include "example_lists.h"
+#include "infeed/error.h"
+#include "infeed/records/example.h"
+
+namespace infeed {
+namespace {
+
+template <class I>
+I narrow(std::int64_t value, std::string_view name) {
+  if constexpr (std::is_same_v<I, bool>) {
+    if (value == 0 || value == 1) return value == 1;
+  } else {
+    if (std::in_range<I>(value)) return static_cast<I>(value);
+  }
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("feature '{}' holds {}, which is not in the wanted range {} to {}", name,
+                          value, +std::numeric_limits<I>::min(), +std::numeric_limits<I>::max()));
+}
+
+/// Appends `run` to numbers of type F.
+template <class F>
+void convert_floats(std::string_view run, F* out) {
+  if constexpr (std::is_same_v<F, float>) {
+    std::memcpy(out, run.data(), run.size());
+  } else {
+    for (std::size_t at = 0; at < run.size(); at += sizeof(float)) {
+      *out++ = detail::load_little<float>(run.data() + at);
+    }
+  }
+}
+
+}  // namespace
+
+template <class Visitor>
+void FeatureView::visit_lists(Visitor&& visitor) const {
+  if (!present_) return;
+  const std::string_view bytes(data_, size_);
+  if (!in_pieces_) {
+    visitor(bytes);
+    return;
+  }
+  const std::size_t last = detail::walk_lists(bytes, [](std::size_t, std::string_view) {}).run;
+  detail::walk_lists(bytes, [&](std::size_t run, std::string_view list) {
+    if (run == last) visitor(list);
+  });
+}
+
+void FeatureView::require(FeatureKind kind) const {
+  if (!present_) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("feature '{}' is required but could not be found", name_));
+  }
+  if (kind_ != kind) {
+    throw Error(ErrorCode::invalid_argument, fmt::format("feature '{}' holds {}, but {} are wanted",
+                                                         name_, to_string(kind_), to_string(kind)));
+  }
+}
+
+void FeatureView::fail_count(std::size_t found, std::size_t wanted) const {
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("feature '{}' holds {} {}, but {} {} wanted", name_, found,
+                          found == 1 ? "value" : "values", wanted, wanted == 1 ? "is" : "are"));
+}
+
+std::size_t FeatureView::count() const {
+  std::size_t total = 0;
+  visit_lists([&](std::string_view list) {
+    switch (kind_) {
+      case FeatureKind::bytes:
+        detail::visit_bytes(list, [&total](std::string_view) { ++total; });
+        break;
+      case FeatureKind::floats:
+        detail::visit_float_runs(
+            list, [&total](std::string_view run) { total += run.size() / sizeof(float); });
+        break;
+      case FeatureKind::integers:
+        detail::visit_integers(list, [&total](std::int64_t) { ++total; });
+        break;
+    }
+  });
+  return total;
+}
+
+template <class I>
+void FeatureView::read_integers(std::span<I> out) const {
+  require(FeatureKind::integers);
+  std::size_t found = 0;
+  visit_lists([&](std::string_view list) {
+    detail::visit_integers(list, [&](std::int64_t value) {
+      if (found < out.size()) out[found] = narrow<I>(value, name_);
+      ++found;
+    });
+  });
+  if (found != out.size()) fail_count(found, out.size());
+}
+
+template <class F>
+void FeatureView::read_floats(std::span<F> out) const {
+  require(FeatureKind::floats);
+  std::size_t found = 0;
+  visit_lists([&](std::string_view list) {
+    detail::visit_float_runs(list, [&](std::string_view run) {
+      const std::size_t count = run.size() / sizeof(float);
+      if (found + count <= out.size()) convert_floats(run, out.data() + found);
+      found += count;
+    });
+  });
+  if (found != out.size()) fail_count(found, out.size());
+}
+
+void FeatureView::read_bytes(std::span<std::string_view> out) const {
+  require(FeatureKind::bytes);
+  std::size_t found = 0;
+  visit_lists([&](std::string_view list) {
+    detail::visit_bytes(list, [&](std::string_view value) {
+      if (found < out.size()) out[found] = value;
+      ++found;
+    });
+  });
+  if (found != out.size()) fail_count(found, out.size());
+}
+
+std::string_view FeatureView::single_bytes() const {
+  std::string_view value;
+  read_bytes({&value, 1});
+  return value;
+}
+
+template <class I>
+void FeatureView::append_integers(std::vector<I>& out) const {
+  if (!present_) return;
+  require(FeatureKind::integers);
+  visit_lists([&](std::string_view list) {
+    detail::visit_integers(list,
+                           [&](std::int64_t value) { out.push_back(narrow<I>(value, name_)); });
+  });
+}
+
+template <class F>
+void FeatureView::append_floats(std::vector<F>& out) const {
+  if (!present_) return;
+  require(FeatureKind::floats);
+  visit_lists([&](std::string_view list) {
+    detail::visit_float_runs(list, [&](std::string_view run) {
+      const std::size_t before = out.size();
+      out.resize(before + run.size() / sizeof(float));
+      convert_floats(run, out.data() + before);
+    });
+  });
+}
+
+void FeatureView::append_bytes(std::vector<std::string_view>& out) const {
+  if (!present_) return;
+  require(FeatureKind::bytes);
+  visit_lists([&](std::string_view list) {
+    detail::visit_bytes(list, [&](std::string_view value) { out.push_back(value); });
+  });
+}
+
+template void FeatureView::read_integers(std::span<bool>) const;
+template void FeatureView::read_integers(std::span<signed char>) const;
+template void FeatureView::read_integers(std::span<unsigned char>) const;
+template void FeatureView::read_integers(std::span<short>) const;
+template void FeatureView::read_integers(std::span<unsigned short>) const;
+template void FeatureView::read_integers(std::span<int>) const;
+template void FeatureView::read_integers(std::span<unsigned>) const;
+template void FeatureView::read_integers(std::span<long>) const;
+template void FeatureView::read_integers(std::span<unsigned long>) const;
+template void FeatureView::read_integers(std::span<long long>) const;
+template void FeatureView::read_integers(std::span<unsigned long long>) const;
+template void FeatureView::append_integers(std::vector<bool>&) const;
+template void FeatureView::append_integers(std::vector<signed char>&) const;
+template void FeatureView::append_integers(std::vector<unsigned char>&) const;
+template void FeatureView::append_integers(std::vector<short>&) const;
+template void FeatureView::append_integers(std::vector<unsigned short>&) const;
+template void FeatureView::append_integers(std::vector<int>&) const;
+template void FeatureView::append_integers(std::vector<unsigned>&) const;
+template void FeatureView::append_integers(std::vector<long>&) const;
+template void FeatureView::append_integers(std::vector<unsigned long>&) const;
+template void FeatureView::append_integers(std::vector<long long>&) const;
+template void FeatureView::append_integers(std::vector<unsigned long long>&) const;
+template void FeatureView::read_floats(std::span<float>) const;
+template void FeatureView::read_floats(std::span<double>) const;
+template void FeatureView::append_floats(std::vector<float>&) const;
+template void FeatureView::append_floats(std::vector<double>&) const;
+
+}  // namespace infeed

@@ -1,0 +1,165 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "infeed/error.h"
+#include "infeed/records/example.h"
+#include "infeed/records/feature_codec.h"
+
+/// Why: users have structs, files have tf.train.Example. A schema says once which feature belongs
+/// to which member and then goes both ways; the member's type says what the feature must hold.
+///
+///     struct Sample { std::array<std::uint8_t, 784> image; std::int64_t label; };
+///
+///     const auto schema = infeed::ExampleSchema<Sample>()
+///                             .feature("image", &Sample::image)
+///                             .feature("label", &Sample::label);
+///     Sample sample = schema.parse(record);
+///     std::string bytes = schema.encode(sample);
+///
+/// | member                                       | feature                                       |
+/// |----------------------------------------------|-----------------------------------------------|
+/// | any integer type, bool                       | one integer, in the type's range              |
+/// | float, double                                | one float                                     |
+/// | std::string, Record (no copy)                | one value of bytes                            |
+/// | std::array / std::vector of uint8_t or byte  | one value of bytes (an array: of that length) |
+/// | std::array<N> of numbers or std::string      | exactly N values                              |
+/// | std::vector of numbers or std::string        | any number of values; none when it is missing |
+/// | std::optional of any of them                 | as that; empty when it is missing             |
+///
+/// A member that is not optional and has no default must be there. A feature that is there with an
+/// empty list counts as missing where a default or an optional member allows for that.
+/// For other types specialise FeatureCodec (feature_codec.h).
+///
+/// Errors: as in example.h, with file, offset and record when parsing a Record.
+/// Thread-safety: immutable once built; cheap to copy.
+namespace infeed {
+
+template <class T>
+class ExampleSchema {
+ public:
+  template <class M>
+  ExampleSchema& feature(std::string name, M T::*member) & {
+    return add<M>(std::move(name), member, std::nullopt);
+  }
+  template <class M>
+  ExampleSchema&& feature(std::string name, M T::*member) && {
+    return std::move(add<M>(std::move(name), member, std::nullopt));
+  }
+  /// `missing` is what the member becomes when the record does not have the feature.
+  template <class M>
+  ExampleSchema& feature(std::string name, M T::*member, std::type_identity_t<M> missing) & {
+    return add<M>(std::move(name), member, std::move(missing));
+  }
+  template <class M>
+  ExampleSchema&& feature(std::string name, M T::*member, std::type_identity_t<M> missing) && {
+    return std::move(add<M>(std::move(name), member, std::move(missing)));
+  }
+
+  T parse(const Record& record) const {
+    T object{};
+    parse(record, object);
+    return object;
+  }
+  T parse(std::string_view example) const {
+    T object{};
+    parse(example, object);
+    return object;
+  }
+  /// Into an object that is there; members that no feature belongs to stay as they are.
+  void parse(const Record& record, T& object) const {
+    try {
+      parse_into(record, object);
+    } catch (Error& error) {
+      detail::add_place(error, record);
+      throw;
+    }
+  }
+  void parse(std::string_view example, T& object) const { parse_into(example, object); }
+
+  std::string encode(const T& object) const {
+    ExampleBuilder builder;
+    for (const auto& field : fields_) field->encode(object, builder);
+    return builder.encode();
+  }
+
+  const std::vector<std::string>& names() const { return parser_.names(); }
+
+ private:
+  struct Field {
+    virtual ~Field() = default;
+    virtual void decode(const FeatureView& view, std::string_view example, T& object) const = 0;
+    virtual void encode(const T& object, ExampleBuilder& builder) const = 0;
+  };
+
+  template <class M>
+  struct MemberField final : Field {
+    MemberField(std::string field_name, M T::*field_member, std::optional<M> value_if_missing)
+        : name(std::move(field_name)), member(field_member), missing(std::move(value_if_missing)) {}
+
+    void decode(const FeatureView& view, std::string_view example, T& object) const override {
+      M& value = object.*member;
+      if (missing && detail::is_missing_or_empty(view)) {
+        value = *missing;
+      } else if (!view.is_present() && !FeatureCodec<M>::kMayBeMissing) {
+        detail::fail_missing(view, example);
+      } else {
+        FeatureCodec<M>::decode(view, value);
+      }
+    }
+    void encode(const T& object, ExampleBuilder& builder) const override {
+      FeatureCodec<M>::encode(name, object.*member, builder);
+    }
+
+    std::string name;
+    M T::*member;
+    std::optional<M> missing;
+  };
+
+  template <class M>
+  ExampleSchema& add(std::string name, M T::*member, std::optional<M> missing) {
+    static_assert(detail::kHasFeatureCodec<M>,
+                  "infeed: no feature can fill a member of this type; see the table in "
+                  "example_schema.h, or specialise infeed::FeatureCodec for it");
+    parser_.want(name);
+    fields_.push_back(
+        std::make_shared<const MemberField<M>>(std::move(name), member, std::move(missing)));
+    return *this;
+  }
+
+  template <class Bytes>
+  void parse_into(const Bytes& example, T& object) const {
+    if (fields_.size() <= 4) {  // what is on the stack has to be cleared for each record
+      std::array<FeatureView, 4> views;
+      parse_with(example, std::span(views).first(fields_.size()), object);
+    } else if (fields_.size() <= 64) {
+      std::array<FeatureView, 64> views;
+      parse_with(example, std::span(views).first(fields_.size()), object);
+    } else {
+      std::vector<FeatureView> views(fields_.size());
+      parse_with(example, std::span(views), object);
+    }
+  }
+  template <class Bytes>
+  void parse_with(const Bytes& example, std::span<FeatureView> views, T& object) const {
+    parser_.parse(example, views);
+    for (std::size_t i = 0; i < views.size(); ++i) {
+      fields_[i]->decode(views[i], detail::bytes_of(example), object);
+    }
+  }
+
+  ExampleParser parser_;
+  std::vector<std::shared_ptr<const Field>> fields_;
+};
+
+}  // namespace infeed

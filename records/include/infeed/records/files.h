@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// Why: a dataset is a set of files. These find them by pattern, in an order that no machine or
+/// locale changes, and name shards the way other tools expect.
+///
+///     infeed::match_files("data/train-*.tfrecord")              // sorted by bytes
+///     infeed::shard_name("data/train", {.index = 3, .count = 16})
+///         // "data/train-00003-of-00016.tfrecord"
+///
+/// Thread-safety: pure functions of the file system.
+namespace infeed {
+
+/// Regular files (and pipes) whose path matches `pattern`: `*` and `?` inside one name, `[a-z]`,
+/// backslash to escape. A `*` does not match a leading dot, so partial files are never found. A
+/// pattern without wildcards is a file name. Nothing found is an Error not_found that says what
+/// lies there instead; a folder that can't be listed is permission_denied.
+std::vector<std::string> match_files(const std::string& pattern);
+
+/// The same for several patterns, in their order; a file that several match comes once.
+std::vector<std::string> match_files(const std::vector<std::string>& patterns);
+
+struct Shard {
+  std::uint32_t index = 0;
+  std::uint32_t count = 1;
+  bool operator==(const Shard&) const = default;
+};
+
+/// prefix-SSSSS-of-NNNNN.extension. Throws invalid_argument unless index < count.
+std::string shard_name(std::string_view prefix, Shard shard,
+                       std::string_view extension = "tfrecord");
+
+struct ShardName {
+  std::string prefix;
+  Shard shard;
+  std::string extension;  ///< without its dot; may have several parts ("tfrecord.gz")
+};
+
+/// Nothing when `file` is not named that way.
+std::optional<ShardName> parse_shard_name(std::string_view file);
+
+}  // namespace infeed

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "infeed/records/compression.h"
+#include "infeed/records/record_reader.h"
+
+/// Why: writes one TFRecord file that nobody can take for whole before it is. The bytes go to
+/// `.NAME.partial` in the same folder; close() renames it to NAME.
+///
+///     infeed::RecordWriter writer("train-00000-of-00016.tfrecord");
+///     for (const Sample& sample : samples) writer.write(schema.encode(sample));
+///     writer.close();
+///
+/// Without close() (an exception, an early return) the destructor removes the partial file. A
+/// killed process leaves `.NAME.partial`, which no pattern without a leading dot matches and the
+/// next writer of NAME takes over. Two processes can't write the same NAME at once: the second is
+/// refused.
+///
+/// Errors: already_exists, not_found (the folder), permission_denied, resource_exhausted (disk or
+/// quota full), data_loss (the device fails). After an error the file is given up: close() throws.
+///
+/// Thread-safety: one thread at a time; different files are independent.
+namespace infeed {
+
+enum class ExistingFile { refuse, replace };
+
+enum class Durability {
+  /// close() returns when the system has the bytes; they survive the process, not a power cut.
+  leave_to_system,
+  /// close() returns when file and name are on the disk. Writing starts early, in steps of 8 MiB,
+  /// so
+  /// that the last sync has little left (2.5 GB/s instead of 0.5 here).
+  synced,
+};
+
+struct RecordWriterOptions {
+  /// none, gzip or zlib; TensorFlow reads all three. One stream a file: its reader loses data
+  /// behind some borders between streams.
+  Compression compression = Compression::none;
+  /// 0 (fastest) to 3 (smallest), ISA-L's levels.
+  int compression_level = 1;
+  ExistingFile existing = ExistingFile::refuse;
+  Durability durability = Durability::leave_to_system;
+  /// Bytes gathered before the system is called; 256 KiB at least.
+  std::size_t buffer_bytes = std::size_t{1} << 20;
+};
+
+class RecordWriter {
+ public:
+  /// A name that is a device or a pipe is written directly.
+  explicit RecordWriter(std::string file, RecordWriterOptions options = {});
+  RecordWriter(RecordWriter&&) noexcept;
+  RecordWriter& operator=(RecordWriter&&) noexcept;
+  ~RecordWriter();
+
+  void write(std::string_view bytes);
+  /// Flushes, syncs where asked, and gives the file its name. Once; throws if anything failed
+  /// before.
+  void close();
+  /// Gives up: removes what was written.
+  void discard() noexcept;
+
+  /// Where the next record goes (offset before compression): what an index stores.
+  RecordPosition position() const;
+  /// The name that the file will have.
+  const std::string& file() const;
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace infeed

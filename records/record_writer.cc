@@ -1,0 +1,143 @@
+#include "infeed/records/record_writer.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <fmt/format.h>
+#include <optional>
+#include <utility>
+
+#include "deflater.h"
+#include "framing.h"
+#include "infeed/error.h"
+#include "output_file.h"
+
+namespace infeed {
+namespace {
+
+constexpr std::size_t kBufferBytesMin = std::size_t{256} << 10;
+// Larger payloads go to the system as they are: beyond this size the copy costs more than the call.
+constexpr std::size_t kCopiedBytesMax = std::size_t{64} << 10;
+
+}  // namespace
+
+class RecordWriter::State {
+ public:
+  State(std::string file, const RecordWriterOptions& options)
+      : output_(std::move(file), options.existing, options.durability),
+        buffer_(std::max(options.buffer_bytes, kBufferBytesMin)) {
+    switch (options.compression) {
+      case Compression::none:
+        break;
+      case Compression::gzip:
+      case Compression::zlib:
+        deflater_.emplace(options.compression, options.compression_level,
+                          [this](std::string_view bytes) { output_.write(bytes); });
+        break;
+      case Compression::automatic:
+        throw Error(ErrorCode::invalid_argument,
+                    "compression 'automatic' is for reading; choose none, gzip or zlib to write")
+            .at_file(output_.name());
+    }
+  }
+
+  void write(std::string_view bytes) {
+    require_open("write");
+    if (bytes.size() > kCopiedBytesMax) {
+      write_large(bytes);
+    } else {
+      if (buffer_.size() - used_ < bytes.size() + detail::kFramingBytes) flush();
+      char* at = buffer_.data() + used_;
+      detail::store_header(at, bytes.size());
+      if (!bytes.empty()) std::memcpy(at + detail::kHeaderBytes, bytes.data(), bytes.size());
+      detail::store_little(at + detail::kHeaderBytes + bytes.size(), mask_crc32c(crc32c(bytes)));
+      used_ += detail::kFramingBytes + bytes.size();
+    }
+    ++position_.record;
+    position_.offset += detail::kFramingBytes + bytes.size();
+  }
+
+  void close() {
+    require_open("close");
+    phase_ = Phase::failed;  // until it is done
+    flush();
+    if (deflater_) deflater_->finish();
+    output_.commit();
+    phase_ = Phase::closed;
+  }
+
+  void discard() noexcept {
+    if (phase_ != Phase::closed) phase_ = Phase::discarded;
+    output_.discard();
+  }
+
+  RecordPosition position() const { return position_; }
+  const std::string& file() const { return output_.name(); }
+
+ private:
+  enum class Phase { open, failed, closed, discarded };
+
+  void require_open(std::string_view action) const {
+    if (phase_ == Phase::open) return;
+    const char* why = phase_ == Phase::closed ? "it is closed already"
+                      : phase_ == Phase::discarded
+                          ? "it was discarded"
+                          : "an earlier write failed and the file was given up";
+    throw Error(ErrorCode::failed_precondition, fmt::format("cannot {}: {}", action, why))
+        .at_file(output_.name());
+  }
+
+  void write_large(std::string_view bytes) {
+    flush();
+    std::array<char, detail::kHeaderBytes> header{};
+    std::array<char, detail::kFooterBytes> footer{};
+    detail::store_header(header.data(), bytes.size());
+    detail::store_little(footer.data(), mask_crc32c(crc32c(bytes)));
+    const std::string_view before(header.data(), header.size());
+    const std::string_view after(footer.data(), footer.size());
+    guarded([&] {
+      if (deflater_) {
+        for (const std::string_view piece : {before, bytes, after}) deflater_->write(piece);
+      } else {
+        output_.write({before, bytes, after});
+      }
+    });
+  }
+
+  void flush() {
+    const std::string_view bytes(buffer_.data(), std::exchange(used_, 0));
+    guarded([&] { deflater_ ? deflater_->write(bytes) : output_.write(bytes); });
+  }
+
+  template <class F>
+  void guarded(F&& function) {
+    try {
+      function();
+    } catch (...) {
+      phase_ = Phase::failed;
+      output_.discard();
+      throw;
+    }
+  }
+
+  detail::OutputFile output_;
+  std::optional<detail::Deflater> deflater_;
+  std::vector<char> buffer_;
+  std::size_t used_ = 0;
+  RecordPosition position_;
+  Phase phase_ = Phase::open;
+};
+
+RecordWriter::RecordWriter(std::string file, RecordWriterOptions options)
+    : state_(std::make_unique<State>(std::move(file), options)) {}
+RecordWriter::RecordWriter(RecordWriter&&) noexcept = default;
+RecordWriter& RecordWriter::operator=(RecordWriter&&) noexcept = default;
+RecordWriter::~RecordWriter() = default;
+
+void RecordWriter::write(std::string_view bytes) { state_->write(bytes); }
+void RecordWriter::close() { state_->close(); }
+void RecordWriter::discard() noexcept { state_->discard(); }
+RecordPosition RecordWriter::position() const { return state_->position(); }
+const std::string& RecordWriter::file() const { return state_->file(); }
+
+}  // namespace infeed

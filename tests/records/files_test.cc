@@ -1,0 +1,93 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <infeed/records/files.h>
+
+#include "records/temporary_files.h"
+#include "records/thrown_error.h"
+
+namespace infeed {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::error_of;
+using ::testing::HasSubstr;
+using testing::TemporaryFolder;
+
+TEST(MatchFiles, sorts_by_bytes_and_leaves_partial_files_and_folders_out) {
+  const TemporaryFolder folder;
+  for (const char* name : {"b-2", "b-10", "B-1", ".b-3.partial"}) folder.write(name, "");
+  std::filesystem::create_directory(folder.file("b-folder"));
+  EXPECT_THAT(match_files(folder.file("*")),
+              ElementsAre(folder.file("B-1"), folder.file("b-10"), folder.file("b-2")));
+  EXPECT_THAT(match_files(folder.file("b-?")), ElementsAre(folder.file("b-2")));
+  EXPECT_THAT(match_files(folder.file("[bB]-[12]")),
+              ElementsAre(folder.file("B-1"), folder.file("b-2")));
+  EXPECT_THAT(match_files(folder.file("b-2")), ElementsAre(folder.file("b-2")));
+}
+
+TEST(MatchFiles, wildcards_in_folders) {
+  const TemporaryFolder folder;
+  for (const char* name : {"y", "x"}) {
+    std::filesystem::create_directory(folder.file(name));
+    folder.write(std::string(name) + "/data", "");
+  }
+  EXPECT_THAT(match_files(folder.file("*/data")),
+              ElementsAre(folder.file("x/data"), folder.file("y/data")));
+}
+
+TEST(MatchFiles, several_patterns_keep_their_order_and_no_file_twice) {
+  const TemporaryFolder folder;
+  for (const char* name : {"a", "b", "c"}) folder.write(name, "");
+  EXPECT_THAT(match_files({folder.file("c"), folder.file("*")}),
+              ElementsAre(folder.file("c"), folder.file("a"), folder.file("b")));
+}
+
+TEST(MatchFiles, nothing_found_says_what_lies_there) {
+  const TemporaryFolder folder;
+  const std::string pattern = folder.file("train-*");
+  const Error empty = error_of([&] { match_files(pattern); });
+  EXPECT_EQ(empty.code(), ErrorCode::not_found);
+  EXPECT_EQ(empty.message(),
+            "no file matches '" + pattern + "': folder '" + folder.path().string() + "' is empty");
+  for (const char* name : {"test-0", "test-1", "test-2", "test-3"}) folder.write(name, "");
+  EXPECT_EQ(error_of([&] { match_files(pattern); }).message(),
+            "no file matches '" + pattern + "': folder '" + folder.path().string() +
+                "' holds 4 other entries: 'test-0', 'test-1', 'test-2', ...");
+  EXPECT_THAT(error_of([&] { match_files(folder.file("no/*")); }).what(),
+              HasSubstr("folder '" + folder.file("no") + "' does not exist"));
+  EXPECT_THAT(error_of([&] { match_files(folder.file("nothing")); }).what(),
+              HasSubstr("holds 4 other entries"));
+  EXPECT_EQ(error_of([&] { match_files(""); }).code(), ErrorCode::invalid_argument);
+}
+
+TEST(MatchFiles, folders_are_not_files) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder.file("data"));
+  EXPECT_THAT(error_of([&] { match_files(folder.file("data")); }).what(),
+              HasSubstr("it is a folder; name the files in it, e.g. with '/*'"));
+  EXPECT_THAT(error_of([&] { match_files(folder.file("d*")); }).what(),
+              HasSubstr("only folders match"));
+  const auto file = folder.write("file", "");
+  EXPECT_THAT(error_of([&] { match_files(file + "/x"); }).what(),
+              HasSubstr("a part of the path is a file"));
+}
+
+TEST(ShardName, goes_both_ways) {
+  EXPECT_EQ(shard_name("d/train", {.index = 3, .count = 16}), "d/train-00003-of-00016.tfrecord");
+  EXPECT_EQ(shard_name("t", {.index = 123'456, .count = 1'000'000}, ""), "t-123456-of-1000000");
+  const auto name = parse_shard_name("a-of-b/my-train-00003-of-00016.tfrecord.gz");
+  ASSERT_TRUE(name);
+  EXPECT_EQ(name->prefix, "a-of-b/my-train");
+  EXPECT_EQ(name->shard, (Shard{3, 16}));
+  EXPECT_EQ(name->extension, "tfrecord.gz");
+  for (const char* other : {"", "-of-", "train", "train-3-of-16", "train-00016-of-00016.x",
+                            "train-0000x-of-00016", "00003-of-00016", "a-00001-of-00002/b"}) {
+    EXPECT_FALSE(parse_shard_name(other)) << other;
+  }
+  EXPECT_EQ(error_of([] { shard_name("t", {.index = 2, .count = 2}); }).code(),
+            ErrorCode::invalid_argument);
+}
+
+}  // namespace
+}  // namespace infeed
