@@ -1,9 +1,8 @@
-#include <sched.h>
-
 #include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <limits>
+#include <sched.h>
 #include <string>
 
 #include "infeed/pipeline/executor.h"

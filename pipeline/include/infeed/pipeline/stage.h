@@ -114,6 +114,7 @@ class Node {
   /// seed=42)". A checkpoint is bound to the signatures of all stages. Empty for a stage that
   /// changes neither (prefetch).
   virtual std::string signature() const { return name_; }
+  /// How many elements there are when none fails.
   virtual Cardinality cardinality() const { return Cardinality::unknown(); }
   /// Least bytes that the stage must be able to hold (sizeof only, where payloads are not known).
   virtual std::uint64_t buffer_bytes_min() const { return 0; }

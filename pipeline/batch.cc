@@ -1,0 +1,130 @@
+#include "infeed/pipeline/batch.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "batch_storage.h"
+#include "run_context.h"
+
+namespace infeed::detail {
+namespace {
+
+class BatchStage final : public Stage {
+ public:
+  BatchStage(const StageScope& scope, std::size_t size, const BatchOptions& options,
+             const BatchLayout& layout, std::unique_ptr<Stage> input)
+      : Stage(scope),
+        size_(size),
+        options_(options),
+        input_(std::move(input)),
+        in_(*layout.row),
+        pool_(std::make_shared<BatchPool>(layout, size)) {}
+
+  ~BatchStage() override { pool_->close(); }
+
+  Pull do_pull(Chunk& out, std::size_t want) override {
+    const std::uint64_t begin = ticks_now();
+    std::size_t produced_bytes = 0;
+    while (true) {
+      if (in_.empty()) {
+        const Pull pulled = pull_rows(out);
+        if (pulled != Pull::values) return out.empty() ? pulled : Pull::values;
+        continue;
+      }
+      if (in_.size() == 0) {
+        out.set_error(in_.take_error());
+        return Pull::values;
+      }
+      append_rows();
+      if (partial_.size() < size_) continue;
+      produced_bytes += pool_->block_bytes();
+      out.append(std::move(partial_));
+      if (out.size() >= want || produced_bytes >= kChunkBytesMax) return Pull::values;
+      if (ticks_now() - begin > run().hand_over_ticks()) return Pull::values;
+    }
+  }
+
+ protected:
+  std::uint64_t do_skip(std::uint64_t count) override {
+    const bool started = !in_.empty() || partial_.size() > 0;
+    if (started || !run().assume_no_errors() || count > UINT64_MAX / size_) {
+      return Stage::do_skip(count);
+    }
+    const std::uint64_t rows = input_->skip(count * size_);
+    return rows / size_ + (rows % size_ != 0 && !options_.drop_remainder ? 1 : 0);
+  }
+
+ private:
+  /// Asks for rows; at the end of the input hands over the short batch.
+  Pull pull_rows(Chunk& out) {
+    if (ended_) return Pull::end;
+    // No more than this batch takes is asked for, as the rows behind it may be long in coming.
+    const std::size_t missing = size_ - partial_.size();
+    const Pull pulled =
+        input_->pull(in_, std::max<std::size_t>(1, std::min(in_.capacity(), missing)));
+    if (pulled != Pull::end) return pulled;
+    ended_ = true;
+    if (partial_.size() == 0 || options_.drop_remainder) return Pull::end;
+    out.append(std::move(partial_));
+    return Pull::end;
+  }
+
+  void append_rows() {
+    if (partial_.get() == nullptr) partial_ = pool_->take();
+    const std::size_t count = std::min(in_.size(), size_ - partial_.size());
+    partial_.get()->append(in_.front(), count);
+    in_.drop_front(count);
+  }
+
+  const std::size_t size_;
+  const BatchOptions options_;
+  const std::unique_ptr<Stage> input_;
+  Chunk in_;
+  const std::shared_ptr<BatchPool> pool_;
+  BatchReference partial_;
+  bool ended_ = false;
+};
+
+class BatchNode final : public Node {
+ public:
+  BatchNode(std::size_t size, const BatchOptions& options, const BatchLayout& layout,
+            const TypeInfo& out_type, NodePointer input)
+      : Node("batch", out_type, {std::move(input)}),
+        size_(size),
+        options_(options),
+        layout_(layout) {}
+
+  std::string signature() const override {
+    return fmt::format("batch({}{})", size_, options_.drop_remainder ? ", drop_remainder" : "");
+  }
+  Cardinality cardinality() const override {
+    return input().cardinality().transform([this](std::uint64_t n) {
+      return options_.drop_remainder ? n / size_ : n / size_ + (n % size_ != 0 ? 1 : 0);
+    });
+  }
+  std::uint64_t buffer_bytes_min() const override { return size_ * layout_.row->size; }
+
+ protected:
+  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+    return std::make_unique<BatchStage>(scope, size_, options_, layout_, input().open(scope));
+  }
+
+ private:
+  const std::size_t size_;
+  const BatchOptions options_;
+  const BatchLayout& layout_;
+};
+
+}  // namespace
+
+NodePointer make_batch(std::int64_t size, const BatchOptions& options, const BatchLayout& layout,
+                       const TypeInfo& out_type, NodePointer input) {
+  if (size < 1) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("batch: size is {}; give at least 1", size));
+  }
+  return std::make_shared<BatchNode>(static_cast<std::size_t>(size), options, layout, out_type,
+                                     std::move(input));
+}
+
+}  // namespace infeed::detail

@@ -1,0 +1,73 @@
+#include "infeed/pipeline/checkpoint.h"
+
+#include <charconv>
+#include <fmt/format.h>
+
+#include <infeed/error.h>
+
+namespace infeed {
+namespace {
+
+constexpr std::string_view kHeader = "infeed-checkpoint 1";
+
+[[noreturn]] void refuse(std::size_t line_number, std::string_view line,
+                         std::string_view expected) {
+  throw Error(
+      ErrorCode::invalid_argument,
+      fmt::format("checkpoint, line {}: found '{}', expected {}", line_number, line, expected));
+}
+
+std::uint64_t parse_number(std::size_t line_number, std::string_view line, std::string_view text,
+                           int base = 10) {
+  std::uint64_t number = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number, base);
+  if (failure != std::errc() || end != text.data() + text.size()) {
+    refuse(line_number, line, "a whole number after the name");
+  }
+  return number;
+}
+
+}  // namespace
+
+std::string Checkpoint::to_text() const {
+  std::string text = fmt::format("{}\nposition {}\nepoch {}\nerrors {}\norder {:016x}\n", kHeader,
+                                 position, epoch, errors, order_hash);
+  for (const std::string& stage : signature) text += fmt::format("stage {}\n", stage);
+  return text;
+}
+
+Checkpoint Checkpoint::from_text(std::string_view text) {
+  Checkpoint checkpoint;
+  std::size_t line_number = 0;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(end == text.npos ? text.size() : end + 1);
+    ++line_number;
+    if (line_number == 1) {
+      if (line != kHeader) refuse(line_number, line, fmt::format("'{}'", kHeader));
+      continue;
+    }
+    if (line.empty()) continue;
+    const std::size_t space = line.find(' ');
+    const std::string_view name = line.substr(0, space);
+    const std::string_view value = space == line.npos ? "" : line.substr(space + 1);
+    if (name == "position") {
+      checkpoint.position = parse_number(line_number, line, value);
+    } else if (name == "epoch") {
+      checkpoint.epoch = parse_number(line_number, line, value);
+    } else if (name == "errors") {
+      checkpoint.errors = parse_number(line_number, line, value);
+    } else if (name == "order") {
+      checkpoint.order_hash = parse_number(line_number, line, value, 16);
+    } else if (name == "stage") {
+      checkpoint.signature.emplace_back(value);
+    } else {
+      refuse(line_number, line, "position, epoch, errors, order or stage");
+    }
+  }
+  if (line_number == 0) refuse(1, "", fmt::format("'{}'", kHeader));
+  return checkpoint;
+}
+
+}  // namespace infeed

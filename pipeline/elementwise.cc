@@ -1,0 +1,147 @@
+#include "elementwise.h"
+
+#include <algorithm>
+#include <exception>
+#include <fmt/format.h>
+#include <random>
+
+#include "run_context.h"
+
+namespace infeed::detail {
+namespace {
+
+class ElementwiseStage final : public Stage {
+ public:
+  ElementwiseStage(const StageScope& scope, std::shared_ptr<const ElementwiseSpec> spec,
+                   const TypeInfo& in_type, std::unique_ptr<Stage> input)
+      : Stage(scope),
+        spec_(std::move(spec)),
+        input_(std::move(input)),
+        in_(in_type),
+        pacer_(run().hand_over_ticks()),
+        state_(spec_->make_state == nullptr ? nullptr : spec_->make_state(spec_->function.get())) {}
+
+  Pull do_pull(Chunk& out, std::size_t want) override {
+    pacer_.start();
+    while (true) {
+      if (in_.empty()) {
+        if (ended_) return out.empty() ? Pull::end : Pull::values;
+        const std::size_t ask = spec_->one_to_one ? std::min(want, in_.capacity()) : in_.capacity();
+        const Pull pulled = input_->pull(in_, ask);
+        if (pulled != Pull::values) return out.empty() ? pulled : Pull::values;
+      }
+      if (in_.size() == 0) {
+        ++position_;
+        out.set_error(in_.take_error());
+        return Pull::values;
+      }
+      if (run_blocks(out, want)) return Pull::values;
+      // One output of a rare filter is worth handing over only when it would have to wait.
+      if (!out.empty() && (spec_->one_to_one || 2 * out.size() >= want)) return Pull::values;
+    }
+  }
+
+ protected:
+  std::uint64_t do_skip(std::uint64_t count) override {
+    if (!spec_->one_to_one || state_ != nullptr || !in_.empty()) return Stage::do_skip(count);
+    const std::uint64_t skipped = input_->skip(count);
+    position_ += skipped;
+    return skipped;
+  }
+
+ private:
+  /// True when `out` is to be handed over now.
+  bool run_blocks(Chunk& out, std::size_t want) {
+    while (in_.size() > 0) {
+      const std::size_t room = want - out.size();
+      if (room == 0) return true;
+      const std::size_t count = std::min({in_.size(), room, pacer_.block()});
+      ErrorPointer error;
+      const KernelResult result =
+          spec_->kernel(spec_->function.get(), state_.get(), in_.front(), out.back(), count,
+                        Place{position_, epoch(), spec_->seed}, error);
+      in_.drop_front(result.consumed);
+      out.grow(result.produced);
+      position_ += result.consumed;
+      if (result.ended) {
+        ended_ = true;
+        in_.clear();
+        return !out.empty();
+      }
+      if (error != nullptr) {
+        out.set_error(std::move(error));
+        return true;
+      }
+      if (pacer_.done() && !out.empty()) return true;
+      if (run().cancelled()) return !out.empty();
+    }
+    return false;
+  }
+
+  const std::shared_ptr<const ElementwiseSpec> spec_;
+  const std::unique_ptr<Stage> input_;
+  Chunk in_;
+  BlockPacer pacer_;
+  const std::shared_ptr<void> state_;
+  std::uint64_t position_ = 0;
+  bool ended_ = false;
+};
+
+class ElementwiseNode final : public Node {
+ public:
+  ElementwiseNode(ElementwiseSpec spec, NodePointer input)
+      : Node(spec.name, *spec.out_type, {std::move(input)}),
+        spec_(std::make_shared<const ElementwiseSpec>(std::move(spec))) {}
+
+  std::string signature() const override { return spec_->signature; }
+  Cardinality cardinality() const override {
+    const Cardinality upstream = input().cardinality();
+    return spec_->one_to_one || upstream == Cardinality::finite(0) ? upstream
+                                                                   : Cardinality::unknown();
+  }
+
+ protected:
+  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+    std::unique_ptr<Stage> below = input().open(scope);
+    const bool serial = spec_->parallelism == 1 || scope.run.is_inline();
+    if (serial) {
+      return std::make_unique<ElementwiseStage>(scope, spec_, input().type(), std::move(below));
+    }
+    return make_parallel_elementwise(scope, spec_, input().type(), std::move(below));
+  }
+
+ private:
+  std::shared_ptr<const ElementwiseSpec> spec_;
+};
+
+}  // namespace
+
+NodePointer make_elementwise(ElementwiseSpec spec, NodePointer input) {
+  if (spec.parallelism < 1 && spec.parallelism != autotune) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{}: parallelism is {}; give 1 or more, or infeed::autotune", spec.name,
+                            spec.parallelism));
+  }
+  if (spec.signature.empty()) spec.signature = spec.name;
+  return std::make_shared<ElementwiseNode>(std::move(spec), std::move(input));
+}
+
+ErrorPointer current_error() {
+  try {
+    throw;
+  } catch (const Error& error) {
+    return std::make_shared<const Error>(error);
+  } catch (const std::exception& exception) {
+    return std::make_shared<const Error>(ErrorCode::user_function, exception.what());
+  } catch (...) {
+    return std::make_shared<const Error>(ErrorCode::user_function,
+                                         "threw something that is not a std::exception");
+  }
+}
+
+std::uint64_t random_seed() {
+  std::random_device device;
+  return (std::uint64_t{device()} << 32) | device();
+}
+
+}  // namespace infeed::detail

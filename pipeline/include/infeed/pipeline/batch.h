@@ -1,0 +1,209 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <infeed/pipeline/dataset.h>
+#include <infeed/pipeline/fields.h>
+
+namespace infeed {
+namespace detail {
+
+/// How rows of a type are laid out as columns; one a type, static.
+struct BatchLayout {
+  struct Column {
+    std::size_t offset;  ///< of the field within the row
+    const TypeInfo* type;
+  };
+  const TypeInfo* row;
+  std::vector<Column> columns;
+  bool is_struct;  ///< false: one column of whole elements
+};
+
+/// The memory of one batch: columns one behind the other in one block, each 64-byte aligned. Comes
+/// from a pool and goes back there when the last Batch that shows it is gone.
+class BatchStorage;
+class BatchPool;
+
+/// A counted reference to a BatchStorage; 8 bytes, may be dropped in any thread.
+class BatchReference {
+ public:
+  BatchReference() = default;
+  explicit BatchReference(BatchStorage* adopted) : storage_(adopted) {}
+  BatchReference(const BatchReference& other) noexcept;
+  BatchReference(BatchReference&& other) noexcept
+      : storage_(std::exchange(other.storage_, nullptr)) {}
+  BatchReference& operator=(BatchReference other) noexcept {
+    std::swap(storage_, other.storage_);
+    return *this;
+  }
+  ~BatchReference();
+
+  BatchStorage* get() const { return storage_; }
+  std::size_t size() const;
+  void* column(std::size_t index) const;
+  std::size_t bytes() const;
+
+ private:
+  BatchStorage* storage_ = nullptr;
+};
+
+template <class T, std::size_t... I>
+std::vector<BatchLayout::Column> struct_columns(std::index_sequence<I...>) {
+  // Addresses of fields are asked of a place where no object lives; nothing is read.
+  alignas(T) static std::byte place[sizeof(T)];
+  T& row = *std::launder(reinterpret_cast<T*>(place));
+  const auto fields = tie_fields(row);
+  return {BatchLayout::Column{
+      static_cast<std::size_t>(reinterpret_cast<std::byte*>(std::addressof(std::get<I>(fields))) -
+                               place),
+      &type_info<std::tuple_element_t<I, FieldTypes<T>>>()}...};
+}
+
+template <class T>
+const BatchLayout& batch_layout() {
+  static const BatchLayout layout = [] {
+    constexpr std::size_t kFields = field_count<T>();
+    if constexpr (kFields == 0) {
+      return BatchLayout{&type_info<T>(), {{0, &type_info<T>()}}, false};
+    } else {
+      return BatchLayout{&type_info<T>(), struct_columns<T>(std::make_index_sequence<kFields>()),
+                         true};
+    }
+  }();
+  return layout;
+}
+
+/// The column of a struct's member.
+template <class T, class Member>
+std::size_t column_index(Member T::*member) {
+  alignas(T) static std::byte place[sizeof(T)];
+  const T& row = *std::launder(reinterpret_cast<const T*>(place));
+  const auto offset = static_cast<std::size_t>(
+      reinterpret_cast<const std::byte*>(std::addressof(row.*member)) - place);
+  const std::vector<BatchLayout::Column>& columns = batch_layout<T>().columns;
+  std::size_t index = 0;
+  while (columns[index].offset != offset) ++index;
+  return index;
+}
+
+}  // namespace detail
+
+/// Why: what a training step takes: `size()` rows as contiguous columns, each 64-byte aligned. A
+/// number, an array or any other object is one column; a plain struct, pair or tuple is one column
+/// a field.
+///
+///     struct Sample { std::array<float, 784> image; std::int64_t label; };
+///     void step(const infeed::Batch<Sample>& batch) {
+///       std::span<const std::array<float, 784>> images = batch.column(&Sample::image);  // [n,
+///       784] std::span<const std::int64_t> labels = batch.column<1>();                        //
+///       [n]
+///     }
+///
+/// Ownership: copies share the same memory, which is never changed again; it returns to a pool when
+/// the last copy is gone. Thread-safety: any thread may read and drop copies.
+template <class T>
+class Batch {
+ public:
+  using row_type = T;
+  static constexpr std::size_t kColumns =
+      detail::field_count<T>() == 0 ? 1 : detail::field_count<T>();
+
+  Batch() = default;
+  explicit Batch(detail::BatchReference storage) : storage_(std::move(storage)) {}
+
+  std::size_t size() const { return storage_.size(); }
+  bool empty() const { return size() == 0; }
+
+  /// Column I.
+  template <std::size_t I>
+  auto column() const {
+    using Value = typename ColumnType<I>::type;
+    return std::span<const Value>(static_cast<const Value*>(storage_.column(I)), size());
+  }
+  /// The column of a struct's member.
+  template <class Member, class Owner>
+  std::span<const Member> column(Member Owner::*member) const {
+    static_assert(std::is_same_v<Owner, T>, "infeed::Batch: the member belongs to another struct");
+    return {static_cast<const Member*>(storage_.column(detail::column_index<T>(member))), size()};
+  }
+  /// All elements of a batch that has one column.
+  std::span<const T> values() const requires(detail::field_count<T>() == 0) { return column<0>(); }
+  /// Element i of a batch that has one column.
+  const T& operator[](std::size_t i) const requires(detail::field_count<T>() == 0) {
+    return column<0>()[i];
+  }
+  /// A copy of row i.
+  T row(std::size_t i) const {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) { return T{column<I>()[i]...}; }
+    (std::make_index_sequence<kColumns>());
+  }
+
+  /// Bytes of its memory, payload of the elements included.
+  std::size_t bytes() const { return storage_.bytes(); }
+  const detail::BatchReference& storage() const { return storage_; }
+
+ private:
+  template <std::size_t I>
+  struct ColumnType {
+    static auto pick() {
+      if constexpr (detail::field_count<T>() == 0) {
+        return std::type_identity<T>();
+      } else {
+        return std::type_identity<std::tuple_element_t<I, detail::FieldTypes<T>>>();
+      }
+    }
+    using type = typename decltype(pick())::type;
+  };
+
+  detail::BatchReference storage_;
+};
+
+template <class T>
+struct IsTriviallyRelocatable<Batch<T>> : std::true_type {};
+template <class T>
+struct Payload<Batch<T>> {
+  static std::size_t bytes(const Batch<T>& batch) { return batch.bytes(); }
+};
+
+struct BatchOptions {
+  /// Leaves out the last batch when it is short, so that every batch has the same size.
+  bool drop_remainder = false;
+};
+
+namespace detail {
+
+/// `out_type` is that of Batch<T>; its only member is a BatchReference.
+NodePointer make_batch(std::int64_t size, const BatchOptions& options, const BatchLayout& layout,
+                       const TypeInfo& out_type, NodePointer input);
+
+struct BatchStageFactory {
+  std::int64_t size;
+  BatchOptions options;
+
+  template <class T>
+  Dataset<Batch<T>> operator()(const Dataset<T>& input) const {
+    static_assert(sizeof(Batch<T>) == sizeof(BatchReference));
+    return Dataset<Batch<T>>(
+        make_batch(size, options, batch_layout<T>(), type_info<Batch<T>>(), input.node()));
+  }
+};
+
+}  // namespace detail
+
+/// Why: puts `size` consecutive elements into one Batch. An element that failed does not lose the
+/// others: its error comes in its place, and the batch goes on filling with the elements behind it.
+///
+///     dataset | infeed::batch(1024, {.drop_remainder = true})
+inline auto batch(std::int64_t size, BatchOptions options = {}) {
+  return detail::BatchStageFactory{size, options};
+}
+
+}  // namespace infeed

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include <infeed/pipeline/dataset.h>
+#include <infeed/pipeline/options.h>
+#include <infeed/pipeline/philox.h>
+#include <infeed/pipeline/stage.h>
+
+/// What map, filter, scan, enumerate and their like share: a stage that goes through its input
+/// element by element and calls a user's function. The inner loop (the kernel) is a template; all
+/// the rest is elementwise.cc. Not meant to be used directly: see the stages' own headers.
+namespace infeed::detail {
+
+/// Where the elements of one kernel call stand.
+struct Place {
+  std::uint64_t position;  ///< of the first one in the stage's input
+  std::uint64_t epoch;
+  std::uint64_t seed;
+};
+
+struct KernelResult {
+  std::size_t consumed;  ///< inputs that are gone (moved or destroyed), the failed one included
+  std::size_t produced;  ///< outputs that were constructed
+  bool ended = false;    ///< take_while: no more will come
+};
+
+/// Goes through `count` inputs until one fails (then `error` is set) or the stream ends.
+using Kernel = KernelResult (*)(const void* function, void* state, void* in, void* out,
+                                std::size_t count, const Place& place, ErrorPointer& error);
+
+struct ElementwiseSpec {
+  std::string name;
+  std::string signature;
+  const TypeInfo* out_type = nullptr;
+  Kernel kernel = nullptr;
+  std::shared_ptr<const void> function = nullptr;
+  /// Makes what the function carries from element to element; null for none.
+  std::shared_ptr<void> (*make_state)(const void* function) = nullptr;
+  bool one_to_one = true;  ///< an output (or an error) for each input
+  std::uint64_t seed = 0;
+  int parallelism = 1;
+  bool ordered = true;
+};
+
+NodePointer make_elementwise(ElementwiseSpec spec, NodePointer input);
+
+/// The exception in flight as the error that takes the element's place.
+ErrorPointer current_error();
+
+/// A seed for those who gave none.
+std::uint64_t random_seed();
+
+template <class F>
+std::shared_ptr<const void> share_function(F&& function) {
+  return std::make_shared<const std::remove_cvref_t<F>>(std::forward<F>(function));
+}
+
+template <class F, class... Args>
+inline constexpr bool kCallable = std::is_invocable_v<const F&, Args...>;
+
+}  // namespace infeed::detail

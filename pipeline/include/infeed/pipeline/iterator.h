@@ -1,0 +1,156 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include <infeed/pipeline/checkpoint.h>
+#include <infeed/pipeline/chunk.h>
+#include <infeed/pipeline/executor.h>
+#include <infeed/pipeline/memory_account.h>
+#include <infeed/pipeline/stage.h>
+#include <infeed/pipeline/statistics.h>
+
+/// Why: one consumer's place in the stream.
+///
+///     auto iterator = dataset.iterate();
+///     while (auto element = iterator.next()) use(*element);   // or: for (auto& element :
+///     iterator)
+///
+/// Errors: next() throws the infeed::Error that stands in an element's place; the call after it
+/// goes on behind it. A range-for ends with the exception; a `while` around next() can go on.
+/// Thread-safety: one thread at a time, but cancel() and statistics() may be called from any.
+namespace infeed {
+
+struct IterateOptions {
+  /// Hard limit for all buffers together; 0: none. Refused before the start when it can't suffice.
+  std::uint64_t memory_bytes_max = 0;
+  /// Go on where this checkpoint was taken; refused when it belongs to another pipeline.
+  std::optional<Checkpoint> resume = std::nullopt;
+  /// Null: a TBB executor of this iterator's own.
+  std::shared_ptr<Executor> executor = nullptr;
+  /// Which iteration of the dataset this is (it keys shuffles); by default they are counted.
+  std::optional<std::uint64_t> epoch = std::nullopt;
+  /// When nothing has moved for this long while the consumer waits, next() throws
+  /// Error(deadline_exceeded) that says who waits for whom; 0: never.
+  std::chrono::milliseconds watchdog{0};
+};
+
+namespace detail {
+
+std::uint64_t next_epoch(std::atomic<std::uint64_t>& iterations, const IterateOptions& options);
+
+/// The untyped part of an iterator.
+class IteratorCore {
+ public:
+  IteratorCore(NodePointer node, IterateOptions options);
+  ~IteratorCore();
+
+  /// Makes the chunk hold the next elements; false at the end. Throws the error that is next.
+  bool refill();
+
+  Chunk& chunk() { return chunk_; }
+  /// `count` elements of the chunk were taken.
+  void took(std::size_t count) {
+    chunk_.drop_front(count);
+    position_ += count;
+  }
+  std::uint64_t position() const { return position_; }
+  Checkpoint checkpoint() const;
+  void cancel();
+  PipelineStatistics statistics() const;
+  const MemoryAccount& memory() const;
+
+ private:
+  void resume(const Checkpoint& checkpoint);
+
+  NodePointer node_;
+  std::shared_ptr<RunContext> run_;
+  std::uint64_t epoch_;
+  std::uint64_t position_ = 0;
+  std::uint64_t errors_before_ = 0;
+  bool ended_ = false;
+  Chunk chunk_;
+  std::unique_ptr<Stage> root_;
+};
+
+}  // namespace detail
+
+template <class T>
+class Iterator {
+ public:
+  Iterator(NodePointer node, IterateOptions options)
+      : core_(std::make_unique<detail::IteratorCore>(std::move(node), std::move(options))) {}
+
+  /// The next element; empty at the end. Throws the error that stands in its place.
+  std::optional<T> next() {
+    if (core_->chunk().size() == 0 && !core_->refill()) return std::nullopt;
+    T* const element = static_cast<T*>(core_->chunk().front());
+    std::optional<T> result(std::move(*element));
+    element->~T();
+    core_->took(1);
+    return result;
+  }
+
+  /// The next few elements where they lie, for loops that count nanoseconds; empty at the
+  /// end. Valid until the next call; take() says how many of them were used.
+  std::span<T> peek() {
+    if (core_->chunk().size() == 0 && !core_->refill()) return {};
+    return core_->chunk().template values<T>();
+  }
+  /// Lets go the first `count` elements of peek().
+  void take(std::size_t count) {
+    core_->chunk().type().destroy(core_->chunk().front(), count);
+    core_->took(count);
+  }
+
+  /// Elements taken so far, errors and those before a resumed checkpoint included.
+  std::uint64_t position() const { return core_->position(); }
+  /// This place, to be handed to IterateOptions::resume later, in this or another process.
+  Checkpoint checkpoint() const { return core_->checkpoint(); }
+
+  /// Ends the iteration from another thread: a waiting next() throws Error(cancelled) within 100
+  /// ms.
+  void cancel() { core_->cancel(); }
+  PipelineStatistics statistics() const { return core_->statistics(); }
+  const MemoryAccount& memory() const { return core_->memory(); }
+
+  /// Input iterator for range-for; it moves through this Iterator itself.
+  class Cursor {
+   public:
+    using value_type = T;
+    using difference_type = std::ptrdiff_t;
+    using iterator_category = std::input_iterator_tag;
+    using reference = T&;
+    using pointer = T*;
+
+    Cursor() = default;
+    explicit Cursor(Iterator* of) : of_(of) { ++*this; }
+    T& operator*() const { return *of_->current_; }
+    T* operator->() const { return &*of_->current_; }
+    Cursor& operator++() {
+      of_->current_.reset();
+      of_->current_ = of_->next();
+      if (!of_->current_) of_ = nullptr;
+      return *this;
+    }
+    void operator++(int) { ++*this; }
+    friend bool operator==(const Cursor& a, const Cursor& b) { return a.of_ == b.of_; }
+
+   private:
+    Iterator* of_ = nullptr;
+  };
+  Cursor begin() { return Cursor(this); }
+  Cursor end() { return Cursor(); }
+
+ private:
+  std::unique_ptr<detail::IteratorCore> core_;
+  std::optional<T> current_ = std::nullopt;
+};
+
+}  // namespace infeed

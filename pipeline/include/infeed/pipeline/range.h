@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+
+#include <infeed/pipeline/dataset.h>
+
+namespace infeed {
+
+/// Why: the integers start, start+step, ... up to but not including stop; the usual source of
+/// indices and of tests. A negative step counts down; step 0 is an error (invalid_argument).
+///
+///     infeed::range(10)            // 0 1 ... 9
+///     infeed::range(10, 0, -3)     // 10 7 4 1
+Dataset<std::int64_t> range(std::int64_t start, std::int64_t stop, std::int64_t step = 1);
+inline Dataset<std::int64_t> range(std::int64_t stop) { return range(0, stop, 1); }
+
+/// start, start+step, ... without an end.
+Dataset<std::int64_t> counter(std::int64_t start = 0, std::int64_t step = 1);
+
+}  // namespace infeed

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include <infeed/pipeline/dataset.h>
+
+namespace infeed {
+
+struct ShuffleOptions {
+  /// Elements that the order is drawn from; at least 1. As large as the dataset: a full shuffle.
+  std::uint64_t buffer;
+  /// None of the seeds: a random one, drawn when the stage is described.
+  std::optional<std::uint64_t> seed = std::nullopt;
+  /// TensorFlow's tf.random.set_seed, for orders that must equal another program's.
+  std::optional<std::uint64_t> global_seed = std::nullopt;
+  /// Another order each pass (repeat, the next iterate()), or the same.
+  bool reshuffle_each_iteration = true;
+};
+
+namespace detail {
+
+NodePointer make_shuffle(const ShuffleOptions& options, NodePointer input);
+
+struct ShuffleStageFactory {
+  ShuffleOptions options;
+
+  template <class T>
+  Dataset<T> operator()(const Dataset<T>& input) const {
+    return Dataset<T>(make_shuffle(options, input.node()));
+  }
+};
+
+}  // namespace detail
+
+/// Why: decorrelates neighbours: keeps `buffer` elements and hands out one of them at random each
+/// time. The order equals tf.data's bit for bit (same seeds, same buffer, unfused from repeat);
+/// pass k draws from words 2k and 2k+1 of Philox(seed, seed2).
+///
+///     dataset | infeed::shuffle({.buffer = 10'000, .seed = 42}) | infeed::repeat(10)
+///
+/// Memory: buffer x element, counted in the iterator's limit. Resume: the buffer's content is found
+/// by walking the draws backwards and asking the input for just those elements.
+inline auto shuffle(ShuffleOptions options) { return detail::ShuffleStageFactory{options}; }
+
+}  // namespace infeed

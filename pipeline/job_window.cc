@@ -1,0 +1,296 @@
+#include "job_window.h"
+
+#include <algorithm>
+#include <chrono>
+#include <time.h>
+
+#include "driver.h"
+
+namespace infeed::detail {
+namespace {
+
+constexpr double kJobUs = 50;
+constexpr auto kGather = std::chrono::microseconds(200);
+// A job is waiting rather than computing when its CPU clock ran for less than half of its time. One
+// such job may have been preempted; three long ones in a row are the function's nature.
+constexpr double kBlockedShare = 0.5;
+constexpr double kBlockedUs = 200;
+constexpr std::uint64_t kBlockedJobs = 3;
+
+std::uint64_t thread_cpu_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+}  // namespace
+
+JobWindow::JobWindow(RunContext& run, StageCounters& counters,
+                     std::shared_ptr<const ElementwiseSpec> spec, std::uint64_t epoch,
+                     const JobWindowOptions& options)
+    : run_(run), counters_(counters), spec_(std::move(spec)), epoch_(epoch), options_(options) {}
+
+JobWindow::~JobWindow() {
+  stop();
+  for (std::thread& thread : own_threads_) thread.join();
+  std::unique_lock lock(mutex_);
+  no_runner_.wait(lock, [this] { return runners_ == 0; });
+  for (const auto& job : jobs_) run_.memory().release_elastic(job->reserved_bytes);
+}
+
+std::size_t JobWindow::jobs_max() const {
+  // Twice what runs: while one half runs, the other waits for a free thread and for the consumer.
+  const int parallelism = blocking_ ? options_.parallelism_blocking : options_.parallelism;
+  return static_cast<std::size_t>(2 * parallelism + 2);
+}
+
+std::size_t JobWindow::elements_per_job() const {
+  const std::lock_guard lock(mutex_);
+  if (ticks_per_element_ == 0) return 1;
+  return static_cast<std::size_t>(
+      std::clamp<std::uint64_t>(ticks_of_us(kJobUs) / ticks_per_element_, 1, kChunkElementsMax));
+}
+
+std::size_t JobWindow::room_jobs() const {
+  const std::lock_guard lock(mutex_);
+  return std::max<std::size_t>(1, jobs_max() - std::min(jobs_max(), jobs_.size()));
+}
+
+bool JobWindow::add(std::unique_ptr<Job> job) {
+  const std::uint64_t bytes = 2 * job->in.bytes();  // the results are expected to be as large
+  std::unique_lock lock(mutex_);
+  bool reserved = false;
+  const auto admitted = [&] {
+    if (stopped_) return true;
+    if (jobs_.size() >= jobs_max()) return false;
+    reserved = run_.memory().try_reserve_elastic(bytes);
+    return reserved || jobs_.empty();
+  };
+  if (!admitted()) {
+    const std::uint64_t begin = ticks_now();
+    do {
+      driver_waits_ = true;
+      room_.wait(lock);
+    } while (!admitted());
+    driver_waits_ = false;
+    StageCounters::add(counters_.full_ticks, ticks_now() - begin);
+  }
+  if (stopped_) {
+    if (reserved) run_.memory().release_elastic(bytes);
+    return false;
+  }
+  job->reserved_bytes = reserved ? bytes : 0;
+  const bool has_work = job->in.size() > 0;
+  if (!has_work) job->state = Job::State::done;
+  jobs_.push_back(std::move(job));
+  if (!has_work) {
+    // Only an error of the input: it is its own result.
+    if (wake_at_ != 0) ready_.notify_one();
+    return true;
+  }
+  start_runners(lock);
+  return true;
+}
+
+void JobWindow::start_runners(std::unique_lock<std::mutex>& lock) {
+  if (blocking_) {
+    const auto wanted = static_cast<std::size_t>(options_.parallelism_blocking);
+    if (own_threads_.size() < wanted) {
+      own_threads_.emplace_back([this] {
+        name_thread(spec_->name);
+        run_jobs();
+      });
+    }
+    lock.unlock();
+    work_.notify_one();
+    return;
+  }
+  if (runners_ >= options_.parallelism) return;
+  ++runners_;
+  lock.unlock();
+  run_.executor().submit([this] { run_jobs(); });
+}
+
+Job* JobWindow::claim() {
+  while (waiting_from_ < jobs_.size()) {
+    Job& job = *jobs_[waiting_from_++];
+    if (job.state == Job::State::waiting) {
+      job.state = Job::State::running;
+      ++running_jobs_;
+      return &job;
+    }
+  }
+  return nullptr;
+}
+
+void JobWindow::run_job(Job& job) {
+  const std::uint64_t begin = ticks_now();
+  std::uint64_t position = job.position;
+  while (job.in.size() > 0) {
+    if (job.out.empty() || job.out.back().has_error()) {
+      job.out.emplace_back(*spec_->out_type, job.in.size());
+    }
+    Chunk& out = job.out.back();
+    ErrorPointer error;
+    const KernelResult result =
+        spec_->kernel(spec_->function.get(), nullptr, job.in.front(), out.back(), job.in.size(),
+                      Place{position, epoch_, spec_->seed}, error);
+    job.in.drop_front(result.consumed);
+    position += result.consumed;
+    out.grow(result.produced);
+    if (error != nullptr) out.set_error(std::move(error));
+  }
+  job.ticks = ticks_now() - begin;
+}
+
+void JobWindow::run_jobs() {
+  std::unique_lock lock(mutex_);
+  const bool own_thread =
+      std::any_of(own_threads_.begin(), own_threads_.end(),
+                  [](const std::thread& t) { return t.get_id() == std::this_thread::get_id(); });
+  while (!stopped_) {
+    if (blocking_ && !own_thread) break;  // the rest is for the stage's own threads
+    Job* const job = claim();
+    if (job != nullptr) {
+      lock.unlock();
+      const std::uint64_t cpu_begin = thread_cpu_ns();
+      run_job(*job);
+      const std::uint64_t cpu_ns = thread_cpu_ns() - cpu_begin;
+      lock.lock();
+      job_done(*job, cpu_ns);
+      continue;
+    }
+    if (!own_thread) break;
+    work_.wait(lock);
+  }
+  if (!own_thread && --runners_ == 0) no_runner_.notify_all();
+}
+
+/// Jobs that could be taken now, counted up to what the consumer waits for.
+std::size_t JobWindow::ready_at_head() const {
+  std::size_t ready = 0;
+  for (const auto& job : jobs_) {
+    if (job->state == Job::State::done) {
+      ++ready;
+    } else if (options_.ordered) {
+      break;
+    }
+  }
+  return ready;
+}
+
+void JobWindow::job_done(Job& job, std::uint64_t cpu_ns) {
+  job.state = Job::State::done;
+  --running_jobs_;
+  StageCounters::add(counters_.work_ticks, job.ticks);
+  const std::uint64_t per_element = job.ticks / std::max<std::uint64_t>(1, job.elements);
+  ticks_per_element_ = ticks_per_element_ == 0 ? std::max<std::uint64_t>(1, per_element)
+                                               : (3 * ticks_per_element_ + per_element) / 4 + 1;
+  const bool blocked =
+      job.ticks > ticks_of_us(kBlockedUs) &&
+      static_cast<double>(cpu_ns) < kBlockedShare * static_cast<double>(ns_of_ticks(job.ticks));
+  slow_jobs_blocked_ = blocked ? slow_jobs_blocked_ + 1 : 0;
+  if (!blocking_ && slow_jobs_blocked_ >= kBlockedJobs) {
+    blocking_ = true;
+    const auto wanted = static_cast<std::size_t>(options_.parallelism_blocking);
+    while (own_threads_.size() < wanted) {
+      own_threads_.emplace_back([this] {
+        name_thread(spec_->name);
+        run_jobs();
+      });
+    }
+    room_.notify_one();
+  }
+  if (wake_at_ != 0 && ready_at_head() >= wake_at_) {
+    wake_at_ = 0;
+    ready_.notify_one();
+  }
+}
+
+Pull JobWindow::take(std::unique_ptr<Job>& result) {
+  std::unique_lock lock(mutex_);
+  const auto find_done = [this] {
+    return std::find_if(jobs_.begin(),
+                        options_.ordered && !jobs_.empty() ? jobs_.begin() + 1 : jobs_.end(),
+                        [](const auto& job) { return job->state == Job::State::done; });
+  };
+  const auto range_end = [this] {
+    return options_.ordered && !jobs_.empty() ? jobs_.begin() + 1 : jobs_.end();
+  };
+  std::uint64_t wait_begin = 0;
+  while (true) {
+    if (stopped_) return Pull::cancelled;
+    const auto done = find_done();
+    if (done != range_end()) {
+      if (static_cast<std::size_t>(done - jobs_.begin()) < waiting_from_) --waiting_from_;
+      result = std::move(*done);
+      jobs_.erase(done);
+      break;
+    }
+    if (jobs_.empty() && finished_) return Pull::end;
+    if (wait_begin == 0) wait_begin = ticks_now();
+    // Nobody has begun the next job: don't wait for a thread, be one.
+    if (!blocking_ && waiting_from_ == 0 && !jobs_.empty() &&
+        running_jobs_ < options_.parallelism) {
+      Job* const job = claim();
+      lock.unlock();
+      const std::uint64_t cpu_begin = thread_cpu_ns();
+      run_job(*job);
+      const std::uint64_t cpu_ns = thread_cpu_ns() - cpu_begin;
+      lock.lock();
+      job_done(*job, cpu_ns);
+      continue;
+    }
+    const bool gather = ticks_per_element_ != 0 && jobs_.size() > 2 && !blocking_ &&
+                        ticks_per_element_ < ticks_of_us(kJobUs);
+    wake_at_ = gather ? std::min<std::size_t>(4, jobs_.size() / 2) : 1;
+    if (wake_at_ == 1) {
+      ready_.wait(lock);
+    } else {
+      ready_.wait_for(lock, kGather);
+    }
+    wake_at_ = 0;
+  }
+  if (wait_begin != 0) StageCounters::add(counters_.wait_ticks, ticks_now() - wait_begin);
+  run_.memory().release_elastic(std::exchange(result->reserved_bytes, 0));
+  if (driver_waits_ && 2 * jobs_.size() <= jobs_max()) {
+    driver_waits_ = false;
+    lock.unlock();
+    room_.notify_one();
+  }
+  return Pull::values;
+}
+
+void JobWindow::recycle(std::unique_ptr<Job> job) {
+  const std::lock_guard lock(mutex_);
+  if (recycled_.size() < jobs_max()) recycled_.push_back(std::move(job));
+}
+
+std::unique_ptr<Job> JobWindow::recycled() {
+  const std::lock_guard lock(mutex_);
+  if (recycled_.empty()) return nullptr;
+  std::unique_ptr<Job> job = std::move(recycled_.back());
+  recycled_.pop_back();
+  return job;
+}
+
+void JobWindow::finish() {
+  {
+    const std::lock_guard lock(mutex_);
+    finished_ = true;
+  }
+  ready_.notify_one();
+}
+
+void JobWindow::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+  }
+  ready_.notify_all();
+  room_.notify_all();
+  work_.notify_all();
+}
+
+}  // namespace infeed::detail

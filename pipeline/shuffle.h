@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <infeed/pipeline/philox.h>
+
+// The shuffle's arithmetic apart from its elements: which slot is handed out, and what lies where.
+//
+// A pass over n elements with a buffer of B slots: hand-out t (0, 1, ...) draws word t of the
+// pass's generator; live positions are t .. min(n, t+B)-1, position p lies in slot p mod B. It
+// hands out the content of slot i = (t + word mod live) mod B, and moves slot j = t mod B's content
+// there. Before hand-out t >= 1, input element t+B-1 (if there is one) goes to slot (t-1) mod B,
+// which the hand-out before has freed.
+namespace infeed::detail {
+
+struct SeedPair {
+  std::uint64_t seed;
+  std::uint64_t seed2;
+};
+
+/// The generator of one pass.
+Philox pass_generator(const SeedPair& seeds, std::uint64_t epoch, bool reshuffle_each_iteration);
+
+/// Where an element that is still in the buffer comes from.
+struct Buffered {
+  std::uint64_t position;  ///< of the element in the input
+  std::uint64_t slot;
+};
+
+/// What the buffer holds after `handed_out` >= 1 hand-outs, before the refill for the next one, in
+/// the order of positions. `input_count`: elements of the input (the largest number if not known).
+/// Walks the draws backwards until the content of every slot is known: O(buffer log buffer) steps,
+/// however many hand-outs there were.
+std::vector<Buffered> buffer_content(const Philox& generator, std::uint64_t buffer,
+                                     std::uint64_t input_count, std::uint64_t handed_out);
+
+/// x mod divisor by two multiplications instead of a division (Lemire, Kaser, Kurz 2019).
+class FastModulo {
+ public:
+  explicit FastModulo(std::uint32_t divisor)
+      : divisor_(divisor), reciprocal_(~std::uint64_t{0} / divisor + 1) {}
+
+  std::uint32_t operator()(std::uint32_t x) const {
+    if (divisor_ == 1) return 0;
+    __extension__ using Wide = unsigned __int128;
+    return static_cast<std::uint32_t>((static_cast<Wide>(reciprocal_ * x) * divisor_) >> 64);
+  }
+
+ private:
+  std::uint64_t divisor_;
+  std::uint64_t reciprocal_;
+};
+
+}  // namespace infeed::detail

@@ -1,0 +1,68 @@
+#include "infeed/pipeline/skip.h"
+
+#include <fmt/format.h>
+#include <limits>
+
+namespace infeed::detail {
+namespace {
+
+constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
+
+class SkipStage final : public Stage {
+ public:
+  SkipStage(const StageScope& scope, std::uint64_t count, std::unique_ptr<Stage> input)
+      : Stage(scope), count_(count), input_(std::move(input)) {}
+
+  Pull do_pull(Chunk& out, std::size_t want) override {
+    if (!skip_the_head()) return Pull::end;
+    return input_->pull(out, want);
+  }
+
+ protected:
+  std::uint64_t do_skip(std::uint64_t count) override {
+    return skip_the_head() ? input_->skip(count) : 0;
+  }
+
+ private:
+  bool skip_the_head() {
+    if (count_ == kAll) return false;
+    if (count_ > 0) input_->skip(count_);
+    count_ = 0;
+    return true;
+  }
+
+  std::uint64_t count_;
+  const std::unique_ptr<Stage> input_;
+};
+
+class SkipNode final : public Node {
+ public:
+  SkipNode(std::uint64_t count, NodePointer input)
+      : Node("skip", input->type(), {input}), count_(count) {}
+
+  std::string signature() const override {
+    return count_ == kAll ? "skip(all)" : fmt::format("skip({})", count_);
+  }
+  Cardinality cardinality() const override {
+    if (count_ == kAll) return Cardinality::finite(0);
+    return input().cardinality().transform(
+        [this](std::uint64_t n) { return n < count_ ? 0 : n - count_; });
+  }
+
+ protected:
+  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+    return std::make_unique<SkipStage>(scope, count_, input().open(scope));
+  }
+
+ private:
+  const std::uint64_t count_;
+};
+
+}  // namespace
+
+NodePointer make_skip(std::int64_t count, NodePointer input) {
+  return std::make_shared<SkipNode>(count < 0 ? kAll : static_cast<std::uint64_t>(count),
+                                    std::move(input));
+}
+
+}  // namespace infeed::detail

@@ -1,0 +1,62 @@
+#include "infeed/pipeline/take.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace infeed::detail {
+namespace {
+
+class TakeStage final : public Stage {
+ public:
+  TakeStage(const StageScope& scope, std::uint64_t count, std::unique_ptr<Stage> input)
+      : Stage(scope), left_(count), input_(std::move(input)) {}
+
+  Pull do_pull(Chunk& out, std::size_t want) override {
+    if (left_ == 0) return Pull::end;
+    const Pull pulled =
+        input_->pull(out, static_cast<std::size_t>(std::min<std::uint64_t>(want, left_)));
+    left_ -= out.slots();
+    return pulled;
+  }
+
+ protected:
+  std::uint64_t do_skip(std::uint64_t count) override {
+    const std::uint64_t skipped = input_->skip(std::min(count, left_));
+    left_ -= skipped;
+    return skipped;
+  }
+
+ private:
+  std::uint64_t left_;
+  const std::unique_ptr<Stage> input_;
+};
+
+class TakeNode final : public Node {
+ public:
+  TakeNode(std::uint64_t count, NodePointer input)
+      : Node("take", input->type(), {input}), count_(count) {}
+
+  std::string signature() const override { return fmt::format("take({})", count_); }
+  Cardinality cardinality() const override {
+    const Cardinality upstream = input().cardinality();
+    if (upstream.is_infinite()) return Cardinality::finite(count_);
+    return upstream.transform([this](std::uint64_t n) { return std::min(n, count_); });
+  }
+
+ protected:
+  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+    return std::make_unique<TakeStage>(scope, count_, input().open(scope));
+  }
+
+ private:
+  const std::uint64_t count_;
+};
+
+}  // namespace
+
+NodePointer make_take(std::int64_t count, NodePointer input) {
+  if (count < 0) return input;
+  return std::make_shared<TakeNode>(static_cast<std::uint64_t>(count), std::move(input));
+}
+
+}  // namespace infeed::detail
