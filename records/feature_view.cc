@@ -87,7 +87,7 @@ std::size_t FeatureView::count() const {
 }
 
 template <class I>
-void FeatureView::read_integers(std::span<I> out) const {
+void FeatureView::read_integers_into(std::span<I> out) const {
   require(FeatureKind::integers);
   std::size_t found = 0;
   visit_lists([&](std::string_view list) {
@@ -100,7 +100,7 @@ void FeatureView::read_integers(std::span<I> out) const {
 }
 
 template <class F>
-void FeatureView::read_floats(std::span<F> out) const {
+void FeatureView::read_floats_into(std::span<F> out) const {
   require(FeatureKind::floats);
   std::size_t found = 0;
   visit_lists([&](std::string_view list) {
@@ -162,17 +162,17 @@ void FeatureView::append_bytes(std::vector<std::string_view>& out) const {
   });
 }
 
-template void FeatureView::read_integers(std::span<bool>) const;
-template void FeatureView::read_integers(std::span<signed char>) const;
-template void FeatureView::read_integers(std::span<unsigned char>) const;
-template void FeatureView::read_integers(std::span<short>) const;
-template void FeatureView::read_integers(std::span<unsigned short>) const;
-template void FeatureView::read_integers(std::span<int>) const;
-template void FeatureView::read_integers(std::span<unsigned>) const;
-template void FeatureView::read_integers(std::span<long>) const;
-template void FeatureView::read_integers(std::span<unsigned long>) const;
-template void FeatureView::read_integers(std::span<long long>) const;
-template void FeatureView::read_integers(std::span<unsigned long long>) const;
+template void FeatureView::read_integers_into(std::span<bool>) const;
+template void FeatureView::read_integers_into(std::span<signed char>) const;
+template void FeatureView::read_integers_into(std::span<unsigned char>) const;
+template void FeatureView::read_integers_into(std::span<short>) const;
+template void FeatureView::read_integers_into(std::span<unsigned short>) const;
+template void FeatureView::read_integers_into(std::span<int>) const;
+template void FeatureView::read_integers_into(std::span<unsigned>) const;
+template void FeatureView::read_integers_into(std::span<long>) const;
+template void FeatureView::read_integers_into(std::span<unsigned long>) const;
+template void FeatureView::read_integers_into(std::span<long long>) const;
+template void FeatureView::read_integers_into(std::span<unsigned long long>) const;
 template void FeatureView::append_integers(std::vector<bool>&) const;
 template void FeatureView::append_integers(std::vector<signed char>&) const;
 template void FeatureView::append_integers(std::vector<unsigned char>&) const;
@@ -184,8 +184,8 @@ template void FeatureView::append_integers(std::vector<long>&) const;
 template void FeatureView::append_integers(std::vector<unsigned long>&) const;
 template void FeatureView::append_integers(std::vector<long long>&) const;
 template void FeatureView::append_integers(std::vector<unsigned long long>&) const;
-template void FeatureView::read_floats(std::span<float>) const;
-template void FeatureView::read_floats(std::span<double>) const;
+template void FeatureView::read_floats_into(std::span<float>) const;
+template void FeatureView::read_floats_into(std::span<double>) const;
 template void FeatureView::append_floats(std::vector<float>&) const;
 template void FeatureView::append_floats(std::vector<double>&) const;
 

@@ -83,10 +83,14 @@ class FeatureView {
 
   /// Exactly `out.size()` values; another number, kind, or a value that does not fit is an Error
   /// that says so. I: any integer type, or bool. F: float or double.
-  template <class I>
-  void read_integers(std::span<I> out) const;
-  template <class F>
-  void read_floats(std::span<F> out) const;
+  template <class I, std::size_t N>
+  void read_integers(std::span<I, N> out) const {
+    read_integers_into(std::span<I>(out));
+  }
+  template <class F, std::size_t N>
+  void read_floats(std::span<F, N> out) const {
+    read_floats_into(std::span<F>(out));
+  }
   void read_bytes(std::span<std::string_view> out) const;
   /// The one value of a feature of bytes.
   std::string_view single_bytes() const;
@@ -114,6 +118,10 @@ class FeatureView {
   bool present_ = false;
   bool in_pieces_ = false;
 
+  template <class I>
+  void read_integers_into(std::span<I> out) const;
+  template <class F>
+  void read_floats_into(std::span<F> out) const;
   template <class Visitor>
   void visit_lists(Visitor&& visitor) const;
   void require(FeatureKind kind) const;
@@ -136,6 +144,8 @@ class ExampleParser {
   /// this parser's strings, so it must outlive them too.
   void parse(std::string_view example, std::span<FeatureView> out) const;
   void parse(const Record& example, std::span<FeatureView> out) const;
+  /// The views would point into a string that is gone.
+  void parse(std::string&& example, std::span<FeatureView> out) const = delete;
 
  private:
   struct Entry;
