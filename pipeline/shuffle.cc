@@ -70,7 +70,7 @@ class ShuffleStage final : public Stage {
         node_(input),
         buffer_(options.buffer),
         modulo_(static_cast<std::uint32_t>(std::min<std::uint64_t>(buffer_, UINT32_MAX))),
-        generator_(pass_generator(seeds, epoch(), options.reshuffle_each_iteration)),
+        words_(pass_generator(seeds, epoch(), options.reshuffle_each_iteration)),
         input_(input.open(scope)),
         in_(type()),
         slots_(run(), type(), buffer_) {}
@@ -168,17 +168,15 @@ class ShuffleStage final : public Stage {
     auto* from = static_cast<std::byte*>(in_.front());
     auto* to = static_cast<std::byte*>(out);
     std::uint64_t j = start_ % buffer_;
-    Philox generator = generator_;
     for (std::size_t k = 0; k < count; ++k, from += size, to += size) {
       const std::uint64_t freed = j == 0 ? buffer_ - 1 : j - 1;
       move_one<kSize>(type(), slots + freed * size, from);
-      std::uint64_t i = j + modulo_(generator());
+      std::uint64_t i = j + modulo_(words_());
       if (i >= buffer_) i -= buffer_;
       move_one<kSize>(type(), to, slots + i * size);
       if (i != j) move_one<kSize>(type(), slots + i * size, slots + j * size);
       j = j + 1 == buffer_ ? 0 : j + 1;
     }
-    generator_ = generator;
     start_ += count;
     end_ += count;
   }
@@ -203,7 +201,7 @@ class ShuffleStage final : public Stage {
     auto* to = static_cast<std::byte*>(out);
     std::uint64_t j = start_ % buffer_;
     for (std::size_t k = 0; k < count; ++k, to += size) {
-      std::uint64_t i = j + generator_() % static_cast<std::uint32_t>(end_ - start_);
+      std::uint64_t i = j + words_() % static_cast<std::uint32_t>(end_ - start_);
       if (i >= buffer_) i -= buffer_;
       move_one<kSize>(type(), to, slots + i * size);
       if (i != j) move_one<kSize>(type(), slots + i * size, slots + j * size);
@@ -226,7 +224,7 @@ class ShuffleStage final : public Stage {
       ++end_;
     }
     const std::uint64_t j = start_ % buffer_;
-    const std::uint64_t i = (j + generator_() % (end_ - start_)) % buffer_;
+    const std::uint64_t i = (j + words_() % (end_ - start_)) % buffer_;
     if (holds_value(i)) {
       slots_.memory().shrink(payload_bytes(slots_.at(i), 1));
       type().relocate(out.back(), slots_.at(i), 1);
@@ -251,7 +249,7 @@ class ShuffleStage final : public Stage {
   /// well, else how many elements the input really has.
   std::uint64_t load(std::uint64_t handed_out, std::uint64_t input_count) {
     const std::vector<Buffered> content =
-        buffer_content(generator_, buffer_, input_count, handed_out);
+        buffer_content(words_.generator(), buffer_, input_count, handed_out);
     const std::uint64_t room = buffer_ - 1;
     const std::uint64_t filled =
         input_count > room && handed_out < input_count - room ? handed_out + room : input_count;
@@ -276,7 +274,7 @@ class ShuffleStage final : public Stage {
     }
     start_ = handed_out;
     end_ = filled;
-    generator_.seek(handed_out);
+    words_.seek(handed_out);
     ended_ = filled == input_count;
     note_buffered();
     return kUnknown;
@@ -317,7 +315,7 @@ class ShuffleStage final : public Stage {
   const Node& node_;
   const std::uint64_t buffer_;
   const FastModulo modulo_;
-  Philox generator_;
+  WordStream words_;
   std::unique_ptr<Stage> input_;
   Chunk in_;
   Slots slots_;

@@ -2,6 +2,7 @@
 #include <limits>
 #include <utility>
 
+#include "philox_fill.h"
 #include "shuffle.h"
 
 namespace infeed::detail {
@@ -10,6 +11,18 @@ Philox pass_generator(const SeedPair& seeds, std::uint64_t epoch, bool reshuffle
   if (!reshuffle_each_iteration) return Philox(seeds.seed, seeds.seed2);
   const Philox epochs(seeds.seed, seeds.seed2);
   return Philox(epochs.at(2 * epoch), epochs.at(2 * epoch + 1));
+}
+
+void WordStream::refill() {
+  philox_fill(generator_, filled_to_, words_);
+  filled_to_ += words_.size();
+  next_ = 0;
+}
+
+void WordStream::seek(std::uint64_t position) {
+  filled_to_ = position / words_.size() * words_.size();
+  refill();
+  next_ = static_cast<std::size_t>(position % words_.size());
 }
 
 std::vector<Buffered> buffer_content(const Philox& generator, std::uint64_t buffer,

@@ -62,6 +62,13 @@ class Philox {
   static constexpr result_type min() { return 0; }
   static constexpr result_type max() { return std::numeric_limits<result_type>::max(); }
 
+  /// For code that computes many blocks at once.
+  struct State {
+    std::array<std::uint32_t, 2> key;
+    std::array<std::uint32_t, 2> stream;
+  };
+  State state() const { return {key_, stream_}; }
+
  private:
   std::array<std::uint32_t, 2> key_;
   std::array<std::uint32_t, 2> stream_;
