@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <memory>
+#include <string>
 #include <thread>
 
 namespace infeed {
@@ -82,41 +83,62 @@ TEST(InfeedQueues, CloseWakesABlockedFeederAndKeepsWhatIsQueued) {
   EXPECT_EQ(queues.pop(0), std::nullopt);
 }
 
-TEST(InfeedQueues, AbortWakesEveryoneWithTheFirstErrorAndDropsItems) {
-  auto item = std::make_shared<int>(1);
-  InfeedQueues<std::shared_ptr<int>> queues({.replicas = 2, .depth = 1});
-  ASSERT_TRUE(queues.push(item));  // replica 0 is full, replica 1 empty
-  std::atomic<int> woken{0};
-  const auto expect_error = [&](auto&& blocked) {
-    try {
-      blocked();
-    } catch (const Error& error) {
-      if (error.message() == "first") ++woken;
-    }
-  };
+using SharedQueues = InfeedQueues<std::shared_ptr<int>>;
+
+/// Runs `blocked` on a thread, aborts, and returns the message that came out of it.
+template <typename Blocked>
+std::string message_after_abort(SharedQueues& queues, Blocked blocked) {
+  std::string message = "nothing";
   {
-    std::vector<std::jthread> threads;
-    threads.emplace_back([&] { expect_error([&] { queues.pop(1); }); });
-    threads.emplace_back([&] {
-      expect_error([&] {
-        std::vector<std::shared_ptr<int>> step;
-        queues.pop_step(step);
-      });
-    });
-    threads.emplace_back([&] {
-      expect_error([&] {
-        while (queues.push(item)) {
-        }
-      });
+    const std::jthread thread([&] {
+      try {
+        blocked();
+      } catch (const Error& error) {
+        message = error.message();
+      }
     });
     queues.abort(std::make_exception_ptr(Error(ErrorCode::data_loss, "first")));
     queues.abort(std::make_exception_ptr(Error(ErrorCode::data_loss, "second")));
     queues.close();
   }
-  EXPECT_EQ(woken, 3);
+  return message;
+}
+
+TEST(InfeedQueues, AbortWakesABlockedReplica) {
+  SharedQueues queues({.replicas = 2, .depth = 1});
+  EXPECT_EQ(message_after_abort(queues, [&] { queues.pop(1); }), "first");
+}
+
+TEST(InfeedQueues, AbortWakesABlockedDevice) {
+  SharedQueues queues({.replicas = 2, .depth = 1});
+  queues.push(nullptr);  // half a step
+  EXPECT_EQ(message_after_abort(queues,
+                                [&] {
+                                  std::vector<std::shared_ptr<int>> step;
+                                  queues.pop_step(step);
+                                }),
+            "first");
+}
+
+TEST(InfeedQueues, AbortWakesABlockedFeederAndDropsItems) {
+  auto item = std::make_shared<int>(1);
+  SharedQueues queues({.replicas = 1, .depth = 1});
+  queues.push(item);
+  EXPECT_EQ(message_after_abort(queues, [&] { queues.push(item); }), "first");
   EXPECT_EQ(item.use_count(), 1);
   EXPECT_THROW(queues.pop(0), Error);
   EXPECT_THROW(queues.push(nullptr), Error);
+}
+
+TEST(InfeedQueues, AbortWithoutAnErrorMeansCancelled) {
+  SharedQueues queues({.replicas = 1, .depth = 1});
+  queues.abort(nullptr);
+  try {
+    queues.pop(0);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::cancelled);
+  }
 }
 
 TEST(InfeedQueues, WrongUseIsRefused) {

