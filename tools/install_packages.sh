@@ -1,0 +1,120 @@
+#!/usr/bin/env bash
+# Installs what infeed needs from Debian's packages; silent and quick when all is there.
+#
+#   tools/install_packages.sh [run|test]   run: to build and run the infeed command (the default)
+#                                          test: also for the tests and the checks
+#   tools/install_packages.sh --list [run|test]   only names the packages
+#
+# Needs root or sudo only when something is missing. Exit status 1 when it could not be installed.
+set -euo pipefail
+# shellcheck source=tools/shell_common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/shell_common.sh"
+
+# The one list of what infeed is built from.
+run_packages=(
+  g++ cmake ninja-build pkg-config
+  libfmt-dev             # texts of errors and reports
+  zlib1g-dev             # GZIP and ZLIB record files
+  libisal-dev            # the same, several times faster
+  libtbb-dev             # the executor
+  libcli11-dev           # the command's options
+  nlohmann-json3-dev     # --json
+  dataset-fashion-mnist  # 60,000 training and 10,000 test images
+)
+test_packages=(
+  libgtest-dev libgmock-dev libbenchmark-dev
+  clang libclang-rt-14-dev llvm  # the second compiler, its sanitizers, and names in their reports
+  clang-format clang-tidy shellcheck
+)
+
+usage() { sed -n '2,/^set/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" | sed '$d'; }
+
+list_only=false
+group=run
+for argument in "$@"; do
+  case $argument in
+    --list) list_only=true ;;
+    --help | -h) usage && exit 0 ;;
+    run | test) group=$argument ;;
+    *) die "unknown argument '$argument': the groups are run and test (see --help)" 2 ;;
+  esac
+done
+
+packages=("${run_packages[@]}")
+[[ $group == test ]] && packages+=("${test_packages[@]}")
+if $list_only; then
+  printf '%s\n' "${packages[@]}"
+  exit 0
+fi
+
+if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+  complain "this is not a Debian system, so nothing is installed; infeed needs what Debian calls: ${packages[*]}"
+  exit 0  # they may well be there under other names: CMake names what it misses
+fi
+
+missing=()
+for package in "${packages[@]}"; do
+  state="$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)"
+  [[ $state == installed ]] || missing+=("$package")
+done
+((${#missing[@]})) || exit 0
+
+as_root=()
+if [[ $(id -u) != 0 ]]; then
+  by_hand="ask an administrator to run: apt-get install ${missing[*]}"
+  command -v sudo >/dev/null ||
+    die "these Debian packages are missing, and you are neither root nor is there sudo: ${missing[*]}; $by_hand"
+  # Without a terminal there is nobody to type a password, and asking would hang.
+  ask=()
+  [[ -t 0 ]] || ask=(-n)
+  sudo "${ask[@]}" true ||
+    die "these Debian packages are missing, and sudo did not let you in: ${missing[*]}; $by_hand"
+  as_root=(sudo "${ask[@]}")
+fi
+
+log="$(mktemp)"
+trap 'rm -f "$log"' EXIT
+
+apt() {
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq \
+    -o DPkg::Lock::Timeout=300 -o Acquire::Retries=2 "$@" </dev/null
+}
+
+# apt's status lines are kind:package:percent:text; downloading and installing each count to 100.
+show_apt_progress() {
+  local kind percent text step shown=-1
+  while IFS=: read -r kind _ percent text; do
+    case $kind in
+      dlstatus) step=downloading ;;
+      pmstatus) step=installing ;;
+      *) continue ;; # what dpkg says on its own
+    esac
+    percent=${percent%%.*}
+    [[ $percent =~ ^[0-9]+$ ]] || continue
+    if [[ -t 1 ]]; then
+      printf '\r\e[K    %s %s %%  %.50s' "$step" "$percent" "$text"
+    elif [[ $((percent / 25)) != "$shown" ]]; then
+      printf '    %s %s %%\n' "$step" "$percent"
+      shown=$((percent / 25))
+    fi
+  done
+  if [[ -t 1 ]]; then printf '\r\e[K'; fi
+}
+
+install_missing() {
+  : >"$log"
+  # File descriptor 1, because sudo closes all from 3 on.
+  apt -o APT::Status-Fd=1 install --yes --no-install-recommends "${missing[@]}" 2>>"$log" |
+    show_apt_progress
+}
+
+say "installing from Debian's packages: ${missing[*]}"
+# The package lists are fetched only if they are missing or too old: that alone takes 5 to 20 s.
+if ! apt install --simulate "${missing[@]}" >"$log" 2>&1 || ! install_missing; then
+  echo "    fetching the package lists"
+  apt update >"$log" 2>&1 || true # a list that fails may not matter: what counts is the next line
+  if ! install_missing; then
+    grep -E '^[EW]:' "$log" | head -5 >&2 || true
+    die "could not install these Debian packages: ${missing[*]}; check the network and /etc/apt/sources.list, then try again, or install them by hand"
+  fi
+fi
