@@ -1,0 +1,225 @@
+#include <array>
+#include <benchmark/benchmark.h>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+#include <infeed/records/crc32c.h>
+#include <infeed/records/example_schema.h>
+#include <infeed/records/record_reader.h>
+#include <infeed/records/record_writer.h>
+
+/// Records on one core, the page cache warm. Ceilings (memory copy, CRC alone) are measured in the
+/// same run, because machines of one kind differ from day to day.
+namespace infeed {
+namespace {
+
+constexpr std::size_t kFileBytes = std::size_t{128} << 20;
+
+class BenchmarkFolder {
+ public:
+  BenchmarkFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "infeed-bench-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) std::abort();
+    path_ = name;
+  }
+  ~BenchmarkFolder() { std::filesystem::remove_all(path_); }
+
+  /// A file of records of `payload_bytes`, made once.
+  std::string records(std::size_t payload_bytes, Compression compression) {
+    const std::string name =
+        (path_ / (std::to_string(payload_bytes) + "-" + std::string(to_string(compression))))
+            .string();
+    if (std::filesystem::exists(name)) return name;
+    std::mt19937_64 random(1);
+    static constexpr std::string_view kLetters = "etaoin shrdlu";
+    std::string payload(payload_bytes, '\0');
+    RecordWriter writer(name, {.compression = compression});
+    const std::size_t bytes = compression == Compression::none ? kFileBytes : kFileBytes / 4;
+    while (writer.position().offset < bytes) {
+      for (char& c : payload) c = kLetters[random() % kLetters.size()];
+      writer.write(payload);
+    }
+    writer.close();
+    return name;
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+BenchmarkFolder& folder() {
+  static BenchmarkFolder folder;
+  return folder;
+}
+
+void count_bytes(benchmark::State& state, std::size_t records, std::size_t bytes) {
+  state.SetBytesProcessed(static_cast<std::int64_t>(bytes));
+  state.SetItemsProcessed(static_cast<std::int64_t>(records));
+}
+
+void BM_memcpy(benchmark::State& state) {
+  const std::string from(static_cast<std::size_t>(state.range(0)), 'x');
+  std::string to = from;
+  for (auto _ : state) {
+    std::memcpy(to.data(), from.data(), from.size());
+    benchmark::ClobberMemory();
+  }
+  count_bytes(state, state.iterations(), state.iterations() * from.size());
+}
+BENCHMARK(BM_memcpy)->Arg(256 << 10)->Arg(256 << 20);
+
+void BM_crc32c(benchmark::State& state) {
+  const std::string bytes(static_cast<std::size_t>(state.range(0)), 'x');
+  for (auto _ : state) benchmark::DoNotOptimize(crc32c(bytes));
+  count_bytes(state, state.iterations(), state.iterations() * bytes.size());
+}
+BENCHMARK(BM_crc32c)->Arg(784)->Arg(2048)->Arg(112 << 10)->Arg(256 << 20);
+
+void read_file(benchmark::State& state, Compression compression, RecordReaderOptions options) {
+  const std::string file = folder().records(static_cast<std::size_t>(state.range(0)), compression);
+  std::size_t records = 0;
+  std::size_t bytes = 0;
+  std::array<Record, 64> batch;
+  for (auto _ : state) {
+    RecordReader reader(file, options);
+    while (const std::size_t count = reader.read(batch)) {
+      records += count;
+      for (std::size_t i = 0; i < count; ++i) bytes += batch[i].size() + 16;
+    }
+  }
+  count_bytes(state, records, bytes);
+}
+
+void BM_read(benchmark::State& state) { read_file(state, Compression::none, {}); }
+BENCHMARK(BM_read)->Arg(64)->Arg(600)->Arg(784)->Arg(2048)->Arg(112 << 10)->Arg(4 << 20);
+
+void BM_read_without_payload_check(benchmark::State& state) {
+  read_file(state, Compression::none, {.verify = Verify::lengths});
+}
+BENCHMARK(BM_read_without_payload_check)->Arg(784)->Arg(2048)->Arg(112 << 10);
+
+void BM_read_blocks_of(benchmark::State& state) {
+  read_file(state, Compression::none,
+            {.block_bytes = static_cast<std::size_t>(state.range(1)) << 10});
+}
+BENCHMARK(BM_read_blocks_of)->ArgsProduct({{784, 112 << 10}, {64, 128, 256, 512, 1024}});
+
+void BM_read_gzip(benchmark::State& state) { read_file(state, Compression::gzip, {}); }
+BENCHMARK(BM_read_gzip)->Arg(2048);
+
+void BM_count(benchmark::State& state) {
+  const std::string file =
+      folder().records(static_cast<std::size_t>(state.range(0)), Compression::none);
+  std::size_t records = 0;
+  for (auto _ : state) records += count_records(file);
+  state.SetItemsProcessed(static_cast<std::int64_t>(records));
+}
+BENCHMARK(BM_count)->Arg(784)->Arg(112 << 10);
+
+void BM_write(benchmark::State& state) {
+  const std::string payload(static_cast<std::size_t>(state.range(0)), 'x');
+  RecordWriter writer("/dev/null");
+  for (auto _ : state) writer.write(payload);
+  count_bytes(state, state.iterations(), state.iterations() * (payload.size() + 16));
+}
+BENCHMARK(BM_write)->Arg(784)->Arg(2048)->Arg(112 << 10);
+
+struct Image {
+  std::array<std::uint8_t, 784> pixels{};
+  std::int64_t label = 0;
+};
+struct Scalars {
+  std::array<std::int64_t, 40> values{};
+};
+struct Floats {
+  std::array<float, 768> values{};
+};
+struct Tokens {
+  std::array<std::int64_t, 512> input{};
+  std::array<std::int64_t, 512> target{};
+};
+struct Text {
+  Record text;
+};
+
+template <class T>
+void parse_loop(benchmark::State& state, const ExampleSchema<T>& schema, const T& object) {
+  const Record record(schema.encode(object));
+  T out;
+  for (auto _ : state) {
+    schema.parse(record, out);
+    benchmark::DoNotOptimize(out);
+  }
+  count_bytes(state, state.iterations(), state.iterations() * record.size());
+}
+
+void BM_parse_image(benchmark::State& state) {
+  parse_loop<Image>(
+      state,
+      ExampleSchema<Image>().feature("image", &Image::pixels).feature("label", &Image::label), {});
+}
+BENCHMARK(BM_parse_image);
+
+void BM_parse_text(benchmark::State& state) {
+  parse_loop<Text>(state, ExampleSchema<Text>().feature("text", &Text::text),
+                   {Record(std::string(2048, 'x'))});
+}
+BENCHMARK(BM_parse_text);
+
+void BM_parse_768_floats(benchmark::State& state) {
+  parse_loop<Floats>(state, ExampleSchema<Floats>().feature("values", &Floats::values), {});
+}
+BENCHMARK(BM_parse_768_floats);
+
+void BM_parse_512_tokens_twice(benchmark::State& state) {
+  Tokens tokens;
+  std::mt19937_64 random(1);
+  for (auto* list : {&tokens.input, &tokens.target}) {
+    for (auto& token : *list) token = static_cast<std::int64_t>(random() % 50'000);
+  }
+  parse_loop<Tokens>(
+      state,
+      ExampleSchema<Tokens>().feature("input", &Tokens::input).feature("target", &Tokens::target),
+      tokens);
+}
+BENCHMARK(BM_parse_512_tokens_twice);
+
+void BM_parse_40_scalars(benchmark::State& state) {
+  ExampleBuilder builder;
+  std::vector<std::string> names;
+  for (int i = 0; i < 40; ++i) {
+    names.push_back("feature_" + std::to_string(10 + i));
+    if (i % 2 == 0) {
+      builder.integers(names.back(), i * 1000);
+    } else {
+      builder.floats(names.back(), static_cast<float>(i));
+    }
+  }
+  const std::string bytes = builder.encode();
+  const ExampleParser parser(names);
+  std::vector<FeatureView> views(names.size());
+  std::array<std::int64_t, 20> integers{};
+  std::array<float, 20> floats{};
+  for (auto _ : state) {
+    parser.parse(bytes, views);
+    for (std::size_t i = 0; i < 20; ++i) {
+      views[2 * i].read_integers(std::span(&integers[i], 1));
+      views[2 * i + 1].read_floats(std::span(&floats[i], 1));
+    }
+    benchmark::DoNotOptimize(integers);
+    benchmark::DoNotOptimize(floats);
+  }
+  count_bytes(state, state.iterations(), state.iterations() * bytes.size());
+}
+BENCHMARK(BM_parse_40_scalars);
+
+}  // namespace
+}  // namespace infeed
+
+BENCHMARK_MAIN();
