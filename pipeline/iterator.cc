@@ -22,9 +22,7 @@ std::uint64_t next_epoch(std::atomic<std::uint64_t>& iterations, const IterateOp
 
 IteratorCore::IteratorCore(NodePointer node, IterateOptions options)
     : node_(std::move(node)),
-      run_(std::make_shared<RunContext>(options.memory_bytes_max, options.executor != nullptr
-                                                                      ? std::move(options.executor)
-                                                                      : Executor::tbb())),
+      run_(std::make_shared<RunContext>(options.memory_bytes_max, std::move(options.executor))),
       epoch_(options.epoch.value_or(0)),
       chunk_(node_->type()) {
   check_memory(*node_, options.memory_bytes_max);

@@ -4,6 +4,12 @@
 
 namespace infeed {
 
+Executor& RunContext::executor() {
+  const std::lock_guard lock(executor_mutex_);
+  if (executor_ == nullptr) executor_ = Executor::tbb();
+  return *executor_;
+}
+
 void RunContext::cancel() {
   cancelled_.store(true, std::memory_order_release);
   const std::lock_guard lock(wakers_mutex_);

@@ -24,7 +24,9 @@ namespace infeed {
 class RunContext {
  public:
   RunContext(std::uint64_t memory_bytes_max, std::shared_ptr<Executor> executor)
-      : memory_(memory_bytes_max), executor_(std::move(executor)) {}
+      : memory_(memory_bytes_max),
+        given_inline_(executor != nullptr && executor->concurrency() == 0),
+        executor_(std::move(executor)) {}
 
   bool cancelled() const { return cancelled_.load(std::memory_order_acquire); }
   void cancel();
@@ -43,8 +45,10 @@ class RunContext {
   };
 
   MemoryAccount& memory() { return memory_; }
-  Executor& executor() { return *executor_; }
-  bool is_inline() const { return executor_->concurrency() == 0; }
+  /// The caller's, or one of this iterator's own, made when a stage asks for it first: most
+  /// pipelines never do, and reading the CPU quota takes 80 us.
+  Executor& executor();
+  bool is_inline() const { return given_inline_; }
 
   /// A stage hands over what it has once this much time went by: 100 us.
   std::uint64_t hand_over_ticks() const { return hand_over_ticks_; }
@@ -70,6 +74,8 @@ class RunContext {
   std::atomic<bool> cancelled_{false};
   bool assume_no_errors_ = false;
   MemoryAccount memory_;
+  const bool given_inline_;
+  std::mutex executor_mutex_;
   std::shared_ptr<Executor> executor_;
   const std::uint64_t hand_over_ticks_ = detail::ticks_of_us(100);
 
