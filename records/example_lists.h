@@ -3,11 +3,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 
 #include "framing.h"
 #include "infeed/records/example.h"
+#include "varints.h"
 #include "wire.h"
 
 /// The lists inside a Feature, value by value.
@@ -62,17 +64,17 @@ WalkedLists walk_lists(std::string_view entry, Visitor&& visit) {
   return walked;
 }
 
-/// visit(std::int64_t) for every value of an Int64List.
+/// visit(std::span<const std::uint64_t>) for runs of values of an Int64List, as the bits of int64.
 template <class Visitor>
 void visit_integers(std::string_view list, Visitor&& visit) {
   WireReader fields(list);
   while (!fields.is_at_end()) {
     const std::uint32_t tag = fields.tag();
     if (tag == kFirstBytes) {
-      WireReader packed(fields.bytes());
-      while (!packed.is_at_end()) visit(static_cast<std::int64_t>(packed.varint()));
+      visit_packed_varints(fields.bytes(), visit);
     } else if (tag == make_tag(1, kVarint)) {
-      visit(static_cast<std::int64_t>(fields.varint()));
+      const std::uint64_t value = fields.varint();
+      visit(std::span<const std::uint64_t>(&value, 1));
     } else {
       fields.skip_value(tag);
     }

@@ -11,7 +11,8 @@ namespace infeed {
 namespace {
 
 template <class I>
-I narrow(std::int64_t value, std::string_view name) {
+I narrow(std::uint64_t bits, std::string_view name) {
+  const auto value = static_cast<std::int64_t>(bits);
   if constexpr (std::is_same_v<I, bool>) {
     if (value == 0 || value == 1) return value == 1;
   } else {
@@ -22,7 +23,12 @@ I narrow(std::int64_t value, std::string_view name) {
                           value, +std::numeric_limits<I>::min(), +std::numeric_limits<I>::max()));
 }
 
-/// Appends `run` to numbers of type F.
+template <class I>
+void narrow_all(std::span<const std::uint64_t> values, I* out, std::string_view name) {
+  for (const std::uint64_t value : values) *out++ = narrow<I>(value, name);
+}
+
+/// Converts `run` to numbers of type F.
 template <class F>
 void convert_floats(std::string_view run, F* out) {
   if constexpr (std::is_same_v<F, float>) {
@@ -79,7 +85,8 @@ std::size_t FeatureView::count() const {
             list, [&total](std::string_view run) { total += run.size() / sizeof(float); });
         break;
       case FeatureKind::integers:
-        detail::visit_integers(list, [&total](std::int64_t) { ++total; });
+        detail::visit_integers(
+            list, [&total](std::span<const std::uint64_t> values) { total += values.size(); });
         break;
     }
   });
@@ -91,9 +98,11 @@ void FeatureView::read_integers_into(std::span<I> out) const {
   require(FeatureKind::integers);
   std::size_t found = 0;
   visit_lists([&](std::string_view list) {
-    detail::visit_integers(list, [&](std::int64_t value) {
-      if (found < out.size()) out[found] = narrow<I>(value, name_);
-      ++found;
+    detail::visit_integers(list, [&](std::span<const std::uint64_t> values) {
+      if (found + values.size() <= out.size()) {
+        narrow_all(values, out.data() + found, name_);
+      }
+      found += values.size();
     });
   });
   if (found != out.size()) fail_count(found, out.size());
@@ -136,8 +145,9 @@ void FeatureView::append_integers(std::vector<I>& out) const {
   if (!present_) return;
   require(FeatureKind::integers);
   visit_lists([&](std::string_view list) {
-    detail::visit_integers(list,
-                           [&](std::int64_t value) { out.push_back(narrow<I>(value, name_)); });
+    detail::visit_integers(list, [&](std::span<const std::uint64_t> values) {
+      for (const std::uint64_t value : values) out.push_back(narrow<I>(value, name_));
+    });
   });
 }
 

@@ -52,6 +52,8 @@ bool StreamWindow::fill(std::size_t bytes) {
     }
     if (std::exchange(jumped_, false)) {
       room = std::min(room, std::max(bytes - size(), kFirstReadAfterJumpBytes));
+    } else if (bytes > block_bytes_) {
+      room = std::min(room, bytes - size());  // what follows would only have to be moved
     }
     const std::size_t got = source_->read({end_, room});
     if (got == 0) ended_ = true;
@@ -61,7 +63,9 @@ bool StreamWindow::fill(std::size_t bytes) {
 }
 
 bool StreamWindow::discard(std::uint64_t bytes) {
-  if (bytes > size() && is_seekable() && bytes <= remaining_bytes().value_or(0)) {
+  // Reading on costs less than a jump while the gap is small.
+  constexpr std::uint64_t kJumpBytesMin = std::uint64_t{64} << 10;
+  if (bytes >= size() + kJumpBytesMin && is_seekable() && bytes <= remaining_bytes().value_or(0)) {
     seek(offset_ + bytes);
     return true;
   }

@@ -107,7 +107,7 @@ class WildExamples {
         bytes += varint_field(1, random_() >> pick(64));
       } else {
         std::string packed;
-        for (std::size_t k = pick(20); k > 0; --k) packed += varint(random_() >> pick(64));
+        for (std::size_t k = pick(pick(8) == 0 ? 300 : 20); k > 0; --k) packed += varint(random_() >> pick(64));
         bytes += bytes_field(1, packed);
       }
     }
