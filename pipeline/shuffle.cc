@@ -5,7 +5,6 @@
 #include <limits>
 #include <unordered_map>
 
-#include <infeed/pipeline/elementwise.h>
 #include <infeed/pipeline/shuffle.h>
 
 #include "move_values.h"
@@ -352,17 +351,6 @@ class ShuffleNode final : public Node {
   const SeedPair seeds_;
 };
 
-/// TensorFlow's rules for combining the program's and the operation's seed.
-SeedPair choose_seeds(const ShuffleOptions& options) {
-  constexpr std::uint64_t kModulus = (std::uint64_t{1} << 31) - 1;
-  constexpr std::uint64_t kDefaultGlobal = 87654321;
-  if (!options.seed && !options.global_seed) return {random_seed() | 1, random_seed()};
-  SeedPair pair{options.global_seed.value_or(kDefaultGlobal) % kModulus,
-                options.seed.value_or(0) % kModulus};
-  if (pair.seed == 0 && pair.seed2 == 0) pair.seed2 = kModulus;
-  return pair;
-}
-
 }  // namespace
 
 NodePointer make_shuffle(const ShuffleOptions& options, NodePointer input) {
@@ -371,7 +359,7 @@ NodePointer make_shuffle(const ShuffleOptions& options, NodePointer input) {
                 "shuffle: buffer is 0; give at least 1 (no shuffling), or the size of the dataset "
                 "for a full shuffle");
   }
-  return std::make_shared<ShuffleNode>(options, choose_seeds(options), std::move(input));
+  return std::make_shared<ShuffleNode>(options, choose_seeds(options.seed, options.global_seed), std::move(input));
 }
 
 }  // namespace infeed::detail

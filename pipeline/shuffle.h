@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include <infeed/pipeline/philox.h>
@@ -19,6 +20,9 @@ struct SeedPair {
   std::uint64_t seed;
   std::uint64_t seed2;
 };
+
+/// TensorFlow's rules for combining the operation's and the program's seed; neither: random ones.
+SeedPair choose_seeds(std::optional<std::uint64_t> seed, std::optional<std::uint64_t> global_seed);
 
 /// The generator of one pass.
 Philox pass_generator(const SeedPair& seeds, std::uint64_t epoch, bool reshuffle_each_iteration);

@@ -2,10 +2,21 @@
 #include <limits>
 #include <utility>
 
+#include <infeed/pipeline/elementwise.h>
+
 #include "philox_fill.h"
 #include "shuffle.h"
 
 namespace infeed::detail {
+
+SeedPair choose_seeds(std::optional<std::uint64_t> seed, std::optional<std::uint64_t> global_seed) {
+  constexpr std::uint64_t kModulus = (std::uint64_t{1} << 31) - 1;
+  constexpr std::uint64_t kDefaultGlobal = 87654321;
+  if (!seed && !global_seed) return {random_seed() | 1, random_seed()};
+  SeedPair pair{global_seed.value_or(kDefaultGlobal) % kModulus, seed.value_or(0) % kModulus};
+  if (pair.seed == 0 && pair.seed2 == 0) pair.seed2 = kModulus;
+  return pair;
+}
 
 Philox pass_generator(const SeedPair& seeds, std::uint64_t epoch, bool reshuffle_each_iteration) {
   if (!reshuffle_each_iteration) return Philox(seeds.seed, seeds.seed2);

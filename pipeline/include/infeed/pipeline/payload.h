@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <infeed/pipeline/fields.h>
+#include <infeed/records/record.h>
 
 /// Why: a memory limit that counts sizeof(std::string) and forgets the text is no limit. An
 /// element's payload is what it owns outside itself; plain structs are looked into field by field.
@@ -87,6 +88,12 @@ struct Payload<std::shared_ptr<T>> {
       return pointer == nullptr ? 0 : sizeof(T) + detail::payload_bytes(*pointer);
     }
   }
+};
+
+/// Its part of the block that it shares with its neighbours.
+template <>
+struct Payload<Record> {
+  static std::size_t bytes(const Record& record) { return record.size(); }
 };
 
 template <class T>

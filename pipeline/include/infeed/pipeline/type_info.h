@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <infeed/pipeline/payload.h>
+#include <infeed/records/record.h>
 
 /// Why: stages are ordinary classes that move elements without knowing their type. This is all they
 /// know: a size, and how to move, copy and destroy a run of them. Only loops that call a user's
@@ -25,6 +26,9 @@ template <class T, class D>
 struct IsTriviallyRelocatable<std::unique_ptr<T, D>> : std::is_empty<D> {};
 template <class T>
 struct IsTriviallyRelocatable<std::shared_ptr<T>> : std::true_type {};
+
+template <>
+struct IsTriviallyRelocatable<Record> : std::true_type {};
 
 struct TypeInfo {
   std::size_t size;

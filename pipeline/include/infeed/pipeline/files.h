@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <infeed/pipeline/dataset.h>
+
+namespace infeed {
+
+struct FilesOptions {
+  /// Another order each pass, drawn from the seeds.
+  bool shuffle = false;
+  /// With shuffle; none of the seeds: a random one, drawn when the source is described.
+  std::optional<std::uint64_t> seed = std::nullopt;
+  /// TensorFlow's tf.random.set_seed, for orders that must equal another program's.
+  std::optional<std::uint64_t> global_seed = std::nullopt;
+  /// With shuffle: another order each pass, or the same.
+  bool reshuffle_each_iteration = true;
+};
+
+namespace detail {
+
+/// `pattern` itself when a file has that name, else what it matches.
+std::vector<std::string> find_files(const std::string& pattern);
+/// "16 files, 47040192 bytes, crc32c=...": names without their folders, and sizes.
+std::string files_fingerprint(const std::vector<std::string>& files);
+
+}  // namespace detail
+
+/// Why: the names of the files that match a pattern, in the order of their bytes, or shuffled as
+/// tf.data.Dataset.list_files does.
+///
+///     infeed::files("data/train-*.tfrecord", {.shuffle = true, .seed = 42})
+///         | infeed::interleave([](const std::string& file) { return infeed::records(file); },
+///                              {.cycle = 16})
+///
+/// Patterns are those of infeed::match_files. The folder is looked through when the source is
+/// described, and a pattern that nothing matches is an Error there (not_found, with what lies there
+/// instead). A name that exists is taken as it is, even when it looks like a pattern. A checkpoint
+/// is bound to the names (without their folders) and sizes of the files.
+Dataset<std::string> files(const std::string& pattern, FilesOptions options = {});
+/// A list of names, in its order, none of which needs to exist yet.
+Dataset<std::string> files(std::vector<std::string> list, FilesOptions options = {});
+
+}  // namespace infeed

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <infeed/pipeline/dataset.h>
+#include <infeed/records/record_reader.h>
+
+namespace infeed {
+
+/// As for one file: compression, verification, what to do about damage (record_reader.h).
+/// `on_damage` is called from whatever thread reads, several at once inside a parallel interleave.
+using RecordsOptions = RecordReaderOptions;
+
+/// Why: the records of TFRecord shards, one file after the other, in the order of their names. The
+/// usual first line of a pipeline.
+///
+///     infeed::records("data/train-*.tfrecord") | infeed::parse<Sample>(schema)
+///
+/// Several files at once, each read in a thread of its own:
+///
+///     infeed::files("data/train-*") | infeed::interleave([](const std::string& file) {
+///       return infeed::records(file); }, {.cycle = 16, .parallelism = infeed::autotune})
+///
+/// Patterns are those of infeed::match_files, looked up when the source is described: one that
+/// nothing matches is an Error there (not_found). A name that exists is taken as it is.
+///
+/// Damage (data_loss), and a file that is gone or can't be read when its turn comes, is one error
+/// that names file, offset and record; then the next file follows, as in tf.data. To lose only the
+/// damaged records: {.damage = DamagePolicy::skip_and_resynchronise}.
+///
+/// Elements share the block that they were read in (record.h says what that means for those who
+/// keep few of many). Skipping reads lengths but no payloads, and jumps over files that were
+/// counted in an earlier pass; after a run that saw errors it looks at everything again.
+Dataset<Record> records(const std::string& pattern, RecordsOptions options = {});
+/// A list of names, in its order; none of them needs to exist yet. One made from several patterns:
+/// infeed::match_files({"a-*", "b-*"}).
+Dataset<Record> records(std::vector<std::string> files, RecordsOptions options = {});
+
+}  // namespace infeed

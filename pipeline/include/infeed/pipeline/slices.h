@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <infeed/pipeline/dataset.h>
+#include <infeed/records/crc32c.h>
+
+namespace infeed {
+namespace detail {
+
+struct SlicesSpec {
+  std::string name;
+  std::string signature;
+  const TypeInfo* type;
+  std::shared_ptr<const void> values;  ///< the first of them
+  std::size_t count;
+};
+
+NodePointer make_slices(SlicesSpec spec);
+std::string slices_signature(std::size_t count, std::uint32_t fingerprint);
+
+/// Of the values, where their type lets one look at them; a checkpoint is bound to it.
+template <class T>
+std::uint32_t fingerprint_of(const T* values, std::size_t count) {
+  std::uint32_t crc = 0;
+  if constexpr (std::has_unique_object_representations_v<T> || std::is_floating_point_v<T>) {
+    crc = extend_crc32c(crc, {reinterpret_cast<const char*>(values), count * sizeof(T)});
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t size = values[i].size();
+      crc = extend_crc32c(crc, {reinterpret_cast<const char*>(&size), sizeof(size)});
+      crc = extend_crc32c(crc, values[i]);
+    }
+  }
+  return crc;
+}
+
+template <class T>
+Dataset<T> slices_of(std::shared_ptr<const T> values, std::size_t count) {
+  static_assert(std::is_copy_constructible_v<T>,
+                "infeed::slices: each pass copies the elements out, so they must be copyable; for "
+                "a type that can't be copied use infeed::generate");
+  std::string signature = slices_signature(count, fingerprint_of(values.get(), count));
+  return Dataset<T>(
+      make_slices({"slices", std::move(signature), &type_info<T>(), std::move(values), count}));
+}
+
+}  // namespace detail
+
+/// Why: the elements of a vector, in their order. Each pass copies them out; the vector itself is
+/// shared by all iterators.
+///
+///     infeed::slices({1, 2, 3})
+///     infeed::slices(std::move(samples))            // a std::vector<Sample>
+///     infeed::slices(std::make_shared<const std::vector<Sample>>(load()))
+///
+/// Skipping costs nothing. A copy that throws is an error in that element's place.
+template <class T>
+Dataset<T> slices(std::shared_ptr<const std::vector<T>> values) {
+  const std::size_t count = values->size();
+  if constexpr (std::is_same_v<T, bool>) {
+    const std::shared_ptr<bool[]> flags(new bool[count]);  // a vector of bool holds no bools
+    for (std::size_t i = 0; i < count; ++i) flags[i] = (*values)[i];
+    return detail::slices_of<bool>(std::shared_ptr<const bool>(flags, flags.get()), count);
+  } else {
+    const T* const first = values->data();
+    return detail::slices_of<T>(std::shared_ptr<const T>(std::move(values), first), count);
+  }
+}
+template <class T>
+Dataset<T> slices(std::vector<T> values) {
+  return slices(std::make_shared<const std::vector<T>>(std::move(values)));
+}
+template <class T>
+Dataset<T> slices(std::initializer_list<T> values) {
+  return slices(std::vector<T>(values));
+}
+
+}  // namespace infeed

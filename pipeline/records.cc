@@ -1,0 +1,216 @@
+#include "infeed/pipeline/records.h"
+
+#include <algorithm>
+#include <atomic>
+#include <fmt/format.h>
+#include <limits>
+#include <optional>
+
+#include <infeed/pipeline/elementwise.h>
+#include <infeed/pipeline/files.h>
+
+#include "run_context.h"
+
+namespace infeed {
+namespace {
+
+constexpr std::uint64_t kNotCounted = std::numeric_limits<std::uint64_t>::max();
+
+/// Elements of a file, once somebody has gone through it without an error.
+struct FileCount {
+  std::atomic<std::uint64_t> read{kNotCounted};
+  /// Payloads were passed over unseen: right as long as none of them is damaged.
+  std::atomic<std::uint64_t> skipped{kNotCounted};
+};
+
+/// What all iterators of one source share.
+struct Sources {
+  Sources(std::vector<std::string> list, RecordsOptions reader_options)
+      : files(std::move(list)), options(std::move(reader_options)), counts(files.size()) {}
+
+  const std::vector<std::string> files;
+  const RecordsOptions options;
+  std::vector<FileCount> counts;
+};
+
+class RecordsStage final : public Stage {
+ public:
+  RecordsStage(const StageScope& scope, std::shared_ptr<Sources> sources)
+      : Stage(scope), sources_(std::move(sources)), options_(sources_->options) {
+    if (options_.on_damage) options_.on_damage = [this](const auto& range) { tell_user(range); };
+  }
+
+  Pull do_pull(Chunk& out, std::size_t want) override {
+    while (!at_end()) {
+      try {
+        open();
+        if (read(out, want)) return Pull::values;
+      } catch (...) {
+        out.set_error(detail::current_error());
+        failed();
+        return Pull::values;
+      }
+      end_of_file();
+      if (run().cancelled()) return Pull::cancelled;
+    }
+    return Pull::end;
+  }
+
+ protected:
+  std::uint64_t do_skip(std::uint64_t count) override {
+    std::uint64_t skipped = 0;
+    while (skipped < count && !at_end() && !run().cancelled()) {
+      if (const std::uint64_t whole = known_count(); !reader_ && whole <= count - skipped) {
+        skipped += whole;
+        ++file_;
+      } else if (skip_is_exact()) {
+        skipped += skip_in_file(count - skipped);
+      } else {
+        skipped += read_and_drop(count - skipped);
+      }
+    }
+    return skipped;
+  }
+
+ private:
+  bool at_end() const { return file_ == sources_->files.size(); }
+
+  void open() {
+    if (reader_) return;
+    given_ = 0;
+    failed_ = false;
+    unseen_ = false;
+    reader_.emplace(sources_->files[file_], options_);
+  }
+
+  void end_of_file() {
+    FileCount& count = sources_->counts[file_];
+    if (!failed_) (unseen_ ? count.skipped : count.read) = given_;
+    reader_.reset();
+    ++file_;
+  }
+
+  void failed() {
+    failed_ = true;
+    // What the user's own callback throws is no reason to give up the file.
+    if (reader_ && std::exchange(callback_threw_, false)) return;
+    end_of_file();
+  }
+
+  /// False at the end of the file.
+  bool read(Chunk& out, std::size_t want) {
+    auto* const records = static_cast<Record*>(out.back());
+    std::uninitialized_default_construct_n(records, want);
+    std::size_t count = 0;
+    try {
+      count = reader_->read({records, want});
+    } catch (...) {
+      std::destroy_n(records, want);
+      throw;
+    }
+    std::destroy_n(records + count, want - count);
+    out.grow(count);
+    given_ += count;
+    return count > 0;
+  }
+
+  /// To pass over records without checking their bytes is the same as reading them only when no
+  /// payload is damaged, or damaged ones are not looked at anyway.
+  bool skip_is_exact() const {
+    if (options_.verify == Verify::lengths) return true;
+    return run().assume_no_errors() && options_.damage != DamagePolicy::skip_and_resynchronise;
+  }
+
+  std::uint64_t known_count() const {
+    const FileCount& count = sources_->counts[file_];
+    const std::uint64_t read = count.read;
+    return read == kNotCounted && skip_is_exact() ? count.skipped.load() : read;
+  }
+
+  std::uint64_t skip_in_file(std::uint64_t count) {
+    std::uint64_t before = 0;
+    try {
+      open();
+      before = reader_->position().record - reader_->damaged().size();
+      unseen_ = unseen_ || options_.verify != Verify::lengths;
+      const std::uint64_t skipped = reader_->skip(count);
+      given_ += skipped;
+      if (skipped < count) end_of_file();
+      return skipped;
+    } catch (...) {
+      // The error is an element, too; those before it were passed over.
+      detail::StageCounters::add(counters().errors, 1);
+      const std::uint64_t passed =
+          reader_ ? reader_->position().record - reader_->damaged().size() - before : 0;
+      failed();
+      return passed + 1;
+    }
+  }
+
+  std::uint64_t read_and_drop(std::uint64_t count) {
+    Chunk dropped(type());
+    const std::uint64_t want = std::min<std::uint64_t>(count, dropped.capacity());
+    if (pull(dropped, static_cast<std::size_t>(want)) != Pull::values) return 0;
+    return dropped.slots();
+  }
+
+  void tell_user(const DamagedRange& range) {
+    callback_threw_ = true;
+    sources_->options.on_damage(range);
+    callback_threw_ = false;
+  }
+
+  const std::shared_ptr<Sources> sources_;
+  RecordsOptions options_;
+  std::size_t file_ = 0;
+  std::optional<RecordReader> reader_;  ///< of file_, once it is begun
+  std::uint64_t given_ = 0;             ///< records of file_ so far
+  bool failed_ = false;                 ///< something in file_ was an error
+  bool unseen_ = false;                 ///< some payloads of file_ were not checked
+  bool callback_threw_ = false;
+};
+
+class RecordsNode final : public Node {
+ public:
+  RecordsNode(std::vector<std::string> files, RecordsOptions options)
+      : Node("records", type_info<Record>()),
+        fingerprint_(detail::files_fingerprint(files)),
+        sources_(std::make_shared<Sources>(std::move(files), std::move(options))) {}
+
+  std::string signature() const override {
+    const RecordsOptions& options = sources_->options;
+    std::string text = fmt::format("records({}", fingerprint_);
+    if (options.verify == Verify::lengths) text += ", verify=lengths";
+    if (options.damage == DamagePolicy::skip_and_resynchronise) {
+      text += ", damage=skip_and_resynchronise";
+    }
+    if (options.damage == DamagePolicy::stop_like_tensorflow) {
+      text += ", damage=stop_like_tensorflow";
+    }
+    return text + ")";
+  }
+  Cardinality cardinality() const override {
+    return sources_->files.empty() ? Cardinality::finite(0) : Cardinality::unknown();
+  }
+
+ protected:
+  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+    return std::make_unique<RecordsStage>(scope, sources_);
+  }
+
+ private:
+  const std::string fingerprint_;
+  const std::shared_ptr<Sources> sources_;
+};
+
+}  // namespace
+
+Dataset<Record> records(std::vector<std::string> files, RecordsOptions options) {
+  return Dataset<Record>(std::make_shared<RecordsNode>(std::move(files), std::move(options)));
+}
+
+Dataset<Record> records(const std::string& pattern, RecordsOptions options) {
+  return records(detail::find_files(pattern), std::move(options));
+}
+
+}  // namespace infeed
