@@ -359,7 +359,8 @@ NodePointer make_shuffle(const ShuffleOptions& options, NodePointer input) {
                 "shuffle: buffer is 0; give at least 1 (no shuffling), or the size of the dataset "
                 "for a full shuffle");
   }
-  return std::make_shared<ShuffleNode>(options, choose_seeds(options.seed, options.global_seed), std::move(input));
+  return std::make_shared<ShuffleNode>(options, choose_seeds(options.seed, options.global_seed),
+                                       std::move(input));
 }
 
 }  // namespace infeed::detail
