@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Measures infeed and other libraries on the same work in the same run, in turn, and prints a table.
+#
+#   benchmarks/compare.sh [GROUP...] [--json FILE] [--short] [--only TEXT]
+#
+#   GROUP         main (the default), engine, or records
+#   --json FILE   also writes the rows as JSON: {name, ours, peer, unit, ratio}
+#   --short       fewer repetitions: figures to look at, not to quote
+#   --only TEXT   only the rows whose name holds TEXT
+#   --help        this text
+#
+# Ratio: how many times better infeed is; over 1 it wins, whatever the unit. The first run installs
+# TensorFlow into a Python environment of its own in build/venv. Close what else keeps the cores
+# busy: the figures are medians, but a busy machine is a busy machine.
+set -euo pipefail
+# shellcheck source=tools/shell_common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../tools/shell_common.sh"
+
+for argument in "$@"; do
+  case $argument in
+    --help | -h)
+      sed -n '2,/^set/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" | sed '$d'
+      exit 0
+      ;;
+  esac
+done
+
+python="$("$infeed_root/benchmarks/venv.sh")"
+
+# INFEED_COMPARE: a program that is built already, for those who build elsewhere.
+program="${INFEED_COMPARE:-$infeed_root/build/release/benchmarks/infeed_compare}"
+if [[ -z ${INFEED_COMPARE:-} ]]; then
+  "$infeed_root/tools/install_packages.sh" test
+  if ! is_configured release ||
+    grep -qx 'INFEED_BUILD_BENCHMARKS:BOOL=OFF' "$infeed_root/build/release/CMakeCache.txt"; then
+    say "configuring in $infeed_root/build/release"
+    configure_preset release -DINFEED_BUILD_BENCHMARKS=ON
+  fi
+  build_targets release infeed_compare || die "the build failed: what the compiler said is above"
+fi
+
+exec "$python" "$infeed_root/benchmarks/compare/compare.py" --ours "$program" \
+  --data "$infeed_root/build/compare-data" "$@"

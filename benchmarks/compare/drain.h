@@ -1,0 +1,89 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <infeed/infeed.h>
+
+#include "row.h"
+
+namespace infeed::compare {
+
+using Clock = std::chrono::steady_clock;
+
+inline double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+inline double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+/// Makes the optimiser believe that the value is needed.
+inline void use(std::uint64_t value) { asm volatile("" : : "r"(value)); }
+
+// What a consumer reads of an element: enough that it must really be there.
+inline std::uint64_t touch(std::int64_t value) { return static_cast<std::uint64_t>(value); }
+inline std::uint64_t touch(const std::string& text) { return text.size(); }
+template <class A, class B>
+std::uint64_t touch(const std::pair<A, B>& both) {
+  return touch(both.first) + touch(both.second);
+}
+template <class T>
+std::uint64_t touch(const Batch<T>& batch) {
+  return batch.size();
+}
+
+/// Takes all elements; returns how many there were.
+template <class T>
+std::uint64_t drain(const Dataset<T>& dataset) {
+  Iterator<T> iterator = dataset.iterate();
+  std::uint64_t count = 0;
+  std::uint64_t sum = 0;
+  for (auto ready = iterator.peek(); !ready.empty(); ready = iterator.peek()) {
+    for (const T& element : ready) sum += touch(element);
+    count += ready.size();
+    iterator.take(ready.size());
+  }
+  use(sum);
+  return count;
+}
+
+/// Nanoseconds an element of make(n), drained; n is what the stage under test takes in. The median
+/// of three repetitions after a warm-up that also finds n.
+template <class Make>
+Measurement ns_an_element(const RunOptions& options, Make make) {
+  std::int64_t n = 20'000;
+  double seconds = 0;
+  for (;;) {
+    const auto dataset = make(n);
+    const auto start = Clock::now();
+    drain(dataset);
+    seconds = seconds_since(start);
+    if (seconds > options.measure_seconds / 8) break;
+    n *= 4;
+  }
+  n = std::max(n, static_cast<std::int64_t>(static_cast<double>(n) * options.measure_seconds /
+                                            (3 * seconds)));
+  std::vector<double> repetitions;
+  for (int i = 0; i < 3; ++i) {
+    const auto dataset = make(n);
+    const auto start = Clock::now();
+    drain(dataset);
+    repetitions.push_back(seconds_since(start) / static_cast<double>(n) * 1e9);
+  }
+  return {median(repetitions)};
+}
+
+template <class Make>
+Row ns_row(std::string name, Make make) {
+  return {std::move(name), [make](const RunOptions& run) { return ns_an_element(run, make); }};
+}
+
+}  // namespace infeed::compare

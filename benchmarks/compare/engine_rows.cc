@@ -1,0 +1,95 @@
+#include "drain.h"
+
+// One stage after a range, and the chains whose figures the design promises. The peers' twins are
+// in tfdata_engine.py and mlx_data.py under the same names.
+namespace infeed::compare {
+namespace {
+
+struct Line {
+  std::array<float, 16> values;  // 64 bytes
+};
+std::uint64_t touch(const Line& line) { return static_cast<std::uint64_t>(line.values[0]); }
+
+const auto kAddOne = [](std::int64_t x) { return x + 1; };
+
+Dataset<std::int64_t> map_ten_times(Dataset<std::int64_t> input) {
+  for (int i = 0; i < 10; ++i) input = input | map(kAddOne);
+  return input;
+}
+
+Dataset<Line> lines(std::int64_t n) {
+  return range(n) | map([](std::int64_t i) {
+           Line line{};
+           line.values[0] = static_cast<float>(i);
+           return line;
+         });
+}
+
+// 40 characters: too long to lie inside the std::string, as in real text.
+Dataset<std::string> texts(std::int64_t n) {
+  return range(n) |
+         map([](std::int64_t i) { return std::string(40, static_cast<char>('a' + i % 26)); });
+}
+
+std::vector<Row> stage_rows() {
+  return {
+      ns_row("range", [](std::int64_t n) { return range(n); }),
+      ns_row("map", [](std::int64_t n) { return range(n) | map(kAddOne); }),
+      ns_row("range | map x10", [](std::int64_t n) { return map_ten_times(range(n)); }),
+      ns_row("filter",
+             [](std::int64_t n) {
+               return range(n) | filter([](std::int64_t x) { return x % 2 == 0; });
+             }),
+      ns_row("shuffle(10000)",
+             [](std::int64_t n) { return range(n) | shuffle({.buffer = 10'000, .seed = 42}); }),
+      ns_row("batch(128)", [](std::int64_t n) { return range(n) | batch(128); }),
+      ns_row("repeat", [](std::int64_t n) { return range(1000) | repeat(n / 1000); }),
+      ns_row("enumerate", [](std::int64_t n) { return range(n) | enumerate(); }),
+      ns_row("take", [](std::int64_t n) { return range(2 * n) | take(n); }),
+      ns_row("skip", [](std::int64_t n) { return range(n + 1000) | skip(1000); }),
+      ns_row("shard(4)",
+             [](std::int64_t n) { return range(4 * n) | shard({.count = 4, .index = 1}); }),
+      ns_row("prefetch(2)", [](std::int64_t n) { return range(n) | prefetch(2); }),
+      ns_row("prefetch(autotune)", [](std::int64_t n) { return range(n) | prefetch(); }),
+      ns_row("range | map | shuffle(10000) | batch(128) | prefetch",
+             [](std::int64_t n) {
+               return range(n) | map(kAddOne) | shuffle({.buffer = 10'000, .seed = 42}) |
+                      batch(128) | prefetch();
+             }),
+  };
+}
+
+std::vector<Row> element_rows() {
+  return {
+      ns_row("map, 64-byte elements",
+             [](std::int64_t n) {
+               return lines(n) | map([](Line line) {
+                        for (float& value : line.values) value += 1;
+                        return line;
+                      });
+             }),
+      ns_row("shuffle(10000), 64-byte elements",
+             [](std::int64_t n) { return lines(n) | shuffle({.buffer = 10'000, .seed = 42}); }),
+      ns_row("batch(128), 64-byte elements", [](std::int64_t n) { return lines(n) | batch(128); }),
+      ns_row("map, std::string",
+             [](std::int64_t n) {
+               return texts(n) | map([](std::string text) {
+                        text += '!';
+                        return text;
+                      });
+             }),
+      ns_row("shuffle(10000), std::string",
+             [](std::int64_t n) { return texts(n) | shuffle({.buffer = 10'000, .seed = 42}); }),
+      ns_row("batch(128), std::string", [](std::int64_t n) { return texts(n) | batch(128); }),
+  };
+}
+
+}  // namespace
+
+std::vector<Row> engine_rows() {
+  std::vector<Row> rows = stage_rows();
+  for (Row& row : element_rows()) rows.push_back(std::move(row));
+  return rows;
+}
+
+}  // namespace infeed::compare

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+/// Why: a row of the comparison is one figure of ours, measured by one run of this program. The
+/// driver (compare.py) runs it in turn with the peer's, so that both see the same machine, and
+/// takes medians. What a row is compared with, its unit and its bar stand in rows.py under the same
+/// name.
+namespace infeed::compare {
+
+struct RunOptions {
+  std::filesystem::path data;  ///< folder with the record files, the same ones that the peer reads
+  double measure_seconds = 0.25;  ///< about how long one repetition takes
+};
+
+struct Measurement {
+  double ours;
+  /// For rows that are compared with something in this program (two serial loops, memcpy).
+  std::optional<double> other = std::nullopt;
+};
+
+struct Row {
+  std::string name;
+  std::function<Measurement(const RunOptions&)> measure;
+};
+
+std::vector<Row> main_rows();
+std::vector<Row> engine_rows();
+std::vector<Row> thread_rows();
+
+}  // namespace infeed::compare

@@ -1,0 +1,78 @@
+"""What is compared: every row with its unit, its peers and the bar that the project sets itself.
+
+A row's name is the same in infeed_compare (C++) and in the peers' modules.
+"""
+
+from dataclasses import dataclass
+from typing import Optional
+
+TFDATA = "tf.data"
+MLX = "mlx-data"
+
+
+@dataclass(frozen=True)
+class Row:
+    name: str
+    group: str
+    unit: str
+    peers: tuple = (TFDATA,)
+    # What stands in our own program's "other" column, when the row is compared with that.
+    other: Optional[str] = None
+    higher_is_better: bool = False
+    # Bars: times better than the first peer; and ours alone, in the row's unit.
+    ratio_min: Optional[float] = None
+    ours_max: Optional[float] = None
+    ours_min: Optional[float] = None
+
+    def ratio(self, ours, peer):
+        """How many times better ours is."""
+        if not ours or not peer:
+            return None
+        return ours / peer if self.higher_is_better else peer / ours
+
+
+def _stage(name, ratio_min, peers=(TFDATA,), **more):
+    return Row(name, "engine", "ns/element", peers, ratio_min=ratio_min, **more)
+
+
+def _rate(name, unit, ratio_min=None, **more):
+    return Row(name, "main", unit, ratio_min=ratio_min, higher_is_better=True, **more)
+
+
+ENGINE = [
+    _stage("range", 50),
+    _stage("map", 1000),
+    _stage("range | map x10", 1000, ours_max=25),
+    _stage("filter", 1000, (TFDATA, MLX)),
+    _stage("shuffle(10000)", 50, (TFDATA, MLX)),
+    _stage("batch(128)", 50, (TFDATA, MLX)),
+    _stage("repeat", 50, (TFDATA, MLX)),
+    _stage("enumerate", 50),
+    _stage("take", 50),
+    _stage("skip", 50),
+    _stage("shard(4)", 50, (TFDATA, MLX)),
+    _stage("prefetch(2)", 50, (TFDATA, MLX)),
+    _stage("prefetch(autotune)", 50),
+    _stage("range | map | shuffle(10000) | batch(128) | prefetch", None, ours_max=20),
+    _stage("map, 64-byte elements", None),
+    _stage("shuffle(10000), 64-byte elements", None),
+    _stage("batch(128), 64-byte elements", None),
+    _stage("map, std::string", None),
+    _stage("shuffle(10000), std::string", None),
+    _stage("batch(128), std::string", None),
+    Row("hold-back of an element every 20 ms, median", "engine", "ms", ours_max=0.2),
+    Row("hold-back of an element every 20 ms, longest", "engine", "ms", ours_max=1.0),
+    Row("parallel map, 10 us function", "engine", "calls/s", (), "two serial loops",
+        higher_is_better=True, ratio_min=0.93),
+    Row("parallel map, 1 ms function", "engine", "calls/s", (), "two serial loops",
+        higher_is_better=True, ratio_min=0.93),
+    Row("parallel map, function that sleeps 5 ms", "engine", "in flight", (), "the limit",
+        higher_is_better=True, ratio_min=0.93),
+    Row("resume at element 1,000,000 of shuffle(10000)", "engine", "ms", ours_max=500),
+]
+
+MAIN = [
+    Row("range | map x10", "main", "ns/element", ratio_min=1000, ours_max=25),
+]
+
+ROWS = {"main": MAIN, "engine": ENGINE, "records": []}

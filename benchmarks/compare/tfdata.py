@@ -1,0 +1,16 @@
+"""tf.data's side of the comparison; run by compare.py with the environment's Python."""
+
+import os
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import peer
+import tfdata_engine
+
+
+def main():
+    peer.serve({**tfdata_engine.measurements()})
+
+
+if __name__ == "__main__":
+    main()
