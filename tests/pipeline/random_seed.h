@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <gtest/gtest.h>
+#include <random>
+#include <string>
+
+namespace infeed::test {
+
+/// The seed of a random test: fixed, or INFEED_TEST_SEED. Printed with a failure (see
+/// RandomSource), so that the same run can be had again.
+inline std::uint64_t test_seed() {
+  const char* const given = std::getenv("INFEED_TEST_SEED");
+  return given != nullptr ? std::stoull(given) : 20'240'511;
+}
+
+/// Randomness of one test, whose failures say the seed.
+class RandomSource {
+ public:
+  explicit RandomSource(std::uint64_t salt = 0)
+      : trace_(__FILE__, __LINE__, "INFEED_TEST_SEED=" + std::to_string(test_seed())),
+        words_(test_seed() + salt) {}
+
+  std::uint64_t operator()() { return words_(); }
+  /// 0 .. bound-1.
+  std::uint64_t below(std::uint64_t bound) { return words_() % bound; }
+  /// low .. high, both included.
+  std::int64_t between(std::int64_t low, std::int64_t high) {
+    return low + static_cast<std::int64_t>(below(static_cast<std::uint64_t>(high - low + 1)));
+  }
+  bool chance(double probability) {
+    return static_cast<double>(words_() >> 11) * 0x1p-53 < probability;
+  }
+
+ private:
+  ::testing::ScopedTrace trace_;
+  std::mt19937_64 words_;
+};
+
+}  // namespace infeed::test

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <infeed/error.h>
+
+namespace infeed::test {
+
+/// The Error that `function` throws; fails the test when it throws none.
+template <class F>
+Error error_of(F&& function) {
+  try {
+    function();
+  } catch (const Error& error) {
+    return error;
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return Error(ErrorCode::internal, "nothing was thrown");
+}
+
+}  // namespace infeed::test
