@@ -6,6 +6,7 @@
 
 #include "run_context.h"
 #include "signature.h"
+#include "watchdog.h"
 
 namespace infeed::detail {
 
@@ -29,10 +30,12 @@ IteratorCore::IteratorCore(NodePointer node, IterateOptions options)
   if (options.resume) check_signature(*options.resume, *node_);
   root_ = node_->open(StageScope{.run = *run_, .counters = nullptr, .epoch = epoch_});
   if (options.resume) resume(*options.resume);
+  if (options.watchdog.count() > 0) watchdog_ = std::make_unique<Watchdog>(*run_, options.watchdog);
 }
 
 IteratorCore::~IteratorCore() {
   run_->cancel();
+  watchdog_ = nullptr;
   root_ = nullptr;  // joins the drivers, which use run_
 }
 
@@ -57,17 +60,32 @@ bool IteratorCore::refill() {
     throw Error(*error);
   }
   if (ended_) return false;
-  switch (root_->pull(chunk_, chunk_.capacity())) {
+  switch (pull_root()) {
     case Pull::end:
       ended_ = true;
       return false;
     case Pull::cancelled:
+      if (const ErrorPointer failure = run_->failure(); failure != nullptr) throw Error(*failure);
       throw Error(ErrorCode::cancelled,
                   fmt::format("the iterator was cancelled after {} elements", position_));
     case Pull::values:
       break;
   }
   return chunk_.size() > 0 || refill();
+}
+
+Pull IteratorCore::pull_root() {
+  if (watchdog_ != nullptr) watchdog_->consumer_waits(true);
+  try {
+    const Pull pulled = root_->pull(chunk_, chunk_.capacity());
+    if (watchdog_ != nullptr) watchdog_->consumer_waits(false);
+    return pulled;
+  } catch (...) {
+    // Not an element's error but a stage's own, such as a memory limit: it can't go on.
+    if (watchdog_ != nullptr) watchdog_->consumer_waits(false);
+    ended_ = true;
+    throw;
+  }
 }
 
 Checkpoint IteratorCore::checkpoint() const {

@@ -10,6 +10,7 @@ namespace infeed::detail {
 namespace {
 
 constexpr double kJobUs = 50;
+constexpr double kWorthAThreadUs = 20;
 constexpr auto kGather = std::chrono::microseconds(200);
 // A job is waiting rather than computing when its CPU clock ran for less than half of its time. One
 // such job may have been preempted; three long ones in a row are the function's nature.
@@ -57,6 +58,18 @@ std::size_t JobWindow::room_jobs() const {
   return std::max<std::size_t>(1, jobs_max() - std::min(jobs_max(), jobs_.size()));
 }
 
+bool JobWindow::is_cheap(std::size_t elements) const {
+  const std::lock_guard lock(mutex_);
+  return ticks_per_element_ != 0 && ticks_per_element_ * elements < ticks_of_us(kWorthAThreadUs);
+}
+
+void JobWindow::run_here(Job& job) {
+  run_job(job);
+  const std::lock_guard lock(mutex_);
+  note_cost(job);
+  job.state = Job::State::done;
+}
+
 bool JobWindow::add(std::unique_ptr<Job> job) {
   const std::uint64_t bytes = 2 * job->in.bytes();  // the results are expected to be as large
   std::unique_lock lock(mutex_);
@@ -81,12 +94,11 @@ bool JobWindow::add(std::unique_ptr<Job> job) {
     return false;
   }
   job->reserved_bytes = reserved ? bytes : 0;
-  const bool has_work = job->in.size() > 0;
-  if (!has_work) job->state = Job::State::done;
+  if (job->in.size() == 0) job->state = Job::State::done;  // run here, or just the input's error
+  const bool is_done = job->state == Job::State::done;
   jobs_.push_back(std::move(job));
-  if (!has_work) {
-    // Only an error of the input: it is its own result.
-    if (wake_at_ != 0) ready_.notify_one();
+  if (is_done) {
+    if (wake_at_ != 0 && ready_at_head() >= wake_at_) ready_.notify_one();
     return true;
   }
   start_runners(lock);
@@ -180,13 +192,18 @@ std::size_t JobWindow::ready_at_head() const {
   return ready;
 }
 
+void JobWindow::note_cost(const Job& job) {
+  StageCounters::add(counters_.work_ticks, job.ticks);
+  const std::uint64_t per_element =
+      std::max<std::uint64_t>(1, job.ticks / std::max<std::uint64_t>(1, job.elements));
+  ticks_per_element_ =
+      ticks_per_element_ == 0 ? per_element : (3 * ticks_per_element_ + per_element + 2) / 4;
+}
+
 void JobWindow::job_done(Job& job, std::uint64_t cpu_ns) {
   job.state = Job::State::done;
   --running_jobs_;
-  StageCounters::add(counters_.work_ticks, job.ticks);
-  const std::uint64_t per_element = job.ticks / std::max<std::uint64_t>(1, job.elements);
-  ticks_per_element_ = ticks_per_element_ == 0 ? std::max<std::uint64_t>(1, per_element)
-                                               : (3 * ticks_per_element_ + per_element) / 4 + 1;
+  note_cost(job);
   const bool blocked =
       job.ticks > ticks_of_us(kBlockedUs) &&
       static_cast<double>(cpu_ns) < kBlockedShare * static_cast<double>(ns_of_ticks(job.ticks));

@@ -58,6 +58,10 @@ class JobWindow {
   /// Elements that are worth one job (about 50 us), and how many jobs may still be added.
   std::size_t elements_per_job() const;
   std::size_t room_jobs() const;
+  /// True for elements so cheap that handing them to another thread costs more (20 us) than the
+  /// function: then the driver calls run_here() before add().
+  bool is_cheap(std::size_t elements) const;
+  void run_here(Job& job);
   /// Adds a job; waits for room. False when stopped.
   bool add(std::unique_ptr<Job> job);
   /// Nothing more will be added.
@@ -70,14 +74,10 @@ class JobWindow {
   void stop();
 
  private:
-  struct Timing {
-    std::uint64_t wall_ticks;
-    std::uint64_t cpu_ns;
-  };
-
   Job* claim();
   void run_job(Job& job);
   void run_jobs();
+  void note_cost(const Job& job);
   void job_done(Job& job, std::uint64_t cpu_ns);
   void start_runners(std::unique_lock<std::mutex>& lock);
   std::size_t jobs_max() const;

@@ -103,10 +103,12 @@ class ParallelElementwiseStage final : public Stage {
       job->out.clear();
       job->state = Job::State::waiting;
       job->position = position_;
-      job->in.append_from(chunk, window_.elements_per_job());
+      const bool cheap = window_.is_cheap(chunk.size());
+      job->in.append_from(chunk, cheap ? chunk.size() : window_.elements_per_job());
       job->elements = job->in.size();
       if (chunk.size() == 0 && chunk.has_error()) job->in.set_error(chunk.take_error());
       position_ += job->in.slots();
+      if (cheap && job->in.size() > 0) window_.run_here(*job);
       if (!window_.add(std::move(job))) return false;
     }
     return true;

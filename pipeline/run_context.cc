@@ -4,6 +4,19 @@
 
 namespace infeed {
 
+void RunContext::fail(ErrorPointer error) {
+  {
+    const std::lock_guard lock(failure_mutex_);
+    if (failure_ == nullptr) failure_ = std::move(error);
+  }
+  cancel();
+}
+
+ErrorPointer RunContext::failure() const {
+  const std::lock_guard lock(failure_mutex_);
+  return failure_;
+}
+
 Executor& RunContext::executor() {
   const std::lock_guard lock(executor_mutex_);
   if (executor_ == nullptr) executor_ = Executor::tbb();
@@ -50,6 +63,36 @@ std::uint64_t RunContext::errors_seen() const {
   for (const Entry& entry : counters_)
     total += entry.counters.errors.load(std::memory_order_relaxed);
   return total;
+}
+
+std::uint64_t RunContext::progress() const {
+  const std::lock_guard lock(counters_mutex_);
+  std::uint64_t total = 0;
+  for (const Entry& entry : counters_) {
+    total += entry.counters.elements.load(std::memory_order_relaxed);
+    total += entry.counters.work_ticks.load(std::memory_order_relaxed);
+  }
+  return total;
+}
+
+std::string RunContext::who_waits_for_whom() const {
+  const std::lock_guard lock(counters_mutex_);
+  const auto is_inside = [](const detail::StageCounters& counters) {
+    return counters.inside.load(std::memory_order_relaxed) > 0;
+  };
+  std::string text;
+  std::string waiter = "the consumer";
+  const detail::StageCounters* consumer = nullptr;
+  while (true) {
+    const auto found = std::find_if(counters_.begin(), counters_.end(), [&](const Entry& entry) {
+      return entry.counters.consumer == consumer && is_inside(entry.counters);
+    });
+    if (found == counters_.end()) break;
+    text += waiter + " waits for " + found->counters.name + "; ";
+    waiter = found->counters.name;
+    consumer = &found->counters;
+  }
+  return text + waiter + " is inside its own code (a user's function, a read, or a full queue)";
 }
 
 PipelineStatistics RunContext::statistics() const {

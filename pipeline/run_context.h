@@ -28,6 +28,11 @@ class RunContext {
         given_inline_(executor != nullptr && executor->concurrency() == 0),
         executor_(std::move(executor)) {}
 
+  /// Ends the run with an error of its own; the first one counts.
+  void fail(ErrorPointer error);
+  /// What fail() was given, or null.
+  ErrorPointer failure() const;
+
   bool cancelled() const { return cancelled_.load(std::memory_order_acquire); }
   void cancel();
 
@@ -62,6 +67,10 @@ class RunContext {
   detail::StageCounters& counters_of(const std::string& name, detail::StageCounters* consumer,
                                      std::size_t ordinal);
   PipelineStatistics statistics() const;
+  /// A number that grows whenever a stage hands something over or a user's function returns.
+  std::uint64_t progress() const;
+  /// "the consumer waits for prefetch, prefetch waits for map, map is busy in its own code".
+  std::string who_waits_for_whom() const;
   /// Errors that any stage handed over since the start.
   std::uint64_t errors_seen() const;
 
@@ -75,6 +84,9 @@ class RunContext {
   bool assume_no_errors_ = false;
   MemoryAccount memory_;
   const bool given_inline_;
+  mutable std::mutex failure_mutex_;
+  ErrorPointer failure_;
+
   std::mutex executor_mutex_;
   std::shared_ptr<Executor> executor_;
   const std::uint64_t hand_over_ticks_ = detail::ticks_of_us(100);

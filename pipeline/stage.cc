@@ -8,9 +8,10 @@ namespace infeed {
 
 Pull Stage::pull(Chunk& out, std::size_t want) {
   if (run_.cancelled()) return Pull::cancelled;
+  using Counters = detail::StageCounters;
+  const Counters::Inside inside(*counters_);
   const std::uint64_t begin = detail::ticks_now();
   const Pull pulled = do_pull(out, want);
-  using Counters = detail::StageCounters;
   Counters::add(counters_->ticks, detail::ticks_now() - begin);
   Counters::add(counters_->pulls, 1);
   Counters::add(counters_->elements, out.slots());

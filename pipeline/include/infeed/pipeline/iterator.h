@@ -43,6 +43,8 @@ struct IterateOptions {
 
 namespace detail {
 
+class Watchdog;
+
 std::uint64_t next_epoch(std::atomic<std::uint64_t>& iterations, const IterateOptions& options);
 
 /// The untyped part of an iterator.
@@ -68,6 +70,7 @@ class IteratorCore {
 
  private:
   void resume(const Checkpoint& checkpoint);
+  Pull pull_root();
 
   NodePointer node_;
   std::shared_ptr<RunContext> run_;
@@ -77,6 +80,7 @@ class IteratorCore {
   bool ended_ = false;
   Chunk chunk_;
   std::unique_ptr<Stage> root_;
+  std::unique_ptr<Watchdog> watchdog_;  ///< null unless it was asked for
 };
 
 }  // namespace detail

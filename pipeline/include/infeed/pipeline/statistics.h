@@ -50,6 +50,21 @@ struct StageCounters {
   std::atomic<std::uint64_t> full_ticks{0};
   std::atomic<std::uint64_t> buffered_elements{0};
   std::atomic<std::uint64_t> buffered_bytes{0};
+  std::atomic<int> inside{0};  ///< threads that are pulling it now
+
+  /// Counts a pull as under way.
+  class Inside {
+   public:
+    explicit Inside(StageCounters& counters) : counters_(counters) {
+      counters_.inside.fetch_add(1, std::memory_order_relaxed);
+    }
+    ~Inside() { counters_.inside.fetch_sub(1, std::memory_order_relaxed); }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+
+   private:
+    StageCounters& counters_;
+  };
 
   static void add(std::atomic<std::uint64_t>& counter, std::uint64_t amount) {
     counter.fetch_add(amount, std::memory_order_relaxed);
