@@ -36,7 +36,7 @@ void copy_exactly(const FeatureView& view, void* out, std::size_t size_bytes) {
                 fmt::format("feature '{}' has {} bytes, but {} are wanted", view.name(),
                             bytes.size(), size_bytes));
   }
-  std::memcpy(out, bytes.data(), size_bytes);
+  if (size_bytes != 0) std::memcpy(out, bytes.data(), size_bytes);
 }
 
 }  // namespace infeed::detail

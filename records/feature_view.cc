@@ -32,7 +32,7 @@ void narrow_all(std::span<const std::uint64_t> values, I* out, std::string_view 
 template <class F>
 void convert_floats(std::string_view run, F* out) {
   if constexpr (std::is_same_v<F, float>) {
-    std::memcpy(out, run.data(), run.size());
+    if (!run.empty()) std::memcpy(out, run.data(), run.size());
   } else {
     for (std::size_t at = 0; at < run.size(); at += sizeof(float)) {
       *out++ = detail::load_little<float>(run.data() + at);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <google/protobuf/stubs/logging.h>
 #include <gtest/gtest.h>
 #include <map>
 
@@ -107,7 +108,8 @@ class WildExamples {
         bytes += varint_field(1, random_() >> pick(64));
       } else {
         std::string packed;
-        for (std::size_t k = pick(pick(8) == 0 ? 300 : 20); k > 0; --k) packed += varint(random_() >> pick(64));
+        for (std::size_t k = pick(pick(8) == 0 ? 300 : 20); k > 0; --k)
+          packed += varint(random_() >> pick(64));
         bytes += bytes_field(1, packed);
       }
     }
@@ -185,6 +187,7 @@ bool compare(const std::string& bytes) {
 TEST(ExampleDifferential, agrees_with_protobuf_on_wild_examples) {
   const auto seed = testing::test_seed();
   SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
+  const google::protobuf::LogSilencer no_complaints_about_utf8;
   WildExamples wild(seed);
   for (int i = 0; i < 20'000 && !::testing::Test::HasFatalFailure(); ++i) {
     ASSERT_TRUE(compare(wild.draw()));
@@ -194,6 +197,7 @@ TEST(ExampleDifferential, agrees_with_protobuf_on_wild_examples) {
 TEST(ExampleDifferential, agrees_with_protobuf_on_mutated_examples) {
   const auto seed = testing::test_seed();
   SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
+  const google::protobuf::LogSilencer no_complaints_about_utf8;
   WildExamples wild(seed);
   int valid = 0;
   for (int i = 0; i < 60'000 && !::testing::Test::HasFatalFailure(); ++i) {

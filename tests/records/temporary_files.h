@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /// What the tests of this module share: a folder that goes away, whole files, one seed.
@@ -33,6 +34,11 @@ class TemporaryFolder {
 
   /// Writes a whole file and returns its name.
   std::string write(std::string_view name, std::string_view bytes) const {
+    // Emptying a file that holds data makes ext4 put the new data on the disk at once: 5 ms.
+    struct stat status {};
+    if (::stat(file(name).c_str(), &status) == 0 && S_ISREG(status.st_mode)) {
+      ::unlink(file(name).c_str());
+    }
     std::ofstream(file(name), std::ios::binary)
         .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     return file(name);
