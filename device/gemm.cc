@@ -69,7 +69,7 @@ void multiply_block(const Kernel& kernel, const GemmWorkspace& packed, std::int6
   for (std::int64_t j = 0; j < n; j += kernel.columns) {
     const std::int64_t columns = std::min(kernel.columns, n - j);
     for (std::int64_t i = 0; i < rows; i += kGemmRows) {
-      const std::int64_t real = std::min<std::int64_t>(kGemmRows, rows - i);
+      const std::int64_t real = std::min(kGemmRows, rows - i);
       std::fill(std::begin(tile), std::end(tile), 0.0F);
       for (std::int64_t r = 0; r < real && !first; ++r) {
         std::copy_n(c + (i + r) * n + j, columns, tile + r * kernel.columns);

@@ -12,7 +12,8 @@
 
 namespace infeed::detail {
 
-inline constexpr int kGemmRows = 6;  // 6 x 2 vectors of sums, 2 of b, 1 of a: 15 of 16 registers
+inline constexpr std::int64_t kGemmRows =
+    6;  // 6 x 2 vectors of sums, 2 of b, 1 of a: 15 of 16 registers
 
 /// tile[kGemmRows][columns] += a[k][kGemmRows]^T * b[k][columns]; all packed.
 using GemmKernel = void (*)(std::int64_t k, const float* a, const float* b, float* tile);
@@ -25,9 +26,9 @@ namespace {  // each instruction set gets a copy of its own
 template <typename Vector>
 [[gnu::always_inline]] inline void gemm_tile(std::int64_t depth, const float* a, const float* b,
                                              float* tile) {
-  constexpr int kLanes = sizeof(Vector) / sizeof(float);
+  constexpr std::int64_t kLanes = sizeof(Vector) / sizeof(float);
   Vector sums[kGemmRows][2];
-  for (int i = 0; i < kGemmRows; ++i) {
+  for (std::int64_t i = 0; i < kGemmRows; ++i) {
     __builtin_memcpy(&sums[i][0], tile + i * 2 * kLanes, sizeof(Vector));
     __builtin_memcpy(&sums[i][1], tile + i * 2 * kLanes + kLanes, sizeof(Vector));
   }
@@ -36,12 +37,12 @@ template <typename Vector>
     Vector b1;
     __builtin_memcpy(&b0, b, sizeof(Vector));
     __builtin_memcpy(&b1, b + kLanes, sizeof(Vector));
-    for (int i = 0; i < kGemmRows; ++i) {
+    for (std::int64_t i = 0; i < kGemmRows; ++i) {
       sums[i][0] += a[i] * b0;
       sums[i][1] += a[i] * b1;
     }
   }
-  for (int i = 0; i < kGemmRows; ++i) {
+  for (std::int64_t i = 0; i < kGemmRows; ++i) {
     __builtin_memcpy(tile + i * 2 * kLanes, &sums[i][0], sizeof(Vector));
     __builtin_memcpy(tile + i * 2 * kLanes + kLanes, &sums[i][1], sizeof(Vector));
   }

@@ -139,6 +139,7 @@ struct Trainer::Impl {
     const std::int64_t transfer =
         transfer_ps(slice.chip(), per_replica * slice.replicas_per_chip());
     std::vector<StepEvent> events;
+    events.reserve(replicas.size());
     for (std::int32_t r = 0; r < slice.num_replicas(); ++r) {
       events.push_back({.step = adam.steps() - 1,
                         .replica = r,
