@@ -30,8 +30,9 @@ std::uint64_t parse_number(std::size_t line_number, std::string_view line, std::
 }  // namespace
 
 std::string Checkpoint::to_text() const {
-  std::string text = fmt::format("{}\nposition {}\nepoch {}\nerrors {}\norder {:016x}\n", kHeader,
-                                 position, epoch, errors, order_hash);
+  std::string text =
+      fmt::format("{}\nposition {}\nepoch {}\nerrors {}\n", kHeader, position, epoch, errors);
+  if (order_hash != 0) text += fmt::format("order {:016x}\n", order_hash);
   for (const std::string& stage : signature) text += fmt::format("stage {}\n", stage);
   return text;
 }

@@ -25,6 +25,8 @@ IteratorCore::IteratorCore(NodePointer node, IterateOptions options)
     : node_(std::move(node)),
       run_(std::make_shared<RunContext>(options.memory_bytes_max, std::move(options.executor))),
       epoch_(options.epoch.value_or(0)),
+      hashes_order_(options.order_hash),
+      order_hash_(options.resume ? options.resume->order_hash : 0),
       chunk_(node_->type()) {
   check_memory(*node_, options.memory_bytes_max);
   if (options.resume) check_signature(*options.resume, *node_);
@@ -57,6 +59,7 @@ bool IteratorCore::refill() {
   if (chunk_.has_error()) {
     const ErrorPointer error = chunk_.take_error();
     ++position_;
+    if (hashes_order_) order_hash_.add(static_cast<std::uint64_t>(error->code()));
     throw Error(*error);
   }
   if (ended_) return false;
@@ -92,6 +95,7 @@ Checkpoint IteratorCore::checkpoint() const {
   return Checkpoint{.position = position_,
                     .epoch = epoch_,
                     .errors = errors_before_ + run_->errors_seen(),
+                    .order_hash = order_hash_.value(),
                     .signature = signature_of(*node_)};
 }
 

@@ -13,6 +13,7 @@
 #include <infeed/pipeline/chunk.h>
 #include <infeed/pipeline/executor.h>
 #include <infeed/pipeline/memory_account.h>
+#include <infeed/pipeline/order_hash.h>
 #include <infeed/pipeline/stage.h>
 #include <infeed/pipeline/statistics.h>
 
@@ -39,6 +40,8 @@ struct IterateOptions {
   /// When nothing has moved for this long while the consumer waits, next() throws
   /// Error(deadline_exceeded) that says who waits for whom; 0: never.
   std::chrono::milliseconds watchdog{0};
+  /// Keep Iterator::order_hash(); costs about 1 ns a number or 8 bytes.
+  bool order_hash = false;
 };
 
 namespace detail {
@@ -63,6 +66,8 @@ class IteratorCore {
     position_ += count;
   }
   std::uint64_t position() const { return position_; }
+  /// Null unless the order is hashed.
+  OrderHash* order_hash() { return hashes_order_ ? &order_hash_ : nullptr; }
   Checkpoint checkpoint() const;
   void cancel();
   PipelineStatistics statistics() const;
@@ -78,6 +83,8 @@ class IteratorCore {
   std::uint64_t position_ = 0;
   std::uint64_t errors_before_ = 0;
   bool ended_ = false;
+  const bool hashes_order_;
+  OrderHash order_hash_;
   Chunk chunk_;
   std::unique_ptr<Stage> root_;
   std::unique_ptr<Watchdog> watchdog_;  ///< null unless it was asked for
@@ -89,12 +96,19 @@ template <class T>
 class Iterator {
  public:
   Iterator(NodePointer node, IterateOptions options)
-      : core_(std::make_unique<detail::IteratorCore>(std::move(node), std::move(options))) {}
+      : core_(std::make_unique<detail::IteratorCore>(std::move(node), std::move(options))) {
+    if (core_->order_hash() != nullptr && !detail::has_content<T>()) {
+      throw Error(ErrorCode::invalid_argument,
+                  "order_hash: the elements' type is none that can be hashed (order_hash.h); leave "
+                  "it off, or map to an id and hash that");
+    }
+  }
 
   /// The next element; empty at the end. Throws the error that stands in its place.
   std::optional<T> next() {
     if (core_->chunk().size() == 0 && !core_->refill()) return std::nullopt;
     T* const element = static_cast<T*>(core_->chunk().front());
+    hash_order({element, 1});
     std::optional<T> result(std::move(*element));
     element->~T();
     core_->took(1);
@@ -109,12 +123,17 @@ class Iterator {
   }
   /// Lets go the first `count` elements of peek().
   void take(std::size_t count) {
+    hash_order(core_->chunk().template values<T>().first(count));
     core_->chunk().type().destroy(core_->chunk().front(), count);
     core_->took(count);
   }
 
   /// Elements taken so far, errors and those before a resumed checkpoint included.
   std::uint64_t position() const { return core_->position(); }
+  /// One number for all elements so far and their order; needs IterateOptions::order_hash.
+  std::uint64_t order_hash() const {
+    return core_->order_hash() == nullptr ? 0 : core_->order_hash()->value();
+  }
   /// This place, to be handed to IterateOptions::resume later, in this or another process.
   Checkpoint checkpoint() const { return core_->checkpoint(); }
 
@@ -153,6 +172,14 @@ class Iterator {
   Cursor end() { return Cursor(); }
 
  private:
+  void hash_order(std::span<const T> elements) {
+    if constexpr (detail::has_content<T>()) {
+      if (OrderHash* const hash = core_->order_hash(); hash != nullptr) {
+        for (const T& element : elements) detail::hash_content(*hash, element);
+      }
+    }
+  }
+
   std::unique_ptr<detail::IteratorCore> core_;
   std::optional<T> current_ = std::nullopt;
 };
