@@ -69,10 +69,14 @@ void BlockPool::give_back(Block* block) noexcept {
   deallocate_block(homed(block));
 }
 
-Block* make_lone_block(std::size_t bytes, const Block* origin) {
+Block* make_lone_block(std::size_t bytes, std::shared_ptr<BlockPool> origin) {
   HomedBlock* block = allocate_block(bytes);
-  if (origin != nullptr) block->home = static_cast<const HomedBlock*>(origin)->home;
+  block->home = std::move(origin);
   return block;
+}
+
+std::shared_ptr<BlockPool> origin_of(const Block* block) {
+  return block == nullptr ? nullptr : static_cast<const HomedBlock*>(block)->home;
 }
 
 void free_block(Block* block) noexcept {
@@ -104,7 +108,7 @@ Record Record::detached() const {
   Record record;
   record.number_ = number_;
   if (empty()) return record;
-  record.block_ = detail::make_lone_block(size_, block_);
+  record.block_ = detail::make_lone_block(size_, detail::origin_of(block_));
   record.block_->stream_offset = offset().value_or(0);
   std::memcpy(record.block_->data, data_, size_);
   record.data_ = record.block_->data;

@@ -36,9 +36,11 @@ class BlockPool : public std::enable_shared_from_this<BlockPool> {
   std::vector<Block*> free_;
 };
 
-/// A block that never comes home, of exactly `bytes`, from the same place as `origin` (may be
-/// null).
-Block* make_lone_block(std::size_t bytes, const Block* origin);
+/// A block of exactly `bytes` that is freed instead of coming home. `origin` names its file and may
+/// be null.
+Block* make_lone_block(std::size_t bytes, std::shared_ptr<BlockPool> origin);
+/// The pool that a block came from, or null.
+std::shared_ptr<BlockPool> origin_of(const Block* block);
 
 /// An owned reference.
 class BlockReference {

@@ -23,6 +23,12 @@ void fail_missing(const FeatureView& view, std::string_view example) {
                           view.name(), list.empty() ? "no features" : list));
 }
 
+void fail_columns(std::size_t given, const std::vector<std::string>& names) {
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("{} columns are given, but the schema has {}: '{}'", given, names.size(),
+                          fmt::join(names, "', '")));
+}
+
 void add_place(Error& error, const Record& record) {
   if (!record.file().empty()) error.at_file(std::string(record.file()));
   if (record.offset()) error.at_offset(*record.offset());

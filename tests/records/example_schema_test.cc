@@ -85,6 +85,27 @@ ExampleSchema<Everything> everything_schema() {
   return schema;
 }
 
+TEST(ExampleSchema, parses_into_columns) {
+  const auto schema = sample_schema();
+  std::vector<std::array<std::uint8_t, 4>> images(3);
+  std::vector<std::int64_t> labels(3);
+  const std::array<void*, 2> columns = {images.data(), labels.data()};
+  for (std::uint8_t i = 0; i < 3; ++i) {
+    schema.parse_row(Record(schema.encode({{i, 1, 2, 3}, 10 * i})), i, columns);
+  }
+  EXPECT_THAT(labels, ElementsAre(0, 10, 20));
+  EXPECT_THAT(images[2], ElementsAre(2, 1, 2, 3));
+  EXPECT_EQ(error_of([&] { schema.parse_row(Record("x"), 0, columns); }).code(),
+            ErrorCode::data_loss);
+  EXPECT_EQ(error_of([&] { schema.parse_row(Record(), 0, std::span(columns).first(1)); }).message(),
+            "1 columns are given, but the schema has 2: 'image', 'label'");
+  const auto layout = schema.columns();
+  ASSERT_EQ(layout.size(), 2U);
+  EXPECT_EQ(layout[0].name, "image");
+  EXPECT_EQ(layout[0].size_bytes, 4U);
+  EXPECT_EQ(layout[1].alignment, alignof(std::int64_t));
+}
+
 TEST(ExampleSchema, every_kind_of_member) {
   const auto schema = everything_schema();
   Everything in;

@@ -87,6 +87,35 @@ class ExampleSchema {
   }
   void parse(std::string_view example, T& object) const { parse_into(example, object); }
 
+  /// Straight into columns, without an object between: row `row` of columns()[i] is assigned from
+  /// feature i. A column is an array of the member's type, so one of std::array<float, 3> is a
+  /// contiguous matrix of floats. What an Error leaves in the row is unspecified; use the row
+  /// again.
+  void parse_row(const Record& record, std::size_t row, std::span<void* const> column_data) const {
+    const auto assign = [&](const Field& field, std::size_t i, const FeatureView& view) {
+      field.decode_at(view, record.bytes(), column_data[i], row);
+    };
+    try {
+      if (column_data.size() != fields_.size()) detail::fail_columns(column_data.size(), names());
+      with_views(record, assign);
+    } catch (Error& error) {
+      detail::add_place(error, record);
+      throw;
+    }
+  }
+
+  /// One element of a column.
+  struct Column {
+    std::string_view name;
+    std::size_t size_bytes;
+    std::size_t alignment;
+  };
+  std::vector<Column> columns() const {
+    std::vector<Column> result;
+    for (const auto& field : fields_) result.push_back(field->column());
+    return result;
+  }
+
   std::string encode(const T& object) const {
     ExampleBuilder builder;
     for (const auto& field : fields_) field->encode(object, builder);
@@ -99,6 +128,9 @@ class ExampleSchema {
   struct Field {
     virtual ~Field() = default;
     virtual void decode(const FeatureView& view, std::string_view example, T& object) const = 0;
+    virtual void decode_at(const FeatureView& view, std::string_view example, void* column,
+                           std::size_t row) const = 0;
+    virtual Column column() const = 0;
     virtual void encode(const T& object, ExampleBuilder& builder) const = 0;
   };
 
@@ -108,7 +140,14 @@ class ExampleSchema {
         : name(std::move(field_name)), member(field_member), missing(std::move(value_if_missing)) {}
 
     void decode(const FeatureView& view, std::string_view example, T& object) const override {
-      M& value = object.*member;
+      decode_value(view, example, object.*member);
+    }
+    void decode_at(const FeatureView& view, std::string_view example, void* column,
+                   std::size_t row) const override {
+      decode_value(view, example, static_cast<M*>(column)[row]);
+    }
+    Column column() const override { return {name, sizeof(M), alignof(M)}; }
+    void decode_value(const FeatureView& view, std::string_view example, M& value) const {
       if (missing && detail::is_missing_or_empty(view)) {
         value = *missing;
       } else if (!view.is_present() && !FeatureCodec<M>::kMayBeMissing) {
@@ -139,22 +178,27 @@ class ExampleSchema {
 
   template <class Bytes>
   void parse_into(const Bytes& example, T& object) const {
+    with_views(example, [&](const Field& field, std::size_t, const FeatureView& view) {
+      field.decode(view, detail::bytes_of(example), object);
+    });
+  }
+
+  /// visit(field, its index, its view) for every field.
+  template <class Bytes, class Visitor>
+  void with_views(const Bytes& example, Visitor&& visit) const {
+    const auto run = [&](std::span<FeatureView> views) {
+      parser_.parse(example, views);
+      for (std::size_t i = 0; i < views.size(); ++i) visit(*fields_[i], i, views[i]);
+    };
     if (fields_.size() <= 4) {  // what is on the stack has to be cleared for each record
       std::array<FeatureView, 4> views;
-      parse_with(example, std::span(views).first(fields_.size()), object);
+      run(std::span(views).first(fields_.size()));
     } else if (fields_.size() <= 64) {
       std::array<FeatureView, 64> views;
-      parse_with(example, std::span(views).first(fields_.size()), object);
+      run(std::span(views).first(fields_.size()));
     } else {
       std::vector<FeatureView> views(fields_.size());
-      parse_with(example, std::span(views), object);
-    }
-  }
-  template <class Bytes>
-  void parse_with(const Bytes& example, std::span<FeatureView> views, T& object) const {
-    parser_.parse(example, views);
-    for (std::size_t i = 0; i < views.size(); ++i) {
-      fields_[i]->decode(views[i], detail::bytes_of(example), object);
+      run(views);
     }
   }
 

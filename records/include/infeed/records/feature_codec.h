@@ -56,6 +56,7 @@ inline constexpr bool kIsListElement =
 bool is_missing_or_empty(const FeatureView& view);
 /// "feature 'label' is required but could not be found; the record has 'image' (bytes), ..."
 [[noreturn]] void fail_missing(const FeatureView& view, std::string_view example);
+[[noreturn]] void fail_columns(std::size_t given, const std::vector<std::string>& names);
 void add_place(Error& error, const Record& record);
 void copy_exactly(const FeatureView& view, void* out, std::size_t size_bytes);
 inline std::string_view bytes_of(std::string_view bytes) { return bytes; }
