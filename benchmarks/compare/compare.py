@@ -103,6 +103,14 @@ def measure_ours(row, options):
     return json.loads(done.stdout)
 
 
+def make_data(options):
+    """Writes the record files that both sides read, where they are not there yet."""
+    done = subprocess.run([options.ours, "--make-data", "--data", options.data],
+                          capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"compare.sh: could not write the record files: {done.stderr.strip()}")
+
+
 def measure_row(row, peers, options):
     """The JSON objects of a row: one for each thing that it is compared with."""
     ours, others = [], []
@@ -182,6 +190,7 @@ def parse_arguments():
 
 def main():
     options = parse_arguments()
+    make_data(options)
     peers = {row_tables.TFDATA: Peer(row_tables.TFDATA, "tfdata.py"),
              row_tables.MLX: Peer(row_tables.MLX, "mlx_data.py")}
     results, failures = [], 0

@@ -1,9 +1,11 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "data.h"
 #include "row.h"
 
 // Measures rows of the comparison with other libraries and prints one JSON object a row. Meant to
@@ -14,9 +16,11 @@ int main(int argc, char** argv) {
   std::vector<std::string> names;
   RunOptions options;
   bool list = false;
+  bool make = false;
   app.add_option("--row", names, "Row to measure (may be repeated); without it all of them");
   app.add_option("--data", options.data, "Folder with the record files");
   app.add_option("--seconds", options.measure_seconds, "About how long a repetition takes");
+  app.add_flag("--make-data", make, "Only write the record files that are not there yet");
   app.add_flag("--list", list, "Only print the names");
   CLI11_PARSE(app, argc, argv);
 
@@ -32,6 +36,10 @@ int main(int argc, char** argv) {
     }
   }
   try {
+    if (make) {
+      make_data(options.data);
+      return 0;
+    }
     for (const Row& row : rows) {
       if (!names.empty() && std::find(names.begin(), names.end(), row.name) == names.end())
         continue;

@@ -6,10 +6,11 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import peer
 import tfdata_engine
+import tfdata_images
 
 
 def main():
-    peer.serve({**tfdata_engine.measurements()})
+    peer.serve({**tfdata_engine.measurements(), **tfdata_images.measurements()})
 
 
 if __name__ == "__main__":
