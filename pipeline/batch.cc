@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "batch_storage.h"
+#include "rigid_memory.h"
 #include "run_context.h"
 
 namespace infeed::detail {
@@ -18,7 +19,10 @@ class BatchStage final : public Stage {
         options_(options),
         input_(std::move(input)),
         in_(*layout.row),
-        pool_(std::make_shared<BatchPool>(layout, size)) {}
+        pool_(std::make_shared<BatchPool>(layout, size)),
+        memory_(run().memory(), "batch") {
+    memory_.grow(pool_->block_bytes());
+  }
 
   ~BatchStage() override { pool_->close(); }
 
@@ -81,6 +85,7 @@ class BatchStage final : public Stage {
   const std::unique_ptr<Stage> input_;
   Chunk in_;
   const std::shared_ptr<BatchPool> pool_;
+  RigidMemory memory_;  ///< of the batch that is being filled
   BatchReference partial_;
   bool ended_ = false;
 };

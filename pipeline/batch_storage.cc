@@ -8,8 +8,10 @@ namespace infeed::detail {
 namespace {
 
 constexpr std::size_t kAlignment = 64;
-// A pipeline has a few batches under way; more free ones than that were a burst.
+// A pipeline has a few batches under way; more free ones than that were a burst. They are outside
+// the memory account, so large blocks are kept one at a time.
 constexpr std::size_t kFreeBlocksMax = 16;
+constexpr std::size_t kFreeBytesMax = 8 << 20;
 
 void free_block(BatchStorage* storage, std::byte* block) {
   delete storage;
@@ -69,7 +71,9 @@ BatchReference BatchPool::take() {
 void BatchPool::give_back(BatchStorage* storage) {
   {
     const std::lock_guard lock(mutex_);
-    if (!closed_ && free_.size() < kFreeBlocksMax) {
+    const bool fits = free_.empty() || (free_.size() < kFreeBlocksMax &&
+                                        (free_.size() + 1) * block_bytes_ <= kFreeBytesMax);
+    if (!closed_ && fits) {
       free_.push_back(storage);
       return;
     }
