@@ -16,7 +16,7 @@ struct Matrix {
   std::int64_t row_stride = 0;
   std::int64_t column_stride = 1;
 
-  static Matrix of(const FeatureView& rows) {
+  static Matrix of(const FeatureColumn& rows) {
     return {.float32 = rows.float32, .bf16 = rows.bf16, .row_stride = rows.features_per_example};
   }
   Matrix transposed() const {

@@ -6,8 +6,8 @@
 
 namespace infeed {
 
-FeatureView FeatureView::from_row(std::int64_t first) const {
-  FeatureView view = *this;
+FeatureColumn FeatureColumn::from_row(std::int64_t first) const {
+  FeatureColumn view = *this;
   if (float32 != nullptr) view.float32 += first * features_per_example;
   if (bf16 != nullptr) view.bf16 += first * features_per_example;
   return view;

@@ -14,9 +14,9 @@ namespace {
 constexpr double kNormalisedPasses = 5;
 constexpr double kActivationPasses = 2;  // bias and ReLU, forward and backward, fused
 
-constexpr std::array<std::string_view, 9> kNames = {
-    "classifier",        "lenet5",      "convnet", "vgg6", "resnet20", "wide-resnet-16-4",
-    "wide-resnet-28-10", "resnet50-28", "resnet50"};
+constexpr std::array<std::string_view, 10> kNames = {
+    "classifier", "lenet5",           "convnet",           "deep-mnist",  "vgg6",
+    "resnet20",   "wide-resnet-16-4", "wide-resnet-28-10", "resnet50-28", "resnet50"};
 
 /// Appends layers and keeps track of the image's size on the way through the network.
 class Builder {
@@ -142,6 +142,18 @@ Workload workload(std::string_view name) {
                 .pool(2)
                 .conv(3, 64, 1, kActivationPasses)
                 .pool(2)
+                .dense(10)
+                .take()};
+  }
+  if (name == "deep-mnist") {  // TensorFlow's tutorial "Deep MNIST for Experts"
+    return {std::string(name),
+            "two 5x5 convolutions (32, 64) and dense layers (1024, 10) on 28x28 grey images",
+            Builder(28, 1)
+                .conv(5, 32, 1, kActivationPasses)
+                .pool(2)
+                .conv(5, 64, 1, kActivationPasses)
+                .pool(2)
+                .dense(1024)
                 .dense(10)
                 .take()};
   }

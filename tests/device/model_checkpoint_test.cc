@@ -22,7 +22,7 @@ ModelSpec tiny_model() {
 const std::vector<float> kFeatures = {0.1F, 0.2F, 0.3F, -1, 0, 1, 0.5F, 0.25F, 2, 1, 1, 1};
 const std::vector<std::int32_t> kLabels = {0, 1, 1, 0};
 const GlobalBatch kBatch{
-    .examples = 4, .features = FeatureView(kFeatures.data(), 3), .labels = kLabels};
+    .examples = 4, .features = FeatureColumn(kFeatures.data(), 3), .labels = kLabels};
 
 ErrorCode load_error(const std::string& file, std::string* message = nullptr) {
   try {

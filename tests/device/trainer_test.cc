@@ -24,7 +24,7 @@ struct Examples {
   GlobalBatch batch(std::int64_t first, std::int64_t count) const {
     return {.examples = count,
             .bytes = count * width * 4,
-            .features = FeatureView(features.data() + first * width, width),
+            .features = FeatureColumn(features.data() + first * width, width),
             .labels = std::span(labels).subspan(static_cast<std::size_t>(first),
                                                 static_cast<std::size_t>(count))};
   }
@@ -171,7 +171,7 @@ TEST(Trainer, BfloatImagesGiveWhatTheSameFloatsGive) {
   Trainer wide(small_model(), slice), from_narrow(small_model(), slice);
   GlobalBatch batch = examples.batch(0, 64);
   const Metrics expected = wide.train_step(batch);
-  batch.features = FeatureView(narrow.data(), 12);
+  batch.features = FeatureColumn(narrow.data(), 12);
   EXPECT_EQ(from_narrow.train_step(batch).loss_sum, expected.loss_sum);
   EXPECT_TRUE(std::equal(wide.model().parameters().begin(), wide.model().parameters().end(),
                          from_narrow.model().parameters().begin()));

@@ -103,8 +103,9 @@ StepTime step_time(const Workload& workload, const Slice& slice, std::int64_t gl
                    const Calibration& calibration);
 
 /// A named model, or Error invalid_argument that lists them. For 28x28 grey images and 10 classes:
-/// "classifier" (784-128-10), "lenet5", "convnet", "vgg6", "resnet20", "wide-resnet-16-4",
-/// "wide-resnet-28-10", "resnet50-28". For 224x224 colour images and 1000 classes: "resnet50".
+/// "classifier" (784-128-10), "lenet5", "convnet", "deep-mnist", "vgg6", "resnet20",
+/// "wide-resnet-16-4", "wide-resnet-28-10", "resnet50-28". For 224x224 colour images and 1000
+/// classes: "resnet50".
 Workload workload(std::string_view name);
 std::span<const std::string_view> workload_names();
 

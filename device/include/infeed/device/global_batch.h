@@ -24,15 +24,15 @@
 namespace infeed {
 
 /// Rows of float32 or bfloat16, row-major [examples, features_per_example]; borrowed.
-struct FeatureView {
-  FeatureView() = default;
-  FeatureView(const float* values, std::int64_t per_example)
+struct FeatureColumn {
+  FeatureColumn() = default;
+  FeatureColumn(const float* values, std::int64_t per_example)
       : float32(values), features_per_example(per_example) {}
-  FeatureView(const bfloat16* values, std::int64_t per_example)
+  FeatureColumn(const bfloat16* values, std::int64_t per_example)
       : bf16(values), features_per_example(per_example) {}
 
   /// The same columns from row `first` on.
-  FeatureView from_row(std::int64_t first) const;
+  FeatureColumn from_row(std::int64_t first) const;
   bool empty() const { return float32 == nullptr && bf16 == nullptr; }
 
   const float* float32 = nullptr;  ///< exactly one of the two is set, unless empty
@@ -45,7 +45,7 @@ struct FeatureView {
 struct GlobalBatch {
   std::int64_t examples = 0;
   std::int64_t bytes = 0;
-  FeatureView features = {};
+  FeatureColumn features = {};
   std::span<const std::int32_t> labels = {};
   std::shared_ptr<const void> owner = {};
 };
