@@ -1,0 +1,31 @@
+"""The programs under test, as run.sh names them."""
+
+import json
+import os
+import subprocess
+
+FASHION_MNIST = "/usr/share/datasets/fashion-mnist"
+
+
+def infeed(*arguments):
+    """Runs the infeed command; returns what it printed."""
+    return _run([os.environ["INFEED_PROGRAM"], *arguments])
+
+
+def read_with_infeed(file):
+    """Records of a file as infeed reads them: {"size", "crc32c", "features"} each."""
+    text = _run([os.environ["INFEED_INTEROP"], "read", str(file)])
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def write_with_infeed(file, records, compression):
+    text = "".join(record.hex() + "\n" for record in records)
+    _run([os.environ["INFEED_INTEROP"], "write", str(file), compression], input=text)
+
+
+def _run(command, **more):
+    done = subprocess.run(command, text=True, capture_output=True, timeout=240, **more)
+    if done.returncode != 0:
+        raise AssertionError(
+            f"{' '.join(command[:2])} ended with status {done.returncode}:\n{done.stdout}{done.stderr}")
+    return done.stdout
