@@ -1,0 +1,85 @@
+#include "command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <fmt/format.h>
+#include <new>
+#include <string>
+#include <vector>
+
+#include <infeed/error.h>
+
+#include "convert_command.h"
+#include "exit_status.h"
+#include "stop_on_signal.h"
+#include "train_command.h"
+
+namespace infeed::tools {
+namespace {
+
+void complain(const std::string& who, std::string text) {
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  for (char& c : text) {
+    if (c == '\n') c = ' ';
+  }
+  fmt::print(stderr, "{}: {}\n", who, text);
+}
+
+/// What the user wrote wrong, and where the options are explained.
+int complain_about_usage(const CLI::App& app, const CLI::ParseError& error) {
+  const std::vector<CLI::App*> chosen = app.get_subcommands();
+  const std::string who = chosen.empty() ? "infeed" : "infeed " + chosen.front()->get_name();
+  std::string text = error.what();
+  while (!text.empty() && (text.back() == '\n' || text.back() == '.')) text.pop_back();
+  complain(who, fmt::format("{}; see {} --help", text, who));
+  return kExitWrongUsage;
+}
+
+int run(const Command& command, const std::string& who) {
+  StopOnSignal signals;
+  try {
+    command.run(signals.token());
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+      complain(who, "the output could not be written; is the disk full?");
+      return kExitFailure;
+    }
+    return kExitOk;
+  } catch (const Error& error) {
+    std::fflush(stdout);
+    if (signals.token().stop_requested() && error.code() == ErrorCode::cancelled) {
+      complain(who, error.message());
+      return kExitInterrupted;
+    }
+    complain(who, error.what());
+  } catch (const std::bad_alloc&) {
+    complain(who, "out of memory; close other programs or give this one a machine with more");
+  } catch (const std::exception& error) {
+    complain(who, fmt::format("internal error: {}", error.what()));
+  }
+  return kExitFailure;
+}
+
+}  // namespace
+
+int run_command_line(int argc, const char* const* argv) {
+  CLI::App app("infeed: input pipelines that feed a (simulated) TPU", "infeed");
+  app.set_version_flag("--version", "infeed " INFEED_VERSION);
+  app.require_subcommand(1);
+  app.footer(
+      "infeed COMMAND --help explains a command's options. Exit status: 0 done, 1 failed, 2 "
+      "wrong usage, 130 stopped by Ctrl-C.");
+  const std::vector<Command> commands{add_convert_command(app), add_train_command(app)};
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& asked) {  // --help, --version
+    return app.exit(asked);
+  } catch (const CLI::ParseError& error) {
+    return complain_about_usage(app, error);
+  }
+  for (const Command& command : commands) {
+    if (command.options->parsed()) return run(command, "infeed " + command.options->get_name());
+  }
+  return kExitWrongUsage;
+}
+
+}  // namespace infeed::tools

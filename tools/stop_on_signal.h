@@ -1,0 +1,33 @@
+#pragma once
+
+#include <stop_token>
+#include <thread>
+
+/// Why: Ctrl-C must end a run in order: files that are not whole are removed, threads are joined,
+/// and the user is told what was kept. A thread of its own takes SIGINT and SIGTERM and turns the
+/// first one into a stop request; a second one ends the program at once, for the case that
+/// something hangs.
+///
+///     infeed::tools::StopOnSignal signals;   // before any other thread is started
+///     run(signals.token());
+namespace infeed::tools {
+
+class StopOnSignal {
+ public:
+  StopOnSignal();
+  ~StopOnSignal();
+  StopOnSignal(const StopOnSignal&) = delete;
+  StopOnSignal& operator=(const StopOnSignal&) = delete;
+
+  std::stop_token token() const { return source_.get_token(); }
+
+ private:
+  void watch() noexcept;
+
+  std::stop_source source_;
+  int signals_ = -1;  ///< a signalfd
+  int end_ = -1;      ///< an eventfd: the destructor ends the thread
+  std::thread thread_;
+};
+
+}  // namespace infeed::tools
