@@ -51,7 +51,9 @@ class MemoryCacheStage final : public Stage {
     if (content_ != nullptr) {
       const std::uint64_t count = content_->read(position_, out, want);
       position_ += count;
-      return count == 0 ? Pull::end : Pull::values;
+      if (count > 0) return Pull::values;
+      release();
+      return Pull::end;
     }
     if (pending_error_ != nullptr) {
       out.set_error(std::exchange(pending_error_, nullptr));
@@ -59,8 +61,10 @@ class MemoryCacheStage final : public Stage {
     }
     const Pull pulled = input_->pull(out, want);
     if (filling_ != nullptr && pulled == Pull::values) keep(out);
-    if (filling_ != nullptr && pulled == Pull::end) publish();
-    return pulled;
+    if (pulled != Pull::end) return pulled;
+    if (filling_ != nullptr) publish();
+    release();
+    return Pull::end;
   }
 
  protected:
@@ -117,9 +121,16 @@ class MemoryCacheStage final : public Stage {
 
   void publish() { shared_->publish(std::exchange(filling_, nullptr)); }
 
+  /// This pass needs the content no more; from now on it is the dataset's alone.
+  void release() {
+    memory_.shrink(memory_.bytes());
+    counters().buffered_elements.store(0, std::memory_order_relaxed);
+    counters().buffered_bytes.store(0, std::memory_order_relaxed);
+  }
+
   void give_up(const Error& error) {
     filling_ = nullptr;
-    memory_.shrink(memory_.bytes());
+    release();
     pending_error_ = std::make_shared<const Error>(
         error.code(),
         fmt::format("the elements can't be kept in memory and come uncached in this pass: {}; "

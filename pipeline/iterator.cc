@@ -68,6 +68,7 @@ bool IteratorCore::refill() {
       ended_ = true;
       return false;
     case Pull::cancelled:
+      root_ = nullptr;  // the stages give back what they hold
       if (const ErrorPointer failure = run_->failure(); failure != nullptr) throw Error(*failure);
       throw Error(ErrorCode::cancelled,
                   fmt::format("the iterator was cancelled after {} elements", position_));
@@ -78,6 +79,7 @@ bool IteratorCore::refill() {
 }
 
 Pull IteratorCore::pull_root() {
+  if (root_ == nullptr) return Pull::cancelled;
   if (watchdog_ != nullptr) watchdog_->consumer_waits(true);
   try {
     const Pull pulled = root_->pull(chunk_, chunk_.capacity());

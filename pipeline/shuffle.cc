@@ -49,6 +49,13 @@ class Slots {
     capacity_ = wanted;
   }
 
+  /// Nothing is left in it.
+  void release() {
+    ::operator delete (std::exchange(data_, nullptr), std::align_val_t{kAlignment});
+    memory_.shrink(memory_.bytes());
+    capacity_ = 0;
+  }
+
   RigidMemory& memory() { return memory_; }
 
  private:
@@ -91,7 +98,11 @@ class ShuffleStage final : public Stage {
         fill();
         continue;
       }
-      if (end_ == start_ && in_.empty()) return out.empty() ? Pull::end : Pull::values;
+      if (end_ == start_ && in_.empty()) {
+        slots_.release();
+        note_buffered();
+        return out.empty() ? Pull::end : Pull::values;
+      }
       if (!steady_run(out, want) && !drain_run(out, want)) single_step(out);
     }
     return Pull::values;

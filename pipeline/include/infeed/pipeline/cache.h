@@ -35,10 +35,10 @@ struct MemoryCacheStageFactory {
 /// The stages before it always run as in pass 0, so the content does not depend on who filled it: a
 /// shuffle before the cache gives one order for ever. Put shuffles and random augmentation behind.
 ///
-/// Memory: counted whole in each iterator that fills or reads it. When the limit has no room, an
-/// Error (resource_exhausted) says so once a pass and the elements behind it come uncached.
-/// A resumed iteration reads the rest of its pass uncached and fills the cache in the next.
-/// For more than memory holds: infeed::cache({.path = ...}) in file_cache.h.
+/// Memory: counted whole in each iterator while its pass fills or reads it. When the limit has no
+/// room, an Error (resource_exhausted) says so once a pass and the elements behind it come
+/// uncached. A resumed iteration reads the rest of its pass uncached and fills the cache in the
+/// next. For more than memory holds: infeed::cache({.path = ...}) in file_cache.h.
 inline auto cache() { return detail::MemoryCacheStageFactory{}; }
 
 }  // namespace infeed
