@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <random>
 
+#include "guard.h"
 #include "run_context.h"
 
 namespace infeed::detail {
@@ -59,7 +60,7 @@ class ElementwiseStage final : public Stage {
       ErrorPointer error;
       const KernelResult result =
           spec_->kernel(spec_->function.get(), state_.get(), in_.front(), out.back(), count,
-                        Place{position_, epoch(), spec_->seed}, error);
+                        Place{position_, epoch(), spec_->seed, &run()}, error);
       in_.drop_front(result.consumed);
       out.grow(result.produced);
       position_ += result.consumed;
@@ -123,6 +124,7 @@ NodePointer make_elementwise(ElementwiseSpec spec, NodePointer input) {
                             spec.parallelism));
   }
   if (spec.signature.empty()) spec.signature = spec.name;
+  if (spec.guard.is_active()) spec = guarded(std::move(spec), input->type());
   return std::make_shared<ElementwiseNode>(std::move(spec), std::move(input));
 }
 

@@ -147,7 +147,7 @@ void JobWindow::run_job(Job& job) {
     ErrorPointer error;
     const KernelResult result =
         spec_->kernel(spec_->function.get(), nullptr, job.in.front(), out.back(), job.in.size(),
-                      Place{position, epoch_, spec_->seed}, error);
+                      Place{position, epoch_, spec_->seed, &run_}, error);
     job.in.drop_front(result.consumed);
     position += result.consumed;
     out.grow(result.produced);

@@ -18,5 +18,6 @@
 #include <infeed/pipeline/shard.h>
 #include <infeed/pipeline/shuffle.h>
 #include <infeed/pipeline/skip.h>
+#include <infeed/pipeline/skip_errors.h>
 #include <infeed/pipeline/slices.h>
 #include <infeed/pipeline/take.h>

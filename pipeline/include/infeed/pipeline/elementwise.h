@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <infeed/pipeline/dataset.h>
+#include <infeed/pipeline/guard.h>
 #include <infeed/pipeline/options.h>
 #include <infeed/pipeline/philox.h>
 #include <infeed/pipeline/stage.h>
@@ -23,6 +24,7 @@ struct Place {
   std::uint64_t position;  ///< of the first one in the stage's input
   std::uint64_t epoch;
   std::uint64_t seed;
+  RunContext* run;  ///< whose cancellation a kernel that waits looks at
 };
 
 struct KernelResult {
@@ -47,6 +49,7 @@ struct ElementwiseSpec {
   std::uint64_t seed = 0;
   int parallelism = 1;
   bool ordered = true;
+  GuardOptions guard = {};
 };
 
 NodePointer make_elementwise(ElementwiseSpec spec, NodePointer input);

@@ -12,6 +12,8 @@ struct MapOptions {
   bool ordered = true;
   /// For functions that take an Rng; by default drawn once, when the stage is described.
   std::optional<std::uint64_t> seed = std::nullopt;
+  /// Try again what is transient, give up what takes too long: {.guard = {.retries = 3}}.
+  GuardOptions guard = {};
 };
 
 namespace detail {
@@ -66,6 +68,7 @@ struct MapStageFactory {
       spec.function = share_function(function);
       spec.parallelism = options.parallelism;
       spec.ordered = options.ordered;
+      spec.guard = options.guard;
       if constexpr (!kPlain) {
         spec.seed = options.seed ? *options.seed : random_seed();
         spec.signature = "map(seed=" + std::to_string(spec.seed) + ")";

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include <infeed/pipeline/dataset.h>
+
+namespace infeed {
+
+struct SkipErrorsOptions {
+  /// More errors than this in one pass are too many; nothing: any number.
+  std::optional<std::uint64_t> count_max = std::nullopt;
+  /// More than this share of the elements (errors included) are too many: 0.01 is one in a hundred.
+  /// Judged from `share_after` elements on, and at the end of the pass however long it was.
+  double share_max = 1.0;
+  std::uint64_t share_after = 1000;
+  /// Each error is added to this file as a line of JSON (stage, position, code, message, file,
+  /// offset, record), so that what was left out can be looked at later. Errors that other passes
+  /// wrote are not written again. Empty: none.
+  std::string quarantine_file = {};
+  /// Called with each error that is left out and its position in the input; what it throws ends the
+  /// pass.
+  std::function<void(const Error& error, std::uint64_t position)> on_error = {};
+};
+
+namespace detail {
+
+NodePointer make_skip_errors(SkipErrorsOptions options, NodePointer input);
+
+struct SkipErrorsStageFactory {
+  SkipErrorsOptions options;
+
+  template <class T>
+  Dataset<T> operator()(const Dataset<T>& input) const {
+    return Dataset<T>(make_skip_errors(options, input.node()));
+  }
+};
+
+}  // namespace detail
+
+/// Why: one bad record in ten million must not end a night's training, but a thousand of them must.
+/// Leaves out elements that failed, up to a budget.
+///
+///     infeed::records("train-*") | infeed::parse<Sample>(schema)
+///         | infeed::skip_errors({.count_max = 100, .share_max = 0.001,
+///                                .quarantine_file = "bad-records.jsonl"})
+///
+/// Beyond the budget comes one Error (resource_exhausted) with the counts and the last error, and
+/// the pass is over. The same when the quarantine file can't be written.
+inline auto skip_errors(SkipErrorsOptions options = {}) {
+  return detail::SkipErrorsStageFactory{std::move(options)};
+}
+
+}  // namespace infeed

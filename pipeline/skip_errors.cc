@@ -1,0 +1,214 @@
+#include "infeed/pipeline/skip_errors.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <mutex>
+#include <unistd.h>
+#include <unordered_set>
+
+#include <infeed/pipeline/elementwise.h>
+
+#include "run_context.h"
+
+namespace infeed::detail {
+namespace {
+
+std::string json_text(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      quoted += '\\';
+      quoted += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      quoted += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + '"';
+}
+
+/// Without the position and the closing brace.
+std::string json_of(const Error& error) {
+  std::string line = fmt::format("{{\"code\": {}, \"message\": {}",
+                                 json_text(to_string(error.code())), json_text(error.message()));
+  if (!error.stage().empty()) line += fmt::format(", \"stage\": {}", json_text(error.stage()));
+  if (!error.file().empty()) line += fmt::format(", \"file\": {}", json_text(error.file()));
+  if (error.offset()) line += fmt::format(", \"offset\": {}", *error.offset());
+  if (error.record()) line += fmt::format(", \"record\": {}", *error.record());
+  return line;
+}
+
+/// The file that errors are written to, shared by all iterators.
+///
+/// Invariants: written_ is guarded by mutex_. A line is one write in append mode, so that several
+/// processes may use the same file.
+class Quarantine {
+ public:
+  explicit Quarantine(std::string file) : file_(std::move(file)) {}
+
+  /// Throws when the file can't be written.
+  void add(const Error& error, std::uint64_t position) {
+    const std::lock_guard lock(mutex_);
+    const std::string what = json_of(error);
+    const std::string line = fmt::format("{}, \"position\": {}}}\n", what, position);
+    // Behind a shuffle the same record has another position in each pass.
+    const std::string& identity = error.record() ? what : line;
+    if (!written_.insert(std::hash<std::string>()(identity)).second) return;
+    const int descriptor = ::open(file_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (descriptor < 0) fail("opened", errno);
+    const ssize_t written = ::write(descriptor, line.data(), line.size());
+    const int failure = errno;
+    ::close(descriptor);
+    if (written != static_cast<ssize_t>(line.size()))
+      fail("written", written < 0 ? failure : ENOSPC);
+  }
+
+ private:
+  [[noreturn]] void fail(std::string_view action, int error_number) const {
+    const ErrorCode code =
+        error_number == ENOSPC || error_number == EDQUOT
+            ? ErrorCode::resource_exhausted
+            : (error_number == EACCES || error_number == EROFS || error_number == EPERM
+                   ? ErrorCode::permission_denied
+                   : (error_number == ENOENT || error_number == ENOTDIR || error_number == EISDIR
+                          ? ErrorCode::not_found
+                          : ErrorCode::unavailable));
+    throw Error(code, fmt::format("skip_errors: the quarantine file cannot be {}: {}; give a file "
+                                  "in a folder that exists and may be written",
+                                  action, std::strerror(error_number)))
+        .at_file(file_);
+  }
+
+  const std::string file_;
+  std::mutex mutex_;
+  std::unordered_set<std::size_t> written_;  ///< hashes of what was added
+};
+
+class SkipErrorsStage final : public Stage {
+ public:
+  SkipErrorsStage(const StageScope& scope, const SkipErrorsOptions& options,
+                  std::shared_ptr<Quarantine> quarantine, std::unique_ptr<Stage> input)
+      : Stage(scope),
+        options_(options),
+        quarantine_(std::move(quarantine)),
+        input_(std::move(input)) {}
+
+  Pull do_pull(Chunk& out, std::size_t want) override {
+    while (!over_) {
+      const Pull pulled = input_->pull(out, want);
+      if (pulled == Pull::cancelled) return pulled;
+      if (pulled == Pull::end) {
+        over_ = true;
+        if (!share_is_exceeded(seen_)) return pulled;
+        out.set_error(budget_error());
+        return Pull::values;
+      }
+      seen_ += out.slots();
+      if (out.has_error()) leave_out(out);
+      if (!out.empty()) return Pull::values;
+    }
+    return Pull::end;
+  }
+
+ protected:
+  std::uint64_t do_skip(std::uint64_t count) override {
+    if (over_ || !run().assume_no_errors()) return Stage::do_skip(count);
+    const std::uint64_t skipped = input_->skip(count);
+    seen_ += skipped;
+    return skipped;
+  }
+
+ private:
+  /// Takes the error out of the chunk; beyond the budget puts another in its place.
+  void leave_out(Chunk& out) {
+    last_ = out.take_error();
+    ++errors_;
+    if (over_budget()) {
+      over_ = true;
+      out.set_error(budget_error());
+      return;
+    }
+    try {
+      if (quarantine_ != nullptr) quarantine_->add(*last_, seen_ - 1);
+      if (options_.on_error) options_.on_error(*last_, seen_ - 1);
+    } catch (...) {
+      over_ = true;
+      out.set_error(current_error());
+    }
+  }
+
+  bool over_budget() const {
+    return (options_.count_max && errors_ > *options_.count_max) ||
+           (seen_ >= options_.share_after && share_is_exceeded(seen_));
+  }
+  bool share_is_exceeded(std::uint64_t elements) const {
+    return static_cast<double>(errors_) > options_.share_max * static_cast<double>(elements);
+  }
+
+  ErrorPointer budget_error() const {
+    std::string budget;
+    if (options_.count_max) budget = fmt::format("count_max {}", *options_.count_max);
+    if (options_.share_max < 1.0) {
+      budget += fmt::format("{}share_max {}", budget.empty() ? "" : ", ", options_.share_max);
+    }
+    Error error(ErrorCode::resource_exhausted,
+                fmt::format("skip_errors: {} of {} elements failed, more than is allowed ({}); the "
+                            "last one: {}: {}",
+                            errors_, seen_, budget, to_string(last_->code()), last_->message()));
+    if (!last_->file().empty()) error.at_file(last_->file());
+    if (last_->offset()) error.at_offset(*last_->offset());
+    if (last_->record()) error.at_record(*last_->record());
+    return std::make_shared<const Error>(std::move(error));
+  }
+
+  const SkipErrorsOptions& options_;
+  const std::shared_ptr<Quarantine> quarantine_;
+  const std::unique_ptr<Stage> input_;
+  std::uint64_t seen_ = 0;  ///< elements of the input, errors included
+  std::uint64_t errors_ = 0;
+  ErrorPointer last_;
+  bool over_ = false;
+};
+
+class SkipErrorsNode final : public Node {
+ public:
+  SkipErrorsNode(SkipErrorsOptions options, NodePointer input)
+      : Node("skip_errors", input->type(), {input}),
+        options_(std::move(options)),
+        quarantine_(options_.quarantine_file.empty()
+                        ? nullptr
+                        : std::make_shared<Quarantine>(options_.quarantine_file)) {}
+
+  std::string signature() const override {
+    return fmt::format("skip_errors(count_max={}, share_max={}, share_after={})",
+                       options_.count_max ? std::to_string(*options_.count_max) : "any",
+                       options_.share_max, options_.share_after);
+  }
+  Cardinality cardinality() const override { return input().cardinality(); }
+
+ protected:
+  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+    return std::make_unique<SkipErrorsStage>(scope, options_, quarantine_, input().open(scope));
+  }
+
+ private:
+  const SkipErrorsOptions options_;
+  const std::shared_ptr<Quarantine> quarantine_;
+};
+
+}  // namespace
+
+NodePointer make_skip_errors(SkipErrorsOptions options, NodePointer input) {
+  if (!(options.share_max >= 0 && options.share_max <= 1)) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("skip_errors: share_max is {}; give a share of all elements, 0 to 1",
+                            options.share_max));
+  }
+  return std::make_shared<SkipErrorsNode>(std::move(options), std::move(input));
+}
+
+}  // namespace infeed::detail
