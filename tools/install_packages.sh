@@ -23,8 +23,9 @@ run_packages=(
 )
 test_packages=(
   libgtest-dev libgmock-dev libbenchmark-dev
+  libprotobuf-dev protobuf-compiler  # the reference that our Example codec is tested against
   clang libclang-rt-14-dev llvm  # the second compiler, its sanitizers, and names in their reports
-  clang-format clang-tidy shellcheck
+  clang-format clang-tidy shellcheck python3
 )
 
 usage() { sed -n '2,/^set/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" | sed '$d'; }

@@ -1,0 +1,145 @@
+#!/usr/bin/env bash
+# All tests and checks, on a machine with nothing installed: installs what is missing from Debian's
+# packages, builds with both compilers, runs the tests plainly and under the sanitizers, and says in the
+# end what ran and how long it took. Exit status 1 if anything failed.
+#
+#   tests/run.sh [--quick | --all | --preset NAME] [options of ctest]
+#
+#   (nothing)       checks of the sources, release (g++), asan (clang++; address and undefined
+#                   behaviour), tsan (threads): about a quarter of an hour from nothing on two cores
+#   --quick         checks of the sources without clang-tidy, and release
+#   --all           also the debug preset, and clang-tidy with the static analyzer
+#   --preset NAME   only that preset: release, debug, asan or tsan
+#   --help          this text
+#
+#   tests/run.sh --preset tsan -R prefetch     one preset, the tests whose names match
+#
+# Needs root or sudo the first time only. Works from any folder and may be repeated.
+set -uo pipefail
+# shellcheck source=tools/shell_common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../tools/shell_common.sh"
+
+# Programs with these compilers' sanitizers need room at fixed addresses, which a kernel that randomises
+# addresses by more than 28 bits gives them only sometimes: without randomisation they always start.
+random_bits="$(cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 0)"
+if [[ -z ${INFEED_FIXED_ADDRESSES:-} ]] && ((random_bits > 28)) && setarch --addr-no-randomize true 2>/dev/null; then
+  INFEED_FIXED_ADDRESSES=1 exec setarch --addr-no-randomize "${BASH_SOURCE[0]}" "$@"
+fi
+
+presets=(release asan tsan)
+with_checks=true
+tidy_options=()
+with_tidy=true
+ctest_options=()
+while (($#)); do
+  case $1 in
+    --quick) presets=(release) with_tidy=false ;;
+    --all) presets=(release debug asan tsan) tidy_options=(--deep) ;;
+    --preset)
+      case ${2:-} in
+        release | debug | asan | tsan) presets=("$2") ;;
+        *) die "unknown preset '${2:-}': there are release, debug, asan and tsan" 2 ;;
+      esac
+      with_checks=false with_tidy=false
+      shift
+      ;;
+    --help | -h)
+      sed -n '2,/^set/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" | sed '$d'
+      exit 0
+      ;;
+    *) ctest_options+=("$1") ;;
+  esac
+  shift
+done
+
+trap 'echo; complain "stopped"; exit 130' INT TERM
+
+summary=()
+failures=0
+# part NAME COMMAND...: runs it, and keeps a line for the summary. What the command leaves in `note`
+# goes there too.
+part() {
+  local name=$1 start=$SECONDS verdict=ok
+  shift
+  note=''
+  say "$name"
+  if ! "$@"; then
+    verdict=FAILED
+    failures=$((failures + 1))
+  fi
+  summary+=("$(printf '%-7s %10s  %s%s' "$verdict" "$(as_minutes $((SECONDS - start)))" "$name" "${note:+: $note}")")
+  [[ $verdict == ok ]]
+}
+
+# Reads what ctest prints and leaves out the tests that pass, but for a count as in a build.
+show_ctest_progress() {
+  local line counter='' shown=$SECONDS
+  local passed='^ *([0-9]+)/([0-9]+) Test +#[0-9]+: ([^ ]+) .* Passed '
+  while IFS= read -r line; do
+    if [[ $line =~ $passed ]]; then
+      counter="${BASH_REMATCH[1]} of ${BASH_REMATCH[2]}"
+      if [[ -t 1 ]]; then
+        printf '\r\e[K    %s  %.60s' "$counter" "${BASH_REMATCH[3]}"
+      elif ((SECONDS - shown >= 10)); then
+        printf '    %s\n' "$counter"
+        shown=$SECONDS
+      fi
+    elif [[ ! $line =~ ^\ *(Start\ +[0-9]+:|Test\ project|$) ]]; then
+      [[ -t 1 && -n $counter ]] && printf '\r\e[K'
+      printf '%s\n' "$line"
+    fi
+  done
+}
+
+run_ctest() {
+  local log="$infeed_root/build/$1/ctest.log" status
+  rm -f "$log"
+  (
+    cd "$infeed_root/build/$1" &&
+      ctest --output-on-failure --no-label-summary --no-tests=error -j "$(nproc)" \
+        --output-log "$log" "${ctest_options[@]}"
+  ) 2>&1 | show_ctest_progress
+  status=$?
+  note="$(grep -E 'tests passed,.*out of' "$log" 2>/dev/null)"
+  return $status
+}
+
+build_for_tests() {
+  local preset=$1
+  shift
+  configure_preset "$preset" -DINFEED_BUILD_TESTS=ON "$@" || return 1
+  build_targets "$preset" all
+}
+
+test_preset() {
+  local preset=$1 options=()
+  case $preset in
+    release) options=(-DINFEED_BUILD_BENCHMARKS=ON) ;;
+    *) options=(-DINFEED_BUILD_BENCHMARKS=OFF) ;;
+  esac
+  part "$preset: build" build_for_tests "$preset" "${options[@]}" || return
+  if [[ $preset == release ]] && $with_checks; then
+    part "public headers compile alone" build_targets release all_verify_interface_header_sets
+  fi
+  part "$preset: tests" run_ctest "$preset"
+}
+
+start=$SECONDS
+part "Debian's packages" "$infeed_root/tools/install_packages.sh" test || exit 1
+if $with_checks; then
+  part "checks of the sources" "$infeed_root/tests/static/check.py"
+fi
+for preset in "${presets[@]}"; do
+  test_preset "$preset"
+  if [[ $preset == release ]] && $with_tidy && is_configured release; then
+    part "clang-tidy" "$infeed_root/tests/static/tidy.py" "$infeed_root/build/release" "${tidy_options[@]}"
+  fi
+done
+
+say "summary"
+printf '    %s\n' "${summary[@]}"
+if ((failures)); then
+  printf '%s in %s: %s\n' "FAILED" "$(as_minutes $((SECONDS - start)))" "$failures of ${#summary[@]} parts failed; what they said is above"
+  exit 1
+fi
+printf 'all passed in %s\n' "$(as_minutes $((SECONDS - start)))"

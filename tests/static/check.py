@@ -1,0 +1,215 @@
+#!/usr/bin/env python3
+"""The checks that need no build and take a second or two.
+
+    tests/static/check.py [--root DIR] [CHECK...]
+
+Prints a line for every finding (file:line: what, and what to do) and ends with status 1 if there is
+any. check_test.py proves that every check can fail, in a small tree of its own (--root).
+"""
+
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+# From lowest to highest; each may include itself and what stands before it. Folders that are not
+# named here (tests, benchmarks) may include everything.
+MODULES = ["records", "pipeline", "device", "tools"]
+LIBRARIES = MODULES[:-1]
+LINES_WARN = 400
+LINES_MAX = 450
+FILE_BYTES_MAX = 1_000_000
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+# Written with brackets so that this file doesn't find itself.
+MARKS = re.compile(
+    r"\b([T]ODO|[F]IXME|[X]XX|[H]ACK)\b|\b[n]ot (yet )?implemented\b|\b[G]TEST_SKIP\b"
+    r"|TEST(_F|_P)?\([^,]*,\s*[D]ISABLED_",
+)
+PLACES = re.compile(
+    r"(?<![\w.$}*])/([w]ork|[r]oot|[h]ome/(?!user\b|you\b)\w+|tmp/(b|venv)-)(/|\b)"
+    r"|\b([p]ypi|[p]ythonhosted|[n]pmjs|[c]rates|[c]onda|[d]eb\.debian|[s]ecurity\.debian|[p]kg\.dev|[q]uay)\."
+    r"(org|io|com|dev)\b|[-]-(extra-)?index-url",
+)
+# Explanations of fields and rules that legitimately name such things would go here: none so far.
+
+
+class Tree:
+    """The tracked files; without git (an unpacked archive) every file outside the build folder."""
+
+    def __init__(self, root):
+        self.root = pathlib.Path(root).resolve()
+        names = self._tracked() or self._found()
+        self.files = sorted(name for name in names if (self.root / name).is_file())
+        self.sources = [name for name in self.files if name.endswith((".cc", ".h"))]
+
+    def _tracked(self):
+        if not (self.root / ".git").exists():
+            return []
+        listing = subprocess.run(
+            ["git", "ls-files", "-z"], cwd=self.root, capture_output=True, check=True)
+        return [name for name in listing.stdout.decode().split("\0") if name]
+
+    def _found(self):
+        names = []
+        for folder, folders, files in os.walk(self.root):
+            if pathlib.Path(folder) == self.root:
+                folders[:] = [name for name in folders if name not in (".git", "build", ".cache")]
+            folders[:] = [name for name in folders if name != "__pycache__"]
+            names += [str((pathlib.Path(folder) / name).relative_to(self.root)) for name in files]
+        return names
+
+    def lines(self, name):
+        """The numbered lines of a text file; none for a binary one."""
+        data = (self.root / name).read_bytes()
+        if b"\0" in data[:8192]:
+            return []
+        return list(enumerate(data.decode(errors="replace").splitlines(), 1))
+
+
+def check_format(tree):
+    """Sources look as .clang-format says."""
+
+    def run(names):
+        done = subprocess.run(["clang-format", "--dry-run", "-Werror", *names],
+                              cwd=tree.root, capture_output=True, text=True)
+        bad = sorted(set(re.findall(r"^(.+?):\d+:\d+: error:", done.stderr, re.M)))
+        if done.returncode and not bad:
+            return [f"clang-format failed: {done.stderr.strip()[:300]}"]
+        return [f"{name}: is not formatted; run clang-format -i {name}" for name in bad]
+
+    groups = [tree.sources[i:i + 8] for i in range(0, len(tree.sources), 8)]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for found in pool.map(run, groups):
+            yield from found
+
+
+def module_of(name):
+    top = name.split("/", 1)[0]
+    return top if top in MODULES else None
+
+
+def check_layering(tree):
+    """A lower module doesn't include a higher one, nor another one's private headers.
+
+    The build sees to the first already, as a higher module is not on the include path; this finds
+    ways round it, and says more clearly what is wrong.
+    """
+    files = set(tree.files)
+    for name in tree.sources:
+        module = module_of(name)
+        for number, line in tree.lines(name):
+            found = INCLUDE.match(line)
+            if not found:
+                continue
+            included = found.group(2)
+            if ".." in included.split("/"):
+                yield (f"{name}:{number}: includes {included}; a path with .. goes round the include "
+                       "path: name the header as its module offers it")
+            if module is None:
+                continue
+            for owner in MODULES:
+                public = f"{owner}/include/{included}" in files
+                private = included.startswith(owner + "/") and included in files
+                if private and owner != module:
+                    yield f"{name}:{number}: includes {included}, a private header of {owner}"
+                elif (public or private) and MODULES.index(owner) > MODULES.index(module):
+                    yield (f"{name}:{number}: includes {included} of the higher module {owner}; "
+                           f"the order is {' <- '.join(MODULES)}")
+
+
+def check_public_headers(tree):
+    """Public headers include the C++ standard library and infeed only, so that whoever includes them
+    needs neither fmt nor TBB nor zlib."""
+    for name in tree.sources:
+        if not re.match(rf"({'|'.join(LIBRARIES)})/include/.*\.h$", name):
+            continue
+        lines = tree.lines(name)
+        if not any(line.strip() == "#pragma once" for _, line in lines):
+            yield f"{name}:1: has no #pragma once"
+        for number, line in lines:
+            found = INCLUDE.match(line)
+            if not found or found.group(2).startswith("infeed/"):
+                continue
+            if found.group(1) == '"' or re.search(r"[./]", found.group(2)):
+                yield (f"{name}:{number}: includes {found.group(2)}; a public header includes only "
+                       "the C++ standard library and infeed: move it to the .cc")
+
+
+def check_length(tree):
+    """A source file is short enough to be read in one sitting."""
+    for name in tree.files:
+        size_bytes = (tree.root / name).stat().st_size
+        if size_bytes > FILE_BYTES_MAX:
+            yield f"{name}: has {size_bytes} bytes, more than {FILE_BYTES_MAX}: make it when it is needed"
+        if not name.endswith((".cc", ".h", ".py", ".sh", ".cmake", "CMakeLists.txt")):
+            continue
+        count = len(tree.lines(name))
+        if count > LINES_MAX:
+            yield f"{name}: has {count} lines, more than {LINES_MAX}: split it by what it does"
+        elif count > LINES_WARN:
+            print(f"{name}: warning: has {count} lines; over {LINES_MAX} the check fails")
+
+
+def find_pattern(tree, pattern, advice):
+    for name in tree.files:
+        for number, line in tree.lines(name):
+            found = pattern.search(line)
+            if found:
+                yield f"{name}:{number}: '{found.group(0)}': {advice}"
+
+
+def check_marks(tree):
+    """Nothing is left for later, and no test is switched off."""
+    return find_pattern(tree, MARKS, "finish it, or open an issue; no marks and no skipped tests in the tree")
+
+
+def check_places(tree):
+    """Nothing names a place that only one machine has, nor a package registry."""
+    return find_pattern(tree, PLACES, "a place of one machine or one network; take it from the environment")
+
+
+def check_shell(tree):
+    """Scripts pass shellcheck, and what starts with #! can be started."""
+    scripts = []
+    for name in tree.files:
+        first = next(iter(tree.lines(name)), (1, ""))[1]
+        if first.startswith("#!") and not os.access(tree.root / name, os.X_OK):
+            yield f"{name}: starts with #! but is not executable; run chmod +x {name}"
+        if name.endswith(".sh") or re.match(r"#!.*\b(ba)?sh\b", first):
+            scripts.append(name)
+    if scripts:
+        done = subprocess.run(["shellcheck", "-x", "-f", "gcc", *scripts],
+                              cwd=tree.root, capture_output=True, text=True)
+        yield from done.stdout.splitlines() + done.stderr.splitlines()
+
+
+CHECKS = {name[len("check_"):]: function
+          for name, function in list(globals().items()) if name.startswith("check_")}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("checks", nargs="*", metavar="CHECK", help=", ".join(CHECKS) + " (default: all)")
+    parser.add_argument("--root", default=pathlib.Path(__file__).resolve().parents[2],
+                        help="the tree to check (default: this one)")
+    arguments = parser.parse_args()
+    unknown = set(arguments.checks) - set(CHECKS)
+    if unknown:
+        parser.error(f"unknown check {', '.join(sorted(unknown))}: there are {', '.join(CHECKS)}")
+    tree = Tree(arguments.root)
+    count = 0
+    for name in arguments.checks or CHECKS:
+        for finding in CHECKS[name](tree):
+            print(f"{finding} [{name}]")
+            count += 1
+    print(f"{len(tree.files)} files checked, {count} finding{'' if count == 1 else 's'}")
+    return 1 if count else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

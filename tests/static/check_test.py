@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""Proves that every check of check.py passes a clean tree and fails a tree with one fault."""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+import check  # noqa: E402
+
+HEADER = "#pragma once\n\n#include <vector>\n\nnamespace infeed {}\n"
+CLEAN = {
+    "records/include/infeed/records/record.h": HEADER,
+    "records/private.h": HEADER,
+    "records/record.cc": '#include "infeed/records/record.h"\n\n#include "private.h"\n',
+    "pipeline/include/infeed/pipeline/dataset.h": "#pragma once\n\n#include <infeed/records/record.h>\n",
+    "device/include/infeed/device/slice.h": "#pragma once\n\n#include <infeed/pipeline/dataset.h>\n",
+    "tools/main.cc": "#include <infeed/device/slice.h>\n",
+    "tests/records/record_test.cc": "#include <gtest/gtest.h>\n",
+    "tools/hello.sh": "#!/usr/bin/env bash\necho hello\n",
+}
+
+
+class CheckTest(unittest.TestCase):
+    def setUp(self):
+        self.root = pathlib.Path(tempfile.mkdtemp(prefix="infeed-check-"))
+        self.addCleanup(shutil.rmtree, self.root)
+        shutil.copy(HERE.parents[1] / ".clang-format", self.root)
+        for name, text in CLEAN.items():
+            self.write(name, text)
+
+    def write(self, name, text):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(0o755 if text.startswith("#!") else 0o644)
+
+    def run_check(self, *checks):
+        done = subprocess.run([sys.executable, HERE / "check.py", "--root", self.root, *checks],
+                              capture_output=True, text=True)
+        self.assertEqual(done.stderr, "")
+        return done.returncode, done.stdout
+
+    def expect_finding(self, name_of_check, pattern):
+        status, output = self.run_check()
+        self.assertEqual(status, 1, output)
+        self.assertRegex(output, pattern)
+        found = re.findall(r"\[(\w+)\]$", output, re.M)
+        self.assertEqual(set(found), {name_of_check}, output)
+
+    def test_clean_tree_passes(self):
+        status, output = self.run_check()
+        self.assertEqual((status, output), (0, f"{len(CLEAN) + 1} files checked, 0 findings\n"))
+
+    def test_format(self):
+        self.write("records/ugly.cc", "int  main( ){ }\n")
+        self.expect_finding("format", r"records/ugly.cc: is not formatted; run clang-format -i")
+
+    def test_layering_of_public_headers(self):
+        self.write("records/record.cc", "#include <infeed/pipeline/dataset.h>\n")
+        self.expect_finding("layering", r"records/record.cc:1: includes infeed/pipeline/dataset.h of the "
+                            r"higher module pipeline; the order is records <- pipeline <- device <- tools")
+
+    def test_layering_in_each_direction(self):
+        headers = {module: f"infeed/{module}/x.h" for module in check.LIBRARIES}
+        for module, header in headers.items():
+            self.write(f"{module}/include/{header}", "#pragma once\n")
+        for lower in check.MODULES:
+            for higher, header in headers.items():
+                with self.subTest(source=lower, header=higher):
+                    self.write(f"{lower}/probe.cc", f"#include <{header}>\n")
+                    wrong = check.MODULES.index(higher) > check.MODULES.index(lower)
+                    self.assertEqual(self.run_check("layering")[0], int(wrong))
+                    (self.root / lower / "probe.cc").unlink()
+
+    def test_layering_of_private_headers(self):
+        self.write("device/slice.cc", '#include "records/private.h"\n')
+        self.expect_finding("layering", r"device/slice.cc:1: includes records/private.h, a private header of records")
+
+    def test_layering_through_a_path_with_dots(self):
+        self.write("device/slice.cc", '#include "../records/private.h"\n')
+        self.expect_finding("layering", r"device/slice.cc:1: .* goes round the include path")
+
+    def test_public_header_with_a_third_party_header(self):
+        for header in ("fmt/format.h", "zlib.h", "sys/mman.h", "tbb/task_arena.h"):
+            with self.subTest(header=header):
+                self.write("records/include/infeed/records/record.h", f"#pragma once\n\n#include <{header}>\n")
+                self.expect_finding("public_headers", rf"record.h:3: includes {header}; a public header")
+
+    def test_public_header_without_a_guard(self):
+        self.write("records/include/infeed/records/record.h", "namespace infeed {}\n")
+        self.expect_finding("public_headers", r"record.h:1: has no #pragma once")
+
+    def test_length(self):
+        self.write("records/long.cc", "int a;\n" * check.LINES_MAX)
+        status, output = self.run_check("length")
+        self.assertEqual(status, 0)
+        self.assertIn(f"records/long.cc: warning: has {check.LINES_MAX} lines", output)
+        self.write("records/long.cc", "int a;\n" * (check.LINES_MAX + 1))
+        self.expect_finding("length", r"records/long.cc: has 451 lines, more than 450")
+
+    def test_size(self):
+        self.write("tests/data.bin", "\0" * (check.FILE_BYTES_MAX + 1))
+        self.expect_finding("length", r"tests/data.bin: has 1000001 bytes")
+
+    def test_marks(self):
+        for mark in ("TO" + "DO: later", "FIX" + "ME", "not imple" + "mented", "GTEST_" + "SKIP() << 1;",
+                     "TEST(A, DIS" + "ABLED_B)"):
+            with self.subTest(mark=mark):
+                self.write("records/record.cc", f"// {mark}\n")
+                self.expect_finding("marks", r"records/record.cc:1: '.*': finish it")
+
+    def test_places(self):
+        for place in ("/wo" + "rk/main", "/ro" + "ot/x", "/ho" + "me/anna/x", "https://py" + "pi.org/simple",
+                      "--ind" + "ex-url x"):
+            with self.subTest(place=place):
+                self.write("README.md", f"See {place}.\n")
+                self.expect_finding("places", r"README.md:1: '.*': a place of one machine")
+        self.write("README.md", "See $HOME/work/x, /home/user/data, build/work/y and /usr/share/z.\n")
+        self.assertEqual(self.run_check("places")[0], 0)
+
+    def test_shell(self):
+        self.write("tools/hello.sh", "#!/usr/bin/env bash\ncd $1\n")
+        self.expect_finding("shell", r"tools/hello.sh:2:.*SC2164")
+        self.write("tools/hello.sh", CLEAN["tools/hello.sh"])
+        (self.root / "tools/hello.sh").chmod(0o644)
+        self.expect_finding("shell", r"tools/hello.sh: starts with #! but is not executable")
+
+    def test_only_tracked_files_in_a_checkout(self):
+        subprocess.run(["git", "init", "-q"], cwd=self.root, check=True)
+        subprocess.run(["git", "add", "."], cwd=self.root, check=True)
+        self.write("records/ugly.cc", "int  main( ){ }\n")
+        self.assertEqual(self.run_check()[0], 0)
+        subprocess.run(["git", "add", "."], cwd=self.root, check=True)
+        self.assertEqual(self.run_check()[0], 1)
+
+    def test_unknown_check(self):
+        done = subprocess.run([sys.executable, HERE / "check.py", "lenght"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("unknown check lenght: there are format, layering", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
