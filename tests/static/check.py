@@ -107,7 +107,7 @@ def check_layering(tree):
             if not found:
                 continue
             included = found.group(2)
-            if ".." in included.split("/"):
+            if module and ".." in included.split("/"):
                 yield (f"{name}:{number}: includes {included}; a path with .. goes round the include "
                        "path: name the header as its module offers it")
             if module is None:
