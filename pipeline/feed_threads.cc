@@ -23,9 +23,7 @@ bool has_room(const SharedFeed& feed) {
 bool is_low(const SharedFeed& feed) {
   return 2 * feed.ready_bytes < kReadyBytes || feed.ready_elements < kReadyElements;
 }
-bool can_be_read(const SharedFeed& feed) {
-  return !feed.opening && !feed.busy && !feed.ended && feed.error == nullptr;
-}
+bool is_free(const SharedFeed& feed) { return !feed.busy && !feed.ended && feed.error == nullptr; }
 
 }  // namespace
 
@@ -43,23 +41,21 @@ FeedThreads::FeedThreads(RunContext& run, StageCounters& counters, const TypeInf
 FeedThreads::~FeedThreads() {
   stop();
   for (std::thread& thread : threads_) thread.join();
-  elements_ = bytes_ = 0;
-  publish_level();
 }
 
 std::unique_ptr<InnerFeed> FeedThreads::adopt(std::size_t slot, std::unique_ptr<InnerFeed> feed) {
-  auto shared = std::make_unique<SharedFeed>(run_.memory(), std::move(feed->stream));
+  auto shared = std::make_unique<SharedFeed>(run_.memory(), outer_type_);
+  shared->stream = std::move(feed->stream);
+  shared->opened = true;
   place(slot, *shared);
   return shared;
 }
 
 void FeedThreads::start() {
-  threads_.reserve(static_cast<std::size_t>(options_.threads));
+  threads_.reserve(static_cast<std::size_t>(options_.threads) + 1);
+  threads_.emplace_back([this] { run_thread(&FeedThreads::take_outer_elements); });
   for (int i = 0; i < options_.threads; ++i) {
-    threads_.emplace_back([this] {
-      name_thread("interleave");
-      work();
-    });
+    threads_.emplace_back([this] { run_thread(&FeedThreads::read_feeds); });
   }
 }
 
@@ -67,7 +63,16 @@ void FeedThreads::stop() {
   {
     const std::lock_guard lock(mutex_);
     stopped_ = true;
+    // Nobody will take what was read ahead; a read that is under way drops what it brings.
+    for (SharedFeed* const feed : cycle_) {
+      if (feed != nullptr) feed->drop_ready();
+    }
+    for (const auto& feed : pending_) feed->drop_ready();
+    run_.memory().release_elastic(std::exchange(granted_bytes_, 0));
+    elements_ = bytes_ = 0;
+    publish_level();
   }
+  outer_room_.notify_all();
   work_.notify_all();
   ready_.notify_all();
 }
@@ -86,27 +91,43 @@ void FeedThreads::publish_level() {
 
 // ---- the consumer's side
 
+void FeedThreads::wait_until_told(std::unique_lock<std::mutex>& lock) {
+  const std::uint64_t begin = ticks_now();
+  wake_reader();
+  if (wanted_ != nullptr && gathers_) {
+    ready_.wait_for(lock, kGather);
+  } else {
+    ready_.wait(lock);
+  }
+  wanted_ = nullptr;
+  wants_open_ = wants_any_ = false;
+  StageCounters::add(counters_.wait_ticks, ticks_now() - begin);
+}
+
+/// The next inner dataset that is open, or known to be impossible; null when there is none yet.
+std::unique_ptr<SharedFeed> FeedThreads::take_opened() {
+  const auto limit = options_.ordered && !pending_.empty() ? pending_.begin() + 1 : pending_.end();
+  const auto found = std::find_if(pending_.begin(), limit,
+                                  [](const auto& candidate) { return candidate->opened; });
+  if (found == limit) return nullptr;
+  std::unique_ptr<SharedFeed> taken = std::move(*found);
+  pending_.erase(found);
+  return taken;
+}
+
 Supply FeedThreads::open(std::size_t slot, std::unique_ptr<InnerFeed>& feed, ErrorPointer& error) {
   std::unique_lock lock(mutex_);
-  const std::uint64_t begin = ticks_now();
-  bool waited = false;
   while (true) {
     if (broken_ != nullptr) std::rethrow_exception(broken_);
     if (stopped_) return Supply::cancelled;
-    const auto limit =
-        options_.ordered && !pending_.empty() ? pending_.begin() + 1 : pending_.end();
-    const auto opened = std::find_if(pending_.begin(), limit,
-                                     [](const auto& candidate) { return !candidate->opening; });
-    if (opened != limit) {
-      std::unique_ptr<SharedFeed> taken = std::move(*opened);
-      pending_.erase(opened);
+    if (std::unique_ptr<SharedFeed> taken = take_opened()) {
       error = taken->error;
       if (error == nullptr) {
         place(slot, *taken);
         feed = std::move(taken);
       }
-      wake_worker();
-      break;
+      wake_outer();
+      return Supply::values;
     }
     if (pending_.empty() && outer_ended_) {
       if (outer_failure_ != nullptr) std::rethrow_exception(outer_failure_);
@@ -116,68 +137,51 @@ Supply FeedThreads::open(std::size_t slot, std::unique_ptr<InnerFeed>& feed, Err
       open_was_refused_ = true;
       return Supply::not_yet;
     }
-    waited = wants_open_ = true;
-    wake_worker();
-    ready_.wait(lock);
-    wants_open_ = false;
+    wants_open_ = true;
+    wait_until_told(lock);
   }
-  if (waited) StageCounters::add(counters_.wait_ticks, ticks_now() - begin);
-  return Supply::values;
 }
 
 Supply FeedThreads::refill(InnerFeed& feed, Chunk& out) {
   auto& shared = static_cast<SharedFeed&>(feed);
   std::unique_lock lock(mutex_);
   turn_ = shared.slot;
-  const std::uint64_t begin = ticks_now();
-  bool waited = false;
-  while (shared.ready.empty()) {
+  gathers_ = true;
+  while (true) {
     if (broken_ != nullptr) std::rethrow_exception(broken_);
     if (stopped_) return Supply::cancelled;
+    if (!shared.ready.empty()) {
+      take_chunk(shared, out);
+      return Supply::values;
+    }
     if (shared.ended) {
       cycle_[shared.slot] = nullptr;
       --open_in_cycle_;
+      wake_outer();
       return Supply::end;
     }
     if (!options_.ordered) return Supply::not_yet;
     wanted_ = &shared;
-    gathers_ = !waited;
-    wake_worker();
-    if (gathers_) {
-      ready_.wait_for(lock, kGather);
-    } else {
-      ready_.wait(lock);
-    }
-    waited = true;
-    wanted_ = nullptr;
+    wait_until_told(lock);
+    gathers_ = false;
   }
-  if (stopped_) return Supply::cancelled;
-  take_chunk(shared, out);
-  if (waited) StageCounters::add(counters_.wait_ticks, ticks_now() - begin);
-  return Supply::values;
+}
+
+bool FeedThreads::something_is_ready() const {
+  for (const SharedFeed* feed : cycle_) {
+    if (feed != nullptr && (!feed->ready.empty() || feed->ended)) return true;
+  }
+  if (!open_was_refused_) return false;
+  if (pending_.empty()) return outer_ended_;
+  return std::any_of(pending_.begin(), pending_.end(),
+                     [](const auto& feed) { return feed->opened; });
 }
 
 Pull FeedThreads::wait() {
   std::unique_lock lock(mutex_);
-  const auto something = [this] {
-    if (stopped_ || broken_ != nullptr) return true;
-    for (const SharedFeed* feed : cycle_) {
-      if (feed != nullptr && (!feed->ready.empty() || feed->ended)) return true;
-    }
-    if (!open_was_refused_) return false;
-    if (pending_.empty()) return outer_ended_;
-    return std::any_of(pending_.begin(), pending_.end(),
-                       [](const auto& feed) { return !feed->opening; });
-  };
-  if (!something()) {
-    const std::uint64_t begin = ticks_now();
-    do {
-      wants_any_ = true;
-      wake_worker();
-      ready_.wait(lock);
-      wants_any_ = false;
-    } while (!something());
-    StageCounters::add(counters_.wait_ticks, ticks_now() - begin);
+  while (!stopped_ && broken_ == nullptr && !something_is_ready()) {
+    wants_any_ = true;
+    wait_until_told(lock);
   }
   open_was_refused_ = false;
   if (broken_ != nullptr) std::rethrow_exception(broken_);
@@ -186,13 +190,12 @@ Pull FeedThreads::wait() {
 
 void FeedThreads::take_chunk(SharedFeed& feed, Chunk& out) {
   out.swap(feed.ready.front());
-  if (spare_.size() < kSpareChunksMax) spare_.push_back(std::move(feed.ready.front()));
+  give_spare(std::move(feed.ready.front()));
   feed.ready.pop_front();
-  const std::uint64_t bytes = feed.ready.empty()
-                                  ? feed.ready_bytes
-                                  : std::min<std::uint64_t>(out.bytes(), feed.ready_bytes);
-  const std::uint64_t released =
-      feed.ready.empty() ? feed.reserved_bytes : std::min(bytes, feed.reserved_bytes);
+  const bool last = feed.ready.empty();
+  const std::uint64_t bytes =
+      last ? feed.ready_bytes : std::min<std::uint64_t>(out.bytes(), feed.ready_bytes);
+  const std::uint64_t released = last ? feed.reserved_bytes : std::min(bytes, feed.reserved_bytes);
   run_.memory().release_elastic(released);
   feed.reserved_bytes -= released;
   feed.ready_bytes -= bytes;
@@ -201,59 +204,101 @@ void FeedThreads::take_chunk(SharedFeed& feed, Chunk& out) {
   elements_ -= out.slots();
   publish_level();
   const bool had_no_memory = std::exchange(memory_short_, false);
-  if (had_no_memory || (can_be_read(feed) && is_low(feed))) wake_worker();
+  if (had_no_memory || (is_free(feed) && is_low(feed))) wake_reader();
 }
 
-void FeedThreads::wake_worker() {
-  if (idle_ == 0 || worker_wakes_) return;
-  worker_wakes_ = true;
+void FeedThreads::wake_reader() {
+  if (idle_ == 0 || reader_wakes_) return;
+  reader_wakes_ = true;
   work_.notify_one();
+}
+
+Chunk FeedThreads::take_spare() {
+  if (spare_.empty()) return Chunk(type_);
+  Chunk spare = std::move(spare_.back());
+  spare_.pop_back();
+  return spare;
+}
+
+void FeedThreads::give_spare(Chunk chunk) {
+  if (spare_.size() < kSpareChunksMax) spare_.push_back(std::move(chunk));
 }
 
 // ---- the threads' side
 
-void FeedThreads::work() {
-  std::unique_lock lock(mutex_, std::defer_lock);
+void FeedThreads::run_thread(void (FeedThreads::*body)(std::unique_lock<std::mutex>&)) {
+  name_thread("interleave");
+  std::unique_lock lock(mutex_);
   try {
-    Chunk element(outer_type_, 1);
-    lock.lock();
-    while (!stopped_) {
-      const Task task = choose();
-      if (!task) {
-        ++idle_;
-        work_.wait(lock);
-        --idle_;
-        worker_wakes_ = false;
-        continue;
-      }
-      if (task.take_outer) {
-        take_outer(lock, element);
-      } else {
-        read(lock, *task.feed);
-      }
-    }
+    (this->*body)(lock);
   } catch (...) {
     if (!lock.owns_lock()) lock.lock();
     broken_ = std::current_exception();
-    wake_consumer();
+    ready_.notify_one();
   }
 }
 
-bool FeedThreads::may_take_outer() const {
-  // As many ahead as there are threads; while the cycle fills up, twice as many.
+/// As many inner datasets ahead as there are threads; while the cycle fills up, twice as many.
+bool FeedThreads::wants_outer() const {
   const std::uint64_t threads = static_cast<std::uint64_t>(options_.threads);
   const std::uint64_t empty_slots = options_.cycle_length - open_in_cycle_;
-  return !outer_busy_ && !outer_ended_ &&
-         pending_.size() < threads + std::min(threads, empty_slots);
+  return pending_.size() < threads + std::min(threads, empty_slots);
+}
+
+void FeedThreads::wake_outer() {
+  // Not for each inner dataset: they may be tiny.
+  const bool low = 2 * pending_.size() <= static_cast<std::size_t>(options_.threads);
+  if (low && wants_outer()) outer_room_.notify_one();
+}
+
+void FeedThreads::take_outer_elements(std::unique_lock<std::mutex>& lock) {
+  while (!stopped_ && !outer_ended_) {
+    if (!wants_outer()) {
+      outer_room_.wait(lock);
+      continue;
+    }
+    lock.unlock();
+    auto feed = std::make_unique<SharedFeed>(run_.memory(), outer_type_);
+    std::exception_ptr failure;
+    Pull next = Pull::end;
+    try {
+      next = outer_.next(feed->element, feed->position);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    lock.lock();
+    if (next == Pull::values) {
+      pending_.push_back(std::move(feed));
+      wake_reader();
+      continue;
+    }
+    if (next == Pull::cancelled) stopped_ = true;
+    outer_ended_ = true;
+    outer_failure_ = failure;
+    ready_.notify_one();
+  }
+}
+
+void FeedThreads::read_feeds(std::unique_lock<std::mutex>& lock) {
+  while (!stopped_) {
+    if (SharedFeed* const feed = choose()) {
+      work_on(lock, *feed);
+      continue;
+    }
+    ++idle_;
+    work_.wait(lock);
+    --idle_;
+    reader_wakes_ = false;
+  }
 }
 
 bool FeedThreads::is_wanted(const SharedFeed& feed) const { return wanted_ == &feed || wants_any_; }
 
-/// The feed that needs reading most: those of the cycle from the consumer's turn on, then those to
+/// The feed that needs work most: those of the cycle from the consumer's turn on, then those to
 /// come.
 SharedFeed* FeedThreads::first_feed(bool only_empty) const {
   const auto needs = [only_empty](const SharedFeed& feed) {
-    return can_be_read(feed) && (only_empty ? feed.ready.empty() : is_low(feed));
+    return is_free(feed) && (only_empty ? feed.ready.empty() : is_low(feed));
   };
   for (std::size_t i = 0, slot = turn_; i < cycle_.size(); ++i, ++slot) {
     if (slot >= cycle_.size()) slot = 0;
@@ -265,113 +310,96 @@ SharedFeed* FeedThreads::first_feed(bool only_empty) const {
   return nullptr;
 }
 
-FeedThreads::Task FeedThreads::choose() const {
-  if (wanted_ != nullptr && can_be_read(*wanted_) && wanted_->ready.empty()) {
-    return {.feed = wanted_};
+SharedFeed* FeedThreads::choose() const {
+  if (wanted_ != nullptr && is_free(*wanted_) && wanted_->ready.empty()) return wanted_;
+  if (wants_open_ && !pending_.empty() && is_free(*pending_.front()) && !pending_.front()->opened) {
+    return pending_.front().get();
   }
-  if (wants_open_ && may_take_outer()) return {.take_outer = true};
-  if (memory_short_ && !wants_any_) return {};
-  if (SharedFeed* const feed = first_feed(true)) return {.feed = feed};
-  if (may_take_outer()) return {.take_outer = true};
-  return {.feed = memory_short_ ? nullptr : first_feed(false)};
+  if (memory_short_ && !wants_any_) return nullptr;
+  if (SharedFeed* const feed = first_feed(true)) return feed;
+  return memory_short_ ? nullptr : first_feed(false);
 }
 
 bool FeedThreads::others_come_first(const SharedFeed& feed) const {
-  if (wanted_ != nullptr && wanted_ != &feed) {
-    return can_be_read(*wanted_) && wanted_->ready.empty();
-  }
-  return wants_open_ && may_take_outer();
+  if (wanted_ == nullptr && !wants_open_) return false;
+  const SharedFeed* const first = choose();
+  return wanted_ != &feed && first != nullptr && (first == wanted_ || !first->opened);
 }
 
-void FeedThreads::take_outer(std::unique_lock<std::mutex>& lock, Chunk& element) {
-  outer_busy_ = true;
-  if (choose()) wake_worker();
-  lock.unlock();
-  std::uint64_t position = 0;
-  std::exception_ptr failure;
-  Pull next = Pull::end;
-  try {
-    next = outer_.next(element, position);
-  } catch (...) {
-    failure = std::current_exception();
-  }
-  lock.lock();
-  outer_busy_ = false;
-  if (next == Pull::cancelled) stopped_ = true;
-  if (next != Pull::values) {
-    outer_ended_ = true;
-    outer_failure_ = failure;
-    wake_consumer();
-    return;
-  }
-  SharedFeed& feed =
-      *pending_.emplace_back(std::make_unique<SharedFeed>(run_.memory(), InnerStream()));
-  feed.opening = true;
-  if (choose()) wake_worker();  // the next outer element, say
+/// False when there is no inner dataset.
+bool FeedThreads::open_feed(std::unique_lock<std::mutex>& lock, SharedFeed& feed) {
   lock.unlock();
   const std::uint64_t begin = ticks_now();
-  ErrorPointer error = element.take_error();
-  InnerStream stream;
+  ErrorPointer error = feed.element.take_error();
   if (error == nullptr) {
     try {
-      stream = opener_.open(opener_.describe(element), position);
+      feed.stream = opener_.open(opener_.describe(feed.element), feed.position);
     } catch (...) {
       error = current_error();
     }
   }
   StageCounters::add(counters_.work_ticks, ticks_now() - begin);
   lock.lock();
-  feed.stream = std::move(stream);
   feed.error = std::move(error);
-  feed.opening = false;
-  if (wants_open_ || wants_any_) wake_consumer();
+  feed.opened = true;
+  if (wants_open_ || wants_any_) ready_.notify_one();
+  return feed.error == nullptr;
+}
+
+void FeedThreads::work_on(std::unique_lock<std::mutex>& lock, SharedFeed& feed) {
+  feed.busy = true;
+  if (choose() != nullptr) wake_reader();
+  if (feed.opened || (open_feed(lock, feed) && !stopped_ && !others_come_first(feed))) {
+    Chunk chunk = take_spare();
+    while (read_once(lock, feed, chunk) && has_room(feed) && !others_come_first(feed)) {
+    }
+    give_spare(std::move(chunk));
+  }
+  feed.busy = false;
 }
 
 /// How many elements to ask for; none when there is no memory and nobody waits for them.
 FeedThreads::Grant FeedThreads::reserve(const SharedFeed& feed) {
   const bool owns_more = type_.payload_bytes_run != nullptr;
   if (owns_more && bytes_per_element_ == 0) return {.want = 1, .reserved_bytes = 0};
-  const std::uint64_t each =
-      std::max<std::uint64_t>({bytes_per_element_, type_.size, std::uint64_t{1}});
+  const std::uint64_t each = std::max<std::uint64_t>({bytes_per_element_, type_.size, 1});
   const std::uint64_t room = kReadyBytes - std::min(kReadyBytes, feed.ready_bytes);
   const std::uint64_t want = std::clamp<std::uint64_t>(room / each, 1, chunk_capacity(type_));
-  if (run_.memory().try_reserve_elastic(want * each)) {
-    return {.want = static_cast<std::size_t>(want), .reserved_bytes = want * each};
+  for (const std::uint64_t count : {want, std::uint64_t{1}}) {
+    if (!run_.memory().try_reserve_elastic(count * each)) continue;
+    granted_bytes_ += count * each;
+    return {.want = static_cast<std::size_t>(count), .reserved_bytes = count * each};
   }
-  if (run_.memory().try_reserve_elastic(each)) return {.want = 1, .reserved_bytes = each};
   memory_short_ = true;
   return {.want = is_wanted(feed) ? std::size_t{1} : 0, .reserved_bytes = 0};
 }
 
-void FeedThreads::read(std::unique_lock<std::mutex>& lock, SharedFeed& feed) {
-  feed.busy = true;
-  if (choose()) wake_worker();
-  Chunk chunk = [this] {
-    if (spare_.empty()) return Chunk(type_);
-    Chunk spare = std::move(spare_.back());
-    spare_.pop_back();
-    return spare;
-  }();
-  do {
-    const Grant grant = reserve(feed);
-    if (grant.want == 0) break;
+/// False when there is no more to read now.
+bool FeedThreads::read_once(std::unique_lock<std::mutex>& lock, SharedFeed& feed, Chunk& chunk) {
+  const Grant grant = reserve(feed);
+  if (grant.want == 0) return false;
+  lock.unlock();
+  const std::uint64_t begin = ticks_now();
+  const Pull pulled = feed.stream.pull(chunk, grant.want);
+  const bool quick = ticks_now() - begin < ticks_of_us(kQuickReadUs);
+  const bool whole = chunk.slots() == grant.want;
+  const std::uint64_t bytes = chunk.bytes();
+  if (pulled == Pull::end) feed.stream.close();
+  lock.lock();
+  if (pulled == Pull::cancelled) stopped_ = true;
+  if (stopped_) {
     lock.unlock();
-    const std::uint64_t begin = ticks_now();
-    const Pull pulled = feed.stream.pull(chunk, grant.want);
-    const bool quick = ticks_now() - begin < ticks_of_us(kQuickReadUs);
-    const bool whole = chunk.slots() == grant.want;
-    const std::uint64_t bytes = chunk.bytes();
-    if (pulled == Pull::end) feed.stream.close();
+    chunk.clear();
     lock.lock();
-    if (pulled == Pull::cancelled) stopped_ = true;
-    if (pulled == Pull::end) feed.ended = true;
-    publish(feed, chunk, bytes, grant);
-    const bool waited_for = wants_any_ || wanted_ == &feed;
-    const bool at_once = !gathers_ || !quick || !whole || !is_low(feed) || feed.ended || stopped_;
-    if (waited_for && at_once) wake_consumer();
-  } while (!stopped_ && !feed.ended && has_room(feed) && !others_come_first(feed));
-  feed.busy = false;
-  if (spare_.size() < kSpareChunksMax) spare_.push_back(std::move(chunk));
+    return false;
+  }
+  granted_bytes_ -= grant.reserved_bytes;
+  feed.ended = pulled == Pull::end;
+  publish(feed, chunk, bytes, grant);
+  const bool waited_for = wants_any_ || wanted_ == &feed;
+  const bool at_once = wants_any_ || !gathers_ || !quick || !whole || !is_low(feed) || feed.ended;
+  if (waited_for && at_once) ready_.notify_one();
+  return !feed.ended;
 }
 
 /// Puts what was read, maybe nothing, behind what is ready, and corrects the reservation.
@@ -400,9 +428,7 @@ void FeedThreads::publish(SharedFeed& feed, Chunk& chunk, std::uint64_t bytes, c
     return;
   }
   feed.ready.push_back(std::move(chunk));
-  chunk = Chunk(type_);
+  chunk = take_spare();
 }
-
-void FeedThreads::wake_consumer() { ready_.notify_one(); }
 
 }  // namespace infeed::detail

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "interleave_cycle.h"
@@ -15,20 +16,28 @@
 namespace infeed::detail {
 
 /// An inner dataset that threads read ahead. All is guarded by the mutex of FeedThreads, but for
-/// the stream, which belongs to the thread that is `busy` with it.
+/// the outer element and the stream, which belong to the thread that is `busy` with it.
 struct SharedFeed final : InnerFeed {
-  SharedFeed(MemoryAccount& memory, InnerStream opened)
-      : InnerFeed(std::move(opened)), account(memory) {}
-  ~SharedFeed() override { account.release_elastic(reserved_bytes); }
+  SharedFeed(MemoryAccount& memory, const TypeInfo& outer_type)
+      : InnerFeed(InnerStream()), account(memory), element(outer_type, 1) {}
+  ~SharedFeed() override { drop_ready(); }
+
+  void drop_ready() {
+    ready.clear();
+    account.release_elastic(std::exchange(reserved_bytes, 0));
+    ready_elements = ready_bytes = 0;
+  }
 
   MemoryAccount& account;
+  Chunk element;  ///< the outer one, until it is opened
+  std::uint64_t position = 0;
   std::deque<Chunk> ready;
   std::uint64_t ready_elements = 0;
   std::uint64_t ready_bytes = 0;
   std::uint64_t reserved_bytes = 0;  ///< in the account, for `ready`
   std::size_t slot = 0;              ///< in the cycle, once it is there
   ErrorPointer error;                ///< why there is no inner dataset
-  bool opening = false;
+  bool opened = false;               ///< or it is known that it can't be
   bool busy = false;
   bool ended = false;
 };
@@ -39,17 +48,17 @@ struct FeedThreadsOptions {
   bool ordered;
 };
 
-/// The threads of a parallel interleave: they take outer elements one after another, open their
-/// inner datasets side by side and read all that are open ahead, first what the consumer waits for,
-/// then what has nothing ready, in the order of its need.
+/// The threads of a parallel interleave: one takes outer elements; the others open their inner
+/// datasets and read all that are open ahead, first what the consumer waits for, then what has
+/// nothing ready, in the order of its need.
 ///
-/// Invariants: a feed is read by one thread at a time (`busy`), the outer input too (outer_busy_).
-/// pending_ holds the inner datasets that no slot has taken yet, in the order of their outer
-/// elements. A thread never waits for room in one feed: it looks for another one, so the feed that
-/// the consumer waits for always gets a thread as soon as one comes back from a read. Memory is
-/// reserved before a read; when there is none, only that feed is read, one element at a time, so a
-/// small limit slows down and never locks up. Stages are opened and closed without the mutex, since
-/// they may register with the run, whose cancel() calls stop().
+/// Invariants: a feed is opened and read by one thread at a time (`busy`); the outer input belongs
+/// to the outer thread. pending_ holds the inner datasets that no slot has taken yet, in the order
+/// of their outer elements. A reader never waits for room in one feed: it looks for another one, so
+/// the feed that the consumer waits for gets a thread as soon as one comes back from a read. Memory
+/// is reserved before a read; when there is none, only that feed is read, one element at a time, so
+/// a small limit slows down and never locks up. Stages are opened and closed without the mutex,
+/// since they may register with the run, whose cancel() calls stop().
 class FeedThreads final : public InnerSupplier {
  public:
   FeedThreads(RunContext& run, StageCounters& counters, const TypeInfo& type,
@@ -70,31 +79,35 @@ class FeedThreads final : public InnerSupplier {
   Pull wait() override;
 
  private:
-  struct Task {
-    bool take_outer = false;
-    SharedFeed* feed = nullptr;
-    explicit operator bool() const { return take_outer || feed != nullptr; }
-  };
   /// What a read may bring.
   struct Grant {
     std::size_t want;
     std::uint64_t reserved_bytes;
   };
 
-  void work();
-  Task choose() const;
+  void run_thread(void (FeedThreads::*body)(std::unique_lock<std::mutex>&));
+  void take_outer_elements(std::unique_lock<std::mutex>& lock);
+  void read_feeds(std::unique_lock<std::mutex>& lock);
+  bool wants_outer() const;
+  SharedFeed* choose() const;
   SharedFeed* first_feed(bool only_empty) const;
-  bool may_take_outer() const;
   bool is_wanted(const SharedFeed& feed) const;
   bool others_come_first(const SharedFeed& feed) const;
-  void take_outer(std::unique_lock<std::mutex>& lock, Chunk& element);
-  void read(std::unique_lock<std::mutex>& lock, SharedFeed& feed);
+  bool open_feed(std::unique_lock<std::mutex>& lock, SharedFeed& feed);
+  void work_on(std::unique_lock<std::mutex>& lock, SharedFeed& feed);
+  bool read_once(std::unique_lock<std::mutex>& lock, SharedFeed& feed, Chunk& chunk);
   Grant reserve(const SharedFeed& feed);
   void publish(SharedFeed& feed, Chunk& chunk, std::uint64_t bytes, const Grant& grant);
+  Chunk take_spare();
+  void give_spare(Chunk chunk);
+
   void place(std::size_t slot, SharedFeed& feed);
+  std::unique_ptr<SharedFeed> take_opened();
   void take_chunk(SharedFeed& feed, Chunk& out);
-  void wake_worker();
-  void wake_consumer();
+  bool something_is_ready() const;
+  void wait_until_told(std::unique_lock<std::mutex>& lock);
+  void wake_reader();
+  void wake_outer();
   void publish_level();
 
   RunContext& run_;
@@ -106,6 +119,7 @@ class FeedThreads final : public InnerSupplier {
   const FeedThreadsOptions options_;
 
   std::mutex mutex_;
+  std::condition_variable outer_room_;
   std::condition_variable work_;
   std::condition_variable ready_;
   std::vector<SharedFeed*> cycle_;  ///< by slot; null where none is open
@@ -116,6 +130,7 @@ class FeedThreads final : public InnerSupplier {
   std::size_t turn_ = 0;  ///< the slot that the consumer was at last
   std::uint64_t elements_ = 0;
   std::uint64_t bytes_ = 0;
+  std::uint64_t granted_bytes_ = 0;      ///< reserved for reads that are under way
   std::uint64_t bytes_per_element_ = 0;  ///< smoothed; 0: none has been seen
   SharedFeed* wanted_ = nullptr;         ///< the consumer waits for it ...
   bool gathers_ = false;                 ///< ... and would rather have a heap than one chunk
@@ -123,11 +138,10 @@ class FeedThreads final : public InnerSupplier {
   bool wants_any_ = false;               ///< it waits for anything
   bool open_was_refused_ = false;        ///< a slot is empty because nothing was open yet
   bool memory_short_ = false;
-  bool outer_busy_ = false;
   bool outer_ended_ = false;
   bool stopped_ = false;
-  bool worker_wakes_ = false;
-  int idle_ = 0;
+  bool reader_wakes_ = false;
+  int idle_ = 0;                      ///< readers without work
   std::exception_ptr outer_failure_;  ///< thrown by the outer input itself; told at its end
   std::exception_ptr broken_;         ///< a thread's own failure; told at once
 };
