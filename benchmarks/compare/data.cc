@@ -1,6 +1,8 @@
 #include "data.h"
 
+#include <memory>
 #include <string>
+#include <type_traits>
 
 #include <infeed/records/example_schema.h>
 #include <infeed/records/files.h>
@@ -8,6 +10,7 @@
 #include <infeed/records/record_writer.h>
 
 #include "images.h"
+#include "record_kinds.h"
 
 namespace infeed::compare {
 namespace {
@@ -39,6 +42,25 @@ void make_fashion_mnist(const fs::path& folder) {
   }
 }
 
+/// Four files of one kind, `total` records together.
+template <class Kind>
+void make_records(const fs::path& folder, std::size_t total, Compression compression) {
+  constexpr std::uint32_t kFiles = 4;
+  const auto schema = Kind::schema();
+  const auto object = std::make_unique<Kind>();
+  Random random(1);
+  fs::create_directories(folder);
+  for (std::uint32_t file = 0; file < kFiles; ++file) {
+    RecordWriter writer(shard_name((folder / "data").string(), {.index = file, .count = kFiles}),
+                        {.compression = compression});
+    for (std::size_t i = 0; i < total / kFiles; ++i) {
+      object->fill(random);
+      writer.write(schema.encode(*object));
+    }
+    writer.close();
+  }
+}
+
 }  // namespace
 
 void make_data(const fs::path& folder) {
@@ -51,6 +73,23 @@ void make_data(const fs::path& folder) {
     fs::rename(partial, folder / name);
   };
   once("fashion-mnist", make_fashion_mnist);
+  // 30 to 100 MB of each kind: more than a core's caches, little beside the page cache.
+  const auto kind = [&]<class Kind>(std::type_identity<Kind>, const char* name, std::size_t total,
+                                    Compression compression = Compression::none) {
+    once(name, [&](const fs::path& path) { make_records<Kind>(path, total, compression); });
+  };
+  kind(std::type_identity<PixelRecord<784>>(), "image-784", 60'000);
+  kind(std::type_identity<PixelRecord<2048>>(), "image-2k", 30'000);
+  kind(std::type_identity<PixelRecord<112 * 1024>>(), "image-112k", 800);
+  kind(std::type_identity<ScalarRecord>(), "scalars", 60'000);
+  kind(std::type_identity<FloatRecord>(), "floats", 20'000);
+  kind(std::type_identity<TokenRecord>(), "tokens", 30'000);
+  kind(std::type_identity<TextRecord>(), "text", 30'000);
+  kind(std::type_identity<TextRecord>(), "text-gzip", 30'000, Compression::gzip);
+}
+
+fs::path record_files(const fs::path& folder, const std::string& kind) {
+  return folder / kind / "data-*.tfrecord";
 }
 
 fs::path fashion_mnist_shards(const fs::path& folder) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 /// Why: both sides read the same files. They are made once and kept in the build folder.
 namespace infeed::compare {
@@ -10,5 +11,9 @@ void make_data(const std::filesystem::path& folder);
 
 /// Pattern of the 16 shards with the 60,000 training images.
 std::filesystem::path fashion_mnist_shards(const std::filesystem::path& folder);
+
+/// Pattern of the files of one kind of record: "image-784", "image-2k", "image-112k", "scalars",
+/// "floats", "tokens", "text", "text-gzip".
+std::filesystem::path record_files(const std::filesystem::path& folder, const std::string& kind);
 
 }  // namespace infeed::compare

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -34,6 +35,10 @@ inline std::uint64_t touch(const std::string& text) { return text.size(); }
 template <class A, class B>
 std::uint64_t touch(const std::pair<A, B>& both) {
   return touch(both.first) + touch(both.second);
+}
+template <class... Ts>
+std::uint64_t touch(const std::tuple<Ts...>& all) {
+  return std::apply([](const auto&... each) { return (touch(each) + ...); }, all);
 }
 template <class T>
 std::uint64_t touch(const Batch<T>& batch) {

@@ -84,10 +84,39 @@ std::vector<Row> element_rows() {
   };
 }
 
+/// The second pass: the first one fills it.
+Measurement cached(const RunOptions& options) {
+  const auto make = [](std::int64_t n) {
+    const auto dataset = range(n) | cache();
+    drain(dataset);
+    return dataset;
+  };
+  return ns_an_element(options, make);
+}
+
+std::vector<Row> nesting_rows() {
+  const auto thousand = [](std::int64_t) { return range(1000); };
+  return {
+      ns_row("zip", [](std::int64_t n) { return zip(range(n), range(n)); }),
+      ns_row("flat_map", [=](std::int64_t n) { return range(n / 1000) | flat_map(thousand); }),
+      ns_row("interleave(16)",
+             [=](std::int64_t n) {
+               return range(n / 1000) | interleave(thousand, {.cycle_length = 16});
+             }),
+      ns_row("interleave(16), parallel",
+             [=](std::int64_t n) {
+               return range(n / 1000) |
+                      interleave(thousand, {.cycle_length = 16, .parallelism = autotune});
+             }),
+      {"cache", cached},
+  };
+}
+
 }  // namespace
 
 std::vector<Row> engine_rows() {
   std::vector<Row> rows = stage_rows();
+  for (Row& row : nesting_rows()) rows.push_back(std::move(row));
   for (Row& row : element_rows()) rows.push_back(std::move(row));
   return rows;
 }

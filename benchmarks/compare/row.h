@@ -32,5 +32,6 @@ struct Row {
 std::vector<Row> main_rows();
 std::vector<Row> engine_rows();
 std::vector<Row> thread_rows();
+std::vector<Row> records_rows();
 
 }  // namespace infeed::compare

@@ -54,6 +54,11 @@ ENGINE = [
     _stage("prefetch(2)", 50, (TFDATA, MLX)),
     _stage("prefetch(autotune)", 50),
     _stage("range | map | shuffle(10000) | batch(128) | prefetch", None, ours_max=20),
+    _stage("zip", 50),
+    _stage("flat_map", 20),
+    _stage("interleave(16)", 20),
+    _stage("interleave(16), parallel", 20),
+    _stage("cache", 20),
     _stage("map, 64-byte elements", None),
     _stage("shuffle(10000), 64-byte elements", None),
     _stage("batch(128), 64-byte elements", None),
@@ -78,4 +83,33 @@ MAIN = [
     _rate("tuned pipeline with augmentation per image", "images/s", ratio_min=30),
 ]
 
-ROWS = {"main": MAIN, "engine": ENGINE, "records": []}
+def _read(name, ratio_min):
+    return Row(name, "records", "records/s", ratio_min=ratio_min, higher_is_better=True)
+
+
+def _ceiling(name, **more):
+    return Row(name, "records", "MB/s", (), higher_is_better=True, **more)
+
+
+RECORDS = [
+    _read("read, 784 B images, one core", 5),
+    _read("read, 2 KB images, one core", 5),
+    _read("read, 112 KB images, one core", 3),
+    _read("read, gzip text, one core", 2.5),
+    _read("parse, 784 B images", 10),
+    _read("parse, 2 KB images", 10),
+    _read("parse, 112 KB images", None),
+    _read("parse, 40 scalars", 10),
+    _read("parse, 768 floats", 10),
+    _read("parse, 512 tokens", 10),
+    _read("parse, 2 KB text", 10),
+    _read("parse, gzip text", None),
+    _ceiling("read, 784 B images, against the lower ceiling", other="memcpy or CRC", ratio_min=0.8),
+    _ceiling("read, 2 KB images, against the lower ceiling", other="memcpy or CRC", ratio_min=0.8),
+    _ceiling("read, 112 KB images, against the lower ceiling", other="memcpy or CRC",
+             ratio_min=0.8),
+    _ceiling("ceiling: memcpy of 2 KB, one core"),
+    _ceiling("ceiling: CRC-32C of 2 KB, one core"),
+]
+
+ROWS = {"main": MAIN, "engine": ENGINE, "records": RECORDS}

@@ -7,10 +7,12 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 import peer
 import tfdata_engine
 import tfdata_images
+import tfdata_records
 
 
 def main():
-    peer.serve({**tfdata_engine.measurements(), **tfdata_images.measurements()})
+    peer.serve({**tfdata_engine.measurements(), **tfdata_images.measurements(),
+                **tfdata_records.measurements()})
 
 
 if __name__ == "__main__":

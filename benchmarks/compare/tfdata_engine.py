@@ -27,6 +27,29 @@ _LINES = np.zeros([1000, 16], np.float32)
 _TEXTS = np.array([b"a" * 40] * 1000)
 
 
+def _interleave(n, calls):
+    return _range(n // 1000).interleave(lambda _: _range(1000), cycle_length=16,
+                                        num_parallel_calls=calls)
+
+
+def _cache(request):
+    """The second pass over a cache; the first one fills it."""
+
+    def seconds(n):
+        # ignore_errors() knows no jumping, so that shard() makes all elements and hands over the
+        # last one of each pass.
+        iterator = iter(_range(n).cache().repeat(2).ignore_errors().shard(n, n - 1))
+        next(iterator)
+        start = time.perf_counter()
+        next(iterator)
+        return time.perf_counter() - start
+
+    n = 64_000
+    while (elapsed := seconds(n)) < request.seconds / 6:
+        n *= 4
+    return elapsed / n * 1e9
+
+
 def _hold_backs_ms():
     """Hold-backs of elements that come every 20 ms, through three maps and a prefetch."""
 
@@ -67,6 +90,13 @@ def measurements():
         "range | map | shuffle(10000) | batch(128) | prefetch": stage(
             lambda n: (_range(n).map(lambda x: x + 1).shuffle(10_000, seed=42).batch(128)
                        .prefetch(AUTOTUNE), n // 128), start_n=12_800),
+        "zip": stage(lambda n: (tf.data.Dataset.zip((_range(n), _range(n))), n)),
+        "flat_map": stage(lambda n: (_range(n // 1000).flat_map(lambda _: _range(1000)),
+                                     n // 1000 * 1000), start_n=16_000),
+        "interleave(16)": stage(lambda n: (_interleave(n, None), n // 1000 * 1000), start_n=16_000),
+        "interleave(16), parallel": stage(lambda n: (_interleave(n, AUTOTUNE), n // 1000 * 1000),
+                                          start_n=16_000),
+        "cache": _cache,
         "map, 64-byte elements": stage(lambda n: (_slices(_LINES, n).map(lambda x: x + 1), n)),
         "shuffle(10000), 64-byte elements": stage(
             lambda n: (_slices(_LINES, n).shuffle(10_000, seed=42), n), start_n=64_000),
