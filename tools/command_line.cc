@@ -1,10 +1,12 @@
 #include "command_line.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <fmt/format.h>
 #include <new>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <infeed/error.h>
@@ -33,6 +35,20 @@ int complain_about_usage(const CLI::App& app, const CLI::ParseError& error) {
   while (!text.empty() && (text.back() == '\n' || text.back() == '.')) text.pop_back();
   complain(who, fmt::format("{}; see {} --help", text, who));
   return kExitWrongUsage;
+}
+
+/// CLI11 would only say that a command is required.
+int complain_about_command(const std::vector<Command>& commands, std::string_view found) {
+  std::vector<std::string> names;
+  for (const Command& command : commands) names.push_back(command.options->get_name());
+  complain("infeed", fmt::format("{}; the commands are {}; see infeed --help", found,
+                                 fmt::join(names, ", ")));
+  return kExitWrongUsage;
+}
+
+bool is_command(const std::vector<Command>& commands, std::string_view name) {
+  return std::any_of(commands.begin(), commands.end(),
+                     [&](const Command& command) { return command.options->get_name() == name; });
 }
 
 int run(const Command& command, const std::string& who) {
@@ -67,8 +83,12 @@ int run_command_line(int argc, const char* const* argv) {
   app.require_subcommand(1);
   app.footer(
       "infeed COMMAND --help explains a command's options. Exit status: 0 done, 1 failed, 2 "
-      "wrong usage, 130 stopped by Ctrl-C.");
+      "wrong usage, 130 stopped by Ctrl-C.\n");
   const std::vector<Command> commands{add_convert_command(app), add_train_command(app)};
+  if (argc < 2) return complain_about_command(commands, "which command?");
+  if (argv[1][0] != '-' && !is_command(commands, argv[1])) {
+    return complain_about_command(commands, fmt::format("there is no command '{}'", argv[1]));
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {  // --help, --version

@@ -119,7 +119,7 @@ Command add_convert_command(CLI::App& app) {
   command->footer(
       "Example: infeed convert -o data --shards 16\n"
       "writes data/train-00000-of-00016.tfrecord and so on. A shard has its name only when it is "
-      "whole.");
+      "whole.\n");
   return {.options = command, .run = [options](std::stop_token stop) { run(*options, stop); }};
 }
 

@@ -133,21 +133,4 @@ std::string as_megabytes(std::uint64_t bytes) {
   return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
 }
 
-int display_width(std::string_view text) {
-  const auto starts_code_point = [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  };
-  return static_cast<int>(std::count_if(text.begin(), text.end(), starts_code_point));
-}
-
-std::string right_aligned(std::string_view text, int width) {
-  return std::string(static_cast<std::size_t>(std::max(0, width - display_width(text))), ' ') +
-         std::string(text);
-}
-
-std::string left_aligned(std::string_view text, int width) {
-  return std::string(text) +
-         std::string(static_cast<std::size_t>(std::max(0, width - display_width(text))), ' ');
-}
-
 }  // namespace infeed::tools

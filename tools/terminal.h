@@ -59,10 +59,5 @@ class Terminal {
 std::string with_commas(std::int64_t value);
 /// "12.3 MB"
 std::string as_megabytes(std::uint64_t bytes);
-/// Columns that UTF-8 text takes (one a code point).
-int display_width(std::string_view text);
-/// Filled up with spaces on its left or right side.
-std::string right_aligned(std::string_view text, int width);
-std::string left_aligned(std::string_view text, int width);
 
 }  // namespace infeed::tools

@@ -48,6 +48,7 @@ class Job {
       train();
     } catch (const Error& error) {
       if (error.code() == ErrorCode::cancelled && stop_.stop_requested()) throw stopped(error);
+      if (error.code() == ErrorCode::data_loss && is_shard(error.file())) throw damaged(error);
       throw;
     }
     result_.seconds =
@@ -70,16 +71,15 @@ class Job {
     result_.step = job_.step_us ? StepTime{.compute_ps = std::llround(*job_.step_us * 1e6)}
                                 : step_time(workload(job_.model_cost), slice_, kBatch);
     result_.classifier_step = step_time(workload("classifier"), slice_, kBatch);
-    terminal_.line(fmt::format(
-        "A simulated TPU {} ({} replicas on {} chips), fed by {} thread{}. "
-        "Work folder: {}",
-        slice_.name(), slice_.num_replicas(), slice_.num_chips(), executor_->concurrency(),
-        executor_->concurrency() == 1 ? "" : "s", job_.work_folder));
+    terminal_.line(fmt::format("A simulated TPU {} ({} replicas on {} chips), fed by {} core{}",
+                               slice_.name(), slice_.num_replicas(), slice_.num_chips(),
+                               executor_->concurrency(), executor_->concurrency() == 1 ? "" : "s"));
+    terminal_.line(fmt::format("Work folder: {}", job_.work_folder));
   }
 
   TrainShards make_shards(Split split, std::uint32_t count) {
-    const std::string name(to_string(split));
-    terminal_.status(fmt::format("  {}: reading {}", name, job_.data_folder));
+    const std::string_view what = split == Split::train ? "training" : "test";
+    terminal_.status(fmt::format("  {} images: reading {}", what, job_.data_folder));
     TrainShards shards =
         prepare_shards({.data_folder = job_.data_folder,
                         .shard_folder = job_.work_folder + "/shards",
@@ -89,16 +89,16 @@ class Job {
                         .threads = job_.threads,
                         .stop = stop_,
                         .on_progress = [&](double share) {
-                          terminal_.status(fmt::format("  {}: {} {:3.0f} %", name,
+                          terminal_.status(fmt::format("  {} images: {} {:3.0f} %", what,
                                                        terminal_.bar(share, 30), 100 * share));
                         }});
     terminal_.line(
-        fmt::format("  {:>6} {:5} images in {:2} shards, {}, {}: {}",
-                    with_commas(static_cast<std::int64_t>(shards.examples)), name,
+        fmt::format("  {:>6} {} images in {} shards, {}, {}: {}",
+                    with_commas(static_cast<std::int64_t>(shards.examples)), what,
                     shards.files.size(), as_megabytes(shards.bytes),
-                    shards.reused ? "made before" : fmt::format("{:.2f} s", shards.seconds),
-                    shards.files.front()));
-    kept_.push_back(fmt::format("the {} shards of {} images", shards.files.size(), name));
+                    shards.reused ? "made before" : fmt::format("made in {:.2f} s", shards.seconds),
+                    fs::path(shards.files.front()).filename().string()));
+    kept_.push_back(fmt::format("the {} shards of {} images", shards.files.size(), what));
     return shards;
   }
 
@@ -106,6 +106,12 @@ class Job {
     title(fmt::format("1  Record shards ({})", to_string(job_.compression)));
     result_.training_shards = make_shards(Split::train, kTrainingShards);
     result_.test_shards = make_shards(Split::test, kTestShards);
+    if (result_.training_shards.examples < kBatch) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("{} training images are fewer than one batch of {}; use a larger "
+                              "dataset",
+                              result_.training_shards.examples, kBatch));
+    }
   }
 
   PipelineOptions pipeline_options() const {
@@ -136,22 +142,25 @@ class Job {
 
   std::string step_text(std::string_view model, StepTime step) const {
     const double us = static_cast<double>(step.total_ps()) / 1e6;
-    return fmt::format(
-        "{}: a step of {} images takes {:.0f} us, so the device can take {} images/s", model,
-        with_commas(kBatch), us, with_commas(std::llround(static_cast<double>(kBatch) * 1e6 / us)));
+    return fmt::format("  {}: a step of {} images takes {} us, up to {} images/s", model,
+                       with_commas(kBatch), with_commas(std::llround(us)),
+                       with_commas(std::llround(static_cast<double>(kBatch) * 1e6 / us)));
   }
 
   void compare_pipelines() {
     title("2  The same images through six pipelines");
-    const std::string model = job_.step_us ? "A model with the step time that was asked for"
-                                           : fmt::format("{} ({})", job_.model_cost,
-                                                         workload(job_.model_cost).description);
-    terminal_.line("  " + step_text(model, result_.step));
-    terminal_.line(
-        "  Each image is read, parsed, shifted, mirrored and normalised to bfloat16. The rows "
-        "'parallel");
-    terminal_.line("  interleave' to 'prefetch' add one trick to the naive pipeline.");
+    if (job_.step_us) {
+      terminal_.line(step_text("The step time asked for", result_.step));
+    } else {
+      terminal_.line(step_text("Network " + job_.model_cost, result_.step));
+      terminal_.line("  (" + workload(job_.model_cost).description + ")");
+    }
+    terminal_.line("  Each image is read, parsed, shifted, mirrored and normalised to bfloat16.");
+    terminal_.line("  Four rows add one trick each to the naive pipeline, the last has them all.");
+    terminal_.line("  The bar is full when the device never waits for input.");
+    terminal_.line();
     result_.runs = measure_all(ablation_variants(), result_.step);
+    terminal_.line();
     terminal_.line("  All of them: " +
                    terminal_.paint(Paint::bold, tools::compare(terminal_, result_.runs.front(),
                                                                result_.runs.back())));
@@ -159,14 +168,13 @@ class Job {
 
   void show_classifier() {
     terminal_.line();
-    terminal_.line("  " + step_text("The small classifier (784-128-10)", result_.classifier_step));
+    terminal_.line(step_text("And the small 784-128-10", result_.classifier_step));
     const std::vector<Variant> variants = ablation_variants();
     result_.classifier_runs =
         measure_all({variants.front(), variants.back()}, result_.classifier_step);
     const InputVerdict verdict = result_.classifier_runs.back().summary.verdict;
     terminal_.line(verdict == InputVerdict::highly_bound
-                       ? "  It computes so little that nothing on this host's cores keeps it busy: "
-                         "still HIGHLY input-bound."
+                       ? "  It computes so little that the cores of this host can't keep it busy."
                        : fmt::format("  It stays {} input-bound.", to_string(verdict)));
   }
 
@@ -231,6 +239,21 @@ class Job {
     }
     return Error(ErrorCode::cancelled,
                  fmt::format("stopped; kept in {}: {}", job_.work_folder, fmt::join(kept_, "; ")));
+  }
+
+  bool is_shard(const std::string& file) const {
+    return file.starts_with(job_.work_folder + "/shards/");
+  }
+
+  Error damaged(const Error& error) const {
+    Error with_advice(
+        error.code(),
+        fmt::format("{}; remove the folder {}/shards and run this again to make the shards anew",
+                    error.message(), job_.work_folder));
+    with_advice.at_file(error.file());
+    if (error.offset()) with_advice.at_offset(*error.offset());
+    if (error.record()) with_advice.at_record(*error.record());
+    return with_advice;
   }
 
   const TrainJob& job_;

@@ -121,7 +121,7 @@ Command add_train_command(CLI::App& app) {
   CLI::App* const command = app.add_subcommand(
       "train", "The main job: make shards, compare pipelines that feed a simulated TPU, train");
   add_options(*command, *options);
-  command->footer("Example: infeed train --short --json result.json");
+  command->footer("Example: infeed train --short --json result.json\n");
   return {.options = command, .run = [options](std::stop_token stop) { run(*options, stop); }};
 }
 

@@ -14,16 +14,16 @@ ExampleSchema<Sample> sample_schema() {
   return ExampleSchema<Sample>().feature("image", &Sample::image).feature("label", &Sample::label);
 }
 
-/// Mean and standard deviation of Fashion-MNIST's training pixels, in 0..1.
-constexpr float kMean = 0.2860F;
-constexpr float kDeviation = 0.3530F;
+/// Mean and standard deviation of Fashion-MNIST's training pixels, which are 0..255.
+constexpr float kMean = 0.2860F * 255;
+constexpr float kDeviation = 0.3530F * 255;
 
 using Image = std::array<std::uint8_t, kPixels>;
 
 Example normalised(const Image& image, std::int64_t label) {
   Example example;
   for (std::size_t i = 0; i < kPixels; ++i) {
-    example.image[i] = bfloat16((static_cast<float>(image[i]) / 255.0F - kMean) / kDeviation);
+    example.image[i] = bfloat16((static_cast<float>(image[i]) - kMean) * (1 / kDeviation));
   }
   example.label = static_cast<std::int32_t>(label);
   return example;

@@ -7,10 +7,9 @@
 namespace infeed::tools {
 namespace {
 
-constexpr int kNameWidth = 22;
-/// Of all columns but the bar.
-constexpr int kFixedWidth = 76;
-constexpr int kLearningFixedWidth = 50;
+/// Of all columns but the bar: 80 columns are enough for a short one.
+constexpr int kFixedWidth = 72;
+constexpr int kLearningFixedWidth = 42;
 /// Ends of the track that test accuracy is marked on.
 constexpr double kAccuracyLow = 0.70;
 constexpr double kAccuracyHigh = 0.95;
@@ -27,7 +26,7 @@ Paint paint_of(InputVerdict verdict) {
   return Paint::plain;
 }
 
-std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+std::string percent(double share) { return fmt::format("{:.1f}%", 100 * share); }
 
 }  // namespace
 
@@ -38,9 +37,9 @@ AblationTable::AblationTable(Terminal& terminal, StepTime step, std::int64_t bat
 
 void AblationTable::header() {
   terminal_.line(terminal_.paint(
-      Paint::dim, fmt::format("  {:{}} {:>8} {:>10}  {:{}} {:>7} {:>7} {:>8}  {}", "pipeline",
-                              kNameWidth - 2, "steps/s", "images/s", "duty cycle", bar_width_, "",
-                              "waits", "speed-up", "input-bound?")));
+      Paint::dim,
+      fmt::format("  {:19} {:>7} {:>9}  {:{}} {:>6} {:>6} {:>6} {}", "pipeline", "steps/s",
+                  "images/s", "", bar_width_, "duty", "wait", "faster", "input-bound")));
 }
 
 void AblationTable::row(const MeasuredRun& run) {
@@ -48,8 +47,8 @@ void AblationTable::row(const MeasuredRun& run) {
   if (baseline_ == 0) baseline_ = s.examples_per_s;
   const Paint paint = paint_of(s.verdict);
   terminal_.line(fmt::format(
-      "  {} {:8.1f} {:>10}  {} {:>7} {:>7} {:>8}  {}", left_aligned(run.name, kNameWidth - 2),
-      s.steps_per_s, with_commas(std::llround(s.examples_per_s)),
+      "  {:19} {:7.1f} {:>9}  {} {:>6} {:>6} {:>6} {}", run.name, s.steps_per_s,
+      with_commas(std::llround(s.examples_per_s)),
       terminal_.paint(paint, terminal_.bar(s.examples_per_s / examples_per_s_max_, bar_width_)),
       percent(s.duty_cycle), percent(s.infeed_wait_share),
       baseline_ > 0 ? fmt::format("{:.2f}x", s.examples_per_s / baseline_) : "",
@@ -69,17 +68,17 @@ LearningTable::LearningTable(Terminal& terminal)
 
 void LearningTable::header() {
   const std::string scale =
-      fmt::format("{:.0f} %{:>{}}", 100 * kAccuracyLow,
-                  fmt::format("{:.0f} %", 100 * kAccuracyHigh), bar_width_ - 4);
+      fmt::format("{:.0f}%{:>{}}", 100 * kAccuracyLow, fmt::format("{:.0f}%", 100 * kAccuracyHigh),
+                  bar_width_ - 3);
   terminal_.line(
-      terminal_.paint(Paint::dim, fmt::format("  {:>5}  {:>6} {:{}}  {:>8} {:>8}  {}", "epoch",
+      terminal_.paint(Paint::dim, fmt::format("  {:>5}  {:>6} {:{}}  {:>8} {:>6}  {}", "epoch",
                                               "loss", "", bar_width_, "accuracy", "test", scale)));
 }
 
 void LearningTable::row(const EpochResult& epoch) {
   loss_max_ = std::max(loss_max_, epoch.loss);
   const double along = (epoch.test_accuracy - kAccuracyLow) / (kAccuracyHigh - kAccuracyLow);
-  terminal_.line(fmt::format("  {:5}  {:6.4f} {}  {:>8} {:>8}  {}", epoch.epoch, epoch.loss,
+  terminal_.line(fmt::format("  {:5}  {:6.4f} {}  {:>8} {:>6}  {}", epoch.epoch, epoch.loss,
                              terminal_.bar(epoch.loss / loss_max_, bar_width_),
                              percent(epoch.accuracy), percent(epoch.test_accuracy),
                              terminal_.mark(along, bar_width_)));

@@ -1,0 +1,85 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tools/run_program.h"
+#include "tools/temporary_folder.h"
+
+namespace infeed::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+/// One line, and nothing that only a programmer understands.
+void expect_one_line(const std::string& text) {
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << text;
+  EXPECT_THAT(text, StartsWith("infeed"));
+  EXPECT_THAT(text, EndsWith("\n"));
+}
+
+TEST(CommandLine, VersionAndHelp) {
+  const ProgramResult version = run_infeed({"--version"});
+  EXPECT_EQ(version.status, 0);
+  EXPECT_THAT(version.out, StartsWith("infeed 0."));
+  const ProgramResult help = run_infeed({"--help"});
+  EXPECT_EQ(help.status, 0);
+  EXPECT_THAT(help.out, AllOf(HasSubstr("convert"), HasSubstr("train"), HasSubstr("Exit status")));
+  const ProgramResult train = run_infeed({"train", "--help"});
+  EXPECT_EQ(train.status, 0);
+  EXPECT_THAT(train.out, AllOf(HasSubstr("--slice"), HasSubstr("--json"), HasSubstr("deep-mnist")));
+}
+
+struct WrongUsage {
+  const char* name;
+  std::vector<std::string> arguments;
+  std::vector<std::string> said;
+};
+
+class WrongUsageTest : public ::testing::TestWithParam<WrongUsage> {};
+
+TEST_P(WrongUsageTest, IsOneLineAndStatus2) {
+  const ProgramResult result = run_infeed(GetParam().arguments);
+  EXPECT_EQ(result.status, 2);
+  EXPECT_THAT(result.out, IsEmpty());
+  expect_one_line(result.err);
+  for (const std::string& text : GetParam().said) EXPECT_THAT(result.err, HasSubstr(text));
+  EXPECT_THAT(result.err, HasSubstr("--help"));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    CommandLine, WrongUsageTest,
+    ::testing::Values(
+        WrongUsage{"Nothing", {}, {"which command?", "convert, train"}},
+        WrongUsage{"UnknownCommand", {"trane"}, {"no command 'trane'", "convert, train"}},
+        WrongUsage{"UnknownOption", {"train", "--fast"}, {"infeed train:", "--fast"}},
+        WrongUsage{"MissingValue", {"train", "--seed"}, {"--seed"}},
+        WrongUsage{"NotANumber", {"train", "--seed", "x"}, {"--seed", "x"}},
+        WrongUsage{"OutOfRange", {"train", "--seconds", "0"}, {"--seconds", "0"}},
+        WrongUsage{"WrongSlice",
+                   {"train", "--slice", "v3-9"},
+                   {"v3-9", "v2-8", "v3-8", "v4-8", "v5litepod-8", "v5p-8", "v6e-8"}},
+        WrongUsage{"SliceOfManyHosts", {"train", "--slice", "v3-32"}, {"4 hosts", "v3-8"}},
+        WrongUsage{"WrongModel",
+                   {"train", "--model-cost", "bert"},
+                   {"unknown workload 'bert'", "classifier", "resnet50"}},
+        WrongUsage{"WrongCompression", {"train", "--compression", "lz4"}, {"lz4", "gzip"}},
+        WrongUsage{"NoOutput", {"convert"}, {"infeed convert:", "--output"}},
+        WrongUsage{"NoShards", {"convert", "-o", "x", "--shards", "0"}, {"--shards"}},
+        WrongUsage{"ImagesWithoutLabels", {"convert", "-o", "x", "--images", "i"}, {"--labels"}}),
+    [](const auto& test) { return test.param.name; });
+
+TEST(CommandLine, FullStandardOutputIsAnError) {
+  const TemporaryFolder folder;
+  const ProgramResult result =
+      run_infeed({"convert", "-o", folder.file("shards"), "--split", "test", "--shards", "1"},
+                 {.stdout_file = "/dev/full"});
+  EXPECT_EQ(result.status, 1);
+  expect_one_line(result.err);
+  EXPECT_THAT(result.err, HasSubstr("output could not be written"));
+}
+
+}  // namespace
+}  // namespace infeed::testing
