@@ -208,7 +208,8 @@ void JobWindow::job_done(Job& job, std::uint64_t cpu_ns) {
       job.ticks > ticks_of_us(kBlockedUs) &&
       static_cast<double>(cpu_ns) < kBlockedShare * static_cast<double>(ns_of_ticks(job.ticks));
   slow_jobs_blocked_ = blocked ? slow_jobs_blocked_ + 1 : 0;
-  if (!blocking_ && slow_jobs_blocked_ >= kBlockedJobs) {
+  // Once it is stopped, somebody may be joining the threads that there are.
+  if (!blocking_ && !stopped_ && slow_jobs_blocked_ >= kBlockedJobs) {
     blocking_ = true;
     const auto wanted = static_cast<std::size_t>(options_.parallelism_blocking);
     while (own_threads_.size() < wanted) {
