@@ -83,16 +83,17 @@ void BatchPool::give_back(BatchStorage* storage) {
 
 void BatchStorage::drop_reference() {
   if (references_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  clear();
+  shrink(0);
   const std::shared_ptr<BatchPool> pool = std::move(pool_);
   pool->give_back(this);
 }
 
-void BatchStorage::clear() {
+void BatchStorage::shrink(std::size_t rows) {
   for (std::size_t i = 0; i < offsets_.size(); ++i) {
-    pool_layout_.columns[i].type->destroy(column(i), size_);
+    const TypeInfo& type = *pool_layout_.columns[i].type;
+    type.destroy(column(i) + rows * type.size, size_ - rows);
   }
-  size_ = 0;
+  size_ = rows;
 }
 
 std::size_t BatchStorage::bytes() const {

@@ -54,13 +54,16 @@ class BatchStorage {
   std::size_t bytes() const;
   /// Moves `count` rows behind the ones that are there; not after the batch was handed over.
   void append(void* rows, std::size_t count);
+  /// For rows that somebody constructs in place.
+  void set_size(std::size_t rows) { size_ = rows; }
+  /// Destroys the rows behind the first `rows`.
+  void shrink(std::size_t rows);
 
   void add_reference() { references_.fetch_add(1, std::memory_order_relaxed); }
   void drop_reference();
 
  private:
   friend class BatchPool;
-  void clear();
 
   const BatchLayout& pool_layout_;
   const std::vector<std::size_t> offsets_;

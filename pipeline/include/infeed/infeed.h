@@ -2,6 +2,7 @@
 
 // All of infeed's pipeline: sources, stages, iterators. The simulated TPU is <infeed/device.h>.
 #include <infeed/pipeline/batch.h>
+#include <infeed/pipeline/batch_into.h>
 #include <infeed/pipeline/cache.h>
 #include <infeed/pipeline/concatenate.h>
 #include <infeed/pipeline/dataset.h>

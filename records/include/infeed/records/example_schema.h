@@ -107,6 +107,7 @@ class ExampleSchema {
   /// One element of a column.
   struct Column {
     std::string_view name;
+    std::size_t offset_bytes;  ///< of the member within T
     std::size_t size_bytes;
     std::size_t alignment;
   };
@@ -146,7 +147,13 @@ class ExampleSchema {
                    std::size_t row) const override {
       decode_value(view, example, static_cast<M*>(column)[row]);
     }
-    Column column() const override { return {name, sizeof(M), alignof(M)}; }
+    Column column() const override {
+      // The address of a member of no object: asked for, never read.
+      alignas(T) static std::byte place[sizeof(T)];
+      const auto* const at = &(reinterpret_cast<T*>(place)->*member);
+      const auto offset = reinterpret_cast<const std::byte*>(at) - place;
+      return {name, static_cast<std::size_t>(offset), sizeof(M), alignof(M)};
+    }
     void decode_value(const FeatureView& view, std::string_view example, M& value) const {
       if (missing && detail::is_missing_or_empty(view)) {
         value = *missing;

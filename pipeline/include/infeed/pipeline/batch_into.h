@@ -1,0 +1,223 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <tuple>
+
+#include <infeed/pipeline/batch.h>
+#include <infeed/pipeline/elementwise.h>
+#include <infeed/records/example_schema.h>
+
+namespace infeed {
+
+/// One row of a batch in the making: references to its places in the columns. Places of trivial
+/// types hold whatever was there before; assign every one.
+template <class T>
+class Row {
+ public:
+  Row(const detail::BatchReference& storage, std::size_t index)
+      : storage_(storage), index_(index) {}
+
+  template <class Member>
+  Member& column(Member T::*member) const {
+    return static_cast<Member*>(storage_.column(detail::column_index<T>(member)))[index_];
+  }
+  /// The whole row of a batch that has one column.
+  T& value() const requires(detail::field_count<T>() == 0) {
+    return static_cast<T*>(storage_.column(0))[index_];
+  }
+  std::size_t index() const { return index_; }
+
+ private:
+  const detail::BatchReference& storage_;
+  std::size_t index_;
+};
+
+struct BatchIntoOptions {
+  /// Batches that are filled at the same time; as of map.
+  int parallelism = 1;
+  bool drop_remainder = false;
+};
+
+namespace detail {
+
+/// A batch of which rows are written in place.
+class BatchFiller {
+ public:
+  /// `layout` lives for ever (batch_layout<T>()).
+  BatchFiller(const BatchLayout& layout, std::size_t rows_max);
+
+  /// A fresh batch of `rows` rows, whose columns are yet to be constructed.
+  BatchReference take(std::size_t rows) const;
+  /// Keeps the first `rows`, destroys the others.
+  static void shrink(const BatchReference& batch, std::size_t rows);
+
+ private:
+  std::shared_ptr<BatchPool> pool_;
+};
+
+template <class Column>
+void construct_column(void* at, std::size_t rows) {
+  if constexpr (!std::is_trivially_default_constructible_v<Column>) {
+    std::uninitialized_value_construct_n(static_cast<Column*>(at), rows);
+  }
+}
+
+template <class T>
+void construct_columns(const BatchReference& batch, std::size_t rows) {
+  if constexpr (field_count<T>() == 0) {
+    construct_column<T>(batch.column(0), rows);
+  } else {
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      (construct_column<std::tuple_element_t<I, FieldTypes<T>>>(batch.column(I), rows), ...);
+    }
+    (std::make_index_sequence<field_count<T>()>());
+  }
+}
+
+/// What `first` says, and how many rows of the batch failed in all.
+ErrorPointer rows_failed(const ErrorPointer& first, std::size_t failed, std::size_t rows);
+
+/// What the filling of one batch gives: the rows that went well, and the error of those that did
+/// not.
+struct FilledBatch {
+  BatchReference batch;  ///< null when no row went well
+  ErrorPointer error;
+};
+
+}  // namespace detail
+
+template <>
+struct IsTriviallyRelocatable<detail::FilledBatch> : std::true_type {};
+template <>
+struct Payload<detail::FilledBatch> {
+  static std::size_t bytes(const detail::FilledBatch& filled) { return filled.batch.bytes(); }
+};
+
+namespace detail {
+
+/// Hands on the error, then the batch, of each FilledBatch.
+NodePointer make_unfold(std::string name, const TypeInfo& batch_type, NodePointer input);
+
+/// What fills the rows of Batch<Out> from those of Batch<In>: `write(In, BatchReference, row)`.
+template <class Out, class Write>
+struct FillRows {
+  BatchFiller filler;
+  Write write;
+};
+
+template <class In, class Out, class Write>
+KernelResult fill_kernel(const void* function, void*, void* in, void* out, std::size_t count,
+                         const Place&, ErrorPointer&) {
+  const auto& fill = *static_cast<const FillRows<Out, Write>*>(function);
+  auto* const inputs = static_cast<Batch<In>*>(in);
+  auto* const outputs = static_cast<FilledBatch*>(out);
+  for (std::size_t i = 0; i < count; ++i) {
+    const Batch<In> input = std::move(inputs[i]);
+    inputs[i].~Batch<In>();
+    BatchReference batch = fill.filler.take(input.size());
+    construct_columns<Out>(batch, input.size());
+    std::size_t row = 0;
+    ErrorPointer first;
+    for (std::size_t k = 0; k < input.size(); ++k) {
+      try {
+        fill.write(input[k], batch, row);
+        ++row;
+      } catch (...) {
+        if (first == nullptr) first = current_error();
+      }
+    }
+    BatchFiller::shrink(batch, row);
+    if (first != nullptr) first = rows_failed(first, input.size() - row, input.size());
+    if (row == 0) batch = BatchReference();
+    ::new (static_cast<void*>(outputs + i)) FilledBatch{std::move(batch), std::move(first)};
+  }
+  return {count, count};
+}
+
+template <class Out, class In, class Write>
+Dataset<Batch<Out>> fill_batches(const Dataset<In>& input, std::int64_t size, Write write,
+                                 std::string name, const BatchIntoOptions& options) {
+  static_assert(
+      field_count<In>() == 0 || std::is_same_v<In, Record>,
+      "infeed::batch_into: the input's elements must be numbers, strings, Records, arrays "
+      "or classes; map structs first");
+  const Dataset<Batch<In>> inputs = input | batch(size, {.drop_remainder = options.drop_remainder});
+  ElementwiseSpec spec{.name = name, .signature = name, .out_type = &type_info<FilledBatch>()};
+  spec.kernel = &fill_kernel<In, Out, Write>;
+  spec.function = share_function(FillRows<Out, Write>{
+      BatchFiller(batch_layout<Out>(), static_cast<std::size_t>(size)), std::move(write)});
+  spec.parallelism = options.parallelism;
+  return Dataset<Batch<Out>>(make_unfold(std::move(name), type_info<Batch<Out>>(),
+                                         make_elementwise(std::move(spec), inputs.node())));
+}
+
+template <class Out, class F>
+struct BatchIntoFactory {
+  std::int64_t size;
+  F function;
+  BatchIntoOptions options;
+
+  template <class T>
+  Dataset<Batch<Out>> operator()(const Dataset<T>& input) const {
+    static_assert(kCallable<F, const T&, const Row<Out>&>,
+                  "infeed::batch_into: the function must be callable as const with "
+                  "(const T& element, const infeed::Row<Out>& row)");
+    const auto write = [call = function](const T& element, const BatchReference& batch,
+                                         std::size_t row) { call(element, Row<Out>(batch, row)); };
+    return fill_batches<Out>(input, size, write, "batch_into", options);
+  }
+};
+
+/// For each feature of the schema, the column of Batch<T> that it fills; throws invalid_argument
+/// when a column has none.
+std::vector<std::size_t> columns_of_features(const BatchLayout& layout,
+                                             const std::vector<std::size_t>& feature_offsets);
+
+template <class T>
+struct ParseBatchFactory {
+  ExampleSchema<T> schema;
+  std::int64_t size;
+  BatchIntoOptions options;
+
+  Dataset<Batch<T>> operator()(const Dataset<Record>& input) const {
+    static_assert(field_count<T>() > 0, "infeed::parse_batch: T must be a plain struct");
+    std::vector<std::size_t> offsets;
+    for (const auto& column : schema.columns()) offsets.push_back(column.offset_bytes);
+    const auto write = [schema = schema, columns = columns_of_features(batch_layout<T>(), offsets)](
+                           const Record& record, const BatchReference& batch, std::size_t row) {
+      std::array<void*, kFieldsMax> places;
+      for (std::size_t i = 0; i < columns.size(); ++i) places[i] = batch.column(columns[i]);
+      schema.parse_row(record, row, std::span(places).first(columns.size()));
+    };
+    return fill_batches<T>(input, size, write, "parse_batch", options);
+  }
+};
+
+}  // namespace detail
+
+/// Why: map and batch in one, without the element between: the function writes its result where it
+/// will stay, in the batch's columns. Saves two copies of every element, which counts for images.
+///
+///     records | infeed::batch_into<Sample>(1024, [](const infeed::Record& r, const
+///     infeed::Row<Sample>& row) {
+///       decode(r, row.column(&Sample::image)); row.column(&Sample::label) = label_of(r); })
+///
+/// A row that fails is left out of its batch, and one error behind the batch names the first
+/// failure and how many there were. Size as of batch().
+template <class Out, class F>
+auto batch_into(std::int64_t size, F function, BatchIntoOptions options = {}) {
+  return detail::BatchIntoFactory<Out, F>{size, std::move(function), options};
+}
+
+/// Why: a batch of serialised Examples straight into columns; the fastest way from records to a
+/// step. Every member of the struct must be in the schema.
+///
+///     infeed::records("train-*") | infeed::parse_batch(schema, 1024, {.parallelism =
+///     infeed::autotune})
+template <class T>
+auto parse_batch(ExampleSchema<T> schema, std::int64_t size, BatchIntoOptions options = {}) {
+  return detail::ParseBatchFactory<T>{std::move(schema), size, options};
+}
+
+}  // namespace infeed

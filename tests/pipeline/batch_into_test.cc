@@ -1,0 +1,152 @@
+#include <array>
+#include <cstdint>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <infeed/pipeline/batch_into.h>
+#include <infeed/pipeline/range.h>
+#include <infeed/pipeline/slices.h>
+
+namespace infeed {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+struct Sample {
+  std::array<float, 3> image;
+  std::string text;
+  std::int64_t label;
+};
+
+void write_sample(const std::int64_t& x, const Row<Sample>& row) {
+  if (x % 10 == 7) throw std::runtime_error("no sevens");
+  row.column(&Sample::image) = {static_cast<float>(x), 0.5F, 1};
+  row.column(&Sample::text) = std::string(40, static_cast<char>('a' + x % 26));
+  row.column(&Sample::label) = 2 * x;
+}
+
+std::string error_text(Iterator<Batch<Sample>>& iterator) {
+  try {
+    iterator.next();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(BatchInto, rows_land_in_their_columns) {
+  const auto batches = range(5) | batch_into<Sample>(3, write_sample);
+  EXPECT_EQ(batches.cardinality(), Cardinality::finite(2));
+  auto iterator = batches.iterate();
+  const Batch<Sample> first = *iterator.next();
+  EXPECT_THAT(first.column(&Sample::label), ElementsAre(0, 2, 4));
+  EXPECT_THAT(first.column(&Sample::text),
+              ElementsAre(std::string(40, 'a'), std::string(40, 'b'), std::string(40, 'c')));
+  EXPECT_EQ(first.column(&Sample::image)[2][0], 2.0F);
+  EXPECT_EQ(iterator.next()->size(), 2U);
+  EXPECT_FALSE(iterator.next());
+}
+
+TEST(BatchInto, failed_rows_are_left_out_and_told_of_before_their_batch) {
+  auto iterator = (range(20) | batch_into<Sample>(10, write_sample)).iterate();
+  EXPECT_THAT(error_text(iterator), HasSubstr("no sevens"));
+  EXPECT_EQ(iterator.next()->size(), 9U);
+  EXPECT_THAT(error_text(iterator), HasSubstr("no sevens"));
+  const Batch<Sample> second = *iterator.next();
+  EXPECT_THAT(second.column(&Sample::label), ElementsAre(20, 22, 24, 26, 28, 30, 32, 36, 38));
+  EXPECT_FALSE(iterator.next());
+}
+
+TEST(BatchInto, a_batch_without_a_good_row_is_one_error_that_counts_them) {
+  const auto fails = [](const std::int64_t&, const Row<Sample>&) {
+    throw std::runtime_error("never");
+  };
+  auto iterator = (range(3) | batch_into<Sample>(3, fails)).iterate();
+  EXPECT_THAT(error_text(iterator),
+              HasSubstr("3 of 3 rows of a batch failed, the first with: never"));
+  EXPECT_FALSE(iterator.next());
+}
+
+TEST(BatchInto, the_same_on_every_executor_and_after_resume_at_every_step) {
+  for (const std::int64_t count : {0, 1, 5, 64}) {
+    const auto batches = range(count) | batch_into<Sample>(4, write_sample, {.parallelism = 3});
+    const auto drain = [](Iterator<Batch<Sample>>& iterator) {
+      std::vector<std::string> seen;
+      while (true) {
+        try {
+          const auto batch = iterator.next();
+          if (!batch) return seen;
+          for (const std::int64_t label : batch->column(&Sample::label))
+            seen.push_back(std::to_string(label));
+        } catch (const Error& error) {
+          seen.emplace_back(error.what());
+        }
+      }
+    };
+    auto inline_run = batches.iterate({.executor = Executor::inline_()});
+    const std::vector<std::string> expected = drain(inline_run);
+    auto threads_run = batches.iterate({.executor = Executor::threads(2)});
+    EXPECT_EQ(drain(threads_run), expected);
+    const std::uint64_t steps = inline_run.position();
+    for (std::uint64_t step = 0; step <= steps; ++step) {
+      auto before = batches.iterate({.executor = Executor::threads(2)});
+      std::vector<std::string> seen;
+      while (before.position() < step) {
+        try {
+          const auto batch = before.next();
+          for (const std::int64_t label : batch->column(&Sample::label))
+            seen.push_back(std::to_string(label));
+        } catch (const Error& error) {
+          seen.emplace_back(error.what());
+        }
+      }
+      auto after =
+          batches.iterate({.resume = Checkpoint::from_text(before.checkpoint().to_text())});
+      for (std::string& rest : drain(after)) seen.push_back(std::move(rest));
+      EXPECT_EQ(seen, expected) << "resumed at " << step << " of " << count;
+    }
+  }
+}
+
+TEST(ParseBatch, examples_become_columns_whatever_the_order_of_the_schema) {
+  struct Pair {
+    std::int64_t number;
+    std::string name;
+  };
+  const auto schema =
+      ExampleSchema<Pair>().feature("name", &Pair::name).feature("number", &Pair::number);
+  std::vector<Record> records;
+  for (std::int64_t i = 0; i < 5; ++i) {
+    records.emplace_back(schema.encode({.number = i, .name = "n" + std::to_string(i)}));
+  }
+  records.emplace_back("damaged");
+  auto iterator = (slices(records) | parse_batch(schema, 4)).iterate();
+  const Batch<Pair> first = *iterator.next();
+  EXPECT_THAT(first.column(&Pair::number), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(first.column(&Pair::name), ElementsAre("n0", "n1", "n2", "n3"));
+  EXPECT_THROW(iterator.next(), Error);
+  EXPECT_EQ(iterator.next()->size(), 1U);
+  EXPECT_FALSE(iterator.next());
+}
+
+TEST(ParseBatch, a_member_without_a_feature_is_refused) {
+  struct Pair {
+    std::int64_t number;
+    std::string name;
+  };
+  const auto schema = ExampleSchema<Pair>().feature("name", &Pair::name);
+  try {
+    (void)(slices(std::vector<Record>{}) | parse_batch(schema, 4));
+    FAIL() << "was not refused";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("member 0 of"));
+    EXPECT_THAT(error.what(), HasSubstr("has 0 features in the schema; it needs exactly one"));
+  }
+}
+
+}  // namespace
+}  // namespace infeed
