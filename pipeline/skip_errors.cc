@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <mutex>
@@ -12,6 +11,7 @@
 #include <infeed/pipeline/elementwise.h>
 
 #include "run_context.h"
+#include "system_error.h"
 
 namespace infeed::detail {
 namespace {
@@ -69,18 +69,9 @@ class Quarantine {
 
  private:
   [[noreturn]] void fail(std::string_view action, int error_number) const {
-    const ErrorCode code =
-        error_number == ENOSPC || error_number == EDQUOT
-            ? ErrorCode::resource_exhausted
-            : (error_number == EACCES || error_number == EROFS || error_number == EPERM
-                   ? ErrorCode::permission_denied
-                   : (error_number == ENOENT || error_number == ENOTDIR || error_number == EISDIR
-                          ? ErrorCode::not_found
-                          : ErrorCode::unavailable));
-    throw Error(code, fmt::format("skip_errors: the quarantine file cannot be {}: {}; give a file "
-                                  "in a folder that exists and may be written",
-                                  action, std::strerror(error_number)))
-        .at_file(file_);
+    throw system_error(action, file_, error_number,
+                       "the quarantine of skip_errors must be a file in a folder that exists and "
+                       "may be written");
   }
 
   const std::string file_;

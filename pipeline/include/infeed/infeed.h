@@ -7,6 +7,7 @@
 #include <infeed/pipeline/concatenate.h>
 #include <infeed/pipeline/dataset.h>
 #include <infeed/pipeline/enumerate.h>
+#include <infeed/pipeline/file_cache.h>
 #include <infeed/pipeline/files.h>
 #include <infeed/pipeline/filter.h>
 #include <infeed/pipeline/flat_map.h>
@@ -24,5 +25,6 @@
 #include <infeed/pipeline/skip.h>
 #include <infeed/pipeline/skip_errors.h>
 #include <infeed/pipeline/slices.h>
+#include <infeed/pipeline/snapshot.h>
 #include <infeed/pipeline/take.h>
 #include <infeed/pipeline/zip.h>

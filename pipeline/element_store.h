@@ -1,0 +1,145 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <infeed/pipeline/chunk.h>
+#include <infeed/pipeline/element_codec.h>
+#include <infeed/records/record_reader.h>
+#include <infeed/records/record_writer.h>
+
+// Elements in a folder: what cache({.path}) and snapshot write and read.
+//
+//     elements.journal          text: what the elements are, which shards are whole, the errors,
+//     the end data-1f3a...-00000.tfrecord   one record an element, in order lock held (flock) by
+//     the one who writes
+//
+// A line of the journal ends with its own CRC. A shard gets its name only when it is whole, and
+// counts only once the journal names it; so whatever is killed when, what the journal says is there
+// is there, and writing goes on behind it. Lines behind the last "shard" or "end" don't count.
+namespace infeed::detail {
+
+struct StoredShard {
+  std::string file;  ///< in the folder
+  std::uint64_t values;
+  std::uint64_t bytes;
+};
+
+struct StoredError {
+  std::uint64_t position;  ///< among all elements
+  ErrorPointer error;
+};
+
+/// What the journal says.
+struct StoreContent {
+  /// What the elements are and where they come from; equal for those that are the same.
+  std::vector<std::string> identity;
+  std::vector<StoredShard> shards;
+  std::vector<StoredError> errors;
+  bool complete = false;
+
+  std::uint64_t values() const;
+  /// Elements, errors included.
+  std::uint64_t slots() const { return values() + errors.size(); }
+  /// Forgets everything from shard `count` on.
+  void cut(std::size_t count);
+  /// Shards before the first one that is missing or has another size than the journal says.
+  std::size_t intact_shards(const std::string& folder) const;
+};
+
+/// Nothing when there is no journal. Throws failed_precondition when it is none of ours.
+std::optional<StoreContent> read_journal(const std::string& folder);
+
+/// Goes through stored elements in order.
+class StoreReader {
+ public:
+  StoreReader(std::string folder, StoreContent content, ErasedCodec codec);
+
+  /// Appends 1..want elements to `out`, which is empty, errors included; 0: the end. Throws
+  /// Error(data_loss, not_found, ...) when they can't be read; position() is then that of the first
+  /// one that is lost.
+  std::size_t read(Chunk& out, std::size_t want);
+  std::uint64_t skip(std::uint64_t count);
+
+  std::uint64_t position() const { return position_; }
+  const StoreContent& content() const { return content_; }
+  /// Index of the shard that position() lies in.
+  std::size_t shard() const { return shard_; }
+  /// Passes over what is left of the shard that can't be read.
+  void leave_shard();
+
+ private:
+  void read_values(Chunk& out, std::size_t want);
+  std::uint64_t values_until_error() const;
+
+  const std::string folder_;
+  const StoreContent content_;
+  const ErasedCodec codec_;
+  std::uint64_t position_ = 0;
+  std::size_t next_error_ = 0;
+  std::size_t shard_ = 0;
+  std::uint64_t read_in_shard_ = 0;  ///< values of it that are behind us
+  std::optional<RecordReader> reader_;
+  std::vector<Record> records_;
+};
+
+/// The right to write into a folder; gone with the object (or the process).
+class StoreLock {
+ public:
+  /// Nothing when somebody else has it. Makes the folder.
+  static std::optional<StoreLock> try_lock(const std::string& folder);
+  StoreLock(StoreLock&& other) noexcept;
+  StoreLock& operator=(StoreLock&& other) noexcept;
+  ~StoreLock();
+
+ private:
+  explicit StoreLock(int descriptor) : descriptor_(descriptor) {}
+  int descriptor_;
+};
+
+struct StoreWriterOptions {
+  std::uint64_t shard_bytes;
+  Compression compression;
+  Durability durability;
+};
+
+/// Writes elements behind those that are there. Whoever has one has the lock.
+class StoreWriter {
+ public:
+  /// Makes the journal say `content` (not complete) and removes files that it doesn't name.
+  StoreWriter(std::string folder, StoreContent content, ErasedCodec codec,
+              const StoreWriterOptions& options);
+  ~StoreWriter();
+  StoreWriter(const StoreWriter&) = delete;
+  StoreWriter& operator=(const StoreWriter&) = delete;
+
+  void append(const Chunk& chunk);
+  /// Nothing more will come.
+  void finish();
+  /// Elements so far, errors included.
+  std::uint64_t slots() const { return slots_; }
+  bool has_errors() const { return has_errors_; }
+
+ private:
+  void append_value(const void* element);
+  void close_shard();
+  void append_to_journal(const std::string& lines);
+
+  const std::string folder_;
+  const ErasedCodec codec_;
+  const StoreWriterOptions options_;
+  const std::string run_;  ///< tells the shards of different writers apart
+  int journal_ = -1;
+  std::size_t shard_count_;
+  std::uint64_t slots_;
+  bool has_errors_;
+  std::optional<RecordWriter> writer_;
+  std::string shard_file_;
+  std::string pending_lines_;  ///< errors that the journal doesn't have yet
+  std::string buffer_;
+};
+
+}  // namespace infeed::detail

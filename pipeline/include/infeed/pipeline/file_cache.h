@@ -1,0 +1,98 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include <infeed/pipeline/dataset.h>
+#include <infeed/pipeline/element_codec.h>
+#include <infeed/records/record_writer.h>
+
+namespace infeed {
+
+/// What became of a cache in files or a snapshot, for a log: the library itself prints nothing.
+struct StoreEvent {
+  enum class Kind {
+    reading,    ///< it is complete and is read
+    writing,    ///< it is not there and is written
+    resuming,   ///< a part is there (of a run that was ended or killed); the rest is written
+    rewriting,  ///< another pipeline's was there; it is written anew
+    finished,   ///< it has become complete
+    busy,       ///< somebody else is writing it; this pass goes without
+    damaged,    ///< it can't be read from here on; this pass goes on without, the next repairs it
+    gave_up,    ///< it can't be written (a full disk); this pass goes on without
+  };
+  Kind kind;
+  std::string folder;
+  std::uint64_t elements;  ///< that are there
+  std::string message;     ///< a sentence for people
+};
+
+struct FileCacheOptions {
+  /// A folder of its own; made when it is not there.
+  std::string path;
+  /// What to do when the folder holds another pipeline's elements.
+  enum class Mismatch {
+    refuse,   ///< one Error (failed_precondition) that names the difference; the pass is over
+    rewrite,  ///< throw them away
+  };
+  Mismatch mismatch = Mismatch::refuse;
+  /// Change it when a function of the pipeline gives other elements than before: functions can't be
+  /// compared, all else about the stages before can.
+  std::string version = {};
+  /// What a killed run loses at most is the shard in work.
+  std::uint64_t shard_bytes = std::uint64_t{64} << 20;
+  Compression compression = Compression::none;
+  Durability durability = Durability::leave_to_system;
+  /// Called in the thread that pulls; must not throw.
+  std::function<void(const StoreEvent&)> on_event = {};
+};
+
+namespace detail {
+
+/// `name`: of the stage, cache or snapshot. A snapshot adds a folder of its own to `path`, by what
+/// it holds.
+NodePointer make_file_cache(std::string name, FileCacheOptions options, ErasedCodec codec,
+                            NodePointer input);
+
+template <class T>
+constexpr void require_codec() {
+  static_assert(kHasElementCodec<T>,
+                "infeed: elements of this type can't be written to files; put the cache before the "
+                "stage that makes them (before batch), or specialise infeed::ElementCodec");
+}
+
+struct FileCacheStageFactory {
+  FileCacheOptions options;
+
+  template <class T>
+  Dataset<T> operator()(const Dataset<T>& input) const {
+    require_codec<T>();
+    return Dataset<T>(make_file_cache("cache", options, erased_codec<T>(), input.node()));
+  }
+};
+
+}  // namespace detail
+
+/// Why: a cache for more than memory holds, and for the next run, too: elements are written to
+/// record shards by the first pass and read from there by all later ones, in this and any other
+/// process.
+///
+///     dataset | infeed::map(decode) | infeed::cache({.path = "/scratch/decoded"})
+///
+/// It survives being killed at any moment: shards that are whole stay, and the next pass goes on
+/// behind them, without making their elements again. One pass at a time writes (others meanwhile go
+/// without); any number read. The stages before always run as in pass 0, as with cache().
+///
+/// The folder remembers what it holds: the stages before with their options and files, the type's
+/// layout and `version`. For another pipeline it is refused or rewritten (Mismatch); seeds that are
+/// drawn anew by each program count as another pipeline, so give shuffles before a cache a seed.
+/// Damaged shards are made again. Errors are kept as elements. All of this is told to on_event.
+///
+/// Types: element_codec.h. Records keep their bytes; file() and offset() then name the cache.
+inline auto cache(FileCacheOptions options) {
+  return detail::FileCacheStageFactory{std::move(options)};
+}
+
+}  // namespace infeed
