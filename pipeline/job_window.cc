@@ -58,9 +58,27 @@ std::size_t JobWindow::room_jobs() const {
   return std::max<std::size_t>(1, jobs_max() - std::min(jobs_max(), jobs_.size()));
 }
 
-bool JobWindow::is_cheap(std::size_t elements) const {
+bool JobWindow::is_cheap() const {
   const std::lock_guard lock(mutex_);
-  return ticks_per_element_ != 0 && ticks_per_element_ * elements < ticks_of_us(kWorthAThreadUs);
+  return ticks_per_element_ != 0 &&
+         ticks_per_element_ * kChunkElementsMax < ticks_of_us(kWorthAThreadUs);
+}
+
+void JobWindow::extend_last(Chunk& chunk, std::uint64_t& position) {
+  const std::lock_guard lock(mutex_);
+  if (jobs_.empty() || ticks_per_element_ == 0) return;
+  Job& last = *jobs_.back();
+  if (last.state != Job::State::waiting || last.in.has_error()) return;
+  const std::uint64_t wanted = ticks_of_us(kJobUs) / ticks_per_element_;
+  if (last.in.size() >= wanted) return;
+  const std::size_t count =
+      std::min({static_cast<std::size_t>(wanted) - last.in.size(), last.in.room(), chunk.size()});
+  const std::uint64_t bytes = 2 * chunk.type().bytes(chunk.front(), count);
+  if (count == 0 || !run_.memory().try_reserve_elastic(bytes)) return;
+  last.in.append_from(chunk, count);
+  last.reserved_bytes += bytes;
+  last.elements += count;
+  position += count;
 }
 
 void JobWindow::run_here(Job& job) {

@@ -58,10 +58,14 @@ class JobWindow {
   /// Elements that are worth one job (about 50 us), and how many jobs may still be added.
   std::size_t elements_per_job() const;
   std::size_t room_jobs() const;
-  /// True for elements so cheap that handing them to another thread costs more (20 us) than the
-  /// function: then the driver calls run_here() before add().
-  bool is_cheap(std::size_t elements) const;
+  /// True for a function so cheap that handing even 256 elements to another thread costs more
+  /// (20 us) than calling it: then the driver calls run_here() before add().
+  bool is_cheap() const;
   void run_here(Job& job);
+  /// Moves what it can of the chunk into the last job, if nobody has begun that one and it is not
+  /// yet worth its hand-over: large elements come in chunks of a few, each far below 50 us. Nothing
+  /// is held back for it: who is free takes the job as it is.
+  void extend_last(Chunk& chunk, std::uint64_t& position);
   /// Adds a job; waits for room. False when stopped.
   bool add(std::unique_ptr<Job> job);
   /// Nothing more will be added.

@@ -97,13 +97,15 @@ class ParallelElementwiseStage final : public Stage {
   }
 
   bool cut_into_jobs(Chunk& chunk) {
+    const bool cheap = window_.is_cheap();
     while (!chunk.empty()) {
+      if (!cheap && chunk.size() > 0) window_.extend_last(chunk, position_);
+      if (chunk.empty()) break;
       std::unique_ptr<Job> job = window_.recycled();
-      if (job == nullptr) job = std::make_unique<Job>(in_type_, chunk.capacity());
+      if (job == nullptr) job = std::make_unique<Job>(in_type_, job_capacity());
       job->out.clear();
       job->state = Job::State::waiting;
       job->position = position_;
-      const bool cheap = window_.is_cheap(chunk.size());
       job->in.append_from(chunk, cheap ? chunk.size() : window_.elements_per_job());
       job->elements = job->in.size();
       if (chunk.size() == 0 && chunk.has_error()) job->in.set_error(chunk.take_error());
@@ -112,6 +114,14 @@ class ParallelElementwiseStage final : public Stage {
       if (!window_.add(std::move(job))) return false;
     }
     return true;
+  }
+
+  /// Room for what is worth a job, but no more than 256 KiB of large elements.
+  std::size_t job_capacity() const {
+    constexpr std::size_t kJobBytesMax = 256 * 1024;
+    return std::max(
+        chunk_capacity(in_type_),
+        std::min(kChunkElementsMax, kJobBytesMax / std::max<std::size_t>(1, in_type_.size)));
   }
 
   const std::shared_ptr<const ElementwiseSpec> spec_;
