@@ -42,14 +42,14 @@ TEST(Snapshot, IsWrittenInALineAndReadBack) {
 }
 
 TEST(Snapshot, PassesTheSuite) {
-  const TemporaryFolder folder;
+  const TemporaryFolder folder(testing::memory_folder());
   int count = 0;
   run_stage_suite_on<std::int64_t>(
       [&](auto dataset) {
         return dataset |
                snapshot({.path = folder.file(std::to_string(count++)), .shard_bytes = 500});
       },
-      [](const Slots& in) { return show_all(in); }, {.sizes = {0, 5, 41}});
+      [](const Slots& in) { return show_all(in); }, {.sizes = {5}});
 }
 
 TEST(Snapshot, EachPipelineHasAFolderOfItsOwn) {

@@ -17,8 +17,9 @@ namespace infeed::testing {
 
 class TemporaryFolder {
  public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "infeed-test-XXXXXX").string();
+  explicit TemporaryFolder(
+      const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
+    std::string name = (parent / "infeed-test-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp failed: " + name);
     path_ = name;
   }
@@ -47,6 +48,12 @@ class TemporaryFolder {
  private:
   std::filesystem::path path_;
 };
+
+/// Where thousands of small files are made in no time: memory, where the system offers it.
+inline std::filesystem::path memory_folder() {
+  return ::access("/dev/shm", W_OK) == 0 ? std::filesystem::path("/dev/shm")
+                                         : std::filesystem::temp_directory_path();
+}
 
 inline std::string read_whole(const std::string& file) {
   std::ifstream stream(file, std::ios::binary);
