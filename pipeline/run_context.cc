@@ -105,9 +105,8 @@ PipelineStatistics RunContext::statistics() const {
     const detail::StageCounters& counters = entry.counters;
     StageStatistics& stage = result.stages.emplace_back();
     stage.name = counters.name;
-    stage.path = counters.name;
+    stage.path = counters.path();
     for (const auto* above = counters.consumer; above != nullptr; above = above->consumer) {
-      stage.path = above->name + " < " + stage.path;
       ++stage.depth;
     }
     stage.elements = load(counters.elements);

@@ -5,17 +5,36 @@
 #include "run_context.h"
 
 namespace infeed {
+namespace {
+
+/// The first stage that hands an error over is the one it arose in.
+void name_stage_of_error(Chunk& out, const detail::StageCounters& counters) {
+  Error error = *out.take_error();
+  error.at_stage(counters.path());
+  out.set_error(std::make_shared<const Error>(std::move(error)));
+}
+
+}  // namespace
 
 Pull Stage::pull(Chunk& out, std::size_t want) {
   if (run_.cancelled()) return Pull::cancelled;
   using Counters = detail::StageCounters;
   const Counters::Inside inside(*counters_);
   const std::uint64_t begin = detail::ticks_now();
-  const Pull pulled = do_pull(out, want);
+  Pull pulled;
+  try {
+    pulled = do_pull(out, want);
+  } catch (Error& error) {
+    if (error.stage().empty()) error.at_stage(counters_->path());
+    throw;
+  }
   Counters::add(counters_->ticks, detail::ticks_now() - begin);
   Counters::add(counters_->pulls, 1);
   Counters::add(counters_->elements, out.slots());
-  if (out.has_error()) Counters::add(counters_->errors, 1);
+  if (out.has_error()) {
+    Counters::add(counters_->errors, 1);
+    if (out.error()->stage().empty()) name_stage_of_error(out, *counters_);
+  }
   return pulled;
 }
 

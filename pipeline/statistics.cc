@@ -18,4 +18,12 @@ std::string PipelineStatistics::table() const {
   return text;
 }
 
+std::string detail::StageCounters::path() const {
+  std::string path = name;
+  for (const StageCounters* above = consumer; above != nullptr; above = above->consumer) {
+    path = above->name + " < " + path;
+  }
+  return path;
+}
+
 }  // namespace infeed

@@ -124,8 +124,9 @@ TEST(SkipErrors, WritesTheQuarantineFile) {
   EXPECT_EQ(all[0], "{\"from\": \"before\"}");
   std::sort(all.begin(), all.end());
   EXPECT_THAT(all[0],
-              StartsWith("{\"code\": \"data loss\", \"message\": \"no 1\", \"file\": \"shard "
-                         "\\\"7\\\"\", \"offset\": 100, \"record\": 1, \"position\": "));
+              StartsWith("{\"code\": \"data loss\", \"message\": \"no 1\", \"stage\": \"repeat < "
+                         "skip_errors < shuffle < map\", \"file\": \"shard \\\"7\\\"\", "
+                         "\"offset\": 100, \"record\": 1, \"position\": "));
 }
 
 TEST(SkipErrors, AQuarantineThatCannotBeWrittenEndsThePass) {

@@ -52,6 +52,9 @@ struct StageCounters {
   std::atomic<std::uint64_t> buffered_bytes{0};
   std::atomic<int> inside{0};  ///< threads that are pulling it now
 
+  /// "prefetch < batch < map": from the consumer's side to this stage.
+  std::string path() const;
+
   /// Counts a pull as under way.
   class Inside {
    public:
