@@ -63,7 +63,10 @@ bool IteratorCore::refill() {
     throw Error(*error);
   }
   if (ended_) return false;
-  switch (pull_root()) {
+  const Pull pulled = root_ == nullptr ? Pull::cancelled : pull_root();
+  // Nothing more will come, so what the stages hold is let go, however long the iterator is kept.
+  if (pulled != Pull::values) root_ = nullptr;
+  switch (pulled) {
     case Pull::end:
       ended_ = true;
       return false;
@@ -89,6 +92,7 @@ Pull IteratorCore::pull_root() {
     // Not an element's error but a stage's own, such as a memory limit: it can't go on.
     if (watchdog_ != nullptr) watchdog_->consumer_waits(false);
     ended_ = true;
+    root_ = nullptr;
     throw;
   }
 }
