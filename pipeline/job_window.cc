@@ -30,13 +30,23 @@ std::uint64_t thread_cpu_ns() {
 JobWindow::JobWindow(RunContext& run, StageCounters& counters,
                      std::shared_ptr<const ElementwiseSpec> spec, std::uint64_t epoch,
                      const JobWindowOptions& options)
-    : run_(run), counters_(counters), spec_(std::move(spec)), epoch_(epoch), options_(options) {}
+    : run_(run),
+      counters_(counters),
+      spec_(std::move(spec)),
+      epoch_(epoch),
+      options_(options),
+      lifeline_(std::make_shared<Lifeline>()) {
+  lifeline_->window = this;
+}
 
 JobWindow::~JobWindow() {
   stop();
   for (std::thread& thread : own_threads_) thread.join();
-  std::unique_lock lock(mutex_);
-  no_runner_.wait(lock, [this] { return runners_ == 0; });
+  {
+    std::unique_lock lock(lifeline_->mutex);
+    lifeline_->window = nullptr;
+    lifeline_->nobody_inside.wait(lock, [this] { return lifeline_->inside == 0; });
+  }
   for (const auto& job : jobs_) run_.memory().release_elastic(job->reserved_bytes);
 }
 
@@ -119,6 +129,9 @@ bool JobWindow::add(std::unique_ptr<Job> job) {
     if (wake_at_ != 0 && ready_at_head() >= wake_at_) ready_.notify_one();
     return true;
   }
+  // The executor may be busy for long, perhaps with the consumer itself (a user's function that
+  // iterates a dataset of its own): a consumer that has nothing to do comes and does it.
+  if (waits_for_any_job_) ready_.notify_one();
   start_runners(lock);
   return true;
 }
@@ -139,7 +152,22 @@ void JobWindow::start_runners(std::unique_lock<std::mutex>& lock) {
   if (runners_ >= options_.parallelism) return;
   ++runners_;
   lock.unlock();
-  run_.executor().submit([this] { run_jobs(); });
+  submit_runner();
+}
+
+void JobWindow::submit_runner() {
+  run_.executor().submit([lifeline = lifeline_] {
+    JobWindow* window = nullptr;
+    {
+      const std::lock_guard lock(lifeline->mutex);
+      if (lifeline->window == nullptr) return;
+      window = lifeline->window;
+      ++lifeline->inside;
+    }
+    window->run_jobs();
+    const std::lock_guard lock(lifeline->mutex);
+    if (--lifeline->inside == 0) lifeline->nobody_inside.notify_all();
+  });
 }
 
 Job* JobWindow::claim() {
@@ -194,7 +222,7 @@ void JobWindow::run_jobs() {
     if (!own_thread) break;
     work_.wait(lock);
   }
-  if (!own_thread && --runners_ == 0) no_runner_.notify_all();
+  if (!own_thread) --runners_;
 }
 
 /// Jobs that could be taken now, counted up to what the consumer waits for.
@@ -281,12 +309,14 @@ Pull JobWindow::take(std::unique_ptr<Job>& result) {
     const bool gather = ticks_per_element_ != 0 && jobs_.size() > 2 && !blocking_ &&
                         ticks_per_element_ < ticks_of_us(kJobUs);
     wake_at_ = gather ? std::min<std::size_t>(4, jobs_.size() / 2) : 1;
+    waits_for_any_job_ = jobs_.empty();
     if (wake_at_ == 1) {
       ready_.wait(lock);
     } else {
       ready_.wait_for(lock, kGather);
     }
     wake_at_ = 0;
+    waits_for_any_job_ = false;
   }
   if (wait_begin != 0) StageCounters::add(counters_.wait_ticks, ticks_now() - wait_begin);
   run_.memory().release_elastic(std::exchange(result->reserved_bytes, 0));

@@ -45,8 +45,9 @@ struct JobWindowOptions {
 /// the executor.
 ///
 /// Invariants: every member is guarded by mutex_, but a running job's content, which belongs to the
-/// thread that runs it. A job goes waiting -> running -> done once. Runners (tasks and threads) are
-/// counted in runners_; the destructor waits for all of them.
+/// thread that runs it. A job goes waiting -> running -> done once. The destructor waits for tasks
+/// that have begun, never for those that have not: it may run in the executor's only thread (a
+/// user's function that iterates a dataset of its own).
 class JobWindow {
  public:
   JobWindow(RunContext& run, StageCounters& counters, std::shared_ptr<const ElementwiseSpec> spec,
@@ -78,7 +79,16 @@ class JobWindow {
   void stop();
 
  private:
+  /// What a submitted task holds; it may run when the window is long gone.
+  struct Lifeline {
+    std::mutex mutex;
+    std::condition_variable nobody_inside;
+    JobWindow* window;
+    int inside = 0;  ///< tasks that are in the window
+  };
+
   Job* claim();
+  void submit_runner();
   void run_job(Job& job);
   void run_jobs();
   void note_cost(const Job& job);
@@ -94,19 +104,20 @@ class JobWindow {
   const JobWindowOptions options_;
 
   mutable std::mutex mutex_;
-  std::condition_variable ready_;  ///< for the consumer
-  std::condition_variable room_;   ///< for the driver
-  std::condition_variable work_;   ///< for the stage's own threads
-  std::condition_variable no_runner_;
+  std::condition_variable ready_;          ///< for the consumer
+  std::condition_variable room_;           ///< for the driver
+  std::condition_variable work_;           ///< for the stage's own threads
   std::deque<std::unique_ptr<Job>> jobs_;  ///< in the input's order
   std::size_t waiting_from_ = 0;           ///< jobs_ before this index are claimed
   std::vector<std::unique_ptr<Job>> recycled_;
   std::vector<std::thread> own_threads_;
+  const std::shared_ptr<Lifeline> lifeline_;
   int runners_ = 0;  ///< tasks submitted or running
   int running_jobs_ = 0;
   std::uint64_t ticks_per_element_ = 0;  ///< smoothed
   std::uint64_t slow_jobs_blocked_ = 0;
   std::size_t wake_at_ = 0;  ///< done jobs at the head that wake the consumer; 0: it doesn't wait
+  bool waits_for_any_job_ = false;  ///< the consumer does: there is none
   bool driver_waits_ = false;
   bool blocking_ = false;
   bool finished_ = false;

@@ -19,7 +19,7 @@ ErrorPointer RunContext::failure() const {
 
 Executor& RunContext::executor() {
   const std::lock_guard lock(executor_mutex_);
-  if (executor_ == nullptr) executor_ = Executor::tbb();
+  if (executor_ == nullptr) executor_ = Executor::make_default();
   return *executor_;
 }
 

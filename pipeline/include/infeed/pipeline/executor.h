@@ -29,6 +29,9 @@ class Executor {
   static std::shared_ptr<Executor> tbb(int thread_count = 0);
   static std::shared_ptr<Executor> threads(int thread_count = 0);
   static std::shared_ptr<Executor> inline_();
+  /// What an iterator uses that is given none: tbb(), but threads() in a build with
+  /// ThreadSanitizer.
+  static std::shared_ptr<Executor> make_default();
 };
 
 /// Cores this process may use: the least of its affinity mask and its cgroup's CPU quota (rounded
