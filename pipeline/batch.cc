@@ -10,6 +10,9 @@
 namespace infeed::detail {
 namespace {
 
+// A size beyond is a mistake (INT64_MAX for "all"), and its bytes could not be counted.
+constexpr std::uint64_t kBatchBytesMax = std::uint64_t{1} << 40;
+
 class BatchStage final : public Stage {
  public:
   BatchStage(const StageScope& scope, std::size_t size, const BatchOptions& options,
@@ -31,6 +34,8 @@ class BatchStage final : public Stage {
     std::size_t produced_bytes = 0;
     while (true) {
       if (in_.empty()) {
+        // A batch that is complete doesn't wait for the next one's rows.
+        if (!out.empty()) return Pull::values;
         const Pull pulled = pull_rows(out);
         if (pulled != Pull::values) return out.empty() ? pulled : Pull::values;
         continue;
@@ -62,10 +67,7 @@ class BatchStage final : public Stage {
   /// Asks for rows; at the end of the input hands over the short batch.
   Pull pull_rows(Chunk& out) {
     if (ended_) return Pull::end;
-    // No more than this batch takes is asked for, as the rows behind it may be long in coming.
-    const std::size_t missing = size_ - partial_.size();
-    const Pull pulled =
-        input_->pull(in_, std::max<std::size_t>(1, std::min(in_.capacity(), missing)));
+    const Pull pulled = input_->pull(in_, in_.capacity());
     if (pulled != Pull::end) return pulled;
     ended_ = true;
     if (partial_.size() == 0 || options_.drop_remainder) return Pull::end;
@@ -127,6 +129,11 @@ NodePointer make_batch(std::int64_t size, const BatchOptions& options, const Bat
   if (size < 1) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("batch: size is {}; give at least 1", size));
+  }
+  if (static_cast<std::uint64_t>(size) > kBatchBytesMax / layout.row->size) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("batch: size is {}; with rows of {} bytes give at most {}", size,
+                            layout.row->size, kBatchBytesMax / layout.row->size));
   }
   return std::make_shared<BatchNode>(static_cast<std::size_t>(size), options, layout, out_type,
                                      std::move(input));

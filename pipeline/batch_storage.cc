@@ -1,21 +1,33 @@
 #include "batch_storage.h"
 
+#include <algorithm>
+#include <fmt/format.h>
 #include <new>
+
+#include <infeed/error.h>
 
 #include "move_values.h"
 
 namespace infeed::detail {
 namespace {
 
-constexpr std::size_t kAlignment = 64;
 // A pipeline has a few batches under way; more free ones than that were a burst. They are outside
 // the memory account, so large blocks are kept one at a time.
 constexpr std::size_t kFreeBlocksMax = 16;
 constexpr std::size_t kFreeBytesMax = 8 << 20;
 
-void free_block(BatchStorage* storage, std::byte* block) {
+/// Of a block's columns: a cache line, or what an over-aligned field asks for.
+std::size_t alignment_of(const BatchLayout& layout) {
+  std::size_t alignment = 64;
+  for (const BatchLayout::Column& column : layout.columns) {
+    alignment = std::max(alignment, column.type->alignment);
+  }
+  return alignment;
+}
+
+void free_block(BatchStorage* storage, std::byte* block, const BatchLayout& layout) {
   delete storage;
-  ::operator delete (block, std::align_val_t{kAlignment});
+  ::operator delete (block, std::align_val_t{alignment_of(layout)});
 }
 
 }  // namespace
@@ -34,9 +46,10 @@ std::size_t BatchReference::bytes() const { return storage_ == nullptr ? 0 : sto
 
 BatchPool::BatchPool(const BatchLayout& layout, std::size_t rows_max)
     : layout_(layout), rows_max_(rows_max) {
+  const std::size_t alignment = alignment_of(layout);
   for (const BatchLayout::Column& column : layout.columns) {
     column_offsets_.push_back(block_bytes_);
-    block_bytes_ += (column.type->size * rows_max + kAlignment - 1) / kAlignment * kAlignment;
+    block_bytes_ += (column.type->size * rows_max + alignment - 1) / alignment * alignment;
   }
 }
 
@@ -45,7 +58,7 @@ BatchPool::~BatchPool() { close(); }
 void BatchPool::close() {
   const std::lock_guard lock(mutex_);
   closed_ = true;
-  for (BatchStorage* storage : free_) free_block(storage, storage->block_);
+  for (BatchStorage* storage : free_) free_block(storage, storage->block_, layout_);
   free_.clear();
 }
 
@@ -59,9 +72,16 @@ BatchReference BatchPool::take() {
     }
   }
   if (storage == nullptr) {
-    auto* const block =
-        static_cast<std::byte*>(::operator new (block_bytes_, std::align_val_t{kAlignment}));
-    storage = new BatchStorage(*this, block);
+    void* const block =
+        ::operator new (block_bytes_, std::align_val_t{alignment_of(layout_)}, std::nothrow);
+    if (block == nullptr) {
+      throw Error(
+          ErrorCode::resource_exhausted,
+          fmt::format("batch: there is no memory for a batch of {} rows ({} bytes); make it "
+                      "smaller",
+                      rows_max_, block_bytes_));
+    }
+    storage = new BatchStorage(*this, static_cast<std::byte*>(block));
   }
   storage->pool_ = shared_from_this();
   storage->references_.store(1, std::memory_order_relaxed);
@@ -78,7 +98,7 @@ void BatchPool::give_back(BatchStorage* storage) {
       return;
     }
   }
-  free_block(storage, storage->block_);
+  free_block(storage, storage->block_, layout_);
 }
 
 void BatchStorage::drop_reference() {

@@ -37,8 +37,9 @@ class ElementwiseStage final : public Stage {
         return Pull::values;
       }
       if (run_blocks(out, want)) return Pull::values;
-      // One output of a rare filter is worth handing over only when it would have to wait.
-      if (!out.empty() && (spec_->one_to_one || 2 * out.size() >= want)) return Pull::values;
+      // Even the one output of a rare filter: nobody knows how long the next input takes.
+      if (!out.empty()) return Pull::values;
+      if (run().cancelled()) return Pull::cancelled;
     }
   }
 
