@@ -51,6 +51,20 @@ class PrefetchStage final : public Stage {
   Driver driver_;
 };
 
+/// Without threads: a stage all the same, so that the statistics show it.
+class PassThroughStage final : public Stage {
+ public:
+  PassThroughStage(const StageScope& scope, std::unique_ptr<Stage> input)
+      : Stage(scope), input_(std::move(input)) {}
+
+ protected:
+  Pull do_pull(Chunk& out, std::size_t want) override { return input_->pull(out, want); }
+  std::uint64_t do_skip(std::uint64_t count) override { return input_->skip(count); }
+
+ private:
+  const std::unique_ptr<Stage> input_;
+};
+
 class PrefetchNode final : public Node {
  public:
   PrefetchNode(const QueueLimits& limits, NodePointer input)
@@ -61,7 +75,9 @@ class PrefetchNode final : public Node {
 
  protected:
   std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
-    if (scope.run.is_inline()) return input().open(scope);
+    if (scope.run.is_inline()) {
+      return std::make_unique<PassThroughStage>(scope, input().open(scope));
+    }
     return std::make_unique<PrefetchStage>(scope, limits_, input().open(scope));
   }
 

@@ -5,6 +5,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include <infeed/pipeline/executor.h>
@@ -60,8 +61,15 @@ class RunContext {
 
   /// True while a resume passes over elements among which no error was seen the first time: then
   /// batch may multiply instead of looking at each element.
-  bool assume_no_errors() const { return assume_no_errors_; }
-  void set_assume_no_errors(bool assumed) { assume_no_errors_ = assumed; }
+  /// Holds for the thread that resumes only: drivers that a resume has started already look at
+  /// elements that nobody has seen before.
+  bool assume_no_errors() const {
+    return resuming_thread_.load(std::memory_order_relaxed) == std::this_thread::get_id();
+  }
+  void set_assume_no_errors(bool assumed) {
+    resuming_thread_.store(assumed ? std::this_thread::get_id() : std::thread::id(),
+                           std::memory_order_relaxed);
+  }
 
   /// The counters of the stage `name` that `consumer` pulls; made when they are asked for first.
   detail::StageCounters& counters_of(const std::string& name, detail::StageCounters* consumer,
@@ -81,7 +89,7 @@ class RunContext {
   };
 
   std::atomic<bool> cancelled_{false};
-  bool assume_no_errors_ = false;
+  std::atomic<std::thread::id> resuming_thread_{};
   MemoryAccount memory_;
   const bool given_inline_;
   mutable std::mutex failure_mutex_;

@@ -22,7 +22,7 @@ class Slots {
  public:
   Slots(RunContext& run, const TypeInfo& type, std::uint64_t size_max)
       : type_(type), size_max_(size_max), memory_(run.memory(), "shuffle") {}
-  ~Slots() { ::operator delete (data_, std::align_val_t{kAlignment}); }
+  ~Slots() { ::operator delete(data_, alignment()); }
   Slots(const Slots&) = delete;
   Slots& operator=(const Slots&) = delete;
 
@@ -35,8 +35,7 @@ class Slots {
     const std::uint64_t wanted =
         std::min(size_max_, std::max<std::uint64_t>({count, 2 * capacity_, 1024}));
     memory_.grow(wanted * type_.size);
-    auto* const bigger =
-        static_cast<std::byte*>(::operator new (wanted* type_.size, std::align_val_t{kAlignment}));
+    auto* const bigger = static_cast<std::byte*>(::operator new(wanted* type_.size, alignment()));
     if (type_.trivially_relocatable) {
       if (used > 0) std::memcpy(bigger, data_, used * type_.size);
     } else {
@@ -44,14 +43,14 @@ class Slots {
         if (holds_value(slot)) type_.relocate_run(bigger + slot * type_.size, at(slot), 1);
       }
     }
-    ::operator delete (std::exchange(data_, bigger), std::align_val_t{kAlignment});
+    ::operator delete(std::exchange(data_, bigger), alignment());
     memory_.shrink(capacity_ * type_.size);
     capacity_ = wanted;
   }
 
   /// Nothing is left in it.
   void release() {
-    ::operator delete (std::exchange(data_, nullptr), std::align_val_t{kAlignment});
+    ::operator delete(std::exchange(data_, nullptr), alignment());
     memory_.shrink(memory_.bytes());
     capacity_ = 0;
   }
@@ -59,7 +58,10 @@ class Slots {
   RigidMemory& memory() { return memory_; }
 
  private:
-  static constexpr std::size_t kAlignment = 64;
+  std::align_val_t alignment() const {
+    return std::align_val_t{std::max<std::size_t>(64, type_.alignment)};
+  }
+
   const TypeInfo& type_;
   const std::uint64_t size_max_;
   RigidMemory memory_;
@@ -83,6 +85,8 @@ class ShuffleStage final : public Stage {
 
   ~ShuffleStage() override {
     for (std::uint64_t position = start_; position < end_; ++position) destroy(position % buffer_);
+    counters().buffered_elements.store(0, std::memory_order_relaxed);
+    counters().buffered_bytes.store(0, std::memory_order_relaxed);
   }
 
   Pull do_pull(Chunk& out, std::size_t want) override {
@@ -267,27 +271,38 @@ class ShuffleStage final : public Stage {
     std::vector<std::uint64_t> loaded;
     std::uint64_t position = 0;
     std::uint64_t shorter = kUnknown;
-    for (std::size_t k = 0; k < content.size() && shorter == kUnknown;) {
-      const std::uint64_t gap = content[k].position - position;
-      const std::uint64_t passed = input_->skip(gap);
-      position += passed;
-      if (passed < gap || !load_run(content, k, position, loaded)) shorter = position;
+    try {
+      for (std::size_t k = 0; k < content.size() && shorter == kUnknown;) {
+        const std::uint64_t gap = content[k].position - position;
+        const std::uint64_t passed = input_->skip(gap);
+        position += passed;
+        if (passed < gap || !load_run(content, k, position, loaded)) shorter = position;
+      }
+    } catch (...) {
+      drop_loaded(loaded);
+      throw;
     }
     if (shorter == kUnknown) {
       position += input_->skip(filled - position);
       if (position < filled) shorter = position;
     }
     if (shorter != kUnknown) {
-      for (const std::uint64_t slot : loaded) destroy(slot);
-      errors_.clear();
+      drop_loaded(loaded);
       return shorter;
     }
     start_ = handed_out;
     end_ = filled;
     words_.seek(handed_out);
-    ended_ = filled == input_count;
     note_buffered();
     return kUnknown;
+  }
+
+  void drop_loaded(const std::vector<std::uint64_t>& loaded) {
+    for (const std::uint64_t slot : loaded) {
+      if (holds_value(slot)) slots_.memory().shrink(payload_bytes(slots_.at(slot), 1));
+      destroy(slot);
+    }
+    errors_.clear();
   }
 
   /// Pulls the neighbours content[k], content[k+1], ... in one go; false at the input's end.
