@@ -6,8 +6,10 @@
 #include <memory>
 #include <new>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <infeed/pipeline/payload.h>
 #include <infeed/records/record.h>
@@ -27,6 +29,12 @@ struct IsTriviallyRelocatable<std::unique_ptr<T, D>> : std::is_empty<D> {};
 template <class T>
 struct IsTriviallyRelocatable<std::shared_ptr<T>> : std::true_type {};
 
+template <class A, class B>
+struct IsTriviallyRelocatable<std::pair<A, B>>
+    : std::bool_constant<IsTriviallyRelocatable<A>::value && IsTriviallyRelocatable<B>::value> {};
+template <class... Ts>
+struct IsTriviallyRelocatable<std::tuple<Ts...>>
+    : std::bool_constant<(IsTriviallyRelocatable<Ts>::value && ...)> {};
 template <>
 struct IsTriviallyRelocatable<Record> : std::true_type {};
 
@@ -63,6 +71,16 @@ struct TypeInfo {
 };
 
 namespace detail {
+
+/// std::is_copy_constructible, which believes a vector of what can't be copied that it can be.
+template <class T>
+inline constexpr bool kIsCopyable = std::is_copy_constructible_v<T>;
+template <class T, class A>
+inline constexpr bool kIsCopyable<std::vector<T, A>> = kIsCopyable<T>;
+template <class A, class B>
+inline constexpr bool kIsCopyable<std::pair<A, B>> = kIsCopyable<A>&& kIsCopyable<B>;
+template <class... Ts>
+inline constexpr bool kIsCopyable<std::tuple<Ts...>> = (kIsCopyable<Ts> && ...);
 
 template <class T>
 void relocate_run(void* to, void* from, std::size_t count) noexcept {
@@ -113,7 +131,7 @@ constexpr TypeInfo make_type_info() {
                 nullptr,
                 nullptr,
                 type_name<T>()};
-  if constexpr (std::is_copy_constructible_v<T>) info.copy_run = &copy_run<T>;
+  if constexpr (kIsCopyable<T>) info.copy_run = &copy_run<T>;
   if constexpr (kHasPayload<T>) info.payload_bytes_run = &payload_bytes_run<T>;
   return info;
 }
