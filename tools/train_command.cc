@@ -26,7 +26,7 @@ struct Options {
   CLI::Option* seconds_option = nullptr;
 };
 
-constexpr double kShortSeconds = 1;
+constexpr double kShortSeconds = 0.8;
 
 /// CLI11 takes an empty text as "valid".
 std::string check_slice(const std::string& name) {

@@ -4,8 +4,6 @@
 #include <cstring>
 #include <utility>
 
-#include <infeed/pipeline/interleave.h>
-
 namespace infeed::tools {
 namespace {
 
