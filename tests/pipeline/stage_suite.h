@@ -6,10 +6,9 @@
 #include <gtest/gtest.h>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
-
-#include <infeed/pipeline/take.h>
 
 #include "pipeline/consumer.h"
 #include "pipeline/elements.h"
@@ -47,6 +46,9 @@ struct StageSuiteOptions {
   bool ordered = true;  ///< false: the same elements, in any order
   /// False for what legitimately keeps an element until more come although it could be known.
   bool hands_over_early = true;
+  /// Elements that the stage must have seen beyond those that an output could be foreseen from: a
+  /// shuffle's buffer.
+  std::size_t lookahead = 0;
   /// Lengths of the inputs.
   std::vector<std::size_t> sizes = {0, 1, 2, 5, 33, 300};
   std::uint64_t memory_bytes_max = 0;
@@ -197,166 +199,159 @@ class StreamCheck {
 
 namespace internal {
 
+using Model = std::function<Stream(const Slots&)>;
+
 /// How many elements of its output are certain once the first `count` inputs are known: those that
 /// are the same whatever comes behind.
-template <class Model>
-std::size_t known_outputs(const Model& model, const Slots& slots, std::size_t count) {
-  const Slots known(slots.begin(), slots.begin() + static_cast<std::ptrdiff_t>(count));
-  Slots values = known;
-  Slots errors = known;
-  for (std::int64_t i = 0; i < 400; ++i) {
-    values.push_back({1'000'000 + i, false});
-    errors.push_back({2'000'000 + i, true});
-  }
-  const Stream ends = model(known);
-  const Stream goes_on = model(values);
-  const Stream fails = model(errors);
-  const std::size_t shortest = std::min({ends.size(), goes_on.size(), fails.size()});
-  std::size_t same = 0;
-  while (same < shortest && ends[same] == goes_on[same] && ends[same] == fails[same]) ++same;
-  return same;
-}
-
-template <class T, class Build, class Model>
-void check_hand_over(const Build& build, const Model& model, const Slots& slots,
-                     const NamedExecutor& executor, RandomSource& random) {
-  SCOPED_TRACE("a slow source; executor " + executor.name);
-  Gate gate;
-  auto dataset = build(gated<T>(slots, gate));
-  using Out = typename decltype(dataset)::element_type;
-  Consumer<Out> consumer(dataset.iterate({.executor = executor.executor}), &gate);
-  for (std::size_t released = 0; released < slots.size();) {
-    const std::size_t more = std::min<std::size_t>(1 + random.below(7), slots.size() - released);
-    released += more;
-    gate.release(more);
-    const std::size_t known = known_outputs(model, slots, released);
-    ASSERT_TRUE(consumer.wait_for(known))
-        << "after " << released << " inputs " << known << " outputs are certain, but only "
-        << consumer.stream().size() << " came: the others are held back";
-  }
-  consumer.join();
-  EXPECT_EQ(consumer.stream(), model(slots));
-}
-
-template <class T, class Build>
-void check_cancel_while_blocked(const Build& build, const NamedExecutor& executor,
-                                RandomSource& random) {
-  SCOPED_TRACE("cancelled while the source blocks; executor " + executor.name);
-  Gate gate;
-  auto dataset = build(gated<T>(plain_slots(1000), gate));
-  using Out = typename decltype(dataset)::element_type;
-  gate.release(random.chance(0.3) ? 0 : random.below(600));
-  {
-    Consumer<Out> consumer(dataset.iterate({.executor = executor.executor}), &gate);
-    gate.wait_until_asked();
-    consumer.cancel();
-    consumer.join();
-    if (consumer.was_cancelled()) {
-      EXPECT_EQ(consumer.iterator().memory().in_use_bytes(), 0);
-    }
-  }
-  EXPECT_EQ(gate.stages(), 0) << "the source's stage is still there";
-}
-
-template <class T, class Build, class Model>
-void check_destroy_while_blocked(const Build& build, const Model& model,
-                                 const NamedExecutor& executor, RandomSource& random) {
-  SCOPED_TRACE("destroyed while the source blocks; executor " + executor.name);
-  Gate gate;
-  const Slots slots = plain_slots(1000);
-  {
-    auto iterator = build(gated<T>(slots, gate)).iterate({.executor = executor.executor});
-    const std::size_t released = random.below(600);
-    gate.release(released);
-    const std::size_t known = known_outputs(model, slots, released);
-    take_stream(iterator, random.chance(0.5) ? known : random.below(known + 1));
-  }
-  EXPECT_EQ(gate.stages(), 0) << "the source's stage is still there";
-}
+std::size_t known_outputs(const Model& model, const Slots& slots, std::size_t count);
 
 /// Inputs of one length: without errors, and with errors in the places where stages trip.
-inline std::vector<Slots> inputs_of(std::size_t size, RandomSource& random) {
-  std::vector<Slots> inputs{plain_slots(size)};
-  if (size == 0) return inputs;
-  const auto add = [&](auto fails) { inputs.push_back(failing_slots(size, fails)); };
-  add([](std::size_t i) { return i == 0; });
-  add([&](std::size_t i) { return i == size - 1; });
-  if (size < 3) return inputs;
-  add([&](std::size_t i) { return i == size / 2; });
-  add([&](std::size_t i) { return i == size / 2 || i == size / 2 + 1; });
-  add([&](std::size_t) { return random.chance(0.2); });
-  add([](std::size_t) { return true; });
-  return inputs;
-}
+std::vector<Slots> inputs_of(std::size_t size, RandomSource& random);
 
-template <class T, class Build, class Model>
-void check_input(const Build& build, const Model& model, const Slots& slots,
-                 const StageSuiteOptions& options, const Executors& executors,
-                 RandomSource& random) {
-  using Out = typename decltype(build(listed<T>(slots)))::element_type;
-  const Stream expected = model(slots);
-  const auto make = [&](Cut::Kind kind) { return build(listed<T>(slots, Cut{kind, random()})); };
-  const auto any_make = [&, make]() -> Dataset<Out> {
-    Dataset<Out> dataset = make(static_cast<Cut::Kind>(random.below(3)));
-    return random.chance(0.5) ? dataset : dataset | recut(random());
-  };
-  for (const Cut::Kind kind : {Cut::Kind::as_asked, Cut::Kind::single, Cut::Kind::random}) {
-    SCOPED_TRACE("cut " + std::to_string(static_cast<int>(kind)));
-    const StreamCheck<Out> check([&] { return make(kind); }, expected, options, executors, random);
-    check.run_straight(executors.inline_one());
+std::string describe(const Slots& slots, std::string_view type_name);
+
+/// The suite for one type of input and of output. Not a template of the stage, so that the common
+/// types are compiled once (stage_suite.cc).
+template <class T, class Out>
+class StageSuite {
+ public:
+  using Build = std::function<Dataset<Out>(const Dataset<T>&)>;
+
+  StageSuite(Build build, Model model, const StageSuiteOptions& options)
+      : build_(std::move(build)), model_(std::move(model)), options_(options) {}
+
+  void run() {
+    const std::int64_t live = Tracked::live;
+    for (const std::size_t size : options_.sizes) {
+      for (const Slots& slots : inputs_of(size, random_)) {
+        SCOPED_TRACE(describe(slots, type_info<T>().name));
+        check_input(slots);
+        if (watches_hand_over() && size <= 40 && random_.chance(0.5)) check_hand_over(slots);
+        if (::testing::Test::HasFailure()) return;
+      }
+    }
+    for (const NamedExecutor& executor : executors_.all()) {
+      for (int i = 0; i < 3; ++i) {
+        check_cancel_while_blocked(executor);
+        if (watches_hand_over()) check_destroy_while_blocked(executor);
+      }
+    }
+    EXPECT_EQ(Tracked::live, live) << "elements that nobody destroyed";
+  }
+
+ private:
+  std::size_t known_outputs(const Slots& slots, std::size_t released) const {
+    const std::size_t seen = released - std::min(released, options_.lookahead);
+    return internal::known_outputs(model_, slots, seen);
+  }
+  bool watches_hand_over() const { return options_.hands_over_early && options_.ordered; }
+
+  void check_input(const Slots& slots) {
+    const Stream expected = model_(slots);
+    const auto make = [&](Cut::Kind kind) {
+      return build_(listed<T>(slots, Cut{kind, random_()}));
+    };
+    for (const Cut::Kind kind : {Cut::Kind::as_asked, Cut::Kind::single, Cut::Kind::random}) {
+      SCOPED_TRACE("cut " + std::to_string(static_cast<int>(kind)));
+      const StreamCheck<Out> check([&] { return make(kind); }, expected, options_, executors_,
+                                   random_);
+      check.run_straight(executors_.inline_one());
+      check.run_straight(check.any_executor());
+      if (::testing::Test::HasFailure()) return;
+    }
+    const auto any_make = [&] {
+      const Dataset<Out> dataset = make(static_cast<Cut::Kind>(random_.below(3)));
+      return random_.chance(0.5) ? dataset : dataset | recut(random_());
+    };
+    const StreamCheck<Out> check(any_make, expected, options_, executors_, random_);
     check.run_straight(check.any_executor());
-    if (::testing::Test::HasFailure()) return;
+    if (options_.ordered) check.resume_at_some_steps();
+    check.cancel_before_the_start();
+    check.destroy_anywhere();
   }
-  const StreamCheck<Out> check(any_make, expected, options, executors, random);
-  check.run_straight(check.any_executor());
-  if (options.ordered) check.resume_at_some_steps();
-  check.cancel_before_the_start();
-  check.destroy_anywhere();
-}
 
-template <class T>
-std::string describe(const Slots& slots) {
-  std::string errors;
-  for (std::size_t i = 0; i < slots.size() && errors.size() < 60; ++i) {
-    if (slots[i].fails) errors += " " + std::to_string(i);
+  void check_hand_over(const Slots& slots) {
+    const NamedExecutor& executor = executors_.any(random_);
+    SCOPED_TRACE("a slow source; executor " + executor.name);
+    Gate gate;
+    Consumer<Out> consumer(build_(gated<T>(slots, gate)).iterate({.executor = executor.executor}),
+                           &gate);
+    for (std::size_t released = 0; released < slots.size();) {
+      const std::size_t more = std::min<std::size_t>(1 + random_.below(7), slots.size() - released);
+      released += more;
+      gate.release(more);
+      const std::size_t known = known_outputs(slots, released);
+      ASSERT_TRUE(consumer.wait_for(known))
+          << "after " << released << " inputs " << known << " outputs are certain, but only "
+          << consumer.stream().size() << " came: the others are held back";
+    }
+    consumer.join();
+    EXPECT_EQ(consumer.stream(), model_(slots));
   }
-  return "an input of " + std::to_string(slots.size()) + " elements (" +
-         std::string(type_info<T>().name) + "), errors at" + (errors.empty() ? " none" : errors);
-}
+
+  void check_cancel_while_blocked(const NamedExecutor& executor) {
+    SCOPED_TRACE("cancelled while the source blocks; executor " + executor.name);
+    Gate gate;
+    gate.release(random_.chance(0.3) ? 0 : random_.below(600));
+    {
+      Consumer<Out> consumer(
+          build_(gated<T>(plain_slots(1000), gate)).iterate({.executor = executor.executor}),
+          &gate);
+      gate.wait_until_asked();
+      consumer.cancel();
+      consumer.join();
+      EXPECT_EQ(consumer.iterator().memory().in_use_bytes(), 0);
+    }
+    EXPECT_EQ(gate.stages(), 0) << "the source's stage is still there";
+  }
+
+  void check_destroy_while_blocked(const NamedExecutor& executor) {
+    SCOPED_TRACE("destroyed while the source blocks; executor " + executor.name);
+    Gate gate;
+    const Slots slots = plain_slots(1000);
+    {
+      Iterator<Out> iterator =
+          build_(gated<T>(slots, gate)).iterate({.executor = executor.executor});
+      const std::size_t released = random_.below(600);
+      gate.release(released);
+      const std::size_t known = known_outputs(slots, released);
+      take_stream(iterator, random_.chance(0.5) ? known : random_.below(known + 1));
+    }
+    EXPECT_EQ(gate.stages(), 0) << "the source's stage is still there";
+  }
+
+  const Build build_;
+  const Model model_;
+  const StageSuiteOptions options_;
+  RandomSource random_;
+  const Executors executors_;
+};
+
+// clang-format off
+#define INFEED_COMMON_SUITES(prefix)                                                           \
+  prefix template class StageSuite<std::int64_t, std::int64_t>;                                \
+  prefix template class StageSuite<std::string, std::string>;                                  \
+  prefix template class StageSuite<Wide, Wide>;                                                \
+  prefix template class StageSuite<OverAligned, OverAligned>;                                  \
+  prefix template class StageSuite<Tracked, Tracked>;                                          \
+  prefix template class StageSuite<std::unique_ptr<std::int64_t>, std::unique_ptr<std::int64_t>>
+// clang-format on
+INFEED_COMMON_SUITES(extern);
 
 }  // namespace internal
 
 /// The suite with inputs of one type.
-template <class T, class Build, class Model>
-void run_stage_suite_on(const Build& build, const Model& model,
+template <class T, class Build>
+void run_stage_suite_on(const Build& build, const std::function<Stream(const Slots&)>& model,
                         const StageSuiteOptions& options = {}) {
-  RandomSource random;
-  const Executors executors;
-  const std::int64_t live = Tracked::live;
-  for (const std::size_t size : options.sizes) {
-    for (const Slots& slots : internal::inputs_of(size, random)) {
-      SCOPED_TRACE(internal::describe<T>(slots));
-      internal::check_input<T>(build, model, slots, options, executors, random);
-      if (options.hands_over_early && options.ordered && size <= 40 && random.chance(0.5)) {
-        internal::check_hand_over<T>(build, model, slots, executors.any(random), random);
-      }
-      if (::testing::Test::HasFailure()) return;
-    }
-  }
-  for (const NamedExecutor& executor : executors.all()) {
-    for (int i = 0; i < 3; ++i) {
-      internal::check_cancel_while_blocked<T>(build, executor, random);
-      if (options.hands_over_early && options.ordered) {
-        internal::check_destroy_while_blocked<T>(build, model, executor, random);
-      }
-    }
-  }
-  EXPECT_EQ(Tracked::live, live) << "elements that nobody destroyed";
+  using Out = typename decltype(build(std::declval<Dataset<T>>()))::element_type;
+  internal::StageSuite<T, Out>(build, model, options).run();
 }
 
 /// The suite with inputs of all types; `build` takes a Dataset of any.
-template <class Build, class Model>
-void run_stage_suite(const Build& build, const Model& model, StageSuiteOptions options = {}) {
+template <class Build>
+void run_stage_suite(const Build& build, const std::function<Stream(const Slots&)>& model,
+                     StageSuiteOptions options = {}) {
   run_stage_suite_on<std::int64_t>(build, model, options);
   std::erase_if(options.sizes, [](std::size_t size) { return size != 5 && size != 300; });
   const auto run = [&]<class T>(std::type_identity<T>) {
