@@ -1,25 +1,36 @@
 #include "infeed/error.h"
 
 #include <fmt/format.h>
-
 #include <utility>
 
 namespace infeed {
 
 std::string_view to_string(ErrorCode code) {
   switch (code) {
-    case ErrorCode::invalid_argument: return "invalid argument";
-    case ErrorCode::not_found: return "not found";
-    case ErrorCode::permission_denied: return "permission denied";
-    case ErrorCode::already_exists: return "already exists";
-    case ErrorCode::data_loss: return "data loss";
-    case ErrorCode::resource_exhausted: return "resource exhausted";
-    case ErrorCode::failed_precondition: return "failed precondition";
-    case ErrorCode::deadline_exceeded: return "deadline exceeded";
-    case ErrorCode::unavailable: return "unavailable";
-    case ErrorCode::cancelled: return "cancelled";
-    case ErrorCode::user_function: return "user function failed";
-    case ErrorCode::internal: return "internal error";
+    case ErrorCode::invalid_argument:
+      return "invalid argument";
+    case ErrorCode::not_found:
+      return "not found";
+    case ErrorCode::permission_denied:
+      return "permission denied";
+    case ErrorCode::already_exists:
+      return "already exists";
+    case ErrorCode::data_loss:
+      return "data loss";
+    case ErrorCode::resource_exhausted:
+      return "resource exhausted";
+    case ErrorCode::failed_precondition:
+      return "failed precondition";
+    case ErrorCode::deadline_exceeded:
+      return "deadline exceeded";
+    case ErrorCode::unavailable:
+      return "unavailable";
+    case ErrorCode::cancelled:
+      return "cancelled";
+    case ErrorCode::user_function:
+      return "user function failed";
+    case ErrorCode::internal:
+      return "internal error";
   }
   return "unknown error";
 }
@@ -54,7 +65,9 @@ Error& Error::at_record(std::uint64_t record) & {
 
 Error&& Error::at_stage(std::string stage) && { return std::move(at_stage(std::move(stage))); }
 Error&& Error::at_file(std::string file) && { return std::move(at_file(std::move(file))); }
-Error&& Error::at_offset(std::uint64_t offset_bytes) && { return std::move(at_offset(offset_bytes)); }
+Error&& Error::at_offset(std::uint64_t offset_bytes) && {
+  return std::move(at_offset(offset_bytes));
+}
 Error&& Error::at_record(std::uint64_t record) && { return std::move(at_record(record)); }
 
 const char* Error::what() const noexcept { return text_.c_str(); }

@@ -16,6 +16,7 @@
 # Needs root, debootstrap, and the network as apt knows it: the mirror and its proxy are read from this
 # machine's own settings.
 set -euo pipefail
+root_home=~root
 # shellcheck source=tools/shell_common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../tools/shell_common.sh"
 
@@ -128,7 +129,7 @@ in_machine() {
     mount -t tmpfs tmpfs "$1/dev/shm"
     exec chroot "$1" /usr/bin/env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
       HOME="$3" LANG=C.UTF-8 TERM="${TERM:-dumb}" bash -c "$2"' \
-    in_machine "$machine" "$1" "${2:-/root}"
+    in_machine "$machine" "$1" "${2:-$root_home}"
 }
 
 tree=/srv/infeed

@@ -6,11 +6,12 @@
 #include <string>
 #include <string_view>
 
-/// Why: an input pipeline fails in the middle of a night, far from the person who reads the message.
-/// So an error says what was found, where (stage, file, offset, record), what was expected and what
-/// to do, and carries those places as data so that a program can act on them.
+/// Why: an input pipeline fails in the middle of a night, far from the person who reads the
+/// message. So an error says what was found, where (stage, file, offset, record), what was expected
+/// and what to do, and carries those places as data so that a program can act on them.
 ///
-///     throw infeed::Error(infeed::ErrorCode::data_loss, "record is cut: 12 of 784 bytes are there")
+///     throw infeed::Error(infeed::ErrorCode::data_loss, "record is cut: 12 of 784 bytes are
+///     there")
 ///         .at_file("train-00003-of-00016.tfrecord").at_offset(48'210).at_record(61);
 ///
 /// Thread-safety: a value like any other: built by one thread, then read by any.

@@ -25,7 +25,7 @@ struct Checkpoint {
   std::uint64_t epoch = 0;     ///< of the iterator: how often the dataset was iterated before
   std::uint64_t errors =
       0;  ///< seen anywhere so far; more than 0: the resume looks at each element
-  std::uint64_t order_hash = 0;        ///< of what was taken, where that was asked for; order_hash.h
+  std::uint64_t order_hash = 0;  ///< of what was taken, where that was asked for; order_hash.h
   std::vector<std::string> signature;  ///< of the stages, from the sources on
 
   std::string to_text() const;
