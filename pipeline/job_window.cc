@@ -53,7 +53,7 @@ JobWindow::~JobWindow() {
 std::size_t JobWindow::jobs_max() const {
   // Twice what runs: while one half runs, the other waits for a free thread and for the consumer.
   const int parallelism = blocking_ ? options_.parallelism_blocking : options_.parallelism;
-  return static_cast<std::size_t>(2 * parallelism + 2);
+  return 2 * static_cast<std::size_t>(parallelism) + 2;
 }
 
 std::size_t JobWindow::elements_per_job() const {

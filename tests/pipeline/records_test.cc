@@ -22,7 +22,6 @@ static std::int64_t value_of(const Record& record) {
 namespace test {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::TemporaryFolder;
 

@@ -25,7 +25,6 @@ namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 using tools::ConvertOptions;
