@@ -32,7 +32,7 @@ class BenchmarkFolder {
 
   /// A file of records of `payload_bytes`, made once.
   std::string records(std::size_t payload_bytes, Compression compression) {
-    const std::string name =
+    std::string name =
         (path_ / (std::to_string(payload_bytes) + "-" + std::string(to_string(compression))))
             .string();
     if (std::filesystem::exists(name)) return name;

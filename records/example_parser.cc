@@ -13,7 +13,6 @@
 namespace infeed {
 namespace {
 
-using detail::fail_wire;
 using detail::kFirstBytes;
 using detail::kSecondBytes;
 using detail::WireReader;

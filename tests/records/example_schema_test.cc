@@ -29,7 +29,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using testing::error_of;
-using ::testing::HasSubstr;
 
 struct Sample {
   std::array<std::uint8_t, 4> image{};
