@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 #include <fmt/format.h>
+#include <optional>
 #include <random>
 
 #include "guard.h"
@@ -51,7 +52,39 @@ class ElementwiseStage final : public Stage {
     return skipped;
   }
 
+  Pull do_pull_at(Chunk& out, std::span<const std::uint64_t> positions) override {
+    // A chunk of its own: in_ belongs to the elements in their order.
+    if (!at_) at_.emplace(in_.type());
+    pacer_.start();
+    for (std::size_t done = 0; done < positions.size();) {
+      const std::size_t block =
+          std::min({positions.size() - done, pacer_.block(), at_->capacity()});
+      const Pull pulled = input_->pull_at(*at_, positions.subspan(done, block));
+      if (pulled != Pull::values) return out.empty() ? pulled : Pull::values;
+      run_at(out, positions.subspan(done));
+      done = out.slots();
+      if (out.has_error() || pacer_.done()) break;
+    }
+    return Pull::values;
+  }
+
  private:
+  /// One by one, since neighbours in at_ are none in the input, and functions may ask where they
+  /// are. Stops behind an error.
+  void run_at(Chunk& out, std::span<const std::uint64_t> positions) {
+    ErrorPointer error;
+    for (std::size_t i = 0; at_->size() > 0 && error == nullptr; ++i) {
+      const KernelResult result =
+          spec_->kernel(spec_->function.get(), nullptr, at_->front(), out.back(), 1,
+                        Place{positions[i], epoch(), spec_->seed, &run()}, error);
+      at_->drop_front(result.consumed);
+      out.grow(result.produced);
+    }
+    if (error == nullptr) error = at_->take_error();
+    if (error != nullptr) out.set_error(std::move(error));
+    at_->clear();
+  }
+
   /// True when `out` is to be handed over now.
   bool run_blocks(Chunk& out, std::size_t want) {
     while (in_.size() > 0) {
@@ -85,6 +118,7 @@ class ElementwiseStage final : public Stage {
   Chunk in_;
   BlockPacer pacer_;
   const std::shared_ptr<void> state_;
+  std::optional<Chunk> at_;  ///< for pull_at()
   std::uint64_t position_ = 0;
   bool ended_ = false;
 };
@@ -100,6 +134,11 @@ class ElementwiseNode final : public Node {
     const Cardinality upstream = input().cardinality();
     return spec_->one_to_one || upstream == Cardinality::finite(0) ? upstream
                                                                    : Cardinality::unknown();
+  }
+  /// With threads it works on neighbours only.
+  bool is_indexable() const override {
+    return input().is_indexable() && spec_->one_to_one && spec_->make_state == nullptr &&
+           spec_->parallelism == 1;
   }
 
  protected:

@@ -84,7 +84,8 @@ class FlatMapStage final : public Stage {
   /// Elements of an inner dataset that need not be opened to be passed over as a whole; else 0.
   std::uint64_t length_at_most(const Node& node, std::uint64_t count) const {
     const Cardinality length = node.cardinality();
-    const bool whole = run().assume_no_errors() && length.is_finite() && length.count() <= count;
+    // Not all of `count`: an error that nobody has seen yet may lengthen the inner dataset.
+    const bool whole = run().assume_no_errors() && length.is_finite() && length.count() < count;
     return whole ? length.count() : 0;
   }
 

@@ -63,7 +63,8 @@ class ParallelElementwiseStage final : public Stage {
     while (!front_->out.empty()) {
       Chunk& chunk = front_->out.front();
       out.append_from(chunk, want - out.size());
-      if (chunk.size() > 0) return true;
+      // An error takes a place too.
+      if (chunk.size() > 0 || out.size() == want) return true;
       if (chunk.has_error()) out.set_error(chunk.take_error());
       front_->out.pop_front();
       if (out.has_error()) return true;

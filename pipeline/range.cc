@@ -39,6 +39,16 @@ class RangeStage final : public Stage {
     position_ += count;
     return count;
   }
+  Pull do_pull_at(Chunk& out, std::span<const std::uint64_t> positions) override {
+    auto* const values = static_cast<std::int64_t*>(out.back());
+    const std::uint64_t start = static_cast<std::uint64_t>(range_.start);
+    const std::uint64_t step = static_cast<std::uint64_t>(range_.step);
+    for (std::size_t i = 0; i < positions.size(); ++i) {
+      values[i] = static_cast<std::int64_t>(start + positions[i] * step);
+    }
+    out.grow(positions.size());
+    return Pull::values;
+  }
 
  private:
   const Range range_;
@@ -57,6 +67,7 @@ class RangeNode final : public Node {
   Cardinality cardinality() const override {
     return range_.count == kEndless ? Cardinality::infinite() : Cardinality::finite(range_.count);
   }
+  bool is_indexable() const override { return range_.count != kEndless; }
 
  protected:
   std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {

@@ -27,6 +27,14 @@ class SlicesStage final : public Stage {
     position_ += static_cast<std::size_t>(count);
     return count;
   }
+  Pull do_pull_at(Chunk& out, std::span<const std::uint64_t> positions) override {
+    const auto* const first = static_cast<const std::byte*>(values_.get());
+    for (const std::uint64_t position : positions) {
+      append_copies(out, first + position * type().size, 1);
+      if (out.has_error()) break;
+    }
+    return Pull::values;
+  }
 
  private:
   const std::shared_ptr<const void> values_;
@@ -40,6 +48,7 @@ class SlicesNode final : public Node {
 
   std::string signature() const override { return spec_.signature; }
   Cardinality cardinality() const override { return Cardinality::finite(spec_.count); }
+  bool is_indexable() const override { return true; }
 
  protected:
   std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {

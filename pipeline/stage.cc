@@ -16,14 +16,15 @@ void name_stage_of_error(Chunk& out, const detail::StageCounters& counters) {
 
 }  // namespace
 
-Pull Stage::pull(Chunk& out, std::size_t want) {
+template <class DoPull>
+Pull Stage::counted(Chunk& out, DoPull pull) {
   if (run_.cancelled()) return Pull::cancelled;
   using Counters = detail::StageCounters;
   const Counters::Inside inside(*counters_);
   const std::uint64_t begin = detail::ticks_now();
   Pull pulled;
   try {
-    pulled = do_pull(out, want);
+    pulled = pull();
   } catch (Error& error) {
     if (error.stage().empty()) error.at_stage(counters_->path());
     throw;
@@ -36,6 +37,18 @@ Pull Stage::pull(Chunk& out, std::size_t want) {
     if (out.error()->stage().empty()) name_stage_of_error(out, *counters_);
   }
   return pulled;
+}
+
+Pull Stage::pull(Chunk& out, std::size_t want) {
+  return counted(out, [&] { return do_pull(out, want); });
+}
+
+Pull Stage::pull_at(Chunk& out, std::span<const std::uint64_t> positions) {
+  return counted(out, [&] { return do_pull_at(out, positions); });
+}
+
+Pull Stage::do_pull_at(Chunk&, std::span<const std::uint64_t>) {
+  throw Error(ErrorCode::internal, "pull_at was asked of a stage that has no random access");
 }
 
 std::uint64_t Stage::do_skip(std::uint64_t count) {

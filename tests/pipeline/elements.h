@@ -96,6 +96,8 @@ inline std::int64_t value_of(const Wide& element) {
 
 template <class T>
 std::string show(const T& element);
+template <class T>
+std::string show(const std::vector<T>& elements);
 template <class A, class B>
 std::string show(const std::pair<A, B>& element) {
   return "(" + show(element.first) + ", " + show(element.second) + ")";

@@ -45,12 +45,10 @@ inline Philox reference_generator(std::uint64_t seed, std::uint64_t seed2, std::
                                   bool reshuffle_each_iteration) {
   if (!reshuffle_each_iteration) return Philox(seed, seed2);
   Philox epochs(seed, seed2);
-  std::uint64_t first = 0;
-  std::uint64_t second = 0;
-  for (std::uint64_t pass = 0; pass <= epoch; ++pass) {
-    first = epochs();
-    second = epochs();
-  }
+  // Random access, since nested repeats number their passes far apart.
+  epochs.seek(2 * epoch);
+  const std::uint64_t first = epochs();
+  const std::uint64_t second = epochs();
   return Philox(first, second);
 }
 

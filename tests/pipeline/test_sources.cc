@@ -112,8 +112,10 @@ class RecutStage final : public Stage {
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     if (in_.empty()) {
-      const Pull pulled = input_->pull(in_, 1 + random_() % in_.capacity());
+      const std::size_t ask = 1 + random_() % in_.capacity();
+      const Pull pulled = input_->pull(in_, ask);
       EXPECT_EQ(pulled == Pull::values, !in_.empty());
+      EXPECT_LE(in_.slots(), ask) << "more than was asked for";
       if (pulled != Pull::values) return pulled;
     }
     want = std::min<std::size_t>(want, 1 + random_() % in_.slots());

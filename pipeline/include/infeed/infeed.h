@@ -3,7 +3,9 @@
 // All of infeed's pipeline: sources, stages, iterators. The simulated TPU is <infeed/device.h>.
 #include <infeed/pipeline/batch.h>
 #include <infeed/pipeline/batch_into.h>
+#include <infeed/pipeline/bucket_by_sequence_length.h>
 #include <infeed/pipeline/cache.h>
+#include <infeed/pipeline/choose_from_datasets.h>
 #include <infeed/pipeline/concatenate.h>
 #include <infeed/pipeline/dataset.h>
 #include <infeed/pipeline/enumerate.h>
@@ -12,14 +14,21 @@
 #include <infeed/pipeline/filter.h>
 #include <infeed/pipeline/flat_map.h>
 #include <infeed/pipeline/generate.h>
+#include <infeed/pipeline/global_shuffle.h>
+#include <infeed/pipeline/group_by_window.h>
 #include <infeed/pipeline/interleave.h>
 #include <infeed/pipeline/map.h>
+#include <infeed/pipeline/padded_batch.h>
 #include <infeed/pipeline/parse.h>
 #include <infeed/pipeline/prefetch.h>
+#include <infeed/pipeline/ragged_batch.h>
 #include <infeed/pipeline/random_integers.h>
 #include <infeed/pipeline/range.h>
+#include <infeed/pipeline/rebatch.h>
 #include <infeed/pipeline/records.h>
 #include <infeed/pipeline/repeat.h>
+#include <infeed/pipeline/sample_from_datasets.h>
+#include <infeed/pipeline/scan.h>
 #include <infeed/pipeline/shard.h>
 #include <infeed/pipeline/shuffle.h>
 #include <infeed/pipeline/skip.h>
@@ -27,4 +36,8 @@
 #include <infeed/pipeline/slices.h>
 #include <infeed/pipeline/snapshot.h>
 #include <infeed/pipeline/take.h>
+#include <infeed/pipeline/take_while.h>
+#include <infeed/pipeline/unbatch.h>
+#include <infeed/pipeline/unique.h>
+#include <infeed/pipeline/window.h>
 #include <infeed/pipeline/zip.h>

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -79,10 +80,17 @@ class Stage {
   /// cancelled).
   std::uint64_t skip(std::uint64_t count) { return count == 0 ? 0 : do_skip(count); }
 
+  /// Random access, where Node::is_indexable(): appends the elements at these positions (each below
+  /// the cardinality), in the order given, to `out`, which is empty and has room for them. May stop
+  /// early, and stops behind an error; never gives Pull::end. Doesn't move what pull() gives.
+  Pull pull_at(Chunk& out, std::span<const std::uint64_t> positions);
+
  protected:
   virtual Pull do_pull(Chunk& out, std::size_t want) = 0;
   /// By default pulls and drops.
   virtual std::uint64_t do_skip(std::uint64_t count);
+  /// Only asked of stages whose node says is_indexable().
+  virtual Pull do_pull_at(Chunk& out, std::span<const std::uint64_t> positions);
 
   RunContext& run() const { return run_; }
   detail::StageCounters& counters() const { return *counters_; }
@@ -90,6 +98,10 @@ class Stage {
   const TypeInfo& type() const { return *type_; }
 
  private:
+  /// Counts and times what `pull` does.
+  template <class DoPull>
+  Pull counted(Chunk& out, DoPull pull);
+
   RunContext& run_;
   detail::StageCounters* counters_;
   const TypeInfo* type_;
@@ -116,6 +128,9 @@ class Node {
   virtual std::string signature() const { return name_; }
   /// How many elements there are when none fails.
   virtual Cardinality cardinality() const { return Cardinality::unknown(); }
+  /// Whether its stages can pull_at(): the element at a position is a function of the position, and
+  /// the cardinality is finite and exact.
+  virtual bool is_indexable() const { return false; }
   /// Least bytes that the stage must be able to hold (sizeof only, where payloads are not known).
   virtual std::uint64_t buffer_bytes_min() const { return 0; }
 

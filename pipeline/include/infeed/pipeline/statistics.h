@@ -39,8 +39,8 @@ namespace detail {
 /// from them.
 struct StageCounters {
   std::string name;
-  StageCounters* consumer = nullptr;  ///< the stage that pulls this one; null at the root
-  bool has_threads = false;           ///< its upstream runs in another thread than its own pulls
+  StageCounters* consumer = nullptr;     ///< the stage that pulls this one; null at the root
+  std::atomic<bool> has_threads{false};  ///< its upstream runs in another thread than its own pulls
   std::atomic<std::uint64_t> elements{0};
   std::atomic<std::uint64_t> errors{0};
   std::atomic<std::uint64_t> pulls{0};

@@ -1,0 +1,51 @@
+#include "infeed/pipeline/bucket_by_sequence_length.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace infeed::detail {
+
+void check_buckets(const BucketOptions& options) {
+  const auto& boundaries = options.boundaries;
+  const auto not_ascending = [](std::int64_t a, std::int64_t b) { return a >= b; };
+  const bool ascending =
+      std::adjacent_find(boundaries.begin(), boundaries.end(), not_ascending) == boundaries.end();
+  const bool sizes_are_positive =
+      std::all_of(options.batch_sizes.begin(), options.batch_sizes.end(),
+                  [](std::int64_t size) { return size > 0; });
+  if (ascending && sizes_are_positive && (boundaries.empty() || boundaries.front() > 0) &&
+      options.batch_sizes.size() == boundaries.size() + 1) {
+    return;
+  }
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("bucket_by_sequence_length: boundaries are [{}] and batch_sizes [{}]; "
+                          "boundaries must be above 0 and ascend, batch_sizes be at least 1 and "
+                          "one more than the boundaries",
+                          fmt::join(boundaries, ", "), fmt::join(options.batch_sizes, ", ")));
+}
+
+std::string buckets_signature(const BucketOptions& options) {
+  return fmt::format("bucket_by_sequence_length(boundaries=[{}], batch_sizes=[{}], padding={}{}{})",
+                     fmt::join(options.boundaries, " "), fmt::join(options.batch_sizes, " "),
+                     options.padding, options.pad_to_boundary ? ", pad_to_boundary" : "",
+                     options.drop_remainder ? ", drop_remainder" : "");
+}
+
+std::int64_t bucket_of(const BucketOptions& options, std::int64_t length) {
+  const auto& boundaries = options.boundaries;
+  return std::upper_bound(boundaries.begin(), boundaries.end(), length) - boundaries.begin();
+}
+
+std::int64_t bucket_width(const BucketOptions& options, std::int64_t bucket) {
+  if (!options.pad_to_boundary) return -1;
+  if (static_cast<std::size_t>(bucket) < options.boundaries.size()) {
+    return options.boundaries[static_cast<std::size_t>(bucket)] - 1;
+  }
+  throw Error(ErrorCode::data_loss,
+              fmt::format("bucket_by_sequence_length: a sequence is not below the last boundary "
+                          "({}), so there is none to pad it to; add a boundary, or filter it out",
+                          options.boundaries.empty() ? 0 : options.boundaries.back()));
+}
+
+}  // namespace infeed::detail

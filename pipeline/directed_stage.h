@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <infeed/pipeline/stage.h>
+
+// What sample_from_datasets and choose_from_datasets share.
+namespace infeed::detail {
+
+/// Says which input is next.
+class Director {
+ public:
+  virtual ~Director() = default;
+  /// `index` of an input, or an `error` in the place of an element. `may_wait` false: rather
+  /// would_wait than a pull.
+  enum class Next { input, error, end, cancelled, would_wait };
+  virtual Next next(std::size_t& index, ErrorPointer& error, bool may_wait) = 0;
+};
+
+/// Takes each element from the input that the director says. An input that has ended ends the whole
+/// (`stop_on_empty`) or is passed over.
+std::unique_ptr<Stage> make_directed_stage(const StageScope& scope,
+                                           std::unique_ptr<Director> director,
+                                           std::vector<std::unique_ptr<Stage>> inputs,
+                                           bool stop_on_empty);
+
+/// Opens them with ordinals first, first+1, ...
+std::vector<std::unique_ptr<Stage>> open_inputs(const StageScope& scope,
+                                                const std::vector<NodePointer>& nodes,
+                                                std::size_t count);
+
+}  // namespace infeed::detail

@@ -1,0 +1,113 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <infeed/pipeline/padded_batch.h>
+
+namespace infeed {
+
+struct BucketOptions {
+  /// Ascending; bucket i holds the elements with boundaries[i-1] <= length < boundaries[i], the
+  /// first one all below boundaries[0], the last one all from the last boundary on.
+  std::vector<std::int64_t> boundaries;
+  /// Of each bucket: one more than boundaries.
+  std::vector<std::int64_t> batch_sizes;
+  /// Pads to the longest that the bucket can hold, boundaries[i] - 1, so that few shapes occur;
+  /// elements from the last boundary on are then errors in their places.
+  bool pad_to_boundary = false;
+  /// What sequences of numbers are filled up with; others are filled with U{}.
+  double padding = 0;
+  /// Leaves out the batches that are not full at the end.
+  bool drop_remainder = false;
+};
+
+namespace detail {
+
+/// Throws Error(invalid_argument).
+void check_buckets(const BucketOptions& options);
+std::string buckets_signature(const BucketOptions& options);
+std::int64_t bucket_of(const BucketOptions& options, std::int64_t length);
+/// -1: the longest of the batch. Throws Error(data_loss) when there is no boundary to pad to.
+std::int64_t bucket_width(const BucketOptions& options, std::int64_t bucket);
+
+template <class F>
+struct BucketContext {
+  BucketOptions options;
+  F length;
+};
+
+template <class T, class F>
+struct BucketKernels {
+  using Context = BucketContext<F>;
+  static constexpr std::size_t kFields = kRowFields<T>;
+
+  static std::int64_t key(const void* context, const void* row) {
+    const auto& bucket = *static_cast<const Context*>(context);
+    return bucket_of(bucket.options,
+                     static_cast<std::int64_t>(bucket.length(*static_cast<const T*>(row))));
+  }
+  static std::int64_t size(const void* context, std::int64_t key) {
+    return static_cast<const Context*>(context)->options.batch_sizes[static_cast<std::size_t>(key)];
+  }
+  static std::array<PaddingOfField, kFields> paddings(const void* context, std::int64_t key) {
+    const BucketOptions& options = static_cast<const Context*>(context)->options;
+    std::array<PaddingOfField, kFields> all;
+    all.fill({.width = bucket_width(options, key), .value = options.padding});
+    return all;
+  }
+  static void check(const void* context, std::int64_t key, const void* row) {
+    check_widths("bucket_by_sequence_length", *static_cast<const T*>(row),
+                 paddings(context, key).data());
+  }
+  static void assemble(const void* context, std::int64_t key, void* rows, std::size_t count,
+                       void* out) {
+    ::new (out) PaddedBatch<T>(std::span<T>(static_cast<T*>(rows), count), paddings(context, key));
+  }
+};
+
+template <class F>
+struct BucketStageFactory {
+  std::shared_ptr<const BucketContext<F>> context;
+
+  template <class T>
+  auto operator()(const Dataset<T>& input) const {
+    static_assert(kCallable<F, const T&>,
+                  "infeed::bucket_by_sequence_length: the length function must be callable as "
+                  "const with const T&, and return an integer");
+    static_assert(sequence_count<T>() > 0,
+                  "infeed::bucket_by_sequence_length: the elements must be std::vectors, or "
+                  "structs, pairs or tuples with a std::vector among their fields");
+    using Kernels = BucketKernels<T, F>;
+    GatherSpec spec{.name = "bucket_by_sequence_length",
+                    .signature = buckets_signature(context->options)};
+    spec.out_type = &type_info<PaddedBatch<T>>();
+    spec.context = context;
+    spec.key = &Kernels::key;
+    spec.size = &Kernels::size;
+    if (context->options.pad_to_boundary) spec.check = &Kernels::check;
+    spec.assemble = &Kernels::assemble;
+    spec.drop_remainder = context->options.drop_remainder;
+    return Dataset<PaddedBatch<T>>(make_gather(std::move(spec), input.node()));
+  }
+};
+
+}  // namespace detail
+
+/// Why: batches sequences with others of about the same length, so that little is padding.
+///
+///     sentences | infeed::bucket_by_sequence_length(
+///                     [](const Sentence& s) { return s.tokens.size(); },
+///                     {.boundaries = {16, 64}, .batch_sizes = {64, 32, 8}})
+///
+/// A full batch leaves its bucket at once; at the end of the input the others leave, the shortest
+/// sequences first. A failed element, and one that can't be padded to its boundary, is an error in
+/// its place. Memory: all that lies in the buckets, counted in the iterator's limit.
+template <class F>
+auto bucket_by_sequence_length(F length, BucketOptions options) {
+  detail::check_buckets(options);
+  return detail::BucketStageFactory<F>{std::make_shared<const detail::BucketContext<F>>(
+      detail::BucketContext<F>{std::move(options), std::move(length)})};
+}
+
+}  // namespace infeed

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <infeed/pipeline/sample_from_datasets.h>
+
+namespace infeed {
+
+struct ChooseOptions {
+  /// True: choosing a dataset that has ended ends the whole. False: such choices are passed over.
+  bool stop_on_empty_dataset = true;
+};
+
+namespace detail {
+
+NodePointer make_choose_from_datasets(const ChooseOptions& options, const TypeInfo& type,
+                                      std::vector<NodePointer> datasets, NodePointer choices);
+
+}  // namespace detail
+
+/// Why: takes the next element each time from the dataset whose index `choices` gives.
+///
+///     auto turns = infeed::range(3) | infeed::repeat();
+///     infeed::choose_from_datasets(std::vector{a, b, c}, turns)   // a b c a b c ...
+///
+/// Ends with the choices at the latest. An index that is out of range, or an error among the
+/// choices, is one error in its place.
+template <class T>
+Dataset<T> choose_from_datasets(const std::vector<Dataset<T>>& datasets,
+                                const Dataset<std::int64_t>& choices,
+                                const ChooseOptions& options = {}) {
+  return Dataset<T>(detail::make_choose_from_datasets(options, type_info<T>(),
+                                                      detail::nodes_of(datasets), choices.node()));
+}
+
+}  // namespace infeed

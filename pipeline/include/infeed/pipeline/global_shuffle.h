@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include <infeed/pipeline/dataset.h>
+
+namespace infeed {
+
+struct GlobalShuffleOptions {
+  /// None: a random one, drawn when the stage is described.
+  std::optional<std::uint64_t> seed = std::nullopt;
+  /// Another order each pass (repeat, the next iterate()), or the same.
+  bool reshuffle_each_iteration = true;
+};
+
+namespace detail {
+
+NodePointer make_global_shuffle(const GlobalShuffleOptions& options, NodePointer input);
+
+struct GlobalShuffleStageFactory {
+  GlobalShuffleOptions options;
+
+  template <class T>
+  Dataset<T> operator()(const Dataset<T>& input) const {
+    return Dataset<T>(make_global_shuffle(options, input.node()));
+  }
+};
+
+}  // namespace detail
+
+/// Why: a shuffle of the whole dataset that holds nothing: element k of the output is element p(k)
+/// of the input, where p is a permutation that is computed, not stored. Skipping and resuming cost
+/// nothing, at any size.
+///
+///     infeed::range(1'000'000'000) | infeed::global_shuffle({.seed = 42})
+///                                  | infeed::map(read_sample)
+///
+/// The input must be indexable: range, slices, and map or enumerate without parallelism on top of
+/// them; put the rest, and parallel maps, behind the shuffle. Other inputs are refused
+/// (invalid_argument); they have shuffle().
+///
+/// p is a Feistel network of 6 rounds over bit_width(n - 1) bits, keyed by Philox(seed, pass), and
+/// applied again while the result is n or more (at most once on average).
+inline auto global_shuffle(GlobalShuffleOptions options = {}) {
+  return detail::GlobalShuffleStageFactory{options};
+}
+
+}  // namespace infeed

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <infeed/pipeline/padded_batch.h>
+
+namespace infeed {
+
+struct RaggedBatchOptions {
+  /// Leaves out the last batch when it is short.
+  bool drop_remainder = false;
+};
+
+namespace detail {
+
+std::string ragged_batch_signature(std::int64_t size, const RaggedBatchOptions& options);
+
+struct RaggedBatchStageFactory {
+  std::int64_t size;
+  RaggedBatchOptions options;
+
+  template <class T>
+  auto operator()(const Dataset<T>& input) const {
+    static_assert(sequence_count<T>() > 0,
+                  "infeed::ragged_batch: the elements must be std::vectors, or structs, pairs or "
+                  "tuples with a std::vector among their fields; for others use infeed::batch");
+    if constexpr (sequence_count<T>() > 0) {
+      GatherSpec spec{.name = "ragged_batch", .signature = ragged_batch_signature(size, options)};
+      spec.drop_remainder = options.drop_remainder;
+      PaddedBatchContext context{size, std::vector<PaddingOfField>(kRowFields<T>)};
+      return gather_sequences<RaggedBatch<T>>(std::move(spec), std::move(context), input.node());
+    }
+  }
+};
+
+}  // namespace detail
+
+/// Why: puts `size` consecutive sequences of different lengths into one RaggedBatch: their values
+/// one behind the other, and where each begins. Nothing is padded.
+///
+///     sentences | infeed::ragged_batch(32)
+///
+/// An error comes in its element's place, and the batch goes on filling.
+inline auto ragged_batch(std::int64_t size, RaggedBatchOptions options = {}) {
+  return detail::RaggedBatchStageFactory{size, options};
+}
+
+}  // namespace infeed

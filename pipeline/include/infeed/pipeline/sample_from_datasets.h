@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include <infeed/pipeline/dataset.h>
+
+namespace infeed {
+
+struct SampleOptions {
+  /// How often each dataset is drawn, relative to the others; empty: all as often. A weight of 0:
+  /// never.
+  std::vector<double> weights = {};
+  /// None: a random one, drawn when the dataset is described.
+  std::optional<std::uint64_t> seed = std::nullopt;
+  /// True: the end of any of them ends the whole, so that the proportions hold to the end. False:
+  /// the others go on.
+  bool stop_on_empty_dataset = false;
+  /// By default each pass draws in the same order, as in TensorFlow; true: another one each time.
+  bool reshuffle_each_iteration = false;
+};
+
+namespace detail {
+
+NodePointer make_sample_from_datasets(const SampleOptions& options, const TypeInfo& type,
+                                      std::vector<NodePointer> datasets);
+
+template <class T>
+std::vector<NodePointer> nodes_of(const std::vector<Dataset<T>>& datasets) {
+  std::vector<NodePointer> nodes;
+  for (const Dataset<T>& dataset : datasets) nodes.push_back(dataset.node());
+  return nodes;
+}
+
+}  // namespace detail
+
+/// Why: mixes datasets in given proportions.
+///
+///     infeed::sample_from_datasets(std::vector{clean, noisy}, {.weights = {0.9, 0.1}, .seed = 1})
+///
+/// Draw k is a function of (seed, k): the k-th 64 bits of Philox. A draw that meets a dataset that
+/// has ended is drawn anew. Errors count as elements of their dataset. The order is not
+/// TensorFlow's, whose draws depend on its kernels for random numbers.
+template <class T>
+Dataset<T> sample_from_datasets(const std::vector<Dataset<T>>& datasets,
+                                const SampleOptions& options = {}) {
+  return Dataset<T>(
+      detail::make_sample_from_datasets(options, type_info<T>(), detail::nodes_of(datasets)));
+}
+
+}  // namespace infeed

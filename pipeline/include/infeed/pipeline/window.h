@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <type_traits>
+#include <vector>
+
+#include <infeed/pipeline/dataset.h>
+
+namespace infeed {
+
+struct WindowOptions {
+  /// Elements of a window; at least 1.
+  std::int64_t size;
+  /// From the start of a window to the start of the next one; 0: size, so that they don't overlap.
+  std::int64_t shift = 0;
+  /// From an element of a window to the next one: 2 takes every other one.
+  std::int64_t stride = 1;
+  /// Leaves out the windows at the end that are shorter.
+  bool drop_remainder = false;
+};
+
+namespace detail {
+
+/// What the stage must know of std::vector<T>, all but the loop that fills it.
+struct WindowKernel {
+  void (*make)(void* out, std::size_t capacity);
+  /// Appends values[0], values[stride], ... (`count` of them); moves them when they are not needed
+  /// any more. Throws what a copy throws.
+  void (*append)(void* window, void* values, std::size_t stride, std::size_t count, bool may_move);
+  bool copies;
+};
+
+NodePointer make_window(const WindowOptions& options, const WindowKernel& kernel,
+                        const TypeInfo& out_type, NodePointer input);
+
+template <class T>
+void append_to_window(void* window, void* values, std::size_t stride, std::size_t count,
+                      bool may_move) {
+  auto& target = *static_cast<std::vector<T>*>(window);
+  T* const source = static_cast<T*>(values);
+  if (may_move) {
+    for (std::size_t i = 0; i < count; ++i) target.push_back(std::move(source[i * stride]));
+    return;
+  }
+  if constexpr (kIsCopyable<T>) {
+    if (stride == 1) {
+      target.insert(target.end(), source, source + count);
+    } else {
+      for (std::size_t i = 0; i < count; ++i) target.push_back(source[i * stride]);
+    }
+  }
+}
+
+template <class T>
+WindowKernel window_kernel() {
+  return {.make = [](void* out,
+                     std::size_t capacity) { (::new (out) std::vector<T>)->reserve(capacity); },
+          .append = &append_to_window<T>,
+          .copies = kIsCopyable<T>};
+}
+
+struct WindowStageFactory {
+  WindowOptions options;
+
+  template <class T>
+  Dataset<std::vector<T>> operator()(const Dataset<T>& input) const {
+    return Dataset<std::vector<T>>(
+        make_window(options, window_kernel<T>(), type_info<std::vector<T>>(), input.node()));
+  }
+};
+
+}  // namespace detail
+
+/// Why: neighbouring elements together, for sequences: windows that may overlap or leave gaps.
+///
+///     range(7) | infeed::window({.size = 3, .shift = 1, .stride = 2})
+///     gives {0 2 4} {1 3 5} {2 4 6} {3 5} {4 6} {5} {6}
+///
+/// A window is a std::vector, which a map can turn into anything; TensorFlow's is a dataset, which
+/// must be flattened again to be of use. Windows start at 0, shift, 2 shift, ...; at the end they
+/// get shorter, unless drop_remainder. A failed element makes an error of each window that would
+/// hold it, and of no other.
+///
+/// Memory: (size - 1) * stride + 1 elements, counted in the iterator's limit. Elements that can't
+/// be copied need windows that don't overlap.
+inline auto window(WindowOptions options) { return detail::WindowStageFactory{options}; }
+
+}  // namespace infeed
