@@ -23,6 +23,12 @@ def write_with_infeed(file, records, compression):
     _run([os.environ["INFEED_INTEROP"], "write", str(file), compression], input=text)
 
 
+def drawn_pipelines(seed, count, elements_max):
+    """Lines of JSON: random pipelines, and what infeed makes of them."""
+    return _run([os.environ["INFEED_DRAWN_PIPELINES"], str(seed), str(count),
+                 str(elements_max)]).splitlines()
+
+
 def _run(command, **more):
     done = subprocess.run(command, text=True, capture_output=True, timeout=240, **more)
     if done.returncode != 0:

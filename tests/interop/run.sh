@@ -18,7 +18,7 @@ while (($#)); do
   case $1 in
     --build)
       [[ -d ${2:-} ]] || die "there is no build folder '${2:-}'" 2
-      build="$2"
+      build="$(cd "$2" && pwd -P)"
       shift
       ;;
     --help | -h)
@@ -37,12 +37,13 @@ python="$("$infeed_root/benchmarks/venv.sh")"
 if [[ -z $build ]]; then
   "$infeed_root/tools/install_packages.sh" test
   configure_preset release -DINFEED_BUILD_TESTS=ON
-  build_targets release infeed_command infeed_interop ||
+  build_targets release infeed_command infeed_interop infeed_drawn_pipelines ||
     die "the build failed: what the compiler said is above"
   build="$infeed_root/build/release"
 fi
 
 export INFEED_PROGRAM="$build/tools/infeed" INFEED_INTEROP="$build/tests/interop/infeed_interop"
+export INFEED_DRAWN_PIPELINES="$build/tests/interop/infeed_drawn_pipelines"
 export TF_CPP_MIN_LOG_LEVEL=2 PYTHONDONTWRITEBYTECODE=1
 status=0
 for test in "${tests[@]}"; do
