@@ -27,6 +27,7 @@
 #include <infeed/pipeline/rebatch.h>
 #include <infeed/pipeline/records.h>
 #include <infeed/pipeline/repeat.h>
+#include <infeed/pipeline/reshard_checkpoint.h>
 #include <infeed/pipeline/sample_from_datasets.h>
 #include <infeed/pipeline/scan.h>
 #include <infeed/pipeline/shard.h>

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+
+#include <infeed/pipeline/checkpoint.h>
+#include <infeed/pipeline/dataset.h>
+
+namespace infeed {
+
+struct ReshardOptions {
+  /// The count of shard() then and now.
+  std::uint64_t shards_before;
+  std::uint64_t shards_now;
+  /// Elements of the shared stream that one position of a host stands for: the rows of its batches,
+  /// or 1.
+  std::uint64_t rows_before = 1;
+  std::uint64_t rows_now = 1;
+};
+
+namespace detail {
+Checkpoint make_resharded(const Checkpoint& checkpoint, const Node& node,
+                          const ReshardOptions& options);
+}
+
+/// Why: a job that ran on 4 hosts goes on with 8, or with another batch size, where it was: no
+/// element twice, none left out. Every host reads its share of one stream,
+///
+///     const auto share = [](std::uint64_t hosts, std::uint64_t host) {
+///       return range(n) | global_shuffle({.seed = 1}) | shard({.count = hosts, .index = host})
+///                       | map(read_sample) | batch(32);
+///     };
+///     // host 0 of 4 saved `checkpoint` after a step; now it is host 5 of 8:
+///     const auto dataset = share(8, 5);
+///     auto iterator = dataset.iterate({.resume = reshard_checkpoint(
+///         checkpoint, dataset,
+///         {.shards_before = 4, .shards_now = 8, .rows_before = 32, .rows_now = 32})});
+///
+/// and after the same number of steps on each, together they took the first
+/// position * rows * shards elements of it. The checkpoint of any host will do.
+///
+/// Throws Error(failed_precondition) when the place can't be one of the new hosts' (the elements
+/// don't divide by shards_now * rows_now: take the checkpoint at a step where they do), when an
+/// error was seen (hosts may then stand at different places), when a stage that gives an unknown
+/// number of elements (filter, flat_map) is in the pipeline, or when it differs from the old one in
+/// more than the numbers of shard and batch. The order hash starts anew.
+template <class T>
+Checkpoint reshard_checkpoint(const Checkpoint& checkpoint, const Dataset<T>& dataset,
+                              const ReshardOptions& options) {
+  return detail::make_resharded(checkpoint, *dataset.node(), options);
+}
+
+}  // namespace infeed
