@@ -1,3 +1,5 @@
+#include "cpu_limits.h"
+
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -22,10 +24,10 @@ int cores_of_quota(double quota, double period) {
   return std::max(1, static_cast<int>(std::ceil(quota / period)));
 }
 
-/// The path of this process in the hierarchy whose line in /proc/self/cgroup names `controller`
-/// ("" for version 2's single one).
-std::string cgroup_path(const std::string& controller) {
-  std::ifstream groups("/proc/self/cgroup");
+/// The path of this process in the hierarchy whose line in `groups_file` names `controller` ("" for
+/// version 2's single one).
+std::string cgroup_path(const std::string& groups_file, const std::string& controller) {
+  std::ifstream groups(groups_file);
   for (std::string line; std::getline(groups, line);) {
     const std::size_t first = line.find(':');
     const std::size_t second = line.find(':', first + 1);
@@ -72,14 +74,23 @@ int cores_v1(const std::string& folder) {
 
 }  // namespace
 
-int usable_cores() {
-  int cores = affinity_cores();
-  cores = std::min(cores, tightest("/sys/fs/cgroup", cgroup_path(""), cores_v2));
+namespace detail {
+
+int cgroup_cores(const std::string& mount, const std::string& groups_file) {
+  int cores = tightest(mount, cgroup_path(groups_file, ""), cores_v2);
   // Both versions may be mounted side by side; inside a container the group is the mount's root.
-  for (const char* mount : {"/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"}) {
-    cores = std::min(cores, tightest(mount, cgroup_path("cpu"), cores_v1));
+  for (const char* controller : {"/cpu", "/cpu,cpuacct"}) {
+    cores =
+        std::min(cores, tightest(mount + controller, cgroup_path(groups_file, "cpu"), cores_v1));
   }
-  return std::max(1, cores);
+  return cores;
+}
+
+}  // namespace detail
+
+int usable_cores() {
+  return std::max(
+      1, std::min(affinity_cores(), detail::cgroup_cores("/sys/fs/cgroup", "/proc/self/cgroup")));
 }
 
 }  // namespace infeed
