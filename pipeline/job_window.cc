@@ -10,6 +10,8 @@ namespace infeed::detail {
 namespace {
 
 constexpr double kJobUs = 50;
+// Chunks cheaper than this are put through the function by the driver: handing them over costs
+// more.
 constexpr double kWorthAThreadUs = 20;
 constexpr auto kGather = std::chrono::microseconds(200);
 // A job is waiting rather than computing when its CPU clock ran for less than half of its time. One

@@ -9,9 +9,6 @@ namespace {
 
 // For a blocking function and parallelism autotune.
 constexpr int kBlockingThreads = 16;
-// Chunks cheaper than this are put through the function by the driver: handing them over costs
-// more.
-constexpr double kWorthAThreadUs = 20;
 
 JobWindowOptions window_options(const ElementwiseSpec& spec, const Executor& executor) {
   const bool chosen = spec.parallelism != autotune;

@@ -1,5 +1,5 @@
-// Draws random pipelines, runs them with infeed, and prints a line of JSON for each: {"pipeline": ...,
-// "streams": [three iterations of it]}. test_pipelines.py runs the same with TensorFlow.
+// Draws random pipelines, runs them with infeed, and prints a line of JSON for each: {"pipeline":
+// ..., "streams": [three iterations of it]}. test_pipelines.py runs the same with TensorFlow.
 //
 //   infeed_drawn_pipelines SEED COUNT ELEMENTS_MAX
 #include <algorithm>

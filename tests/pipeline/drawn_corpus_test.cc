@@ -9,8 +9,8 @@
 #include "pipeline/executors.h"
 #include "pipeline/stream.h"
 
-// drawn_corpus.jsonl holds pipelines with what the real tf.data made of them, three iterations each:
-// tests/interop/test_pipelines.py wrote it (INFEED_CORPUS).
+// drawn_corpus.jsonl holds pipelines with what the real tf.data made of them, three iterations
+// each: tests/interop/test_pipelines.py wrote it (INFEED_CORPUS).
 
 namespace infeed::test {
 namespace {
@@ -23,7 +23,7 @@ DrawnPipeline pipeline_from(const nlohmann::json& json) {
       if (key == "op") {
         stage.op = value;
       } else if (key == "other") {
-        stage.other.push_back(pipeline_from(value));
+        stage.other = pipeline_from(value).stages;
       } else {
         stage.parameters[key] = value;
       }

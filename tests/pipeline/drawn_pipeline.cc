@@ -142,7 +142,8 @@ DrawnPipeline draw_pipeline(RandomSource& random, int stages_max) {
   for (std::int64_t left = random.between(0, stages_max); left > 0; --left) {
     const auto& [op, draw] = stage_draws()[random.below(stage_draws().size())];
     DrawnStage stage{.op = op, .parameters = draw(random)};
-    if (op == "concatenate" || op == "zip") stage.other = {draw_pipeline(random, stages_max / 2)};
+    if (op == "concatenate" || op == "zip")
+      stage.other = draw_pipeline(random, stages_max / 2).stages;
     pipeline.stages.push_back(std::move(stage));
   }
   return pipeline;
@@ -154,7 +155,7 @@ std::string DrawnPipeline::to_json() const {
     text += fmt::format("{}{{\"op\": \"{}\"", text.empty() ? "" : ", ", stage.op);
     for (const auto& [name, value] : stage.parameters)
       text += fmt::format(", \"{}\": {}", name, value);
-    if (!stage.other.empty()) text += ", \"other\": " + stage.other.front().to_json();
+    if (!stage.other.empty()) text += ", \"other\": " + DrawnPipeline{stage.other}.to_json();
     text += "}";
   }
   return "{\"stages\": [" + text + "]}";

@@ -37,12 +37,10 @@
 /// % is never negative. parallelism and depth change no value.
 namespace infeed::test {
 
-struct DrawnPipeline;
-
 struct DrawnStage {
   std::string op;
   std::map<std::string, std::int64_t> parameters = {};
-  std::vector<DrawnPipeline> other = {};  ///< of concatenate and zip: one
+  std::vector<DrawnStage> other = {};  ///< the other pipeline of concatenate and zip
 
   std::int64_t at(const std::string& name) const { return parameters.at(name); }
 };

@@ -149,10 +149,9 @@ Integers add_stage(const Integers& input, const DrawnStage& stage, std::uint64_t
                                .block_length = stage.at("block_length"),
                                .parallelism = static_cast<int>(stage.at("parallelism"))});
   }
-  if (op == "concatenate")
-    return input | concatenate(build_pipeline(stage.other.front(), recut_seed));
+  if (op == "concatenate") return input | concatenate(build_pipeline({stage.other}, recut_seed));
   if (op == "zip") {
-    return zip(input, build_pipeline(stage.other.front(), recut_seed)) |
+    return zip(input, build_pipeline({stage.other}, recut_seed)) |
            map([](const std::tuple<std::int64_t, std::int64_t>& both) {
              return fold(std::get<0>(both), std::get<1>(both));
            });

@@ -314,10 +314,10 @@ Items run(const DrawnPipeline& drawn, std::size_t stages, std::uint64_t epoch) {
   }
   if (stage.op == "window") return windows(in, stage);
   if (stage.op == "interleave") return interleaved(in, stage);
-  if (stage.op == "zip") return zipped(in, run_all(stage.other.front(), epoch));
+  if (stage.op == "zip") return zipped(in, run_all({stage.other}, epoch));
   if (stage.op == "concatenate") {
     Items out = in;
-    const Items behind = run_all(stage.other.front(), epoch);
+    const Items behind = run_all({stage.other}, epoch);
     out.insert(out.end(), behind.begin(), behind.end());
     return out;
   }

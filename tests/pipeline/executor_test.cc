@@ -45,15 +45,19 @@ TEST(Executor, RunsAsManyTasksAtATime) {
   for (const auto& executor : executors) {
     // Each waits until all are there: with fewer threads this would never end.
     const int count = executor->concurrency();
-    std::atomic<int> here = 0;
-    std::promise<void> done;
+    // Owned by the tasks: the last ones may still look when the first one says that all are here.
+    struct State {
+      std::atomic<int> here = 0;
+      std::promise<void> done;
+    };
+    const auto state = std::make_shared<State>();
     for (int i = 0; i < count; ++i) {
-      executor->submit([&] {
-        if (++here == count) done.set_value();
-        while (here < count) std::this_thread::yield();
+      executor->submit([state, count] {
+        if (++state->here == count) state->done.set_value();
+        while (state->here < count) std::this_thread::yield();
       });
     }
-    done.get_future().wait();
+    state->done.get_future().wait();
   }
 }
 

@@ -33,7 +33,7 @@ Case draw_case(RandomSource& random) {
 bool can_fail(const DrawnPipeline& drawn) {
   return std::any_of(drawn.stages.begin(), drawn.stages.end(), [](const DrawnStage& stage) {
     return stage.op.find("fail") != std::string::npos ||
-           (!stage.other.empty() && can_fail(stage.other.front()));
+           (!stage.other.empty() && can_fail({stage.other}));
   });
 }
 
@@ -109,10 +109,9 @@ TEST(RandomPipelines, AreOfAllStages) {
 }
 
 TEST(RandomPipelines, HaveADescriptionThatOthersCanRead) {
-  const DrawnPipeline pipeline{
-      {{"range", {{"count", 3}, {"start", 0}, {"step", 1}}},
-       {"zip", {}, {DrawnPipeline{{{"range", {{"count", 2}, {"start", 5}, {"step", 1}}}}}}},
-       {"take", {{"count", 1}}}}};
+  const DrawnPipeline pipeline{{{"range", {{"count", 3}, {"start", 0}, {"step", 1}}},
+                                {"zip", {}, {{"range", {{"count", 2}, {"start", 5}, {"step", 1}}}}},
+                                {"take", {{"count", 1}}}}};
   EXPECT_EQ(pipeline.to_json(),
             R"({"stages": [{"op": "range", "count": 3, "start": 0, "step": 1}, {"op": "zip", )"
             R"("other": {"stages": [{"op": "range", "count": 2, "start": 5, "step": 1}]}}, )"
