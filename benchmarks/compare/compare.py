@@ -126,20 +126,23 @@ def measure_row(row, peers, options):
     if row.other:
         against.append((row.other, others))
     median = statistics.median(ours)
-    return [report(row, median, name, statistics.median(values), index == 0)
+    ceiling = statistics.median(others) if others else None
+    return [report(row, median, name, statistics.median(values), index == 0, ceiling)
             for index, (name, values) in enumerate(against)] or [report(row, median, None, None, True)]
 
 
-def report(row, ours, against, peer, has_bar):
+def report(row, ours, against, peer, has_bar, ceiling=None):
     result = {"name": row.name, "ours": ours, "peer": peer, "unit": row.unit,
               "ratio": row.ratio(ours, peer), "against": against}
     if has_bar:
-        bars = {key: getattr(row, key) for key in ("ratio_min", "ours_max", "ours_min")
+        bars = {key: getattr(row, key) for key in ("ratio_min", "ceiling_share_min", "ours_max", "ours_min")
                 if getattr(row, key) is not None}
         if bars:
             result["bar"] = bars
             result["bar_met"] = (
-                (row.ratio_min is None or result["ratio"] >= row.ratio_min)
+                (row.ratio_min is None or result["ratio"] >= row.ratio_min
+                 or (row.ceiling_share_min is not None
+                     and ours >= row.ceiling_share_min * ceiling))
                 and (row.ours_max is None or ours <= row.ours_max)
                 and (row.ours_min is None or ours >= row.ours_min))
     return result
@@ -156,7 +159,8 @@ def figure(value):
 def bar_text(result):
     texts = []
     for key, value in result.get("bar", {}).items():
-        text = {"ratio_min": f">= {value:g} x", "ours_max": f"<= {value:g}",
+        text = {"ratio_min": f">= {value:g} x",
+                "ceiling_share_min": f"or {value:g} of the ceiling", "ours_max": f"<= {value:g}",
                 "ours_min": f">= {value:g}"}[key]
         texts.append(text)
     if not texts:

@@ -44,6 +44,14 @@ template <class T>
 std::uint64_t touch(const Batch<T>& batch) {
   return batch.size();
 }
+template <class T>
+std::uint64_t touch(const PaddedBatch<T>& batch) {
+  return batch.size();
+}
+template <class T>
+std::uint64_t touch(const std::vector<T>& window) {
+  return window.size();
+}
 
 /// Takes all elements; returns how many there were.
 template <class T>

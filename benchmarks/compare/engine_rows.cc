@@ -42,7 +42,20 @@ std::vector<Row> stage_rows() {
              }),
       ns_row("shuffle(10000)",
              [](std::int64_t n) { return range(n) | shuffle({.buffer = 10'000, .seed = 42}); }),
+      ns_row("scan",
+             [](std::int64_t n) {
+               return range(n) | scan(std::int64_t{0}, [](std::int64_t sum, std::int64_t x) {
+                        return std::pair(sum + x, sum + x);
+                      });
+             }),
       ns_row("batch(128)", [](std::int64_t n) { return range(n) | batch(128); }),
+      ns_row("batch(128) | unbatch",
+             [](std::int64_t n) { return range(n) | batch(128) | unbatch(); }),
+      ns_row("take_while",
+             [](std::int64_t n) {
+               return range(n) | take_while([n](std::int64_t x) { return x < n; });
+             }),
+      ns_row("unique", [](std::int64_t n) { return range(n) | unique(); }),
       ns_row("repeat", [](std::int64_t n) { return range(1000) | repeat(n / 1000); }),
       ns_row("enumerate", [](std::int64_t n) { return range(n) | enumerate(); }),
       ns_row("take", [](std::int64_t n) { return range(2 * n) | take(n); }),
@@ -107,6 +120,14 @@ std::vector<Row> nesting_rows() {
              [=](std::int64_t n) {
                return range(n / 1000) |
                       interleave(thousand, {.cycle_length = 16, .parallelism = autotune});
+             }),
+      ns_row("window(10)", [](std::int64_t n) { return range(n) | window({.size = 10}); }),
+      ns_row("padded_batch(32)",
+             [](std::int64_t n) {
+               return range(n) | map([](std::int64_t x) {
+                        return std::vector<std::int64_t>(static_cast<std::size_t>(x % 20), x);
+                      }) |
+                      padded_batch(32);
              }),
       {"cache", cached},
   };

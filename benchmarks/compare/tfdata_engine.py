@@ -79,7 +79,13 @@ def measurements():
         "range | map x10": stage(lambda n: (_map_ten_times(_range(n)), n), start_n=640),
         "filter": stage(lambda n: (_range(n).filter(lambda x: x % 2 == 0), n // 2)),
         "shuffle(10000)": stage(lambda n: (_range(n).shuffle(10_000, seed=42), n), start_n=64_000),
+        "scan": stage(lambda n: (
+            _range(n).scan(tf.constant(0, tf.int64), lambda total, x: (total + x, total + x)), n)),
         "batch(128)": stage(lambda n: (_range(n).batch(128), n // 128), start_n=12_800),
+        "batch(128) | unbatch": stage(lambda n: (_range(n).batch(128).unbatch(), n),
+                                      start_n=12_800),
+        "take_while": stage(lambda n: (_range(n).take_while(lambda x: x < n), n)),
+        "unique": stage(lambda n: (_range(n).unique(), n)),
         "repeat": stage(lambda n: (_range(1000).repeat(n // 1000 + 1).take(n), n)),
         "enumerate": stage(lambda n: (_range(n).enumerate(), n)),
         "take": stage(lambda n: (_range(2 * n).take(n), n)),
@@ -96,6 +102,10 @@ def measurements():
         "interleave(16)": stage(lambda n: (_interleave(n, None), n // 1000 * 1000), start_n=16_000),
         "interleave(16), parallel": stage(lambda n: (_interleave(n, AUTOTUNE), n // 1000 * 1000),
                                           start_n=16_000),
+        "window(10)": stage(lambda n: (_range(n).window(10), n // 10), start_n=12_800),
+        "padded_batch(32)": stage(
+            lambda n: (_range(n).map(lambda x: tf.fill([x % 20], x)).padded_batch(32), n // 32),
+            start_n=12_800),
         "cache": _cache,
         "map, 64-byte elements": stage(lambda n: (_slices(_LINES, n).map(lambda x: x + 1), n)),
         "shuffle(10000), 64-byte elements": stage(
