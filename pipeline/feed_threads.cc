@@ -5,25 +5,12 @@
 
 #include "driver.h"
 
+// The consumer's side; that of the threads is feed_threads_work.cc.
 namespace infeed::detail {
 namespace {
 
-// What is kept ready of one inner dataset: so much, or two elements where that is more. Handing
-// over less would cost a thread switch (21 us) each time.
-constexpr std::uint64_t kReadyBytes = 32 * 1024;
-constexpr std::uint64_t kReadyElements = 2;
 constexpr std::size_t kSpareChunksMax = 16;
 constexpr auto kGather = std::chrono::microseconds(200);
-// A read that took longer was waiting for something: what it brought is handed over at once.
-constexpr double kQuickReadUs = 20;
-
-bool has_room(const SharedFeed& feed) {
-  return feed.ready_bytes < kReadyBytes || feed.ready_elements < kReadyElements;
-}
-bool is_low(const SharedFeed& feed) {
-  return 2 * feed.ready_bytes < kReadyBytes || feed.ready_elements < kReadyElements;
-}
-bool is_free(const SharedFeed& feed) { return !feed.busy && !feed.ended && feed.error == nullptr; }
 
 }  // namespace
 
@@ -204,7 +191,7 @@ void FeedThreads::take_chunk(SharedFeed& feed, Chunk& out) {
   elements_ -= out.slots();
   publish_level();
   const bool had_no_memory = std::exchange(memory_short_, false);
-  if (had_no_memory || (is_free(feed) && is_low(feed))) wake_reader();
+  if (had_no_memory || (feed.is_free() && feed.is_low())) wake_reader();
 }
 
 void FeedThreads::wake_reader() {
@@ -222,213 +209,6 @@ Chunk FeedThreads::take_spare() {
 
 void FeedThreads::give_spare(Chunk chunk) {
   if (spare_.size() < kSpareChunksMax) spare_.push_back(std::move(chunk));
-}
-
-// ---- the threads' side
-
-void FeedThreads::run_thread(void (FeedThreads::*body)(std::unique_lock<std::mutex>&)) {
-  name_thread("interleave");
-  std::unique_lock lock(mutex_);
-  try {
-    (this->*body)(lock);
-  } catch (...) {
-    if (!lock.owns_lock()) lock.lock();
-    broken_ = std::current_exception();
-    ready_.notify_one();
-  }
-}
-
-/// As many inner datasets ahead as there are threads; while the cycle fills up, twice as many.
-bool FeedThreads::wants_outer() const {
-  const std::uint64_t threads = static_cast<std::uint64_t>(options_.threads);
-  const std::uint64_t empty_slots = options_.cycle_length - open_in_cycle_;
-  return pending_.size() < threads + std::min(threads, empty_slots);
-}
-
-void FeedThreads::wake_outer() {
-  // Not for each inner dataset: they may be tiny.
-  const bool low = 2 * pending_.size() <= static_cast<std::size_t>(options_.threads);
-  if (low && wants_outer()) outer_room_.notify_one();
-}
-
-void FeedThreads::take_outer_elements(std::unique_lock<std::mutex>& lock) {
-  while (!stopped_ && !outer_ended_) {
-    if (!wants_outer()) {
-      outer_room_.wait(lock);
-      continue;
-    }
-    lock.unlock();
-    auto feed = std::make_unique<SharedFeed>(run_.memory(), outer_type_);
-    std::exception_ptr failure;
-    Pull next = Pull::end;
-    try {
-      next = outer_.next(feed->element, feed->position);
-    } catch (...) {
-      failure = std::current_exception();
-    }
-    lock.lock();
-    if (next == Pull::values) {
-      pending_.push_back(std::move(feed));
-      wake_reader();
-      continue;
-    }
-    if (next == Pull::cancelled) stopped_ = true;
-    outer_ended_ = true;
-    outer_failure_ = failure;
-    ready_.notify_one();
-  }
-}
-
-void FeedThreads::read_feeds(std::unique_lock<std::mutex>& lock) {
-  while (!stopped_) {
-    if (SharedFeed* const feed = choose()) {
-      work_on(lock, *feed);
-      continue;
-    }
-    ++idle_;
-    work_.wait(lock);
-    --idle_;
-    reader_wakes_ = false;
-  }
-}
-
-bool FeedThreads::is_wanted(const SharedFeed& feed) const { return wanted_ == &feed || wants_any_; }
-
-/// The feed that needs work most: those of the cycle from the consumer's turn on, then those to
-/// come.
-SharedFeed* FeedThreads::first_feed(bool only_empty) const {
-  const auto needs = [only_empty](const SharedFeed& feed) {
-    return is_free(feed) && (only_empty ? feed.ready.empty() : is_low(feed));
-  };
-  for (std::size_t i = 0, slot = turn_; i < cycle_.size(); ++i, ++slot) {
-    if (slot >= cycle_.size()) slot = 0;
-    if (cycle_[slot] != nullptr && needs(*cycle_[slot])) return cycle_[slot];
-  }
-  for (const auto& feed : pending_) {
-    if (needs(*feed)) return feed.get();
-  }
-  return nullptr;
-}
-
-SharedFeed* FeedThreads::choose() const {
-  if (wanted_ != nullptr && is_free(*wanted_) && wanted_->ready.empty()) return wanted_;
-  if (wants_open_ && !pending_.empty() && is_free(*pending_.front()) && !pending_.front()->opened) {
-    return pending_.front().get();
-  }
-  if (memory_short_ && !wants_any_) return nullptr;
-  if (SharedFeed* const feed = first_feed(true)) return feed;
-  return memory_short_ ? nullptr : first_feed(false);
-}
-
-bool FeedThreads::others_come_first(const SharedFeed& feed) const {
-  if (wanted_ == nullptr && !wants_open_) return false;
-  const SharedFeed* const first = choose();
-  return wanted_ != &feed && first != nullptr && (first == wanted_ || !first->opened);
-}
-
-/// False when there is no inner dataset.
-bool FeedThreads::open_feed(std::unique_lock<std::mutex>& lock, SharedFeed& feed) {
-  lock.unlock();
-  const std::uint64_t begin = ticks_now();
-  ErrorPointer error = feed.element.take_error();
-  if (error == nullptr) {
-    try {
-      feed.stream = opener_.open(opener_.describe(feed.element), feed.position);
-    } catch (...) {
-      error = current_error();
-    }
-  }
-  StageCounters::add(counters_.work_ticks, ticks_now() - begin);
-  lock.lock();
-  feed.error = std::move(error);
-  feed.opened = true;
-  if (wants_open_ || wants_any_) ready_.notify_one();
-  return feed.error == nullptr;
-}
-
-void FeedThreads::work_on(std::unique_lock<std::mutex>& lock, SharedFeed& feed) {
-  feed.busy = true;
-  if (choose() != nullptr) wake_reader();
-  if (feed.opened || (open_feed(lock, feed) && !stopped_ && !others_come_first(feed))) {
-    Chunk chunk = take_spare();
-    while (read_once(lock, feed, chunk) && has_room(feed) && !others_come_first(feed)) {
-    }
-    give_spare(std::move(chunk));
-  }
-  feed.busy = false;
-}
-
-/// How many elements to ask for; none when there is no memory and nobody waits for them.
-FeedThreads::Grant FeedThreads::reserve(const SharedFeed& feed) {
-  const bool owns_more = type_.payload_bytes_run != nullptr;
-  if (owns_more && bytes_per_element_ == 0) return {.want = 1, .reserved_bytes = 0};
-  const std::uint64_t each = std::max<std::uint64_t>({bytes_per_element_, type_.size, 1});
-  const std::uint64_t room = kReadyBytes - std::min(kReadyBytes, feed.ready_bytes);
-  const std::uint64_t want = std::clamp<std::uint64_t>(room / each, 1, chunk_capacity(type_));
-  for (const std::uint64_t count : {want, std::uint64_t{1}}) {
-    if (!run_.memory().try_reserve_elastic(count * each)) continue;
-    granted_bytes_ += count * each;
-    return {.want = static_cast<std::size_t>(count), .reserved_bytes = count * each};
-  }
-  memory_short_ = true;
-  return {.want = is_wanted(feed) ? std::size_t{1} : 0, .reserved_bytes = 0};
-}
-
-/// False when there is no more to read now.
-bool FeedThreads::read_once(std::unique_lock<std::mutex>& lock, SharedFeed& feed, Chunk& chunk) {
-  const Grant grant = reserve(feed);
-  if (grant.want == 0) return false;
-  lock.unlock();
-  const std::uint64_t begin = ticks_now();
-  const Pull pulled = feed.stream.pull(chunk, grant.want);
-  const bool quick = ticks_now() - begin < ticks_of_us(kQuickReadUs);
-  const bool whole = chunk.slots() == grant.want;
-  const std::uint64_t bytes = chunk.bytes();
-  if (pulled == Pull::end) feed.stream.close();
-  lock.lock();
-  if (pulled == Pull::cancelled) stopped_ = true;
-  if (stopped_) {
-    lock.unlock();
-    chunk.clear();
-    lock.lock();
-    return false;
-  }
-  granted_bytes_ -= grant.reserved_bytes;
-  feed.ended = pulled == Pull::end;
-  publish(feed, chunk, bytes, grant);
-  const bool waited_for = wants_any_ || wanted_ == &feed;
-  const bool at_once = wants_any_ || !gathers_ || !quick || !whole || !is_low(feed) || feed.ended;
-  if (waited_for && at_once) ready_.notify_one();
-  return !feed.ended;
-}
-
-/// Puts what was read, maybe nothing, behind what is ready, and corrects the reservation.
-void FeedThreads::publish(SharedFeed& feed, Chunk& chunk, std::uint64_t bytes, const Grant& grant) {
-  std::uint64_t reserved = grant.reserved_bytes;
-  if (reserved > bytes) {
-    run_.memory().release_elastic(reserved - bytes);
-    reserved = bytes;
-  } else if (reserved < bytes && run_.memory().try_reserve_elastic(bytes - reserved)) {
-    reserved = bytes;
-  }
-  feed.reserved_bytes += reserved;
-  const std::uint64_t elements = chunk.slots();
-  if (elements == 0) return;
-  const std::uint64_t each = bytes / elements;
-  bytes_per_element_ = bytes_per_element_ == 0 ? each : (3 * bytes_per_element_ + each) / 4;
-  feed.ready_bytes += bytes;
-  feed.ready_elements += elements;
-  bytes_ += bytes;
-  elements_ += elements;
-  publish_level();
-  Chunk* const last = feed.ready.empty() ? nullptr : &feed.ready.back();
-  if (last != nullptr && !last->has_error() && last->room() >= chunk.size()) {
-    last->append_from(chunk, chunk.size());
-    if (chunk.has_error()) last->set_error(chunk.take_error());
-    return;
-  }
-  feed.ready.push_back(std::move(chunk));
-  chunk = take_spare();
 }
 
 }  // namespace infeed::detail
