@@ -9,7 +9,7 @@
 #                   nothing on two cores
 #   --sanitizers    the same tests also under clang++ with AddressSanitizer and
 #                   UndefinedBehaviorSanitizer (asan), and with ThreadSanitizer (tsan)
-#   --all           also the debug preset, and clang-tidy with the static analyzer
+#   --all           also the debug preset and clang-tidy
 #   --preset NAME   only that preset: release, debug, asan or tsan
 #   --help          this text
 #
@@ -132,7 +132,7 @@ fi
 for preset in "${presets[@]}"; do
   test_preset "$preset"
   if [[ $preset == release ]] && $with_tidy && is_configured release; then
-    part "clang-tidy" "$infeed_root/tests/static/tidy.py" "$infeed_root/build/release" --deep
+    part "clang-tidy" "$infeed_root/tests/static/tidy.py" "$infeed_root/build/release"
   fi
 done
 

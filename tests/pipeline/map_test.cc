@@ -1,5 +1,6 @@
 #include <infeed/pipeline/batch.h>
 #include <infeed/pipeline/enumerate.h>
+#include <infeed/pipeline/filter.h>
 #include <infeed/pipeline/map.h>
 #include <infeed/pipeline/prefetch.h>
 #include <infeed/pipeline/range.h>
@@ -94,6 +95,15 @@ Stream drawn(const Slots& in, std::uint64_t seed, std::uint64_t epoch) {
     stream.push_back(slot.fails ? show(slot) : std::to_string(draw(slot.value, rng)));
   }
   return stream;
+}
+
+TEST(Map, TakesPointersToMembers) {
+  struct Sample {
+    std::int64_t label;
+    bool is_odd() const { return label % 2 == 1; }
+  };
+  const auto samples = range(5) | map([](std::int64_t x) { return Sample{x}; });
+  EXPECT_EQ(stream_of(samples | filter(&Sample::is_odd) | map(&Sample::label)), numbers({1, 3}));
 }
 
 TEST(Map, RandomnessIsKeyedBySeedEpochAndPosition) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+
 #include <infeed/pipeline/elementwise.h>
 
 namespace infeed {
@@ -17,13 +19,13 @@ KernelResult filter_kernel(const void* function, void*, void* in, void* out, std
     if constexpr (std::is_trivially_copyable_v<T> && sizeof(T) <= 16) {
       // Without a branch: a predicate that can't be foreseen costs no misprediction.
       for (; i < count; ++i) {
-        const bool kept = static_cast<bool>(keep(std::as_const(input[i])));
+        const bool kept = static_cast<bool>(std::invoke(keep, std::as_const(input[i])));
         ::new (static_cast<void*>(output)) T(input[i]);
         output += kept ? 1 : 0;
       }
     } else {
       for (; i < count; ++i) {
-        if (keep(std::as_const(input[i]))) {
+        if (std::invoke(keep, std::as_const(input[i]))) {
           ::new (static_cast<void*>(output)) T(std::move(input[i]));
           ++output;
         }

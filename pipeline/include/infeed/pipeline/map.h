@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+
 #include <infeed/pipeline/elementwise.h>
 
 namespace infeed {
@@ -27,9 +29,9 @@ KernelResult map_kernel(const void* function, void*, void* in, void* out, std::s
   const auto apply = [&](std::size_t i) -> decltype(auto) {
     if constexpr (kRandom) {
       Rng rng(place.seed, place.epoch, place.position + i);
-      return call(std::move(input[i]), rng);
+      return std::invoke(call, std::move(input[i]), rng);
     } else {
-      return call(std::move(input[i]));
+      return std::invoke(call, std::move(input[i]));
     }
   };
   using Out = std::remove_cvref_t<decltype(apply(0))>;
@@ -91,10 +93,11 @@ struct MapStageFactory {
 ///     dataset | infeed::map([](const Image& image) { return decode(image); },
 ///                           {.parallelism = infeed::autotune})
 ///
-/// The function is called as const, possibly from several threads at once: it must not change what
-/// others see. What it throws becomes an error in that element's place. A function that takes an
-/// infeed::Rng& as second argument gets a generator keyed by (seed, epoch, position): the same
-/// numbers for the same element at any thread count and after any resume.
+/// A pointer to a member will do as well: infeed::map(&Image::label). The function is called as
+/// const, possibly from several threads at once: it must not change what others see. What it throws
+/// becomes an error in that element's place. A function that takes an infeed::Rng& as second
+/// argument gets a generator keyed by (seed, epoch, position): the same numbers for the same
+/// element at any thread count and after any resume.
 template <class F>
 auto map(F function, MapOptions options = {}) {
   return detail::MapStageFactory<F>{std::move(function), options};
