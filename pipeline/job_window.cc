@@ -81,6 +81,8 @@ void JobWindow::extend_last(Chunk& chunk, std::uint64_t& position) {
   if (jobs_.empty() || ticks_per_element_ == 0) return;
   Job& last = *jobs_.back();
   if (last.state != Job::State::waiting || last.in.has_error()) return;
+  // Unordered, the job that was added last may be gone; the one that is last now is none of ours.
+  if (last.position + last.elements != position) return;
   const std::uint64_t wanted = ticks_of_us(kJobUs) / ticks_per_element_;
   if (last.in.size() >= wanted) return;
   const std::size_t count =
