@@ -237,6 +237,11 @@ Record IndexedRecords::read(std::uint64_t record) const {
         .at_offset(offset)
         .at_record(record);
   };
+  // An index may have been made by hand; nothing is allocated on its word alone.
+  if (bytes < detail::kFramingBytes || bytes > state_->index.file_bytes()) {
+    fail(fmt::format("the index says that it ends at byte {}; make the index anew",
+                     state_->index.offsets[record + 1]));
+  }
   detail::BlockReference block(detail::make_lone_block(bytes, state_->origin));
   block->stream_offset = offset;
   const std::size_t got = state_->file.read_at(offset, {block->data, bytes});

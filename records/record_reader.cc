@@ -17,7 +17,6 @@ namespace {
 
 using detail::kFramingBytes;
 using detail::kHeaderBytes;
-using detail::StreamDamage;
 
 constexpr std::size_t kBlockBytesMin = 64;
 
@@ -139,9 +138,10 @@ class RecordReader::State {
     if (window_.size() < kHeaderBytes) return Stop::needs_bytes;
     const detail::Header header = detail::load_header(window_.data());
     if (!header.is_valid()) return Stop::bad_length;
+    // Also keeps the sum below from passing 2^64.
+    if (header.length > options_.record_bytes_max) return Stop::needs_bytes;
     const std::uint64_t whole = kFramingBytes + header.length;
     if (whole > window_.size()) {
-      if (header.length > options_.record_bytes_max) return Stop::needs_bytes;
       // With a length that is known beforehand a cut is seen before anything is passed over.
       const auto remaining = window_.remaining_bytes();
       if (!remaining || *remaining < whole) return Stop::needs_bytes;
@@ -153,29 +153,26 @@ class RecordReader::State {
 
   /// Brings the next record into the window, or gives up what is there instead of it.
   void step_over(Stop stop) {
-    try {
-      switch (stop) {
-        case Stop::none:
-          break;
-        case Stop::needs_bytes:
-          fetch_record();
-          break;
-        case Stop::bad_length:
-          report_bad_length();
-          break;
-        case Stop::bad_payload:
-          report_bad_payload();
-          break;
-      }
-    } catch (const StreamDamage& damage) {
-      window_.end();
-      lose_rest(damage.message);
+    switch (stop) {
+      case Stop::none:
+        break;
+      case Stop::needs_bytes:
+        fetch_record();
+        break;
+      case Stop::bad_length:
+        report_bad_length();
+        break;
+      case Stop::bad_payload:
+        report_bad_payload();
+        break;
     }
   }
 
   void fetch_record() {
     if (!window_.ensure(kHeaderBytes)) {
-      if (window_.size() == 0) {
+      if (window_.damage()) {
+        lose_rest(window_.damage()->message);
+      } else if (window_.size() == 0) {
         ended_ = true;
       } else if (stops_like_tensorflow()) {
         window_.consume(window_.size());
@@ -205,6 +202,10 @@ class RecordReader::State {
     const auto remaining = window_.remaining_bytes();
     const bool can_be = !remaining || *remaining >= whole;
     if (can_be && window_.ensure(whole)) return;
+    if (window_.damage()) {
+      lose(window_.damage()->message, Search::after_first_byte);
+      return;
+    }
     lose(
         fmt::format(
             "record is cut: {} of {} are there (a payload of {} and {} around it); the file "
@@ -239,14 +240,13 @@ class RecordReader::State {
   void lose(std::string message, Search search) {
     if (options_.damage != DamagePolicy::skip_and_resynchronise) fail(message);
     const std::uint64_t begin = window_.offset();
-    try {
-      if (search != Search::after_record || !detail::step_to_next_header(window_)) {
-        detail::resynchronise(window_, options_.record_bytes_max);
-      }
-    } catch (const StreamDamage& damage) {
-      window_.end();
-      window_.consume(window_.size());
-      message += "; and behind it: " + damage.message;
+    if (search != Search::after_record || !detail::step_to_next_header(window_)) {
+      detail::resynchronise(window_, options_.record_bytes_max);
+    }
+    if (window_.size() == 0 && window_.damage()) {  // then one range tells of both
+      ended_ = true;
+      const std::string& behind = window_.damage()->message;
+      if (message != behind) message += "; and behind it: " + behind;
     }
     note(begin, std::move(message));
   }

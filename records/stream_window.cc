@@ -55,11 +55,20 @@ bool StreamWindow::fill(std::size_t bytes) {
     } else if (bytes > block_bytes_) {
       room = std::min(room, bytes - size());  // what follows would only have to be moved
     }
-    const std::size_t got = source_->read({end_, room});
+    const std::size_t got = read_source({end_, room});
     if (got == 0) ended_ = true;
     end_ += got;
   }
   return true;
+}
+
+std::size_t StreamWindow::read_source(std::span<char> into) {
+  try {
+    return source_->read(into);
+  } catch (const StreamDamage& damage) {
+    damage_ = damage;
+    return 0;
+  }
 }
 
 bool StreamWindow::discard(std::uint64_t bytes) {
@@ -84,6 +93,7 @@ void StreamWindow::seek(std::uint64_t offset) {
   block_ = BlockReference();  // its offsets belong to the old place
   begin_ = end_ = nullptr;
   ended_ = false;
+  damage_.reset();
   jumped_ = true;
 }
 

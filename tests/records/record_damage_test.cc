@@ -319,5 +319,36 @@ TEST(RecordDamage, what_the_callback_throws_passes_through_and_reading_goes_on_a
   EXPECT_EQ(record.bytes(), "");
 }
 
+TEST(RecordDamage, a_length_that_overflows_is_not_passed_over) {
+  const TemporaryFolder folder;
+  const std::string length = testing::little(~std::uint64_t{0} - 4);
+  const std::string bytes =
+      frame("first") + length + testing::little(mask_crc32c(crc32c(length))) + frame("last");
+  RecordReader reader(folder.write("x", bytes), {.damage = DamagePolicy::skip_and_resynchronise});
+  EXPECT_EQ(reader.skip(10), 2U);
+  ASSERT_EQ(reader.damaged().size(), 1U);
+  EXPECT_EQ(reader.damaged()[0].begin, 21U);
+  EXPECT_EQ(reader.damaged()[0].end, 33U);
+}
+
+TEST(RecordDamage, behind_a_false_length_a_damaged_stream_still_gives_its_whole_records) {
+  const TemporaryFolder folder;
+  const std::string length = testing::little(std::uint64_t{5000});
+  const std::string claim = length + testing::little(mask_crc32c(crc32c(length)));
+  std::string bytes = gzip(frame("first") + claim + frame(kFour));
+  bytes.resize(bytes.size() - 8);  // without its trailer
+  const auto file = folder.write("x", bytes);
+  for (std::size_t block_bytes : {64, 262'144}) {
+    const Outcome outcome = read_all(
+        file, {.damage = DamagePolicy::skip_and_resynchronise, .block_bytes = block_bytes});
+    EXPECT_EQ(outcome.payloads, (Payloads{"first", "hello", "", kFour[2], kFour[3]}));
+    ASSERT_EQ(outcome.damaged.size(), 2U);
+    EXPECT_EQ(outcome.damaged[0].begin, 21U);
+    EXPECT_EQ(outcome.damaged[0].end, 33U);
+    EXPECT_EQ(outcome.damaged[1].begin, outcome.damaged[1].end);
+    EXPECT_THAT(outcome.damaged[1].message, HasSubstr("the file ends inside it"));
+  }
+}
+
 }  // namespace
 }  // namespace infeed

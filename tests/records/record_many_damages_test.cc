@@ -10,7 +10,7 @@
 #include "records/temporary_files.h"
 
 /// A large file with a hundred damages loses exactly the records that were hit. INFEED_TEST_FILE_MB
-/// makes the file larger (1024: about a minute).
+/// makes the file larger (1024: seven seconds).
 namespace infeed {
 namespace {
 
