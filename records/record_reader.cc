@@ -244,19 +244,18 @@ class RecordReader::State {
       detail::resynchronise(window_, options_.record_bytes_max);
     }
     if (window_.size() == 0 && window_.damage()) {  // then one range tells of both
-      ended_ = true;
       const std::string& behind = window_.damage()->message;
       if (message != behind) message += "; and behind it: " + behind;
+      ended_ = !window_.resume_behind_damage();
     }
     note(begin, std::move(message));
   }
 
-  /// Nothing behind the front can be read.
+  /// Nothing behind the front can be read, up to where a damaged stream goes on.
   void lose_rest(std::string message) {
     if (options_.damage != DamagePolicy::skip_and_resynchronise) fail(message);
     const std::uint64_t begin = window_.offset();
-    window_.consume(window_.size());
-    ended_ = true;
+    ended_ = !window_.resume_behind_damage();
     note(begin, std::move(message));
   }
 

@@ -1,11 +1,12 @@
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include <infeed/error.h>
 #include <infeed/records/record_reader.h>
 
 #include "fuzz.h"
-#include "records/framed.h"
+#include "records/lz4_framed.h"
 
 /// RecordReader on any bytes: it never crashes, the policies agree with each other, and what is not
 /// handed out is noted, to the byte.
@@ -22,8 +23,13 @@ std::string assemble(Input& input) {
   std::string plain;
   std::string file;
   std::vector<std::pair<std::uint16_t, char>> changes;
+  std::vector<std::string> blocks;
   const auto end_stream = [&] {
     const int wrapping = mode & 3;
+    if (wrapping == 3) {
+      if (!plain.empty()) blocks.push_back(std::exchange(plain, {}));
+      return;
+    }
     file += wrapping == 1 ? testing::gzip(plain) : wrapping == 2 ? testing::zlib(plain) : plain;
     plain.clear();
   };
@@ -57,6 +63,9 @@ std::string assemble(Input& input) {
     }
   }
   end_stream();
+  if (file.empty() && (mode & 3) == 3) {
+    file = testing::lz4_file(blocks, std::vector<std::size_t>(blocks.size(), 1));
+  }
   for (const auto& [at, bits] : changes) {
     if (!file.empty()) file[at % file.size()] = static_cast<char>(file[at % file.size()] ^ bits);
   }

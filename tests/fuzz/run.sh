@@ -35,7 +35,7 @@ while (($#)); do
       exit 0
       ;;
     *)
-      [[ -d $fuzz_root/corpus/$1 ]] || die "unknown target '$1': there are $(ls "$fuzz_root/corpus" | tr '\n' ' ')" 2
+      [[ -d $fuzz_root/corpus/$1 ]] || die "unknown target '$1': they are the folders in $fuzz_root/corpus" 2
       targets+=("$1")
       ;;
   esac
