@@ -75,13 +75,11 @@ void Lz4Encoder::write_block(std::string_view framed, std::uint32_t records) {
 
 void Lz4Encoder::finish() {
   put(Lz4BlockHeader{0, 0, 0, next_.stream_offset, next_.first_record}.encode());
-  std::string index(places_.size() * kLz4PlaceBytes + kLz4TrailerBytes, '\0');
+  std::string index(places_.size() * SegmentPlace::kBytes + kLz4TrailerBytes, '\0');
   char* at = index.data();
-  for (const Lz4BlockPlace& place : places_) {
-    store_little(at, place.file_offset);
-    store_little(at + 8, place.stream_offset);
-    store_little(at + 16, place.first_record);
-    at += kLz4PlaceBytes;
+  for (const SegmentPlace& place : places_) {
+    place.store(at);
+    at += SegmentPlace::kBytes;
   }
   store_little(at, std::uint64_t{places_.size()});
   const auto checked = static_cast<std::size_t>(at + 8 - index.data());

@@ -5,12 +5,13 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "byte_source.h"
+#include "file.h"
+#include "segment_place.h"
 
 /// Record files in independent LZ4 blocks; lz4_format.md has every byte.
 namespace infeed::detail {
@@ -20,14 +21,6 @@ inline constexpr std::string_view kLz4Magic = "INFEEDL4";
 inline constexpr std::size_t kLz4BlockBytes = std::size_t{256} << 10;
 /// A larger record is refused.
 inline constexpr std::size_t kLz4BlockBytesMax = std::size_t{1} << 30;
-
-/// A place where decoding can begin: the front of a block, and of a record.
-struct Lz4BlockPlace {
-  std::uint64_t file_offset = 0;
-  std::uint64_t stream_offset = 0;
-  std::uint64_t first_record = 0;
-  bool operator==(const Lz4BlockPlace&) const = default;
-};
 
 struct Lz4BlockHeader {
   static constexpr std::size_t kBytes = 36;
@@ -63,16 +56,22 @@ class Lz4Encoder {
   const int level_;
   const Sink sink_;
   std::vector<char> compressed_;
-  Lz4BlockPlace next_;
-  std::vector<Lz4BlockPlace> places_;
+  SegmentPlace next_;
+  std::vector<SegmentPlace> places_;
 };
 
 /// Decodes such a file. Damage costs a block.
-std::unique_ptr<ByteSource> make_lz4_source(const std::string& name,
-                                            std::unique_ptr<ByteSource> input,
-                                            std::size_t input_block_bytes);
+class Lz4Source : public ByteSource {
+ public:
+  /// Goes on with the block there; the input was put to its file offset.
+  virtual void restart_at(const SegmentPlace& place) = 0;
+};
+std::unique_ptr<Lz4Source> make_lz4_source(const std::string& name,
+                                           std::unique_ptr<ByteSource> input,
+                                           std::size_t input_block_bytes);
 
-/// One block's bytes; false when they can't be decoded to exactly `into.size()`.
-bool decode_lz4_block(std::string_view compressed, std::span<char> into);
+/// Where the blocks of a file are, and where the last one ends. Checks all that is not in blocks;
+/// throws Error data_loss.
+std::vector<SegmentPlace> read_lz4_places(const File& file);
 
 }  // namespace infeed::detail

@@ -10,7 +10,6 @@ namespace infeed::detail {
 inline constexpr std::uint32_t kLz4Version = 1;
 inline constexpr std::size_t kLz4FileHeaderBytes = 16;
 inline constexpr std::string_view kLz4BlockMagic = "LZ4B";
-inline constexpr std::size_t kLz4PlaceBytes = 24;
 inline constexpr std::size_t kLz4TrailerBytes = 20;
 inline constexpr std::string_view kLz4TrailerMagic = "INFEEDLE";
 

@@ -26,6 +26,9 @@ std::optional<Lz4BlockHeader> Lz4BlockHeader::load(const char* at) {
   return can_be ? std::optional(header) : std::nullopt;
 }
 
+namespace {
+
+/// False when they can't be decoded to exactly `into.size()`.
 bool decode_lz4_block(std::string_view compressed, std::span<char> into) {
   if (compressed.size() == into.size()) {  // stored as it is
     if (!into.empty()) std::memcpy(into.data(), compressed.data(), into.size());
@@ -35,14 +38,20 @@ bool decode_lz4_block(std::string_view compressed, std::span<char> into) {
                              static_cast<int>(into.size())) == static_cast<int>(into.size());
 }
 
-namespace {
-
-class Lz4Source final : public ByteSource {
+class Lz4FileSource final : public Lz4Source {
  public:
-  Lz4Source(const std::string& name, std::unique_ptr<ByteSource> input,
-            std::size_t input_block_bytes)
+  Lz4FileSource(const std::string& name, std::unique_ptr<ByteSource> input,
+                std::size_t input_block_bytes)
       : name_(name),
         input_(std::move(input), std::make_shared<BlockPool>(name), input_block_bytes) {}
+
+  void restart_at(const SegmentPlace& place) override {
+    input_.start_at(place.file_offset);
+    stream_offset_ = place.stream_offset;
+    held_begin_ = held_end_ = 0;
+    header_read_ = true;
+    ended_ = false;
+  }
 
   std::size_t room_preferred() const override { return block_bytes_; }
 
@@ -157,7 +166,7 @@ class Lz4Source final : public ByteSource {
     crc = extend_crc32c(crc, std::string_view(tail).substr(0, 8));
     const bool is_right = load_little<std::uint32_t>(tail.data() + 8) == mask_crc32c(crc) &&
                           tail.ends_with(kLz4TrailerMagic) &&
-                          count == (size - kLz4TrailerBytes) / kLz4PlaceBytes &&
+                          count == (size - kLz4TrailerBytes) / SegmentPlace::kBytes &&
                           (count == blocks_ || !is_whole_);
     if (!is_right) give_up("the index at its end is damaged");
   }
@@ -187,10 +196,10 @@ class Lz4Source final : public ByteSource {
 
 }  // namespace
 
-std::unique_ptr<ByteSource> make_lz4_source(const std::string& name,
-                                            std::unique_ptr<ByteSource> input,
-                                            std::size_t input_block_bytes) {
-  return std::make_unique<Lz4Source>(name, std::move(input), input_block_bytes);
+std::unique_ptr<Lz4Source> make_lz4_source(const std::string& name,
+                                           std::unique_ptr<ByteSource> input,
+                                           std::size_t input_block_bytes) {
+  return std::make_unique<Lz4FileSource>(name, std::move(input), input_block_bytes);
 }
 
 }  // namespace infeed::detail

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "deflater.h"
+#include "flush_points.h"
 #include "framing.h"
 #include "infeed/error.h"
 #include "lz4_file.h"
@@ -29,9 +30,17 @@ class RecordWriter::State {
         buffer_(options.compression == Compression::lz4
                     ? detail::kLz4BlockBytes
                     : std::max(options.buffer_bytes, kBufferBytesMin)),
+        flush_point_bytes_(options.flush_point_bytes),
+        durability_(options.durability),
         copied_bytes_max_(options.compression == Compression::lz4
                               ? detail::kLz4BlockBytes - detail::kFramingBytes
                               : kCopiedBytesMax) {
+    if (options.flush_point_bytes != 0 && options.compression != Compression::gzip) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("flush points are for gzip, but the compression is {}",
+                              to_string(options.compression)))
+          .at_file(output_.name());
+    }
     switch (options.compression) {
       case Compression::none:
         break;
@@ -54,6 +63,11 @@ class RecordWriter::State {
 
   void write(std::string_view bytes) {
     require_open("write");
+    if (flush_point_bytes_ != 0 &&
+        position_.offset - flush_points_.back().stream_offset >= flush_point_bytes_) {
+      flush();
+      guarded([this] { put_flush_point(); });
+    }
     if (bytes.size() > copied_bytes_max_) {
       write_large(bytes);
     } else {
@@ -73,10 +87,15 @@ class RecordWriter::State {
     require_open("close");
     phase_ = Phase::failed;  // until it is done
     flush();
+    if (flush_point_bytes_ != 0) put_flush_point();
     if (deflater_) deflater_->finish();
     if (lz4_) lz4_->finish();
     output_.commit();
     phase_ = Phase::closed;
+    // Only now: a file of points is nothing without its data.
+    if (flush_point_bytes_ != 0) {
+      detail::write_flush_points(flush_points_, output_.name(), durability_);
+    }
   }
 
   void discard() noexcept {
@@ -140,6 +159,13 @@ class RecordWriter::State {
     });
   }
 
+  /// Everything so far was given to the deflater.
+  void put_flush_point() {
+    if (flush_points_.back().stream_offset == position_.offset) return;
+    deflater_->flush_point();
+    flush_points_.push_back({output_.bytes_written(), position_.offset, position_.record});
+  }
+
   template <class F>
   void guarded(F&& function) {
     try {
@@ -155,6 +181,9 @@ class RecordWriter::State {
   std::optional<detail::Deflater> deflater_;
   std::optional<detail::Lz4Encoder> lz4_;
   std::vector<char> buffer_;
+  const std::uint64_t flush_point_bytes_;
+  const Durability durability_;
+  std::vector<detail::SegmentPlace> flush_points_ = {{detail::kGzipHeaderBytes, 0, 0}};
   const std::size_t copied_bytes_max_;
   std::size_t used_ = 0;
   std::uint32_t records_in_buffer_ = 0;

@@ -38,6 +38,8 @@ class StreamWindow {
   bool discard(std::uint64_t bytes);
   bool is_seekable() const { return source_->is_seekable(); }
   void seek(std::uint64_t offset);
+  /// Forgets what is here: the source's next bytes are those at `offset` of the stream.
+  void start_at(std::uint64_t offset);
   /// Why the stream ended before its end, when it is damaged.
   const std::optional<StreamDamage>& damage() const { return damage_; }
   /// Gives up what is left before the damage and goes on behind it; false when nothing is there.
@@ -46,7 +48,6 @@ class StreamWindow {
  private:
   bool fill(std::size_t bytes);
   std::size_t room_preferred() const;
-  void start_at(std::uint64_t offset);
   std::size_t read_source(std::span<char> into);
   void make_room(std::size_t bytes);
 
