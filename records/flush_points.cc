@@ -61,8 +61,8 @@ std::vector<SegmentPlace> parse(const std::string& bytes, const std::string& nam
     }
   }
   const auto file_bytes = load_little<std::uint64_t>(bytes.data() + 16);
-  if (places[0] != SegmentPlace{kGzipHeaderBytes, 0, 0} || file_bytes < kGzipTailBytes ||
-      places[count].file_offset != file_bytes - kGzipTailBytes) {
+  if (places[0] != SegmentPlace{kGzipHeaderBytes, 0, 0} || file_bytes < kGzipTrailerBytes ||
+      places[count].file_offset >= file_bytes - kGzipTrailerBytes) {
     throw damaged(name, "its segments do not fill the data file");
   }
   return places;

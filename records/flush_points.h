@@ -11,8 +11,8 @@
 namespace infeed::detail {
 
 inline constexpr std::uint64_t kGzipHeaderBytes = 10;
-/// An empty last block, the CRC-32 and the size of the stream.
-inline constexpr std::uint64_t kGzipTailBytes = 10;
+/// CRC-32 and size of the stream, at the end of the file.
+inline constexpr std::uint64_t kGzipTrailerBytes = 8;
 
 std::string flush_points_name(const std::string& data_file);
 

@@ -9,6 +9,7 @@
 #include "byte_source.h"
 #include "framing.h"
 #include "infeed/error.h"
+#include "record_scan.h"
 #include "resynchronise.h"
 #include "stream_window.h"
 
@@ -17,6 +18,7 @@ namespace {
 
 using detail::kFramingBytes;
 using detail::kHeaderBytes;
+using detail::Stop;
 
 constexpr std::size_t kBlockBytesMin = 64;
 
@@ -41,7 +43,10 @@ class RecordReader::State {
   std::size_t read(std::span<Record> out) {
     if (out.empty()) return 0;
     while (!ended_) {
-      const Scan scan = scan_window(out);
+      const detail::Scan scan =
+          detail::scan_window(window_, out, number_,
+                              {options_.verify == Verify::everything, options_.record_bytes_max});
+      number_ += scan.count;
       if (scan.count != 0) return scan.count;
       step_over(scan.stop);
     }
@@ -83,13 +88,6 @@ class RecordReader::State {
   const std::vector<DamagedRange>& damaged() const { return damaged_; }
 
  private:
-  /// Why there is no record at the front of the window.
-  enum class Stop { none, needs_bytes, bad_length, bad_payload };
-  struct Scan {
-    std::size_t count;
-    Stop stop;
-  };
-
   static RecordReaderOptions checked(RecordReaderOptions options) {
     options.block_bytes = std::max(options.block_bytes, kBlockBytesMin);
     options.record_bytes_max = std::min<std::uint64_t>(
@@ -98,40 +96,6 @@ class RecordReader::State {
   }
   bool stops_like_tensorflow() const {
     return options_.damage == DamagePolicy::stop_like_tensorflow;
-  }
-
-  /// Hands out the whole records in the window: the hot loop.
-  Scan scan_window(std::span<Record> out) {
-    const char* at = window_.data();
-    std::size_t left = window_.size();
-    const bool verifies = options_.verify == Verify::everything;
-    std::size_t count = 0;
-    Stop stop = Stop::none;
-    detail::Block* const block = window_.block();
-    while (count < out.size()) {
-      stop = Stop::needs_bytes;
-      if (left < kFramingBytes) break;
-      const detail::Header header = detail::load_header(at);
-      if (!header.is_valid()) {
-        stop = Stop::bad_length;
-        break;
-      }
-      if (header.length > left - kFramingBytes || header.length > options_.record_bytes_max) break;
-      const std::string_view payload(at + kHeaderBytes, header.length);
-      if (verifies && !detail::payload_is_valid(payload)) {
-        stop = Stop::bad_payload;
-        break;
-      }
-      out[count] = Record::adopt(block, payload, number_ + count);
-      ++count;
-      at += kFramingBytes + header.length;
-      left -= kFramingBytes + header.length;
-    }
-    // One locked addition for all of them; the window's own reference keeps the block until here.
-    if (count != 0) block->references.fetch_add(count, std::memory_order_relaxed);
-    window_.consume(window_.size() - left);
-    number_ += count;
-    return {count, stop};
   }
 
   Stop skip_one() {

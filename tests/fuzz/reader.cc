@@ -3,7 +3,7 @@
 #include <vector>
 
 #include <infeed/error.h>
-#include <infeed/records/record_reader.h>
+#include <infeed/records/parallel_record_reader.h>
 
 #include "fuzz.h"
 #include "records/lz4_framed.h"
@@ -80,9 +80,10 @@ struct Outcome {
   Compression compression = Compression::none;
 };
 
-Outcome read(const std::string& file, const RecordReaderOptions& options) {
+template <class Reader = RecordReader, class Options = RecordReaderOptions>
+Outcome read(const std::string& file, const Options& options) {
   Outcome outcome;
-  RecordReader reader(file, options);
+  Reader reader(file, options);
   outcome.compression = reader.compression();
   Record record;
   try {
@@ -138,6 +139,20 @@ Payloads read_by_definition(std::string_view bytes) {
   return payloads;
 }
 
+void require_same(const Outcome& one, const Outcome& other) {
+  require(one.payloads == other.payloads && one.begins == other.begins, "the same records");
+  const auto text = [](const Outcome& outcome) {
+    return outcome.error ? std::string(outcome.error->what()) : std::string();
+  };
+  require(text(one) == text(other), "the same error");
+  const auto same_range = [](const DamagedRange& a, const DamagedRange& b) {
+    return a.begin == b.begin && a.end == b.end && a.record == b.record && a.message == b.message;
+  };
+  require(std::equal(one.damaged.begin(), one.damaged.end(), other.damaged.begin(),
+                     other.damaged.end(), same_range),
+          "the same damage");
+}
+
 void check(const std::string& bytes) {
   const MemoryFile memory;
   const std::string file = memory.write(bytes);
@@ -169,6 +184,15 @@ void check(const std::string& bytes) {
                        ? bytes.empty()
                        : failed.begins.back() + 16 + failed.payloads.back().size() == bytes.size()),
               "no silent end");
+    }
+    for (const Outcome* alone : {&failed, &skipped}) {
+      const auto policy =
+          alone == &failed ? DamagePolicy::fail : DamagePolicy::skip_and_resynchronise;
+      const ParallelRecordReaderOptions options = {
+          .reader = {.damage = policy, .block_bytes = block_bytes},
+          .threads = 2,
+          .segment_bytes = 100};
+      require_same(read<ParallelRecordReader>(file, options), *alone);
     }
     for (const DamagePolicy policy : {DamagePolicy::fail, DamagePolicy::skip_and_resynchronise}) {
       const Outcome unverified = with(policy, Verify::lengths);
