@@ -11,7 +11,7 @@
 
 #include <infeed/records/crc32c.h>
 #include <infeed/records/example_schema.h>
-#include <infeed/records/record_reader.h>
+#include <infeed/records/parallel_record_reader.h>
 #include <infeed/records/record_writer.h>
 
 /// Records on one core, the page cache warm. Ceilings (memory copy, CRC alone) are measured in the
@@ -39,7 +39,9 @@ class BenchmarkFolder {
     std::mt19937_64 random(1);
     static constexpr std::string_view kLetters = "etaoin shrdlu";
     std::string payload(payload_bytes, '\0');
-    RecordWriter writer(name, {.compression = compression});
+    const bool is_gzip = compression == Compression::gzip;
+    RecordWriter writer(name, {.compression = compression,
+                               .flush_point_bytes = std::uint64_t{is_gzip ? 1U : 0U} << 20});
     const std::size_t bytes = compression == Compression::none ? kFileBytes : kFileBytes / 4;
     while (writer.position().offset < bytes) {
       for (char& c : payload) c = kLetters[random() % kLetters.size()];
@@ -112,6 +114,32 @@ BENCHMARK(BM_read_blocks_of)->ArgsProduct({{784, 112 << 10}, {64, 128, 256, 512,
 
 void BM_read_gzip(benchmark::State& state) { read_file(state, Compression::gzip, {}); }
 BENCHMARK(BM_read_gzip)->Arg(2048);
+
+void BM_read_lz4(benchmark::State& state) { read_file(state, Compression::lz4, {}); }
+BENCHMARK(BM_read_lz4)->Arg(2048);
+
+/// Records of 2 KB on state.range(1) threads.
+void BM_read_in_parallel(benchmark::State& state) {
+  const std::string file = folder().records(2048, static_cast<Compression>(state.range(0)));
+  std::vector<Record> batch(256);
+  std::size_t records = 0;
+  std::size_t bytes = 0;
+  for (auto _ : state) {
+    ParallelRecordReader reader(file, {.threads = static_cast<unsigned>(state.range(1))});
+    while (const std::size_t count = reader.read(batch)) {
+      records += count;
+      for (std::size_t i = 0; i < count; ++i) bytes += batch[i].size() + 16;
+    }
+    state.SetLabel(std::string(to_string(reader.compression())) + ", " + reader.how());
+  }
+  count_bytes(state, records, bytes);
+}
+BENCHMARK(BM_read_in_parallel)
+    ->ArgsProduct({{static_cast<std::int64_t>(Compression::none),
+                    static_cast<std::int64_t>(Compression::gzip),
+                    static_cast<std::int64_t>(Compression::lz4)},
+                   {1, 2}})
+    ->UseRealTime();
 
 void BM_count(benchmark::State& state) {
   const std::string file =

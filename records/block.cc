@@ -61,7 +61,7 @@ Block* BlockPool::take(std::size_t bytes_min) {
 void BlockPool::give_back(Block* block) noexcept {
   {
     const std::lock_guard lock(mutex_);
-    if (free_.size() < kFreeBlocksMax) {
+    if (free_.size() < free_blocks_max_) {
       free_.push_back(block);
       return;
     }

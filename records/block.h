@@ -18,7 +18,10 @@ namespace infeed::detail {
 
 class BlockPool : public std::enable_shared_from_this<BlockPool> {
  public:
-  explicit BlockPool(std::string file) : file_(std::move(file)) { free_.reserve(kFreeBlocksMax); }
+  explicit BlockPool(std::string file, std::size_t free_blocks_max = 4)
+      : file_(std::move(file)), free_blocks_max_(free_blocks_max) {
+    free_.reserve(free_blocks_max);
+  }
   ~BlockPool();
   BlockPool(const BlockPool&) = delete;
   BlockPool& operator=(const BlockPool&) = delete;
@@ -29,9 +32,8 @@ class BlockPool : public std::enable_shared_from_this<BlockPool> {
   const std::string& file() const { return file_; }
 
  private:
-  static constexpr std::size_t kFreeBlocksMax = 4;
-
   const std::string file_;
+  const std::size_t free_blocks_max_;
   std::mutex mutex_;
   std::vector<Block*> free_;
 };

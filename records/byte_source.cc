@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "framing.h"
+#include "lz4_file.h"
 
 namespace infeed {
 
@@ -20,6 +21,8 @@ std::string_view to_string(Compression compression) {
       return "gzip";
     case Compression::zlib:
       return "zlib";
+    case Compression::lz4:
+      return "lz4";
   }
   return "unknown";
 }
@@ -97,6 +100,7 @@ Compression recognise_compression(std::string_view prefix) {
   if (prefix.size() >= kHeaderBytes && load_header(prefix.data()).is_valid()) {
     return Compression::none;
   }
+  if (prefix.starts_with(kLz4Magic)) return Compression::lz4;
   if (prefix.size() >= 3 && byte(0) == 0x1f && byte(1) == 0x8b && byte(2) == 8) {
     return Compression::gzip;
   }
@@ -118,7 +122,9 @@ OpenedSource open_source(const std::string& name, Compression compression,
     opened.compression = recognise_compression(prefix);
   }
   opened.source = make_plain_source(std::move(file), std::move(prefix));
-  if (opened.compression != Compression::none) {
+  if (opened.compression == Compression::lz4) {
+    opened.source = make_lz4_source(name, std::move(opened.source), input_block_bytes);
+  } else if (opened.compression != Compression::none) {
     opened.source = make_inflate_source(std::move(opened.source), opened.compression,
                                         input_block_bytes, trailing);
   }

@@ -13,9 +13,12 @@
 /// A stream of bytes, read front to back: what a reader of records stands on.
 namespace infeed::detail {
 
-/// The stream itself (not a record in it) is damaged; nothing more can be read from it.
+/// The stream itself (not a record in it) is damaged.
 struct StreamDamage {
   std::string message;
+  /// Where in the stream (counted without the damage) the next read goes on; nothing when it is
+  /// over.
+  std::optional<std::uint64_t> resumes_at = std::nullopt;
 };
 
 class ByteSource {
@@ -25,6 +28,8 @@ class ByteSource {
   virtual std::size_t read(std::span<char> into) = 0;
   /// Length of the stream where it is known beforehand.
   virtual std::optional<std::uint64_t> size_bytes() const { return std::nullopt; }
+  /// Room that the next read can fill without copying; 0 when it does not matter.
+  virtual std::size_t room_preferred() const { return 0; }
   virtual bool is_seekable() const { return false; }
   virtual void seek(std::uint64_t) {}
 };

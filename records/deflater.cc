@@ -66,6 +66,12 @@ void Deflater::write(std::string_view bytes) {
   }
 }
 
+void Deflater::flush_point() {
+  state_->stream.flush = FULL_FLUSH;
+  run({});
+  state_->stream.flush = NO_FLUSH;
+}
+
 void Deflater::finish() {
   state_->stream.end_of_stream = 1;
   run({});

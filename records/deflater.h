@@ -21,6 +21,8 @@ class Deflater {
   Deflater& operator=(const Deflater&) = delete;
 
   void write(std::string_view bytes);
+  /// All bytes so far go to the sink, and what follows refers to nothing before it.
+  void flush_point();
   /// The rest and the trailer.
   void finish();
 

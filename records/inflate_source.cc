@@ -43,7 +43,10 @@ class InflateSource final : public ByteSource {
 
   std::size_t read(std::span<char> into) override {
     while (true) {
-      if (!damage_.message.empty()) throw damage_;
+      if (!damage_.message.empty()) {
+        if (const std::size_t left = take_decoded(into); left != 0) return left;
+        throw damage_;
+      }
       if (ended_ || (!in_stream_ && !begin_stream())) return 0;
       const std::size_t produced = inflate_into(into);
       if (produced != 0) return produced;
@@ -133,6 +136,17 @@ class InflateSource final : public ByteSource {
     state_.next_in -= count;
     state_.avail_in += count;
     std::memcpy(state_.next_in, &state_.read_in, count);
+  }
+
+  /// Into a small room the decoder works through a buffer of its own; what it had decoded before it
+  /// met damage is still there.
+  std::size_t take_decoded(std::span<char> into) {
+    const std::size_t left =
+        static_cast<std::size_t>(std::max(0, state_.tmp_out_valid - state_.tmp_out_processed));
+    const std::size_t count = std::min(left, into.size());
+    std::memcpy(into.data(), state_.tmp_out_buffer + state_.tmp_out_processed, count);
+    state_.tmp_out_processed += static_cast<std::int32_t>(count);
+    return count;
   }
 
   void end_in_mid_stream() {

@@ -1,7 +1,6 @@
 #include "infeed/records/record_index.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <fmt/format.h>
 #include <limits>
@@ -9,6 +8,7 @@
 
 #include "block.h"
 #include "file.h"
+#include "file_ends.h"
 #include "framing.h"
 #include "infeed/error.h"
 #include "output_file.h"
@@ -19,36 +19,10 @@ namespace {
 constexpr std::string_view kMagic = "INFEEDIX";
 constexpr std::uint32_t kVersion = 1;
 constexpr std::size_t kIndexHeaderBytes = 32;
-constexpr std::size_t kEndBytes = 4096;
-
-std::uint32_t crc_of_ends(const detail::File& file, std::uint64_t size) {
-  const auto part = static_cast<std::size_t>(std::min<std::uint64_t>(size, kEndBytes));
-  std::array<char, kEndBytes> bytes;
-  std::uint32_t crc = 0;
-  for (const std::uint64_t offset : {std::uint64_t{0}, size - part}) {
-    const std::size_t got = file.read_at(offset, std::span(bytes).first(part));
-    crc = extend_crc32c(crc, {bytes.data(), got});
-  }
-  return crc;
-}
-
-std::uint64_t require_regular(const detail::File& file) {
-  const auto size = file.size_bytes();
-  if (size) return *size;
-  throw Error(ErrorCode::failed_precondition, "only regular files can be indexed")
-      .at_file(file.name());
-}
 
 Error damaged_index(const std::string& index_file, std::string what) {
   return Error(ErrorCode::data_loss, fmt::format("the index is damaged: {}; make it anew", what))
       .at_file(index_file);
-}
-
-std::string read_whole(const std::string& name) {
-  const detail::File file = detail::File::open_to_read(name);
-  std::string bytes(require_regular(file), '\0');
-  bytes.resize(file.read_at(0, bytes));
-  return bytes;
 }
 
 /// What both kinds must fulfil.
@@ -140,7 +114,7 @@ RecordIndex index_records(const std::string& name) {
   RecordIndex index;
   while (reader.skip(1) == 1) index.offsets.push_back(reader.position().offset);
   const detail::File file = detail::File::open_to_read(name);
-  index.ends_crc = crc_of_ends(file, require_regular(file));
+  index.ends_crc = detail::crc_of_ends(file, detail::require_regular(file));
   return index;
 }
 
@@ -160,7 +134,7 @@ void write_index(const RecordIndex& index, const std::string& index_file) {
 }
 
 RecordIndex read_index(const std::string& index_file) {
-  const std::string bytes = read_whole(index_file);
+  const std::string bytes = detail::read_whole(index_file);
   RecordIndex index =
       bytes.starts_with(kMagic) ? parse_binary(bytes, index_file) : parse_dali(bytes, index_file);
   check_offsets(index, index_file);
@@ -179,7 +153,7 @@ void write_dali_index(const RecordIndex& index, const std::string& index_file) {
 namespace {
 
 void check_belongs(const RecordIndex& index, const detail::File& file) {
-  const std::uint64_t size = require_regular(file);
+  const std::uint64_t size = detail::require_regular(file);
   const auto fail = [&file](std::string what) {
     throw Error(ErrorCode::failed_precondition,
                 fmt::format("the index does not belong to this file as it is now: {}; make the "
@@ -191,7 +165,7 @@ void check_belongs(const RecordIndex& index, const detail::File& file) {
     fail(fmt::format("it is for {} bytes, the file has {}", index.file_bytes(), size));
   }
   // 0 comes from an index without a checksum.
-  if (index.ends_crc != 0 && index.ends_crc != crc_of_ends(file, size)) {
+  if (index.ends_crc != 0 && index.ends_crc != detail::crc_of_ends(file, size)) {
     fail("the checksum of the file's ends is another one");
   }
 }
@@ -237,6 +211,11 @@ Record IndexedRecords::read(std::uint64_t record) const {
         .at_offset(offset)
         .at_record(record);
   };
+  // An index may have been made by hand; nothing is allocated on its word alone.
+  if (bytes < detail::kFramingBytes || bytes > state_->index.file_bytes()) {
+    fail(fmt::format("the index says that it ends at byte {}; make the index anew",
+                     state_->index.offsets[record + 1]));
+  }
   detail::BlockReference block(detail::make_lone_block(bytes, state_->origin));
   block->stream_offset = offset;
   const std::size_t got = state_->file.read_at(offset, {block->data, bytes});

@@ -9,6 +9,7 @@
 #include "byte_source.h"
 #include "framing.h"
 #include "infeed/error.h"
+#include "record_scan.h"
 #include "resynchronise.h"
 #include "stream_window.h"
 
@@ -17,7 +18,7 @@ namespace {
 
 using detail::kFramingBytes;
 using detail::kHeaderBytes;
-using detail::StreamDamage;
+using detail::Stop;
 
 constexpr std::size_t kBlockBytesMin = 64;
 
@@ -42,7 +43,10 @@ class RecordReader::State {
   std::size_t read(std::span<Record> out) {
     if (out.empty()) return 0;
     while (!ended_) {
-      const Scan scan = scan_window(out);
+      const detail::Scan scan =
+          detail::scan_window(window_, out, number_,
+                              {options_.verify == Verify::everything, options_.record_bytes_max});
+      number_ += scan.count;
       if (scan.count != 0) return scan.count;
       step_over(scan.stop);
     }
@@ -84,13 +88,6 @@ class RecordReader::State {
   const std::vector<DamagedRange>& damaged() const { return damaged_; }
 
  private:
-  /// Why there is no record at the front of the window.
-  enum class Stop { none, needs_bytes, bad_length, bad_payload };
-  struct Scan {
-    std::size_t count;
-    Stop stop;
-  };
-
   static RecordReaderOptions checked(RecordReaderOptions options) {
     options.block_bytes = std::max(options.block_bytes, kBlockBytesMin);
     options.record_bytes_max = std::min<std::uint64_t>(
@@ -101,47 +98,14 @@ class RecordReader::State {
     return options_.damage == DamagePolicy::stop_like_tensorflow;
   }
 
-  /// Hands out the whole records in the window: the hot loop.
-  Scan scan_window(std::span<Record> out) {
-    const char* at = window_.data();
-    std::size_t left = window_.size();
-    const bool verifies = options_.verify == Verify::everything;
-    std::size_t count = 0;
-    Stop stop = Stop::none;
-    detail::Block* const block = window_.block();
-    while (count < out.size()) {
-      stop = Stop::needs_bytes;
-      if (left < kFramingBytes) break;
-      const detail::Header header = detail::load_header(at);
-      if (!header.is_valid()) {
-        stop = Stop::bad_length;
-        break;
-      }
-      if (header.length > left - kFramingBytes || header.length > options_.record_bytes_max) break;
-      const std::string_view payload(at + kHeaderBytes, header.length);
-      if (verifies && !detail::payload_is_valid(payload)) {
-        stop = Stop::bad_payload;
-        break;
-      }
-      out[count] = Record::adopt(block, payload, number_ + count);
-      ++count;
-      at += kFramingBytes + header.length;
-      left -= kFramingBytes + header.length;
-    }
-    // One locked addition for all of them; the window's own reference keeps the block until here.
-    if (count != 0) block->references.fetch_add(count, std::memory_order_relaxed);
-    window_.consume(window_.size() - left);
-    number_ += count;
-    return {count, stop};
-  }
-
   Stop skip_one() {
     if (window_.size() < kHeaderBytes) return Stop::needs_bytes;
     const detail::Header header = detail::load_header(window_.data());
     if (!header.is_valid()) return Stop::bad_length;
+    // Also keeps the sum below from passing 2^64.
+    if (header.length > options_.record_bytes_max) return Stop::needs_bytes;
     const std::uint64_t whole = kFramingBytes + header.length;
     if (whole > window_.size()) {
-      if (header.length > options_.record_bytes_max) return Stop::needs_bytes;
       // With a length that is known beforehand a cut is seen before anything is passed over.
       const auto remaining = window_.remaining_bytes();
       if (!remaining || *remaining < whole) return Stop::needs_bytes;
@@ -153,29 +117,26 @@ class RecordReader::State {
 
   /// Brings the next record into the window, or gives up what is there instead of it.
   void step_over(Stop stop) {
-    try {
-      switch (stop) {
-        case Stop::none:
-          break;
-        case Stop::needs_bytes:
-          fetch_record();
-          break;
-        case Stop::bad_length:
-          report_bad_length();
-          break;
-        case Stop::bad_payload:
-          report_bad_payload();
-          break;
-      }
-    } catch (const StreamDamage& damage) {
-      window_.end();
-      lose_rest(damage.message);
+    switch (stop) {
+      case Stop::none:
+        break;
+      case Stop::needs_bytes:
+        fetch_record();
+        break;
+      case Stop::bad_length:
+        report_bad_length();
+        break;
+      case Stop::bad_payload:
+        report_bad_payload();
+        break;
     }
   }
 
   void fetch_record() {
     if (!window_.ensure(kHeaderBytes)) {
-      if (window_.size() == 0) {
+      if (window_.damage()) {
+        lose_rest(window_.damage()->message);
+      } else if (window_.size() == 0) {
         ended_ = true;
       } else if (stops_like_tensorflow()) {
         window_.consume(window_.size());
@@ -205,6 +166,10 @@ class RecordReader::State {
     const auto remaining = window_.remaining_bytes();
     const bool can_be = !remaining || *remaining >= whole;
     if (can_be && window_.ensure(whole)) return;
+    if (window_.damage()) {
+      lose(window_.damage()->message, Search::after_first_byte);
+      return;
+    }
     lose(
         fmt::format(
             "record is cut: {} of {} are there (a payload of {} and {} around it); the file "
@@ -239,24 +204,22 @@ class RecordReader::State {
   void lose(std::string message, Search search) {
     if (options_.damage != DamagePolicy::skip_and_resynchronise) fail(message);
     const std::uint64_t begin = window_.offset();
-    try {
-      if (search != Search::after_record || !detail::step_to_next_header(window_)) {
-        detail::resynchronise(window_, options_.record_bytes_max);
-      }
-    } catch (const StreamDamage& damage) {
-      window_.end();
-      window_.consume(window_.size());
-      message += "; and behind it: " + damage.message;
+    if (search != Search::after_record || !detail::step_to_next_header(window_)) {
+      detail::resynchronise(window_, options_.record_bytes_max);
+    }
+    if (window_.size() == 0 && window_.damage()) {  // then one range tells of both
+      const std::string& behind = window_.damage()->message;
+      if (message != behind) message += "; and behind it: " + behind;
+      ended_ = !window_.resume_behind_damage();
     }
     note(begin, std::move(message));
   }
 
-  /// Nothing behind the front can be read.
+  /// Nothing behind the front can be read, up to where a damaged stream goes on.
   void lose_rest(std::string message) {
     if (options_.damage != DamagePolicy::skip_and_resynchronise) fail(message);
     const std::uint64_t begin = window_.offset();
-    window_.consume(window_.size());
-    ended_ = true;
+    ended_ = !window_.resume_behind_damage();
     note(begin, std::move(message));
   }
 

@@ -8,8 +8,10 @@
 #include <utility>
 
 #include "deflater.h"
+#include "flush_points.h"
 #include "framing.h"
 #include "infeed/error.h"
+#include "lz4_file.h"
 #include "output_file.h"
 
 namespace infeed {
@@ -25,7 +27,20 @@ class RecordWriter::State {
  public:
   State(std::string file, const RecordWriterOptions& options)
       : output_(std::move(file), options.existing, options.durability),
-        buffer_(std::max(options.buffer_bytes, kBufferBytesMin)) {
+        buffer_(options.compression == Compression::lz4
+                    ? detail::kLz4BlockBytes
+                    : std::max(options.buffer_bytes, kBufferBytesMin)),
+        flush_point_bytes_(options.flush_point_bytes),
+        durability_(options.durability),
+        copied_bytes_max_(options.compression == Compression::lz4
+                              ? detail::kLz4BlockBytes - detail::kFramingBytes
+                              : kCopiedBytesMax) {
+    if (options.flush_point_bytes != 0 && options.compression != Compression::gzip) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("flush points are for gzip, but the compression is {}",
+                              to_string(options.compression)))
+          .at_file(output_.name());
+    }
     switch (options.compression) {
       case Compression::none:
         break;
@@ -34,16 +49,26 @@ class RecordWriter::State {
         deflater_.emplace(options.compression, options.compression_level,
                           [this](std::string_view bytes) { output_.write(bytes); });
         break;
+      case Compression::lz4:
+        lz4_.emplace(options.compression_level,
+                     [this](std::string_view bytes) { output_.write(bytes); });
+        break;
       case Compression::automatic:
         throw Error(ErrorCode::invalid_argument,
-                    "compression 'automatic' is for reading; choose none, gzip or zlib to write")
+                    "compression 'automatic' is for reading; choose none, gzip, zlib or lz4 to "
+                    "write")
             .at_file(output_.name());
     }
   }
 
   void write(std::string_view bytes) {
     require_open("write");
-    if (bytes.size() > kCopiedBytesMax) {
+    if (flush_point_bytes_ != 0 &&
+        position_.offset - flush_points_.back().stream_offset >= flush_point_bytes_) {
+      flush();
+      guarded([this] { put_flush_point(); });
+    }
+    if (bytes.size() > copied_bytes_max_) {
       write_large(bytes);
     } else {
       if (buffer_.size() - used_ < bytes.size() + detail::kFramingBytes) flush();
@@ -52,6 +77,7 @@ class RecordWriter::State {
       if (!bytes.empty()) std::memcpy(at + detail::kHeaderBytes, bytes.data(), bytes.size());
       detail::store_little(at + detail::kHeaderBytes + bytes.size(), mask_crc32c(crc32c(bytes)));
       used_ += detail::kFramingBytes + bytes.size();
+      ++records_in_buffer_;
     }
     ++position_.record;
     position_.offset += detail::kFramingBytes + bytes.size();
@@ -61,9 +87,15 @@ class RecordWriter::State {
     require_open("close");
     phase_ = Phase::failed;  // until it is done
     flush();
+    if (flush_point_bytes_ != 0) put_flush_point();
     if (deflater_) deflater_->finish();
+    if (lz4_) lz4_->finish();
     output_.commit();
     phase_ = Phase::closed;
+    // Only now: a file of points is nothing without its data.
+    if (flush_point_bytes_ != 0) {
+      detail::write_flush_points(flush_points_, output_.name(), durability_);
+    }
   }
 
   void discard() noexcept {
@@ -96,7 +128,17 @@ class RecordWriter::State {
     const std::string_view before(header.data(), header.size());
     const std::string_view after(footer.data(), footer.size());
     guarded([&] {
-      if (deflater_) {
+      if (lz4_) {
+        if (bytes.size() > detail::kLz4BlockBytesMax - detail::kFramingBytes) {
+          throw Error(ErrorCode::invalid_argument,
+                      fmt::format("the record has {} bytes, an lz4 file takes at most {}; choose "
+                                  "another compression",
+                                  bytes.size(), detail::kLz4BlockBytesMax - detail::kFramingBytes))
+              .at_file(output_.name())
+              .at_record(position_.record);
+        }
+        lz4_->write_block(fmt::format("{}{}{}", before, bytes, after), 1);
+      } else if (deflater_) {
         for (const std::string_view piece : {before, bytes, after}) deflater_->write(piece);
       } else {
         output_.write({before, bytes, after});
@@ -106,7 +148,22 @@ class RecordWriter::State {
 
   void flush() {
     const std::string_view bytes(buffer_.data(), std::exchange(used_, 0));
-    guarded([&] { deflater_ ? deflater_->write(bytes) : output_.write(bytes); });
+    guarded([&] {
+      if (lz4_) {
+        if (!bytes.empty()) lz4_->write_block(bytes, std::exchange(records_in_buffer_, 0));
+      } else if (deflater_) {
+        deflater_->write(bytes);
+      } else {
+        output_.write(bytes);
+      }
+    });
+  }
+
+  /// Everything so far was given to the deflater.
+  void put_flush_point() {
+    if (flush_points_.back().stream_offset == position_.offset) return;
+    deflater_->flush_point();
+    flush_points_.push_back({output_.bytes_written(), position_.offset, position_.record});
   }
 
   template <class F>
@@ -122,8 +179,14 @@ class RecordWriter::State {
 
   detail::OutputFile output_;
   std::optional<detail::Deflater> deflater_;
+  std::optional<detail::Lz4Encoder> lz4_;
   std::vector<char> buffer_;
+  const std::uint64_t flush_point_bytes_;
+  const Durability durability_;
+  std::vector<detail::SegmentPlace> flush_points_ = {{detail::kGzipHeaderBytes, 0, 0}};
+  const std::size_t copied_bytes_max_;
   std::size_t used_ = 0;
+  std::uint32_t records_in_buffer_ = 0;
   RecordPosition position_;
   Phase phase_ = Phase::open;
 };

@@ -33,7 +33,11 @@ bool step_to_next_header(StreamWindow& window) {
 
 void resynchronise(StreamWindow& window, std::uint64_t record_bytes_max) {
   window.consume(1);
-  while (window.ensure(kFramingBytes)) {
+  find_record(window, record_bytes_max);
+}
+
+void find_record(StreamWindow& window, std::uint64_t record_bytes_max, std::uint64_t offset_end) {
+  while (window.offset() < offset_end && window.ensure(kFramingBytes)) {
     const std::size_t found = find_header(window.data(), window.size(), record_bytes_max);
     if (found == window.size()) {
       window.consume(window.size() - (kHeaderBytes - 1));

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "stream_window.h"
 
@@ -18,7 +19,12 @@ std::size_t find_header(const char* data, std::size_t size, std::uint64_t record
 /// this record when a valid header, or the end, follows it; false (nothing is consumed) otherwise.
 bool step_to_next_header(StreamWindow& window);
 
-/// Consumes at least one byte, up to the next record that is whole and valid, or up to the end.
+/// Consumes nothing when a whole and valid record is at the front, else up to the next one. When
+/// none begins before `offset_end` of the stream, somewhere behind it or at the end.
+void find_record(StreamWindow& window, std::uint64_t record_bytes_max,
+                 std::uint64_t offset_end = std::numeric_limits<std::uint64_t>::max());
+
+/// The same, passing over at least one byte.
 void resynchronise(StreamWindow& window, std::uint64_t record_bytes_max);
 
 }  // namespace infeed::detail

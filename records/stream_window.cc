@@ -46,7 +46,8 @@ bool StreamWindow::fill(std::size_t bytes) {
     std::size_t room =
         block_ ? static_cast<std::size_t>(block_->data + block_->capacity_bytes - end_) : 0;
     // Also when there is room at the end but the record can't fit: it would be moved anyway.
-    if (room == 0 || (size() + room < bytes && begin_ != block_->data)) {
+    const bool is_too_little = size() + room < bytes || (size() == 0 && room < room_preferred());
+    if (room == 0 || (is_too_little && begin_ != block_->data)) {
       make_room(bytes);
       room = static_cast<std::size_t>(block_->data + block_->capacity_bytes - end_);
     }
@@ -55,11 +56,24 @@ bool StreamWindow::fill(std::size_t bytes) {
     } else if (bytes > block_bytes_) {
       room = std::min(room, bytes - size());  // what follows would only have to be moved
     }
-    const std::size_t got = source_->read({end_, room});
+    const std::size_t got = read_source({end_, room});
     if (got == 0) ended_ = true;
     end_ += got;
   }
   return true;
+}
+
+std::size_t StreamWindow::room_preferred() const {
+  return std::min(source_->room_preferred(), block_bytes_);
+}
+
+std::size_t StreamWindow::read_source(std::span<char> into) {
+  try {
+    return source_->read(into);
+  } catch (const StreamDamage& damage) {
+    damage_ = damage;
+    return 0;
+  }
 }
 
 bool StreamWindow::discard(std::uint64_t bytes) {
@@ -78,13 +92,28 @@ bool StreamWindow::discard(std::uint64_t bytes) {
   return true;
 }
 
+bool StreamWindow::resume_behind_damage() {
+  const auto damage = std::exchange(damage_, std::nullopt);
+  if (!damage || !damage->resumes_at) {
+    consume(size());
+    return false;
+  }
+  start_at(*damage->resumes_at);
+  return true;
+}
+
 void StreamWindow::seek(std::uint64_t offset) {
   source_->seek(offset);
+  start_at(offset);
+  jumped_ = true;
+}
+
+void StreamWindow::start_at(std::uint64_t offset) {
   offset_ = offset;
   block_ = BlockReference();  // its offsets belong to the old place
   begin_ = end_ = nullptr;
   ended_ = false;
-  jumped_ = true;
+  damage_.reset();
 }
 
 }  // namespace infeed::detail

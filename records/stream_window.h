@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "block.h"
 #include "byte_source.h"
@@ -29,18 +30,25 @@ class StreamWindow {
     begin_ += bytes;
     offset_ += bytes;
   }
-  /// Makes `bytes` available from data() on; false when the stream ends before (what there is stays
-  /// available). Memory grows with the bytes that really arrive. Throws what the source throws.
+  /// Makes `bytes` available from data() on; false when the stream ends before, or is damaged (what
+  /// there is stays available). Memory grows with the bytes that really arrive. Throws Error where
+  /// the system fails.
   bool ensure(std::size_t bytes) { return size() >= bytes || fill(bytes); }
   /// Passes over bytes without keeping them; false when the stream ends before.
   bool discard(std::uint64_t bytes);
   bool is_seekable() const { return source_->is_seekable(); }
   void seek(std::uint64_t offset);
-  /// The stream can't be read any further: nothing more will come.
-  void end() { ended_ = true; }
+  /// Forgets what is here: the source's next bytes are those at `offset` of the stream.
+  void start_at(std::uint64_t offset);
+  /// Why the stream ended before its end, when it is damaged.
+  const std::optional<StreamDamage>& damage() const { return damage_; }
+  /// Gives up what is left before the damage and goes on behind it; false when nothing is there.
+  bool resume_behind_damage();
 
  private:
   bool fill(std::size_t bytes);
+  std::size_t room_preferred() const;
+  std::size_t read_source(std::span<char> into);
   void make_room(std::size_t bytes);
 
   std::unique_ptr<ByteSource> source_;
@@ -51,6 +59,7 @@ class StreamWindow {
   char* end_ = nullptr;
   std::uint64_t offset_ = 0;
   bool ended_ = false;
+  std::optional<StreamDamage> damage_;
   /// After a jump little may be wanted: the first read is small.
   bool jumped_ = false;
 };

@@ -16,6 +16,7 @@ run_packages=(
   libfmt-dev             # texts of errors and reports
   zlib1g-dev             # GZIP and ZLIB record files
   libisal-dev            # the same, several times faster
+  liblz4-dev             # LZ4 record files
   libtbb-dev             # the executor
   libcli11-dev           # the command's options
   nlohmann-json3-dev     # --json

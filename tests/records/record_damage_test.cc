@@ -121,21 +121,48 @@ TEST(RecordDamage, every_truncation_of_a_plain_file_is_reported) {
   }
 }
 
+/// What must be true of a compressed file under every policy when something in it is damaged: the
+/// records before the damage come, and then an error, or one range that begins behind them.
+void expect_reported(const std::string& file, std::size_t block_bytes) {
+  const auto ends = boundaries();
+  const auto read = [&](DamagePolicy policy) {
+    return read_all(file, {.damage = policy, .block_bytes = block_bytes});
+  };
+  const Outcome failed = read(DamagePolicy::fail);
+  ASSERT_TRUE(failed.error.has_value());
+  const std::size_t count = failed.payloads.size();
+  EXPECT_EQ(failed.error->code(), ErrorCode::data_loss);
+  EXPECT_EQ(failed.error->file(), file);
+  EXPECT_EQ(failed.error->record(), count);
+  EXPECT_EQ(failed.error->offset(), ends.at(count));
+  EXPECT_EQ(failed.payloads, Payloads(kFour.begin(), kFour.begin() + count));
+
+  const Outcome skipped = read(DamagePolicy::skip_and_resynchronise);
+  EXPECT_FALSE(skipped.error.has_value());
+  EXPECT_GE(skipped.payloads.size(), count);
+  ASSERT_FALSE(skipped.damaged.empty());
+  EXPECT_EQ(skipped.damaged[0].begin, ends.at(count));
+  EXPECT_EQ(skipped.damaged[0].record, count);
+  for (const std::string& payload : skipped.payloads) {
+    EXPECT_THAT(kFour, ::testing::Contains(payload));
+  }
+
+  // Only a cut between two records or inside a header is a silent end there.
+  const Outcome lenient = read(DamagePolicy::stop_like_tensorflow);
+  EXPECT_EQ(lenient.payloads, failed.payloads);
+}
+
 TEST(RecordDamage, every_truncation_of_a_compressed_file_is_reported) {
-  const TemporaryFolder folder;
+  const TemporaryFolder folder(testing::memory_folder());
   for (const std::string& good : {gzip(frame(kFour)), zlib(frame(kFour))}) {
-    for (std::size_t size = 3; size < good.size(); ++size) {
+    for (std::size_t size = 1; size < good.size(); ++size) {
+      SCOPED_TRACE("size " + std::to_string(size));
       const auto file = folder.write("cut", good.substr(0, size));
       for (std::size_t block_bytes : {64, 262'144}) {
-        const Outcome failed = read_all(file, {.block_bytes = block_bytes});
-        ASSERT_TRUE(failed.error.has_value()) << "size " << size;
-        EXPECT_EQ(failed.error->code(), ErrorCode::data_loss);
-        EXPECT_EQ(failed.payloads, Payloads(kFour.begin(), kFour.begin() + failed.payloads.size()));
-        const Outcome skipped = read_all(
-            file, {.damage = DamagePolicy::skip_and_resynchronise, .block_bytes = block_bytes});
-        EXPECT_FALSE(skipped.error.has_value());
-        EXPECT_EQ(skipped.payloads, failed.payloads);
-        EXPECT_EQ(skipped.damaged.size(), 1U);
+        expect_reported(file, block_bytes);
+        const RecordReaderOptions skip = {.damage = DamagePolicy::skip_and_resynchronise,
+                                          .block_bytes = block_bytes};
+        EXPECT_EQ(read_all(file, skip).damaged.size(), 1U);
       }
     }
   }
@@ -159,20 +186,24 @@ bool zlib_accepts(const std::string& bytes, const std::string& expected) {
 }
 
 TEST(RecordDamage, every_bit_flip_of_a_compressed_file_is_reported) {
-  const TemporaryFolder folder;
+  const TemporaryFolder folder(testing::memory_folder());
   const std::string plain = frame(kFour);
   for (const std::string& good : {gzip(plain), zlib(plain)}) {
     for (std::size_t bit = 0; bit < good.size() * 8; ++bit) {
+      SCOPED_TRACE("bit " + std::to_string(bit));
       std::string bytes = good;
       bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << (bit % 8)));
       const auto file = folder.write("flipped", bytes);
-      const Outcome failed = read_all(file);
-      if (!failed.error) {
-        EXPECT_EQ(failed.payloads, kFour) << "bit " << bit;
-        EXPECT_TRUE(zlib_accepts(bytes, plain)) << "bit " << bit;
-      } else {
-        EXPECT_EQ(failed.error->code(), ErrorCode::data_loss);
-        EXPECT_FALSE(zlib_accepts(bytes, plain)) << "bit " << bit << " " << failed.error->what();
+      if (!zlib_accepts(bytes, plain)) {
+        for (std::size_t block_bytes : {64, 262'144}) expect_reported(file, block_bytes);
+        continue;
+      }
+      for (DamagePolicy policy : {DamagePolicy::fail, DamagePolicy::skip_and_resynchronise,
+                                  DamagePolicy::stop_like_tensorflow}) {
+        const Outcome whole = read_all(file, {.damage = policy});
+        EXPECT_FALSE(whole.error.has_value());
+        EXPECT_TRUE(whole.damaged.empty());
+        EXPECT_EQ(whole.payloads, kFour);
       }
     }
   }
@@ -286,6 +317,37 @@ TEST(RecordDamage, what_the_callback_throws_passes_through_and_reading_goes_on_a
   ASSERT_TRUE(reader.next(record));
   EXPECT_EQ(record.number(), 1U);
   EXPECT_EQ(record.bytes(), "");
+}
+
+TEST(RecordDamage, a_length_that_overflows_is_not_passed_over) {
+  const TemporaryFolder folder;
+  const std::string length = testing::little(~std::uint64_t{0} - 4);
+  const std::string bytes =
+      frame("first") + length + testing::little(mask_crc32c(crc32c(length))) + frame("last");
+  RecordReader reader(folder.write("x", bytes), {.damage = DamagePolicy::skip_and_resynchronise});
+  EXPECT_EQ(reader.skip(10), 2U);
+  ASSERT_EQ(reader.damaged().size(), 1U);
+  EXPECT_EQ(reader.damaged()[0].begin, 21U);
+  EXPECT_EQ(reader.damaged()[0].end, 33U);
+}
+
+TEST(RecordDamage, behind_a_false_length_a_damaged_stream_still_gives_its_whole_records) {
+  const TemporaryFolder folder;
+  const std::string length = testing::little(std::uint64_t{5000});
+  const std::string claim = length + testing::little(mask_crc32c(crc32c(length)));
+  std::string bytes = gzip(frame("first") + claim + frame(kFour));
+  bytes.resize(bytes.size() - 8);  // without its trailer
+  const auto file = folder.write("x", bytes);
+  for (std::size_t block_bytes : {64, 262'144}) {
+    const Outcome outcome = read_all(
+        file, {.damage = DamagePolicy::skip_and_resynchronise, .block_bytes = block_bytes});
+    EXPECT_EQ(outcome.payloads, (Payloads{"first", "hello", "", kFour[2], kFour[3]}));
+    ASSERT_EQ(outcome.damaged.size(), 2U);
+    EXPECT_EQ(outcome.damaged[0].begin, 21U);
+    EXPECT_EQ(outcome.damaged[0].end, 33U);
+    EXPECT_EQ(outcome.damaged[1].begin, outcome.damaged[1].end);
+    EXPECT_THAT(outcome.damaged[1].message, HasSubstr("the file ends inside it"));
+  }
 }
 
 }  // namespace

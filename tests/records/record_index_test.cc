@@ -147,5 +147,18 @@ TEST(RecordIndex, damaged_records_say_where) {
   EXPECT_THAT(error_of([&] { records.read(4); }).what(), HasSubstr("there is no record of 2000"));
 }
 
+TEST(RecordIndex, an_index_made_by_hand_allocates_nothing_on_its_word) {
+  const TemporaryFolder folder;
+  const auto file = folder.write("x", frame(kThree));
+  RecordIndex index = index_records(file);
+  index.offsets[1] = std::uint64_t{1} << 60;
+  const IndexedRecords records(file, index);
+  EXPECT_THAT(error_of([&] { records.read(0); }).what(),
+              HasSubstr("the index says that it ends at byte 1152921504606846976; make the index "
+                        "anew [file"));
+  EXPECT_EQ(error_of([&] { records.read(1); }).code(), ErrorCode::data_loss);
+  EXPECT_EQ(records.read(2).bytes(), "123456789");
+}
+
 }  // namespace
 }  // namespace infeed

@@ -214,7 +214,7 @@ TEST(RecordWriter, wrong_places_and_options_say_why) {
   EXPECT_THAT(error_of([&] {
                 RecordWriter w(folder.file("a"), {.compression = Compression::automatic});
               }).what(),
-              HasSubstr("choose none, gzip or zlib"));
+              HasSubstr("choose none, gzip, zlib or lz4"));
   EXPECT_THAT(error_of([&] {
                 RecordWriter w(folder.file("a"),
                                {.compression = Compression::gzip, .compression_level = 9});

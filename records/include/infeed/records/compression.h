@@ -11,6 +11,7 @@ enum class Compression {
   none,
   gzip,
   zlib,
+  lz4,  ///< independent blocks at borders of records, with an index (records/lz4_format.md)
 };
 
 /// "gzip"; "plain" for none.

@@ -115,6 +115,8 @@ class Record {
     std::swap(block_, other.block_);
   }
 
+  /// For readers that learn only later how many records were before this one.
+  void renumber(std::uint64_t number) noexcept { number_ = number; }
   /// For readers: takes over one reference that the caller has counted already.
   static Record adopt(detail::Block* block, std::string_view bytes, std::uint64_t number) noexcept {
     Record record;

@@ -20,7 +20,8 @@
 ///     while (reader.next(record)) use(record.bytes());
 ///
 /// A record on disk is `u64le length | u32le masked CRC of the length | bytes | u32le masked CRC of
-/// the bytes` (records/README.md). A file may be plain, or one or several gzip or zlib streams.
+/// the bytes` (records/README.md). A file may be plain, one or several gzip or zlib streams, or an
+/// LZ4 file of ours (records/lz4_format.md).
 ///
 /// Outcomes of a reading call: records, the end (false or 0), or an infeed::Error. Errors name
 /// file, offset and record; the records before the damage are handed out first. After an Error
@@ -41,8 +42,8 @@ enum class DamagePolicy {
   fail,
   /// Note the range, tell `on_damage`, and go on with the next bytes that are a whole record by
   /// both
-  /// checksums. Inside a damaged compressed stream nothing can be found again: its rest is one
-  /// range.
+  /// checksums. Inside a damaged gzip or zlib stream nothing can be found again: its rest is one
+  /// range. An LZ4 file goes on with its next block.
   skip_and_resynchronise,
   /// As TensorFlow's reader: a cut inside a record's header, a missing gzip trailer and everything
   /// after the first zlib stream are a silent end; anything else fails.

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "file.h"
+
+/// What binds a file beside a data file to it, cheaply.
+namespace infeed::detail {
+
+/// CRC-32C of the first and the last 4 KiB, one after the other.
+std::uint32_t crc_of_ends(const File& file, std::uint64_t size);
+
+/// Size of a file that must be a regular one; failed_precondition otherwise.
+std::uint64_t require_regular(const File& file);
+
+/// All bytes of a regular file.
+std::string read_whole(const std::string& name);
+
+}  // namespace infeed::detail

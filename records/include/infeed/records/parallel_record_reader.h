@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "infeed/records/record_reader.h"
+
+/// Why: one file, several cores. Gives exactly what RecordReader gives (records, order, numbers,
+/// errors, damaged ranges), decoded by threads of its own while you use the records.
+///
+///     infeed::ParallelRecordReader reader("train-00000-of-00016.tfrecord");
+///     infeed::Record record;
+///     while (reader.next(record)) use(record.bytes());
+///
+/// | file                     | how it is shared                                                  |
+/// |--------------------------|-------------------------------------------------------------------|
+/// | plain                    | at borders from NAME.index, else where a search finds records     |
+/// | lz4                      | at blocks, by the index inside it                                 |
+/// | gzip with NAME.points    | at its flush points (RecordWriterOptions::flush_point_bytes)      |
+/// | other gzip, zlib, a pipe | not: one thread decodes ahead                                     |
+///
+/// What lies beside the data is only a hint: where it is wrong, or the data is damaged, a
+/// RecordReader takes over, so that a wrong hint costs time and never a record.
+///
+/// Errors: as RecordReader; after one the file is over. `on_damage` is called from inside the
+/// reading call.
+/// Thread-safety: one thread at a time. Records outlive the reader.
+namespace infeed {
+
+struct ParallelRecordReaderOptions {
+  RecordReaderOptions reader = {};
+  unsigned threads = 0;  ///< 0: as many as there are cores
+  /// What one thread does at a time, in decompressed bytes.
+  std::uint64_t segment_bytes = std::uint64_t{1} << 20;
+  /// Decoded and not yet taken, about; a segment a thread at least.
+  std::uint64_t read_ahead_bytes = std::uint64_t{16} << 20;
+};
+
+class ParallelRecordReader {
+ public:
+  explicit ParallelRecordReader(std::string file, ParallelRecordReaderOptions options = {});
+  ParallelRecordReader(ParallelRecordReader&&) noexcept;
+  ParallelRecordReader& operator=(ParallelRecordReader&&) noexcept;
+  /// Ends the threads.
+  ~ParallelRecordReader();
+
+  /// Fills the front of `out` with what is at hand, at least one record; 0 is the end.
+  std::size_t read(std::span<Record> out);
+  /// False is the end; `out` is then untouched.
+  bool next(Record& out);
+
+  const std::string& file() const;
+  Compression compression() const;
+  const std::vector<DamagedRange>& damaged() const;
+  /// "split by the index", or why the file could not be: for people who wonder about a speed.
+  const std::string& how() const;
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace infeed

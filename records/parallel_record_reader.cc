@@ -1,0 +1,90 @@
+#include "infeed/records/parallel_record_reader.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "record_feed.h"
+
+namespace infeed {
+
+class ParallelRecordReader::State {
+ public:
+  State(std::string file, ParallelRecordReaderOptions options)
+      : options_(checked(std::move(options))),
+        reader_(std::move(file), with_own_callback(options_.reader)) {
+    detail::SegmentPlan plan =
+        reader_.file_bytes()
+            ? detail::plan_segments(reader_.file(), reader_.compression(), options_.segment_bytes)
+            : detail::SegmentPlan{{}, "one thread decodes ahead: a pipe can't be split"};
+    how_ = std::move(plan.reason);
+    const auto note = [this](const DamagedRange& range) {
+      damaged_.push_back(range);
+      if (options_.reader.on_damage) options_.reader.on_damage(range);
+    };
+    if (plan.segments.empty()) {
+      auto [feed, from_reader] = detail::make_ahead_feed(options_, reader_, note);
+      feed_ = std::move(feed);
+      damage_from_reader_ = std::move(from_reader);
+    } else {
+      damage_from_reader_ = note;
+      feed_ = detail::make_segment_feed(options_, std::move(plan.segments), reader_);
+    }
+  }
+
+  std::size_t read(std::span<Record> out) {
+    if (out.empty()) return 0;
+    if (taken_ == records_.size()) {
+      taken_ = 0;
+      records_.clear();  // also when what follows throws
+      if (!feed_->fetch(records_)) return 0;
+    }
+    const std::size_t count = std::min(out.size(), records_.size() - taken_);
+    for (std::size_t i = 0; i < count; ++i) out[i] = std::move(records_[taken_ + i]);
+    taken_ += count;
+    return count;
+  }
+
+  const std::string& file() const { return reader_.file(); }
+  Compression compression() const { return reader_.compression(); }
+  const std::vector<DamagedRange>& damaged() const { return damaged_; }
+  const std::string& how() const { return how_; }
+
+ private:
+  static ParallelRecordReaderOptions checked(ParallelRecordReaderOptions options) {
+    constexpr std::uint64_t kSegmentBytesMin = 64;
+    constexpr std::size_t kBlockBytesMin = 64;
+    if (options.threads == 0) options.threads = std::max(1U, std::thread::hardware_concurrency());
+    options.segment_bytes = std::max(options.segment_bytes, kSegmentBytesMin);
+    options.reader.block_bytes = std::max(options.reader.block_bytes, kBlockBytesMin);
+    return options;
+  }
+  RecordReaderOptions with_own_callback(RecordReaderOptions options) {
+    options.on_damage = [this](const DamagedRange& range) { damage_from_reader_(range); };
+    return options;
+  }
+
+  const ParallelRecordReaderOptions options_;
+  std::string how_;
+  std::vector<DamagedRange> damaged_;
+  detail::DamageSink damage_from_reader_;
+  RecordReader reader_;
+  std::vector<Record> records_;
+  std::size_t taken_ = 0;
+  std::unique_ptr<detail::RecordFeed> feed_;  // last: its threads use the reader
+};
+
+ParallelRecordReader::ParallelRecordReader(std::string file, ParallelRecordReaderOptions options)
+    : state_(std::make_unique<State>(std::move(file), std::move(options))) {}
+ParallelRecordReader::ParallelRecordReader(ParallelRecordReader&&) noexcept = default;
+ParallelRecordReader& ParallelRecordReader::operator=(ParallelRecordReader&&) noexcept = default;
+ParallelRecordReader::~ParallelRecordReader() = default;
+
+std::size_t ParallelRecordReader::read(std::span<Record> out) { return state_->read(out); }
+bool ParallelRecordReader::next(Record& out) { return state_->read({&out, 1}) == 1; }
+const std::string& ParallelRecordReader::file() const { return state_->file(); }
+Compression ParallelRecordReader::compression() const { return state_->compression(); }
+const std::vector<DamagedRange>& ParallelRecordReader::damaged() const { return state_->damaged(); }
+const std::string& ParallelRecordReader::how() const { return state_->how(); }
+
+}  // namespace infeed

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "framing.h"
+#include "infeed/records/record.h"
+#include "stream_window.h"
+
+/// Cutting a window into records: the hot loop of every reader.
+namespace infeed::detail {
+
+/// Why there is no record at the front of the window.
+enum class Stop { none, needs_bytes, bad_length, bad_payload };
+
+struct Scan {
+  std::size_t count;
+  Stop stop;
+};
+
+struct ScanOptions {
+  bool verifies_payloads;
+  std::uint64_t record_bytes_max;
+};
+
+/// Hands out the whole records in the window, numbered from `number`.
+inline Scan scan_window(StreamWindow& window, std::span<Record> out, std::uint64_t number,
+                        const ScanOptions& options) {
+  const char* at = window.data();
+  std::size_t left = window.size();
+  std::size_t count = 0;
+  Stop stop = Stop::none;
+  Block* const block = window.block();
+  while (count < out.size()) {
+    stop = Stop::needs_bytes;
+    if (left < kFramingBytes) break;
+    const Header header = load_header(at);
+    if (!header.is_valid()) {
+      stop = Stop::bad_length;
+      break;
+    }
+    if (header.length > left - kFramingBytes || header.length > options.record_bytes_max) break;
+    const std::string_view payload(at + kHeaderBytes, header.length);
+    if (options.verifies_payloads && !payload_is_valid(payload)) {
+      stop = Stop::bad_payload;
+      break;
+    }
+    out[count] = Record::adopt(block, payload, number + count);
+    ++count;
+    at += kFramingBytes + header.length;
+    left -= kFramingBytes + header.length;
+  }
+  // One locked addition for all of them; the window's own reference keeps the block until here.
+  if (count != 0) block->references.fetch_add(count, std::memory_order_relaxed);
+  window.consume(window.size() - left);
+  return {count, stop};
+}
+
+}  // namespace infeed::detail

@@ -1,0 +1,76 @@
+#include "segment_decoder.h"
+
+#include <exception>
+#include <utility>
+
+#include "record_scan.h"
+#include "resynchronise.h"
+
+namespace infeed::detail {
+
+SegmentDecoder::SegmentDecoder(const std::string& file, Compression compression,
+                               const RecordReaderOptions& options, std::uint64_t segment_bytes)
+    : options_(options),
+      window_(
+          [&] {
+            auto source = make_segment_source(file, compression, options.block_bytes);
+            source_ = source.get();
+            return source;
+          }(),
+          // The blocks of a few segments are out at a time.
+          std::make_shared<BlockPool>(file, 4 + 4 * segment_bytes / options.block_bytes),
+          options.block_bytes) {}
+
+DecodedSegment SegmentDecoder::decode(const Segment& segment) {
+  DecodedSegment decoded;
+  try {
+    source_->begin(segment);
+    window_.start_at(segment.stream_begin);
+    if (segment.is_guess) find_record(window_, options_.record_bytes_max, segment.stream_end);
+    decoded.begin = window_.offset();
+    decoded.is_good = decode_records(segment, decoded);
+    decoded.crc32 = source_->crc32();
+  } catch (const std::exception&) {  // whoever looks at it again meets it again, and tells
+    decoded.is_good = false;
+  }
+  return decoded;
+}
+
+bool SegmentDecoder::decode_records(const Segment& segment, DecodedSegment& decoded) {
+  constexpr std::size_t kBatch = 256;
+  std::vector<Record>& records = decoded.records;
+  const ScanOptions scan_options{options_.verify == Verify::everything, options_.record_bytes_max};
+  bool at_end = false;
+  while (!at_end && window_.offset() < segment.stream_end) {
+    const std::size_t before = records.size();
+    records.resize(before + kBatch);
+    const Scan scan =
+        scan_window(window_, std::span(records).subspan(before), before, scan_options);
+    records.resize(before + scan.count);
+    if (scan.count != 0) continue;
+    if (scan.stop != Stop::needs_bytes) return false;
+    at_end = !fetch_record();
+    if (at_end &&
+        (window_.size() != 0 || window_.damage() || segment.stream_end != Segment::kToEnd)) {
+      return false;
+    }
+  }
+  decoded.end = window_.offset();
+  while (!records.empty() && *records.back().offset() - kHeaderBytes >= segment.stream_end) {
+    decoded.end = *records.back().offset() - kHeaderBytes;  // it is of the next segment
+    records.pop_back();
+  }
+  return true;
+}
+
+/// False when the next record is not there as a whole, or nothing is.
+bool SegmentDecoder::fetch_record() {
+  if (!window_.ensure(kHeaderBytes)) return false;
+  const Header header = load_header(window_.data());
+  if (!header.is_valid() || header.length > options_.record_bytes_max) return false;
+  const auto remaining = window_.remaining_bytes();
+  const std::uint64_t whole = header.length + kFramingBytes;
+  return (!remaining || *remaining >= whole) && window_.ensure(whole);
+}
+
+}  // namespace infeed::detail

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "infeed/records/record_reader.h"
+#include "segment_source.h"
+#include "stream_window.h"
+
+namespace infeed::detail {
+
+struct DecodedSegment {
+  /// False: something is not as it should be. Somebody else has to look at it from the begin.
+  bool is_good = false;
+  std::uint64_t begin = 0;      ///< of the first record
+  std::uint64_t end = 0;        ///< of the last record
+  std::uint32_t crc32 = 0;      ///< SegmentSource::crc32
+  std::vector<Record> records;  ///< numbered from 0
+};
+
+/// Turns segments into records. One a thread.
+class SegmentDecoder {
+ public:
+  SegmentDecoder(const std::string& file, Compression compression,
+                 const RecordReaderOptions& options, std::uint64_t segment_bytes);
+  /// The records that begin in the segment. Never throws.
+  DecodedSegment decode(const Segment& segment);
+
+ private:
+  bool decode_records(const Segment& segment, DecodedSegment& decoded);
+  bool fetch_record();
+
+  const RecordReaderOptions options_;
+  SegmentSource* source_ = nullptr;  // inside window_
+  StreamWindow window_;
+};
+
+}  // namespace infeed::detail

@@ -1,0 +1,60 @@
+#include <vector>
+
+#include <infeed/error.h>
+#include <infeed/records/parallel_record_reader.h>
+#include <infeed/records/record_writer.h>
+
+#include "fuzz.h"
+#include "records/framed.h"
+#include "records/temporary_files.h"
+
+/// Files of flush points of any bytes beside a good gzip file: its records come, all of them and
+/// nothing else, in whatever way.
+namespace infeed::fuzz {
+namespace {
+
+struct Data {
+  testing::TemporaryFolder folder{testing::memory_folder()};
+  std::string file = folder.file("x");
+  std::vector<std::string> payloads;
+  std::string ends;  // what binds the points to the file
+
+  Data() {
+    for (std::size_t i = 0; i < 40; ++i)
+      payloads.emplace_back(i * 7 % 60, static_cast<char>('a' + i));
+    RecordWriter writer(file, {.compression = Compression::gzip, .flush_point_bytes = 200});
+    for (const std::string& payload : payloads) writer.write(payload);
+    writer.close();
+    ends = testing::read_whole(file + ".points").substr(12, 12);
+  }
+};
+
+/// The first byte chooses: any bytes, or entries that get everything around them.
+std::string assemble(Input& input, const Data& data) {
+  if (input.byte() % 2 == 0) return std::string(input.rest());
+  const std::string_view entries = input.rest();
+  const std::uint64_t count = entries.size() / 24 - (entries.size() < 24 ? 0 : 1);
+  const std::string body = "INFEEDGZ" + testing::little(std::uint32_t{1}) + data.ends +
+                           testing::little(count) + std::string(entries);
+  return body + testing::little(crc32c(body));
+}
+
+}  // namespace
+}  // namespace infeed::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
+  using namespace infeed;
+  static const fuzz::Data data;
+  fuzz::Input input(bytes, size);
+  data.folder.write("x.points", fuzz::assemble(input, data));
+  ParallelRecordReader reader(data.file, {.threads = 2, .segment_bytes = 64});
+  Record record;
+  for (std::size_t i = 0; i < data.payloads.size(); ++i) {
+    fuzz::require(reader.next(record), "no record is lost");
+    fuzz::require(record.bytes() == data.payloads[i], "every record is what was written");
+    fuzz::require(record.number() == i, "numbers are right");
+  }
+  fuzz::require(!reader.next(record), "no record is invented");
+  fuzz::require(reader.damaged().empty(), "good data is not called damaged");
+  return 0;
+}
