@@ -11,7 +11,7 @@
 
 #include <infeed/error.h>
 
-#include "convert_command.h"
+#include "convert/convert_command.h"
 #include "exit_status.h"
 #include "stop_on_signal.h"
 #include "train_command.h"
