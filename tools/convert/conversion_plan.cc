@@ -107,6 +107,7 @@ ConversionPlan make_plan(const ExampleInput& input, const ConvertOptions& option
       {"input", input.describe()},
       {"input_examples", input.size()},
       {"files", describe_files(input.files())},
+      {"settings", input.settings()},
       {"shards", plan.shard_count},
       {"compression", to_string(options.compression)},
       {"order", options.seed ? fmt::format("shuffled with seed {}", *options.seed) : "the input's"},

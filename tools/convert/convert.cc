@@ -40,6 +40,20 @@ void require_permission(const FoundDataset& found, const ConvertOptions& options
                           options.prefix, found.description));
 }
 
+/// Overwriting would remove what is to be read.
+void require_other_files(const FoundDataset& found, const ExampleInput& input) {
+  for (const std::string& file : found.files) {
+    const std::string path = fs::absolute(file).lexically_normal().string();
+    for (const InputFile& read : input.files()) {
+      if (read.path != path) continue;
+      throw Error(ErrorCode::invalid_argument,
+                  "this input has the name of a shard that would be written; choose another folder "
+                  "or --name")
+          .at_file(file);
+    }
+  }
+}
+
 bool is_done(const FoundDataset& found, const ConvertOptions& options) {
   return found.kind == Kind::finished && options.existing != ExistingDataset::replace;
 }
@@ -85,6 +99,7 @@ class Conversion {
   ConvertResult run() {
     FoundDataset found = find_dataset(names_, plan_);
     try {
+      require_other_files(found, input_);
       require_permission(found, options_);
     } catch (const Error&) {
       if (journal_.lines().empty()) journal_.remove();  // it was made by asking for the lock
@@ -157,6 +172,7 @@ ConvertEstimate estimate_conversion(const ExampleInput& input, const ConvertOpti
   const ConversionPlan plan = make_plan(input, options);
   const DatasetNames names(options.prefix);
   const FoundDataset found = find_dataset(names, plan);
+  require_other_files(found, input);
   require_permission(found, options);
   const SampledSize sample = sample_size(input);
   const int threads = options.threads > 0 ? options.threads : usable_cores();

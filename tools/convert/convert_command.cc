@@ -14,6 +14,7 @@
 #include "atomic_file.h"
 #include "convert/convert.h"
 #include "convert/convert_report.h"
+#include "convert/open_input.h"
 #include "fashion_mnist.h"
 #include "terminal.h"
 
@@ -21,6 +22,12 @@ namespace infeed::tools {
 namespace {
 
 struct Options {
+  std::vector<std::string> inputs;
+  std::string name = "data";
+  InputOptions input;
+  bool has_no_header = false;
+  std::string schema_file;
+  std::vector<std::string> renamed;
   std::string data{kFashionMnistFolder};
   std::string images_file;
   std::string labels_file;
@@ -48,13 +55,34 @@ struct Source {
   std::function<std::unique_ptr<ExampleInput>()> open;
 };
 
+InputOptions input_options(const Options& options) {
+  InputOptions input = options.input;
+  input.has_header = !options.has_no_header;
+  if (!options.schema_file.empty()) input.kinds = read_schema(options.schema_file);
+  for (const std::string& pair : options.renamed) {
+    const std::size_t equals = pair.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == pair.size()) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("--rename takes OLD=NEW, but '{}' is given", pair));
+    }
+    input.renamed[pair.substr(0, equals)] = pair.substr(equals + 1);
+  }
+  return input;
+}
+
+Source input_source(const Options& options) {
+  return {options.name, true, options.inputs.front(),
+          [options] { return open_input(options.inputs, input_options(options)); }};
+}
+
 std::vector<Source> list_sources(const Options& options) {
   const auto idx_pair = [](const std::string& name, bool is_split, IdxPair files) -> Source {
     return {name, is_split, files.images_file,
             [files] { return open_idx_pair(files.images_file, files.labels_file); }};
   };
+  if (!options.inputs.empty()) return {input_source(options)};
   if (!options.images_file.empty()) {
-    return {idx_pair("data", true, {options.images_file, options.labels_file})};
+    return {idx_pair(options.name, true, {options.images_file, options.labels_file})};
   }
   std::vector<Source> result;
   for (const Split split : {Split::train, Split::test}) {
@@ -63,6 +91,12 @@ std::vector<Source> list_sources(const Options& options) {
     result.push_back(idx_pair(name, split == Split::train, find_idx_pair(options.data, split)));
   }
   return result;
+}
+
+std::string kinds_text() {
+  std::vector<std::string> kinds = input_kinds();
+  kinds.erase(kinds.begin());  // auto
+  return fmt::format("{}", fmt::join(kinds, ", "));
 }
 
 struct Set {
@@ -137,15 +171,46 @@ class Run {
   nlohmann::json sets_ = nlohmann::json::array();
 };
 
+void add_column_options(CLI::App& command, Options& options) {
+  command.add_option("--columns", options.input.columns, "Only these columns, as in --columns a,b")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("NAMES");
+  command.add_option("--rename", options.renamed, "A column's other name in the shards")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("OLD=NEW");
+  command
+      .add_option("--schema", options.schema_file,
+                  "Kinds of columns of csv, tsv and jsonl, for those that shall not be inferred: "
+                  R"({"columns": {"age": "integers", "price": "floats", "note": "bytes"}})")
+      ->type_name("FILE");
+  command.add_flag("--no-header", options.has_no_header,
+                   "csv and tsv: the first row is an example, too; the columns are column1...");
+}
+
 void add_input_options(CLI::App& command, Options& options) {
+  CLI::Option* const inputs = command.add_option(
+      "INPUT", options.inputs,
+      "Files, patterns in quotes, or a folder of images with a folder a class: " + kinds_text());
+  command.add_option("--kind", options.input.kind, "What they are, when their names don't say it")
+      ->check(CLI::IsMember(input_kinds()))
+      ->capture_default_str()
+      ->type_name("NAME");
+  command.add_option("--name", options.name, "What the names of the shards begin with")
+      ->capture_default_str();
+  add_column_options(command, options);
   CLI::Option* const data =
       command
-          .add_option("--data", options.data, "Folder with Fashion-MNIST's (or MNIST's) IDX files")
+          .add_option("--data", options.data,
+                      "Without INPUT: a folder with Fashion-MNIST's (or MNIST's) IDX files")
           ->capture_default_str()
+          ->excludes(inputs)
           ->type_name("DIR");
   CLI::Option* const images =
       command.add_option("--images", options.images_file, "One IDX file of images instead")
           ->type_name("FILE")
+          ->excludes(inputs)
           ->excludes(data);
   CLI::Option* const labels =
       command.add_option("--labels", options.labels_file, "Its labels")->type_name("FILE");
@@ -155,7 +220,8 @@ void add_input_options(CLI::App& command, Options& options) {
       ->check(CLI::IsMember({"train", "test", "both"}))
       ->capture_default_str()
       ->type_name("NAME")
-      ->excludes(images);
+      ->excludes(images)
+      ->excludes(inputs);
 }
 
 void add_output_options(CLI::App& command, Options& options) {
@@ -218,8 +284,11 @@ Command add_convert_command(CLI::App& app) {
   add_output_options(*command, *options);
   add_run_options(*command, *options);
   command->footer(
-      "Example: infeed convert -o data --shards 16\n"
-      "writes data/train-00000-of-00016.tfrecord and so on, an index beside each, and "
+      "Examples: infeed convert 'logs/*.jsonl.gz' -o data --validation 0.1 --seed 42\n"
+      "          infeed convert photos/ -o data --shard-size 128MB\n"
+      "          infeed convert 'old/train-*.tfrecord' -o data --name train --compression gzip\n"
+      "          infeed convert -o data --shards 16\n"
+      "The last writes data/train-00000-of-00016.tfrecord and so on, an index beside each, and "
       "data/train.manifest.json when all are whole. Stopped or killed, the same command goes on "
       "where it was; the result is the same to the byte.\n");
   return {.options = command,

@@ -64,6 +64,8 @@ class ExampleInput {
   virtual std::string name_of(std::uint64_t index) const = 0;
   /// In an order that doesn't change.
   virtual std::vector<InputFile> files() const = 0;
+  /// What the examples depend on besides the files: kinds of columns, names. The plan keeps it.
+  virtual std::string settings() const { return {}; }
 };
 
 /// IDX images and their labels, as MNIST and its relatives come: {image: bytes, label: int64}.
