@@ -171,7 +171,9 @@ class Run {
   nlohmann::json sets_ = nlohmann::json::array();
 };
 
-void add_column_options(CLI::App& command, Options& options) {
+void add_choice_options(CLI::App& command, Options& options) {
+  command.add_option("--name", options.name, "What the names of the shards begin with")
+      ->capture_default_str();
   command.add_option("--columns", options.input.columns, "Only these columns, as in --columns a,b")
       ->delimiter(',')
       ->allow_extra_args(false)
@@ -180,6 +182,9 @@ void add_column_options(CLI::App& command, Options& options) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("OLD=NEW");
+}
+
+void add_kind_options(CLI::App& command, Options& options) {
   command
       .add_option("--schema", options.schema_file,
                   "Kinds of columns of csv, tsv and jsonl, for those that shall not be inferred: "
@@ -197,9 +202,8 @@ void add_input_options(CLI::App& command, Options& options) {
       ->check(CLI::IsMember(input_kinds()))
       ->capture_default_str()
       ->type_name("NAME");
-  command.add_option("--name", options.name, "What the names of the shards begin with")
-      ->capture_default_str();
-  add_column_options(command, options);
+  add_choice_options(command, options);
+  add_kind_options(command, options);
   CLI::Option* const data =
       command
           .add_option("--data", options.data,
@@ -291,6 +295,24 @@ Command add_convert_command(CLI::App& app) {
       "The last writes data/train-00000-of-00016.tfrecord and so on, an index beside each, and "
       "data/train.manifest.json when all are whole. Stopped or killed, the same command goes on "
       "where it was; the result is the same to the byte.\n");
+  return {.options = command,
+          .run = [options](std::stop_token stop) { Run(*options, std::move(stop)).run(); }};
+}
+
+Command add_reshard_command(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  options->input.kind = "records";
+  CLI::App* const command = app.add_subcommand(
+      "reshard", "Write records into other shards: another count, order, compression, columns");
+  command->add_option("FILE", options->inputs, "Record files, or patterns in quotes")->required();
+  add_choice_options(*command, *options);
+  add_output_options(*command, *options);
+  add_run_options(*command, *options);
+  command->footer(
+      "Example: infeed reshard 'old/train-*.tfrecord' -o new --name train --shards 64 --seed 42\n"
+      "Records pass through as they are, unless columns are chosen. It can be stopped or killed "
+      "and "
+      "goes on, as infeed convert does.\n");
   return {.options = command,
           .run = [options](std::stop_token stop) { Run(*options, std::move(stop)).run(); }};
 }

@@ -28,21 +28,6 @@ bool is_shard_of(const std::string& name, std::string_view file) {
   return shard && shard->prefix == name && shard->extension.starts_with("tfrecord");
 }
 
-std::vector<std::string> list_files(const DatasetNames& names) {
-  std::vector<std::string> files;
-  std::error_code error;
-  fs::directory_iterator entries(names.folder, error);
-  if (error == std::errc::no_such_file_or_directory) return files;
-  if (error) throw_system_error("list", names.folder, error.value());
-  for (const fs::directory_entry& entry : entries) {
-    if (is_shard_of(names.name, entry.path().filename().string())) {
-      files.push_back(entry.path().string());
-    }
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
 bool exists(const std::string& file) {
   std::error_code ignored;
   return fs::exists(file, ignored);
@@ -89,9 +74,24 @@ void remove_file(const std::string& file) {
 
 }  // namespace
 
+std::vector<std::string> list_dataset_files(const DatasetNames& names) {
+  std::vector<std::string> files;
+  std::error_code error;
+  fs::directory_iterator entries(names.folder, error);
+  if (error == std::errc::no_such_file_or_directory) return files;
+  if (error) throw_system_error("list", names.folder, error.value());
+  for (const fs::directory_entry& entry : entries) {
+    if (is_shard_of(names.name, entry.path().filename().string())) {
+      files.push_back(entry.path().string());
+    }
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
 FoundDataset find_dataset(const DatasetNames& names, const ConversionPlan& plan) {
   FoundDataset found;
-  found.files = list_files(names);
+  found.files = list_dataset_files(names);
   if (exists(names.manifest_file)) {
     judge_finished(found, names, plan);
     return found;

@@ -26,6 +26,10 @@ struct FoundDataset {
 /// `names` and `plan` belong together. Errors: of listing the folder.
 FoundDataset find_dataset(const DatasetNames& names, const ConversionPlan& plan);
 
+/// Shards, their indices and partial files of that name, with any number of shards; sorted. None
+/// when the folder isn't there.
+std::vector<std::string> list_dataset_files(const DatasetNames& names);
+
 /// Removes manifest, plan and journal's content first, so that nobody takes the rest for whole.
 void remove_dataset(const DatasetNames& names, const std::vector<std::string>& files);
 
