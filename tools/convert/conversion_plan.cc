@@ -67,7 +67,8 @@ void add_differences(const Json& there, const Json& now, const std::string& name
   if (there.is_object() && now.is_object()) {
     Json names = there;
     names.update(now);
-    for (const auto& [key, unused] : names.items()) {
+    for (const auto& item : names.items()) {
+      const std::string& key = item.key();
       const auto part = [&key](const Json& json) {
         return json.contains(key) ? json[key] : Json();
       };

@@ -185,7 +185,8 @@ void TableInput::choose_kinds(const ColumnKinds& given) {
     }
   }
   for (std::size_t c = 0; c < columns_.size(); ++c) columns_[c].kind = guesses[c].kind();
-  for (const auto& [name, kind] : given) {
+  for (const auto& wanted : given) {
+    const std::string& name = wanted.first;
     const auto column = std::find_if(columns_.begin(), columns_.end(),
                                      [&](const TableColumn& known) { return known.name == name; });
     if (column == columns_.end()) {
@@ -193,7 +194,7 @@ void TableInput::choose_kinds(const ColumnKinds& given) {
                   fmt::format("the schema names a column '{}', but there are {}", name,
                               fmt::join(columns(), ", ")));
     }
-    column->kind = kind;
+    column->kind = wanted.second;
   }
 }
 
