@@ -4,44 +4,27 @@
 #include <array>
 #include <fmt/format.h>
 
-#include "byte_source.h"
 #include "infeed/error.h"
+#include "infeed/records/byte_stream.h"
 
 namespace infeed {
 namespace {
 
 constexpr std::size_t kElementBytesMax = std::size_t{64} << 30;
 
-/// Reads exactly, naming the file in every error.
+/// Names the file in every error.
 class IdxStream {
  public:
-  explicit IdxStream(const std::string& file)
-      : file_(file),
-        source_(detail::open_source(file, Compression::automatic, std::size_t{256} << 10,
-                                    detail::TrailingStreams::read)
-                    .source) {}
+  explicit IdxStream(const std::string& file) : stream_(file) {}
 
   /// Bytes read: fewer than asked for only at the end.
-  std::size_t read(std::span<char> into) {
-    try {
-      std::size_t done = 0;
-      while (done < into.size()) {
-        const std::size_t got = source_->read(into.subspan(done));
-        if (got == 0) break;
-        done += got;
-      }
-      return done;
-    } catch (const detail::StreamDamage& damage) {
-      throw error(ErrorCode::data_loss, damage.message);
-    }
-  }
+  std::size_t read(std::span<char> into) { return stream_.read(into); }
   Error error(ErrorCode code, std::string message) const {
-    return Error(code, std::move(message)).at_file(file_);
+    return Error(code, std::move(message)).at_file(stream_.file());
   }
 
  private:
-  const std::string file_;
-  std::unique_ptr<detail::ByteSource> source_;
+  ByteStream stream_;
 };
 
 bool is_known(std::uint8_t type) {

@@ -11,7 +11,8 @@
 
 #include <infeed/error.h>
 
-#include "convert_command.h"
+#include "convert/convert_command.h"
+#include "dataset/dataset_commands.h"
 #include "exit_status.h"
 #include "stop_on_signal.h"
 #include "train_command.h"
@@ -84,7 +85,10 @@ int run_command_line(int argc, const char* const* argv) {
   app.footer(
       "infeed COMMAND --help explains a command's options. Exit status: 0 done, 1 failed, 2 "
       "wrong usage, 130 stopped by Ctrl-C.\n");
-  const std::vector<Command> commands{add_convert_command(app), add_train_command(app)};
+  const std::vector<Command> commands{add_convert_command(app), add_reshard_command(app),
+                                      add_inspect_command(app), add_verify_command(app),
+                                      add_repair_command(app),  add_index_command(app),
+                                      add_train_command(app)};
   if (argc < 2) return complain_about_command(commands, "which command?");
   if (argv[1][0] != '-' && !is_command(commands, argv[1])) {
     return complain_about_command(commands, fmt::format("there is no command '{}'", argv[1]));

@@ -20,6 +20,7 @@ run_packages=(
   libtbb-dev             # the executor
   libcli11-dev           # the command's options
   nlohmann-json3-dev     # --json
+  libjpeg-dev libpng-dev # pictures in infeed inspect
   dataset-fashion-mnist  # 60,000 training and 10,000 test images
 )
 test_packages=(

@@ -44,6 +44,8 @@ class Terminal {
   }
 
   bool is_live() const { return live_; }
+  /// Colours and Unicode: where pictures can be drawn.
+  bool has_colours() const { return colours_ && unicode_; }
   int columns() const { return columns_; }
 
  private:

@@ -10,9 +10,8 @@
 
 #include "fashion_mnist.h"
 
-/// Why: the main job needs its shards once, not each time. A set of shards is described in a small
-/// text beside them (train.shards.json), written when all of them are whole; while it matches the
-/// images and the shards, nothing is converted again.
+/// Why: the main job needs its shards once, not each time. While the manifest beside them matches
+/// the images and the shards, nothing is converted again (convert/convert.h).
 namespace infeed::tools {
 
 struct TrainShardsOptions {

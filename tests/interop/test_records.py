@@ -43,7 +43,7 @@ class ConvertedFashionMnist(unittest.TestCase):
         self.addCleanup(self.folder.cleanup)
 
     def check(self, split, idx_prefix, count, compression):
-        pattern = os.path.join(self.folder.name, f"{split}-*-of-00016.tfrecord*")
+        pattern = os.path.join(self.folder.name, f"{split}-*-of-00016.tfrecord{'.gz' if compression else ''}")
         files = sorted(glob.glob(pattern))
         self.assertEqual(len(files), 16, f"shards that match {pattern}")
         features = {"image": tf.io.FixedLenFeature([], tf.string),

@@ -1,13 +1,15 @@
 #include "atomic_file.h"
 
+#include <cstdio>
 #include <filesystem>
-#include <fstream>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <iterator>
 
 #include <infeed/error.h>
 
+#include "tools/folder_content.h"
 #include "tools/temporary_folder.h"
 
 namespace infeed::testing {
@@ -17,11 +19,6 @@ namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using tools::check_can_write;
 using tools::replace_file;
-
-std::string read_bytes(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 std::size_t entries(const std::string& folder) {
   return static_cast<std::size_t>(
@@ -66,6 +63,17 @@ TEST(AtomicFile, SaysWhatIsWrongBeforeAndWhenWriting) {
     EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
     EXPECT_THAT(error.message(), HasSubstr("it is a folder"));
   }
+}
+
+TEST(AtomicFile, StandardOutputIsWrittenAndNotReplaced) {
+  const TemporaryFolder folder;
+  std::FILE* const out = std::fopen(folder.file("out").c_str(), "w");
+  fs::create_symlink(fmt::format("/proc/self/fd/{}", fileno(out)), folder.file("link"));
+  check_can_write(folder.file("link"));
+  replace_file(folder.file("link"), "text");
+  std::fclose(out);
+  EXPECT_TRUE(fs::is_symlink(folder.file("link")));
+  EXPECT_EQ(read_bytes(folder.file("out")), "text");
 }
 
 TEST(AtomicFile, ADeviceIsWrittenDirectly) {

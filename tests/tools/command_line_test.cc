@@ -52,8 +52,10 @@ TEST_P(WrongUsageTest, IsOneLineAndStatus2) {
 INSTANTIATE_TEST_SUITE_P(
     CommandLine, WrongUsageTest,
     ::testing::Values(
-        WrongUsage{"Nothing", {}, {"which command?", "convert, train"}},
-        WrongUsage{"UnknownCommand", {"trane"}, {"no command 'trane'", "convert, train"}},
+        WrongUsage{"Nothing", {}, {"which command?", "convert, reshard, inspect, verify"}},
+        WrongUsage{"UnknownCommand",
+                   {"trane"},
+                   {"no command 'trane'", "convert, reshard, inspect, verify"}},
         WrongUsage{"UnknownOption", {"train", "--fast"}, {"infeed train:", "--fast"}},
         WrongUsage{"MissingValue", {"train", "--seed"}, {"--seed"}},
         WrongUsage{"NotANumber", {"train", "--seed", "x"}, {"--seed", "x"}},

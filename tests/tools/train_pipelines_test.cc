@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "convert.h"
+#include "convert/convert.h"
 #include "tools/small_dataset.h"
 #include "tools/temporary_folder.h"
 #include "train_ablation.h"

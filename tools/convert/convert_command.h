@@ -6,5 +6,7 @@
 namespace infeed::tools {
 
 Command add_convert_command(CLI::App& app);
+/// `infeed reshard`: the same with record files as the input.
+Command add_reshard_command(CLI::App& app);
 
 }  // namespace infeed::tools

@@ -1,0 +1,48 @@
+#include "infeed/records/byte_stream.h"
+
+#include <utility>
+
+#include "byte_source.h"
+#include "infeed/error.h"
+
+namespace infeed {
+
+class ByteStream::State {
+ public:
+  State(std::string file, Compression compression)
+      : file_(std::move(file)),
+        source_(detail::open_source(file_, compression, std::size_t{256} << 10,
+                                    detail::TrailingStreams::read)
+                    .source) {}
+
+  std::size_t read(std::span<char> into) {
+    try {
+      std::size_t done = 0;
+      while (done < into.size()) {
+        const std::size_t got = source_->read(into.subspan(done));
+        if (got == 0) break;
+        done += got;
+      }
+      return done;
+    } catch (const detail::StreamDamage& damage) {
+      throw Error(ErrorCode::data_loss, damage.message).at_file(file_);
+    }
+  }
+
+  const std::string& file() const { return file_; }
+
+ private:
+  const std::string file_;
+  std::unique_ptr<detail::ByteSource> source_;
+};
+
+ByteStream::ByteStream(std::string file, Compression compression)
+    : state_(std::make_unique<State>(std::move(file), compression)) {}
+ByteStream::ByteStream(ByteStream&&) noexcept = default;
+ByteStream& ByteStream::operator=(ByteStream&&) noexcept = default;
+ByteStream::~ByteStream() = default;
+
+std::size_t ByteStream::read(std::span<char> into) { return state_->read(into); }
+const std::string& ByteStream::file() const { return state_->file(); }
+
+}  // namespace infeed

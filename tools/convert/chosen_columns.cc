@@ -1,0 +1,138 @@
+#include <algorithm>
+#include <fmt/format.h>
+#include <set>
+#include <utility>
+
+#include <infeed/error.h>
+
+#include "convert/open_input.h"
+
+namespace infeed::tools {
+namespace {
+
+struct ChosenColumn {
+  std::string from;
+  std::string to;
+};
+
+void copy_feature(const FeatureView& view, const std::string& name, ExampleBuilder& builder) {
+  switch (view.kind()) {
+    case FeatureKind::bytes: {
+      std::vector<std::string_view> values;
+      view.append_bytes(values);
+      builder.bytes(name, values);
+      break;
+    }
+    case FeatureKind::integers: {
+      std::vector<std::int64_t> values;
+      view.append_integers(values);
+      builder.integers(name, values);
+      break;
+    }
+    case FeatureKind::floats: {
+      std::vector<float> values;
+      view.append_floats(values);
+      builder.floats(name, values);
+      break;
+    }
+  }
+}
+
+class ChosenColumnsReader final : public FeatureReader {
+ public:
+  ChosenColumnsReader(std::unique_ptr<ExampleReader> reader, const ExampleParser& parser,
+                      const std::vector<ChosenColumn>& columns)
+      : reader_(std::move(reader)), parser_(parser), columns_(columns), views_(columns.size()) {}
+
+ private:
+  void add_features(std::uint64_t index, ExampleBuilder& builder) override {
+    reader_->read(index, example_);
+    parser_.parse(std::string_view(example_), views_);
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      if (views_[i].is_present()) copy_feature(views_[i], columns_[i].to, builder);
+    }
+  }
+
+  const std::unique_ptr<ExampleReader> reader_;
+  const ExampleParser& parser_;
+  const std::vector<ChosenColumn>& columns_;
+  std::vector<FeatureView> views_;
+  std::string example_;
+};
+
+/// Of an input that doesn't know its columns: those of some of its examples.
+std::vector<std::string> sample_columns(const ExampleInput& input) {
+  constexpr std::uint64_t kSampled = 1000;
+  std::set<std::string> names;
+  const auto reader = input.open_reader();
+  std::string example;
+  const std::uint64_t count = std::min(input.size(), kSampled);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    try {
+      reader->read(input.size() * i / count, example);
+      for (const FeatureSummary& feature : summarise_example(example)) names.insert(feature.name);
+    } catch (const Error&) {
+      continue;  // reading it says what is wrong, when it is its turn
+    }
+  }
+  return {names.begin(), names.end()};
+}
+
+class ChosenColumns final : public ExampleInput {
+ public:
+  ChosenColumns(std::unique_ptr<ExampleInput> input, const InputOptions& options)
+      : input_(std::move(input)) {
+    std::vector<std::string> known = input_->columns();
+    if (known.empty()) known = sample_columns(*input_);
+    const auto require = [&](const std::string& name) {
+      if (std::find(known.begin(), known.end(), name) != known.end()) return;
+      throw Error(ErrorCode::invalid_argument, fmt::format("there is no column '{}'; there are {}",
+                                                           name, fmt::join(known, ", ")));
+    };
+    for (const auto& [from, to] : options.renamed) require(from);
+    for (const std::string& name : options.columns.empty() ? known : options.columns) {
+      require(name);
+      const auto renamed = options.renamed.find(name);
+      columns_.push_back({name, renamed == options.renamed.end() ? name : renamed->second});
+      parser_.want(name);
+    }
+    const std::vector<std::string> names = columns();
+    if (std::set<std::string>(names.begin(), names.end()).size() == names.size()) return;
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("two columns would have the same name: {}", fmt::join(names, ", ")));
+  }
+
+  std::uint64_t size() const override { return input_->size(); }
+  std::unique_ptr<ExampleReader> open_reader() const override {
+    return std::make_unique<ChosenColumnsReader>(input_->open_reader(), parser_, columns_);
+  }
+  std::vector<std::string> columns() const override {
+    std::vector<std::string> names;
+    for (const ChosenColumn& column : columns_) names.push_back(column.to);
+    return names;
+  }
+  std::string describe() const override { return input_->describe(); }
+  std::string name_of(std::uint64_t index) const override { return input_->name_of(index); }
+  std::vector<InputFile> files() const override { return input_->files(); }
+  std::string settings() const override {
+    std::string text = input_->settings();
+    for (const ChosenColumn& column : columns_) {
+      text += fmt::format("{}{}={}", text.empty() ? "" : " ", column.to, column.from);
+    }
+    return text;
+  }
+
+ private:
+  const std::unique_ptr<ExampleInput> input_;
+  ExampleParser parser_;
+  std::vector<ChosenColumn> columns_;
+};
+
+}  // namespace
+
+std::unique_ptr<ExampleInput> choose_columns(std::unique_ptr<ExampleInput> input,
+                                             const InputOptions& options) {
+  return std::make_unique<ChosenColumns>(std::move(input), options);
+}
+
+}  // namespace infeed::tools

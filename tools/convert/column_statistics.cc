@@ -1,0 +1,231 @@
+#include "convert/column_statistics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include <infeed/error.h>
+
+namespace infeed::tools {
+namespace {
+
+using Json = nlohmann::json;
+
+template <class T>
+void widen(T& lowest, T& highest, T low, T high, bool is_first) {
+  lowest = is_first ? low : std::min(lowest, low);
+  highest = is_first ? high : std::max(highest, high);
+}
+
+void add_integer(Column& column, std::int64_t value) {
+  widen(column.integer_min, column.integer_max, value, value, column.values == 0);
+  column.sum += static_cast<double>(value);
+  ++column.values;
+}
+
+void add_float(Column& column, double value) {
+  if (std::isfinite(value)) {
+    widen(column.float_min, column.float_max, value, value, column.finite() == 0);
+    column.sum += value;
+  } else {
+    ++column.not_finite;
+  }
+  ++column.values;
+}
+
+void merge_columns(Column& into, const Column& later) {
+  if (later.examples == 0) {
+    into.other_kinds += later.other_kinds;
+    return;
+  }
+  if (into.examples == 0) {
+    const std::uint64_t other_kinds = into.other_kinds;
+    into = later;
+    into.other_kinds += other_kinds;
+    return;
+  }
+  if (into.kind != later.kind) {
+    into.other_kinds += later.examples + later.other_kinds;
+    return;
+  }
+  widen(into.values_min, into.values_max, later.values_min, later.values_max, false);
+  if (later.values > 0) {
+    widen(into.integer_min, into.integer_max, later.integer_min, later.integer_max,
+          into.values == 0);
+  }
+  if (later.finite() > 0) {
+    widen(into.float_min, into.float_max, later.float_min, later.float_max, into.finite() == 0);
+  }
+  into.examples += later.examples;
+  into.values += later.values;
+  into.not_finite += later.not_finite;
+  into.sum += later.sum;
+  into.other_kinds += later.other_kinds;
+}
+
+Json to_json(const Column& column) {
+  Json json{{"name", column.name},
+            {"kind", to_string(column.kind)},
+            {"examples", column.examples},
+            {"values", column.values},
+            {"values_min", column.values_min},
+            {"values_max", column.values_max},
+            {"other_kinds", column.other_kinds},
+            {"sum", column.sum}};
+  if (column.kind == FeatureKind::floats) {
+    json["not_finite"] = column.not_finite;
+    if (column.finite() > 0) {
+      json["min"] = column.float_min;
+      json["max"] = column.float_max;
+    }
+  } else if (column.values > 0) {
+    const bool is_bytes = column.kind == FeatureKind::bytes;
+    json[is_bytes ? "bytes_min" : "min"] = column.integer_min;
+    json[is_bytes ? "bytes_max" : "max"] = column.integer_max;
+  }
+  return json;
+}
+
+FeatureKind parse_kind(const std::string& name) {
+  for (const FeatureKind kind : {FeatureKind::floats, FeatureKind::integers}) {
+    if (name == to_string(kind)) return kind;
+  }
+  return FeatureKind::bytes;
+}
+
+Column column_from_json(const Json& json) {
+  Column column;
+  column.name = json.at("name").get<std::string>();
+  column.kind = parse_kind(json.at("kind").get<std::string>());
+  column.examples = json.at("examples").get<std::uint64_t>();
+  column.values = json.at("values").get<std::uint64_t>();
+  column.values_min = json.at("values_min").get<std::uint64_t>();
+  column.values_max = json.at("values_max").get<std::uint64_t>();
+  column.other_kinds = json.at("other_kinds").get<std::uint64_t>();
+  column.sum = json.at("sum").get<double>();
+  if (column.kind == FeatureKind::floats) {
+    column.not_finite = json.at("not_finite").get<std::uint64_t>();
+    column.float_min = json.value("min", 0.0);
+    column.float_max = json.value("max", 0.0);
+  } else {
+    const bool is_bytes = column.kind == FeatureKind::bytes;
+    column.integer_min = json.value(is_bytes ? "bytes_min" : "min", std::int64_t{0});
+    column.integer_max = json.value(is_bytes ? "bytes_max" : "max", std::int64_t{0});
+  }
+  return column;
+}
+
+Column named(std::string name) {
+  Column column;
+  column.name = std::move(name);
+  return column;
+}
+
+}  // namespace
+
+ColumnStatistics::ColumnStatistics(const std::vector<std::string>& names)
+    : names_are_known_(!names.empty()), parser_(names) {
+  for (const std::string& name : names) columns_.push_back(named(name));
+  views_.resize(names.size());
+}
+
+void ColumnStatistics::learn_names(std::string_view example) {
+  for (const FeatureSummary& feature : summarise_example(example)) {
+    const auto& known = parser_.names();
+    if (std::find(known.begin(), known.end(), feature.name) != known.end()) continue;
+    parser_.want(feature.name);
+    columns_.push_back(named(feature.name));
+  }
+  views_.resize(columns_.size());
+}
+
+void ColumnStatistics::add_values(Column& column, const FeatureView& view) {
+  const std::uint64_t before = column.values;
+  if (column.examples == 0) column.kind = view.kind();
+  if (column.kind != view.kind()) {
+    ++column.other_kinds;
+    return;
+  }
+  switch (column.kind) {
+    case FeatureKind::bytes:
+      bytes_.clear();
+      view.append_bytes(bytes_);
+      for (const std::string_view value : bytes_) {
+        add_integer(column, static_cast<std::int64_t>(value.size()));
+      }
+      break;
+    case FeatureKind::integers:
+      integers_.clear();
+      view.append_integers(integers_);
+      for (const std::int64_t value : integers_) add_integer(column, value);
+      break;
+    case FeatureKind::floats:
+      floats_.clear();
+      view.append_floats(floats_);
+      for (const double value : floats_) add_float(column, value);
+      break;
+  }
+  const std::uint64_t count = column.values - before;
+  widen(column.values_min, column.values_max, count, count, column.examples == 0);
+  ++column.examples;
+}
+
+void ColumnStatistics::add(std::string_view example) {
+  ++examples_;
+  try {
+    if (!names_are_known_) learn_names(example);
+    parser_.parse(example, views_);
+    for (std::size_t i = 0; i < views_.size(); ++i) {
+      if (views_[i].is_present()) add_values(columns_[i], views_[i]);
+    }
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::data_loss) throw;
+    ++opaque_records_;
+  }
+}
+
+void ColumnStatistics::merge(const ColumnStatistics& later) {
+  for (const Column& column : later.columns_) {
+    const auto known = std::find_if(columns_.begin(), columns_.end(),
+                                    [&](const Column& c) { return c.name == column.name; });
+    if (known == columns_.end()) {
+      parser_.want(column.name);
+      columns_.push_back(column);
+    } else {
+      merge_columns(*known, column);
+    }
+  }
+  views_.resize(columns_.size());
+  examples_ += later.examples_;
+  opaque_records_ += later.opaque_records_;
+}
+
+std::vector<Column> ColumnStatistics::columns() const {
+  std::vector<Column> seen;
+  std::copy_if(columns_.begin(), columns_.end(), std::back_inserter(seen),
+               [](const Column& column) { return column.examples + column.other_kinds > 0; });
+  std::sort(seen.begin(), seen.end(),
+            [](const Column& a, const Column& b) { return a.name < b.name; });
+  return seen;
+}
+
+nlohmann::json ColumnStatistics::to_json() const {
+  Json list = Json::array();
+  for (const Column& column : columns()) list.push_back(tools::to_json(column));
+  return {{"examples", examples_}, {"opaque_records", opaque_records_}, {"columns", list}};
+}
+
+ColumnStatistics ColumnStatistics::from_json(const nlohmann::json& json) {
+  ColumnStatistics statistics;
+  for (const Json& item : json.at("columns")) {
+    statistics.columns_.push_back(column_from_json(item));
+    statistics.parser_.want(statistics.columns_.back().name);
+  }
+  statistics.views_.resize(statistics.columns_.size());
+  statistics.examples_ = json.at("examples").get<std::uint64_t>();
+  statistics.opaque_records_ = json.at("opaque_records").get<std::uint64_t>();
+  return statistics;
+}
+
+}  // namespace infeed::tools

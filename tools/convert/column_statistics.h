@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <infeed/records/example.h>
+
+/// Why: a manifest says what is in a dataset, so that a wrong column, a label out of range or a NaN
+/// is seen before a training run is.
+///
+/// Gathered a shard at a time and merged in the order of the shards, so that sums of floating-point
+/// numbers don't depend on threads.
+namespace infeed::tools {
+
+/// Of one feature, over all examples.
+struct Column {
+  std::string name;
+  FeatureKind kind = FeatureKind::bytes;
+  std::uint64_t examples = 0;  ///< that have the feature, with at least an empty list
+  std::uint64_t values = 0;
+  std::uint64_t values_min = 0;  ///< of one example
+  std::uint64_t values_max = 0;
+  /// Of integers; of bytes their sizes. Meaningless without values.
+  std::int64_t integer_min = 0;
+  std::int64_t integer_max = 0;
+  /// Of finite floats.
+  double float_min = 0;
+  double float_max = 0;
+  std::uint64_t not_finite = 0;
+  double sum = 0;
+  std::uint64_t other_kinds = 0;  ///< examples in which the feature has another kind; not counted
+
+  double mean() const { return finite() == 0 ? 0 : sum / static_cast<double>(finite()); }
+  std::uint64_t finite() const { return values - not_finite; }
+};
+
+class ColumnStatistics {
+ public:
+  /// `names`: of all features that can come; if none are given, examples are looked through for
+  /// them, which is slower.
+  explicit ColumnStatistics(const std::vector<std::string>& names = {});
+
+  void add(std::string_view example);
+  void merge(const ColumnStatistics& later);
+
+  /// Sorted by name; only what was seen.
+  std::vector<Column> columns() const;
+  std::uint64_t examples() const { return examples_; }
+  /// Records that are no tf.train.Example.
+  std::uint64_t opaque_records() const { return opaque_records_; }
+
+  nlohmann::json to_json() const;
+  /// Throws what nlohmann::json does when it isn't what to_json() gave.
+  static ColumnStatistics from_json(const nlohmann::json& json);
+
+ private:
+  void add_values(Column& column, const FeatureView& view);
+  void learn_names(std::string_view example);
+
+  bool names_are_known_;
+  ExampleParser parser_;
+  std::vector<Column> columns_;  // as in the parser
+  std::vector<FeatureView> views_;
+  std::vector<std::int64_t> integers_;
+  std::vector<double> floats_;
+  std::vector<std::string_view> bytes_;
+  std::uint64_t examples_ = 0;
+  std::uint64_t opaque_records_ = 0;
+};
+
+}  // namespace infeed::tools

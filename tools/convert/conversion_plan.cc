@@ -1,0 +1,173 @@
+#include "convert/conversion_plan.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <infeed/error.h>
+#include <infeed/records/crc32c.h>
+#include <infeed/records/files.h>
+
+namespace infeed::tools {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::uint32_t kShardsMax = 99'999;  // more don't fit the names' five digits
+constexpr std::size_t kFilesListedMax = 64;
+constexpr std::uint64_t kSampledExamples = 64;
+constexpr std::uint64_t kFramingBytes = 16;
+
+/// Few files by name, so that a message can say which one changed; many by one checksum.
+Json describe_files(const std::vector<InputFile>& files) {
+  std::uint64_t bytes = 0;
+  std::uint32_t crc = 0;
+  Json list = Json::object();
+  for (const InputFile& file : files) {
+    bytes += file.bytes;
+    crc = extend_crc32c(crc, fmt::format("{}\n{} {}\n", file.path, file.bytes, file.modified_ns));
+    if (files.size() <= kFilesListedMax) {
+      list[file.path] = fmt::format("{} bytes, modified {} ns", file.bytes, file.modified_ns);
+    }
+  }
+  return {{"count", files.size()},
+          {"bytes", bytes},
+          {"crc32c", fmt::format("{:08x}", crc)},
+          {"listed", list}};
+}
+
+std::string describe_part(const ConvertOptions& options) {
+  if (options.part == SplitPart::all) return "all";
+  return fmt::format("{} of a split by hash, {} for validation",
+                     options.part == SplitPart::train ? "train" : "validation",
+                     options.validation_share);
+}
+
+std::uint32_t choose_shard_count(const ExampleInput& input, const ConvertOptions& options) {
+  if (options.shard_bytes == 0) return options.shard_count;
+  const double bytes = sample_size(input).bytes_per_example * static_cast<double>(input.size()) *
+                       share_of_part(options);
+  const double count = std::min(std::ceil(bytes / static_cast<double>(options.shard_bytes)),
+                                static_cast<double>(input.size()));
+  if (count > kShardsMax) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("shards of {} bytes would be {:.0f}, but at most {} can be named; make "
+                            "them larger",
+                            options.shard_bytes, count, kShardsMax));
+  }
+  return static_cast<std::uint32_t>(std::max(count, 1.0));
+}
+
+void add_differences(const Json& there, const Json& now, const std::string& name,
+                     std::vector<std::string>& differences) {
+  if (there == now) return;
+  if (there.is_object() && now.is_object()) {
+    Json names = there;
+    names.update(now);
+    for (const auto& item : names.items()) {
+      const std::string& key = item.key();
+      const auto part = [&key](const Json& json) {
+        return json.contains(key) ? json[key] : Json();
+      };
+      add_differences(part(there), part(now), name.empty() ? key : name + " " + key, differences);
+    }
+    return;
+  }
+  const auto text = [](const Json& json) { return json.is_null() ? "none" : json.dump(); };
+  differences.push_back(fmt::format("{}: {} there, {} now", name, text(there), text(now)));
+}
+
+}  // namespace
+
+DatasetNames::DatasetNames(const std::string& prefix)
+    : folder(std::filesystem::path(prefix).parent_path().string()),
+      name(std::filesystem::path(prefix).filename().string()) {
+  if (folder.empty()) folder = ".";
+  const std::filesystem::path path(folder);
+  plan_file = (path / ("." + name + ".plan.json")).string();
+  journal_file = (path / ("." + name + ".journal")).string();
+  manifest_file = (path / (name + ".manifest.json")).string();
+}
+
+ConversionPlan make_plan(const ExampleInput& input, const ConvertOptions& options) {
+  ConversionPlan plan;
+  plan.shard_count = choose_shard_count(input, options);
+  const std::string_view extension =
+      options.compression == Compression::gzip ? "tfrecord.gz" : "tfrecord";
+  for (std::uint32_t i = 0; i < plan.shard_count; ++i) {
+    plan.shards.push_back(
+        shard_name(options.prefix, {.index = i, .count = plan.shard_count}, extension));
+  }
+  const Json json{
+      {"format", "infeed-plan 1"},
+      {"infeed", INFEED_VERSION},
+      {"name", DatasetNames(options.prefix).name},
+      {"input", input.describe()},
+      {"input_examples", input.size()},
+      {"files", describe_files(input.files())},
+      {"settings", input.settings()},
+      {"shards", plan.shard_count},
+      {"compression", to_string(options.compression)},
+      {"order", options.seed ? fmt::format("shuffled with seed {}", *options.seed) : "the input's"},
+      {"part", describe_part(options)},
+  };
+  plan.text = json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";  // paths are bytes
+  plan.id = fmt::format("{:08x}", crc32c(plan.text));
+  return plan;
+}
+
+double share_of_part(const ConvertOptions& options) {
+  switch (options.part) {
+    case SplitPart::train:
+      return 1 - options.validation_share;
+    case SplitPart::validation:
+      return options.validation_share;
+    case SplitPart::all:
+      break;
+  }
+  return 1;
+}
+
+std::string describe_difference(const std::string& there, const std::string& now) {
+  const Json found = Json::parse(there, nullptr, false);
+  if (!found.is_object()) return "its plan can't be read";
+  std::vector<std::string> differences;
+  add_differences(found, Json::parse(now), "", differences);
+  if (differences.empty()) return "its plan is written differently";
+  constexpr std::size_t kShownMax = 3;
+  const std::size_t count = differences.size();
+  if (count > kShownMax) {
+    differences.resize(kShownMax);
+    differences.push_back(fmt::format("and {} more", count - kShownMax));
+  }
+  return fmt::format("{}", fmt::join(differences, "; "));
+}
+
+SampledSize sample_size(const ExampleInput& input) {
+  const std::uint64_t count = std::min(input.size(), kSampledExamples);
+  SampledSize result;
+  if (count == 0) return result;
+  const auto begin = std::chrono::steady_clock::now();
+  const auto reader = input.open_reader();
+  std::string bytes;
+  std::uint64_t good = 0;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    try {
+      reader->read(input.size() * i / count, bytes);
+    } catch (const Error&) {
+      continue;  // convert() will meet it and say what is wrong
+    }
+    result.bytes_per_example += static_cast<double>(bytes.size() + kFramingBytes);
+    ++good;
+  }
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  result.bytes_per_example /= static_cast<double>(std::max<std::uint64_t>(good, 1));
+  result.seconds_per_example = seconds / static_cast<double>(count);
+  return result;
+}
+
+}  // namespace infeed::tools

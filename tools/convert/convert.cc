@@ -1,0 +1,192 @@
+#include "convert/convert.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fmt/format.h>
+#include <map>
+#include <system_error>
+
+#include <infeed/error.h>
+#include <infeed/pipeline/executor.h>
+
+#include "atomic_file.h"
+#include "convert/conversion_plan.h"
+#include "convert/found_dataset.h"
+#include "convert/journal.h"
+#include "convert/shard_workers.h"
+
+namespace infeed::tools {
+namespace {
+
+namespace fs = std::filesystem;
+using Kind = FoundDataset::Kind;
+
+void make_folder(const std::string& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (!error) return;
+  const bool full = error == std::errc::no_space_on_device;
+  throw Error(full ? ErrorCode::resource_exhausted : ErrorCode::permission_denied,
+              fmt::format("cannot make folder '{}': {}; choose another", folder, error.message()));
+}
+
+/// Throws when what is there may not be touched.
+void require_permission(const FoundDataset& found, const ConvertOptions& options) {
+  if (found.kind != Kind::other || options.existing != ExistingDataset::refuse) return;
+  throw Error(ErrorCode::already_exists,
+              fmt::format("'{}' is there already: {}; nothing was written: use --overwrite to "
+                          "replace it, or choose another folder",
+                          options.prefix, found.description));
+}
+
+/// Overwriting would remove what is to be read.
+void require_other_files(const FoundDataset& found, const ExampleInput& input) {
+  for (const std::string& file : found.files) {
+    const std::string path = fs::absolute(file).lexically_normal().string();
+    for (const InputFile& read : input.files()) {
+      if (read.path != path) continue;
+      throw Error(ErrorCode::invalid_argument,
+                  "this input has the name of a shard that would be written; choose another folder "
+                  "or --name")
+          .at_file(file);
+    }
+  }
+}
+
+bool is_done(const FoundDataset& found, const ConvertOptions& options) {
+  return found.kind == Kind::finished && options.existing != ExistingDataset::replace;
+}
+
+/// Finished shards of an earlier call, by their number; what they claim is checked by whoever uses
+/// them.
+std::map<std::uint32_t, ShardEntry> committed_shards(const std::vector<std::string>& journal) {
+  std::map<std::uint32_t, ShardEntry> entries;
+  for (const std::string& line : journal) {
+    auto entry = parse_shard_entry(line);
+    if (entry) entries.insert_or_assign(entry->shard, std::move(*entry));
+  }
+  return entries;
+}
+
+/// What a killed call left between two steps: everything that no journal line names.
+void remove_orphans(const std::vector<std::string>& files,
+                    const std::map<std::uint32_t, ShardEntry>& committed) {
+  std::vector<std::string> known;
+  for (const auto& [shard, entry] : committed) {
+    known.push_back(entry.file);
+    if (entry.index) known.push_back(entry.file + ".index");
+  }
+  for (const std::string& file : files) {
+    const std::string name = fs::path(file).filename().string();
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    std::error_code error;
+    if (fs::remove(file, error); error) throw_system_error("remove", file, error.value());
+  }
+}
+
+/// One call, once the journal is locked.
+class Conversion {
+ public:
+  Conversion(const ExampleInput& input, const ConvertOptions& options, const DatasetNames& names,
+             const ConversionPlan& plan)
+      : input_(input),
+        options_(options),
+        names_(names),
+        plan_(plan),
+        journal_(names.journal_file, options.durability) {}
+
+  ConvertResult run() {
+    FoundDataset found = find_dataset(names_, plan_);
+    try {
+      require_other_files(found, input_);
+      require_permission(found, options_);
+    } catch (const Error&) {
+      if (journal_.lines().empty()) journal_.remove();  // it was made by asking for the lock
+      throw;
+    }
+    if (is_done(found, options_)) {
+      clean_up();
+      return result(std::move(found.manifest), 0, true);
+    }
+    std::map<std::uint32_t, ShardEntry> committed;
+    if (found.kind == Kind::unfinished) {
+      committed = committed_shards(journal_.lines());
+      remove_orphans(found.files, committed);
+    } else {
+      begin_anew(found);
+    }
+    ShardWorkers workers(input_, options_, plan_.shards, journal_, std::move(committed));
+    workers.run();
+    Manifest manifest = make_manifest(plan_.text, plan_.id, workers.take_entries());
+    replace_file(names_.manifest_file, to_text(manifest), options_.durability);
+    clean_up();
+    return result(std::move(manifest), workers.shards_found(), false);
+  }
+
+ private:
+  void begin_anew(const FoundDataset& found) {
+    remove_dataset(names_, found.files);
+    if (!journal_.lines().empty()) journal_.clear();
+    replace_file(names_.plan_file, plan_.text, options_.durability);
+  }
+
+  /// The plan goes first: a journal without a plan is nobody's and is made anew.
+  void clean_up() {
+    std::error_code error;
+    if (fs::remove(names_.plan_file, error); error) {
+      throw_system_error("remove", names_.plan_file, error.value());
+    }
+    journal_.remove();
+    if (options_.durability == Durability::synced) sync_folder(names_.folder);
+  }
+
+  ConvertResult result(Manifest manifest, std::uint32_t shards_found, bool was_complete) const {
+    return {.files = plan_.shards,
+            .manifest = std::move(manifest),
+            .manifest_file = names_.manifest_file,
+            .shards_found = shards_found,
+            .was_complete = was_complete};
+  }
+
+  const ExampleInput& input_;
+  const ConvertOptions& options_;
+  const DatasetNames& names_;
+  const ConversionPlan& plan_;
+  Journal journal_;
+};
+
+}  // namespace
+
+ConvertResult convert(const ExampleInput& input, const ConvertOptions& options) {
+  const auto begin = std::chrono::steady_clock::now();
+  const ConversionPlan plan = make_plan(input, options);
+  const DatasetNames names(options.prefix);
+  make_folder(names.folder);
+  ConvertResult result = Conversion(input, options, names, plan).run();
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return result;
+}
+
+ConvertEstimate estimate_conversion(const ExampleInput& input, const ConvertOptions& options) {
+  const ConversionPlan plan = make_plan(input, options);
+  const DatasetNames names(options.prefix);
+  const FoundDataset found = find_dataset(names, plan);
+  require_other_files(found, input);
+  require_permission(found, options);
+  const SampledSize sample = sample_size(input);
+  const int threads = options.threads > 0 ? options.threads : usable_cores();
+  ConvertEstimate estimate{.examples = input.size(), .files = plan.shards};
+  const double share = share_of_part(options);
+  const auto examples = static_cast<double>(input.size());
+  estimate.bytes = static_cast<std::uint64_t>(sample.bytes_per_example * examples * share);
+  estimate.seconds = sample.seconds_per_example * examples * share / threads;
+  estimate.is_complete = is_done(found, options);
+  if (found.kind == Kind::unfinished) {
+    estimate.shards_found =
+        static_cast<std::uint32_t>(committed_shards(read_journal(names.journal_file)).size());
+  }
+  return estimate;
+}
+
+}  // namespace infeed::tools

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include <infeed/records/compression.h>
+#include <infeed/records/record_writer.h>
+
+#include "convert/example_input.h"
+#include "convert/manifest.h"
+
+/// Why: writes an input as TFRecord shards of tf.train.Example, several at once, so that a week of
+/// conversion can be trusted: killed at any moment, the same call goes on where it was, and what
+/// comes out is the same to the byte, at any number of threads.
+///
+///     auto input = open_idx_pair(images, labels);
+///     ConvertResult r = convert(*input, {.prefix = "data/train", .shard_count = 16});
+///
+/// Position p of n shards' common order (the input's, or shuffled) goes into shard i when
+/// size * i / n <= p < size * (i + 1) / n. What it leaves, and in which order (for the prefix
+/// data/train):
+///   .train.plan.json, .train.journal   made first, removed last (conversion_plan.h, journal.h)
+///   train-00000-of-00016.tfrecord      renamed into place when whole; .index beside it when plain
+///   a journal line                     commits the shard
+///   train.manifest.json                when all shards are committed (manifest.h)
+namespace infeed::tools {
+
+/// What to do about a dataset of the same prefix. An unfinished one of the same plan is always
+/// continued.
+enum class ExistingDataset {
+  refuse,               ///< already_exists, unless it is the same one: then nothing is to be done
+  replace,              ///< make it anew
+  replace_unless_same,  ///< make another one anew; nothing is to be done for the same one
+};
+
+/// Of a split by hash (example_order.h).
+enum class SplitPart { all, train, validation };
+
+struct ConvertProgress {
+  std::uint64_t done = 0;   ///< examples of the input
+  std::uint64_t total = 0;  ///< without those of shards that were there already
+};
+
+struct ConvertOptions {
+  std::string prefix;  ///< folder (made if it isn't there) and start of the names
+  std::uint32_t shard_count = 16;
+  /// Instead of the count: about so many bytes a shard before compression; 0 is off.
+  std::uint64_t shard_bytes = 0;
+  Compression compression = Compression::none;  ///< none or gzip; gzip names end in .tfrecord.gz
+  ExistingDataset existing = ExistingDataset::refuse;
+  std::optional<std::uint64_t> seed = {};  ///< of the shuffled order; none: the input's
+  SplitPart part = SplitPart::all;
+  double validation_share = 0;
+  /// So many bad examples are left out and listed in the manifest; one more is an error.
+  std::uint64_t quarantine_max = 0;
+  Durability durability = Durability::synced;
+  int threads = 0;  ///< 0: usable_cores()
+  std::stop_token stop = {};
+  /// Called from the calling thread, about ten times a second.
+  std::function<void(const ConvertProgress&)> on_progress = {};
+};
+
+struct ConvertResult {
+  std::vector<std::string> files;  ///< the shards
+  Manifest manifest;
+  std::string manifest_file;
+  double seconds = 0;
+  std::uint32_t shards_found = 0;  ///< of an earlier, unfinished call
+  bool was_complete = false;       ///< nothing was to be done
+};
+
+/// Throws RecordWriter's errors and the input's; already_exists before anything is written when
+/// shards are there that aren't of the same plan; failed_precondition for an unfinished conversion
+/// with another plan (what differs) or while somebody else converts into the same prefix. After an
+/// error or a stop, finished shards stay and the same call goes on. A stop is Error (cancelled)
+/// that says how many are finished.
+ConvertResult convert(const ExampleInput& input, const ConvertOptions& options);
+
+/// What convert() would do, found by looking and by encoding some examples; nothing is written.
+struct ConvertEstimate {
+  std::uint64_t examples = 0;  ///< of the input; a split takes its share of them
+  std::uint64_t bytes = 0;     ///< of all shards, before compression
+  double seconds = 0;          ///< of reading and encoding
+  std::vector<std::string> files;
+  std::uint32_t shards_found = 0;
+  bool is_complete = false;
+};
+
+/// Throws what convert() would throw before it writes anything.
+ConvertEstimate estimate_conversion(const ExampleInput& input, const ConvertOptions& options);
+
+}  // namespace infeed::tools

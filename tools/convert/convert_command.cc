@@ -1,0 +1,320 @@
+#include "convert/convert_command.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <infeed/error.h>
+
+#include "atomic_file.h"
+#include "convert/convert.h"
+#include "convert/convert_report.h"
+#include "convert/open_input.h"
+#include "fashion_mnist.h"
+#include "terminal.h"
+
+namespace infeed::tools {
+namespace {
+
+struct Options {
+  std::vector<std::string> inputs;
+  std::string name = "data";
+  InputOptions input;
+  bool has_no_header = false;
+  std::string schema_file;
+  std::vector<std::string> renamed;
+  std::string data{kFashionMnistFolder};
+  std::string images_file;
+  std::string labels_file;
+  std::string output;
+  std::string split = "both";
+  std::uint32_t shards = 16;
+  std::uint64_t shard_bytes = 0;
+  std::string compression = "none";
+  std::optional<std::uint64_t> seed;
+  double validation_share = 0;
+  std::uint64_t quarantine_max = 0;
+  std::string json_file;
+  bool is_dry_run = false;
+  bool overwrite = false;
+  bool no_sync = false;
+  bool no_color = false;
+  int threads = 0;
+};
+
+/// One input, of which one or two sets of shards are made.
+struct Source {
+  std::string name;
+  bool is_split;  ///< by --validation
+  std::string description;
+  std::function<std::unique_ptr<ExampleInput>()> open;
+};
+
+InputOptions input_options(const Options& options) {
+  InputOptions input = options.input;
+  input.has_header = !options.has_no_header;
+  if (!options.schema_file.empty()) input.kinds = read_schema(options.schema_file);
+  for (const std::string& pair : options.renamed) {
+    const std::size_t equals = pair.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == pair.size()) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("--rename takes OLD=NEW, but '{}' is given", pair));
+    }
+    input.renamed[pair.substr(0, equals)] = pair.substr(equals + 1);
+  }
+  return input;
+}
+
+Source input_source(const Options& options) {
+  return {options.name, true, options.inputs.front(),
+          [options] { return open_input(options.inputs, input_options(options)); }};
+}
+
+std::vector<Source> list_sources(const Options& options) {
+  const auto idx_pair = [](const std::string& name, bool is_split, IdxPair files) -> Source {
+    return {name, is_split, files.images_file,
+            [files] { return open_idx_pair(files.images_file, files.labels_file); }};
+  };
+  if (!options.inputs.empty()) return {input_source(options)};
+  if (!options.images_file.empty()) {
+    return {idx_pair(options.name, true, {options.images_file, options.labels_file})};
+  }
+  std::vector<Source> result;
+  for (const Split split : {Split::train, Split::test}) {
+    const std::string name(to_string(split));
+    if (options.split != "both" && options.split != name) continue;
+    result.push_back(idx_pair(name, split == Split::train, find_idx_pair(options.data, split)));
+  }
+  return result;
+}
+
+std::string kinds_text() {
+  std::vector<std::string> kinds = input_kinds();
+  kinds.erase(kinds.begin());  // auto
+  return fmt::format("{}", fmt::join(kinds, ", "));
+}
+
+struct Set {
+  std::string name;
+  SplitPart part;
+};
+
+std::vector<Set> sets_of(const Source& source, const Options& options) {
+  if (options.validation_share == 0 || !source.is_split) return {{source.name, SplitPart::all}};
+  return {{"train", SplitPart::train}, {"validation", SplitPart::validation}};
+}
+
+class Run {
+ public:
+  Run(const Options& options, std::stop_token stop)
+      : options_(options),
+        stop_(std::move(stop)),
+        terminal_(stdout, {.colours = !options.no_color}) {}
+
+  void run() {
+    if (!options_.json_file.empty()) check_can_write(options_.json_file);
+    for (const Source& source : list_sources(options_)) {
+      terminal_.status(fmt::format("{}: reading {}", source.name, source.description));
+      const auto input = source.open();
+      for (const Set& set : sets_of(source, options_)) convert_set(*input, set);
+    }
+    if (options_.json_file.empty()) return;
+    const nlohmann::json json{
+        {"sets", sets_}, {"dry_run", options_.is_dry_run}, {"infeed_version", INFEED_VERSION}};
+    replace_file(options_.json_file, json.dump(1) + "\n");
+  }
+
+ private:
+  void convert_set(const ExampleInput& input, const Set& set) {
+    if (stop_.stop_requested()) {
+      throw Error(ErrorCode::cancelled,
+                  fmt::format("stopped before the {} shards were begun; finished sets were kept",
+                              set.name));
+    }
+    ConvertOptions options = convert_options(set);
+    if (options_.is_dry_run) {
+      const ConvertEstimate estimate = estimate_conversion(input, options);
+      print_estimate(terminal_, set.name, input, estimate);
+      sets_.push_back(describe(set.name, estimate));
+      return;
+    }
+    ProgressLine line(terminal_, set.name);
+    options.on_progress = [&](const ConvertProgress& progress) { line.show(progress); };
+    const ConvertResult result = convert(input, options);
+    print_result(terminal_, set.name, input, result);
+    sets_.push_back(describe(set.name, result));
+  }
+
+  ConvertOptions convert_options(const Set& set) const {
+    return {.prefix = options_.output + "/" + set.name,
+            .shard_count = options_.shards,
+            .shard_bytes = options_.shard_bytes,
+            .compression = options_.compression == "gzip" ? Compression::gzip : Compression::none,
+            .existing = options_.overwrite ? ExistingDataset::replace : ExistingDataset::refuse,
+            .seed = options_.seed,
+            .part = set.part,
+            .validation_share = options_.validation_share,
+            .quarantine_max = options_.quarantine_max,
+            .durability = options_.no_sync ? Durability::leave_to_system : Durability::synced,
+            .threads = options_.threads,
+            .stop = stop_};
+  }
+
+  const Options& options_;
+  const std::stop_token stop_;
+  Terminal terminal_;
+  nlohmann::json sets_ = nlohmann::json::array();
+};
+
+void add_choice_options(CLI::App& command, Options& options) {
+  command.add_option("--name", options.name, "What the names of the shards begin with")
+      ->capture_default_str();
+  command.add_option("--columns", options.input.columns, "Only these columns, as in --columns a,b")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("NAMES");
+  command.add_option("--rename", options.renamed, "A column's other name in the shards")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("OLD=NEW");
+}
+
+void add_kind_options(CLI::App& command, Options& options) {
+  command
+      .add_option("--schema", options.schema_file,
+                  "Kinds of columns of csv, tsv and jsonl, for those that shall not be inferred: "
+                  R"({"columns": {"age": "integers", "price": "floats", "note": "bytes"}})")
+      ->type_name("FILE");
+  command.add_flag("--no-header", options.has_no_header,
+                   "csv and tsv: the first row is an example, too; the columns are column1...");
+}
+
+void add_input_options(CLI::App& command, Options& options) {
+  CLI::Option* const inputs = command.add_option(
+      "INPUT", options.inputs,
+      "Files, patterns in quotes, or a folder of images with a folder a class: " + kinds_text());
+  command.add_option("--kind", options.input.kind, "What they are, when their names don't say it")
+      ->check(CLI::IsMember(input_kinds()))
+      ->capture_default_str()
+      ->type_name("NAME");
+  add_choice_options(command, options);
+  add_kind_options(command, options);
+  CLI::Option* const data =
+      command
+          .add_option("--data", options.data,
+                      "Without INPUT: a folder with Fashion-MNIST's (or MNIST's) IDX files")
+          ->capture_default_str()
+          ->excludes(inputs)
+          ->type_name("DIR");
+  CLI::Option* const images =
+      command.add_option("--images", options.images_file, "One IDX file of images instead")
+          ->type_name("FILE")
+          ->excludes(inputs)
+          ->excludes(data);
+  CLI::Option* const labels =
+      command.add_option("--labels", options.labels_file, "Its labels")->type_name("FILE");
+  images->needs(labels);
+  labels->needs(images);
+  command.add_option("--split", options.split, "Of --data: train, test or both")
+      ->check(CLI::IsMember({"train", "test", "both"}))
+      ->capture_default_str()
+      ->type_name("NAME")
+      ->excludes(images)
+      ->excludes(inputs);
+}
+
+void add_output_options(CLI::App& command, Options& options) {
+  command
+      .add_option("-o,--output", options.output, "Folder for the shards; made if it isn't there")
+      ->required()
+      ->type_name("DIR");
+  CLI::Option* const shards = command.add_option("--shards", options.shards, "Shards of each set")
+                                  ->check(CLI::Range(1, 99'999))
+                                  ->capture_default_str();
+  command
+      .add_option("--shard-size", options.shard_bytes,
+                  "Or about that size a shard, before compression: 128MB, 1GiB")
+      ->transform(CLI::AsSizeValue(true))
+      ->excludes(shards)
+      ->type_name("SIZE");
+  command
+      .add_option("--compression", options.compression,
+                  "none or gzip (the names then end in .tfrecord.gz)")
+      ->check(CLI::IsMember({"none", "gzip"}))
+      ->capture_default_str()
+      ->type_name("NAME");
+  command.add_option(
+      "--seed", options.seed,
+      "Shuffle all examples, differently with each seed; else they keep their order");
+  command
+      .add_option("--validation", options.validation_share,
+                  "Put that share (0.1) aside as a set of its own, chosen by a hash of each "
+                  "example's name")
+      ->check(CLI::Range(0.0, 1.0))
+      ->type_name("SHARE");
+  command
+      .add_option("--quarantine-max", options.quarantine_max,
+                  "Leave out up to that many bad examples of each set; the manifest lists them")
+      ->capture_default_str();
+  command.add_flag("--overwrite", options.overwrite, "Replace a dataset that exists");
+}
+
+void add_run_options(CLI::App& command, Options& options) {
+  command.add_flag("--dry-run", options.is_dry_run,
+                   "Only say what would be done, how large it gets and how long it takes");
+  command.add_option("--json", options.json_file, "Also write the results there, as JSON")
+      ->type_name("FILE");
+  command.add_option("--threads", options.threads, "Threads to use; 0: one a core")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+  command.add_flag("--no-sync", options.no_sync,
+                   "Leave to the system when bytes reach the disk: faster, and still safe when the "
+                   "program is killed, but not when the power is cut");
+  command.add_flag("--no-color", options.no_color, "No colours");
+}
+
+}  // namespace
+
+Command add_convert_command(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* const command =
+      app.add_subcommand("convert", "Write TFRecord shards of tf.train.Example from other data");
+  add_input_options(*command, *options);
+  add_output_options(*command, *options);
+  add_run_options(*command, *options);
+  command->footer(
+      "Examples: infeed convert 'logs/*.jsonl.gz' -o data --validation 0.1 --seed 42\n"
+      "          infeed convert photos/ -o data --shard-size 128MB\n"
+      "          infeed convert 'old/train-*.tfrecord' -o data --name train --compression gzip\n"
+      "          infeed convert -o data --shards 16\n"
+      "The last writes data/train-00000-of-00016.tfrecord and so on, an index beside each, and "
+      "data/train.manifest.json when all are whole. Stopped or killed, the same command goes on "
+      "where it was; the result is the same to the byte.\n");
+  return {.options = command,
+          .run = [options](std::stop_token stop) { Run(*options, std::move(stop)).run(); }};
+}
+
+Command add_reshard_command(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  options->input.kind = "records";
+  CLI::App* const command = app.add_subcommand(
+      "reshard", "Write records into other shards: another count, order, compression, columns");
+  command->add_option("FILE", options->inputs, "Record files, or patterns in quotes")->required();
+  add_choice_options(*command, *options);
+  add_output_options(*command, *options);
+  add_run_options(*command, *options);
+  command->footer(
+      "Example: infeed reshard 'old/train-*.tfrecord' -o new --name train --shards 64 --seed 42\n"
+      "Records pass through as they are, unless columns are chosen. It can be stopped or killed "
+      "and "
+      "goes on, as infeed convert does.\n");
+  return {.options = command,
+          .run = [options](std::stop_token stop) { Run(*options, std::move(stop)).run(); }};
+}
+
+}  // namespace infeed::tools

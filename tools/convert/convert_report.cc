@@ -1,0 +1,108 @@
+#include "convert/convert_report.h"
+
+#include <cmath>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace infeed::tools {
+namespace {
+
+constexpr std::size_t kQuarantinedShownMax = 5;
+
+std::string with_commas(std::uint64_t value) {
+  return tools::with_commas(static_cast<std::int64_t>(value));
+}
+
+std::string found_note(std::uint32_t shards) {
+  return shards == 0 ? "" : fmt::format(" ({} of them made before)", shards);
+}
+
+}  // namespace
+
+ProgressLine::ProgressLine(Terminal& terminal, std::string set)
+    : terminal_(terminal), set_(std::move(set)), begin_(std::chrono::steady_clock::now()) {}
+
+void ProgressLine::show(const ConvertProgress& progress) {
+  if (progress.total == 0 || progress.done == 0) return;
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  const double share = static_cast<double>(progress.done) / static_cast<double>(progress.total);
+  const double rate = static_cast<double>(progress.done) / seconds;
+  terminal_.status(fmt::format(
+      "{}: {} {:3.0f} %  {} examples/s  {} left", set_, terminal_.bar(share, 30), 100 * share,
+      tools::with_commas(std::llround(rate)), as_duration(seconds * (1 - share) / share)));
+}
+
+std::string as_duration(double seconds) {
+  const auto whole = static_cast<std::int64_t>(std::ceil(seconds));
+  if (whole < 3600) return fmt::format("{}:{:02}", whole / 60, whole % 60);
+  return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
+void print_result(Terminal& terminal, const std::string& set, const ExampleInput& input,
+                  const ConvertResult& result) {
+  const Manifest& manifest = result.manifest;
+  if (result.was_complete) {
+    terminal.line(fmt::format("{}: complete already, {} examples in {} shards, {}: {}", set,
+                              with_commas(manifest.examples()), result.files.size(),
+                              as_megabytes(manifest.bytes()), result.files.front()));
+    return;
+  }
+  const std::string examples =
+      manifest.examples() == input.size()
+          ? input.describe()
+          : fmt::format("{} of {}", with_commas(manifest.examples()), input.describe());
+  terminal.line(fmt::format("{}: {} in {} shards{}, {}, {:.2f} s: {}", set, examples,
+                            result.files.size(), found_note(result.shards_found),
+                            as_megabytes(manifest.bytes()), result.seconds, result.files.front()));
+  if (manifest.quarantined.empty()) return;
+  terminal.line(terminal.paint(
+      Paint::warning, fmt::format("{}: {} bad examples were left out; all are listed in {}", set,
+                                  manifest.quarantined.size(), result.manifest_file)));
+  for (std::size_t i = 0; i < manifest.quarantined.size() && i < kQuarantinedShownMax; ++i) {
+    const QuarantinedExample& example = manifest.quarantined[i];
+    terminal.line(fmt::format("  {}: {}", example.input, example.error));
+  }
+}
+
+void print_estimate(Terminal& terminal, const std::string& set, const ExampleInput& input,
+                    const ConvertEstimate& estimate) {
+  if (estimate.is_complete) {
+    terminal.line(fmt::format("{}: complete already; nothing would be done", set));
+    return;
+  }
+  terminal.line(fmt::format(
+      "{}: would write {} into {} shards{}, about {} before compression, {} of reading and "
+      "encoding: {}",
+      set, input.describe(), estimate.files.size(), found_note(estimate.shards_found),
+      as_megabytes(estimate.bytes), as_duration(estimate.seconds), estimate.files.front()));
+}
+
+nlohmann::json describe(const std::string& set, const ConvertResult& result) {
+  const Manifest& manifest = result.manifest;
+  return {{"name", set},
+          {"examples", manifest.examples()},
+          {"bytes", manifest.bytes()},
+          {"shards", result.files.size()},
+          {"first_shard", result.files.front()},
+          {"shards_found", result.shards_found},
+          {"was_complete", result.was_complete},
+          {"quarantined", manifest.quarantined.size()},
+          {"manifest", result.manifest_file},
+          {"plan_id", manifest.plan_id},
+          {"seconds", result.seconds}};
+}
+
+nlohmann::json describe(const std::string& set, const ConvertEstimate& estimate) {
+  return {{"name", set},
+          {"input_examples", estimate.examples},
+          {"bytes", estimate.bytes},
+          {"shards", estimate.files.size()},
+          {"first_shard", estimate.files.front()},
+          {"shards_found", estimate.shards_found},
+          {"was_complete", estimate.is_complete},
+          {"seconds", estimate.seconds}};
+}
+
+}  // namespace infeed::tools

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <infeed/records/example.h>
+
+/// Why: `infeed convert` takes many kinds of data, and what is behind it (order, shards, threads,
+/// resuming) doesn't want to know which. An input is a numbered list of examples, in which each
+/// thread has a place of its own.
+///
+/// To add a kind: derive from ExampleInput and FeatureReader, and name it in open_input.cc.
+namespace infeed::tools {
+
+/// One thread's place in an input, which must outlive it.
+class ExampleReader {
+ public:
+  virtual ~ExampleReader() = default;
+  /// Replaces `out` by the record of example `index`, encoded. Quickest in ascending order. Throws
+  /// infeed::Error that names the file; data_loss and invalid_argument mean that this example is
+  /// bad and others may be good.
+  virtual void read(std::uint64_t index, std::string& out) = 0;
+};
+
+/// A reader that says which features an example has.
+class FeatureReader : public ExampleReader {
+ public:
+  void read(std::uint64_t index, std::string& out) final {
+    builder_.clear();
+    add_features(index, builder_);
+    builder_.encode_to(out);
+  }
+
+ private:
+  /// `builder` is empty.
+  virtual void add_features(std::uint64_t index, ExampleBuilder& builder) = 0;
+  ExampleBuilder builder_;
+};
+
+/// What a plan remembers of a file, so that no conversion goes on with other data.
+struct InputFile {
+  std::string path;  ///< absolute
+  std::uint64_t bytes = 0;
+  std::int64_t modified_ns = 0;
+};
+
+/// Throws not_found, permission_denied.
+InputFile examine_input_file(const std::string& file);
+
+/// Thread-safety: as const, any number of threads at once.
+class ExampleInput {
+ public:
+  virtual ~ExampleInput() = default;
+  virtual std::uint64_t size() const = 0;
+  virtual std::unique_ptr<ExampleReader> open_reader() const = 0;
+  /// Names of all features that examples may have; nothing when only the examples know.
+  virtual std::vector<std::string> columns() const = 0;
+  /// "60000 images of 28x28"
+  virtual std::string describe() const = 0;
+  /// Names one example for people, and for the split: the same wherever the input's folder lies,
+  /// and whatever is added to the input behind it. "train-images.gz#17", "cat/7.png"
+  virtual std::string name_of(std::uint64_t index) const = 0;
+  /// In an order that doesn't change.
+  virtual std::vector<InputFile> files() const = 0;
+  /// What the examples depend on besides the files: kinds of columns, names. The plan keeps it.
+  virtual std::string settings() const { return {}; }
+};
+
+/// IDX images and their labels, as MNIST and its relatives come: {image: bytes, label: int64}.
+/// Throws what read_idx() does; and data_loss when the two don't belong together.
+std::unique_ptr<ExampleInput> open_idx_pair(const std::string& images_file,
+                                            const std::string& labels_file);
+
+}  // namespace infeed::tools

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convert/column_statistics.h"
+#include "file_io.h"
+
+/// Why: a folder of shards doesn't say whether it is whole. The manifest beside them (NAME.manifest
+/// .json) does: which shards, how many examples and bytes, CRC-32C of every file, which columns
+/// with what values, what was left out. It is written last, so that where it is, all is there.
+///
+/// The JSON: "format": "infeed-manifest 1"; "plan": the plan's own JSON (conversion_plan.h) and
+/// "plan_id"; "examples", "bytes"; "shards": file, bytes, crc32c, examples, and "index" with bytes
+/// and crc32c; "columns": ColumnStatistics; "quarantined": input, error; "checksum": CRC-32C of the
+/// compact JSON of the rest.
+namespace infeed::tools {
+
+/// An example that could not be read and was left out.
+struct QuarantinedExample {
+  std::string input;  ///< its name in the input
+  std::string error;
+  bool operator==(const QuarantinedExample&) const = default;
+};
+
+/// A finished shard, as the journal has it.
+struct ShardEntry {
+  std::uint32_t shard = 0;
+  std::string file;  ///< without its folder
+  FileSum sum;
+  std::uint64_t examples = 0;
+  std::optional<FileSum> index;  ///< of FILE.index
+  ColumnStatistics statistics;
+  std::vector<QuarantinedExample> quarantined;
+};
+
+/// One line of JSON and back. Nothing when the text is not one of to_text(); the journal has
+/// checked it already, so it is of another version.
+std::string to_text(const ShardEntry& entry);
+std::optional<ShardEntry> parse_shard_entry(const std::string& text);
+
+struct Manifest {
+  std::string plan_text;
+  std::string plan_id;
+  std::vector<ShardEntry> shards;  ///< their statistics and quarantined are in the sums below
+  ColumnStatistics statistics;
+  std::vector<QuarantinedExample> quarantined;
+
+  std::uint64_t examples() const;
+  std::uint64_t bytes() const;  ///< of the shards, without indices
+};
+
+/// Sums up finished shards, which come in their order.
+Manifest make_manifest(std::string plan_text, std::string plan_id, std::vector<ShardEntry> shards);
+std::string to_text(const Manifest& manifest);
+/// Error data_loss when it is damaged, failed_precondition when it is no manifest.
+Manifest read_manifest(const std::string& file);
+
+}  // namespace infeed::tools

@@ -1,0 +1,66 @@
+#include "convert/seekable_file.h"
+
+#include <array>
+#include <fcntl.h>
+#include <filesystem>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <vector>
+
+#include <infeed/error.h>
+#include <infeed/records/byte_stream.h>
+
+namespace infeed::tools {
+namespace {
+
+bool is_gzip(const OpenFile& file) {
+  std::array<char, 2> magic{};
+  return file.read_at(0, magic) == magic.size() && magic[0] == '\x1f' && magic[1] == '\x8b';
+}
+
+OpenFile copy_without_name(const std::string& file, Compression compression) {
+  constexpr std::size_t kStepBytes = std::size_t{1} << 20;
+  const std::string folder = std::filesystem::temp_directory_path().string();
+  OpenFile copy(folder, O_TMPFILE | O_RDWR,
+                fmt::format("the decompressed copy of {} in {}", file, folder));
+  ByteStream stream(file, compression);
+  std::vector<char> step(kStepBytes);
+  while (const std::size_t got = stream.read(step)) copy.write({step.data(), got});
+  return copy;
+}
+
+bool is_regular(const std::string& file) {
+  struct stat status {};
+  return ::stat(file.c_str(), &status) != 0 || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode);
+}
+
+OpenFile open_seekable(const std::string& file, Compression compression) {
+  if (!is_regular(file)) return copy_without_name(file, compression);
+  OpenFile plain(file, O_RDONLY);
+  const std::uint64_t bytes = plain.size_bytes();  // refuses a folder
+  if (compression == Compression::automatic) {
+    compression = bytes > 0 && is_gzip(plain) ? Compression::gzip : Compression::none;
+  }
+  if (compression == Compression::none) return plain;
+  return copy_without_name(file, compression);
+}
+
+}  // namespace
+
+SeekableFile::SeekableFile(const std::string& file, Compression compression)
+    : name_(file), file_(open_seekable(file, compression)), size_bytes_(file_.size_bytes()) {}
+
+void SeekableFile::read_exactly(std::uint64_t offset, std::span<char> into) const {
+  const std::size_t got = read_at(offset, into);
+  if (got == into.size()) return;
+  throw Error(ErrorCode::data_loss,
+              fmt::format("the file is cut: {} of {} bytes are there", got, into.size()))
+      .at_file(name_)
+      .at_offset(offset);
+}
+
+std::string SeekableFile::path() const {
+  return fmt::format("/proc/self/fd/{}", file_.descriptor());
+}
+
+}  // namespace infeed::tools

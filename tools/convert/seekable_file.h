@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include <infeed/records/compression.h>
+
+#include "file_io.h"
+
+/// Why: inputs are read at any place by any thread, but compressed files and pipes only come from
+/// front to back. Those are copied, decompressed, into a file without a name in the folder for
+/// temporary files (TMPDIR), which vanishes with its owner: it costs disk, but no memory.
+///
+/// Errors name the original file. Thread-safety: as const, any number of threads at once.
+namespace infeed::tools {
+
+class SeekableFile {
+ public:
+  /// Automatic: gzip is recognised by its first bytes. Zlib is not, as text may begin like it.
+  explicit SeekableFile(const std::string& file, Compression compression = Compression::automatic);
+
+  /// Of the original.
+  const std::string& name() const { return name_; }
+  std::uint64_t size_bytes() const { return size_bytes_; }
+  /// Fills `into`; fewer bytes only where the file ends.
+  std::size_t read_at(std::uint64_t offset, std::span<char> into) const {
+    return file_.read_at(offset, into);
+  }
+  /// Exactly that; data_loss when the file ends before (it has changed meanwhile).
+  void read_exactly(std::uint64_t offset, std::span<char> into) const;
+  /// A name under which this process can open it.
+  std::string path() const;
+
+ private:
+  std::string name_;
+  OpenFile file_;
+  std::uint64_t size_bytes_;
+};
+
+}  // namespace infeed::tools

@@ -1,0 +1,180 @@
+#include "convert/shard_workers.h"
+
+#include <algorithm>
+#include <fcntl.h>
+#include <filesystem>
+#include <fmt/format.h>
+#include <thread>
+#include <utility>
+
+#include <infeed/error.h>
+#include <infeed/pipeline/executor.h>
+#include <infeed/records/record_index.h>
+#include <infeed/records/record_writer.h>
+
+namespace infeed::tools {
+namespace {
+
+bool is_of_one_example(ErrorCode code) {
+  return code == ErrorCode::data_loss || code == ErrorCode::invalid_argument ||
+         code == ErrorCode::not_found || code == ErrorCode::permission_denied;
+}
+
+Error with_advice(const Error& error, const std::string& advice) {
+  Error result(error.code(), error.message() + advice);
+  if (!error.file().empty()) result.at_file(error.file());
+  if (error.offset()) result.at_offset(*error.offset());
+  if (error.record()) result.at_record(*error.record());
+  return result;
+}
+
+}  // namespace
+
+ShardWorkers::ShardWorkers(const ExampleInput& input, const ConvertOptions& options,
+                           const std::vector<std::string>& shards, Journal& journal,
+                           std::map<std::uint32_t, ShardEntry> committed)
+    : input_(input),
+      options_(options),
+      shards_(shards),
+      columns_(input.columns()),
+      order_(input.size(), options.seed),
+      journal_(journal),
+      committed_(std::move(committed)),
+      entries_(shards.size()) {}
+
+void ShardWorkers::run() {
+  const int cores = options_.threads > 0 ? options_.threads : usable_cores();
+  const int count = std::min(cores, static_cast<int>(shards_.size()));
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < count; ++i) threads.emplace_back([this] { work(); });
+  report(count);
+  threads.clear();  // joins
+  if (error_ != nullptr) std::rethrow_exception(error_);
+  if (shards_done_ < shards_.size()) {
+    throw Error(ErrorCode::cancelled,
+                fmt::format("stopped: {} of {} shards are finished and were kept; the same command "
+                            "goes on from there",
+                            shards_done_.load(), shards_.size()));
+  }
+}
+
+std::vector<ShardEntry> ShardWorkers::take_entries() { return std::move(entries_); }
+
+std::uint64_t ShardWorkers::first_position(std::uint32_t shard) const {
+  __extension__ using Wide = unsigned __int128;  // the product may need more than 64 bits
+  return static_cast<std::uint64_t>(Wide{input_.size()} * shard / shards_.size());
+}
+
+void ShardWorkers::work() noexcept {
+  try {
+    const auto reader = input_.open_reader();
+    const auto count = static_cast<std::uint32_t>(shards_.size());
+    for (std::uint32_t i = next_++; i < count && !must_end(); i = next_++) {
+      const auto found = committed_.find(i);
+      if (found != committed_.end() && is_intact(found->second)) {
+        entries_[i] = found->second;
+        quarantined_ += found->second.quarantined.size();
+        examples_found_ += first_position(i + 1) - first_position(i);
+        ++shards_found_;
+      } else if (ShardEntry entry; write_shard(i, *reader, entry)) {
+        journal_.append(to_text(entry));
+        entries_[i] = std::move(entry);
+      } else {
+        break;
+      }
+      ++shards_done_;
+    }
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    if (error_ == nullptr) error_ = std::current_exception();
+    failed_ = true;
+  }
+  const std::lock_guard lock(mutex_);
+  ++threads_done_;
+  changed_.notify_all();
+}
+
+bool ShardWorkers::is_intact(const ShardEntry& entry) const {
+  const std::string& file = shards_[entry.shard];
+  if (std::filesystem::path(file).filename().string() != entry.file) return false;
+  try {
+    return sum_file(file) == entry.sum &&
+           (!entry.index || sum_file(file + ".index") == *entry.index);
+  } catch (const Error&) {
+    return false;  // whatever it is, making the shard again mends it or says what is wrong
+  }
+}
+
+/// False when the example is quarantined.
+bool ShardWorkers::read_example(std::uint64_t index, ExampleReader& reader, ShardEntry& entry,
+                                std::string& bytes) {
+  try {
+    reader.read(index, bytes);
+    return true;
+  } catch (const Error& error) {
+    if (!is_of_one_example(error.code())) throw;
+    const std::string name = input_.name_of(index);
+    if (++quarantined_ > options_.quarantine_max) {
+      throw with_advice(
+          error, options_.quarantine_max == 0
+                     ? fmt::format("; example {} is bad: mend it, or leave out up to N such "
+                                   "examples with --quarantine-max N",
+                                   name)
+                     : fmt::format("; example {} is bad, and more than {} are (--quarantine-max); "
+                                   "is this the right input?",
+                                   name, options_.quarantine_max));
+    }
+    entry.quarantined.push_back({name, error.what()});
+    return false;
+  }
+}
+
+/// False when stopped before its end: the writer then removes what it wrote.
+bool ShardWorkers::write_shard(std::uint32_t shard, ExampleReader& reader, ShardEntry& entry) {
+  const std::string& file = shards_[shard];
+  RecordWriter writer(file, {.compression = options_.compression,
+                             .existing = ExistingFile::replace,
+                             .durability = options_.durability});
+  entry.shard = shard;
+  entry.file = std::filesystem::path(file).filename().string();
+  entry.statistics = ColumnStatistics(columns_);
+  std::string bytes;
+  const std::uint64_t end = first_position(shard + 1);
+  for (std::uint64_t position = first_position(shard); position < end; ++position) {
+    if (must_end()) return false;
+    const std::uint64_t index = order_.example_at(position);
+    const bool is_wanted = options_.part == SplitPart::all ||
+                           is_for_validation(input_.name_of(index), options_.validation_share) ==
+                               (options_.part == SplitPart::validation);
+    if (is_wanted && read_example(index, reader, entry, bytes)) {
+      writer.write(bytes);
+      entry.statistics.add(bytes);
+      ++entry.examples;
+    }
+    examples_done_.fetch_add(1, std::memory_order_relaxed);
+  }
+  writer.close();
+  entry.sum = sum_file(file);
+  if (options_.compression == Compression::none) add_index(file, entry);
+  return true;
+}
+
+void ShardWorkers::add_index(const std::string& file, ShardEntry& entry) const {
+  const std::string index_file = file + ".index";
+  write_index(index_records(file), index_file);
+  entry.index = sum_file(index_file);
+  if (options_.durability == Durability::leave_to_system) return;
+  OpenFile(index_file, O_RDONLY).sync();
+  sync_folder(folder_of(index_file));
+}
+
+void ShardWorkers::report(int threads) {
+  std::unique_lock lock(mutex_);
+  while (!changed_.wait_for(lock, std::chrono::milliseconds(100),
+                            [&] { return threads_done_ == threads; })) {
+    if (!options_.on_progress) continue;
+    options_.on_progress({.done = examples_done_, .total = input_.size() - examples_found_});
+  }
+}
+
+}  // namespace infeed::tools

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "convert/convert.h"
+#include "convert/example_order.h"
+#include "convert/journal.h"
+#include "convert/manifest.h"
+
+/// Why: shards don't depend on each other, so that threads take one after the other, and what one
+/// has written is either committed in the journal or made again.
+namespace infeed::tools {
+
+class ShardWorkers {
+ public:
+  /// `committed`: what the journal says is finished already. It is read and its checksums are
+  /// compared before it is believed.
+  ShardWorkers(const ExampleInput& input, const ConvertOptions& options,
+               const std::vector<std::string>& shards, Journal& journal,
+               std::map<std::uint32_t, ShardEntry> committed);
+
+  /// Returns when all shards are committed; throws as convert() does.
+  void run();
+  std::vector<ShardEntry> take_entries();
+  std::uint32_t shards_found() const { return shards_found_; }
+
+ private:
+  bool must_end() const { return options_.stop.stop_requested() || failed_; }
+  void work() noexcept;
+  bool is_intact(const ShardEntry& entry) const;
+  bool write_shard(std::uint32_t shard, ExampleReader& reader, ShardEntry& entry);
+  void add_index(const std::string& file, ShardEntry& entry) const;
+  bool read_example(std::uint64_t index, ExampleReader& reader, ShardEntry& entry,
+                    std::string& bytes);
+  void report(int threads);
+  std::uint64_t first_position(std::uint32_t shard) const;
+
+  const ExampleInput& input_;
+  const ConvertOptions& options_;
+  const std::vector<std::string>& shards_;
+  const std::vector<std::string> columns_;
+  const ExampleOrder order_;
+  Journal& journal_;
+  const std::map<std::uint32_t, ShardEntry> committed_;
+  std::vector<ShardEntry> entries_;
+
+  std::atomic<std::uint32_t> next_{0};
+  std::atomic<std::uint32_t> shards_done_{0};
+  std::atomic<std::uint32_t> shards_found_{0};
+  std::atomic<std::uint64_t> examples_done_{0};
+  std::atomic<std::uint64_t> examples_found_{0};
+  std::atomic<std::uint64_t> quarantined_{0};
+  std::atomic<bool> failed_{false};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int threads_done_ = 0;
+  std::exception_ptr error_;
+};
+
+}  // namespace infeed::tools

@@ -1,0 +1,60 @@
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <memory>
+
+#include <infeed/error.h>
+#include <infeed/records/files.h>
+#include <infeed/records/record_index.h>
+
+#include "dataset/dataset_commands.h"
+#include "parallel.h"
+#include "terminal.h"
+
+namespace infeed::tools {
+namespace {
+
+struct Options {
+  std::vector<std::string> patterns;
+  bool is_for_dali = false;
+  int threads = 0;
+};
+
+void run(const Options& options, const std::stop_token& stop) {
+  Terminal terminal(stdout);
+  const std::vector<std::string> files = match_files(options.patterns);
+  std::vector<std::uint64_t> records(files.size());
+  for_each_in_parallel(files.size(), options.threads, stop, [&](std::size_t i) {
+    const RecordIndex index = index_records(files[i]);
+    records[i] = index.size();
+    if (options.is_for_dali) {
+      write_dali_index(index, files[i] + ".idx");
+    } else {
+      write_index(index, files[i] + ".index");
+    }
+  });
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    terminal.line(fmt::format("{}.{}: {} records", files[i], options.is_for_dali ? "idx" : "index",
+                              with_commas(static_cast<std::int64_t>(records[i]))));
+  }
+}
+
+}  // namespace
+
+Command add_index_command(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* const command =
+      app.add_subcommand("index", "Write an index beside record files, for reading at random");
+  command->add_option("FILE", options->patterns, "Plain record files, or patterns in quotes")
+      ->required();
+  command->add_flag("--dali", options->is_for_dali,
+                    "As text for NVIDIA DALI: FILE.idx instead of FILE.index");
+  command->add_option("--threads", options->threads, "Threads to use; 0: one a core")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+  command->footer(
+      "Example: infeed index 'data/train-*.tfrecord'\nAn index that is there is replaced.\n");
+  return {.options = command,
+          .run = [options](const std::stop_token& stop) { run(*options, stop); }};
+}
+
+}  // namespace infeed::tools

@@ -1,0 +1,212 @@
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <fmt/format.h>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include <infeed/error.h>
+#include <infeed/records/files.h>
+
+#include "atomic_file.h"
+#include "convert/column_statistics.h"
+#include "dataset/dataset_commands.h"
+#include "dataset/picture.h"
+#include "dataset/record_scan.h"
+#include "dataset/size_histogram.h"
+#include "dataset/value_text.h"
+#include "terminal.h"
+
+namespace infeed::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::vector<std::string> patterns;
+  std::uint64_t records_max = 100'000;
+  std::uint64_t shown = 3;
+  std::uint64_t first = 0;
+  std::string picture_column;
+  std::string picture_size;
+  std::string json_file;
+  bool no_color = false;
+  bool ascii = false;
+};
+
+std::string with_commas(std::uint64_t value) {
+  return tools::with_commas(static_cast<std::int64_t>(value));
+}
+
+std::string describe_values(const Column& column) {
+  if (column.kind == FeatureKind::floats) {
+    const std::string range = column.finite() == 0
+                                  ? "none is finite"
+                                  : fmt::format("{:.6g} to {:.6g}, mean {:.6g}", column.float_min,
+                                                column.float_max, column.mean());
+    return column.not_finite == 0
+               ? range
+               : fmt::format("{}; {} not finite", range, with_commas(column.not_finite));
+  }
+  if (column.values == 0) return "no values";
+  const char* const unit = column.kind == FeatureKind::bytes ? " bytes" : "";
+  return fmt::format("{} to {}{}, mean {:.6g}", column.integer_min, column.integer_max, unit,
+                     column.mean());
+}
+
+class Run {
+ public:
+  Run(const Options& options, const std::stop_token& stop)
+      : options_(options),
+        stop_(stop),
+        terminal_(stdout, {.colours = !options.no_color, .unicode = !options.ascii}) {}
+
+  void run() {
+    if (!options_.json_file.empty()) check_can_write(options_.json_file);
+    files_ = match_files(options_.patterns);
+    for (const std::string& file : files_) {
+      if (is_enough()) break;
+      look_at(file);
+    }
+    if (stop_.stop_requested()) throw Error(ErrorCode::cancelled, "stopped");
+    print_overview();
+    print_columns();
+    histogram_.print(terminal_);
+    for (const std::string& text : shown_) terminal_.line(text);
+    if (!options_.json_file.empty()) replace_file(options_.json_file, describe().dump(1) + "\n");
+  }
+
+ private:
+  bool is_enough() const { return looked_at_ >= options_.records_max || stop_.stop_requested(); }
+
+  void look_at(const std::string& file) {
+    const RecordScan scan = scan_records(file, [&](const Record& record) {
+      statistics_.add(record.bytes());
+      histogram_.add(record.size());
+      show(record);
+      ++looked_at_;
+      return !is_enough();
+    });
+    compression_ = scan.compression;
+    for (const DamagedRange& range : scan.damaged) {
+      damage_.push_back(file + ": " + tools::describe(range));
+    }
+    ++files_looked_at_;
+  }
+
+  void show(const Record& record) {
+    if (looked_at_ < options_.first || looked_at_ >= options_.first + options_.shown) return;
+    shown_.push_back(terminal_.paint(
+        Paint::bold, fmt::format("\nRecord {} of {}: {} bytes at {}", record.number().value_or(0),
+                                 fs::path(record.file()).filename().string(), record.size(),
+                                 record.offset().value_or(0))));
+    for (std::string& line : describe_example(record.bytes(), terminal_.columns())) {
+      shown_.push_back("  " + std::move(line));
+    }
+    if (options_.picture_column.empty()) return;
+    const Picture picture =
+        decode_picture(record.bytes(), options_.picture_column, options_.picture_size);
+    for (std::string& line : draw(picture, terminal_)) shown_.push_back("  " + std::move(line));
+  }
+
+  void print_overview() {
+    std::uint64_t bytes = 0;
+    for (const std::string& file : files_) {
+      std::error_code ignored;
+      const auto size = fs::file_size(file, ignored);
+      if (!ignored) bytes += size;
+    }
+    const std::string files =
+        files_.size() == 1 ? files_.front()
+                           : fmt::format("{} and {} more", files_.front(), files_.size() - 1);
+    terminal_.line(terminal_.paint(Paint::bold, files));
+    const bool is_all = looked_at_ < options_.records_max && files_looked_at_ == files_.size();
+    terminal_.line(fmt::format("  {}, {}; {} {} records", as_megabytes(bytes),
+                               to_string(compression_), is_all ? "all" : "looked at the first",
+                               with_commas(looked_at_)));
+    for (const std::string& text : damage_) {
+      terminal_.line("  " + terminal_.paint(Paint::bad, "damaged: ") + text);
+    }
+    if (statistics_.opaque_records() > 0) {
+      terminal_.line(fmt::format("  {} records are no tf.train.Example",
+                                 with_commas(statistics_.opaque_records())));
+    }
+  }
+
+  void print_columns() {
+    const std::vector<Column> columns = statistics_.columns();
+    if (columns.empty()) return;
+    terminal_.line(terminal_.paint(Paint::bold, fmt::format("\n  {:<24} {:<9} {:<12} {}", "column",
+                                                            "kind", "per example", "values")));
+    for (const Column& column : columns) {
+      const std::string per_example =
+          column.values_min == column.values_max
+              ? fmt::format("{}", column.values_min)
+              : fmt::format("{} to {}", column.values_min, column.values_max);
+      std::string line = fmt::format("  {:<24} {:<9} {:<12} {}", printable(column.name, 24),
+                                     to_string(column.kind), per_example, describe_values(column));
+      if (column.examples < statistics_.examples()) {
+        line += fmt::format("; in {} of {}", with_commas(column.examples),
+                            with_commas(statistics_.examples()));
+      }
+      if (column.other_kinds > 0) {
+        line += terminal_.paint(Paint::warning, fmt::format("; of another kind in {}",
+                                                            with_commas(column.other_kinds)));
+      }
+      terminal_.line(line);
+    }
+  }
+
+  nlohmann::json describe() const {
+    nlohmann::json json = statistics_.to_json();
+    json["files"] = files_;
+    json["compression"] = to_string(compression_);
+    json["damaged"] = damage_;
+    json["record_bytes"] = histogram_.to_json();
+    json["infeed_version"] = INFEED_VERSION;
+    return json;
+  }
+
+  const Options& options_;
+  const std::stop_token& stop_;
+  Terminal terminal_;
+  std::vector<std::string> files_;
+  std::size_t files_looked_at_ = 0;
+  std::uint64_t looked_at_ = 0;
+  Compression compression_ = Compression::none;
+  ColumnStatistics statistics_;
+  SizeHistogram histogram_;
+  std::vector<std::string> shown_;
+  std::vector<std::string> damage_;
+};
+
+}  // namespace
+
+Command add_inspect_command(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* const command =
+      app.add_subcommand("inspect", "Show what is in record files: columns, sizes, first values");
+  command->add_option("FILE", options->patterns, "Record files, or patterns in quotes")->required();
+  command->add_option("--records", options->records_max, "Look at so many records at most")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--show", options->shown, "Print so many records")->capture_default_str();
+  command->add_option("--first", options->first, "Begin to print at that record")
+      ->capture_default_str();
+  command
+      ->add_option("--picture", options->picture_column,
+                   "Also draw that column of the printed records: PNG, JPEG, or raw pixels")
+      ->type_name("COLUMN");
+  command
+      ->add_option("--picture-size", options->picture_size,
+                   "Of raw pixels that aren't square: WIDTHxHEIGHT or WIDTHxHEIGHTx3")
+      ->type_name("SIZE");
+  command->add_option("--json", options->json_file, "Also write what was found there, as JSON")
+      ->type_name("FILE");
+  command->add_flag("--no-color", options->no_color, "No colours");
+  command->add_flag("--ascii", options->ascii, "No Unicode in the output");
+  command->footer("Example: infeed inspect 'data/train-*.tfrecord' --picture image --show 1\n");
+  return {.options = command,
+          .run = [options](const std::stop_token& stop) { Run(*options, stop).run(); }};
+}
+
+}  // namespace infeed::tools

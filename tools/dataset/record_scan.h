@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <infeed/records/record.h>
+#include <infeed/records/record_reader.h>
+
+/// Reading a record file to its end whatever is in it.
+namespace infeed::tools {
+
+struct RecordScan {
+  std::uint64_t records = 0;  ///< that are whole
+  std::uint64_t payload_bytes = 0;
+  std::vector<DamagedRange> damaged;
+  Compression compression = Compression::none;
+};
+
+/// Verifies everything and goes on behind damage. `visit` gets each whole record; false ends the
+/// scan. Throws what opening the file does.
+RecordScan scan_records(const std::string& file,
+                        const std::function<bool(const Record&)>& visit = {});
+
+/// "record 61 at bytes 48210 to 49010: its checksum ..."
+std::string describe(const DamagedRange& range);
+
+}  // namespace infeed::tools

@@ -1,0 +1,139 @@
+#include "dataset/value_text.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include <infeed/error.h>
+#include <infeed/records/example.h>
+
+#include "terminal.h"
+
+namespace infeed::tools {
+namespace {
+
+constexpr std::size_t kValuesShownMax = 16;
+
+/// Bytes of the UTF-8 character that `text` begins with; 0 when it begins with none.
+std::size_t utf8_length(std::string_view text) {
+  const auto first = static_cast<unsigned char>(text.front());
+  const std::size_t length = first < 0x80                    ? 1
+                             : first >= 0xc2 && first < 0xe0 ? 2
+                             : first >= 0xe0 && first < 0xf0 ? 3
+                             : first >= 0xf0 && first < 0xf5 ? 4
+                                                             : 0;
+  if (length == 0 || length > text.size()) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((static_cast<unsigned char>(text[i]) & 0xc0U) != 0x80U) return 0;
+  }
+  return length;
+}
+
+bool is_text(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const std::size_t length = utf8_length(bytes);
+    const auto first = static_cast<unsigned char>(bytes.front());
+    if (length == 0 || first == 0x7f) return false;
+    if (first < 0x20 && first != '\n' && first != '\t' && first != '\r') return false;
+    bytes.remove_prefix(length);
+  }
+  return true;
+}
+
+std::string_view image_name(std::string_view bytes) {
+  if (bytes.starts_with("\xff\xd8\xff")) return "JPEG";
+  if (bytes.starts_with("\x89PNG\r\n")) return "PNG";
+  if (bytes.starts_with("GIF8")) return "GIF";
+  return {};
+}
+
+template <class T, class Describe>
+std::string describe_list(const std::vector<T>& values, const Describe& describe) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < std::min(values.size(), kValuesShownMax); ++i) {
+    text += (i == 0 ? "" : ", ") + describe(values[i]);
+  }
+  if (values.size() > kValuesShownMax) {
+    text += fmt::format(", ... {} in all", with_commas(static_cast<std::int64_t>(values.size())));
+  }
+  return text + "]";
+}
+
+std::string describe_feature(const FeatureView& view, int width) {
+  switch (view.kind()) {
+    case FeatureKind::bytes: {
+      std::vector<std::string_view> values;
+      view.append_bytes(values);
+      if (values.size() == 1) return describe_bytes(values.front(), width);
+      return describe_list(values, [](std::string_view v) { return describe_bytes(v, 24); });
+    }
+    case FeatureKind::integers: {
+      std::vector<std::int64_t> values;
+      view.append_integers(values);
+      return describe_list(values, [](std::int64_t v) { return fmt::format("{}", v); });
+    }
+    case FeatureKind::floats: {
+      std::vector<float> values;
+      view.append_floats(values);
+      return describe_list(values, [](float v) { return fmt::format("{:.6g}", v); });
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string printable(std::string_view text, int width) {
+  std::string result;
+  int used = 0;
+  while (!text.empty()) {
+    if (used >= width) return result + "...";
+    const std::size_t length = utf8_length(text);
+    const auto first = static_cast<unsigned char>(text.front());
+    if (length == 0 || first < 0x20 || first == 0x7f) {
+      result += first == '\n' ? "\\n" : first == '\t' ? "\\t" : fmt::format("\\x{:02x}", first);
+      used += 2;
+      text.remove_prefix(1);
+    } else {
+      result += text.substr(0, length);
+      ++used;
+      text.remove_prefix(length);
+    }
+  }
+  return result;
+}
+
+std::string describe_bytes(std::string_view bytes, int width) {
+  const std::string count = with_commas(static_cast<std::int64_t>(bytes.size()));
+  const std::string_view image = image_name(bytes);
+  if (!image.empty()) return fmt::format("{} image of {} bytes", image, count);
+  if (is_text(bytes)) return "'" + printable(bytes, width) + "'";
+  std::string hexadecimal;
+  for (const char c : bytes.substr(0, static_cast<std::size_t>(width) / 3)) {
+    hexadecimal += fmt::format(" {:02x}", static_cast<unsigned char>(c));
+  }
+  const bool is_cut = bytes.size() > static_cast<std::size_t>(width) / 3;
+  return fmt::format("{} bytes:{}{}", count, hexadecimal, is_cut ? " ..." : "");
+}
+
+std::vector<std::string> describe_example(std::string_view example, int columns) {
+  const int width = std::max(columns - 40, 20);
+  try {
+    std::vector<std::string> names;
+    for (const FeatureSummary& feature : summarise_example(example)) names.push_back(feature.name);
+    const ExampleParser parser(names);
+    std::vector<FeatureView> views(names.size());
+    parser.parse(example, views);
+    std::vector<std::string> lines;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      lines.push_back(fmt::format(
+          "{:<24} {}", printable(names[i], 24),
+          views[i].is_present() ? describe_feature(views[i], width) : "(no list of values)"));
+    }
+    return lines;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::data_loss) throw;
+    return {"no tf.train.Example: " + describe_bytes(example, width)};
+  }
+}
+
+}  // namespace infeed::tools

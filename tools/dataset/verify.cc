@@ -1,0 +1,146 @@
+#include "dataset/verify.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fmt/format.h>
+#include <set>
+
+#include <infeed/error.h>
+
+#include "convert/found_dataset.h"
+#include "convert/manifest.h"
+#include "dataset/record_scan.h"
+#include "file_io.h"
+#include "parallel.h"
+
+namespace infeed::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kRangesShownMax = 3;
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+std::string describe_damage(const RecordScan& scan) {
+  std::string text;
+  for (std::size_t i = 0; i < scan.damaged.size() && i < kRangesShownMax; ++i) {
+    text += "; " + describe(scan.damaged[i]);
+  }
+  if (scan.damaged.size() > kRangesShownMax) {
+    text += fmt::format("; and {} more ranges", scan.damaged.size() - kRangesShownMax);
+  }
+  return text;
+}
+
+/// Which records are meant, when a shard is not what it was.
+std::string look_for_damage(const std::string& file, std::uint64_t records_wanted) {
+  try {
+    const RecordScan scan = scan_records(file);
+    return fmt::format(": {} of {} records are whole{}", scan.records, records_wanted,
+                       describe_damage(scan));
+  } catch (const Error& error) {
+    return fmt::format(": {}", error.message());
+  }
+}
+
+/// Empty when the file is what it should be.
+std::string compare(const std::string& file, const FileSum& wanted, std::uint64_t records) {
+  FileSum found;
+  try {
+    found = sum_file(file);
+  } catch (const Error& error) {
+    return error.code() == ErrorCode::not_found ? "it is missing" : error.message();
+  }
+  if (found == wanted) return {};
+  const std::string what =
+      found.bytes != wanted.bytes
+          ? fmt::format("it has {} bytes instead of {}", found.bytes, wanted.bytes)
+          : fmt::format("its {} bytes have the checksum {:08x} instead of {:08x}", found.bytes,
+                        found.crc32c, wanted.crc32c);
+  return records == 0 ? what : what + look_for_damage(file, records);
+}
+
+std::vector<Problem> check_shard(const std::string& folder, const ShardEntry& entry) {
+  std::vector<Problem> problems;
+  const std::string file = (fs::path(folder) / entry.file).string();
+  const std::string wrong = compare(file, entry.sum, entry.examples);
+  if (!wrong.empty()) problems.push_back({file, wrong});
+  if (!entry.index) return problems;
+  const std::string wrong_index = compare(file + ".index", *entry.index, 0);
+  if (!wrong_index.empty()) {
+    problems.push_back({file + ".index", wrong_index + "; make it anew with infeed index"});
+  }
+  return problems;
+}
+
+/// Shards of the same name that the manifest doesn't know.
+std::vector<Problem> find_strangers(const std::string& manifest_file, const Manifest& manifest) {
+  constexpr std::string_view kEnd = ".manifest.json";
+  std::string prefix = manifest_file;
+  if (!prefix.ends_with(kEnd)) return {};
+  prefix.resize(prefix.size() - kEnd.size());
+  std::set<std::string> known;
+  for (const ShardEntry& entry : manifest.shards) {
+    known.insert(entry.file);
+    known.insert(entry.file + ".index");
+  }
+  std::vector<Problem> problems;
+  for (const std::string& file : list_dataset_files(DatasetNames(prefix))) {
+    const std::string name = fs::path(file).filename().string();
+    if (name.starts_with('.') || known.contains(name)) continue;
+    problems.push_back(
+        {file, "it is not of this dataset, but a pattern for its shards would find it; remove it"});
+  }
+  return problems;
+}
+
+}  // namespace
+
+Verification verify_manifest(const std::string& manifest_file, const VerifyOptions& options) {
+  const auto begin = std::chrono::steady_clock::now();
+  const Manifest manifest = read_manifest(manifest_file);
+  const std::string folder = folder_of(manifest_file);
+  const std::size_t count = manifest.shards.size();
+  std::vector<std::vector<Problem>> found(count);
+  for_each_in_parallel(
+      count, options.threads, options.stop,
+      [&](std::size_t i) { found[i] = check_shard(folder, manifest.shards[i]); },
+      [&](std::size_t done) {
+        if (options.on_progress) options.on_progress(done, count);
+      });
+  Verification result{.files = count, .records = manifest.examples(), .bytes = manifest.bytes()};
+  found.push_back(find_strangers(manifest_file, manifest));
+  for (const auto& problems : found) {
+    result.problems.insert(result.problems.end(), problems.begin(), problems.end());
+  }
+  result.seconds = seconds_since(begin);
+  return result;
+}
+
+Verification verify_records(const std::vector<std::string>& files, const VerifyOptions& options) {
+  const auto begin = std::chrono::steady_clock::now();
+  std::vector<RecordScan> scans(files.size());
+  for_each_in_parallel(
+      files.size(), options.threads, options.stop,
+      [&](std::size_t i) { scans[i] = scan_records(files[i]); },
+      [&](std::size_t done) {
+        if (options.on_progress) options.on_progress(done, files.size());
+      });
+  Verification result{.files = files.size()};
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const RecordScan& scan = scans[i];
+    result.records += scan.records;
+    result.bytes += fs::file_size(files[i]);
+    if (scan.damaged.empty()) continue;
+    result.problems.push_back(
+        {files[i], fmt::format("{} records are whole{}", scan.records, describe_damage(scan))});
+  }
+  result.seconds = seconds_since(begin);
+  return result;
+}
+
+}  // namespace infeed::tools

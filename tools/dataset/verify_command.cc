@@ -1,0 +1,196 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <fmt/format.h>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include <infeed/error.h>
+#include <infeed/records/files.h>
+
+#include "atomic_file.h"
+#include "dataset/dataset_commands.h"
+#include "dataset/verify.h"
+#include "file_io.h"
+#include "terminal.h"
+
+namespace infeed::tools {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+constexpr std::string_view kManifestEnd = ".manifest.json";
+constexpr std::string_view kPlanEnd = ".plan.json";
+
+struct Options {
+  std::vector<std::string> names;
+  std::string json_file;
+  int threads = 0;
+  bool no_color = false;
+};
+
+struct Checked {
+  std::string name;
+  Verification verification;
+};
+
+/// Names without the folder, sorted.
+std::vector<std::string> names_in(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    names.push_back(at->path().filename().string());
+  }
+  if (error) throw_system_error("list", folder, error.value());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+class Run {
+ public:
+  Run(const Options& options, const std::stop_token& stop)
+      : options_(options), stop_(stop), terminal_(stdout, {.colours = !options.no_color}) {}
+
+  void run() {
+    if (!options_.json_file.empty()) check_can_write(options_.json_file);
+    std::vector<std::string> record_files;
+    for (const std::string& name : options_.names) {
+      std::error_code ignored;
+      if (fs::is_directory(name, ignored)) {
+        check_folder(name);
+      } else if (name.ends_with(kManifestEnd)) {
+        check_manifest(name);
+      } else {
+        for (std::string& file : match_files(name)) record_files.push_back(std::move(file));
+      }
+    }
+    if (!record_files.empty()) {
+      note(fmt::format("{} record files", record_files.size()),
+           verify_records(record_files, verify_options()));
+    }
+    if (!options_.json_file.empty()) replace_file(options_.json_file, describe().dump(1) + "\n");
+    const std::size_t problems = count_problems();
+    if (problems == 0) return;
+    throw Error(ErrorCode::data_loss,
+                fmt::format("{} problem{} found; what is damaged can be copied anew, or its whole "
+                            "records saved with infeed repair",
+                            problems, problems == 1 ? " was" : "s were"));
+  }
+
+ private:
+  void check_folder(const std::string& folder) {
+    const std::vector<std::string> names = names_in(folder);
+    bool found = false;
+    for (const std::string& name : names) {
+      if (name.ends_with(kManifestEnd) && !name.starts_with('.')) {
+        found = true;
+        check_manifest((fs::path(folder) / name).string());
+      }
+      if (!name.starts_with('.') || !name.ends_with(kPlanEnd)) continue;
+      const std::string set = name.substr(1, name.size() - 1 - kPlanEnd.size());
+      if (std::binary_search(names.begin(), names.end(), set + std::string(kManifestEnd))) continue;
+      found = true;
+      note(set, {.problems = {{(fs::path(folder) / name).string(),
+                               "the conversion isn't finished; the same command goes on"}}});
+    }
+    if (found) return;
+    throw Error(
+        ErrorCode::not_found,
+        fmt::format("there is no manifest in folder '{}'; to check record files by their own "
+                    "checksums, name them: '{}/*.tfrecord'",
+                    folder, folder));
+  }
+
+  void check_manifest(const std::string& file) {
+    try {
+      note(file, verify_manifest(file, verify_options()));
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::data_loss) throw;
+      note(file, {.problems = {{file, error.message()}}});
+    }
+  }
+
+  VerifyOptions verify_options() {
+    return {
+        .threads = options_.threads,
+        .stop = stop_,
+        .on_progress = [this](std::size_t done, std::size_t total) {
+          const double share = static_cast<double>(done) / static_cast<double>(total);
+          terminal_.status(fmt::format("{} {} of {} files", terminal_.bar(share, 30), done, total));
+        }};
+  }
+
+  void note(const std::string& name, Verification verification) {
+    const bool is_good = verification.problems.empty();
+    const double rate =
+        static_cast<double>(verification.bytes) / 1e9 / std::max(verification.seconds, 1e-9);
+    const std::string verdict =
+        is_good ? terminal_.paint(Paint::good, "good")
+                : terminal_.paint(Paint::bad,
+                                  fmt::format("{} problem{}", verification.problems.size(),
+                                              verification.problems.size() == 1 ? "" : "s"));
+    terminal_.line(fmt::format("{}: {}: {} files, {} records, {}, {:.2f} s ({:.1f} GB/s)", name,
+                               verdict, verification.files,
+                               with_commas(static_cast<std::int64_t>(verification.records)),
+                               as_megabytes(verification.bytes), verification.seconds, rate));
+    for (const Problem& problem : verification.problems) {
+      terminal_.line(fmt::format("  {}: {}", problem.file, problem.text));
+    }
+    checked_.push_back({name, std::move(verification)});
+  }
+
+  std::size_t count_problems() const {
+    std::size_t count = 0;
+    for (const Checked& checked : checked_) count += checked.verification.problems.size();
+    return count;
+  }
+
+  Json describe() const {
+    Json list = Json::array();
+    for (const auto& [name, verification] : checked_) {
+      Json problems = Json::array();
+      for (const Problem& problem : verification.problems) {
+        problems.push_back({{"file", problem.file}, {"problem", problem.text}});
+      }
+      list.push_back({{"name", name},
+                      {"files", verification.files},
+                      {"records", verification.records},
+                      {"bytes", verification.bytes},
+                      {"seconds", verification.seconds},
+                      {"problems", problems}});
+    }
+    return {{"checked", list}, {"problems", count_problems()}, {"infeed_version", INFEED_VERSION}};
+  }
+
+  const Options& options_;
+  const std::stop_token& stop_;
+  Terminal terminal_;
+  std::vector<Checked> checked_;
+};
+
+}  // namespace
+
+Command add_verify_command(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* const command =
+      app.add_subcommand("verify", "Read every byte of a dataset and compare it with its manifest");
+  command
+      ->add_option("NAME", options->names,
+                   "Folders (all manifests in them), manifests, or record files and patterns for "
+                   "them (their own checksums)")
+      ->required();
+  command->add_option("--threads", options->threads, "Threads to use; 0: one a core")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+  command->add_option("--json", options->json_file, "Also write the findings there, as JSON")
+      ->type_name("FILE");
+  command->add_flag("--no-color", options->no_color, "No colours");
+  command->footer(
+      "Example: infeed verify data\n"
+      "Exit status 0: every file is as it was written. 1: the problems are listed.\n");
+  return {.options = command,
+          .run = [options](const std::stop_token& stop) { Run(*options, stop).run(); }};
+}
+
+}  // namespace infeed::tools
