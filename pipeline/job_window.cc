@@ -9,11 +9,11 @@
 namespace infeed::detail {
 namespace {
 
-constexpr double kJobUs = 50;
+constexpr double kJobUs = 250;
 // Chunks cheaper than this are put through the function by the driver: handing them over costs
 // more.
 constexpr double kWorthAThreadUs = 20;
-constexpr auto kGather = std::chrono::microseconds(200);
+constexpr auto kGather = std::chrono::microseconds(1000);
 // A job is waiting rather than computing when its CPU clock ran for less than half of its time. One
 // such job may have been preempted; three long ones in a row are the function's nature.
 constexpr double kBlockedShare = 0.5;

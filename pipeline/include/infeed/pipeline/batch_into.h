@@ -213,7 +213,7 @@ auto batch_into(std::int64_t size, F function, BatchIntoOptions options = {}) {
 /// Why: a batch of serialised Examples straight into columns; the fastest way from records to a
 /// step. Every member of the struct must be in the schema.
 ///
-///     infeed::records("train-*") | infeed::parse_batch(schema, 1024, {.parallelism =
+///     infeed::records("train-*.tfrecord") | infeed::parse_batch(schema, 1024, {.parallelism =
 ///     infeed::autotune})
 template <class T>
 auto parse_batch(ExampleSchema<T> schema, std::int64_t size, BatchIntoOptions options = {}) {

@@ -23,7 +23,7 @@ struct MemoryCacheStageFactory {
 /// Why: what costs much to read and decode is done once; every later pass copies it from memory
 /// (about 1 ns an element, and what a copy costs).
 ///
-///     infeed::records("train-*") | infeed::parse<Sample>(schema) | infeed::cache()
+///     infeed::records("train-*.tfrecord") | infeed::parse<Sample>(schema) | infeed::cache()
 ///         | infeed::shuffle({.buffer = 10'000}) | infeed::repeat(10)
 ///
 /// It is filled by the first pass that goes to the end of its input (or takes as many elements as

@@ -57,7 +57,7 @@ struct ParseStageFactory {
 ///     const auto schema = infeed::ExampleSchema<Sample>()
 ///                             .feature("image", &Sample::image)
 ///                             .feature("label", &Sample::label);
-///     infeed::records("train-*") | infeed::parse<Sample>(schema, {.parallelism =
+///     infeed::records("train-*.tfrecord") | infeed::parse<Sample>(schema, {.parallelism =
 ///     infeed::autotune})
 ///
 /// A record that does not fit the schema is an error in its place that names feature, file, offset

@@ -19,7 +19,7 @@ using RecordsOptions = RecordReaderOptions;
 ///
 /// Several files at once, each read in a thread of its own:
 ///
-///     infeed::files("data/train-*") | infeed::interleave([](const std::string& file) {
+///     infeed::files("data/train-*.tfrecord") | infeed::interleave([](const std::string& file) {
 ///       return infeed::records(file); }, {.cycle = 16, .parallelism = infeed::autotune})
 ///
 /// Patterns are those of infeed::match_files, looked up when the source is described: one that

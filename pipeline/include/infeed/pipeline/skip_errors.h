@@ -43,7 +43,7 @@ struct SkipErrorsStageFactory {
 /// Why: one bad record in ten million must not end a night's training, but a thousand of them must.
 /// Leaves out elements that failed, up to a budget.
 ///
-///     infeed::records("train-*") | infeed::parse<Sample>(schema)
+///     infeed::records("train-*.tfrecord") | infeed::parse<Sample>(schema)
 ///         | infeed::skip_errors({.count_max = 100, .share_max = 0.001,
 ///                                .quarantine_file = "bad-records.jsonl"})
 ///
