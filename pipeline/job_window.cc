@@ -17,7 +17,7 @@ constexpr auto kGather = std::chrono::microseconds(1000);
 // A job is waiting rather than computing when its CPU clock ran for less than half of its time. One
 // such job may have been preempted; three long ones in a row are the function's nature.
 constexpr double kBlockedShare = 0.5;
-constexpr double kBlockedUs = 200;
+constexpr double kBlockedUs = 400;
 constexpr std::uint64_t kBlockedJobs = 3;
 
 std::uint64_t thread_cpu_ns() {
