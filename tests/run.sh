@@ -3,13 +3,13 @@
 # builds, runs the tests, and says in the end what ran and how long it took. Exit status 1 if anything
 # failed.
 #
-#   tests/run.sh [--sanitizers | --all | --preset NAME] [options of ctest]
+#   tests/run.sh [--headers | --sanitizers | --all | --preset NAME] [options of ctest]
 #
-#   (nothing)       checks of the sources, all tests of the release preset: under ten minutes from
-#                   nothing on two cores
-#   --sanitizers    the same tests also under clang++ with AddressSanitizer and
+#   (nothing)       checks of the sources, all tests of the release preset
+#   --headers       also that every public header compiles alone
+#   --sanitizers    that, and the same tests under clang++ with AddressSanitizer and
 #                   UndefinedBehaviorSanitizer (asan), and with ThreadSanitizer (tsan)
-#   --all           also the debug preset and clang-tidy
+#   --all           that, the debug preset and clang-tidy
 #   --preset NAME   only that preset: release, debug, asan or tsan
 #   --help          this text
 #
@@ -29,12 +29,14 @@ fi
 
 presets=(release)
 with_checks=true
+with_headers=false
 with_tidy=false
 ctest_options=()
 while (($#)); do
   case $1 in
-    --sanitizers) presets=(release asan tsan) ;;
-    --all) presets=(release debug asan tsan) with_tidy=true ;;
+    --headers) with_headers=true ;;
+    --sanitizers) presets=(release asan tsan) with_headers=true ;;
+    --all) presets=(release debug asan tsan) with_headers=true with_tidy=true ;;
     --preset)
       case ${2:-} in
         release | debug | asan | tsan) presets=("$2") ;;
@@ -118,7 +120,7 @@ test_preset() {
     debug) options=(-DINFEED_BUILD_BENCHMARKS=ON -DINFEED_PRECOMPILE=OFF) ;; # a missing #include is seen
   esac
   part "$preset: build" build_for_tests "$preset" "${options[@]}" || return
-  if [[ $preset == release ]] && $with_checks; then
+  if [[ $preset == release ]] && $with_headers; then
     part "public headers compile alone" build_targets release all_verify_interface_header_sets
   fi
   part "$preset: tests" run_ctest "$preset"
