@@ -56,7 +56,7 @@ class JobWindow {
   JobWindow(const JobWindow&) = delete;
   JobWindow& operator=(const JobWindow&) = delete;
 
-  /// Elements that are worth one job (about 50 us), and how many jobs may still be added.
+  /// Elements that are worth one job (about 400 us), and how many jobs may still be added.
   std::size_t elements_per_job() const;
   std::size_t room_jobs() const;
   /// True for a function so cheap that handing even 256 elements to another thread costs more
