@@ -56,12 +56,14 @@ class RepeatStage final : public Stage {
   }
 
   /// False when all passes are done. The epoch of a pass is a pure function of its number and of
-  /// this stage's own epoch, never of how many passes somebody happened to start.
+  /// this stage's own epoch, never of how many passes somebody happened to start. One number is
+  /// left out after each iteration: TensorFlow's repeat opens a pass more than it reads, which
+  /// takes seeds.
   bool open_pass() {
     if (input_ != nullptr) return true;
     if (pass_ >= count_) return false;
     StageScope below = scope_;
-    below.epoch = count_ == kForever ? (epoch() << 32) + pass_ : epoch() * count_ + pass_;
+    below.epoch = count_ == kForever ? (epoch() << 32) + pass_ : epoch() * (count_ + 1) + pass_;
     input_ = node_.open(below);
     given_in_pass_ = 0;
     return true;

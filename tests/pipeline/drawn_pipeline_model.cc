@@ -270,7 +270,7 @@ Items repeated(const DrawnPipeline& drawn, std::size_t index, std::uint64_t epoc
   if (stage.op == "repeat") {
     const auto count = static_cast<std::uint64_t>(stage.at("count"));
     for (std::uint64_t pass = 0; pass < count; ++pass) {
-      const Items once = run(drawn, index, epoch * count + pass);
+      const Items once = run(drawn, index, epoch * (count + 1) + pass);
       out.insert(out.end(), once.begin(), once.end());
     }
     return out;
