@@ -64,8 +64,8 @@ class JobWindow {
   bool is_cheap() const;
   void run_here(Job& job);
   /// Moves what it can of the chunk into the last job, if nobody has begun that one and it is not
-  /// yet worth its hand-over: large elements come in chunks of a few, each far below 50 us. Nothing
-  /// is held back for it: who is free takes the job as it is.
+  /// yet worth its hand-over: large elements come in chunks of a few, each far below 400 us.
+  /// Nothing is held back for it: who is free takes the job as it is.
   void extend_last(Chunk& chunk, std::uint64_t& position);
   /// Adds a job; waits for room. False when stopped.
   bool add(std::unique_ptr<Job> job);
