@@ -179,7 +179,14 @@ TEST_F(DatasetCommands, IndexOfBothKinds) {
             0);
   result = run_infeed({"index", folder_.file("gz") + "/*.gz"});
   EXPECT_EQ(result.status, 1);
-  EXPECT_THAT(result.err, HasSubstr("a gzip file cannot be indexed"));
+  EXPECT_THAT(result.err, AllOf(HasSubstr("a gzip file cannot be indexed"), HasSubstr("reshard")));
+  ASSERT_EQ(run_infeed({"reshard", shard(0), "-o", folder_.file("lz4"), "--compression", "lz4",
+                        "--shards", "1"})
+                .status,
+            0);
+  result = run_infeed({"index", folder_.file("lz4") + "/*.lz4"});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, HasSubstr("it has its own inside"));
 }
 
 TEST_F(DatasetCommands, ReshardKeepsEveryRecord) {

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <functional>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -20,6 +21,9 @@
 
 namespace infeed::tools {
 namespace {
+
+const std::map<std::string, Compression> kCompressions{
+    {"none", Compression::none}, {"gzip", Compression::gzip}, {"lz4", Compression::lz4}};
 
 struct Options {
   std::vector<std::string> inputs;
@@ -154,7 +158,7 @@ class Run {
     return {.prefix = options_.output + "/" + set.name,
             .shard_count = options_.shards,
             .shard_bytes = options_.shard_bytes,
-            .compression = options_.compression == "gzip" ? Compression::gzip : Compression::none,
+            .compression = kCompressions.at(options_.compression),
             .existing = options_.overwrite ? ExistingDataset::replace : ExistingDataset::refuse,
             .seed = options_.seed,
             .part = set.part,
@@ -244,8 +248,9 @@ void add_output_options(CLI::App& command, Options& options) {
       ->type_name("SIZE");
   command
       .add_option("--compression", options.compression,
-                  "none or gzip (the names then end in .tfrecord.gz)")
-      ->check(CLI::IsMember({"none", "gzip"}))
+                  "none; gzip: smaller, everybody reads it; lz4: several times faster to read, "
+                  "but only infeed does")
+      ->check(CLI::IsMember(kCompressions))
       ->capture_default_str()
       ->type_name("NAME");
   command.add_option(

@@ -6,9 +6,9 @@
 #include <system_error>
 
 #include <infeed/error.h>
+#include <infeed/records/file.h>
 
 #include "convert/open_input.h"
-#include "file_io.h"
 
 namespace infeed::tools {
 namespace {
@@ -76,7 +76,7 @@ class ImageFolderInput final : public ExampleInput {
     for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
       entries.push_back(at->path());
     }
-    if (error) throw_system_error("list", folder.string(), error.value());
+    if (error) throw system_error("list", folder.string(), error.value());
     std::sort(entries.begin(), entries.end());
     return entries;
   }

@@ -19,15 +19,16 @@ struct NameEnd {
   std::string_view kind;
 };
 
-constexpr std::array<NameEnd, 9> kNameEnds{{{".csv", "csv"},
-                                            {".tsv", "tsv"},
-                                            {".tab", "tsv"},
-                                            {".jsonl", "jsonl"},
-                                            {".ndjson", "jsonl"},
-                                            {".npy", "npy"},
-                                            {".tar", "tar"},
-                                            {".tfrecord", "records"},
-                                            {".tfrecords", "records"}}};
+constexpr std::array<NameEnd, 10> kNameEnds{{{".csv", "csv"},
+                                             {".tsv", "tsv"},
+                                             {".tab", "tsv"},
+                                             {".jsonl", "jsonl"},
+                                             {".ndjson", "jsonl"},
+                                             {".npy", "npy"},
+                                             {".tar", "tar"},
+                                             {".tfrecord", "records"},
+                                             {".tfrecords", "records"},
+                                             {".tfrecord.lz4", "records"}}};
 
 std::string kind_by_name(const std::string& file) {
   std::string name = file;

@@ -22,7 +22,7 @@
 /// records TFRecord files; their bytes pass through as they are
 /// files   each file whole: {content, filename}
 ///
-/// csv, tsv, jsonl, npy and tar may be gzipped; records may be gzip or zlib files.
+/// csv, tsv, jsonl, npy and tar may be gzipped; records may be gzip, zlib or our lz4 files.
 namespace infeed::tools {
 
 struct InputOptions {

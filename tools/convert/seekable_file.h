@@ -5,8 +5,7 @@
 #include <string>
 
 #include <infeed/records/compression.h>
-
-#include "file_io.h"
+#include <infeed/records/file.h>
 
 /// Why: inputs are read at any place by any thread, but compressed files and pipes only come from
 /// front to back. Those are copied, decompressed, into a file without a name in the folder for
@@ -34,7 +33,7 @@ class SeekableFile {
 
  private:
   std::string name_;
-  OpenFile file_;
+  File file_;
   std::uint64_t size_bytes_;
 };
 

@@ -6,12 +6,12 @@
 #include <nlohmann/json.hpp>
 
 #include <infeed/error.h>
+#include <infeed/records/file.h>
 #include <infeed/records/files.h>
 
 #include "atomic_file.h"
 #include "dataset/dataset_commands.h"
 #include "dataset/verify.h"
-#include "file_io.h"
 #include "terminal.h"
 
 namespace infeed::tools {
@@ -42,7 +42,7 @@ std::vector<std::string> names_in(const std::string& folder) {
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
     names.push_back(at->path().filename().string());
   }
-  if (error) throw_system_error("list", folder, error.value());
+  if (error) throw system_error("list", folder, error.value());
   std::sort(names.begin(), names.end());
   return names;
 }
