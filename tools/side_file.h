@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <infeed/records/compression.h>
 #include <infeed/records/record_writer.h>
@@ -21,6 +22,9 @@ RecordWriterOptions shard_options(Compression compression, ExistingFile existing
 
 /// What can only be done when `file` is closed: a plain file's index.
 void write_side_file(const std::string& file, Compression compression, Durability durability);
+
+/// match_files() without what lies beside another file that was found: 'data/*' means the records.
+std::vector<std::string> match_record_files(const std::vector<std::string>& patterns);
 
 /// "tfrecord", "tfrecord.gz", "tfrecord.lz4": what the names of shards end in.
 std::string_view shard_extension(Compression compression);

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include <infeed/convert/example_input.h>
 #include <infeed/records/compression.h>
 #include <infeed/records/record_writer.h>
 
-#include "convert/example_input.h"
 #include "convert/manifest.h"
 
 /// Why: writes an input as TFRecord shards of tf.train.Example, several at once, so that a week of

@@ -1,12 +1,11 @@
-#include "convert/example_input.h"
-
 #include <cerrno>
 #include <filesystem>
 #include <sys/stat.h>
 
+#include <infeed/convert/example_input.h>
 #include <infeed/records/file.h>
 
-namespace infeed::tools {
+namespace infeed {
 
 InputFile examine_input_file(const std::string& file) {
   struct stat status {};
@@ -17,4 +16,4 @@ InputFile examine_input_file(const std::string& file) {
                          std::int64_t{status.st_mtim.tv_nsec}};
 }
 
-}  // namespace infeed::tools
+}  // namespace infeed

@@ -21,9 +21,7 @@ bool is_gzip(const File& file) {
 
 File copy_without_name(const std::string& file, Compression compression) {
   constexpr std::size_t kStepBytes = std::size_t{1} << 20;
-  const std::string folder = std::filesystem::temp_directory_path().string();
-  File copy = File::open(folder, O_TMPFILE | O_RDWR,
-                         fmt::format("the decompressed copy of {} in {}", file, folder));
+  File copy = make_nameless_file(file);
   ByteStream stream(file, compression);
   std::vector<char> step(kStepBytes);
   while (const std::size_t got = stream.read(step)) copy.write({step.data(), got});
@@ -47,6 +45,15 @@ File open_seekable(const std::string& file, Compression compression) {
 }
 
 }  // namespace
+
+File make_nameless_file(const std::string& purpose) {
+  const std::string folder = std::filesystem::temp_directory_path().string();
+  return File::open(folder, O_TMPFILE | O_RDWR,
+                    fmt::format("the decompressed copy of {} in {} (TMPDIR)", purpose, folder));
+}
+
+SeekableFile::SeekableFile(std::string name, File file)
+    : name_(std::move(name)), file_(std::move(file)), size_bytes_(file_.size_bytes().value_or(0)) {}
 
 SeekableFile::SeekableFile(const std::string& file, Compression compression)
     : name_(file),

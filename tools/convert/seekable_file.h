@@ -14,8 +14,14 @@
 /// Errors name the original file. Thread-safety: as const, any number of threads at once.
 namespace infeed::tools {
 
+/// An empty file without a name, in the folder for temporary files; it vanishes with its owner.
+/// Errors say what it is for.
+File make_nameless_file(const std::string& purpose);
+
 class SeekableFile {
  public:
+  /// A file that is open already; errors name it `name`.
+  SeekableFile(std::string name, File file);
   /// Automatic: gzip is recognised by its first bytes. Zlib is not, as text may begin like it.
   explicit SeekableFile(const std::string& file, Compression compression = Compression::automatic);
 

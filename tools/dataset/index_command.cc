@@ -3,12 +3,12 @@
 #include <memory>
 
 #include <infeed/error.h>
-#include <infeed/records/files.h>
 #include <infeed/records/record_index.h>
 #include <infeed/records/record_reader.h>
 
 #include "dataset/dataset_commands.h"
 #include "parallel.h"
+#include "side_file.h"
 #include "terminal.h"
 
 namespace infeed::tools {
@@ -40,7 +40,7 @@ void require_plain(const std::string& file) {
 
 void run(const Options& options, const std::stop_token& stop) {
   Terminal terminal(stdout);
-  const std::vector<std::string> files = match_files(options.patterns);
+  const std::vector<std::string> files = match_record_files(options.patterns);
   std::vector<std::uint64_t> records(files.size());
   for_each_in_parallel(files.size(), options.threads, stop, [&](std::size_t i) {
     require_plain(files[i]);

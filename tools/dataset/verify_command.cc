@@ -7,11 +7,11 @@
 
 #include <infeed/error.h>
 #include <infeed/records/file.h>
-#include <infeed/records/files.h>
 
 #include "atomic_file.h"
 #include "dataset/dataset_commands.h"
 #include "dataset/verify.h"
+#include "side_file.h"
 #include "terminal.h"
 
 namespace infeed::tools {
@@ -54,7 +54,7 @@ class Run {
 
   void run() {
     if (!options_.json_file.empty()) check_can_write(options_.json_file);
-    std::vector<std::string> record_files;
+    std::vector<std::string> patterns;
     for (const std::string& name : options_.names) {
       std::error_code ignored;
       if (fs::is_directory(name, ignored)) {
@@ -62,10 +62,11 @@ class Run {
       } else if (name.ends_with(kManifestEnd)) {
         check_manifest(name);
       } else {
-        for (std::string& file : match_files(name)) record_files.push_back(std::move(file));
+        patterns.push_back(name);
       }
     }
-    if (!record_files.empty()) {
+    if (!patterns.empty()) {
+      const std::vector<std::string> record_files = match_record_files(patterns);
       note(fmt::format("{} record files", record_files.size()),
            verify_records(record_files, verify_options()));
     }
