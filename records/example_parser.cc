@@ -167,16 +167,16 @@ std::size_t ExampleParser::find(std::string_view name) const {
   return names_.size();
 }
 
-void ExampleParser::parse(std::string_view example, std::span<FeatureView> out) const {
-  parse(example, nullptr, out);
+std::size_t ExampleParser::parse(std::string_view example, std::span<FeatureView> out) const {
+  return parse(example, nullptr, out);
 }
 
-void ExampleParser::parse(const Record& example, std::span<FeatureView> out) const {
-  parse(example.bytes(), &example, out);
+std::size_t ExampleParser::parse(const Record& example, std::span<FeatureView> out) const {
+  return parse(example.bytes(), &example, out);
 }
 
-void ExampleParser::parse(std::string_view example, const Record* record,
-                          std::span<FeatureView> out) const {
+std::size_t ExampleParser::parse(std::string_view example, const Record* record,
+                                 std::span<FeatureView> out) const {
   if (out.size() != names_.size()) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("there is room for {} features, but {} are asked for", out.size(),
@@ -187,19 +187,24 @@ void ExampleParser::parse(std::string_view example, const Record* record,
     out[i].name_ = names_[i];
     out[i].record_ = record;
   }
+  std::size_t not_wanted = 0;
   if (names_.empty()) {
-    visit_entries(example, [](std::string_view) {});
-    return;
+    visit_entries(example, [&](std::string_view) { ++not_wanted; });
+    return not_wanted;
   }
   std::size_t predicted = first_;
   visit_entries(example, [&](std::string_view bytes) {
     const Entry entry(bytes);
     // Records are usually written sorted, or at least all in one order: guess before hashing.
     const std::size_t index = names_[predicted] == entry.name ? predicted : find(entry.name);
-    if (index == names_.size()) return;
+    if (index == names_.size()) {
+      ++not_wanted;
+      return;
+    }
     predicted = successors_[index];
     entry.describe_to(out[index]);
   });
+  return not_wanted;
 }
 
 std::vector<FeatureSummary> summarise_example(std::string_view example) {

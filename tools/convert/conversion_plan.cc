@@ -11,6 +11,8 @@
 #include <infeed/records/crc32c.h>
 #include <infeed/records/files.h>
 
+#include "side_file.h"
+
 namespace infeed::tools {
 namespace {
 
@@ -95,11 +97,9 @@ DatasetNames::DatasetNames(const std::string& prefix)
 ConversionPlan make_plan(const ExampleInput& input, const ConvertOptions& options) {
   ConversionPlan plan;
   plan.shard_count = choose_shard_count(input, options);
-  const std::string_view extension =
-      options.compression == Compression::gzip ? "tfrecord.gz" : "tfrecord";
   for (std::uint32_t i = 0; i < plan.shard_count; ++i) {
-    plan.shards.push_back(
-        shard_name(options.prefix, {.index = i, .count = plan.shard_count}, extension));
+    plan.shards.push_back(shard_name(options.prefix, {.index = i, .count = plan.shard_count},
+                                     shard_extension(options.compression)));
   }
   const Json json{
       {"format", "infeed-plan 1"},

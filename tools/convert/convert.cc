@@ -9,6 +9,7 @@
 
 #include <infeed/error.h>
 #include <infeed/pipeline/executor.h>
+#include <infeed/records/file.h>
 
 #include "atomic_file.h"
 #include "convert/conversion_plan.h"
@@ -75,13 +76,13 @@ void remove_orphans(const std::vector<std::string>& files,
   std::vector<std::string> known;
   for (const auto& [shard, entry] : committed) {
     known.push_back(entry.file);
-    if (entry.index) known.push_back(entry.file + ".index");
+    if (entry.side_file) known.push_back(entry.file + entry.side_file->ending);
   }
   for (const std::string& file : files) {
     const std::string name = fs::path(file).filename().string();
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     std::error_code error;
-    if (fs::remove(file, error); error) throw_system_error("remove", file, error.value());
+    if (fs::remove(file, error); error) throw system_error("remove", file, error.value());
   }
 }
 
@@ -135,7 +136,7 @@ class Conversion {
   void clean_up() {
     std::error_code error;
     if (fs::remove(names_.plan_file, error); error) {
-      throw_system_error("remove", names_.plan_file, error.value());
+      throw system_error("remove", names_.plan_file, error.value());
     }
     journal_.remove();
     if (options_.durability == Durability::synced) sync_folder(names_.folder);

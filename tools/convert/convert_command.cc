@@ -1,12 +1,16 @@
 #include "convert/convert_command.h"
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <fmt/format.h>
 #include <functional>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <stop_token>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 #include <infeed/error.h>
@@ -15,11 +19,15 @@
 #include "convert/convert.h"
 #include "convert/convert_report.h"
 #include "convert/open_input.h"
+#include "exit_status.h"
 #include "fashion_mnist.h"
 #include "terminal.h"
 
 namespace infeed::tools {
 namespace {
+
+const std::map<std::string, Compression> kCompressions{
+    {"none", Compression::none}, {"gzip", Compression::gzip}, {"lz4", Compression::lz4}};
 
 struct Options {
   std::vector<std::string> inputs;
@@ -93,8 +101,8 @@ std::vector<Source> list_sources(const Options& options) {
   return result;
 }
 
-std::string kinds_text() {
-  std::vector<std::string> kinds = input_kinds();
+std::string kinds_text(const Options& options) {
+  std::vector<std::string> kinds = input_kinds(options.input.own_kinds);
   kinds.erase(kinds.begin());  // auto
   return fmt::format("{}", fmt::join(kinds, ", "));
 }
@@ -120,7 +128,7 @@ class Run {
     if (!options_.json_file.empty()) check_can_write(options_.json_file);
     for (const Source& source : list_sources(options_)) {
       terminal_.status(fmt::format("{}: reading {}", source.name, source.description));
-      const auto input = source.open();
+      const auto input = open(source);
       for (const Set& set : sets_of(source, options_)) convert_set(*input, set);
     }
     if (options_.json_file.empty()) return;
@@ -130,6 +138,17 @@ class Run {
   }
 
  private:
+  /// Reading an input through can take minutes, and nothing is written meanwhile: a stop ends the
+  /// program at once.
+  std::unique_ptr<ExampleInput> open(const Source& source) {
+    const std::stop_callback at_stop(stop_, [this] {
+      terminal_.clear_status();
+      std::fputs("infeed: stopped while the input was read; nothing was begun with it\n", stderr);
+      ::_exit(kExitInterrupted);
+    });
+    return source.open();
+  }
+
   void convert_set(const ExampleInput& input, const Set& set) {
     if (stop_.stop_requested()) {
       throw Error(ErrorCode::cancelled,
@@ -154,7 +173,7 @@ class Run {
     return {.prefix = options_.output + "/" + set.name,
             .shard_count = options_.shards,
             .shard_bytes = options_.shard_bytes,
-            .compression = options_.compression == "gzip" ? Compression::gzip : Compression::none,
+            .compression = kCompressions.at(options_.compression),
             .existing = options_.overwrite ? ExistingDataset::replace : ExistingDataset::refuse,
             .seed = options_.seed,
             .part = set.part,
@@ -190,6 +209,9 @@ void add_kind_options(CLI::App& command, Options& options) {
                   "Kinds of columns of csv, tsv and jsonl, for those that shall not be inferred: "
                   R"({"columns": {"age": "integers", "price": "floats", "note": "bytes"}})")
       ->type_name("FILE");
+  command.add_flag("--decode-images", options.input.decode_images,
+                   "Folders of images and tar: write pixels with height, width and channels, not "
+                   "the JPEG and PNG files as they are");
   command.add_flag("--no-header", options.has_no_header,
                    "csv and tsv: the first row is an example, too; the columns are column1...");
 }
@@ -197,9 +219,10 @@ void add_kind_options(CLI::App& command, Options& options) {
 void add_input_options(CLI::App& command, Options& options) {
   CLI::Option* const inputs = command.add_option(
       "INPUT", options.inputs,
-      "Files, patterns in quotes, or a folder of images with a folder a class: " + kinds_text());
+      "Files, patterns in quotes, or a folder of images with a folder a class: " +
+          kinds_text(options));
   command.add_option("--kind", options.input.kind, "What they are, when their names don't say it")
-      ->check(CLI::IsMember(input_kinds()))
+      ->check(CLI::IsMember(input_kinds(options.input.own_kinds)))
       ->capture_default_str()
       ->type_name("NAME");
   add_choice_options(command, options);
@@ -244,8 +267,9 @@ void add_output_options(CLI::App& command, Options& options) {
       ->type_name("SIZE");
   command
       .add_option("--compression", options.compression,
-                  "none or gzip (the names then end in .tfrecord.gz)")
-      ->check(CLI::IsMember({"none", "gzip"}))
+                  "none; gzip: smaller, everybody reads it; lz4: several times faster to read, "
+                  "but only infeed does")
+      ->check(CLI::IsMember(kCompressions))
       ->capture_default_str()
       ->type_name("NAME");
   command.add_option(
@@ -280,8 +304,9 @@ void add_run_options(CLI::App& command, Options& options) {
 
 }  // namespace
 
-Command add_convert_command(CLI::App& app) {
+Command add_convert_command(CLI::App& app, const std::vector<InputKind>& own_kinds) {
   const auto options = std::make_shared<Options>();
+  options->input.own_kinds = own_kinds;
   CLI::App* const command =
       app.add_subcommand("convert", "Write TFRecord shards of tf.train.Example from other data");
   add_input_options(*command, *options);

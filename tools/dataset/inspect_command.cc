@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include <infeed/error.h>
-#include <infeed/records/files.h>
 
 #include "atomic_file.h"
 #include "convert/column_statistics.h"
@@ -14,6 +13,7 @@
 #include "dataset/record_scan.h"
 #include "dataset/size_histogram.h"
 #include "dataset/value_text.h"
+#include "side_file.h"
 #include "terminal.h"
 
 namespace infeed::tools {
@@ -62,7 +62,7 @@ class Run {
 
   void run() {
     if (!options_.json_file.empty()) check_can_write(options_.json_file);
-    files_ = match_files(options_.patterns);
+    files_ = match_record_files(options_.patterns);
     for (const std::string& file : files_) {
       if (is_enough()) break;
       look_at(file);

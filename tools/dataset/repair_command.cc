@@ -5,12 +5,12 @@
 #include <nlohmann/json.hpp>
 
 #include <infeed/error.h>
-#include <infeed/records/record_index.h>
 #include <infeed/records/record_writer.h>
 
 #include "atomic_file.h"
 #include "dataset/dataset_commands.h"
 #include "dataset/record_scan.h"
+#include "side_file.h"
 #include "terminal.h"
 
 namespace infeed::tools {
@@ -54,19 +54,15 @@ void run(const Options& options, const std::stop_token& stop) {
   require_another_file(options);
   if (!options.json_file.empty()) check_can_write(options.json_file);
   const Compression compression = RecordReader(options.file).compression();
-  RecordWriter writer(options.output,
-                      {.compression = compression,
-                       .existing = options.overwrite ? ExistingFile::replace : ExistingFile::refuse,
-                       .durability = Durability::synced});
+  const ExistingFile existing = options.overwrite ? ExistingFile::replace : ExistingFile::refuse;
+  RecordWriter writer(options.output, shard_options(compression, existing, Durability::synced));
   const RecordScan scan = scan_records(options.file, [&](const Record& record) {
     writer.write(record.bytes());
     return !stop.stop_requested();
   });
   if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "stopped; nothing was written");
   writer.close();
-  if (compression == Compression::none) {
-    write_index(index_records(options.output), options.output + ".index");
-  }
+  write_side_file(options.output, compression, Durability::synced);
   terminal.line(fmt::format("{}: {} records saved in {}", options.file,
                             with_commas(static_cast<std::int64_t>(scan.records)), options.output));
   std::uint64_t bytes = 0;
@@ -98,8 +94,8 @@ Command add_repair_command(CLI::App& app) {
       ->type_name("FILE");
   command->footer(
       "Example: infeed repair train-00003-of-00016.tfrecord -o saved.tfrecord\n"
-      "Offsets in a compressed file count decompressed bytes; behind damage inside the compressed "
-      "stream nothing can be saved.\n");
+      "Offsets in a compressed file count decompressed bytes; behind damage inside a gzip or zlib "
+      "stream nothing can be saved, in an lz4 file the next block.\n");
   return {.options = command,
           .run = [options](const std::stop_token& stop) { run(*options, stop); }};
 }

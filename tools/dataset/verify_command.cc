@@ -6,12 +6,12 @@
 #include <nlohmann/json.hpp>
 
 #include <infeed/error.h>
-#include <infeed/records/files.h>
+#include <infeed/records/file.h>
 
 #include "atomic_file.h"
 #include "dataset/dataset_commands.h"
 #include "dataset/verify.h"
-#include "file_io.h"
+#include "side_file.h"
 #include "terminal.h"
 
 namespace infeed::tools {
@@ -42,7 +42,7 @@ std::vector<std::string> names_in(const std::string& folder) {
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
     names.push_back(at->path().filename().string());
   }
-  if (error) throw_system_error("list", folder, error.value());
+  if (error) throw system_error("list", folder, error.value());
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -54,7 +54,7 @@ class Run {
 
   void run() {
     if (!options_.json_file.empty()) check_can_write(options_.json_file);
-    std::vector<std::string> record_files;
+    std::vector<std::string> patterns;
     for (const std::string& name : options_.names) {
       std::error_code ignored;
       if (fs::is_directory(name, ignored)) {
@@ -62,10 +62,11 @@ class Run {
       } else if (name.ends_with(kManifestEnd)) {
         check_manifest(name);
       } else {
-        for (std::string& file : match_files(name)) record_files.push_back(std::move(file));
+        patterns.push_back(name);
       }
     }
-    if (!record_files.empty()) {
+    if (!patterns.empty()) {
+      const std::vector<std::string> record_files = match_record_files(patterns);
       note(fmt::format("{} record files", record_files.size()),
            verify_records(record_files, verify_options()));
     }

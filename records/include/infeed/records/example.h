@@ -141,11 +141,12 @@ class ExampleParser {
   const std::vector<std::string>& names() const { return names_; }
 
   /// out[i] becomes the feature names()[i]. out.size() must be size(). The views name features by
-  /// this parser's strings, so it must outlive them too.
-  void parse(std::string_view example, std::span<FeatureView> out) const;
-  void parse(const Record& example, std::span<FeatureView> out) const;
+  /// this parser's strings, so it must outlive them too. Returns how many features the example has
+  /// that nobody asked for.
+  std::size_t parse(std::string_view example, std::span<FeatureView> out) const;
+  std::size_t parse(const Record& example, std::span<FeatureView> out) const;
   /// The views would point into a string that is gone.
-  void parse(std::string&& example, std::span<FeatureView> out) const = delete;
+  std::size_t parse(std::string&& example, std::span<FeatureView> out) const = delete;
 
  private:
   struct Entry;
@@ -155,7 +156,8 @@ class ExampleParser {
   };
   void rebuild_table();
   std::size_t find(std::string_view name) const;
-  void parse(std::string_view example, const Record* record, std::span<FeatureView> out) const;
+  std::size_t parse(std::string_view example, const Record* record,
+                    std::span<FeatureView> out) const;
 
   std::vector<std::string> names_;
   std::vector<std::uint32_t> successors_;  // by name: what a sorted record has next
