@@ -15,6 +15,7 @@
 #include "infeed/error.h"
 #include "infeed/records/example.h"
 #include "infeed/records/feature_codec.h"
+#include "infeed/records/row_column.h"
 
 /// Why: users have structs, files have tf.train.Example. A schema says once which feature belongs
 /// to which member and then goes both ways; the member's type says what the feature must hold.
@@ -35,6 +36,7 @@
 /// | std::array / std::vector of uint8_t or byte  | one value of bytes (an array: of that length) |
 /// | std::array<N> of numbers or std::string      | exactly N values                              |
 /// | std::vector of numbers or std::string        | any number of values; none when it is missing |
+/// | std::vector of std::array<N> of numbers      | rows of N values each; none when missing      |
 /// | std::optional of any of them                 | as that; empty when it is missing             |
 ///
 /// A member that is not optional and has no default must be there. A feature that is there with an
@@ -44,6 +46,21 @@
 /// Errors: as in example.h, with file, offset and record when parsing a Record.
 /// Thread-safety: immutable once built; cheap to copy.
 namespace infeed {
+
+template <class T>
+class SequenceExampleSchema;
+
+namespace detail {
+
+template <class T, class M>
+std::size_t member_offset(M T::*member) {
+  // The address of a member of no object: asked for, never read.
+  alignas(T) static std::byte place[sizeof(T)];
+  const auto* const at = &(reinterpret_cast<T*>(place)->*member);
+  return static_cast<std::size_t>(reinterpret_cast<const std::byte*>(at) - place);
+}
+
+}  // namespace detail
 
 template <class T>
 class ExampleSchema {
@@ -104,6 +121,21 @@ class ExampleSchema {
     }
   }
 
+  /// Straight into columns that grow, for members of different lengths: columns[i] is the
+  /// RowColumn<M> (row_column.h) of feature i's member, each with `row` rows; an Error leaves it
+  /// so.
+  void append_row(const Record& record, std::size_t row, std::span<void* const> columns) const {
+    if (columns.size() != fields_.size()) detail::fail_columns(columns.size(), names());
+    try {
+      with_views(record, [&](const Field& field, std::size_t i, const FeatureView& view) {
+        field.append(view, record.bytes(), columns[i]);
+      });
+    } catch (...) {
+      for (std::size_t i = 0; i < fields_.size(); ++i) fields_[i]->truncate(columns[i], row);
+      detail::rethrow_with_place(record);
+    }
+  }
+
   /// One element of a column.
   struct Column {
     std::string_view name;
@@ -126,11 +158,15 @@ class ExampleSchema {
   const std::vector<std::string>& names() const { return parser_.names(); }
 
  private:
+  friend class SequenceExampleSchema<T>;
+
   struct Field {
     virtual ~Field() = default;
     virtual void decode(const FeatureView& view, std::string_view example, T& object) const = 0;
     virtual void decode_at(const FeatureView& view, std::string_view example, void* column,
                            std::size_t row) const = 0;
+    virtual void append(const FeatureView& view, std::string_view example, void* column) const = 0;
+    virtual void truncate(void* column, std::size_t rows) const = 0;
     virtual Column column() const = 0;
     virtual void encode(const T& object, ExampleBuilder& builder) const = 0;
   };
@@ -147,12 +183,21 @@ class ExampleSchema {
                    std::size_t row) const override {
       decode_value(view, example, static_cast<M*>(column)[row]);
     }
+    void append(const FeatureView& view, std::string_view example, void* column) const override {
+      auto& rows = *static_cast<RowColumn<M>*>(column);
+      if (missing && detail::is_missing_or_empty(view)) {
+        rows.append(*missing);
+      } else if (!view.is_present() && !FeatureCodec<M>::kMayBeMissing) {
+        detail::fail_missing(view, example);
+      } else {
+        rows.append_feature(view);
+      }
+    }
+    void truncate(void* column, std::size_t rows) const override {
+      static_cast<RowColumn<M>*>(column)->truncate(rows);
+    }
     Column column() const override {
-      // The address of a member of no object: asked for, never read.
-      alignas(T) static std::byte place[sizeof(T)];
-      const auto* const at = &(reinterpret_cast<T*>(place)->*member);
-      const auto offset = reinterpret_cast<const std::byte*>(at) - place;
-      return {name, static_cast<std::size_t>(offset), sizeof(M), alignof(M)};
+      return {name, detail::member_offset(member), sizeof(M), alignof(M)};
     }
     void decode_value(const FeatureView& view, std::string_view example, M& value) const {
       if (missing && detail::is_missing_or_empty(view)) {
