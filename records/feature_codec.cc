@@ -46,6 +46,41 @@ void fail_empty_step(const FeatureView& step) {
               fmt::format("{} holds no list of values", step.subject()));
 }
 
+std::vector<std::size_t> ends_of_rows(const FeatureView& partition, bool has_splits,
+                                      const FeatureView& view, std::size_t values) {
+  const auto refuse = [&](std::string_view why) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{} can't cut the {} values of {}: {}", partition.subject(), values,
+                            view.subject(), why));
+  };
+  std::vector<std::int64_t> cuts;
+  if (partition.is_present()) {
+    partition.append_integers(cuts);
+  } else if (values != 0) {
+    refuse("it could not be found");
+  }
+  std::vector<std::size_t> ends;
+  std::size_t end = 0;
+  for (std::size_t i = 0; i < cuts.size(); ++i) {
+    if (has_splits && i == 0) {
+      if (cuts[0] != 0) refuse(fmt::format("its first split is {}, not 0", cuts[0]));
+      continue;
+    }
+    if (has_splits && cuts[i] < cuts[i - 1]) {
+      refuse(fmt::format("its split {} is {}, behind {}", i, cuts[i], cuts[i - 1]));
+    }
+    const std::int64_t length = has_splits ? cuts[i] - cuts[i - 1] : cuts[i];
+    if (length < 0) refuse(fmt::format("its length {} is {}", i, length));
+    if (static_cast<std::uint64_t>(length) > values - end) {
+      refuse(fmt::format("sequence {} would end behind them", ends.size()));
+    }
+    end += static_cast<std::size_t>(length);
+    ends.push_back(end);
+  }
+  if (end != values) refuse(fmt::format("its sequences have only {}", end));
+  return ends;
+}
+
 void fail_columns(std::size_t given, const std::vector<std::string>& names) {
   throw Error(ErrorCode::invalid_argument,
               fmt::format("{} columns are given, but the schema has {}: '{}'", given, names.size(),

@@ -177,6 +177,22 @@ TEST(ParseRaggedBatch, steps_of_different_lengths_have_splits_of_their_own) {
   EXPECT_THAT(column.inner(2, 0), ElementsAre(4, 5));
 }
 
+TEST(ParseRaggedBatch, takes_ragged_features_of_examples) {
+  struct Grid {
+    std::vector<std::vector<float>> rows;
+    std::int64_t label = 0;
+  };
+  const auto grids = ExampleSchema<Grid>()
+                         .ragged("values", RowSplits{"splits"}, &Grid::rows)
+                         .feature("label", &Grid::label);
+  const std::vector<Record> examples = {Record(grids.encode({{{1}, {2, 3}}, 4})),
+                                        Record(grids.encode({{{5}}, 6}))};
+  const auto batch = *(slices(examples) | parse_ragged_batch(grids, 2)).iterate().next();
+  EXPECT_THAT(batch.column(&Grid::rows).values(), ElementsAre(1, 2, 3, 5));
+  EXPECT_THAT(batch.column(&Grid::rows).inner_splits(), ElementsAre(0, 1, 3, 4));
+  EXPECT_THAT(batch.column(&Grid::label), ElementsAre(4, 6));
+}
+
 TEST(ParsePaddedBatch, takes_examples_too_and_refuses_what_is_longer_than_its_width) {
   const auto examples = ExampleSchema<Sentence>()
                             .feature("number", &Sentence::number)

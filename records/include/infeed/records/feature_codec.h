@@ -58,6 +58,10 @@ bool is_missing_or_empty(const FeatureView& view);
 [[noreturn]] void fail_missing(const FeatureView& view, std::string_view example);
 /// "step 3 of feature list 'frames' holds no list of values"
 [[noreturn]] void fail_empty_step(const FeatureView& step);
+/// Where inner sequences end among the `values` values of a feature, by a partition of lengths or
+/// splits. Both missing are none.
+std::vector<std::size_t> ends_of_rows(const FeatureView& partition, bool has_splits,
+                                      const FeatureView& view, std::size_t values);
 [[noreturn]] void fail_columns(std::size_t given, const std::vector<std::string>& names);
 void add_place(Error& error, const Record& record);
 /// The exception in flight, with its place when it is an Error.
