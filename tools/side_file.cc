@@ -52,6 +52,8 @@ std::vector<std::string> match_record_files(const std::vector<std::string>& patt
       return file.ends_with(ending) && found.contains(file.substr(0, file.size() - ending.size()));
     });
   });
+  const auto is_manifest = [](const std::string& file) { return file.ends_with(".manifest.json"); };
+  if (!std::all_of(files.begin(), files.end(), is_manifest)) std::erase_if(files, is_manifest);
   return files;
 }
 

@@ -23,7 +23,8 @@ RecordWriterOptions shard_options(Compression compression, ExistingFile existing
 /// What can only be done when `file` is closed: a plain file's index.
 void write_side_file(const std::string& file, Compression compression, Durability durability);
 
-/// match_files() without what lies beside another file that was found: 'data/*' means the records.
+/// match_files() without what lies beside another file that was found, and without manifests unless
+/// they are all: 'data/*' means the records.
 std::vector<std::string> match_record_files(const std::vector<std::string>& patterns);
 
 /// "tfrecord", "tfrecord.gz", "tfrecord.lz4": what the names of shards end in.

@@ -134,6 +134,11 @@ TEST_F(DatasetCommands, RepairSavesWhatIsWhole) {
   const ProgramResult again = run_infeed({"repair", shard(1), "-o", saved});
   EXPECT_EQ(again.status, 1);
   EXPECT_THAT(again.err, HasSubstr("already exists"));
+  const ProgramResult table =
+      run_infeed({"repair", folder_.file("t.csv"), "-o", folder_.file("none")});
+  EXPECT_EQ(table.status, 1);
+  EXPECT_THAT(table.err, HasSubstr("no whole record was found"));
+  EXPECT_FALSE(fs::exists(folder_.file("none")));
   const ProgramResult itself = run_infeed({"repair", shard(1), "-o", shard(1), "--overwrite"});
   EXPECT_EQ(itself.status, 1);
   EXPECT_THAT(itself.err, HasSubstr("the damaged file itself"));

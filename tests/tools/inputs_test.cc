@@ -296,6 +296,17 @@ TEST_F(Inputs, AllFilesOfADatasetMeanItsRecords) {
   EXPECT_THAT(run_infeed({"inspect", all}).out, HasSubstr("all 2 records"));
   EXPECT_EQ(run_infeed({"verify", all}).status, 0);
   EXPECT_EQ(run_infeed({"index", all}).status, 0);
+  EXPECT_THAT(run_infeed({"inspect", folder_.file("out/*")}).out, HasSubstr("all 2 records"))
+      << "without the manifest";
+}
+
+TEST_F(Inputs, NoFolderForTheDecompressedCopy) {
+  write("t.csv", "a\n1\n");
+  shell("gzip t.csv");
+  const ProgramResult result = run_infeed({"convert", folder_.file("t.csv.gz"), "-o", "x"},
+                                          {.environment = {{"TMPDIR", folder_.file("none")}}});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("set TMPDIR to one with room"), HasSubstr("t.csv.gz")));
 }
 
 TEST_F(Inputs, MoreFilesThanMayUsuallyBeOpen) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <map>
@@ -26,10 +27,7 @@ using Kind = FoundDataset::Kind;
 void make_folder(const std::string& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
-  if (!error) return;
-  const bool full = error == std::errc::no_space_on_device;
-  throw Error(full ? ErrorCode::resource_exhausted : ErrorCode::permission_denied,
-              fmt::format("cannot make folder '{}': {}; choose another", folder, error.message()));
+  if (error) throw system_error("make the folder", folder, error.value());
 }
 
 /// Throws when what is there may not be touched.
@@ -120,6 +118,7 @@ class Conversion {
     ShardWorkers workers(input_, options_, plan_.shards, journal_, std::move(committed));
     workers.run();
     Manifest manifest = make_manifest(plan_.text, plan_.id, workers.take_entries());
+    if (options_.durability == Durability::synced) sync_side_files(manifest);
     replace_file(names_.manifest_file, to_text(manifest), options_.durability);
     clean_up();
     return result(std::move(manifest), workers.shards_found(), false);
@@ -130,6 +129,16 @@ class Conversion {
     remove_dataset(names_, found.files);
     if (!journal_.lines().empty()) journal_.clear();
     replace_file(names_.plan_file, plan_.text, options_.durability);
+  }
+
+  /// Where the manifest is, all that it names is on the disk.
+  void sync_side_files(const Manifest& manifest) const {
+    for (const ShardEntry& entry : manifest.shards) {
+      if (!entry.side_file) continue;
+      const std::string file = entry.file + entry.side_file->ending;
+      File::open((fs::path(names_.folder) / file).string(), O_RDONLY).sync();
+    }
+    sync_folder(names_.folder);
   }
 
   /// The plan goes first: a journal without a plan is nobody's and is made anew.

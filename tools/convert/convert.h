@@ -58,7 +58,7 @@ struct ConvertOptions {
   /// So many bad examples are left out and listed in the manifest; one more is an error.
   std::uint64_t quarantine_max = 0;
   Durability durability = Durability::synced;
-  int threads = 0;  ///< 0: usable_cores()
+  int threads = 0;  ///< 0: usable_cores(), twice as many when shards are synced
   std::stop_token stop = {};
   /// Called from the calling thread, about ten times a second.
   std::function<void(const ConvertProgress&)> on_progress = {};

@@ -263,6 +263,7 @@ void add_output_options(CLI::App& command, Options& options) {
       .add_option("--shard-size", options.shard_bytes,
                   "Or about that size a shard, before compression: 128MB, 1GiB")
       ->transform(CLI::AsSizeValue(true))
+      ->check(CLI::PositiveNumber)
       ->excludes(shards)
       ->type_name("SIZE");
   command
@@ -293,7 +294,8 @@ void add_run_options(CLI::App& command, Options& options) {
                    "Only say what would be done, how large it gets and how long it takes");
   command.add_option("--json", options.json_file, "Also write the results there, as JSON")
       ->type_name("FILE");
-  command.add_option("--threads", options.threads, "Threads to use; 0: one a core")
+  command
+      .add_option("--threads", options.threads, "Threads to use; 0: two a core, one with --no-sync")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   command.add_flag("--no-sync", options.no_sync,

@@ -49,7 +49,7 @@ class ImageFolderInput final : public ExampleInput {
         ErrorCode::not_found,
         fmt::format("no images were found in '{}': a folder a class is expected, with files "
                     "named .jpg, .png, .gif, .bmp or .webp in it; for a flat folder name "
-                    "the files and say --kind files",
+                    "the files and say --kind files; for other data name the files in it",
                     folder_));
   }
 

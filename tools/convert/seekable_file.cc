@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <system_error>
 #include <vector>
 
 #include <infeed/error.h>
@@ -47,7 +48,14 @@ File open_seekable(const std::string& file, Compression compression) {
 }  // namespace
 
 File make_nameless_file(const std::string& purpose) {
-  const std::string folder = std::filesystem::temp_directory_path().string();
+  std::error_code error;
+  const std::string folder = std::filesystem::temp_directory_path(error).string();
+  if (error) {
+    throw Error(ErrorCode::not_found,
+                fmt::format("the folder for temporary files can't be used ({}); set TMPDIR to one "
+                            "with room for the decompressed copy of {}",
+                            error.message(), purpose));
+  }
   return File::open(folder, O_TMPFILE | O_RDWR,
                     fmt::format("the decompressed copy of {} in {} (TMPDIR)", purpose, folder));
 }

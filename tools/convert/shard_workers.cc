@@ -43,8 +43,7 @@ ShardWorkers::ShardWorkers(const ExampleInput& input, const ConvertOptions& opti
       entries_(shards.size()) {}
 
 void ShardWorkers::run() {
-  const int cores = options_.threads > 0 ? options_.threads : usable_cores();
-  const int count = std::min(cores, static_cast<int>(shards_.size()));
+  const int count = std::min(thread_count(), static_cast<int>(shards_.size()));
   std::vector<std::jthread> threads;
   for (int i = 0; i < count; ++i) threads.emplace_back([this] { work(); });
   report(count);
@@ -56,6 +55,12 @@ void ShardWorkers::run() {
                             "goes on from there",
                             shards_done_.load(), shards_.size()));
   }
+}
+
+/// With syncs half of the threads wait for the disk and leave their cores to the others.
+int ShardWorkers::thread_count() const {
+  if (options_.threads > 0) return options_.threads;
+  return options_.durability == Durability::synced ? 2 * usable_cores() : usable_cores();
 }
 
 std::vector<ShardEntry> ShardWorkers::take_entries() { return std::move(entries_); }
@@ -154,7 +159,9 @@ bool ShardWorkers::write_shard(std::uint32_t shard, ExampleReader& reader, Shard
   }
   writer.close();
   entry.sum = sum_file(file);
-  write_side_file(file, options_.compression, options_.durability);
+  // What is beside it is synced with all others, before the manifest: after a power cut a shard
+  // whose index is gone is made again, and waiting for the disk here would cost more.
+  write_side_file(file, options_.compression, Durability::leave_to_system);
   if (const std::string ending(side_file_ending(options_.compression)); !ending.empty()) {
     entry.side_file = SideFile{ending, sum_file(file + ending)};
   }

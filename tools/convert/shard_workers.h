@@ -33,6 +33,7 @@ class ShardWorkers {
 
  private:
   bool must_end() const { return options_.stop.stop_requested() || failed_; }
+  int thread_count() const;
   void work() noexcept;
   bool is_intact(const ShardEntry& entry) const;
   bool write_shard(std::uint32_t shard, ExampleReader& reader, ShardEntry& entry);

@@ -61,6 +61,13 @@ void run(const Options& options, const std::stop_token& stop) {
     return !stop.stop_requested();
   });
   if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "stopped; nothing was written");
+  if (scan.records == 0 && !scan.damaged.empty()) {
+    throw Error(ErrorCode::data_loss,
+                fmt::format("no whole record was found, so nothing was written; is it a record "
+                            "file? ({})",
+                            tools::describe(scan.damaged.front())))
+        .at_file(options.file);
+  }
   writer.close();
   write_side_file(options.output, compression, Durability::synced);
   terminal.line(fmt::format("{}: {} records saved in {}", options.file,
