@@ -29,7 +29,7 @@ namespace {
 const std::map<std::string, Compression> kCompressions{
     {"none", Compression::none}, {"gzip", Compression::gzip}, {"lz4", Compression::lz4}};
 
-struct Options {
+struct ConvertCommandOptions {
   std::vector<std::string> inputs;
   std::string name = "data";
   InputOptions input;
@@ -63,7 +63,7 @@ struct Source {
   std::function<std::unique_ptr<ExampleInput>()> open;
 };
 
-InputOptions input_options(const Options& options) {
+InputOptions input_options(const ConvertCommandOptions& options) {
   InputOptions input = options.input;
   input.has_header = !options.has_no_header;
   if (!options.schema_file.empty()) input.kinds = read_schema(options.schema_file);
@@ -78,12 +78,12 @@ InputOptions input_options(const Options& options) {
   return input;
 }
 
-Source input_source(const Options& options) {
+Source input_source(const ConvertCommandOptions& options) {
   return {options.name, true, options.inputs.front(),
           [options] { return open_input(options.inputs, input_options(options)); }};
 }
 
-std::vector<Source> list_sources(const Options& options) {
+std::vector<Source> list_sources(const ConvertCommandOptions& options) {
   const auto idx_pair = [](const std::string& name, bool is_split, IdxPair files) -> Source {
     return {name, is_split, files.images_file,
             [files] { return open_idx_pair(files.images_file, files.labels_file); }};
@@ -101,7 +101,7 @@ std::vector<Source> list_sources(const Options& options) {
   return result;
 }
 
-std::string kinds_text(const Options& options) {
+std::string kinds_text(const ConvertCommandOptions& options) {
   std::vector<std::string> kinds = input_kinds(options.input.own_kinds);
   kinds.erase(kinds.begin());  // auto
   return fmt::format("{}", fmt::join(kinds, ", "));
@@ -112,14 +112,14 @@ struct Set {
   SplitPart part;
 };
 
-std::vector<Set> sets_of(const Source& source, const Options& options) {
+std::vector<Set> sets_of(const Source& source, const ConvertCommandOptions& options) {
   if (options.validation_share == 0 || !source.is_split) return {{source.name, SplitPart::all}};
   return {{"train", SplitPart::train}, {"validation", SplitPart::validation}};
 }
 
-class Run {
+class ConvertRun {
  public:
-  Run(const Options& options, std::stop_token stop)
+  ConvertRun(const ConvertCommandOptions& options, std::stop_token stop)
       : options_(options),
         stop_(std::move(stop)),
         terminal_(stdout, {.colours = !options.no_color}) {}
@@ -184,13 +184,13 @@ class Run {
             .stop = stop_};
   }
 
-  const Options& options_;
+  const ConvertCommandOptions& options_;
   const std::stop_token stop_;
   Terminal terminal_;
   nlohmann::json sets_ = nlohmann::json::array();
 };
 
-void add_choice_options(CLI::App& command, Options& options) {
+void add_choice_options(CLI::App& command, ConvertCommandOptions& options) {
   command.add_option("--name", options.name, "What the names of the shards begin with")
       ->capture_default_str();
   command.add_option("--columns", options.input.columns, "Only these columns, as in --columns a,b")
@@ -203,7 +203,7 @@ void add_choice_options(CLI::App& command, Options& options) {
       ->type_name("OLD=NEW");
 }
 
-void add_kind_options(CLI::App& command, Options& options) {
+void add_kind_options(CLI::App& command, ConvertCommandOptions& options) {
   command
       .add_option("--schema", options.schema_file,
                   "Kinds of columns of csv, tsv and jsonl, for those that shall not be inferred: "
@@ -216,7 +216,7 @@ void add_kind_options(CLI::App& command, Options& options) {
                    "csv and tsv: the first row is an example, too; the columns are column1...");
 }
 
-void add_input_options(CLI::App& command, Options& options) {
+void add_input_options(CLI::App& command, ConvertCommandOptions& options) {
   CLI::Option* const inputs = command.add_option(
       "INPUT", options.inputs,
       "Files, patterns in quotes, or a folder of images with a folder a class: " +
@@ -251,7 +251,7 @@ void add_input_options(CLI::App& command, Options& options) {
       ->excludes(inputs);
 }
 
-void add_output_options(CLI::App& command, Options& options) {
+void add_output_options(CLI::App& command, ConvertCommandOptions& options) {
   command
       .add_option("-o,--output", options.output, "Folder for the shards; made if it isn't there")
       ->required()
@@ -289,7 +289,7 @@ void add_output_options(CLI::App& command, Options& options) {
   command.add_flag("--overwrite", options.overwrite, "Replace a dataset that exists");
 }
 
-void add_run_options(CLI::App& command, Options& options) {
+void add_run_options(CLI::App& command, ConvertCommandOptions& options) {
   command.add_flag("--dry-run", options.is_dry_run,
                    "Only say what would be done, how large it gets and how long it takes");
   command.add_option("--json", options.json_file, "Also write the results there, as JSON")
@@ -307,7 +307,7 @@ void add_run_options(CLI::App& command, Options& options) {
 }  // namespace
 
 Command add_convert_command(CLI::App& app, const std::vector<InputKind>& own_kinds) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ConvertCommandOptions>();
   options->input.own_kinds = own_kinds;
   CLI::App* const command =
       app.add_subcommand("convert", "Write TFRecord shards of tf.train.Example from other data");
@@ -323,11 +323,11 @@ Command add_convert_command(CLI::App& app, const std::vector<InputKind>& own_kin
       "data/train.manifest.json when all are whole. Stopped or killed, the same command goes on "
       "where it was; the result is the same to the byte.\n");
   return {.options = command,
-          .run = [options](std::stop_token stop) { Run(*options, std::move(stop)).run(); }};
+          .run = [options](std::stop_token stop) { ConvertRun(*options, std::move(stop)).run(); }};
 }
 
 Command add_reshard_command(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ConvertCommandOptions>();
   options->input.kind = "records";
   CLI::App* const command = app.add_subcommand(
       "reshard", "Write records into other shards: another count, order, compression, columns");
@@ -341,7 +341,7 @@ Command add_reshard_command(CLI::App& app) {
       "and "
       "goes on, as infeed convert does.\n");
   return {.options = command,
-          .run = [options](std::stop_token stop) { Run(*options, std::move(stop)).run(); }};
+          .run = [options](std::stop_token stop) { ConvertRun(*options, std::move(stop)).run(); }};
 }
 
 }  // namespace infeed::tools

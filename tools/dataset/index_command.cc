@@ -14,7 +14,7 @@
 namespace infeed::tools {
 namespace {
 
-struct Options {
+struct IndexOptions {
   std::vector<std::string> patterns;
   bool is_for_dali = false;
   int threads = 0;
@@ -38,7 +38,7 @@ void require_plain(const std::string& file) {
   }
 }
 
-void run(const Options& options, const std::stop_token& stop) {
+void run(const IndexOptions& options, const std::stop_token& stop) {
   Terminal terminal(stdout);
   const std::vector<std::string> files = match_record_files(options.patterns);
   std::vector<std::uint64_t> records(files.size());
@@ -54,14 +54,14 @@ void run(const Options& options, const std::stop_token& stop) {
   });
   for (std::size_t i = 0; i < files.size(); ++i) {
     terminal.line(fmt::format("{}.{}: {} records", files[i], options.is_for_dali ? "idx" : "index",
-                              with_commas(static_cast<std::int64_t>(records[i]))));
+                              with_commas(records[i])));
   }
 }
 
 }  // namespace
 
 Command add_index_command(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<IndexOptions>();
   CLI::App* const command =
       app.add_subcommand("index", "Write an index beside record files, for reading at random");
   command->add_option("FILE", options->patterns, "Plain record files, or patterns in quotes")

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct InspectOptions {
   std::vector<std::string> patterns;
   std::uint64_t records_max = 100'000;
   std::uint64_t shown = 3;
@@ -32,10 +32,6 @@ struct Options {
   bool no_color = false;
   bool ascii = false;
 };
-
-std::string with_commas(std::uint64_t value) {
-  return tools::with_commas(static_cast<std::int64_t>(value));
-}
 
 std::string describe_values(const Column& column) {
   if (column.kind == FeatureKind::floats) {
@@ -53,9 +49,9 @@ std::string describe_values(const Column& column) {
                      column.mean());
 }
 
-class Run {
+class InspectRun {
  public:
-  Run(const Options& options, const std::stop_token& stop)
+  InspectRun(const InspectOptions& options, const std::stop_token& stop)
       : options_(options),
         stop_(stop),
         terminal_(stdout, {.colours = !options.no_color, .unicode = !options.ascii}) {}
@@ -166,7 +162,7 @@ class Run {
     return json;
   }
 
-  const Options& options_;
+  const InspectOptions& options_;
   const std::stop_token& stop_;
   Terminal terminal_;
   std::vector<std::string> files_;
@@ -182,7 +178,7 @@ class Run {
 }  // namespace
 
 Command add_inspect_command(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<InspectOptions>();
   CLI::App* const command =
       app.add_subcommand("inspect", "Show what is in record files: columns, sizes, first values");
   command->add_option("FILE", options->patterns, "Record files, or patterns in quotes")->required();
@@ -206,7 +202,7 @@ Command add_inspect_command(CLI::App& app) {
   command->add_flag("--ascii", options->ascii, "No Unicode in the output");
   command->footer("Example: infeed inspect 'data/train-*.tfrecord' --picture image --show 1\n");
   return {.options = command,
-          .run = [options](const std::stop_token& stop) { Run(*options, stop).run(); }};
+          .run = [options](const std::stop_token& stop) { InspectRun(*options, stop).run(); }};
 }
 
 }  // namespace infeed::tools

@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-struct Options {
+struct RepairOptions {
   std::string file;
   std::string output;
   std::string json_file;
@@ -26,7 +26,7 @@ struct Options {
 };
 
 /// So that a repair in place never loses what a better tool could still save.
-void require_another_file(const Options& options) {
+void require_another_file(const RepairOptions& options) {
   std::error_code ignored;
   if (!std::filesystem::equivalent(options.file, options.output, ignored)) return;
   throw Error(ErrorCode::invalid_argument,
@@ -34,7 +34,7 @@ void require_another_file(const Options& options) {
       .at_file(options.output);
 }
 
-Json describe(const Options& options, const RecordScan& scan) {
+Json describe(const RepairOptions& options, const RecordScan& scan) {
   Json lost = Json::array();
   for (const DamagedRange& range : scan.damaged) {
     lost.push_back({{"begin", range.begin},
@@ -49,7 +49,7 @@ Json describe(const Options& options, const RecordScan& scan) {
           {"infeed_version", INFEED_VERSION}};
 }
 
-void run(const Options& options, const std::stop_token& stop) {
+void run(const RepairOptions& options, const std::stop_token& stop) {
   Terminal terminal(stdout);
   require_another_file(options);
   if (!options.json_file.empty()) check_can_write(options.json_file);
@@ -70,8 +70,8 @@ void run(const Options& options, const std::stop_token& stop) {
   }
   writer.close();
   write_side_file(options.output, compression, Durability::synced);
-  terminal.line(fmt::format("{}: {} records saved in {}", options.file,
-                            with_commas(static_cast<std::int64_t>(scan.records)), options.output));
+  terminal.line(fmt::format("{}: {} records saved in {}", options.file, with_commas(scan.records),
+                            options.output));
   std::uint64_t bytes = 0;
   for (const DamagedRange& range : scan.damaged) {
     terminal.line("  lost: " + tools::describe(range));
@@ -88,7 +88,7 @@ void run(const Options& options, const std::stop_token& stop) {
 }  // namespace
 
 Command add_repair_command(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<RepairOptions>();
   CLI::App* const command =
       app.add_subcommand("repair", "Save the whole records of a damaged file, and list the rest");
   command->add_option("FILE", options->file, "The damaged record file; it is left as it is")

@@ -23,7 +23,7 @@ using Json = nlohmann::json;
 constexpr std::string_view kManifestEnd = ".manifest.json";
 constexpr std::string_view kPlanEnd = ".plan.json";
 
-struct Options {
+struct VerifyCommandOptions {
   std::vector<std::string> names;
   std::string json_file;
   int threads = 0;
@@ -47,9 +47,9 @@ std::vector<std::string> names_in(const std::string& folder) {
   return names;
 }
 
-class Run {
+class VerifyRun {
  public:
-  Run(const Options& options, const std::stop_token& stop)
+  VerifyRun(const VerifyCommandOptions& options, const std::stop_token& stop)
       : options_(options), stop_(stop), terminal_(stdout, {.colours = !options.no_color}) {}
 
   void run() {
@@ -164,7 +164,7 @@ class Run {
     return {{"checked", list}, {"problems", count_problems()}, {"infeed_version", INFEED_VERSION}};
   }
 
-  const Options& options_;
+  const VerifyCommandOptions& options_;
   const std::stop_token& stop_;
   Terminal terminal_;
   std::vector<Checked> checked_;
@@ -173,7 +173,7 @@ class Run {
 }  // namespace
 
 Command add_verify_command(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<VerifyCommandOptions>();
   CLI::App* const command =
       app.add_subcommand("verify", "Read every byte of a dataset and compare it with its manifest");
   command
@@ -191,7 +191,7 @@ Command add_verify_command(CLI::App& app) {
       "Example: infeed verify data\n"
       "Exit status 0: every file is as it was written. 1: the problems are listed.\n");
   return {.options = command,
-          .run = [options](const std::stop_token& stop) { Run(*options, stop).run(); }};
+          .run = [options](const std::stop_token& stop) { VerifyRun(*options, stop).run(); }};
 }
 
 }  // namespace infeed::tools
