@@ -7,8 +7,8 @@
 #include <span>
 #include <string>
 
-#include "file.h"
 #include "infeed/records/compression.h"
+#include "infeed/records/file.h"
 
 /// A stream of bytes, read front to back: what a reader of records stands on.
 namespace infeed::detail {

@@ -21,16 +21,16 @@ void ExampleParser::want_features_of(std::string_view example) {
   });
 }
 
-void ExampleParser::parse(std::string_view example, std::span<FeatureView> out) const {
-  parse(example, nullptr, out);
+std::size_t ExampleParser::parse(std::string_view example, std::span<FeatureView> out) const {
+  return parse(example, nullptr, out);
 }
 
-void ExampleParser::parse(const Record& example, std::span<FeatureView> out) const {
-  parse(example.bytes(), &example, out);
+std::size_t ExampleParser::parse(const Record& example, std::span<FeatureView> out) const {
+  return parse(example.bytes(), &example, out);
 }
 
-void ExampleParser::parse(std::string_view example, const Record* record,
-                          std::span<FeatureView> out) const {
+std::size_t ExampleParser::parse(std::string_view example, const Record* record,
+                                 std::span<FeatureView> out) const {
   if (out.size() != names_.size()) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("there is room for {} features, but {} are asked for", out.size(),
@@ -42,15 +42,19 @@ void ExampleParser::parse(std::string_view example, const Record* record,
     out[i].record_ = record;
     out[i].step_ = FeatureView::kNoStep;
   }
+  std::size_t not_wanted = 0;
   if (names_.size() == 0) {
-    detail::visit_entries(example, detail::kFirstBytes, [](std::string_view) {});
-    return;
+    detail::visit_entries(example, detail::kFirstBytes, [&](std::string_view) { ++not_wanted; });
+    return not_wanted;
   }
   std::size_t predicted = names_.first();
   detail::visit_entries(example, detail::kFirstBytes, [&](std::string_view bytes) {
     const detail::Entry entry(bytes);
     const std::size_t index = names_.find(entry.name, predicted);
-    if (index == names_.size()) return;
+    if (index == names_.size()) {
+      ++not_wanted;
+      return;
+    }
     FeatureView& view = out[index];
     if (entry.is_usual) {
       view.describe_feature(entry.value);
@@ -64,6 +68,7 @@ void ExampleParser::parse(std::string_view example, const Record* record,
     view.size_ = entry.whole.size();
     view.holds_ = FeatureView::Holds::map_entry;
   });
+  return not_wanted;
 }
 
 std::vector<FeatureSummary> summarise_example(std::string_view example) {

@@ -1,9 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
-#include "file.h"
+#include "infeed/records/file.h"
 
 /// What binds a file beside a data file to it, cheaply.
 namespace infeed::detail {
@@ -13,8 +12,5 @@ std::uint32_t crc_of_ends(const File& file, std::uint64_t size);
 
 /// Size of a file that must be a regular one; failed_precondition otherwise.
 std::uint64_t require_regular(const File& file);
-
-/// All bytes of a regular file.
-std::string read_whole(const std::string& name);
 
 }  // namespace infeed::detail

@@ -95,7 +95,7 @@ void write_flush_points(const std::vector<SegmentPlace>& places, const std::stri
 
 std::vector<SegmentPlace> read_flush_points(const std::string& data_file) {
   const std::string name = flush_points_name(data_file);
-  const std::string bytes = read_whole(name);
+  const std::string bytes = read_file(name);
   std::vector<SegmentPlace> places = parse(bytes, name);
   const File data = File::open_to_read(data_file);
   const std::uint64_t size = require_regular(data);

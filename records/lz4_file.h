@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "byte_source.h"
-#include "file.h"
+#include "infeed/records/file.h"
 #include "segment_place.h"
 
 /// Record files in independent LZ4 blocks; lz4_format.md has every byte.

@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "block.h"
-#include "file.h"
 #include "file_ends.h"
 #include "framing.h"
 #include "infeed/error.h"
+#include "infeed/records/file.h"
 #include "output_file.h"
 
 namespace infeed {
@@ -113,7 +113,7 @@ RecordIndex index_records(const std::string& name) {
   }
   RecordIndex index;
   while (reader.skip(1) == 1) index.offsets.push_back(reader.position().offset);
-  const detail::File file = detail::File::open_to_read(name);
+  const File file = File::open_to_read(name);
   index.ends_crc = detail::crc_of_ends(file, detail::require_regular(file));
   return index;
 }
@@ -134,7 +134,7 @@ void write_index(const RecordIndex& index, const std::string& index_file) {
 }
 
 RecordIndex read_index(const std::string& index_file) {
-  const std::string bytes = detail::read_whole(index_file);
+  const std::string bytes = read_file(index_file);
   RecordIndex index =
       bytes.starts_with(kMagic) ? parse_binary(bytes, index_file) : parse_dali(bytes, index_file);
   check_offsets(index, index_file);
@@ -152,7 +152,7 @@ void write_dali_index(const RecordIndex& index, const std::string& index_file) {
 
 namespace {
 
-void check_belongs(const RecordIndex& index, const detail::File& file) {
+void check_belongs(const RecordIndex& index, const File& file) {
   const std::uint64_t size = detail::require_regular(file);
   const auto fail = [&file](std::string what) {
     throw Error(ErrorCode::failed_precondition,
@@ -173,18 +173,18 @@ void check_belongs(const RecordIndex& index, const detail::File& file) {
 }  // namespace
 
 void require_index_of(const RecordIndex& index, const std::string& file) {
-  check_belongs(index, detail::File::open_to_read(file));
+  check_belongs(index, File::open_to_read(file));
 }
 
 struct IndexedRecords::State {
-  detail::File file;
+  File file;
   RecordIndex index;
   Verify verify;
   std::shared_ptr<detail::BlockPool> origin;
 };
 
 IndexedRecords::IndexedRecords(const std::string& name, RecordIndex index, Verify verify) {
-  detail::File file = detail::File::open_to_read(name);
+  File file = File::open_to_read(name);
   check_belongs(index, file);
   state_ = std::make_unique<const State>(
       State{std::move(file), std::move(index), verify, std::make_shared<detail::BlockPool>(name)});

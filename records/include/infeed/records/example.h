@@ -155,15 +155,17 @@ class ExampleParser {
   const std::vector<std::string>& names() const { return names_.names(); }
 
   /// out[i] becomes the feature names()[i]. out.size() must be size(). The views name features by
-  /// this parser's strings, so it must outlive them too.
-  void parse(std::string_view example, std::span<FeatureView> out) const;
-  void parse(const Record& example, std::span<FeatureView> out) const;
+  /// this parser's strings, so it must outlive them too. Returns how many features the example has
+  /// that nobody asked for.
+  std::size_t parse(std::string_view example, std::span<FeatureView> out) const;
+  std::size_t parse(const Record& example, std::span<FeatureView> out) const;
   /// The views would point into a string that is gone.
-  void parse(std::string&& example, std::span<FeatureView> out) const = delete;
+  std::size_t parse(std::string&& example, std::span<FeatureView> out) const = delete;
 
  private:
   friend class SequenceExampleParser;
-  void parse(std::string_view example, const Record* record, std::span<FeatureView> out) const;
+  std::size_t parse(std::string_view example, const Record* record,
+                    std::span<FeatureView> out) const;
 
   detail::NameTable names_;
 };
