@@ -1,9 +1,7 @@
 #include "infeed/records/name_table.h"
 
-#include <algorithm>
 #include <bit>
 #include <fmt/format.h>
-#include <numeric>
 #include <utility>
 
 #include "framing.h"
@@ -30,24 +28,43 @@ std::uint64_t hash_name(std::string_view name) {
   return hash ^ (hash >> 32);
 }
 
+/// Puts the last name into the ring of successors: sorted as long as that is cheap, else at the
+/// end.
+void add_successor(const std::vector<std::string>& names, std::vector<std::uint32_t>& successors,
+                   std::uint32_t& first) {
+  constexpr std::uint32_t kSortedMax = 256;
+  const auto added = static_cast<std::uint32_t>(names.size() - 1);
+  successors.push_back(first);
+  if (added == 0) return;
+  std::uint32_t before = added - 1;
+  if (added <= kSortedMax) {
+    const bool is_sorted = added < kSortedMax;
+    const bool is_first = is_sorted && names[added] < names[first];
+    for (before = first; successors[before] != first; before = successors[before]) {
+      if (is_sorted && !is_first && !(names[successors[before]] < names[added])) break;
+    }
+    successors[added] = successors[before];
+    if (is_first) first = added;
+  }
+  successors[before] = added;
+}
+
 }  // namespace
 
+/// A record can hold a million names, and somebody may want them all: no step here takes longer the
+/// more there are.
 std::size_t NameTable::add(std::string name, std::string_view noun) {
-  if (std::find(names_.begin(), names_.end(), name) != names_.end()) {
+  if (!names_.empty() && find_by_hash(name) != names_.size()) {
     throw Error(ErrorCode::invalid_argument, fmt::format("{} '{}' is asked for twice", noun, name));
   }
   names_.push_back(std::move(name));
-  std::vector<std::uint32_t> sorted(names_.size());
-  std::iota(sorted.begin(), sorted.end(), 0U);
-  std::sort(sorted.begin(), sorted.end(),
-            [this](std::uint32_t a, std::uint32_t b) { return names_[a] < names_[b]; });
-  first_ = sorted.front();
-  successors_.assign(names_.size(), 0);
-  for (std::size_t i = 0; i < sorted.size(); ++i) {
-    successors_[sorted[i]] = sorted[(i + 1) % sorted.size()];
+  add_successor(names_, successors_, first_);
+  std::size_t first_not_in_table = names_.size() - 1;
+  if (4 * names_.size() > table_.size()) {
+    table_.assign(std::bit_ceil(8 * names_.size()), Slot{0, 0});
+    first_not_in_table = 0;
   }
-  table_.assign(std::bit_ceil(names_.size() * 4), Slot{0, 0});
-  for (std::size_t i = 0; i < names_.size(); ++i) {
+  for (std::size_t i = first_not_in_table; i < names_.size(); ++i) {
     const std::uint64_t hash = hash_name(names_[i]);
     std::size_t at = hash & (table_.size() - 1);
     while (table_[at].index_plus_one != 0) at = (at + 1) & (table_.size() - 1);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -240,6 +241,34 @@ TEST(ExampleParser, a_list_longer_than_its_place_writes_nothing_behind_it) {
   EXPECT_THAT(error_of([&] { views[0].read_integers(std::span(place).first(3)); }).message(),
               HasSubstr("holds 100 values, but 3 are wanted"));
   EXPECT_EQ(place[3], 42);
+}
+
+TEST(ExampleParser, finds_any_of_many_names_in_any_order) {
+  const auto seed = testing::test_seed();
+  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  for (const std::size_t count : {2, 17, 256, 257, 258, 20'000}) {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < count; ++i) names.push_back("name " + std::to_string(i));
+    std::shuffle(names.begin(), names.end(), random);
+    std::vector<std::string> entries;
+    for (std::size_t i = 0; i < count; ++i) {
+      entries.push_back(entry(names[i], integer_list(varint(i))));
+    }
+    std::shuffle(entries.begin(), entries.end(), random);
+    std::string all;
+    for (const std::string& text : entries) all += text;
+    const std::string bytes = example(all);
+    const ExampleParser parser(names);
+    std::vector<FeatureView> views(count);
+    parser.parse(bytes, views);
+    for (std::size_t i = 0; i < count; ++i) {
+      std::size_t value = count;
+      views[i].read_integers(std::span(&value, 1));
+      ASSERT_EQ(value, i);
+    }
+    EXPECT_EQ(summarise_example(bytes).size(), count);
+  }
 }
 
 TEST(SummariseExample, lists_what_is_there) {

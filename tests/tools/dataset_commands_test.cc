@@ -9,6 +9,7 @@
 #include <infeed/records/files.h>
 #include <infeed/records/record_index.h>
 #include <infeed/records/record_writer.h>
+#include <infeed/records/sequence_example.h>
 
 #include "tools/encoded_images.h"
 #include "tools/example_text.h"
@@ -228,6 +229,25 @@ TEST_F(DatasetCommands, InspectShowsColumnsSizesAndValues) {
   EXPECT_EQ(result.status, 0);
   EXPECT_THAT(result.out, HasSubstr("damaged: "));
   EXPECT_THAT(result.out, Not(HasSubstr("\x1b")));
+}
+
+TEST_F(DatasetCommands, InspectShowsFeatureLists) {
+  RecordWriter writer(folder_.file("clips"));
+  for (const int steps : {2, 9}) {
+    SequenceExampleBuilder builder;
+    builder.context().integers("label", steps);
+    FeatureListBuilder& frames = builder.list("frames");
+    for (int i = 0; i < steps; ++i) frames.bytes("frame " + std::to_string(i));
+    writer.write(builder.encode());
+  }
+  writer.close();
+  const ProgramResult result =
+      run_infeed({"inspect", folder_.file("clips"), "--json", folder_.file("json")});
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr("frames                   bytes     2 to 9       1"),
+                    HasSubstr("2 steps: 'frame 0', 'frame 1'"), HasSubstr("'frame 3', ...")));
+  EXPECT_EQ(json().at("schema").at("feature_lists").at(0).at("step_count_max"), 9);
 }
 
 TEST_F(DatasetCommands, InspectOfRecordsThatAreNoExamples) {

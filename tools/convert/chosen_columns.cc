@@ -63,19 +63,21 @@ class ChosenColumnsReader final : public FeatureReader {
 /// Of an input that doesn't know its columns: those of some of its examples.
 std::vector<std::string> sample_columns(const ExampleInput& input) {
   constexpr std::uint64_t kSampled = 1000;
-  std::set<std::string> names;
+  ExampleParser names;
   const auto reader = input.open_reader();
   std::string example;
   const std::uint64_t count = std::min(input.size(), kSampled);
   for (std::uint64_t i = 0; i < count; ++i) {
     try {
       reader->read(input.size() * i / count, example);
-      for (const FeatureSummary& feature : summarise_example(example)) names.insert(feature.name);
+      names.want_features_of(example);
     } catch (const Error&) {
       continue;  // reading it says what is wrong, when it is its turn
     }
   }
-  return {names.begin(), names.end()};
+  std::vector<std::string> sorted = names.names();
+  std::sort(sorted.begin(), sorted.end());
+  return sorted;
 }
 
 class ChosenColumns final : public ExampleInput {

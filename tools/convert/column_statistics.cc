@@ -131,11 +131,9 @@ ColumnStatistics::ColumnStatistics(const std::vector<std::string>& names)
 }
 
 void ColumnStatistics::learn_names(std::string_view example) {
-  for (const FeatureSummary& feature : summarise_example(example)) {
-    const auto& known = parser_.names();
-    if (std::find(known.begin(), known.end(), feature.name) != known.end()) continue;
-    parser_.want(feature.name);
-    columns_.push_back(named(feature.name));
+  parser_.want_features_of(example);
+  while (columns_.size() < parser_.size()) {
+    columns_.push_back(named(parser_.names()[columns_.size()]));
   }
   views_.resize(columns_.size());
 }

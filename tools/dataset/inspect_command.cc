@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include <infeed/error.h>
+#include <infeed/records/inferred_schema.h>
 
 #include "atomic_file.h"
 #include "convert/column_statistics.h"
@@ -66,6 +67,7 @@ class InspectRun {
     if (stop_.stop_requested()) throw Error(ErrorCode::cancelled, "stopped");
     print_overview();
     print_columns();
+    print_lists();
     histogram_.print(terminal_);
     for (const std::string& text : shown_) terminal_.line(text);
     if (!options_.json_file.empty()) replace_file(options_.json_file, describe().dump(1) + "\n");
@@ -77,6 +79,7 @@ class InspectRun {
   void look_at(const std::string& file) {
     const RecordScan scan = scan_records(file, [&](const Record& record) {
       statistics_.add(record.bytes());
+      schema_.add(record.bytes());
       histogram_.add(record.size());
       show(record);
       ++looked_at_;
@@ -152,8 +155,37 @@ class InspectRun {
     }
   }
 
+  void print_lists() {
+    const std::vector<InferredFeatureList> lists = schema_.schema().lists;
+    if (lists.empty()) return;
+    terminal_.line(
+        terminal_.paint(Paint::bold, fmt::format("\n  {:<24} {:<9} {:<12} {}", "feature list",
+                                                 "kind", "steps", "values in a step")));
+    const auto range = [](const ValueRange& values) {
+      if (values.is_empty()) return std::string("none");
+      return values.is_one_value() ? fmt::format("{}", values.min)
+                                   : fmt::format("{} to {}", values.min, values.max);
+    };
+    for (const InferredFeatureList& list : lists) {
+      const InferredFeature& steps = list.steps;
+      std::string line = fmt::format("  {:<24} {:<9} {:<12} {}", printable(list.name, 24),
+                                     steps.kind ? to_string(*steps.kind) : "none",
+                                     range(list.step_count), range(steps.value_count));
+      if (list.examples < statistics_.examples()) {
+        line += fmt::format("; in {} of {}", with_commas(list.examples),
+                            with_commas(statistics_.examples()));
+      }
+      if (steps.other_kinds > 0) {
+        line += terminal_.paint(Paint::warning, fmt::format("; {} steps of another kind",
+                                                            with_commas(steps.other_kinds)));
+      }
+      terminal_.line(line);
+    }
+  }
+
   nlohmann::json describe() const {
     nlohmann::json json = statistics_.to_json();
+    json["schema"] = nlohmann::json::parse(schema_.schema().to_json());
     json["files"] = files_;
     json["compression"] = to_string(compression_);
     json["damaged"] = damage_;
@@ -170,6 +202,7 @@ class InspectRun {
   std::uint64_t looked_at_ = 0;
   Compression compression_ = Compression::none;
   ColumnStatistics statistics_;
+  SchemaInference schema_;
   SizeHistogram histogram_;
   std::vector<std::string> shown_;
   std::vector<std::string> damage_;

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include <infeed/error.h>
-#include <infeed/records/example.h>
+#include <infeed/records/sequence_example.h>
 
 #include "terminal.h"
 
@@ -80,6 +80,19 @@ std::string describe_feature(const FeatureView& view, int width) {
   return {};
 }
 
+std::string describe_list_of_steps(const FeatureListView& list) {
+  constexpr std::size_t kStepsShownMax = 4;
+  const std::size_t size = list.size();
+  std::string text =
+      fmt::format("{} step{}", with_commas(static_cast<std::int64_t>(size)), size == 1 ? "" : "s");
+  FeatureSteps steps(list);
+  FeatureView step;
+  for (std::size_t i = 0; i < std::min(size, kStepsShownMax) && steps.next(step); ++i) {
+    text += (i == 0 ? ": " : ", ") + (step.is_present() ? describe_feature(step, 24) : "(none)");
+  }
+  return size > kStepsShownMax ? text + ", ..." : text;
+}
+
 }  // namespace
 
 std::string printable(std::string_view text, int width) {
@@ -129,6 +142,10 @@ std::vector<std::string> describe_example(std::string_view example, int columns)
           "{:<24} {}", printable(names[i], 24),
           views[i].is_present() ? describe_feature(views[i], width) : "(no list of values)"));
     }
+    visit_feature_lists(example, [&](const FeatureListView& list) {
+      lines.push_back(
+          fmt::format("{:<24} {}", printable(list.name(), 24), describe_list_of_steps(list)));
+    });
     return lines;
   } catch (const Error& error) {
     if (error.code() != ErrorCode::data_loss) throw;

@@ -1,0 +1,110 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "infeed/records/example.h"
+#include "infeed/records/record_reader.h"
+#include "infeed/records/sequence_example.h"
+
+/// Why: record files don't say what is in them. This looks at records and says which features there
+/// are, of which kind, how many values they have and whether every record has them: what one needs
+/// to know to write an ExampleSchema.
+///
+///     std::fputs(infeed::infer_schema({"train-00000-of-00016.tfrecord"}).to_text().c_str(),
+///     stdout);
+///
+///     1000 records of 1000 are Examples
+///       image  bytes     1 value of 784 bytes
+///       label  integers  1 value
+///       words  bytes     0 to 7 values of 1 to 12 bytes; in 998 records
+///
+/// What is inferred holds for the records that were looked at, and for no other.
+/// Thread-safety: an inference belongs to one thread; several can be merged.
+namespace infeed {
+
+/// Smallest and largest of what was seen.
+struct ValueRange {
+  std::uint64_t min = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t max = 0;
+
+  bool is_empty() const { return min > max; }
+  bool is_one_value() const { return min == max; }
+  void add(std::uint64_t value);
+  void merge(const ValueRange& other);
+  bool operator==(const ValueRange&) const = default;
+};
+
+struct InferredFeature {
+  std::string name;
+  /// Of the first that was seen; nothing when no step of a list holds values.
+  std::optional<FeatureKind> kind;
+  std::uint64_t examples = 0;     ///< records that have the feature, of this kind
+  std::uint64_t other_kinds = 0;  ///< records in which it has another one; in nothing below
+  std::uint64_t values = 0;
+  ValueRange value_count;  ///< values in one record
+  ValueRange value_bytes;  ///< bytes in one value, of bytes
+
+  /// False when it is of another kind, which is then counted.
+  bool add(const FeatureView& view);
+  void merge(const InferredFeature& later);
+  /// Every record that has it has as many values, and bytes in each: a std::array.
+  bool is_fixed_length() const;
+};
+
+struct InferredFeatureList {
+  std::string name;
+  std::uint64_t examples = 0;  ///< records that have the list
+  ValueRange step_count;       ///< steps in one record
+  /// Of all steps as if each were a record of one feature: `examples` counts steps.
+  InferredFeature steps;
+};
+
+struct InferredSchema {
+  std::uint64_t records = 0;
+  std::uint64_t opaque_records = 0;  ///< that are no tf.train.Example
+  /// That have values, or empty lists of them, somewhere. Sorted by name. Of a SequenceExample,
+  /// those of its context.
+  std::vector<InferredFeature> features;
+  /// Sorted by name; any makes it a SequenceExample.
+  std::vector<InferredFeatureList> lists;
+
+  /// For people: a line a feature, as above.
+  std::string to_text() const;
+  /// One object: records, opaque_records, features and feature_lists. Bytes of names that are no
+  /// UTF-8 come as the characters U+0080 to U+00FF.
+  std::string to_json() const;
+};
+
+class SchemaInference {
+ public:
+  void add(std::string_view example);
+  /// Of records that come behind those of this one.
+  void merge(const SchemaInference& later);
+  InferredSchema schema() const;
+
+ private:
+  void add_list(const FeatureListView& view);
+
+  ExampleParser context_;
+  std::vector<InferredFeature> features_;  // as in the parser
+  std::vector<FeatureView> views_;
+  std::map<std::string, InferredFeatureList, std::less<>> lists_;
+  std::uint64_t records_ = 0;
+  std::uint64_t opaque_records_ = 0;
+};
+
+struct InferSchemaOptions {
+  std::uint64_t records_max = 1000;  ///< look at the first so many; 0: at all
+  RecordReaderOptions reader = {};
+};
+/// Errors: as RecordReader.
+InferredSchema infer_schema(const std::vector<std::string>& files, InferSchemaOptions options = {});
+
+}  // namespace infeed
