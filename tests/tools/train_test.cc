@@ -151,7 +151,7 @@ TEST_F(Train, BadInputIsOneLineThatSaysWhatToDo) {
   expect_failure(train({"--data", folder_.file("none"), "--work", work()}), 1,
                  {"does not exist", "dataset-fashion-mnist"});
   expect_failure(train({"--data", data(), "--work", data() + "/t10k-labels-idx1-ubyte/work"}), 1,
-                 {"cannot make folder", "choose another"});
+                 {"cannot make the folder", "a part of the path is a file"});
   expect_failure(run({"--json", folder_.file("none/result.json")}), 1,
                  {"does not exist", "none/result.json"});
   expect_failure(run({"--json", folder_.path()}), 1, {"it is a folder"});
