@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "framing.h"
+#include "infeed/records/files.h"
 #include "lz4_file.h"
+#include "remote/url_file.h"
 
 namespace infeed {
 
@@ -70,20 +72,45 @@ class PipeSource final : public ByteSource {
 
 constexpr std::size_t kPrefixBytes = 16;
 
-std::string read_prefix(const File& file, bool is_pipe) {
+std::string read_prefix_of_pipe(const File& file) {
   std::string prefix(kPrefixBytes, '\0');
   std::size_t size = 0;
-  if (!is_pipe) {
-    size = file.read_at(0, prefix);
-  } else {
-    while (size < prefix.size()) {
-      const std::size_t got = file.read_some(std::span(prefix).subspan(size));
-      if (got == 0) break;
-      size += got;
-    }
+  while (size < prefix.size()) {
+    const std::size_t got = file.read_some(std::span(prefix).subspan(size));
+    if (got == 0) break;
+    size += got;
   }
   prefix.resize(size);
   return prefix;
+}
+
+std::string read_prefix(const InputFile& file) {
+  std::string prefix(kPrefixBytes, '\0');
+  prefix.resize(file.read_at(0, prefix));
+  return prefix;
+}
+
+/// Its bytes as they are, and what they seem to be.
+OpenedSource open_local(const std::string& name, Compression compression) {
+  File file = File::open_to_read(name);
+  OpenedSource opened{nullptr, compression, file.size_bytes()};
+  std::string prefix;
+  if (compression == Compression::automatic) {
+    prefix = opened.file_bytes ? read_prefix(file) : read_prefix_of_pipe(file);
+    opened.compression = recognise_compression(prefix);
+  }
+  opened.source = make_plain_source(std::move(file), std::move(prefix));
+  return opened;
+}
+
+OpenedSource open_url(const std::string& name, Compression compression, const UrlOptions& url) {
+  auto file = std::make_unique<UrlFile>(name, url);
+  OpenedSource opened{nullptr, compression, file->size_bytes()};
+  if (compression == Compression::automatic) {
+    opened.compression = recognise_compression(read_prefix(*file));
+  }
+  opened.source = make_url_source(std::move(file));
+  return opened;
 }
 
 }  // namespace
@@ -113,15 +140,10 @@ Compression recognise_compression(std::string_view prefix) {
 }
 
 OpenedSource open_source(const std::string& name, Compression compression,
-                         std::size_t input_block_bytes, TrailingStreams trailing) {
-  File file = File::open_to_read(name);
-  OpenedSource opened{nullptr, compression, file.size_bytes()};
-  std::string prefix;
-  if (compression == Compression::automatic) {
-    prefix = read_prefix(file, !opened.file_bytes.has_value());
-    opened.compression = recognise_compression(prefix);
-  }
-  opened.source = make_plain_source(std::move(file), std::move(prefix));
+                         std::size_t input_block_bytes, TrailingStreams trailing,
+                         const UrlOptions& url) {
+  OpenedSource opened =
+      is_url(name) ? open_url(name, compression, url) : open_local(name, compression);
   if (opened.compression == Compression::lz4) {
     opened.source = make_lz4_source(name, std::move(opened.source), input_block_bytes);
   } else if (opened.compression != Compression::none) {

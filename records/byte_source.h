@@ -9,6 +9,7 @@
 
 #include "file.h"
 #include "infeed/records/compression.h"
+#include "infeed/records/url_options.h"
 
 /// A stream of bytes, read front to back: what a reader of records stands on.
 namespace infeed::detail {
@@ -54,7 +55,9 @@ struct OpenedSource {
   std::optional<std::uint64_t> file_bytes;
 };
 
+/// By path or URL.
 OpenedSource open_source(const std::string& file, Compression compression,
-                         std::size_t input_block_bytes, TrailingStreams trailing);
+                         std::size_t input_block_bytes, TrailingStreams trailing,
+                         const UrlOptions& url);
 
 }  // namespace infeed::detail

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "infeed/error.h"
+#include "input_file.h"
 
 /// System calls on files, with errors a person can act on.
 namespace infeed::detail {
@@ -17,24 +18,22 @@ namespace infeed::detail {
 Error system_error(std::string_view action, const std::string& file, int error_number);
 
 /// An owned file descriptor.
-class File {
+class File final : public InputFile {
  public:
   File() = default;
   File(int descriptor, std::string name) : descriptor_(descriptor), name_(std::move(name)) {}
   File(File&& other) noexcept;
   File& operator=(File&& other) noexcept;
-  ~File();
+  ~File() override;
 
   /// Refuses folders.
   static File open_to_read(const std::string& name);
 
   int descriptor() const { return descriptor_; }
-  const std::string& name() const { return name_; }
+  const std::string& name() const override { return name_; }
   bool is_open() const { return descriptor_ >= 0; }
-  /// Of a regular file; a pipe or device has none.
-  std::optional<std::uint64_t> size_bytes() const;
-  /// Reads until `into` is full, the file ends, or an error follows what was read; 0 is the end.
-  std::size_t read_at(std::uint64_t offset, std::span<char> into) const;
+  std::optional<std::uint64_t> size_bytes() const override;
+  std::size_t read_at(std::uint64_t offset, std::span<char> into) const override;
   /// What is at hand, at least a byte; 0 is the end. For pipes.
   std::size_t read_some(std::span<char> into) const;
   void close() noexcept;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "file.h"
 #include "file_ends.h"
 #include "infeed/error.h"
 #include "output_file.h"

@@ -4,6 +4,7 @@
 #include <thread>
 #include <utility>
 
+#include "infeed/records/files.h"
 #include "record_feed.h"
 
 namespace infeed {
@@ -14,9 +15,9 @@ class ParallelRecordReader::State {
       : options_(checked(std::move(options))),
         reader_(std::move(file), with_own_callback(options_.reader)) {
     detail::SegmentPlan plan =
-        reader_.file_bytes()
+        can_be_split()
             ? detail::plan_segments(reader_.file(), reader_.compression(), options_.segment_bytes)
-            : detail::SegmentPlan{{}, "one thread decodes ahead: a pipe can't be split"};
+            : detail::SegmentPlan{{}, ahead_because()};
     how_ = std::move(plan.reason);
     const auto note = [this](const DamagedRange& range) {
       damaged_.push_back(range);
@@ -51,6 +52,12 @@ class ParallelRecordReader::State {
   const std::string& how() const { return how_; }
 
  private:
+  bool can_be_split() const { return reader_.file_bytes().has_value() && !is_url(reader_.file()); }
+  std::string ahead_because() const {
+    return reader_.file_bytes()
+               ? "one thread decodes ahead; the ranges of the URL are fetched at once"
+               : "one thread decodes ahead: a pipe can't be split";
+  }
   static ParallelRecordReaderOptions checked(ParallelRecordReaderOptions options) {
     constexpr std::uint64_t kSegmentBytesMin = 64;
     constexpr std::size_t kBlockBytesMin = 64;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <system_error>
 
+#include "file.h"
 #include "file_ends.h"
 #include "flush_points.h"
 #include "infeed/error.h"

@@ -12,7 +12,9 @@
 #include <vector>
 
 #include <infeed/error.h>
+#include <infeed/records/byte_stream.h>
 #include <infeed/records/crc32c.h>
+#include <infeed/records/files.h>
 
 namespace infeed::tools {
 namespace {
@@ -50,6 +52,20 @@ Explanation explain(const std::string& file, int error_number) {
     default:
       return {ErrorCode::unavailable, std::generic_category().message(error_number)};
   }
+}
+
+std::string read_url(const std::string& url) {
+  constexpr std::size_t kStepBytes = std::size_t{64} << 10;
+  ByteStream in(url, Compression::none);
+  std::string bytes;
+  std::size_t got = kStepBytes;
+  while (got == kStepBytes) {
+    const std::size_t held = bytes.size();
+    bytes.resize(held + kStepBytes);
+    got = in.read(std::span(bytes).subspan(held));
+    bytes.resize(held + got);
+  }
+  return bytes;
 }
 
 }  // namespace
@@ -110,6 +126,7 @@ void OpenFile::sync() {
 }
 
 std::string read_file(const std::string& file) {
+  if (is_url(file)) return read_url(file);
   const OpenFile in(file, O_RDONLY);
   std::string bytes(in.size_bytes(), '\0');
   bytes.resize(in.read_at(0, bytes));
@@ -125,16 +142,14 @@ void sync_folder(const std::string& folder) { OpenFile(folder, O_RDONLY | O_DIRE
 
 FileSum sum_file(const std::string& file) {
   constexpr std::size_t kStepBytes = std::size_t{1} << 20;
-  const OpenFile in(file, O_RDONLY);
-  std::vector<char> step(static_cast<std::size_t>(
-      std::clamp<std::uint64_t>(in.size_bytes(), 1, std::uint64_t{kStepBytes})));
+  ByteStream in(file, Compression::none);
+  std::vector<char> step(kStepBytes);
   FileSum sum;
-  while (true) {
-    const std::size_t got = in.read_at(sum.bytes, step);
-    if (got == 0) return sum;
+  while (const std::size_t got = in.read(step)) {
     sum.crc32c = extend_crc32c(sum.crc32c, {step.data(), got});
     sum.bytes += got;
   }
+  return sum;
 }
 
 }  // namespace infeed::tools

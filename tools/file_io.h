@@ -40,6 +40,7 @@ class OpenFile {
   int descriptor_;
 };
 
+/// By path or URL.
 std::string read_file(const std::string& file);
 
 /// The folder that `file` lies in; "." for a bare name.
@@ -54,7 +55,7 @@ struct FileSum {
   bool operator==(const FileSum&) const = default;
 };
 
-/// Size and CRC-32C of a whole file, in steps of a MiB.
+/// Size and CRC-32C of a whole file (by path or URL), in steps of a MiB.
 FileSum sum_file(const std::string& file);
 
 }  // namespace infeed::tools
