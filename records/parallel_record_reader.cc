@@ -1,6 +1,8 @@
 #include "infeed/records/parallel_record_reader.h"
 
 #include <algorithm>
+#include <functional>
+#include <stop_token>
 #include <thread>
 #include <utility>
 
@@ -13,7 +15,7 @@ class ParallelRecordReader::State {
  public:
   State(std::string file, ParallelRecordReaderOptions options)
       : options_(checked(std::move(options))),
-        reader_(std::move(file), with_own_callback(options_.reader)) {
+        reader_(std::move(file), with_own_callbacks(options_.reader)) {
     detail::SegmentPlan plan =
         can_be_split()
             ? detail::plan_segments(reader_.file(), reader_.compression(), options_.segment_bytes)
@@ -32,6 +34,8 @@ class ParallelRecordReader::State {
       feed_ = detail::make_segment_feed(options_, std::move(plan.segments), reader_);
     }
   }
+
+  ~State() { stop_.request_stop(); }
 
   std::size_t read(std::span<Record> out) {
     if (out.empty()) return 0;
@@ -66,7 +70,9 @@ class ParallelRecordReader::State {
     options.reader.block_bytes = std::max(options.reader.block_bytes, kBlockBytesMin);
     return options;
   }
-  RecordReaderOptions with_own_callback(RecordReaderOptions options) {
+  RecordReaderOptions with_own_callbacks(RecordReaderOptions options) {
+    // A thread that waits for a server is not to keep the destructor waiting.
+    options.url.stop = stop_.get_token();
     options.on_damage = [this](const DamagedRange& range) { damage_from_reader_(range); };
     return options;
   }
@@ -75,6 +81,9 @@ class ParallelRecordReader::State {
   std::string how_;
   std::vector<DamagedRange> damaged_;
   detail::DamageSink damage_from_reader_;
+  std::stop_source stop_;
+  std::stop_callback<std::function<void()>> users_stop_{options_.reader.url.stop,
+                                                        [this] { stop_.request_stop(); }};
   RecordReader reader_;
   std::vector<Record> records_;
   std::size_t taken_ = 0;

@@ -304,6 +304,22 @@ TEST_F(UrlReading, EndsWhenSomebodyAsksTo) {
   EXPECT_EQ(error.message(), "somebody asked to stop reading");
 }
 
+TEST_F(UrlReading, IsDestroyedAtOnceWhileItsThreadWaits) {
+  HttpServer server([&](const HttpRequestSeen& request) {
+    HttpReply reply = serve_bytes(request, file_);
+    if (request.number > 0) reply.hang_after = 0;
+    return reply;
+  });
+  const auto begin = std::chrono::steady_clock::now();
+  {
+    ParallelRecordReader reader(server.url("/a"));
+    Record record;
+    ASSERT_TRUE(reader.next(record));
+    while (server.requests() < 2) std::this_thread::yield();
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 20s);
+}
+
 TEST_F(UrlReading, IsDestroyedAtOnceWhileRangesHang) {
   HttpServer server([&](const HttpRequestSeen& request) {
     HttpReply reply = serve_bytes(request, file_);
