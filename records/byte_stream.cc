@@ -12,9 +12,7 @@ class ByteStream::State {
  public:
   State(const std::string& file, Compression compression, const UrlOptions& url)
       : file_(detail::redacted_url(file)),
-        source_(detail::open_source(file, compression, std::size_t{256} << 10,
-                                    detail::TrailingStreams::read, url)
-                    .source) {}
+        source_(detail::open_source(file, {.compression = compression, .url = url}).source) {}
 
   std::size_t read(std::span<char> into) {
     try {

@@ -35,11 +35,7 @@ class RecordReader::State {
       : file_(detail::redacted_url(file)),
         options_(checked(std::move(options))),
         pool_(std::make_shared<detail::BlockPool>(file_)),
-        opened_(detail::open_source(file, options_.compression, options_.block_bytes,
-                                    stops_like_tensorflow()
-                                        ? detail::TrailingStreams::ignore_like_tensorflow
-                                        : detail::TrailingStreams::read,
-                                    options_.url)),
+        opened_(detail::open_source(file, source_options())),
         window_(std::move(opened_.source), pool_, options_.block_bytes) {}
 
   std::size_t read(std::span<Record> out) {
@@ -98,6 +94,15 @@ class RecordReader::State {
   }
   bool stops_like_tensorflow() const {
     return options_.damage == DamagePolicy::stop_like_tensorflow;
+  }
+
+  detail::SourceOptions source_options() const {
+    return {.compression = options_.compression,
+            .input_block_bytes = options_.block_bytes,
+            .trailing = stops_like_tensorflow() ? detail::TrailingStreams::ignore_like_tensorflow
+                                                : detail::TrailingStreams::read,
+            .access = options_.access,
+            .url = options_.url};
   }
 
   Stop skip_one() {

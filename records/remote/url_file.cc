@@ -17,19 +17,34 @@ UrlFile::UrlFile(const std::string& name, const UrlOptions& options)
 std::size_t UrlFile::read_at(std::uint64_t offset, std::span<char> into) const {
   if (offset >= size_) return 0;
   const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(into.size(), size_ - offset));
-  const bool is_in_front = offset + count <= front_bytes_;
-  const std::shared_ptr<Transfer> transfer =
-      is_in_front ? front_ : transfers_.start(Transfer::Kind::range, offset, count);
-  const std::size_t begin = is_in_front ? static_cast<std::size_t>(offset) : 0;
+  if (offset + count <= front_bytes_ && read_front(static_cast<std::size_t>(offset), into)) {
+    return count;
+  }
+  const auto transfer = transfers_.start(Transfer::Kind::range, offset, count);
   try {
-    const std::size_t filled = transfers_.wait(*transfer, begin, count);
-    const std::size_t got = std::min(filled - begin, count);
-    std::memcpy(into.data(), transfer->bytes.get() + begin, got);
-    return got;
+    // What came before an error is not handed out: the caller would take it for the end.
+    for (std::size_t filled = 0; filled < count;) {
+      filled = transfers_.wait(*transfer, filled, count - filled);
+    }
   } catch (...) {
-    if (!is_in_front) transfers_.abandon(*transfer);
+    transfers_.abandon(*transfer);
     throw;
   }
+  std::memcpy(into.data(), transfer->bytes.get(), count);
+  return count;
+}
+
+/// False when the front did not come: what is wrong may have passed.
+bool UrlFile::read_front(std::size_t offset, std::span<char> into) const {
+  const std::size_t count = std::min(into.size(), front_bytes_ - offset);
+  try {
+    if (transfers_.wait(*front_, offset, count) < offset + count) return false;
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::cancelled) throw;
+    return false;
+  }
+  std::memcpy(into.data(), front_->bytes.get() + offset, count);
+  return true;
 }
 
 }  // namespace infeed::detail

@@ -17,6 +17,7 @@ class UrlFile final : public InputFile {
 
   const std::string& name() const override { return transfers_.target().name(); }
   std::optional<std::uint64_t> size_bytes() const override { return size_; }
+  /// All of it or an Error.
   std::size_t read_at(std::uint64_t offset, std::span<char> into) const override;
 
   Transfers& transfers() const { return transfers_; }
@@ -25,6 +26,8 @@ class UrlFile final : public InputFile {
   std::size_t front_bytes() const { return front_bytes_; }
 
  private:
+  bool read_front(std::size_t offset, std::span<char> into) const;
+
   mutable Transfers transfers_;  // does its own locking
   std::shared_ptr<Transfer> front_;
   std::size_t front_bytes_ = 0;

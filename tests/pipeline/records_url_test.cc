@@ -52,7 +52,7 @@ TEST_F(RecordsByUrl, AreReadFromSeveralAtOnce) {
   const auto dataset =
       files(server.url("/t-*-of-00004")) |
       interleave([](const std::string& file) { return records(std::vector<std::string>{file}); },
-                 {.cycle = 4, .parallelism = 4}) |
+                 {.cycle_length = 4, .parallelism = 4}) |
       prefetch();
   auto iterator = dataset.iterate();
   std::vector<std::string> seen;
