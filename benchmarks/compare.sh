@@ -3,7 +3,7 @@
 #
 #   benchmarks/compare.sh [GROUP...] [--json FILE] [--short] [--only TEXT]
 #
-#   GROUP         main (the default), engine, or records
+#   GROUP         main (the default), engine, records, or convert
 #   --json FILE   also writes the rows as JSON: {name, ours, peer, unit, ratio}
 #   --short       fewer repetitions: figures to look at, not to quote
 #   --only TEXT   only the rows whose name holds TEXT

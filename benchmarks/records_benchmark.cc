@@ -14,6 +14,7 @@
 #include <infeed/records/example_schema.h>
 #include <infeed/records/parallel_record_reader.h>
 #include <infeed/records/record_writer.h>
+#include <infeed/records/sequence_example_schema.h>
 
 /// Records on one core, the page cache warm. Ceilings (memory copy, CRC alone) are measured in the
 /// same run, because machines of one kind differ from day to day.
@@ -278,6 +279,47 @@ void BM_parse_40_scalars(benchmark::State& state) {
   count_bytes(state, state.iterations(), state.iterations() * bytes.size());
 }
 BENCHMARK(BM_parse_40_scalars);
+
+struct Sentence {
+  std::vector<std::int64_t> tokens;
+};
+
+/// 128 steps of one token each, as a FixedLenSequenceFeature of TensorFlow reads them.
+void BM_parse_sequence_of_128_tokens(benchmark::State& state) {
+  const auto schema = SequenceExampleSchema<Sentence>().list("tokens", &Sentence::tokens);
+  Sentence sentence;
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 128; ++i) {
+    sentence.tokens.push_back(static_cast<std::int64_t>(random() % 50'000));
+  }
+  const Record record(schema.encode(sentence));
+  for (auto _ : state) {
+    schema.parse(record, sentence);
+    benchmark::DoNotOptimize(sentence);
+  }
+  count_bytes(state, state.iterations(), state.iterations() * record.size());
+}
+BENCHMARK(BM_parse_sequence_of_128_tokens);
+
+/// 512 tokens of an Example as rows of one ragged column.
+void BM_append_rows_of_512_tokens(benchmark::State& state) {
+  const auto schema = ExampleSchema<Sentence>().feature("tokens", &Sentence::tokens);
+  Sentence sentence;
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 512; ++i) {
+    sentence.tokens.push_back(static_cast<std::int64_t>(random() % 50'000));
+  }
+  const Record record(schema.encode(sentence));
+  RowColumn<std::vector<std::int64_t>> column;
+  const std::array<void*, 1> columns = {&column};
+  std::size_t row = 0;
+  for (auto _ : state) {
+    if (row == 64) column.truncate(row = 0);
+    schema.append_row(record, row++, columns);
+  }
+  count_bytes(state, state.iterations(), state.iterations() * record.size());
+}
+BENCHMARK(BM_append_rows_of_512_tokens);
 
 }  // namespace
 }  // namespace infeed

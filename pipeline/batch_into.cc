@@ -11,8 +11,8 @@ namespace {
 
 class UnfoldStage final : public Stage {
  public:
-  UnfoldStage(const StageScope& scope, std::unique_ptr<Stage> input)
-      : Stage(scope), input_(std::move(input)), in_(type_info<FilledBatch>()) {}
+  UnfoldStage(const StageScope& scope, const UnfoldSpec& spec, std::unique_ptr<Stage> input)
+      : Stage(scope), unfold_(spec.unfold), input_(std::move(input)), in_(*spec.filled_type) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     while (true) {
@@ -37,41 +37,37 @@ class UnfoldStage final : public Stage {
  private:
   /// Takes the error, or else the batch, of the first; false behind an error.
   bool unfold(Chunk& out) {
-    auto& filled = *static_cast<FilledBatch*>(in_.front());
-    const bool failed = filled.error != nullptr;
-    if (failed) {
-      out.set_error(std::move(filled.error));
-      if (filled.batch.get() != nullptr) return false;
-    } else {
-      out.append(std::move(filled.batch));
-    }
-    filled.~FilledBatch();
-    in_.drop_front(1);
-    return !failed;
+    const Unfolded unfolded = unfold_(in_.front(), out);
+    if (unfolded != Unfolded::error_before_batch) in_.drop_front(1);
+    return unfolded == Unfolded::batch;
   }
 
+  Unfolded (*const unfold_)(void* at, Chunk& out);
   const std::unique_ptr<Stage> input_;
   Chunk in_;
 };
 
 class UnfoldNode final : public Node {
  public:
-  UnfoldNode(std::string name, const TypeInfo& batch_type, NodePointer input)
-      : Node(std::move(name), batch_type, {std::move(input)}) {}
+  UnfoldNode(UnfoldSpec spec, NodePointer input)
+      : Node(spec.name, *spec.batch_type, {std::move(input)}), spec_(std::move(spec)) {}
 
   std::string signature() const override { return {}; }
   Cardinality cardinality() const override { return input().cardinality(); }
 
  protected:
   std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
-    return std::make_unique<UnfoldStage>(scope, input().open(scope));
+    return std::make_unique<UnfoldStage>(scope, spec_, input().open(scope));
   }
+
+ private:
+  const UnfoldSpec spec_;
 };
 
 }  // namespace
 
-NodePointer make_unfold(std::string name, const TypeInfo& batch_type, NodePointer input) {
-  return std::make_shared<UnfoldNode>(std::move(name), batch_type, std::move(input));
+NodePointer make_unfold(UnfoldSpec spec, NodePointer input) {
+  return std::make_shared<UnfoldNode>(std::move(spec), std::move(input));
 }
 
 BatchFiller::BatchFiller(const BatchLayout& layout, std::size_t rows_max)
@@ -97,7 +93,7 @@ ErrorPointer rows_failed(const ErrorPointer& first, std::size_t failed, std::siz
   return std::make_shared<const Error>(std::move(all));
 }
 
-std::vector<std::size_t> columns_of_features(const BatchLayout& layout,
+std::vector<std::size_t> columns_of_features(std::string_view stage, const BatchLayout& layout,
                                              const std::vector<std::size_t>& feature_offsets) {
   std::vector<std::size_t> columns;
   for (const std::size_t offset : feature_offsets) {
@@ -108,9 +104,9 @@ std::vector<std::size_t> columns_of_features(const BatchLayout& layout,
   for (std::size_t i = 0; i < layout.columns.size(); ++i) {
     if (std::count(columns.begin(), columns.end(), i) == 1) continue;
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("parse_batch: member {} of {} ({}) has {} features in the schema; it "
-                            "needs exactly one",
-                            i, layout.row->name, layout.columns[i].type->name,
+                fmt::format("{}: member {} of {} ({}) has {} features in the schema; it needs "
+                            "exactly one",
+                            stage, i, layout.row->name, layout.columns[i].type->name,
                             std::count(columns.begin(), columns.end(), i)));
   }
   return columns;

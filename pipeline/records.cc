@@ -10,8 +10,10 @@
 
 #include <infeed/pipeline/elementwise.h>
 #include <infeed/pipeline/files.h>
+#include <infeed/pipeline/options.h>
 #include <infeed/records/files.h>
 
+#include "record_file.h"
 #include "run_context.h"
 
 namespace infeed {
@@ -92,7 +94,7 @@ class RecordsStage final : public Stage {
     given_ = 0;
     failed_ = false;
     unseen_ = false;
-    reader_.emplace(sources_->files[file_], options_);
+    reader_.emplace(sources_->files[file_], options_, run());
   }
 
   void end_of_file() {
@@ -143,7 +145,7 @@ class RecordsStage final : public Stage {
     std::uint64_t before = 0;
     try {
       open();
-      before = reader_->position().record - reader_->damaged().size();
+      before = reader_->passed();
       unseen_ = unseen_ || options_.verify != Verify::lengths;
       const std::uint64_t skipped = reader_->skip(count);
       given_ += skipped;
@@ -152,8 +154,7 @@ class RecordsStage final : public Stage {
     } catch (...) {
       // The error is an element, too; those before it were passed over.
       detail::StageCounters::add(counters().errors, 1);
-      const std::uint64_t passed =
-          reader_ ? reader_->position().record - reader_->damaged().size() - before : 0;
+      const std::uint64_t passed = reader_ ? reader_->passed() - before : 0;
       failed();
       return passed + 1;
     }
@@ -175,10 +176,10 @@ class RecordsStage final : public Stage {
   const std::shared_ptr<Sources> sources_;
   RecordsOptions options_;
   std::size_t file_ = 0;
-  std::optional<RecordReader> reader_;  ///< of file_, once it is begun
-  std::uint64_t given_ = 0;             ///< records of file_ so far
-  bool failed_ = false;                 ///< something in file_ was an error
-  bool unseen_ = false;                 ///< some payloads of file_ were not checked
+  std::optional<detail::RecordFile> reader_;  ///< of file_, once it is begun
+  std::uint64_t given_ = 0;                   ///< records of file_ so far
+  bool failed_ = false;                       ///< something in file_ was an error
+  bool unseen_ = false;                       ///< some payloads of file_ were not checked
   bool callback_threw_ = false;
   // With URLs only: whatever ends the run, or the user's own token, ends a reader's waiting.
   std::stop_source stop_{std::nostopstate};
@@ -222,6 +223,11 @@ class RecordsNode final : public Node {
 }  // namespace
 
 Dataset<Record> records(std::vector<std::string> files, RecordsOptions options) {
+  if (options.parallelism < 1 && options.parallelism != autotune) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("records: parallelism is {}; give 1 or more, or infeed::autotune",
+                            options.parallelism));
+  }
   return Dataset<Record>(std::make_shared<RecordsNode>(std::move(files), std::move(options)));
 }
 

@@ -16,20 +16,20 @@ struct HomedBlock : Block {
 
 // The header has a cache line of its own: its counter is written by many threads, the bytes only
 // read. Payloads start at a cache line as well.
-constexpr std::size_t kHeaderBytes = 64;
-static_assert(sizeof(HomedBlock) <= kHeaderBytes);
+constexpr std::size_t kBlockHeaderBytes = 64;
+static_assert(sizeof(HomedBlock) <= kBlockHeaderBytes);
 
 HomedBlock* allocate_block(std::size_t bytes) {
-  void* memory = ::operator new (kHeaderBytes + bytes, std::align_val_t{kHeaderBytes});
+  void* memory = ::operator new (kBlockHeaderBytes + bytes, std::align_val_t{kBlockHeaderBytes});
   auto* block = ::new (memory) HomedBlock;
-  block->data = static_cast<char*>(memory) + kHeaderBytes;
+  block->data = static_cast<char*>(memory) + kBlockHeaderBytes;
   block->capacity_bytes = bytes;
   return block;
 }
 
 void deallocate_block(HomedBlock* block) noexcept {
   block->~HomedBlock();
-  ::operator delete (static_cast<void*>(block), std::align_val_t{kHeaderBytes});
+  ::operator delete (static_cast<void*>(block), std::align_val_t{kBlockHeaderBytes});
 }
 
 HomedBlock* homed(Block* block) { return static_cast<HomedBlock*>(block); }

@@ -85,7 +85,7 @@ std::string read_prefix_of_pipe(const File& file) {
   return prefix;
 }
 
-std::string read_prefix(const InputFile& file) {
+std::string read_prefix(const auto& file) {
   std::string prefix(kPrefixBytes, '\0');
   prefix.resize(file.read_at(0, prefix));
   return prefix;

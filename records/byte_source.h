@@ -7,8 +7,8 @@
 #include <span>
 #include <string>
 
-#include "file.h"
 #include "infeed/records/compression.h"
+#include "infeed/records/file.h"
 #include "infeed/records/file_access.h"
 #include "infeed/records/url_options.h"
 

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "byte_source.h"
-#include "file.h"
+#include "infeed/records/file.h"
 
 namespace infeed::detail {
 

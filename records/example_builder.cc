@@ -1,37 +1,20 @@
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
 #include <string>
 
 #include "infeed/error.h"
 #include "infeed/records/example.h"
-#include "wire.h"
+#include "wire_writing.h"
 
 namespace infeed {
 namespace {
 
-constexpr std::size_t varint_size(std::uint64_t value) {
-  std::size_t size = 1;
-  while (value >= 0x80) {
-    value >>= 7;
-    ++size;
-  }
-  return size;
-}
-
-void append_varint(std::string& out, std::uint64_t value) {
-  std::array<char, 10> bytes;
-  std::size_t size = 0;
-  while (value >= 0x80) {
-    bytes[size++] = static_cast<char>(value | 0x80);
-    value >>= 7;
-  }
-  bytes[size++] = static_cast<char>(value);
-  out.append(bytes.data(), size);
-}
-
-constexpr char kFirstField = detail::make_tag(1, detail::kLengthDelimited);
-constexpr char kSecondField = detail::make_tag(2, detail::kLengthDelimited);
+using detail::append_field;
+using detail::append_varint;
+using detail::field_size;
+using detail::kFirstField;
+using detail::kSecondField;
+using detail::varint_size;
 
 char list_tag(FeatureKind kind) {
   switch (kind) {
@@ -44,8 +27,6 @@ char list_tag(FeatureKind kind) {
   }
   return 0;
 }
-
-constexpr std::size_t field_size(std::size_t bytes) { return 1 + varint_size(bytes) + bytes; }
 
 }  // namespace
 
@@ -88,9 +69,7 @@ ExampleBuilder& ExampleBuilder::bytes(std::string_view name,
   scratch_.push_back(list_tag(FeatureKind::bytes));
   append_varint(scratch_, size);
   for (const std::string_view value : values) {
-    scratch_.push_back(kFirstField);
-    append_varint(scratch_, value.size());
-    scratch_.append(value);
+    append_field(scratch_, kFirstField, value);
   }
   features_.back().end = scratch_.size();
   return *this;
@@ -173,12 +152,8 @@ void ExampleBuilder::encode_to(std::string& out) const {
         scratch.substr(feature.value_begin, feature.end - feature.value_begin);
     out.push_back(kFirstField);
     append_varint(out, entry_size(feature));
-    out.push_back(kFirstField);
-    append_varint(out, name_of(feature).size());
-    out.append(name_of(feature));
-    out.push_back(kSecondField);
-    append_varint(out, value.size());
-    out.append(value);
+    append_field(out, kFirstField, name_of(feature));
+    append_field(out, kSecondField, value);
   }
 }
 

@@ -36,32 +36,36 @@ struct WalkedLists {
   std::size_t run = 0;
 };
 
-/// Calls visit(run, list) for every list in a map entry. Neighbours of one kind make one run, which
+/// Calls visit(run, list) for every list in a Feature. Neighbours of one kind make one run, which
 /// is one list; another kind begins a new run and forgets what was before it.
 template <class Visitor>
-WalkedLists walk_lists(std::string_view entry, Visitor&& visit) {
-  WalkedLists walked;
+void walk_feature(std::string_view bytes, WalkedLists& walked, Visitor&& visit) {
+  WireReader feature(bytes);
+  while (!feature.is_at_end()) {
+    const std::uint32_t tag = feature.tag();
+    const auto kind = kind_of_tag(tag);
+    if (!kind) {
+      feature.skip_value(tag);
+      continue;
+    }
+    if (walked.kind != kind) ++walked.run;
+    walked.kind = kind;
+    visit(walked.run, feature.bytes());
+  }
+}
+
+/// The same for the Features of a map entry, which are one.
+template <class Visitor>
+void walk_entry(std::string_view entry, WalkedLists& walked, Visitor&& visit) {
   WireReader fields(entry);
   while (!fields.is_at_end()) {
     const std::uint32_t tag = fields.tag();
-    if (tag != kSecondBytes) {
+    if (tag == kSecondBytes) {
+      walk_feature(fields.bytes(), walked, visit);
+    } else {
       fields.skip_value(tag);
-      continue;
-    }
-    WireReader feature(fields.bytes());
-    while (!feature.is_at_end()) {
-      const std::uint32_t list_tag = feature.tag();
-      const auto kind = kind_of_tag(list_tag);
-      if (!kind) {
-        feature.skip_value(list_tag);
-        continue;
-      }
-      if (walked.kind != kind) ++walked.run;
-      walked.kind = kind;
-      visit(walked.run, feature.bytes());
     }
   }
-  return walked;
 }
 
 /// visit(std::span<const std::uint64_t>) for runs of values of an Int64List, as the bits of int64.
@@ -79,6 +83,39 @@ void visit_integers(std::string_view list, Visitor&& visit) {
       fields.skip_value(tag);
     }
   }
+}
+
+/// How many bytes are below 0x80.
+inline std::size_t count_small_bytes(std::string_view bytes) {
+  constexpr std::uint64_t kOnes = 0x0101'0101'0101'0101;
+  std::size_t count = 0;
+  for (; bytes.size() >= 8; bytes.remove_prefix(8)) {
+    const std::uint64_t small = (~load_little<std::uint64_t>(bytes.data()) >> 7) & kOnes;
+    count += (small * kOnes) >> 56;  // the sum of its bytes
+  }
+  for (const char byte : bytes) count += (byte & 0x80) == 0 ? 1 : 0;
+  return count;
+}
+
+/// How many values an Int64List has, without decoding them: each ends in a byte below 0x80. (What
+/// is no integer for another reason is found by decoding.)
+inline std::size_t count_integers(std::string_view list) {
+  std::size_t count = 0;
+  WireReader fields(list);
+  while (!fields.is_at_end()) {
+    const std::uint32_t tag = fields.tag();
+    if (tag == kFirstBytes) {
+      const std::string_view run = fields.bytes();
+      if (!run.empty() && (run.back() & 0x80) != 0) fail_wire("an integer is cut");
+      count += count_small_bytes(run);
+    } else if (tag == make_tag(1, kVarint)) {
+      fields.varint();
+      ++count;
+    } else {
+      fields.skip_value(tag);
+    }
+  }
+  return count;
 }
 
 /// visit(run) for every run of little-endian floats of a FloatList.

@@ -11,7 +11,7 @@ namespace infeed {
 namespace {
 
 template <class I>
-I narrow(std::uint64_t bits, std::string_view name) {
+I narrow(std::uint64_t bits, const FeatureView& view) {
   const auto value = static_cast<std::int64_t>(bits);
   if constexpr (std::is_same_v<I, bool>) {
     if (value == 0 || value == 1) return value == 1;
@@ -19,13 +19,13 @@ I narrow(std::uint64_t bits, std::string_view name) {
     if (std::in_range<I>(value)) return static_cast<I>(value);
   }
   throw Error(ErrorCode::invalid_argument,
-              fmt::format("feature '{}' holds {}, which is not in the wanted range {} to {}", name,
+              fmt::format("{} holds {}, which is not in the wanted range {} to {}", view.subject(),
                           value, +std::numeric_limits<I>::min(), +std::numeric_limits<I>::max()));
 }
 
 template <class I>
-void narrow_all(std::span<const std::uint64_t> values, I* out, std::string_view name) {
-  for (const std::uint64_t value : values) *out++ = narrow<I>(value, name);
+void narrow_all(std::span<const std::uint64_t> values, I* out, const FeatureView& view) {
+  for (const std::uint64_t value : values) *out++ = narrow<I>(value, view);
 }
 
 /// Converts `run` to numbers of type F.
@@ -42,34 +42,77 @@ void convert_floats(std::string_view run, F* out) {
 
 }  // namespace
 
+std::string FeatureView::subject() const {
+  return step_ == kNoStep ? fmt::format("feature '{}'", name_)
+                          : fmt::format("step {} of feature list '{}'", step_, name_);
+}
+
+/// Tells what is in a Feature. The usual form is one list and nothing else.
+void FeatureView::describe_feature(std::string_view feature) {
+  if (feature.empty()) {
+    present_ = false;
+    return;
+  }
+  if (const auto kind = detail::kind_of_tag(static_cast<std::uint8_t>(feature[0]))) {
+    detail::WireReader rest(feature.substr(1));
+    const std::string_view list = rest.bytes();
+    if (rest.is_at_end()) {
+      data_ = list.data();
+      size_ = list.size();
+      kind_ = *kind;
+      present_ = true;
+      holds_ = Holds::list;
+      return;
+    }
+  }
+  detail::WalkedLists walked;
+  detail::walk_feature(feature, walked, [](std::size_t, std::string_view) {});
+  present_ = walked.kind.has_value();
+  kind_ = walked.kind.value_or(FeatureKind::bytes);
+  data_ = feature.data();
+  size_ = feature.size();
+  holds_ = Holds::feature;
+}
+
 template <class Visitor>
 void FeatureView::visit_lists(Visitor&& visitor) const {
   if (!present_) return;
   const std::string_view bytes(data_, size_);
-  if (!in_pieces_) {
+  const auto walk = [&](auto&& visit) {
+    detail::WalkedLists walked;
+    if (holds_ == Holds::feature) {
+      detail::walk_feature(bytes, walked, visit);
+    } else {
+      detail::walk_entry(bytes, walked, visit);
+    }
+    return walked.run;
+  };
+  if (holds_ == Holds::list) {
     visitor(bytes);
     return;
   }
-  const std::size_t last = detail::walk_lists(bytes, [](std::size_t, std::string_view) {}).run;
-  detail::walk_lists(bytes, [&](std::size_t run, std::string_view list) {
+  const std::size_t last = walk([](std::size_t, std::string_view) {});
+  walk([&](std::size_t run, std::string_view list) {
     if (run == last) visitor(list);
   });
 }
 
 void FeatureView::require(FeatureKind kind) const {
   if (!present_) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("feature '{}' is required but could not be found", name_));
+    const char* const what =
+        step_ == kNoStep ? "is required but could not be found" : "holds no list of values";
+    throw Error(ErrorCode::invalid_argument, fmt::format("{} {}", subject(), what));
   }
   if (kind_ != kind) {
-    throw Error(ErrorCode::invalid_argument, fmt::format("feature '{}' holds {}, but {} are wanted",
-                                                         name_, to_string(kind_), to_string(kind)));
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{} holds {}, but {} are wanted", subject(), to_string(kind_),
+                            to_string(kind)));
   }
 }
 
 void FeatureView::fail_count(std::size_t found, std::size_t wanted) const {
   throw Error(ErrorCode::invalid_argument,
-              fmt::format("feature '{}' holds {} {}, but {} {} wanted", name_, found,
+              fmt::format("{} holds {} {}, but {} {} wanted", subject(), found,
                           found == 1 ? "value" : "values", wanted, wanted == 1 ? "is" : "are"));
 }
 
@@ -85,8 +128,7 @@ std::size_t FeatureView::count() const {
             list, [&total](std::string_view run) { total += run.size() / sizeof(float); });
         break;
       case FeatureKind::integers:
-        detail::visit_integers(
-            list, [&total](std::span<const std::uint64_t> values) { total += values.size(); });
+        total += detail::count_integers(list);
         break;
     }
   });
@@ -100,7 +142,7 @@ void FeatureView::read_integers_into(std::span<I> out) const {
   visit_lists([&](std::string_view list) {
     detail::visit_integers(list, [&](std::span<const std::uint64_t> values) {
       if (found + values.size() <= out.size()) {
-        narrow_all(values, out.data() + found, name_);
+        narrow_all(values, out.data() + found, *this);
       }
       found += values.size();
     });
@@ -146,7 +188,7 @@ void FeatureView::append_integers(std::vector<I>& out) const {
   require(FeatureKind::integers);
   visit_lists([&](std::string_view list) {
     detail::visit_integers(list, [&](std::span<const std::uint64_t> values) {
-      for (const std::uint64_t value : values) out.push_back(narrow<I>(value, name_));
+      for (const std::uint64_t value : values) out.push_back(narrow<I>(value, *this));
     });
   });
 }

@@ -1,5 +1,6 @@
-#include "file.h"
+#include "infeed/records/file.h"
 
+#include <array>
 #include <cerrno>
 #include <fcntl.h>
 #include <filesystem>
@@ -9,7 +10,10 @@
 #include <unistd.h>
 #include <utility>
 
-namespace infeed::detail {
+#include "infeed/records/files.h"
+#include "input_file.h"
+
+namespace infeed {
 namespace {
 
 /// The outermost folder of `file` that is not there, or empty.
@@ -40,11 +44,13 @@ Explanation explain(const std::string& file, int error_number) {
     case ENOTDIR:
       return {ErrorCode::invalid_argument, "a part of the path is a file, not a folder"};
     case EISDIR:
-      return {ErrorCode::invalid_argument, "it is a folder; name the files in it, e.g. with '/*'"};
+      return {ErrorCode::invalid_argument,
+              "it is a folder; name the files in it, e.g. with '/*', or a file"};
     case EACCES:
     case EPERM:
       return {ErrorCode::permission_denied,
-              "permission denied; check owner and mode of the file and its folders"};
+              "permission denied; check owner and mode of the file and its folders, or choose a "
+              "folder that you may use"};
     case EROFS:
       return {ErrorCode::permission_denied, "the file system is read-only; choose another folder"};
     case EEXIST:
@@ -58,8 +64,9 @@ Explanation explain(const std::string& file, int error_number) {
               "the file would be larger than is allowed (ulimit -f)"};
     case EMFILE:
     case ENFILE:
-      return {ErrorCode::resource_exhausted,
-              "too many open files; open fewer at once or raise the limit (ulimit -n)"};
+      return {
+          ErrorCode::resource_exhausted,
+          "too many open files; open fewer at once (fewer threads) or raise the limit (ulimit -n)"};
     case EIO:
       return {ErrorCode::data_loss,
               "input/output error; the disk or its connection fails, see the system's log"};
@@ -95,15 +102,23 @@ void File::close() noexcept {
   if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
 }
 
-File File::open_to_read(const std::string& name) {
+File File::open(const std::string& path, int flags, std::string reported) {
+  if (reported.empty()) reported = path;
   int descriptor = -1;
   do {
-    descriptor = ::open(name.c_str(), O_RDONLY | O_CLOEXEC);
+    descriptor = ::open(path.c_str(), flags | O_CLOEXEC, 0666);
   } while (descriptor < 0 && errno == EINTR);
-  if (descriptor < 0) throw system_error("open", name, errno);
-  File file(descriptor, name);
+  if (descriptor >= 0) return {descriptor, std::move(reported)};
+  const bool is_for_reading = (flags & O_ACCMODE) == O_RDONLY;
+  const bool may_create = (flags & O_CREAT) != 0;
+  const char* const action = is_for_reading ? "open" : may_create ? "create" : "write";
+  throw system_error(action, reported, errno);
+}
+
+File File::open_to_read(const std::string& name) {
+  File file = open(name, O_RDONLY);
   struct stat status {};
-  if (::fstat(descriptor, &status) != 0) throw system_error("examine", name, errno);
+  if (::fstat(file.descriptor_, &status) != 0) throw system_error("examine", name, errno);
   if (S_ISDIR(status.st_mode)) throw system_error("read", name, EISDIR);
   return file;
 }
@@ -136,4 +151,43 @@ std::size_t File::read_some(std::span<char> into) const {
   }
 }
 
-}  // namespace infeed::detail
+void File::write(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) throw system_error("write", name_, errno);
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+void File::sync() {
+  if (::fsync(descriptor_) != 0) throw system_error("sync", name_, errno);
+}
+
+std::string read_file(const std::string& file) {
+  if (is_url(file)) {
+    const auto in = detail::open_input_file(file);
+    std::string whole(in->size_bytes().value_or(0), '\0');
+    in->read_at(0, whole);
+    return whole;
+  }
+  const File in = File::open_to_read(file);
+  std::string bytes;
+  if (const auto size = in.size_bytes()) {
+    bytes.resize(*size);
+    bytes.resize(in.read_at(0, bytes));
+    return bytes;
+  }
+  std::array<char, 4096> step{};
+  while (const std::size_t got = in.read_some(step)) bytes.append(step.data(), got);
+  return bytes;
+}
+
+std::string folder_of(const std::string& file) {
+  const std::string folder = std::filesystem::path(file).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+void sync_folder(const std::string& folder) { File::open(folder, O_RDONLY | O_DIRECTORY).sync(); }
+
+}  // namespace infeed

@@ -27,11 +27,4 @@ std::uint64_t require_regular(const InputFile& file) {
       .at_file(file.name());
 }
 
-std::string read_whole(const std::string& name) {
-  const auto file = open_input_file(name);
-  std::string bytes(require_regular(*file), '\0');
-  bytes.resize(file->read_at(0, bytes));
-  return bytes;
-}
-
 }  // namespace infeed::detail

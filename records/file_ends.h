@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "input_file.h"
 
@@ -13,8 +12,5 @@ std::uint32_t crc_of_ends(const InputFile& file, std::uint64_t size);
 
 /// Size of a file that must be a regular one (or lie at a URL); failed_precondition otherwise.
 std::uint64_t require_regular(const InputFile& file);
-
-/// All bytes of such a file, by path or URL.
-std::string read_whole(const std::string& name);
 
 }  // namespace infeed::detail

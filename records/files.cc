@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unordered_set>
 
-#include "file.h"
 #include "infeed/error.h"
+#include "infeed/records/file.h"
 #include "remote/url_files.h"
 
 namespace infeed {
@@ -94,9 +94,9 @@ std::vector<std::string> match_files(const std::string& pattern) {
     struct stat status {};
     if (::stat(pattern.c_str(), &status) != 0) {
       if (errno == ENOENT) throw nothing_found(pattern);
-      throw detail::system_error("look up", pattern, errno);
+      throw system_error("look up", pattern, errno);
     }
-    if (S_ISDIR(status.st_mode)) throw detail::system_error("read", pattern, EISDIR);
+    if (S_ISDIR(status.st_mode)) throw system_error("read", pattern, EISDIR);
     return {pattern};
   }
   std::vector<std::string> files = expand(pattern);

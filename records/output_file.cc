@@ -18,25 +18,6 @@ namespace {
 
 constexpr std::uint64_t kWritebackStepBytes = std::uint64_t{8} << 20;
 
-int open_retrying(const std::string& name, int flags) {
-  while (true) {
-    const int descriptor = ::open(name.c_str(), flags | O_CLOEXEC, 0666);
-    if (descriptor >= 0 || errno != EINTR) return descriptor;
-  }
-}
-
-std::string folder_of(const std::string& name) {
-  const std::string folder = std::filesystem::path(name).parent_path().string();
-  return folder.empty() ? "." : folder;
-}
-
-void sync_folder(const std::string& folder) {
-  const File opened(open_retrying(folder, O_RDONLY | O_DIRECTORY), folder);
-  if (!opened.is_open() || ::fsync(opened.descriptor()) != 0) {
-    throw system_error("sync the folder", folder, errno);
-  }
-}
-
 Error exists_error(const std::string& name) {
   return Error(ErrorCode::already_exists,
                "the file exists already and was left as it is; remove it, choose another name, or "
@@ -52,8 +33,7 @@ OutputFile::OutputFile(std::string name, ExistingFile existing, Durability durab
   const bool exists = ::stat(name_.c_str(), &status) == 0;
   if (exists && S_ISDIR(status.st_mode)) throw system_error("write", name_, EISDIR);
   if (exists && !S_ISREG(status.st_mode)) {  // a device or a pipe can't be renamed into place
-    file_ = File(open_retrying(name_, O_WRONLY), name_);
-    if (!file_.is_open()) throw system_error("write", name_, errno);
+    file_ = File::open(name_, O_WRONLY);
     return;
   }
   if (exists && existing_ == ExistingFile::refuse) throw exists_error(name_);
@@ -64,8 +44,7 @@ void OutputFile::open_partial() {
   const std::filesystem::path path(name_);
   partial_name_ = (path.parent_path() / ("." + path.filename().string() + ".partial")).string();
   while (true) {
-    File file(open_retrying(partial_name_, O_RDWR | O_CREAT), name_);
-    if (!file.is_open()) throw system_error("create", name_, errno);
+    File file = File::open(partial_name_, O_RDWR | O_CREAT, name_);
     if (::flock(file.descriptor(), LOCK_EX | LOCK_NB) != 0) {
       throw Error(ErrorCode::failed_precondition,
                   fmt::format("somebody else is writing this file at this moment ('{}' is locked)",

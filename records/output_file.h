@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "file.h"
+#include "infeed/records/file.h"
 #include "infeed/records/record_writer.h"
 
 /// A file that appears under its name only when it is whole.

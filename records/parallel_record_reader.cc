@@ -1,6 +1,7 @@
 #include "infeed/records/parallel_record_reader.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <stop_token>
 #include <thread>
@@ -42,13 +43,40 @@ class ParallelRecordReader::State {
     if (taken_ == records_.size()) {
       taken_ = 0;
       records_.clear();  // also when what follows throws
+      has_begun_ = true;
       if (!feed_->fetch(records_)) return 0;
     }
     const std::size_t count = std::min(out.size(), records_.size() - taken_);
     for (std::size_t i = 0; i < count; ++i) out[i] = std::move(records_[taken_ + i]);
     taken_ += count;
+    passed_ += count;
     return count;
   }
+
+  std::uint64_t skip(std::uint64_t count) {
+    const std::uint64_t before = passed_;
+    if (!has_begun_) {  // no thread uses the reader yet
+      const auto by_reader = [this] {
+        return reader_.position().record - reader_.damaged().size();
+      };
+      try {
+        reader_.skip(count);
+      } catch (...) {
+        passed_ = by_reader();
+        throw;
+      }
+      passed_ = by_reader();
+      return passed_ - before;
+    }
+    std::array<Record, 256> dropped;
+    while (passed_ - before < count) {
+      const auto want = std::min<std::uint64_t>(count - (passed_ - before), dropped.size());
+      if (read(std::span(dropped).first(static_cast<std::size_t>(want))) == 0) break;
+    }
+    return passed_ - before;
+  }
+
+  std::uint64_t records_passed() const { return passed_; }
 
   const std::string& file() const { return reader_.file(); }
   Compression compression() const { return reader_.compression(); }
@@ -91,6 +119,8 @@ class ParallelRecordReader::State {
   RecordReader reader_;
   std::vector<Record> records_;
   std::size_t taken_ = 0;
+  std::uint64_t passed_ = 0;
+  bool has_begun_ = false;                    // threads may use the reader
   std::unique_ptr<detail::RecordFeed> feed_;  // last: its threads use the reader
 };
 
@@ -102,6 +132,8 @@ ParallelRecordReader::~ParallelRecordReader() = default;
 
 std::size_t ParallelRecordReader::read(std::span<Record> out) { return state_->read(out); }
 bool ParallelRecordReader::next(Record& out) { return state_->read({&out, 1}) == 1; }
+std::uint64_t ParallelRecordReader::skip(std::uint64_t count) { return state_->skip(count); }
+std::uint64_t ParallelRecordReader::records_passed() const { return state_->records_passed(); }
 const std::string& ParallelRecordReader::file() const { return state_->file(); }
 Compression ParallelRecordReader::compression() const { return state_->compression(); }
 const std::vector<DamagedRange>& ParallelRecordReader::damaged() const { return state_->damaged(); }

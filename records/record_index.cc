@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "block.h"
-#include "file.h"
 #include "file_ends.h"
 #include "framing.h"
 #include "infeed/error.h"
+#include "infeed/records/file.h"
 #include "output_file.h"
 
 namespace infeed {
@@ -134,7 +134,7 @@ void write_index(const RecordIndex& index, const std::string& index_file) {
 }
 
 RecordIndex read_index(const std::string& index_file) {
-  const std::string bytes = detail::read_whole(index_file);
+  const std::string bytes = read_file(index_file);
   RecordIndex index =
       bytes.starts_with(kMagic) ? parse_binary(bytes, index_file) : parse_dali(bytes, index_file);
   check_offsets(index, index_file);

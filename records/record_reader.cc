@@ -36,15 +36,18 @@ class RecordReader::State {
         options_(checked(std::move(options))),
         pool_(std::make_shared<detail::BlockPool>(file_)),
         opened_(detail::open_source(file, source_options())),
-        window_(std::move(opened_.source), pool_, options_.block_bytes) {}
+        window_(std::move(opened_.source), pool_, options_.block_bytes),
+        search_(options_.record_bytes_max) {}
 
   std::size_t read(std::span<Record> out) {
     if (out.empty()) return 0;
     while (!ended_) {
       const detail::Scan scan =
           detail::scan_window(window_, out, number_,
-                              {options_.verify == Verify::everything, options_.record_bytes_max});
+                              {options_.verify == Verify::everything, options_.record_bytes_max,
+                               search_.is_suspicious(window_) ? &search_ : nullptr});
       number_ += scan.count;
+      bytes_hashed_ += scan.bytes_hashed;
       if (scan.count != 0) return scan.count;
       step_over(scan.stop);
     }
@@ -84,6 +87,7 @@ class RecordReader::State {
   Compression compression() const { return opened_.compression; }
   std::optional<std::uint64_t> file_bytes() const { return opened_.file_bytes; }
   const std::vector<DamagedRange>& damaged() const { return damaged_; }
+  std::uint64_t bytes_hashed() const { return bytes_hashed_ + search_.bytes_hashed(); }
 
  private:
   static RecordReaderOptions checked(RecordReaderOptions options) {
@@ -200,8 +204,10 @@ class RecordReader::State {
   void report_bad_payload() {
     const detail::Header header = detail::load_header(window_.data());
     const std::string_view payload(window_.data() + kHeaderBytes, header.length);
+    const std::uint32_t crc =
+        search_.payload_crc32c(payload, window_.offset() + detail::kHeaderBytes);
     lose(fmt::format("record is damaged: its {} have the checksum {:08x}, but {:08x} is stored",
-                     count_bytes(header.length), mask_crc32c(crc32c(payload)),
+                     count_bytes(header.length), mask_crc32c(crc),
                      detail::load_little<std::uint32_t>(payload.data() + payload.size())),
          Search::after_record);
   }
@@ -213,7 +219,7 @@ class RecordReader::State {
     if (options_.damage != DamagePolicy::skip_and_resynchronise) fail(message);
     const std::uint64_t begin = window_.offset();
     if (search != Search::after_record || !detail::step_to_next_header(window_)) {
-      detail::resynchronise(window_, options_.record_bytes_max);
+      search_.resynchronise(window_);
     }
     if (window_.size() == 0 && window_.damage()) {  // then one range tells of both
       const std::string& behind = window_.damage()->message;
@@ -253,6 +259,8 @@ class RecordReader::State {
   std::shared_ptr<detail::BlockPool> pool_;
   detail::OpenedSource opened_;
   detail::StreamWindow window_;
+  detail::RecordSearch search_;
+  std::uint64_t bytes_hashed_ = 0;
   std::uint64_t number_ = 0;  // of the record at the front of the window
   bool ended_ = false;
   std::vector<DamagedRange> damaged_;
@@ -273,6 +281,8 @@ const std::string& RecordReader::file() const { return state_->file(); }
 Compression RecordReader::compression() const { return state_->compression(); }
 std::optional<std::uint64_t> RecordReader::file_bytes() const { return state_->file_bytes(); }
 const std::vector<DamagedRange>& RecordReader::damaged() const { return state_->damaged(); }
+
+std::uint64_t RecordReader::bytes_hashed() const { return state_->bytes_hashed(); }
 
 std::uint64_t count_records(const std::string& file, RecordReaderOptions options) {
   RecordReader reader(file, std::move(options));

@@ -5,6 +5,7 @@
 
 #include "framing.h"
 #include "infeed/records/record.h"
+#include "resynchronise.h"
 #include "stream_window.h"
 
 /// Cutting a window into records: the hot loop of every reader.
@@ -16,11 +17,14 @@ enum class Stop { none, needs_bytes, bad_length, bad_payload };
 struct Scan {
   std::size_t count;
   Stop stop;
+  std::uint64_t bytes_hashed;  ///< not counting those that ScanOptions::search hashed
 };
 
 struct ScanOptions {
   bool verifies_payloads;
   std::uint64_t record_bytes_max;
+  /// Where headers may lie; null: they are trusted.
+  RecordSearch* search = nullptr;
 };
 
 /// Hands out the whole records in the window, numbered from `number`.
@@ -29,6 +33,7 @@ inline Scan scan_window(StreamWindow& window, std::span<Record> out, std::uint64
   const char* at = window.data();
   std::size_t left = window.size();
   std::size_t count = 0;
+  std::uint64_t bytes_lost = 0;
   Stop stop = Stop::none;
   Block* const block = window.block();
   while (count < out.size()) {
@@ -41,9 +46,16 @@ inline Scan scan_window(StreamWindow& window, std::span<Record> out, std::uint64
     }
     if (header.length > left - kFramingBytes || header.length > options.record_bytes_max) break;
     const std::string_view payload(at + kHeaderBytes, header.length);
-    if (options.verifies_payloads && !payload_is_valid(payload)) {
-      stop = Stop::bad_payload;
-      break;
+    if (options.verifies_payloads) {
+      const std::uint64_t offset = window.offset() + static_cast<std::uint64_t>(at - window.data());
+      const bool is_valid = options.search == nullptr
+                                ? payload_is_valid(payload)
+                                : options.search->is_payload_valid(payload, offset + kHeaderBytes);
+      if (!is_valid) {
+        stop = Stop::bad_payload;
+        bytes_lost = payload.size();
+        break;
+      }
     }
     out[count] = Record::adopt(block, payload, number + count);
     ++count;
@@ -52,8 +64,10 @@ inline Scan scan_window(StreamWindow& window, std::span<Record> out, std::uint64
   }
   // One locked addition for all of them; the window's own reference keeps the block until here.
   if (count != 0) block->references.fetch_add(count, std::memory_order_relaxed);
-  window.consume(window.size() - left);
-  return {count, stop};
+  const std::size_t consumed = window.size() - left;
+  window.consume(consumed);
+  const bool is_hashed = options.verifies_payloads && options.search == nullptr;
+  return {count, stop, is_hashed ? consumed - count * kFramingBytes + bytes_lost : 0};
 }
 
 }  // namespace infeed::detail

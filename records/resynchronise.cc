@@ -1,6 +1,5 @@
 #include "resynchronise.h"
 
-#include <algorithm>
 #include <string_view>
 
 #include "framing.h"
@@ -31,29 +30,31 @@ bool step_to_next_header(StreamWindow& window) {
   return true;
 }
 
-void resynchronise(StreamWindow& window, std::uint64_t record_bytes_max) {
+void RecordSearch::resynchronise(StreamWindow& window) {
   window.consume(1);
-  find_record(window, record_bytes_max);
+  find_record(window, {});
 }
 
-void find_record(StreamWindow& window, std::uint64_t record_bytes_max, std::uint64_t offset_end) {
-  while (window.offset() < offset_end && window.ensure(kFramingBytes)) {
-    const std::size_t found = find_header(window.data(), window.size(), record_bytes_max);
+bool RecordSearch::find_record(StreamWindow& window, const Limits& limits) {
+  while (window.offset() < limits.offset_end && window.ensure(kFramingBytes)) {
+    const std::size_t found = find_header(window.data(), window.size(), record_bytes_max_);
     if (found == window.size()) {
       window.consume(window.size() - (kHeaderBytes - 1));
       continue;
     }
     window.consume(found);
     const std::uint64_t length = load_header(window.data()).length;
+    if (length > limits.record_bytes) return false;
     const auto remaining = window.remaining_bytes();
     const bool can_be = !remaining || *remaining >= kFramingBytes + length;
     if (can_be && window.ensure(kFramingBytes + length) &&
-        payload_is_valid({window.data() + kHeaderBytes, length})) {
-      return;
+        is_payload_valid({window.data() + kHeaderBytes, length}, window.offset() + kHeaderBytes)) {
+      return true;
     }
     window.consume(1);
   }
   window.consume(window.size());
+  return true;
 }
 
 }  // namespace infeed::detail

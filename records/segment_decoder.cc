@@ -1,5 +1,6 @@
 #include "segment_decoder.h"
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -7,10 +8,20 @@
 #include "resynchronise.h"
 
 namespace infeed::detail {
+namespace {
+
+/// A header found in the middle of a file may lie, and every segment could begin with one that
+/// claims the whole rest. A longer record is left to whoever reads from the front.
+constexpr std::uint64_t kGuessedRecordSegments = 16;
+
+}  // namespace
 
 SegmentDecoder::SegmentDecoder(const std::string& file, Compression compression,
                                const RecordReaderOptions& options, std::uint64_t segment_bytes)
     : options_(options),
+      guessed_record_bytes_max_(
+          std::min(kGuessedRecordSegments * segment_bytes, options.record_bytes_max)),
+      search_(options.record_bytes_max),
       window_(
           [&] {
             auto source = make_segment_source(file, compression, options.block_bytes);
@@ -26,9 +37,11 @@ DecodedSegment SegmentDecoder::decode(const Segment& segment) {
   try {
     source_->begin(segment);
     window_.start_at(segment.stream_begin);
-    if (segment.is_guess) find_record(window_, options_.record_bytes_max, segment.stream_end);
+    const bool is_found =
+        !segment.is_guess ||
+        search_.find_record(window_, {segment.stream_end, guessed_record_bytes_max_});
     decoded.begin = window_.offset();
-    decoded.is_good = decode_records(segment, decoded);
+    decoded.is_good = is_found && decode_records(segment, decoded);
     decoded.crc32 = source_->crc32();
   } catch (const std::exception&) {  // whoever looks at it again meets it again, and tells
     decoded.is_good = false;
@@ -49,7 +62,10 @@ bool SegmentDecoder::decode_records(const Segment& segment, DecodedSegment& deco
     records.resize(before + scan.count);
     if (scan.count != 0) continue;
     if (scan.stop != Stop::needs_bytes) return false;
-    at_end = !fetch_record();
+    // Where records are known to be, none passes the segment's end.
+    at_end = !fetch_record(segment.is_guess ? guessed_record_bytes_max_
+                                            : std::min(options_.record_bytes_max,
+                                                       segment.stream_end - window_.offset()));
     if (at_end &&
         (window_.size() != 0 || window_.damage() || segment.stream_end != Segment::kToEnd)) {
       return false;
@@ -64,10 +80,10 @@ bool SegmentDecoder::decode_records(const Segment& segment, DecodedSegment& deco
 }
 
 /// False when the next record is not there as a whole, or nothing is.
-bool SegmentDecoder::fetch_record() {
+bool SegmentDecoder::fetch_record(std::uint64_t record_bytes_max) {
   if (!window_.ensure(kHeaderBytes)) return false;
   const Header header = load_header(window_.data());
-  if (!header.is_valid() || header.length > options_.record_bytes_max) return false;
+  if (!header.is_valid() || header.length > record_bytes_max) return false;
   const auto remaining = window_.remaining_bytes();
   const std::uint64_t whole = header.length + kFramingBytes;
   return (!remaining || *remaining >= whole) && window_.ensure(whole);

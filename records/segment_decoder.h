@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "infeed/records/record_reader.h"
+#include "resynchronise.h"
 #include "segment_source.h"
 #include "stream_window.h"
 
@@ -30,9 +31,11 @@ class SegmentDecoder {
 
  private:
   bool decode_records(const Segment& segment, DecodedSegment& decoded);
-  bool fetch_record();
+  bool fetch_record(std::uint64_t record_bytes_max);
 
   const RecordReaderOptions options_;
+  const std::uint64_t guessed_record_bytes_max_;
+  RecordSearch search_;
   SegmentSource* source_ = nullptr;  // inside window_
   StreamWindow window_;
 };

@@ -38,6 +38,8 @@ class SegmentThreads {
 
   const std::vector<Segment>& segments() const { return segments_; }
 
+  /// The first to be taken; only before anything is.
+  void begin_at(std::size_t segment) { claimed_ = taken_ = segment; }
   /// The next one, in order.
   DecodedSegment take() {
     if (threads_.empty()) start();
@@ -114,6 +116,7 @@ class SegmentFeed final : public RecordFeed {
 
   bool fetch(std::vector<Record>& out) override {
     out.clear();
+    if (!std::exchange(has_begun_, true)) begin();
     if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
     while (out.empty() && !ended_) {
       if (reads_until_) {
@@ -128,6 +131,15 @@ class SegmentFeed final : public RecordFeed {
   }
 
  private:
+  /// Where the reader stands: somebody may have skipped.
+  void begin() {
+    position_ = reader_.position();
+    const auto& segments = threads_.segments();
+    while (next_ < segments.size() && segments[next_].stream_end <= position_.offset) ++next_;
+    threads_.begin_at(next_);
+    if (is_gzip() && position_.record != 0) reads_until_ = Segment::kToEnd;
+  }
+
   bool is_gzip() const { return reader_.compression() == Compression::gzip; }
 
   void take_segment(std::vector<Record>& out) {
@@ -199,6 +211,7 @@ class SegmentFeed final : public RecordFeed {
   std::optional<std::uint64_t> reads_until_;  // the reader reads, up to this offset
   std::uint32_t crc_ = 0;
   std::exception_ptr error_;
+  bool has_begun_ = false;
   bool ended_ = false;
 };
 

@@ -24,6 +24,9 @@ void StreamWindow::make_room(std::size_t bytes) {
   const bool is_there = remaining_bytes().value_or(0) >= bytes;
   std::size_t capacity = std::max(block_bytes_, is_there ? bytes : std::min(bytes, 2 * kept));
   if (capacity > block_bytes_) capacity = std::bit_ceil(capacity);
+  // Where much is moved to gain little room, as in a search among headers that claim a lot, there
+  // must be room for some more of them, or each would move it again.
+  if (kept > bytes / 2 && capacity < bytes + bytes / 4) capacity *= 2;
   Block* const current = block_.get();
   const bool is_ours_alone =
       current != nullptr && current->references.load(std::memory_order_acquire) == 1;

@@ -30,6 +30,7 @@ class WireReader {
 
   bool is_at_end() const { return at_ == end_; }
   const char* position() const { return at_; }
+  std::string_view rest() const { return {at_, static_cast<std::size_t>(end_ - at_)}; }
 
   std::uint64_t varint() {
     if (at_ != end_ && byte(0) < 0x80) return byte_at(at_++);

@@ -3,10 +3,11 @@
 # builds, runs the tests, and says in the end what ran and how long it took. Exit status 1 if anything
 # failed.
 #
-#   tests/run.sh [--headers | --sanitizers | --all | --preset NAME] [options of ctest]
+#   tests/run.sh [--builds | --sanitizers | --all | --preset NAME] [options of ctest]
 #
 #   (nothing)       checks of the sources, all tests of the release preset
-#   --headers       also that every public header compiles alone
+#   --builds        also that every public header compiles alone, and that the benchmarks and the
+#                   programs of tests/interop build
 #   --sanitizers    that, and the same tests under clang++ with AddressSanitizer and
 #                   UndefinedBehaviorSanitizer (asan), and with ThreadSanitizer (tsan)
 #   --all           that, the debug preset and clang-tidy
@@ -29,14 +30,14 @@ fi
 
 presets=(release)
 with_checks=true
-with_headers=false
+with_builds=false
 with_tidy=false
 ctest_options=()
 while (($#)); do
   case $1 in
-    --headers) with_headers=true ;;
-    --sanitizers) presets=(release asan tsan) with_headers=true ;;
-    --all) presets=(release debug asan tsan) with_headers=true with_tidy=true ;;
+    --builds) with_builds=true ;;
+    --sanitizers) presets=(release asan tsan) with_builds=true ;;
+    --all) presets=(release debug asan tsan) with_builds=true with_tidy=true ;;
     --preset)
       case ${2:-} in
         release | debug | asan | tsan) presets=("$2") ;;
@@ -94,12 +95,13 @@ show_ctest_progress() {
 }
 
 run_ctest() {
-  local log="$infeed_root/build/$1/ctest.log" status
+  local log="$infeed_root/build/$1/ctest.log" status without=()
+  if $with_checks; then without=(--exclude-regex '^static\.check$'); fi # ran already
   rm -f "$log"
   (
     cd "$infeed_root/build/$1" &&
       ctest --output-on-failure --no-label-summary --no-tests=error -j "$(nproc)" \
-        --output-log "$log" "${ctest_options[@]}"
+        --output-log "$log" "${without[@]}" "${ctest_options[@]}"
   ) 2>&1 | show_ctest_progress
   status=$?
   note="$(grep -E 'tests passed,.*out of' "$log" 2>/dev/null)"
@@ -114,13 +116,11 @@ build_for_tests() {
 }
 
 test_preset() {
-  local preset=$1 options=(-DINFEED_BUILD_BENCHMARKS=OFF -DINFEED_PRECOMPILE=ON)
-  case $preset in
-    release) options=(-DINFEED_BUILD_BENCHMARKS=ON -DINFEED_PRECOMPILE=ON) ;;
-    debug) options=(-DINFEED_BUILD_BENCHMARKS=ON -DINFEED_PRECOMPILE=OFF) ;; # a missing #include is seen
-  esac
-  part "$preset: build" build_for_tests "$preset" "${options[@]}" || return
-  if [[ $preset == release ]] && $with_headers; then
+  local preset=$1 benchmarks=OFF
+  if $with_builds && [[ $preset == release || $preset == debug ]]; then benchmarks=ON; fi
+  part "$preset: build" build_for_tests "$preset" "-DINFEED_BUILD_BENCHMARKS=$benchmarks" || return
+  if $with_builds && [[ $preset == release ]]; then
+    part "programs of tests/interop build" build_targets release interop_programs
     part "public headers compile alone" build_targets release all_verify_interface_header_sets
   fi
   part "$preset: tests" run_ctest "$preset"
@@ -133,8 +133,8 @@ if $with_checks; then
 fi
 for preset in "${presets[@]}"; do
   test_preset "$preset"
-  if [[ $preset == release ]] && $with_tidy && is_configured release; then
-    part "clang-tidy" "$infeed_root/tests/static/tidy.py" "$infeed_root/build/release"
+  if [[ $preset == debug ]] && $with_tidy && is_configured debug; then
+    part "clang-tidy" "$infeed_root/tests/static/tidy.py" "$infeed_root/build/debug"
   fi
 done
 

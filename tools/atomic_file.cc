@@ -7,7 +7,7 @@
 #include <system_error>
 #include <unistd.h>
 
-#include "file_io.h"
+#include <infeed/records/file.h>
 
 namespace infeed::tools {
 namespace {
@@ -36,28 +36,28 @@ struct Remover {
 }  // namespace
 
 void check_can_write(const std::string& file) {
-  if (fs::is_directory(file)) throw_system_error("write", file, EISDIR);
+  if (fs::is_directory(file)) throw system_error("write", file, EISDIR);
   if (is_special(file)) {
-    if (::access(file.c_str(), W_OK) != 0) throw_system_error("write", file, errno);
+    if (::access(file.c_str(), W_OK) != 0) throw system_error("write", file, errno);
     return;
   }
   const std::string partial = partial_name(file);
   const Remover remover{partial};
-  OpenFile(partial, O_WRONLY | O_CREAT, file);
+  File::open(partial, O_WRONLY | O_CREAT, file);
 }
 
 void replace_file(const std::string& file, std::string_view bytes, Durability durability) {
-  if (fs::is_directory(file)) throw_system_error("write", file, EISDIR);
+  if (fs::is_directory(file)) throw system_error("write", file, EISDIR);
   if (is_special(file)) {
-    OpenFile(file, O_WRONLY | O_APPEND).write(bytes);
+    File::open(file, O_WRONLY | O_APPEND).write(bytes);
     return;
   }
   const std::string partial = partial_name(file);
   const Remover remover{partial};
-  OpenFile out(partial, O_WRONLY | O_CREAT | O_TRUNC, file);
+  File out = File::open(partial, O_WRONLY | O_CREAT | O_TRUNC, file);
   out.write(bytes);
   if (durability == Durability::synced) out.sync();
-  if (::rename(partial.c_str(), file.c_str()) != 0) throw_system_error("rename", file, errno);
+  if (::rename(partial.c_str(), file.c_str()) != 0) throw system_error("rename", file, errno);
   if (durability == Durability::synced) sync_folder(folder_of(file));
 }
 

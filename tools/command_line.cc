@@ -7,8 +7,10 @@
 #include <new>
 #include <string>
 #include <string_view>
+#include <sys/resource.h>
 #include <vector>
 
+#include <infeed/convert/command.h>
 #include <infeed/error.h>
 
 #include "convert/convert_command.h"
@@ -52,7 +54,17 @@ bool is_command(const std::vector<Command>& commands, std::string_view name) {
                      [&](const Command& command) { return command.options->get_name() == name; });
 }
 
+/// A dataset of a thousand shards is a thousand open files, and the usual limit is 1024, which may
+/// be raised without asking.
+void allow_many_files() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  (void)::setrlimit(RLIMIT_NOFILE, &limit);  // where it fails, the error of opening says what to do
+}
+
 int run(const Command& command, const std::string& who) {
+  allow_many_files();
   StopOnSignal signals;
   try {
     command.run(signals.token());
@@ -76,18 +88,19 @@ int run(const Command& command, const std::string& who) {
   return kExitFailure;
 }
 
-}  // namespace
-
-int run_command_line(int argc, const char* const* argv) {
+int run_command_line(int argc, const char* const* argv, const std::vector<InputKind>& own_kinds) {
   CLI::App app("infeed: input pipelines that feed a (simulated) TPU", "infeed");
   app.set_version_flag("--version", "infeed " INFEED_VERSION);
   app.require_subcommand(1);
   app.footer(
       "infeed COMMAND --help explains a command's options. Exit status: 0 done, 1 failed, 2 "
       "wrong usage, 130 stopped by Ctrl-C.\n");
-  const std::vector<Command> commands{add_convert_command(app), add_reshard_command(app),
-                                      add_inspect_command(app), add_verify_command(app),
-                                      add_repair_command(app),  add_index_command(app),
+  const std::vector<Command> commands{add_convert_command(app, own_kinds),
+                                      add_reshard_command(app),
+                                      add_inspect_command(app),
+                                      add_verify_command(app),
+                                      add_repair_command(app),
+                                      add_index_command(app),
                                       add_train_command(app)};
   if (argc < 2) return complain_about_command(commands, "which command?");
   if (argv[1][0] != '-' && !is_command(commands, argv[1])) {
@@ -106,4 +119,10 @@ int run_command_line(int argc, const char* const* argv) {
   return kExitWrongUsage;
 }
 
+}  // namespace
 }  // namespace infeed::tools
+
+int infeed::run_command(int argc, const char* const* argv,
+                        const std::vector<InputKind>& own_kinds) {
+  return tools::run_command_line(argc, argv, own_kinds);
+}

@@ -8,7 +8,8 @@ class App;
 }
 
 /// Why: one program, many commands. Each command has a file pair (convert_command.h,
-/// train_command.h) that adds its options to the parser and hands back what to run.
+/// train_command.h) that adds its options to the parser and hands back what to run. The whole is
+/// run_command() (infeed/convert/command.h).
 namespace infeed::tools {
 
 /// A subcommand: where it was added, and what it does once the options are read. It reports failure
@@ -17,9 +18,5 @@ struct Command {
   CLI::App* options = nullptr;
   std::function<void(std::stop_token stop)> run = {};
 };
-
-/// Reads the arguments, runs the command and returns the exit status (exit_status.h). Every error
-/// is one line on stderr. To be called before any thread is started.
-int run_command_line(int argc, const char* const* argv);
 
 }  // namespace infeed::tools

@@ -1,3 +1,3 @@
-#include "command_line.h"
+#include <infeed/convert/command.h>
 
-int main(int argc, char** argv) { return infeed::tools::run_command_line(argc, argv); }
+int main(int argc, char** argv) { return infeed::run_command(argc, argv); }

@@ -51,7 +51,9 @@ is_configured() {
     grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$infeed_root" "$folder/CMakeCache.txt"
 }
 
-# configure_preset PRESET [cmake options]: makes build/PRESET, quietly when it goes well.
+# configure_preset PRESET [cmake options]: makes build/PRESET, quietly when it goes well. Eight sources
+# a compilation: from nothing that takes half the time. The preset debug compiles each by itself,
+# which shows a missing #include.
 configure_preset() {
   local preset=$1 folder="$infeed_root/build/$1" log fresh=()
   shift
@@ -59,6 +61,7 @@ configure_preset() {
   [[ -w $folder ]] ||
     die "cannot write to $folder: make it writable, or remove $infeed_root/build if somebody else built there"
   is_configured "$preset" || fresh=(--fresh)
+  [[ $preset == debug ]] || set -- -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=8 "$@"
   if command -v ccache >/dev/null; then
     export CMAKE_CXX_COMPILER_LAUNCHER="${CMAKE_CXX_COMPILER_LAUNCHER:-ccache}"
   fi

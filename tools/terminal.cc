@@ -121,12 +121,12 @@ std::string Terminal::mark(double share, int width) const {
          repeated(track, width - 1 - before);
 }
 
-std::string with_commas(std::int64_t value) {
-  std::string digits = fmt::format("{}", value < 0 ? -value : value);
-  for (std::ptrdiff_t at = std::ssize(digits) - 3; at > 0; at -= 3) {
+std::string with_commas(std::string digits) {
+  const std::ptrdiff_t first = digits.starts_with('-') ? 1 : 0;
+  for (std::ptrdiff_t at = std::ssize(digits) - 3; at > first; at -= 3) {
     digits.insert(static_cast<std::size_t>(at), 1, ',');
   }
-  return value < 0 ? "-" + digits : digits;
+  return digits;
 }
 
 std::string as_megabytes(std::uint64_t bytes) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <cstdio>
 #include <string>
@@ -58,7 +59,8 @@ class Terminal {
 };
 
 /// 1234567 as "1,234,567".
-std::string with_commas(std::int64_t value);
+std::string with_commas(std::string digits);
+std::string with_commas(std::integral auto value) { return with_commas(std::to_string(value)); }
 /// "12.3 MB"
 std::string as_megabytes(std::uint64_t bytes);
 

@@ -93,9 +93,8 @@ class Job {
                                                        terminal_.bar(share, 30), 100 * share));
                         }});
     terminal_.line(
-        fmt::format("  {:>6} {} images in {} shards, {}, {}: {}",
-                    with_commas(static_cast<std::int64_t>(shards.examples)), what,
-                    shards.files.size(), as_megabytes(shards.bytes),
+        fmt::format("  {:>6} {} images in {} shards, {}, {}: {}", with_commas(shards.examples),
+                    what, shards.files.size(), as_megabytes(shards.bytes),
                     shards.reused ? "made before" : fmt::format("made in {:.2f} s", shards.seconds),
                     fs::path(shards.files.front()).filename().string()));
     kept_.push_back(fmt::format("the {} shards of {} images", shards.files.size(), what));

@@ -16,7 +16,7 @@
 namespace infeed::tools {
 namespace {
 
-struct Options {
+struct TrainOptions {
   TrainJob job;
   double seconds = 4;
   std::string compression = "gzip";
@@ -50,7 +50,7 @@ std::string check_model_cost(const std::string& name) {
   }
 }
 
-void run(const Options& options, const std::stop_token& stop) {
+void run(const TrainOptions& options, const std::stop_token& stop) {
   TrainJob job = options.job;
   const bool seconds_given = options.seconds_option->count() > 0;
   const double seconds = options.is_short && !seconds_given ? kShortSeconds : options.seconds;
@@ -61,7 +61,7 @@ void run(const Options& options, const std::stop_token& stop) {
   run_train_job(job, terminal, stop);
 }
 
-void add_options(CLI::App& command, Options& options) {
+void add_options(CLI::App& command, TrainOptions& options) {
   TrainJob& job = options.job;
   job.data_folder = kFashionMnistFolder;
   command.add_option("--data", job.data_folder, "Folder with Fashion-MNIST's IDX files")
@@ -117,7 +117,7 @@ void add_options(CLI::App& command, Options& options) {
 }  // namespace
 
 Command add_train_command(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<TrainOptions>();
   CLI::App* const command = app.add_subcommand(
       "train", "The main job: make shards, compare pipelines that feed a simulated TPU, train");
   add_options(*command, *options);

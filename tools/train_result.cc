@@ -8,12 +8,12 @@
 namespace infeed::tools {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr double kPsPerUs = 1e6;
 
-Json to_json(const std::vector<MeasuredRun>& runs) {
-  Json list = Json::array();
+OrderedJson to_json(const std::vector<MeasuredRun>& runs) {
+  OrderedJson list = OrderedJson::array();
   for (const MeasuredRun& run : runs) {
     const StepSummary& s = run.summary;
     list.push_back({{"name", run.name},
@@ -29,13 +29,13 @@ Json to_json(const std::vector<MeasuredRun>& runs) {
   return list;
 }
 
-Json to_json(StepTime step) {
+OrderedJson to_json(StepTime step) {
   return {{"compute_us", static_cast<double>(step.compute_ps) / kPsPerUs},
           {"all_reduce_us", static_cast<double>(step.all_reduce_ps) / kPsPerUs},
           {"total_us", static_cast<double>(step.total_ps()) / kPsPerUs}};
 }
 
-Json to_json(const TrainShards& shards) {
+OrderedJson to_json(const TrainShards& shards) {
   return {{"files", shards.files},
           {"examples", shards.examples},
           {"bytes", shards.bytes},
@@ -43,8 +43,8 @@ Json to_json(const TrainShards& shards) {
           {"reused", shards.reused}};
 }
 
-Json to_json(const LearnResult& learning) {
-  Json epochs = Json::array();
+OrderedJson to_json(const LearnResult& learning) {
+  OrderedJson epochs = OrderedJson::array();
   for (const EpochResult& epoch : learning.epochs) {
     epochs.push_back({{"epoch", epoch.epoch},
                       {"loss", epoch.loss},
@@ -69,7 +69,7 @@ double speedup(const std::vector<MeasuredRun>& runs) {
 }
 
 std::string to_json(const TrainResultFile& result) {
-  const Json json{
+  const OrderedJson json{
       {"infeed_version", INFEED_VERSION},
       {"speedup_total", speedup(result.runs)},
       {"test_accuracy",

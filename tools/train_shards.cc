@@ -4,6 +4,7 @@
 #include <string>
 
 #include "convert/convert.h"
+#include "convert/open_input.h"
 
 namespace infeed::tools {
 

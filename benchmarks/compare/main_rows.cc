@@ -6,7 +6,7 @@
 namespace infeed::compare {
 namespace {
 
-constexpr std::int64_t kBatch = 1024;
+constexpr std::int64_t kImagesPerBatch = 1024;
 
 /// Images a second once the pipeline, which repeats for ever, has been running for a moment.
 template <class T>
@@ -30,14 +30,15 @@ Dataset<Record> shards(const RunOptions& options) {
 
 Measurement read_and_parse(const RunOptions& options) {
   return images_a_second(
-      options, shards(options) | parse_batch(image_schema(), kBatch, {.parallelism = autotune}) |
+      options, shards(options) |
+                   parse_batch(image_schema(), kImagesPerBatch, {.parallelism = autotune}) |
                    prefetch());
 }
 
 /// As a newcomer writes it: one thing after the other.
 Measurement naive(const RunOptions& options) {
   return images_a_second(options, shards(options) | parse<Image>(image_schema()) |
-                                      map(augment, {.seed = 42}) | batch(kBatch));
+                                      map(augment, {.seed = 42}) | batch(kImagesPerBatch));
 }
 
 /// Parsing and augmentation in one map, as on the other side: a stage less to hand elements to.
@@ -47,7 +48,7 @@ Measurement tuned(const RunOptions& options) {
   };
   return images_a_second(
       options, shards(options) | map(parse_and_augment, {.parallelism = autotune, .seed = 42}) |
-                   batch(kBatch) | prefetch());
+                   batch(kImagesPerBatch) | prefetch());
 }
 
 }  // namespace

@@ -14,7 +14,7 @@
 namespace infeed::compare {
 namespace {
 
-constexpr std::int64_t kBatch = 128;
+constexpr std::int64_t kRecordsPerBatch = 128;
 
 /// Calls `step`, which returns how much it did, for the time of a repetition; amount a second.
 template <class Step>
@@ -120,9 +120,9 @@ double read_check_copy_rate(const RunOptions& options, const char* kind) {
 template <class Kind>
 Dataset<Batch<Kind>> batches(const Dataset<Record>& input) {
   if constexpr (detail::field_count<Kind>() > 0) {
-    return input | parse_batch(Kind::schema(), kBatch, {.parallelism = autotune});
+    return input | parse_batch(Kind::schema(), kRecordsPerBatch, {.parallelism = autotune});
   } else {  // more members than there can be columns
-    return input | parse<Kind>(Kind::schema(), {.parallelism = autotune}) | batch(kBatch);
+    return input | parse<Kind>(Kind::schema(), {.parallelism = autotune}) | batch(kRecordsPerBatch);
   }
 }
 

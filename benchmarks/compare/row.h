@@ -33,5 +33,6 @@ std::vector<Row> main_rows();
 std::vector<Row> engine_rows();
 std::vector<Row> thread_rows();
 std::vector<Row> records_rows();
+std::vector<Row> convert_rows();
 
 }  // namespace infeed::compare

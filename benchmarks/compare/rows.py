@@ -125,4 +125,11 @@ RECORDS = [
     _ceiling("ceiling: CRC-32C of 2 KB, one core"),
 ]
 
-ROWS = {"main": MAIN, "engine": ENGINE, "records": RECORDS}
+CONVERT = [
+    Row("convert Fashion-MNIST into 16 shards", "convert", "s", ours_max=0.25),
+    Row("convert Fashion-MNIST, every shard synced", "convert", "s", ()),
+    Row("convert 1 GiB into 16 shards, every shard synced", "convert", "MB/s", (),
+        "one file, synced", higher_is_better=True, ratio_min=0.8),
+]
+
+ROWS = {"main": MAIN, "engine": ENGINE, "records": RECORDS, "convert": CONVERT}

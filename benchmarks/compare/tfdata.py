@@ -5,6 +5,7 @@ import os
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import peer
+import tfdata_convert
 import tfdata_engine
 import tfdata_images
 import tfdata_records
@@ -12,7 +13,7 @@ import tfdata_records
 
 def main():
     peer.serve({**tfdata_engine.measurements(), **tfdata_images.measurements(),
-                **tfdata_records.measurements()})
+                **tfdata_records.measurements(), **tfdata_convert.measurements()})
 
 
 if __name__ == "__main__":

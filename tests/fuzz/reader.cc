@@ -98,6 +98,12 @@ Outcome read(const std::string& file, const Options& options) {
     outcome.error = error;
   }
   outcome.damaged = reader.damaged();
+  if constexpr (std::is_same_v<Reader, RecordReader>) {
+    if (outcome.compression == Compression::none) {
+      require(reader.bytes_hashed() <= 16 * reader.file_bytes().value() + 1000,
+              "headers that lie don't make it hash the same bytes again and again");
+    }
+  }
   return outcome;
 }
 
@@ -153,6 +159,27 @@ void require_same(const Outcome& one, const Outcome& other) {
           "the same damage");
 }
 
+/// What follows the first half of the records of `alone` is the same when they were skipped.
+void require_same_behind_skip(const std::string& file, const ParallelRecordReaderOptions& options,
+                              const Outcome& alone) {
+  ParallelRecordReader reader(file, options);
+  const std::size_t half = alone.payloads.size() / 2;
+  require(reader.skip(half) == half, "as many can be skipped as there are");
+  Payloads rest;
+  try {
+    for (Record record; reader.next(record);) rest.emplace_back(record.bytes());
+    require(!alone.error, "skipping hides no damage behind it");
+  } catch (const Error& error) {
+    require(alone.error && std::string_view(error.what()) == alone.error->what(),
+            "the same error behind what was skipped");
+  }
+  require(
+      std::equal(rest.begin(), rest.end(),
+                 alone.payloads.begin() + static_cast<std::ptrdiff_t>(half), alone.payloads.end()),
+      "the same records behind what was skipped");
+  require(reader.records_passed() == alone.payloads.size(), "it knows how many there were");
+}
+
 void check(const std::string& bytes) {
   const MemoryFile memory;
   const std::string file = memory.write(bytes);
@@ -193,6 +220,7 @@ void check(const std::string& bytes) {
           .threads = 2,
           .segment_bytes = 100};
       require_same(read<ParallelRecordReader>(file, options), *alone);
+      if (alone == &failed) require_same_behind_skip(file, options, failed);
     }
     for (const DamagePolicy policy : {DamagePolicy::fail, DamagePolicy::skip_and_resynchronise}) {
       const Outcome unverified = with(policy, Verify::lengths);

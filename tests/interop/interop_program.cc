@@ -11,12 +11,16 @@
 #include <infeed/records/example.h>
 #include <infeed/records/record_reader.h>
 #include <infeed/records/record_writer.h>
+#include <infeed/records/sequence_example.h>
 
 // What infeed reads and writes, in a form that the Python tests can compare with what TensorFlow
 // reads and writes. Values are hexadecimal where JSON would change them.
 //
 //   infeed_interop read FILE                    a JSON object a record: its size, its CRC and,
 //                                               when it is an Example, its features
+//   infeed_interop sequences FILE               the same of SequenceExamples, with their lists
+//   infeed_interop rewrite-sequences FILE       the standard input's lines as that printed them,
+//                                               written as SequenceExamples
 //   infeed_interop write FILE COMPRESSION       the lines of the standard input (hexadecimal), one
 //                                               record each
 namespace {
@@ -68,6 +72,11 @@ Json values_of(const FeatureView& view) {
   return nullptr;
 }
 
+Json value_of(const FeatureView& view) {
+  if (!view.is_present()) return nullptr;
+  return {{"kind", to_string(view.kind())}, {"values", values_of(view)}};
+}
+
 Json features_of(const Record& record) {
   ExampleParser parser;
   for (const FeatureSummary& feature : summarise_example(record.bytes())) parser.want(feature.name);
@@ -75,9 +84,7 @@ Json features_of(const Record& record) {
   parser.parse(record, views);
   Json features = Json::object();
   for (std::size_t i = 0; i < views.size(); ++i) {
-    if (!views[i].is_present()) continue;
-    features[parser.names()[i]] = {{"kind", to_string(views[i].kind())},
-                                   {"values", values_of(views[i])}};
+    if (views[i].is_present()) features[parser.names()[i]] = value_of(views[i]);
   }
   return features;
 }
@@ -96,6 +103,79 @@ void read(const std::string& file) {
   }
 }
 
+Json lists_of(const Record& record) {
+  SequenceExampleParser parser;
+  for (const auto& list : summarise_feature_lists(record.bytes())) parser.want_list(list.name);
+  std::vector<FeatureListView> views(parser.list_names().size());
+  parser.parse(record, {}, views);
+  Json lists = Json::object();
+  for (const FeatureListView& view : views) {
+    Json steps = Json::array();
+    FeatureSteps walk(view);
+    for (FeatureView step; walk.next(step);) steps.push_back(value_of(step));
+    lists[std::string(view.name())] = steps;
+  }
+  return lists;
+}
+
+void read_sequences(const std::string& file) {
+  RecordReader reader(file);
+  Record record;
+  while (reader.next(record)) {
+    const Json line{{"features", features_of(record)}, {"lists", lists_of(record)}};
+    std::cout << line.dump() << '\n';
+  }
+}
+
+/// Calls the builder's function for the kind of `value`, which value_of() made.
+template <class Bytes, class Floats, class Integers>
+void add_value(const Json& value, Bytes&& bytes, Floats&& floats, Integers&& integers) {
+  const auto kind = value.at("kind").get<std::string>();
+  const Json& values = value.at("values");
+  if (kind == "bytes") {
+    std::vector<std::string> list;
+    for (const Json& item : values) list.push_back(from_hexadecimal(item.get<std::string>()));
+    bytes(list);
+  } else if (kind == "floats") {
+    const std::string raw = from_hexadecimal(values.get<std::string>());
+    std::vector<float> list(raw.size() / sizeof(float));
+    raw.copy(reinterpret_cast<char*>(list.data()), raw.size());
+    floats(list);
+  } else {
+    integers(values.get<std::vector<std::int64_t>>());
+  }
+}
+
+void rewrite_sequences(const std::string& file) {
+  RecordWriter writer(file);
+  for (std::string line; std::getline(std::cin, line);) {
+    const Json json = Json::parse(line);
+    SequenceExampleBuilder builder;
+    ExampleBuilder& context = builder.context();
+    for (const auto& [name, value] : json.at("features").items()) {
+      add_value(
+          value, [&, &key = name](const auto& list) { context.bytes(key, list); },
+          [&, &key = name](const auto& list) { context.floats(key, list); },
+          [&, &key = name](const auto& list) { context.integers(key, list); });
+    }
+    for (const auto& [name, steps] : json.at("lists").items()) {
+      FeatureListBuilder& builder_of_list = builder.list(name);
+      for (const Json& step : steps) {
+        if (step.is_null()) {
+          builder_of_list.nothing();
+          continue;
+        }
+        add_value(
+            step, [&](const auto& list) { builder_of_list.bytes(list); },
+            [&](const auto& list) { builder_of_list.floats(list); },
+            [&](const auto& list) { builder_of_list.integers(list); });
+      }
+    }
+    writer.write(builder.encode());
+  }
+  writer.close();
+}
+
 void write(const std::string& file, const std::string& compression) {
   RecordWriterOptions options;
   if (compression == "gzip") options.compression = Compression::gzip;
@@ -112,10 +192,17 @@ int main(int argc, char** argv) {
   try {
     if (arguments.size() == 2 && arguments[0] == "read") {
       read(arguments[1]);
+    } else if (arguments.size() == 2 && arguments[0] == "sequences") {
+      read_sequences(arguments[1]);
+    } else if (arguments.size() == 2 && arguments[0] == "rewrite-sequences") {
+      rewrite_sequences(arguments[1]);
     } else if (arguments.size() == 3 && arguments[0] == "write") {
       write(arguments[1], arguments[2]);
     } else {
-      std::fputs("usage: infeed_interop read FILE | write FILE COMPRESSION\n", stderr);
+      std::fputs(
+          "usage: infeed_interop read FILE | sequences FILE | rewrite-sequences FILE | write FILE "
+          "COMPRESSION\n",
+          stderr);
       return 2;
     }
   } catch (const std::exception& error) {

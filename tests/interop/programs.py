@@ -18,6 +18,18 @@ def read_with_infeed(file):
     return [json.loads(line) for line in text.splitlines()]
 
 
+def read_sequences_with_infeed(file):
+    """SequenceExamples of a file as infeed reads them: {"features", "lists"} each."""
+    text = _run([os.environ["INFEED_INTEROP"], "sequences", str(file)])
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def rewrite_sequences_with_infeed(file, sequences):
+    """What read_sequences_with_infeed() gave, encoded anew by infeed."""
+    text = "".join(json.dumps(sequence) + "\n" for sequence in sequences)
+    _run([os.environ["INFEED_INTEROP"], "rewrite-sequences", str(file)], input=text)
+
+
 def write_with_infeed(file, records, compression):
     text = "".join(record.hex() + "\n" for record in records)
     _run([os.environ["INFEED_INTEROP"], "write", str(file), compression], input=text)

@@ -37,7 +37,7 @@ python="$("$infeed_root/benchmarks/venv.sh")"
 if [[ -z $build ]]; then
   "$infeed_root/tools/install_packages.sh" test
   configure_preset release -DINFEED_BUILD_TESTS=ON
-  build_targets release infeed_command infeed_interop infeed_drawn_pipelines ||
+  build_targets release infeed_command interop_programs ||
     die "the build failed: what the compiler said is above"
   build="$infeed_root/build/release"
 fi

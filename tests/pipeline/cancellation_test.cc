@@ -59,9 +59,10 @@ void begin_and_stop(const DrawnPipeline& drawn, std::shared_ptr<Executor> execut
   const auto dataset = build_pipeline(drawn, random.chance(0.3) ? random() | 1 : 0);
   auto iterator = dataset.iterate({.executor = std::move(executor)});
   if (random.chance(0.2)) return;
-  const std::uint64_t pause = random.below(random.chance(0.5) ? 10 : 1000);
+  const auto pause = std::chrono::microseconds(random.below(random.chance(0.5) ? 20 : 2000));
   Consumer<std::int64_t> consumer(std::move(iterator));
-  for (std::uint64_t i = 0; i < pause; ++i) std::this_thread::yield();
+  const auto until = std::chrono::steady_clock::now() + pause;
+  while (std::chrono::steady_clock::now() < until) std::this_thread::yield();
   consumer.cancel();
   consumer.join();
   EXPECT_EQ(consumer.iterator().memory().in_use_bytes(), 0);

@@ -24,7 +24,7 @@ struct Wide {
 };
 static_assert(sizeof(Wide) == 64);
 
-/// Notices when it lies at a wrong address.
+/// Can be copied, and notices when it lies at a wrong address.
 class alignas(128) OverAligned {
  public:
   explicit OverAligned(std::int64_t value) : value_(value) { look(); }
@@ -44,8 +44,8 @@ class alignas(128) OverAligned {
   std::int64_t value_;
 };
 
-/// Can only be moved, and only by its move constructor; counts how many there are.
-class Tracked {
+/// Over-aligned; can only be moved, and only by its move constructor; counts how many there are.
+class alignas(128) Tracked {
  public:
   explicit Tracked(std::int64_t value) : value_(value), self_(this) { ++live; }
   Tracked(Tracked&& other) noexcept : value_(std::exchange(other.value_, -1)), self_(this) {
@@ -65,6 +65,9 @@ class Tracked {
  private:
   void look() const noexcept {
     if (self_ != this) ADD_FAILURE() << "a Tracked was moved by memcpy, or destroyed twice";
+    if (reinterpret_cast<std::uintptr_t>(this) % alignof(Tracked) != 0) {
+      ADD_FAILURE() << "a Tracked lies at " << this;
+    }
   }
   std::int64_t value_;
   const Tracked* self_;

@@ -19,13 +19,13 @@ Sentence sentence_of(std::int64_t n) {
           n, std::vector<float>(static_cast<std::size_t>(n % 2), 0.5F)};
 }
 
-struct Shape {
+struct Padding {
   std::int64_t size;
   std::int64_t width;  ///< -1: the longest
   bool drop_remainder;
 };
 
-Stream padded_model(const Slots& in, const Shape& shape) {
+Stream padded_model(const Slots& in, const Padding& shape) {
   Stream stream;
   Rows rows;
   const auto give = [&] {
@@ -54,8 +54,9 @@ Stream padded_model(const Slots& in, const Shape& shape) {
 }
 
 TEST(PaddedBatch, PassesTheSuite) {
-  for (const Shape& shape : {Shape{1, -1, false}, Shape{4, -1, false}, Shape{4, -1, true},
-                             Shape{3, 6, false}, Shape{3, 4, false}, Shape{1000, 2, false}}) {
+  for (const Padding& shape :
+       {Padding{1, -1, false}, Padding{4, -1, false}, Padding{4, -1, true}, Padding{3, 6, false},
+        Padding{3, 4, false}, Padding{1000, 2, false}}) {
     SCOPED_TRACE(fmt::format("size {} width {}", shape.size, shape.width));
     run_stage_suite_on<std::int64_t>(
         [&](const Dataset<std::int64_t>& dataset) {

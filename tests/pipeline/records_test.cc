@@ -88,6 +88,111 @@ TEST_F(Records, CompressedOnes) {
   run_source_suite([&] { return records(folder_.file("*")); }, numbers(integers(0, 620)));
 }
 
+/// A file of records of many segments, in each of the forms that threads share.
+class ParallelRecords : public Records, public ::testing::WithParamInterface<RecordWriterOptions> {
+ protected:
+  static constexpr std::size_t kBytes = 4000;
+  /// Two files of 300 records, 1.2 MB each: 18 segments.
+  void write_two() {
+    for (const std::int64_t first : {0, 300}) {
+      RecordWriterOptions options = GetParam();
+      options.existing = ExistingFile::replace;
+      list_.push_back(folder_.file("train-" + std::to_string(first)));
+      RecordWriter writer(list_.back(), options);
+      for (std::int64_t i = first; i < first + 300; ++i) {
+        std::string text = std::to_string(i);
+        writer.write(text.insert(0, kBytes - text.size(), '0'));
+      }
+      writer.close();
+    }
+  }
+  static RecordsOptions options(int parallelism) {
+    return {.parallelism = parallelism, .read_ahead_bytes = 256 << 10};
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Forms, ParallelRecords,
+                         ::testing::Values(RecordWriterOptions{},
+                                           RecordWriterOptions{.compression = Compression::lz4},
+                                           RecordWriterOptions{.compression = Compression::gzip,
+                                                               .flush_point_bytes = 64 << 10},
+                                           RecordWriterOptions{.compression = Compression::gzip}),
+                         [](const auto& test) {
+                           return test.param.flush_point_bytes != 0
+                                      ? std::string("gzip_points")
+                                      : std::string(to_string(test.param.compression));
+                         });
+
+TEST_P(ParallelRecords, PassTheSuite) {
+  write_two();
+  for (const int parallelism : {2, 3, autotune}) {
+    SCOPED_TRACE(parallelism);
+    run_source_suite([&] { return records(list_, options(parallelism)); },
+                     numbers(integers(0, 600)));
+  }
+}
+
+TEST_P(ParallelRecords, ResumeAnywhereWithAnotherParallelism) {
+  write_two();
+  for (const std::int64_t at : {1, 63, 299, 300, 301, 450, 599, 600}) {
+    for (const int parallelism : {1, 3}) {
+      Iterator<Record> iterator = records(list_, options(4 - parallelism)).iterate();
+      take_stream(iterator, static_cast<std::size_t>(at));
+      Iterator<Record> resumed =
+          records(list_, options(parallelism)).iterate({.resume = iterator.checkpoint()});
+      EXPECT_EQ(take_stream(resumed), numbers(integers(at, 600 - at))) << at;
+    }
+  }
+}
+
+TEST_P(ParallelRecords, ReadLessAheadWhereMemoryIsShort) {
+  write_two();
+  for (const std::uint64_t memory_bytes_max : {4 << 20, 512 << 10, 4 << 10}) {
+    Iterator<Record> iterator =
+        records(list_, {.parallelism = 3}).iterate({.memory_bytes_max = memory_bytes_max});
+    EXPECT_EQ(take_stream(iterator), numbers(integers(0, 600)));
+  }
+}
+
+TEST_F(Records, DamageIsTheSameInParallel) {
+  write(2, 400, 2000);
+  damage(0, 100, 2000);
+  damage(1, 399, 2000);
+  for (const DamagePolicy policy : {DamagePolicy::fail, DamagePolicy::skip_and_resynchronise}) {
+    const Stream expected = stream_of(records(pattern(), {.damage = policy}));
+    const auto make = [&] {
+      return records(pattern(),
+                     {.damage = policy, .parallelism = 3, .read_ahead_bytes = 256 << 10});
+    };
+    EXPECT_EQ(stream_of(make()), expected);
+    run_source_suite(make, expected);
+  }
+}
+
+TEST_F(Records, ACallbackThatThrowsInParallelIsAnErrorAndTheFileGoesOn) {
+  write(1, 300, 2000);
+  damage(0, 2, 2000);
+  Stream expected = numbers(integers(0, 300));
+  expected[2] = "! lost 2";
+  run_source_suite(
+      [&] {
+        return records(pattern(),
+                       {.damage = DamagePolicy::skip_and_resynchronise,
+                        .on_damage =
+                            [](const DamagedRange& range) {
+                              throw std::runtime_error("lost " + std::to_string(range.record));
+                            },
+                        .parallelism = 2,
+                        .read_ahead_bytes = 256 << 10});
+      },
+      expected);
+}
+
+TEST_F(Records, RefuseAParallelismBelowOne) {
+  EXPECT_EQ(error_of([] { records(std::vector<std::string>{}, {.parallelism = 0}); }).message(),
+            "records: parallelism is 0; give 1 or more, or infeed::autotune");
+}
+
 TEST_F(Records, KnowWhereTheyComeFrom) {
   write(2, 3);
   Iterator<Record> iterator = records(pattern()).iterate();

@@ -55,10 +55,10 @@ struct CopiesBadly {
     if (armed && value % 4 == 2) throw std::runtime_error("no copy of " + std::to_string(value));
   }
   CopiesBadly(CopiesBadly&& other) noexcept : value(other.value) {}
+  friend std::int64_t value_of(const CopiesBadly& element) { return element.value; }
   std::int64_t value;
   static inline bool armed = false;
 };
-std::int64_t value_of(const CopiesBadly& element) { return element.value; }
 
 TEST(Slices, ACopyThatThrowsIsAnErrorInItsPlace) {
   std::vector<CopiesBadly> values;

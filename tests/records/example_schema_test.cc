@@ -200,6 +200,70 @@ TEST(ExampleSchema, messages_teach) {
             "feature 'x' is asked for twice");
 }
 
+struct Grid {
+  std::vector<std::vector<std::int64_t>> rows;
+  std::vector<std::vector<std::string>> words;
+  std::int64_t label = 0;
+};
+
+TEST(ExampleSchema, a_ragged_feature_is_cut_by_another) {
+  const auto schema = ExampleSchema<Grid>()
+                          .ragged("values", RowSplits{"splits"}, &Grid::rows)
+                          .feature("label", &Grid::label, 7)
+                          .ragged("words", RowLengths{"lengths"}, &Grid::words);
+  const Grid in = {{{1, 2}, {}, {3}}, {{"a"}, {"b", "c"}}, 9};
+  const std::string bytes = schema.encode(in);
+  EXPECT_EQ(bytes, ExampleBuilder()
+                       .integers("values", std::array<std::int64_t, 3>{1, 2, 3})
+                       .integers("splits", std::array<std::int64_t, 4>{0, 2, 2, 3})
+                       .integers("label", 9)
+                       .bytes("words", std::array<std::string_view, 3>{"a", "b", "c"})
+                       .integers("lengths", std::array<std::int64_t, 2>{1, 2})
+                       .encode());
+  for (const std::string& example : {bytes, schema.encode({})}) {
+    const Grid out = schema.parse(example);
+    EXPECT_EQ(out.rows, example == bytes ? in.rows : Grid().rows);
+    EXPECT_EQ(out.words, example == bytes ? in.words : Grid().words);
+  }
+  EXPECT_TRUE(schema.parse("").rows.empty());
+  EXPECT_EQ(schema.parse("").label, 7);
+  EXPECT_THAT(schema.names(), ElementsAre("values", "splits", "label", "words", "lengths"));
+
+  RowColumn<std::vector<std::vector<std::int64_t>>> rows;
+  RowColumn<std::vector<std::vector<std::string>>> words;
+  RowColumn<std::int64_t> labels;
+  const std::array<void*, 3> columns = {&rows, &labels, &words};
+  for (std::size_t i = 0; i < 2; ++i) schema.append_row(Record(bytes), i, columns);
+  EXPECT_THAT(rows.values.values(), ElementsAre(1, 2, 3, 1, 2, 3));
+  EXPECT_THAT(rows.inner_splits.values(), ElementsAre(0, 2, 2, 3, 5, 5, 6));
+  EXPECT_THAT(rows.row_splits.values(), ElementsAre(0, 3, 6));
+  EXPECT_THAT(words.inner_splits.values(), ElementsAre(0, 1, 3, 4, 6));
+  EXPECT_THAT(labels.values.values(), ElementsAre(9, 9));
+}
+
+TEST(ExampleSchema, partitions_that_do_not_fit_say_why) {
+  const auto message = [](bool has_splits, std::vector<std::int64_t> cuts) {
+    ExampleSchema<Grid> schema;
+    if (has_splits) {
+      schema.ragged("v", RowSplits{"p"}, &Grid::rows);
+    } else {
+      schema.ragged("v", RowLengths{"p"}, &Grid::rows);
+    }
+    ExampleBuilder builder;
+    builder.integers("v", std::array<std::int64_t, 3>{1, 2, 3});
+    if (!cuts.empty()) builder.integers("p", std::span<const std::int64_t>(cuts));
+    const std::string bytes = builder.encode();
+    return error_of([&] { schema.parse(bytes); }).message();
+  };
+  const std::string begin = "feature 'p' can't cut the 3 values of feature 'v': ";
+  EXPECT_EQ(message(true, {}), begin + "it could not be found");
+  EXPECT_EQ(message(true, {1, 3}), begin + "its first split is 1, not 0");
+  EXPECT_EQ(message(true, {0, 2, 1, 3}), begin + "its split 2 is 1, behind 2");
+  EXPECT_EQ(message(false, {2, -1}), begin + "its length 1 is -1");
+  EXPECT_EQ(message(false, {2, 5}), begin + "sequence 1 would end behind them");
+  EXPECT_EQ(message(false, {2}), begin + "its sequences have only 2");
+}
+
 TEST(ExampleSchema, errors_of_a_record_say_where_it_lies) {
   const testing::TemporaryFolder folder;
   const auto schema = sample_schema();

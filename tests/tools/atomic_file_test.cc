@@ -55,7 +55,7 @@ TEST(AtomicFile, SaysWhatIsWrongBeforeAndWhenWriting) {
   for (const Error& error : {error_of([&] { check_can_write(nowhere); }),
                              error_of([&] { replace_file(nowhere, "x"); })}) {
     EXPECT_EQ(error.code(), ErrorCode::not_found);
-    EXPECT_THAT(error.message(), HasSubstr("its folder does not exist"));
+    EXPECT_THAT(error.message(), HasSubstr("does not exist"));
     EXPECT_EQ(error.file(), nowhere);
   }
   for (const Error& error : {error_of([&] { check_can_write(folder.path()); }),

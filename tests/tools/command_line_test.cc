@@ -70,6 +70,7 @@ INSTANTIATE_TEST_SUITE_P(
         WrongUsage{"WrongCompression", {"train", "--compression", "lz4"}, {"lz4", "gzip"}},
         WrongUsage{"NoOutput", {"convert"}, {"infeed convert:", "--output"}},
         WrongUsage{"NoShards", {"convert", "-o", "x", "--shards", "0"}, {"--shards"}},
+        WrongUsage{"NoShardSize", {"convert", "-o", "x", "--shard-size", "0"}, {"--shard-size"}},
         WrongUsage{"ImagesWithoutLabels", {"convert", "-o", "x", "--images", "i"}, {"--labels"}}),
     [](const auto& test) { return test.param.name; });
 

@@ -151,7 +151,7 @@ TEST(ConvertCommand, FolderThatMayNotBeWritten) {
                  {"permission denied", folder.file("shards")});
   expect_failure(
       convert_folder(folder.path(), folder.file("shards/deeper/still"), {.as_nobody = true}),
-      {"permission denied", "cannot make folder", "choose another"});
+      {"permission denied", "cannot make the folder", "or choose a folder"});
 }
 
 TEST(ConvertCommand, FullDisk) {

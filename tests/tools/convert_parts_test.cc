@@ -161,7 +161,7 @@ Manifest some_manifest() {
   shard.file = "a-00000-of-00001.tfrecord";
   shard.sum = {100, 0xdeadbeef};
   shard.examples = 2;
-  shard.index = FileSum{52, 7};
+  shard.side_file = SideFile{".index", {52, 7}};
   shard.statistics.add(ExampleBuilder().floats("x", 0.1F).encode());
   shard.quarantined = {{"x.csv row 3", "it is bad"}};
   const auto parsed = parse_shard_entry(to_text(shard));

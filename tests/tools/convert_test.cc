@@ -11,6 +11,7 @@
 #include <infeed/records/files.h>
 #include <infeed/records/record_reader.h>
 
+#include "convert/open_input.h"
 #include "tools/folder_content.h"
 #include "tools/image_rows.h"
 #include "tools/small_dataset.h"
@@ -28,8 +29,7 @@ using tools::ConvertOptions;
 using tools::ExistingDataset;
 
 /// `count` images of 2x2, whose pixels and label follow from their number.
-std::unique_ptr<tools::ExampleInput> numbered_input(const TemporaryFolder& folder,
-                                                    std::uint32_t count) {
+std::unique_ptr<ExampleInput> numbered_input(const TemporaryFolder& folder, std::uint32_t count) {
   std::vector<std::string> images;
   std::string labels;
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -134,13 +134,13 @@ TEST(Convert, TheSameDatasetIsMadeOnce) {
 }
 
 /// A hundred numbers; those in `bad` can't be read, and one of them stops the conversion.
-class NumberInput final : public tools::ExampleInput {
+class NumberInput final : public ExampleInput {
  public:
   NumberInput(std::set<std::uint64_t> bad, std::uint64_t last, std::stop_source& stop,
               std::uint64_t size = 100)
       : bad_(std::move(bad)), last_(last), stop_(stop), size_(size) {}
   std::uint64_t size() const override { return size_; }
-  std::unique_ptr<tools::ExampleReader> open_reader() const override {
+  std::unique_ptr<ExampleReader> open_reader() const override {
     return std::make_unique<Reader>(*this);
   }
   std::vector<std::string> columns() const override { return {"label"}; }
@@ -148,10 +148,10 @@ class NumberInput final : public tools::ExampleInput {
   std::string name_of(std::uint64_t index) const override {
     return fmt::format("number {}", index);
   }
-  std::vector<tools::InputFile> files() const override { return {}; }
+  std::vector<InputFile> files() const override { return {}; }
 
  private:
-  class Reader final : public tools::FeatureReader {
+  class Reader final : public FeatureReader {
    public:
     explicit Reader(const NumberInput& input) : input_(input) {}
 

@@ -3,15 +3,14 @@
 #include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <jpeglib.h>
 #include <nlohmann/json.hpp>
-#include <png.h>
 #include <random>
 
 #include <infeed/records/files.h>
 #include <infeed/records/record_index.h>
 #include <infeed/records/record_writer.h>
 
+#include "tools/encoded_images.h"
 #include "tools/example_text.h"
 #include "tools/folder_content.h"
 #include "tools/run_program.h"
@@ -135,6 +134,11 @@ TEST_F(DatasetCommands, RepairSavesWhatIsWhole) {
   const ProgramResult again = run_infeed({"repair", shard(1), "-o", saved});
   EXPECT_EQ(again.status, 1);
   EXPECT_THAT(again.err, HasSubstr("already exists"));
+  const ProgramResult table =
+      run_infeed({"repair", folder_.file("t.csv"), "-o", folder_.file("none")});
+  EXPECT_EQ(table.status, 1);
+  EXPECT_THAT(table.err, HasSubstr("no whole record was found"));
+  EXPECT_FALSE(fs::exists(folder_.file("none")));
   const ProgramResult itself = run_infeed({"repair", shard(1), "-o", shard(1), "--overwrite"});
   EXPECT_EQ(itself.status, 1);
   EXPECT_THAT(itself.err, HasSubstr("the damaged file itself"));
@@ -179,7 +183,14 @@ TEST_F(DatasetCommands, IndexOfBothKinds) {
             0);
   result = run_infeed({"index", folder_.file("gz") + "/*.gz"});
   EXPECT_EQ(result.status, 1);
-  EXPECT_THAT(result.err, HasSubstr("a gzip file cannot be indexed"));
+  EXPECT_THAT(result.err, AllOf(HasSubstr("a gzip file cannot be indexed"), HasSubstr("reshard")));
+  ASSERT_EQ(run_infeed({"reshard", shard(0), "-o", folder_.file("lz4"), "--compression", "lz4",
+                        "--shards", "1"})
+                .status,
+            0);
+  result = run_infeed({"index", folder_.file("lz4") + "/*.lz4"});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, HasSubstr("it has its own inside"));
 }
 
 TEST_F(DatasetCommands, ReshardKeepsEveryRecord) {
@@ -233,52 +244,6 @@ TEST_F(DatasetCommands, InspectOfRecordsThatAreNoExamples) {
                                 HasSubstr("4 bytes: 00 01 02 ff"), HasSubstr("none is finite"),
                                 Not(HasSubstr("\x1b"))))
       << "what a record holds must not reach the terminal as commands";
-}
-
-/// A picture whose left half is white.
-std::vector<std::uint8_t> half_white(std::size_t side) {
-  std::vector<std::uint8_t> rgb;
-  for (std::size_t i = 0; i < side * side; ++i) {
-    rgb.insert(rgb.end(), 3, i % side < side / 2 ? 255 : 0);
-  }
-  return rgb;
-}
-
-std::string as_png(std::size_t side) {
-  png_image image{};
-  image.version = PNG_IMAGE_VERSION;
-  image.width = image.height = static_cast<png_uint_32>(side);
-  image.format = PNG_FORMAT_RGB;
-  png_alloc_size_t size = 100'000;
-  std::string bytes(size, '\0');
-  png_image_write_to_memory(&image, bytes.data(), &size, 0, half_white(side).data(), 0, nullptr);
-  bytes.resize(size);
-  return bytes;
-}
-
-std::string as_jpeg(std::size_t side) {
-  jpeg_compress_struct encoder{};
-  jpeg_error_mgr errors{};
-  encoder.err = jpeg_std_error(&errors);
-  jpeg_create_compress(&encoder);
-  unsigned char* bytes = nullptr;
-  unsigned long size = 0;
-  jpeg_mem_dest(&encoder, &bytes, &size);
-  encoder.image_width = encoder.image_height = static_cast<JDIMENSION>(side);
-  encoder.input_components = 3;
-  encoder.in_color_space = JCS_RGB;
-  jpeg_set_defaults(&encoder);
-  jpeg_start_compress(&encoder, TRUE);
-  std::vector<std::uint8_t> rgb = half_white(side);
-  while (encoder.next_scanline < encoder.image_height) {
-    JSAMPROW row = rgb.data() + encoder.next_scanline * side * 3;
-    jpeg_write_scanlines(&encoder, &row, 1);
-  }
-  jpeg_finish_compress(&encoder);
-  std::string result(reinterpret_cast<char*>(bytes), size);
-  jpeg_destroy_compress(&encoder);
-  std::free(bytes);
-  return result;
 }
 
 TEST_F(DatasetCommands, InspectDrawsPictures) {

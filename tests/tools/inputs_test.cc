@@ -1,16 +1,21 @@
+#include <csignal>
 #include <cstdlib>
+#include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <random>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <infeed/records/files.h>
 #include <infeed/records/record_writer.h>
 
 #include "tools/example_text.h"
 #include "tools/folder_content.h"
+#include "tools/npy_bytes.h"
 #include "tools/run_program.h"
 #include "tools/temporary_folder.h"
 
@@ -167,14 +172,6 @@ TEST_F(Inputs, TextOfAnyShapeGivesTheSameRowsInAnyOrder) {
 }
 
 /// As numpy.save writes it, version 1.
-std::string npy(const std::string& type, const std::string& shape, const std::string& bytes) {
-  std::string header =
-      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", type, shape);
-  header.resize(128 - 10 - 1, ' ');
-  header += '\n';
-  return std::string("\x93NUMPY\1\0", 8) + static_cast<char>(header.size()) + '\0' + header + bytes;
-}
-
 TEST_F(Inputs, NpyColumns) {
   const std::string images = write("image.npy", npy("|u1", "(3, 2, 2)", "abcdefghijkl"));
   const std::string labels =
@@ -288,6 +285,53 @@ TEST_F(Inputs, RecordsPassThroughAsTheyAre) {
   EXPECT_EQ(convert({folder_.file("raw.tfrecord")}).status, 0);
   EXPECT_THAT(read_bytes(folder_.file("out/data.manifest.json")),
               HasSubstr("\"opaque_records\": 1"));
+}
+
+TEST_F(Inputs, AllFilesOfADatasetMeanItsRecords) {
+  ASSERT_EQ(convert({write("t.csv", "a\n1\n2\n")}).status, 0);
+  const std::string all = folder_.file("out/data-*");
+  EXPECT_EQ(match_files(all).size(), 4) << "with an index each";
+  const ProgramResult result = run_infeed({"reshard", all, "-o", folder_.file("new")});
+  EXPECT_THAT(result.out, HasSubstr("2 records of 2 files")) << result.err;
+  EXPECT_THAT(run_infeed({"inspect", all}).out, HasSubstr("all 2 records"));
+  EXPECT_EQ(run_infeed({"verify", all}).status, 0);
+  EXPECT_EQ(run_infeed({"index", all}).status, 0);
+  EXPECT_THAT(run_infeed({"inspect", folder_.file("out/*")}).out, HasSubstr("all 2 records"))
+      << "without the manifest";
+}
+
+TEST_F(Inputs, NoFolderForTheDecompressedCopy) {
+  write("t.csv", "a\n1\n");
+  shell("gzip t.csv");
+  const ProgramResult result = run_infeed({"convert", folder_.file("t.csv.gz"), "-o", "x"},
+                                          {.environment = {{"TMPDIR", folder_.file("none")}}});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("set TMPDIR to one with room"), HasSubstr("t.csv.gz")));
+}
+
+TEST_F(Inputs, MoreFilesThanMayUsuallyBeOpen) {
+  std::string names;
+  for (int i = 0; i < 60; ++i) names += " " + write(fmt::format("t{:02}.csv", i), "a\n1\n");
+  shell(fmt::format("ulimit -Sn 40 && {} convert {} -o out --shards 2", INFEED_COMMAND, names));
+  EXPECT_THAT(example_texts(match_files(folder_.file("out/data-*.tfrecord"))), SizeIs(60));
+}
+
+TEST_F(Inputs, CtrlCWhileTheInputIsReadEndsAtOnce) {
+  const std::string pipe = folder_.file("t.csv");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  int writer = -1;
+  const auto is_waiting_for_rows = [&] {
+    writer = writer < 0 ? ::open(pipe.c_str(), O_WRONLY | O_NONBLOCK) : writer;
+    return writer >= 0;
+  };
+  const ProgramResult result =
+      run_infeed({"convert", pipe, "-o", folder_.file("out")},
+                 {.send_signal_when = is_waiting_for_rows, .signal = SIGINT});
+  ::close(writer);
+  EXPECT_EQ(result.status, 130);
+  EXPECT_LT(result.seconds_after_signal, 5.0);
+  EXPECT_THAT(result.err, HasSubstr("stopped while the input was read"));
+  EXPECT_FALSE(fs::exists(folder_.file("out")));
 }
 
 TEST_F(Inputs, ADatasetIsNotConvertedOntoItself) {

@@ -36,7 +36,7 @@ constexpr uid_t kNobody = 65534;
   }
   for (const auto& [name, value] : options.environment) setenv(name.c_str(), value.c_str(), 1);
   std::vector<char*> words;
-  std::string program = INFEED_COMMAND;
+  std::string program = options.program;
   words.push_back(program.data());
   std::vector<std::string> copies = arguments;
   for (std::string& word : copies) words.push_back(word.data());

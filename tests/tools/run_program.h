@@ -24,6 +24,7 @@ struct ProgramOptions {
   /// Asked every few milliseconds; once it is true, `signal` is sent.
   std::function<bool()> send_signal_when = {};
   int signal = 0;
+  std::string program = INFEED_COMMAND;
   std::chrono::seconds time_limit{60};
 };
 

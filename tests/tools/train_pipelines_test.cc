@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "convert/convert.h"
+#include "convert/open_input.h"
 #include "tools/small_dataset.h"
 #include "tools/temporary_folder.h"
 #include "train_ablation.h"

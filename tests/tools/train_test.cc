@@ -153,7 +153,7 @@ TEST_F(Train, BadInputIsOneLineThatSaysWhatToDo) {
   expect_failure(train({"--data", data(), "--work", data() + "/t10k-labels-idx1-ubyte/work"}), 1,
                  {"cannot make folder", "choose another"});
   expect_failure(run({"--json", folder_.file("none/result.json")}), 1,
-                 {"its folder does not exist", "none/result.json"});
+                 {"does not exist", "none/result.json"});
   expect_failure(run({"--json", folder_.path()}), 1, {"it is a folder"});
   write_half(data(), "train", 100, 1);
   expect_failure(run(), 1, {"100 training images are fewer", "batch of 1024"});

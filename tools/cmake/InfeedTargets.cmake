@@ -24,26 +24,6 @@ if(INFEED_SANITIZE)
   target_link_options(infeed_options INTERFACE -fsanitize=${INFEED_SANITIZE})
 endif()
 
-# infeed_precompile(TARGET [HEADERS...]): with INFEED_PRECOMPILE, the standard headers that nearly all of
-# our sources include are read once a target, which saves about 1 s of 3 s a source. Off by default: it
-# hides a missing #include, and ccache doesn't take it. Sources with options of their own do without.
-function(infeed_precompile TARGET)
-  if(NOT INFEED_PRECOMPILE)
-    return()
-  endif()
-  target_precompile_headers(${TARGET} PRIVATE
-    <algorithm> <array> <atomic> <chrono> <condition_variable> <cstdint> <cstring> <filesystem>
-    <functional> <memory> <mutex> <optional> <span> <string> <string_view> <thread> <tuple>
-    <unordered_map> <utility> <variant> <vector> <fmt/format.h> ${ARGN})
-  get_target_property(sources ${TARGET} SOURCES)
-  foreach(source ${sources})
-    get_source_file_property(options ${source} COMPILE_OPTIONS)
-    if(options)
-      set_source_files_properties(${source} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
-    endif()
-  endforeach()
-endfunction()
-
 # infeed_module(NAME HEADER_DIR dir SOURCES ... PUBLIC ... PRIVATE ...)
 # A library infeed::NAME whose public headers lie in <module>/include, each verified to compile alone
 # (target all_verify_interface_header_sets).
@@ -64,8 +44,6 @@ function(infeed_module NAME)
     # clang takes 17 s instead of 7 s to optimise those of map.
     target_compile_options(infeed_${NAME} PRIVATE -O1)
   endif()
-  # At the end of the module's CMakeLists.txt, when its sources have their options.
-  cmake_language(EVAL CODE "cmake_language(DEFER CALL infeed_precompile infeed_${NAME})")
 endfunction()
 
 # infeed_program(NAME SOURCES ... LINK ...): a program that is never installed (tests, benchmarks).

@@ -174,8 +174,10 @@ void ColumnStatistics::add_values(Column& column, const FeatureView& view) {
 void ColumnStatistics::add(std::string_view example) {
   ++examples_;
   try {
-    if (!names_are_known_) learn_names(example);
-    parser_.parse(example, views_);
+    if (parser_.parse(example, views_) > 0 && !names_are_known_) {
+      learn_names(example);
+      parser_.parse(example, views_);
+    }
     for (std::size_t i = 0; i < views_.size(); ++i) {
       if (views_[i].is_present()) add_values(columns_[i], views_[i]);
     }

@@ -39,8 +39,7 @@ struct Column {
 
 class ColumnStatistics {
  public:
-  /// `names`: of all features that can come; if none are given, examples are looked through for
-  /// them, which is slower.
+  /// `names`: of all features that can come; if none are given, they are learnt from the examples.
   explicit ColumnStatistics(const std::vector<std::string>& names = {});
 
   void add(std::string_view example);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <map>
@@ -9,6 +10,7 @@
 
 #include <infeed/error.h>
 #include <infeed/pipeline/executor.h>
+#include <infeed/records/file.h>
 
 #include "atomic_file.h"
 #include "convert/conversion_plan.h"
@@ -25,10 +27,7 @@ using Kind = FoundDataset::Kind;
 void make_folder(const std::string& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
-  if (!error) return;
-  const bool full = error == std::errc::no_space_on_device;
-  throw Error(full ? ErrorCode::resource_exhausted : ErrorCode::permission_denied,
-              fmt::format("cannot make folder '{}': {}; choose another", folder, error.message()));
+  if (error) throw system_error("make the folder", folder, error.value());
 }
 
 /// Throws when what is there may not be touched.
@@ -75,13 +74,13 @@ void remove_orphans(const std::vector<std::string>& files,
   std::vector<std::string> known;
   for (const auto& [shard, entry] : committed) {
     known.push_back(entry.file);
-    if (entry.index) known.push_back(entry.file + ".index");
+    if (entry.side_file) known.push_back(entry.file + entry.side_file->ending);
   }
   for (const std::string& file : files) {
     const std::string name = fs::path(file).filename().string();
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     std::error_code error;
-    if (fs::remove(file, error); error) throw_system_error("remove", file, error.value());
+    if (fs::remove(file, error); error) throw system_error("remove", file, error.value());
   }
 }
 
@@ -119,6 +118,7 @@ class Conversion {
     ShardWorkers workers(input_, options_, plan_.shards, journal_, std::move(committed));
     workers.run();
     Manifest manifest = make_manifest(plan_.text, plan_.id, workers.take_entries());
+    if (options_.durability == Durability::synced) sync_side_files(manifest);
     replace_file(names_.manifest_file, to_text(manifest), options_.durability);
     clean_up();
     return result(std::move(manifest), workers.shards_found(), false);
@@ -131,11 +131,21 @@ class Conversion {
     replace_file(names_.plan_file, plan_.text, options_.durability);
   }
 
+  /// Where the manifest is, all that it names is on the disk.
+  void sync_side_files(const Manifest& manifest) const {
+    for (const ShardEntry& entry : manifest.shards) {
+      if (!entry.side_file) continue;
+      const std::string file = entry.file + entry.side_file->ending;
+      File::open((fs::path(names_.folder) / file).string(), O_RDONLY).sync();
+    }
+    sync_folder(names_.folder);
+  }
+
   /// The plan goes first: a journal without a plan is nobody's and is made anew.
   void clean_up() {
     std::error_code error;
     if (fs::remove(names_.plan_file, error); error) {
-      throw_system_error("remove", names_.plan_file, error.value());
+      throw system_error("remove", names_.plan_file, error.value());
     }
     journal_.remove();
     if (options_.durability == Durability::synced) sync_folder(names_.folder);

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include <infeed/convert/example_input.h>
 #include <infeed/records/compression.h>
 #include <infeed/records/record_writer.h>
 
-#include "convert/example_input.h"
 #include "convert/manifest.h"
 
 /// Why: writes an input as TFRecord shards of tf.train.Example, several at once, so that a week of
@@ -24,7 +24,7 @@
 /// size * i / n <= p < size * (i + 1) / n. What it leaves, and in which order (for the prefix
 /// data/train):
 ///   .train.plan.json, .train.journal   made first, removed last (conversion_plan.h, journal.h)
-///   train-00000-of-00016.tfrecord      renamed into place when whole; .index beside it when plain
+///   train-00000-of-00016.tfrecord      renamed into place when whole; .index or .points beside it
 ///   a journal line                     commits the shard
 ///   train.manifest.json                when all shards are committed (manifest.h)
 namespace infeed::tools {
@@ -50,7 +50,7 @@ struct ConvertOptions {
   std::uint32_t shard_count = 16;
   /// Instead of the count: about so many bytes a shard before compression; 0 is off.
   std::uint64_t shard_bytes = 0;
-  Compression compression = Compression::none;  ///< none or gzip; gzip names end in .tfrecord.gz
+  Compression compression = Compression::none;  ///< none, gzip or lz4
   ExistingDataset existing = ExistingDataset::refuse;
   std::optional<std::uint64_t> seed = {};  ///< of the shuffled order; none: the input's
   SplitPart part = SplitPart::all;
@@ -58,7 +58,7 @@ struct ConvertOptions {
   /// So many bad examples are left out and listed in the manifest; one more is an error.
   std::uint64_t quarantine_max = 0;
   Durability durability = Durability::synced;
-  int threads = 0;  ///< 0: usable_cores()
+  int threads = 0;  ///< 0: usable_cores(), twice as many when shards are synced
   std::stop_token stop = {};
   /// Called from the calling thread, about ten times a second.
   std::function<void(const ConvertProgress&)> on_progress = {};

@@ -1,12 +1,16 @@
 #include "convert/convert_command.h"
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <fmt/format.h>
 #include <functional>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <stop_token>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 #include <infeed/error.h>
@@ -15,13 +19,17 @@
 #include "convert/convert.h"
 #include "convert/convert_report.h"
 #include "convert/open_input.h"
+#include "exit_status.h"
 #include "fashion_mnist.h"
 #include "terminal.h"
 
 namespace infeed::tools {
 namespace {
 
-struct Options {
+const std::map<std::string, Compression> kCompressions{
+    {"none", Compression::none}, {"gzip", Compression::gzip}, {"lz4", Compression::lz4}};
+
+struct ConvertCommandOptions {
   std::vector<std::string> inputs;
   std::string name = "data";
   InputOptions input;
@@ -55,7 +63,7 @@ struct Source {
   std::function<std::unique_ptr<ExampleInput>()> open;
 };
 
-InputOptions input_options(const Options& options) {
+InputOptions input_options(const ConvertCommandOptions& options) {
   InputOptions input = options.input;
   input.has_header = !options.has_no_header;
   if (!options.schema_file.empty()) input.kinds = read_schema(options.schema_file);
@@ -70,12 +78,12 @@ InputOptions input_options(const Options& options) {
   return input;
 }
 
-Source input_source(const Options& options) {
+Source input_source(const ConvertCommandOptions& options) {
   return {options.name, true, options.inputs.front(),
           [options] { return open_input(options.inputs, input_options(options)); }};
 }
 
-std::vector<Source> list_sources(const Options& options) {
+std::vector<Source> list_sources(const ConvertCommandOptions& options) {
   const auto idx_pair = [](const std::string& name, bool is_split, IdxPair files) -> Source {
     return {name, is_split, files.images_file,
             [files] { return open_idx_pair(files.images_file, files.labels_file); }};
@@ -93,8 +101,8 @@ std::vector<Source> list_sources(const Options& options) {
   return result;
 }
 
-std::string kinds_text() {
-  std::vector<std::string> kinds = input_kinds();
+std::string kinds_text(const ConvertCommandOptions& options) {
+  std::vector<std::string> kinds = input_kinds(options.input.own_kinds);
   kinds.erase(kinds.begin());  // auto
   return fmt::format("{}", fmt::join(kinds, ", "));
 }
@@ -104,14 +112,14 @@ struct Set {
   SplitPart part;
 };
 
-std::vector<Set> sets_of(const Source& source, const Options& options) {
+std::vector<Set> sets_of(const Source& source, const ConvertCommandOptions& options) {
   if (options.validation_share == 0 || !source.is_split) return {{source.name, SplitPart::all}};
   return {{"train", SplitPart::train}, {"validation", SplitPart::validation}};
 }
 
-class Run {
+class ConvertRun {
  public:
-  Run(const Options& options, std::stop_token stop)
+  ConvertRun(const ConvertCommandOptions& options, std::stop_token stop)
       : options_(options),
         stop_(std::move(stop)),
         terminal_(stdout, {.colours = !options.no_color}) {}
@@ -120,7 +128,7 @@ class Run {
     if (!options_.json_file.empty()) check_can_write(options_.json_file);
     for (const Source& source : list_sources(options_)) {
       terminal_.status(fmt::format("{}: reading {}", source.name, source.description));
-      const auto input = source.open();
+      const auto input = open(source);
       for (const Set& set : sets_of(source, options_)) convert_set(*input, set);
     }
     if (options_.json_file.empty()) return;
@@ -130,6 +138,17 @@ class Run {
   }
 
  private:
+  /// Reading an input through can take minutes, and nothing is written meanwhile: a stop ends the
+  /// program at once.
+  std::unique_ptr<ExampleInput> open(const Source& source) {
+    const std::stop_callback at_stop(stop_, [this] {
+      terminal_.clear_status();
+      std::fputs("infeed: stopped while the input was read; nothing was begun with it\n", stderr);
+      ::_exit(kExitInterrupted);
+    });
+    return source.open();
+  }
+
   void convert_set(const ExampleInput& input, const Set& set) {
     if (stop_.stop_requested()) {
       throw Error(ErrorCode::cancelled,
@@ -154,7 +173,7 @@ class Run {
     return {.prefix = options_.output + "/" + set.name,
             .shard_count = options_.shards,
             .shard_bytes = options_.shard_bytes,
-            .compression = options_.compression == "gzip" ? Compression::gzip : Compression::none,
+            .compression = kCompressions.at(options_.compression),
             .existing = options_.overwrite ? ExistingDataset::replace : ExistingDataset::refuse,
             .seed = options_.seed,
             .part = set.part,
@@ -165,13 +184,13 @@ class Run {
             .stop = stop_};
   }
 
-  const Options& options_;
+  const ConvertCommandOptions& options_;
   const std::stop_token stop_;
   Terminal terminal_;
   nlohmann::json sets_ = nlohmann::json::array();
 };
 
-void add_choice_options(CLI::App& command, Options& options) {
+void add_choice_options(CLI::App& command, ConvertCommandOptions& options) {
   command.add_option("--name", options.name, "What the names of the shards begin with")
       ->capture_default_str();
   command.add_option("--columns", options.input.columns, "Only these columns, as in --columns a,b")
@@ -184,22 +203,26 @@ void add_choice_options(CLI::App& command, Options& options) {
       ->type_name("OLD=NEW");
 }
 
-void add_kind_options(CLI::App& command, Options& options) {
+void add_kind_options(CLI::App& command, ConvertCommandOptions& options) {
   command
       .add_option("--schema", options.schema_file,
                   "Kinds of columns of csv, tsv and jsonl, for those that shall not be inferred: "
                   R"({"columns": {"age": "integers", "price": "floats", "note": "bytes"}})")
       ->type_name("FILE");
+  command.add_flag("--decode-images", options.input.decode_images,
+                   "Folders of images and tar: write pixels with height, width and channels, not "
+                   "the JPEG and PNG files as they are");
   command.add_flag("--no-header", options.has_no_header,
                    "csv and tsv: the first row is an example, too; the columns are column1...");
 }
 
-void add_input_options(CLI::App& command, Options& options) {
+void add_input_options(CLI::App& command, ConvertCommandOptions& options) {
   CLI::Option* const inputs = command.add_option(
       "INPUT", options.inputs,
-      "Files, patterns in quotes, or a folder of images with a folder a class: " + kinds_text());
+      "Files, patterns in quotes, or a folder of images with a folder a class: " +
+          kinds_text(options));
   command.add_option("--kind", options.input.kind, "What they are, when their names don't say it")
-      ->check(CLI::IsMember(input_kinds()))
+      ->check(CLI::IsMember(input_kinds(options.input.own_kinds)))
       ->capture_default_str()
       ->type_name("NAME");
   add_choice_options(command, options);
@@ -228,7 +251,7 @@ void add_input_options(CLI::App& command, Options& options) {
       ->excludes(inputs);
 }
 
-void add_output_options(CLI::App& command, Options& options) {
+void add_output_options(CLI::App& command, ConvertCommandOptions& options) {
   command
       .add_option("-o,--output", options.output, "Folder for the shards; made if it isn't there")
       ->required()
@@ -240,12 +263,14 @@ void add_output_options(CLI::App& command, Options& options) {
       .add_option("--shard-size", options.shard_bytes,
                   "Or about that size a shard, before compression: 128MB, 1GiB")
       ->transform(CLI::AsSizeValue(true))
+      ->check(CLI::PositiveNumber)
       ->excludes(shards)
       ->type_name("SIZE");
   command
       .add_option("--compression", options.compression,
-                  "none or gzip (the names then end in .tfrecord.gz)")
-      ->check(CLI::IsMember({"none", "gzip"}))
+                  "none; gzip: smaller, everybody reads it; lz4: several times faster to read, "
+                  "but only infeed does")
+      ->check(CLI::IsMember(kCompressions))
       ->capture_default_str()
       ->type_name("NAME");
   command.add_option(
@@ -264,12 +289,13 @@ void add_output_options(CLI::App& command, Options& options) {
   command.add_flag("--overwrite", options.overwrite, "Replace a dataset that exists");
 }
 
-void add_run_options(CLI::App& command, Options& options) {
+void add_run_options(CLI::App& command, ConvertCommandOptions& options) {
   command.add_flag("--dry-run", options.is_dry_run,
                    "Only say what would be done, how large it gets and how long it takes");
   command.add_option("--json", options.json_file, "Also write the results there, as JSON")
       ->type_name("FILE");
-  command.add_option("--threads", options.threads, "Threads to use; 0: one a core")
+  command
+      .add_option("--threads", options.threads, "Threads to use; 0: two a core, one with --no-sync")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   command.add_flag("--no-sync", options.no_sync,
@@ -280,8 +306,9 @@ void add_run_options(CLI::App& command, Options& options) {
 
 }  // namespace
 
-Command add_convert_command(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+Command add_convert_command(CLI::App& app, const std::vector<InputKind>& own_kinds) {
+  const auto options = std::make_shared<ConvertCommandOptions>();
+  options->input.own_kinds = own_kinds;
   CLI::App* const command =
       app.add_subcommand("convert", "Write TFRecord shards of tf.train.Example from other data");
   add_input_options(*command, *options);
@@ -296,11 +323,11 @@ Command add_convert_command(CLI::App& app) {
       "data/train.manifest.json when all are whole. Stopped or killed, the same command goes on "
       "where it was; the result is the same to the byte.\n");
   return {.options = command,
-          .run = [options](std::stop_token stop) { Run(*options, std::move(stop)).run(); }};
+          .run = [options](std::stop_token stop) { ConvertRun(*options, std::move(stop)).run(); }};
 }
 
 Command add_reshard_command(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ConvertCommandOptions>();
   options->input.kind = "records";
   CLI::App* const command = app.add_subcommand(
       "reshard", "Write records into other shards: another count, order, compression, columns");
@@ -314,7 +341,7 @@ Command add_reshard_command(CLI::App& app) {
       "and "
       "goes on, as infeed convert does.\n");
   return {.options = command,
-          .run = [options](std::stop_token stop) { Run(*options, std::move(stop)).run(); }};
+          .run = [options](std::stop_token stop) { ConvertRun(*options, std::move(stop)).run(); }};
 }
 
 }  // namespace infeed::tools

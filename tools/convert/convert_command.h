@@ -1,11 +1,15 @@
 #pragma once
 
+#include <vector>
+
+#include <infeed/convert/command.h>
+
 #include "command_line.h"
 
 /// `infeed convert`: makes TFRecord shards of other data.
 namespace infeed::tools {
 
-Command add_convert_command(CLI::App& app);
+Command add_convert_command(CLI::App& app, const std::vector<InputKind>& own_kinds);
 /// `infeed reshard`: the same with record files as the input.
 Command add_reshard_command(CLI::App& app);
 

@@ -10,10 +10,6 @@ namespace {
 
 constexpr std::size_t kQuarantinedShownMax = 5;
 
-std::string with_commas(std::uint64_t value) {
-  return tools::with_commas(static_cast<std::int64_t>(value));
-}
-
 std::string found_note(std::uint32_t shards) {
   return shards == 0 ? "" : fmt::format(" ({} of them made before)", shards);
 }
@@ -31,7 +27,7 @@ void ProgressLine::show(const ConvertProgress& progress) {
   const double rate = static_cast<double>(progress.done) / seconds;
   terminal_.status(fmt::format(
       "{}: {} {:3.0f} %  {} examples/s  {} left", set_, terminal_.bar(share, 30), 100 * share,
-      tools::with_commas(std::llround(rate)), as_duration(seconds * (1 - share) / share)));
+      with_commas(std::llround(rate)), as_duration(seconds * (1 - share) / share)));
 }
 
 std::string as_duration(double seconds) {

@@ -8,9 +8,8 @@
 #include <unistd.h>
 
 #include <infeed/error.h>
+#include <infeed/records/file.h>
 #include <infeed/records/files.h>
-
-#include "file_io.h"
 
 namespace infeed::tools {
 namespace {
@@ -69,7 +68,7 @@ void judge_finished(FoundDataset& found, const DatasetNames& names, const Conver
 }
 
 void remove_file(const std::string& file) {
-  if (::unlink(file.c_str()) != 0 && errno != ENOENT) throw_system_error("remove", file, errno);
+  if (::unlink(file.c_str()) != 0 && errno != ENOENT) throw system_error("remove", file, errno);
 }
 
 }  // namespace
@@ -79,7 +78,7 @@ std::vector<std::string> list_dataset_files(const DatasetNames& names) {
   std::error_code error;
   fs::directory_iterator entries(names.folder, error);
   if (error == std::errc::no_such_file_or_directory) return files;
-  if (error) throw_system_error("list", names.folder, error.value());
+  if (error) throw system_error("list", names.folder, error.value());
   for (const fs::directory_entry& entry : entries) {
     if (is_shard_of(names.name, entry.path().filename().string())) {
       files.push_back(entry.path().string());

@@ -5,7 +5,7 @@
 #include <infeed/error.h>
 #include <infeed/records/idx.h>
 
-#include "convert/example_input.h"
+#include "convert/open_input.h"
 
 namespace infeed::tools {
 namespace {

@@ -6,9 +6,10 @@
 #include <system_error>
 
 #include <infeed/error.h>
+#include <infeed/records/file.h>
 
+#include "convert/decoded_image_feature.h"
 #include "convert/open_input.h"
-#include "file_io.h"
 
 namespace infeed::tools {
 namespace {
@@ -39,7 +40,7 @@ struct Image {
 
 class ImageFolderInput final : public ExampleInput {
  public:
-  explicit ImageFolderInput(std::string folder) : folder_(std::move(folder)) {
+  ImageFolderInput(std::string folder, bool decode) : folder_(std::move(folder)), decode_(decode) {
     for (const fs::path& entry : sorted_entries(folder_)) {
       if (fs::is_directory(entry)) add_class(entry);
     }
@@ -48,14 +49,15 @@ class ImageFolderInput final : public ExampleInput {
         ErrorCode::not_found,
         fmt::format("no images were found in '{}': a folder a class is expected, with files "
                     "named .jpg, .png, .gif, .bmp or .webp in it; for a flat folder name "
-                    "the files and say --kind files",
+                    "the files and say --kind files; for other data name the files in it",
                     folder_));
   }
 
   std::uint64_t size() const override { return images_.size(); }
   std::unique_ptr<ExampleReader> open_reader() const override;
   std::vector<std::string> columns() const override {
-    return {"class", "filename", "image", "label"};
+    if (!decode_) return {"class", "filename", "image", "label"};
+    return {"channels", "class", "filename", "height", "image", "label", "width"};
   }
   std::string describe() const override {
     return fmt::format("{} images of {} classes", size(), classes_.size());
@@ -63,7 +65,7 @@ class ImageFolderInput final : public ExampleInput {
   std::string name_of(std::uint64_t index) const override { return images_[index].name; }
   std::vector<InputFile> files() const override { return files_; }
   std::string settings() const override {
-    return fmt::format("classes {}", fmt::join(classes_, " "));
+    return fmt::format("classes {}{}", fmt::join(classes_, " "), decode_ ? "; decoded" : "");
   }
 
  private:
@@ -76,7 +78,7 @@ class ImageFolderInput final : public ExampleInput {
     for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
       entries.push_back(at->path());
     }
-    if (error) throw_system_error("list", folder.string(), error.value());
+    if (error) throw system_error("list", folder.string(), error.value());
     std::sort(entries.begin(), entries.end());
     return entries;
   }
@@ -99,6 +101,7 @@ class ImageFolderInput final : public ExampleInput {
   }
 
   const std::string folder_;
+  const bool decode_;
   std::vector<std::string> classes_;
   std::vector<Image> images_;
   std::vector<InputFile> files_;
@@ -119,8 +122,12 @@ class ImageReader final : public FeatureReader {
                               bytes.size()))
           .at_file(file);
     }
-    builder.bytes("image", bytes)
-        .bytes("class", input_.classes_[image.label])
+    if (input_.decode_) {
+      add_decoded_image(bytes, "image", "", file, builder);
+    } else {
+      builder.bytes("image", bytes);
+    }
+    builder.bytes("class", input_.classes_[image.label])
         .bytes("filename", image.name)
         .integers("label", static_cast<std::int64_t>(image.label));
   }
@@ -134,8 +141,8 @@ std::unique_ptr<ExampleReader> ImageFolderInput::open_reader() const {
 
 }  // namespace
 
-std::unique_ptr<ExampleInput> open_image_folder(const std::string& folder) {
-  return std::make_unique<ImageFolderInput>(folder);
+std::unique_ptr<ExampleInput> open_image_folder(const std::string& folder, bool decode) {
+  return std::make_unique<ImageFolderInput>(folder, decode);
 }
 
 }  // namespace infeed::tools

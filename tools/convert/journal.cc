@@ -12,6 +12,7 @@
 
 #include <infeed/error.h>
 #include <infeed/records/crc32c.h>
+#include <infeed/records/file.h>
 
 namespace infeed::tools {
 namespace {
@@ -59,7 +60,7 @@ Journal::Journal(std::string file, Durability durability)
 
 void Journal::lock_file() {
   while (true) {
-    file_.emplace(name_, O_RDWR | O_CREAT | O_APPEND);
+    file_.emplace(File::open(name_, O_RDWR | O_CREAT | O_APPEND));
     if (::flock(file_->descriptor(), LOCK_EX | LOCK_NB) != 0) {
       throw Error(ErrorCode::failed_precondition,
                   "somebody else is converting into this dataset at this moment; wait for that to "
@@ -82,7 +83,7 @@ void Journal::cut_torn_end() {
   const std::size_t whole = read_whole_lines(bytes, lines_);
   if (whole == bytes.size()) return;
   if (::ftruncate(file_->descriptor(), static_cast<off_t>(whole)) != 0) {
-    throw_system_error("cut the torn end of", name_, errno);
+    throw system_error("cut the torn end of", name_, errno);
   }
   if (durability_ == Durability::synced) file_->sync();
 }
@@ -101,13 +102,13 @@ void Journal::append(std::string_view text) {
 }
 
 void Journal::clear() {
-  if (::ftruncate(file_->descriptor(), 0) != 0) throw_system_error("empty", name_, errno);
+  if (::ftruncate(file_->descriptor(), 0) != 0) throw system_error("empty", name_, errno);
   if (durability_ == Durability::synced) file_->sync();
   lines_.clear();
 }
 
 void Journal::remove() {
-  if (::unlink(name_.c_str()) != 0) throw_system_error("remove", name_, errno);
+  if (::unlink(name_.c_str()) != 0) throw system_error("remove", name_, errno);
   has_failed_ = true;
 }
 

@@ -6,9 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include <infeed/records/file.h>
 #include <infeed/records/record_writer.h>
-
-#include "file_io.h"
 
 /// Why: what a long job has finished must be known after the process was killed or the power was
 /// cut. A journal is a text file of lines `CRC TEXT`, CRC being the CRC-32C of TEXT in eight
@@ -45,7 +44,7 @@ class Journal {
 
   const std::string name_;
   const Durability durability_;
-  std::optional<OpenFile> file_;
+  std::optional<File> file_;
   std::vector<std::string> lines_;
   std::mutex mutex_;
   bool has_failed_ = false;

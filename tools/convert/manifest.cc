@@ -6,6 +6,7 @@
 
 #include <infeed/error.h>
 #include <infeed/records/crc32c.h>
+#include <infeed/records/file.h>
 
 namespace infeed::tools {
 namespace {
@@ -47,7 +48,7 @@ Json describe_shard(const ShardEntry& entry) {
   Json json = describe(entry.sum);
   json["file"] = entry.file;
   json["examples"] = entry.examples;
-  if (entry.index) json["index"] = describe(*entry.index);
+  if (entry.side_file) json[entry.side_file->ending.substr(1)] = describe(entry.side_file->sum);
   return json;
 }
 
@@ -56,7 +57,9 @@ ShardEntry parse_shard(const Json& json) {
   entry.file = json.at("file").get<std::string>();
   entry.sum = parse_sum(json);
   entry.examples = json.at("examples").get<std::uint64_t>();
-  if (json.contains("index")) entry.index = parse_sum(json["index"]);
+  for (const std::string name : {"index", "points"}) {
+    if (json.contains(name)) entry.side_file = SideFile{"." + name, parse_sum(json[name])};
+  }
   return entry;
 }
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "convert/column_statistics.h"
-#include "file_io.h"
+#include "file_sum.h"
 
 /// Why: a folder of shards doesn't say whether it is whole. The manifest beside them (NAME.manifest
 /// .json) does: which shards, how many examples and bytes, CRC-32C of every file, which columns
@@ -15,7 +15,8 @@
 /// The JSON: "format": "infeed-manifest 1"; "plan": the plan's own JSON (conversion_plan.h) and
 /// "plan_id"; "examples", "bytes"; "shards": file, bytes, crc32c, examples, and "index" with bytes
 /// and crc32c; "columns": ColumnStatistics; "quarantined": input, error; "checksum": CRC-32C of the
-/// compact JSON of the rest.
+/// compact JSON of the rest. A gzip shard has "points" in the place of "index", an lz4 shard
+/// neither.
 namespace infeed::tools {
 
 /// An example that could not be read and was left out.
@@ -25,13 +26,20 @@ struct QuarantinedExample {
   bool operator==(const QuarantinedExample&) const = default;
 };
 
+/// What lies beside a shard (side_file.h).
+struct SideFile {
+  std::string ending;  ///< ".index" or ".points": its name is the shard's with that behind
+  FileSum sum;
+  bool operator==(const SideFile&) const = default;
+};
+
 /// A finished shard, as the journal has it.
 struct ShardEntry {
   std::uint32_t shard = 0;
   std::string file;  ///< without its folder
   FileSum sum;
   std::uint64_t examples = 0;
-  std::optional<FileSum> index;  ///< of FILE.index
+  std::optional<SideFile> side_file;
   ColumnStatistics statistics;
   std::vector<QuarantinedExample> quarantined;
 };

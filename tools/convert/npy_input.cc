@@ -10,7 +10,7 @@
 #include <infeed/error.h>
 
 #include "convert/open_input.h"
-#include "convert/seekable_file.h"
+#include "convert/zip_members.h"
 
 /// NumPy's format, versions 1 to 3 (numpy/lib/format.py): the magic, two bytes of version, the size
 /// of the header as u16 or u32, the header as a Python dict {'descr', 'fortran_order', 'shape'},
@@ -33,22 +33,21 @@ std::string_view value_of(std::string_view header, std::string_view name) {
   return begin == std::string_view::npos ? std::string_view() : header.substr(begin);
 }
 
+/// One array: a file of its own, or a member of an NPZ file.
 class NpyColumn {
  public:
-  explicit NpyColumn(const std::string& file)
-      : file_(file), name_(std::filesystem::path(file).stem().string()) {
-    if (name_.ends_with(".npy")) name_.resize(name_.size() - 4);  // of name.npy.gz
+  NpyColumn(std::string name, FilePart array) : array_(std::move(array)), name_(std::move(name)) {
     read_header();
     check_size();
   }
 
   const std::string& name() const { return name_; }
-  const std::string& file() const { return file_.name(); }
+  const std::string& file() const { return array_.file->name(); }
   std::uint64_t rows() const { return rows_; }
 
   void add_row(std::uint64_t row, std::string& bytes, ExampleBuilder& builder) const {
     bytes.resize(row_values_ * value_bytes_);
-    file_.read_exactly(data_begin_ + row * bytes.size(), bytes);
+    array_.file->read_exactly(array_.begin + data_begin_ + row * bytes.size(), bytes);
     switch (kind_) {
       case 'S':
         add_texts(bytes, builder);
@@ -62,13 +61,14 @@ class NpyColumn {
   }
 
  private:
-  [[noreturn]] void fail(ErrorCode code, std::string message) const {
-    throw Error(code, std::move(message)).at_file(file_.name());
+  [[noreturn]] void fail(ErrorCode code, const std::string& message) const {
+    throw Error(code, fmt::format("array '{}': {}", name_, message)).at_file(file());
   }
 
   void read_header() {
     std::array<char, 12> begin{};
-    const std::size_t got = file_.read_at(0, begin);
+    const std::size_t got = array_.file->read_at(
+        array_.begin, std::span(begin).first(std::min<std::size_t>(begin.size(), array_.bytes)));
     if (got < 10 || !std::string_view(begin.data(), got).starts_with(kMagic)) {
       fail(ErrorCode::data_loss, "this is no NPY file: it doesn't begin with \\x93NUMPY");
     }
@@ -76,13 +76,13 @@ class NpyColumn {
     std::uint32_t header_bytes = 0;
     std::memcpy(&header_bytes, begin.data() + 8, is_long ? 4 : 2);
     data_begin_ = (is_long ? 12U : 10U) + std::uint64_t{header_bytes};
-    if (header_bytes > kHeaderBytesMax || data_begin_ > file_.size_bytes()) {
+    if (header_bytes > kHeaderBytesMax || data_begin_ > array_.bytes) {
       fail(ErrorCode::data_loss, fmt::format("its header has {} bytes, more than there are or than "
                                              "make sense",
                                              header_bytes));
     }
     std::string header(header_bytes, '\0');
-    file_.read_exactly(data_begin_ - header_bytes, header);
+    array_.file->read_exactly(array_.begin + data_begin_ - header_bytes, header);
     parse_type(value_of(header, "descr"));
     parse_shape(value_of(header, "shape"));
     if (value_of(header, "fortran_order").starts_with("True") && row_values_ > 1 && rows_ > 1) {
@@ -148,11 +148,11 @@ class NpyColumn {
   void check_size() const {
     __extension__ using Wide = unsigned __int128;
     const Wide wanted = Wide{rows_} * row_values_ * value_bytes_ + data_begin_;
-    if (wanted == file_.size_bytes()) return;
+    if (wanted == array_.bytes) return;
     fail(ErrorCode::data_loss,
          fmt::format("{} rows of {} values of {} bytes don't make the {} bytes behind the header; "
                      "the file is cut or not an array",
-                     rows_, row_values_, value_bytes_, file_.size_bytes() - data_begin_));
+                     rows_, row_values_, value_bytes_, array_.bytes - data_begin_));
   }
 
   void add_texts(std::string_view bytes, ExampleBuilder& builder) const {
@@ -198,8 +198,8 @@ class NpyColumn {
     builder.integers(name_, values);
   }
 
-  const SeekableFile file_;
-  std::string name_;
+  const FilePart array_;
+  const std::string name_;
   std::uint64_t data_begin_ = 0;
   char kind_ = 'u';
   std::size_t value_bytes_ = 1;
@@ -223,19 +223,25 @@ class NpyReader final : public FeatureReader {
 
 class NpyInput final : public ExampleInput {
  public:
-  explicit NpyInput(const Files& files) {
+  /// `wanted`: the columns to take; none: all.
+  NpyInput(const Files& files, const std::vector<std::string>& wanted) : wanted_(wanted) {
     for (const std::string& file : files) {
       files_.push_back(examine_input_file(file));
-      columns_.emplace_back(file);
-      const NpyColumn& first = columns_.front();
-      if (columns_.back().rows() == first.rows()) continue;
-      throw Error(
-          ErrorCode::invalid_argument,
-          fmt::format("it has {} rows, but '{}' has {}; columns of one dataset have as many "
-                      "rows",
-                      columns_.back().rows(), first.file(), first.rows()))
-          .at_file(file);
+      const auto opened = std::make_shared<SeekableFile>(file);
+      std::array<char, 2> magic{};
+      const bool is_zip = opened->read_at(0, magic) == 2 && magic[0] == 'P' && magic[1] == 'K';
+      if (is_zip || file.ends_with(".npz")) {
+        add_members(opened);
+      } else {
+        add(column_name(file), {opened, 0, opened->size_bytes()});
+      }
     }
+    if (!columns_.empty()) return;
+    throw Error(ErrorCode::invalid_argument,
+                wanted_.empty()
+                    ? std::string("there are no arrays in it")
+                    : fmt::format("there is no array '{}' in it", fmt::join(wanted_, "' or '")))
+        .at_file(files.front());
   }
 
   std::uint64_t size() const override { return columns_.front().rows(); }
@@ -256,14 +262,59 @@ class NpyInput final : public ExampleInput {
   std::vector<InputFile> files() const override { return files_; }
 
  private:
+  static std::string column_name(const std::string& file) {
+    std::string name = std::filesystem::path(file).stem().string();
+    if (name.ends_with(kEnding)) name.resize(name.size() - kEnding.size());  // of name.npy.gz
+    return name;
+  }
+
+  void add_members(const std::shared_ptr<const SeekableFile>& zip) {
+    for (const ZipMember& member : list_zip(*zip)) {
+      if (!member.name.ends_with(kEnding)) {
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("its member '{}' is no array (.npy); write the file with "
+                                "numpy.savez",
+                                member.name))
+            .at_file(zip->name());
+      }
+      const std::string name = member.name.substr(0, member.name.size() - kEnding.size());
+      if (is_wanted(name)) add(name, open_member(zip, member));
+    }
+  }
+
+  bool is_wanted(const std::string& name) const {
+    return wanted_.empty() || std::find(wanted_.begin(), wanted_.end(), name) != wanted_.end();
+  }
+
+  void add(const std::string& name, FilePart array) {
+    for (const NpyColumn& column : columns_) {
+      if (column.name() != name) continue;
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("a column '{}' comes from '{}', too; give one another name", name,
+                              column.file()))
+          .at_file(array.file->name());
+    }
+    columns_.emplace_back(name, std::move(array));
+    const NpyColumn& first = columns_.front();
+    const NpyColumn& last = columns_.back();
+    if (last.rows() == first.rows()) return;
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("array '{}' has {} rows, but '{}' has {}; columns of one dataset have "
+                            "as many rows: choose those that belong together with --columns",
+                            name, last.rows(), first.name(), first.rows()))
+        .at_file(last.file());
+  }
+
+  static constexpr std::string_view kEnding = ".npy";
+  const std::vector<std::string> wanted_;
   std::vector<InputFile> files_;
   std::deque<NpyColumn> columns_;
 };
 
 }  // namespace
 
-std::unique_ptr<ExampleInput> open_npy(const Files& files) {
-  return std::make_unique<NpyInput>(files);
+std::unique_ptr<ExampleInput> open_npy(const Files& files, const InputOptions& options) {
+  return std::make_unique<NpyInput>(files, options.columns);
 }
 
 }  // namespace infeed::tools

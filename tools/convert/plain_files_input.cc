@@ -1,8 +1,9 @@
 #include <filesystem>
 #include <fmt/format.h>
 
+#include <infeed/records/file.h>
+
 #include "convert/open_input.h"
-#include "file_io.h"
 
 namespace infeed::tools {
 namespace {

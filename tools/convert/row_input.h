@@ -5,7 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "convert/example_input.h"
+#include <infeed/convert/example_input.h>
+
 #include "convert/text_rows.h"
 
 /// What inputs of one row an example have in common: several files, one numbering.

@@ -5,24 +5,24 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <system_error>
 #include <vector>
 
 #include <infeed/error.h>
 #include <infeed/records/byte_stream.h>
+#include <infeed/records/file.h>
 
 namespace infeed::tools {
 namespace {
 
-bool is_gzip(const OpenFile& file) {
+bool is_gzip(const File& file) {
   std::array<char, 2> magic{};
   return file.read_at(0, magic) == magic.size() && magic[0] == '\x1f' && magic[1] == '\x8b';
 }
 
-OpenFile copy_without_name(const std::string& file, Compression compression) {
+File copy_without_name(const std::string& file, Compression compression) {
   constexpr std::size_t kStepBytes = std::size_t{1} << 20;
-  const std::string folder = std::filesystem::temp_directory_path().string();
-  OpenFile copy(folder, O_TMPFILE | O_RDWR,
-                fmt::format("the decompressed copy of {} in {}", file, folder));
+  File copy = make_nameless_file(file);
   ByteStream stream(file, compression);
   std::vector<char> step(kStepBytes);
   while (const std::size_t got = stream.read(step)) copy.write({step.data(), got});
@@ -34,10 +34,10 @@ bool is_regular(const std::string& file) {
   return ::stat(file.c_str(), &status) != 0 || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode);
 }
 
-OpenFile open_seekable(const std::string& file, Compression compression) {
+File open_seekable(const std::string& file, Compression compression) {
   if (!is_regular(file)) return copy_without_name(file, compression);
-  OpenFile plain(file, O_RDONLY);
-  const std::uint64_t bytes = plain.size_bytes();  // refuses a folder
+  File plain = File::open_to_read(file);
+  const std::uint64_t bytes = plain.size_bytes().value_or(0);
   if (compression == Compression::automatic) {
     compression = bytes > 0 && is_gzip(plain) ? Compression::gzip : Compression::none;
   }
@@ -47,8 +47,26 @@ OpenFile open_seekable(const std::string& file, Compression compression) {
 
 }  // namespace
 
+File make_nameless_file(const std::string& purpose) {
+  std::error_code error;
+  const std::string folder = std::filesystem::temp_directory_path(error).string();
+  if (error) {
+    throw Error(ErrorCode::not_found,
+                fmt::format("the folder for temporary files can't be used ({}); set TMPDIR to one "
+                            "with room for the decompressed copy of {}",
+                            error.message(), purpose));
+  }
+  return File::open(folder, O_TMPFILE | O_RDWR,
+                    fmt::format("the decompressed copy of {} in {} (TMPDIR)", purpose, folder));
+}
+
+SeekableFile::SeekableFile(std::string name, File file)
+    : name_(std::move(name)), file_(std::move(file)), size_bytes_(file_.size_bytes().value_or(0)) {}
+
 SeekableFile::SeekableFile(const std::string& file, Compression compression)
-    : name_(file), file_(open_seekable(file, compression)), size_bytes_(file_.size_bytes()) {}
+    : name_(file),
+      file_(open_seekable(file, compression)),
+      size_bytes_(file_.size_bytes().value_or(0)) {}
 
 void SeekableFile::read_exactly(std::uint64_t offset, std::span<char> into) const {
   const std::size_t got = read_at(offset, into);

@@ -5,8 +5,7 @@
 #include <string>
 
 #include <infeed/records/compression.h>
-
-#include "file_io.h"
+#include <infeed/records/file.h>
 
 /// Why: inputs are read at any place by any thread, but compressed files and pipes only come from
 /// front to back. Those are copied, decompressed, into a file without a name in the folder for
@@ -15,8 +14,14 @@
 /// Errors name the original file. Thread-safety: as const, any number of threads at once.
 namespace infeed::tools {
 
+/// An empty file without a name, in the folder for temporary files; it vanishes with its owner.
+/// Errors say what it is for.
+File make_nameless_file(const std::string& purpose);
+
 class SeekableFile {
  public:
+  /// A file that is open already; errors name it `name`.
+  SeekableFile(std::string name, File file);
   /// Automatic: gzip is recognised by its first bytes. Zlib is not, as text may begin like it.
   explicit SeekableFile(const std::string& file, Compression compression = Compression::automatic);
 
@@ -34,7 +39,7 @@ class SeekableFile {
 
  private:
   std::string name_;
-  OpenFile file_;
+  File file_;
   std::uint64_t size_bytes_;
 };
 

@@ -1,7 +1,6 @@
 #include "convert/shard_workers.h"
 
 #include <algorithm>
-#include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <thread>
@@ -9,8 +8,9 @@
 
 #include <infeed/error.h>
 #include <infeed/pipeline/executor.h>
-#include <infeed/records/record_index.h>
 #include <infeed/records/record_writer.h>
+
+#include "side_file.h"
 
 namespace infeed::tools {
 namespace {
@@ -43,8 +43,7 @@ ShardWorkers::ShardWorkers(const ExampleInput& input, const ConvertOptions& opti
       entries_(shards.size()) {}
 
 void ShardWorkers::run() {
-  const int cores = options_.threads > 0 ? options_.threads : usable_cores();
-  const int count = std::min(cores, static_cast<int>(shards_.size()));
+  const int count = std::min(thread_count(), static_cast<int>(shards_.size()));
   std::vector<std::jthread> threads;
   for (int i = 0; i < count; ++i) threads.emplace_back([this] { work(); });
   report(count);
@@ -56,6 +55,12 @@ void ShardWorkers::run() {
                             "goes on from there",
                             shards_done_.load(), shards_.size()));
   }
+}
+
+/// With syncs half of the threads wait for the disk and leave their cores to the others.
+int ShardWorkers::thread_count() const {
+  if (options_.threads > 0) return options_.threads;
+  return options_.durability == Durability::synced ? 2 * usable_cores() : usable_cores();
 }
 
 std::vector<ShardEntry> ShardWorkers::take_entries() { return std::move(entries_); }
@@ -99,7 +104,7 @@ bool ShardWorkers::is_intact(const ShardEntry& entry) const {
   if (std::filesystem::path(file).filename().string() != entry.file) return false;
   try {
     return sum_file(file) == entry.sum &&
-           (!entry.index || sum_file(file + ".index") == *entry.index);
+           (!entry.side_file || sum_file(file + entry.side_file->ending) == entry.side_file->sum);
   } catch (const Error&) {
     return false;  // whatever it is, making the shard again mends it or says what is wrong
   }
@@ -132,9 +137,8 @@ bool ShardWorkers::read_example(std::uint64_t index, ExampleReader& reader, Shar
 /// False when stopped before its end: the writer then removes what it wrote.
 bool ShardWorkers::write_shard(std::uint32_t shard, ExampleReader& reader, ShardEntry& entry) {
   const std::string& file = shards_[shard];
-  RecordWriter writer(file, {.compression = options_.compression,
-                             .existing = ExistingFile::replace,
-                             .durability = options_.durability});
+  RecordWriter writer(
+      file, shard_options(options_.compression, ExistingFile::replace, options_.durability));
   entry.shard = shard;
   entry.file = std::filesystem::path(file).filename().string();
   entry.statistics = ColumnStatistics(columns_);
@@ -155,17 +159,13 @@ bool ShardWorkers::write_shard(std::uint32_t shard, ExampleReader& reader, Shard
   }
   writer.close();
   entry.sum = sum_file(file);
-  if (options_.compression == Compression::none) add_index(file, entry);
+  // What is beside it is synced with all others, before the manifest: after a power cut a shard
+  // whose index is gone is made again, and waiting for the disk here would cost more.
+  write_side_file(file, options_.compression, Durability::leave_to_system);
+  if (const std::string ending(side_file_ending(options_.compression)); !ending.empty()) {
+    entry.side_file = SideFile{ending, sum_file(file + ending)};
+  }
   return true;
-}
-
-void ShardWorkers::add_index(const std::string& file, ShardEntry& entry) const {
-  const std::string index_file = file + ".index";
-  write_index(index_records(file), index_file);
-  entry.index = sum_file(index_file);
-  if (options_.durability == Durability::leave_to_system) return;
-  OpenFile(index_file, O_RDONLY).sync();
-  sync_folder(folder_of(index_file));
 }
 
 void ShardWorkers::report(int threads) {

@@ -33,10 +33,10 @@ class ShardWorkers {
 
  private:
   bool must_end() const { return options_.stop.stop_requested() || failed_; }
+  int thread_count() const;
   void work() noexcept;
   bool is_intact(const ShardEntry& entry) const;
   bool write_shard(std::uint32_t shard, ExampleReader& reader, ShardEntry& entry);
-  void add_index(const std::string& file, ShardEntry& entry) const;
   bool read_example(std::uint64_t index, ExampleReader& reader, ShardEntry& entry,
                     std::string& bytes);
   void report(int threads);

@@ -4,6 +4,7 @@
 
 #include <infeed/error.h>
 
+#include "convert/decoded_image_feature.h"
 #include "convert/open_input.h"
 #include "convert/tar_members.h"
 
@@ -24,6 +25,12 @@ SplitName split_name(std::string_view name) {
   return {name.substr(0, dot), name.substr(dot + 1)};
 }
 
+/// "jpg", "seg.png"
+bool is_image_name(std::string_view extension) {
+  const std::string_view last = extension.substr(extension.rfind('.') + 1);
+  return last == "jpg" || last == "jpeg" || last == "png";
+}
+
 struct TarPart {
   std::string extension;
   std::uint64_t offset = 0;
@@ -38,8 +45,9 @@ struct TarExample {
 
 class TarReader final : public FeatureReader {
  public:
-  TarReader(const std::deque<SeekableFile>& files, const std::vector<TarExample>& examples)
-      : files_(files), examples_(examples) {}
+  TarReader(const std::deque<SeekableFile>& files, const std::vector<TarExample>& examples,
+            bool decode)
+      : files_(files), examples_(examples), decode_(decode) {}
 
  private:
   void add_features(std::uint64_t index, ExampleBuilder& builder) override {
@@ -49,6 +57,10 @@ class TarReader final : public FeatureReader {
     for (const TarPart& part : example.parts) {
       bytes_.resize(part.bytes);
       file.read_exactly(part.offset, bytes_);
+      if (decode_ && is_image_name(part.extension)) {
+        add_decoded_image(bytes_, part.extension, part.extension + ".", file.name(), builder);
+        continue;
+      }
       if (part.extension != "cls") {
         builder.bytes(part.extension, bytes_);
         continue;
@@ -69,12 +81,13 @@ class TarReader final : public FeatureReader {
 
   const std::deque<SeekableFile>& files_;
   const std::vector<TarExample>& examples_;
+  const bool decode_;
   std::string bytes_;
 };
 
 class TarInput final : public ExampleInput {
  public:
-  explicit TarInput(const Files& names) {
+  TarInput(const Files& names, bool decode) : decode_(decode) {
     for (const std::string& name : names) {
       files_.push_back(examine_input_file(name));
       tars_.emplace_back(name);
@@ -85,7 +98,7 @@ class TarInput final : public ExampleInput {
 
   std::uint64_t size() const override { return examples_.size(); }
   std::unique_ptr<ExampleReader> open_reader() const override {
-    return std::make_unique<TarReader>(tars_, examples_);
+    return std::make_unique<TarReader>(tars_, examples_, decode_);
   }
   std::vector<std::string> columns() const override { return {columns_.begin(), columns_.end()}; }
   std::string describe() const override {
@@ -94,6 +107,7 @@ class TarInput final : public ExampleInput {
   }
   std::string name_of(std::uint64_t index) const override { return examples_[index].key; }
   std::vector<InputFile> files() const override { return files_; }
+  std::string settings() const override { return decode_ ? "images decoded" : ""; }
 
  private:
   /// Members of one example stand behind each other, in one file, whose examples begin at `first`.
@@ -111,9 +125,15 @@ class TarInput final : public ExampleInput {
           .at_offset(member.offset);
     }
     columns_.emplace(name.extension);
+    if (decode_ && is_image_name(name.extension)) {
+      for (const char* const size : {".height", ".width", ".channels"}) {
+        columns_.emplace(std::string(name.extension) + size);
+      }
+    }
     parts.push_back({std::string(name.extension), member.offset, member.bytes});
   }
 
+  const bool decode_;
   std::vector<InputFile> files_;
   std::deque<SeekableFile> tars_;
   std::vector<TarExample> examples_;
@@ -122,8 +142,8 @@ class TarInput final : public ExampleInput {
 
 }  // namespace
 
-std::unique_ptr<ExampleInput> open_tar(const Files& files) {
-  return std::make_unique<TarInput>(files);
+std::unique_ptr<ExampleInput> open_tar(const Files& files, bool decode) {
+  return std::make_unique<TarInput>(files, decode);
 }
 
 }  // namespace infeed::tools

@@ -6,8 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include <infeed/error.h>
-
-#include "file_io.h"
+#include <infeed/records/file.h>
 
 namespace infeed::tools {
 namespace {

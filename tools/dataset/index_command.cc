@@ -3,27 +3,47 @@
 #include <memory>
 
 #include <infeed/error.h>
-#include <infeed/records/files.h>
 #include <infeed/records/record_index.h>
+#include <infeed/records/record_reader.h>
 
 #include "dataset/dataset_commands.h"
 #include "parallel.h"
+#include "side_file.h"
 #include "terminal.h"
 
 namespace infeed::tools {
 namespace {
 
-struct Options {
+struct IndexOptions {
   std::vector<std::string> patterns;
   bool is_for_dali = false;
   int threads = 0;
 };
 
-void run(const Options& options, const std::stop_token& stop) {
+void require_plain(const std::string& file) {
+  switch (const Compression compression = RecordReader(file).compression(); compression) {
+    case Compression::none:
+      return;
+    case Compression::lz4:
+      throw Error(ErrorCode::failed_precondition,
+                  "an lz4 file needs no index beside it: it has its own inside, which readers use")
+          .at_file(file);
+    default:
+      throw Error(ErrorCode::failed_precondition,
+                  fmt::format("a {} file cannot be indexed: its records are not at fixed places; "
+                              "infeed reshard writes it plain, or as gzip with flush points, which "
+                              "several threads read",
+                              to_string(compression)))
+          .at_file(file);
+  }
+}
+
+void run(const IndexOptions& options, const std::stop_token& stop) {
   Terminal terminal(stdout);
-  const std::vector<std::string> files = match_files(options.patterns);
+  const std::vector<std::string> files = match_record_files(options.patterns);
   std::vector<std::uint64_t> records(files.size());
   for_each_in_parallel(files.size(), options.threads, stop, [&](std::size_t i) {
+    require_plain(files[i]);
     const RecordIndex index = index_records(files[i]);
     records[i] = index.size();
     if (options.is_for_dali) {
@@ -34,14 +54,14 @@ void run(const Options& options, const std::stop_token& stop) {
   });
   for (std::size_t i = 0; i < files.size(); ++i) {
     terminal.line(fmt::format("{}.{}: {} records", files[i], options.is_for_dali ? "idx" : "index",
-                              with_commas(static_cast<std::int64_t>(records[i]))));
+                              with_commas(records[i])));
   }
 }
 
 }  // namespace
 
 Command add_index_command(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<IndexOptions>();
   CLI::App* const command =
       app.add_subcommand("index", "Write an index beside record files, for reading at random");
   command->add_option("FILE", options->patterns, "Plain record files, or patterns in quotes")

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include <infeed/error.h>
-#include <infeed/records/files.h>
 
 #include "atomic_file.h"
 #include "convert/column_statistics.h"
@@ -14,6 +13,7 @@
 #include "dataset/record_scan.h"
 #include "dataset/size_histogram.h"
 #include "dataset/value_text.h"
+#include "side_file.h"
 #include "terminal.h"
 
 namespace infeed::tools {
@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct InspectOptions {
   std::vector<std::string> patterns;
   std::uint64_t records_max = 100'000;
   std::uint64_t shown = 3;
@@ -32,10 +32,6 @@ struct Options {
   bool no_color = false;
   bool ascii = false;
 };
-
-std::string with_commas(std::uint64_t value) {
-  return tools::with_commas(static_cast<std::int64_t>(value));
-}
 
 std::string describe_values(const Column& column) {
   if (column.kind == FeatureKind::floats) {
@@ -53,16 +49,16 @@ std::string describe_values(const Column& column) {
                      column.mean());
 }
 
-class Run {
+class InspectRun {
  public:
-  Run(const Options& options, const std::stop_token& stop)
+  InspectRun(const InspectOptions& options, const std::stop_token& stop)
       : options_(options),
         stop_(stop),
         terminal_(stdout, {.colours = !options.no_color, .unicode = !options.ascii}) {}
 
   void run() {
     if (!options_.json_file.empty()) check_can_write(options_.json_file);
-    files_ = match_files(options_.patterns);
+    files_ = match_record_files(options_.patterns);
     for (const std::string& file : files_) {
       if (is_enough()) break;
       look_at(file);
@@ -169,7 +165,7 @@ class Run {
     return json;
   }
 
-  const Options& options_;
+  const InspectOptions& options_;
   const std::stop_token& stop_;
   Terminal terminal_;
   std::vector<std::string> files_;
@@ -186,7 +182,7 @@ class Run {
 }  // namespace
 
 Command add_inspect_command(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<InspectOptions>();
   CLI::App* const command =
       app.add_subcommand("inspect", "Show what is in record files: columns, sizes, first values");
   command
@@ -213,7 +209,7 @@ Command add_inspect_command(CLI::App& app) {
   command->add_flag("--ascii", options->ascii, "No Unicode in the output");
   command->footer("Example: infeed inspect 'data/train-*.tfrecord' --picture image --show 1\n");
   return {.options = command,
-          .run = [options](const std::stop_token& stop) { Run(*options, stop).run(); }};
+          .run = [options](const std::stop_token& stop) { InspectRun(*options, stop).run(); }};
 }
 
 }  // namespace infeed::tools

@@ -4,19 +4,15 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <csetjmp>
-#include <cstdio>
 #include <fmt/format.h>
-#include <jpeglib.h>
-#include <png.h>
 
 #include <infeed/error.h>
 #include <infeed/records/example.h>
 
+#include "image_decoder.h"
+
 namespace infeed::tools {
 namespace {
-
-constexpr std::size_t kPixelsMax = std::size_t{1} << 26;  // what a header may claim
 
 [[noreturn]] void fail(const std::string& column, const std::string& what) {
   throw Error(ErrorCode::invalid_argument, fmt::format("column '{}': {}", column, what));
@@ -77,79 +73,26 @@ Picture from_raw(std::string_view bytes, const std::string& column, const std::s
   return picture;
 }
 
-Picture from_png(std::string_view bytes, const std::string& column) {
-  png_image image{};
-  image.version = PNG_IMAGE_VERSION;
-  const auto fail_png = [&] {
-    const std::string message = image.message;
-    png_image_free(&image);
-    fail(column, fmt::format("the PNG image can't be decoded: {}", message));
-  };
-  if (png_image_begin_read_from_memory(&image, bytes.data(), bytes.size()) == 0) fail_png();
-  if (std::size_t{image.width} * image.height > kPixelsMax) {
-    png_image_free(&image);
-    fail(column, "the PNG image is too large to be shown");
+/// Grey becomes three equal channels; what is transparent becomes black.
+Picture from_encoded(std::string_view bytes, const std::string& column) try {
+  // A picture of a terminal's size is enough, and a damaged one is worth a look.
+  const DecodedImage image =
+      decode_image(bytes, {.jpeg_width_max = 512, .refuse_damaged_jpeg = false});
+  Picture picture{image.width, image.height, {}};
+  const std::size_t colours = image.channels < 3 ? 1 : 3;
+  for (std::size_t at = 0; at < image.pixels.size(); at += image.channels) {
+    const auto value = [&](std::size_t i) {
+      return unsigned{static_cast<unsigned char>(image.pixels[at + i])};
+    };
+    const unsigned alpha = colours == image.channels ? 255 : value(colours);
+    for (std::size_t c = 0; c < 3; ++c) {
+      picture.rgb.push_back(
+          static_cast<std::uint8_t>(value(std::min(c, colours - 1)) * alpha / 255));
+    }
   }
-  image.format = PNG_FORMAT_RGB;
-  Picture picture{image.width, image.height, std::vector<std::uint8_t>(PNG_IMAGE_SIZE(image))};
-  const png_color black{};
-  if (png_image_finish_read(&image, &black, picture.rgb.data(), 0, nullptr) == 0) fail_png();
   return picture;
-}
-
-/// libjpeg reports by a call that must not return.
-struct JpegErrors {
-  jpeg_error_mgr manager;
-  std::array<char, JMSG_LENGTH_MAX> message;
-  std::jmp_buf jump;
-};
-
-void jump_out(j_common_ptr decoder) {
-  auto* const errors = reinterpret_cast<JpegErrors*>(decoder->err);
-  decoder->err->format_message(decoder, errors->message.data());
-  std::longjmp(errors->jump, 1);
-}
-
-/// No object with a destructor lives in here, as the jump would pass it by. False: see `errors`.
-bool decode_jpeg(std::string_view bytes, JpegErrors& errors, Picture& picture) {
-  jpeg_decompress_struct decoder{};
-  decoder.err = jpeg_std_error(&errors.manager);
-  errors.manager.error_exit = jump_out;
-  errors.manager.output_message = [](j_common_ptr) {};  // warnings go nowhere
-  if (setjmp(errors.jump) != 0) {
-    jpeg_destroy_decompress(&decoder);
-    return false;
-  }
-  jpeg_create_decompress(&decoder);
-  jpeg_mem_src(&decoder, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
-  jpeg_read_header(&decoder, TRUE);
-  decoder.out_color_space = JCS_RGB;
-  // A picture of a terminal's size is enough.
-  while (decoder.scale_denom < 8 && decoder.image_width / decoder.scale_denom > 512) {
-    decoder.scale_num = 1;
-    decoder.scale_denom *= 2;
-  }
-  jpeg_start_decompress(&decoder);
-  picture.width = decoder.output_width;
-  picture.height = decoder.output_height;
-  picture.rgb.resize(std::min(picture.width * picture.height, kPixelsMax) * 3);
-  while (decoder.output_scanline < decoder.output_height &&
-         (decoder.output_scanline + 1) * picture.width * 3 <= picture.rgb.size()) {
-    JSAMPROW row = picture.rgb.data() + decoder.output_scanline * picture.width * 3;
-    jpeg_read_scanlines(&decoder, &row, 1);
-  }
-  jpeg_destroy_decompress(&decoder);
-  return true;
-}
-
-Picture from_jpeg(std::string_view bytes, const std::string& column) {
-  JpegErrors errors{};
-  Picture picture;
-  if (!decode_jpeg(bytes, errors, picture)) {
-    fail(column, fmt::format("the JPEG image can't be decoded: {}", errors.message.data()));
-  }
-  picture.height = picture.width == 0 ? 0 : picture.rgb.size() / 3 / picture.width;
-  return picture;
+} catch (const Error& error) {
+  fail(column, error.message());
 }
 
 using Pixel = std::array<std::uint8_t, 3>;
@@ -196,9 +139,8 @@ Picture decode_picture(std::string_view example, const std::string& column,
   parser.parse(example, view);
   if (!view[0].is_present()) fail(column, "the record has no such feature");
   const std::string_view bytes = view[0].single_bytes();
-  Picture picture = bytes.starts_with("\x89PNG")        ? from_png(bytes, column)
-                    : bytes.starts_with("\xff\xd8\xff") ? from_jpeg(bytes, column)
-                                                        : from_raw(bytes, column, size);
+  const bool is_encoded = bytes.starts_with("\x89PNG") || bytes.starts_with("\xff\xd8\xff");
+  Picture picture = is_encoded ? from_encoded(bytes, column) : from_raw(bytes, column, size);
   if (picture.rgb.empty()) fail(column, "the picture is empty");
   return picture;
 }

@@ -5,12 +5,12 @@
 #include <nlohmann/json.hpp>
 
 #include <infeed/error.h>
-#include <infeed/records/record_index.h>
 #include <infeed/records/record_writer.h>
 
 #include "atomic_file.h"
 #include "dataset/dataset_commands.h"
 #include "dataset/record_scan.h"
+#include "side_file.h"
 #include "terminal.h"
 
 namespace infeed::tools {
@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-struct Options {
+struct RepairOptions {
   std::string file;
   std::string output;
   std::string json_file;
@@ -26,7 +26,7 @@ struct Options {
 };
 
 /// So that a repair in place never loses what a better tool could still save.
-void require_another_file(const Options& options) {
+void require_another_file(const RepairOptions& options) {
   std::error_code ignored;
   if (!std::filesystem::equivalent(options.file, options.output, ignored)) return;
   throw Error(ErrorCode::invalid_argument,
@@ -34,7 +34,7 @@ void require_another_file(const Options& options) {
       .at_file(options.output);
 }
 
-Json describe(const Options& options, const RecordScan& scan) {
+Json describe(const RepairOptions& options, const RecordScan& scan) {
   Json lost = Json::array();
   for (const DamagedRange& range : scan.damaged) {
     lost.push_back({{"begin", range.begin},
@@ -49,26 +49,29 @@ Json describe(const Options& options, const RecordScan& scan) {
           {"infeed_version", INFEED_VERSION}};
 }
 
-void run(const Options& options, const std::stop_token& stop) {
+void run(const RepairOptions& options, const std::stop_token& stop) {
   Terminal terminal(stdout);
   require_another_file(options);
   if (!options.json_file.empty()) check_can_write(options.json_file);
   const Compression compression = RecordReader(options.file).compression();
-  RecordWriter writer(options.output,
-                      {.compression = compression,
-                       .existing = options.overwrite ? ExistingFile::replace : ExistingFile::refuse,
-                       .durability = Durability::synced});
+  const ExistingFile existing = options.overwrite ? ExistingFile::replace : ExistingFile::refuse;
+  RecordWriter writer(options.output, shard_options(compression, existing, Durability::synced));
   const RecordScan scan = scan_records(options.file, [&](const Record& record) {
     writer.write(record.bytes());
     return !stop.stop_requested();
   });
   if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "stopped; nothing was written");
-  writer.close();
-  if (compression == Compression::none) {
-    write_index(index_records(options.output), options.output + ".index");
+  if (scan.records == 0 && !scan.damaged.empty()) {
+    throw Error(ErrorCode::data_loss,
+                fmt::format("no whole record was found, so nothing was written; is it a record "
+                            "file? ({})",
+                            tools::describe(scan.damaged.front())))
+        .at_file(options.file);
   }
-  terminal.line(fmt::format("{}: {} records saved in {}", options.file,
-                            with_commas(static_cast<std::int64_t>(scan.records)), options.output));
+  writer.close();
+  write_side_file(options.output, compression, Durability::synced);
+  terminal.line(fmt::format("{}: {} records saved in {}", options.file, with_commas(scan.records),
+                            options.output));
   std::uint64_t bytes = 0;
   for (const DamagedRange& range : scan.damaged) {
     terminal.line("  lost: " + tools::describe(range));
@@ -85,7 +88,7 @@ void run(const Options& options, const std::stop_token& stop) {
 }  // namespace
 
 Command add_repair_command(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<RepairOptions>();
   CLI::App* const command =
       app.add_subcommand("repair", "Save the whole records of a damaged file, and list the rest");
   command->add_option("FILE", options->file, "The damaged record file; it is left as it is")
@@ -98,8 +101,8 @@ Command add_repair_command(CLI::App& app) {
       ->type_name("FILE");
   command->footer(
       "Example: infeed repair train-00003-of-00016.tfrecord -o saved.tfrecord\n"
-      "Offsets in a compressed file count decompressed bytes; behind damage inside the compressed "
-      "stream nothing can be saved.\n");
+      "Offsets in a compressed file count decompressed bytes; behind damage inside a gzip or zlib "
+      "stream nothing can be saved, in an lz4 file the next block.\n");
   return {.options = command,
           .run = [options](const std::stop_token& stop) { run(*options, stop); }};
 }

@@ -7,12 +7,13 @@
 #include <set>
 
 #include <infeed/error.h>
+#include <infeed/records/file.h>
 #include <infeed/records/files.h>
 
 #include "convert/found_dataset.h"
 #include "convert/manifest.h"
 #include "dataset/record_scan.h"
-#include "file_io.h"
+#include "file_sum.h"
 #include "parallel.h"
 
 namespace infeed::tools {
@@ -70,11 +71,15 @@ std::vector<Problem> check_shard(const std::string& folder, const ShardEntry& en
   const std::string file = (fs::path(folder) / entry.file).string();
   const std::string wrong = compare(file, entry.sum, entry.examples);
   if (!wrong.empty()) problems.push_back({file, wrong});
-  if (!entry.index) return problems;
-  const std::string wrong_index = compare(file + ".index", *entry.index, 0);
-  if (!wrong_index.empty()) {
-    problems.push_back({file + ".index", wrong_index + "; make it anew with infeed index"});
-  }
+  if (!entry.side_file) return problems;
+  const std::string side_file = file + entry.side_file->ending;
+  const std::string wrong_beside = compare(side_file, entry.side_file->sum, 0);
+  if (wrong_beside.empty()) return problems;
+  const bool is_index = entry.side_file->ending == ".index";
+  problems.push_back(
+      {side_file, wrong_beside + (is_index ? "; make it anew with infeed index"
+                                           : "; copy it anew: without it the shard is read by one "
+                                             "thread")});
   return problems;
 }
 
@@ -87,7 +92,7 @@ std::vector<Problem> find_strangers(const std::string& manifest_file, const Mani
   std::set<std::string> known;
   for (const ShardEntry& entry : manifest.shards) {
     known.insert(entry.file);
-    known.insert(entry.file + ".index");
+    if (entry.side_file) known.insert(entry.file + entry.side_file->ending);
   }
   std::vector<Problem> problems;
   for (const std::string& file : list_dataset_files(DatasetNames(prefix))) {

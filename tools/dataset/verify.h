@@ -30,9 +30,9 @@ struct Verification {
   std::vector<Problem> problems = {};  ///< in the order of the files; none: all is as it should be
 };
 
-/// Every shard and index against the manifest: there, size, CRC-32C; where a shard differs, its
-/// records are read to say which are damaged. Also names shards that don't belong to it but that a
-/// pattern for its shards would find. Throws what read_manifest() does.
+/// Every shard, and what lies beside it, against the manifest: there, size, CRC-32C; where a shard
+/// differs, its records are read to say which are damaged. Also names shards that don't belong to
+/// it but that a pattern for its shards would find. Throws what read_manifest() does.
 Verification verify_manifest(const std::string& manifest_file, const VerifyOptions& options = {});
 
 /// Record files without a manifest, by the records' own checksums: a file that lost records at its

@@ -6,12 +6,12 @@
 #include <nlohmann/json.hpp>
 
 #include <infeed/error.h>
-#include <infeed/records/files.h>
+#include <infeed/records/file.h>
 
 #include "atomic_file.h"
 #include "dataset/dataset_commands.h"
 #include "dataset/verify.h"
-#include "file_io.h"
+#include "side_file.h"
 #include "terminal.h"
 
 namespace infeed::tools {
@@ -23,7 +23,7 @@ using Json = nlohmann::json;
 constexpr std::string_view kManifestEnd = ".manifest.json";
 constexpr std::string_view kPlanEnd = ".plan.json";
 
-struct Options {
+struct VerifyCommandOptions {
   std::vector<std::string> names;
   std::string json_file;
   int threads = 0;
@@ -42,19 +42,19 @@ std::vector<std::string> names_in(const std::string& folder) {
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
     names.push_back(at->path().filename().string());
   }
-  if (error) throw_system_error("list", folder, error.value());
+  if (error) throw system_error("list", folder, error.value());
   std::sort(names.begin(), names.end());
   return names;
 }
 
-class Run {
+class VerifyRun {
  public:
-  Run(const Options& options, const std::stop_token& stop)
+  VerifyRun(const VerifyCommandOptions& options, const std::stop_token& stop)
       : options_(options), stop_(stop), terminal_(stdout, {.colours = !options.no_color}) {}
 
   void run() {
     if (!options_.json_file.empty()) check_can_write(options_.json_file);
-    std::vector<std::string> record_files;
+    std::vector<std::string> patterns;
     for (const std::string& name : options_.names) {
       std::error_code ignored;
       if (fs::is_directory(name, ignored)) {
@@ -62,10 +62,11 @@ class Run {
       } else if (name.ends_with(kManifestEnd)) {
         check_manifest(name);
       } else {
-        for (std::string& file : match_files(name)) record_files.push_back(std::move(file));
+        patterns.push_back(name);
       }
     }
-    if (!record_files.empty()) {
+    if (!patterns.empty()) {
+      const std::vector<std::string> record_files = match_record_files(patterns);
       note(fmt::format("{} record files", record_files.size()),
            verify_records(record_files, verify_options()));
     }
@@ -163,7 +164,7 @@ class Run {
     return {{"checked", list}, {"problems", count_problems()}, {"infeed_version", INFEED_VERSION}};
   }
 
-  const Options& options_;
+  const VerifyCommandOptions& options_;
   const std::stop_token& stop_;
   Terminal terminal_;
   std::vector<Checked> checked_;
@@ -172,7 +173,7 @@ class Run {
 }  // namespace
 
 Command add_verify_command(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<VerifyCommandOptions>();
   CLI::App* const command =
       app.add_subcommand("verify", "Read every byte of a dataset and compare it with its manifest");
   command
@@ -190,7 +191,7 @@ Command add_verify_command(CLI::App& app) {
       "Example: infeed verify data\n"
       "Exit status 0: every file is as it was written. 1: the problems are listed.\n");
   return {.options = command,
-          .run = [options](const std::stop_token& stop) { Run(*options, stop).run(); }};
+          .run = [options](const std::stop_token& stop) { VerifyRun(*options, stop).run(); }};
 }
 
 }  // namespace infeed::tools

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <tuple>
 
 #include <infeed/pipeline/batch.h>
@@ -80,76 +81,129 @@ ErrorPointer rows_failed(const ErrorPointer& first, std::size_t failed, std::siz
 
 /// What the filling of one batch gives: the rows that went well, and the error of those that did
 /// not.
-struct FilledBatch {
-  BatchReference batch;  ///< null when no row went well
+template <class B>
+struct Filled {
+  B batch;  ///< empty when no row went well
   ErrorPointer error;
 };
 
 }  // namespace detail
 
+template <class B>
+struct IsTriviallyRelocatable<detail::Filled<B>> : std::true_type {};
 template <>
-struct IsTriviallyRelocatable<detail::FilledBatch> : std::true_type {};
-template <>
-struct Payload<detail::FilledBatch> {
-  static std::size_t bytes(const detail::FilledBatch& filled) { return filled.batch.bytes(); }
+struct Payload<detail::BatchReference> {
+  static std::size_t bytes(const detail::BatchReference& batch) { return batch.bytes(); }
 };
 
 namespace detail {
 
-/// Hands on the error, then the batch, of each FilledBatch.
-NodePointer make_unfold(std::string name, const TypeInfo& batch_type, NodePointer input);
+enum class Unfolded { batch, error, error_before_batch };
 
-/// What fills the rows of Batch<Out> from those of Batch<In>: `write(In, BatchReference, row)`.
+/// Moves the error of the Filled<B> at `at`, or else its batch, to `out`; the object is gone unless
+/// its batch is yet to come.
+template <class B>
+Unfolded unfold(void* at, Chunk& out) {
+  auto& filled = *static_cast<Filled<B>*>(at);
+  const bool failed = filled.error != nullptr;
+  if (failed) {
+    out.set_error(std::move(filled.error));
+    if (filled.batch.size() != 0) return Unfolded::error_before_batch;
+  } else {
+    out.append(std::move(filled.batch));
+  }
+  filled.~Filled<B>();
+  return failed ? Unfolded::error : Unfolded::batch;
+}
+
+struct UnfoldSpec {
+  std::string name;
+  const TypeInfo* filled_type;
+  const TypeInfo* batch_type;
+  Unfolded (*unfold)(void* at, Chunk& out);
+};
+/// Hands on the error, then the batch, of each Filled.
+NodePointer make_unfold(UnfoldSpec spec, NodePointer input);
+
+/// Fills the rows of Batch<Out> by `write(In, BatchReference, row)`.
 template <class Out, class Write>
-struct FillRows {
+struct FillColumns {
+  using Filling = BatchReference;
+  using Result = BatchReference;
+
+  BatchReference begin(std::size_t rows) const {
+    BatchReference batch = filler.take(rows);
+    construct_columns<Out>(batch, rows);
+    return batch;
+  }
+  template <class In>
+  void write_row(const In& element, BatchReference& batch, std::size_t row) const {
+    write(element, batch, row);
+  }
+  BatchReference finish(BatchReference batch, std::size_t rows) const {
+    BatchFiller::shrink(batch, rows);
+    return rows == 0 ? BatchReference() : batch;
+  }
+
   BatchFiller filler;
   Write write;
 };
 
-template <class In, class Out, class Write>
+template <class In, class Fill>
 KernelResult fill_kernel(const void* function, void*, void* in, void* out, std::size_t count,
                          const Place&, ErrorPointer&) {
-  const auto& fill = *static_cast<const FillRows<Out, Write>*>(function);
+  const auto& fill = *static_cast<const Fill*>(function);
+  using Result = typename Fill::Result;
   auto* const inputs = static_cast<Batch<In>*>(in);
-  auto* const outputs = static_cast<FilledBatch*>(out);
+  auto* const outputs = static_cast<Filled<Result>*>(out);
   for (std::size_t i = 0; i < count; ++i) {
     const Batch<In> input = std::move(inputs[i]);
     inputs[i].~Batch<In>();
-    BatchReference batch = fill.filler.take(input.size());
-    construct_columns<Out>(batch, input.size());
+    typename Fill::Filling filling = fill.begin(input.size());
     std::size_t row = 0;
     ErrorPointer first;
     for (std::size_t k = 0; k < input.size(); ++k) {
       try {
-        fill.write(input[k], batch, row);
+        fill.write_row(input[k], filling, row);
         ++row;
       } catch (...) {
         if (first == nullptr) first = current_error();
       }
     }
-    BatchFiller::shrink(batch, row);
     if (first != nullptr) first = rows_failed(first, input.size() - row, input.size());
-    if (row == 0) batch = BatchReference();
-    ::new (static_cast<void*>(outputs + i)) FilledBatch{std::move(batch), std::move(first)};
+    ::new (static_cast<void*>(outputs + i))
+        Filled<Result>{fill.finish(std::move(filling), row), std::move(first)};
   }
   return {count, count};
 }
 
-template <class Out, class In, class Write>
-Dataset<Batch<Out>> fill_batches(const Dataset<In>& input, std::int64_t size, Write write,
-                                 std::string name, const BatchIntoOptions& options) {
+/// `Out` is a batch whose memory a Fill::Result is.
+template <class Out, class In, class Fill>
+Dataset<Out> fill_batches(const Dataset<In>& input, std::int64_t size, Fill fill, std::string name,
+                          const BatchIntoOptions& options) {
   static_assert(
       field_count<In>() == 0 || std::is_same_v<In, Record>,
       "infeed::batch_into: the input's elements must be numbers, strings, Records, arrays "
       "or classes; map structs first");
+  using Result = Filled<typename Fill::Result>;
   const Dataset<Batch<In>> inputs = input | batch(size, {.drop_remainder = options.drop_remainder});
-  ElementwiseSpec spec{.name = name, .signature = name, .out_type = &type_info<FilledBatch>()};
-  spec.kernel = &fill_kernel<In, Out, Write>;
-  spec.function = share_function(FillRows<Out, Write>{
-      BatchFiller(batch_layout<Out>(), static_cast<std::size_t>(size)), std::move(write)});
+  ElementwiseSpec spec{.name = name, .signature = name, .out_type = &type_info<Result>()};
+  spec.kernel = &fill_kernel<In, Fill>;
+  spec.function = share_function(std::move(fill));
   spec.parallelism = options.parallelism;
-  return Dataset<Batch<Out>>(make_unfold(std::move(name), type_info<Batch<Out>>(),
-                                         make_elementwise(std::move(spec), inputs.node())));
+  return Dataset<Out>(make_unfold(
+      {std::move(name), &type_info<Result>(), &type_info<Out>(), &unfold<typename Fill::Result>},
+      make_elementwise(std::move(spec), inputs.node())));
+}
+
+template <class Out, class In, class Write>
+Dataset<Batch<Out>> fill_columns(const Dataset<In>& input, std::int64_t size, Write write,
+                                 std::string name, const BatchIntoOptions& options) {
+  return fill_batches<Batch<Out>>(
+      input, size,
+      FillColumns<Out, Write>{BatchFiller(batch_layout<Out>(), static_cast<std::size_t>(size)),
+                              std::move(write)},
+      std::move(name), options);
 }
 
 template <class Out, class F>
@@ -165,14 +219,20 @@ struct BatchIntoFactory {
                   "(const T& element, const infeed::Row<Out>& row)");
     const auto write = [call = function](const T& element, const BatchReference& batch,
                                          std::size_t row) { call(element, Row<Out>(batch, row)); };
-    return fill_batches<Out>(input, size, write, "batch_into", options);
+    return fill_columns<Out>(input, size, write, "batch_into", options);
   }
 };
 
 /// For each feature of the schema, the column of Batch<T> that it fills; throws invalid_argument
-/// when a column has none.
-std::vector<std::size_t> columns_of_features(const BatchLayout& layout,
+/// when a column has none, or several.
+std::vector<std::size_t> columns_of_features(std::string_view stage, const BatchLayout& layout,
                                              const std::vector<std::size_t>& feature_offsets);
+template <class T, class Schema>
+std::vector<std::size_t> columns_of_schema(std::string_view stage, const Schema& schema) {
+  std::vector<std::size_t> offsets;
+  for (const auto& column : schema.columns()) offsets.push_back(column.offset_bytes);
+  return columns_of_features(stage, batch_layout<T>(), offsets);
+}
 
 template <class T>
 struct ParseBatchFactory {
@@ -182,15 +242,13 @@ struct ParseBatchFactory {
 
   Dataset<Batch<T>> operator()(const Dataset<Record>& input) const {
     static_assert(field_count<T>() > 0, "infeed::parse_batch: T must be a plain struct");
-    std::vector<std::size_t> offsets;
-    for (const auto& column : schema.columns()) offsets.push_back(column.offset_bytes);
-    const auto write = [schema = schema, columns = columns_of_features(batch_layout<T>(), offsets)](
+    const auto write = [schema = schema, columns = columns_of_schema<T>("parse_batch", schema)](
                            const Record& record, const BatchReference& batch, std::size_t row) {
       std::array<void*, kFieldsMax> places;
       for (std::size_t i = 0; i < columns.size(); ++i) places[i] = batch.column(columns[i]);
       schema.parse_row(record, row, std::span(places).first(columns.size()));
     };
-    return fill_batches<T>(input, size, write, "parse_batch", options);
+    return fill_columns<T>(input, size, write, "parse_batch", options);
   }
 };
 

@@ -5,6 +5,7 @@
 
 #include <infeed/pipeline/map.h>
 #include <infeed/records/example_schema.h>
+#include <infeed/records/sequence_example_schema.h>
 
 namespace infeed {
 
@@ -17,16 +18,16 @@ struct ParseOptions {
 
 namespace detail {
 
-template <class T>
+template <class T, class Schema>
 struct ParseFunction {
-  ExampleSchema<T> schema;
+  Schema schema;
   T operator()(const Record& record) const { return schema.parse(record); }
   T operator()(const std::string& example) const { return schema.parse(example); }
 };
 
-template <class T>
+template <class T, class Schema>
 struct ParseStageFactory {
-  ExampleSchema<T> schema;
+  Schema schema;
   ParseOptions options;
 
   template <class In>
@@ -34,8 +35,8 @@ struct ParseStageFactory {
     static_assert(std::is_same_v<In, Record> || std::is_same_v<In, std::string>,
                   "infeed::parse: the elements must be serialised Examples: Record or std::string");
     ElementwiseSpec spec{.name = "parse", .signature = signature(), .out_type = &type_info<T>()};
-    spec.kernel = &map_kernel<In, ParseFunction<T>>;
-    spec.function = share_function(ParseFunction<T>{schema});
+    spec.kernel = &map_kernel<In, ParseFunction<T, Schema>>;
+    spec.function = share_function(ParseFunction<T, Schema>{schema});
     spec.parallelism = options.parallelism;
     spec.ordered = options.ordered;
     return Dataset<T>(make_elementwise(std::move(spec), input.node()));
@@ -64,7 +65,12 @@ struct ParseStageFactory {
 /// and record. Members of type Record point into the record's block: nothing is copied.
 template <class T>
 auto parse(ExampleSchema<T> schema, ParseOptions options = {}) {
-  return detail::ParseStageFactory<T>{std::move(schema), options};
+  return detail::ParseStageFactory<T, ExampleSchema<T>>{std::move(schema), options};
+}
+/// The same for tf.train.SequenceExamples.
+template <class T>
+auto parse(SequenceExampleSchema<T> schema, ParseOptions options = {}) {
+  return detail::ParseStageFactory<T, SequenceExampleSchema<T>>{std::move(schema), options};
 }
 
 }  // namespace infeed

@@ -1,16 +1,35 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include <infeed/pipeline/dataset.h>
+#include <infeed/pipeline/options.h>
 #include <infeed/records/record_reader.h>
 
 namespace infeed {
 
-/// As for one file: compression, verification, what to do about damage (record_reader.h).
-/// `on_damage` is called from whatever thread reads, several at once inside a parallel interleave.
-using RecordsOptions = RecordReaderOptions;
+/// As for one file (record_reader.h), and how many threads decode it.
+struct RecordsOptions {
+  Compression compression = Compression::automatic;
+  Verify verify = Verify::everything;
+  DamagePolicy damage = DamagePolicy::fail;
+  /// Called from whatever thread pulls, several at once inside a parallel interleave.
+  std::function<void(const DamagedRange&)> on_damage = {};
+  std::size_t block_bytes = RecordReaderOptions().block_bytes;
+  std::uint64_t record_bytes_max = RecordReaderOptions().record_bytes_max;
+  /// Threads that decode ahead inside one file, in the same order; 1: the thread that pulls.
+  /// autotune: as many as there are cores. What can be shared among them: see
+  /// parallel_record_reader.h.
+  int parallelism = 1;
+  /// Of them together, decoded and not yet taken, per file that is open; counted as queues are.
+  std::uint64_t read_ahead_bytes = std::uint64_t{16} << 20;
+  FileAccess access = FileAccess::page_cache;
+  UrlOptions url = {};  ///< where files are named by URLs
+};
 
 /// Why: the records of TFRecord shards, one file after the other, in the order of their names. The
 /// usual first line of a pipeline.
@@ -21,6 +40,9 @@ using RecordsOptions = RecordReaderOptions;
 ///
 ///     infeed::files("data/train-*.tfrecord") | infeed::interleave([](const std::string& file) {
 ///       return infeed::records(file); }, {.cycle = 16, .parallelism = infeed::autotune})
+///
+/// Or one large file on all cores: {.parallelism = infeed::autotune}. Records, order, errors and
+/// checkpoints are the same as without.
 ///
 /// Patterns are those of infeed::match_files, looked up when the source is described: one that
 /// nothing matches is an Error there (not_found). A name that exists is taken as it is.

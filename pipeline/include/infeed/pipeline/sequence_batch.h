@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <infeed/pipeline/batch.h>
+#include <infeed/records/row_column.h>
 
 /// Why: sequences of different lengths in one batch. A row's std::vector fields become one padded
 /// matrix or one ragged column each; its other fields become plain columns, as in Batch.
@@ -30,61 +31,12 @@
 namespace infeed {
 namespace detail {
 
-/// An array of objects that are constructed one behind the other.
 template <class U>
-class AlignedArray {
- public:
-  AlignedArray() = default;
-  explicit AlignedArray(std::size_t capacity)
-      : data_(static_cast<U*>(::operator new(capacity * sizeof(U), kAlignment))),
-        capacity_(capacity) {}
-  ~AlignedArray() {
-    std::destroy_n(data_, size_);
-    ::operator delete(data_, kAlignment);
-  }
-  AlignedArray(AlignedArray&& other) noexcept
-      : data_(std::exchange(other.data_, nullptr)),
-        size_(std::exchange(other.size_, 0)),
-        capacity_(std::exchange(other.capacity_, 0)) {}
-  AlignedArray& operator=(AlignedArray&& other) noexcept {
-    std::swap(data_, other.data_);
-    std::swap(size_, other.size_);
-    std::swap(capacity_, other.capacity_);
-    return *this;
-  }
-
-  template <class V>
-  void push_back(V&& value) {
-    ::new (static_cast<void*>(data_ + size_)) U(std::forward<V>(value));
-    ++size_;
-  }
-  void append_copies(std::size_t count, const U& value) {
-    std::uninitialized_fill_n(data_ + size_, count, value);
-    size_ += count;
-  }
-  /// Moves the vector's values behind the ones that are there.
-  void append(std::vector<U>& values) {
-    if constexpr (std::is_same_v<U, bool>) {
-      for (const bool value : values) push_back(value);
-    } else {
-      std::uninitialized_move_n(values.data(), values.size(), data_ + size_);
-      size_ += values.size();
-    }
-  }
-
-  std::span<const U> values() const { return {data_, size_}; }
-  std::size_t bytes() const {
-    std::size_t total = capacity_ * sizeof(U);
-    if constexpr (kHasPayload<U>) total += payload_bytes_run<U>(data_, size_);
-    return total;
-  }
-
- private:
-  static constexpr std::align_val_t kAlignment{alignof(U) > 64 ? alignof(U) : 64};
-  U* data_ = nullptr;
-  std::size_t size_ = 0;
-  std::size_t capacity_ = 0;
-};
+std::size_t bytes_of_array(const AlignedArray<U>& array) {
+  std::size_t total = array.capacity() * sizeof(U);
+  if constexpr (kHasPayload<U>) total += payload_bytes_run<U>(array.values().data(), array.size());
+  return total;
+}
 
 /// How a field becomes a column: `count` rows, `row_bytes` apart, of which this field is taken.
 struct SequenceRows {
@@ -113,8 +65,9 @@ class PlainColumn {
       values_.push_back(std::move(rows.template field<V>(i)));
     }
   }
+  PlainColumn(RowColumn<V>&& rows, const PaddingOfField&) : values_(std::move(rows.values)) {}
   std::span<const V> view() const { return values_.values(); }
-  std::size_t bytes() const { return values_.bytes(); }
+  std::size_t bytes() const { return bytes_of_array(values_); }
 
  private:
   AlignedArray<V> values_;
@@ -143,6 +96,25 @@ class Padded {
       values_.append_copies((i + 1) * width_ - values_.values().size(), filler);
     }
   }
+  /// No row is longer than a fixed width.
+  Padded(RowColumn<std::vector<U>>&& rows, const detail::PaddingOfField& padding)
+      : lengths_(rows.size()) {
+    const std::span<const std::int64_t> splits = rows.row_splits.values();
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      lengths_.push_back(splits[i + 1] - splits[i]);
+      width_ = std::max(width_, static_cast<std::size_t>(lengths_.values()[i]));
+    }
+    if (padding.width >= 0) width_ = static_cast<std::size_t>(padding.width);
+    values_ = detail::AlignedArray<U>(rows.size() * width_);
+    U filler{};
+    if constexpr (std::is_arithmetic_v<U>) filler = static_cast<U>(padding.value);
+    const std::span<U> values = rows.values.values();
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      values_.append_moved(values.subspan(static_cast<std::size_t>(splits[i]),
+                                          static_cast<std::size_t>(lengths_.values()[i])));
+      values_.append_copies((i + 1) * width_ - values_.size(), filler);
+    }
+  }
 
   /// Rows, and values in each.
   std::size_t size() const { return lengths_.values().size(); }
@@ -154,7 +126,9 @@ class Padded {
   std::span<const std::int64_t> lengths() const { return lengths_.values(); }
 
   const Padded& view() const { return *this; }
-  std::size_t bytes() const { return values_.bytes() + lengths_.bytes(); }
+  std::size_t bytes() const {
+    return detail::bytes_of_array(values_) + detail::bytes_of_array(lengths_);
+  }
 
  private:
   std::size_t width_ = 0;
@@ -178,6 +152,8 @@ class Ragged {
     values_ = detail::AlignedArray<U>(total);
     for (std::size_t i = 0; i < rows.count; ++i) values_.append(rows.template field<Field>(i));
   }
+  Ragged(RowColumn<std::vector<U>>&& rows, const detail::PaddingOfField&)
+      : values_(std::move(rows.values)), row_splits_(std::move(rows.row_splits)) {}
 
   std::size_t size() const { return row_splits().size() - 1; }
   std::span<const U> values() const { return values_.values(); }
@@ -190,11 +166,52 @@ class Ragged {
   }
 
   const Ragged& view() const { return *this; }
-  std::size_t bytes() const { return values_.bytes() + row_splits_.bytes(); }
+  std::size_t bytes() const {
+    return detail::bytes_of_array(values_) + detail::bytes_of_array(row_splits_);
+  }
 
  private:
   detail::AlignedArray<U> values_;
   detail::AlignedArray<std::int64_t> row_splits_;
+};
+
+/// Rows of sequences of sequences: all values one behind the other, where each inner sequence
+/// begins, and which of them are a row's.
+template <class V>
+class Ragged<std::vector<V>> {
+ public:
+  Ragged(const detail::SequenceRows& rows, const detail::PaddingOfField&) {
+    for (std::size_t i = 0; i < rows.count; ++i) {
+      rows_.append(std::move(rows.template field<std::vector<std::vector<V>>>(i)));
+    }
+  }
+  Ragged(RowColumn<std::vector<std::vector<V>>>&& rows, const detail::PaddingOfField&)
+      : rows_(std::move(rows)) {}
+
+  std::size_t size() const { return rows_.size(); }
+  std::span<const V> values() const { return rows_.values.values(); }
+  /// Row i has the inner sequences row_splits()[i] up to, not including, row_splits()[i + 1].
+  std::span<const std::int64_t> row_splits() const { return rows_.row_splits.values(); }
+  /// Inner sequence j is values()[inner_splits()[j]] up to values()[inner_splits()[j + 1]].
+  std::span<const std::int64_t> inner_splits() const { return rows_.inner_splits.values(); }
+  std::size_t row_size(std::size_t i) const {
+    return static_cast<std::size_t>(row_splits()[i + 1] - row_splits()[i]);
+  }
+  /// Inner sequence `step` of row i.
+  std::span<const V> inner(std::size_t i, std::size_t step) const {
+    const std::size_t j = static_cast<std::size_t>(row_splits()[i]) + step;
+    const auto begin = static_cast<std::size_t>(inner_splits()[j]);
+    return values().subspan(begin, static_cast<std::size_t>(inner_splits()[j + 1]) - begin);
+  }
+
+  const Ragged& view() const { return *this; }
+  std::size_t bytes() const {
+    return detail::bytes_of_array(rows_.values) + detail::bytes_of_array(rows_.inner_splits) +
+           detail::bytes_of_array(rows_.row_splits);
+  }
+
+ private:
+  RowColumn<std::vector<std::vector<V>>> rows_;
 };
 
 namespace detail {
@@ -246,6 +263,16 @@ struct SequenceColumns<T, Sequence, std::index_sequence<I...>> {
       std::tuple<typename ColumnOf<std::tuple_element_t<I, RowFields<T>>, Sequence>::type...>;
 };
 
+template <class Fields>
+struct RowColumnsOf;
+template <class... Fields>
+struct RowColumnsOf<std::tuple<Fields...>> {
+  using type = std::tuple<RowColumn<Fields>...>;
+};
+/// A batch in the making: the columns that rows are decoded into.
+template <class T>
+using RowColumns = typename RowColumnsOf<RowFields<T>>::type;
+
 }  // namespace detail
 
 /// PaddedBatch or RaggedBatch: see above.
@@ -260,6 +287,10 @@ class SequenceBatch {
   SequenceBatch(std::span<T> rows, std::span<const detail::PaddingOfField> paddings)
       : columns_(make_columns(rows, paddings, std::make_index_sequence<kColumns>())),
         size_(rows.size()) {}
+  SequenceBatch(detail::RowColumns<T>&& columns, std::size_t size,
+                std::span<const detail::PaddingOfField> paddings)
+      : columns_(adopt_columns(std::move(columns), paddings, std::make_index_sequence<kColumns>())),
+        size_(size) {}
 
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
@@ -299,6 +330,14 @@ class SequenceBatch {
     auto members = detail::tie_row(rows.front());
     return std::make_shared<const Columns>(
         typename std::tuple_element_t<I, Columns>(field(std::get<I>(members)), paddings[I])...);
+  }
+
+  template <std::size_t... I>
+  static std::shared_ptr<const Columns> adopt_columns(
+      detail::RowColumns<T>&& columns, std::span<const detail::PaddingOfField> paddings,
+      std::index_sequence<I...>) {
+    return std::make_shared<const Columns>(
+        typename std::tuple_element_t<I, Columns>(std::move(std::get<I>(columns)), paddings[I])...);
   }
 
   std::array<const void*, kColumns> addresses() const {

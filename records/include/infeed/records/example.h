@@ -6,8 +6,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "infeed/records/name_table.h"
 #include "infeed/records/record.h"
 
 /// Why: most record files hold tf.train.Example, a protobuf map from names to lists of bytes,
@@ -58,6 +60,8 @@ class ExampleBuilder {
   void clear();
 
  private:
+  friend class SequenceExampleBuilder;
+  friend class FeatureListBuilder;
   struct Feature {
     std::size_t name_begin, value_begin, end;  // in scratch_: the name, then an encoded Feature
   };
@@ -78,6 +82,8 @@ class FeatureView {
   /// Of a present feature.
   FeatureKind kind() const { return kind_; }
   std::string_view name() const { return name_; }
+  /// As messages name it: "feature 'label'", or "step 3 of feature list 'frames'".
+  std::string subject() const;
   /// Number of values; walks over bytes and integers.
   std::size_t count() const;
 
@@ -107,16 +113,22 @@ class FeatureView {
 
  private:
   friend class ExampleParser;
+  friend class FeatureSteps;
+  /// Usually the list is one piece and data_ is its content. Otherwise data_ is the whole map entry
+  /// or Feature that the pieces lie in, and readers walk it again.
+  enum class Holds : std::uint8_t { list, map_entry, feature };
+  static constexpr std::uint32_t kNoStep = ~std::uint32_t{0};
 
-  // Usually the list is one piece and data_ is its content. Otherwise data_ is the whole map entry
-  // and readers walk it again.
+  void describe_feature(std::string_view feature);
+
   const char* data_ = nullptr;
   std::size_t size_ = 0;
   std::string_view name_;
   const Record* record_ = nullptr;
   FeatureKind kind_ = FeatureKind::bytes;
   bool present_ = false;
-  bool in_pieces_ = false;
+  Holds holds_ = Holds::list;
+  std::uint32_t step_ = kNoStep;  // of a feature list
 
   template <class I>
   void read_integers_into(std::span<I> out) const;
@@ -136,31 +148,26 @@ class ExampleParser {
   explicit ExampleParser(const std::vector<std::string>& names);
 
   /// Adds a name; returns its place in `out` of parse().
-  std::size_t want(std::string name);
+  std::size_t want(std::string name) { return names_.add(std::move(name), "feature"); }
+  /// Adds the names of all features of an Example that are not there yet.
+  void want_features_of(std::string_view example);
   std::size_t size() const { return names_.size(); }
-  const std::vector<std::string>& names() const { return names_; }
+  const std::vector<std::string>& names() const { return names_.names(); }
 
   /// out[i] becomes the feature names()[i]. out.size() must be size(). The views name features by
-  /// this parser's strings, so it must outlive them too.
-  void parse(std::string_view example, std::span<FeatureView> out) const;
-  void parse(const Record& example, std::span<FeatureView> out) const;
+  /// this parser's strings, so it must outlive them too. Returns how many features the example has
+  /// that nobody asked for.
+  std::size_t parse(std::string_view example, std::span<FeatureView> out) const;
+  std::size_t parse(const Record& example, std::span<FeatureView> out) const;
   /// The views would point into a string that is gone.
-  void parse(std::string&& example, std::span<FeatureView> out) const = delete;
+  std::size_t parse(std::string&& example, std::span<FeatureView> out) const = delete;
 
  private:
-  struct Entry;
-  struct Slot {
-    std::uint64_t hash;
-    std::uint32_t index_plus_one;  // 0: free
-  };
-  void rebuild_table();
-  std::size_t find(std::string_view name) const;
-  void parse(std::string_view example, const Record* record, std::span<FeatureView> out) const;
+  friend class SequenceExampleParser;
+  std::size_t parse(std::string_view example, const Record* record,
+                    std::span<FeatureView> out) const;
 
-  std::vector<std::string> names_;
-  std::vector<std::uint32_t> successors_;  // by name: what a sorted record has next
-  std::uint32_t first_ = 0;
-  std::vector<Slot> table_;
+  detail::NameTable names_;
 };
 
 struct FeatureSummary {

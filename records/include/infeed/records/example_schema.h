@@ -15,6 +15,7 @@
 #include "infeed/error.h"
 #include "infeed/records/example.h"
 #include "infeed/records/feature_codec.h"
+#include "infeed/records/row_column.h"
 
 /// Why: users have structs, files have tf.train.Example. A schema says once which feature belongs
 /// to which member and then goes both ways; the member's type says what the feature must hold.
@@ -35,7 +36,10 @@
 /// | std::array / std::vector of uint8_t or byte  | one value of bytes (an array: of that length) |
 /// | std::array<N> of numbers or std::string      | exactly N values                              |
 /// | std::vector of numbers or std::string        | any number of values; none when it is missing |
+/// | std::vector of std::array<N> of numbers      | rows of N values each; none when missing      |
 /// | std::optional of any of them                 | as that; empty when it is missing             |
+///
+/// Vectors of vectors: see ragged().
 ///
 /// A member that is not optional and has no default must be there. A feature that is there with an
 /// empty list counts as missing where a default or an optional member allows for that.
@@ -44,6 +48,30 @@
 /// Errors: as in example.h, with file, offset and record when parsing a Record.
 /// Thread-safety: immutable once built; cheap to copy.
 namespace infeed {
+
+/// Partitions of a ragged feature, as in TensorFlow's RaggedFeature: which integer feature says how
+/// its values are cut into inner sequences.
+struct RowLengths {
+  std::string feature;  ///< how long each is
+};
+struct RowSplits {
+  std::string feature;  ///< 0, and where each ends
+};
+
+template <class T>
+class SequenceExampleSchema;
+
+namespace detail {
+
+template <class T, class M>
+std::size_t member_offset(M T::*member) {
+  // The address of a member of no object: asked for, never read.
+  alignas(T) static std::byte place[sizeof(T)];
+  const auto* const at = &(reinterpret_cast<T*>(place)->*member);
+  return static_cast<std::size_t>(reinterpret_cast<const std::byte*>(at) - place);
+}
+
+}  // namespace detail
 
 template <class T>
 class ExampleSchema {
@@ -64,6 +92,19 @@ class ExampleSchema {
   template <class M>
   ExampleSchema&& feature(std::string name, M T::*member, std::type_identity_t<M> missing) && {
     return std::move(add<M>(std::move(name), member, std::move(missing)));
+  }
+
+  /// The values of feature `name`, cut by another feature of the record:
+  ///     .ragged("values", RowLengths{"lengths"}, &T::rows)
+  template <class V, class Partition>
+  ExampleSchema& ragged(std::string name, Partition partition,
+                        std::vector<std::vector<V>> T::*member) & {
+    return add_ragged(std::move(name), std::move(partition), member);
+  }
+  template <class V, class Partition>
+  ExampleSchema&& ragged(std::string name, Partition partition,
+                         std::vector<std::vector<V>> T::*member) && {
+    return std::move(add_ragged(std::move(name), std::move(partition), member));
   }
 
   T parse(const Record& record) const {
@@ -104,6 +145,21 @@ class ExampleSchema {
     }
   }
 
+  /// Straight into columns that grow, for members of different lengths: columns[i] is the
+  /// RowColumn<M> (row_column.h) of feature i's member, each with `row` rows; an Error leaves it
+  /// so.
+  void append_row(const Record& record, std::size_t row, std::span<void* const> columns) const {
+    if (columns.size() != fields_.size()) detail::fail_columns(columns.size(), names());
+    try {
+      with_views(record, [&](const Field& field, std::size_t i, const FeatureView& view) {
+        field.append(view, record.bytes(), columns[i]);
+      });
+    } catch (...) {
+      for (std::size_t i = 0; i < fields_.size(); ++i) fields_[i]->truncate(columns[i], row);
+      detail::rethrow_with_place(record);
+    }
+  }
+
   /// One element of a column.
   struct Column {
     std::string_view name;
@@ -123,14 +179,20 @@ class ExampleSchema {
     return builder.encode();
   }
 
+  /// Of the features, partitions included.
   const std::vector<std::string>& names() const { return parser_.names(); }
 
  private:
+  friend class SequenceExampleSchema<T>;
+
+  /// What is given a view may look at those behind it, too, if it wanted several features.
   struct Field {
     virtual ~Field() = default;
     virtual void decode(const FeatureView& view, std::string_view example, T& object) const = 0;
     virtual void decode_at(const FeatureView& view, std::string_view example, void* column,
                            std::size_t row) const = 0;
+    virtual void append(const FeatureView& view, std::string_view example, void* column) const = 0;
+    virtual void truncate(void* column, std::size_t rows) const = 0;
     virtual Column column() const = 0;
     virtual void encode(const T& object, ExampleBuilder& builder) const = 0;
   };
@@ -147,12 +209,21 @@ class ExampleSchema {
                    std::size_t row) const override {
       decode_value(view, example, static_cast<M*>(column)[row]);
     }
+    void append(const FeatureView& view, std::string_view example, void* column) const override {
+      auto& rows = *static_cast<RowColumn<M>*>(column);
+      if (missing && detail::is_missing_or_empty(view)) {
+        rows.append(*missing);
+      } else if (!view.is_present() && !FeatureCodec<M>::kMayBeMissing) {
+        detail::fail_missing(view, example);
+      } else {
+        rows.append_feature(view);
+      }
+    }
+    void truncate(void* column, std::size_t rows) const override {
+      static_cast<RowColumn<M>*>(column)->truncate(rows);
+    }
     Column column() const override {
-      // The address of a member of no object: asked for, never read.
-      alignas(T) static std::byte place[sizeof(T)];
-      const auto* const at = &(reinterpret_cast<T*>(place)->*member);
-      const auto offset = reinterpret_cast<const std::byte*>(at) - place;
-      return {name, static_cast<std::size_t>(offset), sizeof(M), alignof(M)};
+      return {name, detail::member_offset(member), sizeof(M), alignof(M)};
     }
     void decode_value(const FeatureView& view, std::string_view example, M& value) const {
       if (missing && detail::is_missing_or_empty(view)) {
@@ -172,12 +243,92 @@ class ExampleSchema {
     std::optional<M> missing;
   };
 
+  template <class V>
+  struct RaggedField final : Field {
+    using M = std::vector<std::vector<V>>;
+
+    RaggedField(std::string field_name, M T::*field_member, std::string partition_name,
+                bool partition_has_splits)
+        : name(std::move(field_name)),
+          member(field_member),
+          partition(std::move(partition_name)),
+          has_splits(partition_has_splits) {}
+
+    void decode(const FeatureView& view, std::string_view, T& object) const override {
+      std::vector<V> flat;
+      FeatureCodec<std::vector<V>>::decode(view, flat);
+      M& rows = object.*member;
+      rows.clear();
+      std::size_t begin = 0;
+      for (const std::size_t end : ends(view, flat.size())) {
+        std::vector<V>& row = rows.emplace_back();
+        for (; begin < end; ++begin) row.push_back(std::move(flat[begin]));
+      }
+    }
+    void decode_at(const FeatureView& view, std::string_view example, void* column,
+                   std::size_t row) const override {
+      T object{};
+      decode(view, example, object);
+      static_cast<M*>(column)[row] = std::move(object.*member);
+    }
+    void append(const FeatureView& view, std::string_view, void* column) const override {
+      auto& rows = *static_cast<RowColumn<M>*>(column);
+      const std::size_t begin = rows.values.size();
+      detail::append_values(view, rows.values);
+      for (const std::size_t end : ends(view, rows.values.size() - begin)) {
+        rows.inner_splits.push_back(static_cast<std::int64_t>(begin + end));
+      }
+      rows.row_splits.push_back(static_cast<std::int64_t>(rows.inner_splits.size() - 1));
+    }
+    void truncate(void* column, std::size_t rows) const override {
+      static_cast<RowColumn<M>*>(column)->truncate(rows);
+    }
+    Column column() const override {
+      return {name, detail::member_offset(member), sizeof(M), alignof(M)};
+    }
+    void encode(const T& object, ExampleBuilder& builder) const override {
+      std::vector<V> flat;
+      std::vector<std::int64_t> cuts;
+      if (has_splits) cuts.push_back(0);
+      for (const std::vector<V>& row : object.*member) {
+        flat.insert(flat.end(), row.begin(), row.end());
+        cuts.push_back(static_cast<std::int64_t>(has_splits ? flat.size() : row.size()));
+      }
+      FeatureCodec<std::vector<V>>::encode(name, flat, builder);
+      builder.integers(partition, std::span<const std::int64_t>(cuts));
+    }
+    /// The partition was wanted right behind the values.
+    std::vector<std::size_t> ends(const FeatureView& view, std::size_t values) const {
+      return detail::ends_of_rows((&view)[1], has_splits, view, values);
+    }
+
+    std::string name;
+    M T::*member;
+    std::string partition;
+    bool has_splits;
+  };
+
+  template <class V, class Partition>
+  ExampleSchema& add_ragged(std::string name, Partition partition,
+                            std::vector<std::vector<V>> T::*member) {
+    constexpr bool kHasSplits = std::is_same_v<Partition, RowSplits>;
+    static_assert(kHasSplits || std::is_same_v<Partition, RowLengths>,
+                  "infeed: give infeed::RowLengths or infeed::RowSplits");
+    static_assert(detail::kHasFeatureCodec<std::vector<V>> && !detail::kIsByte<V>,
+                  "infeed: inner sequences of a ragged feature hold numbers or std::string");
+    first_views_.push_back(parser_.want(name));
+    parser_.want(partition.feature);
+    fields_.push_back(std::make_shared<const RaggedField<V>>(
+        std::move(name), member, std::move(partition.feature), kHasSplits));
+    return *this;
+  }
+
   template <class M>
   ExampleSchema& add(std::string name, M T::*member, std::optional<M> missing) {
     static_assert(detail::kHasFeatureCodec<M>,
                   "infeed: no feature can fill a member of this type; see the table in "
                   "example_schema.h, or specialise infeed::FeatureCodec for it");
-    parser_.want(name);
+    first_views_.push_back(parser_.want(name));
     fields_.push_back(
         std::make_shared<const MemberField<M>>(std::move(name), member, std::move(missing)));
     return *this;
@@ -195,22 +346,25 @@ class ExampleSchema {
   void with_views(const Bytes& example, Visitor&& visit) const {
     const auto run = [&](std::span<FeatureView> views) {
       parser_.parse(example, views);
-      for (std::size_t i = 0; i < views.size(); ++i) visit(*fields_[i], i, views[i]);
+      for (std::size_t i = 0; i < fields_.size(); ++i) {
+        visit(*fields_[i], i, views[first_views_[i]]);
+      }
     };
-    if (fields_.size() <= 4) {  // what is on the stack has to be cleared for each record
+    if (parser_.size() <= 4) {  // what is on the stack has to be cleared for each record
       std::array<FeatureView, 4> views;
-      run(std::span(views).first(fields_.size()));
-    } else if (fields_.size() <= 64) {
+      run(std::span(views).first(parser_.size()));
+    } else if (parser_.size() <= 64) {
       std::array<FeatureView, 64> views;
-      run(std::span(views).first(fields_.size()));
+      run(std::span(views).first(parser_.size()));
     } else {
-      std::vector<FeatureView> views(fields_.size());
+      std::vector<FeatureView> views(parser_.size());
       run(views);
     }
   }
 
   ExampleParser parser_;
   std::vector<std::shared_ptr<const Field>> fields_;
+  std::vector<std::size_t> first_views_;  // of the fields, in the parser
 };
 
 }  // namespace infeed

@@ -56,11 +56,33 @@ inline constexpr bool kIsListElement =
 bool is_missing_or_empty(const FeatureView& view);
 /// "feature 'label' is required but could not be found; the record has 'image' (bytes), ..."
 [[noreturn]] void fail_missing(const FeatureView& view, std::string_view example);
+/// "step 3 of feature list 'frames' holds no list of values"
+[[noreturn]] void fail_empty_step(const FeatureView& step);
+/// Where inner sequences end among the `values` values of a feature, by a partition of lengths or
+/// splits. Both missing are none.
+std::vector<std::size_t> ends_of_rows(const FeatureView& partition, bool has_splits,
+                                      const FeatureView& view, std::size_t values);
 [[noreturn]] void fail_columns(std::size_t given, const std::vector<std::string>& names);
 void add_place(Error& error, const Record& record);
+/// The exception in flight, with its place when it is an Error.
+[[noreturn]] void rethrow_with_place(const Record& record);
 void copy_exactly(const FeatureView& view, void* out, std::size_t size_bytes);
+/// How many rows of `row_values` values the feature holds; none when it is missing.
+std::size_t count_rows(const FeatureView& view, std::size_t row_values);
 inline std::string_view bytes_of(std::string_view bytes) { return bytes; }
 inline std::string_view bytes_of(const Record& record) { return record.bytes(); }
+
+/// All values of a feature of numbers, row by row.
+template <class T, std::size_t N>
+void read_rows(const FeatureView& view, std::span<std::array<T, N>> rows) {
+  if (rows.empty()) return;
+  const std::span<T> values(rows.front().data(), rows.size() * N);
+  if constexpr (kIsInteger<T>) {
+    view.read_integers(values);
+  } else {
+    view.read_floats(values);
+  }
+}
 
 template <class T>
 void encode_integers(const std::string& name, std::span<const T> values, ExampleBuilder& builder) {
@@ -181,6 +203,26 @@ struct FeatureCodec<std::vector<T>, std::enable_if_t<detail::kIsListElement<T>>>
       detail::encode_floats<T>(name, value, builder);
     } else {
       builder.bytes(name, std::span<const std::string>(value));
+    }
+  }
+};
+
+/// As many rows as there are, of N values each: TensorFlow's FixedLenSequenceFeature.
+template <class T, std::size_t N>
+struct FeatureCodec<std::vector<std::array<T, N>>,
+                    std::enable_if_t<N != 0 && (detail::kIsInteger<T> || detail::kIsFloat<T>)>> {
+  static constexpr bool kMayBeMissing = true;
+  static void decode(const FeatureView& view, std::vector<std::array<T, N>>& out) {
+    out.resize(detail::count_rows(view, N));
+    detail::read_rows(view, std::span(out));
+  }
+  static void encode(const std::string& name, const std::vector<std::array<T, N>>& value,
+                     ExampleBuilder& builder) {
+    const std::span<const T> flat(value.empty() ? nullptr : value.front().data(), value.size() * N);
+    if constexpr (detail::kIsInteger<T>) {
+      detail::encode_integers<T>(name, flat, builder);
+    } else {
+      detail::encode_floats<T>(name, flat, builder);
     }
   }
 };

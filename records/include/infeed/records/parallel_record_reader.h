@@ -54,6 +54,13 @@ class ParallelRecordReader {
   /// False is the end; `out` is then untouched.
   bool next(Record& out);
 
+  /// As RecordReader::skip. Before the first record is read it costs what it costs there, and
+  /// threads begin behind it; a gzip file is then read by one thread, since its checksum is of the
+  /// whole. Later the records are read and dropped.
+  std::uint64_t skip(std::uint64_t count);
+  /// Records handed out or passed over so far, those before an error included.
+  std::uint64_t records_passed() const;
+
   const std::string& file() const;
   Compression compression() const;
   const std::vector<DamagedRange>& damaged() const;

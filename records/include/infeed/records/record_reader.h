@@ -117,6 +117,9 @@ class RecordReader {
   std::optional<std::uint64_t> file_bytes() const;
   /// The ledger of skip_and_resynchronise, in the order of the file.
   const std::vector<DamagedRange>& damaged() const;
+  /// Payload bytes that were hashed so far, by searches behind damage too. However a file is
+  /// damaged, even on purpose, that is at most about 13 times its size.
+  std::uint64_t bytes_hashed() const;
 
  private:
   class State;

@@ -11,8 +11,9 @@
 /// resuming) doesn't want to know which. An input is a numbered list of examples, in which each
 /// thread has a place of its own.
 ///
-/// To add a kind: derive from ExampleInput and FeatureReader, and name it in open_input.cc.
-namespace infeed::tools {
+/// To read a format of your own: derive from ExampleInput and FeatureReader, and hand it to
+/// run_command() (command.h); tools/examples/own_input.cc is a whole program.
+namespace infeed {
 
 /// One thread's place in an input, which must outlive it.
 class ExampleReader {
@@ -68,9 +69,4 @@ class ExampleInput {
   virtual std::string settings() const { return {}; }
 };
 
-/// IDX images and their labels, as MNIST and its relatives come: {image: bytes, label: int64}.
-/// Throws what read_idx() does; and data_loss when the two don't belong together.
-std::unique_ptr<ExampleInput> open_idx_pair(const std::string& images_file,
-                                            const std::string& labels_file);
-
-}  // namespace infeed::tools
+}  // namespace infeed

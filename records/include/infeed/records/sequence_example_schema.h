@@ -1,0 +1,290 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "infeed/records/example_schema.h"
+#include "infeed/records/sequence_example.h"
+
+/// Why: ExampleSchema for tf.train.SequenceExample: members that belong to features of the context,
+/// and members that belong to feature lists.
+///
+///     struct Clip { std::int64_t label; std::vector<std::string> frames; };
+///
+///     const auto schema = infeed::SequenceExampleSchema<Clip>()
+///                             .context("label", &Clip::label)
+///                             .list("frames", &Clip::frames);
+///     Clip clip = schema.parse(record);
+///     std::string bytes = schema.encode(clip);
+///
+/// A context feature fills any member that ExampleSchema's table has. A list fills a
+/// std::vector<M>, one M a step, where M is again any of that table:
+///
+/// | M                                        | each step holds        | in TensorFlow            |
+/// |------------------------------------------|------------------------|--------------------------|
+/// | a number, a std::string, a Record        | one value              | FixedLenSequenceFeature  |
+/// | std::array<N> of numbers or std::string  | N values               | FixedLenSequenceFeature  |
+/// | std::array, std::vector of uint8_t, byte | one value of bytes     | FixedLenSequenceFeature  |
+/// | std::vector of numbers or std::string    | any number of values   | VarLen- or RaggedFeature |
+///
+/// A list that is not there is an error, as in TensorFlow, unless its steps hold any number of
+/// values, or {.allow_missing = true} says that it is then empty, or the member is a
+/// std::optional<std::vector<M>>, which then has no value.
+///
+/// Errors name feature or list, step, and (of a Record) file, offset and record.
+/// Thread-safety: immutable once built; cheap to copy.
+namespace infeed {
+
+struct FeatureListOptions {
+  bool allow_missing = false;
+};
+
+namespace detail {
+
+[[noreturn]] void fail_missing_list(const FeatureListView& list, std::string_view example);
+
+/// The element of what a feature list can fill.
+template <class M>
+struct ListElement {
+  using type = void;
+};
+template <class E>
+struct ListElement<std::vector<E>> {
+  using type = E;
+};
+template <class E>
+struct ListElement<std::optional<std::vector<E>>> {
+  using type = E;
+};
+
+template <class E>
+void decode_list(const FeatureListView& list, std::vector<E>& out) {
+  out.clear();
+  FeatureSteps steps(list);
+  for (FeatureView step; steps.next(step);) {
+    require_step<E>(step);
+    E value{};
+    FeatureCodec<E>::decode(step, value);
+    out.push_back(std::move(value));
+  }
+}
+
+/// Views of one record: on the stack as long as they are few.
+template <class View>
+class ViewBuffer {
+ public:
+  explicit ViewBuffer(std::size_t size) : size_(size), many_(size > few_.size() ? size : 0) {}
+  std::span<View> views() {
+    return many_.empty() ? std::span(few_).first(size_) : std::span(many_);
+  }
+
+ private:
+  const std::size_t size_;
+  std::array<View, 8> few_;
+  std::vector<View> many_;
+};
+
+}  // namespace detail
+
+template <class T>
+class SequenceExampleSchema {
+ public:
+  using Column = typename ExampleSchema<T>::Column;
+
+  /// `missing` is what the member becomes when the context does not have the feature.
+  template <class M>
+  SequenceExampleSchema& context(std::string name, M T::*member,
+                                 std::optional<std::type_identity_t<M>> missing = {}) & {
+    context_.template add<M>(name, member, std::move(missing));
+    parser_.want_context(std::move(name));
+    return *this;
+  }
+  template <class M>
+  SequenceExampleSchema&& context(std::string name, M T::*member,
+                                  std::optional<std::type_identity_t<M>> missing = {}) && {
+    return std::move(context(std::move(name), member, std::move(missing)));
+  }
+  template <class M>
+  SequenceExampleSchema& list(std::string name, M T::*member, FeatureListOptions options = {}) & {
+    using Element = typename detail::ListElement<M>::type;
+    static_assert(!std::is_void_v<Element>,
+                  "infeed: a feature list fills a std::vector, one element a step; see the table "
+                  "in sequence_example_schema.h");
+    static_assert(detail::kHasFeatureCodec<Element>,
+                  "infeed: no feature can fill an element of this vector; see the table in "
+                  "sequence_example_schema.h, or specialise infeed::FeatureCodec for it");
+    parser_.want_list(name);
+    lists_.push_back(std::make_shared<const MemberList<M>>(std::move(name), member, options));
+    return *this;
+  }
+  template <class M>
+  SequenceExampleSchema&& list(std::string name, M T::*member, FeatureListOptions options = {}) && {
+    return std::move(list(std::move(name), member, options));
+  }
+
+  T parse(const Record& record) const {
+    T object{};
+    parse(record, object);
+    return object;
+  }
+  T parse(std::string_view example) const {
+    T object{};
+    parse(example, object);
+    return object;
+  }
+  /// Into an object that is there; members that nothing belongs to stay as they are.
+  void parse(const Record& record, T& object) const {
+    try {
+      parse_into(record, object);
+    } catch (...) {
+      detail::rethrow_with_place(record);
+    }
+  }
+  void parse(std::string_view example, T& object) const { parse_into(example, object); }
+
+  /// As ExampleSchema::append_row: columns[i] is the RowColumn<M> of columns()[i], with `row` rows.
+  void append_row(const Record& record, std::size_t row, std::span<void* const> columns) const {
+    const std::size_t contexts = context_.fields_.size();
+    if (columns.size() != contexts + lists_.size()) detail::fail_columns(columns.size(), names());
+    try {
+      with_views(
+          record,
+          [&](std::size_t i, const FeatureView& view) {
+            context_.fields_[i]->append(view, record.bytes(), columns[i]);
+          },
+          [&](std::size_t i, const FeatureListView& list) {
+            lists_[i]->append(list, record.bytes(), columns[contexts + i]);
+          });
+    } catch (...) {
+      for (std::size_t i = 0; i < contexts; ++i) context_.fields_[i]->truncate(columns[i], row);
+      for (std::size_t i = 0; i < lists_.size(); ++i) {
+        lists_[i]->truncate(columns[contexts + i], row);
+      }
+      detail::rethrow_with_place(record);
+    }
+  }
+
+  /// Those of the context, then those of the lists.
+  std::vector<Column> columns() const {
+    std::vector<Column> result = context_.columns();
+    for (const auto& list : lists_) result.push_back(list->column());
+    return result;
+  }
+  std::vector<std::string> names() const {
+    std::vector<std::string> result = parser_.context_names();
+    result.insert(result.end(), parser_.list_names().begin(), parser_.list_names().end());
+    return result;
+  }
+
+  std::string encode(const T& object) const {
+    SequenceExampleBuilder builder;
+    for (const auto& field : context_.fields_) field->encode(object, builder.context());
+    for (const auto& list : lists_) list->encode(object, builder);
+    return builder.encode();
+  }
+
+ private:
+  struct List {
+    virtual ~List() = default;
+    virtual void decode(const FeatureListView& list, std::string_view example, T& object) const = 0;
+    virtual void append(const FeatureListView& list, std::string_view example,
+                        void* column) const = 0;
+    virtual void truncate(void* column, std::size_t rows) const = 0;
+    virtual Column column() const = 0;
+    virtual void encode(const T& object, SequenceExampleBuilder& builder) const = 0;
+  };
+
+  template <class M>
+  struct MemberList final : List {
+    using Element = typename detail::ListElement<M>::type;
+    static constexpr bool kIsOptional = !std::is_same_v<M, std::vector<Element>>;
+
+    MemberList(std::string list_name, M T::*list_member, FeatureListOptions options)
+        : name(std::move(list_name)),
+          member(list_member),
+          may_be_missing(options.allow_missing || kIsOptional ||
+                         FeatureCodec<Element>::kMayBeMissing) {}
+
+    void decode(const FeatureListView& list, std::string_view example, T& object) const override {
+      if (!list.is_present() && !may_be_missing) detail::fail_missing_list(list, example);
+      if constexpr (kIsOptional) {
+        M& value = object.*member;
+        value.reset();
+        if (list.is_present()) detail::decode_list(list, value.emplace());
+      } else {
+        detail::decode_list(list, object.*member);
+      }
+    }
+    void append(const FeatureListView& list, std::string_view example,
+                void* column) const override {
+      if (!list.is_present() && !may_be_missing) detail::fail_missing_list(list, example);
+      auto& rows = *static_cast<RowColumn<M>*>(column);
+      if constexpr (kIsOptional) {
+        M value;
+        if (list.is_present()) detail::decode_list(list, value.emplace());
+        rows.append(std::move(value));
+      } else {
+        rows.append_list(list);
+      }
+    }
+    void truncate(void* column, std::size_t rows) const override {
+      static_cast<RowColumn<M>*>(column)->truncate(rows);
+    }
+    Column column() const override {
+      return {name, detail::member_offset(member), sizeof(M), alignof(M)};
+    }
+    void encode(const T& object, SequenceExampleBuilder& builder) const override {
+      if constexpr (kIsOptional) {
+        if (object.*member) encode_steps(*(object.*member), builder.list(name));
+      } else {
+        encode_steps(object.*member, builder.list(name));
+      }
+    }
+    static void encode_steps(const std::vector<Element>& values, FeatureListBuilder& steps) {
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        steps.template encoded<FeatureCodec<Element>, Element>(values[i]);
+      }
+    }
+
+    std::string name;
+    M T::*member;
+    bool may_be_missing;
+  };
+
+  template <class Bytes>
+  void parse_into(const Bytes& example, T& object) const {
+    const std::string_view bytes = detail::bytes_of(example);
+    with_views(
+        example,
+        [&](std::size_t i, const FeatureView& view) {
+          context_.fields_[i]->decode(view, bytes, object);
+        },
+        [&](std::size_t i, const FeatureListView& list) {
+          lists_[i]->decode(list, bytes, object);
+        });
+  }
+
+  template <class Bytes, class VisitFeature, class VisitList>
+  void with_views(const Bytes& example, VisitFeature&& visit_feature,
+                  VisitList&& visit_list) const {
+    detail::ViewBuffer<FeatureView> features(context_.fields_.size());
+    detail::ViewBuffer<FeatureListView> lists(lists_.size());
+    parser_.parse(example, features.views(), lists.views());
+    for (std::size_t i = 0; i < context_.fields_.size(); ++i) visit_feature(i, features.views()[i]);
+    for (std::size_t i = 0; i < lists_.size(); ++i) visit_list(i, lists.views()[i]);
+  }
+
+  ExampleSchema<T> context_;
+  SequenceExampleParser parser_;
+  std::vector<std::shared_ptr<const List>> lists_;
+};
+
+}  // namespace infeed

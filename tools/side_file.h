@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <infeed/records/compression.h>
+#include <infeed/records/record_writer.h>
+
+/// Why: a record file can be read at random, or by several threads, when something says where its
+/// records lie. A plain file has NAME.index beside it, a gzip file NAME.points (flush points); an
+/// lz4 file has that inside. All commands that write record files do it by these.
+namespace infeed::tools {
+
+/// ".index", ".points", or nothing for what has no such file.
+std::string_view side_file_ending(Compression compression);
+
+/// What is to be known before the first record: gzip gets its flush points, and RecordWriter then
+/// writes their file.
+RecordWriterOptions shard_options(Compression compression, ExistingFile existing,
+                                  Durability durability);
+
+/// What can only be done when `file` is closed: a plain file's index.
+void write_side_file(const std::string& file, Compression compression, Durability durability);
+
+/// match_files() without what lies beside another file that was found, and without manifests unless
+/// they are all: 'data/*' means the records.
+std::vector<std::string> match_record_files(const std::vector<std::string>& patterns);
+
+/// "tfrecord", "tfrecord.gz", "tfrecord.lz4": what the names of shards end in.
+std::string_view shard_extension(Compression compression);
+
+}  // namespace infeed::tools
