@@ -1,6 +1,7 @@
 #include <array>
 #include <benchmark/benchmark.h>
 #include <cstring>
+#include <fcntl.h>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -112,6 +113,37 @@ void BM_read_blocks_of(benchmark::State& state) {
             {.block_bytes = static_cast<std::size_t>(state.range(1)) << 10});
 }
 BENCHMARK(BM_read_blocks_of)->ArgsProduct({{784, 112 << 10}, {64, 128, 256, 512, 1024}});
+
+/// As if the file had never been read.
+void drop_from_page_cache(const std::string& file) {
+  const int descriptor = ::open(file.c_str(), O_RDONLY);
+  (void)::fdatasync(descriptor);
+  (void)::posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED);
+  ::close(descriptor);
+}
+
+/// Records of 112 KB; state.range(0): FileAccess.
+void BM_read_cold(benchmark::State& state) {
+  const std::string file = folder().records(112 << 10, Compression::none);
+  const RecordReaderOptions options{.access = static_cast<FileAccess>(state.range(0))};
+  state.SetLabel(options.access == FileAccess::direct ? "direct" : "page cache");
+  std::array<Record, 64> batch;
+  std::size_t bytes = 0;
+  for (auto _ : state) {
+    state.PauseTiming();
+    drop_from_page_cache(file);
+    state.ResumeTiming();
+    RecordReader reader(file, options);
+    while (const std::size_t count = reader.read(batch)) {
+      for (std::size_t i = 0; i < count; ++i) bytes += batch[i].size() + 16;
+    }
+  }
+  state.SetBytesProcessed(static_cast<std::int64_t>(bytes));
+}
+BENCHMARK(BM_read_cold)
+    ->Arg(static_cast<std::int64_t>(FileAccess::page_cache))
+    ->Arg(static_cast<std::int64_t>(FileAccess::direct))
+    ->UseRealTime();
 
 void BM_read_gzip(benchmark::State& state) { read_file(state, Compression::gzip, {}); }
 BENCHMARK(BM_read_gzip)->Arg(2048);

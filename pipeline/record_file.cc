@@ -10,8 +10,8 @@ constexpr std::uint64_t kSegmentBytesMin = std::uint64_t{64} << 10;
 constexpr std::uint64_t kSegmentBytesMax = std::uint64_t{1} << 20;
 
 RecordReaderOptions reader_options(const RecordsOptions& options) {
-  return {options.compression, options.verify,      options.damage,
-          options.on_damage,   options.block_bytes, options.record_bytes_max};
+  return {options.compression, options.verify,           options.damage, options.on_damage,
+          options.block_bytes, options.record_bytes_max, options.access, options.url};
 }
 
 }  // namespace

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <atomic>
 #include <fmt/format.h>
+#include <functional>
 #include <limits>
 #include <optional>
+#include <stop_token>
 
 #include <infeed/pipeline/elementwise.h>
 #include <infeed/pipeline/files.h>
 #include <infeed/pipeline/options.h>
+#include <infeed/records/files.h>
 
 #include "record_file.h"
 #include "run_context.h"
@@ -40,6 +43,14 @@ class RecordsStage final : public Stage {
   RecordsStage(const StageScope& scope, std::shared_ptr<Sources> sources)
       : Stage(scope), sources_(std::move(sources)), options_(sources_->options) {
     if (options_.on_damage) options_.on_damage = [this](const auto& range) { tell_user(range); };
+    if (std::none_of(sources_->files.begin(), sources_->files.end(), &is_url)) return;
+    // A file is read at once, but an answer of a server may take long to come.
+    stop_ = std::stop_source();
+    options_.url.stop = stop_.get_token();
+    end_waiting_.emplace(run(), [this] { stop_.request_stop(); });
+    if (sources_->options.url.stop.stop_possible()) {
+      users_stop_.emplace(sources_->options.url.stop, [this] { stop_.request_stop(); });
+    }
   }
 
   Pull do_pull(Chunk& out, std::size_t want) override {
@@ -48,6 +59,7 @@ class RecordsStage final : public Stage {
         open();
         if (read(out, want)) return Pull::values;
       } catch (...) {
+        if (run().cancelled()) return Pull::cancelled;
         out.set_error(detail::current_error());
         failed();
         return Pull::values;
@@ -169,6 +181,10 @@ class RecordsStage final : public Stage {
   bool failed_ = false;                       ///< something in file_ was an error
   bool unseen_ = false;                       ///< some payloads of file_ were not checked
   bool callback_threw_ = false;
+  // With URLs only: whatever ends the run, or the user's own token, ends a reader's waiting.
+  std::stop_source stop_{std::nostopstate};
+  std::optional<std::stop_callback<std::function<void()>>> users_stop_;
+  std::optional<RunContext::WakerRegistration> end_waiting_;  ///< last: goes before the rest
 };
 
 class RecordsNode final : public Node {

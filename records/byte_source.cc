@@ -6,8 +6,11 @@
 #include <unistd.h>
 #include <utility>
 
+#include "direct_source.h"
 #include "framing.h"
+#include "infeed/records/files.h"
 #include "lz4_file.h"
+#include "remote/url_file.h"
 
 namespace infeed {
 
@@ -70,20 +73,47 @@ class PipeSource final : public ByteSource {
 
 constexpr std::size_t kPrefixBytes = 16;
 
-std::string read_prefix(const File& file, bool is_pipe) {
+std::string read_prefix_of_pipe(const File& file) {
   std::string prefix(kPrefixBytes, '\0');
   std::size_t size = 0;
-  if (!is_pipe) {
-    size = file.read_at(0, prefix);
-  } else {
-    while (size < prefix.size()) {
-      const std::size_t got = file.read_some(std::span(prefix).subspan(size));
-      if (got == 0) break;
-      size += got;
-    }
+  while (size < prefix.size()) {
+    const std::size_t got = file.read_some(std::span(prefix).subspan(size));
+    if (got == 0) break;
+    size += got;
   }
   prefix.resize(size);
   return prefix;
+}
+
+std::string read_prefix(const auto& file) {
+  std::string prefix(kPrefixBytes, '\0');
+  prefix.resize(file.read_at(0, prefix));
+  return prefix;
+}
+
+/// Its bytes as they are, and what they seem to be.
+OpenedSource open_local(const std::string& name, const SourceOptions& options) {
+  File file = File::open_to_read(name);
+  OpenedSource opened{nullptr, options.compression, file.size_bytes()};
+  std::string prefix;
+  if (options.compression == Compression::automatic) {
+    prefix = opened.file_bytes ? read_prefix(file) : read_prefix_of_pipe(file);
+    opened.compression = recognise_compression(prefix);
+  }
+  const bool is_direct = options.access == FileAccess::direct && opened.file_bytes;
+  opened.source = is_direct ? make_direct_source(std::move(file))
+                            : make_plain_source(std::move(file), std::move(prefix));
+  return opened;
+}
+
+OpenedSource open_url(const std::string& name, const SourceOptions& options) {
+  auto file = std::make_unique<UrlFile>(name, options.url);
+  OpenedSource opened{nullptr, options.compression, file->size_bytes()};
+  if (options.compression == Compression::automatic) {
+    opened.compression = recognise_compression(read_prefix(*file));
+  }
+  opened.source = make_url_source(std::move(file));
+  return opened;
 }
 
 }  // namespace
@@ -112,21 +142,13 @@ Compression recognise_compression(std::string_view prefix) {
   return Compression::none;
 }
 
-OpenedSource open_source(const std::string& name, Compression compression,
-                         std::size_t input_block_bytes, TrailingStreams trailing) {
-  File file = File::open_to_read(name);
-  OpenedSource opened{nullptr, compression, file.size_bytes()};
-  std::string prefix;
-  if (compression == Compression::automatic) {
-    prefix = read_prefix(file, !opened.file_bytes.has_value());
-    opened.compression = recognise_compression(prefix);
-  }
-  opened.source = make_plain_source(std::move(file), std::move(prefix));
+OpenedSource open_source(const std::string& name, const SourceOptions& options) {
+  OpenedSource opened = is_url(name) ? open_url(name, options) : open_local(name, options);
   if (opened.compression == Compression::lz4) {
-    opened.source = make_lz4_source(name, std::move(opened.source), input_block_bytes);
+    opened.source = make_lz4_source(name, std::move(opened.source), options.input_block_bytes);
   } else if (opened.compression != Compression::none) {
     opened.source = make_inflate_source(std::move(opened.source), opened.compression,
-                                        input_block_bytes, trailing);
+                                        options.input_block_bytes, options.trailing);
   }
   return opened;
 }

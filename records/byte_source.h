@@ -9,6 +9,8 @@
 
 #include "infeed/records/compression.h"
 #include "infeed/records/file.h"
+#include "infeed/records/file_access.h"
+#include "infeed/records/url_options.h"
 
 /// A stream of bytes, read front to back: what a reader of records stands on.
 namespace infeed::detail {
@@ -54,7 +56,15 @@ struct OpenedSource {
   std::optional<std::uint64_t> file_bytes;
 };
 
-OpenedSource open_source(const std::string& file, Compression compression,
-                         std::size_t input_block_bytes, TrailingStreams trailing);
+struct SourceOptions {
+  Compression compression = Compression::automatic;
+  std::size_t input_block_bytes = std::size_t{256} << 10;
+  TrailingStreams trailing = TrailingStreams::read;
+  FileAccess access = FileAccess::page_cache;
+  UrlOptions url = {};
+};
+
+/// By path or URL.
+OpenedSource open_source(const std::string& file, const SourceOptions& options);
 
 }  // namespace infeed::detail

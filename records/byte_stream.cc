@@ -4,16 +4,15 @@
 
 #include "byte_source.h"
 #include "infeed/error.h"
+#include "remote/url.h"
 
 namespace infeed {
 
 class ByteStream::State {
  public:
-  State(std::string file, Compression compression)
-      : file_(std::move(file)),
-        source_(detail::open_source(file_, compression, std::size_t{256} << 10,
-                                    detail::TrailingStreams::read)
-                    .source) {}
+  State(const std::string& file, Compression compression, const UrlOptions& url)
+      : file_(detail::redacted_url(file)),
+        source_(detail::open_source(file, {.compression = compression, .url = url}).source) {}
 
   std::size_t read(std::span<char> into) {
     try {
@@ -36,8 +35,8 @@ class ByteStream::State {
   std::unique_ptr<detail::ByteSource> source_;
 };
 
-ByteStream::ByteStream(std::string file, Compression compression)
-    : state_(std::make_unique<State>(std::move(file), compression)) {}
+ByteStream::ByteStream(const std::string& file, Compression compression, const UrlOptions& url)
+    : state_(std::make_unique<State>(file, compression, url)) {}
 ByteStream::ByteStream(ByteStream&&) noexcept = default;
 ByteStream& ByteStream::operator=(ByteStream&&) noexcept = default;
 ByteStream::~ByteStream() = default;

@@ -10,6 +10,9 @@
 #include <unistd.h>
 #include <utility>
 
+#include "infeed/records/files.h"
+#include "input_file.h"
+
 namespace infeed {
 namespace {
 
@@ -162,6 +165,12 @@ void File::sync() {
 }
 
 std::string read_file(const std::string& file) {
+  if (is_url(file)) {
+    const auto in = detail::open_input_file(file);
+    std::string whole(in->size_bytes().value_or(0), '\0');
+    in->read_at(0, whole);
+    return whole;
+  }
   const File in = File::open_to_read(file);
   std::string bytes;
   if (const auto size = in.size_bytes()) {

@@ -8,7 +8,7 @@
 
 namespace infeed::detail {
 
-std::uint32_t crc_of_ends(const File& file, std::uint64_t size) {
+std::uint32_t crc_of_ends(const InputFile& file, std::uint64_t size) {
   constexpr std::size_t kEndBytes = 4096;
   const auto part = static_cast<std::size_t>(std::min<std::uint64_t>(size, kEndBytes));
   std::array<char, kEndBytes> bytes;
@@ -20,7 +20,7 @@ std::uint32_t crc_of_ends(const File& file, std::uint64_t size) {
   return crc;
 }
 
-std::uint64_t require_regular(const File& file) {
+std::uint64_t require_regular(const InputFile& file) {
   const auto size = file.size_bytes();
   if (size) return *size;
   throw Error(ErrorCode::failed_precondition, "only regular files can be indexed")

@@ -11,6 +11,7 @@
 
 #include "infeed/error.h"
 #include "infeed/records/file.h"
+#include "remote/url_files.h"
 
 namespace infeed {
 namespace {
@@ -88,6 +89,7 @@ bool is_folder(const std::string& name) {
 
 std::vector<std::string> match_files(const std::string& pattern) {
   if (pattern.empty()) throw Error(ErrorCode::invalid_argument, "the file pattern is empty");
+  if (is_url(pattern)) return detail::match_urls(pattern);
   if (!has_wildcard(pattern)) {
     struct stat status {};
     if (::stat(pattern.c_str(), &status) != 0) {

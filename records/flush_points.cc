@@ -74,12 +74,12 @@ std::string flush_points_name(const std::string& data_file) { return data_file +
 
 void write_flush_points(const std::vector<SegmentPlace>& places, const std::string& data_file,
                         Durability durability) {
-  const File data = File::open_to_read(data_file);
-  const std::uint64_t size = require_regular(data);
+  const auto data = open_input_file(data_file);
+  const std::uint64_t size = require_regular(*data);
   std::string bytes(kMagic);
   bytes.resize(kHeaderBytesHere + SegmentPlace::kBytes * places.size());
   store_little(bytes.data() + 8, kVersion);
-  store_little(bytes.data() + 12, crc_of_ends(data, size));
+  store_little(bytes.data() + 12, crc_of_ends(*data, size));
   store_little(bytes.data() + 16, size);
   store_little(bytes.data() + 24, std::uint64_t{places.size() - 1});
   for (std::size_t i = 0; i < places.size(); ++i) {
@@ -97,13 +97,13 @@ std::vector<SegmentPlace> read_flush_points(const std::string& data_file) {
   const std::string name = flush_points_name(data_file);
   const std::string bytes = read_file(name);
   std::vector<SegmentPlace> places = parse(bytes, name);
-  const File data = File::open_to_read(data_file);
-  const std::uint64_t size = require_regular(data);
+  const auto data = open_input_file(data_file);
+  const std::uint64_t size = require_regular(*data);
   const auto wanted = load_little<std::uint64_t>(bytes.data() + 16);
   if (size != wanted) {
     throw foreign(name, fmt::format("they are for {} bytes, it has {}", wanted, size));
   }
-  if (load_little<std::uint32_t>(bytes.data() + 12) != crc_of_ends(data, size)) {
+  if (load_little<std::uint32_t>(bytes.data() + 12) != crc_of_ends(*data, size)) {
     throw foreign(name, "the checksum of its ends is another one");
   }
   return places;

@@ -11,6 +11,7 @@
 
 #include "byte_source.h"
 #include "infeed/records/file.h"
+#include "input_file.h"
 #include "segment_place.h"
 
 /// Record files in independent LZ4 blocks; lz4_format.md has every byte.
@@ -72,6 +73,6 @@ std::unique_ptr<Lz4Source> make_lz4_source(const std::string& name,
 
 /// Where the blocks of a file are, and where the last one ends. Checks all that is not in blocks;
 /// throws Error data_loss.
-std::vector<SegmentPlace> read_lz4_places(const File& file);
+std::vector<SegmentPlace> read_lz4_places(const InputFile& file);
 
 }  // namespace infeed::detail

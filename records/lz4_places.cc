@@ -8,7 +8,7 @@
 namespace infeed::detail {
 namespace {
 
-std::string read_part(const File& file, std::uint64_t offset, std::uint64_t bytes) {
+std::string read_part(const InputFile& file, std::uint64_t offset, std::uint64_t bytes) {
   std::string part(bytes, '\0');
   part.resize(file.read_at(offset, part));
   return part;
@@ -16,7 +16,7 @@ std::string read_part(const File& file, std::uint64_t offset, std::uint64_t byte
 
 }  // namespace
 
-std::vector<SegmentPlace> read_lz4_places(const File& file) {
+std::vector<SegmentPlace> read_lz4_places(const InputFile& file) {
   const auto require = [&file](bool holds, std::string_view what) {
     if (holds) return;
     throw Error(ErrorCode::data_loss, fmt::format("the lz4 file is damaged: {}", what))

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <stop_token>
 #include <thread>
 #include <utility>
 
+#include "infeed/records/files.h"
 #include "record_feed.h"
 
 namespace infeed {
@@ -13,11 +16,11 @@ class ParallelRecordReader::State {
  public:
   State(std::string file, ParallelRecordReaderOptions options)
       : options_(checked(std::move(options))),
-        reader_(std::move(file), with_own_callback(options_.reader)) {
+        reader_(std::move(file), with_own_callbacks(options_.reader)) {
     detail::SegmentPlan plan =
-        reader_.file_bytes()
+        can_be_split()
             ? detail::plan_segments(reader_.file(), reader_.compression(), options_.segment_bytes)
-            : detail::SegmentPlan{{}, "one thread decodes ahead: a pipe can't be split"};
+            : detail::SegmentPlan{{}, ahead_because()};
     how_ = std::move(plan.reason);
     const auto note = [this](const DamagedRange& range) {
       damaged_.push_back(range);
@@ -32,6 +35,8 @@ class ParallelRecordReader::State {
       feed_ = detail::make_segment_feed(options_, std::move(plan.segments), reader_);
     }
   }
+
+  ~State() { stop_.request_stop(); }
 
   std::size_t read(std::span<Record> out) {
     if (out.empty()) return 0;
@@ -79,6 +84,16 @@ class ParallelRecordReader::State {
   const std::string& how() const { return how_; }
 
  private:
+  bool can_be_split() const {
+    return reader_.file_bytes().has_value() && !is_url(reader_.file()) &&
+           options_.reader.access == FileAccess::page_cache;
+  }
+  std::string ahead_because() const {
+    if (!reader_.file_bytes()) return "one thread decodes ahead: a pipe can't be split";
+    return is_url(reader_.file())
+               ? "one thread decodes ahead; the ranges of the URL are fetched at once"
+               : "one thread decodes ahead; several reads past the page cache are at work";
+  }
   static ParallelRecordReaderOptions checked(ParallelRecordReaderOptions options) {
     constexpr std::uint64_t kSegmentBytesMin = 64;
     constexpr std::size_t kBlockBytesMin = 64;
@@ -87,7 +102,9 @@ class ParallelRecordReader::State {
     options.reader.block_bytes = std::max(options.reader.block_bytes, kBlockBytesMin);
     return options;
   }
-  RecordReaderOptions with_own_callback(RecordReaderOptions options) {
+  RecordReaderOptions with_own_callbacks(RecordReaderOptions options) {
+    // A thread that waits for a server is not to keep the destructor waiting.
+    options.url.stop = stop_.get_token();
     options.on_damage = [this](const DamagedRange& range) { damage_from_reader_(range); };
     return options;
   }
@@ -96,6 +113,9 @@ class ParallelRecordReader::State {
   std::string how_;
   std::vector<DamagedRange> damaged_;
   detail::DamageSink damage_from_reader_;
+  std::stop_source stop_;
+  std::stop_callback<std::function<void()>> users_stop_{options_.reader.url.stop,
+                                                        [this] { stop_.request_stop(); }};
   RecordReader reader_;
   std::vector<Record> records_;
   std::size_t taken_ = 0;

@@ -113,8 +113,8 @@ RecordIndex index_records(const std::string& name) {
   }
   RecordIndex index;
   while (reader.skip(1) == 1) index.offsets.push_back(reader.position().offset);
-  const File file = File::open_to_read(name);
-  index.ends_crc = detail::crc_of_ends(file, detail::require_regular(file));
+  const auto file = detail::open_input_file(name);
+  index.ends_crc = detail::crc_of_ends(*file, detail::require_regular(*file));
   return index;
 }
 
@@ -152,7 +152,7 @@ void write_dali_index(const RecordIndex& index, const std::string& index_file) {
 
 namespace {
 
-void check_belongs(const RecordIndex& index, const File& file) {
+void check_belongs(const RecordIndex& index, const detail::InputFile& file) {
   const std::uint64_t size = detail::require_regular(file);
   const auto fail = [&file](std::string what) {
     throw Error(ErrorCode::failed_precondition,
@@ -173,19 +173,19 @@ void check_belongs(const RecordIndex& index, const File& file) {
 }  // namespace
 
 void require_index_of(const RecordIndex& index, const std::string& file) {
-  check_belongs(index, File::open_to_read(file));
+  check_belongs(index, *detail::open_input_file(file));
 }
 
 struct IndexedRecords::State {
-  File file;
+  std::unique_ptr<detail::InputFile> file;
   RecordIndex index;
   Verify verify;
   std::shared_ptr<detail::BlockPool> origin;
 };
 
 IndexedRecords::IndexedRecords(const std::string& name, RecordIndex index, Verify verify) {
-  File file = File::open_to_read(name);
-  check_belongs(index, file);
+  auto file = detail::open_input_file(name);
+  check_belongs(index, *file);
   state_ = std::make_unique<const State>(
       State{std::move(file), std::move(index), verify, std::make_shared<detail::BlockPool>(name)});
 }
@@ -201,13 +201,13 @@ Record IndexedRecords::read(std::uint64_t record) const {
   if (record >= size()) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("record {} is asked for, but the file has {}", record, size()))
-        .at_file(state_->file.name());
+        .at_file(state_->file->name());
   }
   const std::uint64_t offset = state_->index.offsets[record];
   const std::uint64_t bytes = state_->index.offsets[record + 1] - offset;
   const auto fail = [&](std::string what) {
     throw Error(ErrorCode::data_loss, std::move(what))
-        .at_file(state_->file.name())
+        .at_file(state_->file->name())
         .at_offset(offset)
         .at_record(record);
   };
@@ -218,7 +218,7 @@ Record IndexedRecords::read(std::uint64_t record) const {
   }
   detail::BlockReference block(detail::make_lone_block(bytes, state_->origin));
   block->stream_offset = offset;
-  const std::size_t got = state_->file.read_at(offset, {block->data, bytes});
+  const std::size_t got = state_->file->read_at(offset, {block->data, bytes});
   if (got != bytes) fail(fmt::format("record is cut: {} of {} bytes are there", got, bytes));
   const detail::Header header = detail::load_header(block->data);
   if (!header.is_valid() || header.length != bytes - detail::kFramingBytes) {

@@ -10,6 +10,7 @@
 #include "framing.h"
 #include "infeed/error.h"
 #include "record_scan.h"
+#include "remote/url.h"
 #include "resynchronise.h"
 #include "stream_window.h"
 
@@ -30,14 +31,11 @@ std::string count_bytes(std::uint64_t bytes) {
 
 class RecordReader::State {
  public:
-  State(std::string file, RecordReaderOptions options)
-      : file_(std::move(file)),
+  State(const std::string& file, RecordReaderOptions options)
+      : file_(detail::redacted_url(file)),
         options_(checked(std::move(options))),
         pool_(std::make_shared<detail::BlockPool>(file_)),
-        opened_(detail::open_source(file_, options_.compression, options_.block_bytes,
-                                    stops_like_tensorflow()
-                                        ? detail::TrailingStreams::ignore_like_tensorflow
-                                        : detail::TrailingStreams::read)),
+        opened_(detail::open_source(file, source_options())),
         window_(std::move(opened_.source), pool_, options_.block_bytes),
         search_(options_.record_bytes_max) {}
 
@@ -102,8 +100,18 @@ class RecordReader::State {
     return options_.damage == DamagePolicy::stop_like_tensorflow;
   }
 
+  detail::SourceOptions source_options() const {
+    return {.compression = options_.compression,
+            .input_block_bytes = options_.block_bytes,
+            .trailing = stops_like_tensorflow() ? detail::TrailingStreams::ignore_like_tensorflow
+                                                : detail::TrailingStreams::read,
+            .access = options_.access,
+            .url = options_.url};
+  }
+
   Stop skip_one() {
-    if (window_.size() < kHeaderBytes) return Stop::needs_bytes;
+    // The header alone: to fetch the record would read the payload that is to be passed over.
+    if (!window_.ensure(kHeaderBytes)) return Stop::needs_bytes;
     const detail::Header header = detail::load_header(window_.data());
     if (!header.is_valid()) return Stop::bad_length;
     // Also keeps the sum below from passing 2^64.
@@ -258,8 +266,8 @@ class RecordReader::State {
   std::vector<DamagedRange> damaged_;
 };
 
-RecordReader::RecordReader(std::string file, RecordReaderOptions options)
-    : state_(std::make_unique<State>(std::move(file), std::move(options))) {}
+RecordReader::RecordReader(const std::string& file, RecordReaderOptions options)
+    : state_(std::make_unique<State>(file, std::move(options))) {}
 RecordReader::RecordReader(RecordReader&&) noexcept = default;
 RecordReader& RecordReader::operator=(RecordReader&&) noexcept = default;
 RecordReader::~RecordReader() = default;

@@ -77,7 +77,7 @@ SegmentPlan plan_segments(const std::string& file, Compression compression,
   const std::string ahead = "one thread decodes ahead";
   try {
     if (compression == Compression::lz4) {
-      const auto places = read_lz4_places(File::open_to_read(file));
+      const auto places = read_lz4_places(*open_input_file(file));
       return {join(places, segment_bytes), "split by the index of its blocks"};
     }
     if (compression == Compression::gzip) {

@@ -12,7 +12,7 @@ struct FileSum {
   bool operator==(const FileSum&) const = default;
 };
 
-/// Size and CRC-32C, in steps of a MiB. Errors: of File (infeed/records/file.h).
+/// Size and CRC-32C, in steps of a MiB. By path or URL; errors as of ByteStream.
 FileSum sum_file(const std::string& file);
 
 }  // namespace infeed::tools

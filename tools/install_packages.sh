@@ -17,6 +17,8 @@ run_packages=(
   zlib1g-dev             # GZIP and ZLIB record files
   libisal-dev            # the same, several times faster
   liblz4-dev             # LZ4 record files
+  libcurl4-openssl-dev libssl-dev ca-certificates  # shards by URL
+  liburing-dev           # reads past the page cache
   libtbb-dev             # the executor
   libcli11-dev           # the command's options
   nlohmann-json3-dev     # --json
@@ -27,6 +29,7 @@ test_packages=(
   libgtest-dev libgmock-dev libbenchmark-dev
   libprotobuf-dev protobuf-compiler  # the reference that our Example codec is tested against
   clang libclang-rt-14-dev llvm  # the second compiler, its sanitizers, and names in their reports
+  nginx-light openssl    # the web server that reading by URL is tested with
   clang-format clang-tidy shellcheck python3
 )
 

@@ -77,14 +77,17 @@ class InspectRun {
   bool is_enough() const { return looked_at_ >= options_.records_max || stop_.stop_requested(); }
 
   void look_at(const std::string& file) {
-    const RecordScan scan = scan_records(file, [&](const Record& record) {
-      statistics_.add(record.bytes());
-      schema_.add(record.bytes());
-      histogram_.add(record.size());
-      show(record);
-      ++looked_at_;
-      return !is_enough();
-    });
+    const RecordScan scan = scan_records(file,
+                                         [&](const Record& record) {
+                                           statistics_.add(record.bytes());
+                                           schema_.add(record.bytes());
+                                           histogram_.add(record.size());
+                                           show(record);
+                                           ++looked_at_;
+                                           return !is_enough();
+                                         },
+                                         {.stop = stop_});
+    bytes_looked_at_ += scan.file_bytes.value_or(0);
     compression_ = scan.compression;
     for (const DamagedRange& range : scan.damaged) {
       damage_.push_back(file + ": " + tools::describe(range));
@@ -108,10 +111,10 @@ class InspectRun {
   }
 
   void print_overview() {
-    std::uint64_t bytes = 0;
-    for (const std::string& file : files_) {
+    std::uint64_t bytes = bytes_looked_at_;
+    for (std::size_t i = files_looked_at_; i < files_.size(); ++i) {
       std::error_code ignored;
-      const auto size = fs::file_size(file, ignored);
+      const auto size = fs::file_size(files_[i], ignored);
       if (!ignored) bytes += size;
     }
     const std::string files =
@@ -199,6 +202,7 @@ class InspectRun {
   Terminal terminal_;
   std::vector<std::string> files_;
   std::size_t files_looked_at_ = 0;
+  std::uint64_t bytes_looked_at_ = 0;
   std::uint64_t looked_at_ = 0;
   Compression compression_ = Compression::none;
   ColumnStatistics statistics_;
@@ -214,7 +218,10 @@ Command add_inspect_command(CLI::App& app) {
   const auto options = std::make_shared<InspectOptions>();
   CLI::App* const command =
       app.add_subcommand("inspect", "Show what is in record files: columns, sizes, first values");
-  command->add_option("FILE", options->patterns, "Record files, or patterns in quotes")->required();
+  command
+      ->add_option("FILE", options->patterns,
+                   "Record files (by path or URL), or patterns in quotes")
+      ->required();
   command->add_option("--records", options->records_max, "Look at so many records at most")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

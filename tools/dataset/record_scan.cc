@@ -5,8 +5,9 @@
 
 namespace infeed::tools {
 
-RecordScan scan_records(const std::string& file, const std::function<bool(const Record&)>& visit) {
-  RecordReader reader(file, {.damage = DamagePolicy::skip_and_resynchronise});
+RecordScan scan_records(const std::string& file, const std::function<bool(const Record&)>& visit,
+                        const UrlOptions& url) {
+  RecordReader reader(file, {.damage = DamagePolicy::skip_and_resynchronise, .url = url});
   RecordScan scan;
   std::array<Record, 256> records;
   bool goes_on = true;
@@ -21,6 +22,7 @@ RecordScan scan_records(const std::string& file, const std::function<bool(const 
   }
   scan.damaged = reader.damaged();
   scan.compression = reader.compression();
+  scan.file_bytes = reader.file_bytes();
   return scan;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,12 +17,14 @@ struct RecordScan {
   std::uint64_t payload_bytes = 0;
   std::vector<DamagedRange> damaged;
   Compression compression = Compression::none;
+  std::optional<std::uint64_t> file_bytes;  ///< none: a pipe
 };
 
 /// Verifies everything and goes on behind damage. `visit` gets each whole record; false ends the
 /// scan. Throws what opening the file does.
 RecordScan scan_records(const std::string& file,
-                        const std::function<bool(const Record&)>& visit = {});
+                        const std::function<bool(const Record&)>& visit = {},
+                        const UrlOptions& url = {});
 
 /// "record 61 at bytes 48210 to 49010: its checksum ..."
 std::string describe(const DamagedRange& range);

@@ -8,6 +8,7 @@
 
 #include <infeed/error.h>
 #include <infeed/records/file.h>
+#include <infeed/records/files.h>
 
 #include "convert/found_dataset.h"
 #include "convert/manifest.h"
@@ -86,7 +87,7 @@ std::vector<Problem> check_shard(const std::string& folder, const ShardEntry& en
 std::vector<Problem> find_strangers(const std::string& manifest_file, const Manifest& manifest) {
   constexpr std::string_view kEnd = ".manifest.json";
   std::string prefix = manifest_file;
-  if (!prefix.ends_with(kEnd)) return {};
+  if (!prefix.ends_with(kEnd) || is_url(prefix)) return {};
   prefix.resize(prefix.size() - kEnd.size());
   std::set<std::string> known;
   for (const ShardEntry& entry : manifest.shards) {
@@ -131,7 +132,7 @@ Verification verify_records(const std::vector<std::string>& files, const VerifyO
   std::vector<RecordScan> scans(files.size());
   for_each_in_parallel(
       files.size(), options.threads, options.stop,
-      [&](std::size_t i) { scans[i] = scan_records(files[i]); },
+      [&](std::size_t i) { scans[i] = scan_records(files[i], {}, {.stop = options.stop}); },
       [&](std::size_t done) {
         if (options.on_progress) options.on_progress(done, files.size());
       });
@@ -139,7 +140,7 @@ Verification verify_records(const std::vector<std::string>& files, const VerifyO
   for (std::size_t i = 0; i < files.size(); ++i) {
     const RecordScan& scan = scans[i];
     result.records += scan.records;
-    result.bytes += fs::file_size(files[i]);
+    result.bytes += scan.file_bytes.value_or(0);
     if (scan.damaged.empty()) continue;
     result.problems.push_back(
         {files[i], fmt::format("{} records are whole{}", scan.records, describe_damage(scan))});

@@ -179,7 +179,7 @@ Command add_verify_command(CLI::App& app) {
   command
       ->add_option("NAME", options->names,
                    "Folders (all manifests in them), manifests, or record files and patterns for "
-                   "them (their own checksums)")
+                   "them (their own checksums); all but folders by path or URL")
       ->required();
   command->add_option("--threads", options->threads, "Threads to use; 0: one a core")
       ->check(CLI::Range(0, 1024))

@@ -27,6 +27,8 @@ struct RecordsOptions {
   int parallelism = 1;
   /// Of them together, decoded and not yet taken, per file that is open; counted as queues are.
   std::uint64_t read_ahead_bytes = std::uint64_t{16} << 20;
+  FileAccess access = FileAccess::page_cache;
+  UrlOptions url = {};  ///< where files are named by URLs
 };
 
 /// Why: the records of TFRecord shards, one file after the other, in the order of their names. The

@@ -6,9 +6,11 @@
 #include <string>
 
 #include "infeed/records/compression.h"
+#include "infeed/records/url_options.h"
 
-/// Why: datasets come as files of any format, often gzipped. This is a file's bytes from front to
-/// back, decompressed and checked, for readers of formats that are not records.
+/// Why: datasets come as files of any format, often gzipped. This is a file's bytes (or a URL's:
+/// url_options.h) from front to back, decompressed and checked, for readers of formats that are not
+/// records.
 ///
 ///     infeed::ByteStream stream("table.csv.gz");
 ///     while (std::size_t got = stream.read(buffer)) use(std::span(buffer).first(got));
@@ -22,7 +24,8 @@ class ByteStream {
  public:
   /// By content when the compression is automatic. Text may by chance begin like a zlib stream:
   /// who reads text says what it is.
-  explicit ByteStream(std::string file, Compression compression = Compression::automatic);
+  explicit ByteStream(const std::string& file, Compression compression = Compression::automatic,
+                      const UrlOptions& url = {});
   ByteStream(ByteStream&&) noexcept;
   ByteStream& operator=(ByteStream&&) noexcept;
   ~ByteStream();

@@ -59,7 +59,7 @@ class File {
   std::string name_;
 };
 
-/// All of a file or pipe.
+/// All of a file or pipe, by path or URL.
 std::string read_file(const std::string& file);
 
 /// The folder that `file` lies in; "." for a bare name.

@@ -13,17 +13,24 @@
 ///     infeed::shard_name("data/train", {.index = 3, .count = 16})
 ///         // "data/train-00003-of-00016.tfrecord"
 ///
-/// Thread-safety: pure functions of the file system.
+/// Thread-safety: pure functions of the file system (and the stores).
 namespace infeed {
 
 /// Regular files (and pipes) whose path matches `pattern`: `*` and `?` inside one name, `[a-z]`,
 /// backslash to escape. A `*` does not match a leading dot, so partial files are never found. A
 /// pattern without wildcards is a file name. Nothing found is an Error not_found that says what
 /// lies there instead; a folder that can't be listed is permission_denied.
+///
+/// URLs (url_options.h): objects of a bucket are found in the same way, s3://bucket/train-*. A web
+/// server can't be asked for a list, so a name http(s)://... is taken as it is; in
+/// `train-*-of-00016.tfrecord` (or with ????? for the star) the star stands for all the numbers.
 std::vector<std::string> match_files(const std::string& pattern);
 
 /// The same for several patterns, in their order; a file that several match comes once.
 std::vector<std::string> match_files(const std::vector<std::string>& patterns);
+
+/// Whether `name` begins as a URL does ("scheme://"), also one of a kind that can't be read.
+bool is_url(std::string_view name);
 
 struct Shard {
   std::uint32_t index = 0;

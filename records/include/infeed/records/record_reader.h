@@ -10,10 +10,12 @@
 #include <vector>
 
 #include "infeed/records/compression.h"
+#include "infeed/records/file_access.h"
 #include "infeed/records/record.h"
+#include "infeed/records/url_options.h"
 
-/// Why: reads one TFRecord file from front to back at memory speed, checks every byte, and never
-/// ends silently where data is missing.
+/// Why: reads one TFRecord file (or URL: url_options.h) from front to back at memory speed, checks
+/// every byte, and never ends silently where data is missing.
 ///
 ///     infeed::RecordReader reader("train-00000-of-00016.tfrecord");
 ///     infeed::Record record;
@@ -70,6 +72,9 @@ struct RecordReaderOptions {
   std::size_t block_bytes = std::size_t{256} << 10;
   /// A longer record is damage: a limit on what a file can make the reader allocate.
   std::uint64_t record_bytes_max = std::uint64_t{1} << 31;
+  FileAccess access = FileAccess::page_cache;
+  /// Where the file is named by a URL.
+  UrlOptions url = {};
 };
 
 struct RecordPosition {
@@ -81,9 +86,9 @@ struct RecordPosition {
 
 class RecordReader {
  public:
-  /// Opens the file. Throws not_found, permission_denied, invalid_argument (a folder), or
-  /// data_loss.
-  explicit RecordReader(std::string file, RecordReaderOptions options = {});
+  /// Opens the file, by path or URL. Throws not_found, permission_denied, invalid_argument (a
+  /// folder), or data_loss.
+  explicit RecordReader(const std::string& file, RecordReaderOptions options = {});
   RecordReader(RecordReader&&) noexcept;
   RecordReader& operator=(RecordReader&&) noexcept;
   ~RecordReader();
@@ -104,10 +109,11 @@ class RecordReader {
   /// files only; throws failed_precondition otherwise. Also revives a reader that has ended.
   void seek(RecordPosition position);
 
+  /// As it was named; a URL without its signature.
   const std::string& file() const;
   /// What was recognised; never automatic.
   Compression compression() const;
-  /// Size of the file as it lies on disk; nothing for a pipe.
+  /// Size of the file as it lies on disk or at its URL; nothing for a pipe.
   std::optional<std::uint64_t> file_bytes() const;
   /// The ledger of skip_and_resynchronise, in the order of the file.
   const std::vector<DamagedRange>& damaged() const;

@@ -1,0 +1,16 @@
+#pragma once
+
+/// Why: a file that is in the page cache, or will be read again, is read through that cache. One
+/// that is cold and read once pushes other data out of it. Which way is quicker for cold files
+/// depends on the disk: measure it.
+namespace infeed {
+
+enum class FileAccess {
+  page_cache,
+  /// Past the page cache (O_DIRECT), eight reads of 1 MiB ahead, by io_uring or else by threads.
+  /// Takes 8 MiB a reader. Where the file system knows no such reads, as page_cache; a pipe or URL
+  /// is read as always.
+  direct,
+};
+
+}  // namespace infeed

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <stop_token>
+#include <string>
+
+/// Why: shards often lie on a web server or in an object store. Wherever a file is named, a URL may
+/// stand instead; these are the knobs of reading by URL, all with a default that suits most.
+///
+///     infeed::RecordReader reader("s3://bucket/train-00000-of-00016.tfrecord");
+///     infeed::RecordReader other("https://host/a.tfrecord.gz", {.url = {.ranges_in_flight = 8}});
+///
+/// | URL                       | how it is read |
+/// |---------------------------|-------------------------------------------------------------------|
+/// | http://..., https://...   | by ranges; redirects are followed (never from https to http); | |
+/// | a password comes from ~/.netrc, a proxy from the usual variables  | | s3://bucket/key | the
+/// same, signed (AWS Signature Version 4)                        |
+///
+/// For S3 the environment is read as AWS's tools do: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and
+/// AWS_SESSION_TOKEN, else the section AWS_PROFILE (or "default") of ~/.aws/credentials and
+/// ~/.aws/config (AWS_SHARED_CREDENTIALS_FILE, AWS_CONFIG_FILE); AWS_REGION, AWS_DEFAULT_REGION;
+/// AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL for other stores than AWS's. AWS_NO_SIGN_REQUEST=1 reads
+/// public buckets without credentials.
+///
+/// What the first answer says of the object (ETag, or else date, and size) is asked for again with
+/// each range: an object that changes under way is an Error failed_precondition, never a mixture. A
+/// range that fails in a way that may pass (a cut connection, a time limit, 429, 5xx) is asked for
+/// again from the byte where it stopped.
+///
+/// Errors: not_found (404), permission_denied (401, 403, no credentials), unavailable (no
+/// connection, 5xx), deadline_exceeded, failed_precondition (changed, no ranges, a certificate that
+/// is refused), cancelled.
+namespace infeed {
+
+struct UrlOptions {
+  /// What one request asks for. The first ones after opening or a jump are smaller, from 256 KiB
+  /// on, because little may be wanted.
+  std::size_t range_bytes = std::size_t{8} << 20;
+  /// Requests ahead of the reader, at work or waiting to be read.
+  unsigned ranges_in_flight = 4;
+  /// Limit on the memory of these; one range there always is.
+  std::size_t bytes_in_flight_max = std::size_t{64} << 20;
+  /// How often a request is tried again without having come further.
+  unsigned retries = 5;
+  /// Before the first retry; doubled each time up to the limit, and half of it drawn at random.
+  std::chrono::milliseconds retry_delay{200};
+  std::chrono::milliseconds retry_delay_max{10'000};
+  std::chrono::milliseconds connect_timeout{10'000};
+  /// Without a byte for so long a request is given up (and tried again).
+  std::chrono::milliseconds stall_timeout{30'000};
+  /// A range that takes longer than this part of the earlier ones took (at least `hedge_delay_min`)
+  /// is asked for a second time; what comes first counts. 1 or more: never.
+  double hedge_percentile = 0.95;
+  std::chrono::milliseconds hedge_delay_min{200};
+  /// PEM file of certificate authorities. Empty: AWS_CA_BUNDLE, CURL_CA_BUNDLE, SSL_CERT_FILE, or
+  /// the system's.
+  std::string ca_file = {};
+  /// Ends a reading call that waits with an Error cancelled. (Destroying a reader needs no such.)
+  std::stop_token stop = {};
+};
+
+}  // namespace infeed

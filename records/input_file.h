@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "infeed/records/url_options.h"
+
+namespace infeed::detail {
+
+/// A file to read at any place, on a disk or by URL.
+///
+/// Thread-safety: any threads at once.
+class InputFile {
+ public:
+  InputFile() = default;
+  virtual ~InputFile() = default;
+
+  virtual const std::string& name() const = 0;
+  /// Nothing for a pipe or device.
+  virtual std::optional<std::uint64_t> size_bytes() const = 0;
+  /// Reads until `into` is full, the file ends, or an error follows what was read; 0 is the end.
+  virtual std::size_t read_at(std::uint64_t offset, std::span<char> into) const = 0;
+
+ protected:
+  InputFile(InputFile&&) = default;
+  InputFile& operator=(InputFile&&) = default;
+};
+
+/// By path or URL. Throws Error.
+std::unique_ptr<InputFile> open_input_file(const std::string& name, const UrlOptions& options = {});
+
+}  // namespace infeed::detail

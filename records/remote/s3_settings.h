@@ -1,0 +1,26 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "remote/sigv4.h"
+
+namespace infeed::detail {
+
+/// Who asks, and where: what AWS's own tools take from the environment and from ~/.aws.
+struct S3Settings {
+  std::optional<AwsCredentials> credentials;  ///< none: requests aren't signed
+  std::string region = "us-east-1";
+  std::string endpoint = {};  ///< "https://host:port" of another store than AWS's; may be empty
+};
+
+/// Value of a variable; nothing when it isn't set or empty.
+using Environment = std::function<std::optional<std::string>(const char* name)>;
+std::optional<std::string> environment_of_process(const char* name);
+
+/// Throws Error: permission_denied without credentials (unless AWS_NO_SIGN_REQUEST says so),
+/// invalid_argument for half of them or a profile that isn't there.
+S3Settings read_s3_settings(const Environment& environment = &environment_of_process);
+
+}  // namespace infeed::detail

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+/// A web server inside the test that fails as it is told to.
+namespace infeed::testing {
+
+struct HttpRequestSeen {
+  std::string path;                                              ///< with the query
+  std::map<std::string, std::string> headers;                    ///< names in lower case
+  std::optional<std::pair<std::uint64_t, std::uint64_t>> range;  ///< first and last byte
+  std::size_t number = 0;                                        ///< of all that came, from 0
+
+  std::string header(const std::string& name) const {
+    const auto found = headers.find(name);
+    return found == headers.end() ? "" : found->second;
+  }
+};
+
+struct HttpReply {
+  int status = 200;
+  std::vector<std::string> headers = {};
+  std::string body = {};
+  /// The connection is cut after so many bytes of the body.
+  std::optional<std::size_t> cut_after = std::nullopt;
+  /// Nothing more comes after so many, until the server ends.
+  std::optional<std::size_t> hang_after = std::nullopt;
+  /// Instead of the length of the body.
+  std::optional<std::string> content_length = std::nullopt;
+  /// The answer waits until this is true.
+  std::function<bool()> until = {};
+};
+
+/// Serves 127.0.0.1 on a free port, each connection by a thread of its own.
+///
+/// Thread-safety: the handler is called by several threads at once, but under a mutex of the
+/// server.
+class HttpServer {
+ public:
+  using Handler = std::function<HttpReply(const HttpRequestSeen&)>;
+
+  explicit HttpServer(Handler handler);
+  ~HttpServer();
+
+  /// "http://127.0.0.1:PORT" and `path`.
+  std::string url(std::string_view path) const;
+  int port() const { return port_; }
+  std::vector<HttpRequestSeen> seen() const;
+  std::size_t requests() const { return seen().size(); }
+
+ private:
+  struct Connection {
+    int descriptor;
+    std::thread thread;
+  };
+
+  void accept_all();
+  void serve(int descriptor);
+  bool answer(int descriptor, const HttpRequestSeen& request);
+  void wait_for(const std::function<bool()>& condition) const;
+
+  const Handler handler_;
+  int listener_ = -1;
+  int port_ = 0;
+  std::atomic<bool> stopped_{false};
+  mutable std::mutex mutex_;  ///< of what follows
+  std::vector<HttpRequestSeen> seen_;
+  std::deque<Connection> connections_;
+  std::thread acceptor_;
+};
+
+/// What a good server answers to a request for (a part of) `body`.
+HttpReply serve_bytes(const HttpRequestSeen& request, std::string_view body,
+                      const std::string& etag = "\"one\"");
+
+}  // namespace infeed::testing

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <chrono>
+
+#include <infeed/records/url_options.h>
+
+namespace infeed::testing {
+
+/// As by default, but a test does not wait.
+inline UrlOptions quick_retries() {
+  using std::chrono::milliseconds;
+  return {.retry_delay = milliseconds(1), .retry_delay_max = milliseconds(2)};
+}
+
+}  // namespace infeed::testing
