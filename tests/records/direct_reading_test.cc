@@ -18,7 +18,6 @@ namespace {
 
 using detail::ByteSource;
 using detail::DirectReads;
-using detail::File;
 using testing::error_of;
 using testing::TemporaryFolder;
 
