@@ -30,6 +30,8 @@ namespace infeed {
 
 struct IterateOptions {
   /// Hard limit for all buffers together; 0: none. Refused before the start when it can't suffice.
+  /// What the C library keeps of freed elements comes on top: with elements of about 1 KB glibc's
+  /// arenas took 90 to 150 MB for 77, and 84 with MALLOC_ARENA_MAX=1 in the environment.
   std::uint64_t memory_bytes_max = 0;
   /// Go on where this checkpoint was taken; refused when it belongs to another pipeline.
   std::optional<Checkpoint> resume = std::nullopt;
