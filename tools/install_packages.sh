@@ -109,8 +109,9 @@ show_apt_progress() {
 
 install_missing() {
   : >"$log"
-  # File descriptor 1, because sudo closes all from 3 on.
-  apt -o APT::Status-Fd=1 install --yes --no-install-recommends "${missing[@]}" 2>>"$log" |
+  # File descriptor 1, because sudo closes all from 3 on. No terminal for dpkg: where /dev/pts is not
+  # mounted, what a package prints while it is set up would fail, and the package with it.
+  apt -o APT::Status-Fd=1 -o Dpkg::Use-Pty=0 install --yes --no-install-recommends "${missing[@]}" 2>>"$log" |
     show_apt_progress
 }
 
