@@ -81,10 +81,8 @@ fi
 log="$(mktemp)"
 trap 'rm -f "$log"' EXIT
 
-apt() {
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq \
-    -o DPkg::Lock::Timeout=300 -o Acquire::Retries=2 "$@" </dev/null
-}
+environment=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive)
+options=(-qq -o DPkg::Lock::Timeout=300 -o Acquire::Retries=2)
 
 # apt's status lines are kind:package:percent:text; downloading and installing each count to 100.
 show_apt_progress() {
@@ -109,17 +107,19 @@ show_apt_progress() {
 
 install_missing() {
   : >"$log"
-  # File descriptor 1, because sudo closes all from 3 on. No terminal for dpkg: where /dev/pts is not
-  # mounted, what a package prints while it is set up would fail, and the package with it.
-  apt -o APT::Status-Fd=1 -o Dpkg::Use-Pty=0 install --yes --no-install-recommends "${missing[@]}" 2>>"$log" |
+  # The status gets a descriptor of its own behind sudo, which closes all from 3 on. Were it 1, packages
+  # would be set up without an output where there is no /dev/pts, and some fail at that.
+  # shellcheck disable=SC2016 # the inner shell expands it
+  "${environment[@]}" sh -c 'exec apt-get "$@" 3>&1 >/dev/null' sh "${options[@]}" -o APT::Status-Fd=3 \
+    install --yes --no-install-recommends "${missing[@]}" </dev/null 2>>"$log" |
     show_apt_progress
 }
 
 say "installing from Debian's packages: ${missing[*]}"
 # The package lists are fetched only if they are missing or too old: that alone takes 5 to 20 s.
-if ! apt install --simulate "${missing[@]}" >"$log" 2>&1 || ! install_missing; then
+if ! apt-get "${options[@]}" install --simulate "${missing[@]}" >"$log" 2>&1 || ! install_missing; then
   echo "    fetching the package lists"
-  apt update >"$log" 2>&1 || true # a list that fails may not matter: what counts is the next line
+  "${environment[@]}" apt-get "${options[@]}" update </dev/null >"$log" 2>&1 || true # a list that fails may not matter: what counts is the next line
   if ! install_missing; then
     grep -E '^[EW]:' "$log" | head -5 >&2 || true
     die "could not install these Debian packages: ${missing[*]}; check the network and /etc/apt/sources.list, then try again, or install them by hand"
