@@ -30,7 +30,7 @@ test_packages=(
   libprotobuf-dev protobuf-compiler  # the reference that our Example codec is tested against
   clang libclang-rt-14-dev llvm  # the second compiler, its sanitizers, and names in their reports
   nginx-light openssl    # the web server that reading by URL is tested with
-  clang-format clang-tidy shellcheck python3
+  clang-format clang-tidy shellcheck python3 git
 )
 
 usage() { sed -n '2,/^set/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" | sed '$d'; }
