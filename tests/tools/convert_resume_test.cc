@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -111,7 +112,26 @@ struct FaultCase {
   std::vector<std::string> options;  ///< of convert
   const char* name;
   std::size_t files = 5;  ///< two shards, an index or points of each, a manifest
+
+  /// Then records are compared, not bytes: once in about 2,000 runs ISA-L made 195 bytes of the 325
+  /// that it makes 196 of otherwise, both right. Why is not known yet; larger shards never
+  /// differed.
+  bool is_gzip() const {
+    return std::find(options.begin(), options.end(), "gzip") != options.end();
+  }
 };
+
+/// The records of all shards in the folder, by the files' names.
+std::map<std::string, std::vector<std::string>> records_in(const std::string& folder) {
+  std::map<std::string, std::vector<std::string>> records;
+  for (const auto& [name, bytes] : folder_content(folder)) {
+    if (!parse_shard_name(name) || name.ends_with(".index") || name.ends_with(".points")) continue;
+    RecordReader reader(folder + "/" + name);
+    Record record;
+    while (reader.next(record)) records[name].emplace_back(record.bytes());
+  }
+  return records;
+}
 
 class ConvertFaults : public ConvertResume, public ::testing::WithParamInterface<FaultCase> {};
 
@@ -148,7 +168,12 @@ TEST_P(ConvertFaults, AtEverySystemCallOfTheProtocolTheBytesAreTheSameAfterwards
     if (fs::exists(output)) expect_nothing_torn(output, 2);
     const ProgramResult resumed = run_infeed(command("out", options));
     ASSERT_EQ(resumed.status, 0) << resumed.err;
-    ASSERT_EQ(difference(whole, folder_content(output)), "");
+    if (fault.is_gzip()) {
+      ASSERT_EQ(records_in(output), records_in(folder_.file("whole")));
+      ASSERT_EQ(run_infeed({"verify", output + "/data.manifest.json"}).status, 0);
+    } else {
+      ASSERT_EQ(difference(whole, folder_content(output)), "");
+    }
     fs::remove_all(output);
     fs::remove(report);
   }
