@@ -87,17 +87,13 @@ void fail_columns(std::size_t given, const std::vector<std::string>& names) {
                           fmt::join(names, "', '")));
 }
 
-void add_place(Error& error, const Record& record) {
-  if (!record.file().empty()) error.at_file(std::string(record.file()));
-  if (record.offset()) error.at_offset(*record.offset());
-  if (record.number()) error.at_record(*record.number());
-}
-
 void rethrow_with_place(const Record& record) {
   try {
     throw;
   } catch (Error& error) {
-    add_place(error, record);
+    if (!record.file().empty()) error.at_file(std::string(record.file()));
+    if (record.offset()) error.at_offset(*record.offset());
+    if (record.number()) error.at_record(*record.number());
     throw;
   }
 }

@@ -121,9 +121,8 @@ class ExampleSchema {
   void parse(const Record& record, T& object) const {
     try {
       parse_into(record, object);
-    } catch (Error& error) {
-      detail::add_place(error, record);
-      throw;
+    } catch (...) {
+      detail::rethrow_with_place(record);
     }
   }
   void parse(std::string_view example, T& object) const { parse_into(example, object); }
@@ -139,9 +138,8 @@ class ExampleSchema {
     try {
       if (column_data.size() != fields_.size()) detail::fail_columns(column_data.size(), names());
       with_views(record, assign);
-    } catch (Error& error) {
-      detail::add_place(error, record);
-      throw;
+    } catch (...) {
+      detail::rethrow_with_place(record);
     }
   }
 
@@ -211,10 +209,8 @@ class ExampleSchema {
     }
     void append(const FeatureView& view, std::string_view example, void* column) const override {
       auto& rows = *static_cast<RowColumn<M>*>(column);
-      if (missing && detail::is_missing_or_empty(view)) {
+      if (takes_missing(view, example)) {
         rows.append(*missing);
-      } else if (!view.is_present() && !FeatureCodec<M>::kMayBeMissing) {
-        detail::fail_missing(view, example);
       } else {
         rows.append_feature(view);
       }
@@ -225,11 +221,17 @@ class ExampleSchema {
     Column column() const override {
       return {name, detail::member_offset(member), sizeof(M), alignof(M)};
     }
-    void decode_value(const FeatureView& view, std::string_view example, M& value) const {
-      if (missing && detail::is_missing_or_empty(view)) {
-        value = *missing;
-      } else if (!view.is_present() && !FeatureCodec<M>::kMayBeMissing) {
+    /// Whether `missing` stands in for the feature; an Error when something has to and can't.
+    bool takes_missing(const FeatureView& view, std::string_view example) const {
+      if (missing && detail::is_missing_or_empty(view)) return true;
+      if (!view.is_present() && !FeatureCodec<M>::kMayBeMissing) {
         detail::fail_missing(view, example);
+      }
+      return false;
+    }
+    void decode_value(const FeatureView& view, std::string_view example, M& value) const {
+      if (takes_missing(view, example)) {
+        value = *missing;
       } else {
         FeatureCodec<M>::decode(view, value);
       }

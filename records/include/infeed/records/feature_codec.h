@@ -63,7 +63,6 @@ bool is_missing_or_empty(const FeatureView& view);
 std::vector<std::size_t> ends_of_rows(const FeatureView& partition, bool has_splits,
                                       const FeatureView& view, std::size_t values);
 [[noreturn]] void fail_columns(std::size_t given, const std::vector<std::string>& names);
-void add_place(Error& error, const Record& record);
 /// The exception in flight, with its place when it is an Error.
 [[noreturn]] void rethrow_with_place(const Record& record);
 void copy_exactly(const FeatureView& view, void* out, std::size_t size_bytes);
