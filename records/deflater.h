@@ -7,7 +7,7 @@
 #include "infeed/records/compression.h"
 
 /// One gzip or zlib stream, made as its bytes come (ISA-L). The header has no time in it: the same
-/// bytes give the same file.
+/// bytes, written in the same pieces, give the same file.
 namespace infeed::detail {
 
 class Deflater {
@@ -29,6 +29,8 @@ class Deflater {
  private:
   struct State;
   void run(std::string_view bytes);
+  std::size_t take_first_piece(std::string_view bytes);
+  void give_short_first_piece();
 
   std::unique_ptr<State> state_;
 };

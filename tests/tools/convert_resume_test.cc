@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -22,6 +21,7 @@ namespace infeed::testing {
 namespace {
 
 namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
@@ -84,17 +84,19 @@ TEST_F(ConvertResume, KilledAtRandomMomentsTheBytesAreTheSame) {
     if (round % 3 == 1) options.insert(options.end(), {"--compression", "gzip"});
     if (round % 3 == 2) options.insert(options.end(), {"--compression", "lz4"});
     if (round % 2 == 1) options.insert(options.end(), {"--seed", "5"});
+    const auto begin = Clock::now();
     ASSERT_EQ(run_infeed(command("whole", options)).status, 0);
+    const auto run_us = (Clock::now() - begin) / std::chrono::microseconds(1);
     const auto whole = folder_content(folder_.file("whole"));
     while (true) {
       const auto threads = fmt::format("{}", 1 + random() % 4);
       auto words = command("killed", options);
       words.insert(words.end(), {"--threads", threads});
-      const auto moment =
-          std::chrono::steady_clock::now() + std::chrono::microseconds(random() % 60'000);
+      // Beyond the end now and then, so that a round ends however slow the program is.
+      const auto moment = Clock::now() + std::chrono::microseconds(
+                                             random() % static_cast<std::uint64_t>(run_us * 5 / 4));
       const ProgramResult result = run_infeed(
-          words, {.send_signal_when = [&] { return std::chrono::steady_clock::now() >= moment; },
-                  .signal = SIGKILL});
+          words, {.send_signal_when = [&] { return Clock::now() >= moment; }, .signal = SIGKILL});
       if (result.status == 0) break;
       ASSERT_EQ(result.status, 128 + SIGKILL) << result.err;
       ++kills;
@@ -112,26 +114,7 @@ struct FaultCase {
   std::vector<std::string> options;  ///< of convert
   const char* name;
   std::size_t files = 5;  ///< two shards, an index or points of each, a manifest
-
-  /// Then records are compared, not bytes: once in about 2,000 runs ISA-L made 195 bytes of the 325
-  /// that it makes 196 of otherwise, both right. Why is not known yet; larger shards never
-  /// differed.
-  bool is_gzip() const {
-    return std::find(options.begin(), options.end(), "gzip") != options.end();
-  }
 };
-
-/// The records of all shards in the folder, by the files' names.
-std::map<std::string, std::vector<std::string>> records_in(const std::string& folder) {
-  std::map<std::string, std::vector<std::string>> records;
-  for (const auto& [name, bytes] : folder_content(folder)) {
-    if (!parse_shard_name(name) || name.ends_with(".index") || name.ends_with(".points")) continue;
-    RecordReader reader(folder + "/" + name);
-    Record record;
-    while (reader.next(record)) records[name].emplace_back(record.bytes());
-  }
-  return records;
-}
 
 class ConvertFaults : public ConvertResume, public ::testing::WithParamInterface<FaultCase> {};
 
@@ -168,12 +151,7 @@ TEST_P(ConvertFaults, AtEverySystemCallOfTheProtocolTheBytesAreTheSameAfterwards
     if (fs::exists(output)) expect_nothing_torn(output, 2);
     const ProgramResult resumed = run_infeed(command("out", options));
     ASSERT_EQ(resumed.status, 0) << resumed.err;
-    if (fault.is_gzip()) {
-      ASSERT_EQ(records_in(output), records_in(folder_.file("whole")));
-      ASSERT_EQ(run_infeed({"verify", output + "/data.manifest.json"}).status, 0);
-    } else {
-      ASSERT_EQ(difference(whole, folder_content(output)), "");
-    }
+    ASSERT_EQ(difference(whole, folder_content(output)), "");
     fs::remove_all(output);
     fs::remove(report);
   }
