@@ -13,6 +13,8 @@
 #include <unistd.h>
 #include <utility>
 
+#include "infeed/records/crc32c.h"
+
 namespace infeed::detail {
 namespace {
 
@@ -34,6 +36,7 @@ OutputFile::OutputFile(std::string name, ExistingFile existing, Durability durab
   if (exists && S_ISDIR(status.st_mode)) throw system_error("write", name_, EISDIR);
   if (exists && !S_ISREG(status.st_mode)) {  // a device or a pipe can't be renamed into place
     file_ = File::open(name_, O_WRONLY);
+    is_regular_ = false;
     return;
   }
   if (exists && existing_ == ExistingFile::refuse) throw exists_error(name_);
@@ -77,7 +80,9 @@ void OutputFile::write(std::initializer_list<std::string_view> pieces) {
   std::array<iovec, 3> vectors{};
   std::size_t count = 0;
   for (const std::string_view piece : pieces) {
-    if (!piece.empty()) vectors.at(count++) = {const_cast<char*>(piece.data()), piece.size()};
+    if (piece.empty()) continue;
+    vectors.at(count++) = {const_cast<char*>(piece.data()), piece.size()};
+    if (is_summed_) crc32c_ = extend_crc32c(crc32c_, piece);
   }
   std::size_t first = 0;
   while (first < count) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "deflater.h"
+#include "file_ends.h"
 #include "flush_points.h"
 #include "framing.h"
 #include "infeed/error.h"
@@ -32,15 +33,13 @@ class RecordWriter::State {
                     : std::max(options.buffer_bytes, kBufferBytesMin)),
         flush_point_bytes_(options.flush_point_bytes),
         durability_(options.durability),
+        is_indexed_(options.index),
+        is_summed_(options.file_sum),
         copied_bytes_max_(options.compression == Compression::lz4
                               ? detail::kLz4BlockBytes - detail::kFramingBytes
                               : kCopiedBytesMax) {
-    if (options.flush_point_bytes != 0 && options.compression != Compression::gzip) {
-      throw Error(ErrorCode::invalid_argument,
-                  fmt::format("flush points are for gzip, but the compression is {}",
-                              to_string(options.compression)))
-          .at_file(output_.name());
-    }
+    require_places_are_possible(options);
+    if (is_summed_) output_.sum_what_is_written();
     switch (options.compression) {
       case Compression::none:
         break;
@@ -81,6 +80,7 @@ class RecordWriter::State {
     }
     ++position_.record;
     position_.offset += detail::kFramingBytes + bytes.size();
+    if (is_indexed_) index_.offsets.push_back(position_.offset);
   }
 
   void close() {
@@ -92,6 +92,10 @@ class RecordWriter::State {
     if (lz4_) lz4_->finish();
     output_.commit();
     phase_ = Phase::closed;
+    if (is_indexed_) {
+      const auto file = detail::open_input_file(output_.name());
+      index_.ends_crc = detail::crc_of_ends(*file, detail::require_regular(*file));
+    }
     // Only now: a file of points is nothing without its data.
     if (flush_point_bytes_ != 0) {
       detail::write_flush_points(flush_points_, output_.name(), durability_);
@@ -103,11 +107,45 @@ class RecordWriter::State {
     output_.discard();
   }
 
+  const RecordIndex& index() const {
+    require_closed_with(is_indexed_, "index");
+    return index_;
+  }
+  FileSum file_sum() const {
+    require_closed_with(is_summed_, "file_sum");
+    return output_.sum();
+  }
   RecordPosition position() const { return position_; }
   const std::string& file() const { return output_.name(); }
 
  private:
   enum class Phase { open, failed, closed, discarded };
+
+  void require_places_are_possible(const RecordWriterOptions& options) const {
+    const auto refuse = [this](std::string what) {
+      throw Error(ErrorCode::invalid_argument, what).at_file(output_.name());
+    };
+    const auto compression = to_string(options.compression);
+    if (options.flush_point_bytes != 0 && options.compression != Compression::gzip) {
+      refuse(fmt::format("flush points are for gzip, but the compression is {}", compression));
+    }
+    if (options.index && options.compression != Compression::none) {
+      refuse(fmt::format("an index is for plain files, but the compression is {}", compression));
+    }
+    if ((options.index || options.flush_point_bytes != 0) && !output_.is_regular()) {
+      refuse("a device or a pipe can have no index and no flush points beside it");
+    }
+  }
+
+  void require_closed_with(bool was_asked_for, std::string_view option) const {
+    if (phase_ == Phase::closed && was_asked_for) return;
+    throw Error(ErrorCode::failed_precondition,
+                was_asked_for
+                    ? fmt::format("{}() is known when the file is closed", option)
+                    : fmt::format("{}() is known when RecordWriterOptions::{} asked for it", option,
+                                  option))
+        .at_file(output_.name());
+  }
 
   void require_open(std::string_view action) const {
     if (phase_ == Phase::open) return;
@@ -183,6 +221,9 @@ class RecordWriter::State {
   std::vector<char> buffer_;
   const std::uint64_t flush_point_bytes_;
   const Durability durability_;
+  const bool is_indexed_;
+  const bool is_summed_;
+  RecordIndex index_;
   std::vector<detail::SegmentPlace> flush_points_ = {{detail::kGzipHeaderBytes, 0, 0}};
   const std::size_t copied_bytes_max_;
   std::size_t used_ = 0;
@@ -200,6 +241,8 @@ RecordWriter::~RecordWriter() = default;
 void RecordWriter::write(std::string_view bytes) { state_->write(bytes); }
 void RecordWriter::close() { state_->close(); }
 void RecordWriter::discard() noexcept { state_->discard(); }
+const RecordIndex& RecordWriter::index() const { return state_->index(); }
+FileSum RecordWriter::file_sum() const { return state_->file_sum(); }
 RecordPosition RecordWriter::position() const { return state_->position(); }
 const std::string& RecordWriter::file() const { return state_->file(); }
 

@@ -31,14 +31,16 @@ RecordWriterOptions shard_options(Compression compression, ExistingFile existing
                                   Durability durability) {
   return {.compression = compression,
           .flush_point_bytes = compression == Compression::gzip ? kFlushPointBytes : 0,
+          .index = compression == Compression::none,
+          .file_sum = true,
           .existing = existing,
           .durability = durability};
 }
 
-void write_side_file(const std::string& file, Compression compression, Durability durability) {
+void write_side_file(const RecordWriter& writer, Compression compression, Durability durability) {
   if (compression != Compression::none) return;
-  const std::string index_file = file + std::string(kIndexEnding);
-  write_index(index_records(file), index_file);
+  const std::string index_file = writer.file() + std::string(kIndexEnding);
+  write_index(writer.index(), index_file);
   if (durability == Durability::leave_to_system) return;
   File::open(index_file, O_RDONLY).sync();
   sync_folder(folder_of(index_file));

@@ -15,13 +15,14 @@ namespace infeed::tools {
 /// ".index", ".points", or nothing for what has no such file.
 std::string_view side_file_ending(Compression compression);
 
-/// What is to be known before the first record: gzip gets its flush points, and RecordWriter then
-/// writes their file.
+/// What is to be known before the first record: a plain file is indexed, gzip gets its flush
+/// points, and RecordWriter then writes their file.
 RecordWriterOptions shard_options(Compression compression, ExistingFile existing,
                                   Durability durability);
 
-/// What can only be done when `file` is closed: a plain file's index.
-void write_side_file(const std::string& file, Compression compression, Durability durability);
+/// What can only be done when the writer, which has shard_options(), is closed: a plain file's
+/// index.
+void write_side_file(const RecordWriter& writer, Compression compression, Durability durability);
 
 /// match_files() without what lies beside another file that was found, and without manifests unless
 /// they are all: 'data/*' means the records.

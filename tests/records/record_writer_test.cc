@@ -226,5 +226,49 @@ TEST(RecordWriter, wrong_places_and_options_say_why) {
   EXPECT_THAT(error_of([&] { writer.write("x"); }).what(), HasSubstr("it is closed already"));
 }
 
+TEST(RecordWriter, knows_the_index_and_the_sum_that_reading_the_file_finds) {
+  const auto seed = testing::test_seed();
+  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  const TemporaryFolder folder;
+  const auto file = folder.file("a");
+  Payloads payloads = {"", std::string(300'000, 'x')};
+  for (int i = 0; i < 2000; ++i) {
+    payloads.push_back(testing::random_bytes(random, random() % 3000));
+  }
+  for (const Payloads& written : {payloads, Payloads{}}) {
+    for (const Compression compression :
+         {Compression::none, Compression::gzip, Compression::zlib, Compression::lz4}) {
+      const bool is_plain = compression == Compression::none;
+      RecordWriter writer(file, {.compression = compression,
+                                 .index = is_plain,
+                                 .file_sum = true,
+                                 .existing = ExistingFile::replace});
+      for (const auto& payload : written) writer.write(payload);
+      EXPECT_THAT(error_of([&] { (void)writer.file_sum(); }).what(),
+                  HasSubstr("file_sum() is known when the file is closed"));
+      writer.close();
+      EXPECT_EQ(writer.file_sum(), sum_file(file)) << to_string(compression);
+      if (is_plain) {
+        EXPECT_EQ(writer.index(), index_records(file));
+      }
+    }
+  }
+}
+
+TEST(RecordWriter, an_index_that_cannot_be_is_refused) {
+  const TemporaryFolder folder;
+  EXPECT_THAT(error_of([&] {
+                RecordWriter w(folder.file("a"), {.compression = Compression::lz4, .index = true});
+              }).what(),
+              HasSubstr("an index is for plain files, but the compression is lz4"));
+  EXPECT_THAT(error_of([&] { RecordWriter w("/dev/null", {.index = true}); }).what(),
+              HasSubstr("a device or a pipe can have no index"));
+  RecordWriter writer(folder.file("a"));
+  writer.close();
+  EXPECT_THAT(error_of([&] { (void)writer.index(); }).what(),
+              HasSubstr("index() is known when RecordWriterOptions::index asked for it"));
+}
+
 }  // namespace
 }  // namespace infeed

@@ -5,8 +5,9 @@
 #include <string>
 #include <vector>
 
+#include <infeed/records/file_sum.h>
+
 #include "convert/column_statistics.h"
-#include "file_sum.h"
 
 /// Why: a folder of shards doesn't say whether it is whole. The manifest beside them (NAME.manifest
 /// .json) does: which shards, how many examples and bytes, CRC-32C of every file, which columns

@@ -158,10 +158,10 @@ bool ShardWorkers::write_shard(std::uint32_t shard, ExampleReader& reader, Shard
     examples_done_.fetch_add(1, std::memory_order_relaxed);
   }
   writer.close();
-  entry.sum = sum_file(file);
+  entry.sum = writer.file_sum();
   // What is beside it is synced with all others, before the manifest: after a power cut a shard
   // whose index is gone is made again, and waiting for the disk here would cost more.
-  write_side_file(file, options_.compression, Durability::leave_to_system);
+  write_side_file(writer, options_.compression, Durability::leave_to_system);
   if (const std::string ending(side_file_ending(options_.compression)); !ending.empty()) {
     entry.side_file = SideFile{ending, sum_file(file + ending)};
   }

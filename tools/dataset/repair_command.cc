@@ -69,7 +69,7 @@ void run(const RepairOptions& options, const std::stop_token& stop) {
         .at_file(options.file);
   }
   writer.close();
-  write_side_file(options.output, compression, Durability::synced);
+  write_side_file(writer, compression, Durability::synced);
   terminal.line(fmt::format("{}: {} records saved in {}", options.file, with_commas(scan.records),
                             options.output));
   std::uint64_t bytes = 0;

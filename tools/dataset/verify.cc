@@ -8,12 +8,12 @@
 
 #include <infeed/error.h>
 #include <infeed/records/file.h>
+#include <infeed/records/file_sum.h>
 #include <infeed/records/files.h>
 
 #include "convert/found_dataset.h"
 #include "convert/manifest.h"
 #include "dataset/record_scan.h"
-#include "file_sum.h"
 #include "parallel.h"
 
 namespace infeed::tools {

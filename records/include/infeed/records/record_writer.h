@@ -7,6 +7,8 @@
 #include <string_view>
 
 #include "infeed/records/compression.h"
+#include "infeed/records/file_sum.h"
+#include "infeed/records/record_index.h"
 #include "infeed/records/record_reader.h"
 
 /// Why: writes one TFRecord file that nobody can take for whole before it is. The bytes go to
@@ -50,6 +52,10 @@ struct RecordWriterOptions {
   /// file stays one member that everybody reads; ParallelRecordReader then uses several threads. At
   /// 1 MiB it costs nothing in size. 0: none.
   std::uint64_t flush_point_bytes = 0;
+  /// Plain files only: keeps the place of every record (8 bytes each) for index().
+  bool index = false;
+  /// Hashes what is written for file_sum(): a tenth of what reading it again takes.
+  bool file_sum = false;
   ExistingFile existing = ExistingFile::refuse;
   Durability durability = Durability::leave_to_system;
   /// Bytes gathered before the system is called; 256 KiB at least.
@@ -70,6 +76,10 @@ class RecordWriter {
   void close();
   /// Gives up: removes what was written.
   void discard() noexcept;
+
+  /// Both after close(), of the finished file, when they were asked for.
+  const RecordIndex& index() const;
+  FileSum file_sum() const;
 
   /// Where the next record goes (offset before compression): what an index stores.
   RecordPosition position() const;

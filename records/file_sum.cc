@@ -1,11 +1,11 @@
-#include "file_sum.h"
+#include "infeed/records/file_sum.h"
 
 #include <vector>
 
-#include <infeed/records/byte_stream.h>
-#include <infeed/records/crc32c.h>
+#include "infeed/records/byte_stream.h"
+#include "infeed/records/crc32c.h"
 
-namespace infeed::tools {
+namespace infeed {
 
 FileSum sum_file(const std::string& file) {
   constexpr std::size_t kStepBytes = std::size_t{1} << 20;
@@ -19,4 +19,4 @@ FileSum sum_file(const std::string& file) {
   return sum;
 }
 
-}  // namespace infeed::tools
+}  // namespace infeed

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+/// Why: size and checksum of a whole file say whether it is still the one that was written.
+///
+///     infeed::RecordWriter writer(name, {.file_sum = true});
+///     ...
+///     writer.close();
+///     manifest.add(name, writer.file_sum());               // what was written
+///     if (infeed::sum_file(name) != manifest.sum(name)) ...  // later: is it that still?
+///
+/// Thread-safety: values.
+namespace infeed {
+
+struct FileSum {
+  std::uint64_t bytes = 0;
+  std::uint32_t crc32c = 0;
+  bool operator==(const FileSum&) const = default;
+};
+
+/// Of the file as it is stored, so of compressed bytes; in steps of a MiB. By path or URL; errors
+/// as of ByteStream.
+FileSum sum_file(const std::string& file);
+
+}  // namespace infeed
