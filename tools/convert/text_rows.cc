@@ -25,6 +25,15 @@ std::size_t TextRows::Splitter::find_end(std::string_view bytes, std::size_t fro
     const std::size_t end = bytes.find('\n', from);
     return end == std::string_view::npos ? end : end + 1;
   }
+  if (place_ == Place::field_begin || place_ == Place::in_field) {
+    // Most rows have no quote: two calls of memchr instead of a step a byte.
+    const std::size_t end = bytes.find('\n', from);
+    const std::string_view row = bytes.substr(from, end - from);
+    if (end != std::string_view::npos && row.find('"') == std::string_view::npos) {
+      place_ = Place::field_begin;
+      return end + 1;
+    }
+  }
   for (std::size_t i = from; i < bytes.size(); ++i) {
     const char c = bytes[i];
     if (place_ == Place::in_quotes) {
