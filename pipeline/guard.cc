@@ -169,7 +169,7 @@ class TimedRun {
     std::unique_lock lock(mutex_);
     while (!finished_ && error == nullptr) {
       const auto now = Clock::now();
-      if (run.cancelled()) {
+      if (run.cancelled() && !is_about_to_finish()) {
         error = cancelled_error();
       } else if (now >= deadline_) {
         error = too_late(guarded_->inner, 1 + guarded_->abandoned.load());
@@ -201,7 +201,7 @@ class TimedRun {
       --guarded_->abandoned;
       return false;
     }
-    if (taken_ == count_ || error_ != nullptr || done_.ended) {
+    if (has_nothing_left()) {
       finished_ = true;
       changed_.notify_all();
       return false;
@@ -211,6 +211,12 @@ class TimedRun {
     ++taken_;
     return true;
   }
+
+  bool has_nothing_left() const { return taken_ == count_ || error_ != nullptr || done_.ended; }
+
+  /// The thread is behind the last element, and only has to say so. Giving it up then would use up
+  /// an element more than there are.
+  bool is_about_to_finish() const { return taken_ == done_.consumed && has_nothing_left(); }
 
   void set_deadline() {
     const std::lock_guard lock(mutex_);

@@ -216,6 +216,30 @@ TEST(TimeLimit, WhatTakesTooLongIsAnErrorInItsPlace) {
   }
 }
 
+// The thread of the call has given its last result and not yet said that it is done: the run is
+// often found cancelled just then.
+TEST(TimeLimit, ACancellationBehindTheLastElementUsesUpNoMore) {
+  const std::int64_t live = Tracked::live;
+  for (int round = 0; round < 1000; ++round) {
+    std::atomic<Iterator<Tracked>*> to_cancel = nullptr;
+    std::atomic<bool> cancelled = false;
+    const auto cancel_at_the_end = [&](Tracked x) {
+      if (x.value() == 1) {
+        to_cancel.load()->cancel();
+        cancelled = true;
+      }
+      return x;
+    };
+    const auto dataset =
+        listed<Tracked>(plain_slots(2)) | map(cancel_at_the_end, {.guard = {.time_limit = 100s}});
+    Iterator<Tracked> iterator = dataset.iterate();
+    to_cancel = &iterator;
+    EXPECT_EQ(error_of([&] { take_stream(iterator); }).code(), ErrorCode::cancelled);
+    while (!cancelled) std::this_thread::yield();
+  }
+  while (Tracked::live != live) std::this_thread::yield();
+}
+
 TEST(TimeLimit, TooManyCallsLeftToThemselvesAreRefused) {
   const auto latch = std::make_shared<Latch>();
   const auto dataset = range(70) | map(
