@@ -34,8 +34,8 @@ class DecodingAhead final : public RecordFeed {
       }
       if (auto* range = std::get_if<DamagedRange>(&item)) {
         damage_(*range);
-      } else if (auto error = std::get<std::exception_ptr>(item)) {
-        std::rethrow_exception(error);
+      } else if (auto error = std::get<std::exception_ptr>(std::move(item))) {
+        std::rethrow_exception(std::move(error));
       } else {
         return false;
       }
@@ -54,6 +54,8 @@ class DecodingAhead final : public RecordFeed {
   };
 
   void run() {
+    // Handed over when the handler has let go of it: the reader is then the only one that holds it.
+    std::exception_ptr error;
     try {
       constexpr std::size_t kBatch = 512;
       while (true) {
@@ -65,8 +67,9 @@ class DecodingAhead final : public RecordFeed {
         if (!put(Item(std::move(records)), bytes)) return;
       }
     } catch (...) {
-      put(Item(std::current_exception()), 0);
+      error = std::current_exception();
     }
+    if (error) put(Item(std::move(error)), 0);
     put(Item(std::exception_ptr()), 0);
   }
 

@@ -7,7 +7,6 @@
 namespace infeed::tools {
 namespace {
 
-constexpr std::size_t kStepBytes = std::size_t{1} << 20;
 constexpr std::uint64_t kRowsBetweenMarksMax = 64;
 constexpr std::uint64_t kBytesBetweenMarks = 4096;
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
@@ -67,6 +66,7 @@ void TextRows::count_row(std::uint64_t begin) {
 
 void TextRows::find_rows() {
   Splitter splitter(quotes_, separator_);
+  constexpr std::size_t kStepBytes = std::size_t{1} << 20;
   std::string step(kStepBytes, '\0');
   std::uint64_t row_begin = 0;
   // Of the row so far, to tell whether it is empty: a line break and what may stand before it.

@@ -34,7 +34,7 @@ void require_another_file(const RepairOptions& options) {
       .at_file(options.output);
 }
 
-Json describe(const RepairOptions& options, const RecordScan& scan) {
+Json report_of(const RepairOptions& options, const RecordScan& scan) {
   Json lost = Json::array();
   for (const DamagedRange& range : scan.damaged) {
     lost.push_back({{"begin", range.begin},
@@ -65,7 +65,7 @@ void run(const RepairOptions& options, const std::stop_token& stop) {
     throw Error(ErrorCode::data_loss,
                 fmt::format("no whole record was found, so nothing was written; is it a record "
                             "file? ({})",
-                            tools::describe(scan.damaged.front())))
+                            describe(scan.damaged.front())))
         .at_file(options.file);
   }
   writer.close();
@@ -74,14 +74,14 @@ void run(const RepairOptions& options, const std::stop_token& stop) {
                             options.output));
   std::uint64_t bytes = 0;
   for (const DamagedRange& range : scan.damaged) {
-    terminal.line("  lost: " + tools::describe(range));
+    terminal.line("  lost: " + describe(range));
     bytes += range.end - range.begin;
   }
   terminal.line(scan.damaged.empty() ? "  nothing was lost: every record is whole"
                                      : fmt::format("  {} bytes in {} ranges could not be saved",
                                                    bytes, scan.damaged.size()));
   if (!options.json_file.empty()) {
-    replace_file(options.json_file, describe(options, scan).dump(1) + "\n");
+    replace_file(options.json_file, report_of(options, scan).dump(1) + "\n");
   }
 }
 
