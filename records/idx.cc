@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <fmt/format.h>
+#include <system_error>
 
 #include "infeed/error.h"
 #include "infeed/records/byte_stream.h"
@@ -19,6 +21,7 @@ class IdxStream {
 
   /// Bytes read: fewer than asked for only at the end.
   std::size_t read(std::span<char> into) { return stream_.read(into); }
+  const std::string& file() const { return stream_.file(); }
   Error error(ErrorCode code, std::string message) const {
     return Error(code, std::move(message)).at_file(stream_.file());
   }
@@ -82,17 +85,28 @@ void check_expectation(const IdxStream& stream, const IdxArray& array,
   }
 }
 
+/// What a file of that size can hold; 0 when the size is not known.
+std::size_t bytes_max_of(const std::string& file) {
+  constexpr std::uintmax_t kDeflateRatioMax = 1032;
+  std::error_code is_unknown;
+  const std::uintmax_t file_bytes = std::filesystem::file_size(file, is_unknown);
+  if (is_unknown) return 0;
+  return std::min<std::uintmax_t>(file_bytes, kElementBytesMax / kDeflateRatioMax) *
+         kDeflateRatioMax;
+}
+
 void read_elements(IdxStream& stream, IdxArray& array) {
   std::size_t wanted = size_bytes(array.type);
   const bool is_empty = std::find(array.shape.begin(), array.shape.end(), 0U) != array.shape.end();
   for (const std::uint64_t size : array.shape) {
     wanted = is_empty ? 0 : wanted > kElementBytesMax / size ? kElementBytesMax : wanted * size;
   }
-  // The header is only a claim: memory grows with the bytes that really come.
+  // The header is only a claim: memory grows with what can come, or with what does.
   constexpr std::size_t kStepBytes = std::size_t{16} << 20;
+  const std::size_t first_bytes = std::max(kStepBytes, bytes_max_of(stream.file()));
   std::size_t have = 0;
   while (have < wanted) {
-    array.bytes.resize(std::min(wanted, std::max(kStepBytes, 2 * have)));
+    array.bytes.resize(std::min(wanted, std::max(first_bytes, 2 * have)));
     const std::span<std::uint8_t> room = std::span(array.bytes).subspan(have);
     const std::size_t got = stream.read({reinterpret_cast<char*>(room.data()), room.size()});
     have += got;
