@@ -1,6 +1,5 @@
 #include "output_file.h"
 
-#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <fcntl.h>
@@ -9,7 +8,6 @@
 #include <linux/fs.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 #include <utility>
 
@@ -76,30 +74,15 @@ void OutputFile::fail(std::string_view action, int error_number) {
       .at_file(name_);
 }
 
-void OutputFile::write(std::initializer_list<std::string_view> pieces) {
-  std::array<iovec, 3> vectors{};
-  std::size_t count = 0;
-  for (const std::string_view piece : pieces) {
-    if (piece.empty()) continue;
-    vectors.at(count++) = {const_cast<char*>(piece.data()), piece.size()};
-    if (is_summed_) crc32c_ = extend_crc32c(crc32c_, piece);
-  }
-  std::size_t first = 0;
-  while (first < count) {
-    const ssize_t done =
-        ::writev(file_.descriptor(), vectors.data() + first, static_cast<int>(count - first));
+void OutputFile::write(std::string_view bytes) {
+  if (is_summed_) crc32c_ = extend_crc32c(crc32c_, bytes);
+  while (!bytes.empty()) {
+    const ssize_t done = ::write(file_.descriptor(), bytes.data(), bytes.size());
     if (done < 0 && errno == EINTR) continue;
     if (done < 0) fail("write", errno);
-    bytes_written_ += static_cast<std::uint64_t>(done);
     // A short write is no error; the next one says why, when there is a reason.
-    for (auto left = static_cast<std::size_t>(done); left > 0;) {
-      iovec& vector = vectors.at(first);
-      const std::size_t used = left < vector.iov_len ? left : vector.iov_len;
-      vector.iov_base = static_cast<char*>(vector.iov_base) + used;
-      vector.iov_len -= used;
-      left -= used;
-      if (vector.iov_len == 0) ++first;
-    }
+    bytes_written_ += static_cast<std::uint64_t>(done);
+    bytes.remove_prefix(static_cast<std::size_t>(done));
   }
   if (durability_ == Durability::synced && !partial_name_.empty()) start_writeback();
 }

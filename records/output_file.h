@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -20,9 +19,7 @@ class OutputFile {
   /// Removes what was not committed.
   ~OutputFile() { discard(); }
 
-  void write(std::string_view bytes) { write({bytes, {}, {}}); }
-  /// Up to three pieces in one system call.
-  void write(std::initializer_list<std::string_view> pieces);
+  void write(std::string_view bytes);
   void commit();
   void discard() noexcept;
   const std::string& name() const { return name_; }

@@ -19,8 +19,24 @@ namespace infeed {
 namespace {
 
 constexpr std::size_t kBufferBytesMin = std::size_t{256} << 10;
-// Larger payloads go to the system as they are: beyond this size the copy costs more than the call.
-constexpr std::size_t kCopiedBytesMax = std::size_t{64} << 10;
+// A file is written in whole buffers, records across their borders: in pieces of 112 KiB at places
+// that are no multiple of a page the system takes half as long again for the same bytes.
+constexpr std::size_t kBufferStepBytes = std::size_t{4} << 10;
+
+/// What stands around a payload.
+class Frame {
+ public:
+  explicit Frame(std::string_view payload) {
+    detail::store_header(before_.data(), payload.size());
+    detail::store_little(after_.data(), mask_crc32c(crc32c(payload)));
+  }
+  std::string_view before() const { return {before_.data(), before_.size()}; }
+  std::string_view after() const { return {after_.data(), after_.size()}; }
+
+ private:
+  std::array<char, detail::kHeaderBytes> before_{};
+  std::array<char, detail::kFooterBytes> after_{};
+};
 
 }  // namespace
 
@@ -30,14 +46,12 @@ class RecordWriter::State {
       : output_(std::move(file), options.existing, options.durability),
         buffer_(options.compression == Compression::lz4
                     ? detail::kLz4BlockBytes
-                    : std::max(options.buffer_bytes, kBufferBytesMin)),
+                    : std::max(options.buffer_bytes, kBufferBytesMin) / kBufferStepBytes *
+                          kBufferStepBytes),
         flush_point_bytes_(options.flush_point_bytes),
         durability_(options.durability),
         is_indexed_(options.index),
-        is_summed_(options.file_sum),
-        copied_bytes_max_(options.compression == Compression::lz4
-                              ? detail::kLz4BlockBytes - detail::kFramingBytes
-                              : kCopiedBytesMax) {
+        is_summed_(options.file_sum) {
     require_places_are_possible(options);
     if (is_summed_) output_.sum_what_is_written();
     switch (options.compression) {
@@ -67,16 +81,14 @@ class RecordWriter::State {
       flush();
       guarded([this] { put_flush_point(); });
     }
-    if (bytes.size() > copied_bytes_max_) {
-      write_large(bytes);
+    const std::size_t framed_bytes = detail::kFramingBytes + bytes.size();
+    if (lz4_ && framed_bytes > room()) flush();  // a block holds whole records
+    if (framed_bytes <= room()) {
+      store(bytes);
+    } else if (lz4_) {
+      write_block_of(bytes);
     } else {
-      if (buffer_.size() - used_ < bytes.size() + detail::kFramingBytes) flush();
-      char* at = buffer_.data() + used_;
-      detail::store_header(at, bytes.size());
-      if (!bytes.empty()) std::memcpy(at + detail::kHeaderBytes, bytes.data(), bytes.size());
-      detail::store_little(at + detail::kHeaderBytes + bytes.size(), mask_crc32c(crc32c(bytes)));
-      used_ += detail::kFramingBytes + bytes.size();
-      ++records_in_buffer_;
+      store_across(bytes);
     }
     ++position_.record;
     position_.offset += detail::kFramingBytes + bytes.size();
@@ -157,30 +169,50 @@ class RecordWriter::State {
         .at_file(output_.name());
   }
 
-  void write_large(std::string_view bytes) {
-    flush();
-    std::array<char, detail::kHeaderBytes> header{};
-    std::array<char, detail::kFooterBytes> footer{};
-    detail::store_header(header.data(), bytes.size());
-    detail::store_little(footer.data(), mask_crc32c(crc32c(bytes)));
-    const std::string_view before(header.data(), header.size());
-    const std::string_view after(footer.data(), footer.size());
-    guarded([&] {
-      if (lz4_) {
-        if (bytes.size() > detail::kLz4BlockBytesMax - detail::kFramingBytes) {
-          throw Error(ErrorCode::invalid_argument,
-                      fmt::format("the record has {} bytes, an lz4 file takes at most {}; choose "
-                                  "another compression",
-                                  bytes.size(), detail::kLz4BlockBytesMax - detail::kFramingBytes))
-              .at_file(output_.name())
-              .at_record(position_.record);
-        }
-        lz4_->write_block(fmt::format("{}{}{}", before, bytes, after), 1);
-      } else if (deflater_) {
-        for (const std::string_view piece : {before, bytes, after}) deflater_->write(piece);
+  std::size_t room() const { return buffer_.size() - used_; }
+
+  void store(std::string_view bytes) {
+    char* const at = buffer_.data() + used_;
+    detail::store_header(at, bytes.size());
+    if (!bytes.empty()) std::memcpy(at + detail::kHeaderBytes, bytes.data(), bytes.size());
+    detail::store_little(at + detail::kHeaderBytes + bytes.size(), mask_crc32c(crc32c(bytes)));
+    used_ += detail::kFramingBytes + bytes.size();
+    ++records_in_buffer_;
+  }
+
+  void store_across(std::string_view bytes) {
+    const Frame frame(bytes);
+    for (const std::string_view piece : {frame.before(), bytes, frame.after()}) append(piece);
+  }
+
+  void append(std::string_view piece) {
+    while (!piece.empty()) {
+      if (room() == 0) flush();
+      std::size_t taken = std::min(piece.size(), room());
+      if (taken == buffer_.size()) {  // as it is, without a copy
+        taken = piece.size() / buffer_.size() * buffer_.size();
+        guarded([&] { put(piece.substr(0, taken)); });
       } else {
-        output_.write({before, bytes, after});
+        std::memcpy(buffer_.data() + used_, piece.data(), taken);
+        used_ += taken;
       }
+      piece.remove_prefix(taken);
+    }
+  }
+
+  /// A record that is larger than a block.
+  void write_block_of(std::string_view bytes) {
+    guarded([&] {
+      if (bytes.size() > detail::kLz4BlockBytesMax - detail::kFramingBytes) {
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("the record has {} bytes, an lz4 file takes at most {}; choose "
+                                "another compression",
+                                bytes.size(), detail::kLz4BlockBytesMax - detail::kFramingBytes))
+            .at_file(output_.name())
+            .at_record(position_.record);
+      }
+      const Frame frame(bytes);
+      lz4_->write_block(fmt::format("{}{}{}", frame.before(), bytes, frame.after()), 1);
     });
   }
 
@@ -189,12 +221,18 @@ class RecordWriter::State {
     guarded([&] {
       if (lz4_) {
         if (!bytes.empty()) lz4_->write_block(bytes, std::exchange(records_in_buffer_, 0));
-      } else if (deflater_) {
-        deflater_->write(bytes);
       } else {
-        output_.write(bytes);
+        put(bytes);
       }
     });
+  }
+
+  void put(std::string_view bytes) {
+    if (deflater_) {
+      deflater_->write(bytes);
+    } else {
+      output_.write(bytes);
+    }
   }
 
   /// Everything so far was given to the deflater.
@@ -225,7 +263,6 @@ class RecordWriter::State {
   const bool is_summed_;
   RecordIndex index_;
   std::vector<detail::SegmentPlace> flush_points_ = {{detail::kGzipHeaderBytes, 0, 0}};
-  const std::size_t copied_bytes_max_;
   std::size_t used_ = 0;
   std::uint32_t records_in_buffer_ = 0;
   RecordPosition position_;

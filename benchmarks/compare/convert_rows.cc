@@ -50,8 +50,7 @@ double fashion_mnist_seconds(const RunOptions& options, Durability durability) {
                    {.prefix = output.file("train"), .shard_count = 16, .durability = durability});
     seconds.push_back(seconds_since(start));
   }
-  std::nth_element(seconds.begin(), seconds.begin() + kRuns / 2, seconds.end());
-  return seconds[kRuns / 2];
+  return median(std::move(seconds));
 }
 
 constexpr std::uint64_t kDurableBytes = std::uint64_t{1} << 30;
@@ -107,16 +106,25 @@ double sequential_sync_rate(const RunOptions& options) {
   return best;
 }
 
-Measurement durable_rate(const RunOptions& options) {
+double durable_rate(const RunOptions& options) {
   const SyntheticInput input;
-  double ours = 0;
-  {
-    const OutputFolder output(options);
-    const auto start = Clock::now();
-    const auto result = tools::convert(input, {.prefix = output.file("train"), .shard_count = 16});
-    ours = static_cast<double>(result.manifest.bytes()) / seconds_since(start) / 1e6;
+  const OutputFolder output(options);
+  const auto start = Clock::now();
+  const auto result = tools::convert(input, {.prefix = output.file("train"), .shard_count = 16});
+  return static_cast<double>(result.manifest.bytes()) / seconds_since(start) / 1e6;
+}
+
+/// In turn, the one file first: memory that the system has not used for a while takes longer to
+/// fill (half as fast here), and whoever comes first pays for it.
+Measurement durable_rates(const RunOptions& options) {
+  constexpr std::size_t kRounds = 5;
+  std::vector<double> ours;
+  std::vector<double> sequential;
+  for (std::size_t i = 0; i < kRounds; ++i) {
+    sequential.push_back(sequential_sync_rate(options));
+    ours.push_back(durable_rate(options));
   }
-  return {ours, sequential_sync_rate(options)};
+  return {median(std::move(ours)), median(std::move(sequential))};
 }
 
 }  // namespace
@@ -131,7 +139,7 @@ std::vector<Row> convert_rows() {
        [](const RunOptions& options) -> Measurement {
          return {fashion_mnist_seconds(options, Durability::synced)};
        }},
-      {"convert 1 GiB into 16 shards, every shard synced", durable_rate},
+      {"convert 1 GiB into 16 shards, every shard synced", durable_rates},
   };
 }
 

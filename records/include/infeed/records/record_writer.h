@@ -54,11 +54,11 @@ struct RecordWriterOptions {
   std::uint64_t flush_point_bytes = 0;
   /// Plain files only: keeps the place of every record (8 bytes each) for index().
   bool index = false;
-  /// Hashes what is written for file_sum(): a tenth of what reading it again takes.
+  /// Hashes what is written for file_sum().
   bool file_sum = false;
   ExistingFile existing = ExistingFile::refuse;
   Durability durability = Durability::leave_to_system;
-  /// Bytes gathered before the system is called; 256 KiB at least.
+  /// Bytes gathered before the system is called: whole multiples of 4 KiB, 256 KiB at least.
   std::size_t buffer_bytes = std::size_t{1} << 20;
 };
 
