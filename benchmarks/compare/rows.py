@@ -109,6 +109,7 @@ RECORDS = [
     _read("read, 2 KB images, one core", 5),
     _read("read, 112 KB images, one core", 3),
     _read("read, gzip text, one core", 2.5),
+    _read("read, one gzip file with flush points, two cores", 5),
     _parse("parse, 784 B images"),
     _parse("parse, 2 KB images"),
     _parse("parse, 112 KB images", None),

@@ -21,14 +21,14 @@ def _compression(kind):
     return "GZIP" if kind.endswith("-gzip") else ""
 
 
-def _read(kind):
+def _read(kind, files=slice(None)):
     """Reading alone: one thread, checksums verified, as TFRecordDataset always does."""
 
     def measure(request):
         def seconds(n):
             return drain_seconds(
-                tf.data.TFRecordDataset(_files(request, kind), compression_type=_compression(kind))
-                .repeat(), n)
+                tf.data.TFRecordDataset(_files(request, kind)[files],
+                                        compression_type=_compression(kind)).repeat(), n)
 
         n = 1000
         while (elapsed := seconds(n)) < request.seconds / 6:
@@ -85,6 +85,8 @@ def measurements():
         "read, 2 KB images, one core": _read("image-2k"),
         "read, 112 KB images, one core": _read("image-112k"),
         "read, gzip text, one core": _read("text-gzip"),
+        # It can't use a second core inside a file.
+        "read, one gzip file with flush points, two cores": _read("text-points-gzip", slice(1)),
         "parse, 784 B images": _parse("image-784", _IMAGE, _decode_image),
         "parse, 2 KB images": _parse("image-2k", _IMAGE, _decode_image),
         "parse, 112 KB images": _parse("image-112k", _IMAGE, _decode_image),
