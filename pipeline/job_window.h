@@ -56,7 +56,7 @@ class JobWindow {
   JobWindow(const JobWindow&) = delete;
   JobWindow& operator=(const JobWindow&) = delete;
 
-  /// Elements that are worth one job (about 400 us), and how many jobs may still be added.
+  /// Elements that are worth one job (about 600 us), and how many jobs may still be added.
   std::size_t elements_per_job() const;
   std::size_t room_jobs() const;
   /// True for a function so cheap that handing even 256 elements to another thread costs more
@@ -64,7 +64,7 @@ class JobWindow {
   bool is_cheap() const;
   void run_here(Job& job);
   /// Moves what it can of the chunk into the last job, if nobody has begun that one and it is not
-  /// yet worth its hand-over: large elements come in chunks of a few, each far below 400 us.
+  /// yet worth its hand-over: large elements come in chunks of a few, each far below that.
   /// Nothing is held back for it: who is free takes the job as it is.
   void extend_last(Chunk& chunk, std::uint64_t& position);
   /// Adds a job; waits for room. False when stopped.
