@@ -3,25 +3,22 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <limits>
 #include <sys/file.h>
-#include <unistd.h>
 #include <unordered_set>
 
 #include <infeed/pipeline/elementwise.h>
 
 #include "store_journal.h"
-#include "system_error.h"
 
 namespace infeed::detail {
 namespace {
 
 constexpr std::size_t kRecordsAtOnce = 64;
-constexpr std::string_view kAdvice =
-    "a cache or snapshot needs a folder that may be written, with enough space";
 
 bool is_shard_name(std::string_view name) {
   if (name.starts_with('.')) name.remove_prefix(1);
@@ -44,47 +41,18 @@ void remove_unnamed(const std::string& folder, const StoreContent& content) {
   for (const std::filesystem::path& path : unnamed) std::filesystem::remove(path, failure);
 }
 
-void write_all(int descriptor, std::string_view bytes, const std::string& file) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) throw system_error("written", file, errno, kAdvice);
-    bytes.remove_prefix(static_cast<std::size_t>(written));
-  }
-}
-
-void sync(int descriptor, const std::string& file) {
-  if (::fsync(descriptor) != 0) throw system_error("synced", file, errno, kAdvice);
-}
-
-void sync_folder(const std::string& folder) {
-  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) throw system_error("opened", folder, errno, kAdvice);
-  const int result = ::fsync(descriptor);
-  const int failure = errno;
-  ::close(descriptor);
-  if (result != 0) throw system_error("synced", folder, failure, kAdvice);
-}
-
 /// Replaces the journal in one step; returns it, open for appending.
-int replace_journal(const std::string& folder, const std::string& text, Durability durability) {
-  const std::string file = journal_file(folder);
-  const std::string temporary = file + ".new";
-  const int descriptor =
-      ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
-  if (descriptor < 0) throw system_error("opened", temporary, errno, kAdvice);
-  try {
-    write_all(descriptor, text, temporary);
-    if (durability == Durability::synced) sync(descriptor, temporary);
-    if (::rename(temporary.c_str(), file.c_str()) != 0) {
-      throw system_error("renamed", temporary, errno, kAdvice);
-    }
-    if (durability == Durability::synced) sync_folder(folder);
-  } catch (...) {
-    ::close(descriptor);
-    throw;
+File replace_journal(const std::string& folder, const std::string& text, Durability durability) {
+  const std::string name = journal_file(folder);
+  const std::string temporary = name + ".new";
+  File file = File::open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, name);
+  file.write(text);
+  if (durability == Durability::synced) file.sync();
+  if (::rename(temporary.c_str(), name.c_str()) != 0) {
+    throw system_error("rename the new journal", name, errno);
   }
-  return descriptor;
+  if (durability == Durability::synced) sync_folder(folder);
+  return file;
 }
 
 }  // namespace
@@ -92,27 +60,11 @@ int replace_journal(const std::string& folder, const std::string& text, Durabili
 std::optional<StoreLock> StoreLock::try_lock(const std::string& folder) {
   std::error_code failure;
   std::filesystem::create_directories(folder, failure);
-  if (failure) throw system_error("made", folder, failure.value(), kAdvice);
-  const std::string file = folder + "/lock";
-  const int descriptor = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (descriptor < 0) throw system_error("opened", file, errno, kAdvice);
-  if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) return StoreLock(descriptor);
-  const int error_number = errno;
-  ::close(descriptor);
-  if (error_number == EWOULDBLOCK) return std::nullopt;
-  throw system_error("locked", file, error_number, kAdvice);
-}
-
-StoreLock::StoreLock(StoreLock&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)) {}
-
-StoreLock& StoreLock::operator=(StoreLock&& other) noexcept {
-  std::swap(descriptor_, other.descriptor_);
-  return *this;
-}
-
-StoreLock::~StoreLock() {
-  if (descriptor_ >= 0) ::close(descriptor_);
+  if (failure) throw system_error("make the folder", folder, failure.value());
+  File file = File::open(folder + "/lock", O_RDWR | O_CREAT);
+  if (::flock(file.descriptor(), LOCK_EX | LOCK_NB) == 0) return StoreLock(std::move(file));
+  if (errno == EWOULDBLOCK) return std::nullopt;
+  throw system_error("lock", file.name(), errno);
 }
 
 StoreReader::StoreReader(std::string folder, StoreContent content, ErasedCodec codec)
@@ -220,10 +172,6 @@ StoreWriter::StoreWriter(std::string folder, StoreContent content, ErasedCodec c
   remove_unnamed(folder_, content);
 }
 
-StoreWriter::~StoreWriter() {
-  if (journal_ >= 0) ::close(journal_);
-}
-
 void StoreWriter::append(const Chunk& chunk) {
   const auto* const first = static_cast<const std::byte*>(chunk.front());
   for (std::size_t i = 0; i < chunk.size(); ++i) append_value(first + i * chunk.type().size);
@@ -264,9 +212,8 @@ void StoreWriter::finish() {
 }
 
 void StoreWriter::append_to_journal(const std::string& lines) {
-  const std::string file = journal_file(folder_);
-  write_all(journal_, lines, file);
-  if (options_.durability == Durability::synced) sync(journal_, file);
+  journal_.write(lines);
+  if (options_.durability == Durability::synced) journal_.sync();
 }
 
 }  // namespace infeed::detail

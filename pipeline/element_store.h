@@ -8,6 +8,7 @@
 
 #include <infeed/pipeline/chunk.h>
 #include <infeed/pipeline/element_codec.h>
+#include <infeed/records/file.h>
 #include <infeed/records/record_reader.h>
 #include <infeed/records/record_writer.h>
 
@@ -91,13 +92,10 @@ class StoreLock {
  public:
   /// Nothing when somebody else has it. Makes the folder.
   static std::optional<StoreLock> try_lock(const std::string& folder);
-  StoreLock(StoreLock&& other) noexcept;
-  StoreLock& operator=(StoreLock&& other) noexcept;
-  ~StoreLock();
 
  private:
-  explicit StoreLock(int descriptor) : descriptor_(descriptor) {}
-  int descriptor_;
+  explicit StoreLock(File file) : file_(std::move(file)) {}
+  File file_;
 };
 
 struct StoreWriterOptions {
@@ -112,7 +110,6 @@ class StoreWriter {
   /// Makes the journal say `content` (not complete) and removes files that it doesn't name.
   StoreWriter(std::string folder, StoreContent content, ErasedCodec codec,
               const StoreWriterOptions& options);
-  ~StoreWriter();
   StoreWriter(const StoreWriter&) = delete;
   StoreWriter& operator=(const StoreWriter&) = delete;
 
@@ -132,7 +129,7 @@ class StoreWriter {
   const ErasedCodec codec_;
   const StoreWriterOptions options_;
   const std::string run_;  ///< tells the shards of different writers apart
-  int journal_ = -1;
+  File journal_;
   std::size_t shard_count_;
   std::uint64_t slots_;
   bool has_errors_;

@@ -1,17 +1,15 @@
 #include "infeed/pipeline/skip_errors.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <mutex>
-#include <unistd.h>
 #include <unordered_set>
 
 #include <infeed/pipeline/elementwise.h>
+#include <infeed/records/file.h>
 
 #include "run_context.h"
-#include "system_error.h"
 
 namespace infeed::detail {
 namespace {
@@ -58,22 +56,15 @@ class Quarantine {
     // Behind a shuffle the same record has another position in each pass.
     const std::string& identity = error.record() ? what : line;
     if (!written_.insert(std::hash<std::string>()(identity)).second) return;
-    const int descriptor = ::open(file_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    if (descriptor < 0) fail("opened", errno);
-    const ssize_t written = ::write(descriptor, line.data(), line.size());
-    const int failure = errno;
-    ::close(descriptor);
-    if (written != static_cast<ssize_t>(line.size()))
-      fail("written", written < 0 ? failure : ENOSPC);
+    try {
+      File::open(file_, O_WRONLY | O_CREAT | O_APPEND).write(line);
+    } catch (const Error& failure) {
+      throw Error(failure.code(), "the quarantine of skip_errors: " + failure.message())
+          .at_file(file_);
+    }
   }
 
  private:
-  [[noreturn]] void fail(std::string_view action, int error_number) const {
-    throw system_error(action, file_, error_number,
-                       "the quarantine of skip_errors must be a file in a folder that exists and "
-                       "may be written");
-  }
-
   const std::string file_;
   std::mutex mutex_;
   std::unordered_set<std::size_t> written_;  ///< hashes of what was added

@@ -336,7 +336,7 @@ TEST_F(FileCache, WhatCannotBeWrittenIsSaidAndGoneWithout) {
   const Stream stream = stream_of(range(5) | cache(options));
   ASSERT_EQ(stream.size(), 6);
   EXPECT_THAT(stream[0], StartsWith("! the elements can't be stored and come uncached in this "
-                                    "pass: cannot be made: Not a directory"));
+                                    "pass: cannot make the folder: a part of the path is a file"));
   EXPECT_EQ(Stream(stream.begin() + 1, stream.end()), stream_of(range(5)));
   EXPECT_THAT(kinds(), ElementsAre(Kind::gave_up));
   const Error error = error_of([] { range(1) | cache({}); });

@@ -98,7 +98,8 @@ TEST(Snapshot, WritingSaysWhatKeepsItFromBecomingComplete) {
   const TemporaryFolder folder;
   folder.write("file", "");
   const Error error = error_of([&] { write_snapshot(range(3), {.path = folder.file("file/s")}); });
-  EXPECT_THAT(error.message(), HasSubstr("cannot be made: Not a directory"));
+  EXPECT_THAT(error.message(),
+              HasSubstr("cannot make the folder: a part of the path is a file, not a folder"));
   const auto dataset = range(1000) | snapshot({.path = folder.file("s")});
   Iterator<std::int64_t> iterator = dataset.iterate();
   take_stream(iterator, 10);
