@@ -127,7 +127,9 @@ test_preset() {
 }
 
 start=$SECONDS
-part "Debian's packages" "$infeed_root/tools/install_packages.sh" test || exit 1
+group='test'
+if $with_tidy || [[ " ${presets[*]} " == *san\ * ]]; then group=all; fi
+part "Debian's packages" "$infeed_root/tools/install_packages.sh" "$group" || exit 1
 if $with_checks; then
   part "checks of the sources" "$infeed_root/tests/static/check.py"
 fi

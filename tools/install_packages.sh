@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Installs what infeed needs from Debian's packages; silent and quick when all is there.
 #
-#   tools/install_packages.sh [run|test]   run: to build and run the infeed command (the default)
-#                                          test: also for the tests and the checks
-#   tools/install_packages.sh --list [run|test]   only names the packages
+#   tools/install_packages.sh [run|test|all]   run: to build and run the infeed command (the default)
+#                                              test: also for the tests and the checks
+#                                              all: also for sanitizers, fuzzing and clang-tidy
+#   tools/install_packages.sh --list [run|test|all]   only names the packages
 #
 # Needs root or sudo only when something is missing. Exit status 1 when it could not be installed.
 set -euo pipefail
@@ -28,9 +29,13 @@ run_packages=(
 test_packages=(
   libgtest-dev libgmock-dev libbenchmark-dev
   libprotobuf-dev protobuf-compiler  # the reference that our Example codec is tested against
-  clang libclang-rt-14-dev llvm  # the second compiler, its sanitizers, and names in their reports
   nginx-light openssl    # the web server that reading by URL is tested with
-  clang-format clang-tidy shellcheck python3 git
+  clang-format shellcheck python3 git
+)
+# Large, and a first run of the tests does without.
+other_packages=(
+  clang libclang-rt-14-dev llvm  # the second compiler, its sanitizers, and names in their reports
+  clang-tidy
 )
 
 usage() { sed -n '2,/^set/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" | sed '$d'; }
@@ -41,13 +46,14 @@ for argument in "$@"; do
   case $argument in
     --list) list_only=true ;;
     --help | -h) usage && exit 0 ;;
-    run | test) group=$argument ;;
-    *) die "unknown argument '$argument': the groups are run and test (see --help)" 2 ;;
+    run | test | all) group=$argument ;;
+    *) die "unknown argument '$argument': the groups are run, test and all (see --help)" 2 ;;
   esac
 done
 
 packages=("${run_packages[@]}")
-[[ $group == test ]] && packages+=("${test_packages[@]}")
+[[ $group == run ]] || packages+=("${test_packages[@]}")
+[[ $group == all ]] && packages+=("${other_packages[@]}")
 if $list_only; then
   printf '%s\n' "${packages[@]}"
   exit 0

@@ -45,7 +45,7 @@ if ! ((${#targets[@]})); then
   for folder in "$fuzz_root"/corpus/*/; do targets+=("$(basename "$folder")"); done
 fi
 
-"$infeed_root/tools/install_packages.sh" test || exit 1
+"$infeed_root/tools/install_packages.sh" all || exit 1
 say "building in $build"
 if command -v ccache >/dev/null; then export CMAKE_CXX_COMPILER_LAUNCHER="${CMAKE_CXX_COMPILER_LAUNCHER:-ccache}"; fi
 mkdir -p "$build/findings"
