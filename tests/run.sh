@@ -98,9 +98,11 @@ run_ctest() {
   local log="$infeed_root/build/$1/ctest.log" status without=()
   if $with_checks; then without=(--exclude-regex '^static\.check$'); fi # ran already
   rm -f "$log"
+  # One more than cores: many tests wait for a process, the disk or a clock.
+  local jobs=$(($(nproc) + 1))
   (
     cd "$infeed_root/build/$1" &&
-      ctest --output-on-failure --no-label-summary --no-tests=error -j "$(nproc)" \
+      ctest --output-on-failure --no-label-summary --no-tests=error -j "$jobs" \
         --output-log "$log" "${without[@]}" "${ctest_options[@]}"
   ) 2>&1 | show_ctest_progress
   status=$?
