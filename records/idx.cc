@@ -85,14 +85,12 @@ void check_expectation(const IdxStream& stream, const IdxArray& array,
   }
 }
 
-/// What a file of that size can hold; 0 when the size is not known.
-std::size_t bytes_max_of(const std::string& file) {
-  constexpr std::uintmax_t kDeflateRatioMax = 1032;
+/// What a gzipped file of that size usually holds at most; 0 when the size is not known.
+std::size_t likely_bytes_in(const std::string& file) {
+  constexpr std::uintmax_t kUsualRatioMax = 4;
   std::error_code is_unknown;
   const std::uintmax_t file_bytes = std::filesystem::file_size(file, is_unknown);
-  if (is_unknown) return 0;
-  return std::min<std::uintmax_t>(file_bytes, kElementBytesMax / kDeflateRatioMax) *
-         kDeflateRatioMax;
+  return is_unknown ? 0 : kUsualRatioMax * std::min<std::uintmax_t>(file_bytes, kElementBytesMax);
 }
 
 void read_elements(IdxStream& stream, IdxArray& array) {
@@ -101,9 +99,10 @@ void read_elements(IdxStream& stream, IdxArray& array) {
   for (const std::uint64_t size : array.shape) {
     wanted = is_empty ? 0 : wanted > kElementBytesMax / size ? kElementBytesMax : wanted * size;
   }
-  // The header is only a claim: memory grows with what can come, or with what does.
+  // The header is only a claim: memory grows with the bytes that really come, from a size that is
+  // in proportion to the file.
   constexpr std::size_t kStepBytes = std::size_t{16} << 20;
-  const std::size_t first_bytes = std::max(kStepBytes, bytes_max_of(stream.file()));
+  const std::size_t first_bytes = std::max<std::size_t>(kStepBytes, likely_bytes_in(stream.file()));
   std::size_t have = 0;
   while (have < wanted) {
     array.bytes.resize(std::min(wanted, std::max(first_bytes, 2 * have)));
