@@ -43,7 +43,7 @@ class MemoryCacheStage final : public Stage {
         node_(input),
         shared_(std::move(shared)),
         memory_(run().memory(), "cache") {
-    input_scope_.epoch = 0;  // the content must not depend on the pass that fills it
+    input_scope_.set_pass(0);  // the content must not depend on the pass that fills it
   }
 
   Pull do_pull(Chunk& out, std::size_t want) override {

@@ -45,6 +45,7 @@ class ConcatenateStage final : public Stage {
     try {
       StageScope scope = scope_;
       scope.input_ordinal = 1;
+      scope.set_pass(epoch());
       current_ = second_.open(scope);
       return nullptr;
     } catch (...) {

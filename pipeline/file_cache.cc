@@ -18,7 +18,7 @@ class FileCacheStage final : public Stage {
  public:
   FileCacheStage(const StageScope& scope, const StoreDescription& description, const Node& input)
       : Stage(scope), input_scope_(scope), node_(input), store_(description) {
-    input_scope_.epoch = 0;  // the content must not depend on the pass that writes it
+    input_scope_.set_pass(0);  // the content must not depend on the pass that writes it
   }
 
   Pull do_pull(Chunk& out, std::size_t want) override {

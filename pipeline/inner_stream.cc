@@ -87,7 +87,7 @@ std::unique_ptr<Stage> InnerOpener::open_stage(const Node& node, std::uint64_t p
   scope.input_ordinal = 1;
   scope.outer_position = position;
   // Passes of this stage and positions within one make different epochs.
-  scope.epoch = datasets_.seed_by_position ? position + scope_.epoch * kSpread : 0;
+  scope.set_pass(datasets_.seed_by_position ? position + scope_.epoch * kSpread : 0);
   return node.open(scope);
 }
 

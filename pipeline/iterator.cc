@@ -30,7 +30,9 @@ IteratorCore::IteratorCore(NodePointer node, IterateOptions options)
       chunk_(node_->type()) {
   check_memory(*node_, options.memory_bytes_max);
   if (options.resume) check_signature(*options.resume, *node_);
-  root_ = node_->open(StageScope{.run = *run_, .counters = nullptr, .epoch = epoch_});
+  StageScope scope{.run = *run_, .counters = nullptr};
+  scope.set_pass(epoch_);
+  root_ = node_->open(scope);
   if (options.resume) resume(*options.resume);
   if (options.watchdog.count() > 0) watchdog_ = std::make_unique<Watchdog>(*run_, options.watchdog);
 }

@@ -48,8 +48,8 @@ class RandomNode final : public Node {
 
  protected:
   std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
-    return std::make_unique<RandomStage>(scope,
-                                         detail::pass_generator(seeds_, scope.epoch, rerandomize_));
+    return std::make_unique<RandomStage>(
+        scope, detail::pass_generator(seeds_, scope.passes_opened, rerandomize_));
   }
 
  private:

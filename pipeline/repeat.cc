@@ -55,18 +55,27 @@ class RepeatStage final : public Stage {
     return passes * length.count();
   }
 
-  /// False when all passes are done. The epoch of a pass is a pure function of its number and of
-  /// this stage's own epoch, never of how many passes somebody happened to start. One number is
-  /// left out after each iteration: TensorFlow's repeat opens a pass more than it reads, which
-  /// takes seeds.
+  /// False when all passes are done.
   bool open_pass() {
     if (input_ != nullptr) return true;
     if (pass_ >= count_) return false;
-    StageScope below = scope_;
-    below.epoch = count_ == kForever ? (epoch() << 32) + pass_ : epoch() * (count_ + 1) + pass_;
-    input_ = node_.open(below);
+    input_ = node_.open(scope_of_pass());
     given_in_pass_ = 0;
     return true;
+  }
+
+  /// The numbers of a pass are a pure function of its place, never of how many passes somebody
+  /// happened to start. TensorFlow's repeat opens its first pass before it is read, and behind
+  /// each pass that was read another one.
+  StageScope scope_of_pass() const {
+    StageScope below = scope_;
+    if (count_ == kForever) {
+      below.set_pass((epoch() << 32) + pass_);
+    } else {
+      below.epoch = epoch() * count_ + pass_;
+      below.passes_opened = scope_.passes_opened + below.epoch;
+    }
+    return below;
   }
 
   void end_pass() {

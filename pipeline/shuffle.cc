@@ -74,12 +74,12 @@ class ShuffleStage final : public Stage {
   ShuffleStage(const StageScope& scope, const ShuffleOptions& options, const SeedPair& seeds,
                const Node& input)
       : Stage(scope),
-        scope_(scope),
+        input_scope_(scope_of_input(scope)),
         node_(input),
         buffer_(options.buffer),
         modulo_(static_cast<std::uint32_t>(std::min<std::uint64_t>(buffer_, UINT32_MAX))),
-        words_(pass_generator(seeds, epoch(), options.reshuffle_each_iteration)),
-        input_(input.open(scope)),
+        words_(pass_generator(seeds, scope.passes_opened, options.reshuffle_each_iteration)),
+        input_(input.open(input_scope_)),
         in_(type()),
         slots_(run(), type(), buffer_) {}
 
@@ -126,11 +126,17 @@ class ShuffleStage final : public Stage {
       if (run().cancelled()) return 0;
       // The input is shorter than was thought: what lies where is another question now.
       input_count = seen;
-      input_ = node_.open(scope_);
+      input_ = node_.open(input_scope_);
     }
   }
 
  private:
+  /// TensorFlow's shuffle opens its input only when it is read.
+  static StageScope scope_of_input(StageScope scope) {
+    scope.set_pass(scope.epoch);
+    return scope;
+  }
+
   bool holds_value(std::uint64_t slot) const { return errors_.empty() || !errors_.contains(slot); }
 
   void destroy(std::uint64_t slot) {
@@ -336,7 +342,7 @@ class ShuffleStage final : public Stage {
     counters().buffered_bytes.store(slots_.memory().bytes(), std::memory_order_relaxed);
   }
 
-  const StageScope scope_;
+  const StageScope input_scope_;
   const Node& node_;
   const std::uint64_t buffer_;
   const FastModulo modulo_;

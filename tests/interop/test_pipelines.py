@@ -47,14 +47,9 @@ def branches(pipeline):
 
 def draws_depend_on_what_was_cut(path):
     """tf.data counts the passes of a shuffle that were begun; infeed numbers them by their place, so
-    that a prefetch that runs ahead changes nothing. They part where passes are cut off unbegun, and
-    in nested repeats, where tf.data begins passes that it doesn't read."""
-    shuffled = passes = repeated = False
+    that a prefetch that runs ahead changes nothing. They part where passes are cut off unbegun."""
+    shuffled = passes = False
     for stage in path:
-        if shuffled and stage["op"] == "repeat":
-            if repeated:
-                return True
-            repeated = True
         passes = passes or (shuffled and stage["op"] in PASSES)
         if passes and stage["op"] in CUTS:
             return True

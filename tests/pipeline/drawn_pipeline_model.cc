@@ -243,10 +243,18 @@ Items interleaved(const Items& in, const DrawnStage& stage) {
   return out;
 }
 
-Items run(const DrawnPipeline& drawn, std::size_t stages, std::uint64_t epoch);
+/// The numbers of a pass over a stage: how many were read before it, and how many were opened.
+struct Pass {
+  std::uint64_t read;
+  std::uint64_t opened;
+};
 
-Items run_all(const DrawnPipeline& drawn, std::uint64_t epoch) {
-  return run(drawn, drawn.stages.size(), epoch);
+Pass where_all_were_read(std::uint64_t pass) { return {pass, pass}; }
+
+Items run(const DrawnPipeline& drawn, std::size_t stages, Pass pass);
+
+Items run_all(const DrawnPipeline& drawn, Pass pass) {
+  return run(drawn, drawn.stages.size(), pass);
 }
 
 /// The side that ends first ends all; an error of the left side comes before an end of the right.
@@ -263,21 +271,22 @@ Items zipped(const Items& left, const Items& right) {
   return out;
 }
 
-/// A repeat's passes draw from epochs of their own: a function of its epoch and the pass.
-Items repeated(const DrawnPipeline& drawn, std::size_t index, std::uint64_t epoch) {
+/// A repeat opens one pass when it is opened itself, and one behind each that it reads.
+Items repeated(const DrawnPipeline& drawn, std::size_t index, Pass outer) {
   const DrawnStage& stage = drawn.stages[index];
   Items out;
   if (stage.op == "repeat") {
     const auto count = static_cast<std::uint64_t>(stage.at("count"));
     for (std::uint64_t pass = 0; pass < count; ++pass) {
-      const Items once = run(drawn, index, epoch * (count + 1) + pass);
+      const std::uint64_t read = outer.read * count + pass;
+      const Items once = run(drawn, index, {read, outer.opened + read});
       out.insert(out.end(), once.begin(), once.end());
     }
     return out;
   }
   const std::size_t count = size_at(stage, "count");
   for (std::uint64_t pass = 0; out.size() < count; ++pass) {
-    const Items once = run(drawn, index, (epoch << 32) + pass);
+    const Items once = run(drawn, index, where_all_were_read((outer.read << 32) + pass));
     if (once.empty()) break;
     out.insert(out.end(), once.begin(), once.end());
   }
@@ -286,21 +295,24 @@ Items repeated(const DrawnPipeline& drawn, std::size_t index, std::uint64_t epoc
 }
 
 /// What the first `stages` stages give.
-Items run(const DrawnPipeline& drawn, std::size_t stages, std::uint64_t epoch) {
+Items run(const DrawnPipeline& drawn, std::size_t stages, Pass pass) {
   if (stages == 1) return source(drawn.stages.front());
   const std::size_t index = stages - 1;
   const DrawnStage& stage = drawn.stages[index];
-  if (stage.op == "repeat" || stage.op == "repeat_take") return repeated(drawn, index, epoch);
-  // What is before a cache runs as in pass 0.
-  const Items in = run(drawn, index, stage.op == "cache" ? 0 : epoch);
+  if (stage.op == "repeat" || stage.op == "repeat_take") return repeated(drawn, index, pass);
+  // What is before a cache runs as in pass 0, and a shuffle opens its input only to read it.
+  Pass below = pass;
+  if (stage.op == "cache") below = where_all_were_read(0);
+  if (stage.op == "shuffle") below = where_all_were_read(pass.read);
+  const Items in = run(drawn, index, below);
   if (stage.op == "cache") return in;
   if (auto out = elementwise(in, stage)) return *out;
   if (auto out = positional(in, stage)) return *out;
   if (stage.op == "shuffle") {
     return reference_shuffle(
         in, static_cast<std::uint64_t>(stage.at("buffer")),
-        reference_generator(kDefaultGlobalSeed, static_cast<std::uint64_t>(stage.at("seed")), epoch,
-                            stage.at("reshuffle") != 0));
+        reference_generator(kDefaultGlobalSeed, static_cast<std::uint64_t>(stage.at("seed")),
+                            pass.opened, stage.at("reshuffle") != 0));
   }
   if (stage.op == "batch") {
     return batched(in, stage, [](const std::vector<std::int64_t>& rows, Items& out) {
@@ -314,10 +326,10 @@ Items run(const DrawnPipeline& drawn, std::size_t stages, std::uint64_t epoch) {
   }
   if (stage.op == "window") return windows(in, stage);
   if (stage.op == "interleave") return interleaved(in, stage);
-  if (stage.op == "zip") return zipped(in, run_all({stage.other}, epoch));
+  if (stage.op == "zip") return zipped(in, run_all({stage.other}, pass));
   if (stage.op == "concatenate") {
     Items out = in;
-    const Items behind = run_all({stage.other}, epoch);
+    const Items behind = run_all({stage.other}, where_all_were_read(pass.read));
     out.insert(out.end(), behind.begin(), behind.end());
     return out;
   }
@@ -328,7 +340,7 @@ Items run(const DrawnPipeline& drawn, std::size_t stages, std::uint64_t epoch) {
 
 Stream model_of_pipeline(const DrawnPipeline& drawn, std::uint64_t epoch) {
   Stream stream;
-  for (const Item& item : run_all(drawn, epoch)) {
+  for (const Item& item : run_all(drawn, where_all_were_read(epoch))) {
     stream.push_back(item.error ? "! " + *item.error : std::to_string(item.value));
   }
   return stream;

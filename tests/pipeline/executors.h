@@ -7,21 +7,12 @@
 #include <infeed/pipeline/executor.h>
 
 #include "pipeline/random_seed.h"
+#include "sanitizers.h"
 
 namespace infeed::test {
 
 // ThreadSanitizer doesn't understand how TBB synchronises, and silencing it would hide our races.
-#if defined(__SANITIZE_THREAD__)
-inline constexpr bool kTbbIsTested = false;
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-inline constexpr bool kTbbIsTested = false;
-#else
-inline constexpr bool kTbbIsTested = true;
-#endif
-#else
-inline constexpr bool kTbbIsTested = true;
-#endif
+inline constexpr bool kTbbIsTested = !testing::kThreadSanitizer;
 
 struct NamedExecutor {
   std::string name;

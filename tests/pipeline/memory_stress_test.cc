@@ -17,6 +17,7 @@
 #include <infeed/pipeline/window.h>
 
 #include "pipeline/executors.h"
+#include "sanitizers.h"
 
 namespace infeed::test {
 namespace {
@@ -124,17 +125,7 @@ std::uint64_t status_bytes(const std::string& name) {
 }
 
 // The sanitizers keep what was freed.
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr bool kMemoryIsGivenBack = false;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr bool kMemoryIsGivenBack = false;
-#else
-constexpr bool kMemoryIsGivenBack = true;
-#endif
-#else
-constexpr bool kMemoryIsGivenBack = true;
-#endif
+constexpr bool kMemoryIsGivenBack = !testing::kAddressSanitizer && !testing::kThreadSanitizer;
 
 TEST(MemoryStress, ResidentMemoryKeepsToTheLimitToo) {
   constexpr std::uint64_t kLimit = 100'000'000;

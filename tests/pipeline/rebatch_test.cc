@@ -54,7 +54,7 @@ TEST(Rebatch, PassesTheSuite) {
   for (const std::vector<std::int64_t>& sizes : shapes) {
     for (const std::int64_t before : {1, 4, 6}) {
       const bool drop = (before + static_cast<std::int64_t>(sizes.size())) % 2 == 0;
-      SCOPED_TRACE(testing::PrintToString(sizes) + " of " + std::to_string(before));
+      SCOPED_TRACE(::testing::PrintToString(sizes) + " of " + std::to_string(before));
       const auto build = [&](auto dataset) {
         return dataset | batch(before) | rebatch(sizes, {.drop_remainder = drop});
       };

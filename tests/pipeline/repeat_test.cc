@@ -70,6 +70,28 @@ TEST(Repeat, EachPassHasAnEpochOfItsOwn) {
   EXPECT_EQ(stream_of(twice), Stream(passes.begin() + 30, passes.end()));
 }
 
+TEST(Repeat, OpensPassesThatNobodyReadsAsTensorFlowDoes) {
+  const auto in_pass = [](std::uint64_t pass) {
+    return stream_of(range(10) | shuffle({.buffer = 4, .seed = 5}), {.epoch = pass});
+  };
+  const auto both = [](Stream first, const Stream& second) {
+    first.insert(first.end(), second.begin(), second.end());
+    return first;
+  };
+  const auto shuffled = range(10) | shuffle({.buffer = 4, .seed = 5});
+  // repeat(2) opens three passes, and repeat(1) behind it opens repeat(2) once more, which opens
+  // the first of three that nobody asks for.
+  const auto nested = shuffled | repeat(2) | repeat(1);
+  EXPECT_EQ(stream_of(nested), both(in_pass(0), in_pass(1)));
+  EXPECT_EQ(stream_of(nested), both(in_pass(4), in_pass(5)));
+  EXPECT_EQ(stream_of(nested), both(in_pass(8), in_pass(9)));
+  // A shuffle opens its input when it is read, so that the pass that is not read stays above it.
+  const auto same_each_time = shuffle({.buffer = 4, .seed = 6, .reshuffle_each_iteration = false});
+  const auto hidden = shuffled | same_each_time | repeat(1);
+  const auto plain = shuffled | same_each_time;
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(stream_of(hidden), stream_of(plain));
+}
+
 TEST(Repeat, ResumesInAFarPass) {
   const auto dataset = range(10) | shuffle({.buffer = 4, .seed = 5}) | repeat();
   Checkpoint checkpoint = dataset.iterate().checkpoint();

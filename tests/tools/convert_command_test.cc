@@ -10,6 +10,7 @@
 #include <infeed/records/files.h>
 #include <infeed/records/record_reader.h>
 
+#include "sanitizers.h"
 #include "tools/folder_content.h"
 #include "tools/image_rows.h"
 #include "tools/run_program.h"
@@ -129,6 +130,22 @@ TEST(ConvertCommand, DamagedDataset) {
   write_labels(folder.file("train-labels-idx1-ubyte"), std::string(49, '\1'));
   expect_failure(convert_folder(folder.path(), folder.file("shards")),
                  {"49 rows, but 50 are expected", "train-labels"});
+}
+
+TEST(ConvertCommand, AHeaderThatLiesTakesNoMemory) {
+  const TemporaryFolder folder;
+  write_dataset(folder.path(), 50, 20);
+  // 48 MiB that claim to be ten million images.
+  const std::string images = folder.file("train-images-idx3-ubyte");
+  std::ofstream(images, std::ios::binary)
+      << std::string("\0\0\x08\x03\0\x98\x96\x80\0\0\0\x1c\0\0\0\x1c", 16);
+  fs::resize_file(images, 48 << 20);
+  // The sanitizers themselves take more addresses than that.
+  const std::string limit = kAddressSanitizer || kThreadSanitizer ? "" : "ulimit -v 1000000; ";
+  const std::string command = limit + "exec \"$0\" convert --data \"$1\" -o \"$2\"";
+  expect_failure(run_infeed({"-c", command, INFEED_COMMAND, folder.path(), folder.file("shards")},
+                            {.program = "/bin/sh"}),
+                 {"data loss", "the file is cut: 50331632 of the 7840000000 bytes"});
 }
 
 TEST(ConvertCommand, FolderThatMayNotBeRead) {

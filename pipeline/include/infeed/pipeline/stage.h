@@ -46,14 +46,20 @@ struct StageCounters;
 struct StageScope {
   RunContext& run;
   detail::StageCounters* counters;  ///< of the stage being made; of its consumer before open()
-  /// How many passes over this stage were started before this one. A stage with a seed draws from
+  /// How many passes over this stage were read before this one. A stage with a seed draws from
   /// (seed, epoch), so that the order never depends on who ran ahead.
   std::uint64_t epoch = 0;
+  /// How many passes TensorFlow would have opened before this one: its repeat opens one more than
+  /// it reads, and each takes the seeds of a shuffle. For stages that draw in TensorFlow's order.
+  std::uint64_t passes_opened = 0;
   const TypeInfo* type = nullptr;  ///< of the elements that the stage gives
   /// Which of its consumer's inputs it is, so that the statistics of a zip's sides stay apart.
   std::size_t input_ordinal = 0;
   /// Position of the outer element inside flat_map and interleave, to key inner seeds by.
   std::uint64_t outer_position = 0;
+
+  /// Of an input that is only opened when it is read, all passes that were opened were read.
+  void set_pass(std::uint64_t pass) { epoch = passes_opened = pass; }
 };
 
 enum class Pull : std::uint8_t {

@@ -1,0 +1,26 @@
+#pragma once
+
+/// Which sanitizer these tests were built with: GCC says it by macros, Clang by __has_feature.
+namespace infeed::testing {
+
+#if defined(__has_feature)
+#define INFEED_TESTS_HAVE_FEATURE(feature) __has_feature(feature)
+#else
+#define INFEED_TESTS_HAVE_FEATURE(feature) 0
+#endif
+
+#if defined(__SANITIZE_ADDRESS__) || INFEED_TESTS_HAVE_FEATURE(address_sanitizer)
+inline constexpr bool kAddressSanitizer = true;
+#else
+inline constexpr bool kAddressSanitizer = false;
+#endif
+
+#if defined(__SANITIZE_THREAD__) || INFEED_TESTS_HAVE_FEATURE(thread_sanitizer)
+inline constexpr bool kThreadSanitizer = true;
+#else
+inline constexpr bool kThreadSanitizer = false;
+#endif
+
+#undef INFEED_TESTS_HAVE_FEATURE
+
+}  // namespace infeed::testing
