@@ -1,7 +1,11 @@
 #include <gtest/gtest.h>
+#include <random>
 #include <string>
 
 #include <infeed/records/crc32c.h>
+
+#include "crc32c_fused.h"
+#include "records/temporary_files.h"
 
 namespace infeed {
 namespace {
@@ -50,6 +54,33 @@ TEST(Crc32c, agrees_with_the_bitwise_model_at_every_length_and_alignment) {
       const std::string_view view = std::string_view(bytes).substr(begin, size);
       ASSERT_EQ(crc32c(view), crc32c_by_bits(piece)) << "size " << size << " begin " << begin;
     }
+  }
+}
+
+// Long ones go by chunks, in another way.
+TEST(Crc32c, agrees_with_the_bitwise_model_around_whole_chunks) {
+  const auto seed = testing::test_seed();
+  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  constexpr std::size_t kChunk = detail::kFusedCrcChunkBytes;
+  for (const std::size_t size : {kChunk - 1, kChunk, kChunk + 1, 2 * kChunk, 5 * kChunk + 4321}) {
+    const std::string bytes = testing::random_bytes(random, size);
+    for (const std::size_t begin : {0, 1, 13}) {
+      const std::string piece = bytes.substr(begin);
+      ASSERT_EQ(crc32c(std::string_view(bytes).substr(begin)), crc32c_by_bits(piece)) << size;
+    }
+    const std::size_t cut = random() % size;
+    ASSERT_EQ(extend_crc32c(crc32c(bytes.substr(0, cut)), bytes.substr(cut)), crc32c(bytes));
+  }
+}
+
+// A wrong factor for one part would be seen in the bits of that part only.
+TEST(Crc32c, every_bit_of_a_chunk_counts) {
+  const std::string zeros(detail::kFusedCrcChunkBytes, '\0');
+  for (std::size_t at = 0; at < zeros.size(); at += 31) {
+    std::string bytes = zeros;
+    bytes[at] = static_cast<char>(1 << at % 8);
+    ASSERT_EQ(crc32c(bytes), crc32c_by_bits(bytes)) << "byte " << at;
   }
 }
 
