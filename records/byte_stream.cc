@@ -4,14 +4,14 @@
 
 #include "byte_source.h"
 #include "infeed/error.h"
-#include "remote/url.h"
+#include "infeed/records/files.h"
 
 namespace infeed {
 
 class ByteStream::State {
  public:
   State(const std::string& file, Compression compression, const UrlOptions& url)
-      : file_(detail::redacted_url(file)),
+      : file_(redacted_url(file)),
         source_(detail::open_source(file, {.compression = compression, .url = url}).source) {}
 
   std::size_t read(std::span<char> into) {

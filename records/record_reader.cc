@@ -9,8 +9,8 @@
 #include "byte_source.h"
 #include "framing.h"
 #include "infeed/error.h"
+#include "infeed/records/files.h"
 #include "record_scan.h"
-#include "remote/url.h"
 #include "resynchronise.h"
 #include "stream_window.h"
 
@@ -32,7 +32,7 @@ std::string count_bytes(std::uint64_t bytes) {
 class RecordReader::State {
  public:
   State(const std::string& file, RecordReaderOptions options)
-      : file_(detail::redacted_url(file)),
+      : file_(redacted_url(file)),
         options_(checked(std::move(options))),
         pool_(std::make_shared<detail::BlockPool>(file_)),
         opened_(detail::open_source(file, source_options())),

@@ -24,23 +24,6 @@ std::string_view url_scheme(std::string_view name) {
   return scheme;
 }
 
-std::string redacted_url(std::string_view url) {
-  const std::string_view scheme = url_scheme(url);
-  if (scheme.empty() || scheme == "s3") return std::string(url);
-  const std::size_t host = scheme.size() + 3;
-  const std::size_t host_end = std::min(url.find_first_of("/?#", host), url.size());
-  const std::size_t at = url.substr(0, host_end).rfind('@');
-  std::string shown(url.substr(0, host));
-  shown += at == url.npos || at < host ? url.substr(host) : url.substr(at + 1);
-  const std::size_t query = shown.find('?');
-  const std::string_view asked =
-      query == shown.npos ? std::string_view() : std::string_view(shown).substr(query);
-  for (const std::string_view secret : {"Signature=", "sig=", "token=", "key="}) {
-    if (asked.find(secret) != asked.npos) return shown.substr(0, query) + "?...";
-  }
-  return shown;
-}
-
 std::string percent_encode(std::string_view text, Slash slash) {
   std::string encoded;
   for (const char c : text) {
@@ -70,4 +53,25 @@ std::string percent_decode(std::string_view text) {
 
 }  // namespace infeed::detail
 
-bool infeed::is_url(std::string_view name) { return !detail::url_scheme(name).empty(); }
+namespace infeed {
+
+bool is_url(std::string_view name) { return !detail::url_scheme(name).empty(); }
+
+std::string redacted_url(std::string_view name) {
+  const std::string_view scheme = detail::url_scheme(name);
+  if (scheme.empty() || scheme == "s3") return std::string(name);
+  const std::size_t host = scheme.size() + 3;
+  const std::size_t host_end = std::min(name.find_first_of("/?#", host), name.size());
+  const std::size_t at = name.substr(0, host_end).rfind('@');
+  std::string shown(name.substr(0, host));
+  shown += at == name.npos || at < host ? name.substr(host) : name.substr(at + 1);
+  const std::size_t query = shown.find('?');
+  const std::string_view asked =
+      query == shown.npos ? std::string_view() : std::string_view(shown).substr(query);
+  for (const std::string_view secret : {"Signature=", "sig=", "token=", "key="}) {
+    if (asked.find(secret) != asked.npos) return shown.substr(0, query) + "?...";
+  }
+  return shown;
+}
+
+}  // namespace infeed

@@ -8,9 +8,6 @@ namespace infeed::detail {
 /// "https" of "https://host/path"; empty when it is no URL.
 std::string_view url_scheme(std::string_view name);
 
-/// For people to see: without a password, and without the signature of a presigned URL.
-std::string redacted_url(std::string_view url);
-
 enum class Slash { encode, keep };
 /// RFC 3986, as AWS wants it: all but letters, digits, "-._~" (and the slash) as %XX.
 std::string percent_encode(std::string_view text, Slash slash);

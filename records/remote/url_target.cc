@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "infeed/error.h"
+#include "infeed/records/files.h"
 #include "remote/url.h"
 
 namespace infeed::detail {

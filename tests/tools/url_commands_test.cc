@@ -1,17 +1,24 @@
 #include <filesystem>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <infeed/records/crc32c.h>
+#include <infeed/records/files.h>
+
+#include "records/framed.h"
 #include "records/http_server.h"
 #include "tools/folder_content.h"
 #include "tools/run_program.h"
 #include "tools/temporary_folder.h"
 
-/// inspect and verify by URL, by the real program.
+/// inspect, verify and convert by URL, by the real program.
 namespace infeed::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class UrlCommands : public ::testing::Test {
  protected:
@@ -27,15 +34,28 @@ class UrlCommands : public ::testing::Test {
   static ProgramResult run(const std::vector<std::string>& arguments) {
     return run_infeed(arguments, {.environment = {{"no_proxy", "*"}}});
   }
-  std::string content_of(const std::string& path) const {
-    std::ifstream file(folder_.file("data") + path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
+  void serve(const std::string& name, const std::string& content) const {
+    std::ofstream(folder_.file("data/" + name), std::ios::binary) << content;
+  }
+  ProgramResult convert(const std::vector<std::string>& inputs, const std::string& output) const {
+    std::vector<std::string> arguments{"convert", "-o", folder_.file(output), "--shards", "4"};
+    arguments.insert(arguments.end(), inputs.begin(), inputs.end());
+    return run(arguments);
+  }
+  /// As SetUp's dataset has them.
+  void expect_same_shards(const std::string& output) const {
+    for (const std::string& shard : match_files(folder_.file("data/data-*-of-00004.tfrecord"))) {
+      const std::string name = std::filesystem::path(shard).filename().string();
+      EXPECT_EQ(read_bytes(folder_.file(output + "/" + name)), read_bytes(shard)) << name;
+    }
   }
 
   TemporaryFolder folder_;
   HttpServer server_{[this](const HttpRequestSeen& request) -> HttpReply {
-    if (!std::filesystem::exists(folder_.file("data") + request.path)) return {.status = 404};
-    return serve_bytes(request, content_of(request.path));
+    const std::string file = folder_.file("data") + request.path.substr(0, request.path.find('?'));
+    if (!std::filesystem::exists(file)) return {.status = 404};
+    const std::string content = read_bytes(file);
+    return serve_bytes(request, content, fmt::format("\"{:x}\"", crc32c(content)));
   }};
 };
 
@@ -57,6 +77,52 @@ TEST_F(UrlCommands, VerifyChecksShardsAndManifest) {
   EXPECT_EQ(missing.status, 1);
   EXPECT_THAT(missing.out,
               HasSubstr(server_.url("/data-00002-of-00004.tfrecord") + ": it is missing"));
+}
+
+TEST_F(UrlCommands, ConvertReadsEveryKindOfTextAndRecords) {
+  const std::string table = read_bytes(folder_.file("t.csv"));
+  serve("t.csv", table);
+  serve("t.csv.gz", gzip(table));
+  std::string output = "out";
+  for (const std::string name : {"/t.csv", "/t.csv.gz", "/t.csv?Signature=secret"}) {
+    output += "_";
+    const ProgramResult result = convert({server_.url(name)}, output);
+    EXPECT_EQ(result.status, 0) << result.err;
+    expect_same_shards(output);
+  }
+  EXPECT_THAT(read_bytes(folder_.file(output + "/data.manifest.json")),
+              AllOf(HasSubstr("/t.csv?..."), Not(HasSubstr("secret"))));
+  const ProgramResult records = convert({server_.url("/data-*-of-00004.tfrecord")}, "resharded");
+  EXPECT_EQ(records.status, 0) << records.err;
+  expect_same_shards("resharded");
+}
+
+TEST_F(UrlCommands, ConvertSeesThatAnObjectHasChanged) {
+  serve("t.csv", "id\n1\n2\n3\n4\n");
+  const std::vector<std::string> input{server_.url("/t.csv")};
+  ASSERT_EQ(convert(input, "out").status, 0);
+  EXPECT_EQ(convert(input, "out").status, 0);
+  serve("t.csv", "id\n1\n2\n3\n5\n");
+  const ProgramResult changed = convert(input, "out");
+  EXPECT_EQ(changed.status, 1);
+  EXPECT_THAT(changed.err, AllOf(HasSubstr("another dataset"), HasSubstr(input.front()),
+                                 HasSubstr("11 bytes, version")));
+}
+
+TEST_F(UrlCommands, ConvertNamesWhatIsWrongWithAnObject) {
+  const auto said = [this](const std::string& path) {
+    const ProgramResult result = convert({server_.url(path)}, "out");
+    EXPECT_EQ(result.status, 1);
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    return result.err;
+  };
+  EXPECT_THAT(said("/no.csv"), HasSubstr("not found: there is no such object at 127.0.0.1:"));
+  serve("cut.csv.gz", gzip(read_bytes(folder_.file("t.csv"))).substr(0, 100));
+  EXPECT_THAT(said("/cut.csv.gz"),
+              AllOf(HasSubstr("data loss"), HasSubstr("/cut.csv.gz"), Not(HasSubstr("/proc/"))));
+  // Text that begins as a zlib stream would.
+  serve("text.csv", "HK\n1\n2\n");
+  EXPECT_EQ(convert({server_.url("/text.csv")}, "text").status, 0);
 }
 
 TEST_F(UrlCommands, NameWhatIsNotThere) {

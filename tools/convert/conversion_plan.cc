@@ -29,11 +29,12 @@ Json describe_files(const std::vector<InputFile>& files) {
   std::uint32_t crc = 0;
   Json list = Json::object();
   for (const InputFile& file : files) {
+    const std::string state =
+        is_url(file.path) ? fmt::format("{} bytes, version {}", file.bytes, file.version)
+                          : fmt::format("{} bytes, modified {} ns", file.bytes, file.modified_ns);
     bytes += file.bytes;
-    crc = extend_crc32c(crc, fmt::format("{}\n{} {}\n", file.path, file.bytes, file.modified_ns));
-    if (files.size() <= kFilesListedMax) {
-      list[file.path] = fmt::format("{} bytes, modified {} ns", file.bytes, file.modified_ns);
-    }
+    crc = extend_crc32c(crc, fmt::format("{}\n{}\n", file.path, state));
+    if (files.size() <= kFilesListedMax) list[file.path] = state;
   }
   return {{"count", files.size()},
           {"bytes", bytes},

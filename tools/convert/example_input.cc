@@ -1,19 +1,32 @@
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <sys/stat.h>
 
 #include <infeed/convert/example_input.h>
 #include <infeed/records/file.h>
+#include <infeed/records/files.h>
+#include <infeed/records/url_object.h>
 
 namespace infeed {
 
 InputFile examine_input_file(const std::string& file) {
+  if (is_url(file)) {
+    const UrlObject object = examine_url(file);
+    return {.path = redacted_url(file), .bytes = object.size_bytes, .version = object.version};
+  }
   struct stat status {};
   if (::stat(file.c_str(), &status) != 0) throw system_error("examine", file, errno);
   return {.path = std::filesystem::absolute(file).lexically_normal().string(),
           .bytes = static_cast<std::uint64_t>(status.st_size),
           .modified_ns = std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 +
                          std::int64_t{status.st_mtim.tv_nsec}};
+}
+
+std::string input_file_name(const std::string& file) {
+  const std::size_t path_end =
+      is_url(file) ? std::min(file.find_first_of("?#"), file.size()) : file.size();
+  return std::filesystem::path(file.substr(0, path_end)).filename().string();
 }
 
 }  // namespace infeed

@@ -1,4 +1,3 @@
-#include <filesystem>
 #include <fmt/format.h>
 #include <utility>
 
@@ -30,7 +29,7 @@ class IdxPairInput final : public ExampleInput {
  public:
   IdxPairInput(const std::string& images_file, const std::string& labels_file)
       : files_({examine_input_file(images_file), examine_input_file(labels_file)}),
-        name_(std::filesystem::path(images_file).filename().string()),
+        name_(input_file_name(images_file)),
         images_(read_idx(images_file, {.type = IdxType::uint8, .rank = 3})),
         labels_(
             read_idx(labels_file, {.type = IdxType::uint8, .rank = 1, .rows = images_.rows()})) {}

@@ -39,7 +39,7 @@ std::string lower(std::string text) {
 }
 
 std::string kind_by_name(const std::string& file, const std::vector<InputKind>& own_kinds) {
-  std::string name = lower(file);
+  std::string name = lower(input_file_name(file));
   for (const InputKind& kind : own_kinds) {
     for (const std::string& end : kind.name_ends) {
       if (name.ends_with(lower(end))) return kind.name;

@@ -1,4 +1,3 @@
-#include <filesystem>
 #include <fmt/format.h>
 
 #include <infeed/records/file.h>
@@ -15,8 +14,7 @@ class PlainFileReader final : public FeatureReader {
  private:
   void add_features(std::uint64_t index, ExampleBuilder& builder) override {
     const std::string& name = names_[index];
-    builder.bytes("content", read_file(name))
-        .bytes("filename", std::filesystem::path(name).filename().string());
+    builder.bytes("content", read_file(name)).bytes("filename", input_file_name(name));
   }
 
   const Files& names_;
@@ -34,9 +32,7 @@ class PlainFilesInput final : public ExampleInput {
   }
   std::vector<std::string> columns() const override { return {"content", "filename"}; }
   std::string describe() const override { return fmt::format("{} files", size()); }
-  std::string name_of(std::uint64_t index) const override {
-    return std::filesystem::path(names_[index]).filename().string();
-  }
+  std::string name_of(std::uint64_t index) const override { return input_file_name(names_[index]); }
   std::vector<InputFile> files() const override { return files_; }
 
  private:

@@ -72,9 +72,7 @@ class RecordsInput final : public ExampleInput {
   }
   std::string name_of(std::uint64_t index) const override {
     const Place place = place_of(index);
-    return fmt::format("{}#{}",
-                       std::filesystem::path(records_[place.file].name()).filename().string(),
-                       place.record);
+    return fmt::format("{}#{}", input_file_name(records_[place.file].name()), place.record);
   }
   std::vector<InputFile> files() const override { return files_; }
 

@@ -1,7 +1,6 @@
 #include "convert/row_input.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <fmt/format.h>
 
 namespace infeed::tools {
@@ -25,8 +24,7 @@ RowFiles::Place RowFiles::place_of(std::uint64_t index) const {
 
 std::string RowFiles::name_of(std::uint64_t index) const {
   const Place place = place_of(index);
-  return fmt::format("{}#{}", std::filesystem::path(rows_[place.file].file()).filename().string(),
-                     place.row - skipped_);
+  return fmt::format("{}#{}", input_file_name(rows_[place.file].file()), place.row - skipped_);
 }
 
 std::vector<std::uint64_t> RowFiles::sample() const {

@@ -11,6 +11,7 @@
 #include <infeed/error.h>
 #include <infeed/records/byte_stream.h>
 #include <infeed/records/file.h>
+#include <infeed/records/files.h>
 
 namespace infeed::tools {
 namespace {
@@ -20,29 +21,43 @@ bool is_gzip(const File& file) {
   return file.read_at(0, magic) == magic.size() && magic[0] == '\x1f' && magic[1] == '\x8b';
 }
 
-File copy_without_name(const std::string& file, Compression compression) {
+/// Errors of what is read name it `shown`.
+File copy_without_name(const std::string& from, Compression compression, const std::string& shown) {
   constexpr std::size_t kStepBytes = std::size_t{1} << 20;
-  File copy = make_nameless_file(file);
-  ByteStream stream(file, compression);
+  File copy = make_nameless_file(shown);
   std::vector<char> step(kStepBytes);
-  while (const std::size_t got = stream.read(step)) copy.write({step.data(), got});
+  try {
+    ByteStream stream(from, compression);
+    while (const std::size_t got = stream.read(step)) copy.write({step.data(), got});
+  } catch (const Error& error) {
+    if (error.file() != from) throw;
+    throw Error(error).at_file(shown);
+  }
   return copy;
 }
+
+std::string path_of(const File& open) { return fmt::format("/proc/self/fd/{}", open.descriptor()); }
 
 bool is_regular(const std::string& file) {
   struct stat status {};
   return ::stat(file.c_str(), &status) != 0 || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode);
 }
 
+/// Its bytes as they are, at any place.
+File open_plain(const std::string& file) {
+  if (is_url(file) || !is_regular(file)) {
+    return copy_without_name(file, Compression::none, redacted_url(file));
+  }
+  return File::open_to_read(file);
+}
+
 File open_seekable(const std::string& file, Compression compression) {
-  if (!is_regular(file)) return copy_without_name(file, compression);
-  File plain = File::open_to_read(file);
-  const std::uint64_t bytes = plain.size_bytes().value_or(0);
+  File plain = open_plain(file);
   if (compression == Compression::automatic) {
-    compression = bytes > 0 && is_gzip(plain) ? Compression::gzip : Compression::none;
+    compression = is_gzip(plain) ? Compression::gzip : Compression::none;
   }
   if (compression == Compression::none) return plain;
-  return copy_without_name(file, compression);
+  return copy_without_name(path_of(plain), compression, redacted_url(file));
 }
 
 }  // namespace
@@ -53,18 +68,18 @@ File make_nameless_file(const std::string& purpose) {
   if (error) {
     throw Error(ErrorCode::not_found,
                 fmt::format("the folder for temporary files can't be used ({}); set TMPDIR to one "
-                            "with room for the decompressed copy of {}",
+                            "with room for a copy of {}",
                             error.message(), purpose));
   }
   return File::open(folder, O_TMPFILE | O_RDWR,
-                    fmt::format("the decompressed copy of {} in {} (TMPDIR)", purpose, folder));
+                    fmt::format("the copy of {} in {} (TMPDIR)", purpose, folder));
 }
 
 SeekableFile::SeekableFile(std::string name, File file)
     : name_(std::move(name)), file_(std::move(file)), size_bytes_(file_.size_bytes().value_or(0)) {}
 
 SeekableFile::SeekableFile(const std::string& file, Compression compression)
-    : name_(file),
+    : name_(redacted_url(file)),
       file_(open_seekable(file, compression)),
       size_bytes_(file_.size_bytes().value_or(0)) {}
 
@@ -77,8 +92,6 @@ void SeekableFile::read_exactly(std::uint64_t offset, std::span<char> into) cons
       .at_offset(offset);
 }
 
-std::string SeekableFile::path() const {
-  return fmt::format("/proc/self/fd/{}", file_.descriptor());
-}
+std::string SeekableFile::path() const { return path_of(file_); }
 
 }  // namespace infeed::tools

@@ -8,8 +8,9 @@
 #include <infeed/records/file.h>
 
 /// Why: inputs are read at any place by any thread, but compressed files and pipes only come from
-/// front to back. Those are copied, decompressed, into a file without a name in the folder for
-/// temporary files (TMPDIR), which vanishes with its owner: it costs disk, but no memory.
+/// front to back, and what lies behind a URL comes best that way. Those are copied, decompressed,
+/// into a file without a name in the folder for temporary files (TMPDIR), which vanishes with its
+/// owner: it costs disk, but no memory.
 ///
 /// Errors name the original file. Thread-safety: as const, any number of threads at once.
 namespace infeed::tools {

@@ -32,6 +32,10 @@ std::vector<std::string> match_files(const std::vector<std::string>& patterns);
 /// Whether `name` begins as a URL does ("scheme://"), also one of a kind that can't be read.
 bool is_url(std::string_view name);
 
+/// A name for people to see: a URL without its password, and without the signature of a presigned
+/// one. Anything else stays as it is.
+std::string redacted_url(std::string_view name);
+
 struct Shard {
   std::uint32_t index = 0;
   std::uint32_t count = 1;

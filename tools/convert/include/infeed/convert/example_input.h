@@ -42,13 +42,17 @@ class FeatureReader : public ExampleReader {
 
 /// What a plan remembers of a file, so that no conversion goes on with other data.
 struct InputFile {
-  std::string path;  ///< absolute
+  std::string path;  ///< absolute, or a URL without its secrets
   std::uint64_t bytes = 0;
   std::int64_t modified_ns = 0;
+  std::string version = {};  ///< of what lies behind a URL: its ETag or date
 };
 
-/// Throws not_found, permission_denied.
+/// By path or URL. Throws not_found, permission_denied and what else reading a URL may.
 InputFile examine_input_file(const std::string& file);
+
+/// The last part of a path or URL, for name_of().
+std::string input_file_name(const std::string& file);
 
 /// Thread-safety: as const, any number of threads at once.
 class ExampleInput {
