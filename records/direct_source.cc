@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
-#include <new>
 #include <utility>
 
 #include "block_reads.h"
+#include "infeed/records/page_buffer.h"
 
 namespace infeed::detail {
 namespace {
@@ -20,17 +19,12 @@ constexpr std::size_t kBlocks = 8;
 /// Places, lengths and memory of such reads are multiples of it on every disk.
 constexpr std::size_t kAlignment = 4096;
 
-struct Free {
-  void operator()(char* memory) const { std::free(memory); }
-};
-
 class DirectSource final : public ByteSource {
  public:
   DirectSource(File file, DirectReads reads)
       : file_(std::move(file)),
         size_(file_.size_bytes().value_or(0)),
-        memory_(static_cast<char*>(std::aligned_alloc(kAlignment, kBlocks * kBlockBytes))) {
-    if (memory_ == nullptr) throw std::bad_alloc();
+        memory_(kBlocks * kBlockBytes) {
     if (reads == DirectReads::any) reads_ = make_uring_reads(file_.descriptor(), kBlocks);
     if (reads_ == nullptr) reads_ = make_thread_reads(file_.descriptor(), kBlocks);
     set_direct();
@@ -81,7 +75,7 @@ class DirectSource final : public ByteSource {
   };
 
   std::span<char> bytes_of(std::size_t slot) const {
-    return {memory_.get() + slot * kBlockBytes, kBlockBytes};
+    return {memory_.data() + slot * kBlockBytes, kBlockBytes};
   }
 
   /// False where the file system knows no such reads.
@@ -145,7 +139,7 @@ class DirectSource final : public ByteSource {
 
   const File file_;
   const std::uint64_t size_;
-  const std::unique_ptr<char, Free> memory_;
+  const PageBuffer memory_;
   std::unique_ptr<BlockReads> reads_;
   std::array<Block, kBlocks> blocks_{};  // block i is in slot i % kBlocks
   std::size_t first_ = 0;                // the block that is read from

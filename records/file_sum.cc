@@ -1,16 +1,15 @@
 #include "infeed/records/file_sum.h"
 
-#include <vector>
-
 #include "infeed/records/byte_stream.h"
 #include "infeed/records/crc32c.h"
+#include "infeed/records/page_buffer.h"
 
 namespace infeed {
 
 FileSum sum_file(const std::string& file) {
   constexpr std::size_t kStepBytes = std::size_t{1} << 20;
   ByteStream in(file, Compression::none);
-  std::vector<char> step(kStepBytes);
+  const PageBuffer step(kStepBytes);
   FileSum sum;
   while (const std::size_t got = in.read(step)) {
     sum.crc32c = extend_crc32c(sum.crc32c, {step.data(), got});

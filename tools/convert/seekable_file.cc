@@ -6,12 +6,12 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <system_error>
-#include <vector>
 
 #include <infeed/error.h>
 #include <infeed/records/byte_stream.h>
 #include <infeed/records/file.h>
 #include <infeed/records/files.h>
+#include <infeed/records/page_buffer.h>
 
 namespace infeed::tools {
 namespace {
@@ -25,7 +25,7 @@ bool is_gzip(const File& file) {
 File copy_without_name(const std::string& from, Compression compression, const std::string& shown) {
   constexpr std::size_t kStepBytes = std::size_t{1} << 20;
   File copy = make_nameless_file(shown);
-  std::vector<char> step(kStepBytes);
+  const PageBuffer step(kStepBytes);
   try {
     ByteStream stream(from, compression);
     while (const std::size_t got = stream.read(step)) copy.write({step.data(), got});

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <infeed/error.h>
+#include <infeed/records/page_buffer.h>
 
 namespace infeed::tools {
 namespace {
@@ -67,7 +68,7 @@ void TextRows::count_row(std::uint64_t begin) {
 void TextRows::find_rows() {
   Splitter splitter(quotes_, separator_);
   constexpr std::size_t kStepBytes = std::size_t{1} << 20;
-  std::string step(kStepBytes, '\0');
+  const PageBuffer step(kStepBytes);
   std::uint64_t row_begin = 0;
   // Of the row so far, to tell whether it is empty: a line break and what may stand before it.
   std::uint64_t visible = 0;
