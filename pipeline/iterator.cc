@@ -66,14 +66,12 @@ bool IteratorCore::refill() {
   }
   if (ended_) return false;
   const Pull pulled = root_ == nullptr ? Pull::cancelled : pull_root();
-  // Nothing more will come, so what the stages hold is let go, however long the iterator is kept.
-  if (pulled != Pull::values) root_ = nullptr;
+  if (pulled != Pull::values) end_stages();
   switch (pulled) {
     case Pull::end:
       ended_ = true;
       return false;
     case Pull::cancelled:
-      root_ = nullptr;  // the stages give back what they hold
       if (const ErrorPointer failure = run_->failure(); failure != nullptr) throw Error(*failure);
       throw Error(ErrorCode::cancelled,
                   fmt::format("the iterator was cancelled after {} elements", position_));
@@ -94,9 +92,15 @@ Pull IteratorCore::pull_root() {
     // Not an element's error but a stage's own, such as a memory limit: it can't go on.
     if (watchdog_ != nullptr) watchdog_->consumer_waits(false);
     ended_ = true;
-    root_ = nullptr;
+    end_stages();
     throw;
   }
+}
+
+/// Nothing more will come, so what the stages hold is let go, however long the iterator is kept.
+void IteratorCore::end_stages() {
+  root_ = nullptr;
+  run_->drop_spare_blocks();
 }
 
 Checkpoint IteratorCore::checkpoint() const {

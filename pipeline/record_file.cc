@@ -41,7 +41,8 @@ void RecordFile::open_parallel(const std::string& file, const RecordsOptions& op
                                 .reader = reader_options(options),
                                 .threads = static_cast<unsigned>(threads),
                                 .segment_bytes = std::min(bytes / shares, kSegmentBytesMax),
-                                .read_ahead_bytes = bytes});
+                                .read_ahead_bytes = bytes,
+                                .spare_blocks = run_.spare_blocks()});
   } catch (...) {
     give_back();
     throw;

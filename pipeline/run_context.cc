@@ -1,6 +1,7 @@
 #include "run_context.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace infeed {
 
@@ -21,6 +22,25 @@ Executor& RunContext::executor() {
   const std::lock_guard lock(executor_mutex_);
   if (executor_ == nullptr) executor_ = Executor::make_default();
   return *executor_;
+}
+
+std::shared_ptr<SpareBlocks> RunContext::spare_blocks() {
+  constexpr std::uint64_t kBytesMax = std::uint64_t{8} << 20;
+  constexpr std::uint64_t kBytesMin = std::uint64_t{1} << 20;  // less doesn't help
+  const std::lock_guard lock(spare_blocks_mutex_);
+  if (spare_blocks_ != nullptr) return spare_blocks_;
+  const std::uint64_t limit = memory_.limit_bytes();
+  const std::uint64_t bytes = limit == 0 ? kBytesMax : std::min(limit / 16, kBytesMax);
+  if (bytes < kBytesMin || !memory_.try_reserve_elastic(bytes)) return nullptr;
+  spare_bytes_ = bytes;
+  spare_blocks_ = std::make_shared<SpareBlocks>(bytes);
+  return spare_blocks_;
+}
+
+void RunContext::drop_spare_blocks() {
+  const std::lock_guard lock(spare_blocks_mutex_);
+  spare_blocks_ = nullptr;
+  memory_.release_elastic(std::exchange(spare_bytes_, 0));
 }
 
 void RunContext::cancel() {

@@ -12,6 +12,7 @@
 #include <infeed/pipeline/memory_account.h>
 #include <infeed/pipeline/stage.h>
 #include <infeed/pipeline/statistics.h>
+#include <infeed/records/spare_blocks.h>
 
 #include "clock.h"
 
@@ -54,6 +55,11 @@ class RunContext {
   /// The caller's, or one of this iterator's own, made when a stage asks for it first: most
   /// pipelines never do, and reading the CPU quota takes 80 us.
   Executor& executor();
+  /// Of the readers of record files, one after the other; made when it is asked for first. Null
+  /// where the account has no room for it.
+  std::shared_ptr<SpareBlocks> spare_blocks();
+  /// At the end of the run.
+  void drop_spare_blocks();
   bool is_inline() const { return given_inline_; }
 
   /// A stage hands over what it has once this much time went by: 100 us.
@@ -97,6 +103,9 @@ class RunContext {
 
   std::mutex executor_mutex_;
   std::shared_ptr<Executor> executor_;
+  std::mutex spare_blocks_mutex_;
+  std::shared_ptr<SpareBlocks> spare_blocks_;
+  std::uint64_t spare_bytes_ = 0;  // in the account
   const std::uint64_t hand_over_ticks_ = detail::ticks_of_us(100);
 
   std::mutex wakers_mutex_;

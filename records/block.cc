@@ -34,24 +34,34 @@ void deallocate_block(HomedBlock* block) noexcept {
 
 HomedBlock* homed(Block* block) { return static_cast<HomedBlock*>(block); }
 
+/// The warmest that fits, or null.
+Block* take_from(std::vector<Block*>& free, std::size_t bytes_min) {
+  const auto fits = [bytes_min](const Block* b) { return b->capacity_bytes >= bytes_min; };
+  const auto found = std::find_if(free.rbegin(), free.rend(), fits);
+  if (found == free.rend()) return nullptr;
+  Block* const block = *found;
+  free.erase(std::next(found).base());
+  return block;
+}
+
+void deallocate_unless_kept(Block* block, SpareBlocks* spare) noexcept {
+  if (spare == nullptr || !spare->keep(block)) deallocate_block(homed(block));
+}
+
 }  // namespace
 
 BlockPool::~BlockPool() {
-  for (Block* block : free_) deallocate_block(homed(block));
+  for (Block* block : free_) deallocate_unless_kept(block, spare_.get());
 }
 
 Block* BlockPool::take(std::size_t bytes_min) {
-  HomedBlock* block = nullptr;
+  Block* free = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    const auto fits = [bytes_min](const Block* b) { return b->capacity_bytes >= bytes_min; };
-    const auto found = std::find_if(free_.rbegin(), free_.rend(), fits);  // the warmest first
-    if (found != free_.rend()) {
-      block = homed(*found);
-      free_.erase(std::next(found).base());
-    }
+    free = take_from(free_, bytes_min);
   }
-  if (block == nullptr) block = allocate_block(bytes_min);
+  if (free == nullptr && spare_ != nullptr) free = spare_->take(bytes_min);
+  HomedBlock* const block = free == nullptr ? allocate_block(bytes_min) : homed(free);
   block->home = shared_from_this();
   block->goes_home = true;
   block->references.store(1, std::memory_order_relaxed);
@@ -66,7 +76,7 @@ void BlockPool::give_back(Block* block) noexcept {
       return;
     }
   }
-  deallocate_block(homed(block));
+  deallocate_unless_kept(block, spare_.get());
 }
 
 Block* make_lone_block(std::size_t bytes, std::shared_ptr<BlockPool> origin) {
@@ -95,6 +105,32 @@ std::string_view block_file(const Block& block) noexcept {
 }
 
 }  // namespace detail
+
+SpareBlocks::SpareBlocks(std::size_t bytes_max) : bytes_max_(bytes_max) {
+  constexpr std::size_t kWorthKeepingBytes = 4096;
+  blocks_.reserve(bytes_max / kWorthKeepingBytes);  // so that keep() allocates nothing
+}
+
+SpareBlocks::~SpareBlocks() {
+  for (detail::Block* block : blocks_) detail::deallocate_block(detail::homed(block));
+}
+
+detail::Block* SpareBlocks::take(std::size_t bytes_min) {
+  const std::lock_guard lock(mutex_);
+  detail::Block* const block = detail::take_from(blocks_, bytes_min);
+  if (block != nullptr) bytes_ -= block->capacity_bytes;
+  return block;
+}
+
+bool SpareBlocks::keep(detail::Block* block) noexcept {
+  const std::lock_guard lock(mutex_);
+  const std::size_t bytes = block->capacity_bytes;
+  const bool is_large = bytes > bytes_max_ / 8;
+  if (is_large || bytes > bytes_max_ - bytes_ || blocks_.size() == blocks_.capacity()) return false;
+  blocks_.push_back(block);
+  bytes_ += bytes;
+  return true;
+}
 
 Record::Record(std::string_view bytes) {
   if (bytes.empty()) return;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "infeed/records/record.h"
+#include "infeed/records/spare_blocks.h"
 
 /// Blocks that records live in, and the pool that gives them out again: fresh memory costs a page
 /// fault every 4 KiB, about as much as reading the bytes; a block that has just been dropped is
@@ -18,8 +19,10 @@ namespace infeed::detail {
 
 class BlockPool : public std::enable_shared_from_this<BlockPool> {
  public:
-  explicit BlockPool(std::string file, std::size_t free_blocks_max = 4)
-      : file_(std::move(file)), free_blocks_max_(free_blocks_max) {
+  /// `spare`: where blocks come from and go to at the end; may be null.
+  explicit BlockPool(std::string file, std::size_t free_blocks_max = 4,
+                     std::shared_ptr<SpareBlocks> spare = nullptr)
+      : file_(std::move(file)), free_blocks_max_(free_blocks_max), spare_(std::move(spare)) {
     free_.reserve(free_blocks_max);
   }
   ~BlockPool();
@@ -34,6 +37,7 @@ class BlockPool : public std::enable_shared_from_this<BlockPool> {
  private:
   const std::string file_;
   const std::size_t free_blocks_max_;
+  const std::shared_ptr<SpareBlocks> spare_;
   std::mutex mutex_;
   std::vector<Block*> free_;
 };

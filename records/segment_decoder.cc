@@ -17,20 +17,21 @@ constexpr std::uint64_t kGuessedRecordSegments = 16;
 }  // namespace
 
 SegmentDecoder::SegmentDecoder(const std::string& file, Compression compression,
-                               const RecordReaderOptions& options, std::uint64_t segment_bytes)
-    : options_(options),
+                               const ParallelRecordReaderOptions& options)
+    : options_(options.reader),
       guessed_record_bytes_max_(
-          std::min(kGuessedRecordSegments * segment_bytes, options.record_bytes_max)),
-      search_(options.record_bytes_max),
+          std::min(kGuessedRecordSegments * options.segment_bytes, options_.record_bytes_max)),
+      search_(options_.record_bytes_max),
       window_(
           [&] {
-            auto source = make_segment_source(file, compression, options.block_bytes);
+            auto source = make_segment_source(file, compression, options_.block_bytes);
             source_ = source.get();
             return source;
           }(),
           // The blocks of a few segments are out at a time.
-          std::make_shared<BlockPool>(file, 4 + 4 * segment_bytes / options.block_bytes),
-          options.block_bytes) {}
+          std::make_shared<BlockPool>(file, 4 + 4 * options.segment_bytes / options_.block_bytes,
+                                      options.spare_blocks),
+          options_.block_bytes) {}
 
 DecodedSegment SegmentDecoder::decode(const Segment& segment) {
   DecodedSegment decoded;

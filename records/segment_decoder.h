@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "infeed/records/record_reader.h"
+#include "infeed/records/parallel_record_reader.h"
 #include "resynchronise.h"
 #include "segment_source.h"
 #include "stream_window.h"
@@ -25,7 +25,7 @@ struct DecodedSegment {
 class SegmentDecoder {
  public:
   SegmentDecoder(const std::string& file, Compression compression,
-                 const RecordReaderOptions& options, std::uint64_t segment_bytes);
+                 const ParallelRecordReaderOptions& options);
   /// The records that begin in the segment. Never throws.
   DecodedSegment decode(const Segment& segment);
 

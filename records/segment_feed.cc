@@ -66,7 +66,7 @@ class SegmentThreads {
       DecodedSegment decoded;
       try {
         if (!decoder) {
-          decoder.emplace(file_, compression_, options_.reader, options_.segment_bytes);
+          decoder.emplace(file_, compression_, options_);
         }
         decoded = decoder->decode(segments_[*claimed]);
       } catch (const std::exception&) {

@@ -103,12 +103,26 @@ def measure_ours(row, options):
     return json.loads(done.stdout)
 
 
+def read_anew(folder):
+    """Warm files as reading leaves them: pages that were cached when the files were written lie one by
+    one, those that were read ahead in larger pieces, out of which both sides read up to a third faster.
+    """
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with open(os.path.join(parent, name), "rb") as file:
+                os.fsync(file.fileno())
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+                while file.read(1 << 20):
+                    pass
+
+
 def make_data(options):
     """Writes the record files that both sides read, where they are not there yet."""
     done = subprocess.run([options.ours, "--make-data", "--data", options.data],
                           capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"compare.sh: could not write the record files: {done.stderr.strip()}")
+    read_anew(options.data)
 
 
 def measure_row(row, peers, options):

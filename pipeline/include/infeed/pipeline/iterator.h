@@ -78,6 +78,7 @@ class IteratorCore {
  private:
   void resume(const Checkpoint& checkpoint);
   Pull pull_root();
+  void end_stages();
 
   NodePointer node_;
   std::shared_ptr<RunContext> run_;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "infeed/records/record_reader.h"
+#include "infeed/records/spare_blocks.h"
 
 /// Why: one file, several cores. Gives exactly what RecordReader gives (records, order, numbers,
 /// errors, damaged ranges), decoded by threads of its own while you use the records.
@@ -39,6 +40,8 @@ struct ParallelRecordReaderOptions {
   std::uint64_t segment_bytes = std::uint64_t{1} << 20;
   /// Decoded and not yet taken, about; a segment a thread at least.
   std::uint64_t read_ahead_bytes = std::uint64_t{16} << 20;
+  /// Of readers that follow each other (spare_blocks.h); may be null.
+  std::shared_ptr<SpareBlocks> spare_blocks = {};
 };
 
 class ParallelRecordReader {

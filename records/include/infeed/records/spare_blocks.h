@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <mutex>
+#include <vector>
+
+/// Why: fresh memory costs a page fault every 4 KiB, and what the threads of one reader free when
+/// it ends goes back to the system. Whoever reads one file after the other, each on several
+/// threads, gives all of them the same spare blocks: one file of 5 MB, gzipped, then comes a sixth
+/// quicker.
+///
+///     const auto spare = std::make_shared<infeed::SpareBlocks>(std::size_t{8} << 20);
+///     for (const std::string& file : files) {
+///       infeed::ParallelRecordReader reader(file, {.spare_blocks = spare});
+///
+/// Thread-safety: any number of readers and threads at once.
+namespace infeed {
+
+namespace detail {
+struct Block;
+}
+
+class SpareBlocks {
+ public:
+  /// What it keeps at most.
+  explicit SpareBlocks(std::size_t bytes_max);
+  ~SpareBlocks();
+  SpareBlocks(const SpareBlocks&) = delete;
+  SpareBlocks& operator=(const SpareBlocks&) = delete;
+
+  /// For readers. One that has room for `bytes_min`, or null.
+  detail::Block* take(std::size_t bytes_min);
+  /// For readers. False when it isn't wanted: there are enough, or it is a large part of all.
+  bool keep(detail::Block* block) noexcept;
+
+ private:
+  const std::size_t bytes_max_;
+  std::mutex mutex_;
+  std::size_t bytes_ = 0;
+  std::vector<detail::Block*> blocks_;
+};
+
+}  // namespace infeed
