@@ -44,6 +44,8 @@ void StreamWindow::make_room(std::size_t bytes) {
 
 bool StreamWindow::fill(std::size_t bytes) {
   constexpr std::size_t kFirstReadAfterJumpBytes = 4096;
+  constexpr std::size_t kLargeBytes = std::size_t{32} << 10;
+  if (bytes >= kLargeBytes) large_bytes_ = bytes;
   while (size() < bytes) {
     if (ended_) return false;
     std::size_t room =
@@ -58,12 +60,22 @@ bool StreamWindow::fill(std::size_t bytes) {
       room = std::min(room, std::max(bytes - size(), kFirstReadAfterJumpBytes));
     } else if (bytes > block_bytes_) {
       room = std::min(room, bytes - size());  // what follows would only have to be moved
+    } else {
+      room -= part_of_another(size() + room);
     }
     const std::size_t got = read_source({end_, room});
     if (got == 0) ended_ = true;
     end_ += got;
   }
   return true;
+}
+
+/// Of so many bytes those that would only have to be moved, if large records are about as long as
+/// the last one.
+std::size_t StreamWindow::part_of_another(std::size_t bytes) const {
+  constexpr std::size_t kSpreadBytes = 4096;
+  if (large_bytes_ == 0 || bytes < large_bytes_ + kSpreadBytes) return 0;
+  return (bytes - kSpreadBytes) % large_bytes_;
 }
 
 std::size_t StreamWindow::room_preferred() const {

@@ -48,6 +48,7 @@ class StreamWindow {
  private:
   bool fill(std::size_t bytes);
   std::size_t room_preferred() const;
+  std::size_t part_of_another(std::size_t bytes) const;
   std::size_t read_source(std::span<char> into);
   void make_room(std::size_t bytes);
 
@@ -60,6 +61,8 @@ class StreamWindow {
   std::uint64_t offset_ = 0;
   bool ended_ = false;
   std::optional<StreamDamage> damage_;
+  /// What was asked for at once last, where it was much.
+  std::size_t large_bytes_ = 0;
   /// After a jump little may be wanted: the first read is small.
   bool jumped_ = false;
 };
