@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -30,21 +31,29 @@ class TbbExecutor final : public Executor {
                                        std::thread::hardware_concurrency()) +
                      1),
         arena_(thread_count, /*reserved_for_masters=*/0),
-        tasks_(std::make_shared<Tasks>()) {}
+        tasks_(std::make_unique<Tasks>()) {}
 
   ~TbbExecutor() override {
     std::deque<std::function<void()>> dropped;  // let go after the mutex
     std::unique_lock lock(tasks_->mutex);
     dropped.swap(tasks_->waiting);
-    tasks_->none_runs.wait(lock, [this] { return tasks_->running == 0; });
+    tasks_->changed.wait(lock, [this] { return tasks_->running == 0; });
+    // What TBB still holds finds nothing to do and goes within microseconds, but at the program's
+    // end TBB would never run it. Not for ever, and not in a worker: they may all be busy.
+    constexpr std::chrono::milliseconds kGrace{50};
+    const auto are_gone = [this] { return tasks_->held_by_tbb == 0; };
+    if (is_worker() ? !are_gone() : !tasks_->changed.wait_for(lock, kGrace, are_gone)) {
+      tasks_.release()->is_abandoned = true;  // the last one frees it
+    }
   }
 
   void submit(std::function<void()> task) override {
     {
       const std::lock_guard lock(tasks_->mutex);
       tasks_->waiting.push_back(std::move(task));
+      ++tasks_->held_by_tbb;
     }
-    arena_.enqueue([tasks = tasks_] { tasks->run_next(); });
+    arena_.enqueue([tasks = tasks_.get()] { tasks->run_next(); });
   }
 
   int concurrency() const override { return thread_count_; }
@@ -52,13 +61,25 @@ class TbbExecutor final : public Executor {
  private:
   struct Tasks {
     std::mutex mutex;
-    std::condition_variable none_runs;
+    std::condition_variable changed;
     std::deque<std::function<void()>> waiting;
     int running = 0;
+    int held_by_tbb = 0;  ///< calls of run_next() that have not begun
+    bool is_abandoned = false;
 
     void run_next() {
       std::unique_lock lock(mutex);
-      if (waiting.empty()) return;
+      --held_by_tbb;
+      if (waiting.empty()) {
+        const bool is_last = held_by_tbb == 0;
+        if (is_last && is_abandoned) {
+          lock.unlock();
+          delete this;
+        } else if (is_last) {
+          changed.notify_all();
+        }
+        return;
+      }
       std::function<void()> task = std::move(waiting.front());
       waiting.pop_front();
       ++running;
@@ -66,14 +87,18 @@ class TbbExecutor final : public Executor {
       task();
       task = nullptr;  // what it holds is let go outside the lock
       lock.lock();
-      if (--running == 0) none_runs.notify_all();
+      if (--running == 0) changed.notify_all();
     }
   };
+
+  static bool is_worker() {
+    return tbb::this_task_arena::current_thread_index() != tbb::task_arena::not_initialized;
+  }
 
   const int thread_count_;
   tbb::global_control workers_;
   tbb::task_arena arena_;
-  const std::shared_ptr<Tasks> tasks_;
+  std::unique_ptr<Tasks> tasks_;
 };
 
 }  // namespace
