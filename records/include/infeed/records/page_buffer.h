@@ -17,6 +17,8 @@ namespace infeed {
 
 class PageBuffer {
  public:
+  static constexpr std::size_t kPageBytes = 4096;
+
   explicit PageBuffer(std::size_t bytes)
       : size_(bytes),
         bytes_(static_cast<char*>(std::aligned_alloc(kPageBytes, whole_pages(bytes)))) {
@@ -28,7 +30,6 @@ class PageBuffer {
   operator std::span<char>() const { return {data(), size()}; }
 
  private:
-  static constexpr std::size_t kPageBytes = 4096;
   static std::size_t whole_pages(std::size_t bytes) {
     return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
   }
