@@ -8,8 +8,7 @@
 /// Why: who comes back to a URL later (the resumed conversion of what lies there) must see whether
 /// the object is still the same one, without reading it.
 ///
-///     infeed::examine_url("s3://bucket/table.csv").version   //
-///     "\"9a0364b9e99bb480dd25e1f0284c8555\""
+///     infeed::examine_url("s3://bucket/table.csv").version  // "\"9a0364b9e99bb480\""
 ///
 /// Thread-safety: a pure function of the store.
 namespace infeed {
