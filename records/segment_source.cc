@@ -97,7 +97,9 @@ class GzipSegmentSource final : public SegmentSource {
       state_.avail_out = room;
       const int code = isal_inflate(&state_);
       const std::uint32_t produced = room - state_.avail_out;
-      if (code < 0 || (produced == 0 && (has_last_block_ && state_.avail_in == 0))) fail();
+      const bool is_over =
+          state_.block_state == ISAL_BLOCK_FINISH || (has_last_block_ && state_.avail_in == 0);
+      if (code < 0 || (produced == 0 && is_over)) fail();
       if (produced == 0) continue;
       crc_ = crc32_gzip_refl(crc_, reinterpret_cast<const std::uint8_t*>(into.data()), produced);
       left_ -= produced;
