@@ -1,7 +1,6 @@
 #include "run_context.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace infeed {
 
@@ -32,15 +31,15 @@ std::shared_ptr<SpareBlocks> RunContext::spare_blocks() {
   const std::uint64_t limit = memory_.limit_bytes();
   const std::uint64_t bytes = limit == 0 ? kBytesMax : std::min(limit / 16, kBytesMax);
   if (bytes < kBytesMin || !memory_.try_reserve_elastic(bytes)) return nullptr;
-  spare_bytes_ = bytes;
   spare_blocks_ = std::make_shared<SpareBlocks>(bytes);
   return spare_blocks_;
 }
 
 void RunContext::drop_spare_blocks() {
   const std::lock_guard lock(spare_blocks_mutex_);
+  if (spare_blocks_ == nullptr) return;
+  memory_.release_elastic(spare_blocks_->bytes_max());
   spare_blocks_ = nullptr;
-  memory_.release_elastic(std::exchange(spare_bytes_, 0));
 }
 
 void RunContext::cancel() {

@@ -104,8 +104,7 @@ class RunContext {
   std::mutex executor_mutex_;
   std::shared_ptr<Executor> executor_;
   std::mutex spare_blocks_mutex_;
-  std::shared_ptr<SpareBlocks> spare_blocks_;
-  std::uint64_t spare_bytes_ = 0;  // in the account
+  std::shared_ptr<SpareBlocks> spare_blocks_;  // what it may keep is in the account
   const std::uint64_t hand_over_ticks_ = detail::ticks_of_us(100);
 
   std::mutex wakers_mutex_;

@@ -9,6 +9,7 @@
 #include "records/framed.h"
 #include "records/http_server.h"
 #include "tools/folder_content.h"
+#include "tools/npy_bytes.h"
 #include "tools/run_program.h"
 #include "tools/temporary_folder.h"
 
@@ -95,6 +96,14 @@ TEST_F(UrlCommands, ConvertReadsEveryKindOfTextAndRecords) {
   const ProgramResult records = convert({server_.url("/data-*-of-00004.tfrecord")}, "resharded");
   EXPECT_EQ(records.status, 0) << records.err;
   expect_same_shards("resharded");
+}
+
+TEST_F(UrlCommands, ConvertNamesAnArrayByItsFileAlone) {
+  serve("values.npy", npy("|u1", "(4,)", "abcd"));
+  const ProgramResult result = convert({server_.url("/values.npy?Signature=a.secret")}, "out");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("4 rows of values "));
+  EXPECT_THAT(read_bytes(folder_.file("out/data.manifest.json")), Not(HasSubstr("secret")));
 }
 
 TEST_F(UrlCommands, ConvertSeesThatAnObjectHasChanged) {

@@ -230,7 +230,7 @@ class NpyInput final : public ExampleInput {
       const auto opened = std::make_shared<SeekableFile>(file);
       std::array<char, 2> magic{};
       const bool is_zip = opened->read_at(0, magic) == 2 && magic[0] == 'P' && magic[1] == 'K';
-      if (is_zip || file.ends_with(".npz")) {
+      if (is_zip || input_file_name(file).ends_with(".npz")) {
         add_members(opened);
       } else {
         add(column_name(file), {opened, 0, opened->size_bytes()});
@@ -263,7 +263,7 @@ class NpyInput final : public ExampleInput {
 
  private:
   static std::string column_name(const std::string& file) {
-    std::string name = std::filesystem::path(file).stem().string();
+    std::string name = std::filesystem::path(input_file_name(file)).stem().string();
     if (name.ends_with(kEnding)) name.resize(name.size() - kEnding.size());  // of name.npy.gz
     return name;
   }

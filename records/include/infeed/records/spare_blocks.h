@@ -30,6 +30,7 @@ class SpareBlocks {
   SpareBlocks(const SpareBlocks&) = delete;
   SpareBlocks& operator=(const SpareBlocks&) = delete;
 
+  std::size_t bytes_max() const { return bytes_max_; }
   /// For readers. One that has room for `bytes_min`, or null.
   detail::Block* take(std::size_t bytes_min);
   /// For readers. False when it isn't wanted: there are enough, or it is a large part of all.
