@@ -63,6 +63,7 @@ class BlockReference {
   }
   Block* get() const { return block_; }
   Block* operator->() const { return block_; }
+  Block& operator*() const { return *block_; }
   explicit operator bool() const { return block_ != nullptr; }
   Block* release() { return std::exchange(block_, nullptr); }
 

@@ -27,19 +27,18 @@ void StreamWindow::make_room(std::size_t bytes) {
   // Where much is moved to gain little room, as in a search among headers that claim a lot, there
   // must be room for some more of them, or each would move it again.
   if (kept > bytes / 2 && capacity < bytes + bytes / 4) capacity *= 2;
-  Block* const current = block_.get();
-  const bool is_ours_alone =
-      current != nullptr && current->references.load(std::memory_order_acquire) == 1;
-  if (is_ours_alone && current->capacity_bytes >= capacity) {
-    if (kept != 0) std::memmove(current->data, begin_, kept);
-  } else {
-    BlockReference larger(pool_->take(capacity));
-    if (kept != 0) std::memcpy(larger->data, begin_, kept);
-    block_ = std::move(larger);
+  capacity += kLineBytes;  // of which the front takes some
+  const bool is_ours_alone = block_ && block_->references.load(std::memory_order_acquire) == 1;
+  BlockReference other;
+  if (!is_ours_alone || block_->capacity_bytes < capacity) {
+    other = BlockReference(pool_->take(capacity));
   }
-  block_->stream_offset = offset_;
-  begin_ = block_->data;
-  end_ = block_->data + kept;
+  char* const front = front_of(other ? *other : *block_);
+  if (kept != 0) std::memmove(front, begin_, kept);
+  if (other) block_ = std::move(other);
+  block_->stream_offset = offset_ - static_cast<std::uint64_t>(front - block_->data);
+  begin_ = front;
+  end_ = front + kept;
 }
 
 bool StreamWindow::fill(std::size_t bytes) {
@@ -52,7 +51,7 @@ bool StreamWindow::fill(std::size_t bytes) {
         block_ ? static_cast<std::size_t>(block_->data + block_->capacity_bytes - end_) : 0;
     // Also when there is room at the end but the record can't fit: it would be moved anyway.
     const bool is_too_little = size() + room < bytes || (size() == 0 && room < room_preferred());
-    if (room == 0 || (is_too_little && begin_ != block_->data)) {
+    if (room == 0 || (is_too_little && begin_ != front_of(*block_))) {
       make_room(bytes);
       room = static_cast<std::size_t>(block_->data + block_->capacity_bytes - end_);
     }

@@ -122,6 +122,21 @@ TEST(RecordReader, random_files_at_any_block_size_and_compression) {
   }
 }
 
+/// What the system's copy out of its page cache is quickest for.
+TEST(RecordReader, bytes_lie_in_a_cache_line_as_they_do_in_their_file) {
+  const auto seed = testing::test_seed();
+  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  const TemporaryFolder folder;
+  RecordReader reader(folder.write("plain", frame(random_payloads(random, 300, 9000))),
+                      {.block_bytes = 16 << 10});
+  Record record;
+  while (reader.next(record)) {
+    ASSERT_EQ(reinterpret_cast<std::uintptr_t>(record.bytes().data()) % 64, *record.offset() % 64)
+        << "record " << *record.number();
+  }
+}
+
 TEST(RecordReader, several_streams_in_one_file_are_all_read) {
   const TemporaryFolder folder;
   const Payloads six = {"hello", "", "123456789", "hello", "", "123456789"};
