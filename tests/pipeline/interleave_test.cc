@@ -66,6 +66,11 @@ struct Shape {
   int parallelism;
 };
 
+void PrintTo(const Shape& shape, std::ostream* out) {
+  *out << "cycle " << shape.cycle_length << ", block " << shape.block_length << ", parallelism "
+       << shape.parallelism;
+}
+
 class InterleaveShapes : public ::testing::TestWithParam<Shape> {
  protected:
   static auto build(const InterleaveOptions& options) {
