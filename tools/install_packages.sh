@@ -22,7 +22,7 @@ run_packages=(
   liburing-dev           # reads past the page cache
   libtbb-dev             # the executor
   libcli11-dev           # the command's options
-  nlohmann-json3-dev     # --json
+  nlohmann-json3-dev     # --json, and what services that lend credentials answer
   libjpeg-dev libpng-dev # pictures in infeed inspect
   dataset-fashion-mnist  # 60,000 training and 10,000 test images
 )

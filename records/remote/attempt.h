@@ -1,7 +1,5 @@
 #pragma once
 
-#include <array>
-#include <curl/curl.h>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -9,6 +7,7 @@
 
 #include "infeed/records/url_options.h"
 #include "remote/answer.h"
+#include "remote/curl_request.h"
 #include "remote/transfer.h"
 
 namespace infeed::detail {
@@ -30,9 +29,9 @@ class Attempt {
   void prepare(const UrlTarget& target, const UrlOptions& options,
                const std::optional<ObjectIdentity>& known, Connection connection);
 
-  CURL* easy() const { return easy_.get(); }
+  CURL* easy() const { return request_.easy(); }
   Transfer& transfer() const { return *transfer_; }
-  std::string_view detail() const { return error_text_.data(); }
+  std::string_view detail() const { return request_.detail(); }
 
   ByteRange asked = {};
   /// Of the next byte, in the object.
@@ -45,23 +44,11 @@ class Attempt {
   Transfer::Clock::time_point last_byte = Transfer::Clock::now();
 
  private:
-  struct Cleanup {
-    void operator()(CURL* easy) const { ::curl_easy_cleanup(easy); }
-    void operator()(curl_slist* list) const { ::curl_slist_free_all(list); }
-  };
   static std::size_t receive(char* bytes, std::size_t unit, std::size_t count, void* attempt);
-  template <class T>
-  void set(CURLoption option, T value);
-  void add_header(const std::string& header);
 
   std::shared_ptr<Transfer> transfer_;
   Sink& sink_;
-  std::array<char, CURL_ERROR_SIZE> error_text_{};
-  std::unique_ptr<curl_slist, Cleanup> headers_;
-  std::unique_ptr<CURL, Cleanup> easy_;
+  CurlRequest request_;
 };
-
-/// Once a process, before anything else of libcurl.
-void start_curl();
 
 }  // namespace infeed::detail

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "infeed/error.h"
+#include "remote/lent_credentials.h"
 
 namespace infeed::detail {
 namespace {
@@ -94,6 +95,41 @@ bool is_true(const std::optional<std::string>& value) {
          *value != "False";
 }
 
+/// In the order of AWS's tools: what is nearest to this run counts.
+void find_credentials(const Environment& environment, const Profile& profile,
+                      S3Settings& settings) {
+  settings.credentials = credentials_of(
+      environment("AWS_ACCESS_KEY_ID"), environment("AWS_SECRET_ACCESS_KEY"),
+      environment("AWS_SESSION_TOKEN"), {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"});
+  if (settings.credentials) return;
+  if (Lender lender = web_identity_lender(environment, settings.region)) {
+    settings.lent = std::make_shared<RenewedCredentials>(std::move(lender));
+    return;
+  }
+  settings.credentials = credentials_of(
+      value_of(profile, "aws_access_key_id"), value_of(profile, "aws_secret_access_key"),
+      value_of(profile, "aws_session_token"), {"aws_access_key_id", "aws_secret_access_key"});
+  if (settings.credentials) return;
+  if (Lender lender = container_lender(environment)) {
+    settings.lent = std::make_shared<RenewedCredentials>(std::move(lender));
+    return;
+  }
+  std::string of_machine;
+  if (Lender lender = machine_lender(environment)) {
+    try {
+      settings.lent = std::make_shared<RenewedCredentials>(std::move(lender));
+      return;
+    } catch (const Error& error) {  // most machines lend none
+      of_machine = fmt::format("; the machine lends none: {}", error.message());
+    }
+  }
+  throw Error(ErrorCode::permission_denied,
+              fmt::format("there are no credentials for S3: set AWS_ACCESS_KEY_ID and "
+                          "AWS_SECRET_ACCESS_KEY, or write them into section [{}] of '{}'; for a "
+                          "public bucket set AWS_NO_SIGN_REQUEST=1{}",
+                          profile.name, profile.credentials_file, of_machine));
+}
+
 }  // namespace
 
 std::optional<std::string> environment_of_process(const char* name) {
@@ -119,19 +155,8 @@ S3Settings read_s3_settings(const Environment& environment) {
     while (settings.endpoint.ends_with('/')) settings.endpoint.pop_back();
   }
   if (is_true(environment("AWS_NO_SIGN_REQUEST"))) return settings;
-  settings.credentials = credentials_of(
-      environment("AWS_ACCESS_KEY_ID"), environment("AWS_SECRET_ACCESS_KEY"),
-      environment("AWS_SESSION_TOKEN"), {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"});
-  if (settings.credentials) return settings;
-  settings.credentials = credentials_of(
-      value_of(profile, "aws_access_key_id"), value_of(profile, "aws_secret_access_key"),
-      value_of(profile, "aws_session_token"), {"aws_access_key_id", "aws_secret_access_key"});
-  if (settings.credentials) return settings;
-  throw Error(ErrorCode::permission_denied,
-              fmt::format("there are no credentials for S3: set AWS_ACCESS_KEY_ID and "
-                          "AWS_SECRET_ACCESS_KEY, or write them into section [{}] of '{}'; for a "
-                          "public bucket set AWS_NO_SIGN_REQUEST=1",
-                          profile.name, profile.credentials_file));
+  find_credentials(environment, profile, settings);
+  return settings;
 }
 
 }  // namespace infeed::detail

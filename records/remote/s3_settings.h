@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -8,9 +9,13 @@
 
 namespace infeed::detail {
 
-/// Who asks, and where: what AWS's own tools take from the environment and from ~/.aws.
+class RenewedCredentials;
+
+/// Who asks, and where: what AWS's own tools take from the environment, from ~/.aws and from the
+/// machine. Without credentials of either kind requests aren't signed.
 struct S3Settings {
-  std::optional<AwsCredentials> credentials;  ///< none: requests aren't signed
+  std::optional<AwsCredentials> credentials;
+  std::shared_ptr<RenewedCredentials> lent = nullptr;  ///< by lent_credentials.h
   std::string region = "us-east-1";
   std::string endpoint = {};  ///< "https://host:port" of another store than AWS's; may be empty
 };
@@ -19,8 +24,9 @@ struct S3Settings {
 using Environment = std::function<std::optional<std::string>(const char* name)>;
 std::optional<std::string> environment_of_process(const char* name);
 
-/// Throws Error: permission_denied without credentials (unless AWS_NO_SIGN_REQUEST says so),
-/// invalid_argument for half of them or a profile that isn't there.
+/// May have to ask a service for credentials. Throws Error: permission_denied without any (unless
+/// AWS_NO_SIGN_REQUEST says so), invalid_argument for half of them or a profile that isn't there,
+/// unavailable where a service that is named does not answer.
 S3Settings read_s3_settings(const Environment& environment = &environment_of_process);
 
 }  // namespace infeed::detail

@@ -6,6 +6,7 @@
 
 #include "infeed/error.h"
 #include "infeed/records/files.h"
+#include "remote/lent_credentials.h"
 #include "remote/url.h"
 
 namespace infeed::detail {
@@ -106,6 +107,7 @@ void UrlTarget::parse_s3(const std::string& name, const Environment& environment
 }
 
 std::string UrlTarget::describe_credentials() const {
+  if (s3_ && s3_->lent) return fmt::format("the credentials {}", s3_->lent->access_key_id());
   return s3_ && s3_->credentials
              ? fmt::format("the credentials {}", s3_->credentials->access_key_id)
              : "no credentials";
@@ -115,8 +117,8 @@ HttpRequest UrlTarget::get(const NamesAndValues& query) const {
   HttpRequest request{url_, {"Accept-Encoding: identity"}};
   if (!s3_) return request;
   if (!query.empty()) request.url += "?" + canonical_query(query);
-  if (!s3_->credentials) return request;
-  const AwsCredentials& credentials = *s3_->credentials;
+  if (!s3_->credentials && !s3_->lent) return request;
+  const AwsCredentials credentials = s3_->lent ? s3_->lent->now() : *s3_->credentials;
   const std::string time = time_now();
   NamesAndValues headers = {
       {"host", host_}, {"x-amz-content-sha256", std::string(kEmptySha256)}, {"x-amz-date", time}};

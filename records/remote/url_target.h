@@ -24,7 +24,8 @@ class UrlTarget {
   explicit UrlTarget(const std::string& name,
                      const Environment& environment = &environment_of_process);
 
-  /// A GET; for S3 signed now, so it is to be sent soon. `query` is for S3 only.
+  /// A GET; for S3 signed now, so it is to be sent soon. `query` is for S3 only. Throws Error where
+  /// credentials that were lent are over and no new ones are to be had.
   HttpRequest get(const NamesAndValues& query = {}) const;
 
   /// For messages: without secrets.

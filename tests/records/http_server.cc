@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <arpa/inet.h>
 #include <charconv>
+#include <cstdlib>
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -32,6 +33,7 @@ bool send_all(int descriptor, std::string_view bytes) {
 HttpRequestSeen parse(std::string_view text) {
   HttpRequestSeen request;
   const std::size_t first_space = text.find(' ');
+  request.method = text.substr(0, first_space);
   request.path = text.substr(first_space + 1, text.find(' ', first_space + 1) - first_space - 1);
   for (std::size_t at = text.find("\r\n"); at != text.npos; at = text.find("\r\n", at + 2)) {
     const std::string_view line = text.substr(at + 2, text.find("\r\n", at + 2) - at - 2);
@@ -100,16 +102,26 @@ void HttpServer::accept_all() {
 
 void HttpServer::serve(int descriptor) {
   std::string held;
+  const auto receive_more = [&] {
+    char bytes[4096];
+    const ssize_t got = ::recv(descriptor, bytes, sizeof(bytes), 0);
+    if (got > 0) held.append(bytes, static_cast<std::size_t>(got));
+    return got > 0;
+  };
   while (true) {
     std::size_t end = 0;
     while ((end = held.find("\r\n\r\n")) == held.npos) {
-      char bytes[4096];
-      const ssize_t got = ::recv(descriptor, bytes, sizeof(bytes), 0);
-      if (got <= 0) return;
-      held.append(bytes, static_cast<std::size_t>(got));
+      if (!receive_more()) return;
     }
-    const HttpRequestSeen request = parse(std::string_view(held).substr(0, end));
+    HttpRequestSeen request = parse(std::string_view(held).substr(0, end));
     held.erase(0, end + 4);
+    const std::size_t body_bytes =
+        std::strtoul(request.header("content-length").c_str(), nullptr, 10);
+    while (held.size() < body_bytes) {
+      if (!receive_more()) return;
+    }
+    request.body = held.substr(0, body_bytes);
+    held.erase(0, body_bytes);
     if (answer(descriptor, request)) continue;
     ::shutdown(descriptor, SHUT_RDWR);
     return;

@@ -18,10 +18,12 @@
 namespace infeed::testing {
 
 struct HttpRequestSeen {
+  std::string method;
   std::string path;                                              ///< with the query
   std::map<std::string, std::string> headers;                    ///< names in lower case
   std::optional<std::pair<std::uint64_t, std::uint64_t>> range;  ///< first and last byte
-  std::size_t number = 0;                                        ///< of all that came, from 0
+  std::string body = {};
+  std::size_t number = 0;  ///< of all that came, from 0
 
   std::string header(const std::string& name) const {
     const auto found = headers.find(name);

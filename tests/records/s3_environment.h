@@ -23,6 +23,10 @@ class S3Environment {
     set("AWS_REGION", "us-east-1");
     set("AWS_SESSION_TOKEN", "");
     set("AWS_NO_SIGN_REQUEST", "");
+    set("AWS_EC2_METADATA_DISABLED", "true");
+    set("AWS_WEB_IDENTITY_TOKEN_FILE", "");
+    set("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "");
+    set("AWS_CONTAINER_CREDENTIALS_FULL_URI", "");
     set("AWS_ACCESS_KEY_ID", credentials == Credentials::some ? "AKIDTEST" : "");
     set("AWS_SECRET_ACCESS_KEY", credentials == Credentials::some ? "secret" : "");
   }
@@ -38,13 +42,13 @@ class S3Environment {
   S3Environment(const S3Environment&) = delete;
   S3Environment& operator=(const S3Environment&) = delete;
 
- private:
   void set(const std::string& name, const std::string& value) {
     const char* const now = std::getenv(name.c_str());
     before_.emplace(name, now == nullptr ? std::nullopt : std::optional<std::string>(now));
     ::setenv(name.c_str(), value.c_str(), 1);
   }
 
+ private:
   std::map<std::string, std::optional<std::string>> before_;
 };
 

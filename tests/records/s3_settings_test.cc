@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <map>
 
+#include "records/made_environment.h"
 #include "records/temporary_files.h"
 #include "records/thrown_error.h"
 #include "remote/url_target.h"
@@ -9,16 +9,10 @@
 namespace infeed::detail {
 namespace {
 
+using testing::environment_of;
 using testing::error_of;
 using ::testing::HasSubstr;
 using testing::TemporaryFolder;
-
-Environment environment_of(std::map<std::string, std::string> variables) {
-  return [variables = std::move(variables)](const char* name) -> std::optional<std::string> {
-    const auto found = variables.find(name);
-    return found == variables.end() ? std::nullopt : std::optional(found->second);
-  };
-}
 
 TEST(S3Settings, ComeFromVariables) {
   const S3Settings settings =
@@ -69,7 +63,9 @@ TEST(S3Settings, AreFoundInTheHomeFolder) {
 }
 
 TEST(S3Settings, SayWhatIsMissing) {
-  const Error none = error_of([] { read_s3_settings(environment_of({{"HOME", "/nowhere"}})); });
+  const Error none = error_of([] {
+    read_s3_settings(environment_of({{"HOME", "/nowhere"}, {"AWS_EC2_METADATA_DISABLED", "true"}}));
+  });
   EXPECT_EQ(none.code(), ErrorCode::permission_denied);
   EXPECT_EQ(none.message(),
             "there are no credentials for S3: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "

@@ -11,17 +11,19 @@
 ///     infeed::RecordReader reader("s3://bucket/train-00000-of-00016.tfrecord");
 ///     infeed::RecordReader other("https://host/a.tfrecord.gz", {.url = {.ranges_in_flight = 8}});
 ///
-/// | URL                       | how it is read |
-/// |---------------------------|-------------------------------------------------------------------|
-/// | http://..., https://...   | by ranges; redirects are followed (never from https to http); | |
-/// | a password comes from ~/.netrc, a proxy from the usual variables  | | s3://bucket/key | the
-/// same, signed (AWS Signature Version 4)                        |
+/// http:// and https:// are read by ranges; redirects are followed, never from https to http; a
+/// password comes from ~/.netrc, a proxy from the usual variables. s3://bucket/key is read the same
+/// way, signed (AWS Signature Version 4).
 ///
-/// For S3 the environment is read as AWS's tools do: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and
-/// AWS_SESSION_TOKEN, else the section AWS_PROFILE (or "default") of ~/.aws/credentials and
-/// ~/.aws/config (AWS_SHARED_CREDENTIALS_FILE, AWS_CONFIG_FILE); AWS_REGION, AWS_DEFAULT_REGION;
-/// AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL for other stores than AWS's. AWS_NO_SIGN_REQUEST=1 reads
-/// public buckets without credentials.
+/// For S3 the environment is read as AWS's tools do. Credentials, the first of:
+/// AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN; a web identity
+/// (AWS_WEB_IDENTITY_TOKEN_FILE, AWS_ROLE_ARN); section AWS_PROFILE (or "default") of
+/// ~/.aws/credentials and ~/.aws/config (AWS_SHARED_CREDENTIALS_FILE, AWS_CONFIG_FILE); the
+/// container's service (AWS_CONTAINER_CREDENTIALS_RELATIVE_URI, _FULL_URI); the machine's (instance
+/// metadata, unless AWS_EC2_METADATA_DISABLED=true). Those that hold for some hours only are
+/// renewed while a file is read. AWS_NO_SIGN_REQUEST=1 reads public buckets without any. Besides,
+/// AWS_REGION, AWS_DEFAULT_REGION; AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL for other stores than
+/// AWS's.
 ///
 /// What the first answer says of the object (ETag, or else date, and size) is asked for again with
 /// each range: an object that changes under way is an Error failed_precondition, never a mixture. A

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <array>
+#include <curl/curl.h>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace infeed::detail {
+
+/// A request of libcurl, and what has to live as long as it.
+class CurlRequest {
+ public:
+  CurlRequest();
+  CurlRequest(const CurlRequest&) = delete;
+  CurlRequest& operator=(const CurlRequest&) = delete;
+
+  CURL* easy() const { return easy_.get(); }
+  /// Why it failed, in libcurl's own words; may be empty.
+  std::string_view detail() const { return error_text_.data(); }
+
+  /// Throws Error internal where libcurl refuses it.
+  template <class T>
+  void set(CURLoption option, T value) {
+    require(::curl_easy_setopt(easy(), option, value), option);
+  }
+  /// "Name: value"; nothing when it is empty.
+  void add_header(const std::string& header);
+  void set_ca_file(const std::string& file);
+
+ private:
+  struct Cleanup {
+    void operator()(CURL* easy) const { ::curl_easy_cleanup(easy); }
+    void operator()(curl_slist* list) const { ::curl_slist_free_all(list); }
+  };
+  static void require(CURLcode code, CURLoption option);
+
+  std::array<char, CURL_ERROR_SIZE> error_text_{};
+  std::unique_ptr<curl_slist, Cleanup> headers_;
+  std::unique_ptr<CURL, Cleanup> easy_;
+};
+
+/// Once a process, before anything else of libcurl.
+void start_curl();
+
+}  // namespace infeed::detail

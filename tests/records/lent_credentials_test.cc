@@ -1,0 +1,244 @@
+#include "remote/lent_credentials.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <infeed/records/record_reader.h>
+
+#include "records/framed.h"
+#include "records/http_server.h"
+#include "records/made_environment.h"
+#include "records/s3_environment.h"
+#include "records/temporary_files.h"
+#include "records/thrown_error.h"
+
+namespace infeed::detail {
+namespace {
+
+using testing::environment_of;
+using testing::error_of;
+using ::testing::HasSubstr;
+using testing::HttpReply;
+using testing::HttpRequestSeen;
+using testing::HttpServer;
+using testing::TemporaryFolder;
+using Clock = std::chrono::system_clock;
+
+constexpr const char* kFarAway = "2999-12-31T00:00:00Z";
+
+std::string lent_json(const std::string& id, const std::string& expiration = kFarAway) {
+  return R"({"Code": "Success", "AccessKeyId": ")" + id +
+         R"(", "SecretAccessKey": "secret", "Token": "token", "Expiration": ")" + expiration +
+         R"("})";
+}
+
+/// A machine's service, version 2.
+HttpReply metadata(const HttpRequestSeen& request, const std::string& answer) {
+  const std::string roles = "/latest/meta-data/iam/security-credentials/";
+  if (request.method == "PUT" && request.path == "/latest/api/token" &&
+      !request.header("x-aws-ec2-metadata-token-ttl-seconds").empty()) {
+    return {.body = "SESSION"};
+  }
+  if (request.header("x-aws-ec2-metadata-token") != "SESSION") return {.status = 401};
+  if (request.path == roles) return {.body = "my-role"};
+  if (request.path == roles + "my-role") return {.body = answer};
+  return {.status = 404};
+}
+
+void expect_lent(const AwsCredentials& lent, const std::string& id) {
+  EXPECT_EQ(lent.access_key_id, id);
+  EXPECT_EQ(lent.secret_access_key, "secret");
+  EXPECT_EQ(lent.session_token, "token");
+}
+
+TEST(LentCredentials, ComeFromTheMachineWhereThereAreNoOthers) {
+  const HttpServer server(
+      [](const HttpRequestSeen& request) { return metadata(request, lent_json("ASIAMACHINE")); });
+  const S3Settings settings = read_s3_settings(environment_of(
+      {{"HOME", "/nowhere"}, {"AWS_EC2_METADATA_SERVICE_ENDPOINT", server.url("/")}}));
+  ASSERT_TRUE(settings.lent);
+  EXPECT_FALSE(settings.credentials);
+  expect_lent(settings.lent->now(), "ASIAMACHINE");
+  expect_lent(settings.lent->now(), "ASIAMACHINE");
+  EXPECT_EQ(server.requests(), 3U);  // they hold for long
+}
+
+TEST(LentCredentials, SignWhatIsRead) {
+  const std::string bytes = testing::frame(std::vector<std::string>{"one", "two"});
+  const HttpServer server([&](const HttpRequestSeen& request) {
+    if (request.path.starts_with("/latest/")) return metadata(request, lent_json("ASIAMACHINE"));
+    const bool is_signed =
+        request.header("authorization").find("Credential=ASIAMACHINE/") != std::string::npos;
+    if (!is_signed || request.header("x-amz-security-token") != "token") {
+      return HttpReply{.status = 403};
+    }
+    return testing::serve_bytes(request, bytes);
+  });
+  testing::S3Environment environment(server.url(""), testing::S3Environment::Credentials::none);
+  environment.set("AWS_EC2_METADATA_DISABLED", "");
+  environment.set("AWS_EC2_METADATA_SERVICE_ENDPOINT", server.url(""));
+  EXPECT_EQ(count_records("s3://bucket/data.tfrecord"), 2U);
+}
+
+TEST(LentCredentials, ComeFromAContainersService) {
+  const TemporaryFolder folder;
+  const std::string token = folder.write("token", "a.token\n");
+  const HttpServer server([](const HttpRequestSeen& request) {
+    return request.path == "/v1/credentials" && request.header("authorization") == "a.token"
+               ? HttpReply{.body = lent_json("ASIACONTAINER")}
+               : HttpReply{.status = 401, .body = "who are you"};
+  });
+  std::map<std::string, std::string> variables = {
+      {"HOME", "/nowhere"},
+      {"AWS_CONTAINER_CREDENTIALS_FULL_URI", server.url("/v1/credentials")},
+      {"AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", token}};
+  expect_lent(read_s3_settings(environment_of(variables)).lent->now(), "ASIACONTAINER");
+
+  variables.erase("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
+  variables["AWS_CONTAINER_AUTHORIZATION_TOKEN"] = "wrong";
+  const Error refused = error_of([&] { read_s3_settings(environment_of(variables)); });
+  EXPECT_EQ(refused.code(), ErrorCode::permission_denied);
+  EXPECT_EQ(refused.message(), server.url("/v1/credentials") + " lends no credentials (401)");
+
+  variables["AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"] = "/nowhere/token";
+  const Error unread = error_of([&] { read_s3_settings(environment_of(variables)); });
+  EXPECT_EQ(unread.message(), "the token that credentials are lent for can't be read");
+  EXPECT_EQ(unread.file(), "/nowhere/token");
+}
+
+TEST(LentCredentials, AreNotAskedForByHttpOnOtherMachines) {
+  for (const char* const url :
+       {"http://example.com/x", "http://127.evil.example/x", "http://localhost.evil.example/",
+        "http://localhost:1@evil.example/", "ftp://localhost/", "x"}) {
+    const Error error = error_of([&] {
+      container_lender(environment_of({{"AWS_CONTAINER_CREDENTIALS_FULL_URI", url}}));
+    });
+    EXPECT_EQ(error.message(), std::string("AWS_CONTAINER_CREDENTIALS_FULL_URI is '") + url +
+                                   "'; it must begin with https://, or name this machine");
+  }
+  for (const char* const url :
+       {"https://example.com/x", "http://127.0.0.1:80/x", "http://localhost/",
+        "http://[::1]:8080/x", "http://169.254.170.23/v1/credentials"}) {
+    EXPECT_TRUE(container_lender(environment_of({{"AWS_CONTAINER_CREDENTIALS_FULL_URI", url}})))
+        << url;
+  }
+}
+
+TEST(LentCredentials, ComeFromStsForAWebIdentity) {
+  const TemporaryFolder folder;
+  bool is_refused = false;
+  const HttpServer server([&](const HttpRequestSeen& request) {
+    if (is_refused) {
+      return HttpReply{.status = 403,
+                       .body =
+                           "<ErrorResponse><Error><Code>AccessDenied</Code>"
+                           "<Message>Not you</Message></Error></ErrorResponse>"};
+    }
+    const bool is_right = request.method == "POST" &&
+                          request.body ==
+                              "Action=AssumeRoleWithWebIdentity&RoleArn=arn%3Aaws%3Aiam%3A%3A1%3A"
+                              "role%2Ftrain&RoleSessionName=infeed&Version=2011-06-15&"
+                              "WebIdentityToken=an.identity";
+    if (!is_right) return HttpReply{.status = 400};
+    return HttpReply{.body =
+                         "<AssumeRoleWithWebIdentityResponse><Credentials>"
+                         "<SessionToken>token</SessionToken>"
+                         "<SecretAccessKey>secret</SecretAccessKey>"
+                         "<Expiration>2999-01-01T00:00:00Z</Expiration>"
+                         "<AccessKeyId>ASIAWEB</AccessKeyId>"
+                         "</Credentials></AssumeRoleWithWebIdentityResponse>"};
+  });
+  const auto environment =
+      environment_of({{"HOME", "/nowhere"},
+                      {"AWS_WEB_IDENTITY_TOKEN_FILE", folder.write("identity", "an.identity")},
+                      {"AWS_ROLE_ARN", "arn:aws:iam::1:role/train"},
+                      {"AWS_ENDPOINT_URL_STS", server.url("")}});
+  expect_lent(read_s3_settings(environment).lent->now(), "ASIAWEB");
+
+  is_refused = true;
+  const Error error = error_of([&] { read_s3_settings(environment); });
+  EXPECT_EQ(error.code(), ErrorCode::permission_denied);
+  EXPECT_EQ(error.message(), server.url("/") +
+                                 " (for the role arn:aws:iam::1:role/train) lends no "
+                                 "credentials (403 AccessDenied: Not you)");
+}
+
+TEST(LentCredentials, SayWhyTheMachineLendsNone) {
+  const auto message = [](const std::string& place) {
+    const Error error = error_of([&] {
+      read_s3_settings(
+          environment_of({{"HOME", "/nowhere"}, {"AWS_EC2_METADATA_SERVICE_ENDPOINT", place}}));
+    });
+    EXPECT_EQ(error.code(), ErrorCode::permission_denied);
+    return error.message();
+  };
+  std::string gone;
+  {
+    const HttpServer server([](const HttpRequestSeen& request) {
+      return request.method == "PUT" ? HttpReply{.body = "SESSION"} : HttpReply{.status = 404};
+    });
+    gone = server.url("");
+    EXPECT_THAT(message(gone), HasSubstr("set AWS_NO_SIGN_REQUEST=1; the machine lends none: " +
+                                         gone + " has no role for this machine (404)"));
+  }
+  EXPECT_THAT(message(gone), HasSubstr(gone + "/latest/api/token does not answer ("));
+  const HttpServer broken([](const HttpRequestSeen& request) {
+    return metadata(request, R"({"Code": "Failed", "Message": "no luck", "AccessKeyId": 1})");
+  });
+  EXPECT_THAT(message(broken.url("")), HasSubstr("lends no credentials (200 Failed: no luck)"));
+  const HttpServer odd([](const HttpRequestSeen& request) {
+    return metadata(request, lent_json("ASIAMACHINE", "soon"));
+  });
+  EXPECT_THAT(message(odd.url("")),
+              HasSubstr("lends credentials that end at 'soon', which is no time"));
+}
+
+TEST(LentCredentials, AreAskedForAgainWhenTheServiceHasTrouble) {
+  const HttpServer server([](const HttpRequestSeen& request) {
+    return request.number < 2 ? HttpReply{.status = 503}
+                              : metadata(request, lent_json("ASIAMACHINE"));
+  });
+  const Lender lender =
+      machine_lender(environment_of({{"AWS_EC2_METADATA_SERVICE_ENDPOINT", server.url("")}}));
+  expect_lent(lender().credentials, "ASIAMACHINE");
+}
+
+TEST(RenewedCredentials, AreAskedForBeforeTheyEnd) {
+  int asked = 0;
+  Clock::duration lasting = std::chrono::minutes(4);
+  bool has_trouble = false;
+  RenewedCredentials renewed([&] {
+    if (has_trouble) throw Error(ErrorCode::unavailable, "no");
+    ++asked;
+    return LentCredentials{{"id " + std::to_string(asked), "secret"}, Clock::now() + lasting};
+  });
+  EXPECT_EQ(renewed.now().access_key_id, "id 2");  // they would end soon
+  EXPECT_EQ(renewed.now().access_key_id, "id 2");  // but nobody is asked all the time
+  EXPECT_EQ(renewed.access_key_id(), "id 2");
+
+  lasting = -std::chrono::seconds(1);
+  RenewedCredentials over([&] {
+    if (has_trouble) throw Error(ErrorCode::unavailable, "no");
+    return LentCredentials{{"id", "secret"}, Clock::now() + lasting};
+  });
+  has_trouble = true;
+  EXPECT_EQ(error_of([&] { over.now(); }).message(), "no");
+  has_trouble = false;
+  lasting = std::chrono::hours(1);
+  EXPECT_EQ(over.now().access_key_id, "id");
+  has_trouble = true;
+  EXPECT_EQ(over.now().access_key_id, "id");
+}
+
+TEST(RenewedCredentials, AreUsedAsLongAsTheyHoldWhenNobodyAnswers) {
+  int asked = 0;
+  RenewedCredentials renewed([&] {
+    if (++asked > 1) throw Error(ErrorCode::unavailable, "no");
+    return LentCredentials{{"id", "secret"}, Clock::now() + std::chrono::minutes(4)};
+  });
+  EXPECT_EQ(renewed.now().access_key_id, "id");
+  EXPECT_EQ(asked, 2);
+}
+
+}  // namespace
+}  // namespace infeed::detail
