@@ -104,15 +104,16 @@ def measure_ours(row, options):
 
 
 def read_anew(folder):
-    """Warm files as reading leaves them: pages that were cached when the files were written lie one by
-    one, those that were read ahead in larger pieces, out of which both sides read up to a third faster.
+    """Warm files as a first epoch leaves them: pages that were cached when the files were written lie
+    one by one, those that were read ahead in larger pieces, out of which both sides read up to a third
+    faster. How large depends on how much is read at once: 256 KiB, as both sides do.
     """
     for parent, _, names in os.walk(folder):
         for name in names:
-            with open(os.path.join(parent, name), "rb") as file:
+            with open(os.path.join(parent, name), "rb", buffering=0) as file:
                 os.fsync(file.fileno())
                 os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-                while file.read(1 << 20):
+                while file.read(256 << 10):
                     pass
 
 

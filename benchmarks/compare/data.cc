@@ -42,18 +42,18 @@ void make_fashion_mnist(const fs::path& folder) {
   }
 }
 
-/// Four files of one kind, `total` records together.
+/// Files of one kind, `total` records together.
 template <class Kind>
-void make_records(const fs::path& folder, std::size_t total, const RecordWriterOptions& options) {
-  constexpr std::uint32_t kFiles = 4;
+void make_records(const fs::path& folder, std::size_t total, std::uint32_t files,
+                  const RecordWriterOptions& options) {
   const auto schema = Kind::schema();
   const auto object = std::make_unique<Kind>();
   Random random(1);
   fs::create_directories(folder);
-  for (std::uint32_t file = 0; file < kFiles; ++file) {
-    RecordWriter writer(shard_name((folder / "data").string(), {.index = file, .count = kFiles}),
+  for (std::uint32_t file = 0; file < files; ++file) {
+    RecordWriter writer(shard_name((folder / "data").string(), {.index = file, .count = files}),
                         options);
-    for (std::size_t i = 0; i < total / kFiles; ++i) {
+    for (std::size_t i = 0; i < total / files; ++i) {
       object->fill(random);
       writer.write(schema.encode(*object));
     }
@@ -75,8 +75,9 @@ void make_data(const fs::path& folder) {
   once("fashion-mnist", make_fashion_mnist);
   // 30 to 100 MB of each kind: more than a core's caches, little beside the page cache.
   const auto kind = [&]<class Kind>(std::type_identity<Kind>, const char* name, std::size_t total,
-                                    const RecordWriterOptions& options = {}) {
-    once(name, [&](const fs::path& path) { make_records<Kind>(path, total, options); });
+                                    const RecordWriterOptions& options = {},
+                                    std::uint32_t files = 4) {
+    once(name, [&](const fs::path& path) { make_records<Kind>(path, total, files, options); });
   };
   kind(std::type_identity<PixelRecord<784>>(), "image-784", 60'000);
   kind(std::type_identity<PixelRecord<2048>>(), "image-2k", 30'000);
@@ -86,8 +87,8 @@ void make_data(const fs::path& folder) {
   kind(std::type_identity<TokenRecord>(), "tokens", 30'000);
   kind(std::type_identity<TextRecord>(), "text", 30'000);
   kind(std::type_identity<TextRecord>(), "text-gzip", 30'000, {.compression = Compression::gzip});
-  kind(std::type_identity<TextRecord>(), "text-points-gzip", 30'000,
-       {.compression = Compression::gzip, .flush_point_bytes = std::size_t{1} << 20});
+  kind(std::type_identity<TextRecord>(), "text-one-gzip", 30'000,
+       {.compression = Compression::gzip, .flush_point_bytes = std::size_t{1} << 20}, 1);
 }
 
 fs::path record_files(const fs::path& folder, const std::string& kind) {

@@ -54,7 +54,7 @@ Row read_row(std::string name, const char* kind) {
           }};
 }
 
-/// The first file of its kind, on two threads.
+/// A kind that is one file, on two threads.
 Row read_one_file_row(std::string name, const char* kind) {
   return {std::move(name), [kind](const RunOptions& options) -> Measurement {
             const std::string file = match_files(record_files(options.data, kind).string()).front();
@@ -166,7 +166,7 @@ std::vector<Row> records_rows() {
       read_row("read, 2 KB images, one core", "image-2k"),
       read_row("read, 112 KB images, one core", "image-112k"),
       read_row("read, gzip text, one core", "text-gzip"),
-      read_one_file_row("read, one gzip file with flush points, two cores", "text-points-gzip"),
+      read_one_file_row("read, one gzip file with flush points, two cores", "text-one-gzip"),
       parse_row<PixelRecord<784>>("parse, 784 B images", "image-784"),
       parse_row<PixelRecord<2048>>("parse, 2 KB images", "image-2k"),
       parse_row<PixelRecord<112 * 1024>>("parse, 112 KB images", "image-112k"),

@@ -13,7 +13,7 @@ BATCH = 128
 
 def _files(request, kind):
     files = sorted(glob.glob(os.path.join(request.data, kind, "data-*.tfrecord")))
-    assert len(files) == 4, files
+    assert len(files) == (1 if kind == "text-one-gzip" else 4), files
     return files
 
 
@@ -21,13 +21,13 @@ def _compression(kind):
     return "GZIP" if kind.endswith("-gzip") else ""
 
 
-def _read(kind, files=slice(None)):
+def _read(kind):
     """Reading alone: one thread, checksums verified, as TFRecordDataset always does."""
 
     def measure(request):
         def seconds(n):
             return drain_seconds(
-                tf.data.TFRecordDataset(_files(request, kind)[files],
+                tf.data.TFRecordDataset(_files(request, kind),
                                         compression_type=_compression(kind)).repeat(), n)
 
         n = 1000
@@ -86,7 +86,7 @@ def measurements():
         "read, 112 KB images, one core": _read("image-112k"),
         "read, gzip text, one core": _read("text-gzip"),
         # It can't use a second core inside a file.
-        "read, one gzip file with flush points, two cores": _read("text-points-gzip", slice(1)),
+        "read, one gzip file with flush points, two cores": _read("text-one-gzip"),
         "parse, 784 B images": _parse("image-784", _IMAGE, _decode_image),
         "parse, 2 KB images": _parse("image-2k", _IMAGE, _decode_image),
         "parse, 112 KB images": _parse("image-112k", _IMAGE, _decode_image),
