@@ -9,9 +9,12 @@ namespace {
 constexpr std::uint64_t kSegmentBytesMin = std::uint64_t{64} << 10;
 constexpr std::uint64_t kSegmentBytesMax = std::uint64_t{1} << 20;
 
-RecordReaderOptions reader_options(const RecordsOptions& options) {
-  return {options.compression, options.verify,           options.damage, options.on_damage,
-          options.block_bytes, options.record_bytes_max, options.access, options.url};
+RecordReaderOptions reader_options(const RecordsOptions& options, const RunContext& run) {
+  RecordReaderOptions reader = {options.compression, options.verify,      options.damage,
+                                options.on_damage,   options.block_bytes, options.record_bytes_max,
+                                options.access,      options.url};
+  if (reader.url.credentials == nullptr) reader.url.credentials = run.shared_credentials();
+  return reader;
 }
 
 }  // namespace
@@ -23,7 +26,7 @@ RecordFile::RecordFile(const std::string& file, const RecordsOptions& options, R
         options.parallelism == autotune ? run.executor().concurrency() : options.parallelism;
     if (threads > 1) open_parallel(file, options, threads);
   }
-  if (!parallel_) reader_.emplace(file, reader_options(options));
+  if (!parallel_) reader_.emplace(file, reader_options(options, run));
 }
 
 /// As much ahead as the account has room for; not at all when that is too little to share.
@@ -38,7 +41,7 @@ void RecordFile::open_parallel(const std::string& file, const RecordsOptions& op
   reserved_bytes_ = bytes;
   try {
     parallel_.emplace(file, ParallelRecordReaderOptions{
-                                .reader = reader_options(options),
+                                .reader = reader_options(options, run_),
                                 .threads = static_cast<unsigned>(threads),
                                 .segment_bytes = std::min(bytes / shares, kSegmentBytesMax),
                                 .read_ahead_bytes = bytes,

@@ -13,6 +13,7 @@
 #include <infeed/pipeline/stage.h>
 #include <infeed/pipeline/statistics.h>
 #include <infeed/records/spare_blocks.h>
+#include <infeed/records/url_options.h>
 
 #include "clock.h"
 
@@ -60,6 +61,8 @@ class RunContext {
   std::shared_ptr<SpareBlocks> spare_blocks();
   /// At the end of the run.
   void drop_spare_blocks();
+  /// Of the readers of files by URL.
+  const std::shared_ptr<SharedCredentials>& shared_credentials() const { return credentials_; }
   bool is_inline() const { return given_inline_; }
 
   /// A stage hands over what it has once this much time went by: 100 us.
@@ -103,6 +106,7 @@ class RunContext {
 
   std::mutex executor_mutex_;
   std::shared_ptr<Executor> executor_;
+  const std::shared_ptr<SharedCredentials> credentials_ = share_credentials();
   std::mutex spare_blocks_mutex_;
   std::shared_ptr<SpareBlocks> spare_blocks_;  // what it may keep is in the account
   const std::uint64_t hand_over_ticks_ = detail::ticks_of_us(100);

@@ -125,7 +125,7 @@ detail::Block* SpareBlocks::take(std::size_t bytes_min) {
 bool SpareBlocks::keep(detail::Block* block) noexcept {
   const std::lock_guard lock(mutex_);
   const std::size_t bytes = block->capacity_bytes;
-  const bool is_large = bytes > bytes_max_ / 8;
+  const bool is_large = bytes > bytes_max_ / 8 + detail::kBlockLeadBytes;
   if (is_large || bytes > bytes_max_ - bytes_ || blocks_.size() == blocks_.capacity()) return false;
   blocks_.push_back(block);
   bytes_ += bytes;

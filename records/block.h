@@ -17,6 +17,9 @@
 /// gone too.
 namespace infeed::detail {
 
+/// What a window of a stream takes of a block to lay its bytes where they lie in their cache line.
+inline constexpr std::size_t kBlockLeadBytes = 64;
+
 class BlockPool : public std::enable_shared_from_this<BlockPool> {
  public:
   /// `spare`: where blocks come from and go to at the end; may be null.

@@ -27,7 +27,7 @@ void StreamWindow::make_room(std::size_t bytes) {
   // Where much is moved to gain little room, as in a search among headers that claim a lot, there
   // must be room for some more of them, or each would move it again.
   if (kept > bytes / 2 && capacity < bytes + bytes / 4) capacity *= 2;
-  capacity += kLineBytes;  // of which the front takes some
+  capacity += kBlockLeadBytes;
   const bool is_ours_alone = block_ && block_->references.load(std::memory_order_acquire) == 1;
   BlockReference other;
   if (!is_ours_alone || block_->capacity_bytes < capacity) {

@@ -51,12 +51,11 @@ class StreamWindow {
   std::size_t part_of_another(std::size_t bytes) const;
   std::size_t read_source(std::span<char> into);
   /// Where data() belongs: as far behind the begin of a cache line as its bytes are in the file.
-  /// The system's copy out of its page cache is 2 to 6 % quicker then, and never meets what
-  /// PageBuffer speaks of, as one read in 130 would.
-  char* front_of(const Block& block) const { return block.data + offset_ % kLineBytes; }
+  /// The system's copy out of its page cache never meets then what PageBuffer speaks of, as one
+  /// read in 130 would.
+  char* front_of(const Block& block) const { return block.data + offset_ % kBlockLeadBytes; }
   void make_room(std::size_t bytes);
 
-  static constexpr std::size_t kLineBytes = 64;
   std::unique_ptr<ByteSource> source_;
   std::shared_ptr<BlockPool> pool_;
   const std::size_t block_bytes_;

@@ -39,6 +39,7 @@ void Attempt::prepare(const UrlTarget& target, const UrlOptions& options,
   }
   if (connection == Connection::fresh) request_.set(CURLOPT_FRESH_CONNECT, 1L);
   request_.set_ca_file(options.ca_file);
+  last_byte = Transfer::Clock::now();  // signing may have waited for credentials
 }
 
 std::size_t Attempt::receive(char* bytes, std::size_t unit, std::size_t count, void* attempt) {

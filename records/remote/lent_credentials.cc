@@ -1,16 +1,18 @@
 #include "remote/lent_credentials.h"
 
+#include <algorithm>
 #include <arpa/inet.h>
 #include <ctime>
 #include <curl/curl.h>
 #include <fmt/format.h>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "infeed/error.h"
+#include "infeed/records/file.h"
+#include "remote/curl_request.h"
 #include "remote/service_request.h"
 #include "remote/url.h"
 #include "remote/xml.h"
@@ -30,7 +32,7 @@ Time parse_expiration(const std::string& text, const std::string& url) {
   }
   const std::chrono::seconds since_1970(::timegm(&utc));
   const auto last = std::chrono::floor<std::chrono::seconds>(Time::max().time_since_epoch());
-  return since_1970 < last ? Time(since_1970) : Time::max();
+  return since_1970.count() > 0 && since_1970 < last ? Time(since_1970) : Time::max();
 }
 
 /// `text_of` gives the text under a name, empty where there is none.
@@ -57,17 +59,31 @@ LentCredentials credentials_in_json(const ServiceAnswer& answer, const std::stri
   });
 }
 
-std::string read_token(const std::string& file) {
-  std::ifstream stream(file, std::ios::binary);
-  std::string token{std::istreambuf_iterator<char>(stream), {}};
+/// For a header, which is a line.
+std::string require_line(std::string token, const std::string& from) {
   while (!token.empty() && (token.back() == '\n' || token.back() == '\r')) token.pop_back();
-  if (!token.empty()) return token;
-  throw Error(ErrorCode::permission_denied, "the token that credentials are lent for can't be read")
-      .at_file(file);
+  const bool is_line =
+      std::none_of(token.begin(), token.end(), [](unsigned char c) { return c < ' '; });
+  if (is_line && !token.empty()) return token;
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("the token in {} is {}", from, is_line ? "empty" : "no line of text"));
+}
+
+std::string read_token(const std::string& file) {
+  std::string token;
+  try {
+    token = read_file(file);
+  } catch (const Error& error) {
+    throw Error(error.code(), fmt::format("the token that credentials are lent for can't be read "
+                                          "from '{}': {}",
+                                          file, error.message()));
+  }
+  return require_line(std::move(token), fmt::format("'{}'", file));
 }
 
 /// As the request itself will take it apart; empty where that can't be done.
 std::string part_of_url(const std::string& url, CURLUPart part) {
+  start_curl();
   const std::unique_ptr<CURLU, decltype(&::curl_url_cleanup)> parts(::curl_url(),
                                                                     &::curl_url_cleanup);
   char* text = nullptr;
@@ -87,7 +103,7 @@ bool is_loopback(const std::string& host) {
 }
 
 /// What is sent by http must not leave the machine.
-void require_own_host(const std::string& url) {
+void require_own_host(const std::string& url, const char* variable) {
   const std::string scheme = part_of_url(url, CURLUPART_SCHEME);
   const std::string host = part_of_url(url, CURLUPART_HOST);
   if (scheme == "https") return;
@@ -95,11 +111,9 @@ void require_own_host(const std::string& url) {
   const bool is_service =
       host == "169.254.170.2" || host == "169.254.170.23" || host == "[fd00:ec2::23]";
   if (scheme == "http" && (is_service || is_loopback(host))) return;
-  throw Error(
-      ErrorCode::invalid_argument,
-      fmt::format("AWS_CONTAINER_CREDENTIALS_FULL_URI is '{}'; it must begin with https://, "
-                  "or name this machine",
-                  url));
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("{} asks for '{}'; it must begin with https://, or name this machine",
+                          variable, url));
 }
 
 }  // namespace
@@ -107,14 +121,18 @@ void require_own_host(const std::string& url) {
 Lender web_identity_lender(const Environment& environment, const std::string& region) {
   const auto token_file = environment("AWS_WEB_IDENTITY_TOKEN_FILE");
   const auto role = environment("AWS_ROLE_ARN");
-  if (!token_file || !role) return nullptr;
+  if (!token_file) return {};
+  if (!role) {
+    throw Error(ErrorCode::invalid_argument,
+                "AWS_WEB_IDENTITY_TOKEN_FILE is set but AWS_ROLE_ARN isn't; set both");
+  }
   std::string url =
       environment("AWS_ENDPOINT_URL_STS")
           .value_or(environment("AWS_ENDPOINT_URL")
                         .value_or(fmt::format("https://sts.{}.amazonaws.com", region)));
   if (!url.ends_with('/')) url += '/';
   const std::string session = environment("AWS_ROLE_SESSION_NAME").value_or("infeed");
-  return [token_file = *token_file, role = *role, url, session] {
+  const auto ask = [token_file = *token_file, role = *role, url, session] {
     const NamesAndValues form = {
         {"Action", "AssumeRoleWithWebIdentity"},
         {"Version", "2011-06-15"},
@@ -133,36 +151,36 @@ Lender web_identity_lender(const Environment& environment, const std::string& re
         answer, fmt::format("{} (for the role {})", url, role), "SessionToken",
         [&](const char* name) { return xml_text(answer.text, name).value_or(""); });
   };
+  return {fmt::format("{} {} {} {}", url, *role, session, *token_file), ask};
 }
 
 Lender container_lender(const Environment& environment) {
-  std::string url;
-  if (const auto path = environment("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")) {
-    url = "http://169.254.170.2" + *path;
-  } else if (const auto full = environment("AWS_CONTAINER_CREDENTIALS_FULL_URI")) {
-    url = *full;
-    require_own_host(url);
-  } else {
-    return nullptr;
-  }
-  return [url, environment] {
+  const auto path = environment("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
+  const auto full = environment("AWS_CONTAINER_CREDENTIALS_FULL_URI");
+  if (!path && !full) return {};
+  const std::string url = path ? "http://169.254.170.2" + *path : *full;
+  require_own_host(
+      url, path ? "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI" : "AWS_CONTAINER_CREDENTIALS_FULL_URI");
+  const auto ask = [url, environment] {
     ServiceRequest request{.url = url};
     if (const auto file = environment("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE")) {
       request.headers.push_back("Authorization: " + read_token(*file));
     } else if (const auto token = environment("AWS_CONTAINER_AUTHORIZATION_TOKEN")) {
-      request.headers.push_back("Authorization: " + *token);
+      request.headers.push_back("Authorization: " +
+                                require_line(*token, "AWS_CONTAINER_AUTHORIZATION_TOKEN"));
     }
     return credentials_in_json(ask_service(request), url);
   };
+  return {url, ask};
 }
 
 Lender machine_lender(const Environment& environment) {
   std::string disabled = environment("AWS_EC2_METADATA_DISABLED").value_or("false");
-  if (disabled == "true" || disabled == "True" || disabled == "TRUE") return nullptr;
+  if (disabled == "true" || disabled == "True" || disabled == "TRUE") return {};
   std::string place =
       environment("AWS_EC2_METADATA_SERVICE_ENDPOINT").value_or("http://169.254.169.254");
   while (place.ends_with('/')) place.pop_back();
-  return [place] {
+  const auto ask = [place] {
     const ServiceAnswer session = ask_service(
         {.method = "PUT",
          .url = place + "/latest/api/token",
@@ -182,25 +200,30 @@ Lender machine_lender(const Environment& environment) {
     const std::string url = roles + percent_encode(name, Slash::encode);
     return credentials_in_json(ask_service({.url = url, .headers = headers}), url);
   };
+  return {place, ask};
 }
 
 RenewedCredentials::RenewedCredentials(Lender lender)
-    : lender_(std::move(lender)), held_(lender_()) {}
+    : lender_(std::move(lender)), held_(lender_.ask()) {}
 
 AwsCredentials RenewedCredentials::now() {
   // AWS gives new ones at least five minutes before the old ones end.
   constexpr std::chrono::minutes kBefore{5};
   constexpr std::chrono::seconds kPause{30};
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   const Clock::time_point time = Clock::now();
-  const bool is_over = time >= held_.expires;
-  if (is_over || (held_.expires - time < kBefore && time >= ask_again_)) {
+  if (time >= held_.expires) {
+    held_ = lender_.ask();
+  } else if (held_.expires - time < kBefore && time >= ask_again_) {
     ask_again_ = time + kPause;
+    lock.unlock();
+    std::optional<LentCredentials> lent;
     try {
-      held_ = lender_();
-    } catch (const Error&) {
-      if (is_over) throw;
+      lent = lender_.ask();
+    } catch (const std::exception&) {  // those that there are hold for some time yet
     }
+    lock.lock();
+    if (lent) held_ = std::move(*lent);
   }
   return held_.credentials;
 }
@@ -210,4 +233,27 @@ std::string RenewedCredentials::access_key_id() const {
   return held_.credentials.access_key_id;
 }
 
+std::shared_ptr<RenewedCredentials> renewed_credentials(Lender lender, SharedCredentials* shared) {
+  return shared != nullptr ? shared->of(std::move(lender))
+                           : std::make_shared<RenewedCredentials>(std::move(lender));
+}
+
 }  // namespace infeed::detail
+
+namespace infeed {
+
+std::shared_ptr<detail::RenewedCredentials> SharedCredentials::of(detail::Lender lender) {
+  const std::lock_guard lock(mutex_);
+  const auto found = by_lender_.find(lender.key);
+  if (found != by_lender_.end()) return found->second;
+  const std::string key = lender.key;
+  auto renewed = std::make_shared<detail::RenewedCredentials>(std::move(lender));
+  by_lender_.emplace(key, renewed);
+  return renewed;
+}
+
+std::shared_ptr<SharedCredentials> share_credentials() {
+  return std::make_shared<SharedCredentials>();
+}
+
+}  // namespace infeed

@@ -2,9 +2,12 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 
+#include "infeed/records/url_options.h"
 #include "remote/s3_settings.h"
 #include "remote/sigv4.h"
 
@@ -26,8 +29,14 @@ struct LentCredentials {
   std::chrono::system_clock::time_point expires;
 };
 
-/// Asks for new ones. Throws Error when there are none.
-using Lender = std::function<LentCredentials()>;
+struct Lender {
+  std::string key;  ///< two with the same give the same
+  /// Asks for new ones. Throws Error: permission_denied or not_found when there are none,
+  /// unavailable when there may be some soon.
+  std::function<LentCredentials()> ask;
+
+  explicit operator bool() const { return ask != nullptr; }
+};
 
 /// Empty where the environment names none. Throws invalid_argument when what it says can't be
 /// meant.
@@ -35,10 +44,11 @@ Lender web_identity_lender(const Environment& environment, const std::string& re
 Lender container_lender(const Environment& environment);
 Lender machine_lender(const Environment& environment);
 
-/// Credentials that are good for some minutes more, whenever they are asked for.
+/// Credentials that hold, whenever they are asked for: in their last five minutes it tries to get
+/// new ones.
 ///
-/// Thread-safety: any threads. Now and then one has to wait for the lender, a few seconds at most
-/// when that has trouble.
+/// Thread-safety: any threads. Now and then one has to wait for the lender: milliseconds, or up to
+/// 6 seconds (STS: 10) when that has trouble.
 class RenewedCredentials {
  public:
   /// Asks at once, and throws what the lender throws.
@@ -55,7 +65,24 @@ class RenewedCredentials {
   const Lender lender_;
   mutable std::mutex mutex_;  // of what follows
   LentCredentials held_;
-  Clock::time_point ask_again_ = {};
+  Clock::time_point ask_again_ = {};  // one thread asks, the others take what there is
 };
 
+/// Of `shared`, which may be null, or new ones.
+std::shared_ptr<RenewedCredentials> renewed_credentials(Lender lender, SharedCredentials* shared);
+
 }  // namespace infeed::detail
+
+namespace infeed {
+
+/// Thread-safety: any threads; while one asks a lender for the first time the others wait.
+class SharedCredentials {
+ public:
+  std::shared_ptr<detail::RenewedCredentials> of(detail::Lender lender);
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<detail::RenewedCredentials>> by_lender_;
+};
+
+}  // namespace infeed

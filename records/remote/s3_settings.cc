@@ -95,31 +95,48 @@ bool is_true(const std::optional<std::string>& value) {
          *value != "False";
 }
 
+/// Going on would sign as somebody else than the profile means.
+void refuse_other_ways(const Profile& profile) {
+  for (const char* const key : {"role_arn", "sso_session", "sso_start_url", "credential_process",
+                                "web_identity_token_file"}) {
+    if (!value_of(profile, key)) continue;
+    throw Error(
+        ErrorCode::failed_precondition,
+        fmt::format("section [{0}] takes its credentials from '{1}', which is not understood "
+                    "here; set what 'aws configure export-credentials --profile {0} --format "
+                    "env' prints",
+                    profile.name, key));
+  }
+}
+
 /// In the order of AWS's tools: what is nearest to this run counts.
 void find_credentials(const Environment& environment, const Profile& profile,
-                      S3Settings& settings) {
+                      SharedCredentials* shared, S3Settings& settings) {
   settings.credentials = credentials_of(
       environment("AWS_ACCESS_KEY_ID"), environment("AWS_SECRET_ACCESS_KEY"),
       environment("AWS_SESSION_TOKEN"), {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"});
   if (settings.credentials) return;
   if (Lender lender = web_identity_lender(environment, settings.region)) {
-    settings.lent = std::make_shared<RenewedCredentials>(std::move(lender));
+    settings.lent = renewed_credentials(std::move(lender), shared);
     return;
   }
   settings.credentials = credentials_of(
       value_of(profile, "aws_access_key_id"), value_of(profile, "aws_secret_access_key"),
       value_of(profile, "aws_session_token"), {"aws_access_key_id", "aws_secret_access_key"});
   if (settings.credentials) return;
+  refuse_other_ways(profile);
   if (Lender lender = container_lender(environment)) {
-    settings.lent = std::make_shared<RenewedCredentials>(std::move(lender));
+    settings.lent = renewed_credentials(std::move(lender), shared);
     return;
   }
   std::string of_machine;
   if (Lender lender = machine_lender(environment)) {
     try {
-      settings.lent = std::make_shared<RenewedCredentials>(std::move(lender));
+      settings.lent = renewed_credentials(std::move(lender), shared);
       return;
-    } catch (const Error& error) {  // most machines lend none
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::unavailable) throw;
+      // Most machines lend none.
       of_machine = fmt::format("; the machine lends none: {}", error.message());
     }
   }
@@ -137,7 +154,7 @@ std::optional<std::string> environment_of_process(const char* name) {
   return value == nullptr || *value == '\0' ? std::nullopt : std::optional<std::string>(value);
 }
 
-S3Settings read_s3_settings(const Environment& environment) {
+S3Settings read_s3_settings(const Environment& environment, SharedCredentials* shared) {
   const Profile profile = read_profile(environment);
   const auto first = [&](std::initializer_list<const char*> variables,
                          const char* key) -> std::optional<std::string> {
@@ -155,7 +172,7 @@ S3Settings read_s3_settings(const Environment& environment) {
     while (settings.endpoint.ends_with('/')) settings.endpoint.pop_back();
   }
   if (is_true(environment("AWS_NO_SIGN_REQUEST"))) return settings;
-  find_credentials(environment, profile, settings);
+  find_credentials(environment, profile, shared, settings);
   return settings;
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "infeed/records/url_options.h"
 #include "remote/sigv4.h"
 
 namespace infeed::detail {
@@ -26,7 +27,9 @@ std::optional<std::string> environment_of_process(const char* name);
 
 /// May have to ask a service for credentials. Throws Error: permission_denied without any (unless
 /// AWS_NO_SIGN_REQUEST says so), invalid_argument for half of them or a profile that isn't there,
-/// unavailable where a service that is named does not answer.
-S3Settings read_s3_settings(const Environment& environment = &environment_of_process);
+/// failed_precondition for a profile that takes its credentials from elsewhere, unavailable where a
+/// service has trouble. What is lent comes from `shared` unless that is null.
+S3Settings read_s3_settings(const Environment& environment = &environment_of_process,
+                            SharedCredentials* shared = nullptr);
 
 }  // namespace infeed::detail

@@ -22,6 +22,10 @@ std::size_t receive(char* bytes, std::size_t unit, std::size_t count, void* text
   return unit * count;
 }
 
+bool has_trouble(const ServiceAnswer& answer) {
+  return answer.status == 429 || answer.status >= 500;
+}
+
 struct Outcome {
   CURLcode code = CURLE_OK;
   bool is_connected = false;
@@ -29,7 +33,7 @@ struct Outcome {
   ServiceAnswer answer = {};
 
   bool may_pass() const {
-    if (code == CURLE_OK) return answer.status == 429 || answer.status >= 500;
+    if (code == CURLE_OK) return has_trouble(answer);
     return is_connected && code != CURLE_OPERATION_TIMEDOUT && code != CURLE_WRITE_ERROR &&
            code != CURLE_PEER_FAILED_VERIFICATION;
   }
@@ -68,13 +72,16 @@ ServiceAnswer ask_service(const ServiceRequest& request) {
   start_curl();
   constexpr int kTries = 3;
   std::chrono::milliseconds pause{100};
+  const auto end = std::chrono::steady_clock::now() + request.timeout;
   Outcome outcome = try_once(request);
   for (int tries = 1; tries < kTries && outcome.may_pass(); ++tries, pause *= 2) {
+    if (std::chrono::steady_clock::now() + pause >= end) break;
     std::this_thread::sleep_for(pause);
     outcome = try_once(request);
   }
-  if (outcome.code == CURLE_OK) return std::move(outcome.answer);
-  throw Error(ErrorCode::unavailable,
+  if (outcome.code == CURLE_OK && !has_trouble(outcome.answer)) return std::move(outcome.answer);
+  if (outcome.code == CURLE_OK) outcome.detail = fmt::format("{}", outcome.answer.status);
+  throw Error(outcome.is_connected ? ErrorCode::unavailable : ErrorCode::not_found,
               fmt::format("{} does not answer ({})", request.url, outcome.detail));
 }
 

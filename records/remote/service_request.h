@@ -27,7 +27,8 @@ struct ServiceAnswer {
 };
 
 /// Waits for the answer, whatever its status; what may pass (5xx, 429, a cut connection) is tried
-/// three times, a time limit is not. Throws Error unavailable where nobody answers.
+/// three times while `timeout` is not over. Throws Error: not_found where nobody is, unavailable
+/// where somebody is that does not answer.
 ServiceAnswer ask_service(const ServiceRequest& request);
 
 }  // namespace infeed::detail

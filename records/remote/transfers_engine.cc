@@ -126,8 +126,12 @@ void Transfers::start_attempt(const std::shared_ptr<Transfer>& transfer,
     if (::curl_multi_add_handle(multi_.get(), attempt->easy()) != CURLM_OK) throw std::bad_alloc();
     attempts_.push_back(std::move(attempt));
     ++transfer->progress.attempts;
-  } catch (const Error& error) {
-    finish(*transfer, error);
+  } catch (Error& error) {
+    if (error.code() == ErrorCode::unavailable) {  // whoever lends credentials has trouble
+      try_again_or_fail(*transfer, {error.code(), error.message(), /*may_pass=*/true});
+    } else {
+      finish(*transfer, error.at_file(target_.name()));
+    }
   } catch (const std::exception& error) {
     finish(*transfer, Error(ErrorCode::resource_exhausted,
                             fmt::format("no request can be made: {}", error.what()))

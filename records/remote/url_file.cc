@@ -6,7 +6,7 @@
 namespace infeed::detail {
 
 UrlFile::UrlFile(const std::string& name, const UrlOptions& options)
-    : transfers_(UrlTarget(name), options) {
+    : transfers_(UrlTarget(name, &environment_of_process, options.credentials.get()), options) {
   const std::size_t bytes = std::clamp<std::size_t>(options.range_bytes, 1, kFirstRangeBytes);
   front_ = transfers_.start(Transfer::Kind::opening, 0, bytes);
   transfers_.wait(*front_, 0, 1);

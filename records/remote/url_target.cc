@@ -44,13 +44,14 @@ S3Name S3Name::parse(const std::string& name) {
   return parts;
 }
 
-UrlTarget::UrlTarget(const std::string& name, const Environment& environment)
+UrlTarget::UrlTarget(const std::string& name, const Environment& environment,
+                     SharedCredentials* shared)
     : name_(redacted_url(name)) {
   const std::string_view scheme = url_scheme(name);
   if (scheme == "http" || scheme == "https") {
     parse_http(name);
   } else if (scheme == "s3") {
-    parse_s3(name, environment);
+    parse_s3(name, environment, shared);
   } else if (scheme == "file") {
     throw invalid(name, "a file of this machine is named by its path, without file://");
   } else {
@@ -72,11 +73,12 @@ void UrlTarget::parse_http(const std::string& name) {
   url_ = name.substr(0, name.find('#'));
 }
 
-void UrlTarget::parse_s3(const std::string& name, const Environment& environment) {
+void UrlTarget::parse_s3(const std::string& name, const Environment& environment,
+                         SharedCredentials* shared) {
   const S3Name parts = S3Name::parse(name);
   bucket_ = parts.bucket;
   try {
-    s3_ = read_s3_settings(environment);
+    s3_ = read_s3_settings(environment, shared);
   } catch (Error& error) {
     throw error.at_file(name);
   }

@@ -22,7 +22,8 @@ class UrlTarget {
   /// Of "http://...", "https://..." or "s3://bucket/key". Throws Error: invalid_argument for other
   /// kinds and for what lacks a part, and what read_s3_settings() throws.
   explicit UrlTarget(const std::string& name,
-                     const Environment& environment = &environment_of_process);
+                     const Environment& environment = &environment_of_process,
+                     SharedCredentials* shared = nullptr);
 
   /// A GET; for S3 signed now, so it is to be sent soon. `query` is for S3 only. Throws Error where
   /// credentials that were lent are over and no new ones are to be had.
@@ -35,12 +36,13 @@ class UrlTarget {
   const std::string& host() const { return host_; }
   const std::string& region() const { return s3_->region; }
   const std::string& bucket() const { return bucket_; }
+  bool has_lent_credentials() const { return s3_ && s3_->lent; }
   /// "the credentials AKID..." or "no credentials".
   std::string describe_credentials() const;
 
  private:
   void parse_http(const std::string& name);
-  void parse_s3(const std::string& name, const Environment& environment);
+  void parse_s3(const std::string& name, const Environment& environment, SharedCredentials* shared);
 
   std::string name_;
   std::string url_;

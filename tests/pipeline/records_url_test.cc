@@ -12,6 +12,7 @@
 #include "records/framed.h"
 #include "records/http_server.h"
 #include "records/quick_retries.h"
+#include "records/s3_environment.h"
 
 namespace infeed::test {
 namespace {
@@ -60,6 +61,35 @@ TEST_F(RecordsByUrl, AreReadFromSeveralAtOnce) {
   std::sort(seen.begin(), seen.end());
   EXPECT_EQ(seen.size(), 400U);
   EXPECT_EQ(std::unique(seen.begin(), seen.end()), seen.end());
+}
+
+TEST_F(RecordsByUrl, ShareTheCredentialsThatTheMachineLends) {
+  HttpServer server([](const HttpRequestSeen& request) -> HttpReply {
+    const std::string roles = "/latest/meta-data/iam/security-credentials/";
+    if (request.path == "/latest/api/token") return {.body = "SESSION"};
+    if (request.path == roles) return {.body = "role"};
+    if (request.path == roles + "role") {
+      return {.body = R"({"AccessKeyId": "id", "SecretAccessKey": "secret"})"};
+    }
+    return testing::serve_bytes(request, shard_of(request.path));
+  });
+  testing::S3Environment environment(server.url(""), testing::S3Environment::Credentials::none);
+  environment.set("AWS_EC2_METADATA_DISABLED", "");
+  environment.set("AWS_EC2_METADATA_SERVICE_ENDPOINT", server.url(""));
+  std::vector<std::string> shards;
+  for (int i = 0; i < 4; ++i) shards.push_back(fmt::format("s3://bucket/{}", i));
+  auto iterator =
+      (files(shards) |
+       interleave([](const std::string& file) { return records(std::vector<std::string>{file}); },
+                  {.cycle_length = 2, .parallelism = 2}))
+          .iterate();
+  std::size_t count = 0;
+  while (iterator.next()) ++count;
+  EXPECT_EQ(count, 400U);
+  const std::vector<HttpRequestSeen> seen = server.seen();
+  EXPECT_EQ(std::count_if(seen.begin(), seen.end(),
+                          [](const auto& request) { return request.path.ends_with("/role"); }),
+            1);
 }
 
 TEST_F(RecordsByUrl, TakeTheirErrorsPlace) {

@@ -1,13 +1,16 @@
 #include "remote/lent_credentials.h"
 
+#include <atomic>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <set>
 
 #include <infeed/records/record_reader.h>
 
 #include "records/framed.h"
 #include "records/http_server.h"
 #include "records/made_environment.h"
+#include "records/quick_retries.h"
 #include "records/s3_environment.h"
 #include "records/temporary_files.h"
 #include "records/thrown_error.h"
@@ -102,8 +105,11 @@ TEST(LentCredentials, ComeFromAContainersService) {
 
   variables["AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"] = "/nowhere/token";
   const Error unread = error_of([&] { read_s3_settings(environment_of(variables)); });
-  EXPECT_EQ(unread.message(), "the token that credentials are lent for can't be read");
-  EXPECT_EQ(unread.file(), "/nowhere/token");
+  EXPECT_THAT(unread.message(), HasSubstr("the token that credentials are lent for can't be read "
+                                          "from '/nowhere/token': "));
+  variables["AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"] = folder.write("lines", "a\nb: c\n");
+  EXPECT_THAT(error_of([&] { read_s3_settings(environment_of(variables)); }).message(),
+              HasSubstr("is no line of text"));
 }
 
 TEST(LentCredentials, AreNotAskedForByHttpOnOtherMachines) {
@@ -113,7 +119,7 @@ TEST(LentCredentials, AreNotAskedForByHttpOnOtherMachines) {
     const Error error = error_of([&] {
       container_lender(environment_of({{"AWS_CONTAINER_CREDENTIALS_FULL_URI", url}}));
     });
-    EXPECT_EQ(error.message(), std::string("AWS_CONTAINER_CREDENTIALS_FULL_URI is '") + url +
+    EXPECT_EQ(error.message(), std::string("AWS_CONTAINER_CREDENTIALS_FULL_URI asks for '") + url +
                                    "'; it must begin with https://, or name this machine");
   }
   for (const char* const url :
@@ -122,6 +128,17 @@ TEST(LentCredentials, AreNotAskedForByHttpOnOtherMachines) {
     EXPECT_TRUE(container_lender(environment_of({{"AWS_CONTAINER_CREDENTIALS_FULL_URI", url}})))
         << url;
   }
+}
+
+TEST(LentCredentials, OfAContainerComeFromItsServiceAlone) {
+  for (const char* const path : {".evil.example/", "@evil.example/", ":1@evil.example/"}) {
+    const Error error = error_of([&] {
+      container_lender(environment_of({{"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", path}}));
+    });
+    EXPECT_THAT(error.message(), HasSubstr("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI asks for '"));
+  }
+  EXPECT_TRUE(container_lender(
+      environment_of({{"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "/v2/credentials/id"}})));
 }
 
 TEST(LentCredentials, ComeFromStsForAWebIdentity) {
@@ -185,6 +202,13 @@ TEST(LentCredentials, SayWhyTheMachineLendsNone) {
   const HttpServer broken([](const HttpRequestSeen& request) {
     return metadata(request, R"({"Code": "Failed", "Message": "no luck", "AccessKeyId": 1})");
   });
+  const HttpServer busy([](const HttpRequestSeen&) { return HttpReply{.status = 503}; });
+  const Error passing = error_of([&] {
+    read_s3_settings(environment_of(
+        {{"HOME", "/nowhere"}, {"AWS_EC2_METADATA_SERVICE_ENDPOINT", busy.url("")}}));
+  });
+  EXPECT_EQ(passing.code(), ErrorCode::unavailable);  // there may be some soon
+  EXPECT_EQ(passing.message(), busy.url("/latest/api/token does not answer (503)"));
   EXPECT_THAT(message(broken.url("")), HasSubstr("lends no credentials (200 Failed: no luck)"));
   const HttpServer odd([](const HttpRequestSeen& request) {
     return metadata(request, lent_json("ASIAMACHINE", "soon"));
@@ -200,27 +224,160 @@ TEST(LentCredentials, AreAskedForAgainWhenTheServiceHasTrouble) {
   });
   const Lender lender =
       machine_lender(environment_of({{"AWS_EC2_METADATA_SERVICE_ENDPOINT", server.url("")}}));
-  expect_lent(lender().credentials, "ASIAMACHINE");
+  expect_lent(lender.ask().credentials, "ASIAMACHINE");
+}
+
+TEST(LentCredentials, AreFoundInTheOrderOfAwsTools) {
+  const TemporaryFolder folder;
+  const HttpServer server([](const HttpRequestSeen& request) {
+    if (request.path == "/container") return HttpReply{.body = lent_json("container")};
+    if (request.path != "/") return metadata(request, lent_json("machine"));
+    return HttpReply{.body =
+                         "<AccessKeyId>identity</AccessKeyId>"
+                         "<SecretAccessKey>secret</SecretAccessKey>"};
+  });
+  std::map<std::string, std::string> variables = {
+      {"HOME", "/nowhere"},
+      {"AWS_ACCESS_KEY_ID", "variable"},
+      {"AWS_SECRET_ACCESS_KEY", "secret"},
+      {"AWS_WEB_IDENTITY_TOKEN_FILE", folder.write("identity", "an.identity")},
+      {"AWS_ROLE_ARN", "role"},
+      {"AWS_ENDPOINT_URL_STS", server.url("")},
+      {"AWS_SHARED_CREDENTIALS_FILE",
+       folder.write("credentials",
+                    "[default]\naws_access_key_id=profile\naws_secret_access_key=secret\n")},
+      {"AWS_CONTAINER_CREDENTIALS_FULL_URI", server.url("/container")},
+      {"AWS_EC2_METADATA_SERVICE_ENDPOINT", server.url("")}};
+  const auto found = [&] {
+    const S3Settings settings = read_s3_settings(environment_of(variables));
+    return settings.lent ? settings.lent->access_key_id() : settings.credentials->access_key_id;
+  };
+  EXPECT_EQ(found(), "variable");
+  variables.erase("AWS_ACCESS_KEY_ID");
+  variables.erase("AWS_SECRET_ACCESS_KEY");
+  EXPECT_EQ(found(), "identity");
+  variables.erase("AWS_WEB_IDENTITY_TOKEN_FILE");
+  EXPECT_EQ(found(), "profile");
+  variables.erase("AWS_SHARED_CREDENTIALS_FILE");
+  EXPECT_EQ(found(), "container");
+  variables.erase("AWS_CONTAINER_CREDENTIALS_FULL_URI");
+  EXPECT_EQ(found(), "machine");
+}
+
+TEST(LentCredentials, AreNotThoseOfSomebodyElse) {
+  const TemporaryFolder folder;
+  const Error half = error_of([&] {
+    read_s3_settings(environment_of(
+        {{"HOME", "/nowhere"}, {"AWS_WEB_IDENTITY_TOKEN_FILE", folder.write("identity", "x")}}));
+  });
+  EXPECT_EQ(half.code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(half.message(), "AWS_WEB_IDENTITY_TOKEN_FILE is set but AWS_ROLE_ARN isn't; set both");
+  const Error other = error_of([&] {
+    read_s3_settings(environment_of(
+        {{"HOME", "/nowhere"},
+         {"AWS_PROFILE", "train"},
+         {"AWS_CONFIG_FILE",
+          folder.write("config", "[profile train]\nrole_arn = r\nsource_profile = default\n")}}));
+  });
+  EXPECT_EQ(other.code(), ErrorCode::failed_precondition);
+  EXPECT_EQ(other.message(),
+            "section [train] takes its credentials from 'role_arn', which is not understood here; "
+            "set what 'aws configure export-credentials --profile train --format env' prints");
+}
+
+/// A store whose machine lends `lent` (nothing: has trouble), and what it saw.
+class LendingStore {
+ public:
+  explicit LendingStore(std::function<std::string(std::size_t asked)> lent)
+      : lent_(std::move(lent)),
+        server_([this](const HttpRequestSeen& request) { return answer(request); }),
+        environment_(server_.url(""), testing::S3Environment::Credentials::none) {
+    environment_.set("AWS_EC2_METADATA_DISABLED", "");
+    environment_.set("AWS_EC2_METADATA_SERVICE_ENDPOINT", server_.url(""));
+  }
+
+  std::size_t asked() const { return asked_; }
+  const std::set<std::string>& signers() const { return signers_; }
+
+ private:
+  HttpReply answer(const HttpRequestSeen& request) {
+    if (request.path.ends_with("/my-role")) {
+      const std::string lent = lent_(asked_++);
+      return lent.empty() ? HttpReply{.status = 503} : metadata(request, lent);
+    }
+    if (request.path.starts_with("/latest/")) return metadata(request, "");
+    const std::string signature = request.header("authorization");
+    const std::size_t begin = signature.find("Credential=");
+    if (begin == signature.npos) return {.status = 403};
+    signers_.insert(signature.substr(begin + 11, signature.find('/', begin) - begin - 11));
+    return testing::serve_bytes(request, bytes_);
+  }
+
+  const std::string bytes_ = testing::frame(std::vector<std::string>(3000, std::string(100, 'x')));
+  const std::function<std::string(std::size_t)> lent_;
+  std::atomic<std::size_t> asked_ = 0;
+  std::set<std::string> signers_;  // written under the server's mutex, read when it is idle
+  const HttpServer server_;
+  testing::S3Environment environment_;
+};
+
+TEST(LentCredentials, AreRenewedWhileAFileIsRead) {
+  const LendingStore store([](std::size_t asked) {
+    return lent_json("id" + std::to_string(asked), "2001-01-01T00:00:00Z");
+  });
+  EXPECT_EQ(count_records("s3://bucket/x", {.url = {.range_bytes = 64 << 10}}), 3000U);
+  EXPECT_GE(store.signers().size(), 4U);
+}
+
+TEST(LentCredentials, AreAskedForOnceByReadersThatShareThem) {
+  const LendingStore store([](std::size_t) { return lent_json("id"); });
+  const UrlOptions options = {.credentials = share_credentials()};
+  for (const char* const name : {"s3://bucket/a", "s3://bucket/b", "s3://other/a"}) {
+    EXPECT_EQ(count_records(name, {.url = options}), 3000U);
+  }
+  EXPECT_EQ(store.asked(), 1U);
+  EXPECT_EQ(count_records("s3://bucket/a"), 3000U);
+  EXPECT_EQ(store.asked(), 2U);
+}
+
+TEST(LentCredentials, AreWaitedForWhileTheLenderHasTrouble) {
+  const LendingStore store([](std::size_t asked) {
+    if (asked == 0) return lent_json("id", "2001-01-01T00:00:00Z");
+    return asked < 5 ? std::string() : lent_json("id");
+  });
+  EXPECT_EQ(count_records("s3://bucket/x", {.url = testing::quick_retries()}), 3000U);
+  EXPECT_EQ(store.asked(), 6U);
+}
+
+TEST(LentCredentials, EndAReadWhenThereAreNoMore) {
+  const LendingStore store([](std::size_t asked) {
+    return lent_json("id", asked == 0 ? "2001-01-01T00:00:00Z" : "soon");
+  });
+  const Error error = error_of([] { count_records("s3://bucket/x"); });
+  EXPECT_EQ(error.code(), ErrorCode::permission_denied);
+  EXPECT_THAT(error.message(), HasSubstr("end at 'soon', which is no time"));
+  EXPECT_EQ(error.file(), "s3://bucket/x");
 }
 
 TEST(RenewedCredentials, AreAskedForBeforeTheyEnd) {
   int asked = 0;
   Clock::duration lasting = std::chrono::minutes(4);
   bool has_trouble = false;
-  RenewedCredentials renewed([&] {
-    if (has_trouble) throw Error(ErrorCode::unavailable, "no");
-    ++asked;
-    return LentCredentials{{"id " + std::to_string(asked), "secret"}, Clock::now() + lasting};
-  });
+  RenewedCredentials renewed(
+      {"key", [&] {
+         if (has_trouble) throw Error(ErrorCode::unavailable, "no");
+         ++asked;
+         return LentCredentials{{"id " + std::to_string(asked), "secret"}, Clock::now() + lasting};
+       }});
   EXPECT_EQ(renewed.now().access_key_id, "id 2");  // they would end soon
   EXPECT_EQ(renewed.now().access_key_id, "id 2");  // but nobody is asked all the time
   EXPECT_EQ(renewed.access_key_id(), "id 2");
 
   lasting = -std::chrono::seconds(1);
-  RenewedCredentials over([&] {
-    if (has_trouble) throw Error(ErrorCode::unavailable, "no");
-    return LentCredentials{{"id", "secret"}, Clock::now() + lasting};
-  });
+  RenewedCredentials over({"key", [&] {
+                             if (has_trouble) throw Error(ErrorCode::unavailable, "no");
+                             return LentCredentials{{"id", "secret"}, Clock::now() + lasting};
+                           }});
   has_trouble = true;
   EXPECT_EQ(error_of([&] { over.now(); }).message(), "no");
   has_trouble = false;
@@ -232,10 +389,11 @@ TEST(RenewedCredentials, AreAskedForBeforeTheyEnd) {
 
 TEST(RenewedCredentials, AreUsedAsLongAsTheyHoldWhenNobodyAnswers) {
   int asked = 0;
-  RenewedCredentials renewed([&] {
-    if (++asked > 1) throw Error(ErrorCode::unavailable, "no");
-    return LentCredentials{{"id", "secret"}, Clock::now() + std::chrono::minutes(4)};
-  });
+  RenewedCredentials renewed(
+      {"key", [&] {
+         if (++asked > 1) throw Error(ErrorCode::unavailable, "no");
+         return LentCredentials{{"id", "secret"}, Clock::now() + std::chrono::minutes(4)};
+       }});
   EXPECT_EQ(renewed.now().access_key_id, "id");
   EXPECT_EQ(asked, 2);
 }

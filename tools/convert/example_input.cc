@@ -24,8 +24,9 @@ InputFile examine_input_file(const std::string& file) {
 }
 
 std::string input_file_name(const std::string& file) {
-  const std::size_t path_end =
-      is_url(file) ? std::min(file.find_first_of("?#"), file.size()) : file.size();
+  // In the name of an S3 object these are letters like others.
+  const bool has_query = file.starts_with("http://") || file.starts_with("https://");
+  const std::size_t path_end = has_query ? file.find_first_of("?#") : file.npos;
   return std::filesystem::path(file.substr(0, path_end)).filename().string();
 }
 

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <stop_token>
 #include <string>
 
@@ -20,8 +21,9 @@
 /// (AWS_WEB_IDENTITY_TOKEN_FILE, AWS_ROLE_ARN); section AWS_PROFILE (or "default") of
 /// ~/.aws/credentials and ~/.aws/config (AWS_SHARED_CREDENTIALS_FILE, AWS_CONFIG_FILE); the
 /// container's service (AWS_CONTAINER_CREDENTIALS_RELATIVE_URI, _FULL_URI); the machine's (instance
-/// metadata, unless AWS_EC2_METADATA_DISABLED=true). Those that hold for some hours only are
-/// renewed while a file is read. AWS_NO_SIGN_REQUEST=1 reads public buckets without any. Besides,
+/// metadata, unless AWS_EC2_METADATA_DISABLED=true). Those that are lent for some hours are renewed
+/// while a file is read; whoever lends them is asked without regard to the knobs below.
+/// AWS_NO_SIGN_REQUEST=1 reads public buckets without any. Besides,
 /// AWS_REGION, AWS_DEFAULT_REGION; AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL for other stores than
 /// AWS's.
 ///
@@ -34,6 +36,10 @@
 /// connection, 5xx), deadline_exceeded, failed_precondition (changed, no ranges, a certificate that
 /// is refused), cancelled.
 namespace infeed {
+
+class SharedCredentials;
+/// For UrlOptions::credentials.
+std::shared_ptr<SharedCredentials> share_credentials();
 
 struct UrlOptions {
   /// What one request asks for. The first ones after opening or a jump are smaller, from 256 KiB
@@ -58,6 +64,10 @@ struct UrlOptions {
   /// PEM file of certificate authorities. Empty: AWS_CA_BUNDLE, CURL_CA_BUNDLE, SSL_CERT_FILE, or
   /// the system's.
   std::string ca_file = {};
+  /// Credentials that were lent, for all readers that are given copies of this pointer: a thousand
+  /// shards then don't ask for them a thousand times. Null: each asks for its own. (The readers of
+  /// a pipeline always share theirs.)
+  std::shared_ptr<SharedCredentials> credentials = {};
   /// Ends a reading call that waits with an Error cancelled. (Destroying a reader needs no such.)
   std::stop_token stop = {};
 };
