@@ -45,10 +45,14 @@ LentCredentials credentials_in(const ServiceAnswer& answer, const std::string& u
       !lent.credentials.secret_access_key.empty()) {
     return lent;
   }
+  const std::string code = text_of("Code");
   std::string why = fmt::format("{}", answer.status);
-  if (const std::string code = text_of("Code"); !code.empty()) why += " " + code;
+  if (!code.empty()) why += " " + code;
   if (const std::string message = text_of("Message"); !message.empty()) why += ": " + message;
-  throw Error(ErrorCode::permission_denied, fmt::format("{} lends no credentials ({})", url, why));
+  // STS says so with status 400.
+  const bool may_pass = code.starts_with("Throttling") || code == "IDPCommunicationError";
+  throw Error(may_pass ? ErrorCode::unavailable : ErrorCode::permission_denied,
+              fmt::format("{} lends no credentials ({})", url, why));
 }
 
 LentCredentials credentials_in_json(const ServiceAnswer& answer, const std::string& url) {

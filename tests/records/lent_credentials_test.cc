@@ -143,13 +143,12 @@ TEST(LentCredentials, OfAContainerComeFromItsServiceAlone) {
 
 TEST(LentCredentials, ComeFromStsForAWebIdentity) {
   const TemporaryFolder folder;
-  bool is_refused = false;
+  std::atomic<const char*> refusal = nullptr;
   const HttpServer server([&](const HttpRequestSeen& request) {
-    if (is_refused) {
-      return HttpReply{.status = 403,
-                       .body =
-                           "<ErrorResponse><Error><Code>AccessDenied</Code>"
-                           "<Message>Not you</Message></Error></ErrorResponse>"};
+    if (const char* const code = refusal) {
+      return HttpReply{.status = 400,
+                       .body = "<ErrorResponse><Error><Code>" + std::string(code) +
+                               "</Code><Message>Not you</Message></Error></ErrorResponse>"};
     }
     const bool is_right = request.method == "POST" &&
                           request.body ==
@@ -172,12 +171,14 @@ TEST(LentCredentials, ComeFromStsForAWebIdentity) {
                       {"AWS_ENDPOINT_URL_STS", server.url("")}});
   expect_lent(read_s3_settings(environment).lent->now(), "ASIAWEB");
 
-  is_refused = true;
+  refusal = "AccessDenied";
   const Error error = error_of([&] { read_s3_settings(environment); });
   EXPECT_EQ(error.code(), ErrorCode::permission_denied);
   EXPECT_EQ(error.message(), server.url("/") +
                                  " (for the role arn:aws:iam::1:role/train) lends no "
-                                 "credentials (403 AccessDenied: Not you)");
+                                 "credentials (400 AccessDenied: Not you)");
+  refusal = "ThrottlingException";
+  EXPECT_EQ(error_of([&] { read_s3_settings(environment); }).code(), ErrorCode::unavailable);
 }
 
 TEST(LentCredentials, SayWhyTheMachineLendsNone) {
@@ -297,26 +298,36 @@ class LendingStore {
   }
 
   std::size_t asked() const { return asked_; }
-  const std::set<std::string>& signers() const { return signers_; }
+  std::set<std::string> signers() const {
+    std::set<std::string> signers;
+    for (const HttpRequestSeen& request : server_.seen()) {
+      const std::string signer = signer_of(request);
+      if (!signer.empty()) signers.insert(signer);
+    }
+    return signers;
+  }
 
  private:
+  static std::string signer_of(const HttpRequestSeen& request) {
+    const std::string signature = request.header("authorization");
+    const std::size_t begin = signature.find("Credential=");
+    if (begin == signature.npos) return {};
+    return signature.substr(begin + 11, signature.find('/', begin) - begin - 11);
+  }
+
   HttpReply answer(const HttpRequestSeen& request) {
     if (request.path.ends_with("/my-role")) {
       const std::string lent = lent_(asked_++);
       return lent.empty() ? HttpReply{.status = 503} : metadata(request, lent);
     }
     if (request.path.starts_with("/latest/")) return metadata(request, "");
-    const std::string signature = request.header("authorization");
-    const std::size_t begin = signature.find("Credential=");
-    if (begin == signature.npos) return {.status = 403};
-    signers_.insert(signature.substr(begin + 11, signature.find('/', begin) - begin - 11));
+    if (signer_of(request).empty()) return {.status = 403};
     return testing::serve_bytes(request, bytes_);
   }
 
   const std::string bytes_ = testing::frame(std::vector<std::string>(3000, std::string(100, 'x')));
   const std::function<std::string(std::size_t)> lent_;
   std::atomic<std::size_t> asked_ = 0;
-  std::set<std::string> signers_;  // written under the server's mutex, read when it is idle
   const HttpServer server_;
   testing::S3Environment environment_;
 };

@@ -82,7 +82,12 @@ TEST_F(SpareBlocksTest, are_limited) {
   EXPECT_LE(bytes_of(blocks), 9 * kBlockBytes);
   EXPECT_GE(bytes_of(blocks), 8 * kBlockBytes);
   for (detail::Block* block : blocks) EXPECT_TRUE(spare->keep(block));
-  // None is larger than an eighth of all.
+  // None is larger than an eighth of all, but for what a window puts before its bytes.
+  const auto exact = std::make_shared<SpareBlocks>(8 * kBlockBytes);
+  read(exact);
+  const std::vector<detail::Block*> kept = take_all(*exact);
+  EXPECT_GE(bytes_of(kept), 7 * kBlockBytes);
+  for (detail::Block* block : kept) EXPECT_TRUE(exact->keep(block));
   const auto small = std::make_shared<SpareBlocks>(7 * kBlockBytes);
   read(small);
   EXPECT_EQ(small->take(1), nullptr);
