@@ -179,7 +179,7 @@ Lender container_lender(const Environment& environment) {
 }
 
 Lender machine_lender(const Environment& environment) {
-  std::string disabled = environment("AWS_EC2_METADATA_DISABLED").value_or("false");
+  const std::string disabled = environment("AWS_EC2_METADATA_DISABLED").value_or("false");
   if (disabled == "true" || disabled == "True" || disabled == "TRUE") return {};
   std::string place =
       environment("AWS_EC2_METADATA_SERVICE_ENDPOINT").value_or("http://169.254.169.254");

@@ -119,20 +119,20 @@ HttpRequest UrlTarget::get(const NamesAndValues& query) const {
   HttpRequest request{url_, {"Accept-Encoding: identity"}};
   if (!s3_) return request;
   if (!query.empty()) request.url += "?" + canonical_query(query);
-  if (!s3_->credentials && !s3_->lent) return request;
-  const AwsCredentials credentials = s3_->lent ? s3_->lent->now() : *s3_->credentials;
+  const auto credentials = s3_->lent ? s3_->lent->now() : s3_->credentials;
+  if (!credentials) return request;
   const std::string time = time_now();
   NamesAndValues headers = {
       {"host", host_}, {"x-amz-content-sha256", std::string(kEmptySha256)}, {"x-amz-date", time}};
-  if (!credentials.session_token.empty()) {
-    headers.emplace_back("x-amz-security-token", credentials.session_token);
+  if (!credentials->session_token.empty()) {
+    headers.emplace_back("x-amz-security-token", credentials->session_token);
   }
   for (const auto& [name, value] : headers) {
     if (name != "host") request.headers.push_back(fmt::format("{}: {}", name, value));
   }
   request.headers.push_back(
       "Authorization: " +
-      authorization({.path = path_, .query = query, .headers = std::move(headers)}, credentials,
+      authorization({.path = path_, .query = query, .headers = std::move(headers)}, *credentials,
                     {.region = s3_->region, .time = time}));
   return request;
 }

@@ -11,6 +11,7 @@
 #include "pipeline/thrown_error.h"
 #include "records/framed.h"
 #include "records/http_server.h"
+#include "records/metadata_service.h"
 #include "records/quick_retries.h"
 #include "records/s3_environment.h"
 
@@ -64,14 +65,10 @@ TEST_F(RecordsByUrl, AreReadFromSeveralAtOnce) {
 }
 
 TEST_F(RecordsByUrl, ShareTheCredentialsThatTheMachineLends) {
-  HttpServer server([](const HttpRequestSeen& request) -> HttpReply {
-    const std::string roles = "/latest/meta-data/iam/security-credentials/";
-    if (request.path == "/latest/api/token") return {.body = "SESSION"};
-    if (request.path == roles) return {.body = "role"};
-    if (request.path == roles + "role") {
-      return {.body = R"({"AccessKeyId": "id", "SecretAccessKey": "secret"})"};
-    }
-    return testing::serve_bytes(request, shard_of(request.path));
+  HttpServer server([](const HttpRequestSeen& request) {
+    return request.path.starts_with("/latest/")
+               ? testing::metadata(request, testing::lent_json("id"))
+               : testing::serve_bytes(request, shard_of(request.path));
   });
   testing::S3Environment environment(server.url(""), testing::S3Environment::Credentials::none);
   environment.set("AWS_EC2_METADATA_DISABLED", "");
@@ -88,7 +85,7 @@ TEST_F(RecordsByUrl, ShareTheCredentialsThatTheMachineLends) {
   EXPECT_EQ(count, 400U);
   const std::vector<HttpRequestSeen> seen = server.seen();
   EXPECT_EQ(std::count_if(seen.begin(), seen.end(),
-                          [](const auto& request) { return request.path.ends_with("/role"); }),
+                          [](const auto& request) { return request.path.ends_with("/my-role"); }),
             1);
 }
 
