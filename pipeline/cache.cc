@@ -4,9 +4,8 @@
 #include <fmt/format.h>
 #include <mutex>
 
-#include <infeed/pipeline/elementwise.h>
-
 #include "cached_elements.h"
+#include "peeked_input.h"
 #include "run_context.h"
 
 namespace infeed::detail {
@@ -33,7 +32,7 @@ class SharedContent {
 };
 
 /// Decides with its first pull or skip how to go through its pass: reading the complete content,
-/// filling one, or (after a resume, or without memory) handing through what the input gives.
+/// filling one, or (after a resume) handing through what the input gives.
 class MemoryCacheStage final : public Stage {
  public:
   MemoryCacheStage(const StageScope& scope, std::shared_ptr<SharedContent> shared,
@@ -55,16 +54,11 @@ class MemoryCacheStage final : public Stage {
       release();
       return Pull::end;
     }
-    if (pending_error_ != nullptr) {
-      out.set_error(std::exchange(pending_error_, nullptr));
-      return Pull::values;
-    }
     const Pull pulled = input_->pull(out, want);
     if (filling_ != nullptr && pulled == Pull::values) keep(out);
-    if (pulled != Pull::end) return pulled;
-    if (filling_ != nullptr) publish();
-    release();
-    return Pull::end;
+    if (filling_ != nullptr && pulled == Pull::end) publish();
+    if (pulled == Pull::end) release();
+    return pulled;
   }
 
  protected:
@@ -79,8 +73,7 @@ class MemoryCacheStage final : public Stage {
       position_ += count;
       return count;
     }
-    if (filling_ != nullptr || pending_error_ != nullptr) return Stage::do_skip(count);
-    return input_->skip(count);
+    return filling_ != nullptr ? Stage::do_skip(count) : input_->skip(count);
   }
 
  private:
@@ -90,36 +83,28 @@ class MemoryCacheStage final : public Stage {
     begun_ = true;
     content_ = shared_->get();
     if (content_ != nullptr) {
-      try {
-        memory_.grow(content_->bytes());
-        note_buffered(*content_);
-        return;
-      } catch (const Error& error) {
-        content_ = nullptr;
-        give_up(error);
-      }
-    } else if (absent == Absent::fill) {
-      filling_ = std::make_shared<CachedElements>(type());
-    }
-    input_ = node_.open(input_scope_);
-  }
-
-  void keep(Chunk& out) {
-    try {
-      filling_->append(out, memory_);
-    } catch (...) {
-      give_up(*current_error());
-      if (!out.has_error()) out.set_error(std::exchange(pending_error_, nullptr));
+      reserve([&] { memory_.grow(content_->bytes()); });
+      run().note_hidden_errors(content_->errors_on_the_way());
+      note_buffered(*content_);
       return;
     }
-    note_buffered(*filling_);
-    const Cardinality known = node_.cardinality();
-    if (known.is_finite() && !filling_->has_errors() && filling_->slots() == known.count()) {
-      publish();
-    }
+    if (absent == Absent::fill) filling_ = std::make_shared<CachedElements>(type());
+    input_ = std::make_unique<PeekedInput>(node_.open(input_scope_));
   }
 
-  void publish() { shared_->publish(std::exchange(filling_, nullptr)); }
+  void keep(const Chunk& out) {
+    reserve([&] { filling_->append(out, memory_); });
+    note_buffered(*filling_);
+    // A consumer may take no more than the input is known to have.
+    const Cardinality known = node_.cardinality();
+    const bool may_be_all = known.is_finite() && filling_->slots() == known.count();
+    if (may_be_all && input_->is_over()) publish();
+  }
+
+  void publish() {
+    filling_->note_errors_on_the_way(run().errors_before(counters()));
+    shared_->publish(std::exchange(filling_, nullptr));
+  }
 
   /// This pass needs the content no more; from now on it is the dataset's alone.
   void release() {
@@ -128,14 +113,20 @@ class MemoryCacheStage final : public Stage {
     counters().buffered_bytes.store(0, std::memory_order_relaxed);
   }
 
-  void give_up(const Error& error) {
-    filling_ = nullptr;
-    release();
-    pending_error_ = std::make_shared<const Error>(
-        error.code(),
-        fmt::format("the elements can't be kept in memory and come uncached in this pass: {}; "
-                    "cache them in files with infeed::cache({{.path = ...}}), or cache less",
-                    error.message()));
+  /// What `hold` asks of the account is refused in words that help here.
+  template <class Hold>
+  void reserve(const Hold& hold) {
+    try {
+      hold();
+    } catch (const Error& error) {
+      filling_ = nullptr;
+      release();
+      throw error.reworded(
+          error.code(),
+          fmt::format("the elements can't be kept in memory: {}; or cache less, or in files with "
+                      "infeed::cache({{.path = ...}})",
+                      error.message()));
+    }
   }
 
   void note_buffered(const CachedElements& content) {
@@ -151,8 +142,7 @@ class MemoryCacheStage final : public Stage {
   Content content_;  ///< read from
   std::uint64_t position_ = 0;
   std::shared_ptr<CachedElements> filling_;
-  ErrorPointer pending_error_;
-  std::unique_ptr<Stage> input_;
+  std::unique_ptr<PeekedInput> input_;
 };
 
 class MemoryCacheNode final : public Node {

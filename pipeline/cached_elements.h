@@ -23,6 +23,10 @@ class CachedElements {
   /// Elements, errors included.
   std::uint64_t slots() const { return values_ + errors_.size(); }
   bool has_errors() const { return !errors_.empty(); }
+  /// Errors that were seen while the elements were made, those that are not among them (another
+  /// stage left them out) included.
+  std::uint64_t errors_on_the_way() const { return errors_on_the_way_; }
+  void note_errors_on_the_way(std::uint64_t errors) { errors_on_the_way_ = errors; }
   /// What it holds in memory, payload included.
   std::uint64_t bytes() const { return bytes_; }
 
@@ -56,6 +60,7 @@ class CachedElements {
   std::vector<Block> blocks_;  ///< all of values_per_block_, but a single one
   std::uint64_t values_ = 0;
   std::vector<ErrorSlot> errors_;
+  std::uint64_t errors_on_the_way_ = 0;
   std::uint64_t bytes_ = 0;
 };
 

@@ -106,10 +106,11 @@ bool ChunkQueue::push(Chunk& chunk) {
   return true;
 }
 
-void ChunkQueue::finish() {
+void ChunkQueue::finish(ErrorPointer failure) {
   {
     const std::lock_guard lock(mutex_);
     finished_ = true;
+    failure_ = std::move(failure);
   }
   values_.notify_one();
 }
@@ -153,6 +154,7 @@ Pull ChunkQueue::pop(Chunk& out) {
   std::unique_lock lock(mutex_);
   if (chunks_.empty() && !(finished_ || stopped_)) wait_for_chunks(lock);
   if (stopped_) return Pull::cancelled;
+  if (chunks_.empty() && failure_ != nullptr) throw Error(*failure_);
   if (chunks_.empty()) return Pull::end;
   Entry entry = std::move(chunks_.front());
   chunks_.pop_front();

@@ -43,9 +43,10 @@ class ChunkQueue {
   std::size_t room_elements() const;
   /// Takes the chunk's content and leaves an empty chunk; waits for room. False when stopped.
   bool push(Chunk& chunk);
-  /// Nothing more will be pushed.
-  void finish();
-  /// Exchanges `out`, which is empty, for the next chunk; waits for one.
+  /// Nothing more will be pushed: the input is over or, with `failure`, has failed for good.
+  void finish(ErrorPointer failure = nullptr);
+  /// Exchanges `out`, which is empty, for the next chunk; waits for one. Throws the failure behind
+  /// the last one.
   Pull pop(Chunk& out);
   void stop();
 
@@ -80,6 +81,7 @@ class ChunkQueue {
   bool producer_waits_ = false;
   bool was_full_ = false;
   bool finished_ = false;
+  ErrorPointer failure_;
   bool stopped_ = false;
 };
 

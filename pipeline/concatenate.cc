@@ -1,7 +1,5 @@
 #include "infeed/pipeline/concatenate.h"
 
-#include <infeed/pipeline/elementwise.h>
-
 #include "run_context.h"
 
 namespace infeed::detail {
@@ -49,7 +47,7 @@ class ConcatenateStage final : public Stage {
       current_ = second_.open(scope);
       return nullptr;
     } catch (...) {
-      return current_error();
+      return error_of_opening();
     }
   }
 

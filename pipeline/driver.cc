@@ -26,17 +26,18 @@ void Driver::start() {
 void Driver::run() {
   name_thread(name_);
   Chunk chunk(type_);
+  ErrorPointer failure;
   try {
-    while (input_.pull(chunk, std::min(chunk.capacity(), queue_.room_elements())) == Pull::values) {
-      if (!queue_.push(chunk)) return;
-    }
+    Pull pulled = Pull::values;
+    do {
+      pulled = input_.pull(chunk, std::min(chunk.capacity(), queue_.room_elements()));
+      if (pulled == Pull::values && !queue_.push(chunk)) return;
+    } while (pulled == Pull::values);
+    if (pulled == Pull::cancelled) return queue_.stop();
   } catch (...) {
-    // Not an element's error but the stage's own (out of its memory limit, say): the last thing
-    // that the consumer gets.
-    chunk.set_error(current_error());
-    queue_.push(chunk);
+    failure = terminal_error();
   }
-  queue_.finish();
+  queue_.finish(std::move(failure));
 }
 
 }  // namespace infeed::detail

@@ -167,7 +167,8 @@ StoreWriter::StoreWriter(std::string folder, StoreContent content, ErasedCodec c
       run_(fmt::format("{:016x}", random_seed())),
       shard_count_(content.shards.size()),
       slots_(content.slots()),
-      has_errors_(!content.errors.empty()) {
+      errors_before_(content.errors_on_the_way.value_or(1)),
+      errors_on_the_way_(errors_before_) {
   journal_ = replace_journal(folder_, journal_of(content), options_.durability);
   remove_unnamed(folder_, content);
 }
@@ -177,8 +178,11 @@ void StoreWriter::append(const Chunk& chunk) {
   for (std::size_t i = 0; i < chunk.size(); ++i) append_value(first + i * chunk.type().size);
   if (chunk.has_error()) {
     pending_lines_ += journal_error(slots_++, *chunk.error());
-    has_errors_ = true;
   }
+}
+
+void StoreWriter::note_errors_on_the_way(std::uint64_t errors) {
+  errors_on_the_way_ = errors_before_ + errors;
 }
 
 void StoreWriter::append_value(const void* element) {
@@ -203,12 +207,14 @@ void StoreWriter::close_shard() {
   ++shard_count_;
   const std::string file = folder_ + "/" + shard_file_;
   const StoredShard shard{shard_file_, values, std::filesystem::file_size(file)};
-  append_to_journal(std::exchange(pending_lines_, {}) + journal_shard(shard));
+  append_to_journal(std::exchange(pending_lines_, {}) + journal_seen(errors_on_the_way_) +
+                    journal_shard(shard));
 }
 
 void StoreWriter::finish() {
   close_shard();
-  append_to_journal(std::exchange(pending_lines_, {}) + journal_end(slots_));
+  append_to_journal(std::exchange(pending_lines_, {}) + journal_seen(errors_on_the_way_) +
+                    journal_end(slots_));
 }
 
 void StoreWriter::append_to_journal(const std::string& lines) {

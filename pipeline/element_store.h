@@ -40,6 +40,9 @@ struct StoreContent {
   std::vector<std::string> identity;
   std::vector<StoredShard> shards;
   std::vector<StoredError> errors;
+  /// Errors that were seen while the elements were made, those that another stage left out
+  /// included. Nothing where the journal doesn't say: it may hide some.
+  std::optional<std::uint64_t> errors_on_the_way;
   bool complete = false;
 
   std::uint64_t values() const;
@@ -114,11 +117,12 @@ class StoreWriter {
   StoreWriter& operator=(const StoreWriter&) = delete;
 
   void append(const Chunk& chunk);
+  /// How many the stages before have seen by now.
+  void note_errors_on_the_way(std::uint64_t errors);
   /// Nothing more will come.
   void finish();
   /// Elements so far, errors included.
   std::uint64_t slots() const { return slots_; }
-  bool has_errors() const { return has_errors_; }
 
  private:
   void append_value(const void* element);
@@ -132,7 +136,8 @@ class StoreWriter {
   File journal_;
   std::size_t shard_count_;
   std::uint64_t slots_;
-  bool has_errors_;
+  const std::uint64_t errors_before_;  ///< of those who wrote what was there
+  std::uint64_t errors_on_the_way_;
   std::optional<RecordWriter> writer_;
   std::string shard_file_;
   std::string pending_lines_;  ///< errors that the journal doesn't have yet

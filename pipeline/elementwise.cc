@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <optional>
 #include <random>
+#include <typeinfo>
 
 #include "guard.h"
 #include "run_context.h"
@@ -169,16 +170,22 @@ NodePointer make_elementwise(ElementwiseSpec spec, NodePointer input) {
 }
 
 ErrorPointer current_error() {
+  Error error(ErrorCode::user_function, "threw something that is not a std::exception");
   try {
     throw;
-  } catch (const Error& error) {
-    return std::make_shared<const Error>(error);
-  } catch (const std::exception& exception) {
-    return std::make_shared<const Error>(ErrorCode::user_function, exception.what());
+  } catch (const Error& thrown) {
+    // Only the iteration itself can be cancelled; what a function gave up is one element.
+    error = thrown.code() == ErrorCode::cancelled
+                ? thrown.reworded(ErrorCode::user_function, thrown.message())
+                : thrown;
+    if (typeid(thrown) != typeid(Error)) error.caused_by(std::current_exception());
+  } catch (const std::exception& thrown) {
+    error = Error(ErrorCode::user_function, thrown.what());
+    error.caused_by(std::current_exception());
   } catch (...) {
-    return std::make_shared<const Error>(ErrorCode::user_function,
-                                         "threw something that is not a std::exception");
+    error.caused_by(std::current_exception());
   }
+  return std::make_shared<const Error>(std::move(error));
 }
 
 std::uint64_t random_seed() {

@@ -105,7 +105,7 @@ std::unique_ptr<SharedFeed> FeedThreads::take_opened() {
 Supply FeedThreads::open(std::size_t slot, std::unique_ptr<InnerFeed>& feed, ErrorPointer& error) {
   std::unique_lock lock(mutex_);
   while (true) {
-    if (broken_ != nullptr) std::rethrow_exception(broken_);
+    if (broken_ != nullptr) throw Error(*broken_);
     if (stopped_) return Supply::cancelled;
     if (std::unique_ptr<SharedFeed> taken = take_opened()) {
       error = taken->error;
@@ -117,7 +117,7 @@ Supply FeedThreads::open(std::size_t slot, std::unique_ptr<InnerFeed>& feed, Err
       return Supply::values;
     }
     if (pending_.empty() && outer_ended_) {
-      if (outer_failure_ != nullptr) std::rethrow_exception(outer_failure_);
+      if (outer_failure_ != nullptr) throw Error(*outer_failure_);
       return Supply::end;
     }
     if (!options_.ordered) {
@@ -135,12 +135,13 @@ Supply FeedThreads::refill(InnerFeed& feed, Chunk& out) {
   turn_ = shared.slot;
   gathers_ = true;
   while (true) {
-    if (broken_ != nullptr) std::rethrow_exception(broken_);
+    if (broken_ != nullptr) throw Error(*broken_);
     if (stopped_) return Supply::cancelled;
     if (!shared.ready.empty()) {
       take_chunk(shared, out);
       return Supply::values;
     }
+    if (shared.failure != nullptr) throw Error(*shared.failure);
     if (shared.ended) {
       cycle_[shared.slot] = nullptr;
       --open_in_cycle_;
@@ -156,7 +157,8 @@ Supply FeedThreads::refill(InnerFeed& feed, Chunk& out) {
 
 bool FeedThreads::something_is_ready() const {
   for (const SharedFeed* feed : cycle_) {
-    if (feed != nullptr && (!feed->ready.empty() || feed->ended)) return true;
+    if (feed != nullptr && (!feed->ready.empty() || feed->ended || feed->failure != nullptr))
+      return true;
   }
   if (!open_was_refused_) return false;
   if (pending_.empty()) return outer_ended_;
@@ -171,7 +173,7 @@ Pull FeedThreads::wait() {
     wait_until_told(lock);
   }
   open_was_refused_ = false;
-  if (broken_ != nullptr) std::rethrow_exception(broken_);
+  if (broken_ != nullptr) throw Error(*broken_);
   return stopped_ ? Pull::cancelled : Pull::values;
 }
 

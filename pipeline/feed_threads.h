@@ -3,7 +3,6 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
-#include <exception>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -29,7 +28,7 @@ struct SharedFeed final : InnerFeed {
 
   bool has_room() const { return ready_bytes < kReadyBytes || ready_elements < kReadyElements; }
   bool is_low() const { return 2 * ready_bytes < kReadyBytes || ready_elements < kReadyElements; }
-  bool is_free() const { return !busy && !ended && error == nullptr; }
+  bool is_free() const { return !busy && !ended && error == nullptr && failure == nullptr; }
 
   void drop_ready() {
     ready.clear();
@@ -46,6 +45,7 @@ struct SharedFeed final : InnerFeed {
   std::uint64_t reserved_bytes = 0;  ///< in the account, for `ready`
   std::size_t slot = 0;              ///< in the cycle, once it is there
   ErrorPointer error;                ///< why there is no inner dataset
+  ErrorPointer failure;              ///< terminal: what opening or reading it threw
   bool opened = false;               ///< or it is known that it can't be
   bool busy = false;
   bool ended = false;
@@ -102,6 +102,7 @@ class FeedThreads final : public InnerSupplier {
   SharedFeed* first_feed(bool only_empty) const;
   bool is_wanted(const SharedFeed& feed) const;
   bool others_come_first(const SharedFeed& feed) const;
+  InnerStream open_inner(NodePointer node, std::uint64_t position, ErrorPointer& error) const;
   bool open_feed(std::unique_lock<std::mutex>& lock, SharedFeed& feed);
   void work_on(std::unique_lock<std::mutex>& lock, SharedFeed& feed);
   bool read_once(std::unique_lock<std::mutex>& lock, SharedFeed& feed, Chunk& chunk);
@@ -150,9 +151,9 @@ class FeedThreads final : public InnerSupplier {
   bool outer_ended_ = false;
   bool stopped_ = false;
   bool reader_wakes_ = false;
-  int idle_ = 0;                      ///< readers without work
-  std::exception_ptr outer_failure_;  ///< thrown by the outer input itself; told at its end
-  std::exception_ptr broken_;         ///< a thread's own failure; told at once
+  int idle_ = 0;                ///< readers without work
+  ErrorPointer outer_failure_;  ///< thrown by the outer input itself; told at its end
+  ErrorPointer broken_;         ///< a thread's own failure; told at once
 };
 
 }  // namespace infeed::detail

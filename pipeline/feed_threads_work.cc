@@ -19,7 +19,7 @@ void FeedThreads::run_thread(void (FeedThreads::*body)(std::unique_lock<std::mut
     (this->*body)(lock);
   } catch (...) {
     if (!lock.owns_lock()) lock.lock();
-    broken_ = std::current_exception();
+    broken_ = terminal_error();
     ready_.notify_one();
   }
 }
@@ -45,12 +45,12 @@ void FeedThreads::take_outer_elements(std::unique_lock<std::mutex>& lock) {
     }
     lock.unlock();
     auto feed = std::make_unique<SharedFeed>(run_.memory(), outer_type_);
-    std::exception_ptr failure;
+    ErrorPointer failure;
     Pull next = Pull::end;
     try {
       next = outer_.next(feed->element, feed->position);
     } catch (...) {
-      failure = std::current_exception();
+      failure = terminal_error();
     }
     lock.lock();
     if (next == Pull::values) {
@@ -113,24 +113,42 @@ bool FeedThreads::others_come_first(const SharedFeed& feed) const {
   return wanted_ != &feed && first != nullptr && (first == wanted_ || !first->opened);
 }
 
+InnerStream FeedThreads::open_inner(NodePointer node, std::uint64_t position,
+                                    ErrorPointer& error) const {
+  try {
+    return opener_.open(std::move(node), position);
+  } catch (...) {
+    error = error_of_opening();
+    return {};
+  }
+}
+
 /// False when there is no inner dataset.
 bool FeedThreads::open_feed(std::unique_lock<std::mutex>& lock, SharedFeed& feed) {
   lock.unlock();
   const std::uint64_t begin = ticks_now();
   ErrorPointer error = feed.element.take_error();
+  ErrorPointer failure;
+  NodePointer node;
   if (error == nullptr) {
     try {
-      feed.stream = opener_.open(opener_.describe(feed.element), feed.position);
+      node = opener_.describe(feed.element);
     } catch (...) {
       error = current_error();
     }
   }
+  try {
+    if (node != nullptr) feed.stream = open_inner(std::move(node), feed.position, error);
+  } catch (...) {
+    failure = terminal_error();
+  }
   StageCounters::add(counters_.work_ticks, ticks_now() - begin);
   lock.lock();
   feed.error = std::move(error);
+  feed.failure = std::move(failure);
   feed.opened = true;
   if (wants_open_ || wants_any_) ready_.notify_one();
-  return feed.error == nullptr;
+  return feed.error == nullptr && feed.failure == nullptr;
 }
 
 void FeedThreads::work_on(std::unique_lock<std::mutex>& lock, SharedFeed& feed) {
@@ -168,13 +186,20 @@ bool FeedThreads::read_once(std::unique_lock<std::mutex>& lock, SharedFeed& feed
   if (grant.want == 0) return false;
   lock.unlock();
   const std::uint64_t begin = ticks_now();
-  const Pull pulled = feed.stream.pull(chunk, grant.want);
+  Pull pulled = Pull::values;
+  ErrorPointer failure;
+  try {
+    pulled = feed.stream.pull(chunk, grant.want);
+  } catch (...) {
+    failure = terminal_error();
+  }
   const bool quick = ticks_now() - begin < ticks_of_us(kQuickReadUs);
   const bool whole = chunk.slots() == grant.want;
   const std::uint64_t bytes = chunk.bytes();
   if (pulled == Pull::end) feed.stream.close();
   lock.lock();
   if (pulled == Pull::cancelled) stopped_ = true;
+  feed.failure = std::move(failure);
   if (stopped_) {
     lock.unlock();
     chunk.clear();
@@ -183,11 +208,12 @@ bool FeedThreads::read_once(std::unique_lock<std::mutex>& lock, SharedFeed& feed
   }
   granted_bytes_ -= grant.reserved_bytes;
   feed.ended = pulled == Pull::end;
+  const bool over = feed.ended || feed.failure != nullptr;
   publish(feed, chunk, bytes, grant);
   const bool waited_for = wants_any_ || wanted_ == &feed;
-  const bool at_once = wants_any_ || !gathers_ || !quick || !whole || !feed.is_low() || feed.ended;
+  const bool at_once = wants_any_ || !gathers_ || !quick || !whole || !feed.is_low() || over;
   if (waited_for && at_once) ready_.notify_one();
-  return !feed.ended;
+  return !over;
 }
 
 /// Puts what was read, maybe nothing, behind what is ready, and corrects the reservation.

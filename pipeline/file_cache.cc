@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include <infeed/pipeline/elementwise.h>
-
 #include "element_store.h"
+#include "peeked_input.h"
 #include "run_context.h"
 #include "signature.h"
 #include "store_node.h"
@@ -23,24 +22,12 @@ class FileCacheStage final : public Stage {
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     if (mode_ == Mode::undecided) begin(Absent::write);
-    while (true) {
-      if (pending_error_ != nullptr) {
-        out.set_error(std::exchange(pending_error_, nullptr));
-        return Pull::values;
-      }
-      switch (mode_) {
-        case Mode::read:
-          if (read(out, want)) return Pull::values;
-          if (mode_ == Mode::read && !read_is_over()) return Pull::end;
-          break;
-        case Mode::write:
-        case Mode::hand_through:
-          return pull_input(out, want);
-        case Mode::undecided:
-        case Mode::over:
-          return Pull::end;
-      }
+    if (mode_ == Mode::read) {
+      if (read(out, want)) return Pull::values;
+      if (mode_ == Mode::read && reader_->content().complete) return Pull::end;
+      if (mode_ == Mode::read) go_on_writing();
     }
+    return pull_input(out, want);
   }
 
  protected:
@@ -49,28 +36,20 @@ class FileCacheStage final : public Stage {
     if (mode_ == Mode::undecided) {
       begin(run().assume_no_errors() ? Absent::hand_through : Absent::write);
     }
-    if (mode_ == Mode::read && pending_error_ == nullptr && reader_->content().complete) {
-      return reader_->skip(count);
-    }
-    if (mode_ == Mode::hand_through && pending_error_ == nullptr) return input_->skip(count);
-    return Stage::do_skip(count);
+    if (mode_ == Mode::read && reader_->content().complete) return reader_->skip(count);
+    return mode_ == Mode::hand_through ? input_->skip(count) : Stage::do_skip(count);
   }
 
  private:
-  enum class Mode { undecided, read, write, hand_through, over };
+  enum class Mode { undecided, read, write, hand_through };
   enum class Absent { write, hand_through };
 
   void begin(Absent absent) {
-    mode_ = Mode::over;
-    try {
-      std::optional<StoreContent> content = readable_content();
-      if (!content && absent == Absent::hand_through) return go_without();
-      if (!content) return begin_writing();
-      tell(StoreEvent::Kind::reading, content->slots(), "the elements are read from files");
-      open_reader(std::move(*content));
-    } catch (const Error& error) {
-      pending_error_ = std::make_shared<const Error>(error);
-    }
+    std::optional<StoreContent> content = readable_content();
+    if (!content && absent == Absent::hand_through) return go_without();
+    if (!content) return begin_writing();
+    tell(StoreEvent::Kind::reading, content->slots(), "the elements are read from files");
+    open_reader(std::move(*content));
   }
 
   /// The content when it is complete, ours and intact. Throws for another pipeline's, unless that
@@ -114,7 +93,6 @@ class FileCacheStage final : public Stage {
     } catch (const Error& error) {
       if (error.code() == ErrorCode::failed_precondition) throw;
       give_up(error);
-      go_without();
     }
   }
 
@@ -135,10 +113,12 @@ class FileCacheStage final : public Stage {
     if (content) return std::move(*content);
     StoreContent nothing;
     nothing.identity = store_.identity;
+    nothing.errors_on_the_way = 0;
     return nothing;
   }
 
   void open_reader(StoreContent content) {
+    run().note_hidden_errors(content.errors_on_the_way.value_or(1));
     reader_.emplace(store_.folder, std::move(content), store_.codec);
     mode_ = Mode::read;
   }
@@ -187,43 +167,42 @@ class FileCacheStage final : public Stage {
                            store_.options.durability});
   }
 
-  /// After the stored part comes the input; false when all was stored.
-  bool read_is_over() {
-    if (reader_->content().complete) return false;
-    const std::uint64_t stored = reader_->position();
-    input_ = node_.open(input_scope_);
+  /// After the stored part comes the input.
+  void go_on_writing() {
+    open_input_behind(reader_->position());
+    mode_ = Mode::write;
+  }
+
+  /// The input, without the elements that are stored.
+  void open_input_behind(std::uint64_t stored) {
+    input_ = std::make_unique<PeekedInput>(node_.open(input_scope_));
     const std::uint64_t skipped = input_->skip(stored);
-    if (skipped < stored && !run().cancelled()) {
-      mode_ = Mode::over;
-      pending_error_ = std::make_shared<const Error>(
-          Error(ErrorCode::failed_precondition,
+    if (skipped == stored || run().cancelled()) return;
+    throw Error(ErrorCode::failed_precondition,
                 fmt::format("the folder holds the first {} elements, but the stages before now end "
                             "after {}; they have changed: remove the folder, or give them another "
                             "version",
                             stored, skipped))
-              .at_file(store_.folder));
-      return true;
-    }
-    mode_ = Mode::write;
-    return true;
+        .at_file(store_.folder);
   }
 
   Pull pull_input(Chunk& out, std::size_t want) {
     const Pull pulled = input_->pull(out, want);
     if (mode_ == Mode::hand_through || pulled == Pull::cancelled) return pulled;
     try {
+      writer_->note_errors_on_the_way(run().errors_before(counters()));
       if (pulled == Pull::values) writer_->append(out);
-      const Cardinality known = node_.cardinality();
-      const bool has_all =
-          known.is_finite() && !writer_->has_errors() && writer_->slots() == known.count();
-      if (pulled == Pull::end || has_all) finish();
-    } catch (...) {
-      give_up(*current_error());
-      mode_ = Mode::hand_through;
-      if (!out.has_error()) out.set_error(std::exchange(pending_error_, nullptr));
-      return Pull::values;
+      if (pulled == Pull::end || has_all()) finish();
+    } catch (const Error& error) {
+      give_up(error);
     }
     return pulled;
+  }
+
+  /// A consumer may take no more than the input is known to have.
+  bool has_all() {
+    const Cardinality known = node_.cardinality();
+    return known.is_finite() && writer_->slots() == known.count() && input_->is_over();
   }
 
   void finish() {
@@ -235,21 +214,21 @@ class FileCacheStage final : public Stage {
     tell(StoreEvent::Kind::finished, elements, fmt::format("{} elements are stored", elements));
   }
 
-  void give_up(const Error& error) {
+  [[noreturn]] void give_up(const Error& error) {
     writer_ = nullptr;
     lock_.reset();
     tell(StoreEvent::Kind::gave_up, 0, error.what());
-    Error told(error.code(),
-               fmt::format("the elements can't be stored and come uncached in this pass: {}",
-                           error.message()));
-    told.at_file(error.file().empty() ? store_.folder : error.file());
-    pending_error_ = std::make_shared<const Error>(std::move(told));
+    Error told = error.reworded(
+        error.code(), fmt::format("the elements can't be stored: {}; make room or give another "
+                                  "path, or leave the cache out",
+                                  error.message()));
+    if (told.file().empty()) told.at_file(store_.folder);
+    throw told;
   }
 
   void go_without(std::uint64_t position = 0) {
     mode_ = Mode::hand_through;
-    input_ = node_.open(input_scope_);
-    input_->skip(position);
+    open_input_behind(position);
   }
 
   void tell(StoreEvent::Kind kind, std::uint64_t elements, std::string message) const {
@@ -261,11 +240,10 @@ class FileCacheStage final : public Stage {
   const Node& node_;
   const StoreDescription& store_;
   Mode mode_ = Mode::undecided;
-  ErrorPointer pending_error_;
   std::optional<StoreLock> lock_;
   std::optional<StoreReader> reader_;
   std::unique_ptr<StoreWriter> writer_;  ///< before lock_ goes
-  std::unique_ptr<Stage> input_;
+  std::unique_ptr<PeekedInput> input_;
 };
 
 std::uint64_t hash_of(const std::vector<std::string>& lines) {

@@ -77,7 +77,7 @@ class FlatMapStage final : public Stage {
     try {
       inner_ = opener_.open(std::move(node), position_);
     } catch (...) {
-      error = current_error();
+      error = error_of_opening();
     }
   }
 

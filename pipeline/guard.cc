@@ -32,15 +32,6 @@ struct Guarded {
   }
 };
 
-ErrorPointer with_message(const Error& error, std::string message) {
-  Error changed(error.code(), std::move(message));
-  if (!error.stage().empty()) changed.at_stage(error.stage());
-  if (!error.file().empty()) changed.at_file(error.file());
-  if (error.offset()) changed.at_offset(*error.offset());
-  if (error.record()) changed.at_record(*error.record());
-  return std::make_shared<const Error>(std::move(changed));
-}
-
 ErrorPointer cancelled_error() {
   return std::make_shared<const Error>(ErrorCode::cancelled, "the iteration was ended");
 }
@@ -82,7 +73,8 @@ KernelResult call_with_retries(const Guarded& guarded, void* in, void* out, cons
     result = guarded.call(copy.back(), out, place, error);
     if (error == nullptr || error->code() != ErrorCode::unavailable) break;
     if (tries > options.retries) {
-      error = with_message(*error, fmt::format("{} (tried {} times)", error->message(), tries));
+      error = std::make_shared<const Error>(error->reworded(
+          error->code(), fmt::format("{} (tried {} times)", error->message(), tries)));
       break;
     }
     if (!wait(backoff)) {

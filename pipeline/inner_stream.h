@@ -38,19 +38,17 @@ class InnerStream {
   const Node& node() const { return *node_; }
   /// Elements that were pulled or skipped so far.
   std::uint64_t given() const { return given_; }
-  /// What the stage throws becomes an error element, the last one.
   Pull pull(Chunk& out, std::size_t want);
   std::uint64_t skip(std::uint64_t count);
   void close();
 
  private:
   friend class InnerOpener;
-  InnerStream(const InnerOpener& opener, NodePointer node, std::uint64_t position);
+  InnerStream(NodePointer node, std::unique_ptr<Stage> stage)
+      : node_(std::move(node)), stage_(std::move(stage)) {}
 
-  const InnerOpener* opener_ = nullptr;
   NodePointer node_;
   std::unique_ptr<Stage> stage_;
-  std::uint64_t position_ = 0;
   std::uint64_t given_ = 0;
 };
 
@@ -65,10 +63,7 @@ class InnerOpener {
   /// function throws.
   NodePointer describe(Chunk& element) const;
   /// Throws what the inner stages throw. `position` is that of the outer element.
-  InnerStream open(NodePointer node, std::uint64_t position) const {
-    return InnerStream(*this, std::move(node), position);
-  }
-  std::unique_ptr<Stage> open_stage(const Node& node, std::uint64_t position) const;
+  InnerStream open(NodePointer node, std::uint64_t position) const;
 
  private:
   const InnerDatasets datasets_;

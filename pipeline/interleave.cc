@@ -22,10 +22,17 @@ Supply SerialInnerSupplier::open(std::size_t, std::unique_ptr<InnerFeed>& feed,
   }
   error = element_.take_error();
   if (error != nullptr) return Supply::values;
+  NodePointer node;
   try {
-    feed = std::make_unique<InnerFeed>(opener_.open(opener_.describe(element_), position));
+    node = opener_.describe(element_);
   } catch (...) {
     error = current_error();
+    return Supply::values;
+  }
+  try {
+    feed = std::make_unique<InnerFeed>(opener_.open(std::move(node), position));
+  } catch (...) {
+    error = error_of_opening();
   }
   return Supply::values;
 }

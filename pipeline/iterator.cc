@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <numeric>
 
+#include "resume_report.h"
 #include "run_context.h"
 #include "signature.h"
 #include "watchdog.h"
@@ -30,11 +31,12 @@ IteratorCore::IteratorCore(NodePointer node, IterateOptions options)
       chunk_(node_->type()) {
   check_memory(*node_, options.memory_bytes_max);
   if (options.resume) check_signature(*options.resume, *node_);
+  if (options.stop.stop_possible()) stop_.emplace(options.stop, [run = run_] { run->cancel(); });
+  if (options.watchdog.count() > 0) watchdog_ = std::make_unique<Watchdog>(*run_, options.watchdog);
   StageScope scope{.run = *run_, .counters = nullptr};
   scope.set_pass(epoch_);
   root_ = node_->open(scope);
-  if (options.resume) resume(*options.resume);
-  if (options.watchdog.count() > 0) watchdog_ = std::make_unique<Watchdog>(*run_, options.watchdog);
+  if (options.resume) resume(options);
 }
 
 IteratorCore::~IteratorCore() {
@@ -43,62 +45,82 @@ IteratorCore::~IteratorCore() {
   root_ = nullptr;  // joins the drivers, which use run_
 }
 
-void IteratorCore::resume(const Checkpoint& checkpoint) {
-  run_->set_assume_no_errors(checkpoint.errors == 0);
-  const std::uint64_t skipped = root_->skip(checkpoint.position);
-  run_->set_assume_no_errors(false);
+void IteratorCore::resume(const IterateOptions& options) {
+  const Checkpoint& checkpoint = *options.resume;
+  std::uint64_t skipped = 0;
+  try {
+    const ResumeReport report(*run_, options, checkpoint.position);
+    const Waiting waiting(watchdog_.get());
+    run_->set_assume_no_errors(checkpoint.errors == 0);
+    skipped = root_->skip(checkpoint.position);
+    run_->set_assume_no_errors(false);
+    if (run_->cancelled()) throw Error(*cancellation("while it resumed"));
+  } catch (...) {
+    fail(terminal_error());
+  }
   if (skipped < checkpoint.position) {
-    throw Error(ErrorCode::failed_precondition,
-                fmt::format("the checkpoint was taken after {} elements, but the dataset now ends "
-                            "after {}; the data has changed since",
-                            checkpoint.position, skipped));
+    fail(std::make_shared<const Error>(
+        ErrorCode::failed_precondition,
+        fmt::format("the checkpoint was taken after {} elements, but the dataset now ends after "
+                    "{}; the data has changed since",
+                    checkpoint.position, skipped)));
   }
   position_ = skipped;
   errors_before_ = checkpoint.errors;
 }
 
 bool IteratorCore::refill() {
-  if (chunk_.has_error()) {
-    const ErrorPointer error = chunk_.take_error();
-    ++position_;
-    if (hashes_order_) order_hash_.add(static_cast<std::uint64_t>(error->code()));
-    throw Error(*error);
+  while (true) {
+    if (chunk_.has_error()) {
+      const ErrorPointer error = chunk_.take_error();
+      ++position_;
+      if (hashes_order_) order_hash_.add(static_cast<std::uint64_t>(error->code()));
+      throw Error(*error);
+    }
+    if (failure_ != nullptr) throw Error(*failure_);
+    if (ended_) return false;
+    switch (pull_root()) {
+      case Pull::values:
+        if (chunk_.size() > 0) return true;
+        break;
+      case Pull::end:
+        ended_ = true;
+        end_stages();
+        return false;
+      case Pull::cancelled:
+        fail(cancellation(fmt::format("after {} elements", position_)));
+    }
   }
-  if (ended_) return false;
-  const Pull pulled = root_ == nullptr ? Pull::cancelled : pull_root();
-  if (pulled != Pull::values) end_stages();
-  switch (pulled) {
-    case Pull::end:
-      ended_ = true;
-      return false;
-    case Pull::cancelled:
-      if (const ErrorPointer failure = run_->failure(); failure != nullptr) throw Error(*failure);
-      throw Error(ErrorCode::cancelled,
-                  fmt::format("the iterator was cancelled after {} elements", position_));
-    case Pull::values:
-      break;
-  }
-  return chunk_.size() > 0 || refill();
 }
 
 Pull IteratorCore::pull_root() {
-  if (root_ == nullptr) return Pull::cancelled;
-  if (watchdog_ != nullptr) watchdog_->consumer_waits(true);
   try {
-    const Pull pulled = root_->pull(chunk_, chunk_.capacity());
-    if (watchdog_ != nullptr) watchdog_->consumer_waits(false);
-    return pulled;
+    const Waiting waiting(watchdog_.get());
+    return root_->pull(chunk_, chunk_.capacity());
   } catch (...) {
-    // Not an element's error but a stage's own, such as a memory limit: it can't go on.
-    if (watchdog_ != nullptr) watchdog_->consumer_waits(false);
-    ended_ = true;
-    end_stages();
-    throw;
+    fail(terminal_error());
   }
 }
 
+/// Why the run was ended: by the watchdog, or by somebody who cancelled it.
+ErrorPointer IteratorCore::cancellation(std::string_view when) const {
+  if (ErrorPointer failure = run_->failure(); failure != nullptr) return failure;
+  return std::make_shared<const Error>(ErrorCode::cancelled,
+                                       fmt::format("the iterator was cancelled {}", when));
+}
+
+void IteratorCore::fail(const ErrorPointer& error) {
+  Error failure = *error;
+  failure.as_terminal();
+  failure_ = std::make_shared<const Error>(std::move(failure));
+  end_stages();
+  throw Error(*failure_);
+}
+
 /// Nothing more will come, so what the stages hold is let go, however long the iterator is kept.
+/// What still waits for input that nobody will take is woken.
 void IteratorCore::end_stages() {
+  run_->cancel();
   root_ = nullptr;
   run_->drop_spare_blocks();
 }

@@ -300,6 +300,7 @@ Pull JobWindow::take(std::unique_ptr<Job>& result) {
       jobs_.erase(done);
       break;
     }
+    if (jobs_.empty() && failure_ != nullptr) throw Error(*failure_);
     if (jobs_.empty() && finished_) return Pull::end;
     if (wait_begin == 0) wait_begin = ticks_now();
     // Nobody has begun the next job: don't wait for a thread, be one.
@@ -349,10 +350,11 @@ std::unique_ptr<Job> JobWindow::recycled() {
   return job;
 }
 
-void JobWindow::finish() {
+void JobWindow::finish(ErrorPointer failure) {
   {
     const std::lock_guard lock(mutex_);
     finished_ = true;
+    failure_ = std::move(failure);
   }
   ready_.notify_one();
 }

@@ -69,9 +69,10 @@ class JobWindow {
   void extend_last(Chunk& chunk, std::uint64_t& position);
   /// Adds a job; waits for room. False when stopped.
   bool add(std::unique_ptr<Job> job);
-  /// Nothing more will be added.
-  void finish();
-  /// Waits for the next result; Pull::values sets `result` to a job that is done.
+  /// Nothing more will be added: the input is over or, with `failure`, has failed for good.
+  void finish(ErrorPointer failure = nullptr);
+  /// Waits for the next result; Pull::values sets `result` to a job that is done. Throws the
+  /// failure behind the last one.
   Pull take(std::unique_ptr<Job>& result);
   /// Gives a used job back, to be filled again; null when there is none.
   void recycle(std::unique_ptr<Job> job);
@@ -121,6 +122,7 @@ class JobWindow {
   bool driver_waits_ = false;
   bool blocking_ = false;
   bool finished_ = false;
+  ErrorPointer failure_;
   bool stopped_ = false;
 };
 

@@ -78,20 +78,20 @@ class ParallelElementwiseStage final : public Stage {
   void drive() {
     name_thread(spec_->name + "-driver");
     Chunk chunk(in_type_);
+    ErrorPointer failure;
     try {
       while (true) {
         const std::size_t want = std::clamp<std::size_t>(
             window_.elements_per_job() * window_.room_jobs(), 1, chunk.capacity());
         const Pull pulled = input_->pull(chunk, want);
-        if (pulled != Pull::values) break;
+        if (pulled == Pull::cancelled) return window_.stop();
+        if (pulled == Pull::end) break;
         if (!cut_into_jobs(chunk)) return;
       }
     } catch (...) {
-      chunk.clear();
-      chunk.set_error(current_error());
-      cut_into_jobs(chunk);
+      failure = terminal_error();
     }
-    window_.finish();
+    window_.finish(std::move(failure));
   }
 
   bool cut_into_jobs(Chunk& chunk) {

@@ -81,7 +81,26 @@ std::uint64_t RunContext::errors_seen() const {
   std::uint64_t total = 0;
   for (const Entry& entry : counters_)
     total += entry.counters.errors.load(std::memory_order_relaxed);
+  return total + hidden_errors_.load(std::memory_order_relaxed);
+}
+
+std::uint64_t RunContext::errors_before(const detail::StageCounters& consumer) const {
+  const std::lock_guard lock(counters_mutex_);
+  std::uint64_t total = hidden_errors_.load(std::memory_order_relaxed);
+  for (const Entry& entry : counters_) {
+    const detail::StageCounters* above = entry.counters.consumer;
+    while (above != nullptr && above != &consumer) above = above->consumer;
+    if (above != nullptr) total += entry.counters.errors.load(std::memory_order_relaxed);
+  }
   return total;
+}
+
+void RunContext::note_hidden_errors(std::uint64_t errors) {
+  // The same ones in each pass that reads the cache: they are not added up.
+  std::uint64_t known = hidden_errors_.load(std::memory_order_relaxed);
+  while (known < errors &&
+         !hidden_errors_.compare_exchange_weak(known, errors, std::memory_order_relaxed)) {
+  }
 }
 
 std::uint64_t RunContext::progress() const {
@@ -90,8 +109,18 @@ std::uint64_t RunContext::progress() const {
   for (const Entry& entry : counters_) {
     total += entry.counters.elements.load(std::memory_order_relaxed);
     total += entry.counters.work_ticks.load(std::memory_order_relaxed);
+    total += entry.counters.skipped.load(std::memory_order_relaxed);
   }
   return total;
+}
+
+std::uint64_t RunContext::elements_replayed() const {
+  const std::lock_guard lock(counters_mutex_);
+  std::uint64_t most = 0;
+  for (const Entry& entry : counters_) {
+    most = std::max(most, entry.counters.elements.load(std::memory_order_relaxed));
+  }
+  return most;
 }
 
 std::string RunContext::who_waits_for_whom() const {

@@ -18,6 +18,16 @@
 #include "clock.h"
 
 namespace infeed {
+namespace detail {
+
+/// The exception in flight, which ends the run, as an Error.
+ErrorPointer terminal_error();
+
+/// The exception in flight, which kept one dataset of several from being opened, as the error in
+/// its place: one missing file among many is an element's. Throws it on when memory was refused.
+ErrorPointer error_of_opening();
+
+}  // namespace detail
 
 /// What all stages of one iterator share: cancellation, memory account, executor, counters.
 ///
@@ -31,7 +41,7 @@ class RunContext {
         given_inline_(executor != nullptr && executor->concurrency() == 0),
         executor_(std::move(executor)) {}
 
-  /// Ends the run with an error of its own; the first one counts.
+  /// Ends the run at once, as cancel() does, with an error of its own; the first one counts.
   void fail(ErrorPointer error);
   /// What fail() was given, or null.
   ErrorPointer failure() const;
@@ -86,10 +96,17 @@ class RunContext {
   PipelineStatistics statistics() const;
   /// A number that grows whenever a stage hands something over or a user's function returns.
   std::uint64_t progress() const;
+  /// Elements that a resume has looked at so far: as many as its busiest stage handed over.
+  std::uint64_t elements_replayed() const;
   /// "the consumer waits for prefetch, prefetch waits for map, map is busy in its own code".
   std::string who_waits_for_whom() const;
-  /// Errors that any stage handed over since the start.
+  /// Errors that any stage handed over since the start, and those that nobody hands over any more
+  /// since a cache hides them: where there were some, a resume must look at each element.
   std::uint64_t errors_seen() const;
+  /// Those that the stages before `consumer` handed over or hid.
+  std::uint64_t errors_before(const detail::StageCounters& consumer) const;
+  /// A cache gives what its input made with so many errors on the way.
+  void note_hidden_errors(std::uint64_t errors);
 
  private:
   struct Entry {
@@ -99,6 +116,7 @@ class RunContext {
 
   std::atomic<bool> cancelled_{false};
   std::atomic<std::thread::id> resuming_thread_{};
+  std::atomic<std::uint64_t> hidden_errors_{0};
   MemoryAccount memory_;
   const bool given_inline_;
   mutable std::mutex failure_mutex_;

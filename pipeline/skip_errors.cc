@@ -77,50 +77,50 @@ class SkipErrorsStage final : public Stage {
       : Stage(scope),
         options_(options),
         quarantine_(std::move(quarantine)),
-        input_(std::move(input)) {}
+        input_(std::move(input)),
+        is_inner_(scope.is_inner) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
-    while (!over_) {
+    while (true) {
       const Pull pulled = input_->pull(out, want);
-      if (pulled == Pull::cancelled) return pulled;
-      if (pulled == Pull::end) {
-        over_ = true;
-        if (!share_is_exceeded(seen_)) return pulled;
-        out.set_error(budget_error());
-        return Pull::values;
-      }
+      if (pulled == Pull::end) judge_pass();
+      if (pulled != Pull::values) return pulled;
       seen_ += out.slots();
       if (out.has_error()) leave_out(out);
       if (!out.empty()) return Pull::values;
     }
-    return Pull::end;
   }
 
  protected:
   std::uint64_t do_skip(std::uint64_t count) override {
-    if (over_ || !run().assume_no_errors()) return Stage::do_skip(count);
+    if (!run().assume_no_errors()) return Stage::do_skip(count);
     const std::uint64_t skipped = input_->skip(count);
     seen_ += skipped;
     return skipped;
   }
 
  private:
-  /// Takes the error out of the chunk; beyond the budget puts another in its place.
+  /// Takes the error out of the chunk; throws what ends the run.
   void leave_out(Chunk& out) {
     last_ = out.take_error();
     ++errors_;
-    if (over_budget()) {
-      over_ = true;
-      out.set_error(budget_error());
-      return;
-    }
+    if (over_budget()) throw budget_error();
+    if (errors_ == kOnlyErrorsMax && errors_ == seen_) throw only_errors();
+    if (quarantine_ != nullptr) quarantine_->add(*last_, seen_ - 1);
+    if (!options_.on_error) return;
     try {
-      if (quarantine_ != nullptr) quarantine_->add(*last_, seen_ - 1);
-      if (options_.on_error) options_.on_error(*last_, seen_ - 1);
+      options_.on_error(*last_, seen_ - 1);
     } catch (...) {
-      over_ = true;
-      out.set_error(current_error());
+      throw Error(*current_error());
     }
+  }
+
+  /// The input is over.
+  void judge_pass() const {
+    if (share_is_exceeded(seen_)) throw budget_error();
+    // Of many inner datasets one may have a single element, or a single missing file.
+    const std::uint64_t least = is_inner_ ? kOnlyErrorsOfInner : 1;
+    if (errors_ == seen_ && errors_ >= least) throw only_errors();
   }
 
   bool over_budget() const {
@@ -131,29 +131,40 @@ class SkipErrorsStage final : public Stage {
     return static_cast<double>(errors_) > options_.share_max * static_cast<double>(elements);
   }
 
-  ErrorPointer budget_error() const {
+  Error budget_error() const {
     std::string budget;
     if (options_.count_max) budget = fmt::format("count_max {}", *options_.count_max);
     if (options_.share_max < 1.0) {
       budget += fmt::format("{}share_max {}", budget.empty() ? "" : ", ", options_.share_max);
     }
-    Error error(ErrorCode::resource_exhausted,
-                fmt::format("skip_errors: {} of {} elements failed, more than is allowed ({}); the "
-                            "last one: {}: {}",
-                            errors_, seen_, budget, to_string(last_->code()), last_->message()));
-    if (!last_->file().empty()) error.at_file(last_->file());
-    if (last_->offset()) error.at_offset(*last_->offset());
-    if (last_->record()) error.at_record(*last_->record());
-    return std::make_shared<const Error>(std::move(error));
+    return because_of_last(
+        fmt::format("{} of {} elements failed, more than is allowed ({})", errors_, seen_, budget));
   }
+
+  Error only_errors() const {
+    return because_of_last(
+        fmt::format("all of the first {} elements failed, and nothing is left", errors_));
+  }
+
+  Error because_of_last(const std::string& what) const {
+    Error error = last_->reworded(ErrorCode::resource_exhausted,
+                                  fmt::format("skip_errors: {}; the last one: {}: {}", what,
+                                              to_string(last_->code()), last_->message()));
+    error.at_stage(counters().path());
+    return error;
+  }
+
+  // An endless input that only fails would otherwise never come back.
+  static constexpr std::uint64_t kOnlyErrorsMax = 100'000;
+  static constexpr std::uint64_t kOnlyErrorsOfInner = 100;
 
   const SkipErrorsOptions& options_;
   const std::shared_ptr<Quarantine> quarantine_;
   const std::unique_ptr<Stage> input_;
+  const bool is_inner_;
   std::uint64_t seen_ = 0;  ///< elements of the input, errors included
   std::uint64_t errors_ = 0;
   ErrorPointer last_;
-  bool over_ = false;
 };
 
 class SkipErrorsNode final : public Node {
@@ -170,7 +181,12 @@ class SkipErrorsNode final : public Node {
                        options_.count_max ? std::to_string(*options_.count_max) : "any",
                        options_.share_max, options_.share_after);
   }
-  Cardinality cardinality() const override { return input().cardinality(); }
+  /// Nobody knows how many will fail.
+  Cardinality cardinality() const override {
+    const Cardinality length = input().cardinality();
+    return length.is_infinite() || length == Cardinality::finite(0) ? length
+                                                                    : Cardinality::unknown();
+  }
 
  protected:
   std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {

@@ -145,7 +145,7 @@ SnapshotSummary drain_snapshot(const NodePointer& node, IterateOptions options) 
       core.chunk().type().destroy(core.chunk().front(), count);
       core.took(count);
     } catch (const Error& error) {
-      if (error.code() == ErrorCode::cancelled) throw;
+      if (error.is_terminal()) throw;
       last = error;
     }
   }

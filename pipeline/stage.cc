@@ -1,6 +1,7 @@
 #include "infeed/pipeline/stage.h"
 
 #include <algorithm>
+#include <new>
 
 #include "run_context.h"
 
@@ -14,21 +15,59 @@ void name_stage_of_error(Chunk& out, const detail::StageCounters& counters) {
   out.set_error(std::make_shared<const Error>(std::move(error)));
 }
 
+ErrorPointer terminal_error_of(const detail::StageCounters& counters) {
+  const ErrorPointer error = detail::terminal_error();
+  if (!error->stage().empty()) return error;
+  Error named = *error;
+  named.at_stage(counters.path());
+  return std::make_shared<const Error>(std::move(named));
+}
+
 }  // namespace
+
+ErrorPointer detail::terminal_error() {
+  Error error(ErrorCode::internal, "a stage failed");
+  try {
+    throw;
+  } catch (const Error& thrown) {
+    error = thrown;
+  } catch (const std::bad_alloc&) {
+    error = Error(ErrorCode::resource_exhausted, "the system has no more memory");
+  } catch (const std::exception& thrown) {
+    error = Error(ErrorCode::internal, thrown.what());
+    error.caused_by(std::current_exception());
+  } catch (...) {
+    error.caused_by(std::current_exception());
+  }
+  return std::make_shared<const Error>(std::move(error));
+}
+
+ErrorPointer detail::error_of_opening() {
+  ErrorPointer error = terminal_error();
+  if (error->code() == ErrorCode::resource_exhausted) throw Error(*error);
+  return error;
+}
 
 template <class DoPull>
 Pull Stage::counted(Chunk& out, DoPull pull) {
   if (run_.cancelled()) return Pull::cancelled;
+  if (failure_ != nullptr) throw Error(*failure_);
   using Counters = detail::StageCounters;
   const Counters::Inside inside(*counters_);
   const std::uint64_t begin = detail::ticks_now();
-  Pull pulled;
+  Pull pulled = Pull::values;
   try {
     pulled = pull();
-  } catch (Error& error) {
-    if (error.stage().empty()) error.at_stage(counters_->path());
-    throw;
+  } catch (...) {
+    failure_ = terminal_error_of(*counters_);
   }
+  if (run_.cancelled()) {
+    // A stage may have taken an input that the cancellation cut short for one that has ended.
+    out.clear();
+    return Pull::cancelled;
+  }
+  // What came before the failure is handed over first.
+  if (failure_ != nullptr && out.empty()) throw Error(*failure_);
   Counters::add(counters_->ticks, detail::ticks_now() - begin);
   Counters::add(counters_->pulls, 1);
   Counters::add(counters_->elements, out.slots());
@@ -41,6 +80,14 @@ Pull Stage::counted(Chunk& out, DoPull pull) {
 
 Pull Stage::pull(Chunk& out, std::size_t want) {
   return counted(out, [&] { return do_pull(out, want); });
+}
+
+std::uint64_t Stage::skip(std::uint64_t count) {
+  if (count == 0) return 0;
+  const detail::StageCounters::Inside inside(*counters_);
+  const std::uint64_t skipped = do_skip(count);
+  detail::StageCounters::add(counters_->skipped, skipped);
+  return skipped;
 }
 
 Pull Stage::pull_at(Chunk& out, std::span<const std::uint64_t> positions) {

@@ -107,6 +107,8 @@ class JournalParser {
       content.identity.push_back(unescape(fields[1]));
     } else if (fields[0] == "error" && fields.size() == 8) {
       pending_.push_back(parse_error(fields));
+    } else if (fields[0] == "seen" && fields.size() == 2) {
+      pending_errors_on_the_way_ = number_of(fields[1]);
     } else if (fields[0] == "shard" && fields.size() == 4) {
       content.shards.push_back(
           {std::string(fields[1]), number_of(fields[2]), number_of(fields[3])});
@@ -127,9 +129,11 @@ class JournalParser {
   void commit() {
     std::move(pending_.begin(), pending_.end(), std::back_inserter(content.errors));
     pending_.clear();
+    content.errors_on_the_way = pending_errors_on_the_way_;
   }
 
   std::vector<StoredError> pending_;
+  std::optional<std::uint64_t> pending_errors_on_the_way_;
 };
 
 }  // namespace
@@ -150,11 +154,16 @@ std::string journal_error(std::uint64_t position, const Error& error) {
                           escape(error.message())));
 }
 
+std::string journal_seen(std::uint64_t errors_on_the_way) {
+  return seal(fmt::format("seen\t{}", errors_on_the_way));
+}
+
 std::string journal_end(std::uint64_t slots) { return seal(fmt::format("end\t{}", slots)); }
 
 std::string journal_of(const StoreContent& content) {
   std::string text = seal(kHeader);
   for (const std::string& line : content.identity) text += seal("is\t" + escape(line));
+  if (content.errors_on_the_way) text += journal_seen(*content.errors_on_the_way);
   // Each shard's errors stand before it.
   std::uint64_t values = 0;
   std::size_t next_error = 0;

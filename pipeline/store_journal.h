@@ -8,6 +8,7 @@
 //
 //     infeed elements 1
 //     is <what the elements are, a line each>
+//     seen <errors of all stages before, until here>
 //     error <position> <code> <stage> <file> <offset> <record> <message>
 //     shard <file> <values> <bytes>
 //     end <elements, errors included>
@@ -16,6 +17,7 @@ namespace infeed::detail {
 std::string journal_file(const std::string& folder);
 std::string journal_shard(const StoredShard& shard);
 std::string journal_error(std::uint64_t position, const Error& error);
+std::string journal_seen(std::uint64_t errors_on_the_way);
 std::string journal_end(std::uint64_t slots);
 /// All lines but the end.
 std::string journal_of(const StoreContent& content);

@@ -35,4 +35,19 @@ class Watchdog {
   std::thread thread_;
 };
 
+/// While it lives the consumer waits; `watchdog` may be null.
+class Waiting {
+ public:
+  explicit Waiting(Watchdog* watchdog) : watchdog_(watchdog) { tell(true); }
+  ~Waiting() { tell(false); }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+
+ private:
+  void tell(bool waits) {
+    if (watchdog_ != nullptr) watchdog_->consumer_waits(waits);
+  }
+  Watchdog* const watchdog_;
+};
+
 }  // namespace infeed::detail

@@ -63,6 +63,24 @@ Error& Error::at_record(std::uint64_t record) & {
   return *this;
 }
 
+Error& Error::caused_by(std::exception_ptr cause) & {
+  cause_ = std::move(cause);
+  return *this;
+}
+
+Error& Error::as_terminal() & {
+  terminal_ = true;
+  return *this;
+}
+
+Error Error::reworded(ErrorCode code, std::string message) const {
+  Error other = *this;
+  other.code_ = code;
+  other.message_ = std::move(message);
+  other.build_text();
+  return other;
+}
+
 Error&& Error::at_stage(std::string stage) && { return std::move(at_stage(std::move(stage))); }
 Error&& Error::at_file(std::string file) && { return std::move(at_file(std::move(file))); }
 Error&& Error::at_offset(std::uint64_t offset_bytes) && {

@@ -52,9 +52,11 @@ class Consumer {
       while (true) {
         Stream one = take_stream(iterator_, 1);
         if (one.empty()) break;
+        const bool last = is_terminal(one.front());
         const std::lock_guard lock(mutex_);
         stream_.push_back(std::move(one.front()));
         changed_.notify_all();
+        if (last) break;
       }
     } catch (const Error&) {  // take_stream lets only cancellations through
       was_cancelled_ = true;

@@ -12,6 +12,7 @@
 #include <infeed/pipeline/records.h>
 #include <infeed/pipeline/repeat.h>
 #include <infeed/pipeline/shuffle.h>
+#include <infeed/pipeline/skip_errors.h>
 #include <infeed/pipeline/take.h>
 
 #include "pipeline/stage_suite.h"
@@ -212,7 +213,7 @@ TEST_F(FileCache, AnotherPipelinesIsRefusedWithTheDifference) {
   stream_of(range(10) | cache(noting(path)));
   const Stream refused = stream_of(range(11) | cache(noting(path)));
   ASSERT_EQ(refused.size(), 1);
-  EXPECT_THAT(refused[0], StartsWith("! the folder holds the elements of another pipeline: it has "
+  EXPECT_THAT(refused[0], StartsWith("!! the folder holds the elements of another pipeline: it has "
                                      "'stage range(start=0, step=1, count=10)' where this one has "
                                      "'stage range(start=0, step=1, count=11)'"));
   const auto as_text = range(10) | map([](std::int64_t x) { return std::to_string(x); });
@@ -330,14 +331,13 @@ TEST_F(FileCache, WhileSomebodyWritesOthersGoWithout) {
   EXPECT_THAT(kinds(), ElementsAre(Kind::finished, Kind::reading));
 }
 
-TEST_F(FileCache, WhatCannotBeWrittenIsSaidAndGoneWithout) {
+TEST_F(FileCache, WhatCannotBeWrittenIsTerminal) {
   folder_.write("a file", "");
   const FileCacheOptions options = noting(folder_.file("a file/cache"));
-  const Stream stream = stream_of(range(5) | cache(options));
-  ASSERT_EQ(stream.size(), 6);
-  EXPECT_THAT(stream[0], StartsWith("! the elements can't be stored and come uncached in this "
-                                    "pass: cannot make the folder: a part of the path is a file"));
-  EXPECT_EQ(Stream(stream.begin() + 1, stream.end()), stream_of(range(5)));
+  const Stream stream = stream_of(range(5) | cache(options) | skip_errors());
+  ASSERT_EQ(stream.size(), 1);
+  EXPECT_THAT(stream[0], StartsWith("!! the elements can't be stored: cannot make the folder: a "
+                                    "part of the path is a file"));
   EXPECT_THAT(kinds(), ElementsAre(Kind::gave_up));
   const Error error = error_of([] { range(1) | cache({}); });
   EXPECT_EQ(error.message(), "cache: path is empty; give a folder");

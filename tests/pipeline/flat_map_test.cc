@@ -1,9 +1,11 @@
 #include <infeed/pipeline/batch.h>
 #include <infeed/pipeline/flat_map.h>
 #include <infeed/pipeline/map.h>
+#include <infeed/pipeline/prefetch.h>
 #include <infeed/pipeline/range.h>
 #include <infeed/pipeline/repeat.h>
 #include <infeed/pipeline/shuffle.h>
+#include <infeed/pipeline/skip_errors.h>
 #include <infeed/pipeline/take.h>
 
 #include "pipeline/inner_sources.h"
@@ -33,6 +35,16 @@ TEST(FlatMap, PassesTheSuite) {
 TEST(FlatMap, IsStrictlySequential) {
   const auto all = range(4) | flat_map([](std::int64_t n) { return range(10 * n, 10 * n + n); });
   run_source_suite([&] { return all; }, numbers({10, 20, 21, 30, 31, 32}));
+}
+
+TEST(FlatMap, AnInnerStagesOwnFailureIsTerminal) {
+  const auto inner = [](std::int64_t n) {
+    return n == 2 ? breaking(range(20, 22)) : range(10 * n, 10 * n + n);
+  };
+  const Stream expected{"10", "20", "21", "!! the stage broke"};
+  run_source_suite([&] { return range(4) | flat_map(inner); }, expected);
+  run_source_suite([&] { return range(4) | flat_map(inner) | skip_errors() | prefetch(); },
+                   expected);
 }
 
 TEST(FlatMap, ResumesWithoutOpeningWhatIsOver) {

@@ -30,7 +30,6 @@ class UnopenableNode final : public Node {
   const std::string message_;
 };
 
-/// Gives its input and then, instead of the end, throws.
 template <class T>
 class BreakingNode final : public Node {
  public:
@@ -65,9 +64,16 @@ Dataset<T> unopenable(std::string message) {
   return Dataset<T>(std::make_shared<internal::UnopenableNode<T>>(std::move(message)));
 }
 
-/// What a function of an outer element gives, in all the ways that it can go well or wrong.
+/// Gives its input and then, instead of the end, throws: a stage's own failure, which is terminal.
+template <class T>
+Dataset<T> breaking(const Dataset<T>& input) {
+  return Dataset<T>(std::make_shared<internal::BreakingNode<T>>(input.node()));
+}
+
+/// What a function of an outer element gives, in all the ways that it can go well or wrong for that
+/// element.
 struct Inner {
-  enum class Kind { listed, throws, unopenable, breaks } kind = Kind::listed;
+  enum class Kind { listed, throws, unopenable } kind = Kind::listed;
   Slots slots;
 };
 
@@ -76,7 +82,6 @@ inline Inner inner_of(std::int64_t outer) {
   Inner inner;
   if (outer % 13 == 5) inner.kind = Inner::Kind::throws;
   if (outer % 13 == 9) inner.kind = Inner::Kind::unopenable;
-  if (outer % 13 == 11) inner.kind = Inner::Kind::breaks;
   const std::int64_t size = outer % 7 == 6 ? 40 : outer * outer % 5;
   for (std::int64_t i = 0; i < size; ++i) {
     inner.slots.push_back({1000 * outer + i, (outer + i) % 10 == 8});
@@ -90,9 +95,7 @@ Dataset<T> make_inner(std::int64_t outer) {
   if (inner.kind == Inner::Kind::throws) throw std::runtime_error("refused");
   if (inner.kind == Inner::Kind::unopenable) return unopenable<T>("unopenable");
   const Cut cut{static_cast<Cut::Kind>(outer % 3), static_cast<std::uint64_t>(outer)};
-  Dataset<T> dataset = listed<T>(std::move(inner.slots), cut);
-  if (inner.kind == Inner::Kind::listed) return dataset;
-  return Dataset<T>(std::make_shared<internal::BreakingNode<T>>(dataset.node()));
+  return listed<T>(std::move(inner.slots), cut);
 }
 
 /// The elements of an inner dataset; a single error (with `opened` false) when there is none.
@@ -103,9 +106,7 @@ inline Stream stream_of_inner(const Slot& outer, bool& opened) {
   if (inner.kind == Inner::Kind::throws) return {"! refused"};
   if (inner.kind == Inner::Kind::unopenable) return {"! unopenable"};
   opened = true;
-  Stream stream = show_all(inner.slots);
-  if (inner.kind == Inner::Kind::breaks) stream.push_back("! the stage broke");
-  return stream;
+  return show_all(inner.slots);
 }
 
 }  // namespace infeed::test

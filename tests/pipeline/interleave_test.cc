@@ -5,6 +5,7 @@
 #include <infeed/pipeline/range.h>
 #include <infeed/pipeline/repeat.h>
 #include <infeed/pipeline/skip.h>
+#include <infeed/pipeline/skip_errors.h>
 #include <infeed/pipeline/take.h>
 
 #include "pipeline/inner_sources.h"
@@ -131,6 +132,20 @@ TEST(Interleave, GivesTheOrderOfTensorFlowsDocumentation) {
                  {.cycle_length = 2, .block_length = 4});
   run_source_suite([&] { return all; }, numbers({1, 1, 1, 1, 2, 2, 2, 2, 1, 1, 2, 2, 3, 3, 3,
                                                  3, 4, 4, 4, 4, 3, 3, 4, 4, 5, 5, 5, 5, 5, 5}));
+}
+
+TEST(Interleave, AnInnerStagesOwnFailureIsTerminal) {
+  const auto inner = [](std::int64_t n) {
+    return n == 2 ? breaking(range(20, 22)) : range(10 * n, 10 * n + 4);
+  };
+  const Stream expected{"0", "10", "20", "1", "11", "21", "2", "12", "!! the stage broke"};
+  for (const int parallelism : {1, 2}) {
+    const InterleaveOptions options{.cycle_length = 3, .parallelism = parallelism};
+    run_source_suite([&] { return range(9) | interleave(inner, options); }, expected);
+    run_source_suite(
+        [&] { return range(9) | interleave(inner, options) | skip_errors() | prefetch(); },
+        expected);
+  }
 }
 
 TEST(Interleave, OpensTheNextWhenTheSlotIsVisitedAgain) {

@@ -28,8 +28,9 @@
 ///
 /// A model takes Slots (numbers, some of which stand for errors) and returns a Stream: one text an
 /// element, "7", "(0, 7)", "[1 2 3]" (a batch), "! element 3 is broken" (an error; what a user's
-/// function threw: "! " and its text). The suite then checks, for inputs without elements, with
-/// one, with many, without errors and with errors at the first, a middle, the last and all places:
+/// function threw: "! " and its text), "!! ..." (a terminal error, the last). The suite then
+/// checks, for inputs without elements, with one, with many, without errors and with errors at the
+/// first, a middle, the last and all places:
 ///  - values, order, errors and the end, whatever the chunks' sizes are (sources that give one
 ///    element at a time or random numbers of them; recut() behind the stage) and on every executor;
 ///  - that the end stays the end, that statistics add up, that no byte stays in the memory account;
@@ -70,8 +71,8 @@ class StreamCheck {
     SCOPED_TRACE("executor " + executor.name);
     Iterator<Out> iterator = make_().iterate(options_for(executor));
     expect_stream(take(iterator), expected_);
-    for (int i = 0; i < 3; ++i) EXPECT_FALSE(iterator.next().has_value()) << "after the end";
-    EXPECT_EQ(iterator.position(), expected_.size());
+    for (int i = 0; i < 3; ++i) expect_over(iterator);
+    EXPECT_EQ(iterator.position(), elements_of(expected_));
     check_statistics(iterator.statistics());
     EXPECT_EQ(iterator.memory().in_use_bytes(), 0) << "bytes in the account after the end";
   }
@@ -150,8 +151,14 @@ class StreamCheck {
     expect_same_place(iterator.checkpoint(), checkpoint);
     const auto from = expected_.begin() + static_cast<std::ptrdiff_t>(checkpoint.position);
     expect_stream(take(iterator), Stream(from, expected_.end()));
-    EXPECT_FALSE(iterator.next().has_value()) << "after the end";
+    expect_over(iterator);
     EXPECT_EQ(iterator.memory().in_use_bytes(), 0) << "bytes in the account after the end";
+  }
+
+  /// Behind its last element a stream ends, or fails in the same way, for ever.
+  void expect_over(Iterator<Out>& iterator) const {
+    const bool failed = elements_of(expected_) < expected_.size();
+    EXPECT_EQ(take(iterator, 1), failed ? Stream{expected_.back()} : Stream()) << "after the end";
   }
 
   static void expect_same_place(const Checkpoint& a, const Checkpoint& b) {
@@ -178,7 +185,7 @@ class StreamCheck {
     if (statistics.stages.empty()) return;
     const StageStatistics& root = statistics.stages.front();
     EXPECT_EQ(root.depth, 0);
-    EXPECT_EQ(root.elements, expected_.size()) << statistics.table();
+    EXPECT_EQ(root.elements, elements_of(expected_)) << statistics.table();
     const auto is_error = [](const std::string& text) { return text.starts_with("! "); };
     EXPECT_EQ(root.errors, std::count_if(expected_.begin(), expected_.end(), is_error));
     for (const StageStatistics& stage : statistics.stages) {

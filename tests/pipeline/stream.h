@@ -9,7 +9,8 @@
 
 #include "pipeline/elements.h"
 
-/// What streams are compared by: a text an element, "! message" for an error in an element's place.
+/// What streams are compared by: a text an element, "! message" for an error in an element's place,
+/// "!! message" for a terminal one, which is the last.
 namespace infeed::test {
 
 using Stream = std::vector<std::string>;
@@ -35,6 +36,12 @@ inline Stream show_all(const Slots& slots) {
 
 inline constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
 
+inline bool is_terminal(const std::string& text) { return text.starts_with("!! "); }
+/// Elements, errors included, without the terminal error at the end.
+inline std::size_t elements_of(const Stream& stream) {
+  return stream.size() - (!stream.empty() && is_terminal(stream.back()) ? 1 : 0);
+}
+
 /// Takes up to `count` elements. A cancellation is thrown on: it is no element.
 template <class T>
 Stream take_stream(Iterator<T>& iterator, std::size_t count = kAll) {
@@ -46,7 +53,8 @@ Stream take_stream(Iterator<T>& iterator, std::size_t count = kAll) {
       stream.push_back(show(*element));
     } catch (const Error& error) {
       if (error.code() == ErrorCode::cancelled) throw;
-      stream.push_back("! " + error.message());
+      stream.push_back((error.is_terminal() ? "!! " : "! ") + error.message());
+      if (error.is_terminal()) break;
     }
   }
   return stream;

@@ -14,6 +14,13 @@
 ///     there")
 ///         .at_file("train-00003-of-00016.tfrecord").at_offset(48'210).at_record(61);
 ///
+/// In a pipeline an error is an element's or terminal. An *element's* takes the place of one
+/// element (a damaged record, a missing file among many, what a user's function throws):
+/// skip_errors may leave it out, and the next call of next() goes on behind it. A *terminal* one
+/// ends the stream (cancelled, a deadline, memory that was refused, a stage's own failure): next()
+/// throws it at every later call, and a checkpoint taken then resumes before it. is_terminal()
+/// tells them apart.
+///
 /// Thread-safety: a value like any other: built by one thread, then read by any.
 namespace infeed {
 
@@ -46,6 +53,12 @@ class Error : public std::exception {
   Error& at_file(std::string file) &;
   Error& at_offset(std::uint64_t offset_bytes) &;
   Error& at_record(std::uint64_t record) &;
+  /// Keeps what a user's function threw beside the text that was made of it.
+  Error& caused_by(std::exception_ptr cause) &;
+  /// Set by the iterator that throws it.
+  Error& as_terminal() &;
+  /// Another error at the same places, with the same cause.
+  Error reworded(ErrorCode code, std::string message) const;
 
   ErrorCode code() const { return code_; }
   /// What happened, without the places.
@@ -56,6 +69,11 @@ class Error : public std::exception {
   std::optional<std::uint64_t> offset() const { return offset_; }
   /// Number of the record in its file, from 0.
   std::optional<std::uint64_t> record() const { return record_; }
+  /// What a user's function threw when that was no infeed::Error itself, to be caught by its own
+  /// type after std::rethrow_exception; null otherwise, and once an error was read from a file.
+  const std::exception_ptr& cause() const { return cause_; }
+  /// Whether the stream ends with it, at this and every later call of next().
+  bool is_terminal() const { return terminal_; }
 
   /// "data loss: record is cut: ... [file x.tfrecord, offset 48210, record 61; stage map]"
   const char* what() const noexcept override;
@@ -69,6 +87,8 @@ class Error : public std::exception {
   std::string file_;
   std::optional<std::uint64_t> offset_;
   std::optional<std::uint64_t> record_;
+  std::exception_ptr cause_;
+  bool terminal_ = false;
   std::string text_;
 };
 

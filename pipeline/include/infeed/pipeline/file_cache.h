@@ -21,7 +21,7 @@ struct StoreEvent {
     finished,   ///< it has become complete
     busy,       ///< somebody else is writing it; this pass goes without
     damaged,    ///< it can't be read from here on; this pass goes on without, the next repairs it
-    gave_up,    ///< it can't be written (a full disk); this pass goes on without
+    gave_up,    ///< it can't be written (a full disk): a terminal error follows
   };
   Kind kind;
   std::string folder;
@@ -34,7 +34,7 @@ struct FileCacheOptions {
   std::string path;
   /// What to do when the folder holds another pipeline's elements.
   enum class Mismatch {
-    refuse,   ///< one Error (failed_precondition) that names the difference; the pass is over
+    refuse,   ///< a terminal Error (failed_precondition) that names the difference
     rewrite,  ///< throw them away
   };
   Mismatch mismatch = Mismatch::refuse;

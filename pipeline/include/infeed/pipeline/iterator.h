@@ -3,10 +3,13 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
+#include <string_view>
 #include <utility>
 
 #include <infeed/pipeline/checkpoint.h>
@@ -24,9 +27,30 @@
 ///     iterator)
 ///
 /// Errors: next() throws the infeed::Error that stands in an element's place; the call after it
-/// goes on behind it. A range-for ends with the exception; a `while` around next() can go on.
+/// goes on behind it. A range-for ends with the exception; a `while` around next() can go on:
+///
+///     while (true) {
+///       try {
+///         auto element = iterator.next();
+///         if (!element) break;  // the end of the data, and of nothing else
+///         use(*element);
+///       } catch (const infeed::Error& error) {
+///         if (error.is_terminal()) throw;  // every later call throws the same
+///         log(error.what());
+///       }
+///     }
+///
+/// A terminal Error (cancelled, deadline_exceeded by the watchdog, memory that was refused, a
+/// stage's own failure) ends the stream; checkpoint() then names the element that would have come.
 /// Thread-safety: one thread at a time, but cancel() and statistics() may be called from any.
 namespace infeed {
+
+/// How far a resume has come that can't seek and has to look at the elements again.
+struct ResumeProgress {
+  std::uint64_t position;           ///< of the checkpoint: elements of the pipeline's end
+  std::uint64_t elements_replayed;  ///< by the stage that handed over most of them
+  std::chrono::milliseconds elapsed;
+};
 
 struct IterateOptions {
   /// Hard limit for all buffers together; 0: none. Refused before the start when it can't suffice.
@@ -39,9 +63,14 @@ struct IterateOptions {
   std::shared_ptr<Executor> executor = nullptr;
   /// Which iteration of the dataset this is (it keys shuffles); by default they are counted.
   std::optional<std::uint64_t> epoch = std::nullopt;
-  /// When nothing has moved for this long while the consumer waits, next() throws
-  /// Error(deadline_exceeded) that says who waits for whom; 0: never.
+  /// When nothing has moved for this long while the consumer waits or resumes, next() or iterate()
+  /// throws Error(deadline_exceeded) that says who waits for whom; 0: never.
   std::chrono::milliseconds watchdog{0};
+  /// Ends the iteration as cancel() does; during a resume iterate() then throws Error(cancelled).
+  std::stop_token stop = {};
+  /// Called every so often while a resume is under way, in a thread of its own; must not throw.
+  std::function<void(const ResumeProgress&)> on_resume = {};
+  std::chrono::milliseconds on_resume_every{1000};
   /// Keep Iterator::order_hash(); costs about 1 ns a number or 8 bytes.
   bool order_hash = false;
 };
@@ -76,8 +105,10 @@ class IteratorCore {
   const MemoryAccount& memory() const;
 
  private:
-  void resume(const Checkpoint& checkpoint);
+  void resume(const IterateOptions& options);
   Pull pull_root();
+  ErrorPointer cancellation(std::string_view when) const;
+  [[noreturn]] void fail(const ErrorPointer& error);
   void end_stages();
 
   NodePointer node_;
@@ -86,11 +117,13 @@ class IteratorCore {
   std::uint64_t position_ = 0;
   std::uint64_t errors_before_ = 0;
   bool ended_ = false;
+  ErrorPointer failure_;  ///< terminal
   const bool hashes_order_;
   OrderHash order_hash_;
   Chunk chunk_;
   std::unique_ptr<Stage> root_;
   std::unique_ptr<Watchdog> watchdog_;  ///< null unless it was asked for
+  std::optional<std::stop_callback<std::function<void()>>> stop_;
 };
 
 }  // namespace detail
@@ -140,8 +173,11 @@ class Iterator {
   /// This place, to be handed to IterateOptions::resume later, in this or another process.
   Checkpoint checkpoint() const { return core_->checkpoint(); }
 
-  /// Ends the iteration from another thread: a waiting next() throws Error(cancelled) within 100
-  /// ms.
+  /// Ends the iteration from another thread: a waiting next() throws Error(cancelled), as does
+  /// every later call, once the calls of user functions and the reads that are under way have
+  /// returned: a thread can't be ended from outside. A function that may hang is given up where
+  /// map's {.guard = {.time_limit = ...}} is set; without it cancel() and the destructor wait for
+  /// it.
   void cancel() { core_->cancel(); }
   PipelineStatistics statistics() const { return core_->statistics(); }
   const MemoryAccount& memory() const { return core_->memory(); }

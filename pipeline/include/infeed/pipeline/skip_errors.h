@@ -20,8 +20,8 @@ struct SkipErrorsOptions {
   /// offset, record), so that what was left out can be looked at later. Errors that other passes
   /// wrote are not written again. Empty: none.
   std::string quarantine_file = {};
-  /// Called with each error that is left out and its position in the input; what it throws ends the
-  /// pass.
+  /// Called with each error that is left out and its position in the input; what it throws is
+  /// terminal.
   std::function<void(const Error& error, std::uint64_t position)> on_error = {};
 };
 
@@ -47,8 +47,11 @@ struct SkipErrorsStageFactory {
 ///         | infeed::skip_errors({.count_max = 100, .share_max = 0.001,
 ///                                .quarantine_file = "bad-records.jsonl"})
 ///
-/// Beyond the budget comes one Error (resource_exhausted) with the counts and the last error, and
-/// the pass is over. The same when the quarantine file can't be written.
+/// Beyond the budget comes a terminal Error (resource_exhausted) with the counts and the last
+/// error. The same when a pass gave nothing but errors, even without a budget: a misspelt feature,
+/// say. (Inside flat_map and interleave that is judged from 100 errors on, since one file of many
+/// may be gone; an endless input from 100,000 on.) Terminal, too: the quarantine file can't be
+/// written. Terminal errors of the stages before pass through and are never left out.
 inline auto skip_errors(SkipErrorsOptions options = {}) {
   return detail::SkipErrorsStageFactory{std::move(options)};
 }

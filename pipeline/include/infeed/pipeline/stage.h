@@ -55,8 +55,8 @@ struct StageScope {
   const TypeInfo* type = nullptr;  ///< of the elements that the stage gives
   /// Which of its consumer's inputs it is, so that the statistics of a zip's sides stay apart.
   std::size_t input_ordinal = 0;
-  /// Position of the outer element inside flat_map and interleave, to key inner seeds by.
-  std::uint64_t outer_position = 0;
+  /// Whether it belongs to one of the many inner datasets of a flat_map or interleave.
+  bool is_inner = false;
 
   /// Of an input that is only opened when it is read, all passes that were opened were read.
   void set_pass(std::uint64_t pass) { epoch = passes_opened = pass; }
@@ -64,9 +64,16 @@ struct StageScope {
 
 enum class Pull : std::uint8_t {
   values,     ///< 1..want slots were appended
-  end,        ///< nothing was appended and nothing will ever be
+  end,        ///< nothing was appended and nothing will ever be: the data is over
   cancelled,  ///< the iterator is being shut down; nothing was appended; hand it on
 };
+
+/// Two kinds of errors. An *element's* is the last slot of its chunk (Chunk::set_error): it takes
+/// the place of one element, skip_errors may leave it out, and the stream goes on. A *terminal* one
+/// is what a stage throws from do_pull() or do_skip(): memory that was refused, a state that it
+/// can't go on from. It passes all stages and queues behind it unchanged, whatever came before it
+/// is handed over first, and next() throws it then and at every later call. A stage never catches
+/// what its input throws.
 
 class Stage {
  public:
@@ -79,17 +86,22 @@ class Stage {
   /// Appends 1..want slots (`want` >= 1 and at most out.room()) to `out`, which is empty. An error
   /// stands in the place of one element and is the last slot of its chunk; the next call goes on
   /// after it. A stage that was given less than it could have hands that on rather than wait.
+  /// Throws the stage's terminal Error, at every call from then on. Pull::cancelled is all that a
+  /// call gives in which the run was cancelled: what a stage made of a shortened input is dropped.
   Pull pull(Chunk& out, std::size_t want);
 
   /// Passes over the next `count` elements as if they had been pulled, at the least cost that gives
   /// the same stream afterwards; returns how many there were (fewer only at the end, or when
   /// cancelled).
-  std::uint64_t skip(std::uint64_t count) { return count == 0 ? 0 : do_skip(count); }
+  std::uint64_t skip(std::uint64_t count);
 
   /// Random access, where Node::is_indexable(): appends the elements at these positions (each below
   /// the cardinality), in the order given, to `out`, which is empty and has room for them. May stop
   /// early, and stops behind an error; never gives Pull::end. Doesn't move what pull() gives.
   Pull pull_at(Chunk& out, std::span<const std::uint64_t> positions);
+
+  /// Of the elements that it gives.
+  const TypeInfo& type() const { return *type_; }
 
  protected:
   virtual Pull do_pull(Chunk& out, std::size_t want) = 0;
@@ -101,7 +113,6 @@ class Stage {
   RunContext& run() const { return run_; }
   detail::StageCounters& counters() const { return *counters_; }
   std::uint64_t epoch() const { return epoch_; }
-  const TypeInfo& type() const { return *type_; }
 
  private:
   /// Counts and times what `pull` does.
@@ -112,6 +123,7 @@ class Stage {
   detail::StageCounters* counters_;
   const TypeInfo* type_;
   std::uint64_t epoch_;
+  ErrorPointer failure_;  ///< terminal: what do_pull threw
 };
 
 class Node {

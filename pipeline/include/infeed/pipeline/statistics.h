@@ -43,6 +43,7 @@ struct StageCounters {
   std::atomic<bool> has_threads{false};  ///< its upstream runs in another thread than its own pulls
   std::atomic<std::uint64_t> elements{0};
   std::atomic<std::uint64_t> errors{0};
+  std::atomic<std::uint64_t> skipped{0};  ///< passed over unseen: only shows that something moves
   std::atomic<std::uint64_t> pulls{0};
   std::atomic<std::uint64_t> ticks{0};
   std::atomic<std::uint64_t> work_ticks{0};
