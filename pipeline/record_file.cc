@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <infeed/records/lost_records.h>
+
 namespace infeed::detail {
 namespace {
 
@@ -20,7 +22,7 @@ RecordReaderOptions reader_options(const RecordsOptions& options, const RunConte
 }  // namespace
 
 RecordFile::RecordFile(const std::string& file, const RecordsOptions& options, RunContext& run)
-    : run_(run) {
+    : file_(file), run_(run) {
   if (options.parallelism != 1 && !run.is_inline()) {
     const int threads =
         options.parallelism == autotune ? run.executor().concurrency() : options.parallelism;
@@ -69,6 +71,23 @@ std::uint64_t RecordFile::passed() const {
   // The numbers of a file count one lost record a damaged range.
   return parallel_ ? parallel_->records_passed()
                    : reader_->position().record - reader_->damaged().size();
+}
+
+Compression RecordFile::compression() const {
+  return parallel_ ? parallel_->compression() : reader_->compression();
+}
+
+std::optional<std::uint64_t> RecordFile::file_bytes() const {
+  return parallel_ ? parallel_->file_bytes() : reader_->file_bytes();
+}
+
+Lost RecordFile::rest(RecordPosition position) const {
+  return count_rest(file_, compression(), file_bytes(), position);
+}
+
+std::optional<std::uint64_t> RecordFile::records_of(const DamagedRange& range) const {
+  if (compression() != Compression::none || !file_bytes()) return std::nullopt;
+  return count_records_between(file_, *file_bytes(), range.begin, range.end);
 }
 
 }  // namespace infeed::detail

@@ -38,11 +38,30 @@ struct Sources {
   std::vector<FileCount> counts;
 };
 
+/// The same error, which says what is given up with the record that it stands for.
+ErrorPointer with_loss(const Error& error, const Lost& lost, DamagePolicy damage) {
+  const bool is_avoidable =
+      error.code() == ErrorCode::data_loss && damage != DamagePolicy::skip_and_resynchronise;
+  if (!is_avoidable || lost.records == 0U) {
+    return std::make_shared<const Error>(Error(error).losing(lost));
+  }
+  Error changed(error.code(),
+                fmt::format("{}; the rest of the file ({}) is dropped: {{.damage = "
+                            "DamagePolicy::skip_and_resynchronise}} loses only what is damaged",
+                            error.message(), lost.to_string()));
+  changed.at_file(error.file());
+  if (error.offset()) changed.at_offset(*error.offset());
+  if (error.record()) changed.at_record(*error.record());
+  return std::make_shared<const Error>(std::move(changed).losing(lost));
+}
+
 class RecordsStage final : public Stage {
  public:
   RecordsStage(const StageScope& scope, std::shared_ptr<Sources> sources)
       : Stage(scope), sources_(std::move(sources)), options_(sources_->options) {
-    if (options_.on_damage) options_.on_damage = [this](const auto& range) { tell_user(range); };
+    if (options_.on_damage || options_.damage == DamagePolicy::skip_and_resynchronise) {
+      options_.on_damage = [this](const auto& range) { pass_over(range); };
+    }
     if (std::none_of(sources_->files.begin(), sources_->files.end(), &is_url)) return;
     // A file is read at once, but an answer of a server may take long to come.
     stop_ = std::stop_source();
@@ -60,8 +79,7 @@ class RecordsStage final : public Stage {
         if (read(out, want)) return Pull::values;
       } catch (...) {
         if (run().cancelled()) return Pull::cancelled;
-        out.set_error(detail::current_error());
-        failed();
+        out.set_error(failed(detail::current_error()));
         return Pull::values;
       }
       end_of_file();
@@ -106,11 +124,26 @@ class RecordsStage final : public Stage {
     ++file_;
   }
 
-  void failed() {
+  /// The error as it is handed on: with what goes with the file.
+  ErrorPointer failed(ErrorPointer error) {
     failed_ = true;
     // What the user's own callback throws is no reason to give up the file.
-    if (reader_ && std::exchange(callback_threw_, false)) return;
+    if (reader_ && std::exchange(callback_threw_, false)) return error;
+    const Lost lost = rest_of_file(*error);
+    count_dropped(lost.records, lost.bytes);
     end_of_file();
+    return with_loss(*error, lost, options_.damage);
+  }
+
+  Lost rest_of_file(const Error& error) const {
+    if (!reader_) return {};
+    if (!error.offset() || !error.record()) return {};
+    return reader_->rest({*error.record(), *error.offset()});
+  }
+
+  void count_dropped(std::optional<std::uint64_t> records, std::optional<std::uint64_t> bytes) {
+    detail::StageCounters::add(counters().dropped_records, records.value_or(0));
+    detail::StageCounters::add(counters().dropped_bytes, bytes.value_or(0));
   }
 
   /// False at the end of the file.
@@ -158,8 +191,9 @@ class RecordsStage final : public Stage {
     } catch (...) {
       // The error is an element, too; those before it were passed over.
       detail::StageCounters::add(counters().errors, 1);
+      detail::StageCounters::add(counters().errors_arisen, 1);
       const std::uint64_t passed = reader_ ? reader_->passed() - before : 0;
-      failed();
+      failed(detail::current_error());
       return passed + 1;
     }
   }
@@ -171,7 +205,9 @@ class RecordsStage final : public Stage {
     return dropped.slots();
   }
 
-  void tell_user(const DamagedRange& range) {
+  void pass_over(const DamagedRange& range) {
+    count_dropped(reader_->records_of(range), range.end - range.begin);
+    if (!sources_->options.on_damage) return;
     callback_threw_ = true;
     sources_->options.on_damage(range);
     callback_threw_ = false;

@@ -76,23 +76,29 @@ detail::StageCounters& RunContext::counters_of(const std::string& name,
   return entry.counters;
 }
 
-std::uint64_t RunContext::errors_seen() const {
+template <class Counts>
+std::uint64_t RunContext::errors_where(const Counts& counts) const {
   const std::lock_guard lock(counters_mutex_);
-  std::uint64_t total = 0;
-  for (const Entry& entry : counters_)
-    total += entry.counters.errors.load(std::memory_order_relaxed);
-  return total + hidden_errors_.load(std::memory_order_relaxed);
+  std::uint64_t arisen = 0;
+  std::uint64_t most = hidden_errors_.load(std::memory_order_relaxed);
+  for (const Entry& entry : counters_) {
+    if (!counts(entry.counters)) continue;
+    arisen += entry.counters.errors_arisen.load(std::memory_order_relaxed);
+    most = std::max(most, entry.counters.errors.load(std::memory_order_relaxed));
+  }
+  return std::max(arisen, most);
+}
+
+std::uint64_t RunContext::errors_seen() const {
+  return errors_where([](const detail::StageCounters&) { return true; });
 }
 
 std::uint64_t RunContext::errors_before(const detail::StageCounters& consumer) const {
-  const std::lock_guard lock(counters_mutex_);
-  std::uint64_t total = hidden_errors_.load(std::memory_order_relaxed);
-  for (const Entry& entry : counters_) {
-    const detail::StageCounters* above = entry.counters.consumer;
+  return errors_where([&consumer](const detail::StageCounters& counters) {
+    const detail::StageCounters* above = counters.consumer;
     while (above != nullptr && above != &consumer) above = above->consumer;
-    if (above != nullptr) total += entry.counters.errors.load(std::memory_order_relaxed);
-  }
-  return total;
+    return above != nullptr;
+  });
 }
 
 void RunContext::note_hidden_errors(std::uint64_t errors) {
@@ -159,6 +165,8 @@ PipelineStatistics RunContext::statistics() const {
     }
     stage.elements = load(counters.elements);
     stage.errors = load(counters.errors);
+    stage.dropped_records = load(counters.dropped_records);
+    stage.dropped_bytes = load(counters.dropped_bytes);
     stage.pulls = load(counters.pulls);
     const std::uint64_t ticks = load(counters.ticks);
     stage.total_ns = detail::ns_of_ticks(ticks);

@@ -100,10 +100,12 @@ class RunContext {
   std::uint64_t elements_replayed() const;
   /// "the consumer waits for prefetch, prefetch waits for map, map is busy in its own code".
   std::string who_waits_for_whom() const;
-  /// Errors that any stage handed over since the start, and those that nobody hands over any more
-  /// since a cache hides them: where there were some, a resume must look at each element.
+  /// Errors since the start, each counted once however many stages it passes. Those that a cache
+  /// hands out arose in another run perhaps, so what one stage handed over counts as well, and so do
+  /// those that nobody hands over since a cache hides them. Where there were some, a resume looks at
+  /// each element.
   std::uint64_t errors_seen() const;
-  /// Those that the stages before `consumer` handed over or hid.
+  /// Those that arose in the stages before `consumer`, or that caches there hide.
   std::uint64_t errors_before(const detail::StageCounters& consumer) const;
   /// A cache gives what its input made with so many errors on the way.
   void note_hidden_errors(std::uint64_t errors);
@@ -113,6 +115,9 @@ class RunContext {
     std::size_t ordinal;
     detail::StageCounters counters;
   };
+
+  template <class Counts>
+  std::uint64_t errors_where(const Counts& counts) const;
 
   std::atomic<bool> cancelled_{false};
   std::atomic<std::thread::id> resuming_thread_{};

@@ -73,7 +73,10 @@ Pull Stage::counted(Chunk& out, DoPull pull) {
   Counters::add(counters_->elements, out.slots());
   if (out.has_error()) {
     Counters::add(counters_->errors, 1);
-    if (out.error()->stage().empty()) name_stage_of_error(out, *counters_);
+    if (out.error()->stage().empty()) {
+      Counters::add(counters_->errors_arisen, 1);
+      name_stage_of_error(out, *counters_);
+    }
   }
   return pulled;
 }

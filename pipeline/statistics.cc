@@ -15,6 +15,14 @@ std::string PipelineStatistics::table() const {
                    stage.elements, stage.errors, ms(stage.exclusive_ns), ms(stage.wait_ns),
                    ms(stage.full_ns), stage.buffered_elements);
   }
+  for (const StageStatistics& stage : stages) {
+    if (stage.dropped_records == 0 && stage.dropped_bytes == 0) continue;
+    fmt::format_to(
+        std::back_inserter(text), "dropped by {}: {}\n", stage.name,
+        stage.dropped_records == 0
+            ? fmt::format("{} bytes", stage.dropped_bytes)
+            : fmt::format("{} records, {} bytes", stage.dropped_records, stage.dropped_bytes));
+  }
   return text;
 }
 

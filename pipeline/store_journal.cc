@@ -95,6 +95,12 @@ StoredError parse_error(const std::vector<std::string_view>& fields) {
   if (!fields[4].empty()) error.at_file(unescape(fields[4]));
   if (!fields[5].empty()) error.at_offset(number_of(fields[5]));
   if (!fields[6].empty()) error.at_record(number_of(fields[6]));
+  if (fields.size() == 10) {
+    Lost lost;
+    if (!fields[8].empty()) lost.records = number_of(fields[8]);
+    if (!fields[9].empty()) lost.bytes = number_of(fields[9]);
+    error.losing(lost);
+  }
   return {number_of(fields[1]), std::make_shared<const Error>(std::move(error))};
 }
 
@@ -105,7 +111,7 @@ class JournalParser {
     const std::vector<std::string_view> fields = split(line);
     if (fields[0] == "is" && fields.size() == 2) {
       content.identity.push_back(unescape(fields[1]));
-    } else if (fields[0] == "error" && fields.size() == 8) {
+    } else if (fields[0] == "error" && (fields.size() == 8 || fields.size() == 10)) {
       pending_.push_back(parse_error(fields));
     } else if (fields[0] == "seen" && fields.size() == 2) {
       pending_errors_on_the_way_ = number_of(fields[1]);
@@ -148,10 +154,15 @@ std::string journal_error(std::uint64_t position, const Error& error) {
   const auto optional_number = [](const std::optional<std::uint64_t>& number) {
     return number ? std::to_string(*number) : std::string();
   };
-  return seal(fmt::format("error\t{}\t{}\t{}\t{}\t{}\t{}\t{}", position, to_string(error.code()),
-                          escape(error.stage()), escape(error.file()),
-                          optional_number(error.offset()), optional_number(error.record()),
-                          escape(error.message())));
+  std::string line =
+      fmt::format("error\t{}\t{}\t{}\t{}\t{}\t{}\t{}", position, to_string(error.code()),
+                  escape(error.stage()), escape(error.file()), optional_number(error.offset()),
+                  optional_number(error.record()), escape(error.message()));
+  if (error.lost()) {
+    line += fmt::format("\t{}\t{}", optional_number(error.lost()->records),
+                        optional_number(error.lost()->bytes));
+  }
+  return seal(line);
 }
 
 std::string journal_seen(std::uint64_t errors_on_the_way) {

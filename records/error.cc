@@ -35,6 +35,14 @@ std::string_view to_string(ErrorCode code) {
   return "unknown error";
 }
 
+std::string Lost::to_string() const {
+  const auto count = [](std::uint64_t number, std::string_view noun) {
+    return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
+  };
+  if (!records) return bytes ? count(*bytes, "byte") : "an unknown number of records";
+  return count(*records, "record") + (bytes ? fmt::format(" ({})", count(*bytes, "byte")) : "");
+}
+
 Error::Error(ErrorCode code, std::string message) : code_(code), message_(std::move(message)) {
   build_text();
 }
@@ -81,12 +89,19 @@ Error Error::reworded(ErrorCode code, std::string message) const {
   return other;
 }
 
+Error& Error::losing(Lost lost) & {
+  lost_ = lost;
+  build_text();
+  return *this;
+}
+
 Error&& Error::at_stage(std::string stage) && { return std::move(at_stage(std::move(stage))); }
 Error&& Error::at_file(std::string file) && { return std::move(at_file(std::move(file))); }
 Error&& Error::at_offset(std::uint64_t offset_bytes) && {
   return std::move(at_offset(offset_bytes));
 }
 Error&& Error::at_record(std::uint64_t record) && { return std::move(at_record(record)); }
+Error&& Error::losing(Lost lost) && { return std::move(losing(lost)); }
 
 const char* Error::what() const noexcept { return text_.c_str(); }
 
@@ -99,6 +114,7 @@ void Error::build_text() {
   if (!file_.empty()) add("file", file_);
   if (offset_) add("offset", *offset_);
   if (record_) add("record", *record_);
+  if (lost_) add("lost with it", lost_->to_string());
   if (!stage_.empty()) add("stage", stage_);
   if (!places.empty()) fmt::format_to(std::back_inserter(text_), " [{}]", places);
 }

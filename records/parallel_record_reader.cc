@@ -80,6 +80,7 @@ class ParallelRecordReader::State {
 
   const std::string& file() const { return reader_.file(); }
   Compression compression() const { return reader_.compression(); }
+  std::optional<std::uint64_t> file_bytes() const { return reader_.file_bytes(); }
   const std::vector<DamagedRange>& damaged() const { return damaged_; }
   const std::string& how() const { return how_; }
 
@@ -136,6 +137,9 @@ std::uint64_t ParallelRecordReader::skip(std::uint64_t count) { return state_->s
 std::uint64_t ParallelRecordReader::records_passed() const { return state_->records_passed(); }
 const std::string& ParallelRecordReader::file() const { return state_->file(); }
 Compression ParallelRecordReader::compression() const { return state_->compression(); }
+std::optional<std::uint64_t> ParallelRecordReader::file_bytes() const {
+  return state_->file_bytes();
+}
 const std::vector<DamagedRange>& ParallelRecordReader::damaged() const { return state_->damaged(); }
 const std::string& ParallelRecordReader::how() const { return state_->how(); }
 

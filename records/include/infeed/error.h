@@ -41,6 +41,19 @@ enum class ErrorCode {
 
 std::string_view to_string(ErrorCode code);
 
+/// What is gone besides the one element that an error stands for: a damaged record may cost the
+/// rest of its file. What nobody knows is empty.
+struct Lost {
+  /// Without the one that the error stands for. Known where an index says it.
+  std::optional<std::uint64_t> records = std::nullopt;
+  /// From the damage on, its own included; in a compressed file decompressed ones.
+  std::optional<std::uint64_t> bytes = std::nullopt;
+
+  /// "249 records (5976 bytes)", "5976 bytes", "an unknown number of records".
+  std::string to_string() const;
+  bool operator==(const Lost&) const = default;
+};
+
 class Error : public std::exception {
  public:
   Error(ErrorCode code, std::string message);
@@ -49,6 +62,7 @@ class Error : public std::exception {
   Error&& at_file(std::string file) &&;
   Error&& at_offset(std::uint64_t offset_bytes) &&;
   Error&& at_record(std::uint64_t record) &&;
+  Error&& losing(Lost lost) &&;
   Error& at_stage(std::string stage) &;
   Error& at_file(std::string file) &;
   Error& at_offset(std::uint64_t offset_bytes) &;
@@ -59,6 +73,7 @@ class Error : public std::exception {
   Error& as_terminal() &;
   /// Another error at the same places, with the same cause.
   Error reworded(ErrorCode code, std::string message) const;
+  Error& losing(Lost lost) &;
 
   ErrorCode code() const { return code_; }
   /// What happened, without the places.
@@ -74,8 +89,11 @@ class Error : public std::exception {
   const std::exception_ptr& cause() const { return cause_; }
   /// Whether the stream ends with it, at this and every later call of next().
   bool is_terminal() const { return terminal_; }
+  /// Nothing: no more than what failed itself.
+  const std::optional<Lost>& lost() const { return lost_; }
 
-  /// "data loss: record is cut: ... [file x.tfrecord, offset 48210, record 61; stage map]"
+  /// "data loss: record is cut: ... [file x.tfrecord, offset 48210, record 61, lost with it 249
+  /// records, stage map]"
   const char* what() const noexcept override;
 
  private:
@@ -89,6 +107,7 @@ class Error : public std::exception {
   std::optional<std::uint64_t> record_;
   std::exception_ptr cause_;
   bool terminal_ = false;
+  std::optional<Lost> lost_;
   std::string text_;
 };
 

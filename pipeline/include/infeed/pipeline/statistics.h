@@ -17,7 +17,14 @@ struct StageStatistics {
   std::string name;
   int depth = 0;               ///< 0 is the stage next to the consumer
   std::uint64_t elements = 0;  ///< handed over, errors included
-  std::uint64_t errors = 0;
+  std::uint64_t errors = 0;    ///< of them; one that passes several stages counts in each
+  /// Records that no element and no error stands for, where an index beside the file knows their
+  /// number: behind a damaged one (DamagePolicy::fail), or in ranges that were passed over
+  /// (skip_and_resynchronise).
+  std::uint64_t dropped_records = 0;
+  /// The bytes that were given up for both reasons, the damaged ones included; in a compressed file
+  /// decompressed ones, where their number is known.
+  std::uint64_t dropped_bytes = 0;
   std::uint64_t pulls = 0;         ///< how often it was asked
   std::uint64_t total_ns = 0;      ///< inside it, upstream included (of several threads: the sum)
   std::uint64_t exclusive_ns = 0;  ///< inside it alone; for a stage with threads: all their work
@@ -44,6 +51,9 @@ struct StageCounters {
   std::atomic<std::uint64_t> elements{0};
   std::atomic<std::uint64_t> errors{0};
   std::atomic<std::uint64_t> skipped{0};  ///< passed over unseen: only shows that something moves
+  std::atomic<std::uint64_t> errors_arisen{0};  ///< those that came from no stage before it
+  std::atomic<std::uint64_t> dropped_records{0};
+  std::atomic<std::uint64_t> dropped_bytes{0};
   std::atomic<std::uint64_t> pulls{0};
   std::atomic<std::uint64_t> ticks{0};
   std::atomic<std::uint64_t> work_ticks{0};

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -66,6 +67,8 @@ class ParallelRecordReader {
 
   const std::string& file() const;
   Compression compression() const;
+  /// As of RecordReader.
+  std::optional<std::uint64_t> file_bytes() const;
   const std::vector<DamagedRange>& damaged() const;
   /// "split by the index", or why the file could not be: for people who wonder about a speed.
   const std::string& how() const;
