@@ -7,6 +7,7 @@
 
 #include <infeed/pipeline/batch.h>
 #include <infeed/pipeline/elementwise.h>
+#include <infeed/pipeline/expected_features.h>
 #include <infeed/records/example_schema.h>
 
 namespace infeed {
@@ -248,7 +249,8 @@ struct ParseBatchFactory {
       for (std::size_t i = 0; i < columns.size(); ++i) places[i] = batch.column(columns[i]);
       schema.parse_row(record, row, std::span(places).first(columns.size()));
     };
-    return fill_columns<T>(input, size, write, "parse_batch", options);
+    return fill_columns<T>(expect_features("parse_batch", schema, input), size, write,
+                           "parse_batch", options);
   }
 };
 

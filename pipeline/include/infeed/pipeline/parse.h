@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include <infeed/pipeline/expected_features.h>
 #include <infeed/pipeline/map.h>
 #include <infeed/records/example_schema.h>
 #include <infeed/records/sequence_example_schema.h>
@@ -39,7 +40,8 @@ struct ParseStageFactory {
     spec.function = share_function(ParseFunction<T, Schema>{schema});
     spec.parallelism = options.parallelism;
     spec.ordered = options.ordered;
-    return Dataset<T>(make_elementwise(std::move(spec), input.node()));
+    return Dataset<T>(
+        make_elementwise(std::move(spec), expect_features("parse", schema, input).node()));
   }
 
  private:
@@ -61,8 +63,23 @@ struct ParseStageFactory {
 ///     infeed::records("train-*.tfrecord") | infeed::parse<Sample>(schema, {.parallelism =
 ///     infeed::autotune})
 ///
-/// A record that does not fit the schema is an error in its place that names feature, file, offset
-/// and record. Members of type Record point into the record's block: nothing is copied.
+/// A record that does not fit the schema is an element's error, in its place, that names feature,
+/// file, offset and record.
+///
+/// A vector member whose feature a record lacks is empty. When none of the first 1,000 records of a
+/// pass has it (of all, where there are fewer), its name is probably misspelt: a terminal error
+/// (invalid_argument) behind them says so, with the names that the records have. It does not depend
+/// on threads or on where a run was resumed. Where it may be missing everywhere, give a default, or
+/// make the member a std::optional:
+///
+///     .feature("tags", &Sample::tags, {})
+///
+/// A feature that is there with an empty list is there. An inner dataset of interleave or flat_map
+/// has passes of its own. A pass of which more than 4,000 records are passed over behind other
+/// stages than a source (parse | skip(100'000) behind a shuffle) is not judged. The same holds for
+/// parse_batch, parse_ragged_batch and parse_padded_batch.
+///
+/// Members of type Record point into the record's block: nothing is copied.
 template <class T>
 auto parse(ExampleSchema<T> schema, ParseOptions options = {}) {
   return detail::ParseStageFactory<T, ExampleSchema<T>>{std::move(schema), options};

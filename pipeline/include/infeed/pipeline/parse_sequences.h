@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <infeed/pipeline/batch_into.h>
+#include <infeed/pipeline/expected_features.h>
 #include <infeed/pipeline/padded_batch.h>
 #include <infeed/pipeline/ragged_batch.h>
 #include <infeed/records/sequence_example_schema.h>
@@ -134,8 +135,8 @@ struct ParseRaggedBatchFactory {
   Dataset<RaggedBatch<T>> operator()(const Dataset<Record>& input) const {
     static_assert(field_count<T>() > 0, "infeed::parse_ragged_batch: T must be a plain struct");
     FillSequences<Schema, Ragged> fill{schema, columns_of_schema<T>("parse_ragged_batch", schema)};
-    return fill_batches<RaggedBatch<T>>(input, size, std::move(fill), "parse_ragged_batch",
-                                        options);
+    return fill_batches<RaggedBatch<T>>(expect_features("parse_ragged_batch", schema, input), size,
+                                        std::move(fill), "parse_ragged_batch", options);
   }
 };
 
@@ -157,7 +158,8 @@ struct ParsePaddedBatchFactory {
         paddings_of({.widths = options.widths, .padding = options.padding}, sequence_fields<T>());
     fill.has_widths = !options.widths.empty();
     return fill_batches<PaddedBatch<T>>(
-        input, size, std::move(fill), "parse_padded_batch",
+        expect_features("parse_padded_batch", schema, input), size, std::move(fill),
+        "parse_padded_batch",
         {.parallelism = options.parallelism, .drop_remainder = options.drop_remainder});
   }
 };
@@ -174,8 +176,9 @@ struct ParsePaddedBatchFactory {
 ///     use(boxes.values(), boxes.inner_splits(), boxes.row_splits());
 ///
 /// Every member of the struct must be in the schema (ExampleSchema or SequenceExampleSchema). A row
-/// that fails is left out of its batch, and one error before the batch names the first failure and
-/// how many there were.
+/// that fails is left out of its batch, and one element's error before the batch names the first
+/// failure and how many there were. A vector's feature that none of the first records has: as with
+/// parse().
 template <class Schema>
 auto parse_ragged_batch(Schema schema, std::int64_t size, BatchIntoOptions options = {}) {
   return detail::ParseRaggedBatchFactory<Schema>{std::move(schema), size, options};

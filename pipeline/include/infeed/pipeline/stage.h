@@ -153,7 +153,7 @@ class Node {
   virtual std::uint64_t buffer_bytes_min() const { return 0; }
 
   /// Makes the running stage; `consumer` is the scope of the stage that will pull it.
-  std::unique_ptr<Stage> open(const StageScope& consumer) const;
+  virtual std::unique_ptr<Stage> open(const StageScope& consumer) const;
 
  protected:
   /// `scope` is the new stage's own: give it to Stage's constructor and to open() of the inputs.

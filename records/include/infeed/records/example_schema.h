@@ -43,6 +43,11 @@
 ///
 /// A member that is not optional and has no default must be there. A feature that is there with an
 /// empty list counts as missing where a default or an optional member allows for that.
+///
+/// A vector whose feature a record lacks becomes empty, but a misspelt name would make all of them
+/// so: where no record has to have it, say that by a default, .feature("tags", &Sample::tags, {}),
+/// or a std::optional. infeed::parse refuses records none of which has a feature without that
+/// (expected() and pipeline/parse.h).
 /// For other types specialise FeatureCodec (feature_codec.h).
 ///
 /// Errors: as in example.h, with file, offset and record when parsing a Record.
@@ -56,6 +61,16 @@ struct RowLengths {
 };
 struct RowSplits {
   std::string feature;  ///< 0, and where each ends
+};
+
+/// What at least some of many records should have: what fills vectors and was not said to be
+/// optional. Whatever can't be missing is not among it.
+struct ExpectedFeatures {
+  std::vector<std::string> features;
+  std::vector<std::string> lists;  ///< of SequenceExamples
+  bool of_sequences = false;
+
+  bool empty() const { return features.empty() && lists.empty(); }
 };
 
 template <class T>
@@ -99,12 +114,25 @@ class ExampleSchema {
   template <class V, class Partition>
   ExampleSchema& ragged(std::string name, Partition partition,
                         std::vector<std::vector<V>> T::*member) & {
-    return add_ragged(std::move(name), std::move(partition), member);
+    return add_ragged(std::move(name), std::move(partition), member, std::nullopt);
   }
   template <class V, class Partition>
   ExampleSchema&& ragged(std::string name, Partition partition,
                          std::vector<std::vector<V>> T::*member) && {
-    return std::move(add_ragged(std::move(name), std::move(partition), member));
+    return std::move(add_ragged(std::move(name), std::move(partition), member, std::nullopt));
+  }
+  /// `missing` is what the member becomes when the record has neither of them.
+  template <class V, class Partition>
+  ExampleSchema& ragged(std::string name, Partition partition,
+                        std::vector<std::vector<V>> T::*member,
+                        std::type_identity_t<std::vector<std::vector<V>>> missing) & {
+    return add_ragged(std::move(name), std::move(partition), member, std::move(missing));
+  }
+  template <class V, class Partition>
+  ExampleSchema&& ragged(std::string name, Partition partition,
+                         std::vector<std::vector<V>> T::*member,
+                         std::type_identity_t<std::vector<std::vector<V>>> missing) && {
+    return std::move(add_ragged(std::move(name), std::move(partition), member, std::move(missing)));
   }
 
   T parse(const Record& record) const {
@@ -179,6 +207,13 @@ class ExampleSchema {
 
   /// Of the features, partitions included.
   const std::vector<std::string>& names() const { return parser_.names(); }
+  ExpectedFeatures expected() const {
+    ExpectedFeatures expected;
+    for (const auto& field : fields_) {
+      if (field->is_expected()) expected.features.emplace_back(field->column().name);
+    }
+    return expected;
+  }
 
  private:
   friend class SequenceExampleSchema<T>;
@@ -192,6 +227,7 @@ class ExampleSchema {
     virtual void append(const FeatureView& view, std::string_view example, void* column) const = 0;
     virtual void truncate(void* column, std::size_t rows) const = 0;
     virtual Column column() const = 0;
+    virtual bool is_expected() const = 0;
     virtual void encode(const T& object, ExampleBuilder& builder) const = 0;
   };
 
@@ -220,6 +256,9 @@ class ExampleSchema {
     }
     Column column() const override {
       return {name, detail::member_offset(member), sizeof(M), alignof(M)};
+    }
+    bool is_expected() const override {
+      return detail::kIsVector<M> && FeatureCodec<M>::kMayBeMissing && !missing;
     }
     /// Whether `missing` stands in for the feature; an Error when something has to and can't.
     bool takes_missing(const FeatureView& view, std::string_view example) const {
@@ -250,13 +289,18 @@ class ExampleSchema {
     using M = std::vector<std::vector<V>>;
 
     RaggedField(std::string field_name, M T::*field_member, std::string partition_name,
-                bool partition_has_splits)
+                bool partition_has_splits, std::optional<M> value_if_missing)
         : name(std::move(field_name)),
           member(field_member),
           partition(std::move(partition_name)),
-          has_splits(partition_has_splits) {}
+          has_splits(partition_has_splits),
+          missing(std::move(value_if_missing)) {}
 
     void decode(const FeatureView& view, std::string_view, T& object) const override {
+      if (takes_missing(view)) {
+        object.*member = *missing;
+        return;
+      }
       std::vector<V> flat;
       FeatureCodec<std::vector<V>>::decode(view, flat);
       M& rows = object.*member;
@@ -275,6 +319,10 @@ class ExampleSchema {
     }
     void append(const FeatureView& view, std::string_view, void* column) const override {
       auto& rows = *static_cast<RowColumn<M>*>(column);
+      if (takes_missing(view)) {
+        rows.append(*missing);
+        return;
+      }
       const std::size_t begin = rows.values.size();
       detail::append_values(view, rows.values);
       for (const std::size_t end : ends(view, rows.values.size() - begin)) {
@@ -287,6 +335,10 @@ class ExampleSchema {
     }
     Column column() const override {
       return {name, detail::member_offset(member), sizeof(M), alignof(M)};
+    }
+    bool is_expected() const override { return !missing; }
+    bool takes_missing(const FeatureView& view) const {
+      return missing && !view.is_present() && !(&view)[1].is_present();
     }
     void encode(const T& object, ExampleBuilder& builder) const override {
       std::vector<V> flat;
@@ -308,11 +360,13 @@ class ExampleSchema {
     M T::*member;
     std::string partition;
     bool has_splits;
+    std::optional<M> missing;
   };
 
   template <class V, class Partition>
-  ExampleSchema& add_ragged(std::string name, Partition partition,
-                            std::vector<std::vector<V>> T::*member) {
+  ExampleSchema& add_ragged(
+      std::string name, Partition partition, std::vector<std::vector<V>> T::*member,
+      std::optional<std::type_identity_t<std::vector<std::vector<V>>>> missing) {
     constexpr bool kHasSplits = std::is_same_v<Partition, RowSplits>;
     static_assert(kHasSplits || std::is_same_v<Partition, RowLengths>,
                   "infeed: give infeed::RowLengths or infeed::RowSplits");
@@ -321,7 +375,7 @@ class ExampleSchema {
     first_views_.push_back(parser_.want(name));
     parser_.want(partition.feature);
     fields_.push_back(std::make_shared<const RaggedField<V>>(
-        std::move(name), member, std::move(partition.feature), kHasSplits));
+        std::move(name), member, std::move(partition.feature), kHasSplits, std::move(missing)));
     return *this;
   }
 

@@ -53,6 +53,11 @@ template <class T>
 inline constexpr bool kIsListElement =
     kIsByte<T> || kIsInteger<T> || kIsFloat<T> || std::is_same_v<T, std::string>;
 
+template <class T>
+inline constexpr bool kIsVector = false;
+template <class T>
+inline constexpr bool kIsVector<std::vector<T>> = true;
+
 bool is_missing_or_empty(const FeatureView& view);
 /// "feature 'label' is required but could not be found; the record has 'image' (bytes), ..."
 [[noreturn]] void fail_missing(const FeatureView& view, std::string_view example);

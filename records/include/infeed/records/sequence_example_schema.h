@@ -39,6 +39,10 @@
 /// values, or {.allow_missing = true} says that it is then empty, or the member is a
 /// std::optional<std::vector<M>>, which then has no value.
 ///
+/// Of what may be missing without having been declared so (vectors of the context without a
+/// default, lists of steps of any length without {.allow_missing = true}), some record of many must
+/// have each: see expected() and pipeline/parse.h.
+///
 /// Errors name feature or list, step, and (of a Record) file, offset and record.
 /// Thread-safety: immutable once built; cheap to copy.
 namespace infeed {
@@ -99,18 +103,24 @@ class SequenceExampleSchema {
  public:
   using Column = typename ExampleSchema<T>::Column;
 
+  template <class M>
+  SequenceExampleSchema& context(std::string name, M T::*member) & {
+    return add_context<M>(std::move(name), member, std::nullopt);
+  }
+  template <class M>
+  SequenceExampleSchema&& context(std::string name, M T::*member) && {
+    return std::move(add_context<M>(std::move(name), member, std::nullopt));
+  }
   /// `missing` is what the member becomes when the context does not have the feature.
   template <class M>
   SequenceExampleSchema& context(std::string name, M T::*member,
-                                 std::optional<std::type_identity_t<M>> missing = {}) & {
-    context_.template add<M>(name, member, std::move(missing));
-    parser_.want_context(std::move(name));
-    return *this;
+                                 std::type_identity_t<M> missing) & {
+    return add_context<M>(std::move(name), member, std::move(missing));
   }
   template <class M>
   SequenceExampleSchema&& context(std::string name, M T::*member,
-                                  std::optional<std::type_identity_t<M>> missing = {}) && {
-    return std::move(context(std::move(name), member, std::move(missing)));
+                                  std::type_identity_t<M> missing) && {
+    return std::move(add_context<M>(std::move(name), member, std::move(missing)));
   }
   template <class M>
   SequenceExampleSchema& list(std::string name, M T::*member, FeatureListOptions options = {}) & {
@@ -184,6 +194,15 @@ class SequenceExampleSchema {
     return result;
   }
 
+  ExpectedFeatures expected() const {
+    ExpectedFeatures expected = context_.expected();
+    expected.of_sequences = true;
+    for (const auto& list : lists_) {
+      if (list->is_expected()) expected.lists.emplace_back(list->column().name);
+    }
+    return expected;
+  }
+
   std::string encode(const T& object) const {
     SequenceExampleBuilder builder;
     for (const auto& field : context_.fields_) field->encode(object, builder.context());
@@ -199,6 +218,7 @@ class SequenceExampleSchema {
                         void* column) const = 0;
     virtual void truncate(void* column, std::size_t rows) const = 0;
     virtual Column column() const = 0;
+    virtual bool is_expected() const = 0;
     virtual void encode(const T& object, SequenceExampleBuilder& builder) const = 0;
   };
 
@@ -210,8 +230,8 @@ class SequenceExampleSchema {
     MemberList(std::string list_name, M T::*list_member, FeatureListOptions options)
         : name(std::move(list_name)),
           member(list_member),
-          may_be_missing(options.allow_missing || kIsOptional ||
-                         FeatureCodec<Element>::kMayBeMissing) {}
+          is_optional(options.allow_missing || kIsOptional),
+          may_be_missing(is_optional || FeatureCodec<Element>::kMayBeMissing) {}
 
     void decode(const FeatureListView& list, std::string_view example, T& object) const override {
       if (!list.is_present() && !may_be_missing) detail::fail_missing_list(list, example);
@@ -241,6 +261,7 @@ class SequenceExampleSchema {
     Column column() const override {
       return {name, detail::member_offset(member), sizeof(M), alignof(M)};
     }
+    bool is_expected() const override { return may_be_missing && !is_optional; }
     void encode(const T& object, SequenceExampleBuilder& builder) const override {
       if constexpr (kIsOptional) {
         if (object.*member) encode_steps(*(object.*member), builder.list(name));
@@ -256,8 +277,16 @@ class SequenceExampleSchema {
 
     std::string name;
     M T::*member;
+    bool is_optional;
     bool may_be_missing;
   };
+
+  template <class M>
+  SequenceExampleSchema& add_context(std::string name, M T::*member, std::optional<M> missing) {
+    context_.template add<M>(name, member, std::move(missing));
+    parser_.want_context(std::move(name));
+    return *this;
+  }
 
   template <class Bytes>
   void parse_into(const Bytes& example, T& object) const {

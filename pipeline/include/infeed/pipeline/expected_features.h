@@ -1,0 +1,37 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <infeed/pipeline/dataset.h>
+#include <infeed/records/example_schema.h>
+#include <infeed/records/feature_codec.h>
+
+/// Why: a misspelt name of a feature that fills a vector would give empty vectors for ever. Looks
+/// at the first records of a pass, before they are parsed, until each feature that is expected
+/// (ExampleSchema::expected) was seen in one: usually that is the first record. What the stages
+/// that parse do is said in parse.h; not meant to be used directly.
+namespace infeed::detail {
+
+struct ExpectFeaturesSpec {
+  std::string stage;  ///< for whom it looks
+  ExpectedFeatures expected;
+  std::string_view (*bytes_of)(const void* element);
+};
+
+/// Has no line of its own in statistics, paths and checkpoints.
+NodePointer make_expect_features(ExpectFeaturesSpec spec, NodePointer input);
+
+template <class In, class Schema>
+Dataset<In> expect_features(std::string stage, const Schema& schema, const Dataset<In>& input) {
+  ExpectedFeatures expected = schema.expected();
+  if (expected.empty()) return input;
+  const auto bytes = [](const void* element) {
+    return std::string_view(bytes_of(*static_cast<const In*>(element)));
+  };
+  return Dataset<In>(
+      make_expect_features({std::move(stage), std::move(expected), bytes}, input.node()));
+}
+
+}  // namespace infeed::detail
