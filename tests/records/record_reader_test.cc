@@ -165,6 +165,19 @@ TEST(RecordReader, what_follows_a_stream_must_be_a_stream) {
   EXPECT_EQ(error.file(), file);
 }
 
+// TensorFlow ends silently in both; two bytes are an error to it.
+TEST(RecordReader, stops_like_tensorflow_but_for_an_empty_member_and_a_lone_byte) {
+  const TemporaryFolder folder;
+  const RecordReaderOptions lenient{.damage = DamagePolicy::stop_like_tensorflow};
+  const std::string member = gzip(frame(kThree));
+  EXPECT_EQ(read_all(folder.write("g", member + gzip("") + member), lenient).size(), 6U);
+  for (const std::string& rubbish : {std::string("x"), std::string("xx"), std::string(1, '\0')}) {
+    const auto file = folder.write("g", member + rubbish);
+    EXPECT_EQ(error_of([&] { read_all(file, lenient); }).code(), ErrorCode::data_loss);
+  }
+  EXPECT_EQ(read_all(folder.write("g", member + '\x1f'), lenient), kThree);
+}
+
 TEST(RecordReader, position_and_seek) {
   const TemporaryFolder folder;
   const auto file = folder.write("three", frame(kThree));

@@ -38,7 +38,9 @@ std::string files_fingerprint(const std::vector<std::string>& files);
 ///
 /// Patterns are those of infeed::match_files. The folder is looked through when the source is
 /// described, and a pattern that nothing matches is an Error there (not_found, with what lies there
-/// instead). A name that exists is taken as it is, even when it looks like a pattern. A checkpoint
+/// instead). A name that exists is taken as it is, even when it looks like a pattern. No name is an
+/// error later: whether its file is there is found out by the stage that opens it, and is an
+/// element's error there (records.h). A checkpoint
 /// is bound to the names (without their folders) and sizes of the files.
 Dataset<std::string> files(const std::string& pattern, FilesOptions options = {});
 /// A list of names, in its order, none of which needs to exist yet.

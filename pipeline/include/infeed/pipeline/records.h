@@ -44,12 +44,25 @@ struct RecordsOptions {
 /// Or one large file on all cores: {.parallelism = infeed::autotune}. Records, order, errors and
 /// checkpoints are the same as without.
 ///
-/// Patterns are those of infeed::match_files, looked up when the source is described: one that
-/// nothing matches is an Error there (not_found). A name that exists is taken as it is.
+/// Patterns are those of infeed::match_files, looked up when the source is described.
 ///
-/// Damage (data_loss), and a file that is gone or can't be read when its turn comes, is one error
-/// that names file, offset and record; then the next file follows, as in tf.data. To lose only the
-/// damaged records: {.damage = DamagePolicy::skip_and_resynchronise}.
+/// Errors:
+/// | what                                             | when, and how                            |
+/// |--------------------------------------------------|------------------------------------------|
+/// | a pattern that nothing matches (not_found)       | thrown when the source is described; a   |
+/// |                                                  | name that exists is taken as it is       |
+/// | damage (data_loss)                               | an element's: the rest of the file is    |
+/// |                                                  | dropped, the next file follows           |
+/// | a file that is gone or can't be read when its    | an element's: one for the file, however  |
+/// | turn comes (not_found, permission_denied, ...)   | many follow; the next file follows       |
+/// | what on_damage throws                            | an element's; the file goes on           |
+///
+/// So none is terminal: one shard among a thousand that is missing doesn't end a run. (tf.data goes
+/// on behind a damaged file, too, but repeats the error of a missing one for ever.) Error::lost()
+/// and the statistics say how many records went with the one that an error stands for, where an
+/// index knows (records/lost_records.h), and else how many bytes; a program that may lose only so
+/// many asks skip_errors. To lose only what is damaged:
+/// {.damage = DamagePolicy::skip_and_resynchronise}.
 ///
 /// Elements share the block that they were read in (record.h says what that means for those who
 /// keep few of many). Skipping reads lengths but no payloads, and jumps over files that were

@@ -28,7 +28,8 @@
 /// Outcomes of a reading call: records, the end (false or 0), or an infeed::Error. Errors name
 /// file, offset and record; the records before the damage are handed out first. After an Error
 /// about damage the file is over: later reading calls give the end. (An input/output error may be
-/// tried again.)
+/// tried again.) In a pipeline each of them is an element's error, and all of them end the file
+/// (pipeline/records.h); how much that costs: lost_records.h.
 ///
 /// Thread-safety: one thread at a time. Records outlive the reader.
 namespace infeed {
@@ -43,12 +44,18 @@ enum class DamagePolicy {
   /// Throw, and end.
   fail,
   /// Note the range, tell `on_damage`, and go on with the next bytes that are a whole record by
-  /// both
-  /// checksums. Inside a damaged gzip or zlib stream nothing can be found again: its rest is one
+  /// both checksums. Inside a damaged gzip or zlib stream nothing can be found again: its rest is
+  /// one
   /// range. An LZ4 file goes on with its next block.
   skip_and_resynchronise,
   /// As TensorFlow's reader: a cut inside a record's header, a missing gzip trailer and everything
   /// after the first zlib stream are a silent end; anything else fails.
+  ///
+  /// Two of TensorFlow's silent ends are none here, since they would lose or hide data: behind an
+  /// empty gzip member in the middle of a file the next member is read, as gunzip does; and a
+  /// single
+  /// byte behind the last gzip member is an error, as two of them are to TensorFlow (a lone 0x1f is
+  /// the begin of a member that is cut: a silent end for both).
   stop_like_tensorflow,
 };
 
