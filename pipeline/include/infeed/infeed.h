@@ -1,6 +1,7 @@
 #pragma once
 
 // All of infeed's pipeline: sources, stages, iterators. The simulated TPU is <infeed/device.h>.
+#include <infeed/pipeline/assert_cardinality.h>
 #include <infeed/pipeline/batch.h>
 #include <infeed/pipeline/batch_into.h>
 #include <infeed/pipeline/bucket_by_sequence_length.h>
