@@ -75,7 +75,7 @@ class PrefetchNode final : public Node {
 
  protected:
   std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
-    if (scope.run.is_inline()) {
+    if (scope.run.is_inline() || limits_.elements_max == 0) {
       return std::make_unique<PassThroughStage>(scope, input().open(scope));
     }
     return std::make_unique<PrefetchStage>(scope, limits_, input().open(scope));
@@ -88,9 +88,10 @@ class PrefetchNode final : public Node {
 }  // namespace
 
 NodePointer make_prefetch(std::int64_t depth, NodePointer input) {
-  if (depth < 1 && depth != autotune) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("prefetch: depth is {}; give at least 1, or infeed::autotune", depth));
+  if (depth < 0 && depth != autotune) {
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("prefetch: depth is {}; give 0 (none) or more, or infeed::autotune", depth));
   }
   const bool adaptive = depth == autotune;
   const QueueLimits limits{.elements_max = adaptive ? 2 : static_cast<std::uint64_t>(depth),

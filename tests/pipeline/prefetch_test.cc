@@ -1,3 +1,5 @@
+#include <array>
+
 #include <infeed/pipeline/map.h>
 #include <infeed/pipeline/prefetch.h>
 #include <infeed/pipeline/range.h>
@@ -9,7 +11,7 @@ namespace infeed::test {
 namespace {
 
 TEST(Prefetch, PassesTheSuite) {
-  for (const int depth : {1, 2, 100, autotune}) {
+  for (const int depth : {0, 1, 2, 100, autotune}) {
     SCOPED_TRACE(depth);
     run_stage_suite([depth](auto dataset) { return dataset | prefetch(depth); }, show_all);
   }
@@ -75,12 +77,25 @@ TEST(Prefetch, KnowsItsLength) {
   EXPECT_EQ((range(10) | prefetch()).cardinality(), Cardinality::finite(10));
 }
 
-TEST(Prefetch, RefusesADepthOfNothing) {
-  for (const int wrong : {0, -2}) {
+TEST(Prefetch, OfNothingKeepsNothingReady) {
+  std::int64_t asked = 0;
+  const auto dataset = range(100) | map([&asked](std::int64_t x) {
+                         ++asked;
+                         return std::array<std::int64_t, 10'000>{x};
+                       }) |
+                       prefetch(0);
+  auto iterator = dataset.iterate();
+  iterator.next();
+  EXPECT_EQ(asked, 1);
+}
+
+TEST(Prefetch, RefusesANegativeDepth) {
+  for (const int wrong : {-2, -100}) {
     const Error error = error_of([&] { range(3) | prefetch(wrong); });
     EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
-    EXPECT_EQ(error.message(),
-              fmt::format("prefetch: depth is {}; give at least 1, or infeed::autotune", wrong));
+    EXPECT_EQ(
+        error.message(),
+        fmt::format("prefetch: depth is {}; give 0 (none) or more, or infeed::autotune", wrong));
   }
 }
 

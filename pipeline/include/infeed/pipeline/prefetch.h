@@ -25,8 +25,9 @@ struct PrefetchStageFactory {
 ///
 /// `depth` elements are kept ready, or 32 KiB of them where that is more (small elements at depth 2
 /// would cost a thread switch each: 6-22 us instead of 8 ns). autotune: starts with 32 KiB or two
-/// elements and doubles each time the queue was full and then found empty, up to 64 MiB. Elements
-/// keep their order. Within the iterator's memory limit the queue holds less.
+/// elements and doubles each time the queue was full and then found empty, up to 64 MiB. 0: no
+/// thread, and nothing is kept ready. Elements keep their order. Within the iterator's memory limit
+/// the queue holds less.
 ///
 ///     dataset | infeed::batch(1024) | infeed::prefetch(2)
 inline auto prefetch(std::int64_t depth = autotune) { return detail::PrefetchStageFactory{depth}; }
