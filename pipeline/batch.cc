@@ -16,10 +16,12 @@ constexpr std::uint64_t kBatchBytesMax = std::uint64_t{1} << 40;
 class BatchStage final : public Stage {
  public:
   BatchStage(const StageScope& scope, std::size_t size, const BatchOptions& options,
-             const BatchLayout& layout, std::unique_ptr<Stage> input)
+             const BatchLayout& layout, Lengths lengths, std::unique_ptr<Stage> input)
       : Stage(scope),
         size_(size),
         options_(options),
+        layout_(layout),
+        lengths_(lengths),
         input_(std::move(input)),
         in_(*layout.row),
         pool_(std::make_shared<BatchPool>(layout, size)),
@@ -47,7 +49,7 @@ class BatchStage final : public Stage {
       append_rows();
       if (partial_.size() < size_) continue;
       produced_bytes += pool_->block_bytes();
-      out.append(std::move(partial_));
+      if (!hand_over(out)) return Pull::values;
       if (out.size() >= want || produced_bytes >= kChunkBytesMax) return Pull::values;
       if (ticks_now() - begin > run().hand_over_ticks()) return Pull::values;
     }
@@ -71,8 +73,39 @@ class BatchStage final : public Stage {
     if (pulled != Pull::end) return pulled;
     ended_ = true;
     if (partial_.size() == 0 || options_.drop_remainder) return Pull::end;
-    out.append(std::move(partial_));
+    hand_over(out);
     return Pull::end;
+  }
+
+  /// The batch that is filled, or the error in its place; false behind an error.
+  bool hand_over(Chunk& out) {
+    BatchReference filled = std::move(partial_);
+    ErrorPointer error = lengths_ == Lengths::equal ? unequal_lengths(filled) : nullptr;
+    if (error != nullptr) {
+      out.set_error(std::move(error));
+      return false;
+    }
+    out.append(std::move(filled));
+    return true;
+  }
+
+  /// Null where all vectors of each column are equally long.
+  ErrorPointer unequal_lengths(const BatchReference& batch) const {
+    for (std::size_t i = 0; i < layout_.columns.size(); ++i) {
+      const auto& [offset, type, length] = layout_.columns[i];
+      if (length == nullptr) continue;
+      const auto* const rows = static_cast<const std::byte*>(batch.column(i));
+      for (std::size_t row = 1; row < batch.size(); ++row) {
+        if (length(rows + row * type->size) == length(rows)) continue;
+        return std::make_shared<const Error>(
+            ErrorCode::invalid_argument,
+            fmt::format("batch: row {} has {} values in column {}, row 0 has {}; the batch's {} "
+                        "rows are lost; for vectors of different lengths use padded_batch, "
+                        "ragged_batch or bucket_by_sequence_length",
+                        row, length(rows + row * type->size), i, length(rows), batch.size()));
+      }
+    }
+    return nullptr;
   }
 
   void append_rows() {
@@ -84,6 +117,8 @@ class BatchStage final : public Stage {
 
   const std::size_t size_;
   const BatchOptions options_;
+  const BatchLayout& layout_;
+  const Lengths lengths_;
   const std::unique_ptr<Stage> input_;
   Chunk in_;
   const std::shared_ptr<BatchPool> pool_;
@@ -95,11 +130,12 @@ class BatchStage final : public Stage {
 class BatchNode final : public Node {
  public:
   BatchNode(std::size_t size, const BatchOptions& options, const BatchLayout& layout,
-            const TypeInfo& out_type, NodePointer input)
+            Lengths lengths, const TypeInfo& out_type, NodePointer input)
       : Node("batch", out_type, {std::move(input)}),
         size_(size),
         options_(options),
-        layout_(layout) {}
+        layout_(layout),
+        lengths_(lengths) {}
 
   std::string signature() const override {
     return fmt::format("batch({}{})", size_, options_.drop_remainder ? ", drop_remainder" : "");
@@ -113,19 +149,21 @@ class BatchNode final : public Node {
 
  protected:
   std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
-    return std::make_unique<BatchStage>(scope, size_, options_, layout_, input().open(scope));
+    return std::make_unique<BatchStage>(scope, size_, options_, layout_, lengths_,
+                                        input().open(scope));
   }
 
  private:
   const std::size_t size_;
   const BatchOptions options_;
   const BatchLayout& layout_;
+  const Lengths lengths_;
 };
 
 }  // namespace
 
 NodePointer make_batch(std::int64_t size, const BatchOptions& options, const BatchLayout& layout,
-                       const TypeInfo& out_type, NodePointer input) {
+                       Lengths lengths, const TypeInfo& out_type, NodePointer input) {
   if (size < 1) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("batch: size is {}; give at least 1", size));
@@ -135,8 +173,8 @@ NodePointer make_batch(std::int64_t size, const BatchOptions& options, const Bat
                 fmt::format("batch: size is {}; with rows of {} bytes give at most {}", size,
                             layout.row->size, kBatchBytesMax / layout.row->size));
   }
-  return std::make_shared<BatchNode>(static_cast<std::size_t>(size), options, layout, out_type,
-                                     std::move(input));
+  return std::make_shared<BatchNode>(static_cast<std::size_t>(size), options, layout, lengths,
+                                     out_type, std::move(input));
 }
 
 }  // namespace infeed::detail

@@ -215,5 +215,67 @@ TEST(Batch, RefusesSizesThatMakeNoSense) {
             "batch: size is 9223372036854775807; with rows of 8 bytes give at most 137438953472");
 }
 
+// --- Vectors
+// ---------------------------------------------------------------------------------------
+
+struct Utterance {
+  std::string text;
+  std::vector<float> samples;
+  std::int64_t label;
+};
+
+Utterance utterance(std::int64_t samples) {
+  return {std::string(static_cast<std::size_t>(samples), 'a'),
+          std::vector<float>(static_cast<std::size_t>(samples)), samples};
+}
+
+TEST(Batch, RefusesVectorsOfUnequalLengths) {
+  const auto dataset =
+      range(8) | map([](std::int64_t x) { return std::vector<std::int64_t>(x == 4 ? 3 : 2, x); }) |
+      batch(3);
+  auto iterator = dataset.iterate();
+  EXPECT_EQ(iterator.next()->values()[2], (std::vector<std::int64_t>{2, 2}));
+  const Error error = error_of([&] { iterator.next(); });
+  EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(error.message(),
+            "batch: row 1 has 3 values in column 0, row 0 has 2; the batch's 3 rows are lost; for "
+            "vectors of different lengths use padded_batch, ragged_batch or "
+            "bucket_by_sequence_length");
+  EXPECT_EQ(iterator.position(), 2);
+  // It stands for its batch: from here on, and resumed from here, what comes is the same.
+  const Checkpoint checkpoint = iterator.checkpoint();
+  EXPECT_EQ(iterator.next()->size(), 2);
+  EXPECT_FALSE(iterator.next().has_value());
+  auto resumed = dataset.iterate({.resume = checkpoint});
+  EXPECT_EQ(resumed.next()->values()[1], (std::vector<std::int64_t>{7, 7}));
+  EXPECT_FALSE(resumed.next().has_value());
+}
+
+TEST(Batch, RefusesAShortLastBatchOfUnequalLengthsToo) {
+  const auto vectors =
+      range(5) | map([](std::int64_t x) { return std::vector<float>(x == 4 ? 3 : 2); });
+  auto iterator = (vectors | batch(3)).iterate();
+  EXPECT_EQ(iterator.next()->size(), 3);
+  EXPECT_EQ(error_of([&] { iterator.next(); }).code(), ErrorCode::invalid_argument);
+  EXPECT_FALSE(iterator.next().has_value());
+  auto dropped = (vectors | batch(3, {.drop_remainder = true})).iterate();
+  EXPECT_EQ(dropped.next()->size(), 3);
+  EXPECT_FALSE(dropped.next().has_value());
+}
+
+TEST(Batch, RefusesColumnsOfUnequalVectorsButNotOfStrings) {
+  const auto of_columns = range(1, 5) | map(utterance) | batch(2);
+  const Error error = error_of([&] { of_columns.iterate().next(); });
+  EXPECT_EQ(error.message().substr(0, 59),
+            "batch: row 1 has 2 values in column 1, row 0 has 1; the bat");
+  const auto texts = range(1, 5) | map([](std::int64_t x) { return utterance(x).text; }) | batch(4);
+  EXPECT_EQ(texts.iterate().next()->values()[3], "aaaa");
+  const auto objects = range(1, 3) | map([](std::int64_t x) {
+                         return std::vector<std::string>(static_cast<std::size_t>(x), "word");
+                       }) |
+                       batch(2);
+  EXPECT_EQ(objects.iterate().next()->values()[1].size(), 2);
+}
+
 }  // namespace
 }  // namespace infeed::test

@@ -21,6 +21,8 @@ struct BatchLayout {
   struct Column {
     std::size_t offset;  ///< of the field within the row
     const TypeInfo* type;
+    /// How long the vector at a place is; null for columns of anything else.
+    std::size_t (*length)(const void* at) = nullptr;
   };
   const TypeInfo* row;
   std::vector<Column> columns;
@@ -55,6 +57,22 @@ class BatchReference {
   BatchStorage* storage_ = nullptr;
 };
 
+/// Vectors of numbers, which a training step wants as a tensor. Strings and vectors of objects may
+/// well differ in length.
+template <class T>
+inline constexpr bool kIsNumberVector = false;
+template <class T, class A>
+inline constexpr bool kIsNumberVector<std::vector<T, A>> = std::is_arithmetic_v<T>;
+
+template <class T>
+constexpr auto length_function() -> std::size_t (*)(const void*) {
+  if constexpr (kIsNumberVector<T>) {
+    return [](const void* at) { return static_cast<const T*>(at)->size(); };
+  } else {
+    return nullptr;
+  }
+}
+
 template <class T, std::size_t... I>
 std::vector<BatchLayout::Column> struct_columns(std::index_sequence<I...>) {
   // Addresses of fields are asked of a place where no object lives; nothing is read.
@@ -64,7 +82,8 @@ std::vector<BatchLayout::Column> struct_columns(std::index_sequence<I...>) {
   return {BatchLayout::Column{
       static_cast<std::size_t>(reinterpret_cast<std::byte*>(std::addressof(std::get<I>(fields))) -
                                place),
-      &type_info<std::tuple_element_t<I, FieldTypes<T>>>()}...};
+      &type_info<std::tuple_element_t<I, FieldTypes<T>>>(),
+      length_function<std::tuple_element_t<I, FieldTypes<T>>>()}...};
 }
 
 template <class T>
@@ -72,7 +91,7 @@ const BatchLayout& batch_layout() {
   static const BatchLayout layout = [] {
     constexpr std::size_t kFields = field_count<T>();
     if constexpr (kFields == 0) {
-      return BatchLayout{&type_info<T>(), {{0, &type_info<T>()}}, false};
+      return BatchLayout{&type_info<T>(), {{0, &type_info<T>(), length_function<T>()}}, false};
     } else {
       return BatchLayout{&type_info<T>(), struct_columns<T>(std::make_index_sequence<kFields>()),
                          true};
@@ -180,19 +199,23 @@ struct BatchOptions {
 
 namespace detail {
 
+/// Whether the vectors of a column may differ in length: only where they go on into another batch.
+enum class Lengths : std::uint8_t { equal, any };
+
 /// `out_type` is that of Batch<T>; its only member is a BatchReference.
 NodePointer make_batch(std::int64_t size, const BatchOptions& options, const BatchLayout& layout,
-                       const TypeInfo& out_type, NodePointer input);
+                       Lengths lengths, const TypeInfo& out_type, NodePointer input);
 
 struct BatchStageFactory {
   std::int64_t size;
   BatchOptions options;
+  Lengths lengths = Lengths::equal;
 
   template <class T>
   Dataset<Batch<T>> operator()(const Dataset<T>& input) const {
     static_assert(sizeof(Batch<T>) == sizeof(BatchReference));
     return Dataset<Batch<T>>(
-        make_batch(size, options, batch_layout<T>(), type_info<Batch<T>>(), input.node()));
+        make_batch(size, options, batch_layout<T>(), lengths, type_info<Batch<T>>(), input.node()));
   }
 };
 
@@ -201,9 +224,13 @@ struct BatchStageFactory {
 /// Why: puts `size` consecutive elements into one Batch. An element that failed does not lose the
 /// others: its error comes in its place, and the batch goes on filling with the elements behind it.
 ///
+/// Vectors of numbers must be equally long within a batch, as in tf.data: otherwise one error with
+/// both lengths comes in the batch's place, and its rows are lost. For vectors that differ there
+/// are padded_batch, ragged_batch and bucket_by_sequence_length.
+///
 ///     dataset | infeed::batch(1024, {.drop_remainder = true})
 inline auto batch(std::int64_t size, BatchOptions options = {}) {
-  return detail::BatchStageFactory{size, options};
+  return detail::BatchStageFactory{size, options, detail::Lengths::equal};
 }
 
 }  // namespace infeed

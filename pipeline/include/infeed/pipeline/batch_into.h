@@ -187,7 +187,8 @@ Dataset<Out> fill_batches(const Dataset<In>& input, std::int64_t size, Fill fill
       "infeed::batch_into: the input's elements must be numbers, strings, Records, arrays "
       "or classes; map structs first");
   using Result = Filled<typename Fill::Result>;
-  const Dataset<Batch<In>> inputs = input | batch(size, {.drop_remainder = options.drop_remainder});
+  const Dataset<Batch<In>> inputs =
+      input | BatchStageFactory{size, {.drop_remainder = options.drop_remainder}, Lengths::any};
   ElementwiseSpec spec{.name = name, .signature = name, .out_type = &type_info<Result>()};
   spec.kernel = &fill_kernel<In, Fill>;
   spec.function = share_function(std::move(fill));
