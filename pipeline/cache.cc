@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <map>
 #include <mutex>
 
 #include "cached_elements.h"
@@ -29,6 +30,22 @@ class SharedContent {
  private:
   mutable std::mutex mutex_;
   Content content_;
+};
+
+/// Of the runs that draw from the seeds of a checkpoint, which give other elements than the
+/// dataset's own: one content for each of their signatures.
+class AdoptedContents {
+ public:
+  std::shared_ptr<SharedContent> of(std::vector<std::string> signature) {
+    const std::lock_guard lock(mutex_);
+    std::shared_ptr<SharedContent>& content = contents_[std::move(signature)];
+    if (content == nullptr) content = std::make_shared<SharedContent>();
+    return content;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::vector<std::string>, std::shared_ptr<SharedContent>> contents_;
 };
 
 /// Decides with its first pull or skip how to go through its pass: reading the complete content,
@@ -160,11 +177,18 @@ class MemoryCacheNode final : public Node {
 
  protected:
   std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
-    return std::make_unique<MemoryCacheStage>(scope, shared_, input());
+    return std::make_unique<MemoryCacheStage>(scope, content_of(scope.run), input());
   }
 
  private:
+  std::shared_ptr<SharedContent> content_of(const RunContext& run) const {
+    if (run.adopted_seeds().empty()) return shared_;
+    std::vector<std::string> signature = signature_of(input(), run.adopted_seeds());
+    return signature == signature_of(input()) ? shared_ : adopted_->of(std::move(signature));
+  }
+
   const std::shared_ptr<SharedContent> shared_;
+  const std::shared_ptr<AdoptedContents> adopted_ = std::make_shared<AdoptedContents>();
 };
 
 }  // namespace

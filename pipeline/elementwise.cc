@@ -77,7 +77,7 @@ class ElementwiseStage final : public Stage {
     for (std::size_t i = 0; at_->size() > 0 && error == nullptr; ++i) {
       const KernelResult result =
           spec_->kernel(spec_->function.get(), nullptr, at_->front(), out.back(), 1,
-                        Place{positions[i], epoch(), spec_->seed, &run()}, error);
+                        Place{positions[i], epoch(), spec_->key, &run()}, error);
       at_->drop_front(result.consumed);
       out.grow(result.produced);
     }
@@ -95,7 +95,7 @@ class ElementwiseStage final : public Stage {
       ErrorPointer error;
       const KernelResult result =
           spec_->kernel(spec_->function.get(), state_.get(), in_.front(), out.back(), count,
-                        Place{position_, epoch(), spec_->seed, &run()}, error);
+                        Place{position_, epoch(), spec_->key, &run()}, error);
       in_.drop_front(result.consumed);
       out.grow(result.produced);
       position_ += result.consumed;
@@ -130,7 +130,13 @@ class ElementwiseNode final : public Node {
       : Node(spec.name, *spec.out_type, {std::move(input)}),
         spec_(std::make_shared<const ElementwiseSpec>(std::move(spec))) {}
 
-  std::string signature() const override { return spec_->signature; }
+  std::string signature() const override {
+    return spec_->seeds ? signature_with(*spec_->seeds) : spec_->signature;
+  }
+  std::optional<Seeds> seeds() const override { return spec_->seeds; }
+  std::string signature_with(const Seeds& seeds) const override {
+    return with_seed(spec_->signature, seeds.seed);
+  }
   Cardinality cardinality() const override {
     const Cardinality upstream = input().cardinality();
     return spec_->one_to_one || upstream == Cardinality::finite(0) ? upstream
@@ -147,13 +153,22 @@ class ElementwiseNode final : public Node {
     std::unique_ptr<Stage> below = input().open(scope);
     const bool serial = spec_->parallelism == 1 || scope.run.is_inline();
     if (serial) {
-      return std::make_unique<ElementwiseStage>(scope, spec_, input().type(), std::move(below));
+      return std::make_unique<ElementwiseStage>(scope, spec_of(scope), input().type(),
+                                                std::move(below));
     }
-    return make_parallel_elementwise(scope, spec_, input().type(), std::move(below));
+    return make_parallel_elementwise(scope, spec_of(scope), input().type(), std::move(below));
   }
 
  private:
-  std::shared_ptr<const ElementwiseSpec> spec_;
+  /// With the seed of the run, which may be another than the node's own.
+  std::shared_ptr<const ElementwiseSpec> spec_of(const StageScope& scope) const {
+    if (scope.seeds.seed == spec_->key.seed) return spec_;
+    ElementwiseSpec spec = *spec_;
+    spec.key.seed = scope.seeds.seed;
+    return std::make_shared<const ElementwiseSpec>(std::move(spec));
+  }
+
+  const std::shared_ptr<const ElementwiseSpec> spec_;
 };
 
 }  // namespace
@@ -165,6 +180,7 @@ NodePointer make_elementwise(ElementwiseSpec spec, NodePointer input) {
                             spec.parallelism));
   }
   if (spec.signature.empty()) spec.signature = spec.name;
+  if (spec.seeds) spec.key = {spec.seeds->seed, input->unsharded_positions()};
   if (spec.guard.is_active()) spec = guarded(std::move(spec), input->type());
   return std::make_shared<ElementwiseNode>(std::move(spec), std::move(input));
 }
@@ -186,6 +202,14 @@ ErrorPointer current_error() {
     error.caused_by(std::current_exception());
   }
   return std::make_shared<const Error>(std::move(error));
+}
+
+std::string versioned_signature(const std::string& name, const std::string& version) {
+  if (version.find_first_of("\r\n") != version.npos) {
+    throw Error(ErrorCode::invalid_argument,
+                name + ": version has a line break; give one line, such as \"2\"");
+  }
+  return version.empty() ? name : fmt::format("{}(version={})", name, version);
 }
 
 std::uint64_t random_seed() {

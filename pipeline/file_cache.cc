@@ -15,8 +15,8 @@ namespace {
 /// One pass: reads what is there and, when it may, writes what is missing.
 class FileCacheStage final : public Stage {
  public:
-  FileCacheStage(const StageScope& scope, const StoreDescription& description, const Node& input)
-      : Stage(scope), input_scope_(scope), node_(input), store_(description) {
+  FileCacheStage(const StageScope& scope, StoreDescription description, const Node& input)
+      : Stage(scope), input_scope_(scope), node_(input), store_(std::move(description)) {
     input_scope_.set_pass(0);  // the content must not depend on the pass that writes it
   }
 
@@ -238,7 +238,7 @@ class FileCacheStage final : public Stage {
 
   StageScope input_scope_;
   const Node& node_;
-  const StoreDescription& store_;
+  const StoreDescription store_;
   Mode mode_ = Mode::undecided;
   std::optional<StoreLock> lock_;
   std::optional<StoreReader> reader_;
@@ -256,13 +256,37 @@ std::uint64_t hash_of(const std::vector<std::string>& lines) {
   return hash;
 }
 
+/// Says whose elements they are, and of a snapshot where they lie.
+void identify(StoreDescription& description, const Node& input, const AdoptedSeeds& adopted = {}) {
+  description.identity = {"elements " + description.codec.layout};
+  // What inner datasets draw by is in no identity: the next process draws by another.
+  AdoptedSeeds shown = adopted;
+  std::erase_if(shown, [](const auto& entry) { return entry.second.inner; });
+  for (const std::string& stage : signature_of(input, shown)) {
+    description.identity.push_back("stage " + stage);
+  }
+  const std::string& version = description.options.version;
+  if (!version.empty()) description.identity.push_back("version " + version);
+  description.folder = description.options.path;
+  if (description.has_own_folder) {
+    description.folder += fmt::format("/{:016x}", hash_of(description.identity));
+  }
+}
+
 }  // namespace
 
 FileCacheNode::FileCacheNode(std::string name, StoreDescription description, NodePointer input)
     : Node(std::move(name), input->type(), {input}), description_(std::move(description)) {}
 
 std::unique_ptr<Stage> FileCacheNode::make_stage(const StageScope& scope) const {
-  return std::make_unique<FileCacheStage>(scope, description_, input());
+  return std::make_unique<FileCacheStage>(scope, description_with(scope.run.adopted_seeds()),
+                                          input());
+}
+
+StoreDescription FileCacheNode::description_with(const AdoptedSeeds& adopted) const {
+  StoreDescription description = description_;
+  if (!adopted.empty()) identify(description, input(), adopted);
+  return description;
 }
 
 NodePointer make_file_cache(std::string name, FileCacheOptions options, ErasedCodec codec,
@@ -270,18 +294,10 @@ NodePointer make_file_cache(std::string name, FileCacheOptions options, ErasedCo
   if (options.path.empty()) {
     throw Error(ErrorCode::invalid_argument, name + ": path is empty; give a folder");
   }
-  StoreDescription description;
-  description.identity.push_back("elements " + codec.layout);
-  for (const std::string& stage : signature_of(*input)) {
-    description.identity.push_back("stage " + stage);
-  }
-  if (!options.version.empty()) description.identity.push_back("version " + options.version);
-  description.folder = options.path;
-  if (name == "snapshot") {
-    description.folder += fmt::format("/{:016x}", hash_of(description.identity));
-  }
-  description.options = std::move(options);
-  description.codec = std::move(codec);
+  StoreDescription description{.options = std::move(options),
+                               .codec = std::move(codec),
+                               .has_own_folder = name == "snapshot"};
+  identify(description, *input);
   return std::make_shared<FileCacheNode>(std::move(name), std::move(description), std::move(input));
 }
 

@@ -104,6 +104,10 @@ class FlatMapNode final : public Node {
   std::string signature() const override {
     return inner_.seed_by_position ? "flat_map(seed_by_position)" : "flat_map";
   }
+  std::optional<Seeds> seeds() const override { return seeds_; }
+  std::string signature_with(const Seeds& seeds) const override {
+    return with_seed(signature(), seeds.seed);
+  }
   Cardinality cardinality() const override {
     return input().cardinality() == Cardinality::finite(0) ? Cardinality::finite(0)
                                                            : Cardinality::unknown();
@@ -116,6 +120,7 @@ class FlatMapNode final : public Node {
 
  private:
   const InnerDatasets inner_;
+  const Seeds seeds_{.seed = random_seed(), .drawn = true, .inner = true};
 };
 
 }  // namespace

@@ -48,13 +48,16 @@ class GlobalShuffleStage final : public Stage {
 
 class GlobalShuffleNode final : public Node {
  public:
-  GlobalShuffleNode(std::uint64_t seed, bool reshuffle_each_iteration, NodePointer input)
+  GlobalShuffleNode(const Seeds& seeds, bool reshuffle_each_iteration, NodePointer input)
       : Node("global_shuffle", input->type(), {input}),
-        seed_(seed),
+        seeds_(seeds),
         reshuffle_each_iteration_(reshuffle_each_iteration) {}
 
-  std::string signature() const override {
-    return fmt::format("global_shuffle(seed={}, reshuffle={})", seed_, reshuffle_each_iteration_);
+  std::string signature() const override { return signature_with(seeds_); }
+  std::optional<Seeds> seeds() const override { return seeds_; }
+  std::string signature_with(const Seeds& seeds) const override {
+    return fmt::format("global_shuffle(seed={}, reshuffle={})", seeds.seed,
+                       reshuffle_each_iteration_);
   }
   Cardinality cardinality() const override { return input().cardinality(); }
   bool is_indexable() const override { return true; }
@@ -62,12 +65,13 @@ class GlobalShuffleNode final : public Node {
  protected:
   std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
     const std::uint64_t count = input().cardinality().count();
-    const KeyedPermutation permutation(count, seed_, reshuffle_each_iteration_ ? scope.epoch : 0);
+    const KeyedPermutation permutation(count, scope.seeds.seed,
+                                       reshuffle_each_iteration_ ? scope.epoch : 0);
     return std::make_unique<GlobalShuffleStage>(scope, count, permutation, input().open(scope));
   }
 
  private:
-  const std::uint64_t seed_;
+  const Seeds seeds_;
   const bool reshuffle_each_iteration_;
 };
 
@@ -82,8 +86,8 @@ NodePointer make_global_shuffle(const GlobalShuffleOptions& options, NodePointer
                     "behind it, or use shuffle with a buffer",
                     input->name()));
   }
-  const std::uint64_t seed = options.seed ? *options.seed : random_seed();
-  return std::make_shared<GlobalShuffleNode>(seed, options.reshuffle_each_iteration,
+  const Seeds seeds{.seed = options.seed ? *options.seed : random_seed(), .drawn = !options.seed};
+  return std::make_shared<GlobalShuffleNode>(seeds, options.reshuffle_each_iteration,
                                              std::move(input));
 }
 

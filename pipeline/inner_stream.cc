@@ -1,5 +1,7 @@
 #include "inner_stream.h"
 
+#include <infeed/pipeline/philox.h>
+
 namespace infeed::detail {
 
 Pull OuterInput::next(Chunk& element, std::uint64_t& position) {
@@ -50,7 +52,8 @@ InnerStream InnerOpener::open(NodePointer node, std::uint64_t position) const {
   constexpr std::uint64_t kSpread = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio
   StageScope scope = scope_;
   scope.input_ordinal = 1;
-  scope.is_inner = true;
+  if (scope.inner.outermost == nullptr) scope.inner.outermost = scope_.node;
+  scope.inner.key = Philox(scope_.seeds.seed, scope_.epoch).at(position);
   // Passes of this stage and positions within one make different epochs.
   scope.set_pass(datasets_.seed_by_position ? position + scope_.epoch * kSpread : 0);
   std::unique_ptr<Stage> stage = node->open(scope);

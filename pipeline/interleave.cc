@@ -85,6 +85,10 @@ class InterleaveNode final : public Node {
                        spec_.block_length,
                        spec_.inner.seed_by_position ? ", seed_by_position" : "");
   }
+  std::optional<Seeds> seeds() const override { return seeds_; }
+  std::string signature_with(const Seeds& seeds) const override {
+    return with_seed(signature(), seeds.seed);
+  }
   Cardinality cardinality() const override {
     return input().cardinality() == Cardinality::finite(0) ? Cardinality::finite(0)
                                                            : Cardinality::unknown();
@@ -101,6 +105,7 @@ class InterleaveNode final : public Node {
 
  private:
   const InterleaveSpec spec_;
+  const Seeds seeds_{.seed = random_seed(), .drawn = true, .inner = true};
 };
 
 }  // namespace

@@ -30,7 +30,7 @@ IteratorCore::IteratorCore(NodePointer node, IterateOptions options)
       order_hash_(options.resume ? options.resume->order_hash : 0),
       chunk_(node_->type()) {
   check_memory(*node_, options.memory_bytes_max);
-  if (options.resume) check_signature(*options.resume, *node_);
+  if (options.resume) run_->adopt_seeds(check_signature(*options.resume, *node_));
   if (options.stop.stop_possible()) stop_.emplace(options.stop, [run = run_] { run->cancel(); });
   if (options.watchdog.count() > 0) watchdog_ = std::make_unique<Watchdog>(*run_, options.watchdog);
   StageScope scope{.run = *run_, .counters = nullptr};
@@ -130,7 +130,7 @@ Checkpoint IteratorCore::checkpoint() const {
                     .epoch = epoch_,
                     .errors = errors_before_ + run_->errors_seen(),
                     .order_hash = order_hash_.value(),
-                    .signature = signature_of(*node_)};
+                    .signature = signature_of(*node_, run_->seeds_for_checkpoint())};
 }
 
 void IteratorCore::cancel() { run_->cancel(); }

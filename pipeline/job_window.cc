@@ -201,7 +201,7 @@ void JobWindow::run_job(Job& job) {
     ErrorPointer error;
     const KernelResult result =
         spec_->kernel(spec_->function.get(), nullptr, job.in.front(), out.back(), job.in.size(),
-                      Place{position, epoch_, spec_->seed, &run_}, error);
+                      Place{position, epoch_, spec_->key, &run_}, error);
     job.in.drop_front(result.consumed);
     position += result.consumed;
     out.grow(result.produced);

@@ -35,33 +35,36 @@ class RandomStage final : public Stage {
 
 class RandomNode final : public Node {
  public:
-  RandomNode(const detail::SeedPair& seeds, bool rerandomize)
+  RandomNode(const Seeds& seeds, bool rerandomize)
       : Node("random_integers", type_info<std::int64_t>()),
         seeds_(seeds),
         rerandomize_(rerandomize) {}
 
-  std::string signature() const override {
-    return fmt::format("random_integers(seed={}, seed2={}, rerandomize={})", seeds_.seed,
-                       seeds_.seed2, rerandomize_);
+  std::string signature() const override { return signature_with(seeds_); }
+  std::optional<Seeds> seeds() const override { return seeds_; }
+  std::string signature_with(const Seeds& seeds) const override {
+    return fmt::format("random_integers(seed={}, seed2={}, rerandomize={})", seeds.seed,
+                       seeds.seed2, rerandomize_);
   }
   Cardinality cardinality() const override { return Cardinality::infinite(); }
 
  protected:
   std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
     return std::make_unique<RandomStage>(
-        scope, detail::pass_generator(seeds_, scope.passes_opened, rerandomize_));
+        scope, detail::pass_generator(scope.seeds, scope.passes_opened, rerandomize_));
   }
 
  private:
-  const detail::SeedPair seeds_;
+  const Seeds seeds_;
   const bool rerandomize_;
 };
 
 }  // namespace
 
 Dataset<std::int64_t> random_integers(RandomIntegersOptions options) {
-  return Dataset<std::int64_t>(std::make_shared<RandomNode>(
-      detail::choose_seeds(options.seed, options.global_seed), options.rerandomize_each_iteration));
+  return Dataset<std::int64_t>(
+      std::make_shared<RandomNode>(detail::choose_seeds(options.seed, options.global_seed, 0),
+                                   options.rerandomize_each_iteration));
 }
 
 }  // namespace infeed

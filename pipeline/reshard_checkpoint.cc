@@ -21,20 +21,20 @@ std::string_view without_shares(std::string_view signature) {
   return signature;
 }
 
-void check_same_but_for_shares(const Checkpoint& checkpoint,
-                               const std::vector<std::string>& signature) {
-  const auto [before, now] =
-      std::mismatch(checkpoint.signature.begin(), checkpoint.signature.end(), signature.begin(),
-                    signature.end(), [](const std::string& a, const std::string& b) {
-                      return without_shares(a) == without_shares(b);
-                    });
-  if (before == checkpoint.signature.end() && now == signature.end()) return;
+/// The pipeline's signature, with the seeds of the checkpoint where it has drawn others.
+std::vector<std::string> check_same_but_for_shares(const Checkpoint& checkpoint, const Node& node) {
+  SignatureMatch match = match_signature(checkpoint.signature, node,
+                                         [](const std::string& before, const std::string& now) {
+                                           return without_shares(before) == without_shares(now);
+                                         });
+  if (match.is_whole) return std::move(match.ours);
+  const auto line = [&](const std::vector<std::string>& lines) {
+    return match.matched < lines.size() ? lines[match.matched] : "(none)";
+  };
   refuse(
       fmt::format("the checkpoint belongs to another pipeline: its stage {} is '{}', this one's "
                   "is '{}'; only the numbers of shard and batch may change",
-                  before - checkpoint.signature.begin(),
-                  before == checkpoint.signature.end() ? "(none)" : *before,
-                  now == signature.end() ? "(none)" : *now));
+                  match.matched, line(checkpoint.signature), line(match.ours)));
 }
 
 }  // namespace
@@ -48,8 +48,7 @@ Checkpoint make_resharded(const Checkpoint& checkpoint, const Node& node,
                             "be at least 1",
                             before, now, rows_before, rows_now));
   }
-  const std::vector<std::string> signature = signature_of(node);
-  check_same_but_for_shares(checkpoint, signature);
+  std::vector<std::string> signature = check_same_but_for_shares(checkpoint, node);
   if (node.cardinality().is_unknown()) {
     refuse(
         "the pipeline has a stage that gives an unknown number of elements, so the hosts needn't "
@@ -72,7 +71,7 @@ Checkpoint make_resharded(const Checkpoint& checkpoint, const Node& node,
                     .epoch = checkpoint.epoch,
                     .errors = 0,
                     .order_hash = 0,
-                    .signature = signature};
+                    .signature = std::move(signature)};
 }
 
 }  // namespace infeed::detail

@@ -17,6 +17,23 @@ ErrorPointer RunContext::failure() const {
   return failure_;
 }
 
+Seeds RunContext::seeds_of(const Node& node) const {
+  const auto adopted = adopted_seeds_.find(&node);
+  return adopted != adopted_seeds_.end() ? adopted->second : node.seeds().value_or(Seeds{});
+}
+
+void RunContext::note_inner_draws(const Node& node) {
+  const std::lock_guard lock(inner_seeds_mutex_);
+  inner_seeds_.try_emplace(&node, seeds_of(node));
+}
+
+detail::AdoptedSeeds RunContext::seeds_for_checkpoint() const {
+  const std::lock_guard lock(inner_seeds_mutex_);
+  detail::AdoptedSeeds seeds = adopted_seeds_;
+  seeds.insert(inner_seeds_.begin(), inner_seeds_.end());
+  return seeds;
+}
+
 Executor& RunContext::executor() {
   const std::lock_guard lock(executor_mutex_);
   if (executor_ == nullptr) executor_ = Executor::make_default();

@@ -16,6 +16,7 @@
 #include <infeed/records/url_options.h>
 
 #include "clock.h"
+#include "signature.h"
 
 namespace infeed {
 namespace detail {
@@ -45,6 +46,15 @@ class RunContext {
   void fail(ErrorPointer error);
   /// What fail() was given, or null.
   ErrorPointer failure() const;
+
+  /// Those of the checkpoint, in place of what stages have drawn; before any stage is made.
+  void adopt_seeds(detail::AdoptedSeeds seeds) { adopted_seeds_ = std::move(seeds); }
+  const detail::AdoptedSeeds& adopted_seeds() const { return adopted_seeds_; }
+  /// Those, and the seeds by which inner datasets of this node's have drawn: for a checkpoint.
+  detail::AdoptedSeeds seeds_for_checkpoint() const;
+  void note_inner_draws(const Node& node);
+  /// What the node's stage draws from in this run.
+  Seeds seeds_of(const Node& node) const;
 
   bool cancelled() const { return cancelled_.load(std::memory_order_acquire); }
   void cancel();
@@ -119,6 +129,9 @@ class RunContext {
   template <class Counts>
   std::uint64_t errors_where(const Counts& counts) const;
 
+  detail::AdoptedSeeds adopted_seeds_;  ///< never changed once a stage was made
+  mutable std::mutex inner_seeds_mutex_;
+  detail::AdoptedSeeds inner_seeds_;
   std::atomic<bool> cancelled_{false};
   std::atomic<std::thread::id> resuming_thread_{};
   std::atomic<std::uint64_t> hidden_errors_{0};

@@ -35,19 +35,21 @@ class Draws final : public Director {
 /// Its inputs are the datasets with a weight above 0: the others are never drawn.
 class SampleNode final : public Node {
  public:
-  SampleNode(const SampleOptions& options, std::uint64_t seed, std::vector<double> weights,
+  SampleNode(const SampleOptions& options, const Seeds& seeds, std::vector<double> weights,
              const TypeInfo& type, std::vector<NodePointer> inputs)
       : Node("sample_from_datasets", type, std::move(inputs)),
         options_(options),
-        seed_(seed),
+        seeds_(seeds),
         cumulative_(weights),
         weights_(std::move(weights)) {
     for (std::size_t i = 1; i < cumulative_.size(); ++i) cumulative_[i] += cumulative_[i - 1];
   }
 
-  std::string signature() const override {
+  std::string signature() const override { return signature_with(seeds_); }
+  std::optional<Seeds> seeds() const override { return seeds_; }
+  std::string signature_with(const Seeds& seeds) const override {
     return fmt::format("sample_from_datasets(weights={}, seed={}{}{})", fmt::join(weights_, " "),
-                       seed_, options_.stop_on_empty_dataset ? ", stop_on_empty_dataset" : "",
+                       seeds.seed, options_.stop_on_empty_dataset ? ", stop_on_empty_dataset" : "",
                        options_.reshuffle_each_iteration ? ", reshuffle" : "");
   }
   /// Without stop_on_empty_dataset each dataset is read to its end.
@@ -67,14 +69,14 @@ class SampleNode final : public Node {
  protected:
   std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
     const std::uint64_t epoch = options_.reshuffle_each_iteration ? scope.epoch + 1 : 0;
-    return make_directed_stage(scope, std::make_unique<Draws>(cumulative_, seed_, epoch),
+    return make_directed_stage(scope, std::make_unique<Draws>(cumulative_, scope.seeds.seed, epoch),
                                open_inputs(scope, inputs(), inputs().size()),
                                options_.stop_on_empty_dataset);
   }
 
  private:
   const SampleOptions options_;
-  const std::uint64_t seed_;
+  const Seeds seeds_;
   std::vector<double> cumulative_;
   const std::vector<double> weights_;
 };
@@ -107,8 +109,8 @@ NodePointer make_sample_from_datasets(const SampleOptions& options, const TypeIn
     if (weights[i] > 0) drawn.push_back(std::move(datasets[i]));
   }
   std::erase(weights, 0.0);
-  const std::uint64_t seed = options.seed ? *options.seed : random_seed();
-  return std::make_shared<SampleNode>(options, seed, std::move(weights), type, std::move(drawn));
+  const Seeds seeds{.seed = options.seed ? *options.seed : random_seed(), .drawn = !options.seed};
+  return std::make_shared<SampleNode>(options, seeds, std::move(weights), type, std::move(drawn));
 }
 
 }  // namespace infeed::detail

@@ -93,6 +93,10 @@ class ShardNode final : public Node {
   std::string signature() const override {
     return fmt::format("shard(count={}, index={})", options_.count, options_.index);
   }
+  UnshardedPositions unsharded_positions() const override {
+    const UnshardedPositions before = input().unsharded_positions();
+    return {before.offset + before.stride * options_.index, before.stride * options_.count};
+  }
   Cardinality cardinality() const override {
     return input().cardinality().transform([this](std::uint64_t n) {
       return n <= options_.index ? 0 : (n - options_.index - 1) / options_.count + 1;

@@ -20,8 +20,9 @@ constexpr std::uint64_t kUnknown = std::numeric_limits<std::uint64_t>::max();
 /// dataset" is often given as a generous number.
 class Slots {
  public:
-  Slots(RunContext& run, const TypeInfo& type, std::uint64_t size_max)
-      : type_(type), size_max_(size_max), memory_(run.memory(), "shuffle") {}
+  /// `expected`: how many there will be in the end, as far as anybody knows.
+  Slots(RunContext& run, const TypeInfo& type, std::uint64_t expected)
+      : type_(type), expected_(expected), memory_(run.memory(), "shuffle") {}
   ~Slots() { ::operator delete(data_, alignment()); }
   Slots(const Slots&) = delete;
   Slots& operator=(const Slots&) = delete;
@@ -32,8 +33,9 @@ class Slots {
   /// Makes room for slots 0 .. count-1; those below `used` hold values.
   void reserve(std::uint64_t count, std::uint64_t used, auto&& holds_value) {
     if (count <= capacity_) return;
+    const std::uint64_t doubled = std::max<std::uint64_t>(2 * capacity_, 1024);
     const std::uint64_t wanted =
-        std::min(size_max_, std::max<std::uint64_t>({count, 2 * capacity_, 1024}));
+        std::max(count, count > expected_ ? doubled : std::min(expected_, doubled));
     memory_.grow(wanted * type_.size);
     auto* const bigger = static_cast<std::byte*>(::operator new(wanted* type_.size, alignment()));
     if (type_.trivially_relocatable) {
@@ -63,7 +65,7 @@ class Slots {
   }
 
   const TypeInfo& type_;
-  const std::uint64_t size_max_;
+  const std::uint64_t expected_;
   RigidMemory memory_;
   std::byte* data_ = nullptr;
   std::uint64_t capacity_ = 0;
@@ -71,7 +73,7 @@ class Slots {
 
 class ShuffleStage final : public Stage {
  public:
-  ShuffleStage(const StageScope& scope, const ShuffleOptions& options, const SeedPair& seeds,
+  ShuffleStage(const StageScope& scope, const ShuffleOptions& options, const Seeds& seeds,
                const Node& input)
       : Stage(scope),
         input_scope_(scope_of_input(scope)),
@@ -81,7 +83,7 @@ class ShuffleStage final : public Stage {
         words_(pass_generator(seeds, scope.passes_opened, options.reshuffle_each_iteration)),
         input_(input.open(input_scope_)),
         in_(type()),
-        slots_(run(), type(), buffer_) {}
+        slots_(run(), type(), std::min(buffer_, length_of(input))) {}
 
   ~ShuffleStage() override {
     for (std::uint64_t position = start_; position < end_; ++position) destroy(position % buffer_);
@@ -115,9 +117,9 @@ class ShuffleStage final : public Stage {
  protected:
   std::uint64_t do_skip(std::uint64_t count) override {
     if (start_ != 0 || end_ != 0 || !in_.empty() || count < 64) return Stage::do_skip(count);
-    const Cardinality declared = node_.cardinality();
-    std::uint64_t input_count =
-        run().assume_no_errors() && declared.is_finite() ? declared.count() : kUnknown;
+    std::uint64_t input_count = run().assume_no_errors() ? length_of(node_) : kUnknown;
+    // The draws are walked back from the input's end, which nobody knows.
+    if (input_count == kUnknown && buffer_ == whole_input) return Stage::do_skip(count);
     while (true) {
       const std::uint64_t handed_out = std::min(count, input_count);
       if (handed_out == 0) return 0;
@@ -135,6 +137,11 @@ class ShuffleStage final : public Stage {
   static StageScope scope_of_input(StageScope scope) {
     scope.set_pass(scope.epoch);
     return scope;
+  }
+
+  static std::uint64_t length_of(const Node& node) {
+    const Cardinality declared = node.cardinality();
+    return declared.is_finite() ? declared.count() : kUnknown;
   }
 
   bool holds_value(std::uint64_t slot) const { return errors_.empty() || !errors_.contains(slot); }
@@ -358,12 +365,16 @@ class ShuffleStage final : public Stage {
 
 class ShuffleNode final : public Node {
  public:
-  ShuffleNode(const ShuffleOptions& options, const SeedPair& seeds, NodePointer input)
+  ShuffleNode(const ShuffleOptions& options, const Seeds& seeds, NodePointer input)
       : Node("shuffle", input->type(), {input}), options_(options), seeds_(seeds) {}
 
-  std::string signature() const override {
-    return fmt::format("shuffle(buffer={}, seed={}, seed2={}, reshuffle={})", options_.buffer,
-                       seeds_.seed, seeds_.seed2, options_.reshuffle_each_iteration);
+  std::string signature() const override { return signature_with(seeds_); }
+  std::optional<Seeds> seeds() const override { return seeds_; }
+  std::string signature_with(const Seeds& seeds) const override {
+    const std::string buffer =
+        options_.buffer == whole_input ? "whole_input" : std::to_string(options_.buffer);
+    return fmt::format("shuffle(buffer={}, seed={}, seed2={}, reshuffle={})", buffer, seeds.seed,
+                       seeds.seed2, options_.reshuffle_each_iteration);
   }
   Cardinality cardinality() const override { return input().cardinality(); }
   std::uint64_t buffer_bytes_min() const override {
@@ -375,12 +386,12 @@ class ShuffleNode final : public Node {
 
  protected:
   std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
-    return std::make_unique<ShuffleStage>(scope, options_, seeds_, input());
+    return std::make_unique<ShuffleStage>(scope, options_, scope.seeds, input());
   }
 
  private:
   const ShuffleOptions options_;
-  const SeedPair seeds_;
+  const Seeds seeds_;
 };
 
 }  // namespace
@@ -391,8 +402,13 @@ NodePointer make_shuffle(const ShuffleOptions& options, NodePointer input) {
                 "shuffle: buffer is 0; give at least 1 (no shuffling), or the size of the dataset "
                 "for a full shuffle");
   }
-  return std::make_shared<ShuffleNode>(options, choose_seeds(options.seed, options.global_seed),
-                                       std::move(input));
+  if (options.buffer == whole_input && input->cardinality().is_infinite()) {
+    throw Error(ErrorCode::invalid_argument,
+                "shuffle: buffer is whole_input, but the input never ends; put shuffle before "
+                "repeat, or give a number");
+  }
+  const Seeds seeds = choose_seeds(options.seed, options.global_seed, count_drawing(*input));
+  return std::make_shared<ShuffleNode>(options, seeds, std::move(input));
 }
 
 }  // namespace infeed::detail

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <infeed/pipeline/philox.h>
+#include <infeed/pipeline/stage.h>
 
 // The shuffle's arithmetic apart from its elements: which slot is handed out, and what lies where.
 //
@@ -16,16 +17,16 @@
 // which the hand-out before has freed.
 namespace infeed::detail {
 
-struct SeedPair {
-  std::uint64_t seed;
-  std::uint64_t seed2;
-};
-
 /// TensorFlow's rules for combining the operation's and the program's seed; neither: random ones.
-SeedPair choose_seeds(std::optional<std::uint64_t> seed, std::optional<std::uint64_t> global_seed);
+/// With the program's alone, stages differ by how many stages before them draw.
+Seeds choose_seeds(std::optional<std::uint64_t> seed, std::optional<std::uint64_t> global_seed,
+                   std::uint64_t drawing_before);
+
+/// Stages up to and with this one that draw random numbers.
+std::uint64_t count_drawing(const Node& node);
 
 /// The generator of one pass.
-Philox pass_generator(const SeedPair& seeds, std::uint64_t epoch, bool reshuffle_each_iteration);
+Philox pass_generator(const Seeds& seeds, std::uint64_t epoch, bool reshuffle_each_iteration);
 
 /// Where an element that is still in the buffer comes from.
 struct Buffered {

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <functional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include <infeed/pipeline/checkpoint.h>
@@ -8,12 +10,31 @@
 
 namespace infeed::detail {
 
+/// The seeds that a resumed run takes from its checkpoint, by the stages that have drawn others.
+using AdoptedSeeds = std::unordered_map<const Node*, Seeds>;
+
 /// Signatures of all stages that matter to values and order, from the sources on; the second and
 /// later inputs of a stage are marked by their depth.
-std::vector<std::string> signature_of(const Node& node);
+std::vector<std::string> signature_of(const Node& node, const AdoptedSeeds& adopted = {});
 
-/// Throws Error(failed_precondition) that names the first difference.
-void check_signature(const Checkpoint& checkpoint, const Node& node);
+/// "map(version=2)" with "seed=7" as its first option.
+std::string with_seed(const std::string& signature, std::uint64_t seed);
+
+/// How far the lines of a checkpoint are those of a pipeline.
+struct SignatureMatch {
+  AdoptedSeeds adopted;           ///< drawn seeds that differ, as the lines have them
+  std::vector<std::string> ours;  ///< signature_of() with these
+  std::size_t matched;            ///< lines up to the first difference
+  bool is_whole;                  ///< there is none
+};
+/// `same` says whether two lines that differ by more than drawn seeds may do so.
+SignatureMatch match_signature(
+    const std::vector<std::string>& theirs, const Node& node,
+    const std::function<bool(const std::string& theirs, const std::string& ours)>& same);
+
+/// What the pipeline adopts from the checkpoint. Throws Error(failed_precondition) that names the
+/// first difference.
+AdoptedSeeds check_signature(const Checkpoint& checkpoint, const Node& node);
 
 /// Throws Error(resource_exhausted) with the sum by stage when the limit can't suffice.
 void check_memory(const Node& node, std::uint64_t memory_bytes_max);

@@ -78,7 +78,7 @@ class SkipErrorsStage final : public Stage {
         options_(options),
         quarantine_(std::move(quarantine)),
         input_(std::move(input)),
-        is_inner_(scope.is_inner) {}
+        is_inner_(scope.inner.outermost != nullptr) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     while (true) {

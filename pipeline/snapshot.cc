@@ -135,8 +135,11 @@ NodePointer make_read_snapshot(const std::string& path, const TypeInfo& type, Er
 }
 
 SnapshotSummary drain_snapshot(const NodePointer& node, IterateOptions options) {
+  const AdoptedSeeds adopted =
+      options.resume ? check_signature(*options.resume, *node) : AdoptedSeeds();
+  SnapshotSummary summary{
+      .folder = static_cast<const FileCacheNode&>(*node).description_with(adopted).folder};
   IteratorCore core(node, std::move(options));
-  SnapshotSummary summary{.folder = static_cast<const FileCacheNode&>(*node).folder()};
   std::optional<Error> last;
   while (true) {
     try {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <new>
 
+#include <infeed/pipeline/philox.h>
+
 #include "run_context.h"
 
 namespace infeed {
@@ -21,6 +23,17 @@ ErrorPointer terminal_error_of(const detail::StageCounters& counters) {
   Error named = *error;
   named.at_stage(counters.path());
   return std::make_shared<const Error>(std::move(named));
+}
+
+/// In an inner dataset: other places, other keys.
+void key_by_place(StageScope& scope, std::uint64_t input_ordinal) {
+  const Philox numbers(scope.inner.key, input_ordinal);
+  scope.inner.key = numbers.at(0);
+  if (!scope.seeds.drawn) return;
+  const bool draws = !scope.seeds.inner;
+  scope.seeds.seed = numbers.at(1) | 1;
+  scope.seeds.seed2 = numbers.at(2);
+  if (draws) scope.run.note_inner_draws(*scope.inner.outermost);
 }
 
 }  // namespace
@@ -118,6 +131,9 @@ std::unique_ptr<Stage> Node::open(const StageScope& consumer) const {
   scope.counters = &consumer.run.counters_of(name_, consumer.counters, consumer.input_ordinal);
   scope.input_ordinal = 0;
   scope.type = type_;
+  scope.node = this;
+  scope.seeds = consumer.run.seeds_of(*this);
+  if (scope.inner.outermost != nullptr) key_by_place(scope, consumer.input_ordinal);
   return make_stage(scope);
 }
 

@@ -6,14 +6,17 @@
 
 #include <infeed/pipeline/file_cache.h>
 
+#include "signature.h"
+
 namespace infeed::detail {
 
 /// What a cache in files or a snapshot is, and where.
 struct StoreDescription {
   FileCacheOptions options;
-  std::string folder;
-  std::vector<std::string> identity;
+  std::string folder = {};
+  std::vector<std::string> identity = {};
   ErasedCodec codec;
+  bool has_own_folder = false;  ///< below the path: a snapshot's
 };
 
 class FileCacheNode final : public Node {
@@ -22,7 +25,8 @@ class FileCacheNode final : public Node {
 
   std::string signature() const override { return name(); }
   Cardinality cardinality() const override { return input().cardinality(); }
-  const std::string& folder() const { return description_.folder; }
+  /// In a run that draws from these seeds: other elements than the dataset's own.
+  StoreDescription description_with(const AdoptedSeeds& adopted) const;
 
  protected:
   std::unique_ptr<Stage> make_stage(const StageScope& scope) const override;

@@ -135,9 +135,28 @@ TEST(Map, ARandomSeedIsDrawnOnceAndPartOfTheCheckpoint) {
   EXPECT_EQ(stream_of(dataset, {.epoch = 0}), stream_of(dataset, {.epoch = 0}));
   const auto other = range(10) | map(draw);
   EXPECT_NE(stream_of(dataset, {.epoch = 0}), stream_of(other, {.epoch = 0}));
-  const Checkpoint checkpoint = dataset.iterate().checkpoint();
-  EXPECT_EQ(error_of([&] { other.iterate({.resume = checkpoint}); }).code(),
-            ErrorCode::failed_precondition);
+  // Another process has drawn another and goes on with this one.
+  const Checkpoint checkpoint = dataset.iterate({.epoch = 5}).checkpoint();
+  EXPECT_EQ(stream_of(other, {.resume = checkpoint}), stream_of(dataset, {.epoch = 5}));
+}
+
+TEST(Map, AnotherVersionOfTheFunctionIsAnotherPipeline) {
+  const auto with = [](std::string version) {
+    return range(10) | map([](std::int64_t x) { return x; }, {.version = std::move(version)});
+  };
+  auto iterator = with("1").iterate();
+  take_stream(iterator, 4);
+  const Checkpoint checkpoint = iterator.checkpoint();
+  EXPECT_EQ(stream_of(with("1"), {.resume = checkpoint}), numbers({4, 5, 6, 7, 8, 9}));
+  EXPECT_EQ(error_of([&] { with("2").iterate({.resume = checkpoint}); }).message(),
+            "the checkpoint belongs to another pipeline: its stage 1 is 'map(version=1)', this "
+            "one's is 'map(version=2)'; resume with the pipeline that it was taken from, or start "
+            "anew");
+  EXPECT_EQ(with("").iterate().checkpoint().signature.back(), "map");
+  const auto random = range(10) | map(draw, {.seed = 9, .version = "b, 2"});
+  EXPECT_EQ(random.iterate().checkpoint().signature.back(), "map(seed=9, version=b, 2)");
+  EXPECT_EQ(error_of([&] { with("1\n2"); }).message(),
+            "map: version has a line break; give one line, such as \"2\"");
 }
 
 // --- Parallel stages inside each other

@@ -120,9 +120,52 @@ TEST(Shuffle, WithoutSeedsIsRandomOnceAndPartOfTheCheckpoint) {
   EXPECT_NE(order(one), order(other));
   EXPECT_EQ(stream_of(one, {.epoch = 3}), stream_of(one, {.epoch = 3}));
   EXPECT_NE(stream_of(one, {.epoch = 3}), stream_of(one, {.epoch = 4}));
-  const Checkpoint checkpoint = one.iterate().checkpoint();
-  EXPECT_EQ(error_of([&] { other.iterate({.resume = checkpoint}); }).code(),
-            ErrorCode::failed_precondition);
+  // Another process has drawn others and goes on with these.
+  const Checkpoint checkpoint = one.iterate({.epoch = 3}).checkpoint();
+  EXPECT_EQ(stream_of(other, {.resume = checkpoint}), stream_of(one, {.epoch = 3}));
+}
+
+// --- A buffer as large as the input
+// ---------------------------------------------------------------
+
+TEST(Shuffle, OfTheWholeInputPassesTheSuite) {
+  run_stage_suite(
+      [](auto dataset) { return dataset | shuffle({.buffer = whole_input, .seed = 42}); },
+      [](const Slots& in) { return shuffled(in, {.buffer = 1'000'000, .seed = 42}); },
+      {.hands_over_early = false, .lookahead = 1'000'000});
+}
+
+TEST(Shuffle, OfTheWholeInputIsTheOrderOfABufferAtLeastAsLarge) {
+  for (const std::uint64_t buffer : {1000, 1001, 5000}) {
+    EXPECT_EQ(order(range(1000) | shuffle({.buffer = whole_input, .seed = 5})),
+              order(range(1000) | shuffle({.buffer = buffer, .seed = 5})));
+  }
+  // Of a length that nobody knows, too, and after a resume.
+  const auto odd = range(5000) | filter([](std::int64_t x) { return x % 2 == 1; }) |
+                   shuffle({.buffer = whole_input, .seed = 5});
+  const Stream all = stream_of(odd, {.epoch = 0});
+  EXPECT_EQ(all.size(), 2500);
+  auto iterator = odd.iterate({.epoch = 0});
+  take_stream(iterator, 777);
+  EXPECT_EQ(stream_of(odd, {.resume = iterator.checkpoint()}),
+            Stream(all.begin() + 777, all.end()));
+}
+
+TEST(Shuffle, OfTheWholeInputKnowsItsMemory) {
+  const auto full = range(10'000) | shuffle({.buffer = whole_input, .seed = 5});
+  EXPECT_EQ(full.node()->buffer_bytes_min(), 80'000);
+  EXPECT_EQ(error_of([&] { full.iterate({.memory_bytes_max = 80'000}); }).code(),
+            ErrorCode::resource_exhausted);
+  EXPECT_EQ(full.iterate().checkpoint().signature.back(),
+            "shuffle(buffer=whole_input, seed=87654321, seed2=5, reshuffle=true)");
+}
+
+TEST(Shuffle, OfTheWholeInputRefusesOneThatNeverEnds) {
+  const Error error = error_of([] { range(3) | repeat() | shuffle({.buffer = whole_input}); });
+  EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(error.message(),
+            "shuffle: buffer is whole_input, but the input never ends; put shuffle before repeat, "
+            "or give a number");
 }
 
 // --- Random shuffles and places

@@ -19,12 +19,23 @@
 /// the rest is elementwise.cc. Not meant to be used directly: see the stages' own headers.
 namespace infeed::detail {
 
+/// What, besides epoch and position, a kernel that draws keys its numbers by.
+struct DrawKey {
+  std::uint64_t seed = 0;
+  UnshardedPositions positions = {};
+};
+
 /// Where the elements of one kernel call stand.
 struct Place {
   std::uint64_t position;  ///< of the first one in the stage's input
   std::uint64_t epoch;
-  std::uint64_t seed;
+  DrawKey key;
   RunContext* run;  ///< whose cancellation a kernel that waits looks at
+
+  /// Of element i of the call, in the stream that all shards share.
+  std::uint64_t unsharded(std::size_t i) const {
+    return key.positions.offset + key.positions.stride * (position + i);
+  }
 };
 
 struct KernelResult {
@@ -45,8 +56,9 @@ struct ElementwiseSpec {
   std::shared_ptr<const void> function = nullptr;
   /// Makes what the function carries from element to element; null for none.
   std::shared_ptr<void> (*make_state)(const void* function) = nullptr;
-  bool one_to_one = true;  ///< an output (or an error) for each input
-  std::uint64_t seed = 0;
+  bool one_to_one = true;                     ///< an output (or an error) for each input
+  std::optional<Seeds> seeds = std::nullopt;  ///< of a kernel that draws; its signature gets them
+  DrawKey key = {};                           ///< for the kernel; make_elementwise() sets it
   int parallelism = 1;
   bool ordered = true;
   GuardOptions guard = {};
@@ -56,6 +68,9 @@ NodePointer make_elementwise(ElementwiseSpec spec, NodePointer input);
 
 /// The exception in flight as the error that takes the element's place.
 ErrorPointer current_error();
+
+/// "map", or "map(version=2)". Throws invalid_argument for a version that is no single line.
+std::string versioned_signature(const std::string& name, const std::string& version);
 
 /// A seed for those who gave none.
 std::uint64_t random_seed();

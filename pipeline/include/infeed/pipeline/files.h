@@ -14,7 +14,7 @@ struct FilesOptions {
   bool shuffle = false;
   /// With shuffle; none of the seeds: a random one, drawn when the source is described.
   std::optional<std::uint64_t> seed = std::nullopt;
-  /// TensorFlow's tf.random.set_seed, for orders that must equal another program's.
+  /// TensorFlow's tf.random.set_seed, for orders that must equal another program's; as of shuffle.
   std::optional<std::uint64_t> global_seed = std::nullopt;
   /// With shuffle: another order each pass, or the same.
   bool reshuffle_each_iteration = true;

@@ -41,6 +41,9 @@ struct FlatMapStageFactory {
 ///
 ///     files | infeed::flat_map([](const std::string& file) { return read_lines(file); })
 ///
+/// Stages of the inner datasets that nobody gave a seed draw by the position of the outer element,
+/// the epoch and a seed that the checkpoint carries, so they go on as they were in another process.
+///
 /// Strictly sequential: the next inner dataset is opened when the one before has ended; for several
 /// at once see interleave. An outer element that failed, an exception of the function and one while
 /// the inner dataset is opened each become one error element. An exception out of a running inner

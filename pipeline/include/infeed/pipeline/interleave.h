@@ -79,6 +79,8 @@ struct InterleaveStageFactory {
 /// inner dataset takes one place, and ends that inner dataset. The order after an error is the same
 /// with and without parallelism.
 ///
+/// Inner stages that nobody gave a seed draw as in flat_map.
+///
 /// With parallelism, threads of the stage's own (and one more for the outer elements) read
 /// cycle_length inner datasets, and as many of the following ones as there are threads, 32 KiB or
 /// two elements of each, so that neither a slow file nor the opening of the next one is waited for.

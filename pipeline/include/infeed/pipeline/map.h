@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include <infeed/pipeline/elementwise.h>
 
@@ -12,10 +13,14 @@ struct MapOptions {
   int parallelism = 1;
   /// With parallelism: hand over in the input's order (default), or whatever is ready.
   bool ordered = true;
-  /// For functions that take an Rng; by default drawn once, when the stage is described.
+  /// For functions that take an Rng; by default drawn once, when the stage is described. A resume
+  /// in another process takes the drawn one of its checkpoint.
   std::optional<std::uint64_t> seed = std::nullopt;
   /// Try again what is transient, give up what takes too long: {.guard = {.retries = 3}}.
   GuardOptions guard = {};
+  /// Changes whenever the function does, which nobody can see from outside: then a checkpoint and
+  /// files of a cache that another function has made are refused.
+  std::string version = {};
 };
 
 namespace detail {
@@ -28,7 +33,7 @@ KernelResult map_kernel(const void* function, void*, void* in, void* out, std::s
   T* __restrict const input = static_cast<T*>(in);
   const auto apply = [&](std::size_t i) -> decltype(auto) {
     if constexpr (kRandom) {
-      Rng rng(place.seed, place.epoch, place.position + i);
+      Rng rng(place.key.seed, place.epoch, place.unsharded(i));
       return std::invoke(call, std::move(input[i]), rng);
     } else {
       return std::invoke(call, std::move(input[i]));
@@ -65,15 +70,17 @@ struct MapStageFactory {
     if constexpr (kPlain || kRandom) {
       using Out = std::remove_cvref_t<typename Result<T, kPlain>::type>;
       static_assert(!std::is_void_v<Out>, "infeed::map: the function must return the new element");
-      ElementwiseSpec spec{.name = "map", .signature = "map", .out_type = &type_info<Out>()};
+      ElementwiseSpec spec{.name = "map",
+                           .signature = versioned_signature("map", options.version),
+                           .out_type = &type_info<Out>()};
       spec.kernel = &map_kernel<T, F>;
       spec.function = share_function(function);
       spec.parallelism = options.parallelism;
       spec.ordered = options.ordered;
       spec.guard = options.guard;
       if constexpr (!kPlain) {
-        spec.seed = options.seed ? *options.seed : random_seed();
-        spec.signature = "map(seed=" + std::to_string(spec.seed) + ")";
+        spec.seeds =
+            Seeds{.seed = options.seed ? *options.seed : random_seed(), .drawn = !options.seed};
       }
       return Dataset<Out>(make_elementwise(std::move(spec), input.node()));
     }
@@ -97,7 +104,8 @@ struct MapStageFactory {
 /// const, possibly from several threads at once: it must not change what others see. What it throws
 /// becomes an error in that element's place. A function that takes an infeed::Rng& as second
 /// argument gets a generator keyed by (seed, epoch, position): the same numbers for the same
-/// element at any thread count and after any resume.
+/// element at any thread count and after any resume. Behind shard it is the position in the stream
+/// that the shards share (shard.h), so the number of hosts doesn't matter either.
 template <class F>
 auto map(F function, MapOptions options = {}) {
   return detail::MapStageFactory<F>{std::move(function), options};

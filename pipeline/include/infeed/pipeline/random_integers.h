@@ -10,7 +10,7 @@ namespace infeed {
 struct RandomIntegersOptions {
   /// None of the seeds: a random one, drawn when the source is described.
   std::optional<std::uint64_t> seed = std::nullopt;
-  /// TensorFlow's tf.random.set_seed, for numbers that must equal another program's.
+  /// TensorFlow's tf.random.set_seed, for numbers that must equal another program's; as of shuffle.
   std::optional<std::uint64_t> global_seed = std::nullopt;
   /// Other numbers each pass, or the same.
   bool rerandomize_each_iteration = false;

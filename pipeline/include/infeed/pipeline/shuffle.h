@@ -7,12 +7,18 @@
 
 namespace infeed {
 
+/// The buffer of a shuffle that is as large as its input, whatever that is: a full shuffle.
+inline constexpr std::uint64_t whole_input = std::uint64_t{1} << 62;
+
 struct ShuffleOptions {
-  /// Elements that the order is drawn from; at least 1. As large as the dataset: a full shuffle.
+  /// Elements that the order is drawn from; at least 1. As large as the dataset, or whole_input
+  /// (TensorFlow's UNKNOWN_CARDINALITY): a full shuffle, which needs an input that ends.
   std::uint64_t buffer;
   /// None of the seeds: a random one, drawn when the stage is described.
   std::optional<std::uint64_t> seed = std::nullopt;
-  /// TensorFlow's tf.random.set_seed, for orders that must equal another program's.
+  /// TensorFlow's tf.random.set_seed, for orders that must equal another program's. Without
+  /// `seed`, a stage draws by how many stages before it draw, too: the first shuffle as ever, the
+  /// second otherwise. Alike branches (of a zip) draw alike: give them seeds.
   std::optional<std::uint64_t> global_seed = std::nullopt;
   /// Another order each pass (repeat, the next iterate()), or the same.
   bool reshuffle_each_iteration = true;
@@ -38,6 +44,8 @@ struct ShuffleStageFactory {
 /// pass k draws from words 2k and 2k+1 of Philox(seed, seed2).
 ///
 ///     dataset | infeed::shuffle({.buffer = 10'000, .seed = 42}) | infeed::repeat(10)
+///
+/// Without any seed a resume in another process takes the seeds of its checkpoint.
 ///
 /// Memory: buffer x element, counted in the iterator's limit. Resume: the buffer's content is found
 /// by walking the draws backwards and asking the input for just those elements.

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -42,6 +43,25 @@ namespace detail {
 struct StageCounters;
 }
 
+/// What a stage draws its random numbers from.
+struct Seeds {
+  std::uint64_t seed = 0;
+  std::uint64_t seed2 = 0;  ///< 0 where there is only one
+  /// Nobody gave them, so they were drawn when the stage was described: a resume in another
+  /// process, which has drawn others, takes those of its checkpoint.
+  bool drawn = false;
+  /// Of flat_map and interleave: it doesn't draw itself, but stages in its inner datasets that
+  /// nobody gave a seed do so by this one. In a checkpoint's line only once one has.
+  bool inner = false;
+};
+
+/// Where the elements of a stage stand in the stream that all shards share: element p at
+/// offset + stride * p.
+struct UnshardedPositions {
+  std::uint64_t offset = 0;
+  std::uint64_t stride = 1;
+};
+
 /// What a stage is told when it is made.
 struct StageScope {
   RunContext& run;
@@ -55,8 +75,16 @@ struct StageScope {
   const TypeInfo* type = nullptr;  ///< of the elements that the stage gives
   /// Which of its consumer's inputs it is, so that the statistics of a zip's sides stay apart.
   std::size_t input_ordinal = 0;
-  /// Whether it belongs to one of the many inner datasets of a flat_map or interleave.
-  bool is_inner = false;
+
+  const Node* node = nullptr;  ///< of the stage being made
+  /// Of a stage whose node has seeds(): those to draw from in this run.
+  Seeds seeds = {};
+  /// Inside inner datasets, which are described anew in each run: what takes the place of drawn
+  /// seeds there, made from the outermost flat_map's own and the place.
+  struct Inner {
+    const Node* outermost = nullptr;  ///< null outside
+    std::uint64_t key = 0;
+  } inner = {};
 
   /// Of an input that is only opened when it is read, all passes that were opened were read.
   void set_pass(std::uint64_t pass) { epoch = passes_opened = pass; }
@@ -144,6 +172,16 @@ class Node {
   /// seed=42)". A checkpoint is bound to the signatures of all stages. Empty for a stage that
   /// changes neither (prefetch).
   virtual std::string signature() const { return name_; }
+  /// Of a stage that draws random numbers. Its signature() holds them as "seed=" and, where there
+  /// are two, "seed2=", and it draws from StageScope::seeds.
+  virtual std::optional<Seeds> seeds() const { return std::nullopt; }
+  /// Of a stage that has seeds(): signature() with these in place of its own.
+  virtual std::string signature_with(const Seeds&) const { return signature(); }
+  /// What random numbers are keyed by, so that they don't depend on the number of hosts. shard
+  /// spreads its input's; all others have those of their first input, element by element.
+  virtual UnshardedPositions unsharded_positions() const {
+    return inputs_.empty() ? UnshardedPositions{} : input().unsharded_positions();
+  }
   /// How many elements there are when none fails.
   virtual Cardinality cardinality() const { return Cardinality::unknown(); }
   /// Whether its stages can pull_at(): the element at a position is a function of the position, and
