@@ -182,7 +182,7 @@ class MemoryCacheNode final : public Node {
 
  private:
   std::shared_ptr<SharedContent> content_of(const RunContext& run) const {
-    if (run.adopted_seeds().empty()) return shared_;
+    if (!run.adopted_other_seeds()) return shared_;
     std::vector<std::string> signature = signature_of(input(), run.adopted_seeds());
     return signature == signature_of(input()) ? shared_ : adopted_->of(std::move(signature));
   }

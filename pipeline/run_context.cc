@@ -22,6 +22,13 @@ Seeds RunContext::seeds_of(const Node& node) const {
   return adopted != adopted_seeds_.end() ? adopted->second : node.seeds().value_or(Seeds{});
 }
 
+bool RunContext::adopted_other_seeds() const {
+  return std::any_of(adopted_seeds_.begin(), adopted_seeds_.end(), [](const auto& entry) {
+    const Seeds own = entry.first->seeds().value_or(Seeds{});
+    return own.seed != entry.second.seed || own.seed2 != entry.second.seed2;
+  });
+}
+
 void RunContext::note_inner_draws(const Node& node) {
   const std::lock_guard lock(inner_seeds_mutex_);
   inner_seeds_.try_emplace(&node, seeds_of(node));

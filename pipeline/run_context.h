@@ -50,6 +50,8 @@ class RunContext {
   /// Those of the checkpoint, in place of what stages have drawn; before any stage is made.
   void adopt_seeds(detail::AdoptedSeeds seeds) { adopted_seeds_ = std::move(seeds); }
   const detail::AdoptedSeeds& adopted_seeds() const { return adopted_seeds_; }
+  /// Whether these are others than the dataset's own, so that it gives other elements.
+  bool adopted_other_seeds() const;
   /// Those, and the seeds by which inner datasets of this node's have drawn: for a checkpoint.
   detail::AdoptedSeeds seeds_for_checkpoint() const;
   void note_inner_draws(const Node& node);

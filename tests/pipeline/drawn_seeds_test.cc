@@ -167,6 +167,21 @@ TEST(DrawnSeeds, BehindACacheInMemoryGiveTheCheckpointsElements) {
   EXPECT_EQ(stream_of(second), own);
 }
 
+TEST(DrawnSeeds, OfTheDatasetItselfLeaveItItsCache) {
+  std::int64_t made = 0;
+  const auto dataset = range(4) | flat_map([&made](std::int64_t x) {
+                         ++made;
+                         return range(10 * x, 10 * x + 5) | shuffle({.buffer = 5});
+                       }) |
+                       cache();
+  const Stream whole = stream_of(dataset);
+  auto iterator = dataset.iterate({.epoch = 0});
+  take_stream(iterator, 8);
+  const Checkpoint checkpoint = iterator.checkpoint();
+  EXPECT_EQ(stream_of(dataset, {.resume = checkpoint}), Stream(whole.begin() + 8, whole.end()));
+  EXPECT_EQ(made, 4);
+}
+
 TEST(DrawnSeeds, BehindACacheInFilesAreWhatTheFilesWereWrittenWith) {
   const TemporaryFolder folder(testing::memory_folder());
   const auto cached = [&](const std::string& name) {
