@@ -102,7 +102,6 @@ enum class Pull : std::uint8_t {
 /// can't go on from. It passes all stages and queues behind it unchanged, whatever came before it
 /// is handed over first, and next() throws it then and at every later call. A stage never catches
 /// what its input throws.
-
 class Stage {
  public:
   explicit Stage(const StageScope& scope)
