@@ -1,8 +1,9 @@
 // Draws random pipelines, runs them with infeed, and prints a line of JSON for each: {"pipeline":
-// ..., "streams": [three iterations of it]}. test_pipelines.py runs the same with TensorFlow.
+// ..., "streams": [three iterations of it], "self_check_differences": [{"what": " | skip(3)",
+// "stream": ..., "expected": what skip(3) makes of the first iteration's list}]}. test_pipelines.py
+// runs the same with TensorFlow.
 //
 //   infeed_drawn_pipelines SEED COUNT ELEMENTS_MAX
-#include <algorithm>
 #include <fmt/format.h>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -10,7 +11,7 @@
 
 #include "pipeline/drawn_pipeline.h"
 #include "pipeline/drawn_pipeline_builder.h"
-#include "pipeline/drawn_pipeline_model.h"
+#include "pipeline/drawn_pipeline_checks.h"
 #include "pipeline/executors.h"
 #include "pipeline/stream.h"
 
@@ -27,25 +28,29 @@ nlohmann::json run(const DrawnPipeline& drawn, const Executors& executors, Rando
   return streams;
 }
 
-/// Asks the model first: a drawn pipeline may be very long.
-bool is_short(const DrawnPipeline& drawn, std::size_t elements_max) {
-  std::size_t elements = 0;
-  for (const std::uint64_t epoch : {0, 1, 2}) {
-    elements = std::max(elements, model_of_pipeline(drawn, epoch).size());
+/// What a list would give, and what the pipeline gives.
+nlohmann::json self_checks(const DrawnPipeline& drawn, const Stream& list,
+                           const Executors& executors, RandomSource& random) {
+  nlohmann::json differences = nlohmann::json::array();
+  for (const Difference& found : differences_from_list(drawn, list, executors, random)) {
+    differences.push_back(
+        {{"what", found.what}, {"stream", found.stream}, {"expected", found.expected}});
   }
-  return elements <= elements_max;
+  return differences;
 }
 
 void print_pipelines(std::uint64_t seed, std::uint64_t count, std::size_t elements_max) {
   RandomSource random(seed);
   const Executors executors;
-  while (count > 0) {
-    const DrawnPipeline drawn = draw_pipeline(random, 7);
-    if (!is_short(drawn, elements_max)) continue;
-    const nlohmann::json line = {{"pipeline", nlohmann::json::parse(drawn.to_json())},
-                                 {"streams", run(drawn, executors, random)}};
+  for (; count > 0; --count) {
+    // The model is asked first: a drawn pipeline may be very long.
+    const DrawnPipeline drawn = draw_case(random, elements_max).drawn;
+    const nlohmann::json streams = run(drawn, executors, random);
+    const nlohmann::json line = {
+        {"pipeline", nlohmann::json::parse(drawn.to_json())},
+        {"streams", streams},
+        {"self_check_differences", self_checks(drawn, streams.front(), executors, random)}};
     std::cout << line.dump() << '\n';
-    --count;
   }
 }
 

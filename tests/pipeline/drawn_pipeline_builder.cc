@@ -162,7 +162,11 @@ Integers add_stage(const Integers& input, const DrawnStage& stage, std::uint64_t
 }  // namespace
 
 Dataset<std::int64_t> build_pipeline(const DrawnPipeline& drawn, std::uint64_t recut_seed) {
-  Integers dataset = build_source(drawn.stages.front());
+  return extend_pipeline(build_source(drawn.stages.front()), drawn, recut_seed);
+}
+
+Dataset<std::int64_t> extend_pipeline(Dataset<std::int64_t> dataset, const DrawnPipeline& drawn,
+                                      std::uint64_t recut_seed) {
   for (std::size_t i = 1; i < drawn.stages.size(); ++i) {
     if (recut_seed != 0) dataset = dataset | recut(recut_seed + i);
     dataset = add_stage(dataset, drawn.stages[i], recut_seed);

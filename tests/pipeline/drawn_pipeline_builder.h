@@ -10,4 +10,8 @@ namespace infeed::test {
 /// random stand between them.
 Dataset<std::int64_t> build_pipeline(const DrawnPipeline& drawn, std::uint64_t recut_seed = 0);
 
+/// The same stages, but for the source, behind `dataset`.
+Dataset<std::int64_t> extend_pipeline(Dataset<std::int64_t> dataset, const DrawnPipeline& drawn,
+                                      std::uint64_t recut_seed = 0);
+
 }  // namespace infeed::test

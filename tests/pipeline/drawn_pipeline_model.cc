@@ -19,6 +19,8 @@ struct Item {
 };
 using Items = std::vector<Item>;
 
+struct AllFailed : std::exception {};
+
 Item failed(std::string message) { return {.value = 0, .error = std::move(message)}; }
 
 std::size_t size_at(const DrawnStage& stage, const std::string& name) {
@@ -152,7 +154,9 @@ std::optional<Items> positional(Items in, const DrawnStage& stage) {
     return out;
   }
   if (stage.op == "skip_errors") {
+    const bool had_any = !in.empty();
     std::erase_if(in, [](const Item& item) { return item.error.has_value(); });
+    if (had_any && in.empty()) throw AllFailed();
     return in;
   }
   if (stage.op == "prefetch") return in;
@@ -344,6 +348,21 @@ Stream model_of_pipeline(const DrawnPipeline& drawn, std::uint64_t epoch) {
     stream.push_back(item.error ? "! " + *item.error : std::to_string(item.value));
   }
   return stream;
+}
+
+std::optional<Stream> model_unless_all_fails(const DrawnPipeline& drawn, std::uint64_t epoch) {
+  try {
+    return model_of_pipeline(drawn, epoch);
+  } catch (const AllFailed&) {
+    return std::nullopt;
+  }
+}
+
+bool reshuffles(const DrawnPipeline& drawn) {
+  return std::any_of(drawn.stages.begin(), drawn.stages.end(), [](const DrawnStage& stage) {
+    return (stage.op == "shuffle" && stage.at("reshuffle") != 0) ||
+           (!stage.other.empty() && reshuffles({stage.other}));
+  });
 }
 
 }  // namespace infeed::test

@@ -4,30 +4,12 @@
 
 #include "pipeline/drawn_pipeline.h"
 #include "pipeline/drawn_pipeline_builder.h"
-#include "pipeline/drawn_pipeline_model.h"
+#include "pipeline/drawn_pipeline_checks.h"
 #include "pipeline/executors.h"
 #include "pipeline/stream.h"
 
 namespace infeed::test {
 namespace {
-
-/// A drawn pipeline whose streams are not too long to be looked at: three iterations of them.
-struct Case {
-  DrawnPipeline drawn;
-  std::vector<Stream> streams;
-};
-
-Case draw_case(RandomSource& random) {
-  while (true) {
-    Case drawn{draw_pipeline(random, 7), {}};
-    std::size_t longest = 0;
-    for (const std::uint64_t epoch : {0, 1, 2}) {
-      drawn.streams.push_back(model_of_pipeline(drawn.drawn, epoch));
-      longest = std::max(longest, drawn.streams.back().size());
-    }
-    if (longest <= 3000) return drawn;
-  }
-}
 
 /// A cardinality is one of streams in which nothing fails.
 bool can_fail(const DrawnPipeline& drawn) {
@@ -45,7 +27,7 @@ TEST(RandomPipelines, GiveWhatTheModelGives) {
   RandomSource random;
   const Executors executors;
   for (int round = 0; round < 1500; ++round) {
-    const Case drawn = draw_case(random);
+    const Case drawn = draw_case(random, 3000);
     SCOPED_TRACE("pipeline " + std::to_string(round) + ": " + drawn.drawn.to_json());
     const auto dataset = build_pipeline(drawn.drawn, random.chance(0.5) ? random() | 1 : 0);
     for (const Stream& expected : drawn.streams) {
@@ -66,7 +48,7 @@ TEST(RandomPipelines, GoOnExactlyAtRandomSteps) {
   RandomSource random(1);
   const Executors executors;
   for (int round = 0; round < 1200; ++round) {
-    const Case drawn = draw_case(random);
+    const Case drawn = draw_case(random, 3000);
     SCOPED_TRACE("pipeline " + std::to_string(round) + ": " + drawn.drawn.to_json());
     const std::uint64_t epoch = random.below(drawn.streams.size());
     const Stream& expected = drawn.streams[epoch];
@@ -96,6 +78,20 @@ TEST(RandomPipelines, GoOnExactlyAtRandomSteps) {
                 Stream(rest.begin(), rest.begin() + std::ptrdiff_t(more)));
       text = resumed.checkpoint().to_text();
     }
+  }
+}
+
+TEST(RandomPipelines, AreWhatTheyAreOfAList) {
+  RandomSource random(3);
+  const Executors executors;
+  for (int round = 0; round < 1000; ++round) {
+    const Case drawn = draw_case(random, 1000);
+    SCOPED_TRACE("pipeline " + std::to_string(round) + ": " + drawn.drawn.to_json());
+    for (const Difference& found :
+         differences_from_list(drawn.drawn, drawn.streams.front(), executors, random)) {
+      EXPECT_EQ(found.stream, found.expected) << "p" << found.what;
+    }
+    if (HasFailure()) return;
   }
 }
 

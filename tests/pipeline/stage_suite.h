@@ -12,10 +12,8 @@
 
 #include "pipeline/consumer.h"
 #include "pipeline/elements.h"
-#include "pipeline/executors.h"
-#include "pipeline/random_seed.h"
-#include "pipeline/stream.h"
-#include "pipeline/test_sources.h"
+#include "pipeline/neighbours.h"
+#include "pipeline/stream_check.h"
 
 /// The tests that every stage passes. A stage's own test file says how the stage is built and, in
 /// the slowest and most obvious way, what it makes of a list of elements and errors:
@@ -36,173 +34,16 @@
 ///  - that the end stays the end, that statistics add up, that no byte stays in the memory account;
 ///  - resume at every step, each through the checkpoint's text and on another executor;
 ///  - that a slow source holds nothing back: what can be known comes before the next element does;
-///  - cancellation before the start, while the source blocks, and destruction in all these places;
+///  - cancellation before the start, while the source blocks and at random moments, time-outs, and
+///    destruction in all these places: never an end that is none (stream_check.h);
+///  - memory limits from 32 bytes to 2 MiB: refused, or failed so that a resume gives the rest;
+///  - the stage behind and in front of skip_errors, cache, prefetch and a parallel map
+///    (neighbours.h), resumed behind caches that are full and that are empty;
 ///  - elements of several kinds: numbers, strings, 64 bytes, over-aligned ones that can only be
 ///    moved (build() is called with a Dataset of each; run_stage_suite_on<T> does it for one type).
 ///
 /// A source of one's own: run_source_suite([] { return infeed::range(7); }, numbers({0, 1, ...})).
 namespace infeed::test {
-
-struct StageSuiteOptions {
-  bool ordered = true;  ///< false: the same elements, in any order
-  /// False for what legitimately keeps an element until more come although it could be known.
-  bool hands_over_early = true;
-  /// Elements that the stage must have seen beyond those that an output could be foreseen from: a
-  /// shuffle's buffer.
-  std::size_t lookahead = 0;
-  /// Lengths of the inputs.
-  std::vector<std::size_t> sizes = {0, 1, 2, 5, 33, 300};
-  std::uint64_t memory_bytes_max = 0;
-};
-
-/// One way to make a pipeline, and what it must give.
-template <class Out>
-class StreamCheck {
- public:
-  StreamCheck(std::function<Dataset<Out>()> make, Stream expected, const StageSuiteOptions& options,
-              const Executors& executors, RandomSource& random)
-      : make_(std::move(make)),
-        expected_(std::move(expected)),
-        options_(options),
-        executors_(executors),
-        random_(random) {}
-
-  void run_straight(const NamedExecutor& executor) const {
-    SCOPED_TRACE("executor " + executor.name);
-    Iterator<Out> iterator = make_().iterate(options_for(executor));
-    expect_stream(take(iterator), expected_);
-    for (int i = 0; i < 3; ++i) expect_over(iterator);
-    EXPECT_EQ(iterator.position(), elements_of(expected_));
-    check_statistics(iterator.statistics());
-    EXPECT_EQ(iterator.memory().in_use_bytes(), 0) << "bytes in the account after the end";
-  }
-
-  /// At each step a checkpoint of an iterator that was itself resumed one step before.
-  void resume_at_every_step() const {
-    Iterator<Out> straight = make_().iterate(options_for(any_executor()));
-    Checkpoint checkpoint = straight.checkpoint();
-    for (std::size_t step = 0;; ++step) {
-      SCOPED_TRACE("resume at element " + std::to_string(step));
-      check_tail(checkpoint);
-      if (step == expected_.size() || ::testing::Test::HasFailure()) return;
-      Iterator<Out> one_more = resume(checkpoint);
-      expect_stream(take(one_more, 1), {expected_[step]});
-      checkpoint = one_more.checkpoint();
-      take(straight, 1);
-      expect_same_place(checkpoint, straight.checkpoint());
-    }
-  }
-
-  void resume_at(std::size_t step) const {
-    SCOPED_TRACE("resume at element " + std::to_string(step));
-    Iterator<Out> iterator = make_().iterate(options_for(any_executor()));
-    take(iterator, step);
-    check_tail(iterator.checkpoint());
-  }
-
-  void resume_at_some_steps() const {
-    if (expected_.size() <= 40) return resume_at_every_step();
-    for (const std::size_t step : {std::size_t{1}, std::size_t{255}, std::size_t{256},
-                                   expected_.size() - 1, expected_.size()}) {
-      resume_at(std::min(step, expected_.size()));
-    }
-    for (int i = 0; i < 6; ++i) resume_at(random_.below(expected_.size()));
-  }
-
-  void cancel_before_the_start() const {
-    Iterator<Out> iterator = make_().iterate(options_for(any_executor()));
-    iterator.cancel();
-    for (int i = 0; i < 2; ++i) {
-      try {
-        iterator.next();
-        ADD_FAILURE() << "a cancelled iterator went on";
-      } catch (const Error& error) {
-        EXPECT_EQ(error.code(), ErrorCode::cancelled) << error.what();
-      }
-    }
-    EXPECT_EQ(iterator.memory().in_use_bytes(), 0);
-  }
-
-  void destroy_anywhere() const {
-    Iterator<Out> iterator = make_().iterate(options_for(any_executor()));
-    take(iterator, random_.below(expected_.size() + 1));
-  }
-
-  const NamedExecutor& any_executor() const { return executors_.any(random_); }
-
- private:
-  IterateOptions options_for(const NamedExecutor& executor) const {
-    IterateOptions options;
-    options.executor = executor.executor;
-    options.memory_bytes_max = options_.memory_bytes_max;
-    return options;
-  }
-
-  Iterator<Out> resume(const Checkpoint& checkpoint) const {
-    const Checkpoint read = Checkpoint::from_text(checkpoint.to_text());
-    EXPECT_EQ(read, checkpoint) << checkpoint.to_text();
-    IterateOptions options = options_for(any_executor());
-    options.resume = read;
-    return make_().iterate(std::move(options));
-  }
-
-  void check_tail(const Checkpoint& checkpoint) const {
-    Iterator<Out> iterator = resume(checkpoint);
-    expect_same_place(iterator.checkpoint(), checkpoint);
-    const auto from = expected_.begin() + static_cast<std::ptrdiff_t>(checkpoint.position);
-    expect_stream(take(iterator), Stream(from, expected_.end()));
-    expect_over(iterator);
-    EXPECT_EQ(iterator.memory().in_use_bytes(), 0) << "bytes in the account after the end";
-  }
-
-  /// Behind its last element a stream ends, or fails in the same way, for ever.
-  void expect_over(Iterator<Out>& iterator) const {
-    const bool failed = elements_of(expected_) < expected_.size();
-    EXPECT_EQ(take(iterator, 1), failed ? Stream{expected_.back()} : Stream()) << "after the end";
-  }
-
-  static void expect_same_place(const Checkpoint& a, const Checkpoint& b) {
-    EXPECT_EQ(a.position, b.position);
-    EXPECT_EQ(a.epoch, b.epoch);
-    EXPECT_EQ(a.order_hash, b.order_hash);
-    EXPECT_EQ(a.signature, b.signature);
-  }
-
-  /// A few more than expected, so that a stage that doesn't end is a failure, not a hang.
-  Stream take(Iterator<Out>& iterator, std::size_t count = kAll) const {
-    return take_stream(iterator, std::min(count, expected_.size() + 5));
-  }
-
-  void expect_stream(Stream got, Stream expected) const {
-    if (!options_.ordered) {
-      std::sort(got.begin(), got.end());
-      std::sort(expected.begin(), expected.end());
-    }
-    EXPECT_EQ(got, expected);
-  }
-
-  void check_statistics(const PipelineStatistics& statistics) const {
-    if (statistics.stages.empty()) return;
-    const StageStatistics& root = statistics.stages.front();
-    EXPECT_EQ(root.depth, 0);
-    EXPECT_EQ(root.elements, elements_of(expected_)) << statistics.table();
-    const auto is_error = [](const std::string& text) { return text.starts_with("! "); };
-    EXPECT_EQ(root.errors, std::count_if(expected_.begin(), expected_.end(), is_error));
-    for (const StageStatistics& stage : statistics.stages) {
-      SCOPED_TRACE(stage.path);
-      EXPECT_TRUE(stage.path.ends_with(stage.name));
-      EXPECT_LE(stage.errors, stage.elements);
-      EXPECT_EQ(stage.buffered_elements, 0);
-      EXPECT_EQ(stage.buffered_bytes, 0);
-    }
-  }
-
-  const std::function<Dataset<Out>()> make_;
-  const Stream expected_;
-  const StageSuiteOptions& options_;
-  const Executors& executors_;
-  RandomSource& random_;
-};
 
 namespace internal {
 
@@ -275,6 +116,42 @@ class StageSuite {
     if (options_.ordered) check.resume_at_some_steps();
     check.cancel_before_the_start();
     check.destroy_anywhere();
+    check_among_neighbours(slots);
+  }
+
+  /// Behind and in front of a random one of the stages that know of errors or work ahead; stopped
+  /// in all the ways that there are.
+  void check_among_neighbours(const Slots& slots) {
+    const Neighbour before = draw_neighbour<T>(random_);
+    const Neighbour behind = draw_neighbour<Out>(random_);
+    SCOPED_TRACE("behind " + name_of(before) + ", in front of " + name_of(behind));
+    // skip_errors itself fails where nothing but errors came.
+    if (before == Neighbour::skip_errors && all_fail(slots)) return;
+    const Stream alone = model_(before == Neighbour::skip_errors ? without_errors(slots) : slots);
+    if (behind == Neighbour::skip_errors && all_fail(alone)) return;
+    const Stream expected = behind == Neighbour::skip_errors ? without_errors(alone) : alone;
+    const auto build = [&](const Dataset<T>& source) {
+      return add_neighbour(build_(add_neighbour(source, before)), behind);
+    };
+    const auto make = [&] {
+      return build(listed<T>(slots, Cut{static_cast<Cut::Kind>(random_.below(3)), random_()}));
+    };
+    const StreamCheck<Out> check(make, expected, options_, executors_, random_);
+    check.run_straight(check.any_executor());
+    check.cancel_anywhere();
+    if (options_.memory_bytes_max == 0) {
+      check.run_under_a_limit();
+      check.run_under_a_limit();
+    }
+    if (options_.ordered) {
+      check.resume_at(random_.below(expected.size() + 1));
+      check.resume_behind_a_full_cache();
+    }
+    // A gate that opens for fewer elements than there are; it outlives the iterator.
+    if (!random_.chance(0.25)) return;
+    Gate gate;
+    gate.release(random_.below(slots.size() + 1));
+    check.time_out(build(gated<T>(slots, gate)));
   }
 
   void check_hand_over(const Slots& slots) {
@@ -381,7 +258,12 @@ void run_source_suite(const Make& make, const Stream& expected,
   check_cut.run_straight(check_cut.any_executor());
   if (options.ordered) check_cut.resume_at_some_steps();
   check.cancel_before_the_start();
-  for (int i = 0; i < 5; ++i) check.destroy_anywhere();
+  for (int i = 0; i < 5; ++i) {
+    check.destroy_anywhere();
+    check.cancel_anywhere();
+    if (options.ordered) check.resume_behind_a_full_cache();
+    if (options.memory_bytes_max == 0) check.run_under_a_limit();
+  }
 }
 
 }  // namespace infeed::test

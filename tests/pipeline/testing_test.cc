@@ -4,13 +4,16 @@
 #include <limits>
 
 #include <infeed/pipeline/batch.h>
+#include <infeed/pipeline/cache.h>
 #include <infeed/pipeline/enumerate.h>
 #include <infeed/pipeline/map.h>
 #include <infeed/pipeline/prefetch.h>
 #include <infeed/pipeline/range.h>
 #include <infeed/pipeline/repeat.h>
 #include <infeed/pipeline/shuffle.h>
+#include <infeed/pipeline/skip_errors.h>
 #include <infeed/pipeline/testing.h>
+#include <infeed/pipeline/unbatch.h>
 
 #include "pipeline/test_sources.h"
 #include "pipeline/thrown_error.h"
@@ -66,6 +69,32 @@ TEST(ExpectEqualAfterResume, FindsAStreamThatEndsElsewhere) {
       "resumed at element 0, element 2 differs: found the error 'user function failed: the second "
       "time [stage map]', expected 'element 2'; look for "))
       << error.message();
+}
+
+TEST(ExpectEqualAfterResume, DescribesTheDatasetAnew) {
+  // A counter that each description starts with: what one dataset resumes right, a process after a
+  // crash gets wrong.
+  std::int64_t descriptions = 0;
+  const auto describe = [&descriptions] {
+    return range(10) | map([number = descriptions++](std::int64_t x) { return x + 100 * number; });
+  };
+  EXPECT_EQ(expect_equal_after_resume(describe()).elements, 10);
+  descriptions = 0;
+  const Error error = error_of([&] { expect_equal_after_resume(describe); });
+  EXPECT_TRUE(error.message().starts_with(
+      "resumed at element 0, element 0 differs: found 100, expected 0; look for "))
+      << error.message();
+  const ResumeReport report = expect_equal_after_resume(
+      [] { return failing_range(30, 7) | shuffle({.buffer = 5, .seed = 1}) | repeat(2); });
+  EXPECT_EQ(report.elements, 60);
+  EXPECT_EQ(report.resumes, 61);
+}
+
+TEST(ExpectEqualAfterResume, GoesOnBehindFullCachesWithEmptyOnes) {
+  const auto describe = [] {
+    return failing_range(10, 3) | batch(2) | skip_errors() | cache() | unbatch();
+  };
+  EXPECT_EQ(expect_equal_after_resume(describe).elements, 9);
 }
 
 struct Sample {

@@ -18,11 +18,17 @@
 /// from a generator of its own or asks the clock breaks it silently. This proves it for a pipeline
 /// of yours, in your own tests, with any test framework or none:
 ///
-///     const auto report = infeed::testing::expect_equal_after_resume(dataset);
+///     const auto report = infeed::testing::expect_equal_after_resume([] { return my_dataset(); });
 ///     // throws infeed::Error when anything differs; report.elements says how much was compared
 ///
 /// Takes a checkpoint after each element, goes on from its text in a new iterator, and compares
-/// everything that follows, errors and the end included, with a run without interruption.
+/// everything that follows, errors and the end included, with a run without interruption. Each
+/// resume describes the dataset anew, as the process after a crash does: its caches are empty, and
+/// a seed that was not given is drawn again. Checkpoints of a second iteration, behind caches that
+/// the first one filled, are gone on from, too.
+///
+/// A dataset instead of the function is resumed as it is, with its full caches and drawn seeds:
+/// what only a new process gets wrong is not found.
 ///
 /// Elements are compared by ==, structs and pairs field by field, batches row by row, containers
 /// element by element, what smart pointers point to; NaN equals NaN. For other types give `equal`.
@@ -113,27 +119,31 @@ struct Same {
   }
 };
 
-/// An element, an error in its place, or (neither) the end.
+/// An element, an error (in its place, or terminal), or (neither) the end.
 template <class T>
 struct Slot {
   std::optional<T> element;
   std::optional<Error> error;
-  bool is_end() const { return !element && !error; }
+  bool takes_a_place;
 };
 
 template <class T>
 Slot<T> take_slot(Iterator<T>& iterator) {
+  const std::uint64_t place = iterator.position();
+  Slot<T> slot{std::nullopt, std::nullopt, false};
   try {
-    return {iterator.next(), std::nullopt};
+    slot.element = iterator.next();
   } catch (const Error& error) {
-    return {std::nullopt, error};
+    slot.error = error;
   }
+  slot.takes_a_place = iterator.position() > place;
+  return slot;
 }
 
 /// "an element", "the error '...'", "the end"; numbers and texts as they are.
 template <class T>
-std::string describe(const Slot<T>& slot) {
-  if (slot.is_end()) return "the end";
+std::string describe_slot(const Slot<T>& slot) {
+  if (!slot.element && !slot.error) return "the end";
   if (slot.error) return std::string("the error '") + slot.error->what() + "'";
   if constexpr (std::is_arithmetic_v<T>) {
     return std::to_string(*slot.element);
@@ -161,41 +171,82 @@ Iterator<T> iterate(const Dataset<T>& dataset, const ResumeCheckOptions& options
 
 }  // namespace detail
 
-/// Throws Error(failed_precondition) that names the checkpoint and the first element that differs.
+namespace detail {
+
+template <class T>
+std::vector<Slot<T>> take_slots(Iterator<T>& iterator, std::uint64_t elements_max) {
+  std::vector<Slot<T>> slots;
+  while (slots.size() < elements_max) {
+    slots.push_back(take_slot(iterator));
+    if (!slots.back().takes_a_place) break;
+  }
+  return slots;
+}
+
+template <class T, class Equal>
+bool same_slots(const Slot<T>& a, const Slot<T>& b, Equal& equal) {
+  return a.element.has_value() == b.element.has_value() &&
+         a.error.has_value() == b.error.has_value() &&
+         (!a.element || equal(*a.element, *b.element)) &&
+         (!a.error ||
+          (a.error->code() == b.error->code() && a.error->message() == b.error->message()));
+}
+
+/// Goes on from `checkpoint` to the end of what is expected; returns the checkpoint one element
+/// behind.
+template <class Describe, class T, class Equal>
+Checkpoint compare_the_rest(const Describe& describe, const ResumeCheckOptions& options,
+                            const Checkpoint& checkpoint, const std::vector<Slot<T>>& expected,
+                            Equal& equal) {
+  Iterator<T> resumed = iterate(describe(), options, &checkpoint);
+  Checkpoint behind = checkpoint;
+  for (std::uint64_t at = checkpoint.position; at < expected.size(); ++at) {
+    const Slot<T> got = take_slot(resumed);
+    if (!same_slots(got, expected[at], equal)) {
+      throw_difference(checkpoint.position, at, describe_slot(got), describe_slot(expected[at]));
+    }
+    if (at == checkpoint.position) behind = resumed.checkpoint();
+  }
+  return behind;
+}
+
+}  // namespace detail
+
+/// `describe` is a function that returns the dataset, described anew at each call. Throws
+/// Error(failed_precondition) that names the checkpoint and the first element that differs.
+template <class Describe, class Equal = detail::Same>
+requires std::is_invocable_v<const Describe&> ResumeReport expect_equal_after_resume(
+    const Describe& describe, ResumeCheckOptions options = {}, Equal equal = {}) {
+  const auto dataset = describe();
+  auto straight = detail::iterate(dataset, options, nullptr);
+  Checkpoint checkpoint = straight.checkpoint();
+  const auto expected = detail::take_slots(straight, options.elements_max);
+  ResumeReport report;
+  for (const auto& slot : expected) report.errors += slot.error ? 1 : 0;
+  report.end_reached = !expected.empty() && !expected.back().takes_a_place;
+  report.elements = expected.size() - (report.end_reached ? 1 : 0);
+
+  auto second = detail::iterate(dataset, options, nullptr);
+  for (std::uint64_t resumed_at = 0; resumed_at <= report.elements; ++resumed_at) {
+    // That of a second iteration may know less: what a full cache hides, nobody saw again.
+    if (const Checkpoint other = second.checkpoint();
+        other.position == resumed_at && other != checkpoint) {
+      detail::compare_the_rest(describe, options, other, expected, equal);
+    }
+    // Each is one of an iterator that was itself resumed, as in a run with many crashes.
+    checkpoint = detail::compare_the_rest(describe, options, checkpoint, expected, equal);
+    ++report.resumes;
+    detail::take_slot(second);
+  }
+  return report;
+}
+
+/// The same with one dataset for all: a weaker test, see above.
 template <class T, class Equal = detail::Same>
 ResumeReport expect_equal_after_resume(const Dataset<T>& dataset, ResumeCheckOptions options = {},
                                        Equal equal = {}) {
-  std::vector<detail::Slot<T>> expected;
-  ResumeReport report;
-  Iterator<T> straight = detail::iterate(dataset, options, nullptr);
-  while (expected.size() < options.elements_max && !report.end_reached) {
-    expected.push_back(detail::take_slot(straight));
-    report.errors += expected.back().error ? 1 : 0;
-    report.end_reached = expected.back().is_end();
-  }
-  report.elements = expected.size() - (report.end_reached ? 1 : 0);
-
-  // Each checkpoint is one of an iterator that was itself resumed, as in a run with many crashes.
-  Checkpoint checkpoint = detail::iterate(dataset, options, nullptr).checkpoint();
-  for (std::uint64_t resumed_at = 0; resumed_at <= report.elements; ++resumed_at) {
-    Iterator<T> resumed = detail::iterate(dataset, options, &checkpoint);
-    ++report.resumes;
-    for (std::uint64_t position = resumed_at; position < expected.size(); ++position) {
-      const detail::Slot<T> got = detail::take_slot(resumed);
-      const detail::Slot<T>& wanted = expected[position];
-      const bool same = got.element.has_value() == wanted.element.has_value() &&
-                        got.error.has_value() == wanted.error.has_value() &&
-                        (!got.element || equal(*got.element, *wanted.element)) &&
-                        (!got.error || (got.error->code() == wanted.error->code() &&
-                                        got.error->message() == wanted.error->message()));
-      if (!same) {
-        detail::throw_difference(resumed_at, position, detail::describe(got),
-                                 detail::describe(wanted));
-      }
-      if (position == resumed_at) checkpoint = resumed.checkpoint();
-    }
-  }
-  return report;
+  return expect_equal_after_resume([&dataset] { return dataset; }, std::move(options),
+                                   std::move(equal));
 }
 
 }  // namespace infeed::testing
