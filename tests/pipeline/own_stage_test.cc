@@ -67,10 +67,13 @@ TEST(OwnStage, PassesTheSuite) {
 }
 
 TEST(OwnStage, StandsAmongTheOthers) {
-  const auto dataset = range(100) | every_nth(10) | shuffle({.buffer = 3, .seed = 1}) | batch(4);
+  const auto describe = [] {
+    return range(100) | every_nth(10) | shuffle({.buffer = 3, .seed = 1}) | batch(4);
+  };
+  const auto dataset = describe();
   EXPECT_EQ(dataset.cardinality(), Cardinality::finite(3));
   EXPECT_EQ(dataset.iterate().checkpoint().signature[1], "every_nth(10)");
-  EXPECT_TRUE(testing::expect_equal_after_resume(dataset).end_reached);
+  EXPECT_TRUE(testing::expect_equal_after_resume(describe).end_reached);
 }
 
 }  // namespace

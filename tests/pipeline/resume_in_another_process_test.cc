@@ -42,8 +42,9 @@ void be_the_other_process(const std::string& file) {
   const Executors executors;
   for (std::string line; std::getline(lines, line);) {
     const nlohmann::json task = nlohmann::json::parse(line);
+    const std::string checkpoint = task.at("checkpoint");
     auto resumed = build_pipeline(pipeline_from(task.at("pipeline")))
-                       .iterate({.resume = Checkpoint::from_text(task.at("checkpoint")),
+                       .iterate({.resume = Checkpoint::from_text(checkpoint),
                                  .executor = executors.any(random).executor});
     answers << nlohmann::json(take_stream(resumed, task.at("elements_max"))).dump() << '\n';
   }
@@ -62,7 +63,9 @@ std::vector<Task> begin_some(int count, RandomSource& random) {
     const Stream& expected = *model;
     SCOPED_TRACE("pipeline " + drawn.to_json());
     const auto dataset = build_pipeline(drawn);
-    if (random.chance(0.5)) EXPECT_EQ(stream_of(dataset, {.epoch = epoch}), expected);
+    if (random.chance(0.5)) {
+      EXPECT_EQ(stream_of(dataset, {.epoch = epoch}), expected);
+    }
     auto iterator = dataset.iterate({.executor = executors.any(random).executor, .epoch = epoch});
     const Stream begin = take_stream(iterator, random.below(expected.size() + 1));
     const auto place = expected.begin() + static_cast<std::ptrdiff_t>(iterator.position());
