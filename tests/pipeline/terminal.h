@@ -40,6 +40,7 @@ void expect_sticky(Iterator<T>& iterator, const Error& expected) {
     }
   }
   EXPECT_EQ(iterator.position(), place) << "a terminal error is no element";
+  EXPECT_TRUE(expected.is_terminal());
 }
 
 /// Takes elements, errors among them, until a terminal error comes; fails the test when the stream
