@@ -61,6 +61,8 @@ class MemoryCacheStage final : public Stage {
         memory_(run().memory(), "cache") {
     input_scope_.set_pass(0);  // the content must not depend on the pass that fills it
   }
+  /// A consumer may stop before its end; the statistics then say no more that it holds elements.
+  ~MemoryCacheStage() override { release(); }
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     if (!begun_) begin();
