@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "driver.h"
@@ -18,8 +19,10 @@ constexpr double kJobUs = 600;
 // more.
 constexpr double kWorthAThreadUs = 20;
 constexpr auto kGather = std::chrono::microseconds(2000);
-// A job is waiting rather than computing when its CPU clock ran for less than half of its time. One
-// such job may have been preempted; three long ones in a row are the function's nature.
+// A job is waiting rather than computing when its CPU clock ran for less than half of its time and
+// its thread gave the core away by itself; on a busy machine the core is taken away from it
+// instead, and more threads would only get in each other's way. Three long ones in a row are the
+// function's nature.
 constexpr double kBlockedShare = 0.5;
 constexpr double kBlockedUs = 400;
 constexpr std::uint64_t kBlockedJobs = 3;
@@ -29,6 +32,12 @@ std::uint64_t thread_cpu_ns() {
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
          static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+std::uint64_t times_thread_waited() {
+  rusage usage{};
+  getrusage(RUSAGE_THREAD, &usage);
+  return static_cast<std::uint64_t>(usage.ru_nvcsw);
 }
 
 }  // namespace
@@ -210,6 +219,18 @@ void JobWindow::run_job(Job& job) {
   job.ticks = ticks_now() - begin;
 }
 
+/// Whether the function waited for something for most of the time.
+bool JobWindow::run_and_watch(Job& job) {
+  const std::uint64_t waited_before = times_thread_waited();
+  const std::uint64_t cpu_before_ns = thread_cpu_ns();
+  run_job(job);
+  const std::uint64_t cpu_ns = thread_cpu_ns() - cpu_before_ns;
+  return job.ticks > ticks_of_us(kBlockedUs) &&
+         static_cast<double>(cpu_ns) <
+             kBlockedShare * static_cast<double>(ns_of_ticks(job.ticks)) &&
+         times_thread_waited() > waited_before;
+}
+
 void JobWindow::run_jobs() {
   std::unique_lock lock(mutex_);
   const bool own_thread =
@@ -220,11 +241,9 @@ void JobWindow::run_jobs() {
     Job* const job = claim();
     if (job != nullptr) {
       lock.unlock();
-      const std::uint64_t cpu_begin = thread_cpu_ns();
-      run_job(*job);
-      const std::uint64_t cpu_ns = thread_cpu_ns() - cpu_begin;
+      const bool blocked = run_and_watch(*job);
       lock.lock();
-      job_done(*job, cpu_ns);
+      job_done(*job, blocked);
       continue;
     }
     if (!own_thread) break;
@@ -254,13 +273,10 @@ void JobWindow::note_cost(const Job& job) {
       ticks_per_element_ == 0 ? per_element : (3 * ticks_per_element_ + per_element + 2) / 4;
 }
 
-void JobWindow::job_done(Job& job, std::uint64_t cpu_ns) {
+void JobWindow::job_done(Job& job, bool blocked) {
   job.state = Job::State::done;
   --running_jobs_;
   note_cost(job);
-  const bool blocked =
-      job.ticks > ticks_of_us(kBlockedUs) &&
-      static_cast<double>(cpu_ns) < kBlockedShare * static_cast<double>(ns_of_ticks(job.ticks));
   slow_jobs_blocked_ = blocked ? slow_jobs_blocked_ + 1 : 0;
   // Once it is stopped, somebody may be joining the threads that there are.
   if (!blocking_ && !stopped_ && slow_jobs_blocked_ >= kBlockedJobs) {
@@ -308,11 +324,9 @@ Pull JobWindow::take(std::unique_ptr<Job>& result) {
         running_jobs_ < options_.parallelism) {
       Job* const job = claim();
       lock.unlock();
-      const std::uint64_t cpu_begin = thread_cpu_ns();
-      run_job(*job);
-      const std::uint64_t cpu_ns = thread_cpu_ns() - cpu_begin;
+      const bool blocked = run_and_watch(*job);
       lock.lock();
-      job_done(*job, cpu_ns);
+      job_done(*job, blocked);
       continue;
     }
     const bool gather = ticks_per_element_ != 0 && jobs_.size() > 2 && !blocking_ &&

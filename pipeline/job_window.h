@@ -91,9 +91,10 @@ class JobWindow {
   Job* claim();
   void submit_runner();
   void run_job(Job& job);
+  bool run_and_watch(Job& job);
   void run_jobs();
   void note_cost(const Job& job);
-  void job_done(Job& job, std::uint64_t cpu_ns);
+  void job_done(Job& job, bool blocked);
   void start_runners(std::unique_lock<std::mutex>& lock);
   std::size_t jobs_max() const;
   std::size_t ready_at_head() const;
