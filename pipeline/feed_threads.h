@@ -19,7 +19,7 @@ namespace infeed::detail {
 struct SharedFeed final : InnerFeed {
   // What is kept ready of one inner dataset: so much, or two elements where that is more. Handing
   // over less would cost a thread switch (21 us) each time.
-  static constexpr std::uint64_t kReadyBytes = 32 * 1024;
+  static constexpr std::uint64_t kReadyBytes = 128 * 1024;
   static constexpr std::uint64_t kReadyElements = 2;
 
   SharedFeed(MemoryAccount& memory, const TypeInfo& outer_type)
