@@ -14,6 +14,7 @@
 #include <infeed/pipeline/executor.h>
 
 #include "atomic_file.h"
+#include "train_pace.h"
 #include "train_report.h"
 #include "train_result.h"
 #include "train_shards.h"
@@ -43,8 +44,8 @@ class Job {
     introduce();
     try {
       make_shards();
-      compare_pipelines();
       show_classifier();
+      compare_pipelines();
       train();
     } catch (const Error& error) {
       if (error.code() == ErrorCode::cancelled && stop_.stop_requested()) throw stopped(error);
@@ -67,9 +68,6 @@ class Job {
     result_.batch = kBatch;
     result_.seed = job_.seed;
     result_.threads = executor_->concurrency();
-    result_.model_cost = job_.step_us ? "explicit" : job_.model_cost;
-    result_.step = job_.step_us ? StepTime{.compute_ps = std::llround(*job_.step_us * 1e6)}
-                                : step_time(workload(job_.model_cost), slice_, kBatch);
     result_.classifier_step = step_time(workload("classifier"), slice_, kBatch);
     terminal_.line(fmt::format("A simulated TPU {} ({} replicas on {} chips), fed by {} core{}",
                                slice_.name(), slice_.num_replicas(), slice_.num_chips(),
@@ -129,14 +127,13 @@ class Job {
   std::vector<MeasuredRun> measure_all(const std::vector<Variant>& variants, StepTime step) {
     AblationTable table(terminal_, step, kBatch);
     table.header();
-    std::vector<MeasuredRun> runs;
-    for (const Variant& variant : variants) {
-      terminal_.status(fmt::format("  {}: measuring for {:.1f} s", variant.name,
-                                   std::chrono::duration<double>(job_.run_duration).count()));
-      runs.push_back(measure(slice_, variant, pipeline_options(), measure_options(step)));
-      table.row(runs.back());
-    }
-    return runs;
+    return measure_by_turns(slice_, variants, pipeline_options(), measure_options(step),
+                            {.on_begin =
+                                 [&](const Variant& variant, int turn) {
+                                   terminal_.status(fmt::format("  {}: measuring, turn {} of {}",
+                                                                variant.name, turn, kTurns));
+                                 },
+                             .on_row = [&](const MeasuredRun& run) { table.row(run); }});
   }
 
   std::string step_text(std::string_view model, StepTime step) const {
@@ -146,28 +143,14 @@ class Job {
                        with_commas(std::llround(static_cast<double>(kBatch) * 1e6 / us)));
   }
 
-  void compare_pipelines() {
+  /// Also how the network of the comparison is chosen: by what the pipelines deliver to this one.
+  void show_classifier() {
     title("2  The same images through six pipelines");
-    if (job_.step_us) {
-      terminal_.line(step_text("The step time asked for", result_.step));
-    } else {
-      terminal_.line(step_text("Network " + job_.model_cost, result_.step));
-      terminal_.line("  (" + workload(job_.model_cost).description + ")");
-    }
     terminal_.line("  Each image is read, parsed, shifted, mirrored and normalised to bfloat16.");
-    terminal_.line("  Four rows add one trick each to the naive pipeline, the last has them all.");
+    terminal_.line(fmt::format("  Pipelines are measured by turns, {} times; medians.", kTurns));
     terminal_.line("  The bar is full when the device never waits for input.");
     terminal_.line();
-    result_.runs = measure_all(ablation_variants(), result_.step);
-    terminal_.line();
-    terminal_.line("  All of them: " +
-                   terminal_.paint(Paint::bold, tools::compare(terminal_, result_.runs.front(),
-                                                               result_.runs.back())));
-  }
-
-  void show_classifier() {
-    terminal_.line();
-    terminal_.line(step_text("And the small 784-128-10", result_.classifier_step));
+    terminal_.line(step_text("The small 784-128-10", result_.classifier_step));
     const std::vector<Variant> variants = ablation_variants();
     result_.classifier_runs =
         measure_all({variants.front(), variants.back()}, result_.classifier_step);
@@ -175,6 +158,56 @@ class Job {
     terminal_.line(verdict == InputVerdict::highly_bound
                        ? "  It computes so little that the cores of this host can't keep it busy."
                        : fmt::format("  It stays {} input-bound.", to_string(verdict)));
+  }
+
+  /// Whether a try shows what the comparison is to show.
+  bool fits(const Pace& pace) {
+    MeasureOptions options = measure_options(pace.step);
+    options.duration /= kTurns;
+    const std::vector<Variant> variants = ablation_variants();
+    const auto verdict = [&](const Variant& variant) {
+      terminal_.status(fmt::format("  trying network {}: {}", pace.network, variant.name));
+      return measure(slice_, variant, pipeline_options(), options).summary.verdict;
+    };
+    return verdict(variants.front()) == InputVerdict::highly_bound &&
+           verdict(variants.back()) != InputVerdict::highly_bound;
+  }
+
+  void set_pace() {
+    terminal_.line();
+    if (job_.step_us) {
+      result_.model_cost = "explicit";
+      result_.step = StepTime{.compute_ps = std::llround(*job_.step_us * 1e6)};
+      terminal_.line(step_text("The step time asked for", result_.step));
+      return;
+    }
+    std::vector<std::string> reason;
+    if (job_.model_cost.empty()) {
+      const BatchTimes times =
+          batch_times(result_.classifier_runs.front(), result_.classifier_runs.back());
+      const ChosenPace chosen = choose_pace(paces_of(slice_, kBatch), times,
+                                            [this](const Pace& pace) { return fits(pace); });
+      result_.model_cost = chosen.pace.network;
+      reason = reason_for(chosen, times);
+    } else {
+      result_.model_cost = job_.model_cost;
+    }
+    const Workload network = workload(result_.model_cost);
+    result_.step = step_time(network, slice_, kBatch);
+    terminal_.line(step_text("Network " + result_.model_cost, result_.step));
+    terminal_.line("  (" + network.description + ")");
+    for (const std::string& line : reason) terminal_.line("  " + line);
+    result_.model_cost_reason = fmt::format("{}", fmt::join(reason, " "));
+  }
+
+  void compare_pipelines() {
+    set_pace();
+    terminal_.line("  Four rows add one trick each to the naive pipeline, the last has them all.");
+    result_.runs = measure_all(ablation_variants(), result_.step);
+    terminal_.line();
+    terminal_.line("  All of them: " +
+                   terminal_.paint(Paint::bold, tools::compare(terminal_, result_.runs.front(),
+                                                               result_.runs.back())));
   }
 
   void train() {

@@ -15,10 +15,6 @@
 /// TPU with the pipeline a newcomer would write and with each trick of a fast one, then train.
 namespace infeed::tools {
 
-/// The network whose step time paces the comparison, when none is named. Chosen so that a naive
-/// pipeline on one core can't feed it and a tuned one on two can, with cores to spare.
-inline constexpr std::string_view kDefaultModelCost = "deep-mnist";
-
 struct TrainJob {
   std::string data_folder;
   std::string work_folder;
@@ -26,7 +22,7 @@ struct TrainJob {
   std::uint64_t seed = 42;
   std::chrono::milliseconds run_duration{4000};
   int epochs = 20;
-  std::string model_cost{kDefaultModelCost};     ///< a workload's name
+  std::string model_cost;                        ///< a workload's name; empty: chosen by measuring
   std::optional<double> step_us = std::nullopt;  ///< instead of the workload's
   Compression compression = Compression::gzip;
   std::string json_file;  ///< empty: none

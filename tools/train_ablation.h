@@ -41,11 +41,28 @@ struct MeasureOptions {
 struct MeasuredRun {
   std::string name;
   StepSummary summary;
+  /// Of each turn, when it was measured by turns; `summary` is the turn in the middle.
+  std::vector<double> examples_per_s_turns = {};
 };
 
 /// Drives the device with the loop that has no overlap of its own (InfeedFeed::on_demand), so that
 /// what overlaps is the pipeline's merit. Throws what the pipeline does; cancelled when stopped.
 MeasuredRun measure(const Slice& slice, const Variant& variant, const PipelineOptions& pipeline,
                     const MeasureOptions& options);
+
+/// How often each pipeline gets its turn.
+inline constexpr int kTurns = 3;
+
+struct TurnCallbacks {
+  std::function<void(const Variant&, int turn)> on_begin = [](const Variant&, int) {
+  };  ///< turn: from 1
+  std::function<void(const MeasuredRun&)> on_row = [](const MeasuredRun&) {};
+};
+
+/// Every pipeline for a third of the time, then all of them again: what slows the machine down for
+/// a while slows down all, and the turn in the middle counts.
+std::vector<MeasuredRun> measure_by_turns(const Slice& slice, const std::vector<Variant>& variants,
+                                          const PipelineOptions& pipeline, MeasureOptions options,
+                                          const TurnCallbacks& callbacks);
 
 }  // namespace infeed::tools

@@ -77,10 +77,10 @@ void add_options(CLI::App& command, TrainOptions& options) {
       ->type_name("NAME");
   command
       .add_option("--model-cost", job.model_cost,
-                  fmt::format("Network whose step time paces the comparison: {}",
+                  fmt::format("Network whose step time paces the comparison, chosen by measuring "
+                              "unless named: {}",
                               fmt::join(workload_names(), ", ")))
       ->check(CLI::Validator(check_model_cost, ""))
-      ->capture_default_str()
       ->type_name("NAME");
   command
       .add_option("--step-us", job.step_us,

@@ -20,6 +20,7 @@ struct TrainResultFile {
   std::uint64_t seed = 0;
   int threads = 0;
   std::string model_cost;
+  std::string model_cost_reason;  ///< empty when it was asked for
   StepTime step;
   TrainShards training_shards;
   TrainShards test_shards;
