@@ -1,17 +1,19 @@
 #!/usr/bin/env bash
 # Measures infeed and other libraries on the same work in the same run, in turn, and prints a table.
+# A peer is measured in every form that its experts would try: the best one is in the table, all of
+# them stand under it.
 #
 #   benchmarks/compare.sh [GROUP...] [--json FILE] [--short] [--only TEXT]
 #
 #   GROUP         main (the default), engine, records, or convert
-#   --json FILE   also writes the rows as JSON: {name, ours, peer, unit, ratio}
+#   --json FILE   also writes the rows as JSON; benchmarks/update_tables.py puts them into the READMEs
 #   --short       fewer repetitions: figures to look at, not to quote
 #   --only TEXT   only the rows whose name holds TEXT
 #   --help        this text
 #
 # Ratio: how many times better infeed is; over 1 it wins, whatever the unit. The first run installs
 # TensorFlow into a Python environment of its own in build/venv. Close what else keeps the cores
-# busy: the figures are medians, but a busy machine is a busy machine.
+# busy: the figures are medians, but a row on a busy machine says so and is not to be quoted.
 set -euo pipefail
 # shellcheck source=tools/shell_common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../tools/shell_common.sh"

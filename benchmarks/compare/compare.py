@@ -1,106 +1,22 @@
 """Runs a group of comparisons and prints the table; see compare.sh.
 
-Ours and the peers are measured in turn (ours, peer, ours, peer ...), each in a child process with
-limits of time and memory, and the medians are compared: what slows the machine down for a while
-slows down both.
+Ours and every form of the peers are measured in turn, each in a child process with limits of time
+and memory; the medians are compared, and the peer's best form counts. What slows the machine down
+for a while slows down all; what others took of it during a row is said.
 """
 
 import argparse
 import json
 import os
 import platform
-import select
 import statistics
 import subprocess
 import sys
-import tempfile
-import time
 
+import machine
 import rows as row_tables
-
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROW_SECONDS_MAX = 60
-CHILD_BYTES_MAX = 8 << 30
-
-
-class MeasureError(Exception):
-    pass
-
-
-def resident_bytes(pid):
-    try:
-        with open(f"/proc/{pid}/statm") as statm:
-            return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
-        return 0
-
-
-class Peer:
-    """A child process that serves measurements (peer.py); started again when it had to be ended."""
-
-    def __init__(self, name, script):
-        self.name = name
-        self.script = script
-        self.process = None
-
-    def _start(self):
-        # What the libraries say about CPUs and compilers is kept for the case that they fail.
-        self.log = tempfile.TemporaryFile()
-        self.process = subprocess.Popen(
-            [sys.executable, os.path.join(HERE, self.script)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, bufsize=0)
-        self.pending = b""
-        self.known = set(self._answer(120)["ready"])
-
-    def _answer(self, seconds_max):
-        deadline = time.monotonic() + seconds_max
-        while b"\n" not in self.pending:
-            if select.select([self.process.stdout], [], [], 0.2)[0]:
-                data = os.read(self.process.stdout.fileno(), 1 << 16)
-                if not data:
-                    self.log.seek(0)
-                    last_words = self.log.read().decode(errors="replace").strip().splitlines()[-3:]
-                    self.stop()
-                    raise MeasureError(f"{self.name} ended: " + " / ".join(last_words))
-                self.pending += data
-            if time.monotonic() > deadline:
-                self.stop()
-                raise MeasureError(f"{self.name} took over {seconds_max} s and was ended")
-            if resident_bytes(self.process.pid) > CHILD_BYTES_MAX:
-                self.stop()
-                raise MeasureError(f"{self.name} used over {CHILD_BYTES_MAX >> 30} GiB and was ended")
-        line, self.pending = self.pending.split(b"\n", 1)
-        return json.loads(line)
-
-    def measure(self, row, options):
-        if self.process is None:
-            self._start()
-        if row.name not in self.known:
-            raise MeasureError(f"{self.name} has no row '{row.name}'")
-        request = {"name": row.name, "seconds": options.seconds, "data": options.data}
-        self.process.stdin.write(json.dumps(request).encode() + b"\n")
-        answer = self._answer(ROW_SECONDS_MAX)
-        if "error" in answer:
-            raise MeasureError(f"{self.name}: {answer['error'].strip()}")
-        return answer["value"]
-
-    def stop(self):
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait()
-            self.process = None
-
-
-def measure_ours(row, options):
-    command = [options.ours, "--row", row.name, "--data", options.data,
-               "--seconds", str(options.seconds)]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=ROW_SECONDS_MAX)
-    except subprocess.TimeoutExpired:
-        raise MeasureError(f"infeed took over {ROW_SECONDS_MAX} s and was ended") from None
-    if done.returncode != 0:
-        raise MeasureError(f"infeed ended with status {done.returncode}: {done.stderr.strip()}")
-    return json.loads(done.stdout)
+import sides
+import table
 
 
 def read_anew(folder):
@@ -127,66 +43,49 @@ def make_data(options):
 
 
 def measure_row(row, peers, options):
-    """The JSON objects of a row: one for each thing that it is compared with."""
-    ours, others = [], []
-    theirs = {name: [] for name in row.peers}
+    """The JSON object of a row. One turn: ours, then every form of every peer."""
+    forms = {name: peers[name].forms(row) for name in row.peers}
+    children = [peer.process.pid for peer in peers.values() if peer.process is not None]
+    watch = machine.Watch(children)
+    ours, others, failures = [], [], {}
+    theirs = {(name, form): [] for name in row.peers for form in forms[name]}
     for _ in range(options.repetitions):
-        answer = measure_ours(row, options)
+        answer = sides.measure_ours(row, options)
         ours.append(answer["ours"])
         if "other" in answer:
             others.append(answer["other"])
-        for name in row.peers:
-            theirs[name].append(peers[name].measure(row, options))
-    against = [(name, theirs[name]) for name in row.peers]
+        for key, values in theirs.items():
+            if key in failures:
+                continue
+            try:
+                values.append(peers[key[0]].measure(row, key[1], options))
+            except sides.MeasureError as error:  # this form is out; the others go on
+                failures[key] = str(error)
+    result = {"name": row.name, "unit": row.unit, "ours": figures(ours),
+              "disturbed": watch.report([p.process.pid for p in peers.values() if p.process]),
+              "peers": {name: best_first(row, {form: figures(theirs[name, form])
+                                               for form in forms[name]
+                                               if (name, form) not in failures})
+                        for name in row.peers},
+              "failed_forms": {f"{name}, {form}": text
+                               for (name, form), text in failures.items()}}
+    for name, measured in result["peers"].items():
+        if not measured:
+            raise sides.MeasureError(f"no form of {name} could be measured: "
+                                     + "; ".join(failures.values()))
     if row.other:
-        against.append((row.other, others))
-    median = statistics.median(ours)
-    ceiling = statistics.median(others) if others else None
-    return [report(row, median, name, statistics.median(values), index == 0, ceiling)
-            for index, (name, values) in enumerate(against)] or [report(row, median, None, None, True)]
+        result["other"] = {"what": row.other, **figures(others)}
+    return {**result, **row.judge(result)}
 
 
-def report(row, ours, against, peer, has_bar, ceiling=None):
-    result = {"name": row.name, "ours": ours, "peer": peer, "unit": row.unit,
-              "ratio": row.ratio(ours, peer), "against": against}
-    if has_bar:
-        bars = {key: getattr(row, key) for key in ("ratio_min", "ceiling_share_min", "ours_max", "ours_min")
-                if getattr(row, key) is not None}
-        if bars:
-            result["bar"] = bars
-            result["bar_met"] = (
-                (row.ratio_min is None or result["ratio"] >= row.ratio_min
-                 or (row.ceiling_share_min is not None
-                     and ours >= row.ceiling_share_min * ceiling))
-                and (row.ours_max is None or ours <= row.ours_max)
-                and (row.ours_min is None or ours >= row.ours_min))
-    return result
+def figures(values):
+    return {"median": statistics.median(values), "least": min(values), "most": max(values),
+            "repeats": len(values)}
 
 
-def figure(value):
-    if value is None:
-        return "-"
-    if value >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.3g}"
-
-
-def bar_text(result):
-    texts = []
-    for key, value in result.get("bar", {}).items():
-        text = {"ratio_min": f">= {value:g} x",
-                "ceiling_share_min": f"or {value:g} of the ceiling", "ours_max": f"<= {value:g}",
-                "ours_min": f">= {value:g}"}[key]
-        texts.append(text)
-    if not texts:
-        return ""
-    return ("met     " if result["bar_met"] else "MISSED  ") + ", ".join(texts)
-
-
-def print_row(result):
-    print(f"{result['name']:<54} {figure(result['ours']):>10} {figure(result['peer']):>10} "
-          f"{result['unit']:<11} {figure(result['ratio']):>8}  {result['against'] or '':<17}"
-          f"{bar_text(result)}", flush=True)
+def best_first(row, forms):
+    return dict(sorted(forms.items(), key=lambda item: item[1]["median"],
+                       reverse=row.higher_is_better))
 
 
 def parse_arguments():
@@ -207,41 +106,60 @@ def parse_arguments():
     return options
 
 
+def measure_group(group, peers, options):
+    """Prints as it goes; the rows, and how many failed."""
+    results, failures = [], 0
+    print(table.header(), flush=True)
+    for row in row_tables.ROWS[group]:
+        if options.only not in row.name:
+            continue
+        try:
+            result = {"group": group, **measure_row(row, peers, options)}
+        except sides.MeasureError as error:
+            failures += 1
+            print(f"{row.name}: {error}", file=sys.stderr, flush=True)
+            continue
+        results.append(result)
+        for line in table.row_lines(result):
+            print(line, flush=True)
+        for form, text in result["failed_forms"].items():
+            failures += 1
+            print(f"{row.name}: {form}: {text}", file=sys.stderr, flush=True)
+    for line in [table.summary(results)] + table.forms_lines(results):
+        print(line)
+    return results, failures
+
+
+def write_json(options, results):
+    with open(options.json, "w") as file:
+        json.dump({"groups": options.groups, "cores": os.cpu_count(),
+                   "machine": platform.processor() or platform.machine(), "rows": results},
+                  file, indent=1)
+        file.write("\n")
+
+
 def main():
     options = parse_arguments()
     make_data(options)
-    peers = {row_tables.TFDATA: Peer(row_tables.TFDATA, "tfdata.py"),
-             row_tables.MLX: Peer(row_tables.MLX, "mlx_data.py")}
+    peers = {row_tables.TFDATA: sides.Peer(row_tables.TFDATA, "tfdata.py"),
+             row_tables.MLX: sides.Peer(row_tables.MLX, "mlx_data.py"),
+             row_tables.GRAIN: sides.Peer(row_tables.GRAIN, "grain_data.py")}
     results, failures = [], 0
-    print(f"{'':<54} {'infeed':>10} {'peer':>10} {'':<11} {'ratio':>8}  {'against':<17}bar")
     try:
         for group in options.groups:
-            for row in row_tables.ROWS[group]:
-                if options.only not in row.name:
-                    continue
-                try:
-                    for result in measure_row(row, peers, options):
-                        result["group"] = group
-                        results.append(result)
-                        print_row(result)
-                except MeasureError as error:
-                    failures += 1
-                    print(f"{row.name}: {error}", file=sys.stderr, flush=True)
+            measured, failed = measure_group(group, peers, options)
+            results += measured
+            failures += failed
+            if options.json:
+                write_json(options, results)
     except KeyboardInterrupt:
         print("interrupted: the rows above are what was measured", file=sys.stderr)
         failures += 1
     finally:
         for peer in peers.values():
             peer.stop()
-    missed = [result["name"] for result in results if result.get("bar_met") is False]
-    bars = sum("bar" in result for result in results)
-    print(f"{len(results)} rows; {bars - len(missed)} of {bars} bars met; {failures} rows failed")
-    if options.json:
-        with open(options.json, "w") as file:
-            json.dump({"groups": options.groups, "cores": os.cpu_count(),
-                       "machine": platform.processor() or platform.machine(),
-                       "rows": results}, file, indent=1)
-            file.write("\n")
+    if failures:
+        print(f"{failures} rows or forms failed", file=sys.stderr)
     return 1 if failures else 0
 
 

@@ -1,4 +1,5 @@
 #include "drain.h"
+#include "limits.h"
 
 // One stage after a range, and the chains whose figures the design promises. The peers' twins are
 // in tfdata_engine.py and mlx_data.py under the same names.
@@ -31,11 +32,24 @@ Dataset<std::string> texts(std::int64_t n) {
          map([](std::int64_t i) { return std::string(40, static_cast<char>('a' + i % 26)); });
 }
 
+Measurement ten_maps(const RunOptions& options) {
+  const auto make = [](std::int64_t n) { return map_ten_times(range(n)); };
+  return {ns_an_element(options, make).ours, ten_calls_ns(options)};
+}
+
+Measurement chain(const RunOptions& options) {
+  const auto make = [](std::int64_t n) {
+    return range(n) | map(kAddOne) | shuffle({.buffer = 10'000, .seed = 42}) | batch(128) |
+           prefetch();
+  };
+  return {ns_an_element(options, make).ours, shuffled_batches_ns(options)};
+}
+
 std::vector<Row> stage_rows() {
   return {
       ns_row("range", [](std::int64_t n) { return range(n); }),
       ns_row("map", [](std::int64_t n) { return range(n) | map(kAddOne); }),
-      ns_row("range | map x10", [](std::int64_t n) { return map_ten_times(range(n)); }),
+      {"range | map x10", ten_maps},
       ns_row("filter",
              [](std::int64_t n) {
                return range(n) | filter([](std::int64_t x) { return x % 2 == 0; });
@@ -64,11 +78,7 @@ std::vector<Row> stage_rows() {
              [](std::int64_t n) { return range(4 * n) | shard({.count = 4, .index = 1}); }),
       ns_row("prefetch(2)", [](std::int64_t n) { return range(n) | prefetch(2); }),
       ns_row("prefetch(autotune)", [](std::int64_t n) { return range(n) | prefetch(); }),
-      ns_row("range | map | shuffle(10000) | batch(128) | prefetch",
-             [](std::int64_t n) {
-               return range(n) | map(kAddOne) | shuffle({.buffer = 10'000, .seed = 42}) |
-                      batch(128) | prefetch();
-             }),
+      {"range | map | shuffle(10000) | batch(128) | prefetch", chain},
   };
 }
 

@@ -1,8 +1,10 @@
-"""A peer's child process: measures the rows it is asked for, one at a time.
+"""A peer's child process: measures the rows it is asked for, one form at a time.
 
-It reads a JSON object a line from its input ({"name", "seconds", "data"}) and answers with one
-({"value"} or {"error"}). Between the requests it does nothing, so that it takes no time from others.
-A measurement is a function (Request) -> value.
+It first says which rows it has and in which forms, then reads a JSON object a line from its input
+({"name", "form", "seconds", "data"}) and answers with one ({"value"} or {"error"}). Between the
+requests it does nothing, so that it takes no time from others. A measurement is a function
+(Request) -> value, or a dictionary of them by the name of the form: every way in which somebody who
+knows the peer well would write the row. The best one counts.
 """
 
 import json
@@ -15,19 +17,26 @@ from dataclasses import dataclass
 @dataclass
 class Request:
     name: str
+    form: str
     seconds: float
     data: str
+
+
+def forms_of(measurement):
+    return measurement if isinstance(measurement, dict) else {"as written": measurement}
 
 
 def serve(measurements):
     # Libraries print to the standard output now and then; the answers get a channel of their own.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    print(json.dumps({"ready": sorted(measurements)}), file=answers, flush=True)
+    rows = {name: forms_of(measurement) for name, measurement in measurements.items()}
+    print(json.dumps({"ready": {name: list(forms) for name, forms in rows.items()}}),
+          file=answers, flush=True)
     for line in sys.stdin:
         request = Request(**json.loads(line))
         try:
-            answer = {"value": measurements[request.name](request)}
+            answer = {"value": rows[request.name][request.form](request)}
         except Exception:  # the parent reports it in the row and goes on with the next one
             answer = {"error": traceback.format_exc(limit=-3)}
         print(json.dumps(answer), file=answers, flush=True)

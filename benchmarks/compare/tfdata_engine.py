@@ -1,5 +1,7 @@
 """tf.data, stage by stage. The twins of engine_rows.cc and thread_rows.cc, under the same names."""
 
+import os
+import tempfile
 import time
 
 import numpy as np
@@ -7,15 +9,41 @@ import tensorflow as tf
 
 from tfdata_drain import AUTOTUNE, drain_seconds, stage
 
+_BATCH = 1024
+
 
 def _range(n):
     return tf.data.Dataset.range(n)
 
 
-def _map_ten_times(dataset):
+def _add_one(x):
+    return x + 1
+
+
+def _ten_times(dataset, **how):
     for _ in range(10):
-        dataset = dataset.map(lambda x: x + 1)
+        dataset = dataset.map(_add_one, **how)
     return dataset
+
+
+def _add_one_ten_times(x):
+    for _ in range(10):
+        x = _add_one(x)
+    return x
+
+
+def _vectorised(dataset, function):
+    """One call for many elements, then elements again."""
+    return dataset.batch(_BATCH).map(function, synchronous=True).unbatch()
+
+
+def map_forms(source, function, **more):
+    """What an expert writes for a cheap function: no hand-over to another thread (synchronous), a
+    whole batch a call, or the default of the tutorials."""
+    return stage(lambda n: (source(n).map(function), n),
+                 synchronous=lambda n: (source(n).map(function, synchronous=True), n),
+                 AUTOTUNE=lambda n: (source(n).map(function, num_parallel_calls=AUTOTUNE), n),
+                 vectorised=lambda n: (_vectorised(source(n), function), n), **more)
 
 
 def _slices(values, n):
@@ -30,6 +58,19 @@ _TEXTS = np.array([b"a" * 40] * 1000)
 def _interleave(n, calls):
     return _range(n // 1000).interleave(lambda _: _range(1000), cycle_length=16,
                                         num_parallel_calls=calls)
+
+
+def _running_sums(total, xs):
+    return total + tf.reduce_sum(xs), total + tf.cumsum(xs)
+
+
+def _fill(x):
+    return tf.fill([x % 20], x)
+
+
+def _filled_batch(xs):
+    """What _fill and padded_batch make of 32 elements, in one call."""
+    return tf.where(tf.sequence_mask(xs % 20), xs[:, None], 0)
 
 
 def _cache(request):
@@ -50,7 +91,7 @@ def _cache(request):
     return elapsed / n * 1e9
 
 
-def _hold_backs_ms():
+def _hold_backs_ms(synchronous=None):
     """Hold-backs of elements that come every 20 ms, through three maps and a prefetch."""
 
     def source():
@@ -62,25 +103,57 @@ def _hold_backs_ms():
     dataset = tf.data.Dataset.from_generator(
         source, output_signature=tf.TensorSpec([], tf.float64))
     for _ in range(3):
-        dataset = dataset.map(lambda x: x)
+        dataset = dataset.map(lambda x: x, synchronous=synchronous)
     return [(time.perf_counter() - float(given)) * 1e3 for given in dataset.prefetch(AUTOTUNE)]
 
 
-def _resume_ms(_):
+def _hold_back(of_all):
+    return {"as written": lambda _: float(of_all(_hold_backs_ms())),
+            "synchronous": lambda _: float(of_all(_hold_backs_ms(True)))}
+
+
+_POSITION = 1_000_000
+
+
+def _resume_by_dropping_ms(_):
     """tf.data's way to a place that was not saved: make and drop what comes before it."""
     dataset = _range(100_000_000).shuffle(10_000, seed=42)
-    return drain_seconds(dataset, 1_000_001) * 1e3
+    return drain_seconds(dataset, _POSITION + 1) * 1e3
+
+
+def _resume_by_checkpoint_ms(_):
+    """To a place that was saved, with the whole buffer."""
+    dataset = _range(100_000_000).shuffle(10_000, seed=42).skip(_POSITION)
+    iterator = iter(dataset)
+    next(iterator)
+    with tempfile.TemporaryDirectory() as folder:
+        saved = tf.train.Checkpoint(iterator=iterator).save(os.path.join(folder, "iterator"))
+        start = time.perf_counter()
+        resumed = iter(dataset)
+        tf.train.Checkpoint(iterator=resumed).restore(saved)
+        next(resumed)
+        return (time.perf_counter() - start) * 1e3
 
 
 def measurements():
     return {
         "range": stage(lambda n: (_range(n), n)),
-        "map": stage(lambda n: (_range(n).map(lambda x: x + 1), n)),
-        "range | map x10": stage(lambda n: (_map_ten_times(_range(n)), n), start_n=640),
-        "filter": stage(lambda n: (_range(n).filter(lambda x: x % 2 == 0), n // 2)),
+        "map": map_forms(_range, _add_one),
+        "range | map x10": stage(
+            lambda n: (_ten_times(_range(n)), n), start_n=640, fusion=True,
+            synchronous=lambda n: (_ten_times(_range(n), synchronous=True), n),
+            vectorised=lambda n: (
+                _ten_times(_range(n).batch(_BATCH), synchronous=True).unbatch(), n),
+            vectorised__fused_by_hand=lambda n: (_vectorised(_range(n), _add_one_ten_times), n)),
+        "filter": stage(
+            lambda n: (_range(n).filter(lambda x: x % 2 == 0), n // 2),
+            vectorised=lambda n: (
+                _vectorised(_range(n), lambda x: tf.boolean_mask(x, x % 2 == 0)), n // 2)),
         "shuffle(10000)": stage(lambda n: (_range(n).shuffle(10_000, seed=42), n), start_n=64_000),
         "scan": stage(lambda n: (
-            _range(n).scan(tf.constant(0, tf.int64), lambda total, x: (total + x, total + x)), n)),
+            _range(n).scan(tf.constant(0, tf.int64), lambda total, x: (total + x, total + x)), n),
+            vectorised=lambda n: (_range(n).batch(_BATCH).scan(tf.constant(0, tf.int64),
+                                                               _running_sums).unbatch(), n)),
         "batch(128)": stage(lambda n: (_range(n).batch(128), n // 128), start_n=12_800),
         "batch(128) | unbatch": stage(lambda n: (_range(n).batch(128).unbatch(), n),
                                       start_n=12_800),
@@ -94,31 +167,47 @@ def measurements():
         "prefetch(2)": stage(lambda n: (_range(n).prefetch(2), n)),
         "prefetch(autotune)": stage(lambda n: (_range(n).prefetch(AUTOTUNE), n), start_n=64_000),
         "range | map | shuffle(10000) | batch(128) | prefetch": stage(
-            lambda n: (_range(n).map(lambda x: x + 1).shuffle(10_000, seed=42).batch(128)
-                       .prefetch(AUTOTUNE), n // 128), start_n=12_800),
+            lambda n: (_range(n).map(_add_one).shuffle(10_000, seed=42).batch(128)
+                       .prefetch(AUTOTUNE), n // 128), start_n=12_800,
+            synchronous=lambda n: (_range(n).map(_add_one, synchronous=True)
+                                   .shuffle(10_000, seed=42).batch(128).prefetch(AUTOTUNE),
+                                   n // 128),
+            map_behind_the_batch=lambda n: (_range(n).shuffle(10_000, seed=42).batch(128)
+                                            .map(_add_one).prefetch(AUTOTUNE), n // 128),
+            map_behind_the_batch__synchronous=lambda n: (
+                _range(n).shuffle(10_000, seed=42).batch(128).map(_add_one, synchronous=True)
+                .prefetch(AUTOTUNE), n // 128)),
         "zip": stage(lambda n: (tf.data.Dataset.zip((_range(n), _range(n))), n)),
         "flat_map": stage(lambda n: (_range(n // 1000).flat_map(lambda _: _range(1000)),
                                      n // 1000 * 1000), start_n=16_000),
         "interleave(16)": stage(lambda n: (_interleave(n, None), n // 1000 * 1000), start_n=16_000),
         "interleave(16), parallel": stage(lambda n: (_interleave(n, AUTOTUNE), n // 1000 * 1000),
-                                          start_n=16_000),
-        "window(10)": stage(lambda n: (_range(n).window(10), n // 10), start_n=12_800),
+                                          start_n=16_000,
+                                          two_calls=lambda n: (_interleave(n, 2),
+                                                               n // 1000 * 1000)),
+        # Ours hands over vectors of ten, which is what batch(10) gives.
+        "window(10)": stage(lambda n: (_range(n).window(10), n // 10), start_n=12_800,
+                            batch=lambda n: (_range(n).batch(10), n // 10)),
         "padded_batch(32)": stage(
-            lambda n: (_range(n).map(lambda x: tf.fill([x % 20], x)).padded_batch(32), n // 32),
-            start_n=12_800),
+            lambda n: (_range(n).map(_fill).padded_batch(32), n // 32), start_n=12_800,
+            synchronous=lambda n: (_range(n).map(_fill, synchronous=True).padded_batch(32),
+                                   n // 32),
+            batch_and_sequence_mask=lambda n: (
+                _range(n).batch(32).map(_filled_batch, synchronous=True), n // 32)),
         "cache": _cache,
-        "map, 64-byte elements": stage(lambda n: (_slices(_LINES, n).map(lambda x: x + 1), n)),
+        "map, 64-byte elements": map_forms(lambda n: _slices(_LINES, n), _add_one),
         "shuffle(10000), 64-byte elements": stage(
             lambda n: (_slices(_LINES, n).shuffle(10_000, seed=42), n), start_n=64_000),
         "batch(128), 64-byte elements": stage(
             lambda n: (_slices(_LINES, n).batch(128), n // 128), start_n=12_800),
-        "map, std::string": stage(
-            lambda n: (_slices(_TEXTS, n).map(lambda x: tf.strings.join([x, "!"])), n)),
+        "map, std::string": map_forms(lambda n: _slices(_TEXTS, n),
+                                      lambda x: tf.strings.join([x, "!"])),
         "shuffle(10000), std::string": stage(
             lambda n: (_slices(_TEXTS, n).shuffle(10_000, seed=42), n), start_n=64_000),
         "batch(128), std::string": stage(
             lambda n: (_slices(_TEXTS, n).batch(128), n // 128), start_n=12_800),
-        "hold-back of an element every 20 ms, median": lambda _: float(np.median(_hold_backs_ms())),
-        "hold-back of an element every 20 ms, longest": lambda _: max(_hold_backs_ms()),
-        "resume at element 1,000,000 of shuffle(10000)": _resume_ms,
+        "hold-back of an element every 20 ms, median": _hold_back(np.median),
+        "hold-back of an element every 20 ms, longest": _hold_back(max),
+        "resume at element 1,000,000 of shuffle(10000)": {
+            "make and drop": _resume_by_dropping_ms, "a saved iterator": _resume_by_checkpoint_ms},
     }

@@ -2,11 +2,11 @@
 
 import glob
 import os
-import time
 
 import tensorflow as tf
 
-from tfdata_drain import AUTOTUNE, drain_seconds
+from tfdata_drain import elements_a_second
+from tfdata_readers import parse_forms
 
 BATCH = 128
 
@@ -24,48 +24,33 @@ def _compression(kind):
 def _read(kind):
     """Reading alone: one thread, checksums verified, as TFRecordDataset always does."""
 
-    def measure(request):
-        def seconds(n):
-            return drain_seconds(
-                tf.data.TFRecordDataset(_files(request, kind),
-                                        compression_type=_compression(kind)).repeat(), n)
+    def reader(request, **more):
+        return tf.data.TFRecordDataset(_files(request, kind), compression_type=_compression(kind),
+                                       **more).repeat()
 
-        n = 1000
-        while (elapsed := seconds(n)) < request.seconds / 6:
-            n *= 4
-        n = max(n, int(n * request.seconds / elapsed))
-        return n / seconds(n)
+    return {
+        "as written": lambda request: elements_a_second(lambda: reader(request), request),
+        "reads of 8 MiB": lambda request: elements_a_second(
+            lambda: reader(request, buffer_size=8 << 20), request),
+        "batches of 128": lambda request: BATCH * elements_a_second(
+            lambda: reader(request).batch(BATCH, drop_remainder=True), request),
+    }
 
-    return measure
+
+FORMS = list(parse_forms([""], BATCH, None))
 
 
 def _parse(kind, features, decode=lambda columns: columns):
-    """Its best form: files side by side, one call that parses a whole batch, AUTOTUNE."""
+    def measure(form):
+        def records_a_second(request):
+            make = parse_forms(_files(request, kind), BATCH,
+                               lambda batch: decode(tf.io.parse_example(batch, features)),
+                               _compression(kind))[form]
+            return BATCH * elements_a_second(make, request)
 
-    def measure(request):
-        dataset = (
-            tf.data.TFRecordDataset(_files(request, kind), compression_type=_compression(kind),
-                                    num_parallel_reads=AUTOTUNE).repeat()
-            .batch(BATCH)
-            .map(lambda batch: decode(tf.io.parse_example(batch, features)),
-                 num_parallel_calls=AUTOTUNE)
-            .prefetch(AUTOTUNE))
-        iterator = iter(dataset)
+        return records_a_second
 
-        def run_for(seconds):
-            batches = 0
-            start = time.perf_counter()
-            while True:
-                next(iterator)
-                batches += 1
-                elapsed = time.perf_counter() - start
-                if elapsed >= seconds:
-                    return batches * BATCH / elapsed
-
-        run_for(request.seconds * 2)
-        return run_for(request.seconds * 2)
-
-    return measure
+    return {form: measure(form) for form in FORMS}
 
 
 def _one(kind):

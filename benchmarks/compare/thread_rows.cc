@@ -2,6 +2,7 @@
 #include <thread>
 
 #include "drain.h"
+#include "limits.h"
 
 // What threads gain and cost: latency, parallel map against the best that two cores can do, resume.
 namespace infeed::compare {
@@ -26,10 +27,12 @@ std::vector<double> hold_backs_ms() {
   return result;
 }
 
-Measurement hold_back_median(const RunOptions&) { return {median(hold_backs_ms())}; }
-Measurement hold_back_max(const RunOptions&) {
+Measurement hold_back_median(const RunOptions& options) {
+  return {median(hold_backs_ms()), hand_over(options).median_ms};
+}
+Measurement hold_back_max(const RunOptions& options) {
   const std::vector<double> all = hold_backs_ms();
-  return {*std::max_element(all.begin(), all.end())};
+  return {*std::max_element(all.begin(), all.end()), hand_over(options).longest_ms};
 }
 
 // ---- parallel map against two serial loops ----
@@ -114,7 +117,7 @@ Measurement sleeping_map(const RunOptions&) {
 
 // ---- resume ----
 
-Measurement resume_ms(const RunOptions&) {
+Measurement resume_ms(const RunOptions& options) {
   constexpr std::int64_t kPosition = 1'000'000;
   const auto dataset = range(100'000'000) | shuffle({.buffer = 10'000, .seed = 42});
   auto before = dataset.iterate({.epoch = 0});
@@ -132,7 +135,7 @@ Measurement resume_ms(const RunOptions&) {
     times_ms.push_back(seconds_since(start) * 1e3);
     if (element != expected) throw std::runtime_error("the resumed stream is not the same");
   }
-  return {median(times_ms)};
+  return {median(times_ms), million_draws_ms(options)};
 }
 
 }  // namespace

@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""Puts what compare.sh and the quickstart measured into the READMEs, so that a table there is always
+one that was printed.
+
+    benchmarks/compare.sh main engine records --json results.json
+    tools/quickstart.sh --short | tee quickstart.txt
+    benchmarks/update_tables.py results.json [--quickstart quickstart.txt] [--check]
+
+A table stands between two lines, <!-- measured: NAME --> and <!-- measured end -->. NAME is a group
+(its table), a group and " forms" (the peers' forms), or quickstart. Groups that the file doesn't have
+stay as they are. --check changes nothing, and ends with status 1 if something would change.
+"""
+
+import argparse
+import json
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "benchmarks" / "compare"))
+
+import table  # noqa: E402
+
+READMES = ["README.md", "benchmarks/README.md"]
+MEASURED = re.compile(r"(<!-- measured: ([^>]+?) -->\n).*?(<!-- measured end -->)", re.DOTALL)
+
+
+def texts_of(results):
+    texts = {}
+    for group in dict.fromkeys(row["group"] for row in results["rows"]):
+        rows = [row for row in results["rows"] if row["group"] == group]
+        texts[group] = table.group_text(rows)
+        texts[group + " forms"] = "\n".join(table.forms_lines(rows)).strip()
+    return texts
+
+
+def comparison_of(quickstart):
+    """The second part of what the quickstart printed."""
+    part = re.search(r"^2  .*?(?=^3  )", quickstart, re.DOTALL | re.MULTILINE)
+    if part is None:
+        sys.exit("update_tables.py: the quickstart's text has no parts 2 and 3")
+    return part.group().rstrip()
+
+
+def updated(text, texts):
+    def replaced(match):
+        begin, name, end = match.groups()
+        return f"{begin}```\n{texts[name]}\n```\n{end}" if name in texts else match.group()
+
+    return MEASURED.sub(replaced, text)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("results", type=pathlib.Path)
+    parser.add_argument("--quickstart", type=pathlib.Path)
+    parser.add_argument("--check", action="store_true")
+    options = parser.parse_args()
+    texts = texts_of(json.loads(options.results.read_text()))
+    if options.quickstart:
+        texts["quickstart"] = comparison_of(options.quickstart.read_text())
+    differ = 0
+    for name in READMES:
+        path = ROOT / name
+        before = path.read_text()
+        after = updated(before, texts)
+        if after == before:
+            continue
+        differ += 1
+        print(f"{name}: {'differs from the results' if options.check else 'updated'}")
+        if not options.check:
+            path.write_text(after)
+    return 1 if options.check and differ else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
