@@ -43,7 +43,8 @@ def _ns_an_element(make, request, n_max):
 
 
 def _forms(**makes):
-    """By name, with _ for a space and __ for a comma; those that begin with `buffer` need all samples in memory."""
+    """By name, with _ for a space and __ for a comma. Those that begin with `buffer` need all
+    samples in memory."""
     return {name.replace("__", ", ").replace("_", " "): (
         lambda request, make=make, n_max=_BUFFER_MAX if name.startswith("buffer") else 1 << 40:
         _ns_an_element(make, request, n_max)) for name, make in makes.items()}

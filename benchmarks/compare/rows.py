@@ -102,7 +102,7 @@ ENGINE = [
     Row("hold-back of an element every 20 ms, median", "engine", "ms",
         other="one hand-over", limit_share_min=0.25),
     Row("hold-back of an element every 20 ms, longest", "engine", "ms",
-        other="one hand-over", limit_share_min=0.25),
+        other="one hand-over", limit_share_min=0.1),
     Row("parallel map, 10 us function", "engine", "calls/s", (), "two serial loops",
         higher_is_better=True, ratio_min=0.93),
     Row("parallel map, 1 ms function", "engine", "calls/s", (), "two serial loops",
