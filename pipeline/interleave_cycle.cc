@@ -75,7 +75,7 @@ Pull InterleaveCycle::pull(InnerSupplier& supplier, Chunk& out, std::size_t want
       return Pull::values;
     }
     if (filled == Supply::cancelled) return Pull::cancelled;
-    if (filled == Supply::end && outer_ended_ && open_ == 0) return Pull::end;
+    if (filled != Supply::values && outer_ended_ && open_ == 0) return Pull::end;
     not_ready = filled == Supply::not_yet ? not_ready + 1 : 0;
     if (filled == Supply::not_yet) pass_on();
     if (not_ready > slots_.size()) {
@@ -86,14 +86,13 @@ Pull InterleaveCycle::pull(InnerSupplier& supplier, Chunk& out, std::size_t want
   }
 }
 
-/// Gets the slot at hand something to give, or passes the turn on when it has nothing any more
-/// (Supply::end).
+/// Gets the slot at hand something to give, or passes the turn on when its feed has nothing any
+/// more (Supply::end). A slot that stays empty is as good as one that isn't ready: were it
+/// progress, a consumer among such slots would never come to wait, and what it waits for might
+/// never be read.
 Supply InterleaveCycle::fill(InnerSupplier& supplier, Slot& slot, ErrorPointer& error) {
   if (slot.feed == nullptr) {
-    if (outer_ended_) {
-      advance();
-      return Supply::end;
-    }
+    if (outer_ended_) return Supply::not_yet;
     const Supply opened = supplier.open(at_, slot.feed, error);
     if (slot.feed != nullptr) ++open_;
     if (opened == Supply::end) outer_ended_ = true;

@@ -79,6 +79,7 @@ class RecordsStage final : public Stage {
         if (read(out, want)) return Pull::values;
       } catch (...) {
         if (run().cancelled()) return Pull::cancelled;
+        if (users_stop_ended_it()) throw;
         out.set_error(failed(detail::current_error()));
         return Pull::values;
       }
@@ -106,6 +107,12 @@ class RecordsStage final : public Stage {
 
  private:
   static constexpr std::size_t kPlacesMin = 16;
+  // A watchdog looks whether a long resume moves, and a cancellation ends it: both between two of
+  // these.
+  static constexpr std::uint64_t kSkippedAtOnce = std::uint64_t{1} << 16;
+
+  /// No record's fault: the user's own token made the reader give up.
+  bool users_stop_ended_it() const { return sources_->options.url.stop.stop_requested(); }
 
   bool at_end() const { return file_ == sources_->files.size(); }
 
@@ -184,11 +191,14 @@ class RecordsStage final : public Stage {
       open();
       before = reader_->passed();
       unseen_ = unseen_ || options_.verify != Verify::lengths;
-      const std::uint64_t skipped = reader_->skip(count);
+      const std::uint64_t want = std::min(count, kSkippedAtOnce);
+      const std::uint64_t skipped = reader_->skip(want);
       given_ += skipped;
-      if (skipped < count) end_of_file();
+      detail::StageCounters::add(counters().skipped, skipped);
+      if (skipped < want) end_of_file();
       return skipped;
     } catch (...) {
+      if (users_stop_ended_it()) throw;
       // The error is an element, too; those before it were passed over.
       detail::StageCounters::add(counters().errors, 1);
       detail::StageCounters::add(counters().errors_arisen, 1);

@@ -113,9 +113,9 @@ class RunContext {
   /// "the consumer waits for prefetch, prefetch waits for map, map is busy in its own code".
   std::string who_waits_for_whom() const;
   /// Errors since the start, each counted once however many stages it passes. Those that a cache
-  /// hands out arose in another run perhaps, so what one stage handed over counts as well, and so do
-  /// those that nobody hands over since a cache hides them. Where there were some, a resume looks at
-  /// each element.
+  /// hands out arose in another run perhaps, so what one stage handed over counts as well, and so
+  /// do those that nobody hands over since a cache hides them. Where there were some, a resume
+  /// looks at each element.
   std::uint64_t errors_seen() const;
   /// Those that arose in the stages before `consumer`, or that caches there hide.
   std::uint64_t errors_before(const detail::StageCounters& consumer) const;

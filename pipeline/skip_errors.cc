@@ -37,6 +37,12 @@ std::string json_of(const Error& error) {
   if (!error.file().empty()) line += fmt::format(", \"file\": {}", json_text(error.file()));
   if (error.offset()) line += fmt::format(", \"offset\": {}", *error.offset());
   if (error.record()) line += fmt::format(", \"record\": {}", *error.record());
+  if (error.lost() && error.lost()->records) {
+    line += fmt::format(", \"lost_records\": {}", *error.lost()->records);
+  }
+  if (error.lost() && error.lost()->bytes) {
+    line += fmt::format(", \"lost_bytes\": {}", *error.lost()->bytes);
+  }
   return line;
 }
 
@@ -104,6 +110,7 @@ class SkipErrorsStage final : public Stage {
   void leave_out(Chunk& out) {
     last_ = out.take_error();
     ++errors_;
+    if (last_->lost()) lost_ += last_->lost()->records.value_or(0);
     if (over_budget()) throw budget_error();
     if (errors_ == kOnlyErrorsMax && errors_ == seen_) throw only_errors();
     if (quarantine_ != nullptr) quarantine_->add(*last_, seen_ - 1);
@@ -117,19 +124,22 @@ class SkipErrorsStage final : public Stage {
 
   /// The input is over.
   void judge_pass() const {
-    if (share_is_exceeded(seen_)) throw budget_error();
+    if (share_is_exceeded()) throw budget_error();
     // Of many inner datasets one may have a single element, or a single missing file.
     const std::uint64_t least = is_inner_ ? kOnlyErrorsOfInner : 1;
     if (errors_ == seen_ && errors_ >= least) throw only_errors();
   }
 
   bool over_budget() const {
-    return (options_.count_max && errors_ > *options_.count_max) ||
-           (seen_ >= options_.share_after && share_is_exceeded(seen_));
+    return (options_.count_max && failed() > *options_.count_max) ||
+           (elements() >= options_.share_after && share_is_exceeded());
   }
-  bool share_is_exceeded(std::uint64_t elements) const {
-    return static_cast<double>(errors_) > options_.share_max * static_cast<double>(elements);
+  bool share_is_exceeded() const {
+    return static_cast<double>(failed()) > options_.share_max * static_cast<double>(elements());
   }
+  /// One damaged record may cost the rest of its shard: all that is lost counts.
+  std::uint64_t failed() const { return errors_ + lost_; }
+  std::uint64_t elements() const { return seen_ + lost_; }
 
   Error budget_error() const {
     std::string budget;
@@ -137,8 +147,8 @@ class SkipErrorsStage final : public Stage {
     if (options_.share_max < 1.0) {
       budget += fmt::format("{}share_max {}", budget.empty() ? "" : ", ", options_.share_max);
     }
-    return because_of_last(
-        fmt::format("{} of {} elements failed, more than is allowed ({})", errors_, seen_, budget));
+    return because_of_last(fmt::format("{} of {} elements failed, more than is allowed ({})",
+                                       failed(), elements(), budget));
   }
 
   Error only_errors() const {
@@ -164,6 +174,7 @@ class SkipErrorsStage final : public Stage {
   const bool is_inner_;
   std::uint64_t seen_ = 0;  ///< elements of the input, errors included
   std::uint64_t errors_ = 0;
+  std::uint64_t lost_ = 0;  ///< records that went with them
   ErrorPointer last_;
 };
 

@@ -19,7 +19,18 @@ TEST(AssertCardinality, PassesTheSuite) {
         [size](auto dataset) {
           return dataset | assert_cardinality(static_cast<std::int64_t>(size));
         },
-        show_all, {.sizes = {size}});
+        // Fewer where a skip_errors stands before it.
+        [size](const Slots& in) {
+          Stream stream = show_all(in);
+          if (in.size() < size) {
+            stream.push_back(
+                "!! assert_cardinality: the input ended after " + std::to_string(in.size()) +
+                " elements, " + std::to_string(size) +
+                " were promised; give their true number, or look where they were lost");
+          }
+          return stream;
+        },
+        {.sizes = {size}});
   }
 }
 

@@ -4,6 +4,7 @@
 #include <infeed/pipeline/map.h>
 #include <infeed/pipeline/records.h>
 #include <infeed/pipeline/repeat.h>
+#include <infeed/pipeline/skip_errors.h>
 #include <infeed/records/record_index.h>
 #include <infeed/records/record_writer.h>
 
@@ -85,6 +86,20 @@ TEST_F(DroppedRecords, AreNamedByTheErrorAndCounted) {
     EXPECT_EQ(statistics.dropped_records, 249);
     EXPECT_EQ(statistics.dropped_bytes, 6000);
   }
+}
+
+TEST_F(DroppedRecords, CountAgainstTheBudgetOfSkipErrors) {
+  write_index_of(0);
+  damage(0, 750);
+  const auto within = records(list_) | skip_errors({.count_max = 250});
+  EXPECT_EQ(stream_of(within).size(), 1750);
+  Iterator<Record> beyond = (records(list_) | skip_errors({.count_max = 249})).iterate();
+  const Stream stream = take_stream(beyond);
+  EXPECT_EQ(elements_of(stream), 750);
+  EXPECT_THAT(stream.back(), HasSubstr("skip_errors: 250 of 1000 elements failed, more than is "
+                                       "allowed (count_max 249)"));
+  Iterator<Record> share = (records(list_) | skip_errors({.share_max = 0.2})).iterate();
+  EXPECT_EQ(elements_of(take_stream(share)), 750) << "a quarter of the first 1,000";
 }
 
 TEST_F(DroppedRecords, AreBytesWhereNoIndexKnows) {

@@ -34,11 +34,12 @@ inline std::string name_of(Neighbour neighbour) {
   return {};
 }
 
-/// One that elements of type T can pass.
+/// One that elements of type T can pass; a cache only where there is room for one.
 template <class T>
-Neighbour draw_neighbour(RandomSource& random) {
+Neighbour draw_neighbour(RandomSource& random, bool caches) {
   const auto drawn = static_cast<Neighbour>(random.below(5));
-  return drawn == Neighbour::cache && !detail::kIsCopyable<T> ? Neighbour::none : drawn;
+  const bool possible = caches && detail::kIsCopyable<T>;
+  return drawn == Neighbour::cache && !possible ? Neighbour::none : drawn;
 }
 
 template <class T>

@@ -7,6 +7,7 @@
 #include <infeed/pipeline/interleave.h>
 #include <infeed/pipeline/prefetch.h>
 #include <infeed/pipeline/records.h>
+#include <infeed/pipeline/skip_errors.h>
 
 #include "pipeline/thrown_error.h"
 #include "records/framed.h"
@@ -122,6 +123,23 @@ TEST_F(RecordsByUrl, AreGivenUpWhenTheIteratorIsCancelled) {
     iterator.cancel();
   });
   EXPECT_EQ(error_of([&] { (void)iterator.next(); }).code(), ErrorCode::cancelled);
+}
+
+TEST_F(RecordsByUrl, AUsersOwnStopIsTerminal) {
+  HttpServer server(
+      [](const HttpRequestSeen&) { return HttpReply{.body = "never", .hang_after = 0}; });
+  std::stop_source stop;
+  auto iterator =
+      (records({server.url("/a"), server.url("/b")}, {.url = {.stop = stop.get_token()}}) |
+       skip_errors())
+          .iterate();
+  const std::jthread stopper([&] {
+    while (server.requests() == 0) std::this_thread::yield();
+    stop.request_stop();
+  });
+  const Error error = error_of([&] { (void)iterator.next(); });
+  EXPECT_EQ(error.code(), ErrorCode::cancelled);
+  EXPECT_TRUE(error.is_terminal());
 }
 
 }  // namespace

@@ -122,8 +122,10 @@ class StageSuite {
   /// Behind and in front of a random one of the stages that know of errors or work ahead; stopped
   /// in all the ways that there are.
   void check_among_neighbours(const Slots& slots) {
-    const Neighbour before = draw_neighbour<T>(random_);
-    const Neighbour behind = draw_neighbour<Out>(random_);
+    // A cache holds all that there is, for which a stage's own small limit has no room.
+    const bool caches = options_.memory_bytes_max == 0;
+    const Neighbour before = draw_neighbour<T>(random_, caches);
+    const Neighbour behind = draw_neighbour<Out>(random_, caches);
     SCOPED_TRACE("behind " + name_of(before) + ", in front of " + name_of(behind));
     // skip_errors itself fails where nothing but errors came.
     if (before == Neighbour::skip_errors && all_fail(slots)) return;
@@ -139,13 +141,13 @@ class StageSuite {
     const StreamCheck<Out> check(make, expected, options_, executors_, random_);
     check.run_straight(check.any_executor());
     check.cancel_anywhere();
-    if (options_.memory_bytes_max == 0) {
+    if (caches) {
       check.run_under_a_limit();
       check.run_under_a_limit();
     }
     if (options_.ordered) {
       check.resume_at(random_.below(expected.size() + 1));
-      check.resume_behind_a_full_cache();
+      if (caches) check.resume_behind_a_full_cache();
     }
     // A gate that opens for fewer elements than there are; it outlives the iterator.
     if (!random_.chance(0.25)) return;
@@ -261,7 +263,8 @@ void run_source_suite(const Make& make, const Stream& expected,
   for (int i = 0; i < 5; ++i) {
     check.destroy_anywhere();
     check.cancel_anywhere();
-    if (options.ordered) check.resume_behind_a_full_cache();
+    const bool caches = options.ordered && options.memory_bytes_max == 0;
+    if (caches) check.resume_behind_a_full_cache();
     if (options.memory_bytes_max == 0) check.run_under_a_limit();
   }
 }

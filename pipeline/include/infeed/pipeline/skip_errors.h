@@ -10,7 +10,9 @@
 namespace infeed {
 
 struct SkipErrorsOptions {
-  /// More errors than this in one pass are too many; nothing: any number.
+  /// More failed elements than this in one pass are too many; nothing: any number. An error that
+  /// took others with it counts for all of them, where their number is known (Error::lost()): by
+  /// default a damaged record costs the rest of its shard.
   std::optional<std::uint64_t> count_max = std::nullopt;
   /// More than this share of the elements (errors included) are too many: 0.01 is one in a hundred.
   /// Judged from `share_after` elements on, and at the end of the pass however long it was.
@@ -43,7 +45,9 @@ struct SkipErrorsStageFactory {
 /// Why: one bad record in ten million must not end a night's training, but a thousand of them must.
 /// Leaves out elements that failed, up to a budget.
 ///
-///     infeed::records("train-*.tfrecord") | infeed::parse<Sample>(schema)
+///     infeed::records("train-*.tfrecord",
+///                     {.damage = infeed::DamagePolicy::skip_and_resynchronise})
+///         | infeed::parse<Sample>(schema)
 ///         | infeed::skip_errors({.count_max = 100, .share_max = 0.001,
 ///                                .quarantine_file = "bad-records.jsonl"})
 ///
