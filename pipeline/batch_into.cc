@@ -85,12 +85,9 @@ void BatchFiller::shrink(const BatchReference& batch, std::size_t rows) {
 
 ErrorPointer rows_failed(const ErrorPointer& first, std::size_t failed, std::size_t rows) {
   if (failed == 1) return first;
-  Error all(first->code(), fmt::format("{} of {} rows of a batch failed, the first with: {}",
-                                       failed, rows, first->message()));
-  if (!first->file().empty()) all.at_file(first->file());
-  if (first->offset()) all.at_offset(*first->offset());
-  if (first->record()) all.at_record(*first->record());
-  return std::make_shared<const Error>(std::move(all));
+  return std::make_shared<const Error>(first->reworded(
+      first->code(), fmt::format("{} of {} rows of a batch failed, the first with: {}", failed,
+                                 rows, first->message())));
 }
 
 std::vector<std::size_t> columns_of_features(std::string_view stage, const BatchLayout& layout,

@@ -55,12 +55,10 @@ class MemoryCacheStage final : public Stage {
   MemoryCacheStage(const StageScope& scope, std::shared_ptr<SharedContent> shared,
                    const Node& input)
       : Stage(scope),
-        input_scope_(scope),
+        input_scope_(scope.run.shared_by_all(scope)),
         node_(input),
         shared_(std::move(shared)),
-        memory_(run().memory(), "cache") {
-    input_scope_.set_pass(0);  // the content must not depend on the pass that fills it
-  }
+        memory_(run().memory(), "cache") {}
   /// A consumer may stop before its end; the statistics then say no more that it holds elements.
   ~MemoryCacheStage() override { release(); }
 
@@ -153,7 +151,7 @@ class MemoryCacheStage final : public Stage {
     counters().buffered_bytes.store(content.bytes(), std::memory_order_relaxed);
   }
 
-  StageScope input_scope_;
+  const StageScope input_scope_;
   const Node& node_;
   const std::shared_ptr<SharedContent> shared_;
   RigidMemory memory_;
@@ -179,14 +177,21 @@ class MemoryCacheNode final : public Node {
 
  protected:
   std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
-    return std::make_unique<MemoryCacheStage>(scope, content_of(scope.run), input());
+    return std::make_unique<MemoryCacheStage>(scope, content_of(scope), input());
   }
 
  private:
-  std::shared_ptr<SharedContent> content_of(const RunContext& run) const {
+  std::shared_ptr<SharedContent> content_of(const StageScope& scope) const {
+    const RunContext& run = scope.run;
     if (!run.adopted_other_seeds()) return shared_;
     std::vector<std::string> signature = signature_of(input(), run.adopted_seeds());
-    return signature == signature_of(input()) ? shared_ : adopted_->of(std::move(signature));
+    std::vector<std::string> own = signature_of(input());
+    // Inside a flat_map the input draws by that one's seed.
+    if (const Node* const outermost = scope.inner.outermost; outermost != nullptr) {
+      signature.push_back(std::to_string(run.seeds_of(*outermost).seed));
+      own.push_back(std::to_string(outermost->seeds().value_or(Seeds{}).seed));
+    }
+    return signature == own ? shared_ : adopted_->of(std::move(signature));
   }
 
   const std::shared_ptr<SharedContent> shared_;

@@ -14,9 +14,11 @@
 
 // Elements in a folder: what cache({.path}) and snapshot write and read.
 //
-//     elements.journal          text: what the elements are, which shards are whole, the errors,
-//     the end data-1f3a...-00000.tfrecord   one record an element, in order lock held (flock) by
-//     the one who writes
+//     elements.journal               says what the elements are, which shards are whole, the errors
+//
+//     data-1f3a...-00000.tfrecord    one record an element, in order
+//
+//     lock                           held (flock) by the one who writes
 //
 // A line of the journal ends with its own CRC. A shard gets its name only when it is whole, and
 // counts only once the journal names it; so whatever is killed when, what the journal says is there

@@ -194,6 +194,7 @@ ErrorPointer current_error() {
     error = thrown.code() == ErrorCode::cancelled
                 ? thrown.reworded(ErrorCode::user_function, thrown.message())
                 : thrown;
+    error.as_terminal(false);
     if (typeid(thrown) != typeid(Error)) error.caused_by(std::current_exception());
   } catch (const std::exception& thrown) {
     error = Error(ErrorCode::user_function, thrown.what());

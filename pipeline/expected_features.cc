@@ -147,6 +147,8 @@ class ExpectFeaturesStage final : private HiddenCounters, public Stage {
         looker_(*spec_) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
+    // Where errors came instead of records, a resume this far on would not look either.
+    if (passed_ > kSkippedMax) is_looking_ = false;
     if (!is_looking_) return input_->pull(out, want);
     require_more();
     const Pull pulled = input_->pull(out, std::min<std::uint64_t>(want, records_left()));
@@ -167,7 +169,8 @@ class ExpectFeaturesStage final : private HiddenCounters, public Stage {
     // A source that was begun may have to read what it could jump over.
     if (is_source && count > kSkippedMax) {
       input_ = input_node_->open(consumer_);
-      return input_->skip(before + count) - before;
+      const std::uint64_t all = input_->skip(before + count);
+      return all - std::min(all, before);
     }
     return skipped + input_->skip(count - skipped);
   }

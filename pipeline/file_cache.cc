@@ -16,9 +16,10 @@ namespace {
 class FileCacheStage final : public Stage {
  public:
   FileCacheStage(const StageScope& scope, StoreDescription description, const Node& input)
-      : Stage(scope), input_scope_(scope), node_(input), store_(std::move(description)) {
-    input_scope_.set_pass(0);  // the content must not depend on the pass that writes it
-  }
+      : Stage(scope),
+        input_scope_(scope.run.shared_by_all(scope)),
+        node_(input),
+        store_(std::move(description)) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     if (mode_ == Mode::undecided) begin(Absent::write);
@@ -236,7 +237,7 @@ class FileCacheStage final : public Stage {
     store_.options.on_event({kind, store_.folder, elements, std::move(message)});
   }
 
-  StageScope input_scope_;
+  const StageScope input_scope_;
   const Node& node_;
   const StoreDescription store_;
   Mode mode_ = Mode::undecided;

@@ -39,6 +39,11 @@ class GenerateStage final : public Stage {
         out.grow(1);
         return true;
       }
+    } catch (const Error& error) {
+      // An iterator of its own that failed for good would fail at every call.
+      if (error.is_terminal()) throw;
+      out.set_error(current_error());
+      return true;
     } catch (...) {
       out.set_error(current_error());
       return true;

@@ -53,7 +53,7 @@ InnerStream InnerOpener::open(NodePointer node, std::uint64_t position) const {
   StageScope scope = scope_;
   scope.input_ordinal = 1;
   if (scope.inner.outermost == nullptr) scope.inner.outermost = scope_.node;
-  scope.inner.key = Philox(scope_.seeds.seed, scope_.epoch).at(position);
+  scope.inner.key = Philox(scope_.seeds.seed, scope_.epoch).word_pair(position);
   // Passes of this stage and positions within one make different epochs.
   scope.set_pass(datasets_.seed_by_position ? position + scope_.epoch * kSpread : 0);
   std::unique_ptr<Stage> stage = node->open(scope);

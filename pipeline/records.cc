@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <functional>
 #include <limits>
+#include <new>
 #include <optional>
 #include <stop_token>
 
@@ -45,13 +46,10 @@ ErrorPointer with_loss(const Error& error, const Lost& lost, DamagePolicy damage
   if (!is_avoidable || lost.records == 0U) {
     return std::make_shared<const Error>(Error(error).losing(lost));
   }
-  Error changed(error.code(),
-                fmt::format("{}; the rest of the file ({}) is dropped: {{.damage = "
-                            "DamagePolicy::skip_and_resynchronise}} loses only what is damaged",
-                            error.message(), lost.to_string()));
-  changed.at_file(error.file());
-  if (error.offset()) changed.at_offset(*error.offset());
-  if (error.record()) changed.at_record(*error.record());
+  Error changed = error.reworded(
+      error.code(), fmt::format("{}; the rest of the file ({}) is dropped: {{.damage = "
+                                "DamagePolicy::skip_and_resynchronise}} loses only what is damaged",
+                                error.message(), lost.to_string()));
   return std::make_shared<const Error>(std::move(changed).losing(lost));
 }
 
@@ -77,9 +75,11 @@ class RecordsStage final : public Stage {
       try {
         open();
         if (read(out, want)) return Pull::values;
+      } catch (const std::bad_alloc&) {
+        throw;  // terminal
       } catch (...) {
         if (run().cancelled()) return Pull::cancelled;
-        if (users_stop_ended_it()) throw;
+        throw_on_users_stop();
         out.set_error(failed(detail::current_error()));
         return Pull::values;
       }
@@ -111,8 +111,12 @@ class RecordsStage final : public Stage {
   // these.
   static constexpr std::uint64_t kSkippedAtOnce = std::uint64_t{1} << 16;
 
-  /// No record's fault: the user's own token made the reader give up.
-  bool users_stop_ended_it() const { return sources_->options.url.stop.stop_requested(); }
+  /// Throws the exception in flight on when it is no record's fault: the user's own token made the
+  /// reader give up.
+  void throw_on_users_stop() const {
+    if (!sources_->options.url.stop.stop_requested()) return;
+    if (detail::terminal_error()->code() == ErrorCode::cancelled) throw;
+  }
 
   bool at_end() const { return file_ == sources_->files.size(); }
 
@@ -197,8 +201,11 @@ class RecordsStage final : public Stage {
       detail::StageCounters::add(counters().skipped, skipped);
       if (skipped < want) end_of_file();
       return skipped;
+    } catch (const std::bad_alloc&) {
+      throw;
     } catch (...) {
-      if (users_stop_ended_it()) throw;
+      if (run().cancelled()) return 0;
+      throw_on_users_stop();
       // The error is an element, too; those before it were passed over.
       detail::StageCounters::add(counters().errors, 1);
       detail::StageCounters::add(counters().errors_arisen, 1);

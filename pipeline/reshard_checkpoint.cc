@@ -37,6 +37,15 @@ std::vector<std::string> check_same_but_for_shares(const Checkpoint& checkpoint,
                   match.matched, line(checkpoint.signature), line(match.ours)));
 }
 
+/// Whether each stage behind shard gives as many elements on each host as its input has it give.
+/// What a stage promises for those before it (assert_cardinality) doesn't say that.
+bool is_counted_down_to_shard(const Node& node) {
+  if (node.cardinality().is_unknown()) return false;
+  if (node.name() == "shard") return true;
+  return std::all_of(node.inputs().begin(), node.inputs().end(),
+                     [](const NodePointer& input) { return is_counted_down_to_shard(*input); });
+}
+
 }  // namespace
 
 Checkpoint make_resharded(const Checkpoint& checkpoint, const Node& node,
@@ -49,7 +58,7 @@ Checkpoint make_resharded(const Checkpoint& checkpoint, const Node& node,
                             before, now, rows_before, rows_now));
   }
   std::vector<std::string> signature = check_same_but_for_shares(checkpoint, node);
-  if (node.cardinality().is_unknown()) {
+  if (!is_counted_down_to_shard(node)) {
     refuse(
         "the pipeline has a stage that gives an unknown number of elements, so the hosts needn't "
         "stand at the same place of the shared stream; put such stages before shard");

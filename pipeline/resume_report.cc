@@ -1,5 +1,7 @@
 #include "resume_report.h"
 
+#include <algorithm>
+
 #include "driver.h"
 
 namespace infeed::detail {
@@ -23,8 +25,9 @@ ResumeReport::~ResumeReport() {
 void ResumeReport::report() {
   name_thread("resume-report");
   const auto begin = std::chrono::steady_clock::now();
+  const auto pause = std::max(options_.on_resume_every, std::chrono::milliseconds(1));
   std::unique_lock lock(mutex_);
-  while (!end_.wait_for(lock, options_.on_resume_every, [this] { return over_; })) {
+  while (!end_.wait_for(lock, pause, [this] { return over_; })) {
     lock.unlock();
     options_.on_resume({.position = position_,
                         .elements_replayed = run_.elements_replayed(),

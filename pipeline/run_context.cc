@@ -22,6 +22,12 @@ Seeds RunContext::seeds_of(const Node& node) const {
   return adopted != adopted_seeds_.end() ? adopted->second : node.seeds().value_or(Seeds{});
 }
 
+StageScope RunContext::shared_by_all(StageScope scope) const {
+  scope.set_pass(0);
+  if (scope.inner.outermost != nullptr) scope.inner.key = seeds_of(*scope.inner.outermost).seed;
+  return scope;
+}
+
 bool RunContext::adopted_other_seeds() const {
   return std::any_of(adopted_seeds_.begin(), adopted_seeds_.end(), [](const auto& entry) {
     const Seeds own = entry.first->seeds().value_or(Seeds{});

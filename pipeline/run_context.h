@@ -112,6 +112,9 @@ class RunContext {
   std::uint64_t elements_replayed() const;
   /// "the consumer waits for prefetch, prefetch waits for map, map is busy in its own code".
   std::string who_waits_for_whom() const;
+  /// `scope` without what tells the inner datasets of a flat_map apart: of a cache's input, whose
+  /// content must not depend on who fills it.
+  StageScope shared_by_all(StageScope scope) const;
   /// Errors since the start, each counted once however many stages it passes. Those that a cache
   /// hands out arose in another run perhaps, so what one stage handed over counts as well, and so
   /// do those that nobody hands over since a cache hides them. Where there were some, a resume

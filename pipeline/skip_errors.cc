@@ -112,7 +112,7 @@ class SkipErrorsStage final : public Stage {
     ++errors_;
     if (last_->lost()) lost_ += last_->lost()->records.value_or(0);
     if (over_budget()) throw budget_error();
-    if (errors_ == kOnlyErrorsMax && errors_ == seen_) throw only_errors();
+    if (errors_ == kOnlyErrorsMax && errors_ == seen_) throw only_errors("");
     if (quarantine_ != nullptr) quarantine_->add(*last_, seen_ - 1);
     if (!options_.on_error) return;
     try {
@@ -127,7 +127,7 @@ class SkipErrorsStage final : public Stage {
     if (share_is_exceeded()) throw budget_error();
     // Of many inner datasets one may have a single element, or a single missing file.
     const std::uint64_t least = is_inner_ ? kOnlyErrorsOfInner : 1;
-    if (errors_ == seen_ && errors_ >= least) throw only_errors();
+    if (errors_ == seen_ && errors_ >= least) throw only_errors(", and nothing is left");
   }
 
   bool over_budget() const {
@@ -151,9 +151,9 @@ class SkipErrorsStage final : public Stage {
                                        failed(), elements(), budget));
   }
 
-  Error only_errors() const {
+  Error only_errors(std::string_view consequence) const {
     return because_of_last(
-        fmt::format("all of the first {} elements failed, and nothing is left", errors_));
+        fmt::format("all of the first {} elements failed{}", errors_, consequence));
   }
 
   Error because_of_last(const std::string& what) const {

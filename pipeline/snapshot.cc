@@ -30,6 +30,8 @@ class ReadSnapshotStage final : public Stage {
   Pull do_pull(Chunk& out, std::size_t want) override {
     try {
       return reader_.read(out, want) > 0 ? Pull::values : Pull::end;
+    } catch (const std::bad_alloc&) {
+      throw;  // terminal
     } catch (...) {
       out.set_error(current_error());
       reader_.leave_shard();

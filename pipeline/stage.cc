@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <new>
+#include <typeinfo>
 
 #include <infeed/pipeline/philox.h>
 
@@ -28,11 +29,11 @@ ErrorPointer terminal_error_of(const detail::StageCounters& counters) {
 /// In an inner dataset: other places, other keys.
 void key_by_place(StageScope& scope, std::uint64_t input_ordinal) {
   const Philox numbers(scope.inner.key, input_ordinal);
-  scope.inner.key = numbers.at(0);
+  scope.inner.key = numbers.word_pair(0);
   if (!scope.seeds.drawn) return;
   const bool draws = !scope.seeds.inner;
-  scope.seeds.seed = numbers.at(1) | 1;
-  scope.seeds.seed2 = numbers.at(2);
+  scope.seeds.seed = numbers.word_pair(1) | 1;
+  scope.seeds.seed2 = numbers.word_pair(2);
   if (draws) scope.run.note_inner_draws(*scope.inner.outermost);
 }
 
@@ -44,6 +45,7 @@ ErrorPointer detail::terminal_error() {
     throw;
   } catch (const Error& thrown) {
     error = thrown;
+    if (typeid(thrown) != typeid(Error)) error.caused_by(std::current_exception());
   } catch (const std::bad_alloc&) {
     error = Error(ErrorCode::resource_exhausted, "the system has no more memory");
   } catch (const std::exception& thrown) {
@@ -100,8 +102,15 @@ Pull Stage::pull(Chunk& out, std::size_t want) {
 
 std::uint64_t Stage::skip(std::uint64_t count) {
   if (count == 0) return 0;
+  if (failure_ != nullptr) throw Error(*failure_);
   const detail::StageCounters::Inside inside(*counters_);
-  const std::uint64_t skipped = do_skip(count);
+  std::uint64_t skipped = 0;
+  try {
+    skipped = do_skip(count);
+  } catch (...) {
+    failure_ = terminal_error_of(*counters_);
+    throw Error(*failure_);
+  }
   detail::StageCounters::add(counters_->skipped, skipped);
   return skipped;
 }

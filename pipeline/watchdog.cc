@@ -1,5 +1,6 @@
 #include "watchdog.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <memory>
 
@@ -31,7 +32,8 @@ void Watchdog::watch() {
   std::uint64_t progress_before = run_.progress();
   Clock::time_point moved = Clock::now();
   std::unique_lock lock(mutex_);
-  while (!stop_.wait_for(lock, limit_ / 8, [this] { return stopping_; })) {
+  const auto pause = std::max(limit_ / 8, std::chrono::milliseconds(1));
+  while (!stop_.wait_for(lock, pause, [this] { return stopping_; })) {
     const std::uint64_t progress = run_.progress();
     const Clock::time_point now = Clock::now();
     if (!waiting_ || progress != progress_before) {

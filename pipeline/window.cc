@@ -117,13 +117,9 @@ class Buffer {
 
 /// Says in the message which window failed and why.
 ErrorPointer error_of_window(std::uint64_t first, std::uint64_t position, const Error& cause) {
-  Error error(cause.code(),
-              fmt::format("the window from element {} on needs element {}, which failed: {}", first,
-                          position, cause.message()));
-  error.at_stage(cause.stage()).at_file(cause.file());
-  if (cause.offset()) error.at_offset(*cause.offset());
-  if (cause.record()) error.at_record(*cause.record());
-  return std::make_shared<const Error>(std::move(error));
+  return std::make_shared<const Error>(cause.reworded(
+      cause.code(), fmt::format("the window from element {} on needs element {}, which failed: {}",
+                                first, position, cause.message())));
 }
 
 class WindowStage final : public Stage {

@@ -76,8 +76,8 @@ Error& Error::caused_by(std::exception_ptr cause) & {
   return *this;
 }
 
-Error& Error::as_terminal() & {
-  terminal_ = true;
+Error& Error::as_terminal(bool terminal) & {
+  terminal_ = terminal;
   return *this;
 }
 

@@ -8,6 +8,7 @@
 #include <infeed/pipeline/prefetch.h>
 #include <infeed/pipeline/range.h>
 #include <infeed/pipeline/repeat.h>
+#include <infeed/pipeline/shard.h>
 #include <infeed/pipeline/shuffle.h>
 #include <infeed/pipeline/skip.h>
 #include <infeed/pipeline/skip_errors.h>
@@ -196,6 +197,15 @@ TEST(Cache, ACompleteOneThatDoesNotFitIsRefused) {
   for (const std::string& text : dataset.iterate()) EXPECT_EQ(text.size(), 1000);
   Iterator<std::string> iterator = dataset.iterate({.memory_bytes_max = 1 << 20});
   EXPECT_EQ(error_of([&] { iterator.next(); }).code(), ErrorCode::resource_exhausted);
+  EXPECT_TRUE(error_of([&] { iterator.next(); }).is_terminal());
+}
+
+TEST(Cache, AFailureBehindHandedOverElementsStopsASkipToo) {
+  const auto text = [](std::int64_t) { return std::string(10'000, '0'); };
+  const auto dataset = range(50) | filter([](std::int64_t) { return true; }) | map(text) | cache() |
+                       shard({.count = 65, .index = 0});
+  Iterator<std::string> iterator = dataset.iterate({.memory_bytes_max = 4096});
+  EXPECT_EQ(elements_of(take_stream(iterator)), 1);
   EXPECT_TRUE(error_of([&] { iterator.next(); }).is_terminal());
 }
 

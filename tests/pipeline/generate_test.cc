@@ -1,10 +1,15 @@
 #include <stdexcept>
 
+#include <infeed/pipeline/assert_cardinality.h>
 #include <infeed/pipeline/generate.h>
+#include <infeed/pipeline/map.h>
+#include <infeed/pipeline/range.h>
 #include <infeed/pipeline/repeat.h>
+#include <infeed/pipeline/skip_errors.h>
 #include <infeed/pipeline/take.h>
 
 #include "pipeline/stage_suite.h"
+#include "pipeline/thrown_error.h"
 
 namespace infeed::test {
 namespace {
@@ -72,6 +77,28 @@ TEST(Generate, GivesElementsThatCanOnlyBeMoved) {
     };
   });
   EXPECT_EQ(stream_of(dataset), numbers({5, 4, 3, 2, 1}));
+}
+
+TEST(Generate, AnIteratorOfItsOwnThatFailsForGoodEndsIt) {
+  const auto dataset = generate([] {
+    auto nested =
+        std::make_shared<Iterator<std::int64_t>>((range(10) | assert_cardinality(3)).iterate());
+    return [nested]() { return nested->next(); };
+  });
+  const std::string failure =
+      "!! assert_cardinality: there are more than the 3 elements that were promised; give their "
+      "true number, or put take(3) before it";
+  EXPECT_EQ(stream_of(dataset | skip_errors()), (Stream{"0", "1", "2", failure}));
+  // In a map it is one element's.
+  const auto mapped = range(2) | map([](std::int64_t) {
+                        auto nested = (range(10) | assert_cardinality(0)).iterate();
+                        return nested.next().value_or(0);
+                      });
+  auto iterator = mapped.iterate();
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_FALSE(error_of([&] { iterator.next(); }).is_terminal());
+  }
+  EXPECT_FALSE(iterator.next());
 }
 
 TEST(Generate, ASlowSourceHoldsNothingBack) {

@@ -1,9 +1,11 @@
+#include <infeed/pipeline/cache.h>
 #include <infeed/pipeline/filter.h>
 #include <infeed/pipeline/interleave.h>
 #include <infeed/pipeline/map.h>
 #include <infeed/pipeline/prefetch.h>
 #include <infeed/pipeline/range.h>
 #include <infeed/pipeline/repeat.h>
+#include <infeed/pipeline/shuffle.h>
 #include <infeed/pipeline/skip.h>
 #include <infeed/pipeline/skip_errors.h>
 #include <infeed/pipeline/take.h>
@@ -145,6 +147,18 @@ TEST(Interleave, AnInnerStagesOwnFailureIsTerminal) {
     run_source_suite(
         [&] { return range(9) | interleave(inner, options) | skip_errors() | prefetch(); },
         expected);
+  }
+}
+
+TEST(Interleave, ACacheInsideHoldsTheSameWhoeverFillsIt) {
+  const auto words = range(10) | shuffle({.buffer = 10}) | cache();
+  const auto all = range(4) | interleave([words](std::int64_t) { return words; },
+                                         {.cycle_length = 2, .parallelism = 2});
+  const Stream stream = stream_of(all);
+  ASSERT_EQ(stream.size(), 40);
+  for (std::size_t i = 0; i < 20; i += 2) {
+    EXPECT_EQ(stream[i], stream[i + 1]);
+    EXPECT_EQ(stream[i], stream[20 + i]);
   }
 }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include <infeed/pipeline/assert_cardinality.h>
 #include <infeed/pipeline/batch.h>
 #include <infeed/pipeline/filter.h>
 #include <infeed/pipeline/global_shuffle.h>
@@ -94,6 +95,19 @@ TEST(ReshardCheckpoint, RefusesWhatHasNoSuchPlace) {
       "reshard_checkpoint: the pipeline has a stage that gives an unknown number of elements, "
       "so the hosts needn't stand at the same place of the shared stream; put such stages "
       "before shard");
+}
+
+TEST(ReshardCheckpoint, APromisedNumberIsNoCountOfTheSharedStream) {
+  const auto make = [](std::uint64_t count) {
+    return range(12) | shard({.count = count, .index = 0}) |
+           filter([](std::int64_t x) { return x % 4 == 0; }) | assert_cardinality(3);
+  };
+  auto iterator = make(2).iterate();
+  iterator.next();
+  const Checkpoint checkpoint = iterator.checkpoint();
+  const Error error = error_of(
+      [&] { reshard_checkpoint(checkpoint, make(4), {.shards_before = 2, .shards_now = 4}); });
+  EXPECT_EQ(error.code(), ErrorCode::failed_precondition);
 }
 
 }  // namespace

@@ -69,8 +69,9 @@ class Error : public std::exception {
   Error& at_record(std::uint64_t record) &;
   /// Keeps what a user's function threw beside the text that was made of it.
   Error& caused_by(std::exception_ptr cause) &;
-  /// Set by the iterator that throws it.
-  Error& as_terminal() &;
+  /// Set by the iterator that throws it, and taken back where it becomes one element of another
+  /// pipeline (a user's function that iterates a dataset of its own).
+  Error& as_terminal(bool terminal = true) &;
   /// Another error at the same places, with the same cause.
   Error reworded(ErrorCode code, std::string message) const;
   Error& losing(Lost lost) &;

@@ -27,11 +27,11 @@ struct MemoryCacheStageFactory {
 ///         | infeed::shuffle({.buffer = 10'000}) | infeed::repeat(10)
 ///
 /// It is filled by the first pass that goes to the end of its input (or takes as many elements as
-/// the input is known to have and no more come behind them); a pass that stops before leaves
-/// nothing. The content belongs to the description: all iterators of the dataset, at once or one
-/// after the other, read the same. Those that start before it is complete each fill one of their
-/// own, and the first complete one stays. Errors are kept like elements and are there in every
-/// pass.
+/// the input is known to have and no more come behind them, for which the last one waits); a pass
+/// that stops before leaves nothing. The content belongs to the description: all iterators of the
+/// dataset, at once or one after the other, read the same. Those that start before it is complete
+/// each fill one of their own, and the first complete one stays. Errors are kept like elements and
+/// are there in every pass.
 ///
 /// The stages before it always run as in pass 0, so the content does not depend on who filled it: a
 /// shuffle before the cache gives one order for ever. Put shuffles and random augmentation behind.

@@ -25,7 +25,7 @@ NodePointer make_choose_from_datasets(const ChooseOptions& options, const TypeIn
 ///     infeed::choose_from_datasets(std::vector{a, b, c}, turns)   // a b c a b c ...
 ///
 /// Ends with the choices at the latest. An index that is out of range, or an error among the
-/// choices, is one error in its place.
+/// choices, is one element's error.
 template <class T>
 Dataset<T> choose_from_datasets(const std::vector<Dataset<T>>& datasets,
                                 const Dataset<std::int64_t>& choices,

@@ -21,7 +21,7 @@ struct StoreEvent {
     finished,   ///< it has become complete
     busy,       ///< somebody else is writing it; this pass goes without
     damaged,    ///< it can't be read from here on; this pass goes on without, the next repairs it
-    gave_up,    ///< it can't be written (a full disk): a terminal error follows
+    gave_up,    ///< it can't be written (a full disk): where it was to be, a terminal error follows
   };
   Kind kind;
   std::string folder;

@@ -40,8 +40,8 @@ std::string files_fingerprint(const std::vector<std::string>& files);
 /// described, and a pattern that nothing matches is an Error there (not_found, with what lies there
 /// instead). A name that exists is taken as it is, even when it looks like a pattern. No name is an
 /// error later: whether its file is there is found out by the stage that opens it, and is an
-/// element's error there (records.h). A checkpoint
-/// is bound to the names (without their folders) and sizes of the files.
+/// element's error there (records.h). A checkpoint is bound to the names (without their folders)
+/// and sizes of the files.
 Dataset<std::string> files(const std::string& pattern, FilesOptions options = {});
 /// A list of names, in its order, none of which needs to exist yet.
 Dataset<std::string> files(std::vector<std::string> list, FilesOptions options = {});

@@ -42,12 +42,14 @@ struct FlatMapStageFactory {
 ///     files | infeed::flat_map([](const std::string& file) { return read_lines(file); })
 ///
 /// Stages of the inner datasets that nobody gave a seed draw by the position of the outer element,
-/// the epoch and a seed that the checkpoint carries, so they go on as they were in another process.
+/// the epoch and a seed that the checkpoint carries once one of them has drawn, so they go on as
+/// they were in another process.
 ///
 /// Strictly sequential: the next inner dataset is opened when the one before has ended; for several
 /// at once see interleave. An outer element that failed, an exception of the function and one while
-/// the inner dataset is opened each become one error element. An exception out of a running inner
-/// dataset (its memory limit, say) becomes one, too, and ends that inner dataset.
+/// the inner dataset is opened each become one element's error (a file that is missing, among
+/// many). Terminal is what a running inner stage throws, and memory that is refused while one is
+/// opened.
 template <class F>
 auto flat_map(F function, FlatMapOptions options = {}) {
   return detail::FlatMapStageFactory<F>{std::move(function), options};

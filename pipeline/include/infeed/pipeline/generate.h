@@ -50,8 +50,9 @@ auto start_generator(const Make& make, [[maybe_unused]] std::uint64_t epoch) {
 /// `make` may be called by several threads at once (one iterator each); what it returns is used by
 /// one thread at a time.
 ///
-/// What the function throws is an error in one element's place, and the next call goes on; what
-/// `make` throws is one error, and that pass is over. Elements are handed on after 100 us at the
+/// What the function throws is an error in one element's place, and the next call goes on, but for
+/// the terminal Error of an iterator that it uses, which is terminal here, too. What `make` throws
+/// is one element's error, and that pass is over. Elements are handed on after 100 us at the
 /// latest: a slow source is not kept waiting for company. Skipping calls the function.
 template <class Make>
 auto generate(Make make) {

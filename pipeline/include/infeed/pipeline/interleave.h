@@ -75,14 +75,14 @@ struct InterleaveStageFactory {
 ///
 /// Errors: one inside an inner dataset counts as an element of its block. An outer element that
 /// failed, an exception of the function and one while the inner dataset is opened each take one
-/// place, and the slot goes on with the next outer element at once. An exception out of a running
-/// inner dataset takes one place, and ends that inner dataset. The order after an error is the same
-/// with and without parallelism.
+/// place, and the slot goes on with the next outer element at once. Terminal is what a running
+/// inner stage throws, when its turn comes, and memory that is refused while one is opened. The
+/// order after an error is the same with and without parallelism.
 ///
 /// Inner stages that nobody gave a seed draw as in flat_map.
 ///
 /// With parallelism, threads of the stage's own (and one more for the outer elements) read
-/// cycle_length inner datasets, and as many of the following ones as there are threads, 32 KiB or
+/// cycle_length inner datasets, and as many of the following ones as there are threads, 128 KiB or
 /// two elements of each, so that neither a slow file nor the opening of the next one is waited for.
 /// Within the iterator's memory limit they read less far ahead.
 template <class F>

@@ -70,7 +70,7 @@ struct IterateOptions {
   std::stop_token stop = {};
   /// Called every so often while a resume is under way, in a thread of its own; must not throw.
   std::function<void(const ResumeProgress&)> on_resume = {};
-  std::chrono::milliseconds on_resume_every{1000};
+  std::chrono::milliseconds on_resume_every{1000};  ///< at least 1 ms
   /// Keep Iterator::order_hash(); costs about 1 ns a number or 8 bytes.
   bool order_hash = false;
 };
@@ -174,10 +174,10 @@ class Iterator {
   Checkpoint checkpoint() const { return core_->checkpoint(); }
 
   /// Ends the iteration from another thread: a waiting next() throws Error(cancelled), as does
-  /// every later call, once the calls of user functions and the reads that are under way have
-  /// returned: a thread can't be ended from outside. A function that may hang is given up where
-  /// map's {.guard = {.time_limit = ...}} is set; without it cancel() and the destructor wait for
-  /// it.
+  /// every later call (behind the up to 256 elements that were already handed to this iterator),
+  /// once the calls of user functions and the reads that are under way have returned: a thread
+  /// can't be ended from outside. A function that may hang is given up where map's {.guard =
+  /// {.time_limit = ...}} is set; without it cancel() and the destructor wait for it.
   void cancel() { core_->cancel(); }
   PipelineStatistics statistics() const { return core_->statistics(); }
   const MemoryAccount& memory() const { return core_->memory(); }

@@ -38,6 +38,10 @@ class Philox {
 
   /// Word `position`, without moving.
   std::uint32_t at(std::uint64_t position) const { return block(position >> 2)[position & 3]; }
+  /// 64 bits: the words 2 * position and the one behind it.
+  std::uint64_t word_pair(std::uint64_t position) const {
+    return (std::uint64_t{at(2 * position + 1)} << 32) | at(2 * position);
+  }
 
   /// The four words 4*index .. 4*index+3.
   std::array<std::uint32_t, 4> block(std::uint64_t index) const {

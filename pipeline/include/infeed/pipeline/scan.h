@@ -89,7 +89,7 @@ struct ScanStageFactory {
 ///       return std::pair(sum + x, sum + x);   // the new state, the new element
 ///     })
 ///
-/// Each pass starts with the initial state. What the function throws takes the element's place and
+/// Each pass starts with the initial state. What the function throws is the element's error and
 /// leaves the state as it was. A resume calls the function for the elements that it passes over.
 template <class State, class F>
 auto scan(State initial_state, F function) {

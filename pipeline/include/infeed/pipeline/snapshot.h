@@ -71,7 +71,8 @@ SnapshotSummary write_snapshot(const Dataset<T>& dataset, SnapshotOptions option
 
 /// The elements of a complete snapshot, without the pipeline that made them. `path`: the folder
 /// that write_snapshot gave, or one that holds a single snapshot. Their number is known, and
-/// skipping reads almost nothing. A shard that can't be read is one error, and the next follows.
+/// skipping reads almost nothing. A shard that can't be read is one element's error, and the next
+/// follows.
 ///
 /// Throws, when it is described: not_found; failed_precondition (it is not complete, holds another
 /// type, or there are several).

@@ -100,8 +100,8 @@ enum class Pull : std::uint8_t {
 /// the place of one element, skip_errors may leave it out, and the stream goes on. A *terminal* one
 /// is what a stage throws from do_pull() or do_skip(): memory that was refused, a state that it
 /// can't go on from. It passes all stages and queues behind it unchanged, whatever came before it
-/// is handed over first, and next() throws it then and at every later call. A stage never catches
-/// what its input throws.
+/// is handed over first, and next() throws it then and at every later call. A stage doesn't catch
+/// what its input throws; where it must, the input throws it again.
 class Stage {
  public:
   explicit Stage(const StageScope& scope)

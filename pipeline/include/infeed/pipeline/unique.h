@@ -141,7 +141,7 @@ struct UniqueStageFactory {
 ///     words | infeed::unique()
 ///
 /// Memory: all different elements are remembered, 8 to 24 bytes each besides their own size, and
-/// are counted in the iterator's limit; over it, the iteration ends with Error(resource_exhausted).
+/// are counted in the iterator's limit; over it comes a terminal Error(resource_exhausted).
 inline auto unique() { return detail::UniqueStageFactory{}; }
 
 }  // namespace infeed

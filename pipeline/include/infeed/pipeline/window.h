@@ -80,8 +80,8 @@ struct WindowStageFactory {
 ///
 /// A window is a std::vector, which a map can turn into anything; TensorFlow's is a dataset, which
 /// must be flattened again to be of use. Windows start at 0, shift, 2 shift, ...; at the end they
-/// get shorter, unless drop_remainder. A failed element makes an error of each window that would
-/// hold it, and of no other.
+/// get shorter, unless drop_remainder. A failed element makes an element's error of each window
+/// that would hold it, and of no other.
 ///
 /// Memory: (size - 1) * stride + 1 elements, counted in the iterator's limit. Elements that can't
 /// be copied need windows that don't overlap.
