@@ -4,7 +4,6 @@
 #include <array>
 #include <filesystem>
 #include <memory>
-#include <ranges>
 #include <system_error>
 #include <vector>
 
@@ -49,10 +48,17 @@ class IndexOnDisk {
   }
   /// The first record that begins at `offset` or behind it.
   std::uint64_t first_from(std::uint64_t offset) const {
-    const auto records = std::views::iota(std::uint64_t{0}, count_);
-    return static_cast<std::uint64_t>(
-        std::ranges::lower_bound(records, offset, {}, [this](auto i) { return this->offset(i); }) -
-        records.begin());
+    std::uint64_t first = 0;
+    std::uint64_t last = count_;
+    while (first < last) {
+      const std::uint64_t middle = first + (last - first) / 2;
+      if (this->offset(middle) < offset) {
+        first = middle + 1;
+      } else {
+        last = middle;
+      }
+    }
+    return first;
   }
 
  private:
