@@ -34,17 +34,14 @@ struct Pace {
 /// The networks for 28x28 images, the shortest step first.
 std::vector<Pace> paces_of(const Slice& slice, std::int64_t batch);
 
-/// Whether the naive pipeline should be HIGHLY input-bound with it and the tuned one not, with some
-/// room for what changes from second to second.
-bool should_fit(const Pace& pace, const BatchTimes& times);
-
 struct ChosenPace {
   Pace pace;
   bool fits = false;
 };
 
-/// The first that should fit and does when it is tried: the shorter the step, the more the tricks
-/// show. If there is none, the one that comes nearest.
+/// The first with which the naive pipeline should be HIGHLY input-bound and the tuned one not, with
+/// some room for what changes from second to second, and which does so when it is tried: the
+/// shorter the step, the more the tricks show. If there is none, the one that comes nearest.
 ChosenPace choose_pace(const std::vector<Pace>& paces, const BatchTimes& times,
                        const std::function<bool(const Pace&)>& fits_when_tried);
 
