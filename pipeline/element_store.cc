@@ -167,8 +167,7 @@ StoreWriter::StoreWriter(std::string folder, StoreContent content, ErasedCodec c
       run_(fmt::format("{:016x}", random_seed())),
       shard_count_(content.shards.size()),
       slots_(content.slots()),
-      errors_before_(content.errors_on_the_way.value_or(1)),
-      errors_on_the_way_(errors_before_) {
+      errors_before_(content.errors_on_the_way.value_or(1)) {
   journal_ = replace_journal(folder_, journal_of(content), options_.durability);
   remove_unnamed(folder_, content);
 }
@@ -181,8 +180,8 @@ void StoreWriter::append(const Chunk& chunk) {
   }
 }
 
-void StoreWriter::note_errors_on_the_way(std::uint64_t errors) {
-  errors_on_the_way_ = errors_before_ + errors;
+std::string StoreWriter::seen_line() const {
+  return journal_seen(errors_before_ + options_.errors_seen());
 }
 
 void StoreWriter::append_value(const void* element) {
@@ -207,14 +206,12 @@ void StoreWriter::close_shard() {
   ++shard_count_;
   const std::string file = folder_ + "/" + shard_file_;
   const StoredShard shard{shard_file_, values, std::filesystem::file_size(file)};
-  append_to_journal(std::exchange(pending_lines_, {}) + journal_seen(errors_on_the_way_) +
-                    journal_shard(shard));
+  append_to_journal(std::exchange(pending_lines_, {}) + seen_line() + journal_shard(shard));
 }
 
 void StoreWriter::finish() {
   close_shard();
-  append_to_journal(std::exchange(pending_lines_, {}) + journal_seen(errors_on_the_way_) +
-                    journal_end(slots_));
+  append_to_journal(std::exchange(pending_lines_, {}) + seen_line() + journal_end(slots_));
 }
 
 void StoreWriter::append_to_journal(const std::string& lines) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -107,6 +108,8 @@ struct StoreWriterOptions {
   std::uint64_t shard_bytes;
   Compression compression;
   Durability durability;
+  /// How many errors the stages before have seen by now; asked when a line of the journal needs it.
+  std::function<std::uint64_t()> errors_seen;
 };
 
 /// Writes elements behind those that are there. Whoever has one has the lock.
@@ -119,8 +122,6 @@ class StoreWriter {
   StoreWriter& operator=(const StoreWriter&) = delete;
 
   void append(const Chunk& chunk);
-  /// How many the stages before have seen by now.
-  void note_errors_on_the_way(std::uint64_t errors);
   /// Nothing more will come.
   void finish();
   /// Elements so far, errors included.
@@ -129,6 +130,7 @@ class StoreWriter {
  private:
   void append_value(const void* element);
   void close_shard();
+  std::string seen_line() const;
   void append_to_journal(const std::string& lines);
 
   const std::string folder_;
@@ -139,7 +141,6 @@ class StoreWriter {
   std::size_t shard_count_;
   std::uint64_t slots_;
   const std::uint64_t errors_before_;  ///< of those who wrote what was there
-  std::uint64_t errors_on_the_way_;
   std::optional<RecordWriter> writer_;
   std::string shard_file_;
   std::string pending_lines_;  ///< errors that the journal doesn't have yet

@@ -165,7 +165,8 @@ class FileCacheStage final : public Stage {
     return std::make_unique<StoreWriter>(
         store_.folder, std::move(content), store_.codec,
         StoreWriterOptions{store_.options.shard_bytes, store_.options.compression,
-                           store_.options.durability});
+                           store_.options.durability,
+                           [this] { return run().errors_before(counters()); }});
   }
 
   /// After the stored part comes the input.
@@ -191,7 +192,6 @@ class FileCacheStage final : public Stage {
     const Pull pulled = input_->pull(out, want);
     if (mode_ == Mode::hand_through || pulled == Pull::cancelled) return pulled;
     try {
-      writer_->note_errors_on_the_way(run().errors_before(counters()));
       if (pulled == Pull::values) writer_->append(out);
       if (pulled == Pull::end || has_all()) finish();
     } catch (const Error& error) {
