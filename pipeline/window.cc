@@ -156,12 +156,15 @@ class WindowStage final : public Stage {
       return Stage::do_skip(count);
     }
     next_ += count;
-    // The last window that is passed over is there when it has an element, or all of them.
+    // Not into the gap behind the last of these windows, which nobody has looked at yet: an error
+    // in it may be one that skip_errors leaves out.
+    const std::uint64_t end = (next_ - 1) * shape_.shift + std::min(shape_.shift, shape_.span());
+    // That window is there when it has an element, or all of them.
     const std::uint64_t missing =
         shape_.drop_remainder && shape_.overlap() ? shape_.span() - shape_.shift : std::uint64_t{0};
-    advance_to(next_ * shape_.shift);
-    if (!ended_ && fill(missing, true) == Filled::cancelled) return 0;
-    const bool reached = buffer_.start() == next_ * shape_.shift && buffer_.size() >= missing;
+    advance_to(end);
+    if (missing > 0 && !ended_ && fill(missing, true) == Filled::cancelled) return 0;
+    const bool reached = buffer_.start() == end && buffer_.size() >= missing;
     if (reached) return count;
     const std::uint64_t windows = shape_.count(buffer_.start() + buffer_.size());
     return std::min(count, windows - std::min(windows, before));

@@ -1,5 +1,6 @@
 #include <infeed/pipeline/map.h>
 #include <infeed/pipeline/range.h>
+#include <infeed/pipeline/skip_errors.h>
 #include <infeed/pipeline/window.h>
 
 #include "pipeline/stage_suite.h"
@@ -105,6 +106,28 @@ TEST(Window, SkipsWithoutReadingWhatLiesBetween) {
   auto iterator = windows.iterate({.resume = checkpoint});
   EXPECT_EQ(*iterator.next(), (std::vector<std::int64_t>{90'000'000, 90'000'001}));
   EXPECT_LE(*calls, 512);
+}
+
+// A checkpoint that knows of no error says nothing about the gap behind its last window, which
+// nobody has looked at.
+TEST(Window, ResumesInFrontOfAGapWithAnErrorThatNobodyHasSeen) {
+  const auto fails_at_3 = map([](std::int64_t x) {
+    if (x == 3) throw std::runtime_error("broken");
+    return x;
+  });
+  for (const bool drop_remainder : {false, true}) {
+    const auto make = [&] {
+      return range(12) | fails_at_3 | skip_errors() |
+             window({.size = 2, .shift = 4, .drop_remainder = drop_remainder});
+    };
+    // Its first window was made of elements 0 and 1, with a source that was asked for no more.
+    Checkpoint checkpoint = make().iterate().checkpoint();
+    checkpoint.position = 1;
+    auto iterator = make().iterate({.resume = checkpoint});
+    EXPECT_EQ(*iterator.next(), (std::vector<std::int64_t>{5, 6}));
+    EXPECT_EQ(*iterator.next(), (std::vector<std::int64_t>{9, 10}));
+    EXPECT_FALSE(iterator.next().has_value());
+  }
 }
 
 TEST(Window, CountsItsBuffer) {
