@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Makes the Python environment with the peers (TensorFlow, tensorboard, mlx-data), once, and prints
+# Makes the Python environment with the peers (TensorFlow, tensorboard, mlx-data, Grain, DALI), once, and prints
 # the path of its python.
 #
 #   python="$(benchmarks/venv.sh)"
 #
-# It lies in build/venv and is made anew when requirements.txt changes; about 300 MB are downloaded.
+# It lies in build/venv and is made anew when requirements.txt changes; about 800 MB are downloaded.
 # INFEED_VENV=FOLDER uses an environment that is there already.
 set -euo pipefail
 # shellcheck source=tools/shell_common.sh
@@ -37,7 +37,7 @@ mkdir -p "$infeed_root/build"
 exec 4>"$infeed_root/build/venv.lock"
 flock 4 # a second caller waits and finds it ready
 if ! cmp -s "$requirements" "$stamp"; then
-  say "making the Python environment with the peers in $venv (once; about 300 MB to download)"
+  say "making the Python environment with the peers in $venv (once; about 800 MB to download)"
   log="$infeed_root/build/venv.log"
   rm -rf "$venv"
   if ! "$python" -m venv "$venv" >"$log" 2>&1; then

@@ -11,6 +11,7 @@ from typing import Optional
 TFDATA = "tf.data"
 MLX = "mlx-data"
 GRAIN = "Grain"
+DALI = "DALI"
 
 
 @dataclass(frozen=True)
@@ -126,8 +127,8 @@ def _read(name, ratio_min):
     return Row(name, "records", "records/s", ratio_min=ratio_min, higher_is_better=True)
 
 
-def _parse(name, ratio_min=10):
-    return Row(name, "records", "records/s", other="read, CRC, copy", ratio_min=ratio_min,
+def _parse(name, ratio_min=10, peers=(TFDATA, DALI)):
+    return Row(name, "records", "records/s", peers, other="read, CRC, copy", ratio_min=ratio_min,
                ceiling_share_min=ratio_min and 0.8, higher_is_better=True)
 
 
@@ -148,7 +149,7 @@ RECORDS = [
     _parse("parse, 768 floats"),
     _parse("parse, 512 tokens"),
     _parse("parse, 2 KB text"),
-    _parse("parse, gzip text", None),
+    _parse("parse, gzip text", None, (TFDATA,)),
     _ceiling("read, 784 B images, against the lower ceiling", other="memcpy or CRC", ratio_min=0.8),
     _ceiling("read, 2 KB images, against the lower ceiling", other="memcpy or CRC", ratio_min=0.8),
     _ceiling("read, 112 KB images, against the lower ceiling", other="memcpy or CRC",
