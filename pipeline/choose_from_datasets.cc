@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <infeed/pipeline/elementwise.h>
-
 #include "directed_stage.h"
 
 namespace infeed::detail {

@@ -1,15 +1,12 @@
 #include "driver.h"
 
 #include <algorithm>
-#include <pthread.h>
 
-#include <infeed/pipeline/elementwise.h>
+#include <infeed/pipeline/errors_in_flight.h>
+
+#include "name_thread.h"
 
 namespace infeed::detail {
-
-void name_thread(const std::string& name) {
-  pthread_setname_np(pthread_self(), name.substr(0, 15).c_str());
-}
 
 Driver::Driver(std::string name, Stage& input, const TypeInfo& type, ChunkQueue& queue)
     : name_(std::move(name)), input_(input), type_(type), queue_(queue) {}

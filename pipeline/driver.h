@@ -35,7 +35,4 @@ class Driver {
   std::thread thread_;
 };
 
-/// Names the calling thread, for debuggers and profilers (15 characters are kept).
-void name_thread(const std::string& name);
-
 }  // namespace infeed::detail

@@ -11,7 +11,7 @@
 #include <sys/file.h>
 #include <unordered_set>
 
-#include <infeed/pipeline/elementwise.h>
+#include <infeed/pipeline/seeds.h>
 
 #include "store_journal.h"
 

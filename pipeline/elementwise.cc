@@ -1,11 +1,8 @@
 #include "elementwise.h"
 
 #include <algorithm>
-#include <exception>
 #include <fmt/format.h>
 #include <optional>
-#include <random>
-#include <typeinfo>
 
 #include "guard.h"
 #include "run_context.h"
@@ -185,37 +182,12 @@ NodePointer make_elementwise(ElementwiseSpec spec, NodePointer input) {
   return std::make_shared<ElementwiseNode>(std::move(spec), std::move(input));
 }
 
-ErrorPointer current_error() {
-  Error error(ErrorCode::user_function, "threw something that is not a std::exception");
-  try {
-    throw;
-  } catch (const Error& thrown) {
-    // Only the iteration itself can be cancelled; what a function gave up is one element.
-    error = thrown.code() == ErrorCode::cancelled
-                ? thrown.reworded(ErrorCode::user_function, thrown.message())
-                : thrown;
-    error.as_terminal(false);
-    if (typeid(thrown) != typeid(Error)) error.caused_by(std::current_exception());
-  } catch (const std::exception& thrown) {
-    error = Error(ErrorCode::user_function, thrown.what());
-    error.caused_by(std::current_exception());
-  } catch (...) {
-    error.caused_by(std::current_exception());
-  }
-  return std::make_shared<const Error>(std::move(error));
-}
-
 std::string versioned_signature(const std::string& name, const std::string& version) {
   if (version.find_first_of("\r\n") != version.npos) {
     throw Error(ErrorCode::invalid_argument,
                 name + ": version has a line break; give one line, such as \"2\"");
   }
   return version.empty() ? name : fmt::format("{}(version={})", name, version);
-}
-
-std::uint64_t random_seed() {
-  std::random_device device;
-  return (std::uint64_t{device()} << 32) | device();
 }
 
 }  // namespace infeed::detail

@@ -1,7 +1,10 @@
 #include <algorithm>
 
+#include <infeed/pipeline/errors_in_flight.h>
+
 #include "driver.h"
 #include "feed_threads.h"
+#include "name_thread.h"
 
 // The threads' side; that of the consumer is feed_threads.cc.
 namespace infeed::detail {

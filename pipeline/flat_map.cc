@@ -1,5 +1,8 @@
 #include "infeed/pipeline/flat_map.h"
 
+#include <infeed/pipeline/errors_in_flight.h>
+#include <infeed/pipeline/seeds.h>
+
 #include "inner_stream.h"
 #include "run_context.h"
 

@@ -6,6 +6,8 @@
 #include <map>
 #include <optional>
 
+#include <infeed/pipeline/errors_in_flight.h>
+
 #include "rigid_memory.h"
 #include "run_context.h"
 

@@ -1,5 +1,7 @@
 #include "infeed/pipeline/generate.h"
 
+#include <infeed/pipeline/errors_in_flight.h>
+
 #include "run_context.h"
 
 namespace infeed::detail {

@@ -4,7 +4,7 @@
 #include <array>
 #include <fmt/format.h>
 
-#include <infeed/pipeline/elementwise.h>
+#include <infeed/pipeline/seeds.h>
 
 #include "keyed_permutation.h"
 

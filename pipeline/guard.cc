@@ -8,7 +8,10 @@
 #include <system_error>
 #include <thread>
 
+#include <infeed/pipeline/errors_in_flight.h>
+
 #include "driver.h"
+#include "name_thread.h"
 #include "run_context.h"
 
 namespace infeed::detail {

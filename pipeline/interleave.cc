@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include <infeed/pipeline/errors_in_flight.h>
+#include <infeed/pipeline/seeds.h>
+
 #include "interleave_cycle.h"
 #include "parallel_interleave.h"
 #include "run_context.h"

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <numeric>
 
+#include <infeed/pipeline/errors_in_flight.h>
+
 #include "resume_report.h"
 #include "run_context.h"
 #include "signature.h"

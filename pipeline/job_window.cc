@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "driver.h"
+#include "name_thread.h"
 
 namespace infeed::detail {
 namespace {

@@ -1,8 +1,11 @@
 #include <algorithm>
 
+#include <infeed/pipeline/errors_in_flight.h>
+
 #include "driver.h"
 #include "elementwise.h"
 #include "job_window.h"
+#include "name_thread.h"
 
 namespace infeed::detail {
 namespace {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <infeed/pipeline/philox.h>
+#include <infeed/pipeline/seeds.h>
 
 #include "shuffle.h"
 

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <infeed/pipeline/elementwise.h>
+#include <infeed/pipeline/errors_in_flight.h>
 
 #include "batch_storage.h"
 #include "rigid_memory.h"

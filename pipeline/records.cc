@@ -9,7 +9,7 @@
 #include <optional>
 #include <stop_token>
 
-#include <infeed/pipeline/elementwise.h>
+#include <infeed/pipeline/errors_in_flight.h>
 #include <infeed/pipeline/files.h>
 #include <infeed/pipeline/options.h>
 #include <infeed/records/files.h>

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "driver.h"
+#include "name_thread.h"
 
 namespace infeed::detail {
 

@@ -19,17 +19,6 @@
 #include "signature.h"
 
 namespace infeed {
-namespace detail {
-
-/// The exception in flight, which ends the run, as an Error.
-ErrorPointer terminal_error();
-
-/// The exception in flight, which kept one dataset of several from being opened, as the error in
-/// its place: one missing file among many is an element's. Throws it on when memory was refused.
-ErrorPointer error_of_opening();
-
-}  // namespace detail
-
 /// What all stages of one iterator share: cancellation, memory account, executor, counters.
 ///
 /// Invariants: cancelled() only ever goes from false to true. A waker runs at most once at a time

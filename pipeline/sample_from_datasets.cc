@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <infeed/pipeline/elementwise.h>
 #include <infeed/pipeline/philox.h>
+#include <infeed/pipeline/seeds.h>
 
 #include "directed_stage.h"
 

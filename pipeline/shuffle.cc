@@ -5,6 +5,7 @@
 #include <limits>
 #include <unordered_map>
 
+#include <infeed/pipeline/seeds.h>
 #include <infeed/pipeline/shuffle.h>
 
 #include "move_values.h"

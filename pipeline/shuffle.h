@@ -17,17 +17,6 @@
 // which the hand-out before has freed.
 namespace infeed::detail {
 
-/// TensorFlow's rules for combining the operation's and the program's seed; neither: random ones.
-/// With the program's alone, stages differ by how many stages before them draw.
-Seeds choose_seeds(std::optional<std::uint64_t> seed, std::optional<std::uint64_t> global_seed,
-                   std::uint64_t drawing_before);
-
-/// Stages up to and with this one that draw random numbers.
-std::uint64_t count_drawing(const Node& node);
-
-/// The generator of one pass.
-Philox pass_generator(const Seeds& seeds, std::uint64_t epoch, bool reshuffle_each_iteration);
-
 /// Where an element that is still in the buffer comes from.
 struct Buffered {
   std::uint64_t position;  ///< of the element in the input

@@ -1,9 +1,8 @@
 #include "infeed/pipeline/stage.h"
 
 #include <algorithm>
-#include <new>
-#include <typeinfo>
 
+#include <infeed/pipeline/errors_in_flight.h>
 #include <infeed/pipeline/philox.h>
 
 #include "run_context.h"
@@ -38,30 +37,6 @@ void key_by_place(StageScope& scope, std::uint64_t input_ordinal) {
 }
 
 }  // namespace
-
-ErrorPointer detail::terminal_error() {
-  Error error(ErrorCode::internal, "a stage failed");
-  try {
-    throw;
-  } catch (const Error& thrown) {
-    error = thrown;
-    if (typeid(thrown) != typeid(Error)) error.caused_by(std::current_exception());
-  } catch (const std::bad_alloc&) {
-    error = Error(ErrorCode::resource_exhausted, "the system has no more memory");
-  } catch (const std::exception& thrown) {
-    error = Error(ErrorCode::internal, thrown.what());
-    error.caused_by(std::current_exception());
-  } catch (...) {
-    error.caused_by(std::current_exception());
-  }
-  return std::make_shared<const Error>(std::move(error));
-}
-
-ErrorPointer detail::error_of_opening() {
-  ErrorPointer error = terminal_error();
-  if (error->code() == ErrorCode::resource_exhausted) throw Error(*error);
-  return error;
-}
 
 template <class DoPull>
 Pull Stage::counted(Chunk& out, DoPull pull) {

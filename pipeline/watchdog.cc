@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "driver.h"
+#include "name_thread.h"
 
 namespace infeed::detail {
 

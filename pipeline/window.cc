@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <limits>
 
-#include <infeed/pipeline/elementwise.h>
+#include <infeed/pipeline/errors_in_flight.h>
 
 #include "rigid_memory.h"
 #include "run_context.h"

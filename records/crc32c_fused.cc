@@ -5,6 +5,7 @@
 #endif
 
 #include "framing.h"
+#include "little_endian.h"
 
 namespace infeed::detail {
 

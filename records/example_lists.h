@@ -9,6 +9,7 @@
 
 #include "framing.h"
 #include "infeed/records/example.h"
+#include "little_endian.h"
 #include "varints.h"
 #include "wire.h"
 

@@ -6,6 +6,7 @@
 #include "example_lists.h"
 #include "infeed/error.h"
 #include "infeed/records/example.h"
+#include "little_endian.h"
 
 namespace infeed {
 namespace {

@@ -5,6 +5,7 @@
 
 #include "file_ends.h"
 #include "infeed/error.h"
+#include "little_endian.h"
 #include "output_file.h"
 
 namespace infeed::detail {

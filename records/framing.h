@@ -1,13 +1,13 @@
 #pragma once
 
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
 
 #include "infeed/records/crc32c.h"
+#include "little_endian.h"
 
 /// The bytes around a record: u64le length, u32le masked CRC of the length, payload, u32le masked
 /// CRC of the payload.
@@ -16,20 +16,6 @@ namespace infeed::detail {
 inline constexpr std::size_t kHeaderBytes = 12;
 inline constexpr std::size_t kFooterBytes = 4;
 inline constexpr std::size_t kFramingBytes = kHeaderBytes + kFooterBytes;
-
-template <class T>
-T load_little(const char* at) {
-  static_assert(std::endian::native == std::endian::little,
-                "infeed runs on little-endian machines");
-  T value;
-  std::memcpy(&value, at, sizeof(T));
-  return value;
-}
-
-template <class T>
-void store_little(char* at, T value) {
-  std::memcpy(at, &value, sizeof(T));
-}
 
 /// CRCs are linear, so the CRC of eight bytes is a sum of one table entry a byte. Lengths have few
 /// bytes that are not zero, and this needs neither a call nor a special instruction (8 ns -> 2 ns).

@@ -11,6 +11,7 @@
 #include "framing.h"
 #include "infeed/records/files.h"
 #include "input_file.h"
+#include "little_endian.h"
 #include "lz4_file.h"
 
 namespace infeed {

@@ -2,6 +2,7 @@
 
 #include "file_ends.h"
 #include "infeed/error.h"
+#include "little_endian.h"
 #include "lz4_file.h"
 #include "lz4_layout.h"
 

@@ -6,6 +6,7 @@
 
 #include "framing.h"
 #include "infeed/error.h"
+#include "little_endian.h"
 
 namespace infeed::detail {
 namespace {

@@ -11,6 +11,7 @@
 #include "framing.h"
 #include "infeed/error.h"
 #include "infeed/records/file.h"
+#include "little_endian.h"
 #include "output_file.h"
 
 namespace infeed {

@@ -10,6 +10,7 @@
 #include "framing.h"
 #include "infeed/error.h"
 #include "infeed/records/files.h"
+#include "little_endian.h"
 #include "record_scan.h"
 #include "resynchronise.h"
 #include "stream_window.h"

@@ -12,6 +12,7 @@
 #include "flush_points.h"
 #include "framing.h"
 #include "infeed/error.h"
+#include "little_endian.h"
 #include "lz4_file.h"
 #include "output_file.h"
 

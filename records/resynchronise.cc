@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "framing.h"
+#include "little_endian.h"
 
 namespace infeed::detail {
 

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "framing.h"
+#include "little_endian.h"
 #include "range_crcs.h"
 #include "stream_window.h"
 

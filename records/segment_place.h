@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "framing.h"
+#include "little_endian.h"
 
 namespace infeed::detail {
 

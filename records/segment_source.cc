@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "flush_points.h"
+#include "little_endian.h"
 #include "lz4_file.h"
 
 namespace infeed::detail {

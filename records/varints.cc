@@ -7,6 +7,7 @@
 #endif
 
 #include "framing.h"
+#include "little_endian.h"
 
 namespace infeed::detail {
 namespace {

@@ -7,6 +7,7 @@
 
 #include <infeed/pipeline/batch.h>
 #include <infeed/pipeline/elementwise.h>
+#include <infeed/pipeline/errors_in_flight.h>
 #include <infeed/pipeline/expected_features.h>
 #include <infeed/records/example_schema.h>
 

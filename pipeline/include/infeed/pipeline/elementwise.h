@@ -66,14 +66,8 @@ struct ElementwiseSpec {
 
 NodePointer make_elementwise(ElementwiseSpec spec, NodePointer input);
 
-/// The exception in flight as the error that takes the element's place.
-ErrorPointer current_error();
-
 /// "map", or "map(version=2)". Throws invalid_argument for a version that is no single line.
 std::string versioned_signature(const std::string& name, const std::string& version);
-
-/// A seed for those who gave none.
-std::uint64_t random_seed();
 
 template <class F>
 std::shared_ptr<const void> share_function(F&& function) {

@@ -3,6 +3,7 @@
 #include <functional>
 
 #include <infeed/pipeline/elementwise.h>
+#include <infeed/pipeline/errors_in_flight.h>
 
 namespace infeed {
 namespace detail {

@@ -4,6 +4,8 @@
 #include <string>
 
 #include <infeed/pipeline/elementwise.h>
+#include <infeed/pipeline/errors_in_flight.h>
+#include <infeed/pipeline/seeds.h>
 
 namespace infeed {
 

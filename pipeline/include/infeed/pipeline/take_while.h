@@ -3,6 +3,7 @@
 #include <utility>
 
 #include <infeed/pipeline/elementwise.h>
+#include <infeed/pipeline/errors_in_flight.h>
 
 namespace infeed {
 namespace detail {

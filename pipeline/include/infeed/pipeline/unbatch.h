@@ -7,6 +7,7 @@
 
 #include <infeed/pipeline/batch.h>
 #include <infeed/pipeline/elementwise.h>
+#include <infeed/pipeline/errors_in_flight.h>
 
 namespace infeed {
 namespace detail {
