@@ -9,11 +9,11 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "pipeline/drawn_pipeline.h"
-#include "pipeline/drawn_pipeline_builder.h"
-#include "pipeline/drawn_pipeline_checks.h"
-#include "pipeline/executors.h"
-#include "pipeline/stream.h"
+#include "pipeline/drawn/drawn_pipeline.h"
+#include "pipeline/drawn/drawn_pipeline_builder.h"
+#include "pipeline/drawn/drawn_pipeline_checks.h"
+#include "pipeline/suite/executors.h"
+#include "pipeline/suite/stream.h"
 
 namespace infeed::test {
 namespace {

@@ -4,7 +4,7 @@ and each pipeline's stream, taken as a list, gives what a list gives (drawn_pipe
     INFEED_TEST_SEED=7 INFEED_PIPELINES=3000 tests/interop/run.sh test_pipelines.py
 
 INFEED_CORPUS=FILE keeps the pipelines that were compared, with what tf.data gave, for
-tests/pipeline/drawn_corpus_test.cc, which runs them without TensorFlow.
+tests/pipeline/drawn/drawn_corpus_test.cc, which runs them without TensorFlow.
 """
 
 import collections

@@ -1,4 +1,4 @@
-"""Drawn pipelines (tests/pipeline/drawn_pipeline.h says what each stage does) as tf.data runs them.
+"""Drawn pipelines (tests/pipeline/drawn/drawn_pipeline.h says what each stage does) as tf.data runs them.
 
     tfdata_pipelines.py FILE   reads {"pipeline": ...} lines, prints {"streams": ...} lines
 

@@ -24,15 +24,19 @@ if(INFEED_SANITIZE)
   target_link_options(infeed_options INTERFACE -fsanitize=${INFEED_SANITIZE})
 endif()
 
-# infeed_module(NAME HEADER_DIR dir SOURCES ... PUBLIC ... PRIVATE ...)
-# A library infeed::NAME whose public headers lie in <module>/include, each verified to compile alone
-# (target all_verify_interface_header_sets).
+# infeed_module(NAME SOURCES ... PUBLIC ... PRIVATE ...)
+# A library infeed::NAME whose public headers lie in the module's include/ or in that of one of its
+# rooms (all are included the same way), each verified to compile alone (target
+# all_verify_interface_header_sets).
 function(infeed_module NAME)
   cmake_parse_arguments(ARG "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
   add_library(infeed_${NAME} STATIC ${ARG_SOURCES})
   add_library(infeed::${NAME} ALIAS infeed_${NAME})
-  file(GLOB_RECURSE headers CONFIGURE_DEPENDS include/*.h)
-  target_sources(infeed_${NAME} PUBLIC FILE_SET HEADERS BASE_DIRS include FILES ${headers})
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS *.h)
+  list(FILTER headers INCLUDE REGEX "/include/infeed/")
+  list(TRANSFORM headers REPLACE "/include/infeed/.*" "/include" OUTPUT_VARIABLE folders)
+  list(REMOVE_DUPLICATES folders)
+  target_sources(infeed_${NAME} PUBLIC FILE_SET HEADERS BASE_DIRS ${folders} FILES ${headers})
   set_target_properties(infeed_${NAME} PROPERTIES
     EXPORT_NAME ${NAME} VERIFY_INTERFACE_HEADER_SETS ON POSITION_INDEPENDENT_CODE ON)
   target_compile_features(infeed_${NAME} PUBLIC cxx_std_20)

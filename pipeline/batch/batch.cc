@@ -1,0 +1,180 @@
+#include "infeed/pipeline/batch.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "batch/batch_storage.h"
+#include "engine/iterator_context.h"
+#include "engine/reservation.h"
+
+namespace infeed::detail {
+namespace {
+
+// A size beyond is a mistake (INT64_MAX for "all"), and its bytes could not be counted.
+constexpr std::uint64_t kBatchBytesMax = std::uint64_t{1} << 40;
+
+class BatchStage final : public Stage {
+ public:
+  BatchStage(const StageScope& scope, std::size_t size, const BatchOptions& options,
+             const BatchLayout& layout, Lengths lengths, std::unique_ptr<Stage> input)
+      : Stage(scope),
+        size_(size),
+        options_(options),
+        layout_(layout),
+        lengths_(lengths),
+        input_(std::move(input)),
+        in_(*layout.row),
+        pool_(std::make_shared<BatchPool>(layout, size)),
+        memory_(run().memory(), "batch") {
+    memory_.grow(pool_->block_bytes());
+  }
+
+  ~BatchStage() override { pool_->close(); }
+
+  Pull do_pull(Chunk& out, std::size_t want) override {
+    const std::uint64_t begin = ticks_now();
+    std::size_t produced_bytes = 0;
+    while (true) {
+      if (in_.empty()) {
+        // A batch that is complete doesn't wait for the next one's rows.
+        if (!out.empty()) return Pull::values;
+        const Pull pulled = pull_rows(out);
+        if (pulled != Pull::values) return out.empty() ? pulled : Pull::values;
+        continue;
+      }
+      if (in_.size() == 0) {
+        out.set_error(in_.take_error());
+        return Pull::values;
+      }
+      append_rows();
+      if (partial_.size() < size_) continue;
+      produced_bytes += pool_->block_bytes();
+      if (!hand_over(out)) return Pull::values;
+      if (out.size() >= want || produced_bytes >= kChunkBytesMax) return Pull::values;
+      if (ticks_now() - begin > run().hand_over_ticks()) return Pull::values;
+    }
+  }
+
+ protected:
+  std::uint64_t do_skip(std::uint64_t count) override {
+    const bool started = !in_.empty() || partial_.size() > 0;
+    if (started || !run().assume_no_errors() || count > UINT64_MAX / size_) {
+      return Stage::do_skip(count);
+    }
+    const std::uint64_t rows = input_->skip(count * size_);
+    return rows / size_ + (rows % size_ != 0 && !options_.drop_remainder ? 1 : 0);
+  }
+
+ private:
+  /// Asks for rows; at the end of the input hands over the short batch.
+  Pull pull_rows(Chunk& out) {
+    if (ended_) return Pull::end;
+    const Pull pulled = input_->pull(in_, in_.capacity());
+    if (pulled != Pull::end) return pulled;
+    ended_ = true;
+    if (partial_.size() == 0 || options_.drop_remainder) return Pull::end;
+    hand_over(out);
+    return Pull::end;
+  }
+
+  /// The batch that is filled, or the error in its place; false behind an error.
+  bool hand_over(Chunk& out) {
+    BatchReference filled = std::move(partial_);
+    ErrorPointer error = lengths_ == Lengths::equal ? unequal_lengths(filled) : nullptr;
+    if (error != nullptr) {
+      out.set_error(std::move(error));
+      return false;
+    }
+    out.append(std::move(filled));
+    return true;
+  }
+
+  /// Null where all vectors of each column are equally long.
+  ErrorPointer unequal_lengths(const BatchReference& batch) const {
+    for (std::size_t i = 0; i < layout_.columns.size(); ++i) {
+      const auto& [offset, type, length] = layout_.columns[i];
+      if (length == nullptr) continue;
+      const auto* const rows = static_cast<const std::byte*>(batch.column(i));
+      for (std::size_t row = 1; row < batch.size(); ++row) {
+        if (length(rows + row * type->size) == length(rows)) continue;
+        return std::make_shared<const Error>(
+            ErrorCode::invalid_argument,
+            fmt::format("batch: row {} has {} values in column {}, row 0 has {}; the batch's {} "
+                        "rows are lost; for vectors of different lengths use padded_batch, "
+                        "ragged_batch or bucket_by_sequence_length",
+                        row, length(rows + row * type->size), i, length(rows), batch.size()));
+      }
+    }
+    return nullptr;
+  }
+
+  void append_rows() {
+    if (partial_.get() == nullptr) partial_ = pool_->take();
+    const std::size_t count = std::min(in_.size(), size_ - partial_.size());
+    partial_.get()->append(in_.front(), count);
+    in_.drop_front(count);
+  }
+
+  const std::size_t size_;
+  const BatchOptions options_;
+  const BatchLayout& layout_;
+  const Lengths lengths_;
+  const std::unique_ptr<Stage> input_;
+  Chunk in_;
+  const std::shared_ptr<BatchPool> pool_;
+  RigidMemory memory_;  ///< of the batch that is being filled
+  BatchReference partial_;
+  bool ended_ = false;
+};
+
+class BatchNode final : public Node {
+ public:
+  BatchNode(std::size_t size, const BatchOptions& options, const BatchLayout& layout,
+            Lengths lengths, const TypeInfo& out_type, NodePointer input)
+      : Node("batch", out_type, {std::move(input)}),
+        size_(size),
+        options_(options),
+        layout_(layout),
+        lengths_(lengths) {}
+
+  std::string signature() const override {
+    return fmt::format("batch({}{})", size_, options_.drop_remainder ? ", drop_remainder" : "");
+  }
+  Cardinality cardinality() const override {
+    return input().cardinality().transform([this](std::uint64_t n) {
+      return options_.drop_remainder ? n / size_ : n / size_ + (n % size_ != 0 ? 1 : 0);
+    });
+  }
+  std::uint64_t buffer_bytes_min() const override { return size_ * layout_.row->size; }
+
+ protected:
+  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+    return std::make_unique<BatchStage>(scope, size_, options_, layout_, lengths_,
+                                        input().open(scope));
+  }
+
+ private:
+  const std::size_t size_;
+  const BatchOptions options_;
+  const BatchLayout& layout_;
+  const Lengths lengths_;
+};
+
+}  // namespace
+
+NodePointer make_batch(std::int64_t size, const BatchOptions& options, const BatchLayout& layout,
+                       Lengths lengths, const TypeInfo& out_type, NodePointer input) {
+  if (size < 1) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("batch: size is {}; give at least 1", size));
+  }
+  if (static_cast<std::uint64_t>(size) > kBatchBytesMax / layout.row->size) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("batch: size is {}; with rows of {} bytes give at most {}", size,
+                            layout.row->size, kBatchBytesMax / layout.row->size));
+  }
+  return std::make_shared<BatchNode>(static_cast<std::size_t>(size), options, layout, lengths,
+                                     out_type, std::move(input));
+}
+
+}  // namespace infeed::detail

@@ -1,0 +1,148 @@
+#include "batch/batch_storage.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <new>
+
+#include <infeed/error.h>
+
+#include "engine/move_values.h"
+
+namespace infeed::detail {
+namespace {
+
+// A pipeline has a few batches under way; more free ones than that were a burst. They are outside
+// the memory account, so large blocks are kept one at a time.
+constexpr std::size_t kFreeBlocksMax = 16;
+constexpr std::size_t kFreeBytesMax = 8 << 20;
+
+/// Of a block's columns: a cache line, or what an over-aligned field asks for.
+std::size_t alignment_of(const BatchLayout& layout) {
+  std::size_t alignment = 64;
+  for (const BatchLayout::Column& column : layout.columns) {
+    alignment = std::max(alignment, column.type->alignment);
+  }
+  return alignment;
+}
+
+void free_block(BatchStorage* storage, std::byte* block, const BatchLayout& layout) {
+  delete storage;
+  ::operator delete (block, std::align_val_t{alignment_of(layout)});
+}
+
+}  // namespace
+
+BatchReference::BatchReference(const BatchReference& other) noexcept : storage_(other.storage_) {
+  if (storage_ != nullptr) storage_->add_reference();
+}
+BatchReference::~BatchReference() {
+  if (storage_ != nullptr) storage_->drop_reference();
+}
+std::size_t BatchReference::size() const { return storage_ == nullptr ? 0 : storage_->size(); }
+void* BatchReference::column(std::size_t index) const {
+  return storage_ == nullptr ? nullptr : storage_->column(index);
+}
+std::size_t BatchReference::bytes() const { return storage_ == nullptr ? 0 : storage_->bytes(); }
+
+BatchPool::BatchPool(const BatchLayout& layout, std::size_t rows_max)
+    : layout_(layout), rows_max_(rows_max) {
+  const std::size_t alignment = alignment_of(layout);
+  for (const BatchLayout::Column& column : layout.columns) {
+    column_offsets_.push_back(block_bytes_);
+    block_bytes_ += (column.type->size * rows_max + alignment - 1) / alignment * alignment;
+  }
+}
+
+BatchPool::~BatchPool() { close(); }
+
+void BatchPool::close() {
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+  for (BatchStorage* storage : free_) free_block(storage, storage->block_, layout_);
+  free_.clear();
+}
+
+BatchReference BatchPool::take() {
+  BatchStorage* storage = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!free_.empty()) {
+      storage = free_.back();
+      free_.pop_back();
+    }
+  }
+  if (storage == nullptr) {
+    void* const block =
+        ::operator new (block_bytes_, std::align_val_t{alignment_of(layout_)}, std::nothrow);
+    if (block == nullptr) {
+      throw Error(
+          ErrorCode::resource_exhausted,
+          fmt::format("batch: there is no memory for a batch of {} rows ({} bytes); make it "
+                      "smaller",
+                      rows_max_, block_bytes_));
+    }
+    storage = new BatchStorage(*this, static_cast<std::byte*>(block));
+  }
+  storage->pool_ = shared_from_this();
+  storage->references_.store(1, std::memory_order_relaxed);
+  return BatchReference(storage);
+}
+
+void BatchPool::give_back(BatchStorage* storage) {
+  {
+    const std::lock_guard lock(mutex_);
+    const bool fits = free_.empty() || (free_.size() < kFreeBlocksMax &&
+                                        (free_.size() + 1) * block_bytes_ <= kFreeBytesMax);
+    if (!closed_ && fits) {
+      free_.push_back(storage);
+      return;
+    }
+  }
+  free_block(storage, storage->block_, layout_);
+}
+
+void BatchStorage::drop_reference() {
+  if (references_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  shrink(0);
+  const std::shared_ptr<BatchPool> pool = std::move(pool_);
+  pool->give_back(this);
+}
+
+void BatchStorage::shrink(std::size_t rows) {
+  for (std::size_t i = 0; i < offsets_.size(); ++i) {
+    const TypeInfo& type = *pool_layout_.columns[i].type;
+    type.destroy(column(i) + rows * type.size, size_ - rows);
+  }
+  size_ = rows;
+}
+
+std::size_t BatchStorage::bytes() const {
+  std::size_t total = block_bytes_;
+  for (std::size_t i = 0; i < offsets_.size(); ++i) {
+    const TypeInfo& type = *pool_layout_.columns[i].type;
+    if (type.payload_bytes_run != nullptr) total += type.payload_bytes_run(column(i), size_);
+  }
+  return total;
+}
+
+void BatchStorage::append(void* rows, std::size_t count) {
+  const std::size_t row_bytes = pool_layout_.row->size;
+  for (std::size_t i = 0; i < offsets_.size(); ++i) {
+    const TypeInfo& type = *pool_layout_.columns[i].type;
+    std::byte* const to = column(i) + size_ * type.size;
+    std::byte* const from = static_cast<std::byte*>(rows) + pool_layout_.columns[i].offset;
+    if (!pool_layout_.is_struct) {
+      type.relocate(to, from, count);
+      continue;
+    }
+    with_size(type, [&](auto size) {
+      constexpr std::size_t kSize = decltype(size)::value;
+      for (std::size_t k = 0; k < count; ++k) {
+        move_one<kSize>(type, to + k * type.size, from + k * row_bytes);
+      }
+    });
+  }
+  size_ += count;
+}
+
+}  // namespace infeed::detail

@@ -1,0 +1,261 @@
+#include "infeed/pipeline/detail/grouping.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <limits>
+#include <map>
+#include <optional>
+
+#include <infeed/pipeline/detail/errors_in_flight.h>
+
+#include "engine/iterator_context.h"
+#include "engine/reservation.h"
+
+namespace infeed::detail {
+namespace {
+
+struct Group {
+  std::int64_t size;          ///< when it is full
+  std::optional<Chunk> rows;  ///< grows up to `size`
+  std::uint64_t bytes = 0;    ///< accounted for the rows and what they own
+};
+
+class GatherStage final : public Stage {
+ public:
+  GatherStage(const StageScope& scope, const GatherSpec& spec, const TypeInfo& in_type,
+              std::unique_ptr<Stage> input)
+      : Stage(scope),
+        spec_(spec),
+        input_(std::move(input)),
+        in_(in_type),
+        memory_(run().memory(), spec.name) {}
+
+  ~GatherStage() override { counters().buffered_bytes.store(0, std::memory_order_relaxed); }
+
+  Pull do_pull(Chunk& out, std::size_t want) override {
+    while (out.slots() < want && !out.has_error()) {
+      ErrorPointer error;
+      Full full;
+      // What is done must not wait for the next input.
+      const std::optional<Pull> gathered = gather(full, error, out.empty());
+      if (gathered != Pull::values) return out.empty() ? *gathered : Pull::values;
+      if (error == nullptr) hand_over(out, full, error);
+      if (error != nullptr) out.set_error(std::move(error));
+    }
+    return Pull::values;
+  }
+
+ protected:
+  std::uint64_t do_skip(std::uint64_t count) override {
+    std::uint64_t skipped = 0;
+    while (skipped < count) {
+      skipped += skip_whole_groups(count - skipped);
+      if (skipped == count) break;
+      ErrorPointer error;
+      Full full;
+      if (gather(full, error, true) != Pull::values) break;
+      if (error == nullptr) let_go(*full.group);
+      ++skipped;
+    }
+    return skipped;
+  }
+
+ private:
+  struct Full {
+    std::int64_t key = 0;
+    Group* group = nullptr;
+  };
+
+  /// Collects until a group is full, or an error takes somebody's place. At the end: the groups
+  /// that are left, by key. None when that needs another pull, which may take long, and may not.
+  std::optional<Pull> gather(Full& full, ErrorPointer& error, bool may_pull) {
+    while (true) {
+      if (ended_) return next_left_over(full) ? Pull::values : Pull::end;
+      if (in_.empty()) {
+        if (!may_pull) return std::nullopt;
+        const Pull pulled = input_->pull(in_, in_.capacity());
+        if (pulled == Pull::cancelled) return pulled;
+        ended_ = pulled == Pull::end;
+        if (ended_) left_over_ = groups_.begin();
+        continue;
+      }
+      if (in_.size() == 0) {
+        error = in_.take_error();
+        return Pull::values;
+      }
+      full = find_group(error);
+      if (error != nullptr) {
+        in_.type().destroy(in_.front(), 1);
+        in_.drop_front(1);
+        return Pull::values;
+      }
+      if (add_to(*full.group)) return Pull::values;
+    }
+  }
+
+  /// Where the element in front of in_ belongs; or why it can't be there.
+  Full find_group(ErrorPointer& error) {
+    try {
+      const void* const context = spec_.context.get();
+      const std::int64_t key = spec_.key == nullptr ? 0 : spec_.key(context, in_.front());
+      Group& group = group_of(key);
+      if (spec_.check != nullptr) spec_.check(context, key, in_.front());
+      return {key, &group};
+    } catch (...) {
+      error = current_error();
+      return {};
+    }
+  }
+
+  /// Takes the element in front of in_, or all that fit when there is one group. True when it is
+  /// full.
+  bool add_to(Group& group) {
+    std::size_t count = 1;
+    if (spec_.key == nullptr && spec_.check == nullptr) {
+      const std::size_t rows = group.rows ? group.rows->size() : 0;
+      count = std::min<std::size_t>(in_.size(), static_cast<std::size_t>(group.size) - rows);
+    }
+    reserve(group, count);
+    group.rows->append_from(in_, count);
+    return group.rows->size() == static_cast<std::size_t>(group.size);
+  }
+
+  Group& group_of(std::int64_t key) {
+    if (last_ != nullptr && last_->first == key) return last_->second;
+    auto found = groups_.find(key);
+    if (found == groups_.end()) {
+      const std::int64_t size = spec_.size(spec_.context.get(), key);
+      found = groups_.emplace(key, Group{.size = size, .rows = std::nullopt}).first;
+    }
+    if (found->second.size < 1) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("{}: the size for key {} is {}; it must be at least 1", spec_.name,
+                              key, found->second.size));
+    }
+    last_ = &*found;
+    return found->second;
+  }
+
+  void reserve(Group& group, std::size_t count) {
+    const TypeInfo& type = in_.type();
+    const std::size_t rows = group.rows ? group.rows->size() : 0;
+    const std::size_t capacity = group.rows ? group.rows->capacity() : 0;
+    std::uint64_t bytes =
+        type.payload_bytes_run == nullptr ? 0 : type.payload_bytes_run(in_.front(), count);
+    std::size_t bigger = capacity;
+    if (rows + count > capacity) {
+      bigger = std::min<std::size_t>(static_cast<std::size_t>(group.size),
+                                     std::max({rows + count, 2 * capacity, kRowsMin}));
+      bytes += (bigger - capacity) * type.size;
+    }
+    memory_.grow(bytes);
+    group.bytes += bytes;
+    if (bigger > capacity) {
+      Chunk chunk(type, bigger);
+      if (group.rows) chunk.append_from(*group.rows, rows);
+      group.rows = std::move(chunk);
+    }
+    counters().buffered_bytes.store(memory_.bytes(), std::memory_order_relaxed);
+  }
+
+  bool next_left_over(Full& full) {
+    if (spec_.drop_remainder) return false;
+    while (left_over_ != groups_.end()) {
+      auto& [key, group] = *left_over_++;
+      if (!group.rows || group.rows->empty()) continue;
+      full = {key, &group};
+      return true;
+    }
+    return false;
+  }
+
+  void hand_over(Chunk& out, const Full& full, ErrorPointer& error) {
+    Chunk& rows = *full.group->rows;
+    try {
+      spec_.assemble(spec_.context.get(), full.key, rows.front(), rows.size(), out.back());
+      out.grow(1);
+    } catch (...) {
+      error = current_error();
+    }
+    let_go(*full.group);
+  }
+
+  void let_go(Group& group) {
+    if (spec_.key == nullptr) {
+      // The next group is as large; its rows can lie where these lay.
+      group.rows->clear();
+      const std::uint64_t kept = group.rows->capacity() * in_.type().size;
+      memory_.shrink(group.bytes - kept);
+      group.bytes = kept;
+    } else {
+      group.rows.reset();
+      memory_.shrink(std::exchange(group.bytes, 0));
+    }
+    counters().buffered_bytes.store(memory_.bytes(), std::memory_order_relaxed);
+  }
+
+  /// As batch does: when no element failed so far, groups are as many neighbours each.
+  std::uint64_t skip_whole_groups(std::uint64_t count) {
+    const bool started = !in_.empty() || !groups_.empty() || ended_;
+    if (spec_.key != nullptr || started || !run().assume_no_errors()) return 0;
+    const auto size = static_cast<std::uint64_t>(spec_.size(spec_.context.get(), 0));
+    if (count > std::numeric_limits<std::uint64_t>::max() / size) return 0;
+    const std::uint64_t rows = input_->skip(count * size);
+    return rows / size + (rows % size != 0 && !spec_.drop_remainder ? 1 : 0);
+  }
+
+  static constexpr std::size_t kRowsMin = 16;
+
+  const GatherSpec& spec_;
+  const std::unique_ptr<Stage> input_;
+  Chunk in_;
+  RigidMemory memory_;
+  std::map<std::int64_t, Group> groups_;  ///< in the order in which they leave at the end
+  std::map<std::int64_t, Group>::value_type* last_ = nullptr;
+  std::map<std::int64_t, Group>::iterator left_over_;
+  bool ended_ = false;
+};
+
+class GatherNode final : public Node {
+ public:
+  GatherNode(GatherSpec spec, NodePointer input)
+      : Node(spec.name, *spec.out_type, {std::move(input)}), spec_(std::move(spec)) {}
+
+  std::string signature() const override { return spec_.signature; }
+  Cardinality cardinality() const override {
+    const Cardinality upstream = input().cardinality();
+    if (upstream == Cardinality::finite(0)) return upstream;
+    if (spec_.key != nullptr) return Cardinality::unknown();
+    const auto size = static_cast<std::uint64_t>(spec_.size(spec_.context.get(), 0));
+    return upstream.transform([&](std::uint64_t n) {
+      return n / size + (n % size != 0 && !spec_.drop_remainder ? 1 : 0);
+    });
+  }
+  std::uint64_t buffer_bytes_min() const override {
+    if (spec_.key != nullptr) return input().type().size;
+    const Cardinality upstream = input().cardinality();
+    const auto size = static_cast<std::uint64_t>(spec_.size(spec_.context.get(), 0));
+    return (upstream.is_finite() ? std::min(upstream.count(), size) : size) * input().type().size;
+  }
+
+ protected:
+  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+    return std::make_unique<GatherStage>(scope, spec_, input().type(), input().open(scope));
+  }
+
+ private:
+  const GatherSpec spec_;
+};
+
+}  // namespace
+
+NodePointer make_gather(GatherSpec spec, NodePointer input) {
+  if (spec.key == nullptr && spec.size(spec.context.get(), 0) < 1) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{}: size is {}; give at least 1", spec.name,
+                            spec.size(spec.context.get(), 0)));
+  }
+  return std::make_shared<GatherNode>(std::move(spec), std::move(input));
+}
+
+}  // namespace infeed::detail

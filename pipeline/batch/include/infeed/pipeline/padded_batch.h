@@ -1,0 +1,118 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <infeed/pipeline/detail/grouping.h>
+#include <infeed/pipeline/sequence_batch.h>
+
+namespace infeed {
+
+struct PaddedBatchOptions {
+  /// One for each sequence field of the row, in their order: a fixed width, or -1 for the longest
+  /// of the batch. Empty: all -1. A sequence longer than a fixed width is an element's error
+  /// in its row's place.
+  std::vector<std::int64_t> widths = {};
+  /// What sequences of numbers are filled up with; others are filled with U{}.
+  double padding = 0;
+  /// Leaves out the last batch when it is short.
+  bool drop_remainder = false;
+};
+
+namespace detail {
+
+/// The widths of all fields, -1 for those that are no sequences. Throws Error(invalid_argument).
+std::vector<PaddingOfField> paddings_of(const PaddedBatchOptions& options,
+                                        const std::vector<bool>& is_sequence);
+std::string padded_batch_signature(std::int64_t size, const PaddedBatchOptions& options);
+/// Throws Error(data_loss).
+[[noreturn]] void refuse_long_sequence(const char* stage, std::size_t length, std::int64_t width);
+
+template <class T>
+std::vector<bool> sequence_fields() {
+  return []<std::size_t... I>(std::index_sequence<I...>) {
+    return std::vector<bool>{kIsSequenceField<std::tuple_element_t<I, RowFields<T>>>...};
+  }
+  (std::make_index_sequence<kRowFields<T>>());
+}
+
+/// Throws when one of the row's sequences is longer than its width.
+template <class T>
+void check_widths(const char* stage, const T& row, const PaddingOfField* paddings) {
+  std::size_t i = 0;
+  const auto check = [&](const auto& field) {
+    if constexpr (kIsSequenceField<std::remove_cvref_t<decltype(field)>>) {
+      const std::int64_t width = paddings[i].width;
+      if (width >= 0 && field.size() > static_cast<std::size_t>(width)) {
+        refuse_long_sequence(stage, field.size(), width);
+      }
+    }
+    ++i;
+  };
+  std::apply([&](const auto&... field) { (check(field), ...); }, tie_row(row));
+}
+
+struct PaddedBatchContext {
+  std::int64_t size;
+  std::vector<PaddingOfField> paddings;
+};
+
+template <class T>
+void check_padded_row(const void* context, std::int64_t, const void* row) {
+  check_widths("padded_batch", *static_cast<const T*>(row),
+               static_cast<const PaddedBatchContext*>(context)->paddings.data());
+}
+
+template <class Out>
+void assemble_sequence_batch(const void* context, std::int64_t, void* rows, std::size_t count,
+                             void* out) {
+  using T = typename Out::row_type;
+  ::new (out) Out(std::span<T>(static_cast<T*>(rows), count),
+                  static_cast<const PaddedBatchContext*>(context)->paddings);
+}
+
+template <class Out>
+Dataset<Out> gather_sequences(GatherSpec spec, PaddedBatchContext context, NodePointer input) {
+  spec.out_type = &type_info<Out>();
+  spec.size = [](const void* shared, std::int64_t) {
+    return static_cast<const PaddedBatchContext*>(shared)->size;
+  };
+  spec.assemble = &assemble_sequence_batch<Out>;
+  spec.context = std::make_shared<const PaddedBatchContext>(std::move(context));
+  return Dataset<Out>(make_gather(std::move(spec), std::move(input)));
+}
+
+struct PaddedBatchStageFactory {
+  std::int64_t size;
+  PaddedBatchOptions options;
+
+  template <class T>
+  auto operator()(const Dataset<T>& input) const {
+    static_assert(sequence_count<T>() > 0,
+                  "infeed::padded_batch: the elements must be std::vectors, or structs, pairs or "
+                  "tuples with a std::vector among their fields; for others use infeed::batch");
+    if constexpr (sequence_count<T>() > 0) {
+      GatherSpec spec{.name = "padded_batch", .signature = padded_batch_signature(size, options)};
+      spec.drop_remainder = options.drop_remainder;
+      PaddedBatchContext context{size, paddings_of(options, sequence_fields<T>())};
+      for (const PaddingOfField& padding : context.paddings) {
+        if (padding.width >= 0) spec.check = &check_padded_row<T>;
+      }
+      return gather_sequences<PaddedBatch<T>>(std::move(spec), std::move(context), input.node());
+    }
+  }
+};
+
+}  // namespace detail
+
+/// Why: puts `size` consecutive sequences of different lengths into one PaddedBatch.
+///
+///     sentences | infeed::padded_batch(32, {.padding = -1})
+///
+/// A failed element, and one that is longer than a fixed width, is an error in its place and loses
+/// no others: the batch goes on filling with the elements behind it.
+inline auto padded_batch(std::int64_t size, PaddedBatchOptions options = {}) {
+  return detail::PaddedBatchStageFactory{size, std::move(options)};
+}
+
+}  // namespace infeed

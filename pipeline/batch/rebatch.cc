@@ -1,0 +1,178 @@
+#include "infeed/pipeline/rebatch.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <infeed/pipeline/detail/errors_in_flight.h>
+
+#include "batch/batch_storage.h"
+#include "engine/iterator_context.h"
+#include "engine/reservation.h"
+
+namespace infeed::detail {
+namespace {
+
+class RebatchStage final : public Stage {
+ public:
+  RebatchStage(const StageScope& scope, const std::vector<std::int64_t>& sizes,
+               const RebatchOptions& options, const BatchLayout& layout,
+               std::unique_ptr<Stage> input)
+      : Stage(scope),
+        sizes_(sizes),
+        options_(options),
+        layout_(layout),
+        input_(std::move(input)),
+        in_(type()),
+        pool_(std::make_shared<BatchPool>(
+            layout, static_cast<std::size_t>(*std::max_element(sizes.begin(), sizes.end())))),
+        memory_(run().memory(), "rebatch") {
+    memory_.grow(pool_->block_bytes());
+  }
+
+  ~RebatchStage() override { pool_->close(); }
+
+  Pull do_pull(Chunk& out, std::size_t want) override {
+    while (out.size() < want) {
+      if (ended_) return out.empty() ? Pull::end : Pull::values;
+      const std::size_t missing = size_at_hand() - partial_.size();
+      if (missing == 0) {
+        hand_over(out);
+        continue;
+      }
+      if (in_.empty()) {
+        if (!out.empty()) return Pull::values;
+        const Pull pulled = input_->pull(in_, 1);
+        if (pulled == Pull::cancelled) return pulled;
+        if (pulled == Pull::end) {
+          ended_ = true;
+          if (partial_.size() > 0 && !options_.drop_remainder) hand_over(out);
+          continue;
+        }
+      }
+      ErrorPointer error = in_.take_error();
+      if (error == nullptr) take_rows(missing, out, error);
+      if (error != nullptr) {
+        out.set_error(std::move(error));
+        return Pull::values;
+      }
+    }
+    return Pull::values;
+  }
+
+ private:
+  std::size_t size_at_hand() const { return static_cast<std::size_t>(sizes_[turn_]); }
+
+  void hand_over(Chunk& out) {
+    if (partial_.get() == nullptr) partial_ = pool_->take();
+    out.append(std::move(partial_));
+    turn_ = (turn_ + 1) % sizes_.size();
+  }
+
+  /// Goes on with the batch in front of in_.
+  void take_rows(std::size_t missing, Chunk& out, ErrorPointer& error) {
+    auto& batch = *static_cast<BatchReference*>(in_.front());
+    if (row_ == 0 && partial_.size() == 0 && batch.size() == missing) {
+      out.append(std::move(batch));
+      turn_ = (turn_ + 1) % sizes_.size();
+      row_ = missing;
+    } else {
+      const std::size_t count = std::min(missing, batch.size() - row_);
+      if (partial_.get() == nullptr) partial_ = pool_->take();
+      if (!copy_rows(batch, row_, count)) {
+        // Rare: only the row that can't be copied is lost.
+        if (count == 1 || !copy_rows(batch, row_, 1)) error = last_error_;
+        ++row_;
+      } else {
+        row_ += count;
+      }
+    }
+    if (row_ < batch.size()) return;
+    type().destroy(in_.front(), 1);
+    in_.drop_front(1);
+    row_ = 0;
+  }
+
+  /// Copies rows behind those of partial_; all or none.
+  bool copy_rows(const BatchReference& from, std::size_t first, std::size_t count) {
+    BatchStorage& to = *partial_.get();
+    const std::size_t size = to.size();
+    std::size_t done = 0;
+    try {
+      for (; done < layout_.columns.size(); ++done) {
+        const TypeInfo& column = *layout_.columns[done].type;
+        const auto* const source = static_cast<const std::byte*>(from.column(done));
+        column.copy_run(to.column(done) + size * column.size, source + first * column.size, count);
+      }
+      to.set_size(size + count);
+      return true;
+    } catch (...) {
+      last_error_ = current_error();
+      while (done-- > 0) {
+        const TypeInfo& column = *layout_.columns[done].type;
+        column.destroy(to.column(done) + size * column.size, count);
+      }
+      return false;
+    }
+  }
+
+  const std::vector<std::int64_t> sizes_;
+  const RebatchOptions options_;
+  const BatchLayout& layout_;
+  const std::unique_ptr<Stage> input_;
+  Chunk in_;
+  const std::shared_ptr<BatchPool> pool_;
+  RigidMemory memory_;  ///< of the batch that is being filled
+  BatchReference partial_;
+  std::size_t turn_ = 0;
+  std::size_t row_ = 0;  ///< of the batch in front of in_: the next one
+  ErrorPointer last_error_;
+  bool ended_ = false;
+};
+
+class RebatchNode final : public Node {
+ public:
+  RebatchNode(std::vector<std::int64_t> sizes, const RebatchOptions& options,
+              const BatchLayout& layout, const TypeInfo& type, NodePointer input)
+      : Node("rebatch", type, {std::move(input)}),
+        sizes_(std::move(sizes)),
+        options_(options),
+        layout_(layout) {}
+
+  std::string signature() const override {
+    return fmt::format("rebatch({}{})", fmt::join(sizes_, " "),
+                       options_.drop_remainder ? ", drop_remainder" : "");
+  }
+  std::uint64_t buffer_bytes_min() const override {
+    const std::int64_t size_max = *std::max_element(sizes_.begin(), sizes_.end());
+    return static_cast<std::uint64_t>(size_max) * layout_.row->size;
+  }
+
+ protected:
+  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+    return std::make_unique<RebatchStage>(scope, sizes_, options_, layout_, input().open(scope));
+  }
+
+ private:
+  const std::vector<std::int64_t> sizes_;
+  const RebatchOptions options_;
+  const BatchLayout& layout_;
+};
+
+}  // namespace
+
+NodePointer make_rebatch(std::vector<std::int64_t> sizes, const RebatchOptions& options,
+                         const BatchLayout& layout, const TypeInfo& type, NodePointer input) {
+  const auto is_negative = [](std::int64_t size) { return size < 0; };
+  const auto is_positive = [](std::int64_t size) { return size > 0; };
+  if (std::any_of(sizes.begin(), sizes.end(), is_negative) ||
+      std::none_of(sizes.begin(), sizes.end(), is_positive)) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("rebatch: sizes are [{}]; none may be negative, and at least one must "
+                            "be more than 0",
+                            fmt::join(sizes, ", ")));
+  }
+  return std::make_shared<RebatchNode>(std::move(sizes), options, layout, type, std::move(input));
+}
+
+}  // namespace infeed::detail

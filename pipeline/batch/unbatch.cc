@@ -1,0 +1,114 @@
+#include "infeed/pipeline/unbatch.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "engine/iterator_context.h"
+
+namespace infeed::detail {
+namespace {
+
+class UnbatchStage final : public Stage {
+ public:
+  UnbatchStage(const StageScope& scope, const RowAccess& access, const TypeInfo& in_type,
+               std::unique_ptr<Stage> input)
+      : Stage(scope), access_(access), input_(std::move(input)), in_(in_type) {}
+
+  Pull do_pull(Chunk& out, std::size_t want) override {
+    while (true) {
+      // What is done must not wait for the next input.
+      const std::optional<Pull> at_hand = see_to_an_element(want, out.empty());
+      if (at_hand != Pull::values) return out.empty() ? *at_hand : Pull::values;
+      if (in_.size() == 0) {
+        out.set_error(in_.take_error());
+        return Pull::values;
+      }
+      ErrorPointer error;
+      const std::size_t count = std::min(rows_ - row_, want - out.size());
+      const KernelResult taken = access_.take(in_.front(), row_, count, out.back(), error);
+      out.grow(taken.produced);
+      pass(taken.consumed);
+      if (error != nullptr) out.set_error(std::move(error));
+      if (out.slots() == want || out.has_error()) return Pull::values;
+    }
+  }
+
+ protected:
+  std::uint64_t do_skip(std::uint64_t count) override {
+    std::uint64_t skipped = 0;
+    while (skipped < count && see_to_an_element(chunk_capacity(type()), true) == Pull::values) {
+      if (in_.size() == 0) {
+        in_.take_error();
+        ++skipped;
+        continue;
+      }
+      const std::size_t rows =
+          static_cast<std::size_t>(std::min<std::uint64_t>(rows_ - row_, count - skipped));
+      pass(rows);
+      skipped += rows;
+    }
+    return skipped;
+  }
+
+ private:
+  /// Sees to it that in_ starts with an element that has rows left, or with an error. None when
+  /// that needs another pull, which may take long, and may not.
+  std::optional<Pull> see_to_an_element(std::size_t rows_wanted, bool may_pull) {
+    while (true) {
+      if (in_.empty()) {
+        if (!may_pull) return std::nullopt;
+        // As many as will be needed, going by the last one.
+        const std::size_t elements = rows_wanted / std::max<std::size_t>(1, rows_) + 1;
+        const Pull pulled = input_->pull(in_, std::min(in_.capacity(), elements));
+        if (pulled != Pull::values) return pulled;
+        row_ = 0;
+        rows_ = in_.size() == 0 ? 0 : access_.count(in_.front());
+      }
+      if (in_.size() == 0 || row_ < rows_) return Pull::values;
+      pass(0);
+    }
+  }
+
+  /// `count` rows of the element in front are dealt with.
+  void pass(std::size_t count) {
+    row_ += count;
+    if (row_ < rows_) return;
+    in_.type().destroy(in_.front(), 1);
+    in_.drop_front(1);
+    row_ = 0;
+    if (in_.size() > 0) rows_ = access_.count(in_.front());
+  }
+
+  const RowAccess access_;
+  const std::unique_ptr<Stage> input_;
+  Chunk in_;
+  std::size_t rows_ = 0;  ///< of the element in front, or of the last one
+  std::size_t row_ = 0;   ///< the next one
+};
+
+class UnbatchNode final : public Node {
+ public:
+  UnbatchNode(const RowAccess& access, const TypeInfo& out_type, NodePointer input)
+      : Node("unbatch", out_type, {std::move(input)}), access_(access) {}
+
+  Cardinality cardinality() const override {
+    return input().cardinality() == Cardinality::finite(0) ? Cardinality::finite(0)
+                                                           : Cardinality::unknown();
+  }
+
+ protected:
+  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+    return std::make_unique<UnbatchStage>(scope, access_, input().type(), input().open(scope));
+  }
+
+ private:
+  const RowAccess access_;
+};
+
+}  // namespace
+
+NodePointer make_unbatch(const RowAccess& access, const TypeInfo& out_type, NodePointer input) {
+  return std::make_shared<UnbatchNode>(access, out_type, std::move(input));
+}
+
+}  // namespace infeed::detail

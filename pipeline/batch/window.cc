@@ -1,0 +1,317 @@
+#include "infeed/pipeline/window.h"
+
+#include <algorithm>
+#include <deque>
+#include <fmt/format.h>
+#include <limits>
+
+#include <infeed/pipeline/detail/errors_in_flight.h>
+
+#include "engine/iterator_context.h"
+#include "engine/reservation.h"
+
+namespace infeed::detail {
+namespace {
+
+struct Shape {
+  std::uint64_t size;
+  std::uint64_t shift;
+  std::uint64_t stride;
+  bool drop_remainder;
+
+  std::uint64_t span() const { return (size - 1) * stride + 1; }
+  /// Windows that `length` elements give.
+  std::uint64_t count(std::uint64_t length) const {
+    const std::uint64_t least = drop_remainder ? span() : 1;
+    return length < least ? 0 : (length - least) / shift + 1;
+  }
+  bool overlap() const { return shift < span(); }
+};
+
+/// Elements `start`, start+1, ... of the input that windows still need; errors among them.
+class Buffer {
+ public:
+  Buffer(RunContext& run, const TypeInfo& type)
+      : type_(type), values_(type, 2 * kChunkElementsMax), memory_(run.memory(), "window") {
+    memory_.grow(values_.capacity() * type.size);
+  }
+
+  std::uint64_t start() const { return start_; }
+  std::uint64_t size() const { return values_.size() + errors_.size(); }
+
+  void append(Chunk& in) {
+    if (values_.room() < in.size()) make_room(in.size());
+    memory_.grow(payload_bytes(in.front(), in.size()));
+    values_.append_from(in, in.size());
+    if (in.has_error()) errors_.push_back({start_ + size(), in.take_error()});
+  }
+
+  void drop_front(std::uint64_t count) {
+    const std::uint64_t end = start_ + count;
+    std::size_t values = static_cast<std::size_t>(count);
+    while (!errors_.empty() && errors_.front().position < end) {
+      errors_.pop_front();
+      --values;
+    }
+    memory_.shrink(payload_bytes(values_.front(), values));
+    type_.destroy(values_.front(), values);
+    values_.drop_front(values);
+    start_ = end;
+  }
+  /// Elements that were never here.
+  void pass(std::uint64_t count) { start_ += count; }
+
+  struct Failed {
+    std::uint64_t position;
+    ErrorPointer error;
+  };
+  /// The first failed element among `count` of them, `stride` apart; null when there is none.
+  const Failed* first_failed(std::uint64_t stride, std::uint64_t count) const {
+    for (const Failed& failed : errors_) {
+      const std::uint64_t offset = failed.position - start_;
+      if (offset % stride == 0 && offset / stride < count) return &failed;
+    }
+    return nullptr;
+  }
+  bool has_errors() const { return !errors_.empty(); }
+  void* front() { return values_.front(); }
+  /// Address of an element that is no error.
+  void* value(std::uint64_t offset) {
+    std::size_t index = static_cast<std::size_t>(offset);
+    for (const Failed& failed : errors_) {
+      if (failed.position - start_ < offset) --index;
+    }
+    return values_.value(index);
+  }
+
+  /// What the first `count` elements own.
+  std::uint64_t payload(std::uint64_t count) const {
+    return payload_bytes(values_.front(),
+                         static_cast<std::size_t>(std::min<std::uint64_t>(count, values_.size())));
+  }
+  /// So much of it was moved elsewhere.
+  void note_moved(std::uint64_t payload) { memory_.shrink(payload); }
+
+ private:
+  /// Moves the values to the start; into twice the memory when more than half of it is in use.
+  void make_room(std::size_t count) {
+    std::size_t capacity = values_.capacity();
+    while (2 * (values_.size() + count) > capacity) capacity *= 2;
+    memory_.grow(capacity * type_.size);
+    Chunk moved(type_, capacity);
+    moved.append_from(values_, values_.size());
+    values_.swap(moved);
+    memory_.shrink(moved.capacity() * type_.size);
+  }
+
+  std::uint64_t payload_bytes(const void* at, std::size_t count) const {
+    return type_.payload_bytes_run == nullptr ? 0 : type_.payload_bytes_run(at, count);
+  }
+
+  const TypeInfo& type_;
+  Chunk values_;
+  std::deque<Failed> errors_;
+  std::uint64_t start_ = 0;
+  RigidMemory memory_;
+};
+
+/// Says in the message which window failed and why.
+ErrorPointer error_of_window(std::uint64_t first, std::uint64_t position, const Error& cause) {
+  return std::make_shared<const Error>(cause.reworded(
+      cause.code(), fmt::format("the window from element {} on needs element {}, which failed: {}",
+                                first, position, cause.message())));
+}
+
+class WindowStage final : public Stage {
+ public:
+  WindowStage(const StageScope& scope, const Shape& shape, const WindowKernel& kernel,
+              const TypeInfo& in_type, std::unique_ptr<Stage> input)
+      : Stage(scope),
+        shape_(shape),
+        kernel_(kernel),
+        input_(std::move(input)),
+        in_(in_type),
+        buffer_(run(), in_type) {}
+
+  Pull do_pull(Chunk& out, std::size_t want) override {
+    while (out.slots() < want && !out.has_error()) {
+      const Filled filled = fill(shape_.span(), out.empty());
+      const std::uint64_t least = shape_.drop_remainder ? shape_.span() : 1;
+      if (filled != Filled::yes || buffer_.size() < least) {
+        if (!out.empty()) return Pull::values;
+        return filled == Filled::yes ? Pull::end : Pull::cancelled;
+      }
+      make_window(out);
+      ++next_;
+      // A gap behind it is passed over later: its elements may be long in coming.
+      buffer_.drop_front(std::min(buffer_.size(), shape_.shift));
+    }
+    return Pull::values;
+  }
+
+ protected:
+  std::uint64_t do_skip(std::uint64_t count) override {
+    const std::uint64_t before = next_;
+    if (count > std::numeric_limits<std::uint64_t>::max() / shape_.shift - before) {
+      return Stage::do_skip(count);
+    }
+    next_ += count;
+    // Not into the gap behind the last of these windows, which nobody has looked at yet: an error
+    // in it may be one that skip_errors leaves out.
+    const std::uint64_t end = (next_ - 1) * shape_.shift + std::min(shape_.shift, shape_.span());
+    // That window is there when it has an element, or all of them.
+    const std::uint64_t missing =
+        shape_.drop_remainder && shape_.overlap() ? shape_.span() - shape_.shift : std::uint64_t{0};
+    advance_to(end);
+    if (missing > 0 && !ended_ && fill(missing, true) == Filled::cancelled) return 0;
+    const bool reached = buffer_.start() == end && buffer_.size() >= missing;
+    if (reached) return count;
+    const std::uint64_t windows = shape_.count(buffer_.start() + buffer_.size());
+    return std::min(count, windows - std::min(windows, before));
+  }
+
+ private:
+  enum class Filled { yes, would_wait, cancelled };
+
+  /// Gets the buffer `count` elements, or all that there are, or enough for the next window's
+  /// error.
+  Filled fill(std::uint64_t count, bool may_wait) {
+    if (buffer_.start() < next_ * shape_.shift) {
+      if (!may_wait) return Filled::would_wait;
+      advance_to(next_ * shape_.shift);
+    }
+    while (buffer_.size() < count && !ended_ && !has_failed()) {
+      if (!may_wait) return Filled::would_wait;
+      const Pull pulled = input_->pull(in_, in_.capacity());
+      if (pulled == Pull::cancelled) return Filled::cancelled;
+      ended_ = pulled == Pull::end;
+      if (!ended_) buffer_.append(in_);
+    }
+    return Filled::yes;
+  }
+
+  /// Drops what lies before `position`, in the buffer and beyond.
+  void advance_to(std::uint64_t position) {
+    buffer_.drop_front(std::min(buffer_.size(), position - buffer_.start()));
+    const std::uint64_t gap = position - buffer_.start();
+    if (gap == 0 || ended_) return;
+    const std::uint64_t passed = input_->skip(gap);
+    buffer_.pass(passed);
+    if (passed < gap) ended_ = true;  // or cancelled: then nothing comes any more, either
+  }
+
+  /// Elements of the next window that are there.
+  std::uint64_t elements_at_hand() const {
+    const std::uint64_t available = std::min(buffer_.size(), shape_.span());
+    return available == 0 ? 0 : (available - 1) / shape_.stride + 1;
+  }
+  const Buffer::Failed* first_failed() const {
+    return buffer_.has_errors() ? buffer_.first_failed(shape_.stride, elements_at_hand()) : nullptr;
+  }
+
+  /// The next window is an error, whatever its other elements are, if they come at all.
+  bool has_failed() const { return !shape_.drop_remainder && first_failed() != nullptr; }
+
+  void make_window(Chunk& out) {
+    if (const Buffer::Failed* const failed = first_failed()) {
+      out.set_error(error_of_window(buffer_.start(), failed->position, *failed->error));
+      return;
+    }
+    const std::uint64_t count = elements_at_hand();
+    void* const window = out.back();
+    bool made = false;
+    try {
+      kernel_.make(window, static_cast<std::size_t>(count));
+      made = true;
+      append_values(window, count);
+      out.grow(1);
+    } catch (...) {
+      if (made) type().destroy(window, 1);
+      out.set_error(current_error());
+    }
+  }
+
+  void append_values(void* window, std::uint64_t count) {
+    const bool may_move = !shape_.overlap();
+    const std::uint64_t payload = may_move ? buffer_.payload(shape_.span()) : 0;
+    if (!buffer_.has_errors()) {
+      kernel_.append(window, buffer_.front(), static_cast<std::size_t>(shape_.stride),
+                     static_cast<std::size_t>(count), may_move);
+    } else {
+      for (std::uint64_t i = 0; i < count; ++i) {
+        kernel_.append(window, buffer_.value(i * shape_.stride), 1, 1, may_move);
+      }
+    }
+    if (may_move) buffer_.note_moved(payload - buffer_.payload(shape_.span()));
+  }
+
+  const Shape shape_;
+  const WindowKernel kernel_;
+  const std::unique_ptr<Stage> input_;
+  Chunk in_;  ///< empty between pulls
+  Buffer buffer_;
+  std::uint64_t next_ = 0;  ///< number of the next window
+  bool ended_ = false;
+};
+
+class WindowNode final : public Node {
+ public:
+  WindowNode(const Shape& shape, const WindowKernel& kernel, const TypeInfo& out_type,
+             NodePointer input)
+      : Node("window", out_type, {std::move(input)}), shape_(shape), kernel_(kernel) {}
+
+  std::string signature() const override {
+    return fmt::format("window(size={}, shift={}, stride={}{})", shape_.size, shape_.shift,
+                       shape_.stride, shape_.drop_remainder ? ", drop_remainder" : "");
+  }
+  Cardinality cardinality() const override {
+    return input().cardinality().transform([this](std::uint64_t n) { return shape_.count(n); });
+  }
+  std::uint64_t buffer_bytes_min() const override {
+    const Cardinality upstream = input().cardinality();
+    if (upstream.is_unknown()) return input().type().size;
+    const std::uint64_t held =
+        upstream.is_finite() ? std::min(upstream.count(), shape_.span()) : shape_.span();
+    return held * input().type().size;
+  }
+
+ protected:
+  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+    return std::make_unique<WindowStage>(scope, shape_, kernel_, input().type(),
+                                         input().open(scope));
+  }
+
+ private:
+  const Shape shape_;
+  const WindowKernel kernel_;
+};
+
+}  // namespace
+
+NodePointer make_window(const WindowOptions& options, const WindowKernel& kernel,
+                        const TypeInfo& out_type, NodePointer input) {
+  if (options.size < 1 || options.shift < 0 || options.stride < 1) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("window: size is {}, shift {}, stride {}; give a size and a stride of "
+                            "at least 1, and a shift of at least 1 or 0 for the size",
+                            options.size, options.shift, options.stride));
+  }
+  if (static_cast<std::uint64_t>(options.size) >
+      std::numeric_limits<std::uint64_t>::max() / 4 / static_cast<std::uint64_t>(options.stride)) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("window: size {} times stride {} is more than can be counted",
+                            options.size, options.stride));
+  }
+  const Shape shape{static_cast<std::uint64_t>(options.size),
+                    static_cast<std::uint64_t>(options.shift == 0 ? options.size : options.shift),
+                    static_cast<std::uint64_t>(options.stride), options.drop_remainder};
+  if (shape.overlap() && !kernel.copies) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("window: the elements ({}) can't be copied, but windows of {} elements "
+                            "every {} overlap; give a shift of at least {}",
+                            input->type().name, shape.span(), shape.shift, shape.span()));
+  }
+  return std::make_shared<WindowNode>(shape, kernel, out_type, std::move(input));
+}
+
+}  // namespace infeed::detail

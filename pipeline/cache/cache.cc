@@ -1,0 +1,207 @@
+#include "infeed/pipeline/cache.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+#include <mutex>
+
+#include "cache/cached_elements.h"
+#include "cache/peeked_input.h"
+#include "engine/iterator_context.h"
+
+namespace infeed::detail {
+namespace {
+
+using Content = std::shared_ptr<const CachedElements>;
+
+/// What all iterators share: the complete content, once somebody has got it.
+class SharedContent {
+ public:
+  Content get() const {
+    const std::lock_guard lock(mutex_);
+    return content_;
+  }
+  /// The first one stays.
+  void publish(Content content) {
+    const std::lock_guard lock(mutex_);
+    if (content_ == nullptr) content_ = std::move(content);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  Content content_;
+};
+
+/// Of the runs that draw from the seeds of a checkpoint, which give other elements than the
+/// dataset's own: one content for each of their signatures.
+class AdoptedContents {
+ public:
+  std::shared_ptr<SharedContent> of(std::vector<std::string> signature) {
+    const std::lock_guard lock(mutex_);
+    std::shared_ptr<SharedContent>& content = contents_[std::move(signature)];
+    if (content == nullptr) content = std::make_shared<SharedContent>();
+    return content;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::vector<std::string>, std::shared_ptr<SharedContent>> contents_;
+};
+
+/// Decides with its first pull or skip how to go through its pass: reading the complete content,
+/// filling one, or (after a resume) handing through what the input gives.
+class MemoryCacheStage final : public Stage {
+ public:
+  MemoryCacheStage(const StageScope& scope, std::shared_ptr<SharedContent> shared,
+                   const Node& input)
+      : Stage(scope),
+        input_scope_(scope.run.shared_by_all(scope)),
+        node_(input),
+        shared_(std::move(shared)),
+        memory_(run().memory(), "cache") {}
+  /// A consumer may stop before its end; the statistics then say no more that it holds elements.
+  ~MemoryCacheStage() override { release(); }
+
+  Pull do_pull(Chunk& out, std::size_t want) override {
+    if (!begun_) begin();
+    if (content_ != nullptr) {
+      const std::uint64_t count = content_->read(position_, out, want);
+      position_ += count;
+      if (count > 0) return Pull::values;
+      release();
+      return Pull::end;
+    }
+    const Pull pulled = input_->pull(out, want);
+    if (filling_ != nullptr && pulled == Pull::values) keep(out);
+    if (filling_ != nullptr && pulled == Pull::end) publish();
+    if (pulled == Pull::end) release();
+    return pulled;
+  }
+
+ protected:
+  std::uint64_t do_skip(std::uint64_t count) override {
+    if (!begun_) {
+      // A resume must be quick: its pass is not kept, and what is skipped not even made.
+      const bool resuming = run().assume_no_errors();
+      begin(resuming ? Absent::hand_through : Absent::fill);
+    }
+    if (content_ != nullptr) {
+      count = std::min(count, content_->slots() - position_);
+      position_ += count;
+      return count;
+    }
+    return filling_ != nullptr ? Stage::do_skip(count) : input_->skip(count);
+  }
+
+ private:
+  enum class Absent { fill, hand_through };
+
+  void begin(Absent absent = Absent::fill) {
+    begun_ = true;
+    content_ = shared_->get();
+    if (content_ != nullptr) {
+      reserve([&] { memory_.grow(content_->bytes()); });
+      run().note_hidden_errors(content_->errors_on_the_way());
+      note_buffered(*content_);
+      return;
+    }
+    if (absent == Absent::fill) filling_ = std::make_shared<CachedElements>(type());
+    input_ = std::make_unique<PeekedInput>(node_.open(input_scope_));
+  }
+
+  void keep(const Chunk& out) {
+    reserve([&] { filling_->append(out, memory_); });
+    note_buffered(*filling_);
+    // A consumer may take no more than the input is known to have.
+    const Cardinality known = node_.cardinality();
+    const bool may_be_all = known.is_finite() && filling_->slots() == known.count();
+    if (may_be_all && input_->is_over()) publish();
+  }
+
+  void publish() {
+    filling_->note_errors_on_the_way(run().errors_before(counters()));
+    shared_->publish(std::exchange(filling_, nullptr));
+  }
+
+  /// This pass needs the content no more; from now on it is the dataset's alone.
+  void release() {
+    memory_.shrink(memory_.bytes());
+    counters().buffered_elements.store(0, std::memory_order_relaxed);
+    counters().buffered_bytes.store(0, std::memory_order_relaxed);
+  }
+
+  /// What `hold` asks of the account is refused in words that help here.
+  template <class Hold>
+  void reserve(const Hold& hold) {
+    try {
+      hold();
+    } catch (const Error& error) {
+      filling_ = nullptr;
+      release();
+      throw error.reworded(
+          error.code(),
+          fmt::format("the elements can't be kept in memory: {}; or cache less, or in files with "
+                      "infeed::cache({{.path = ...}})",
+                      error.message()));
+    }
+  }
+
+  void note_buffered(const CachedElements& content) {
+    counters().buffered_elements.store(content.slots(), std::memory_order_relaxed);
+    counters().buffered_bytes.store(content.bytes(), std::memory_order_relaxed);
+  }
+
+  const StageScope input_scope_;
+  const Node& node_;
+  const std::shared_ptr<SharedContent> shared_;
+  RigidMemory memory_;
+  bool begun_ = false;
+  Content content_;  ///< read from
+  std::uint64_t position_ = 0;
+  std::shared_ptr<CachedElements> filling_;
+  std::unique_ptr<PeekedInput> input_;
+};
+
+class MemoryCacheNode final : public Node {
+ public:
+  explicit MemoryCacheNode(NodePointer input)
+      : Node("cache", input->type(), {input}), shared_(std::make_shared<SharedContent>()) {}
+
+  Cardinality cardinality() const override { return input().cardinality(); }
+  std::uint64_t buffer_bytes_min() const override {
+    return input()
+        .cardinality()
+        .transform([this](std::uint64_t n) { return n * type().size; })
+        .count();
+  }
+
+ protected:
+  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+    return std::make_unique<MemoryCacheStage>(scope, content_of(scope), input());
+  }
+
+ private:
+  std::shared_ptr<SharedContent> content_of(const StageScope& scope) const {
+    const RunContext& run = scope.run;
+    if (!run.adopted_other_seeds()) return shared_;
+    std::vector<std::string> signature = signature_of(input(), run.adopted_seeds());
+    std::vector<std::string> own = signature_of(input());
+    // Inside a flat_map the input draws by that one's seed.
+    if (const Node* const outermost = scope.inner.outermost; outermost != nullptr) {
+      signature.push_back(std::to_string(run.seeds_of(*outermost).seed));
+      own.push_back(std::to_string(outermost->seeds().value_or(Seeds{}).seed));
+    }
+    return signature == own ? shared_ : adopted_->of(std::move(signature));
+  }
+
+  const std::shared_ptr<SharedContent> shared_;
+  const std::shared_ptr<AdoptedContents> adopted_ = std::make_shared<AdoptedContents>();
+};
+
+}  // namespace
+
+NodePointer make_memory_cache(NodePointer input) {
+  return std::make_shared<MemoryCacheNode>(std::move(input));
+}
+
+}  // namespace infeed::detail

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <infeed/pipeline/chunk.h>
+
+#include "engine/reservation.h"
+
+namespace infeed::detail {
+
+/// The content of a memory cache: elements in blocks, errors with their positions beside them.
+///
+/// Appended to by one thread, then shared and never changed again; then any number may read.
+class CachedElements {
+ public:
+  explicit CachedElements(const TypeInfo& type);
+  ~CachedElements();
+  CachedElements(const CachedElements&) = delete;
+  CachedElements& operator=(const CachedElements&) = delete;
+
+  /// Elements, errors included.
+  std::uint64_t slots() const { return values_ + errors_.size(); }
+  bool has_errors() const { return !errors_.empty(); }
+  /// Errors that were seen while the elements were made, those that are not among them (another
+  /// stage left them out) included.
+  std::uint64_t errors_on_the_way() const { return errors_on_the_way_; }
+  void note_errors_on_the_way(std::uint64_t errors) { errors_on_the_way_ = errors; }
+  /// What it holds in memory, payload included.
+  std::uint64_t bytes() const { return bytes_; }
+
+  /// Copies of what `chunk` holds; room for them is first reserved in `memory`. Throws when there
+  /// is none, or what a copy throws; the content is then of no use any more.
+  void append(const Chunk& chunk, RigidMemory& memory);
+
+  /// Appends copies of up to `want` elements from `position` on to `out`, which is empty; returns
+  /// how many there were (0: the end).
+  std::uint64_t read(std::uint64_t position, Chunk& out, std::size_t want) const;
+
+ private:
+  struct Block {
+    std::byte* data;
+    std::size_t capacity;
+  };
+  struct ErrorSlot {
+    std::uint64_t position;
+    ErrorPointer error;
+  };
+
+  std::byte* value(std::uint64_t index) const {
+    return blocks_[index / values_per_block_].data + index % values_per_block_ * type_.size;
+  }
+  std::size_t room() const;
+  void add_room(RigidMemory& memory);
+  void count(RigidMemory& memory, std::uint64_t bytes);
+
+  const TypeInfo& type_;
+  const std::size_t values_per_block_;
+  std::vector<Block> blocks_;  ///< all of values_per_block_, but a single one
+  std::uint64_t values_ = 0;
+  std::vector<ErrorSlot> errors_;
+  std::uint64_t errors_on_the_way_ = 0;
+  std::uint64_t bytes_ = 0;
+};
+
+}  // namespace infeed::detail

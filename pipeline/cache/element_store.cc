@@ -1,0 +1,222 @@
+#include "cache/element_store.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <fcntl.h>
+#include <filesystem>
+#include <fmt/format.h>
+#include <limits>
+#include <sys/file.h>
+#include <unordered_set>
+
+#include <infeed/pipeline/detail/seeds.h>
+
+#include "cache/store_journal.h"
+
+namespace infeed::detail {
+namespace {
+
+constexpr std::size_t kRecordsAtOnce = 64;
+
+bool is_shard_name(std::string_view name) {
+  if (name.starts_with('.')) name.remove_prefix(1);
+  if (name.ends_with(".partial")) name.remove_suffix(std::string_view(".partial").size());
+  return name.starts_with("data-") && name.ends_with(".tfrecord");
+}
+
+/// Shards that nobody knows: of a writer that was killed.
+void remove_unnamed(const std::string& folder, const StoreContent& content) {
+  std::unordered_set<std::string> named;
+  for (const StoredShard& shard : content.shards) named.insert(shard.file);
+  std::error_code failure;
+  std::vector<std::filesystem::path> unnamed;
+  std::filesystem::directory_iterator entry(folder, failure);
+  for (; !failure && entry != std::filesystem::directory_iterator(); entry.increment(failure)) {
+    const std::string name = entry->path().filename().string();
+    if (is_shard_name(name) && !named.contains(name)) unnamed.push_back(entry->path());
+  }
+  // What can't be removed only takes space.
+  for (const std::filesystem::path& path : unnamed) std::filesystem::remove(path, failure);
+}
+
+/// Replaces the journal in one step; returns it, open for appending.
+File replace_journal(const std::string& folder, const std::string& text, Durability durability) {
+  const std::string name = journal_file(folder);
+  const std::string temporary = name + ".new";
+  File file = File::open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, name);
+  file.write(text);
+  if (durability == Durability::synced) file.sync();
+  if (::rename(temporary.c_str(), name.c_str()) != 0) {
+    throw system_error("rename the new journal", name, errno);
+  }
+  if (durability == Durability::synced) sync_folder(folder);
+  return file;
+}
+
+}  // namespace
+
+std::optional<StoreLock> StoreLock::try_lock(const std::string& folder) {
+  std::error_code failure;
+  std::filesystem::create_directories(folder, failure);
+  if (failure) throw system_error("make the folder", folder, failure.value());
+  File file = File::open(folder + "/lock", O_RDWR | O_CREAT);
+  if (::flock(file.descriptor(), LOCK_EX | LOCK_NB) == 0) return StoreLock(std::move(file));
+  if (errno == EWOULDBLOCK) return std::nullopt;
+  throw system_error("lock", file.name(), errno);
+}
+
+StoreReader::StoreReader(std::string folder, StoreContent content, ErasedCodec codec)
+    : folder_(std::move(folder)),
+      content_(std::move(content)),
+      codec_(std::move(codec)),
+      records_(kRecordsAtOnce) {}
+
+std::uint64_t StoreReader::values_until_error() const {
+  return next_error_ == content_.errors.size() ? std::numeric_limits<std::uint64_t>::max()
+                                               : content_.errors[next_error_].position - position_;
+}
+
+std::size_t StoreReader::read(Chunk& out, std::size_t want) {
+  while (out.size() < want) {
+    const std::uint64_t values = values_until_error();
+    if (values == 0) {
+      out.set_error(content_.errors[next_error_++].error);
+      ++position_;
+      break;
+    }
+    if (shard_ == content_.shards.size()) break;
+    const std::size_t count = static_cast<std::size_t>(
+        std::min<std::uint64_t>({want - out.size(), values, kRecordsAtOnce}));
+    try {
+      read_values(out, count);
+    } catch (...) {
+      // What was read before comes first; the next call fails again.
+      if (out.empty()) throw;
+      reader_.reset();
+      break;
+    }
+  }
+  return out.slots();
+}
+
+void StoreReader::read_values(Chunk& out, std::size_t want) {
+  const StoredShard& shard = content_.shards[shard_];
+  if (!reader_) {
+    reader_.emplace(folder_ + "/" + shard.file);
+    reader_->skip(read_in_shard_);
+  }
+  want = static_cast<std::size_t>(std::min<std::uint64_t>(want, shard.values - read_in_shard_));
+  const std::size_t count = reader_->read({records_.data(), want});
+  if (count == 0) {
+    throw Error(ErrorCode::data_loss,
+                fmt::format("the shard ends after {} of the {} elements that the journal promises",
+                            read_in_shard_, shard.values))
+        .at_file(reader_->file());
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    codec_.decode(records_[i], out.back());
+    out.grow(1);
+    ++position_;
+    ++read_in_shard_;
+  }
+  if (read_in_shard_ == shard.values) {
+    reader_.reset();
+    read_in_shard_ = 0;
+    ++shard_;
+  }
+}
+
+std::uint64_t StoreReader::skip(std::uint64_t count) {
+  const std::uint64_t target = std::min(content_.slots(), position_ + count);
+  const std::uint64_t passed = target - position_;
+  while (position_ < target) {
+    const std::uint64_t values = values_until_error();
+    if (values == 0) {
+      ++next_error_;
+      ++position_;
+      continue;
+    }
+    const std::uint64_t in_shard = content_.shards[shard_].values - read_in_shard_;
+    const std::uint64_t step = std::min({values, target - position_, in_shard});
+    position_ += step;
+    read_in_shard_ += step;
+    reader_.reset();
+    if (step == in_shard) {
+      read_in_shard_ = 0;
+      ++shard_;
+    }
+  }
+  return passed;
+}
+
+void StoreReader::leave_shard() {
+  const std::size_t left = shard_;
+  while (shard_ == left) {
+    const std::uint64_t in_shard = content_.shards[shard_].values - read_in_shard_;
+    skip(std::clamp<std::uint64_t>(values_until_error(), 1, in_shard));
+  }
+}
+
+StoreWriter::StoreWriter(std::string folder, StoreContent content, ErasedCodec codec,
+                         const StoreWriterOptions& options)
+    : folder_(std::move(folder)),
+      codec_(std::move(codec)),
+      options_(options),
+      run_(fmt::format("{:016x}", random_seed())),
+      shard_count_(content.shards.size()),
+      slots_(content.slots()),
+      errors_before_(content.errors_on_the_way.value_or(1)) {
+  journal_ = replace_journal(folder_, journal_of(content), options_.durability);
+  remove_unnamed(folder_, content);
+}
+
+void StoreWriter::append(const Chunk& chunk) {
+  const auto* const first = static_cast<const std::byte*>(chunk.front());
+  for (std::size_t i = 0; i < chunk.size(); ++i) append_value(first + i * chunk.type().size);
+  if (chunk.has_error()) {
+    pending_lines_ += journal_error(slots_++, *chunk.error());
+  }
+}
+
+std::string StoreWriter::seen_line() const {
+  return journal_seen(errors_before_ + options_.errors_seen());
+}
+
+void StoreWriter::append_value(const void* element) {
+  if (!writer_) {
+    shard_file_ = fmt::format("data-{}-{:05}.tfrecord", run_, shard_count_);
+    writer_.emplace(folder_ + "/" + shard_file_,
+                    RecordWriterOptions{.compression = options_.compression,
+                                        .durability = options_.durability});
+  }
+  buffer_.clear();
+  codec_.encode(element, buffer_);
+  writer_->write(buffer_);
+  ++slots_;
+  if (writer_->position().offset >= options_.shard_bytes) close_shard();
+}
+
+void StoreWriter::close_shard() {
+  if (!writer_) return;
+  const std::uint64_t values = writer_->position().record;
+  writer_->close();
+  writer_.reset();
+  ++shard_count_;
+  const std::string file = folder_ + "/" + shard_file_;
+  const StoredShard shard{shard_file_, values, std::filesystem::file_size(file)};
+  append_to_journal(std::exchange(pending_lines_, {}) + seen_line() + journal_shard(shard));
+}
+
+void StoreWriter::finish() {
+  close_shard();
+  append_to_journal(std::exchange(pending_lines_, {}) + seen_line() + journal_end(slots_));
+}
+
+void StoreWriter::append_to_journal(const std::string& lines) {
+  journal_.write(lines);
+  if (options_.durability == Durability::synced) journal_.sync();
+}
+
+}  // namespace infeed::detail

@@ -1,0 +1,305 @@
+#include "infeed/pipeline/file_cache.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "cache/element_store.h"
+#include "cache/file_cache_node.h"
+#include "cache/peeked_input.h"
+#include "engine/iterator_context.h"
+#include "engine/signature.h"
+
+namespace infeed::detail {
+namespace {
+
+/// One pass: reads what is there and, when it may, writes what is missing.
+class FileCacheStage final : public Stage {
+ public:
+  FileCacheStage(const StageScope& scope, StoreDescription description, const Node& input)
+      : Stage(scope),
+        input_scope_(scope.run.shared_by_all(scope)),
+        node_(input),
+        store_(std::move(description)) {}
+
+  Pull do_pull(Chunk& out, std::size_t want) override {
+    if (mode_ == Mode::undecided) begin(Absent::write);
+    if (mode_ == Mode::read) {
+      if (read(out, want)) return Pull::values;
+      if (mode_ == Mode::read && reader_->content().complete) return Pull::end;
+      if (mode_ == Mode::read) go_on_writing();
+    }
+    return pull_input(out, want);
+  }
+
+ protected:
+  std::uint64_t do_skip(std::uint64_t count) override {
+    // A resume must be quick: what it passes over is not made, so nothing is written in this pass.
+    if (mode_ == Mode::undecided) {
+      begin(run().assume_no_errors() ? Absent::hand_through : Absent::write);
+    }
+    if (mode_ == Mode::read && reader_->content().complete) return reader_->skip(count);
+    return mode_ == Mode::hand_through ? input_->skip(count) : Stage::do_skip(count);
+  }
+
+ private:
+  enum class Mode { undecided, read, write, hand_through };
+  enum class Absent { write, hand_through };
+
+  void begin(Absent absent) {
+    std::optional<StoreContent> content = readable_content();
+    if (!content && absent == Absent::hand_through) return go_without();
+    if (!content) return begin_writing();
+    tell(StoreEvent::Kind::reading, content->slots(), "the elements are read from files");
+    open_reader(std::move(*content));
+  }
+
+  /// The content when it is complete, ours and intact. Throws for another pipeline's, unless that
+  /// may be rewritten.
+  std::optional<StoreContent> readable_content() {
+    std::optional<StoreContent> content = read_journal(store_.folder);
+    if (!content || !is_ours(*content) || !content->complete) return std::nullopt;
+    if (content->intact_shards(store_.folder) < content->shards.size()) return std::nullopt;
+    return content;
+  }
+
+  bool is_ours(const StoreContent& content) const {
+    if (content.identity == store_.identity) return true;
+    if (store_.options.mismatch == FileCacheOptions::Mismatch::rewrite) return false;
+    const auto [theirs, ours] = std::mismatch(content.identity.begin(), content.identity.end(),
+                                              store_.identity.begin(), store_.identity.end());
+    throw Error(ErrorCode::failed_precondition,
+                fmt::format("the folder holds the elements of another pipeline: it has '{}' where "
+                            "this one has '{}'; give another path, remove the folder, or allow "
+                            "Mismatch::rewrite",
+                            theirs == content.identity.end() ? "(nothing)" : *theirs,
+                            ours == store_.identity.end() ? "(nothing)" : *ours))
+        .at_file(store_.folder);
+  }
+
+  void begin_writing() {
+    try {
+      lock_ = StoreLock::try_lock(store_.folder);
+      if (!lock_) {
+        tell(StoreEvent::Kind::busy, 0, "another iteration is writing the elements");
+        return go_without();
+      }
+      // Whoever had the lock before may have finished.
+      if (std::optional<StoreContent> content = readable_content(); content) {
+        lock_.reset();
+        return open_reader(std::move(*content));
+      }
+      StoreContent content = content_to_go_on_from();
+      writer_ = make_writer(content);
+      open_reader(std::move(content));
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::failed_precondition) throw;
+      give_up(error);
+    }
+  }
+
+  StoreContent content_to_go_on_from() {
+    std::optional<StoreContent> content = read_journal(store_.folder);
+    if (content && !is_ours(*content)) {
+      tell(StoreEvent::Kind::rewriting, 0,
+           "the folder held the elements of another pipeline, which are thrown away");
+      content = std::nullopt;
+    } else if (content) {
+      content->cut(content->intact_shards(store_.folder));
+      content->complete = false;
+      tell(StoreEvent::Kind::resuming, content->slots(),
+           fmt::format("{} elements are there; writing goes on behind them", content->slots()));
+    } else {
+      tell(StoreEvent::Kind::writing, 0, "the elements are written to files");
+    }
+    if (content) return std::move(*content);
+    StoreContent nothing;
+    nothing.identity = store_.identity;
+    nothing.errors_on_the_way = 0;
+    return nothing;
+  }
+
+  void open_reader(StoreContent content) {
+    run().note_hidden_errors(content.errors_on_the_way.value_or(1));
+    reader_.emplace(store_.folder, std::move(content), store_.codec);
+    mode_ = Mode::read;
+  }
+
+  /// False at the end of what is stored, or when it can't be read.
+  bool read(Chunk& out, std::size_t want) {
+    try {
+      return reader_->read(out, want) > 0;
+    } catch (const Error& error) {
+      const std::uint64_t position = reader_->position();
+      tell(StoreEvent::Kind::damaged, position,
+           fmt::format("the stored elements can't be read from element {} on ({}); they are made "
+                       "anew",
+                       position, error.what()));
+      forget_damaged();
+      go_without(position);
+      return false;
+    }
+  }
+
+  /// What can't be read must not be taken for there again; the next pass makes it anew.
+  void forget_damaged() {
+    writer_ = nullptr;
+    const std::string& damaged = reader_->content().shards[reader_->shard()].file;
+    try {
+      if (!lock_) lock_ = StoreLock::try_lock(store_.folder);
+      if (!lock_) return;
+      std::optional<StoreContent> content = read_journal(store_.folder);
+      // Somebody may have repaired it since.
+      const bool is_there = content && content->shards.size() > reader_->shard() &&
+                            content->shards[reader_->shard()].file == damaged;
+      if (is_there) {
+        content->cut(reader_->shard());
+        make_writer(std::move(*content));
+      }
+    } catch (const Error& error) {
+      tell(StoreEvent::Kind::gave_up, 0, error.what());
+    }
+    lock_.reset();
+  }
+
+  std::unique_ptr<StoreWriter> make_writer(StoreContent content) const {
+    return std::make_unique<StoreWriter>(
+        store_.folder, std::move(content), store_.codec,
+        StoreWriterOptions{store_.options.shard_bytes, store_.options.compression,
+                           store_.options.durability,
+                           [this] { return run().errors_before(counters()); }});
+  }
+
+  /// After the stored part comes the input.
+  void go_on_writing() {
+    open_input_behind(reader_->position());
+    mode_ = Mode::write;
+  }
+
+  /// The input, without the elements that are stored.
+  void open_input_behind(std::uint64_t stored) {
+    input_ = std::make_unique<PeekedInput>(node_.open(input_scope_));
+    const std::uint64_t skipped = input_->skip(stored);
+    if (skipped == stored || run().cancelled()) return;
+    throw Error(ErrorCode::failed_precondition,
+                fmt::format("the folder holds the first {} elements, but the stages before now end "
+                            "after {}; they have changed: remove the folder, or give them another "
+                            "version",
+                            stored, skipped))
+        .at_file(store_.folder);
+  }
+
+  Pull pull_input(Chunk& out, std::size_t want) {
+    const Pull pulled = input_->pull(out, want);
+    if (mode_ == Mode::hand_through || pulled == Pull::cancelled) return pulled;
+    try {
+      if (pulled == Pull::values) writer_->append(out);
+      if (pulled == Pull::end || has_all()) finish();
+    } catch (const Error& error) {
+      give_up(error);
+    }
+    return pulled;
+  }
+
+  /// A consumer may take no more than the input is known to have.
+  bool has_all() {
+    const Cardinality known = node_.cardinality();
+    return known.is_finite() && writer_->slots() == known.count() && input_->is_over();
+  }
+
+  void finish() {
+    writer_->finish();
+    const std::uint64_t elements = writer_->slots();
+    mode_ = Mode::hand_through;
+    writer_ = nullptr;
+    lock_.reset();
+    tell(StoreEvent::Kind::finished, elements, fmt::format("{} elements are stored", elements));
+  }
+
+  [[noreturn]] void give_up(const Error& error) {
+    writer_ = nullptr;
+    lock_.reset();
+    tell(StoreEvent::Kind::gave_up, 0, error.what());
+    Error told = error.reworded(
+        error.code(), fmt::format("the elements can't be stored: {}; make room or give another "
+                                  "path, or leave the cache out",
+                                  error.message()));
+    if (told.file().empty()) told.at_file(store_.folder);
+    throw told;
+  }
+
+  void go_without(std::uint64_t position = 0) {
+    mode_ = Mode::hand_through;
+    open_input_behind(position);
+  }
+
+  void tell(StoreEvent::Kind kind, std::uint64_t elements, std::string message) const {
+    if (!store_.options.on_event) return;
+    store_.options.on_event({kind, store_.folder, elements, std::move(message)});
+  }
+
+  const StageScope input_scope_;
+  const Node& node_;
+  const StoreDescription store_;
+  Mode mode_ = Mode::undecided;
+  std::optional<StoreLock> lock_;
+  std::optional<StoreReader> reader_;
+  std::unique_ptr<StoreWriter> writer_;  ///< before lock_ goes
+  std::unique_ptr<PeekedInput> input_;
+};
+
+std::uint64_t hash_of(const std::vector<std::string>& lines) {
+  std::uint64_t hash = 0xCBF29CE484222325;  // FNV-1a
+  for (const std::string& line : lines) {
+    for (const char c : line + "\n") {
+      hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3;
+    }
+  }
+  return hash;
+}
+
+/// Says whose elements they are, and of a snapshot where they lie.
+void identify(StoreDescription& description, const Node& input, const AdoptedSeeds& adopted = {}) {
+  description.identity = {"elements " + description.codec.layout};
+  // What inner datasets draw by is in no identity: the next process draws by another.
+  AdoptedSeeds shown = adopted;
+  std::erase_if(shown, [](const auto& entry) { return entry.second.inner; });
+  for (const std::string& stage : signature_of(input, shown)) {
+    description.identity.push_back("stage " + stage);
+  }
+  const std::string& version = description.options.version;
+  if (!version.empty()) description.identity.push_back("version " + version);
+  description.folder = description.options.path;
+  if (description.has_own_folder) {
+    description.folder += fmt::format("/{:016x}", hash_of(description.identity));
+  }
+}
+
+}  // namespace
+
+FileCacheNode::FileCacheNode(std::string name, StoreDescription description, NodePointer input)
+    : Node(std::move(name), input->type(), {input}), description_(std::move(description)) {}
+
+std::unique_ptr<Stage> FileCacheNode::make_stage(const StageScope& scope) const {
+  return std::make_unique<FileCacheStage>(scope, description_with(scope.run.adopted_seeds()),
+                                          input());
+}
+
+StoreDescription FileCacheNode::description_with(const AdoptedSeeds& adopted) const {
+  StoreDescription description = description_;
+  if (!adopted.empty()) identify(description, input(), adopted);
+  return description;
+}
+
+NodePointer make_file_cache(std::string name, FileCacheOptions options, ErasedCodec codec,
+                            NodePointer input) {
+  if (options.path.empty()) {
+    throw Error(ErrorCode::invalid_argument, name + ": path is empty; give a folder");
+  }
+  StoreDescription description{.options = std::move(options),
+                               .codec = std::move(codec),
+                               .has_own_folder = name == "snapshot"};
+  identify(description, *input);
+  return std::make_shared<FileCacheNode>(std::move(name), std::move(description), std::move(input));
+}
+
+}  // namespace infeed::detail

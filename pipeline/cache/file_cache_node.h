@@ -1,0 +1,38 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <infeed/pipeline/file_cache.h>
+
+#include "engine/signature.h"
+
+namespace infeed::detail {
+
+/// What a cache in files or a snapshot is, and where.
+struct StoreDescription {
+  FileCacheOptions options;
+  std::string folder = {};
+  std::vector<std::string> identity = {};
+  ErasedCodec codec;
+  bool has_own_folder = false;  ///< below the path: a snapshot's
+};
+
+class FileCacheNode final : public Node {
+ public:
+  FileCacheNode(std::string name, StoreDescription description, NodePointer input);
+
+  std::string signature() const override { return name(); }
+  Cardinality cardinality() const override { return input().cardinality(); }
+  /// In a run that draws from these seeds: other elements than the dataset's own.
+  StoreDescription description_with(const AdoptedSeeds& adopted) const;
+
+ protected:
+  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override;
+
+ private:
+  const StoreDescription description_;
+};
+
+}  // namespace infeed::detail

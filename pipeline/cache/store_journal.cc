@@ -1,0 +1,253 @@
+#include "cache/store_journal.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdio>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
+#include <iterator>
+
+#include <infeed/records/crc32c.h>
+
+#include "cache/element_store.h"
+
+namespace infeed::detail {
+namespace {
+
+constexpr std::string_view kHeader = "infeed elements 1";
+constexpr std::size_t kCrcDigits = 8;
+
+std::string escape(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    switch (c) {
+      case '\n':
+        escaped += "\\n";
+        break;
+      case '\t':
+        escaped += "\\t";
+        break;
+      case '\\':
+        escaped += "\\\\";
+        break;
+      default:
+        escaped += c;
+    }
+  }
+  return escaped;
+}
+
+std::string unescape(std::string_view text) {
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\\' || i + 1 == text.size()) {
+      plain += text[i];
+      continue;
+    }
+    ++i;
+    plain += text[i] == 'n' ? '\n' : (text[i] == 't' ? '\t' : text[i]);
+  }
+  return plain;
+}
+
+std::string seal(std::string_view line) { return fmt::format("{}\t{:08x}\n", line, crc32c(line)); }
+
+/// The line without its CRC; nothing when that is wrong.
+std::optional<std::string_view> unseal(std::string_view line) {
+  if (line.size() < kCrcDigits + 1 || line[line.size() - kCrcDigits - 1] != '\t') {
+    return std::nullopt;
+  }
+  const std::string_view digits = line.substr(line.size() - kCrcDigits);
+  line.remove_suffix(kCrcDigits + 1);
+  if (digits != fmt::format("{:08x}", crc32c(line))) return std::nullopt;
+  return line;
+}
+
+std::vector<std::string_view> split(std::string_view line) {
+  std::vector<std::string_view> fields;
+  while (true) {
+    const std::size_t tab = line.find('\t');
+    fields.push_back(line.substr(0, tab));
+    if (tab == line.npos) return fields;
+    line.remove_prefix(tab + 1);
+  }
+}
+
+/// Lines are sealed, so what is no number is a bug or a joke; it reads as 0.
+std::uint64_t number_of(std::string_view text) {
+  std::uint64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+ErrorCode code_of(std::string_view name) {
+  for (int code = 0; code <= static_cast<int>(ErrorCode::internal); ++code) {
+    if (to_string(static_cast<ErrorCode>(code)) == name) return static_cast<ErrorCode>(code);
+  }
+  return ErrorCode::internal;
+}
+
+StoredError parse_error(const std::vector<std::string_view>& fields) {
+  Error error(code_of(fields[2]), unescape(fields[7]));
+  if (!fields[3].empty()) error.at_stage(unescape(fields[3]));
+  if (!fields[4].empty()) error.at_file(unescape(fields[4]));
+  if (!fields[5].empty()) error.at_offset(number_of(fields[5]));
+  if (!fields[6].empty()) error.at_record(number_of(fields[6]));
+  if (fields.size() == 10) {
+    Lost lost;
+    if (!fields[8].empty()) lost.records = number_of(fields[8]);
+    if (!fields[9].empty()) lost.bytes = number_of(fields[9]);
+    error.losing(lost);
+  }
+  return {number_of(fields[1]), std::make_shared<const Error>(std::move(error))};
+}
+
+class JournalParser {
+ public:
+  /// False when the lines that count end here.
+  bool add(std::string_view line) {
+    const std::vector<std::string_view> fields = split(line);
+    if (fields[0] == "is" && fields.size() == 2) {
+      content.identity.push_back(unescape(fields[1]));
+    } else if (fields[0] == "error" && (fields.size() == 8 || fields.size() == 10)) {
+      pending_.push_back(parse_error(fields));
+    } else if (fields[0] == "seen" && fields.size() == 2) {
+      pending_errors_on_the_way_ = number_of(fields[1]);
+    } else if (fields[0] == "shard" && fields.size() == 4) {
+      content.shards.push_back(
+          {std::string(fields[1]), number_of(fields[2]), number_of(fields[3])});
+      commit();
+    } else if (fields[0] == "end" && fields.size() == 2) {
+      commit();
+      content.complete = number_of(fields[1]) == content.slots();
+      return false;
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  StoreContent content;
+
+ private:
+  void commit() {
+    std::move(pending_.begin(), pending_.end(), std::back_inserter(content.errors));
+    pending_.clear();
+    content.errors_on_the_way = pending_errors_on_the_way_;
+  }
+
+  std::vector<StoredError> pending_;
+  std::optional<std::uint64_t> pending_errors_on_the_way_;
+};
+
+}  // namespace
+
+std::string journal_file(const std::string& folder) { return folder + "/elements.journal"; }
+
+std::string journal_shard(const StoredShard& shard) {
+  return seal(fmt::format("shard\t{}\t{}\t{}", shard.file, shard.values, shard.bytes));
+}
+
+std::string journal_error(std::uint64_t position, const Error& error) {
+  const auto optional_number = [](const std::optional<std::uint64_t>& number) {
+    return number ? std::to_string(*number) : std::string();
+  };
+  std::string line =
+      fmt::format("error\t{}\t{}\t{}\t{}\t{}\t{}\t{}", position, to_string(error.code()),
+                  escape(error.stage()), escape(error.file()), optional_number(error.offset()),
+                  optional_number(error.record()), escape(error.message()));
+  if (error.lost()) {
+    line += fmt::format("\t{}\t{}", optional_number(error.lost()->records),
+                        optional_number(error.lost()->bytes));
+  }
+  return seal(line);
+}
+
+std::string journal_seen(std::uint64_t errors_on_the_way) {
+  return seal(fmt::format("seen\t{}", errors_on_the_way));
+}
+
+std::string journal_end(std::uint64_t slots) { return seal(fmt::format("end\t{}", slots)); }
+
+std::string journal_of(const StoreContent& content) {
+  std::string text = seal(kHeader);
+  for (const std::string& line : content.identity) text += seal("is\t" + escape(line));
+  if (content.errors_on_the_way) text += journal_seen(*content.errors_on_the_way);
+  // Each shard's errors stand before it.
+  std::uint64_t values = 0;
+  std::size_t next_error = 0;
+  for (const StoredShard& shard : content.shards) {
+    values += shard.values;
+    while (next_error < content.errors.size() &&
+           content.errors[next_error].position - next_error <= values) {
+      const StoredError& stored = content.errors[next_error++];
+      text += journal_error(stored.position, *stored.error);
+    }
+    text += journal_shard(shard);
+  }
+  return text;
+}
+
+std::optional<StoreContent> read_journal(const std::string& folder) {
+  const std::string file = journal_file(folder);
+  std::error_code failure;
+  if (!std::filesystem::exists(file, failure)) return std::nullopt;
+  std::ifstream stream(file, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(stream), {}};
+  std::string_view rest = text;
+  JournalParser parser;
+  bool is_ours = false;
+  while (true) {
+    const std::size_t end = rest.find('\n');
+    if (end == rest.npos) break;
+    const std::optional<std::string_view> line = unseal(rest.substr(0, end));
+    rest.remove_prefix(end + 1);
+    if (!line) break;
+    if (!is_ours) {
+      if (*line != kHeader) break;
+      is_ours = true;
+    } else if (!parser.add(*line)) {
+      break;
+    }
+  }
+  if (!is_ours) {
+    throw Error(ErrorCode::failed_precondition,
+                fmt::format("found a file that does not begin with the line '{}' where a journal "
+                            "was expected; give a folder that only this cache or snapshot uses, "
+                            "or remove the file",
+                            kHeader))
+        .at_file(file);
+  }
+  return std::move(parser.content);
+}
+
+std::uint64_t StoreContent::values() const {
+  std::uint64_t total = 0;
+  for (const StoredShard& shard : shards) total += shard.values;
+  return total;
+}
+
+void StoreContent::cut(std::size_t count) {
+  if (count >= shards.size() && !complete) return;
+  if (count < shards.size()) shards.resize(count);
+  complete = false;
+  // Errors behind the last value that is left come again from the input.
+  const std::uint64_t left = values();
+  std::size_t kept = 0;
+  while (kept < errors.size() && errors[kept].position - kept < left) ++kept;
+  errors.resize(kept);
+}
+
+std::size_t StoreContent::intact_shards(const std::string& folder) const {
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    std::error_code failure;
+    const std::uintmax_t bytes =
+        std::filesystem::file_size(std::filesystem::path(folder) / shards[i].file, failure);
+    if (failure || bytes != shards[i].bytes) return i;
+  }
+  return shards.size();
+}
+
+}  // namespace infeed::detail

@@ -1,0 +1,87 @@
+#include "infeed/pipeline/concatenate.h"
+
+#include <infeed/pipeline/detail/errors_in_flight.h>
+
+#include "engine/iterator_context.h"
+
+namespace infeed::detail {
+namespace {
+
+class ConcatenateStage final : public Stage {
+ public:
+  ConcatenateStage(const StageScope& scope, const Node& first, const Node& second)
+      : Stage(scope), scope_(scope), second_(second), current_(first.open(scope)) {}
+
+  Pull do_pull(Chunk& out, std::size_t want) override {
+    while (current_ != nullptr) {
+      const Pull pulled = current_->pull(out, want);
+      if (pulled != Pull::end) return pulled;
+      if (ErrorPointer error = open_second()) {
+        out.set_error(std::move(error));
+        return Pull::values;
+      }
+    }
+    return Pull::end;
+  }
+
+ protected:
+  std::uint64_t do_skip(std::uint64_t count) override {
+    std::uint64_t skipped = 0;
+    while (current_ != nullptr) {
+      skipped += current_->skip(count - skipped);
+      if (skipped == count || run().cancelled()) break;
+      if (open_second() != nullptr) ++skipped;
+    }
+    return skipped;
+  }
+
+ private:
+  /// The current input has ended. Afterwards current_ is the second one, or null when that was it
+  /// or when it can't be opened.
+  ErrorPointer open_second() {
+    current_ = nullptr;
+    if (second_opened_) return nullptr;
+    second_opened_ = true;
+    try {
+      StageScope scope = scope_;
+      scope.input_ordinal = 1;
+      scope.set_pass(epoch());
+      current_ = second_.open(scope);
+      return nullptr;
+    } catch (...) {
+      return error_of_opening();
+    }
+  }
+
+  const StageScope scope_;
+  const Node& second_;
+  std::unique_ptr<Stage> current_;
+  bool second_opened_ = false;
+};
+
+class ConcatenateNode final : public Node {
+ public:
+  ConcatenateNode(NodePointer first, NodePointer second)
+      : Node("concatenate", first->type(), {first, std::move(second)}) {}
+
+  Cardinality cardinality() const override {
+    const Cardinality first = input().cardinality();
+    const Cardinality second = inputs()[1]->cardinality();
+    if (first.is_infinite() || second.is_infinite()) return Cardinality::infinite();
+    if (first.is_unknown() || second.is_unknown()) return Cardinality::unknown();
+    return Cardinality::finite(first.count() + second.count());
+  }
+
+ protected:
+  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+    return std::make_unique<ConcatenateStage>(scope, input(), *inputs()[1]);
+  }
+};
+
+}  // namespace
+
+NodePointer make_concatenate(NodePointer first, NodePointer second) {
+  return std::make_shared<ConcatenateNode>(std::move(first), std::move(second));
+}
+
+}  // namespace infeed::detail

@@ -1,0 +1,154 @@
+#include "combine/select_stage.h"
+
+#include <algorithm>
+
+#include "engine/iterator_context.h"
+#include "engine/move_values.h"
+
+namespace infeed::detail {
+namespace {
+
+struct Input {
+  std::unique_ptr<Stage> stage;
+  Chunk in;
+  bool ended = false;
+};
+
+class DirectedStage final : public Stage {
+ public:
+  DirectedStage(const StageScope& scope, std::unique_ptr<Director> director,
+                std::vector<std::unique_ptr<Stage>> inputs, bool stop_on_empty)
+      : Stage(scope),
+        director_(std::move(director)),
+        stop_on_empty_(stop_on_empty),
+        open_(inputs.size()) {
+    for (auto& input : inputs) inputs_.push_back(Input{std::move(input), Chunk(type())});
+  }
+
+  Pull do_pull(Chunk& out, std::size_t want) override {
+    return with_size(type(), [&](auto size) { return pull<decltype(size)::value>(out, want); });
+  }
+
+ protected:
+  std::uint64_t do_skip(std::uint64_t count) override {
+    std::uint64_t skipped = 0;
+    while (skipped < count && !over()) {
+      ErrorPointer error;
+      if (!choose(error, true)) break;
+      if (error != nullptr) {
+        ++skipped;
+        continue;
+      }
+      Input& input = inputs_[chosen_];
+      if (!input.in.empty()) {
+        drop_one(input.in);
+      } else if (input.stage->skip(1) == 0) {
+        if (run().cancelled()) break;
+        end_input(input);
+        continue;
+      }
+      has_chosen_ = false;
+      ++skipped;
+    }
+    return skipped;
+  }
+
+ private:
+  template <std::size_t kSize>
+  Pull pull(Chunk& out, std::size_t want) {
+    while (out.size() < want) {
+      if (over()) return out.empty() ? Pull::end : Pull::values;
+      ErrorPointer error;
+      if (!choose(error, out.empty())) {
+        if (!out.empty()) return Pull::values;
+        return over() ? Pull::end : Pull::cancelled;
+      }
+      if (error != nullptr) {
+        out.set_error(std::move(error));
+        return Pull::values;
+      }
+      Input& input = inputs_[chosen_];
+      if (input.in.empty()) {
+        if (!out.empty()) return Pull::values;
+        const Pull pulled = input.stage->pull(input.in, input.in.capacity());
+        if (pulled == Pull::cancelled) return pulled;
+        if (pulled == Pull::end) end_input(input);
+        continue;
+      }
+      has_chosen_ = false;
+      if (input.in.size() == 0) {
+        out.set_error(input.in.take_error());
+        return Pull::values;
+      }
+      move_one<kSize>(type(), static_cast<std::byte*>(out.back()), input.in.front());
+      input.in.drop_front(1);
+      out.grow(1);
+    }
+    return Pull::values;
+  }
+
+  bool over() const { return director_ended_ || open_ == 0; }
+
+  /// Sees to it that chosen_ is an input that has not ended; or an error. False at the end, when
+  /// cancelled, and when it would have to wait but may not.
+  bool choose(ErrorPointer& error, bool may_wait) {
+    while (!has_chosen_ || inputs_[chosen_].ended) {
+      if (run().cancelled()) return false;
+      has_chosen_ = false;
+      const Director::Next next = director_->next(chosen_, error, may_wait);
+      if (next == Director::Next::end) director_ended_ = true;
+      if (next == Director::Next::error) return true;
+      if (next != Director::Next::input) return false;
+      has_chosen_ = true;
+    }
+    return true;
+  }
+
+  void end_input(Input& input) {
+    input.ended = true;
+    input.stage = nullptr;
+    --open_;
+    if (stop_on_empty_) open_ = 0;
+  }
+
+  void drop_one(Chunk& in) {
+    if (in.size() == 0) {
+      in.take_error();
+      return;
+    }
+    type().destroy(in.front(), 1);
+    in.drop_front(1);
+  }
+
+  const std::unique_ptr<Director> director_;
+  const bool stop_on_empty_;
+  std::vector<Input> inputs_;
+  std::size_t open_;  ///< inputs that may still be drawn from
+  std::size_t chosen_ = 0;
+  bool has_chosen_ = false;  ///< and not yet taken from
+  bool director_ended_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Stage> make_directed_stage(const StageScope& scope,
+                                           std::unique_ptr<Director> director,
+                                           std::vector<std::unique_ptr<Stage>> inputs,
+                                           bool stop_on_empty) {
+  return std::make_unique<DirectedStage>(scope, std::move(director), std::move(inputs),
+                                         stop_on_empty);
+}
+
+std::vector<std::unique_ptr<Stage>> open_inputs(const StageScope& scope,
+                                                const std::vector<NodePointer>& nodes,
+                                                std::size_t count) {
+  std::vector<std::unique_ptr<Stage>> inputs;
+  StageScope below = scope;
+  for (std::size_t i = 0; i < count; ++i) {
+    below.input_ordinal = i;
+    inputs.push_back(nodes[i]->open(below));
+  }
+  return inputs;
+}
+
+}  // namespace infeed::detail

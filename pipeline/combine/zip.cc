@@ -1,0 +1,134 @@
+#include "infeed/pipeline/zip.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <optional>
+
+#include "engine/iterator_context.h"
+
+namespace infeed::detail {
+namespace {
+
+struct Side {
+  std::unique_ptr<Stage> input;
+  Chunk in;
+  /// Elements still to be passed over, because another side failed at their positions. That error
+  /// was handed over without waiting for them.
+  std::uint64_t owed = 0;
+
+  /// Sees to it that an element is at hand.
+  Pull fill(std::size_t want) {
+    if (owed > 0) skip(0);
+    return in.empty() ? input->pull(in, std::min(want, in.capacity())) : Pull::values;
+  }
+  /// Passes over elements; fewer than asked for only at the end.
+  std::uint64_t skip(std::uint64_t count) {
+    const std::uint64_t before = std::exchange(owed, 0);
+    const std::uint64_t passed = pass(before + count);
+    return passed - std::min(passed, before);
+  }
+
+ private:
+  std::uint64_t pass(std::uint64_t count) {
+    const std::size_t dropped = static_cast<std::size_t>(std::min<std::uint64_t>(count, in.size()));
+    in.type().destroy(in.front(), dropped);
+    in.drop_front(dropped);
+    if (dropped == count) return count;
+    const std::uint64_t passed = dropped + (in.take_error() != nullptr ? 1 : 0);
+    return passed + input->skip(count - passed);
+  }
+};
+
+class ZipStage final : public Stage {
+ public:
+  ZipStage(const StageScope& scope, ZipKernel kernel, std::vector<Side> sides)
+      : Stage(scope), kernel_(kernel), sides_(std::move(sides)), fronts_(sides_.size()) {}
+
+  Pull do_pull(Chunk& out, std::size_t want) override {
+    if (ended_) return Pull::end;
+    std::size_t count = want;
+    for (std::size_t i = 0; i < sides_.size(); ++i) {
+      const Pull filled = sides_[i].fill(want);
+      if (filled == Pull::end) ended_ = true;
+      if (filled != Pull::values) return filled;
+      if (sides_[i].in.size() == 0) return hand_over_error(out, i);
+      count = std::min(count, sides_[i].in.size());
+      fronts_[i] = sides_[i].in.front();
+    }
+    kernel_(fronts_.data(), out.back(), count);
+    for (Side& side : sides_) side.in.drop_front(count);
+    out.grow(count);
+    return Pull::values;
+  }
+
+ protected:
+  std::uint64_t do_skip(std::uint64_t count) override {
+    if (ended_) return 0;
+    // From the last side to the first: those to the left of the side that ends then stand exactly
+    // at the position where it does, and an error there comes before the end.
+    std::uint64_t common = count;
+    for (std::size_t i = sides_.size(); i-- > 0;) common = sides_[i].skip(common);
+    if (common == count || run().cancelled()) return common;
+    return common + Stage::do_skip(count - common);
+  }
+
+ private:
+  /// Side `failed` has an error at the position at hand; all sides step over it.
+  Pull hand_over_error(Chunk& out, std::size_t failed) {
+    out.set_error(sides_[failed].in.take_error());
+    for (std::size_t i = 0; i < sides_.size(); ++i) {
+      if (i != failed) ++sides_[i].owed;
+    }
+    return Pull::values;
+  }
+
+  const ZipKernel kernel_;
+  std::vector<Side> sides_;
+  std::vector<void*> fronts_;
+  bool ended_ = false;
+};
+
+class ZipNode final : public Node {
+ public:
+  ZipNode(ZipKernel kernel, const TypeInfo& out_type, std::vector<NodePointer> sides)
+      : Node("zip", out_type, std::move(sides)), kernel_(kernel) {}
+
+  std::string signature() const override { return fmt::format("zip({})", inputs().size()); }
+  Cardinality cardinality() const override {
+    std::optional<std::uint64_t> shortest;
+    bool unknown = false;
+    for (const NodePointer& side : inputs()) {
+      const Cardinality length = side->cardinality();
+      unknown |= length.is_unknown();
+      if (length.is_finite()) {
+        shortest = std::min(shortest.value_or(length.count()), length.count());
+      }
+    }
+    if (shortest == 0) return Cardinality::finite(0);
+    if (unknown) return Cardinality::unknown();
+    return shortest ? Cardinality::finite(*shortest) : Cardinality::infinite();
+  }
+
+ protected:
+  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+    std::vector<Side> sides;
+    sides.reserve(inputs().size());
+    StageScope below = scope;
+    for (const NodePointer& side : inputs()) {
+      sides.push_back(Side{.input = side->open(below), .in = Chunk(side->type())});
+      ++below.input_ordinal;
+    }
+    return std::make_unique<ZipStage>(scope, kernel_, std::move(sides));
+  }
+
+ private:
+  const ZipKernel kernel_;
+};
+
+}  // namespace
+
+NodePointer make_zip(ZipKernel kernel, const TypeInfo& out_type, std::vector<NodePointer> sides) {
+  return std::make_shared<ZipNode>(kernel, out_type, std::move(sides));
+}
+
+}  // namespace infeed::detail

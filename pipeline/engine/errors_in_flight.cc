@@ -1,0 +1,54 @@
+#include "infeed/pipeline/detail/errors_in_flight.h"
+
+#include <exception>
+#include <new>
+#include <typeinfo>
+#include <utility>
+
+namespace infeed::detail {
+
+ErrorPointer current_error() {
+  Error error(ErrorCode::user_function, "threw something that is not a std::exception");
+  try {
+    throw;
+  } catch (const Error& thrown) {
+    // Only the iteration itself can be cancelled; what a function gave up is one element.
+    error = thrown.code() == ErrorCode::cancelled
+                ? thrown.reworded(ErrorCode::user_function, thrown.message())
+                : thrown;
+    error.as_terminal(false);
+    if (typeid(thrown) != typeid(Error)) error.caused_by(std::current_exception());
+  } catch (const std::exception& thrown) {
+    error = Error(ErrorCode::user_function, thrown.what());
+    error.caused_by(std::current_exception());
+  } catch (...) {
+    error.caused_by(std::current_exception());
+  }
+  return std::make_shared<const Error>(std::move(error));
+}
+
+ErrorPointer terminal_error() {
+  Error error(ErrorCode::internal, "a stage failed");
+  try {
+    throw;
+  } catch (const Error& thrown) {
+    error = thrown;
+    if (typeid(thrown) != typeid(Error)) error.caused_by(std::current_exception());
+  } catch (const std::bad_alloc&) {
+    error = Error(ErrorCode::resource_exhausted, "the system has no more memory");
+  } catch (const std::exception& thrown) {
+    error = Error(ErrorCode::internal, thrown.what());
+    error.caused_by(std::current_exception());
+  } catch (...) {
+    error.caused_by(std::current_exception());
+  }
+  return std::make_shared<const Error>(std::move(error));
+}
+
+ErrorPointer error_of_opening() {
+  ErrorPointer error = terminal_error();
+  if (error->code() == ErrorCode::resource_exhausted) throw Error(*error);
+  return error;
+}
+
+}  // namespace infeed::detail

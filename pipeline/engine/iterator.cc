@@ -1,0 +1,142 @@
+#include "infeed/pipeline/iterator.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <numeric>
+
+#include <infeed/pipeline/detail/errors_in_flight.h>
+
+#include "engine/iterator_context.h"
+#include "engine/resume_report.h"
+#include "engine/signature.h"
+#include "engine/threads/watchdog.h"
+
+namespace infeed::detail {
+
+std::uint64_t next_epoch(std::atomic<std::uint64_t>& iterations, const IterateOptions& options) {
+  if (!options.resume) return iterations.fetch_add(1, std::memory_order_relaxed);
+  // Iterations started after a resumed one go on counting behind it.
+  const std::uint64_t resumed = options.resume->epoch;
+  std::uint64_t seen = iterations.load(std::memory_order_relaxed);
+  while (seen <= resumed &&
+         !iterations.compare_exchange_weak(seen, resumed + 1, std::memory_order_relaxed)) {
+  }
+  return resumed;
+}
+
+IteratorCore::IteratorCore(NodePointer node, IterateOptions options)
+    : node_(std::move(node)),
+      run_(std::make_shared<RunContext>(options.memory_bytes_max, std::move(options.executor))),
+      epoch_(options.epoch.value_or(0)),
+      hashes_order_(options.order_hash),
+      order_hash_(options.resume ? options.resume->order_hash : 0),
+      chunk_(node_->type()) {
+  check_memory(*node_, options.memory_bytes_max);
+  if (options.resume) run_->adopt_seeds(check_signature(*options.resume, *node_));
+  if (options.stop.stop_possible()) stop_.emplace(options.stop, [run = run_] { run->cancel(); });
+  if (options.watchdog.count() > 0) watchdog_ = std::make_unique<Watchdog>(*run_, options.watchdog);
+  StageScope scope{.run = *run_, .counters = nullptr};
+  scope.set_pass(epoch_);
+  root_ = node_->open(scope);
+  if (options.resume) resume(options);
+}
+
+IteratorCore::~IteratorCore() {
+  run_->cancel();
+  watchdog_ = nullptr;
+  root_ = nullptr;  // joins the drivers, which use run_
+}
+
+void IteratorCore::resume(const IterateOptions& options) {
+  const Checkpoint& checkpoint = *options.resume;
+  std::uint64_t skipped = 0;
+  try {
+    const ResumeReport report(*run_, options, checkpoint.position);
+    const Waiting waiting(watchdog_.get());
+    run_->set_assume_no_errors(checkpoint.errors == 0);
+    skipped = root_->skip(checkpoint.position);
+    run_->set_assume_no_errors(false);
+    if (run_->cancelled()) throw Error(*cancellation("while it resumed"));
+  } catch (...) {
+    fail(terminal_error());
+  }
+  if (skipped < checkpoint.position) {
+    fail(std::make_shared<const Error>(
+        ErrorCode::failed_precondition,
+        fmt::format("the checkpoint was taken after {} elements, but the dataset now ends after "
+                    "{}; the data has changed since",
+                    checkpoint.position, skipped)));
+  }
+  position_ = skipped;
+  errors_before_ = checkpoint.errors;
+}
+
+bool IteratorCore::refill() {
+  while (true) {
+    if (chunk_.has_error()) {
+      const ErrorPointer error = chunk_.take_error();
+      ++position_;
+      if (hashes_order_) order_hash_.add(static_cast<std::uint64_t>(error->code()));
+      throw Error(*error);
+    }
+    if (failure_ != nullptr) throw Error(*failure_);
+    if (ended_) return false;
+    switch (pull_root()) {
+      case Pull::values:
+        if (chunk_.size() > 0) return true;
+        break;
+      case Pull::end:
+        ended_ = true;
+        end_stages();
+        return false;
+      case Pull::cancelled:
+        fail(cancellation(fmt::format("after {} elements", position_)));
+    }
+  }
+}
+
+Pull IteratorCore::pull_root() {
+  try {
+    const Waiting waiting(watchdog_.get());
+    return root_->pull(chunk_, chunk_.capacity());
+  } catch (...) {
+    fail(terminal_error());
+  }
+}
+
+/// Why the run was ended: by the watchdog, or by somebody who cancelled it.
+ErrorPointer IteratorCore::cancellation(std::string_view when) const {
+  if (ErrorPointer failure = run_->failure(); failure != nullptr) return failure;
+  return std::make_shared<const Error>(ErrorCode::cancelled,
+                                       fmt::format("the iterator was cancelled {}", when));
+}
+
+void IteratorCore::fail(const ErrorPointer& error) {
+  Error failure = *error;
+  failure.as_terminal();
+  failure_ = std::make_shared<const Error>(std::move(failure));
+  end_stages();
+  throw Error(*failure_);
+}
+
+/// Nothing more will come, so what the stages hold is let go, however long the iterator is kept.
+/// What still waits for input that nobody will take is woken.
+void IteratorCore::end_stages() {
+  run_->cancel();
+  root_ = nullptr;
+  run_->drop_spare_blocks();
+}
+
+Checkpoint IteratorCore::checkpoint() const {
+  return Checkpoint{.position = position_,
+                    .epoch = epoch_,
+                    .errors = errors_before_ + run_->errors_seen(),
+                    .order_hash = order_hash_.value(),
+                    .signature = signature_of(*node_, run_->seeds_for_checkpoint())};
+}
+
+void IteratorCore::cancel() { run_->cancel(); }
+PipelineStatistics IteratorCore::statistics() const { return run_->statistics(); }
+const MemoryAccount& IteratorCore::memory() const { return run_->memory(); }
+
+}  // namespace infeed::detail

@@ -1,0 +1,86 @@
+#include "infeed/pipeline/reshard_checkpoint.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <string_view>
+
+#include "engine/signature.h"
+
+namespace infeed::detail {
+namespace {
+
+[[noreturn]] void refuse(const std::string& why) {
+  throw Error(ErrorCode::failed_precondition, "reshard_checkpoint: " + why);
+}
+
+/// "shard(count=4, index=0)" is "shard": its numbers are those that may change.
+std::string_view without_shares(std::string_view signature) {
+  for (const std::string_view name : {"shard(", "batch("}) {
+    if (signature.find(name) != signature.npos) return signature.substr(0, signature.find('('));
+  }
+  return signature;
+}
+
+/// The pipeline's signature, with the seeds of the checkpoint where it has drawn others.
+std::vector<std::string> check_same_but_for_shares(const Checkpoint& checkpoint, const Node& node) {
+  SignatureMatch match = match_signature(checkpoint.signature, node,
+                                         [](const std::string& before, const std::string& now) {
+                                           return without_shares(before) == without_shares(now);
+                                         });
+  if (match.is_whole) return std::move(match.ours);
+  const auto line = [&](const std::vector<std::string>& lines) {
+    return match.matched < lines.size() ? lines[match.matched] : "(none)";
+  };
+  refuse(
+      fmt::format("the checkpoint belongs to another pipeline: its stage {} is '{}', this one's "
+                  "is '{}'; only the numbers of shard and batch may change",
+                  match.matched, line(checkpoint.signature), line(match.ours)));
+}
+
+/// Whether each stage behind shard gives as many elements on each host as its input has it give.
+/// What a stage promises for those before it (assert_cardinality) doesn't say that.
+bool is_counted_down_to_shard(const Node& node) {
+  if (node.cardinality().is_unknown()) return false;
+  if (node.name() == "shard") return true;
+  return std::all_of(node.inputs().begin(), node.inputs().end(),
+                     [](const NodePointer& input) { return is_counted_down_to_shard(*input); });
+}
+
+}  // namespace
+
+Checkpoint make_resharded(const Checkpoint& checkpoint, const Node& node,
+                          const ReshardOptions& options) {
+  const auto [before, now, rows_before, rows_now] = options;
+  if (before == 0 || now == 0 || rows_before == 0 || rows_now == 0) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("reshard_checkpoint: shards are {} and {}, rows {} and {}; each must "
+                            "be at least 1",
+                            before, now, rows_before, rows_now));
+  }
+  std::vector<std::string> signature = check_same_but_for_shares(checkpoint, node);
+  if (!is_counted_down_to_shard(node)) {
+    refuse(
+        "the pipeline has a stage that gives an unknown number of elements, so the hosts needn't "
+        "stand at the same place of the shared stream; put such stages before shard");
+  }
+  if (checkpoint.errors > 0) {
+    refuse(
+        fmt::format("{} errors were seen before the checkpoint, so the hosts needn't stand at "
+                    "the same place; resume with {} shards",
+                    checkpoint.errors, before));
+  }
+  const std::uint64_t elements = checkpoint.position * rows_before * before;
+  if (elements % (rows_now * now) != 0) {
+    refuse(
+        fmt::format("{} hosts took {} elements together, which is no whole number of positions "
+                    "of {} hosts with {} rows each; take the checkpoint where it is",
+                    before, elements, now, rows_now));
+  }
+  return Checkpoint{.position = elements / (rows_now * now),
+                    .epoch = checkpoint.epoch,
+                    .errors = 0,
+                    .order_hash = 0,
+                    .signature = std::move(signature)};
+}
+
+}  // namespace infeed::detail

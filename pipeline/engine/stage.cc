@@ -1,0 +1,124 @@
+#include "infeed/pipeline/stage.h"
+
+#include <algorithm>
+
+#include <infeed/pipeline/detail/errors_in_flight.h>
+#include <infeed/pipeline/philox.h>
+
+#include "engine/iterator_context.h"
+
+namespace infeed {
+namespace {
+
+/// The first stage that hands an error over is the one it arose in.
+void name_stage_of_error(Chunk& out, const detail::StageCounters& counters) {
+  Error error = *out.take_error();
+  error.at_stage(counters.path());
+  out.set_error(std::make_shared<const Error>(std::move(error)));
+}
+
+ErrorPointer terminal_error_of(const detail::StageCounters& counters) {
+  const ErrorPointer error = detail::terminal_error();
+  if (!error->stage().empty()) return error;
+  Error named = *error;
+  named.at_stage(counters.path());
+  return std::make_shared<const Error>(std::move(named));
+}
+
+/// In an inner dataset: other places, other keys.
+void key_by_place(StageScope& scope, std::uint64_t input_ordinal) {
+  const Philox numbers(scope.inner.key, input_ordinal);
+  scope.inner.key = numbers.word_pair(0);
+  if (!scope.seeds.drawn) return;
+  const bool draws = !scope.seeds.inner;
+  scope.seeds.seed = numbers.word_pair(1) | 1;
+  scope.seeds.seed2 = numbers.word_pair(2);
+  if (draws) scope.run.note_inner_draws(*scope.inner.outermost);
+}
+
+}  // namespace
+
+template <class DoPull>
+Pull Stage::counted(Chunk& out, DoPull pull) {
+  if (run_.cancelled()) return Pull::cancelled;
+  if (failure_ != nullptr) throw Error(*failure_);
+  using Counters = detail::StageCounters;
+  const Counters::Inside inside(*counters_);
+  const std::uint64_t begin = detail::ticks_now();
+  Pull pulled = Pull::values;
+  try {
+    pulled = pull();
+  } catch (...) {
+    failure_ = terminal_error_of(*counters_);
+  }
+  if (run_.cancelled()) {
+    // A stage may have taken an input that the cancellation cut short for one that has ended.
+    out.clear();
+    return Pull::cancelled;
+  }
+  // What came before the failure is handed over first.
+  if (failure_ != nullptr && out.empty()) throw Error(*failure_);
+  Counters::add(counters_->ticks, detail::ticks_now() - begin);
+  Counters::add(counters_->pulls, 1);
+  Counters::add(counters_->elements, out.slots());
+  if (out.has_error()) {
+    Counters::add(counters_->errors, 1);
+    if (out.error()->stage().empty()) {
+      Counters::add(counters_->errors_arisen, 1);
+      name_stage_of_error(out, *counters_);
+    }
+  }
+  return pulled;
+}
+
+Pull Stage::pull(Chunk& out, std::size_t want) {
+  return counted(out, [&] { return do_pull(out, want); });
+}
+
+std::uint64_t Stage::skip(std::uint64_t count) {
+  if (count == 0) return 0;
+  if (failure_ != nullptr) throw Error(*failure_);
+  const detail::StageCounters::Inside inside(*counters_);
+  std::uint64_t skipped = 0;
+  try {
+    skipped = do_skip(count);
+  } catch (...) {
+    failure_ = terminal_error_of(*counters_);
+    throw Error(*failure_);
+  }
+  detail::StageCounters::add(counters_->skipped, skipped);
+  return skipped;
+}
+
+Pull Stage::pull_at(Chunk& out, std::span<const std::uint64_t> positions) {
+  return counted(out, [&] { return do_pull_at(out, positions); });
+}
+
+Pull Stage::do_pull_at(Chunk&, std::span<const std::uint64_t>) {
+  throw Error(ErrorCode::internal, "pull_at was asked of a stage that has no random access");
+}
+
+std::uint64_t Stage::do_skip(std::uint64_t count) {
+  Chunk dropped(*type_);
+  std::uint64_t skipped = 0;
+  while (skipped < count) {
+    const std::uint64_t want = std::min<std::uint64_t>(dropped.capacity(), count - skipped);
+    if (pull(dropped, static_cast<std::size_t>(want)) != Pull::values) break;
+    skipped += dropped.slots();
+    dropped.clear();
+  }
+  return skipped;
+}
+
+std::unique_ptr<Stage> Node::open(const StageScope& consumer) const {
+  StageScope scope = consumer;
+  scope.counters = &consumer.run.counters_of(name_, consumer.counters, consumer.input_ordinal);
+  scope.input_ordinal = 0;
+  scope.type = type_;
+  scope.node = this;
+  scope.seeds = consumer.run.seeds_of(*this);
+  if (scope.inner.outermost != nullptr) key_by_place(scope, consumer.input_ordinal);
+  return make_stage(scope);
+}
+
+}  // namespace infeed

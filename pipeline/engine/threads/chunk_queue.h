@@ -1,0 +1,88 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <vector>
+
+#include <infeed/pipeline/chunk.h>
+
+#include "engine/iterator_context.h"
+
+namespace infeed::detail {
+
+/// How much a queue may hold. A push is admitted when either bound allows it, or the queue is
+/// empty.
+struct QueueLimits {
+  std::uint64_t elements_max;
+  std::uint64_t bytes_max;
+  bool adaptive;  ///< doubles both after the queue was full and then found empty
+};
+
+/// A bounded queue of chunks between one producer thread and one consumer thread.
+///
+/// A hand-off through the kernel costs 21 us, so nobody is woken for one chunk when more are soon
+/// to come: the producer is woken at half empty, the consumer when there is as much as arrives in
+/// about 200 us (at most half of the queue), which it learns from the intervals between chunks. A
+/// chunk that comes alone after a long time wakes it at once.
+///
+/// Invariants: all members are guarded by mutex_, but for the constants. Only the producer calls
+/// push and finish, only the consumer pop; stop may come from anywhere, and is final: after it
+/// nobody waits. bytes_ is what elastic_bytes_ of the account were reserved for, plus the one chunk
+/// that an empty queue takes without asking (or a limit below one chunk would be a deadlock).
+class ChunkQueue {
+ public:
+  ChunkQueue(RunContext& run, StageCounters& counters, const TypeInfo& type,
+             const QueueLimits& limits);
+  ~ChunkQueue();
+  ChunkQueue(const ChunkQueue&) = delete;
+  ChunkQueue& operator=(const ChunkQueue&) = delete;
+
+  /// Elements that a push would be admitted with now, at least 1.
+  std::size_t room_elements() const;
+  /// Takes the chunk's content and leaves an empty chunk; waits for room. False when stopped.
+  bool push(Chunk& chunk);
+  /// Nothing more will be pushed: the input is over or, with `failure`, has failed for good.
+  void finish(ErrorPointer failure = nullptr);
+  /// Exchanges `out`, which is empty, for the next chunk; waits for one. Throws the failure behind
+  /// the last one.
+  Pull pop(Chunk& out);
+  void stop();
+
+ private:
+  bool admits(std::uint64_t elements, std::uint64_t bytes) const;
+  bool reserve(std::uint64_t bytes);
+  void note_interval();
+  bool merge_into_last(Chunk& chunk, std::uint64_t bytes);
+  bool wait_for_chunks(std::unique_lock<std::mutex>& lock);
+  void publish_level();
+
+  struct Entry {
+    Chunk chunk;
+    std::uint64_t reserved_bytes;
+    std::uint64_t bytes;
+  };
+
+  RunContext& run_;
+  StageCounters& counters_;
+  const TypeInfo& type_;
+  mutable std::mutex mutex_;
+  std::condition_variable values_;
+  std::condition_variable room_;
+  QueueLimits limits_;
+  std::deque<Entry> chunks_;
+  std::vector<Chunk> spare_;  ///< emptied by the consumer, for the producer
+  std::uint64_t elements_ = 0;
+  std::uint64_t bytes_ = 0;
+  std::uint64_t push_ticks_ = 0;      ///< when the last chunk came
+  std::uint64_t interval_ticks_ = 0;  ///< between chunks, smoothed
+  std::size_t wake_at_ = 0;           ///< chunks that wake the waiting consumer; 0: nobody waits
+  bool producer_waits_ = false;
+  bool was_full_ = false;
+  bool finished_ = false;
+  ErrorPointer failure_;
+  bool stopped_ = false;
+};
+
+}  // namespace infeed::detail

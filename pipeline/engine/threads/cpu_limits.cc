@@ -1,0 +1,96 @@
+#include "engine/threads/cpu_limits.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <sched.h>
+#include <string>
+
+#include "infeed/pipeline/executor.h"
+
+namespace infeed {
+namespace {
+
+int affinity_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return std::numeric_limits<int>::max();
+  return CPU_COUNT(&set);
+}
+
+int cores_of_quota(double quota, double period) {
+  if (quota <= 0 || period <= 0) return std::numeric_limits<int>::max();
+  return std::max(1, static_cast<int>(std::ceil(quota / period)));
+}
+
+/// The path of this process in the hierarchy whose line in `groups_file` names `controller` ("" for
+/// version 2's single one).
+std::string cgroup_path(const std::string& groups_file, const std::string& controller) {
+  std::ifstream groups(groups_file);
+  for (std::string line; std::getline(groups, line);) {
+    const std::size_t first = line.find(':');
+    const std::size_t second = line.find(':', first + 1);
+    if (second == line.npos) continue;
+    const std::string names = "," + line.substr(first + 1, second - first - 1) + ",";
+    if (names == ",," ? controller.empty() : names.find("," + controller + ",") != names.npos) {
+      return line.substr(second + 1);
+    }
+  }
+  return "/";
+}
+
+std::string parent_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == 0 || slash == path.npos ? "/" : path.substr(0, slash);
+}
+
+/// The tightest quota on the way from this process's group to the root.
+template <class CoresOf>
+int tightest(const std::string& mount, std::string path, CoresOf cores_of) {
+  int cores = std::numeric_limits<int>::max();
+  while (true) {
+    cores = std::min(cores, cores_of(mount + path + (path == "/" ? "" : "/")));
+    if (path == "/" || path.empty()) return cores;
+    path = parent_of(path);
+  }
+}
+
+int cores_v2(const std::string& folder) {
+  std::ifstream file(folder + "cpu.max");
+  std::string quota;
+  double period = 0;
+  if (!(file >> quota >> period) || quota == "max") return std::numeric_limits<int>::max();
+  return cores_of_quota(std::atof(quota.c_str()), period);
+}
+
+int cores_v1(const std::string& folder) {
+  double quota = -1;
+  double period = 0;
+  std::ifstream(folder + "cpu.cfs_quota_us") >> quota;
+  std::ifstream(folder + "cpu.cfs_period_us") >> period;
+  return cores_of_quota(quota, period);
+}
+
+}  // namespace
+
+namespace detail {
+
+int cgroup_cores(const std::string& mount, const std::string& groups_file) {
+  int cores = tightest(mount, cgroup_path(groups_file, ""), cores_v2);
+  // Both versions may be mounted side by side; inside a container the group is the mount's root.
+  for (const char* controller : {"/cpu", "/cpu,cpuacct"}) {
+    cores =
+        std::min(cores, tightest(mount + controller, cgroup_path(groups_file, "cpu"), cores_v1));
+  }
+  return cores;
+}
+
+}  // namespace detail
+
+int usable_cores() {
+  return std::max(
+      1, std::min(affinity_cores(), detail::cgroup_cores("/sys/fs/cgroup", "/proc/self/cgroup")));
+}
+
+}  // namespace infeed

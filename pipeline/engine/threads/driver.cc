@@ -1,0 +1,40 @@
+#include "engine/threads/driver.h"
+
+#include <algorithm>
+
+#include <infeed/pipeline/detail/errors_in_flight.h>
+
+#include "engine/threads/name_thread.h"
+
+namespace infeed::detail {
+
+Driver::Driver(std::string name, Stage& input, const TypeInfo& type, ChunkQueue& queue)
+    : name_(std::move(name)), input_(input), type_(type), queue_(queue) {}
+
+Driver::~Driver() {
+  queue_.stop();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Driver::start() {
+  if (!started()) thread_ = std::thread([this] { run(); });
+}
+
+void Driver::run() {
+  name_thread(name_);
+  Chunk chunk(type_);
+  ErrorPointer failure;
+  try {
+    Pull pulled = Pull::values;
+    do {
+      pulled = input_.pull(chunk, std::min(chunk.capacity(), queue_.room_elements()));
+      if (pulled == Pull::values && !queue_.push(chunk)) return;
+    } while (pulled == Pull::values);
+    if (pulled == Pull::cancelled) return queue_.stop();
+  } catch (...) {
+    failure = terminal_error();
+  }
+  queue_.finish(std::move(failure));
+}
+
+}  // namespace infeed::detail

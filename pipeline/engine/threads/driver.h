@@ -1,0 +1,38 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <thread>
+
+#include <infeed/pipeline/stage.h>
+
+#include "engine/threads/chunk_queue.h"
+
+namespace infeed::detail {
+
+/// A thread of a stage's own that pulls `input` into `queue` until the end, an exception or a stop.
+///
+/// Invariants: the thread starts with the first start() (the skips of a resume go upstream before
+/// that), is the only one that touches `input` from then on, and has ended when the destructor
+/// returns.
+class Driver {
+ public:
+  Driver(std::string name, Stage& input, const TypeInfo& type, ChunkQueue& queue);
+  ~Driver();
+  Driver(const Driver&) = delete;
+  Driver& operator=(const Driver&) = delete;
+
+  void start();
+  bool started() const { return thread_.joinable(); }
+
+ private:
+  void run();
+
+  const std::string name_;
+  Stage& input_;
+  const TypeInfo& type_;
+  ChunkQueue& queue_;
+  std::thread thread_;
+};
+
+}  // namespace infeed::detail

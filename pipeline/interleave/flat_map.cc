@@ -1,0 +1,135 @@
+#include "infeed/pipeline/flat_map.h"
+
+#include <infeed/pipeline/detail/errors_in_flight.h>
+#include <infeed/pipeline/detail/seeds.h>
+
+#include "engine/iterator_context.h"
+#include "interleave/inner_stream.h"
+
+namespace infeed::detail {
+namespace {
+
+class FlatMapStage final : public Stage {
+ public:
+  FlatMapStage(const StageScope& scope, const InnerDatasets& inner, const TypeInfo& outer_type,
+               std::unique_ptr<Stage> input)
+      : Stage(scope),
+        opener_(inner, scope),
+        outer_(outer_type, std::move(input)),
+        element_(outer_type, 1) {}
+
+  Pull do_pull(Chunk& out, std::size_t want) override {
+    while (true) {
+      if (inner_.is_open()) {
+        const Pull pulled = inner_.pull(out, want);
+        if (pulled != Pull::end) return pulled;
+        inner_.close();
+      }
+      const Pull next = outer_.next(element_, position_);
+      if (next != Pull::values) return next;
+      ErrorPointer error;
+      NodePointer node = describe(error);
+      if (node != nullptr) open(std::move(node), error);
+      if (error != nullptr) {
+        out.set_error(std::move(error));
+        return Pull::values;
+      }
+    }
+  }
+
+ protected:
+  std::uint64_t do_skip(std::uint64_t count) override {
+    std::uint64_t skipped = 0;
+    while (skipped < count) {
+      if (!inner_.is_open()) {
+        if (outer_.next(element_, position_) != Pull::values) break;
+        ErrorPointer error;
+        NodePointer node = describe(error);
+        if (node != nullptr) {
+          const std::uint64_t whole = length_at_most(*node, count - skipped);
+          skipped += whole;
+          if (whole > 0) continue;
+          open(std::move(node), error);
+        }
+        if (error != nullptr) {
+          ++skipped;
+          continue;
+        }
+      }
+      skipped += inner_.skip(count - skipped);
+      if (run().cancelled()) break;
+      if (skipped < count) inner_.close();
+    }
+    return skipped;
+  }
+
+ private:
+  /// The inner dataset of the outer element at hand; null, and `error`, when there is none.
+  NodePointer describe(ErrorPointer& error) {
+    error = element_.take_error();
+    if (error != nullptr) return nullptr;
+    try {
+      return opener_.describe(element_);
+    } catch (...) {
+      error = current_error();
+      return nullptr;
+    }
+  }
+
+  void open(NodePointer node, ErrorPointer& error) {
+    try {
+      inner_ = opener_.open(std::move(node), position_);
+    } catch (...) {
+      error = error_of_opening();
+    }
+  }
+
+  /// Elements of an inner dataset that need not be opened to be passed over as a whole; else 0.
+  std::uint64_t length_at_most(const Node& node, std::uint64_t count) const {
+    const Cardinality length = node.cardinality();
+    // Not all of `count`: an error that nobody has seen yet may lengthen the inner dataset.
+    const bool whole = run().assume_no_errors() && length.is_finite() && length.count() < count;
+    return whole ? length.count() : 0;
+  }
+
+  const InnerOpener opener_;
+  OuterInput outer_;
+  Chunk element_;
+  std::uint64_t position_ = 0;  ///< of the outer element
+  InnerStream inner_;
+};
+
+class FlatMapNode final : public Node {
+ public:
+  FlatMapNode(InnerDatasets inner, const TypeInfo& out_type, NodePointer input)
+      : Node("flat_map", out_type, {std::move(input)}), inner_(std::move(inner)) {}
+
+  std::string signature() const override {
+    return inner_.seed_by_position ? "flat_map(seed_by_position)" : "flat_map";
+  }
+  std::optional<Seeds> seeds() const override { return seeds_; }
+  std::string signature_with(const Seeds& seeds) const override {
+    return with_seed(signature(), seeds.seed);
+  }
+  Cardinality cardinality() const override {
+    return input().cardinality() == Cardinality::finite(0) ? Cardinality::finite(0)
+                                                           : Cardinality::unknown();
+  }
+
+ protected:
+  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+    return std::make_unique<FlatMapStage>(scope, inner_, input().type(), input().open(scope));
+  }
+
+ private:
+  const InnerDatasets inner_;
+  const Seeds seeds_{.seed = random_seed(), .drawn = true, .inner = true};
+};
+
+}  // namespace
+
+NodePointer make_flat_map(InnerDatasets inner, const TypeInfo& out_type, NodePointer input) {
+  return std::make_shared<FlatMapNode>(std::move(inner), out_type, std::move(input));
+}
+
+}  // namespace infeed::detail

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstdint>
+
+#include <infeed/pipeline/detail/inner_dataset.h>
+
+namespace infeed {
+
+struct InterleaveOptions {
+  /// Inner datasets that are gone through side by side; the order depends on it. The default never
+  /// depends on the machine.
+  std::int64_t cycle_length = 16;
+  /// Elements that are taken from one before the next one's turn.
+  std::int64_t block_length = 1;
+  /// Threads that open and read inner datasets ahead; 1: everything in the thread that pulls. At
+  /// most cycle_length. autotune: twice the executor's threads (reading is mostly waiting), at most
+  /// cycle_length.
+  int parallelism = 1;
+  /// With parallelism: always the same order as without (default), or whatever is ready. The
+  /// second hides a slow file, but can't be repeated or resumed exactly.
+  bool ordered = true;
+  /// As FlatMapOptions::seed_by_position.
+  bool seed_by_position = false;
+};
+
+namespace detail {
+
+struct InterleaveSpec {
+  InnerDatasets inner;
+  std::uint64_t cycle_length = 0;
+  std::uint64_t block_length = 0;
+  int parallelism = 1;
+  bool ordered = true;
+};
+
+/// Checks the options.
+InterleaveSpec interleave_spec(const InterleaveOptions& options, InnerDatasets inner);
+NodePointer make_interleave(InterleaveSpec spec, const TypeInfo& out_type, NodePointer input);
+
+template <class F>
+struct InterleaveStageFactory {
+  F function;
+  InterleaveOptions options;
+
+  template <class T>
+  auto operator()(const Dataset<T>& input) const {
+    static_assert(kCallable<F, T&&>,
+                  "infeed::interleave: the function must be callable as const, with the element "
+                  "(const T& or T)");
+    if constexpr (kCallable<F, T&&>) {
+      using Inner = InnerDataset<T, F>;
+      static_assert(kIsDataset<Inner>,
+                    "infeed::interleave: the function must return an infeed::Dataset");
+      InterleaveSpec spec =
+          interleave_spec(options, inner_datasets<T>(function, options.seed_by_position));
+      return Inner(make_interleave(std::move(spec), type_info<typename Inner::element_type>(),
+                                   input.node()));
+    }
+  }
+};
+
+}  // namespace detail
+
+/// Why: reads several files at once and mixes them.
+///
+///     files | infeed::interleave([](const std::string& file) { return infeed::records(file); },
+///                                {.cycle_length = 16, .parallelism = infeed::autotune})
+///
+/// The order is tf.data's: a ring of cycle_length slots, each visited in turn for block_length
+/// elements. When an inner dataset ends, its slot empties and the turn passes on; the next inner
+/// dataset is opened when the slot is visited again.
+///
+///     range(1, 4) | interleave([](auto x) { return repeated(x, 3); }, {.cycle_length = 2})
+///     gives 1 2 1 2 1 2 3 3 3
+///
+/// Errors: one inside an inner dataset counts as an element of its block. An outer element that
+/// failed, an exception of the function and one while the inner dataset is opened each take one
+/// place, and the slot goes on with the next outer element at once. Terminal is what a running
+/// inner stage throws, when its turn comes, and memory that is refused while one is opened. The
+/// order after an error is the same with and without parallelism.
+///
+/// Inner stages that nobody gave a seed draw as in flat_map.
+///
+/// With parallelism, threads of the stage's own (and one more for the outer elements) read
+/// cycle_length inner datasets, and as many of the following ones as there are threads, 128 KiB or
+/// two elements of each, so that neither a slow file nor the opening of the next one is waited for.
+/// Within the iterator's memory limit they read less far ahead.
+template <class F>
+auto interleave(F function, InterleaveOptions options = {}) {
+  return detail::InterleaveStageFactory<F>{std::move(function), options};
+}
+
+}  // namespace infeed

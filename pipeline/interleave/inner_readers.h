@@ -1,0 +1,159 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "engine/iterator_context.h"
+#include "interleave/interleave_cycle.h"
+
+namespace infeed::detail {
+
+/// An inner dataset that threads read ahead. All is guarded by the mutex of FeedThreads, but for
+/// the outer element and the stream, which belong to the thread that is `busy` with it.
+struct SharedFeed final : InnerFeed {
+  // What is kept ready of one inner dataset: so much, or two elements where that is more. Handing
+  // over less would cost a thread switch (21 us) each time.
+  static constexpr std::uint64_t kReadyBytes = 128 * 1024;
+  static constexpr std::uint64_t kReadyElements = 2;
+
+  SharedFeed(MemoryAccount& memory, const TypeInfo& outer_type)
+      : InnerFeed(InnerStream()), account(memory), element(outer_type, 1) {}
+  ~SharedFeed() override { drop_ready(); }
+
+  bool has_room() const { return ready_bytes < kReadyBytes || ready_elements < kReadyElements; }
+  bool is_low() const { return 2 * ready_bytes < kReadyBytes || ready_elements < kReadyElements; }
+  bool is_free() const { return !busy && !ended && error == nullptr && failure == nullptr; }
+
+  void drop_ready() {
+    ready.clear();
+    account.release_elastic(std::exchange(reserved_bytes, 0));
+    ready_elements = ready_bytes = 0;
+  }
+
+  MemoryAccount& account;
+  Chunk element;  ///< the outer one, until it is opened
+  std::uint64_t position = 0;
+  std::deque<Chunk> ready;
+  std::uint64_t ready_elements = 0;
+  std::uint64_t ready_bytes = 0;
+  std::uint64_t reserved_bytes = 0;  ///< in the account, for `ready`
+  std::size_t slot = 0;              ///< in the cycle, once it is there
+  ErrorPointer error;                ///< why there is no inner dataset
+  ErrorPointer failure;              ///< terminal: what opening or reading it threw
+  bool opened = false;               ///< or it is known that it can't be
+  bool busy = false;
+  bool ended = false;
+};
+
+struct FeedThreadsOptions {
+  std::uint64_t cycle_length;
+  int threads;
+  bool ordered;
+};
+
+/// The threads of a parallel interleave: one takes outer elements; the others open their inner
+/// datasets and read all that are open ahead, first what the consumer waits for, then what has
+/// nothing ready, in the order of its need.
+///
+/// Invariants: a feed is opened and read by one thread at a time (`busy`); the outer input belongs
+/// to the outer thread. pending_ holds the inner datasets that no slot has taken yet, in the order
+/// of their outer elements. A reader never waits for room in one feed: it looks for another one, so
+/// the feed that the consumer waits for gets a thread as soon as one comes back from a read. Memory
+/// is reserved before a read; when there is none, only that feed is read, one element at a time, so
+/// a small limit slows down and never locks up. Stages are opened and closed without the mutex,
+/// since they may register with the run, whose cancel() calls stop().
+class FeedThreads final : public InnerSupplier {
+ public:
+  FeedThreads(RunContext& run, StageCounters& counters, const TypeInfo& type,
+              const TypeInfo& outer_type, OuterInput& outer, const InnerOpener& opener,
+              const FeedThreadsOptions& options);
+  ~FeedThreads() override;
+  FeedThreads(const FeedThreads&) = delete;
+  FeedThreads& operator=(const FeedThreads&) = delete;
+
+  /// Takes over a feed that was opened before the start.
+  std::unique_ptr<InnerFeed> adopt(std::size_t slot, std::unique_ptr<InnerFeed> feed);
+  void start();
+  bool started() const { return !threads_.empty(); }
+  void stop();
+
+  Supply open(std::size_t slot, std::unique_ptr<InnerFeed>& feed, ErrorPointer& error) override;
+  Supply refill(InnerFeed& feed, Chunk& out) override;
+  Pull wait() override;
+
+ private:
+  /// What a read may bring.
+  struct Grant {
+    std::size_t want;
+    std::uint64_t reserved_bytes;
+  };
+
+  void run_thread(void (FeedThreads::*body)(std::unique_lock<std::mutex>&));
+  void take_outer_elements(std::unique_lock<std::mutex>& lock);
+  void read_feeds(std::unique_lock<std::mutex>& lock);
+  bool wants_outer() const;
+  SharedFeed* choose() const;
+  SharedFeed* first_feed(bool only_empty) const;
+  bool is_wanted(const SharedFeed& feed) const;
+  bool others_come_first(const SharedFeed& feed) const;
+  InnerStream open_inner(NodePointer node, std::uint64_t position, ErrorPointer& error) const;
+  bool open_feed(std::unique_lock<std::mutex>& lock, SharedFeed& feed);
+  void work_on(std::unique_lock<std::mutex>& lock, SharedFeed& feed);
+  bool read_once(std::unique_lock<std::mutex>& lock, SharedFeed& feed, Chunk& chunk);
+  Grant reserve(const SharedFeed& feed);
+  void publish(SharedFeed& feed, Chunk& chunk, std::uint64_t bytes, const Grant& grant);
+  Chunk take_spare();
+  void give_spare(Chunk chunk);
+
+  void place(std::size_t slot, SharedFeed& feed);
+  std::unique_ptr<SharedFeed> take_opened();
+  void take_chunk(SharedFeed& feed, Chunk& out);
+  bool something_is_ready() const;
+  void wait_until_told(std::unique_lock<std::mutex>& lock);
+  void wake_reader();
+  void wake_outer();
+  void publish_level();
+
+  RunContext& run_;
+  StageCounters& counters_;
+  const TypeInfo& type_;
+  const TypeInfo& outer_type_;
+  OuterInput& outer_;
+  const InnerOpener& opener_;
+  const FeedThreadsOptions options_;
+
+  std::mutex mutex_;
+  std::condition_variable outer_room_;
+  std::condition_variable work_;
+  std::condition_variable ready_;
+  std::vector<SharedFeed*> cycle_;  ///< by slot; null where none is open
+  std::deque<std::unique_ptr<SharedFeed>> pending_;
+  std::vector<Chunk> spare_;
+  std::vector<std::thread> threads_;
+  std::size_t open_in_cycle_ = 0;
+  std::size_t turn_ = 0;  ///< the slot that the consumer was at last
+  std::uint64_t elements_ = 0;
+  std::uint64_t bytes_ = 0;
+  std::uint64_t granted_bytes_ = 0;      ///< reserved for reads that are under way
+  std::uint64_t bytes_per_element_ = 0;  ///< smoothed; 0: none has been seen
+  SharedFeed* wanted_ = nullptr;         ///< the consumer waits for it ...
+  bool gathers_ = false;                 ///< ... and would rather have a heap than one chunk
+  bool wants_open_ = false;              ///< it waits for the next inner dataset
+  bool wants_any_ = false;               ///< it waits for anything
+  bool open_was_refused_ = false;        ///< a slot is empty because nothing was open yet
+  bool memory_short_ = false;
+  bool outer_ended_ = false;
+  bool stopped_ = false;
+  bool reader_wakes_ = false;
+  int idle_ = 0;                ///< readers without work
+  ErrorPointer outer_failure_;  ///< thrown by the outer input itself; told at its end
+  ErrorPointer broken_;         ///< a thread's own failure; told at once
+};
+
+}  // namespace infeed::detail

@@ -1,0 +1,63 @@
+#include "interleave/inner_stream.h"
+
+#include <infeed/pipeline/philox.h>
+
+namespace infeed::detail {
+
+Pull OuterInput::next(Chunk& element, std::uint64_t& position) {
+  if (in_.empty()) {
+    const Pull pulled = input_->pull(in_, in_.capacity());
+    if (pulled != Pull::values) return pulled;
+  }
+  if (element.append_from(in_, 1) == 0) element.set_error(in_.take_error());
+  position = position_++;
+  return Pull::values;
+}
+
+InnerStream& InnerStream::operator=(InnerStream&& other) noexcept {
+  close();
+  node_ = std::move(other.node_);
+  stage_ = std::move(other.stage_);
+  given_ = other.given_;
+  return *this;
+}
+
+void InnerStream::close() {
+  stage_ = nullptr;
+  node_ = nullptr;
+}
+
+Pull InnerStream::pull(Chunk& out, std::size_t want) {
+  const Pull pulled = stage_->pull(out, want);
+  given_ += out.slots();
+  return pulled;
+}
+
+std::uint64_t InnerStream::skip(std::uint64_t count) {
+  const std::uint64_t skipped = stage_->skip(count);
+  given_ += skipped;
+  return skipped;
+}
+
+NodePointer InnerOpener::describe(Chunk& element) const {
+  struct UseUp {
+    Chunk& element;
+    ~UseUp() { element.clear(); }
+  };
+  const UseUp use_up{element};
+  return datasets_.make(datasets_.function.get(), element.front());
+}
+
+InnerStream InnerOpener::open(NodePointer node, std::uint64_t position) const {
+  constexpr std::uint64_t kSpread = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio
+  StageScope scope = scope_;
+  scope.input_ordinal = 1;
+  if (scope.inner.outermost == nullptr) scope.inner.outermost = scope_.node;
+  scope.inner.key = Philox(scope_.seeds.seed, scope_.epoch).word_pair(position);
+  // Passes of this stage and positions within one make different epochs.
+  scope.set_pass(datasets_.seed_by_position ? position + scope_.epoch * kSpread : 0);
+  std::unique_ptr<Stage> stage = node->open(scope);
+  return InnerStream(std::move(node), std::move(stage));
+}
+
+}  // namespace infeed::detail

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include <infeed/pipeline/detail/inner_dataset.h>
+
+// The pieces that flat_map and interleave are made of.
+namespace infeed::detail {
+
+/// The outer input, one element at a time.
+class OuterInput {
+ public:
+  OuterInput(const TypeInfo& type, std::unique_ptr<Stage> input)
+      : input_(std::move(input)), in_(type) {}
+
+  /// Moves the next element, or its error, into `element`, an empty chunk of its type; `position`
+  /// becomes its number.
+  Pull next(Chunk& element, std::uint64_t& position);
+
+ private:
+  const std::unique_ptr<Stage> input_;
+  Chunk in_;
+  std::uint64_t position_ = 0;
+};
+
+class InnerOpener;
+
+/// A running inner dataset, with its description, which its stages refer to.
+class InnerStream {
+ public:
+  InnerStream() = default;
+  ~InnerStream() { close(); }
+  InnerStream(InnerStream&& other) noexcept = default;
+  InnerStream& operator=(InnerStream&& other) noexcept;
+
+  bool is_open() const { return node_ != nullptr; }
+  const Node& node() const { return *node_; }
+  /// Elements that were pulled or skipped so far.
+  std::uint64_t given() const { return given_; }
+  Pull pull(Chunk& out, std::size_t want);
+  std::uint64_t skip(std::uint64_t count);
+  void close();
+
+ private:
+  friend class InnerOpener;
+  InnerStream(NodePointer node, std::unique_ptr<Stage> stage)
+      : node_(std::move(node)), stage_(std::move(stage)) {}
+
+  NodePointer node_;
+  std::unique_ptr<Stage> stage_;
+  std::uint64_t given_ = 0;
+};
+
+/// Makes inner datasets of outer elements; outlives them. Thread-safety: any thread may call it.
+class InnerOpener {
+ public:
+  /// `scope` is that of the stage that they are opened for.
+  InnerOpener(InnerDatasets datasets, const StageScope& scope)
+      : datasets_(std::move(datasets)), scope_(scope) {}
+
+  /// Calls the user's function on the one value in `element`, which is used up. Throws what the
+  /// function throws.
+  NodePointer describe(Chunk& element) const;
+  /// Throws what the inner stages throw. `position` is that of the outer element.
+  InnerStream open(NodePointer node, std::uint64_t position) const;
+
+ private:
+  const InnerDatasets datasets_;
+  const StageScope scope_;
+};
+
+}  // namespace infeed::detail

@@ -1,0 +1,145 @@
+#include "infeed/pipeline/interleave.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include <infeed/pipeline/detail/errors_in_flight.h>
+#include <infeed/pipeline/detail/seeds.h>
+
+#include "engine/iterator_context.h"
+#include "interleave/interleave_cycle.h"
+#include "interleave/parallel_interleave.h"
+
+namespace infeed::detail {
+
+Supply SerialInnerSupplier::open(std::size_t, std::unique_ptr<InnerFeed>& feed,
+                                 ErrorPointer& error) {
+  std::uint64_t position = 0;
+  switch (outer_.next(element_, position)) {
+    case Pull::end:
+      return Supply::end;
+    case Pull::cancelled:
+      return Supply::cancelled;
+    case Pull::values:
+      break;
+  }
+  error = element_.take_error();
+  if (error != nullptr) return Supply::values;
+  NodePointer node;
+  try {
+    node = opener_.describe(element_);
+  } catch (...) {
+    error = current_error();
+    return Supply::values;
+  }
+  try {
+    feed = std::make_unique<InnerFeed>(opener_.open(std::move(node), position));
+  } catch (...) {
+    error = error_of_opening();
+  }
+  return Supply::values;
+}
+
+Supply SerialInnerSupplier::refill(InnerFeed& feed, Chunk& out) {
+  switch (feed.stream.pull(out, out.capacity())) {
+    case Pull::end:
+      return Supply::end;
+    case Pull::cancelled:
+      return Supply::cancelled;
+    case Pull::values:
+      break;
+  }
+  return Supply::values;
+}
+
+namespace {
+
+class InterleaveStage final : public Stage {
+ public:
+  InterleaveStage(const StageScope& scope, const InterleaveSpec& spec, const TypeInfo& outer_type,
+                  std::unique_ptr<Stage> input)
+      : Stage(scope),
+        opener_(spec.inner, scope),
+        outer_(outer_type, std::move(input)),
+        supplier_(outer_type, outer_, opener_),
+        cycle_(type(), spec.cycle_length, spec.block_length) {}
+
+  Pull do_pull(Chunk& out, std::size_t want) override { return cycle_.pull(supplier_, out, want); }
+
+ protected:
+  std::uint64_t do_skip(std::uint64_t count) override {
+    return cycle_.skip(supplier_, count, run().assume_no_errors(), run());
+  }
+
+ private:
+  const InnerOpener opener_;
+  OuterInput outer_;
+  SerialInnerSupplier supplier_;
+  InterleaveCycle cycle_;
+};
+
+class InterleaveNode final : public Node {
+ public:
+  InterleaveNode(InterleaveSpec spec, const TypeInfo& out_type, NodePointer input)
+      : Node("interleave", out_type, {std::move(input)}), spec_(std::move(spec)) {}
+
+  std::string signature() const override {
+    return fmt::format("interleave(cycle_length={}, block_length={}{})", spec_.cycle_length,
+                       spec_.block_length,
+                       spec_.inner.seed_by_position ? ", seed_by_position" : "");
+  }
+  std::optional<Seeds> seeds() const override { return seeds_; }
+  std::string signature_with(const Seeds& seeds) const override {
+    return with_seed(signature(), seeds.seed);
+  }
+  Cardinality cardinality() const override {
+    return input().cardinality() == Cardinality::finite(0) ? Cardinality::finite(0)
+                                                           : Cardinality::unknown();
+  }
+
+ protected:
+  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+    std::unique_ptr<Stage> below = input().open(scope);
+    if (spec_.parallelism == 1 || scope.run.is_inline()) {
+      return std::make_unique<InterleaveStage>(scope, spec_, input().type(), std::move(below));
+    }
+    return make_parallel_interleave(scope, spec_, input().type(), std::move(below));
+  }
+
+ private:
+  const InterleaveSpec spec_;
+  const Seeds seeds_{.seed = random_seed(), .drawn = true, .inner = true};
+};
+
+}  // namespace
+
+InterleaveSpec interleave_spec(const InterleaveOptions& options, InnerDatasets inner) {
+  if (options.cycle_length < 1 || options.block_length < 1) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("interleave: cycle_length is {} and block_length {}; give at least 1",
+                            options.cycle_length, options.block_length));
+  }
+  if (options.parallelism < 1 && options.parallelism != autotune) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("interleave: parallelism is {}; give 1 or more, or infeed::autotune",
+                            options.parallelism));
+  }
+  if (options.parallelism > options.cycle_length) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("interleave: parallelism {} is more than cycle_length {}, and threads "
+                            "beyond the cycle would have little to read; raise cycle_length (it "
+                            "changes the order) or lower parallelism",
+                            options.parallelism, options.cycle_length));
+  }
+  return {.inner = std::move(inner),
+          .cycle_length = static_cast<std::uint64_t>(options.cycle_length),
+          .block_length = static_cast<std::uint64_t>(options.block_length),
+          .parallelism = options.parallelism,
+          .ordered = options.ordered};
+}
+
+NodePointer make_interleave(InterleaveSpec spec, const TypeInfo& out_type, NodePointer input) {
+  return std::make_shared<InterleaveNode>(std::move(spec), out_type, std::move(input));
+}
+
+}  // namespace infeed::detail

@@ -1,0 +1,184 @@
+#include "interleave/interleave_cycle.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "engine/iterator_context.h"
+
+namespace infeed::detail {
+
+InterleaveCycle::Slot& InterleaveCycle::at_hand() {
+  if (at_ == slots_.size()) slots_.emplace_back(type_);
+  return slots_[at_];
+}
+
+void InterleaveCycle::advance() {
+  block_left_ = block_length_;
+  ++at_;
+  // Once the outer input has ended nothing will be opened: slots never visited needn't be.
+  if (at_ == cycle_length_ || (outer_ended_ && at_ >= slots_.size())) at_ = 0;
+}
+
+/// The slot at hand has nothing yet, and order doesn't matter.
+void InterleaveCycle::pass_on() {
+  const bool unopened = slots_[at_].feed == nullptr;
+  advance();
+  // One slot that waits for the next inner dataset is enough.
+  if (unopened && at_ == slots_.size()) at_ = 0;
+}
+
+void InterleaveCycle::step(std::uint64_t count) {
+  block_left_ -= count;
+  if (block_left_ == 0) advance();
+}
+
+void InterleaveCycle::close(Slot& slot) {
+  slot.feed = nullptr;
+  --open_;
+  advance();
+}
+
+template <std::size_t kSize>
+void InterleaveCycle::take_values(Chunk& out, std::size_t want) {
+  const std::size_t size = kSize == 0 ? type_.size : kSize;
+  auto* to = static_cast<std::byte*>(out.back());
+  std::size_t room = want;
+  while (room > 0 && at_ < slots_.size()) {
+    Chunk& in = slots_[at_].in;
+    const std::size_t count =
+        static_cast<std::size_t>(std::min<std::uint64_t>({in.size(), block_left_, room}));
+    if (count == 0) break;
+    if (count == 1) {
+      move_one<kSize>(type_, to, in.front());
+    } else {
+      type_.relocate(to, in.front(), count);
+    }
+    in.drop_front(count);
+    to += count * size;
+    room -= count;
+    step(count);
+  }
+  out.grow(want - room);
+}
+
+Pull InterleaveCycle::pull(InnerSupplier& supplier, Chunk& out, std::size_t want) {
+  std::size_t not_ready = 0;
+  while (true) {
+    with_size(type_, [&](auto size) { take_values<decltype(size)::value>(out, want); });
+    if (!out.empty()) return Pull::values;
+    Slot& slot = at_hand();
+    ErrorPointer error = slot.in.take_error();
+    if (error != nullptr) step(1);
+    const Supply filled = error != nullptr ? Supply::values : fill(supplier, slot, error);
+    if (error != nullptr) {
+      out.set_error(std::move(error));
+      return Pull::values;
+    }
+    if (filled == Supply::cancelled) return Pull::cancelled;
+    if (filled != Supply::values && outer_ended_ && open_ == 0) return Pull::end;
+    not_ready = filled == Supply::not_yet ? not_ready + 1 : 0;
+    if (filled == Supply::not_yet) pass_on();
+    if (not_ready > slots_.size()) {
+      const Pull waited = supplier.wait();
+      if (waited != Pull::values) return waited;
+      not_ready = 0;
+    }
+  }
+}
+
+/// Gets the slot at hand something to give, or passes the turn on when its feed has nothing any
+/// more (Supply::end). A slot that stays empty is as good as one that isn't ready: were it
+/// progress, a consumer among such slots would never come to wait, and what it waits for might
+/// never be read.
+Supply InterleaveCycle::fill(InnerSupplier& supplier, Slot& slot, ErrorPointer& error) {
+  if (slot.feed == nullptr) {
+    if (outer_ended_) return Supply::not_yet;
+    const Supply opened = supplier.open(at_, slot.feed, error);
+    if (slot.feed != nullptr) ++open_;
+    if (opened == Supply::end) outer_ended_ = true;
+    if (opened != Supply::values || error != nullptr) return opened;
+  }
+  const Supply filled = supplier.refill(*slot.feed, slot.in);
+  if (filled == Supply::end) close(slot);
+  return filled;
+}
+
+/// Drops elements that were already pulled from the slot at hand, as far as its turn goes.
+std::uint64_t InterleaveCycle::drop_buffered(Slot& slot, std::uint64_t count) {
+  const std::uint64_t limit = std::min(count, block_left_);
+  const std::size_t values =
+      static_cast<std::size_t>(std::min<std::uint64_t>(limit, slot.in.size()));
+  type_.destroy(slot.in.front(), values);
+  slot.in.drop_front(values);
+  const bool error = values < limit && slot.in.take_error() != nullptr;
+  const std::uint64_t dropped = values + (error ? 1 : 0);
+  step(dropped);
+  return dropped;
+}
+
+/// While no feed ends, a round takes block_length elements of each open slot.
+std::uint64_t InterleaveCycle::skip_rounds(std::uint64_t count) {
+  const bool all_open = open_ == slots_.size() && slots_.size() == cycle_length_;
+  if (at_ != 0 || block_left_ != block_length_ || open_ == 0 || !(all_open || outer_ended_)) {
+    return 0;
+  }
+  if (block_length_ > std::numeric_limits<std::uint64_t>::max() / open_) return 0;
+  std::uint64_t rounds = count / (block_length_ * open_);
+  for (const Slot& slot : slots_) {
+    if (slot.feed == nullptr) continue;
+    const InnerStream& stream = slot.feed->stream;
+    const Cardinality length = stream.node().cardinality();
+    if (length.is_unknown() || !slot.in.empty()) return 0;
+    if (!length.is_finite()) continue;
+    if (length.count() < stream.given()) return 0;
+    rounds = std::min(rounds, (length.count() - stream.given()) / block_length_);
+  }
+  if (rounds < 2) return 0;
+  for (Slot& slot : slots_) {
+    if (slot.feed == nullptr) continue;
+    slot.feed->stream.skip(rounds * block_length_);
+  }
+  return rounds * block_length_ * open_;
+}
+
+std::uint64_t InterleaveCycle::skip(InnerSupplier& supplier, std::uint64_t count, bool lengths_hold,
+                                    const RunContext& run) {
+  std::uint64_t skipped = 0;
+  while (skipped < count) {
+    if (lengths_hold) {
+      skipped += skip_rounds(count - skipped);
+      if (skipped == count) break;
+    }
+    if (run.cancelled()) break;
+    Slot& slot = at_hand();
+    if (!slot.in.empty()) {
+      skipped += drop_buffered(slot, count - skipped);
+      continue;
+    }
+    if (slot.feed == nullptr) {
+      if (outer_ended_) {
+        if (open_ == 0) break;
+        advance();
+        continue;
+      }
+      ErrorPointer error;
+      const Supply opened = supplier.open(at_, slot.feed, error);
+      if (opened == Supply::cancelled) break;
+      if (opened == Supply::end) outer_ended_ = true;
+      if (slot.feed != nullptr) ++open_;
+      if (error != nullptr) ++skipped;
+      continue;
+    }
+    const std::uint64_t wanted = std::min(block_left_, count - skipped);
+    const std::uint64_t passed = slot.feed->stream.skip(wanted);
+    skipped += passed;
+    if (passed == wanted) {
+      step(passed);
+    } else if (!run.cancelled()) {
+      close(slot);
+    }
+  }
+  return skipped;
+}
+
+}  // namespace infeed::detail

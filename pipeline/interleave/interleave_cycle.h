@@ -1,0 +1,114 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <infeed/pipeline/chunk.h>
+
+#include "engine/move_values.h"
+#include "interleave/inner_stream.h"
+
+namespace infeed::detail {
+
+/// An inner dataset in the cycle; the parallel form keeps more about it.
+struct InnerFeed {
+  explicit InnerFeed(InnerStream opened) : stream(std::move(opened)) {}
+  virtual ~InnerFeed() = default;
+  InnerStream stream;
+};
+
+enum class Supply : std::uint8_t {
+  values,
+  end,
+  cancelled,
+  not_yet,  ///< only from a supplier that doesn't wait: ask another slot
+};
+
+/// Where the cycle gets inner datasets and their elements from.
+class InnerSupplier {
+ public:
+  virtual ~InnerSupplier() = default;
+  /// The inner dataset of the next outer element: `feed`, or `error` when there is none.
+  virtual Supply open(std::size_t slot, std::unique_ptr<InnerFeed>& feed, ErrorPointer& error) = 0;
+  /// Puts the next elements of an open feed into `out`, which is empty.
+  virtual Supply refill(InnerFeed& feed, Chunk& out) = 0;
+  /// Waits until a slot has something again. Called when none had.
+  virtual Pull wait() = 0;
+};
+
+/// Opens and reads in the calling thread, when it is asked.
+class SerialInnerSupplier final : public InnerSupplier {
+ public:
+  SerialInnerSupplier(const TypeInfo& outer_type, OuterInput& outer, const InnerOpener& opener)
+      : outer_(outer), opener_(opener), element_(outer_type, 1) {}
+
+  Supply open(std::size_t slot, std::unique_ptr<InnerFeed>& feed, ErrorPointer& error) override;
+  Supply refill(InnerFeed& feed, Chunk& out) override;
+  Pull wait() override { return Pull::values; }
+
+ private:
+  OuterInput& outer_;
+  const InnerOpener& opener_;
+  Chunk element_;
+};
+
+/// The order of interleave, and nothing else: which slot's turn it is. Serial and parallel stages
+/// differ only in their supplier, so they can't disagree.
+///
+/// A ring of cycle_length slots. The slot at hand gives up to block_length elements; an empty slot
+/// opens the next inner dataset; a slot whose inner dataset has ended empties and passes the turn
+/// on. An error within an inner dataset is one of its elements. An outer element without an inner
+/// dataset (an error) is handed over in passing: the slot remains at hand and opens the next one.
+class InterleaveCycle {
+ public:
+  InterleaveCycle(const TypeInfo& type, std::uint64_t cycle_length, std::uint64_t block_length)
+      : type_(type),
+        cycle_length_(cycle_length),
+        block_length_(block_length),
+        block_left_(block_length) {}
+
+  Pull pull(InnerSupplier& supplier, Chunk& out, std::size_t want);
+
+  /// Passes over elements as pull() would; feeds are skipped, not read. `lengths_hold`: no element
+  /// fails, so cardinalities are exact and whole rounds can be passed over at once.
+  std::uint64_t skip(InnerSupplier& supplier, std::uint64_t count, bool lengths_hold,
+                     const RunContext& run);
+
+  /// Exchanges the feed of each open slot for what `replace(slot, feed)` makes of it.
+  template <class Replace>
+  void replace_feeds(Replace replace) {
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+      if (slots_[i].feed != nullptr) slots_[i].feed = replace(i, std::move(slots_[i].feed));
+    }
+  }
+
+ private:
+  struct Slot {
+    explicit Slot(const TypeInfo& type) : in(type) {}
+    std::unique_ptr<InnerFeed> feed;
+    Chunk in;
+  };
+
+  Slot& at_hand();
+  void advance();
+  void pass_on();
+  void step(std::uint64_t count);
+  void close(Slot& slot);
+  Supply fill(InnerSupplier& supplier, Slot& slot, ErrorPointer& error);
+  template <std::size_t kSize>
+  void take_values(Chunk& out, std::size_t want);
+  std::uint64_t drop_buffered(Slot& slot, std::uint64_t count);
+  std::uint64_t skip_rounds(std::uint64_t count);
+
+  const TypeInfo& type_;
+  const std::uint64_t cycle_length_;
+  const std::uint64_t block_length_;
+  std::vector<Slot> slots_;  ///< grows up to cycle_length as slots are visited
+  std::size_t at_ = 0;
+  std::uint64_t block_left_;
+  std::size_t open_ = 0;  ///< slots with a feed
+  bool outer_ended_ = false;
+};
+
+}  // namespace infeed::detail

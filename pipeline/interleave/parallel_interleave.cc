@@ -1,0 +1,70 @@
+#include "interleave/parallel_interleave.h"
+
+#include <algorithm>
+
+#include "engine/iterator_context.h"
+#include "interleave/inner_readers.h"
+#include "interleave/interleave_cycle.h"
+
+namespace infeed::detail {
+namespace {
+
+int thread_count(const InterleaveSpec& spec, Executor& executor) {
+  if (spec.parallelism != autotune) return spec.parallelism;
+  const std::uint64_t threads = 2 * static_cast<std::uint64_t>(executor.concurrency());
+  return static_cast<int>(std::min(spec.cycle_length, threads));
+}
+
+/// Before its threads start, a resume skips through it as through the serial form; then they take
+/// the open inner datasets over.
+class ParallelInterleaveStage final : public Stage {
+ public:
+  ParallelInterleaveStage(const StageScope& scope, const InterleaveSpec& spec,
+                          const TypeInfo& outer_type, std::unique_ptr<Stage> input)
+      : Stage(scope),
+        opener_(spec.inner, scope),
+        outer_(outer_type, std::move(input)),
+        serial_(outer_type, outer_, opener_),
+        cycle_(type(), spec.cycle_length, spec.block_length),
+        threads_(run(), counters(), type(), outer_type, outer_, opener_,
+                 {.cycle_length = spec.cycle_length,
+                  .threads = thread_count(spec, run().executor()),
+                  .ordered = spec.ordered}),
+        waker_(run(), [this] { threads_.stop(); }) {
+    counters().has_threads = true;
+  }
+
+  Pull do_pull(Chunk& out, std::size_t want) override {
+    if (!threads_.started()) {
+      cycle_.replace_feeds([this](std::size_t slot, std::unique_ptr<InnerFeed> feed) {
+        return threads_.adopt(slot, std::move(feed));
+      });
+      threads_.start();
+    }
+    return cycle_.pull(threads_, out, want);
+  }
+
+ protected:
+  std::uint64_t do_skip(std::uint64_t count) override {
+    if (threads_.started()) return Stage::do_skip(count);
+    return cycle_.skip(serial_, count, run().assume_no_errors(), run());
+  }
+
+ private:
+  const InnerOpener opener_;
+  OuterInput outer_;
+  SerialInnerSupplier serial_;
+  InterleaveCycle cycle_;
+  FeedThreads threads_;
+  RunContext::WakerRegistration waker_;
+};
+
+}  // namespace
+
+std::unique_ptr<Stage> make_parallel_interleave(const StageScope& scope, const InterleaveSpec& spec,
+                                                const TypeInfo& outer_type,
+                                                std::unique_ptr<Stage> input) {
+  return std::make_unique<ParallelInterleaveStage>(scope, spec, outer_type, std::move(input));
+}
+
+}  // namespace infeed::detail

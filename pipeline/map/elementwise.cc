@@ -1,0 +1,193 @@
+#include "map/elementwise.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <optional>
+
+#include "engine/iterator_context.h"
+#include "map/guard.h"
+
+namespace infeed::detail {
+namespace {
+
+class ElementwiseStage final : public Stage {
+ public:
+  ElementwiseStage(const StageScope& scope, std::shared_ptr<const ElementwiseSpec> spec,
+                   const TypeInfo& in_type, std::unique_ptr<Stage> input)
+      : Stage(scope),
+        spec_(std::move(spec)),
+        input_(std::move(input)),
+        in_(in_type),
+        pacer_(run().hand_over_ticks()),
+        state_(spec_->make_state == nullptr ? nullptr : spec_->make_state(spec_->function.get())) {}
+
+  Pull do_pull(Chunk& out, std::size_t want) override {
+    pacer_.start();
+    while (true) {
+      if (in_.empty()) {
+        if (ended_) return out.empty() ? Pull::end : Pull::values;
+        const std::size_t ask = spec_->one_to_one ? std::min(want, in_.capacity()) : in_.capacity();
+        const Pull pulled = input_->pull(in_, ask);
+        if (pulled != Pull::values) return out.empty() ? pulled : Pull::values;
+      }
+      if (in_.size() == 0) {
+        ++position_;
+        out.set_error(in_.take_error());
+        return Pull::values;
+      }
+      if (run_blocks(out, want)) return Pull::values;
+      // Even the one output of a rare filter: nobody knows how long the next input takes.
+      if (!out.empty()) return Pull::values;
+      if (run().cancelled()) return Pull::cancelled;
+    }
+  }
+
+ protected:
+  std::uint64_t do_skip(std::uint64_t count) override {
+    if (!spec_->one_to_one || state_ != nullptr || !in_.empty()) return Stage::do_skip(count);
+    const std::uint64_t skipped = input_->skip(count);
+    position_ += skipped;
+    return skipped;
+  }
+
+  Pull do_pull_at(Chunk& out, std::span<const std::uint64_t> positions) override {
+    // A chunk of its own: in_ belongs to the elements in their order.
+    if (!at_) at_.emplace(in_.type());
+    pacer_.start();
+    for (std::size_t done = 0; done < positions.size();) {
+      const std::size_t block =
+          std::min({positions.size() - done, pacer_.block(), at_->capacity()});
+      const Pull pulled = input_->pull_at(*at_, positions.subspan(done, block));
+      if (pulled != Pull::values) return out.empty() ? pulled : Pull::values;
+      run_at(out, positions.subspan(done));
+      done = out.slots();
+      if (out.has_error() || pacer_.done()) break;
+    }
+    return Pull::values;
+  }
+
+ private:
+  /// One by one, since neighbours in at_ are none in the input, and functions may ask where they
+  /// are. Stops behind an error.
+  void run_at(Chunk& out, std::span<const std::uint64_t> positions) {
+    ErrorPointer error;
+    for (std::size_t i = 0; at_->size() > 0 && error == nullptr; ++i) {
+      const KernelResult result =
+          spec_->kernel(spec_->function.get(), nullptr, at_->front(), out.back(), 1,
+                        Place{positions[i], epoch(), spec_->key, &run()}, error);
+      at_->drop_front(result.consumed);
+      out.grow(result.produced);
+    }
+    if (error == nullptr) error = at_->take_error();
+    if (error != nullptr) out.set_error(std::move(error));
+    at_->clear();
+  }
+
+  /// True when `out` is to be handed over now.
+  bool run_blocks(Chunk& out, std::size_t want) {
+    while (in_.size() > 0) {
+      const std::size_t room = want - out.size();
+      if (room == 0) return true;
+      const std::size_t count = std::min({in_.size(), room, pacer_.block()});
+      ErrorPointer error;
+      const KernelResult result =
+          spec_->kernel(spec_->function.get(), state_.get(), in_.front(), out.back(), count,
+                        Place{position_, epoch(), spec_->key, &run()}, error);
+      in_.drop_front(result.consumed);
+      out.grow(result.produced);
+      position_ += result.consumed;
+      if (result.ended) {
+        ended_ = true;
+        in_.clear();
+        return !out.empty();
+      }
+      if (error != nullptr) {
+        out.set_error(std::move(error));
+        return true;
+      }
+      if (pacer_.done() && !out.empty()) return true;
+      if (run().cancelled()) return !out.empty();
+    }
+    return false;
+  }
+
+  const std::shared_ptr<const ElementwiseSpec> spec_;
+  const std::unique_ptr<Stage> input_;
+  Chunk in_;
+  BlockPacer pacer_;
+  const std::shared_ptr<void> state_;
+  std::optional<Chunk> at_;  ///< for pull_at()
+  std::uint64_t position_ = 0;
+  bool ended_ = false;
+};
+
+class ElementwiseNode final : public Node {
+ public:
+  ElementwiseNode(ElementwiseSpec spec, NodePointer input)
+      : Node(spec.name, *spec.out_type, {std::move(input)}),
+        spec_(std::make_shared<const ElementwiseSpec>(std::move(spec))) {}
+
+  std::string signature() const override {
+    return spec_->seeds ? signature_with(*spec_->seeds) : spec_->signature;
+  }
+  std::optional<Seeds> seeds() const override { return spec_->seeds; }
+  std::string signature_with(const Seeds& seeds) const override {
+    return with_seed(spec_->signature, seeds.seed);
+  }
+  Cardinality cardinality() const override {
+    const Cardinality upstream = input().cardinality();
+    return spec_->one_to_one || upstream == Cardinality::finite(0) ? upstream
+                                                                   : Cardinality::unknown();
+  }
+  /// With threads it works on neighbours only.
+  bool is_indexable() const override {
+    return input().is_indexable() && spec_->one_to_one && spec_->make_state == nullptr &&
+           spec_->parallelism == 1;
+  }
+
+ protected:
+  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+    std::unique_ptr<Stage> below = input().open(scope);
+    const bool serial = spec_->parallelism == 1 || scope.run.is_inline();
+    if (serial) {
+      return std::make_unique<ElementwiseStage>(scope, spec_of(scope), input().type(),
+                                                std::move(below));
+    }
+    return make_parallel_elementwise(scope, spec_of(scope), input().type(), std::move(below));
+  }
+
+ private:
+  /// With the seed of the run, which may be another than the node's own.
+  std::shared_ptr<const ElementwiseSpec> spec_of(const StageScope& scope) const {
+    if (scope.seeds.seed == spec_->key.seed) return spec_;
+    ElementwiseSpec spec = *spec_;
+    spec.key.seed = scope.seeds.seed;
+    return std::make_shared<const ElementwiseSpec>(std::move(spec));
+  }
+
+  const std::shared_ptr<const ElementwiseSpec> spec_;
+};
+
+}  // namespace
+
+NodePointer make_elementwise(ElementwiseSpec spec, NodePointer input) {
+  if (spec.parallelism < 1 && spec.parallelism != autotune) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{}: parallelism is {}; give 1 or more, or infeed::autotune", spec.name,
+                            spec.parallelism));
+  }
+  if (spec.signature.empty()) spec.signature = spec.name;
+  if (spec.seeds) spec.key = {spec.seeds->seed, input->unsharded_positions()};
+  if (spec.guard.is_active()) spec = guarded(std::move(spec), input->type());
+  return std::make_shared<ElementwiseNode>(std::move(spec), std::move(input));
+}
+
+std::string versioned_signature(const std::string& name, const std::string& version) {
+  if (version.find_first_of("\r\n") != version.npos) {
+    throw Error(ErrorCode::invalid_argument,
+                name + ": version has a line break; give one line, such as \"2\"");
+  }
+  return version.empty() ? name : fmt::format("{}(version={})", name, version);
+}
+
+}  // namespace infeed::detail

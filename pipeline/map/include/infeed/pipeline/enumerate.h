@@ -1,0 +1,47 @@
+#pragma once
+
+#include <utility>
+
+#include <infeed/pipeline/detail/elementwise.h>
+
+namespace infeed {
+namespace detail {
+
+template <class T>
+KernelResult enumerate_kernel(const void* function, void*, void* in, void* out, std::size_t count,
+                              const Place& place, ErrorPointer&) {
+  using Out = std::pair<std::int64_t, T>;
+  T* const input = static_cast<T*>(in);
+  Out* const output = static_cast<Out*>(out);
+  const std::int64_t first =
+      *static_cast<const std::int64_t*>(function) + static_cast<std::int64_t>(place.position);
+  for (std::size_t i = 0; i < count; ++i) {
+    ::new (static_cast<void*>(output + i))
+        Out(first + static_cast<std::int64_t>(i), std::move(input[i]));
+    input[i].~T();
+  }
+  return {count, count};
+}
+
+struct EnumerateStageFactory {
+  std::int64_t start;
+
+  template <class T>
+  Dataset<std::pair<std::int64_t, T>> operator()(Dataset<T> input) const {
+    using Out = std::pair<std::int64_t, T>;
+    ElementwiseSpec spec{.name = "enumerate", .signature = {}, .out_type = &type_info<Out>()};
+    spec.signature = "enumerate(start=" + std::to_string(start) + ")";
+    spec.kernel = &enumerate_kernel<T>;
+    spec.function = std::make_shared<const std::int64_t>(start);
+    return Dataset<Out>(make_elementwise(std::move(spec), input.node()));
+  }
+};
+
+}  // namespace detail
+
+/// Why: numbers the elements: pairs (start + i, element i). An error takes a number, too.
+///
+///     dataset | infeed::enumerate()
+inline auto enumerate(std::int64_t start = 0) { return detail::EnumerateStageFactory{start}; }
+
+}  // namespace infeed

@@ -1,0 +1,130 @@
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include <infeed/pipeline/chunk.h>
+#include <infeed/pipeline/detail/elementwise.h>
+
+#include "engine/iterator_context.h"
+
+namespace infeed::detail {
+
+/// Some neighbouring elements that one thread puts through the user's function.
+struct Job {
+  enum class State { waiting, running, done };
+
+  Job(const TypeInfo& in_type, std::size_t capacity) : in(in_type, capacity) {}
+
+  Chunk in;
+  std::deque<Chunk> out;  ///< in order; each but the last ends with an error
+  std::uint64_t position = 0;
+  std::uint64_t elements = 0;
+  std::uint64_t reserved_bytes = 0;
+  std::uint64_t ticks = 0;  ///< that the function took
+  State state = State::waiting;
+};
+
+struct JobWindowOptions {
+  int parallelism;           ///< jobs that may run at the same time
+  int parallelism_blocking;  ///< the same once the function is seen to block
+  bool ordered;
+};
+
+/// The jobs of one parallel stage between its driver, who adds them, the threads that run them and
+/// the consumer, who takes the results in order (or as they come).
+///
+/// Tasks in the executor never wait: they run jobs until there is none, then end. A consumer that
+/// finds the next job not yet begun runs it itself, so the stage makes progress even when the whole
+/// executor is busy with others. When the function is seen to block (its thread's CPU clock stands
+/// still), jobs go to threads of the stage's own, since a blocked task would take a core's place in
+/// the executor.
+///
+/// Invariants: every member is guarded by mutex_, but a running job's content, which belongs to the
+/// thread that runs it. A job goes waiting -> running -> done once. The destructor waits for tasks
+/// that have begun, never for those that have not: it may run in the executor's only thread (a
+/// user's function that iterates a dataset of its own).
+class JobWindow {
+ public:
+  JobWindow(RunContext& run, StageCounters& counters, std::shared_ptr<const ElementwiseSpec> spec,
+            std::uint64_t epoch, const JobWindowOptions& options);
+  ~JobWindow();
+  JobWindow(const JobWindow&) = delete;
+  JobWindow& operator=(const JobWindow&) = delete;
+
+  /// Elements that are worth one job (about 600 us), and how many jobs may still be added.
+  std::size_t elements_per_job() const;
+  std::size_t room_jobs() const;
+  /// True for a function so cheap that handing even 256 elements to another thread costs more
+  /// (20 us) than calling it: then the driver calls run_here() before add().
+  bool is_cheap() const;
+  void run_here(Job& job);
+  /// Moves what it can of the chunk into the last job, if nobody has begun that one and it is not
+  /// yet worth its hand-over: large elements come in chunks of a few, each far below that.
+  /// Nothing is held back for it: who is free takes the job as it is.
+  void extend_last(Chunk& chunk, std::uint64_t& position);
+  /// Adds a job; waits for room. False when stopped.
+  bool add(std::unique_ptr<Job> job);
+  /// Nothing more will be added: the input is over or, with `failure`, has failed for good.
+  void finish(ErrorPointer failure = nullptr);
+  /// Waits for the next result; Pull::values sets `result` to a job that is done. Throws the
+  /// failure behind the last one.
+  Pull take(std::unique_ptr<Job>& result);
+  /// Gives a used job back, to be filled again; null when there is none.
+  void recycle(std::unique_ptr<Job> job);
+  std::unique_ptr<Job> recycled();
+  void stop();
+
+ private:
+  /// What a submitted task holds; it may run when the window is long gone.
+  struct Lifeline {
+    std::mutex mutex;
+    std::condition_variable nobody_inside;
+    JobWindow* window;
+    int inside = 0;  ///< tasks that are in the window
+  };
+
+  Job* claim();
+  void submit_runner();
+  void run_job(Job& job);
+  bool run_and_watch(Job& job);
+  void run_jobs();
+  void note_cost(const Job& job);
+  void job_done(Job& job, bool blocked);
+  void start_runners(std::unique_lock<std::mutex>& lock);
+  std::size_t jobs_max() const;
+  std::size_t ready_at_head() const;
+
+  RunContext& run_;
+  StageCounters& counters_;
+  const std::shared_ptr<const ElementwiseSpec> spec_;
+  const std::uint64_t epoch_;
+  const JobWindowOptions options_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable ready_;          ///< for the consumer
+  std::condition_variable room_;           ///< for the driver
+  std::condition_variable work_;           ///< for the stage's own threads
+  std::deque<std::unique_ptr<Job>> jobs_;  ///< in the input's order
+  std::size_t waiting_from_ = 0;           ///< jobs_ before this index are claimed
+  std::vector<std::unique_ptr<Job>> recycled_;
+  std::vector<std::thread> own_threads_;
+  const std::shared_ptr<Lifeline> lifeline_;
+  int runners_ = 0;  ///< tasks submitted or running
+  int running_jobs_ = 0;
+  std::uint64_t ticks_per_element_ = 0;  ///< smoothed
+  std::uint64_t slow_jobs_blocked_ = 0;
+  std::size_t wake_at_ = 0;  ///< done jobs at the head that wake the consumer; 0: it doesn't wait
+  bool waits_for_any_job_ = false;  ///< the consumer does: there is none
+  bool driver_waits_ = false;
+  bool blocking_ = false;
+  bool finished_ = false;
+  ErrorPointer failure_;
+  bool stopped_ = false;
+};
+
+}  // namespace infeed::detail

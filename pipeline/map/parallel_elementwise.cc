@@ -1,0 +1,148 @@
+#include <algorithm>
+
+#include <infeed/pipeline/detail/errors_in_flight.h>
+
+#include "engine/threads/driver.h"
+#include "engine/threads/name_thread.h"
+#include "map/elementwise.h"
+#include "map/job_queue.h"
+
+namespace infeed::detail {
+namespace {
+
+// For a blocking function and parallelism autotune.
+constexpr int kBlockingThreads = 16;
+
+JobWindowOptions window_options(const ElementwiseSpec& spec, const Executor& executor) {
+  const bool chosen = spec.parallelism != autotune;
+  return {.parallelism = chosen ? spec.parallelism : executor.concurrency(),
+          .parallelism_blocking = chosen ? spec.parallelism : kBlockingThreads,
+          .ordered = spec.ordered};
+}
+
+/// A driver thread cuts the input into jobs; the consumer takes their results.
+class ParallelElementwiseStage final : public Stage {
+ public:
+  ParallelElementwiseStage(const StageScope& scope, std::shared_ptr<const ElementwiseSpec> spec,
+                           const TypeInfo& in_type, std::unique_ptr<Stage> input)
+      : Stage(scope),
+        spec_(std::move(spec)),
+        in_type_(in_type),
+        input_(std::move(input)),
+        window_(run(), counters(), spec_, epoch(), window_options(*spec_, run().executor())),
+        waker_(run(), [this] { window_.stop(); }) {
+    counters().has_threads = true;
+  }
+
+  ~ParallelElementwiseStage() override {
+    window_.stop();
+    if (driver_.joinable()) driver_.join();
+  }
+
+  Pull do_pull(Chunk& out, std::size_t want) override {
+    if (!driver_.joinable()) driver_ = std::thread([this] { drive(); });
+    while (true) {
+      if (front_ != nullptr && hand_over(out, want)) return Pull::values;
+      if (front_ != nullptr) window_.recycle(std::move(front_));
+      const Pull taken = window_.take(front_);
+      if (taken != Pull::values) return taken;
+    }
+  }
+
+ protected:
+  std::uint64_t do_skip(std::uint64_t count) override {
+    if (driver_.joinable() || !spec_->one_to_one) return Stage::do_skip(count);
+    const std::uint64_t skipped = input_->skip(count);
+    position_ += skipped;
+    return skipped;
+  }
+
+ private:
+  /// False when the job in front has nothing left.
+  bool hand_over(Chunk& out, std::size_t want) {
+    while (!front_->out.empty()) {
+      Chunk& chunk = front_->out.front();
+      out.append_from(chunk, want - out.size());
+      // An error takes a place too.
+      if (chunk.size() > 0 || out.size() == want) return true;
+      if (chunk.has_error()) out.set_error(chunk.take_error());
+      front_->out.pop_front();
+      if (out.has_error()) return true;
+      if (out.size() > 0) return true;
+    }
+    // The error that came from the input behind this job's values.
+    if (front_->in.has_error()) {
+      out.set_error(front_->in.take_error());
+      return true;
+    }
+    return false;
+  }
+
+  void drive() {
+    name_thread(spec_->name + "-driver");
+    Chunk chunk(in_type_);
+    ErrorPointer failure;
+    try {
+      while (true) {
+        const std::size_t want = std::clamp<std::size_t>(
+            window_.elements_per_job() * window_.room_jobs(), 1, chunk.capacity());
+        const Pull pulled = input_->pull(chunk, want);
+        if (pulled == Pull::cancelled) return window_.stop();
+        if (pulled == Pull::end) break;
+        if (!cut_into_jobs(chunk)) return;
+      }
+    } catch (...) {
+      failure = terminal_error();
+    }
+    window_.finish(std::move(failure));
+  }
+
+  bool cut_into_jobs(Chunk& chunk) {
+    const bool cheap = window_.is_cheap();
+    while (!chunk.empty()) {
+      if (!cheap && chunk.size() > 0) window_.extend_last(chunk, position_);
+      if (chunk.empty()) break;
+      std::unique_ptr<Job> job = window_.recycled();
+      if (job == nullptr) job = std::make_unique<Job>(in_type_, job_capacity());
+      job->out.clear();
+      job->state = Job::State::waiting;
+      job->position = position_;
+      job->in.append_from(chunk, cheap ? chunk.size() : window_.elements_per_job());
+      job->elements = job->in.size();
+      if (chunk.size() == 0 && chunk.has_error()) job->in.set_error(chunk.take_error());
+      position_ += job->in.slots();
+      if (cheap && job->in.size() > 0) window_.run_here(*job);
+      if (!window_.add(std::move(job))) return false;
+    }
+    return true;
+  }
+
+  /// Room for what is worth a job, but no more than 256 KiB of large elements.
+  std::size_t job_capacity() const {
+    constexpr std::size_t kJobBytesMax = 256 * 1024;
+    return std::max(
+        chunk_capacity(in_type_),
+        std::min(kChunkElementsMax, kJobBytesMax / std::max<std::size_t>(1, in_type_.size)));
+  }
+
+  const std::shared_ptr<const ElementwiseSpec> spec_;
+  const TypeInfo& in_type_;
+  const std::unique_ptr<Stage> input_;
+  std::uint64_t position_ = 0;  ///< the driver's, once it runs
+  JobWindow window_;
+  RunContext::WakerRegistration waker_;
+  std::unique_ptr<Job> front_;
+  std::thread driver_;
+};
+
+}  // namespace
+
+std::unique_ptr<Stage> make_parallel_elementwise(const StageScope& scope,
+                                                 std::shared_ptr<const ElementwiseSpec> spec,
+                                                 const TypeInfo& in_type,
+                                                 std::unique_ptr<Stage> input) {
+  return std::make_unique<ParallelElementwiseStage>(scope, std::move(spec), in_type,
+                                                    std::move(input));
+}
+
+}  // namespace infeed::detail

@@ -1,0 +1,415 @@
+#include "shuffle/shuffle.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <limits>
+#include <unordered_map>
+
+#include <infeed/pipeline/detail/seeds.h>
+#include <infeed/pipeline/shuffle.h>
+
+#include "engine/iterator_context.h"
+#include "engine/move_values.h"
+#include "engine/reservation.h"
+
+namespace infeed::detail {
+namespace {
+
+constexpr std::uint64_t kUnknown = std::numeric_limits<std::uint64_t>::max();
+
+/// Slots of the buffer; grows towards its full size as elements come, since "as large as the
+/// dataset" is often given as a generous number.
+class Slots {
+ public:
+  /// `expected`: how many there will be in the end, as far as anybody knows.
+  Slots(RunContext& run, const TypeInfo& type, std::uint64_t expected)
+      : type_(type), expected_(expected), memory_(run.memory(), "shuffle") {}
+  ~Slots() { ::operator delete(data_, alignment()); }
+  Slots(const Slots&) = delete;
+  Slots& operator=(const Slots&) = delete;
+
+  std::byte* data() { return data_; }
+  void* at(std::uint64_t slot) { return data_ + slot * type_.size; }
+
+  /// Makes room for slots 0 .. count-1; those below `used` hold values.
+  void reserve(std::uint64_t count, std::uint64_t used, auto&& holds_value) {
+    if (count <= capacity_) return;
+    const std::uint64_t doubled = std::max<std::uint64_t>(2 * capacity_, 1024);
+    const std::uint64_t wanted =
+        std::max(count, count > expected_ ? doubled : std::min(expected_, doubled));
+    memory_.grow(wanted * type_.size);
+    auto* const bigger = static_cast<std::byte*>(::operator new(wanted* type_.size, alignment()));
+    if (type_.trivially_relocatable) {
+      if (used > 0) std::memcpy(bigger, data_, used * type_.size);
+    } else {
+      for (std::uint64_t slot = 0; slot < used; ++slot) {
+        if (holds_value(slot)) type_.relocate_run(bigger + slot * type_.size, at(slot), 1);
+      }
+    }
+    ::operator delete(std::exchange(data_, bigger), alignment());
+    memory_.shrink(capacity_ * type_.size);
+    capacity_ = wanted;
+  }
+
+  /// Nothing is left in it.
+  void release() {
+    ::operator delete(std::exchange(data_, nullptr), alignment());
+    memory_.shrink(memory_.bytes());
+    capacity_ = 0;
+  }
+
+  RigidMemory& memory() { return memory_; }
+
+ private:
+  std::align_val_t alignment() const {
+    return std::align_val_t{std::max<std::size_t>(64, type_.alignment)};
+  }
+
+  const TypeInfo& type_;
+  const std::uint64_t expected_;
+  RigidMemory memory_;
+  std::byte* data_ = nullptr;
+  std::uint64_t capacity_ = 0;
+};
+
+class ShuffleStage final : public Stage {
+ public:
+  ShuffleStage(const StageScope& scope, const ShuffleOptions& options, const Seeds& seeds,
+               const Node& input)
+      : Stage(scope),
+        input_scope_(scope_of_input(scope)),
+        node_(input),
+        buffer_(options.buffer),
+        modulo_(static_cast<std::uint32_t>(std::min<std::uint64_t>(buffer_, UINT32_MAX))),
+        words_(pass_generator(seeds, scope.passes_opened, options.reshuffle_each_iteration)),
+        input_(input.open(input_scope_)),
+        in_(type()),
+        slots_(run(), type(), std::min(buffer_, length_of(input))) {}
+
+  ~ShuffleStage() override {
+    for (std::uint64_t position = start_; position < end_; ++position) destroy(position % buffer_);
+    counters().buffered_elements.store(0, std::memory_order_relaxed);
+    counters().buffered_bytes.store(0, std::memory_order_relaxed);
+  }
+
+  Pull do_pull(Chunk& out, std::size_t want) override {
+    while (out.size() < want && !out.has_error()) {
+      if (!ended_ && in_.empty() && !(end_ - start_ == buffer_)) {
+        // What is there is handed over before anybody waits for more.
+        if (!out.empty()) return Pull::values;
+        const Pull pulled = input_->pull(in_, in_.capacity());
+        if (pulled == Pull::cancelled) return pulled;
+        if (pulled == Pull::end) ended_ = true;
+      }
+      if (!ended_ && end_ < buffer_ && end_ - start_ < buffer_ && !in_.empty()) {
+        fill();
+        continue;
+      }
+      if (end_ == start_ && in_.empty()) {
+        slots_.release();
+        note_buffered();
+        return out.empty() ? Pull::end : Pull::values;
+      }
+      if (!steady_run(out, want) && !drain_run(out, want)) single_step(out);
+    }
+    return Pull::values;
+  }
+
+ protected:
+  std::uint64_t do_skip(std::uint64_t count) override {
+    if (start_ != 0 || end_ != 0 || !in_.empty() || count < 64) return Stage::do_skip(count);
+    std::uint64_t input_count = run().assume_no_errors() ? length_of(node_) : kUnknown;
+    // The draws are walked back from the input's end, which nobody knows.
+    if (input_count == kUnknown && buffer_ == whole_input) return Stage::do_skip(count);
+    while (true) {
+      const std::uint64_t handed_out = std::min(count, input_count);
+      if (handed_out == 0) return 0;
+      const std::uint64_t seen = load(handed_out, input_count);
+      if (seen == kUnknown) return handed_out;
+      if (run().cancelled()) return 0;
+      // The input is shorter than was thought: what lies where is another question now.
+      input_count = seen;
+      input_ = node_.open(input_scope_);
+    }
+  }
+
+ private:
+  /// TensorFlow's shuffle opens its input only when it is read.
+  static StageScope scope_of_input(StageScope scope) {
+    scope.set_pass(scope.epoch);
+    return scope;
+  }
+
+  static std::uint64_t length_of(const Node& node) {
+    const Cardinality declared = node.cardinality();
+    return declared.is_finite() ? declared.count() : kUnknown;
+  }
+
+  bool holds_value(std::uint64_t slot) const { return errors_.empty() || !errors_.contains(slot); }
+
+  void destroy(std::uint64_t slot) {
+    if (!type().trivially_destructible && holds_value(slot)) type().destroy(slots_.at(slot), 1);
+  }
+
+  std::uint64_t payload_bytes(const void* at, std::size_t count) const {
+    return type().payload_bytes_run == nullptr ? 0 : type().payload_bytes_run(at, count);
+  }
+
+  /// The first filling, by whole chunks.
+  void fill() {
+    const std::size_t room =
+        static_cast<std::size_t>(std::min<std::uint64_t>(buffer_ - end_, in_.slots()));
+    slots_.reserve(end_ + room, end_, [this](std::uint64_t slot) { return holds_value(slot); });
+    const std::size_t count = std::min(room, in_.size());
+    if (count > 0) {
+      slots_.memory().grow(payload_bytes(in_.front(), count));
+      type().relocate(slots_.at(end_), in_.front(), count);
+      in_.drop_front(count);
+      end_ += count;
+    }
+    if (count < room) errors_[end_++] = in_.take_error();
+    note_buffered();
+  }
+
+  /// One in, one out for as long as there are only values: the loop that nearly all time is spent
+  /// in.
+  bool steady_run(Chunk& out, std::size_t want) {
+    if (ended_ || !errors_.empty() || buffer_ > UINT32_MAX) return false;
+    // After a hand-out one slot is free; the first hand-out finds the buffer full.
+    if (end_ - start_ == buffer_) return false;
+    const std::size_t count = std::min(in_.size(), want - out.size());
+    if (count == 0) return false;
+    const bool counts_payload = type().payload_bytes_run != nullptr;
+    if (counts_payload) slots_.memory().grow(payload_bytes(in_.front(), count));
+    void* const first_out = out.back();
+    with_size(type(), [&](auto size) { steady_loop<decltype(size)::value>(first_out, count); });
+    in_.drop_front(count);
+    out.grow(count);
+    if (counts_payload) slots_.memory().shrink(payload_bytes(first_out, count));
+    return true;
+  }
+
+  template <std::size_t kSize>
+  void steady_loop(void* out, std::size_t count) {
+    const std::size_t size = kSize == 0 ? type().size : kSize;
+    std::byte* const slots = slots_.data();
+    auto* from = static_cast<std::byte*>(in_.front());
+    auto* to = static_cast<std::byte*>(out);
+    std::uint64_t j = start_ % buffer_;
+    for (std::size_t k = 0; k < count; ++k, from += size, to += size) {
+      const std::uint64_t freed = j == 0 ? buffer_ - 1 : j - 1;
+      move_one<kSize>(type(), slots + freed * size, from);
+      std::uint64_t i = j + modulo_(words_());
+      if (i >= buffer_) i -= buffer_;
+      move_one<kSize>(type(), to, slots + i * size);
+      if (i != j) move_one<kSize>(type(), slots + i * size, slots + j * size);
+      j = j + 1 == buffer_ ? 0 : j + 1;
+    }
+    start_ += count;
+    end_ += count;
+  }
+
+  /// The input is over: hands out what is left.
+  bool drain_run(Chunk& out, std::size_t want) {
+    if (!ended_ || !errors_.empty() || end_ - start_ > UINT32_MAX) return false;
+    const std::size_t count =
+        static_cast<std::size_t>(std::min<std::uint64_t>(end_ - start_, want - out.size()));
+    void* const first_out = out.back();
+    with_size(type(), [&](auto size) { drain_loop<decltype(size)::value>(first_out, count); });
+    out.grow(count);
+    slots_.memory().shrink(payload_bytes(first_out, count));
+    note_buffered();
+    return true;
+  }
+
+  template <std::size_t kSize>
+  void drain_loop(void* out, std::size_t count) {
+    const std::size_t size = kSize == 0 ? type().size : kSize;
+    std::byte* const slots = slots_.data();
+    auto* to = static_cast<std::byte*>(out);
+    std::uint64_t j = start_ % buffer_;
+    for (std::size_t k = 0; k < count; ++k, to += size) {
+      std::uint64_t i = j + words_() % static_cast<std::uint32_t>(end_ - start_);
+      if (i >= buffer_) i -= buffer_;
+      move_one<kSize>(type(), to, slots + i * size);
+      if (i != j) move_one<kSize>(type(), slots + i * size, slots + j * size);
+      j = j + 1 == buffer_ ? 0 : j + 1;
+      ++start_;
+    }
+  }
+
+  /// Refill by one and hand out one; values and errors alike.
+  void single_step(Chunk& out) {
+    if (!in_.empty() && end_ - start_ < buffer_) {
+      const std::uint64_t slot = end_ % buffer_;
+      if (in_.size() > 0) {
+        slots_.memory().grow(payload_bytes(in_.front(), 1));
+        type().relocate(slots_.at(slot), in_.front(), 1);
+        in_.drop_front(1);
+      } else {
+        errors_[slot] = in_.take_error();
+      }
+      ++end_;
+    }
+    const std::uint64_t j = start_ % buffer_;
+    const std::uint64_t i = (j + words_() % (end_ - start_)) % buffer_;
+    if (holds_value(i)) {
+      slots_.memory().shrink(payload_bytes(slots_.at(i), 1));
+      type().relocate(out.back(), slots_.at(i), 1);
+      out.grow(1);
+    } else {
+      out.set_error(errors_.extract(i).mapped());
+    }
+    if (i != j) {
+      if (holds_value(j)) {
+        type().relocate(slots_.at(i), slots_.at(j), 1);
+      } else {
+        auto error = errors_.extract(j);
+        error.key() = i;
+        errors_.insert(std::move(error));
+      }
+    }
+    ++start_;
+    note_buffered();
+  }
+
+  /// Fetches what the buffer holds after `handed_out` hand-outs. Returns kUnknown when it went
+  /// well, else how many elements the input really has.
+  std::uint64_t load(std::uint64_t handed_out, std::uint64_t input_count) {
+    const std::vector<Buffered> content =
+        buffer_content(words_.generator(), buffer_, input_count, handed_out);
+    const std::uint64_t room = buffer_ - 1;
+    const std::uint64_t filled =
+        input_count > room && handed_out < input_count - room ? handed_out + room : input_count;
+    slots_.reserve(std::min(buffer_, filled + 1), 0, [](std::uint64_t) { return false; });
+    std::vector<std::uint64_t> loaded;
+    std::uint64_t position = 0;
+    std::uint64_t shorter = kUnknown;
+    try {
+      for (std::size_t k = 0; k < content.size() && shorter == kUnknown;) {
+        const std::uint64_t gap = content[k].position - position;
+        const std::uint64_t passed = input_->skip(gap);
+        position += passed;
+        if (passed < gap || !load_run(content, k, position, loaded)) shorter = position;
+      }
+    } catch (...) {
+      drop_loaded(loaded);
+      throw;
+    }
+    if (shorter == kUnknown) {
+      position += input_->skip(filled - position);
+      if (position < filled) shorter = position;
+    }
+    if (shorter != kUnknown) {
+      drop_loaded(loaded);
+      return shorter;
+    }
+    start_ = handed_out;
+    end_ = filled;
+    words_.seek(handed_out);
+    note_buffered();
+    return kUnknown;
+  }
+
+  void drop_loaded(const std::vector<std::uint64_t>& loaded) {
+    for (const std::uint64_t slot : loaded) {
+      if (holds_value(slot)) slots_.memory().shrink(payload_bytes(slots_.at(slot), 1));
+      destroy(slot);
+    }
+    errors_.clear();
+  }
+
+  /// Pulls the neighbours content[k], content[k+1], ... in one go; false at the input's end.
+  bool load_run(const std::vector<Buffered>& content, std::size_t& k, std::uint64_t& position,
+                std::vector<std::uint64_t>& loaded) {
+    std::size_t run_length = 1;
+    while (k + run_length < content.size() && run_length < in_.capacity() &&
+           content[k + run_length].position == content[k].position + run_length) {
+      ++run_length;
+    }
+    Chunk pulled(type());
+    if (input_->pull(pulled, run_length) != Pull::values) return false;
+    slots_.memory().grow(payload_bytes(pulled.front(), pulled.size()));
+    while (!pulled.empty()) {
+      const std::uint64_t slot = content[k].slot;
+      if (pulled.size() > 0) {
+        type().relocate(slots_.at(slot), pulled.front(), 1);
+        pulled.drop_front(1);
+      } else {
+        errors_[slot] = pulled.take_error();
+      }
+      loaded.push_back(slot);
+      ++k;
+      ++position;
+    }
+    return true;
+  }
+
+  void note_buffered() {
+    counters().buffered_elements.store(end_ - start_, std::memory_order_relaxed);
+    counters().buffered_bytes.store(slots_.memory().bytes(), std::memory_order_relaxed);
+  }
+
+  const StageScope input_scope_;
+  const Node& node_;
+  const std::uint64_t buffer_;
+  const FastModulo modulo_;
+  WordStream words_;
+  std::unique_ptr<Stage> input_;
+  Chunk in_;
+  Slots slots_;
+  std::unordered_map<std::uint64_t, ErrorPointer> errors_;  ///< by slot; nearly always empty
+  std::uint64_t start_ = 0;                                 ///< hand-outs so far
+  std::uint64_t end_ = 0;                                   ///< elements that have entered
+  bool ended_ = false;                                      ///< the input is
+};
+
+class ShuffleNode final : public Node {
+ public:
+  ShuffleNode(const ShuffleOptions& options, const Seeds& seeds, NodePointer input)
+      : Node("shuffle", input->type(), {input}), options_(options), seeds_(seeds) {}
+
+  std::string signature() const override { return signature_with(seeds_); }
+  std::optional<Seeds> seeds() const override { return seeds_; }
+  std::string signature_with(const Seeds& seeds) const override {
+    const std::string buffer =
+        options_.buffer == whole_input ? "whole_input" : std::to_string(options_.buffer);
+    return fmt::format("shuffle(buffer={}, seed={}, seed2={}, reshuffle={})", buffer, seeds.seed,
+                       seeds.seed2, options_.reshuffle_each_iteration);
+  }
+  Cardinality cardinality() const override { return input().cardinality(); }
+  std::uint64_t buffer_bytes_min() const override {
+    const Cardinality upstream = input().cardinality();
+    const std::uint64_t count =
+        upstream.is_finite() ? std::min(upstream.count(), options_.buffer) : options_.buffer;
+    return upstream.is_unknown() ? type().size : count * type().size;
+  }
+
+ protected:
+  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+    return std::make_unique<ShuffleStage>(scope, options_, scope.seeds, input());
+  }
+
+ private:
+  const ShuffleOptions options_;
+  const Seeds seeds_;
+};
+
+}  // namespace
+
+NodePointer make_shuffle(const ShuffleOptions& options, NodePointer input) {
+  if (options.buffer == 0) {
+    throw Error(ErrorCode::invalid_argument,
+                "shuffle: buffer is 0; give at least 1 (no shuffling), or the size of the dataset "
+                "for a full shuffle");
+  }
+  if (options.buffer == whole_input && input->cardinality().is_infinite()) {
+    throw Error(ErrorCode::invalid_argument,
+                "shuffle: buffer is whole_input, but the input never ends; put shuffle before "
+                "repeat, or give a number");
+  }
+  const Seeds seeds = choose_seeds(options.seed, options.global_seed, count_drawing(*input));
+  return std::make_shared<ShuffleNode>(options, seeds, std::move(input));
+}
+
+}  // namespace infeed::detail

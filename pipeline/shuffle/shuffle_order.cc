@@ -1,0 +1,63 @@
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "engine/philox_fill.h"
+#include "shuffle/shuffle.h"
+
+namespace infeed::detail {
+
+void WordStream::refill() {
+  philox_fill(generator_, filled_to_, words_);
+  filled_to_ += words_.size();
+  next_ = 0;
+}
+
+void WordStream::seek(std::uint64_t position) {
+  filled_to_ = position / words_.size() * words_.size();
+  refill();
+  next_ = static_cast<std::size_t>(position % words_.size());
+}
+
+std::vector<Buffered> buffer_content(const Philox& generator, std::uint64_t buffer,
+                                     std::uint64_t input_count, std::uint64_t handed_out) {
+  const std::uint64_t slots = std::min(buffer, input_count);
+  constexpr std::uint64_t kNobody = std::numeric_limits<std::uint64_t>::max();
+  // waiting[s]: the slot (now) whose content lay in slot s at the time that the walk has reached.
+  std::vector<std::uint64_t> waiting(slots, kNobody);
+  // Positions below `filled` have entered. buffer - 1 may not be added to a count near the limit.
+  const std::uint64_t room = buffer - 1;
+  const std::uint64_t filled =
+      input_count > room && handed_out < input_count - room ? handed_out + room : input_count;
+  std::uint64_t unknown = 0;
+  for (std::uint64_t position = handed_out; position < filled; ++position) {
+    waiting[position % buffer] = position % buffer;
+    ++unknown;
+  }
+  std::vector<Buffered> found;
+  found.reserve(unknown);
+  std::array<std::uint32_t, 4> words{};
+  std::uint64_t j = handed_out % buffer;
+  for (std::uint64_t t = handed_out; t-- > 0 && found.size() < unknown;) {
+    if ((t & 3) == 3 || t + 1 == handed_out) words = generator.block(t >> 2);
+    j = j == 0 ? buffer - 1 : j - 1;  // t mod buffer
+    const std::uint64_t live = std::min(buffer, input_count - t);
+    std::uint64_t i = j + words[t & 3] % live;
+    if (i >= buffer) i -= buffer;
+    if (i != j) waiting[j] = std::exchange(waiting[i], kNobody);
+    // Undo the refill before hand-out t.
+    if (t == 0 || input_count - t < buffer) continue;
+    const std::uint64_t refilled = j == 0 ? buffer - 1 : j - 1;
+    if (waiting[refilled] != kNobody) {
+      found.push_back({t + room, std::exchange(waiting[refilled], kNobody)});
+    }
+  }
+  for (std::uint64_t slot = 0; slot < slots; ++slot) {
+    if (waiting[slot] != kNobody) found.push_back({slot, waiting[slot]});
+  }
+  std::sort(found.begin(), found.end(),
+            [](const Buffered& a, const Buffered& b) { return a.position < b.position; });
+  return found;
+}
+
+}  // namespace infeed::detail

@@ -1,0 +1,278 @@
+#include "infeed/pipeline/detail/expected_features.h"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <numeric>
+#include <set>
+#include <span>
+#include <vector>
+
+#include <infeed/pipeline/statistics.h>
+#include <infeed/records/sequence_example.h>
+
+#include "engine/iterator_context.h"
+
+namespace infeed::detail {
+namespace {
+
+/// Records of a pass by which it is judged.
+constexpr std::uint64_t kRecords = 1000;
+/// Passing over as much goes by looking at it. Beyond, the judgement would cost a shuffle's jump.
+constexpr std::uint64_t kSkippedMax = 4 * kRecords;
+/// For the message; a record may have a million features.
+constexpr std::size_t kNamesMax = 1000;
+constexpr std::size_t kNamesToldMax = 12;
+
+/// Levenshtein's: characters to be changed, inserted or left out.
+std::size_t distance_between(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+/// What is expected of the records of one pass, and what they have.
+class Looker {
+ public:
+  explicit Looker(const ExpectFeaturesSpec& spec)
+      : spec_(spec),
+        missing_features_(spec.expected.features.begin(), spec.expected.features.end()),
+        missing_lists_(spec.expected.lists.begin(), spec.expected.lists.end()) {}
+
+  bool has_seen_all() const { return missing_features_.empty() && missing_lists_.empty(); }
+  /// Records that are Examples; others are an error of their own.
+  std::uint64_t records() const { return records_; }
+
+  void look_at(std::string_view example) {
+    try {
+      const auto features = summarise_example(example);
+      const auto lists = spec_.expected.of_sequences ? summarise_feature_lists(example)
+                                                     : std::vector<FeatureListSummary>();
+      for (const auto& feature : features) note(feature.name, missing_features_, features_);
+      for (const auto& list : lists) note(list.name, missing_lists_, lists_);
+      ++records_;
+    } catch (const Error&) {
+    }
+  }
+
+  Error error() const {
+    const bool of_list = missing_features_.empty();
+    const std::set<std::string>& missing = of_list ? missing_lists_ : missing_features_;
+    const std::string& name = *missing.begin();
+    const std::string noun = of_list ? "feature list" : "feature";
+    const std::vector<std::string> nearest = by_distance(of_list ? lists_ : features_, name);
+    std::string text = fmt::format(
+        "{}: {}{} '{}' {} in none of the first {} record{}, which would all become empty vectors",
+        spec_.stage, noun, missing.size() == 1 ? "" : "s", fmt::join(missing, "', '"),
+        missing.size() == 1 ? "is" : "are", records_, records_ == 1 ? "" : "s");
+    if (!nearest.empty() &&
+        distance_between(nearest.front(), name) <= std::max<std::size_t>(2, name.size() / 3)) {
+      text += fmt::format("; did you mean '{}'?", nearest.front());
+    }
+    text += fmt::format("; the records have {}", told(nearest, noun));
+    if (spec_.expected.of_sequences) {
+      text += of_list ? fmt::format(" and {}", told(by_distance(features_, name), "feature"))
+                      : fmt::format(" and {}", told(by_distance(lists_, name), "feature list"));
+    }
+    text += fmt::format("; where it may be missing, say so: .{}(\"{}\", &T::member, {})",
+                        of_list                       ? "list"
+                        : spec_.expected.of_sequences ? "context"
+                                                      : "feature",
+                        name, of_list ? "{.allow_missing = true}" : "{}");
+    return Error(ErrorCode::invalid_argument, std::move(text));
+  }
+
+ private:
+  static void note(const std::string& name, std::set<std::string>& missing,
+                   std::set<std::string>& names) {
+    missing.erase(name);
+    if (names.size() < kNamesMax) names.insert(name);
+  }
+
+  static std::vector<std::string> by_distance(const std::set<std::string>& names,
+                                              const std::string& to) {
+    std::vector<std::string> sorted(names.begin(), names.end());
+    std::stable_sort(sorted.begin(), sorted.end(), [&to](const auto& a, const auto& b) {
+      return distance_between(a, to) < distance_between(b, to);
+    });
+    return sorted;
+  }
+
+  /// "the features 'a', 'b', ..."
+  static std::string told(const std::vector<std::string>& names, std::string_view noun) {
+    if (names.empty()) return fmt::format("no {}s", noun);
+    const auto shown = std::span(names).first(std::min(names.size(), kNamesToldMax));
+    return fmt::format("the {}{} '{}'{}", noun, names.size() == 1 ? "" : "s",
+                       fmt::join(shown, "', '"), shown.size() < names.size() ? ", ..." : "");
+  }
+
+  const ExpectFeaturesSpec& spec_;
+  std::set<std::string> missing_features_;
+  std::set<std::string> missing_lists_;
+  std::set<std::string> features_;
+  std::set<std::string> lists_;
+  std::uint64_t records_ = 0;
+};
+
+/// Counters that nobody shows: elements pass through unchanged.
+struct HiddenCounters {
+  StageCounters hidden;
+  StageScope scope_of(StageScope scope, const TypeInfo& type) {
+    scope.counters = &hidden;
+    scope.type = &type;
+    return scope;
+  }
+};
+
+/// A judgement depends on the records of the pass alone: whoever passes over the first ones looks
+/// at them, too, so that a resume ends as the run before it did.
+class ExpectFeaturesStage final : private HiddenCounters, public Stage {
+ public:
+  ExpectFeaturesStage(const StageScope& consumer, std::shared_ptr<const ExpectFeaturesSpec> spec,
+                      NodePointer input_node)
+      : Stage(scope_of(consumer, input_node->type())),
+        spec_(std::move(spec)),
+        consumer_(consumer),
+        input_node_(std::move(input_node)),
+        input_(input_node_->open(consumer_)),
+        looker_(*spec_) {}
+
+  Pull do_pull(Chunk& out, std::size_t want) override {
+    // Where errors came instead of records, a resume this far on would not look either.
+    if (passed_ > kSkippedMax) is_looking_ = false;
+    if (!is_looking_) return input_->pull(out, want);
+    require_more();
+    const Pull pulled = input_->pull(out, std::min<std::uint64_t>(want, records_left()));
+    if (pulled == Pull::end) require_all();
+    look_at(out);
+    return pulled;
+  }
+
+ protected:
+  std::uint64_t do_skip(std::uint64_t count) override {
+    const bool is_source = input_node_->inputs().empty();
+    // A checkpoint that lies far behind was taken after the judgement.
+    if (is_looking_ && passed_ + count > kSkippedMax && !is_source) is_looking_ = false;
+    if (!is_looking_) return input_->skip(count);
+    const std::uint64_t before = passed_;
+    const std::uint64_t skipped = skip_and_look(count);
+    if (is_looking_ || skipped == count) return skipped;
+    // A source that was begun may have to read what it could jump over.
+    if (is_source && count > kSkippedMax) {
+      input_ = input_node_->open(consumer_);
+      const std::uint64_t all = input_->skip(before + count);
+      return all - std::min(all, before);
+    }
+    return skipped + input_->skip(count - skipped);
+  }
+
+  Pull do_pull_at(Chunk& out, std::span<const std::uint64_t> positions) override {
+    if (is_looking_ && look_from_begin() == Pull::cancelled) return Pull::cancelled;
+    return input_->pull_at(out, positions);
+  }
+
+ private:
+  std::uint64_t records_left() const { return kRecords - looker_.records(); }
+
+  [[noreturn]] void fail() const { throw looker_.error().at_stage(consumer_.counters->path()); }
+  /// Before another element.
+  void require_more() const {
+    if (looker_.records() == kRecords) fail();
+  }
+  /// At the end of the pass.
+  void require_all() const {
+    if (looker_.records() > 0) fail();
+  }
+
+  void look_at(Chunk& chunk) {
+    for (std::size_t i = 0; i < chunk.size() && is_looking_; ++i) {
+      looker_.look_at(spec_->bytes_of(chunk.value(i)));
+      is_looking_ = !looker_.has_seen_all();
+    }
+    passed_ += chunk.slots();
+  }
+
+  /// Until there is nothing to be looked for; returns how many were passed over.
+  std::uint64_t skip_and_look(std::uint64_t count) {
+    Chunk dropped(type());
+    std::uint64_t skipped = 0;
+    // One record first: it usually has everything.
+    for (std::uint64_t block = 1; skipped < count && is_looking_; block = dropped.capacity()) {
+      require_more();
+      const std::uint64_t want = std::min({block, count - skipped, records_left()});
+      const Pull pulled = input_->pull(dropped, static_cast<std::size_t>(want));
+      if (pulled == Pull::end) require_all();
+      if (pulled != Pull::values) break;
+      look_at(dropped);
+      skipped += dropped.slots();
+      dropped.clear();
+    }
+    return skipped;
+  }
+
+  /// Of a random access, which has no begin of its own.
+  Pull look_from_begin() {
+    Chunk chunk(type());
+    const std::uint64_t end = input_node_->cardinality().count();
+    for (std::uint64_t position = 0; is_looking_ && position < end;) {
+      require_more();
+      std::array<std::uint64_t, 16> positions;
+      std::iota(positions.begin(), positions.end(), position);
+      const auto count = static_cast<std::size_t>(
+          std::min<std::uint64_t>({positions.size(), chunk.capacity(), end - position,
+                                   position == 0 ? 1 : records_left()}));
+      const Pull pulled = input_->pull_at(chunk, std::span(positions).first(count));
+      if (pulled != Pull::values) return pulled;
+      position += chunk.slots();
+      look_at(chunk);
+      chunk.clear();
+    }
+    if (is_looking_) require_all();
+    return Pull::values;
+  }
+
+  const std::shared_ptr<const ExpectFeaturesSpec> spec_;
+  const StageScope consumer_;
+  const NodePointer input_node_;
+  std::unique_ptr<Stage> input_;
+  Looker looker_;
+  std::uint64_t passed_ = 0;  ///< elements, while it is looking
+  bool is_looking_ = true;
+};
+
+class ExpectFeaturesNode final : public Node {
+ public:
+  ExpectFeaturesNode(ExpectFeaturesSpec spec, NodePointer input)
+      : Node("expect_features", input->type(), {input}),
+        spec_(std::make_shared<const ExpectFeaturesSpec>(std::move(spec))) {}
+
+  std::string signature() const override { return {}; }
+  Cardinality cardinality() const override { return input().cardinality(); }
+  bool is_indexable() const override { return input().is_indexable(); }
+  std::unique_ptr<Stage> open(const StageScope& consumer) const override {
+    return std::make_unique<ExpectFeaturesStage>(consumer, spec_, inputs().front());
+  }
+
+ protected:
+  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override { return open(scope); }
+
+ private:
+  const std::shared_ptr<const ExpectFeaturesSpec> spec_;
+};
+
+}  // namespace
+
+NodePointer make_expect_features(ExpectFeaturesSpec spec, NodePointer input) {
+  return std::make_shared<ExpectFeaturesNode>(std::move(spec), std::move(input));
+}
+
+}  // namespace infeed::detail

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include <infeed/pipeline/dataset.h>
+#include <infeed/pipeline/detail/elementwise.h>
+
+namespace infeed {
+namespace detail {
+
+struct GenerateSpec {
+  const TypeInfo* type;
+  std::shared_ptr<const void> make;
+  std::shared_ptr<void> (*start)(const void* make, std::uint64_t epoch);
+  /// Constructs the next element at `to`; false at the end.
+  bool (*next)(void* generator, void* to);
+};
+
+NodePointer make_generate(const GenerateSpec& spec);
+
+template <class T>
+inline constexpr bool kIsOptional = false;
+template <class T>
+inline constexpr bool kIsOptional<std::optional<T>> = true;
+
+template <class Make>
+auto start_generator(const Make& make, [[maybe_unused]] std::uint64_t epoch) {
+  if constexpr (kCallable<Make, std::uint64_t>) {
+    return make(epoch);
+  } else {
+    return make();
+  }
+}
+
+}  // namespace detail
+
+/// Why: a source of your own: whatever can be written as a function that gives the next element.
+/// `make` is called once a pass and returns that function; an empty optional is the end.
+///
+///     infeed::generate([] {
+///       return [socket = connect()]() mutable -> std::optional<Message> { return receive(socket);
+///       };
+///     })
+///
+/// A `make` that takes a std::uint64_t gets the number of the pass (0, 1, ...), to key seeds by.
+/// `make` may be called by several threads at once (one iterator each); what it returns is used by
+/// one thread at a time.
+///
+/// What the function throws is an error in one element's place, and the next call goes on, but for
+/// the terminal Error of an iterator that it uses, which is terminal here, too. What `make` throws
+/// is one element's error, and that pass is over. Elements are handed on after 100 us at the
+/// latest: a slow source is not kept waiting for company. Skipping calls the function.
+template <class Make>
+auto generate(Make make) {
+  static_assert(detail::kCallable<Make> || detail::kCallable<Make, std::uint64_t>,
+                "infeed::generate: give a function that can be called as const without arguments "
+                "(or with the number of the pass) and returns the function that gives elements");
+  using Generator = decltype(detail::start_generator(std::declval<const Make&>(), 0));
+  static_assert(std::is_invocable_v<Generator&>,
+                "infeed::generate: what `make` returns must be callable without arguments");
+  using Next = std::remove_cvref_t<std::invoke_result_t<Generator&>>;
+  static_assert(detail::kIsOptional<Next>,
+                "infeed::generate: the function must return std::optional<T>; empty is the end");
+  using T = typename Next::value_type;
+  detail::GenerateSpec spec{&type_info<T>(), detail::share_function(std::move(make)), nullptr,
+                            nullptr};
+  spec.start = [](const void* function, std::uint64_t epoch) -> std::shared_ptr<void> {
+    return std::make_shared<Generator>(
+        detail::start_generator(*static_cast<const Make*>(function), epoch));
+  };
+  spec.next = [](void* generator, void* to) {
+    Next next = (*static_cast<Generator*>(generator))();
+    if (!next) return false;
+    ::new (to) T(std::move(*next));
+    return true;
+  };
+  return Dataset<T>(detail::make_generate(spec));
+}
+
+}  // namespace infeed

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include <infeed/pipeline/detail/expected_features.h>
+#include <infeed/pipeline/map.h>
+#include <infeed/records/example_schema.h>
+#include <infeed/records/sequence_example_schema.h>
+
+namespace infeed {
+
+struct ParseOptions {
+  /// As of map: records parsed at the same time; 1: in the thread that pulls.
+  int parallelism = 1;
+  /// With parallelism: in the input's order (default), or whatever is ready.
+  bool ordered = true;
+};
+
+namespace detail {
+
+template <class T, class Schema>
+struct ParseFunction {
+  Schema schema;
+  T operator()(const Record& record) const { return schema.parse(record); }
+  T operator()(const std::string& example) const { return schema.parse(example); }
+};
+
+template <class T, class Schema>
+struct ParseStageFactory {
+  Schema schema;
+  ParseOptions options;
+
+  template <class In>
+  Dataset<T> operator()(Dataset<In> input) const {
+    static_assert(std::is_same_v<In, Record> || std::is_same_v<In, std::string>,
+                  "infeed::parse: the elements must be serialised Examples: Record or std::string");
+    ElementwiseSpec spec{.name = "parse", .signature = signature(), .out_type = &type_info<T>()};
+    spec.kernel = &map_kernel<In, ParseFunction<T, Schema>>;
+    spec.function = share_function(ParseFunction<T, Schema>{schema});
+    spec.parallelism = options.parallelism;
+    spec.ordered = options.ordered;
+    return Dataset<T>(
+        make_elementwise(std::move(spec), expect_features("parse", schema, input).node()));
+  }
+
+ private:
+  std::string signature() const {
+    std::string names;
+    for (const std::string& name : schema.names()) names += (names.empty() ? "" : ", ") + name;
+    return "parse(" + names + ")";
+  }
+};
+
+}  // namespace detail
+
+/// Why: records hold serialised tf.train.Examples; this makes your structs of them, directly from
+/// the bytes.
+///
+///     const auto schema = infeed::ExampleSchema<Sample>()
+///                             .feature("image", &Sample::image)
+///                             .feature("label", &Sample::label);
+///     infeed::records("train-*.tfrecord") | infeed::parse<Sample>(schema, {.parallelism =
+///     infeed::autotune})
+///
+/// A record that does not fit the schema is an element's error, in its place, that names feature,
+/// file, offset and record.
+///
+/// A vector member whose feature a record lacks is empty. When none of the first 1,000 records of a
+/// pass has it (of all, where there are fewer), its name is probably misspelt: a terminal error
+/// (invalid_argument) behind them says so, with the names that the records have. It does not depend
+/// on threads or on where a run was resumed. Where it may be missing everywhere, give a default, or
+/// make the member a std::optional:
+///
+///     .feature("tags", &Sample::tags, {})
+///
+/// A feature that is there with an empty list is there. An inner dataset of interleave or flat_map
+/// has passes of its own. A pass of which more than 4,000 records are passed over behind other
+/// stages than a source (parse | skip(100'000) behind a shuffle) is not judged. The same holds for
+/// parse_batch, parse_ragged_batch and parse_padded_batch.
+///
+/// Members of type Record point into the record's block: nothing is copied.
+template <class T>
+auto parse(ExampleSchema<T> schema, ParseOptions options = {}) {
+  return detail::ParseStageFactory<T, ExampleSchema<T>>{std::move(schema), options};
+}
+/// The same for tf.train.SequenceExamples.
+template <class T>
+auto parse(SequenceExampleSchema<T> schema, ParseOptions options = {}) {
+  return detail::ParseStageFactory<T, SequenceExampleSchema<T>>{std::move(schema), options};
+}
+
+}  // namespace infeed

@@ -1,0 +1,93 @@
+#include "sources/record_file.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <infeed/records/lost_records.h>
+
+namespace infeed::detail {
+namespace {
+
+constexpr std::uint64_t kSegmentBytesMin = std::uint64_t{64} << 10;
+constexpr std::uint64_t kSegmentBytesMax = std::uint64_t{1} << 20;
+
+RecordReaderOptions reader_options(const RecordsOptions& options, const RunContext& run) {
+  RecordReaderOptions reader = {options.compression, options.verify,      options.damage,
+                                options.on_damage,   options.block_bytes, options.record_bytes_max,
+                                options.access,      options.url};
+  if (reader.url.credentials == nullptr) reader.url.credentials = run.shared_credentials();
+  return reader;
+}
+
+}  // namespace
+
+RecordFile::RecordFile(const std::string& file, const RecordsOptions& options, RunContext& run)
+    : file_(file), run_(run) {
+  if (options.parallelism != 1 && !run.is_inline()) {
+    const int threads =
+        options.parallelism == autotune ? run.executor().concurrency() : options.parallelism;
+    if (threads > 1) open_parallel(file, options, threads);
+  }
+  if (!parallel_) reader_.emplace(file, reader_options(options, run));
+}
+
+/// As much ahead as the account has room for; not at all when that is too little to share.
+void RecordFile::open_parallel(const std::string& file, const RecordsOptions& options,
+                               int threads) {
+  const auto shares = static_cast<std::uint64_t>(threads) + 1;
+  std::uint64_t bytes = std::max(options.read_ahead_bytes, shares * kSegmentBytesMin);
+  while (!run_.memory().try_reserve_elastic(bytes)) {
+    bytes /= 2;
+    if (bytes < shares * kSegmentBytesMin) return;
+  }
+  reserved_bytes_ = bytes;
+  try {
+    parallel_.emplace(file, ParallelRecordReaderOptions{
+                                .reader = reader_options(options, run_),
+                                .threads = static_cast<unsigned>(threads),
+                                .segment_bytes = std::min(bytes / shares, kSegmentBytesMax),
+                                .read_ahead_bytes = bytes,
+                                .spare_blocks = run_.spare_blocks()});
+  } catch (...) {
+    give_back();
+    throw;
+  }
+}
+
+void RecordFile::give_back() {
+  parallel_.reset();
+  if (reserved_bytes_ != 0) run_.memory().release_elastic(std::exchange(reserved_bytes_, 0));
+}
+
+std::size_t RecordFile::read(std::span<Record> out) {
+  return parallel_ ? parallel_->read(out) : reader_->read(out);
+}
+
+std::uint64_t RecordFile::skip(std::uint64_t count) {
+  return parallel_ ? parallel_->skip(count) : reader_->skip(count);
+}
+
+std::uint64_t RecordFile::passed() const {
+  // The numbers of a file count one lost record a damaged range.
+  return parallel_ ? parallel_->records_passed()
+                   : reader_->position().record - reader_->damaged().size();
+}
+
+Compression RecordFile::compression() const {
+  return parallel_ ? parallel_->compression() : reader_->compression();
+}
+
+std::optional<std::uint64_t> RecordFile::file_bytes() const {
+  return parallel_ ? parallel_->file_bytes() : reader_->file_bytes();
+}
+
+Lost RecordFile::rest(RecordPosition position) const {
+  return count_rest(file_, compression(), file_bytes(), position);
+}
+
+std::optional<std::uint64_t> RecordFile::records_of(const DamagedRange& range) const {
+  if (compression() != Compression::none || !file_bytes()) return std::nullopt;
+  return count_records_between(file_, *file_bytes(), range.begin, range.end);
+}
+
+}  // namespace infeed::detail

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include <infeed/pipeline/records.h>
+#include <infeed/records/parallel_record_reader.h>
+
+#include "engine/iterator_context.h"
+
+namespace infeed::detail {
+
+/// One open file of a records source: read by the thread that pulls, or by several ahead of it.
+class RecordFile {
+ public:
+  /// `options.on_damage` is called from inside the reading calls; `file` outlives it.
+  RecordFile(const std::string& file, const RecordsOptions& options, RunContext& run);
+  ~RecordFile() { give_back(); }
+  RecordFile(const RecordFile&) = delete;
+  RecordFile& operator=(const RecordFile&) = delete;
+
+  std::size_t read(std::span<Record> out);
+  std::uint64_t skip(std::uint64_t count);
+  /// Records handed out or passed over so far, those before an error included.
+  std::uint64_t passed() const;
+  /// What goes with the damaged record at `position` when the file is given up there.
+  Lost rest(RecordPosition position) const;
+  /// Records of a damaged range, where an index knows.
+  std::optional<std::uint64_t> records_of(const DamagedRange& range) const;
+
+ private:
+  void open_parallel(const std::string& file, const RecordsOptions& options, int threads);
+  void give_back();
+
+  Compression compression() const;
+  std::optional<std::uint64_t> file_bytes() const;
+
+  const std::string& file_;
+  RunContext& run_;
+  std::uint64_t reserved_bytes_ = 0;  // in the account
+  std::optional<RecordReader> reader_;
+  std::optional<ParallelRecordReader> parallel_;  // in its place
+};
+
+}  // namespace infeed::detail

@@ -1,0 +1,70 @@
+#include "infeed/pipeline/slices.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "engine/copy_values.h"
+
+namespace infeed::detail {
+namespace {
+
+class SlicesStage final : public Stage {
+ public:
+  SlicesStage(const StageScope& scope, const SlicesSpec& spec)
+      : Stage(scope), values_(spec.values), count_(spec.count) {}
+
+  Pull do_pull(Chunk& out, std::size_t want) override {
+    const std::size_t count = std::min(want, count_ - position_);
+    if (count == 0) return Pull::end;
+    const auto* const first = static_cast<const std::byte*>(values_.get());
+    position_ += append_copies(out, first + position_ * type().size, count);
+    return Pull::values;
+  }
+
+ protected:
+  std::uint64_t do_skip(std::uint64_t count) override {
+    count = std::min<std::uint64_t>(count, count_ - position_);
+    position_ += static_cast<std::size_t>(count);
+    return count;
+  }
+  Pull do_pull_at(Chunk& out, std::span<const std::uint64_t> positions) override {
+    const auto* const first = static_cast<const std::byte*>(values_.get());
+    for (const std::uint64_t position : positions) {
+      append_copies(out, first + position * type().size, 1);
+      if (out.has_error()) break;
+    }
+    return Pull::values;
+  }
+
+ private:
+  const std::shared_ptr<const void> values_;
+  const std::size_t count_;
+  std::size_t position_ = 0;
+};
+
+class SlicesNode final : public Node {
+ public:
+  explicit SlicesNode(SlicesSpec spec) : Node(spec.name, *spec.type), spec_(std::move(spec)) {}
+
+  std::string signature() const override { return spec_.signature; }
+  Cardinality cardinality() const override { return Cardinality::finite(spec_.count); }
+  bool is_indexable() const override { return true; }
+
+ protected:
+  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+    return std::make_unique<SlicesStage>(scope, spec_);
+  }
+
+ private:
+  const SlicesSpec spec_;
+};
+
+}  // namespace
+
+NodePointer make_slices(SlicesSpec spec) { return std::make_shared<SlicesNode>(std::move(spec)); }
+
+std::string slices_signature(std::size_t count, std::uint32_t fingerprint) {
+  return fmt::format("slices(count={}, crc32c={:08x})", count, fingerprint);
+}
+
+}  // namespace infeed::detail

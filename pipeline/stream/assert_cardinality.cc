@@ -1,0 +1,98 @@
+#include "infeed/pipeline/assert_cardinality.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "engine/iterator_context.h"
+
+namespace infeed::detail {
+namespace {
+
+class AssertCardinalityStage final : public Stage {
+ public:
+  AssertCardinalityStage(const StageScope& scope, std::uint64_t count, std::unique_ptr<Stage> input)
+      : Stage(scope), count_(count), input_(std::move(input)) {}
+
+  Pull do_pull(Chunk& out, std::size_t want) override {
+    if (position_ == count_) return pull_behind_the_last(out);
+    const std::uint64_t left = count_ - position_;
+    const Pull pulled =
+        input_->pull(out, static_cast<std::size_t>(std::min<std::uint64_t>(want, left)));
+    if (pulled == Pull::end) refuse_short();
+    position_ += out.slots();
+    return pulled;
+  }
+
+ protected:
+  std::uint64_t do_skip(std::uint64_t count) override {
+    const std::uint64_t wanted = std::min(count, count_ - position_);
+    const std::uint64_t skipped = input_->skip(wanted);
+    position_ += skipped;
+    if (run().cancelled()) return skipped;
+    if (skipped < wanted) refuse_short();
+    if (skipped < count) {
+      Chunk behind(type());
+      pull_behind_the_last(behind);
+    }
+    return skipped;
+  }
+
+  Pull do_pull_at(Chunk& out, std::span<const std::uint64_t> positions) override {
+    return input_->pull_at(out, positions);
+  }
+
+ private:
+  Pull pull_behind_the_last(Chunk& out) {
+    const Pull pulled = input_->pull(out, 1);
+    if (pulled != Pull::values) return pulled;
+    out.clear();
+    throw Error(ErrorCode::failed_precondition,
+                fmt::format("assert_cardinality: there are more than the {} elements that were "
+                            "promised; give their true number, or put take({}) before it",
+                            count_, count_));
+  }
+
+  [[noreturn]] void refuse_short() const {
+    throw Error(ErrorCode::failed_precondition,
+                fmt::format("assert_cardinality: the input ended after {} elements, {} were "
+                            "promised; give their true number, or look where they were lost",
+                            position_, count_));
+  }
+
+  const std::uint64_t count_;
+  const std::unique_ptr<Stage> input_;
+  std::uint64_t position_ = 0;
+};
+
+class AssertCardinalityNode final : public Node {
+ public:
+  AssertCardinalityNode(std::uint64_t count, NodePointer input)
+      : Node("assert_cardinality", input->type(), {input}), count_(count) {}
+
+  std::string signature() const override { return {}; }
+  Cardinality cardinality() const override { return Cardinality::finite(count_); }
+  bool is_indexable() const override {
+    return input().is_indexable() && input().cardinality() == cardinality();
+  }
+
+ protected:
+  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+    return std::make_unique<AssertCardinalityStage>(scope, count_, input().open(scope));
+  }
+
+ private:
+  const std::uint64_t count_;
+};
+
+}  // namespace
+
+NodePointer make_assert_cardinality(std::int64_t count, NodePointer input) {
+  if (count < 0) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("assert_cardinality: count is {}; give 0 or more", count));
+  }
+  return std::make_shared<AssertCardinalityNode>(static_cast<std::uint64_t>(count),
+                                                 std::move(input));
+}
+
+}  // namespace infeed::detail

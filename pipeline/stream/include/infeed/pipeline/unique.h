@@ -1,0 +1,148 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include <infeed/pipeline/detail/elementwise.h>
+#include <infeed/pipeline/detail/errors_in_flight.h>
+
+namespace infeed {
+namespace detail {
+
+/// The values that were seen so far, behind an interface that doesn't know their type.
+class SeenValues {
+ public:
+  virtual ~SeenValues() = default;
+  /// Moves those of the values in[0..count) that are new to `out`, the others are destroyed. Stops
+  /// behind one that throws (its hash, its comparison, its copy), with `error` set.
+  virtual KernelResult keep_new(void* in, void* out, std::size_t count, ErrorPointer& error) = 0;
+  /// Bytes that it holds.
+  virtual std::uint64_t bytes() const = 0;
+  /// An upper bound of bytes() once `count` more were seen, without what they own themselves.
+  virtual std::uint64_t bytes_with(std::size_t count) const = 0;
+};
+
+/// Open addressing over indices into a vector: 8 bytes and a value each, at most half full.
+template <class T>
+class SeenValuesOf final : public SeenValues {
+ public:
+  KernelResult keep_new(void* in, void* out, std::size_t count, ErrorPointer& error) override {
+    T* const input = static_cast<T*>(in);
+    T* output = static_cast<T*>(out);
+    T* const begin = output;
+    std::size_t i = 0;
+    try {
+      if (2 * (values_.size() + count) > table_.size()) grow(values_.size() + count);
+      for (; i < count; ++i) {
+        if (add(input[i])) {
+          ::new (static_cast<void*>(output)) T(std::move(input[i]));
+          ++output;
+        }
+        input[i].~T();
+      }
+    } catch (...) {
+      error = current_error();
+      input[i].~T();
+      ++i;
+    }
+    return {i, static_cast<std::size_t>(output - begin)};
+  }
+
+  std::uint64_t bytes() const override {
+    return table_.capacity() * sizeof(Entry) + values_.capacity() * sizeof(T) + payload_bytes_;
+  }
+  std::uint64_t bytes_with(std::size_t count) const override {
+    const std::size_t size = values_.size() + count;
+    const std::size_t table = table_size_for(size);
+    if (table == table_.size()) return bytes();
+    // While it grows, the old table and values are there, too.
+    return bytes() + table * (sizeof(Entry) + sizeof(T) / 2) + sizeof(T);
+  }
+
+ private:
+  /// 1 + the index in values_ (0: free), and some bits of the hash, which spare most comparisons.
+  struct Entry {
+    std::uint32_t index = 0;
+    std::uint32_t hash = 0;
+  };
+
+  static std::uint64_t hash_of(const T& value) {
+    // std::hash of a number is the number itself; multiplied, its upper bits depend on all of it.
+    const std::uint64_t hash = std::hash<T>{}(value)*0x9E3779B97F4A7C15;
+    return hash ^ (hash >> 32);
+  }
+  std::size_t table_size_for(std::size_t size) const {
+    std::size_t entries = std::max<std::size_t>(table_.size(), 64);
+    while (entries < 2 * size) entries *= 2;
+    return entries;
+  }
+
+  void grow(std::size_t size) {
+    std::vector<Entry> bigger(table_size_for(size));
+    values_.reserve(bigger.size() / 2);
+    for (std::uint32_t i = 0; i < values_.size(); ++i) {
+      const std::uint64_t hash = hash_of(values_[i]);
+      std::size_t at = hash & (bigger.size() - 1);
+      while (bigger[at].index != 0) at = (at + 1) & (bigger.size() - 1);
+      bigger[at] = {i + 1, static_cast<std::uint32_t>(hash >> 32)};
+    }
+    table_.swap(bigger);
+  }
+
+  /// False when it was there.
+  bool add(const T& value) {
+    const std::uint64_t hash = hash_of(value);
+    const auto tag = static_cast<std::uint32_t>(hash >> 32);
+    std::size_t at = hash & (table_.size() - 1);
+    for (; table_[at].index != 0; at = (at + 1) & (table_.size() - 1)) {
+      if (table_[at].hash == tag && values_[table_[at].index - 1] == value) return false;
+    }
+    if (values_.size() == UINT32_MAX - 1) {
+      throw Error(ErrorCode::resource_exhausted,
+                  "unique: more than 4,294,967,294 different elements were seen; shard the input");
+    }
+    values_.push_back(value);
+    payload_bytes_ += payload_bytes(values_.back());
+    table_[at] = {static_cast<std::uint32_t>(values_.size()), tag};
+    return true;
+  }
+
+  std::vector<Entry> table_;
+  std::vector<T> values_;
+  std::uint64_t payload_bytes_ = 0;
+};
+
+NodePointer make_unique_values(std::unique_ptr<SeenValues> (*make_seen)(), NodePointer input);
+
+template <class T>
+inline constexpr bool kIsHashable = requires(const T& value) {
+  std::hash<T>{}(value);
+  static_cast<bool>(value == value);
+};
+
+struct UniqueStageFactory {
+  template <class T>
+  Dataset<T> operator()(const Dataset<T>& input) const {
+    static_assert(kIsHashable<T> && kIsCopyable<T>,
+                  "infeed::unique: remembers the elements, so they must be copyable and need "
+                  "std::hash and ==");
+    return Dataset<T>(make_unique_values(
+        []() -> std::unique_ptr<SeenValues> { return std::make_unique<SeenValuesOf<T>>(); },
+        input.node()));
+  }
+};
+
+}  // namespace detail
+
+/// Why: each element at its first occurrence only, within one pass. Errors are always handed on.
+///
+///     words | infeed::unique()
+///
+/// Memory: all different elements are remembered, 8 to 24 bytes each besides their own size, and
+/// are counted in the iterator's limit; over it comes a terminal Error(resource_exhausted).
+inline auto unique() { return detail::UniqueStageFactory{}; }
+
+}  // namespace infeed

@@ -1,0 +1,129 @@
+#include "infeed/pipeline/repeat.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <limits>
+
+#include "engine/iterator_context.h"
+
+namespace infeed::detail {
+namespace {
+
+constexpr std::uint64_t kForever = std::numeric_limits<std::uint64_t>::max();
+
+class RepeatStage final : public Stage {
+ public:
+  RepeatStage(const StageScope& scope, std::uint64_t count, const Node& input)
+      : Stage(scope), scope_(scope), count_(count), node_(input) {}
+
+  Pull do_pull(Chunk& out, std::size_t want) override {
+    while (open_pass()) {
+      const Pull pulled = input_->pull(out, want);
+      if (pulled != Pull::end) {
+        given_in_pass_ += out.slots();
+        return pulled;
+      }
+      end_pass();
+    }
+    return Pull::end;
+  }
+
+ protected:
+  std::uint64_t do_skip(std::uint64_t count) override {
+    std::uint64_t skipped = 0;
+    while (skipped < count) {
+      skipped += jump_over_passes(count - skipped);
+      if (skipped == count || !open_pass()) break;
+      const std::uint64_t passed = input_->skip(count - skipped);
+      given_in_pass_ += passed;
+      skipped += passed;
+      if (run().cancelled()) break;
+      if (skipped < count) end_pass();
+    }
+    return skipped;
+  }
+
+ private:
+  /// Whole passes of a known length need not be looked at, unless errors may have changed the
+  /// length.
+  std::uint64_t jump_over_passes(std::uint64_t count) {
+    const Cardinality length = node_.cardinality();
+    const bool exact = run().assume_no_errors() && length.is_finite() && length.count() > 0;
+    if (input_ != nullptr || !exact) return 0;
+    const std::uint64_t passes = std::min(count / length.count(), count_ - pass_);
+    pass_ += passes;
+    return passes * length.count();
+  }
+
+  /// False when all passes are done.
+  bool open_pass() {
+    if (input_ != nullptr) return true;
+    if (pass_ >= count_) return false;
+    input_ = node_.open(scope_of_pass());
+    given_in_pass_ = 0;
+    return true;
+  }
+
+  /// The numbers of a pass are a pure function of its place, never of how many passes somebody
+  /// happened to start. TensorFlow's repeat opens its first pass before it is read, and behind
+  /// each pass that was read another one.
+  StageScope scope_of_pass() const {
+    StageScope below = scope_;
+    if (count_ == kForever) {
+      below.set_pass((epoch() << 32) + pass_);
+    } else {
+      below.epoch = epoch() * count_ + pass_;
+      below.passes_opened = scope_.passes_opened + below.epoch;
+    }
+    return below;
+  }
+
+  void end_pass() {
+    input_ = nullptr;
+    ++pass_;
+    if (given_in_pass_ == 0 && count_ == kForever) pass_ = count_;
+  }
+
+  const StageScope scope_;
+  const std::uint64_t count_;
+  const Node& node_;
+  std::unique_ptr<Stage> input_;
+  std::uint64_t pass_ = 0;
+  std::uint64_t given_in_pass_ = 0;
+};
+
+class RepeatNode final : public Node {
+ public:
+  RepeatNode(std::uint64_t count, NodePointer input)
+      : Node("repeat", input->type(), {input}), count_(count) {}
+
+  std::string signature() const override {
+    return count_ == kForever ? "repeat(forever)" : fmt::format("repeat({})", count_);
+  }
+  Cardinality cardinality() const override {
+    const Cardinality once = input().cardinality();
+    if (count_ == 0) return Cardinality::finite(0);
+    if (count_ != kForever) {
+      return once.transform([this](std::uint64_t n) { return n * count_; });
+    }
+    if (once.is_finite()) return once.count() == 0 ? once : Cardinality::infinite();
+    return once;
+  }
+
+ protected:
+  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+    return std::make_unique<RepeatStage>(scope, count_, input());
+  }
+
+ private:
+  const std::uint64_t count_;
+};
+
+}  // namespace
+
+NodePointer make_repeat(std::int64_t count, NodePointer input) {
+  return std::make_shared<RepeatNode>(count < 0 ? kForever : static_cast<std::uint64_t>(count),
+                                      std::move(input));
+}
+
+}  // namespace infeed::detail

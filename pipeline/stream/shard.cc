@@ -1,0 +1,127 @@
+#include "infeed/pipeline/shard.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <limits>
+
+#include "engine/move_values.h"
+
+namespace infeed::detail {
+namespace {
+
+class ShardStage final : public Stage {
+ public:
+  ShardStage(const StageScope& scope, const ShardOptions& options, std::unique_ptr<Stage> input)
+      : Stage(scope),
+        options_(options),
+        input_(std::move(input)),
+        in_(type()),
+        before_(options.index) {}
+
+  Pull do_pull(Chunk& out, std::size_t want) override {
+    // Elements far apart are better skipped: the stages before may know how.
+    if (options_.count > kSkipFrom) return pull_by_skipping(out);
+    while (true) {
+      if (in_.empty()) {
+        const Pull pulled = input_->pull(in_, in_.capacity());
+        if (pulled != Pull::values) return out.empty() ? pulled : Pull::values;
+      }
+      pick(out, want);
+      if (!out.empty()) return Pull::values;
+    }
+  }
+
+ protected:
+  std::uint64_t do_skip(std::uint64_t count) override {
+    if (!in_.empty() || count > std::numeric_limits<std::uint64_t>::max() / options_.count) {
+      return Stage::do_skip(count);
+    }
+    // The gap before the next of ours, then whole rounds; ours are each round's first.
+    const std::uint64_t gap = input_->skip(before_);
+    if (gap < before_) return 0;
+    const std::uint64_t passed = input_->skip((count - 1) * options_.count + 1);
+    before_ = options_.count - 1;
+    return (passed + options_.count - 1) / options_.count;
+  }
+
+ private:
+  static constexpr std::uint64_t kSkipFrom = 64;
+
+  Pull pull_by_skipping(Chunk& out) {
+    if (input_->skip(before_) < before_) return Pull::end;
+    before_ = 0;
+    const Pull pulled = input_->pull(out, 1);
+    if (pulled == Pull::values) before_ = options_.count - 1;
+    return pulled;
+  }
+
+  /// Moves ours from in_ to out; drops the others.
+  void pick(Chunk& out, std::size_t want) {
+    const std::size_t available = in_.size();
+    const std::size_t stride = static_cast<std::size_t>(options_.count);
+    std::size_t at = static_cast<std::size_t>(before_);
+    if (at < available) {
+      const std::size_t taken = std::min((available - at - 1) / stride + 1, want);
+      move_strided(type(), out.back(), in_.front(), at, stride, taken);
+      out.grow(taken);
+      at += (taken - 1) * stride + 1;
+      in_.drop_front(at);
+      before_ = options_.count - 1;
+      return;
+    }
+    type().destroy(in_.front(), available);
+    in_.drop_front(available);
+    before_ -= available;
+    if (in_.has_error()) {
+      ErrorPointer error = in_.take_error();
+      if (before_ == 0) out.set_error(std::move(error));
+      before_ = before_ == 0 ? options_.count - 1 : before_ - 1;
+    }
+  }
+
+  const ShardOptions options_;
+  const std::unique_ptr<Stage> input_;
+  Chunk in_;
+  std::uint64_t before_;  ///< elements of others before the next of ours
+};
+
+class ShardNode final : public Node {
+ public:
+  ShardNode(const ShardOptions& options, NodePointer input)
+      : Node("shard", input->type(), {input}), options_(options) {}
+
+  std::string signature() const override {
+    return fmt::format("shard(count={}, index={})", options_.count, options_.index);
+  }
+  UnshardedPositions unsharded_positions() const override {
+    const UnshardedPositions before = input().unsharded_positions();
+    return {before.offset + before.stride * options_.index, before.stride * options_.count};
+  }
+  Cardinality cardinality() const override {
+    return input().cardinality().transform([this](std::uint64_t n) {
+      return n <= options_.index ? 0 : (n - options_.index - 1) / options_.count + 1;
+    });
+  }
+
+ protected:
+  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+    return std::make_unique<ShardStage>(scope, options_, input().open(scope));
+  }
+
+ private:
+  const ShardOptions options_;
+};
+
+}  // namespace
+
+NodePointer make_shard(const ShardOptions& options, NodePointer input) {
+  if (options.count == 0 || options.index >= options.count) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("shard: index {} of {} shards; the index must be less than the count, "
+                            "and the count at least 1",
+                            options.index, options.count));
+  }
+  return std::make_shared<ShardNode>(options, std::move(input));
+}
+
+}  // namespace infeed::detail

@@ -1,0 +1,223 @@
+#include "infeed/pipeline/skip_errors.h"
+
+#include <algorithm>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <mutex>
+#include <unordered_set>
+
+#include <infeed/pipeline/detail/errors_in_flight.h>
+#include <infeed/records/file.h>
+
+#include "engine/iterator_context.h"
+
+namespace infeed::detail {
+namespace {
+
+std::string json_text(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      quoted += '\\';
+      quoted += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      quoted += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + '"';
+}
+
+/// Without the position and the closing brace.
+std::string json_of(const Error& error) {
+  std::string line = fmt::format("{{\"code\": {}, \"message\": {}",
+                                 json_text(to_string(error.code())), json_text(error.message()));
+  if (!error.stage().empty()) line += fmt::format(", \"stage\": {}", json_text(error.stage()));
+  if (!error.file().empty()) line += fmt::format(", \"file\": {}", json_text(error.file()));
+  if (error.offset()) line += fmt::format(", \"offset\": {}", *error.offset());
+  if (error.record()) line += fmt::format(", \"record\": {}", *error.record());
+  if (error.lost() && error.lost()->records) {
+    line += fmt::format(", \"lost_records\": {}", *error.lost()->records);
+  }
+  if (error.lost() && error.lost()->bytes) {
+    line += fmt::format(", \"lost_bytes\": {}", *error.lost()->bytes);
+  }
+  return line;
+}
+
+/// The file that errors are written to, shared by all iterators.
+///
+/// Invariants: written_ is guarded by mutex_. A line is one write in append mode, so that several
+/// processes may use the same file.
+class Quarantine {
+ public:
+  explicit Quarantine(std::string file) : file_(std::move(file)) {}
+
+  /// Throws when the file can't be written.
+  void add(const Error& error, std::uint64_t position) {
+    const std::lock_guard lock(mutex_);
+    const std::string what = json_of(error);
+    const std::string line = fmt::format("{}, \"position\": {}}}\n", what, position);
+    // Behind a shuffle the same record has another position in each pass.
+    const std::string& identity = error.record() ? what : line;
+    if (!written_.insert(std::hash<std::string>()(identity)).second) return;
+    try {
+      File::open(file_, O_WRONLY | O_CREAT | O_APPEND).write(line);
+    } catch (const Error& failure) {
+      throw Error(failure.code(), "the quarantine of skip_errors: " + failure.message())
+          .at_file(file_);
+    }
+  }
+
+ private:
+  const std::string file_;
+  std::mutex mutex_;
+  std::unordered_set<std::size_t> written_;  ///< hashes of what was added
+};
+
+class SkipErrorsStage final : public Stage {
+ public:
+  SkipErrorsStage(const StageScope& scope, const SkipErrorsOptions& options,
+                  std::shared_ptr<Quarantine> quarantine, std::unique_ptr<Stage> input)
+      : Stage(scope),
+        options_(options),
+        quarantine_(std::move(quarantine)),
+        input_(std::move(input)),
+        is_inner_(scope.inner.outermost != nullptr) {}
+
+  Pull do_pull(Chunk& out, std::size_t want) override {
+    while (true) {
+      const Pull pulled = input_->pull(out, want);
+      if (pulled == Pull::end) judge_pass();
+      if (pulled != Pull::values) return pulled;
+      seen_ += out.slots();
+      if (out.has_error()) leave_out(out);
+      if (!out.empty()) return Pull::values;
+    }
+  }
+
+ protected:
+  std::uint64_t do_skip(std::uint64_t count) override {
+    if (!run().assume_no_errors()) return Stage::do_skip(count);
+    const std::uint64_t skipped = input_->skip(count);
+    seen_ += skipped;
+    return skipped;
+  }
+
+ private:
+  /// Takes the error out of the chunk; throws what ends the run.
+  void leave_out(Chunk& out) {
+    last_ = out.take_error();
+    ++errors_;
+    if (last_->lost()) lost_ += last_->lost()->records.value_or(0);
+    if (over_budget()) throw budget_error();
+    if (errors_ == kOnlyErrorsMax && errors_ == seen_) throw only_errors("");
+    if (quarantine_ != nullptr) quarantine_->add(*last_, seen_ - 1);
+    if (!options_.on_error) return;
+    try {
+      options_.on_error(*last_, seen_ - 1);
+    } catch (...) {
+      throw Error(*current_error());
+    }
+  }
+
+  /// The input is over.
+  void judge_pass() const {
+    if (share_is_exceeded()) throw budget_error();
+    // Of many inner datasets one may have a single element, or a single missing file.
+    const std::uint64_t least = is_inner_ ? kOnlyErrorsOfInner : 1;
+    if (errors_ == seen_ && errors_ >= least) throw only_errors(", and nothing is left");
+  }
+
+  bool over_budget() const {
+    return (options_.count_max && failed() > *options_.count_max) ||
+           (elements() >= options_.share_after && share_is_exceeded());
+  }
+  bool share_is_exceeded() const {
+    return static_cast<double>(failed()) > options_.share_max * static_cast<double>(elements());
+  }
+  /// One damaged record may cost the rest of its shard: all that is lost counts.
+  std::uint64_t failed() const { return errors_ + lost_; }
+  std::uint64_t elements() const { return seen_ + lost_; }
+
+  Error budget_error() const {
+    std::string budget;
+    if (options_.count_max) budget = fmt::format("count_max {}", *options_.count_max);
+    if (options_.share_max < 1.0) {
+      budget += fmt::format("{}share_max {}", budget.empty() ? "" : ", ", options_.share_max);
+    }
+    return because_of_last(fmt::format("{} of {} elements failed, more than is allowed ({})",
+                                       failed(), elements(), budget));
+  }
+
+  Error only_errors(std::string_view consequence) const {
+    return because_of_last(
+        fmt::format("all of the first {} elements failed{}", errors_, consequence));
+  }
+
+  Error because_of_last(const std::string& what) const {
+    Error error = last_->reworded(ErrorCode::resource_exhausted,
+                                  fmt::format("skip_errors: {}; the last one: {}: {}", what,
+                                              to_string(last_->code()), last_->message()));
+    error.at_stage(counters().path());
+    return error;
+  }
+
+  // An endless input that only fails would otherwise never come back.
+  static constexpr std::uint64_t kOnlyErrorsMax = 100'000;
+  static constexpr std::uint64_t kOnlyErrorsOfInner = 100;
+
+  const SkipErrorsOptions& options_;
+  const std::shared_ptr<Quarantine> quarantine_;
+  const std::unique_ptr<Stage> input_;
+  const bool is_inner_;
+  std::uint64_t seen_ = 0;  ///< elements of the input, errors included
+  std::uint64_t errors_ = 0;
+  std::uint64_t lost_ = 0;  ///< records that went with them
+  ErrorPointer last_;
+};
+
+class SkipErrorsNode final : public Node {
+ public:
+  SkipErrorsNode(SkipErrorsOptions options, NodePointer input)
+      : Node("skip_errors", input->type(), {input}),
+        options_(std::move(options)),
+        quarantine_(options_.quarantine_file.empty()
+                        ? nullptr
+                        : std::make_shared<Quarantine>(options_.quarantine_file)) {}
+
+  std::string signature() const override {
+    return fmt::format("skip_errors(count_max={}, share_max={}, share_after={})",
+                       options_.count_max ? std::to_string(*options_.count_max) : "any",
+                       options_.share_max, options_.share_after);
+  }
+  /// Nobody knows how many will fail.
+  Cardinality cardinality() const override {
+    const Cardinality length = input().cardinality();
+    return length.is_infinite() || length == Cardinality::finite(0) ? length
+                                                                    : Cardinality::unknown();
+  }
+
+ protected:
+  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+    return std::make_unique<SkipErrorsStage>(scope, options_, quarantine_, input().open(scope));
+  }
+
+ private:
+  const SkipErrorsOptions options_;
+  const std::shared_ptr<Quarantine> quarantine_;
+};
+
+}  // namespace
+
+NodePointer make_skip_errors(SkipErrorsOptions options, NodePointer input) {
+  if (!(options.share_max >= 0 && options.share_max <= 1)) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("skip_errors: share_max is {}; give a share of all elements, 0 to 1",
+                            options.share_max));
+  }
+  return std::make_shared<SkipErrorsNode>(std::move(options), std::move(input));
+}
+
+}  // namespace infeed::detail

@@ -1,0 +1,87 @@
+#include "infeed/pipeline/unique.h"
+
+#include <algorithm>
+
+#include "engine/iterator_context.h"
+#include "engine/reservation.h"
+
+namespace infeed::detail {
+namespace {
+
+class UniqueStage final : public Stage {
+ public:
+  UniqueStage(const StageScope& scope, std::unique_ptr<SeenValues> seen,
+              std::unique_ptr<Stage> input)
+      : Stage(scope),
+        input_(std::move(input)),
+        in_(type()),
+        seen_(std::move(seen)),
+        memory_(run().memory(), "unique") {}
+
+  ~UniqueStage() override { counters().buffered_bytes.store(0, std::memory_order_relaxed); }
+
+  Pull do_pull(Chunk& out, std::size_t want) override {
+    while (true) {
+      if (in_.empty()) {
+        const Pull pulled = input_->pull(in_, in_.capacity());
+        if (pulled != Pull::values) return pulled;
+      }
+      if (in_.size() == 0) {
+        out.set_error(in_.take_error());
+        return Pull::values;
+      }
+      keep_new(out, std::min(want, in_.size()));
+      if (!out.empty()) return Pull::values;
+    }
+  }
+
+ private:
+  void keep_new(Chunk& out, std::size_t count) {
+    // Reserved before it is held, as if all were new.
+    const std::uint64_t needed = seen_->bytes_with(count) + payload_bytes(count);
+    if (needed > memory_.bytes()) memory_.grow(needed - memory_.bytes());
+    ErrorPointer error;
+    const KernelResult kept = seen_->keep_new(in_.front(), out.back(), count, error);
+    in_.drop_front(kept.consumed);
+    out.grow(kept.produced);
+    if (error != nullptr) out.set_error(std::move(error));
+    memory_.shrink(memory_.bytes() - std::min(memory_.bytes(), seen_->bytes()));
+    counters().buffered_bytes.store(memory_.bytes(), std::memory_order_relaxed);
+  }
+
+  std::uint64_t payload_bytes(std::size_t count) const {
+    return type().payload_bytes_run == nullptr ? 0 : type().payload_bytes_run(in_.front(), count);
+  }
+
+  const std::unique_ptr<Stage> input_;
+  Chunk in_;
+  const std::unique_ptr<SeenValues> seen_;
+  RigidMemory memory_;
+};
+
+class UniqueNode final : public Node {
+ public:
+  UniqueNode(std::unique_ptr<SeenValues> (*make_seen)(), NodePointer input)
+      : Node("unique", input->type(), {input}), make_seen_(make_seen) {}
+
+  Cardinality cardinality() const override {
+    return input().cardinality() == Cardinality::finite(0) ? Cardinality::finite(0)
+                                                           : Cardinality::unknown();
+  }
+
+ protected:
+  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+    return std::make_unique<UniqueStage>(scope, make_seen_(), input().open(scope));
+  }
+
+ private:
+  std::unique_ptr<SeenValues> (*const make_seen_)();
+};
+
+}  // namespace
+
+NodePointer make_unique_values(std::unique_ptr<SeenValues> (*make_seen)(), NodePointer input) {
+  return std::make_shared<UniqueNode>(make_seen, std::move(input));
+}
+
+}  // namespace infeed::detail

@@ -1,0 +1,107 @@
+#include <infeed/pipeline/bucket_by_sequence_length.h>
+#include <infeed/pipeline/range.h>
+#include <infeed/pipeline/slices.h>
+
+#include "pipeline/suite/sequences.h"
+#include "pipeline/suite/stage_suite.h"
+#include "pipeline/suite/thrown_error.h"
+
+namespace infeed::test {
+namespace {
+
+const auto kLength = [](const Sequence& sequence) { return sequence.size(); };
+
+Stream bucket_model(const Slots& in, const BucketOptions& options) {
+  Stream stream;
+  std::vector<Rows> buckets(options.batch_sizes.size());
+  const auto give = [&](std::size_t bucket) {
+    Rows& rows = buckets[bucket];
+    const std::size_t width = options.pad_to_boundary
+                                  ? static_cast<std::size_t>(options.boundaries[bucket] - 1)
+                                  : longest_of(rows);
+    pad_rows(rows, width, -1);
+    stream.push_back(show(rows));
+    rows.clear();
+  };
+  for (const Slot& slot : in) {
+    if (slot.fails) {
+      stream.push_back(show(slot));
+      continue;
+    }
+    const Sequence sequence = sequence_of(slot.value);
+    const auto length = static_cast<std::int64_t>(sequence.size());
+    std::size_t bucket = 0;
+    while (bucket < options.boundaries.size() && length >= options.boundaries[bucket]) ++bucket;
+    if (options.pad_to_boundary && bucket == options.boundaries.size()) {
+      stream.push_back(
+          fmt::format("! bucket_by_sequence_length: a sequence is not below the last boundary "
+                      "({}), so there is "
+                      "none to pad it to; add a boundary, or filter it out",
+                      options.boundaries.back()));
+      continue;
+    }
+    buckets[bucket].push_back(sequence);
+    if (static_cast<std::int64_t>(buckets[bucket].size()) == options.batch_sizes[bucket]) {
+      give(bucket);
+    }
+  }
+  for (std::size_t bucket = 0; bucket < buckets.size() && !options.drop_remainder; ++bucket) {
+    if (!buckets[bucket].empty()) give(bucket);
+  }
+  return stream;
+}
+
+TEST(BucketBySequenceLength, PassesTheSuite) {
+  for (const bool pad : {false, true}) {
+    for (const bool drop : {false, true}) {
+      SCOPED_TRACE(fmt::format("pad {} drop {}", pad, drop));
+      const BucketOptions options{.boundaries = {2, 5},
+                                  .batch_sizes = {3, 2, 4},
+                                  .pad_to_boundary = pad,
+                                  .padding = -1,
+                                  .drop_remainder = drop};
+      run_stage_suite_on<std::int64_t>(
+          [&](const Dataset<std::int64_t>& dataset) {
+            return dataset | to_sequences() | bucket_by_sequence_length(kLength, options) |
+                   to_rows();
+          },
+          [&](const Slots& in) { return bucket_model(in, options); });
+    }
+  }
+}
+
+TEST(BucketBySequenceLength, GivesTensorFlowsBatches) {
+  std::vector<Sequence> sequences;
+  for (const std::int64_t n : {1, 5, 2, 7, 3, 9, 1, 1}) {
+    sequences.emplace_back(static_cast<std::size_t>(n), n);
+  }
+  const auto batches =
+      slices(sequences) |
+      bucket_by_sequence_length(kLength, {.boundaries = {3, 6}, .batch_sizes = {2, 2, 2}}) |
+      to_rows();
+  run_source_suite([&] { return batches; },
+                   {"{{1 0} {2 2}}", "{{5 5 5 5 5} {3 3 3 0 0}}",
+                    "{{7 7 7 7 7 7 7 0 0} {9 9 9 9 9 9 9 9 9}}", "{{1} {1}}"});
+}
+
+TEST(BucketBySequenceLength, RefusesWhatCannotBe) {
+  const auto with = [](std::vector<std::int64_t> boundaries, std::vector<std::int64_t> sizes) {
+    return error_of([&] {
+             bucket_by_sequence_length(
+                 kLength, {.boundaries = std::move(boundaries), .batch_sizes = std::move(sizes)});
+           })
+        .message();
+  };
+  const std::string rest =
+      "; boundaries must be above 0 and ascend, batch_sizes be at least 1 and one more than the "
+      "boundaries";
+  EXPECT_EQ(with({5, 3}, {1, 1, 1}),
+            "bucket_by_sequence_length: boundaries are [5, 3] and batch_sizes [1, 1, 1]" + rest);
+  EXPECT_EQ(with({3}, {1}),
+            "bucket_by_sequence_length: boundaries are [3] and batch_sizes [1]" + rest);
+  EXPECT_EQ(with({0}, {1, 1}),
+            "bucket_by_sequence_length: boundaries are [0] and batch_sizes [1, 1]" + rest);
+}
+
+}  // namespace
+}  // namespace infeed::test

@@ -1,0 +1,139 @@
+#include <infeed/pipeline/padded_batch.h>
+#include <infeed/pipeline/range.h>
+
+#include "pipeline/suite/sequences.h"
+#include "pipeline/suite/stage_suite.h"
+#include "pipeline/suite/thrown_error.h"
+
+namespace infeed::test {
+namespace {
+
+struct Sentence {
+  std::vector<std::int32_t> tokens;
+  std::int64_t label;
+  std::vector<float> weights;
+};
+
+Sentence sentence_of(std::int64_t n) {
+  return {std::vector<std::int32_t>(static_cast<std::size_t>(n % 3), static_cast<std::int32_t>(n)),
+          n, std::vector<float>(static_cast<std::size_t>(n % 2), 0.5F)};
+}
+
+struct Padding {
+  std::int64_t size;
+  std::int64_t width;  ///< -1: the longest
+  bool drop_remainder;
+};
+
+Stream padded_model(const Slots& in, const Padding& shape) {
+  Stream stream;
+  Rows rows;
+  const auto give = [&] {
+    pad_rows(rows, shape.width < 0 ? longest_of(rows) : static_cast<std::size_t>(shape.width), -1);
+    stream.push_back(show(rows));
+    rows.clear();
+  };
+  for (const Slot& slot : in) {
+    const Sequence sequence = sequence_of(slot.value);
+    const auto length = static_cast<std::int64_t>(sequence.size());
+    if (slot.fails) {
+      stream.push_back(show(slot));
+    } else if (shape.width >= 0 && length > shape.width) {
+      stream.push_back(
+          fmt::format("! padded_batch: a sequence has {} values, but is to be padded to {}; cut "
+                      "it, or make the "
+                      "width larger",
+                      length, shape.width));
+    } else {
+      rows.push_back(sequence);
+      if (static_cast<std::int64_t>(rows.size()) == shape.size) give();
+    }
+  }
+  if (!rows.empty() && !shape.drop_remainder) give();
+  return stream;
+}
+
+TEST(PaddedBatch, PassesTheSuite) {
+  for (const Padding& shape :
+       {Padding{1, -1, false}, Padding{4, -1, false}, Padding{4, -1, true}, Padding{3, 6, false},
+        Padding{3, 4, false}, Padding{1000, 2, false}}) {
+    SCOPED_TRACE(fmt::format("size {} width {}", shape.size, shape.width));
+    run_stage_suite_on<std::int64_t>(
+        [&](const Dataset<std::int64_t>& dataset) {
+          return dataset | to_sequences() |
+                 padded_batch(shape.size, {.widths = {shape.width},
+                                           .padding = -1,
+                                           .drop_remainder = shape.drop_remainder}) |
+                 to_rows();
+        },
+        [&](const Slots& in) { return padded_model(in, shape); });
+  }
+}
+
+TEST(PaddedBatch, MakesOneColumnAField) {
+  const auto batches = range(1, 5) | map(sentence_of) | padded_batch(4, {.widths = {4, -1}});
+  const auto batch = *batches.iterate().next();
+  ASSERT_EQ(batch.size(), 4);
+  const Padded<std::int32_t>& tokens = batch.column(&Sentence::tokens);
+  EXPECT_EQ(tokens.width(), 4);
+  EXPECT_EQ(std::vector<std::int32_t>(tokens.values().begin(), tokens.values().end()),
+            (std::vector<std::int32_t>{1, 0, 0, 0, 2, 2, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0}));
+  EXPECT_EQ(std::vector<std::int64_t>(tokens.lengths().begin(), tokens.lengths().end()),
+            (std::vector<std::int64_t>{1, 2, 0, 1}));
+  const std::span<const std::int64_t> labels = batch.column(&Sentence::label);
+  EXPECT_EQ(std::vector<std::int64_t>(labels.begin(), labels.end()),
+            (std::vector<std::int64_t>{1, 2, 3, 4}));
+  EXPECT_EQ(batch.column<2>().width(), 1);
+  EXPECT_EQ(batch.column<2>().values()[0], 0.5F);
+  for (const void* column : {static_cast<const void*>(tokens.values().data()),
+                             static_cast<const void*>(labels.data())}) {
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(column) % 64, 0);
+  }
+  EXPECT_GE(batch.bytes(), 4 * (4 * 4 + 8 + 4));
+}
+
+TEST(PaddedBatch, PadsTextsWithEmptyOnes) {
+  const auto batches = range(3) | map([](std::int64_t n) {
+                         return std::vector<std::string>(static_cast<std::size_t>(n), "word");
+                       }) |
+                       padded_batch(3);
+  const auto batch = *batches.iterate().next();
+  EXPECT_EQ(batch.sequences().row(1)[0], "word");
+  EXPECT_EQ(batch.sequences().row(1)[1], "");
+}
+
+TEST(PaddedBatch, CountsItsRows) {
+  auto iterator = (range(1000) | map([](std::int64_t) { return std::vector<double>(1000); }) |
+                   padded_batch(100))
+                      .iterate({.memory_bytes_max = 200'000});
+  EXPECT_EQ(error_of([&] { iterator.next(); }).code(), ErrorCode::resource_exhausted);
+}
+
+TEST(PaddedBatch, PassesOverBatchesWithoutReading) {
+  const auto calls = std::make_shared<std::atomic<int>>(0);
+  const auto batches = range(1'000'000) | map([calls](std::int64_t n) {
+                         ++*calls;
+                         return sequence_of(n);
+                       }) |
+                       padded_batch(10) | to_rows();
+  Checkpoint checkpoint = batches.iterate().checkpoint();
+  checkpoint.position = 90'000;
+  EXPECT_EQ((*batches.iterate({.resume = checkpoint}).next())[1][0], 900'001);
+  EXPECT_LE(*calls, 512);
+}
+
+TEST(PaddedBatch, RefusesWhatCannotBe) {
+  const auto with = [](std::int64_t size, std::vector<std::int64_t> widths) {
+    return error_of([&] {
+             range(3) | map(sentence_of) | padded_batch(size, {.widths = std::move(widths)});
+           })
+        .message();
+  };
+  EXPECT_EQ(with(0, {}), "padded_batch: size is 0; give at least 1");
+  EXPECT_EQ(with(2, {5}),
+            "padded_batch: widths are [5], but the elements have 2 sequences; give one width each, "
+            "-1 for the longest of the batch");
+}
+
+}  // namespace
+}  // namespace infeed::test

@@ -1,0 +1,114 @@
+#include <infeed/pipeline/map.h>
+#include <infeed/pipeline/range.h>
+#include <infeed/pipeline/rebatch.h>
+
+#include "pipeline/suite/stage_suite.h"
+#include "pipeline/suite/thrown_error.h"
+
+namespace infeed::test {
+namespace {
+
+/// Row by row: what batch(before) | rebatch(sizes) gives.
+Stream rebatch_model(const Slots& in, std::size_t before, const std::vector<std::size_t>& sizes,
+                     bool drop_remainder) {
+  Stream stream;
+  Stream rows;
+  std::size_t turn = 0;
+  std::vector<std::string> batch;
+  const auto join = [](const Stream& texts) {
+    std::string text;
+    for (const std::string& row : texts) text += (text.empty() ? "" : " ") + row;
+    return "[" + text + "]";
+  };
+  // An empty batch comes in its turn, before the next rows are looked at.
+  const auto give_full = [&] {
+    while (rows.size() == sizes[turn]) {
+      stream.push_back(join(rows));
+      rows.clear();
+      turn = (turn + 1) % sizes.size();
+    }
+  };
+  const auto flush = [&] {
+    for (const std::string& row : batch) {
+      rows.push_back(row);
+      give_full();
+    }
+    batch.clear();
+  };
+  give_full();
+  for (const Slot& slot : in) {
+    if (slot.fails) {
+      stream.push_back(show(slot));
+      continue;
+    }
+    batch.push_back(show(slot));
+    if (batch.size() == before) flush();
+  }
+  flush();
+  if (!rows.empty() && !drop_remainder) stream.push_back(join(rows));
+  return stream;
+}
+
+TEST(Rebatch, PassesTheSuite) {
+  const std::vector<std::vector<std::int64_t>> shapes = {{4}, {1}, {7}, {2, 3}, {3, 0, 1}, {0, 5}};
+  for (const std::vector<std::int64_t>& sizes : shapes) {
+    for (const std::int64_t before : {1, 4, 6}) {
+      const bool drop = (before + static_cast<std::int64_t>(sizes.size())) % 2 == 0;
+      SCOPED_TRACE(::testing::PrintToString(sizes) + " of " + std::to_string(before));
+      const auto build = [&](auto dataset) {
+        return dataset | batch(before) | rebatch(sizes, {.drop_remainder = drop});
+      };
+      const auto model = [&](const Slots& in) {
+        return rebatch_model(in, static_cast<std::size_t>(before), {sizes.begin(), sizes.end()},
+                             drop);
+      };
+      run_stage_suite_on<std::int64_t>(build, model, {.sizes = {0, 1, 5, 33}});
+      if (before == 4) run_stage_suite_on<std::string>(build, model, {.sizes = {0, 5, 33}});
+      if (before == 4) run_stage_suite_on<Wide>(build, model, {.sizes = {0, 5, 33}});
+    }
+  }
+}
+
+TEST(Rebatch, CutsAsTensorFlowDoes) {
+  const auto cut = [](std::vector<std::int64_t> sizes, bool drop) {
+    return stream_of(range(7) | batch(3) | rebatch(std::move(sizes), {.drop_remainder = drop}));
+  };
+  EXPECT_EQ(cut({2, 0}, false), (Stream{"[0 1]", "[]", "[2 3]", "[]", "[4 5]", "[]", "[6]"}));
+  EXPECT_EQ(cut({2, 0}, true), (Stream{"[0 1]", "[]", "[2 3]", "[]", "[4 5]", "[]"}));
+  EXPECT_EQ(cut({0, 3}, false), (Stream{"[]", "[0 1 2]", "[]", "[3 4 5]", "[]", "[6]"}));
+  EXPECT_EQ(cut({3, 1}, false), (Stream{"[0 1 2]", "[3]", "[4 5 6]"}));
+}
+
+TEST(Rebatch, HandsFittingBatchesThrough) {
+  const auto batches = range(8) | batch(4);
+  const auto first_address = [](const Dataset<Batch<std::int64_t>>& dataset) {
+    return dataset | map([](const Batch<std::int64_t>& rows) {
+             return static_cast<std::int64_t>(
+                 reinterpret_cast<std::uintptr_t>(rows.values().data()) % 64);
+           });
+  };
+  EXPECT_EQ(stream_of(first_address(batches | rebatch(4))), numbers({0, 0}));
+  EXPECT_EQ(stream_of(first_address(batches | rebatch(3))), numbers({0, 0, 0}));
+}
+
+TEST(Rebatch, DividesAGlobalBatchAsReplicasNeedIt) {
+  EXPECT_EQ(per_replica_batch_sizes(10, 4), (std::vector<std::int64_t>{3, 3, 2, 2}));
+  EXPECT_EQ(per_replica_batch_sizes(2, 3), (std::vector<std::int64_t>{1, 1, 0}));
+}
+
+TEST(Rebatch, RefusesWhatCannotBe) {
+  const auto with = [](std::vector<std::int64_t> sizes) {
+    return error_of([&] { range(3) | batch(2) | rebatch(std::move(sizes)); }).message();
+  };
+  EXPECT_EQ(with({}),
+            "rebatch: sizes are []; none may be negative, and at least one must be more than 0");
+  EXPECT_EQ(
+      with({0, 0}),
+      "rebatch: sizes are [0, 0]; none may be negative, and at least one must be more than 0");
+  EXPECT_EQ(with({4, -1}),
+            "rebatch: sizes are [4, -1]; none may be negative, and at least one must be more than "
+            "0");
+}
+
+}  // namespace
+}  // namespace infeed::test

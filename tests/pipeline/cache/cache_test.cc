@@ -1,0 +1,219 @@
+#include <gmock/gmock.h>
+#include <thread>
+
+#include <infeed/pipeline/batch.h>
+#include <infeed/pipeline/cache.h>
+#include <infeed/pipeline/filter.h>
+#include <infeed/pipeline/map.h>
+#include <infeed/pipeline/prefetch.h>
+#include <infeed/pipeline/range.h>
+#include <infeed/pipeline/repeat.h>
+#include <infeed/pipeline/shard.h>
+#include <infeed/pipeline/shuffle.h>
+#include <infeed/pipeline/skip.h>
+#include <infeed/pipeline/skip_errors.h>
+#include <infeed/pipeline/take.h>
+
+#include "pipeline/suite/stage_suite.h"
+#include "pipeline/suite/thrown_error.h"
+
+namespace infeed::test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+Stream twice(const Slots& slots) {
+  Stream stream = show_all(slots);
+  const Stream once = stream;
+  stream.insert(stream.end(), once.begin(), once.end());
+  return stream;
+}
+
+template <class Check>
+void for_each_copyable(const Check& check) {
+  check(std::type_identity<std::int64_t>());
+  check(std::type_identity<std::string>());
+  check(std::type_identity<Wide>());
+  check(std::type_identity<OverAligned>());
+}
+
+TEST(Cache, PassesTheSuite) {
+  for_each_copyable([]<class T>(std::type_identity<T>) {
+    run_stage_suite_on<T>([](auto dataset) { return dataset | cache(); },
+                          [](const Slots& in) { return show_all(in); });
+  });
+}
+
+TEST(Cache, PassesTheSuiteWhenItIsReadAgain) {
+  for_each_copyable([]<class T>(std::type_identity<T>) {
+    run_stage_suite_on<T>([](auto dataset) { return dataset | cache() | repeat(2); }, twice);
+  });
+}
+
+TEST(Cache, PassesTheSuiteOnceItIsComplete) {
+  std::vector<std::int64_t> values(1000);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::int64_t>(i);
+  const auto dataset = range(1000) | cache();
+  stream_of(dataset);
+  run_source_suite([&] { return dataset; }, numbers(values));
+}
+
+/// range(count), counting how many elements were made.
+auto counted(std::int64_t count, std::atomic<int>& calls) {
+  return range(count) | map([&calls](std::int64_t x) {
+           ++calls;
+           return 2 * x;
+         });
+}
+
+TEST(Cache, MakesTheElementsOnce) {
+  std::atomic<int> calls = 0;
+  const auto dataset = counted(1000, calls) | cache();
+  const Stream first = stream_of(dataset);
+  EXPECT_EQ(stream_of(dataset), first);
+  EXPECT_EQ(stream_of(dataset | repeat(3)).size(), 3000);
+  EXPECT_EQ(calls, 1000);
+}
+
+TEST(Cache, DropsWhatIsIncomplete) {
+  std::atomic<int> calls = 0;
+  const auto dataset = counted(1000, calls) | cache();
+  stream_of(dataset | take(400));
+  const int before = calls;
+  EXPECT_EQ(stream_of(dataset).size(), 1000);
+  EXPECT_EQ(calls, before + 1000);
+}
+
+TEST(Cache, IsCompleteWithTheLastElementThatIsKnownToCome) {
+  std::atomic<int> calls = 0;
+  const auto dataset = counted(100, calls) | cache();
+  stream_of(dataset | take(100));
+  stream_of(dataset);
+  EXPECT_EQ(calls, 100);
+}
+
+TEST(Cache, KeepsErrorsInTheirPlaces) {
+  std::atomic<int> calls = 0;
+  const auto dataset = range(20) | map([&calls](std::int64_t x) {
+                         ++calls;
+                         if (x % 7 == 3) throw std::runtime_error("no " + std::to_string(x));
+                         return x;
+                       }) |
+                       cache();
+  const Stream first = stream_of(dataset);
+  EXPECT_EQ(first[3], "! no 3");
+  EXPECT_EQ(stream_of(dataset), first);
+  for (std::int64_t n = 0; n <= 20; ++n) {
+    EXPECT_EQ(stream_of(dataset | skip(n)), Stream(first.begin() + n, first.end()));
+  }
+  EXPECT_EQ(calls, 20);
+}
+
+TEST(Cache, DoesNotDependOnThePassThatFillsIt) {
+  const auto make = [] {
+    return range(50) | shuffle({.buffer = 50, .seed = 1}) | cache() | repeat(4);
+  };
+  const Stream all = stream_of(make());
+  const Stream pass(all.begin(), all.begin() + 50);
+  for (int k = 1; k < 4; ++k) {
+    EXPECT_EQ(Stream(all.begin() + 50 * k, all.begin() + 50 * (k + 1)), pass);
+  }
+  // Resumed in pass 3, the cache is filled there.
+  run_source_suite(make, all);
+}
+
+TEST(Cache, IteratorsAtOnceReadTheSame) {
+  const auto dataset = range(5000) | cache();
+  const Stream expected = stream_of(range(5000));
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int k = 0; k < 3; ++k) EXPECT_EQ(stream_of(dataset), expected);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(Cache, AResumedPassMakesOnlyWhatIsLeft) {
+  std::atomic<int> calls = 0;
+  const auto make = [&] { return counted(1000, calls) | cache() | repeat(3); };
+  Iterator<std::int64_t> iterator = make().iterate();
+  take_stream(iterator, 1900);
+  const Checkpoint checkpoint = iterator.checkpoint();
+  calls = 0;
+  Iterator<std::int64_t> resumed = make().iterate({.resume = checkpoint});
+  EXPECT_EQ(calls, 0);
+  EXPECT_EQ(take_stream(resumed).size(), 1100);
+  EXPECT_EQ(calls, 1100) << "the rest of pass 1, and pass 2 to fill the cache";
+}
+
+TEST(Cache, CountsItsMemory) {
+  const auto dataset = range(100'000) | cache();
+  {
+    Iterator<std::int64_t> iterator = dataset.iterate();
+    take_stream(iterator, 99'000);
+    EXPECT_GT(iterator.memory().in_use_bytes(), 99'000 * 8);
+    EXPECT_LT(iterator.memory().in_use_bytes(), 1'200'000);
+    take_stream(iterator);
+    EXPECT_EQ(iterator.memory().in_use_bytes(), 0);
+  }
+  Iterator<std::int64_t> again = dataset.iterate();
+  take_stream(again, 1);
+  EXPECT_GT(again.memory().in_use_bytes(), 800'000);
+}
+
+TEST(Cache, RefusesBeforeTheStartWhatCannotFit) {
+  const auto dataset = range(100'000) | cache();
+  const Error error = error_of([&] { dataset.iterate({.memory_bytes_max = 1000}); });
+  EXPECT_EQ(error.code(), ErrorCode::resource_exhausted);
+  EXPECT_THAT(error.message(), HasSubstr("cache 800000 bytes"));
+}
+
+TEST(Cache, WithoutMemoryItSaysSoForGood) {
+  const auto text = [](std::int64_t x) { return std::string(1000, '0') + std::to_string(x); };
+  const auto dataset = range(2000) | filter([](std::int64_t) { return true; }) | map(text) |
+                       cache() | skip_errors() | repeat(2);
+  Iterator<std::string> iterator = dataset.iterate({.memory_bytes_max = 1 << 20});
+  const Stream first = take_stream(iterator);
+  const std::size_t elements = elements_of(first);
+  ASSERT_EQ(first.size(), elements + 1);
+  EXPECT_GT(elements, 400);
+  EXPECT_THAT(first.back(), StartsWith("!! the elements can't be kept in memory: cache needs"));
+  EXPECT_THAT(first.back(), HasSubstr("infeed::cache({.path = ...})"));
+  EXPECT_LE(iterator.memory().peak_bytes(), 1 << 20);
+  EXPECT_EQ(take_stream(iterator), Stream{first.back()}) << "at every later call";
+  // With room the rest follows, and nothing twice.
+  const Stream all = stream_of(dataset);
+  EXPECT_EQ(Stream(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(elements)),
+            Stream(first.begin(), first.end() - 1));
+  EXPECT_EQ(stream_of(dataset, {.resume = iterator.checkpoint()}),
+            Stream(all.begin() + static_cast<std::ptrdiff_t>(elements), all.end()));
+}
+
+TEST(Cache, ACompleteOneThatDoesNotFitIsRefused) {
+  const auto dataset =
+      range(2000) | map([](std::int64_t) { return std::string(1000, 'x'); }) | cache();
+  for (const std::string& text : dataset.iterate()) EXPECT_EQ(text.size(), 1000);
+  Iterator<std::string> iterator = dataset.iterate({.memory_bytes_max = 1 << 20});
+  EXPECT_EQ(error_of([&] { iterator.next(); }).code(), ErrorCode::resource_exhausted);
+  EXPECT_TRUE(error_of([&] { iterator.next(); }).is_terminal());
+}
+
+TEST(Cache, AFailureBehindHandedOverElementsStopsASkipToo) {
+  const auto text = [](std::int64_t) { return std::string(10'000, '0'); };
+  const auto dataset = range(50) | filter([](std::int64_t) { return true; }) | map(text) | cache() |
+                       shard({.count = 65, .index = 0});
+  Iterator<std::string> iterator = dataset.iterate({.memory_bytes_max = 4096});
+  EXPECT_EQ(elements_of(take_stream(iterator)), 1);
+  EXPECT_TRUE(error_of([&] { iterator.next(); }).is_terminal());
+}
+
+TEST(Cache, KeepsBatches) {
+  const auto dataset = range(10) | batch(4) | cache() | prefetch() | repeat(2);
+  EXPECT_EQ(stream_of(dataset),
+            (Stream{"[0 1 2 3]", "[4 5 6 7]", "[8 9]", "[0 1 2 3]", "[4 5 6 7]", "[8 9]"}));
+}
+
+}  // namespace
+}  // namespace infeed::test

@@ -1,0 +1,369 @@
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <infeed/pipeline/cache.h>
+#include <infeed/pipeline/file_cache.h>
+#include <infeed/pipeline/map.h>
+#include <infeed/pipeline/range.h>
+#include <infeed/pipeline/records.h>
+#include <infeed/pipeline/repeat.h>
+#include <infeed/pipeline/shuffle.h>
+#include <infeed/pipeline/skip_errors.h>
+#include <infeed/pipeline/take.h>
+
+#include "pipeline/suite/stage_suite.h"
+#include "pipeline/suite/thrown_error.h"
+#include "records/temporary_files.h"
+
+namespace infeed::test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using testing::TemporaryFolder;
+using Kind = StoreEvent::Kind;
+using Mismatch = FileCacheOptions::Mismatch;
+
+/// Folders for caches that nobody has used yet.
+class FileCache : public ::testing::Test {
+ protected:
+  std::string fresh() { return folder_.file("cache" + std::to_string(count_++)); }
+
+  /// Options that note what happens in kinds_ and elements_.
+  FileCacheOptions noting(const std::string& path) {
+    FileCacheOptions options{.path = path, .shard_bytes = 400};
+    options.on_event = [this](const StoreEvent& event) {
+      kinds_.push_back(event.kind);
+      elements_ = event.elements;
+      EXPECT_FALSE(event.message.empty());
+      EXPECT_FALSE(event.folder.empty());
+    };
+    return options;
+  }
+  std::vector<Kind> kinds() { return std::exchange(kinds_, {}); }
+
+  /// 0, 2, 4, ..., counting in calls_ how many were made.
+  auto doubles(std::int64_t count) {
+    return range(count) | map([this](std::int64_t x) {
+             ++calls_;
+             return 2 * x;
+           });
+  }
+
+  static std::vector<std::filesystem::path> shards(const std::string& path) {
+    std::vector<std::filesystem::path> found;
+    for (const auto& entry : std::filesystem::directory_iterator(path)) {
+      if (entry.path().extension() == ".tfrecord") found.push_back(entry.path());
+    }
+    std::sort(found.begin(), found.end());
+    return found;
+  }
+
+  TemporaryFolder folder_{testing::memory_folder()};
+  int count_ = 0;
+  std::vector<Kind> kinds_;
+  std::uint64_t elements_ = 0;
+  std::atomic<int> calls_ = 0;
+};
+
+Stream twice(const Slots& slots) {
+  Stream stream = show_all(slots);
+  const Stream once = stream;
+  stream.insert(stream.end(), once.begin(), once.end());
+  return stream;
+}
+
+TEST_F(FileCache, PassesTheSuite) {
+  const auto check = [this]<class T>(std::type_identity<T>, std::vector<std::size_t> sizes) {
+    run_stage_suite_on<T>(
+        [this](auto dataset) {
+          return dataset | cache({.path = fresh(), .shard_bytes = 20 * sizeof(T) + 300});
+        },
+        [](const Slots& in) { return show_all(in); }, {.sizes = std::move(sizes)});
+  };
+  check(std::type_identity<std::int64_t>(), {0, 1, 5, 41});
+  check(std::type_identity<std::string>(), {33});
+  check(std::type_identity<Wide>(), {33});
+}
+
+TEST_F(FileCache, PassesTheSuiteWhenItIsReadAgain) {
+  run_stage_suite_on<std::int64_t>(
+      [this](auto dataset) {
+        return dataset | cache({.path = fresh(), .shard_bytes = 500}) | repeat(2);
+      },
+      twice, {.sizes = {0, 1, 5, 41}});
+}
+
+TEST_F(FileCache, PassesTheSuiteOnceItIsComplete) {
+  const FileCacheOptions options{.path = fresh(), .shard_bytes = 400};
+  const auto make = [&] {
+    return range(300) | map([](std::int64_t x) {
+             if (x % 50 == 20 || x == 299) throw std::runtime_error("no " + std::to_string(x));
+             return x;
+           }) |
+           cache(options);
+  };
+  const Stream expected = stream_of(make());
+  EXPECT_EQ(expected[299], "! no 299");
+  run_source_suite(make, expected);
+}
+
+TEST_F(FileCache, ElementsAreMadeOnceForAllProcesses) {
+  const FileCacheOptions options = noting(fresh());
+  const Stream expected = stream_of(doubles(100) | cache(options));
+  EXPECT_THAT(kinds(), ElementsAre(Kind::writing, Kind::finished));
+  EXPECT_EQ(elements_, 100);
+  // Another dataset, as in another process.
+  EXPECT_EQ(stream_of(doubles(100) | cache(options) | repeat(2)).size(), 200);
+  EXPECT_THAT(kinds(), ElementsAre(Kind::reading, Kind::reading));
+  EXPECT_EQ(stream_of(doubles(100) | cache(options)), expected);
+  EXPECT_EQ(calls_, 100);
+  EXPECT_GT(shards(options.path).size(), 3);
+}
+
+TEST_F(FileCache, IsCompleteWithTheLastElementThatIsKnownToCome) {
+  const FileCacheOptions options = noting(fresh());
+  stream_of(doubles(100) | cache(options) | take(100));
+  EXPECT_THAT(kinds(), ElementsAre(Kind::writing, Kind::finished));
+}
+
+TEST_F(FileCache, APassThatStopsEarlyIsGoneOnWith) {
+  const FileCacheOptions options = noting(fresh());
+  stream_of(doubles(1000) | cache(options) | take(400));
+  EXPECT_THAT(kinds(), ElementsAre(Kind::writing));
+  calls_ = 0;
+  EXPECT_EQ(stream_of(doubles(1000) | cache(options)), stream_of(doubles(1000)));
+  EXPECT_THAT(kinds(), ElementsAre(Kind::resuming, Kind::finished));
+  EXPECT_LT(calls_, 1000 + 650) << "those that were stored are not made again";
+}
+
+TEST_F(FileCache, ErrorsKeepEverythingTheySay) {
+  const FileCacheOptions options = noting(fresh());
+  const auto make = [&] {
+    return range(60) | map([](std::int64_t x) -> std::int64_t {
+             if (x % 20 != 7) return x;
+             throw Error(ErrorCode::data_loss, "line 1\nline 2\t\\n")
+                 .at_file("a\tfile")
+                 .at_offset(12)
+                 .at_record(3)
+                 .at_stage("there");
+           }) |
+           cache(options);
+  };
+  const Stream first = stream_of(make());
+  EXPECT_EQ(stream_of(make()), first);
+  EXPECT_THAT(kinds(), ElementsAre(Kind::writing, Kind::finished, Kind::reading));
+  Iterator<std::int64_t> iterator = make().iterate();
+  take_stream(iterator, 27);
+  const Error error = error_of([&] { iterator.next(); });
+  EXPECT_EQ(error.code(), ErrorCode::data_loss);
+  EXPECT_EQ(error.message(), "line 1\nline 2\t\\n");
+  EXPECT_EQ(error.file(), "a\tfile");
+  EXPECT_EQ(error.stage(), "there");
+  EXPECT_EQ(error.offset(), 12);
+  EXPECT_EQ(error.record(), 3);
+}
+
+TEST_F(FileCache, SurvivesBeingKilled) {
+  RandomSource random;
+  for (int round = 0; round < 12; ++round) {
+    SCOPED_TRACE("round " + std::to_string(round));
+    const FileCacheOptions options = noting(fresh());
+    const auto make = [&](std::int64_t killed_at) {
+      return range(300) | map([=](std::int64_t x) {
+               if (x == killed_at) ::kill(::getpid(), SIGKILL);
+               if (x % 30 == 11) throw std::runtime_error("no " + std::to_string(x));
+               return x;
+             }) |
+             cache(options);
+    };
+    for (int kills = 0; kills < 3; ++kills) {
+      const std::int64_t killed_at = random.between(0, 299);
+      const pid_t child = ::fork();
+      ASSERT_GE(child, 0);
+      if (child == 0) {
+        stream_of(make(killed_at), {.executor = Executor::inline_()});
+        ::_exit(0);  // what the last run had stored went beyond killed_at
+      }
+      int status = 0;
+      ASSERT_EQ(::waitpid(child, &status, 0), child);
+    }
+    const Stream expected = stream_of(range(300) | map([](std::int64_t x) {
+                                        if (x % 30 == 11) {
+                                          throw std::runtime_error("no " + std::to_string(x));
+                                        }
+                                        return x;
+                                      }));
+    EXPECT_EQ(stream_of(make(-1)), expected);
+    EXPECT_EQ(stream_of(make(-1)), expected);
+    EXPECT_EQ(kinds().back(), Kind::reading);
+    for (const auto& shard : shards(options.path)) {
+      EXPECT_FALSE(shard.filename().string().starts_with('.')) << shard << " was left";
+    }
+  }
+}
+
+TEST_F(FileCache, AnotherPipelinesIsRefusedWithTheDifference) {
+  const std::string path = fresh();
+  stream_of(range(10) | cache(noting(path)));
+  const Stream refused = stream_of(range(11) | cache(noting(path)));
+  ASSERT_EQ(refused.size(), 1);
+  EXPECT_THAT(refused[0], StartsWith("!! the folder holds the elements of another pipeline: it has "
+                                     "'stage range(start=0, step=1, count=10)' where this one has "
+                                     "'stage range(start=0, step=1, count=11)'"));
+  const auto as_text = range(10) | map([](std::int64_t x) { return std::to_string(x); });
+  EXPECT_THAT(stream_of(as_text | cache(noting(path)))[0],
+              HasSubstr("it has 'elements i64' where this one has 'elements string'"));
+  FileCacheOptions newer = noting(path);
+  newer.version = "2";
+  EXPECT_THAT(stream_of(range(10) | cache(newer))[0],
+              HasSubstr("it has '(nothing)' where this one has 'version 2'"));
+  EXPECT_EQ(stream_of(range(10) | cache(noting(path))), stream_of(range(10)));
+}
+
+TEST_F(FileCache, AnotherPipelinesIsRewrittenWhenAllowed) {
+  const std::string path = fresh();
+  stream_of(range(200) | cache(noting(path)));
+  kinds();
+  FileCacheOptions options = noting(path);
+  options.mismatch = Mismatch::rewrite;
+  EXPECT_EQ(stream_of(range(100) | cache(options)), stream_of(range(100)));
+  EXPECT_THAT(kinds(), ElementsAre(Kind::rewriting, Kind::finished));
+  EXPECT_EQ(stream_of(range(100) | cache(options)), stream_of(range(100)));
+  EXPECT_THAT(kinds(), ElementsAre(Kind::reading));
+}
+
+TEST_F(FileCache, AFolderOfOthersIsLeftAlone) {
+  const std::string path = fresh();
+  std::filesystem::create_directory(path);
+  std::ofstream(path + "/elements.journal") << "my diary\n";
+  FileCacheOptions options = noting(path);
+  options.mismatch = Mismatch::rewrite;
+  const Stream refused = stream_of(range(3) | cache(options));
+  ASSERT_EQ(refused.size(), 1);
+  EXPECT_THAT(refused[0], HasSubstr("does not begin with the line 'infeed elements 1'"));
+  EXPECT_EQ(testing::read_whole(path + "/elements.journal"), "my diary\n");
+}
+
+TEST_F(FileCache, DamageIsRepaired) {
+  const Stream expected = stream_of(range(200));
+  const std::vector<std::function<void(const std::filesystem::path&)>> damages = {
+      [](const auto& shard) {
+        std::string bytes = testing::read_whole(shard);
+        bytes[60] ^= 1;
+        std::ofstream(shard, std::ios::binary) << bytes;
+      },
+      [](const auto& shard) { std::filesystem::resize_file(shard, 30); },
+      [](const auto& shard) { std::filesystem::remove(shard); },
+      // As long as before, but with other elements: their number is wrong.
+      [](const auto& shard) {
+        const auto bytes = std::filesystem::file_size(shard);
+        std::ofstream(shard, std::ios::binary) << std::string(bytes, '\0');
+      },
+  };
+  for (const auto& damage : damages) {
+    for (const std::size_t which : {std::size_t{0}, std::size_t{4}}) {
+      const FileCacheOptions options = noting(fresh());
+      stream_of(range(200) | cache(options));
+      const auto names = shards(options.path);
+      ASSERT_GT(names.size(), 8);
+      damage(names[which]);
+      kinds();
+      EXPECT_EQ(stream_of(range(200) | cache(options)), expected);
+      const std::vector<Kind> happened = kinds();
+      if (happened.front() == Kind::reading) {
+        EXPECT_THAT(happened, ElementsAre(Kind::reading, Kind::damaged));
+        EXPECT_EQ(stream_of(range(200) | cache(options)), expected);
+        EXPECT_THAT(kinds(), ElementsAre(Kind::resuming, Kind::finished));
+      } else {
+        EXPECT_THAT(happened, ElementsAre(Kind::resuming, Kind::finished));
+      }
+      EXPECT_EQ(stream_of(range(200) | cache(options)), expected);
+      EXPECT_THAT(kinds(), ElementsAre(Kind::reading));
+    }
+  }
+}
+
+TEST_F(FileCache, AJournalThatIsCutAnywhereIsGoneOnWith) {
+  const FileCacheOptions options = noting(fresh());
+  const auto make = [&] {
+    return range(60) | map([](std::int64_t x) {
+             if (x % 7 == 3) throw std::runtime_error("no " + std::to_string(x));
+             return x;
+           }) |
+           cache(options);
+  };
+  const Stream expected = stream_of(make());
+  const std::string journal = options.path + "/elements.journal";
+  const std::string whole = testing::read_whole(journal);
+  for (std::size_t size = whole.find('\n') + 1; size < whole.size(); size += 29) {
+    SCOPED_TRACE("cut at " + std::to_string(size));
+    const std::string text = testing::read_whole(journal);
+    std::ofstream(journal, std::ios::binary) << text.substr(0, size);
+    Stream got = stream_of(make());
+    if (got.size() == 1) {
+      // Cut inside the description: not taken for ours.
+      EXPECT_THAT(got[0], HasSubstr("(nothing)"));
+      std::filesystem::remove(journal);
+      got = stream_of(make());
+    }
+    EXPECT_EQ(got, expected);
+    EXPECT_EQ(stream_of(make()), expected);
+  }
+}
+
+TEST_F(FileCache, WhileSomebodyWritesOthersGoWithout) {
+  const FileCacheOptions options = noting(fresh());
+  const auto dataset = doubles(1000) | cache(options);
+  Iterator<std::int64_t> writer = dataset.iterate();
+  Stream first = take_stream(writer, 50);
+  kinds();
+  EXPECT_EQ(stream_of(dataset), stream_of(doubles(1000)));
+  EXPECT_THAT(kinds(), ElementsAre(Kind::busy));
+  const Stream rest = take_stream(writer);
+  first.insert(first.end(), rest.begin(), rest.end());
+  EXPECT_EQ(first, stream_of(dataset));
+  EXPECT_THAT(kinds(), ElementsAre(Kind::finished, Kind::reading));
+}
+
+TEST_F(FileCache, WhatCannotBeWrittenIsTerminal) {
+  folder_.write("a file", "");
+  const FileCacheOptions options = noting(folder_.file("a file/cache"));
+  const Stream stream = stream_of(range(5) | cache(options) | skip_errors());
+  ASSERT_EQ(stream.size(), 1);
+  EXPECT_THAT(stream[0], StartsWith("!! the elements can't be stored: cannot make the folder: a "
+                                    "part of the path is a file"));
+  EXPECT_THAT(kinds(), ElementsAre(Kind::gave_up));
+  const Error error = error_of([] { range(1) | cache({}); });
+  EXPECT_EQ(error.message(), "cache: path is empty; give a folder");
+}
+
+TEST_F(FileCache, DoesNotDependOnThePassThatWritesIt) {
+  const auto make = [&](const std::string& path) {
+    return range(50) | shuffle({.buffer = 50, .seed = 1}) | cache({.path = path}) | repeat(3);
+  };
+  const Stream all = stream_of(make(fresh()));
+  EXPECT_EQ(Stream(all.begin(), all.begin() + 50), Stream(all.begin() + 100, all.end()));
+  run_source_suite([&] { return make(fresh()); }, all);
+}
+
+TEST_F(FileCache, ShardsOfRecordsAreOrdinaryRecordFiles) {
+  const FileCacheOptions options{.path = fresh(), .compression = Compression::gzip};
+  const auto texts = range(100) | map([](std::int64_t x) { return std::to_string(x); });
+  stream_of(texts | cache(options));
+  std::int64_t next = 0;
+  for (const Record& record : records(options.path + "/data-*").iterate()) {
+    EXPECT_EQ(record.bytes(), std::to_string(next++));
+  }
+  EXPECT_EQ(next, 100);
+  const auto again = texts | cache(options);
+  EXPECT_EQ(stream_of(again), stream_of(texts));
+}
+
+}  // namespace
+}  // namespace infeed::test

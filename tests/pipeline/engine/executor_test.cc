@@ -1,0 +1,116 @@
+#include <atomic>
+#include <future>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <thread>
+
+#include <infeed/pipeline/executor.h>
+
+#include "pipeline/suite/executors.h"
+
+namespace infeed::test {
+namespace {
+
+TEST(Executor, RunsEachTaskOnce) {
+  const Executors executors;
+  for (const NamedExecutor& executor : executors.all()) {
+    SCOPED_TRACE(executor.name);
+    std::vector<std::atomic<int>> runs(500);
+    std::atomic<int> left = 500;
+    std::promise<void> all;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      executor.executor->submit([&, i] {
+        ++runs[i];
+        if (--left == 0) all.set_value();
+      });
+    }
+    all.get_future().wait();
+    for (const auto& count : runs) EXPECT_EQ(count, 1);
+  }
+}
+
+TEST(Executor, SaysHowManyTasksRunAtATime) {
+  EXPECT_EQ(Executor::inline_()->concurrency(), 0);
+  EXPECT_EQ(Executor::threads(3)->concurrency(), 3);
+  EXPECT_EQ(Executor::threads()->concurrency(), usable_cores());
+  if (kTbbIsTested) {
+    EXPECT_EQ(Executor::tbb(3)->concurrency(), 3);
+    EXPECT_EQ(Executor::tbb()->concurrency(), usable_cores());
+  }
+}
+
+TEST(Executor, RunsAsManyTasksAtATime) {
+  std::vector<std::shared_ptr<Executor>> executors = {Executor::threads(3)};
+  if (kTbbIsTested) executors.push_back(Executor::tbb(2));
+  for (const auto& executor : executors) {
+    // Each waits until all are there: with fewer threads this would never end.
+    const int count = executor->concurrency();
+    // Owned by the tasks: the last ones may still look when the first one says that all are here.
+    struct State {
+      std::atomic<int> here = 0;
+      std::promise<void> done;
+    };
+    const auto state = std::make_shared<State>();
+    for (int i = 0; i < count; ++i) {
+      executor->submit([state, count] {
+        if (++state->here == count) state->done.set_value();
+        while (state->here < count) std::this_thread::yield();
+      });
+    }
+    state->done.get_future().wait();
+  }
+}
+
+TEST(Executor, InlineRunsInTheCallersThread) {
+  std::thread::id ran_in;
+  Executor::inline_()->submit([&] { ran_in = std::this_thread::get_id(); });
+  EXPECT_EQ(ran_in, std::this_thread::get_id());
+}
+
+TEST(Executor, ATaskMaySubmitTasks) {
+  const Executors executors;
+  for (const NamedExecutor& executor : executors.all()) {
+    SCOPED_TRACE(executor.name);
+    std::promise<void> done;
+    executor.executor->submit([&] { executor.executor->submit([&] { done.set_value(); }); });
+    done.get_future().wait();
+  }
+}
+
+TEST(Executor, ADestructorWaitsForWhatRunsNotForWhatCantBegin) {
+  if (!kTbbIsTested) return;
+  // All of TBB's workers are busy; one of them makes an executor, uses it and lets it go.
+  const auto outer = Executor::tbb();
+  const int count = outer->concurrency();
+  std::atomic<int> left = count;
+  std::promise<void> all;
+  for (int i = 0; i < count; ++i) {
+    outer->submit([&] {
+      {
+        const auto inner = Executor::tbb(1);
+        inner->submit([] {});
+      }
+      if (--left == 0) all.set_value();
+    });
+  }
+  all.get_future().wait();
+}
+
+TEST(UsableCores, RespectsTheAffinityMask) {
+  EXPECT_GE(usable_cores(), 1);
+  cpu_set_t before;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
+  EXPECT_LE(usable_cores(), CPU_COUNT(&before));
+  std::thread([&before] {
+    int first = 0;
+    while (!CPU_ISSET(first, &before)) ++first;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(first, &one);
+    ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+    EXPECT_EQ(usable_cores(), 1);
+  }).join();
+}
+
+}  // namespace
+}  // namespace infeed::test

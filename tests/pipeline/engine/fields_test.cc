@@ -1,0 +1,143 @@
+#include <array>
+#include <gtest/gtest.h>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <infeed/pipeline/detail/type_info.h>
+#include <infeed/pipeline/fields.h>
+#include <infeed/pipeline/payload.h>
+
+namespace infeed {
+namespace {
+
+struct One {
+  int a;
+};
+struct Mixed {
+  int a;
+  std::string b;
+  std::array<float, 3> c;
+  std::vector<int> d;
+  double e;
+};
+struct Sixteen {
+  int a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p;
+};
+struct Seventeen {
+  int a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q;
+};
+struct MoveOnly {
+  std::unique_ptr<int> a;
+  std::shared_ptr<int> b;
+};
+struct Nested {
+  Mixed inner;
+  int a;
+};
+struct WithPointer {
+  const char* a;
+  void* b;
+};
+enum class Colour { red };
+struct WithEnum {
+  Colour a;
+  bool b;
+};
+struct WithDefaults {
+  int a = 3;
+  float b = 2.5F;
+};
+class Whole {
+ public:
+  explicit Whole(int a) : a_(a) {}
+  int a() const { return a_; }
+
+ private:
+  int a_;
+};
+struct Empty {};
+
+TEST(Fields, AreCounted) {
+  static_assert(detail::field_count<One>() == 1);
+  static_assert(detail::field_count<Mixed>() == 5);
+  static_assert(detail::field_count<Sixteen>() == 16);
+  static_assert(detail::field_count<MoveOnly>() == 2);
+  static_assert(detail::field_count<Nested>() == 2);
+  static_assert(detail::field_count<WithPointer>() == 2);
+  static_assert(detail::field_count<WithEnum>() == 2);
+  static_assert(detail::field_count<WithDefaults>() == 2);
+  static_assert(detail::field_count<std::pair<int, float>>() == 2);
+  static_assert(detail::field_count<std::tuple<int, float, std::string>>() == 3);
+}
+
+TEST(Fields, WhatIsNoPlainStructStaysWhole) {
+  static_assert(detail::field_count<Seventeen>() == 0);
+  static_assert(detail::field_count<int>() == 0);
+  static_assert(detail::field_count<Whole>() == 0);
+  static_assert(detail::field_count<Empty>() == 0);
+  static_assert(detail::field_count<std::string>() == 0);
+  static_assert(detail::field_count<std::array<int, 4>>() == 0);
+  static_assert(detail::field_count<std::vector<int>>() == 0);
+  static_assert(detail::field_count<std::unique_ptr<int>>() == 0);
+}
+
+TEST(Fields, AreTiedInOrder) {
+  Mixed mixed{1, "two", {3, 3, 3}, {4}, 5};
+  const auto fields = detail::tie_fields(mixed);
+  EXPECT_EQ(std::get<0>(fields), 1);
+  EXPECT_EQ(std::get<1>(fields), "two");
+  EXPECT_EQ(std::get<3>(fields).front(), 4);
+  EXPECT_EQ(std::get<4>(fields), 5);
+  std::get<0>(fields) = 7;
+  EXPECT_EQ(mixed.a, 7);
+  const Sixteen sixteen{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+  EXPECT_EQ(std::get<15>(detail::tie_fields(sixteen)), 16);
+}
+
+template <class T>
+std::size_t payload_of(const T& value) {
+  const TypeInfo& type = type_info<T>();
+  return type.payload_bytes_run == nullptr ? 0 : type.payload_bytes_run(&value, 1);
+}
+
+TEST(Payload, IsWhatAnElementOwnsOutsideItself) {
+  EXPECT_EQ(payload_of(7), 0);
+  EXPECT_EQ(payload_of(std::string("short")), 0);
+  EXPECT_GE(payload_of(std::string(1000, 'x')), 1000);
+  EXPECT_LE(payload_of(std::string(1000, 'x')), 1100);
+  EXPECT_EQ(payload_of(std::vector<int>(10)), 40);
+  EXPECT_EQ(payload_of(std::vector<std::vector<int>>{std::vector<int>(10)}),
+            sizeof(std::vector<int>) + 40);
+  EXPECT_EQ(payload_of(std::make_unique<double>(1)), 8);
+  EXPECT_EQ(payload_of(std::unique_ptr<double>()), 0);
+  EXPECT_EQ(payload_of(std::make_shared<double>(1)), 8);
+  EXPECT_EQ(payload_of(std::optional<std::vector<int>>(std::vector<int>(10))), 40);
+  EXPECT_EQ(payload_of(std::optional<std::vector<int>>()), 0);
+}
+
+TEST(Payload, LooksIntoStructsPairsAndTuples) {
+  const Mixed mixed{1, std::string(100, 'x'), {}, std::vector<int>(5), 2};
+  EXPECT_EQ(payload_of(mixed), payload_of(mixed.b) + payload_of(mixed.d));
+  EXPECT_EQ(payload_of(Nested{mixed, 3}), payload_of(mixed));
+  EXPECT_EQ(payload_of(std::pair(1, std::vector<int>(5))), 20);
+  EXPECT_EQ(payload_of(std::tuple(std::vector<int>(5), 'c', std::vector<int>(6))), 44);
+  EXPECT_EQ(payload_of(std::array{std::vector<int>(5), std::vector<int>(1)}), 24);
+  EXPECT_EQ(type_info<WithDefaults>().payload_bytes_run, nullptr);
+}
+
+TEST(TypeInfo, KnowsHowToMove) {
+  EXPECT_TRUE(type_info<int>().trivially_relocatable);
+  EXPECT_TRUE(type_info<std::unique_ptr<int>>().trivially_relocatable);
+  EXPECT_TRUE(type_info<std::shared_ptr<int>>().trivially_relocatable);
+  EXPECT_FALSE(type_info<std::string>().trivially_relocatable);  // points into itself
+  EXPECT_EQ(type_info<std::unique_ptr<int>>().copy_run, nullptr);
+  EXPECT_NE(type_info<std::string>().copy_run, nullptr);
+  EXPECT_EQ(type_info<int>().name, "int");
+  EXPECT_EQ(&type_info<int>(), &type_info<int>());
+}
+
+}  // namespace
+}  // namespace infeed

@@ -1,0 +1,122 @@
+#include <thread>
+
+#include <infeed/pipeline/batch.h>
+#include <infeed/pipeline/map.h>
+#include <infeed/pipeline/memory_account.h>
+#include <infeed/pipeline/prefetch.h>
+#include <infeed/pipeline/range.h>
+#include <infeed/pipeline/shuffle.h>
+
+#include "pipeline/suite/stream.h"
+#include "pipeline/suite/thrown_error.h"
+
+namespace infeed::test {
+namespace {
+
+TEST(MemoryAccount, WithoutALimitOnlyCounts) {
+  MemoryAccount account(0);
+  EXPECT_TRUE(account.try_reserve_elastic(1ULL << 50));
+  account.reserve_rigid(1ULL << 40, "shuffle");
+  EXPECT_EQ(account.in_use_bytes(), (1ULL << 50) + (1ULL << 40));
+  account.release_elastic(1ULL << 50);
+  account.release_rigid(1ULL << 40);
+  EXPECT_EQ(account.in_use_bytes(), 0);
+  EXPECT_EQ(account.peak_bytes(), (1ULL << 50) + (1ULL << 40));
+}
+
+TEST(MemoryAccount, KeepsAQuarterForTheElastic) {
+  MemoryAccount account(1000);
+  EXPECT_EQ(account.elastic_limit_bytes(), 250);
+  EXPECT_EQ(account.rigid_limit_bytes(), 750);
+  account.reserve_rigid(750, "shuffle");
+  EXPECT_TRUE(account.try_reserve_elastic(250));
+  EXPECT_FALSE(account.try_reserve_elastic(1));
+  account.release_elastic(1);
+  EXPECT_TRUE(account.try_reserve_elastic(1));
+  EXPECT_EQ(account.peak_bytes(), 1000);
+}
+
+TEST(MemoryAccount, ARefusalSaysWhoAskedForWhat) {
+  MemoryAccount account(1000);
+  account.reserve_rigid(700, "shuffle");
+  const Error error = error_of([&] { account.reserve_rigid(51, "cache"); });
+  EXPECT_EQ(error.code(), ErrorCode::resource_exhausted);
+  EXPECT_EQ(
+      error.message(),
+      "cache needs 51 bytes more, but its memory limit allows the buffering stages 750 bytes, "
+      "of which 700 are in use; raise memory_bytes_max (now 1000) or make the buffers smaller");
+  EXPECT_EQ(account.in_use_bytes(), 700);
+}
+
+TEST(MemoryAccount, NoAmountOverflows) {
+  MemoryAccount account(1000);
+  EXPECT_FALSE(account.try_reserve_elastic(UINT64_MAX));
+  EXPECT_THROW(account.reserve_rigid(UINT64_MAX, "cache"), Error);
+}
+
+TEST(MemoryAccount, IsNeverOverItsLimitUnderManyThreads) {
+  MemoryAccount account(1000);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&account] {
+      for (int i = 0; i < 20'000; ++i) {
+        if (account.try_reserve_elastic(100)) account.release_elastic(100);
+        try {
+          account.reserve_rigid(300, "shuffle");
+          account.release_rigid(300);
+        } catch (const Error&) {
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_LE(account.peak_bytes(), 1000);
+  EXPECT_EQ(account.in_use_bytes(), 0);
+}
+
+TEST(MemoryLimit, APipelineThatCantFitIsRefusedWithTheSum) {
+  const auto dataset = range(100'000) | shuffle({.buffer = 10'000, .seed = 1}) | batch(1000);
+  const Error error = error_of([&] { dataset.iterate({.memory_bytes_max = 100'000}); });
+  EXPECT_EQ(error.code(), ErrorCode::resource_exhausted);
+  EXPECT_EQ(error.message(),
+            "the pipeline's buffers need at least 88000 bytes (batch 8000 bytes, shuffle 80000 "
+            "bytes), but memory_bytes_max 100000 leaves them 75000; raise it or make the buffers "
+            "smaller");
+}
+
+TEST(MemoryLimit, ABufferThatOutgrowsItFailsAndSaysWho) {
+  // The texts' length is not known before they are there.
+  const auto dataset = range(1000) | map([](std::int64_t) { return std::string(10'000, 'x'); }) |
+                       shuffle({.buffer = 100, .seed = 1});
+  auto iterator = dataset.iterate({.memory_bytes_max = 200'000});
+  const Error error = error_of([&] { iterator.next(); });
+  EXPECT_EQ(error.code(), ErrorCode::resource_exhausted);
+  EXPECT_TRUE(error.message().starts_with("shuffle needs ")) << error.what();
+  EXPECT_EQ(error.stage(), "shuffle");
+  EXPECT_LE(iterator.memory().peak_bytes(), 200'000);
+  EXPECT_EQ(iterator.memory().in_use_bytes(), 0);
+}
+
+TEST(MemoryLimit, ARefusalDuringAResumeLosesNothing) {
+  const auto dataset = range(1000) | map([](std::int64_t) { return std::string(10'000, 'x'); }) |
+                       shuffle({.buffer = 100, .seed = 1});
+  Checkpoint checkpoint = dataset.iterate().checkpoint();
+  checkpoint.position = 500;
+  const Error error =
+      error_of([&] { dataset.iterate({.memory_bytes_max = 200'000, .resume = checkpoint}); });
+  EXPECT_EQ(error.code(), ErrorCode::resource_exhausted);  // and AddressSanitizer finds no leak
+}
+
+TEST(MemoryLimit, QueuesHoldLessRatherThanFail) {
+  const auto dataset =
+      range(2000) | map([](std::int64_t x) { return std::string(1000, 'x') + std::to_string(x); }) |
+      prefetch(1000) | prefetch(1000);
+  auto iterator = dataset.iterate({.memory_bytes_max = 64 * 1024});
+  std::size_t count = 0;
+  while (iterator.next()) ++count;
+  EXPECT_EQ(count, 2000);
+  EXPECT_LE(iterator.memory().peak_bytes(), 64 * 1024);
+}
+
+}  // namespace
+}  // namespace infeed::test

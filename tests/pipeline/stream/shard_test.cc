@@ -1,0 +1,143 @@
+#include <algorithm>
+#include <gmock/gmock.h>
+
+#include <infeed/pipeline/map.h>
+#include <infeed/pipeline/range.h>
+#include <infeed/pipeline/repeat.h>
+#include <infeed/pipeline/reshard_checkpoint.h>
+#include <infeed/pipeline/shard.h>
+
+#include "pipeline/suite/stage_suite.h"
+#include "pipeline/suite/thrown_error.h"
+
+namespace infeed::test {
+namespace {
+
+Slots sharded(const Slots& in, std::size_t count, std::size_t index) {
+  Slots out;
+  for (std::size_t i = index; i < in.size(); i += count) out.push_back(in[i]);
+  return out;
+}
+
+TEST(Shard, PassesTheSuite) {
+  // From 65 shards on the stage skips rather than drops.
+  const std::vector<ShardOptions> cases = {{1, 0}, {2, 0},  {2, 1},   {3, 2},
+                                           {7, 4}, {65, 3}, {100, 99}};
+  for (const ShardOptions options : cases) {
+    SCOPED_TRACE(options.index);
+    run_stage_suite(
+        [options](auto dataset) { return dataset | shard(options); },
+        [options](const Slots& in) { return show_all(sharded(in, options.count, options.index)); });
+  }
+}
+
+TEST(Shard, AllShardsTogetherAreTheInput) {
+  std::vector<bool> seen(1000);
+  for (std::uint64_t index = 0; index < 6; ++index) {
+    for (const std::int64_t element :
+         (range(1000) | shard({.count = 6, .index = index})).iterate()) {
+      EXPECT_FALSE(seen[static_cast<std::size_t>(element)]);
+      seen[static_cast<std::size_t>(element)] = true;
+    }
+  }
+  EXPECT_EQ(std::count(seen.begin(), seen.end(), true), 1000);
+}
+
+// --- Random numbers
+// --------------------------------------------------------------------------------
+
+std::int64_t augment(std::int64_t x, Rng& rng) { return 1'000'000 * x + rng.below(1'000'000); }
+
+/// What all hosts give together, in any order, from the place of `resume` on, which one of `before`
+/// hosts has taken.
+Stream of_all_hosts(std::uint64_t hosts, const auto& pipeline, const Checkpoint* resume = nullptr,
+                    std::uint64_t before = 1) {
+  Stream all;
+  for (std::uint64_t host = 0; host < hosts; ++host) {
+    const auto dataset = pipeline(ShardOptions{.count = hosts, .index = host});
+    IterateOptions options;
+    if (resume != nullptr) {
+      options.resume =
+          reshard_checkpoint(*resume, dataset, {.shards_before = before, .shards_now = hosts});
+    }
+    const Stream stream = stream_of(dataset, options);
+    all.insert(all.end(), stream.begin(), stream.end());
+  }
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+TEST(Shard, AugmentationDoesNotDependOnTheNumberOfHosts) {
+  for (const int parallelism : {1, 3}) {
+    const auto pipeline = [parallelism](const ShardOptions& options) {
+      return range(1000, 1600) | shard(options) |
+             map(augment, {.parallelism = parallelism, .seed = 3}) | repeat(2);
+    };
+    const Stream expected = of_all_hosts(1, pipeline);
+    for (const std::uint64_t hosts : {2, 3, 7, 100}) {
+      EXPECT_EQ(of_all_hosts(hosts, pipeline), expected) << hosts << " hosts";
+    }
+  }
+  // Without shard it is the position, as ever.
+  const auto whole = range(1000, 1600) | map(augment, {.seed = 3});
+  EXPECT_EQ(
+      stream_of(whole | shard({.count = 3, .index = 1})),
+      stream_of(range(1000, 1600) | shard({.count = 3, .index = 1}) | map(augment, {.seed = 3})));
+}
+
+TEST(Shard, OfAShardAndBeforeRepeatKeepsTheNumbers) {
+  const auto twice = [](const ShardOptions& options) {
+    return range(60) | shard({.count = 2, .index = 0}) | shard(options) | map(augment, {.seed = 3});
+  };
+  EXPECT_EQ(of_all_hosts(5, twice), of_all_hosts(1, twice));
+  // Shards of one length: their passes end together.
+  const auto repeated = [](const ShardOptions& options) {
+    return range(60) | shard(options) | repeat(3) | map(augment, {.seed = 3});
+  };
+  EXPECT_EQ(of_all_hosts(4, repeated), of_all_hosts(1, repeated));
+}
+
+TEST(Shard, AReshardedRunRepeatsTheAugmentation) {
+  const auto pipeline = [](const ShardOptions& options) {
+    return range(600) | shard(options) | map(augment, {.seed = 3}) | repeat(2);
+  };
+  const Stream whole = of_all_hosts(1, pipeline);
+  Stream taken;
+  Checkpoint saved;
+  for (std::uint64_t host = 0; host < 2; ++host) {
+    auto iterator = pipeline(ShardOptions{.count = 2, .index = host}).iterate();
+    for (std::string& element : take_stream(iterator, 390)) taken.push_back(std::move(element));
+    saved = iterator.checkpoint();
+  }
+  for (const std::uint64_t hosts : {1, 3, 4}) {
+    Stream all = of_all_hosts(hosts, pipeline, &saved, 2);
+    all.insert(all.end(), taken.begin(), taken.end());
+    std::sort(all.begin(), all.end());
+    EXPECT_EQ(all, whole) << hosts << " hosts";
+  }
+}
+
+TEST(Shard, KnowsItsLength) {
+  const auto length = [](std::int64_t size, std::uint64_t count, std::uint64_t index) {
+    return (range(size) | shard({.count = count, .index = index})).cardinality().count();
+  };
+  EXPECT_EQ(length(10, 3, 0), 4);
+  EXPECT_EQ(length(10, 3, 1), 3);
+  EXPECT_EQ(length(10, 3, 2), 3);
+  EXPECT_EQ(length(2, 3, 2), 0);
+}
+
+TEST(Shard, RefusesAnIndexThatIsNoShard) {
+  for (const ShardOptions wrong : {ShardOptions{3, 3}, ShardOptions{0, 0}}) {
+    const Error error = error_of([&] { range(3) | shard(wrong); });
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+    EXPECT_EQ(
+        error.message(),
+        fmt::format("shard: index {} of {} shards; the index must be less than the count, and "
+                    "the count at least 1",
+                    wrong.index, wrong.count));
+  }
+}
+
+}  // namespace
+}  // namespace infeed::test

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "pipeline/suite/stream.h"
+#include "pipeline/suite/test_sources.h"
+
+namespace infeed::test {
+
+/// Takes a whole stream in a thread of its own, so that the test can look on while it is blocked.
+///
+/// Thread-safety: the iterator is the consumer's, but for cancel().
+template <class T>
+class Consumer {
+ public:
+  /// `gate`: is told when the consumer is done; may be null.
+  explicit Consumer(Iterator<T> iterator, Gate* gate = nullptr)
+      : iterator_(std::move(iterator)), gate_(gate), thread_([this] { consume(); }) {}
+  ~Consumer() {
+    iterator_.cancel();
+    if (thread_.joinable()) thread_.join();
+  }
+  Consumer(const Consumer&) = delete;
+  Consumer& operator=(const Consumer&) = delete;
+
+  void cancel() { iterator_.cancel(); }
+
+  /// Waits until `count` elements have come; false when they don't within half a minute.
+  bool wait_for(std::size_t count) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, std::chrono::seconds(30), [&] {
+      return stream_.size() >= count || done_;
+    }) && stream_.size() >= count;
+  }
+  void join() { thread_.join(); }
+
+  Stream stream() const {
+    const std::lock_guard lock(mutex_);
+    return stream_;
+  }
+  /// After join(): whether it ended with Error(cancelled) rather than the stream's end.
+  bool was_cancelled() const { return was_cancelled_; }
+  const Iterator<T>& iterator() const { return iterator_; }
+
+ private:
+  void consume() {
+    try {
+      while (true) {
+        Stream one = take_stream(iterator_, 1);
+        if (one.empty()) break;
+        const bool last = is_terminal(one.front());
+        const std::lock_guard lock(mutex_);
+        stream_.push_back(std::move(one.front()));
+        changed_.notify_all();
+        if (last) break;
+      }
+    } catch (const Error&) {  // take_stream lets only cancellations through
+      was_cancelled_ = true;
+    }
+    {
+      const std::lock_guard lock(mutex_);
+      done_ = true;
+      changed_.notify_all();
+    }
+    if (gate_ != nullptr) gate_->consumer_is_done();
+  }
+
+  Iterator<T> iterator_;
+  Gate* const gate_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  Stream stream_;
+  bool done_ = false;
+  bool was_cancelled_ = false;
+  std::thread thread_;
+};
+
+}  // namespace infeed::test

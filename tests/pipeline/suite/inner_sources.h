@@ -1,0 +1,112 @@
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include <infeed/pipeline/dataset.h>
+
+#include "pipeline/suite/stream.h"
+#include "pipeline/suite/test_sources.h"
+
+/// Datasets that the tests of concatenate, flat_map and interleave open late.
+namespace infeed::test {
+
+namespace internal {
+
+template <class T>
+class UnopenableNode final : public Node {
+ public:
+  explicit UnopenableNode(std::string message)
+      : Node("unopenable", type_info<T>()), message_(std::move(message)) {}
+
+ protected:
+  std::unique_ptr<Stage> make_stage(const StageScope&) const override {
+    throw Error(ErrorCode::not_found, message_);
+  }
+
+ private:
+  const std::string message_;
+};
+
+template <class T>
+class BreakingNode final : public Node {
+ public:
+  explicit BreakingNode(NodePointer input) : Node("breaking", type_info<T>(), {std::move(input)}) {}
+
+ protected:
+  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+    class BreakingStage final : public Stage {
+     public:
+      BreakingStage(const StageScope& own, std::unique_ptr<Stage> input)
+          : Stage(own), input_(std::move(input)) {}
+
+     protected:
+      Pull do_pull(Chunk& out, std::size_t want) override {
+        const Pull pulled = input_->pull(out, want);
+        if (pulled == Pull::end) throw Error(ErrorCode::internal, "the stage broke");
+        return pulled;
+      }
+
+     private:
+      const std::unique_ptr<Stage> input_;
+    };
+    return std::make_unique<BreakingStage>(scope, this->input().open(scope));
+  }
+};
+
+}  // namespace internal
+
+/// Throws when it is opened.
+template <class T>
+Dataset<T> unopenable(std::string message) {
+  return Dataset<T>(std::make_shared<internal::UnopenableNode<T>>(std::move(message)));
+}
+
+/// Gives its input and then, instead of the end, throws: a stage's own failure, which is terminal.
+template <class T>
+Dataset<T> breaking(const Dataset<T>& input) {
+  return Dataset<T>(std::make_shared<internal::BreakingNode<T>>(input.node()));
+}
+
+/// What a function of an outer element gives, in all the ways that it can go well or wrong for that
+/// element.
+struct Inner {
+  enum class Kind { listed, throws, unopenable } kind = Kind::listed;
+  Slots slots;
+};
+
+/// Inner datasets of different lengths, 0 among them, some with errors, some impossible.
+inline Inner inner_of(std::int64_t outer) {
+  Inner inner;
+  if (outer % 13 == 5) inner.kind = Inner::Kind::throws;
+  if (outer % 13 == 9) inner.kind = Inner::Kind::unopenable;
+  const std::int64_t size = outer % 7 == 6 ? 40 : outer * outer % 5;
+  for (std::int64_t i = 0; i < size; ++i) {
+    inner.slots.push_back({1000 * outer + i, (outer + i) % 10 == 8});
+  }
+  return inner;
+}
+
+template <class T>
+Dataset<T> make_inner(std::int64_t outer) {
+  Inner inner = inner_of(outer);
+  if (inner.kind == Inner::Kind::throws) throw std::runtime_error("refused");
+  if (inner.kind == Inner::Kind::unopenable) return unopenable<T>("unopenable");
+  const Cut cut{static_cast<Cut::Kind>(outer % 3), static_cast<std::uint64_t>(outer)};
+  return listed<T>(std::move(inner.slots), cut);
+}
+
+/// The elements of an inner dataset; a single error (with `opened` false) when there is none.
+inline Stream stream_of_inner(const Slot& outer, bool& opened) {
+  opened = false;
+  if (outer.fails) return {show(outer)};
+  const Inner inner = inner_of(outer.value);
+  if (inner.kind == Inner::Kind::throws) return {"! refused"};
+  if (inner.kind == Inner::Kind::unopenable) return {"! unopenable"};
+  opened = true;
+  return show_all(inner.slots);
+}
+
+}  // namespace infeed::test

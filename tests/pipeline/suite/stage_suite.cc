@@ -1,0 +1,47 @@
+#include "pipeline/suite/stage_suite.h"
+
+namespace infeed::test::internal {
+
+std::size_t known_outputs(const Model& model, const Slots& slots, std::size_t count) {
+  const Slots known(slots.begin(), slots.begin() + static_cast<std::ptrdiff_t>(count));
+  Slots values = known;
+  Slots errors = known;
+  for (std::int64_t i = 0; i < 400; ++i) {
+    values.push_back({1'000'000 + i, false});
+    errors.push_back({2'000'000 + i, true});
+  }
+  const Stream ends = model(known);
+  const Stream goes_on = model(values);
+  const Stream fails = model(errors);
+  const std::size_t shortest = std::min({ends.size(), goes_on.size(), fails.size()});
+  std::size_t same = 0;
+  while (same < shortest && ends[same] == goes_on[same] && ends[same] == fails[same]) ++same;
+  return same;
+}
+
+std::vector<Slots> inputs_of(std::size_t size, RandomSource& random) {
+  std::vector<Slots> inputs{plain_slots(size)};
+  if (size == 0) return inputs;
+  const auto add = [&](auto fails) { inputs.push_back(failing_slots(size, fails)); };
+  add([](std::size_t i) { return i == 0; });
+  add([&](std::size_t i) { return i == size - 1; });
+  if (size < 3) return inputs;
+  add([&](std::size_t i) { return i == size / 2; });
+  add([&](std::size_t i) { return i == size / 2 || i == size / 2 + 1; });
+  add([&](std::size_t) { return random.chance(0.2); });
+  add([](std::size_t) { return true; });
+  return inputs;
+}
+
+std::string describe(const Slots& slots, std::string_view type_name) {
+  std::string errors;
+  for (std::size_t i = 0; i < slots.size() && errors.size() < 60; ++i) {
+    if (slots[i].fails) errors += " " + std::to_string(i);
+  }
+  return "an input of " + std::to_string(slots.size()) + " elements (" + std::string(type_name) +
+         "), errors at" + (errors.empty() ? " none" : errors);
+}
+
+INFEED_COMMON_SUITES();
+
+}  // namespace infeed::test::internal

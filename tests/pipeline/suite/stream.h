@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <infeed/pipeline/dataset.h>
+
+#include "pipeline/suite/elements.h"
+
+/// What streams are compared by: a text an element, "! message" for an error in an element's place,
+/// "!! message" for a terminal one, which is the last.
+namespace infeed::test {
+
+using Stream = std::vector<std::string>;
+
+/// One element of a test's input: a number, or an error in its place.
+struct Slot {
+  std::int64_t value = 0;
+  bool fails = false;
+};
+using Slots = std::vector<Slot>;
+
+inline std::string message_of_broken(std::int64_t value) {
+  return "element " + std::to_string(value) + " is broken";
+}
+inline std::string show(const Slot& slot) {
+  return slot.fails ? "! " + message_of_broken(slot.value) : std::to_string(slot.value);
+}
+inline Stream show_all(const Slots& slots) {
+  Stream stream;
+  for (const Slot& slot : slots) stream.push_back(show(slot));
+  return stream;
+}
+
+inline constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
+
+inline bool is_terminal(const std::string& text) { return text.starts_with("!! "); }
+/// Elements, errors included, without the terminal error at the end.
+inline std::size_t elements_of(const Stream& stream) {
+  return stream.size() - (!stream.empty() && is_terminal(stream.back()) ? 1 : 0);
+}
+
+/// Takes up to `count` elements. A cancellation is thrown on: it is no element.
+template <class T>
+Stream take_stream(Iterator<T>& iterator, std::size_t count = kAll) {
+  Stream stream;
+  while (stream.size() < count) {
+    try {
+      const std::optional<T> element = iterator.next();
+      if (!element) break;
+      stream.push_back(show(*element));
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::cancelled) throw;
+      stream.push_back((error.is_terminal() ? "!! " : "! ") + error.message());
+      if (error.is_terminal()) break;
+    }
+  }
+  return stream;
+}
+
+template <class T>
+Stream stream_of(const Dataset<T>& dataset, IterateOptions options = {}, std::size_t count = kAll) {
+  Iterator<T> iterator = dataset.iterate(std::move(options));
+  return take_stream(iterator, count);
+}
+
+/// A stream of plain numbers.
+inline Stream numbers(const std::vector<std::int64_t>& values) {
+  Stream stream;
+  for (const std::int64_t value : values) stream.push_back(std::to_string(value));
+  return stream;
+}
+
+}  // namespace infeed::test

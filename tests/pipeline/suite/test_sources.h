@@ -1,0 +1,159 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <utility>
+
+#include <infeed/pipeline/dataset.h>
+
+#include "engine/iterator_context.h"
+#include "pipeline/suite/elements.h"
+#include "pipeline/suite/stream.h"
+
+/// Sources and stages that only tests need: they cut chunks in nasty ways, fail where they are
+/// told to, and wait until the test lets them go on.
+namespace infeed::test {
+
+/// How a source cuts its chunks: nobody's result may depend on it.
+struct Cut {
+  enum class Kind { as_asked, single, random } kind = Kind::as_asked;
+  std::uint64_t seed = 0;
+};
+
+/// Lets a gated source go on element by element. One gate serves one source at a time.
+///
+///     Gate gate;
+///     auto iterator = gated<std::int64_t>(slots, gate).iterate();
+///     gate.release(3);          // three elements may pass
+///     gate.wait_until_asked();  // ... did, and a fourth one is waited for
+///
+/// Thread-safety: all functions may be called from any thread.
+class Gate {
+ public:
+  /// Lets `count` more elements pass.
+  void release(std::uint64_t count);
+  /// Waits until the source waits for more than was released.
+  void wait_until_asked();
+  /// Ends wait_until_asked() for good: nobody will ask any more.
+  void consumer_is_done();
+  /// Stages of a gated source that are alive.
+  int stages() const;
+
+  // For the source:
+  /// Waits until element `position` may pass; false when the iterator was cancelled.
+  bool wait_for(std::uint64_t position, const RunContext& run);
+  /// Elements that have been let pass so far.
+  std::uint64_t released() const;
+  void wake();
+  void count_stage(int change);
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::uint64_t released_ = 0;
+  bool asked_ = false;
+  bool consumer_is_done_ = false;
+  int stages_ = 0;
+};
+
+namespace internal {
+
+/// What all listed sources have in common: where they are and how much they give at a time.
+class ListedStage : public Stage {
+ public:
+  ListedStage(const StageScope& scope, std::shared_ptr<const Slots> slots, const Cut& cut,
+              Gate* gate);
+  ~ListedStage() override;
+
+ protected:
+  Pull do_pull(Chunk& out, std::size_t want) override;
+  std::uint64_t do_skip(std::uint64_t count) override;
+  virtual void append(Chunk& out, std::int64_t value) = 0;
+
+ private:
+  std::size_t slots_to_give(std::size_t want);
+
+  const std::shared_ptr<const Slots> slots_;
+  const Cut cut_;
+  Gate* const gate_;
+  std::unique_ptr<RunContext::WakerRegistration> waker_;
+  std::mt19937_64 random_;
+  std::size_t position_ = 0;
+};
+
+template <class T>
+class ListedNode final : public Node {
+ public:
+  ListedNode(Slots slots, const Cut& cut, Gate* gate)
+      : Node("listed", type_info<T>()),
+        slots_(std::make_shared<const Slots>(std::move(slots))),
+        cut_(cut),
+        gate_(gate) {}
+
+  std::string signature() const override {
+    return "listed(" + std::to_string(slots_->size()) + ")";
+  }
+  Cardinality cardinality() const override { return Cardinality::finite(slots_->size()); }
+
+ protected:
+  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+    class TypedStage final : public ListedStage {
+      using ListedStage::ListedStage;
+      void append(Chunk& out, std::int64_t value) override { out.append(make_element<T>(value)); }
+    };
+    return std::make_unique<TypedStage>(scope, slots_, cut_, gate_);
+  }
+
+ private:
+  const std::shared_ptr<const Slots> slots_;
+  const Cut cut_;
+  Gate* const gate_;
+};
+
+NodePointer make_recut(std::uint64_t seed, NodePointer input);
+
+}  // namespace internal
+
+/// The listed elements and errors.
+template <class T>
+Dataset<T> listed(Slots slots, const Cut& cut = {}) {
+  return Dataset<T>(std::make_shared<internal::ListedNode<T>>(std::move(slots), cut, nullptr));
+}
+
+/// The same, but each element waits until `gate` lets it pass. The gate must outlive it.
+template <class T>
+Dataset<T> gated(Slots slots, Gate& gate) {
+  return Dataset<T>(std::make_shared<internal::ListedNode<T>>(std::move(slots), Cut{}, &gate));
+}
+
+/// 0 .. count-1.
+inline Slots plain_slots(std::size_t count) {
+  Slots slots(count);
+  for (std::size_t i = 0; i < count; ++i) slots[i].value = static_cast<std::int64_t>(i);
+  return slots;
+}
+
+/// 0 .. count-1, of which those fail for which `fails(i)`.
+template <class Fails>
+Slots failing_slots(std::size_t count, Fails fails) {
+  Slots slots = plain_slots(count);
+  for (std::size_t i = 0; i < count; ++i) slots[i].fails = fails(i);
+  return slots;
+}
+
+/// 0 .. count-1 with an error in the place of number `fails_at`.
+inline Dataset<std::int64_t> failing_range(std::size_t count, std::size_t fails_at) {
+  return listed<std::int64_t>(failing_slots(count, [=](std::size_t i) { return i == fails_at; }));
+}
+
+/// dataset | recut(seed): the same elements in chunks of random sizes.
+inline auto recut(std::uint64_t seed) {
+  return [seed]<class T>(const Dataset<T>& input) {
+    return Dataset<T>(internal::make_recut(seed, input.node()));
+  };
+}
+
+}  // namespace infeed::test

@@ -1,0 +1,130 @@
+#include <atomic>
+#include <cmath>
+#include <gtest/gtest.h>
+#include <limits>
+
+#include <infeed/pipeline/batch.h>
+#include <infeed/pipeline/cache.h>
+#include <infeed/pipeline/enumerate.h>
+#include <infeed/pipeline/map.h>
+#include <infeed/pipeline/prefetch.h>
+#include <infeed/pipeline/range.h>
+#include <infeed/pipeline/repeat.h>
+#include <infeed/pipeline/shuffle.h>
+#include <infeed/pipeline/skip_errors.h>
+#include <infeed/pipeline/testing.h>
+
+#include "pipeline/suite/test_sources.h"
+#include "pipeline/suite/thrown_error.h"
+
+namespace infeed::test {
+namespace {
+
+using infeed::testing::expect_equal_after_resume;
+using infeed::testing::ResumeReport;
+
+TEST(ExpectEqualAfterResume, ReportsWhatItCompared) {
+  const ResumeReport report = expect_equal_after_resume(
+      failing_range(30, 7) | shuffle({.buffer = 5, .seed = 1}) | repeat(2) | prefetch());
+  EXPECT_EQ(report.elements, 60);
+  EXPECT_EQ(report.errors, 2);
+  EXPECT_EQ(report.resumes, 61);
+  EXPECT_TRUE(report.end_reached);
+}
+
+TEST(ExpectEqualAfterResume, LooksAtThePartOfALongStreamThatItIsTold) {
+  const ResumeReport report = expect_equal_after_resume(counter(), {.elements_max = 20});
+  EXPECT_EQ(report.elements, 20);
+  EXPECT_EQ(report.resumes, 21);
+  EXPECT_FALSE(report.end_reached);
+}
+
+TEST(ExpectEqualAfterResume, TakesAnEmptyDataset) {
+  const ResumeReport report = expect_equal_after_resume(range(0));
+  EXPECT_EQ(report.elements, 0);
+  EXPECT_EQ(report.resumes, 1);
+  EXPECT_TRUE(report.end_reached);
+}
+
+TEST(ExpectEqualAfterResume, FindsAFunctionThatCounts) {
+  std::atomic<std::int64_t> count = 0;
+  const auto dataset = range(10) | map([&count](std::int64_t x) { return x + 100 * count++; });
+  const Error error = error_of([&] { expect_equal_after_resume(dataset); });
+  EXPECT_EQ(error.code(), ErrorCode::failed_precondition);
+  EXPECT_EQ(error.message(),
+            "resumed at element 0, element 0 differs: found 1000, expected 0; look for a function "
+            "whose result depends on more than its element (a counter, a clock, a generator of its "
+            "own: take an infeed::Rng& instead), or for ordered = false");
+}
+
+TEST(ExpectEqualAfterResume, FindsAStreamThatEndsElsewhere) {
+  std::atomic<int> calls = 0;
+  const auto fails_later = [&calls](std::int64_t x) {
+    if (x == 2 && ++calls > 1) throw std::runtime_error("the second time");
+    return std::string("element ") + std::to_string(x);
+  };
+  const Error error = error_of([&] { expect_equal_after_resume(range(3) | map(fails_later)); });
+  EXPECT_TRUE(error.message().starts_with(
+      "resumed at element 0, element 2 differs: found the error 'user function failed: the second "
+      "time [stage map]', expected 'element 2'; look for "))
+      << error.message();
+}
+
+TEST(ExpectEqualAfterResume, DescribesTheDatasetAnew) {
+  // A counter that each description starts with: what one dataset resumes right, a process after a
+  // crash gets wrong.
+  std::int64_t descriptions = 0;
+  const auto describe = [&descriptions] {
+    return range(10) | map([number = descriptions++](std::int64_t x) { return x + 100 * number; });
+  };
+  EXPECT_EQ(expect_equal_after_resume(describe()).elements, 10);
+  descriptions = 0;
+  const Error error = error_of([&] { expect_equal_after_resume(describe); });
+  EXPECT_TRUE(error.message().starts_with(
+      "resumed at element 0, element 0 differs: found 100, expected 0; look for "))
+      << error.message();
+  const ResumeReport report = expect_equal_after_resume(
+      [] { return failing_range(30, 7) | shuffle({.buffer = 5, .seed = 1}) | repeat(2); });
+  EXPECT_EQ(report.elements, 60);
+  EXPECT_EQ(report.resumes, 61);
+}
+
+TEST(ExpectEqualAfterResume, GoesOnBehindFullCachesWithEmptyOnes) {
+  const auto describe = [] {
+    return failing_range(10, 3) | skip_errors() | cache() | map([](std::int64_t x) { return x; });
+  };
+  EXPECT_EQ(expect_equal_after_resume(describe).elements, 9);
+}
+
+struct Sample {
+  std::array<float, 2> image;
+  std::string name;
+};
+
+TEST(ExpectEqualAfterResume, ComparesBatchesStructsPointersAndNaN) {
+  const auto sample = [](std::int64_t x) {
+    const float f = x % 3 == 0 ? std::numeric_limits<float>::quiet_NaN() : static_cast<float>(x);
+    return Sample{{f, 1}, std::to_string(x)};
+  };
+  EXPECT_EQ(expect_equal_after_resume(range(9) | map(sample)).elements, 9);
+  EXPECT_EQ(expect_equal_after_resume(range(9) | map(sample) | enumerate() | batch(2)).elements, 5);
+  const auto owned = [](std::int64_t x) { return std::make_unique<std::int64_t>(x); };
+  EXPECT_EQ(expect_equal_after_resume(range(9) | map(owned)).elements, 9);
+  const auto several = [](std::int64_t x) { return std::vector<double>(3, std::sqrt(4 - x)); };
+  EXPECT_EQ(expect_equal_after_resume(range(9) | map(several)).elements, 9);
+
+  std::atomic<std::int64_t> count = 0;
+  const auto counting = [&count, sample](std::int64_t x) { return sample(x + count++); };
+  EXPECT_THROW(expect_equal_after_resume(range(9) | map(counting)), Error);
+  EXPECT_THROW(expect_equal_after_resume(range(9) | map(counting) | batch(4)), Error);
+}
+
+TEST(ExpectEqualAfterResume, TakesAComparisonOfYourOwn) {
+  std::atomic<std::int64_t> count = 0;
+  const auto dataset = range(10) | map([&count](std::int64_t x) { return x + 100 * count++; });
+  const auto equal_to_a_hundred = [](std::int64_t a, std::int64_t b) { return a % 100 == b % 100; };
+  EXPECT_EQ(expect_equal_after_resume(dataset, {}, equal_to_a_hundred).elements, 10);
+}
+
+}  // namespace
+}  // namespace infeed::test
