@@ -1,4 +1,4 @@
-#include "remote/answer.h"
+#include "remote/http/answer.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include <variant>
 
 #include "fuzz.h"
-#include "remote/xml.h"
+#include "remote/aws/xml.h"
 
 /// Answers of object stores: whatever the heads say, no byte is put where it was not asked for, and
 /// none of another object is taken; a list of names in XML is taken apart and comes to an end.

@@ -1,7 +1,7 @@
 #include <google/protobuf/stubs/logging.h>
 
 #include "fuzz.h"
-#include "records/example_reference.h"
+#include "records/example/example_reference.h"
 
 /// The Example parser on any bytes, against libprotobuf.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -5,8 +5,8 @@
 #include <infeed/records/record_writer.h>
 
 #include "fuzz.h"
-#include "records/framed.h"
 #include "records/temporary_files.h"
+#include "records/tfrecord/framed.h"
 
 /// Files of flush points of any bytes beside a good gzip file: its records come, all of them and
 /// nothing else, in whatever way.

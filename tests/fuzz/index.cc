@@ -4,8 +4,8 @@
 #include <infeed/records/record_index.h>
 
 #include "fuzz.h"
-#include "records/framed.h"
 #include "records/temporary_files.h"
+#include "records/tfrecord/framed.h"
 
 /// Index files of any bytes: refused with an Error, or good, and then they survive being written
 /// again; and whatever they say about a data file, only its real records come out.

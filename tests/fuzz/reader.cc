@@ -6,7 +6,7 @@
 #include <infeed/records/parallel_record_reader.h>
 
 #include "fuzz.h"
-#include "records/lz4_framed.h"
+#include "records/codec/lz4_framed.h"
 
 /// RecordReader on any bytes: it never crashes, the policies agree with each other, and what is not
 /// handed out is noted, to the byte.

@@ -6,8 +6,8 @@
 #include <infeed/records/crc32c.h>
 #include <infeed/records/files.h>
 
-#include "records/framed.h"
-#include "records/http_server.h"
+#include "records/remote/http/http_server.h"
+#include "records/tfrecord/framed.h"
 #include "tools/folder_content.h"
 #include "tools/npy_bytes.h"
 #include "tools/run_program.h"

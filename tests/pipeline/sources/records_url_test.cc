@@ -10,11 +10,11 @@
 #include <infeed/pipeline/skip_errors.h>
 
 #include "pipeline/suite/thrown_error.h"
-#include "records/framed.h"
-#include "records/http_server.h"
-#include "records/metadata_service.h"
-#include "records/quick_retries.h"
-#include "records/s3_environment.h"
+#include "records/remote/aws/metadata_service.h"
+#include "records/remote/aws/s3_environment.h"
+#include "records/remote/http/http_server.h"
+#include "records/remote/http/quick_retries.h"
+#include "records/tfrecord/framed.h"
 
 namespace infeed::test {
 namespace {

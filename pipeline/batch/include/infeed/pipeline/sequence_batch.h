@@ -13,7 +13,7 @@
 #include <vector>
 
 #include <infeed/pipeline/batch.h>
-#include <infeed/records/row_column.h>
+#include <infeed/records/detail/row_column.h>
 
 /// Why: sequences of different lengths in one batch. A row's std::vector fields become one padded
 /// matrix or one ragged column each; its other fields become plain columns, as in Batch.

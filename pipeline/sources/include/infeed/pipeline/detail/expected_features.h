@@ -5,8 +5,8 @@
 #include <utility>
 
 #include <infeed/pipeline/dataset.h>
+#include <infeed/records/detail/feature_codec.h>
 #include <infeed/records/example_schema.h>
-#include <infeed/records/feature_codec.h>
 
 /// Why: a misspelt name of a feature that fills a vector would give empty vectors for ever. Looks
 /// at the first records of a pass, before they are parsed, until each feature that is expected

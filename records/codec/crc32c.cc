@@ -1,0 +1,42 @@
+#include "infeed/records/crc32c.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <isa-l/crc.h>
+
+#include "codec/crc32c_fused.h"
+
+namespace infeed {
+
+namespace {
+
+/// Goes over the chunks in front, where that is quicker, and leaves the rest.
+std::uint32_t take_chunks(std::uint32_t state, std::string_view& bytes) noexcept {
+  const std::size_t chunks = bytes.size() / detail::kFusedCrcChunkBytes;
+  if (chunks == 0) return state;
+  static const bool is_quicker = detail::has_fused_crc32c();
+  if (!is_quicker) return state;
+  state = detail::fused_crc32c(state, bytes.data(), chunks);
+  bytes.remove_prefix(chunks * detail::kFusedCrcChunkBytes);
+  return state;
+}
+
+}  // namespace
+
+std::uint32_t extend_crc32c(std::uint32_t crc, std::string_view bytes) noexcept {
+  // ISA-L's crc32_iscsi is the bare shift register: it inverts neither before nor after, takes an
+  // int as the length, and reads through a pointer that is not const.
+  constexpr std::size_t kPieceBytesMax = std::size_t{1} << 30;
+  std::uint32_t state = take_chunks(~crc, bytes);
+  while (!bytes.empty()) {
+    const std::string_view piece = bytes.substr(0, kPieceBytesMax);
+    auto* data = reinterpret_cast<unsigned char*>(const_cast<char*>(piece.data()));
+    state = crc32_iscsi(data, static_cast<int>(piece.size()), state);
+    bytes.remove_prefix(piece.size());
+  }
+  return ~state;
+}
+
+std::uint32_t crc32c(std::string_view bytes) noexcept { return extend_crc32c(0, bytes); }
+
+}  // namespace infeed

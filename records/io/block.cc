@@ -1,0 +1,155 @@
+#include "io/block.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+namespace infeed {
+namespace detail {
+namespace {
+
+struct HomedBlock : Block {
+  std::shared_ptr<BlockPool> home;  // set while it is out
+  bool goes_home = false;
+};
+
+// The header has a cache line of its own: its counter is written by many threads, the bytes only
+// read. Payloads start at a cache line as well.
+constexpr std::size_t kBlockHeaderBytes = 64;
+static_assert(sizeof(HomedBlock) <= kBlockHeaderBytes);
+
+HomedBlock* allocate_block(std::size_t bytes) {
+  void* memory = ::operator new (kBlockHeaderBytes + bytes, std::align_val_t{kBlockHeaderBytes});
+  auto* block = ::new (memory) HomedBlock;
+  block->data = static_cast<char*>(memory) + kBlockHeaderBytes;
+  block->capacity_bytes = bytes;
+  return block;
+}
+
+void deallocate_block(HomedBlock* block) noexcept {
+  block->~HomedBlock();
+  ::operator delete (static_cast<void*>(block), std::align_val_t{kBlockHeaderBytes});
+}
+
+HomedBlock* homed(Block* block) { return static_cast<HomedBlock*>(block); }
+
+/// The warmest that fits, or null.
+Block* take_from(std::vector<Block*>& free, std::size_t bytes_min) {
+  const auto fits = [bytes_min](const Block* b) { return b->capacity_bytes >= bytes_min; };
+  const auto found = std::find_if(free.rbegin(), free.rend(), fits);
+  if (found == free.rend()) return nullptr;
+  Block* const block = *found;
+  free.erase(std::next(found).base());
+  return block;
+}
+
+void deallocate_unless_kept(Block* block, SpareBlocks* spare) noexcept {
+  if (spare == nullptr || !spare->keep(block)) deallocate_block(homed(block));
+}
+
+}  // namespace
+
+BlockPool::~BlockPool() {
+  for (Block* block : free_) deallocate_unless_kept(block, spare_.get());
+}
+
+Block* BlockPool::take(std::size_t bytes_min) {
+  Block* free = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    free = take_from(free_, bytes_min);
+  }
+  if (free == nullptr && spare_ != nullptr) free = spare_->take(bytes_min);
+  HomedBlock* const block = free == nullptr ? allocate_block(bytes_min) : homed(free);
+  block->home = shared_from_this();
+  block->goes_home = true;
+  block->references.store(1, std::memory_order_relaxed);
+  return block;
+}
+
+void BlockPool::give_back(Block* block) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    if (free_.size() < free_blocks_max_) {
+      free_.push_back(block);
+      return;
+    }
+  }
+  deallocate_unless_kept(block, spare_.get());
+}
+
+Block* make_lone_block(std::size_t bytes, std::shared_ptr<BlockPool> origin) {
+  HomedBlock* block = allocate_block(bytes);
+  block->home = std::move(origin);
+  return block;
+}
+
+std::shared_ptr<BlockPool> origin_of(const Block* block) {
+  return block == nullptr ? nullptr : static_cast<const HomedBlock*>(block)->home;
+}
+
+void free_block(Block* block) noexcept {
+  // The pool may live by this block alone: hold it until the block is in.
+  const std::shared_ptr<BlockPool> home = std::move(homed(block)->home);
+  if (homed(block)->goes_home) {
+    home->give_back(block);
+  } else {
+    deallocate_block(homed(block));
+  }
+}
+
+std::string_view block_file(const Block& block) noexcept {
+  const auto& home = static_cast<const HomedBlock&>(block).home;
+  return home == nullptr ? std::string_view() : std::string_view(home->file());
+}
+
+}  // namespace detail
+
+SpareBlocks::SpareBlocks(std::size_t bytes_max) : bytes_max_(bytes_max) {
+  constexpr std::size_t kWorthKeepingBytes = 4096;
+  blocks_.reserve(bytes_max / kWorthKeepingBytes);  // so that keep() allocates nothing
+}
+
+SpareBlocks::~SpareBlocks() {
+  for (detail::Block* block : blocks_) detail::deallocate_block(detail::homed(block));
+}
+
+detail::Block* SpareBlocks::take(std::size_t bytes_min) {
+  const std::lock_guard lock(mutex_);
+  detail::Block* const block = detail::take_from(blocks_, bytes_min);
+  if (block != nullptr) bytes_ -= block->capacity_bytes;
+  return block;
+}
+
+bool SpareBlocks::keep(detail::Block* block) noexcept {
+  const std::lock_guard lock(mutex_);
+  const std::size_t bytes = block->capacity_bytes;
+  const bool is_large = bytes > bytes_max_ / 8 + detail::kBlockLeadBytes;
+  if (is_large || bytes > bytes_max_ - bytes_ || blocks_.size() == blocks_.capacity()) return false;
+  blocks_.push_back(block);
+  bytes_ += bytes;
+  return true;
+}
+
+Record::Record(std::string_view bytes) {
+  if (bytes.empty()) return;
+  block_ = detail::make_lone_block(bytes.size(), nullptr);
+  std::memcpy(block_->data, bytes.data(), bytes.size());
+  data_ = block_->data;
+  size_ = bytes.size();
+}
+
+Record Record::detached() const {
+  Record record;
+  record.number_ = number_;
+  if (empty()) return record;
+  record.block_ = detail::make_lone_block(size_, detail::origin_of(block_));
+  record.block_->stream_offset = offset().value_or(0);
+  std::memcpy(record.block_->data, data_, size_);
+  record.data_ = record.block_->data;
+  record.size_ = size_;
+  return record;
+}
+
+}  // namespace infeed

@@ -1,0 +1,157 @@
+#include "io/byte_source.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fcntl.h>
+#include <unistd.h>
+#include <utility>
+
+#include "codec/lz4_file.h"
+#include "infeed/records/files.h"
+#include "io/direct_source.h"
+#include "remote/http/url_file.h"
+#include "tfrecord/framing.h"
+
+namespace infeed {
+
+std::string_view to_string(Compression compression) {
+  switch (compression) {
+    case Compression::automatic:
+      return "automatic";
+    case Compression::none:
+      return "plain";
+    case Compression::gzip:
+      return "gzip";
+    case Compression::zlib:
+      return "zlib";
+    case Compression::lz4:
+      return "lz4";
+  }
+  return "unknown";
+}
+
+namespace detail {
+namespace {
+
+class RegularFileSource final : public ByteSource {
+ public:
+  RegularFileSource(File file, std::uint64_t size) : file_(std::move(file)), size_(size) {
+    // Only a hint: the kernel then reads twice as far ahead.
+    (void)::posix_fadvise(file_.descriptor(), 0, 0, POSIX_FADV_SEQUENTIAL);
+  }
+  std::size_t read(std::span<char> into) override {
+    const std::size_t got = file_.read_at(offset_, into);
+    offset_ += got;
+    return got;
+  }
+  std::optional<std::uint64_t> size_bytes() const override { return size_; }
+  bool is_seekable() const override { return true; }
+  void seek(std::uint64_t offset) override { offset_ = offset; }
+
+ private:
+  File file_;
+  std::uint64_t size_;
+  std::uint64_t offset_ = 0;
+};
+
+class PipeSource final : public ByteSource {
+ public:
+  PipeSource(File file, std::string prefix) : file_(std::move(file)), prefix_(std::move(prefix)) {}
+  std::size_t read(std::span<char> into) override {
+    if (prefix_used_ == prefix_.size()) return file_.read_some(into);
+    const std::size_t count = std::min(into.size(), prefix_.size() - prefix_used_);
+    std::memcpy(into.data(), prefix_.data() + prefix_used_, count);
+    prefix_used_ += count;
+    return count;
+  }
+
+ private:
+  File file_;
+  std::string prefix_;
+  std::size_t prefix_used_ = 0;
+};
+
+constexpr std::size_t kPrefixBytes = 16;
+
+std::string read_prefix_of_pipe(const File& file) {
+  std::string prefix(kPrefixBytes, '\0');
+  std::size_t size = 0;
+  while (size < prefix.size()) {
+    const std::size_t got = file.read_some(std::span(prefix).subspan(size));
+    if (got == 0) break;
+    size += got;
+  }
+  prefix.resize(size);
+  return prefix;
+}
+
+std::string read_prefix(const auto& file) {
+  std::string prefix(kPrefixBytes, '\0');
+  prefix.resize(file.read_at(0, prefix));
+  return prefix;
+}
+
+/// Its bytes as they are, and what they seem to be.
+OpenedSource open_local(const std::string& name, const SourceOptions& options) {
+  File file = File::open_to_read(name);
+  OpenedSource opened{nullptr, options.compression, file.size_bytes()};
+  std::string prefix;
+  if (options.compression == Compression::automatic) {
+    prefix = opened.file_bytes ? read_prefix(file) : read_prefix_of_pipe(file);
+    opened.compression = recognise_compression(prefix);
+  }
+  const bool is_direct = options.access == FileAccess::direct && opened.file_bytes;
+  opened.source = is_direct ? make_direct_source(std::move(file))
+                            : make_plain_source(std::move(file), std::move(prefix));
+  return opened;
+}
+
+OpenedSource open_url(const std::string& name, const SourceOptions& options) {
+  auto file = std::make_unique<UrlFile>(name, options.url);
+  OpenedSource opened{nullptr, options.compression, file->size_bytes()};
+  if (options.compression == Compression::automatic) {
+    opened.compression = recognise_compression(read_prefix(*file));
+  }
+  opened.source = make_url_source(std::move(file));
+  return opened;
+}
+
+}  // namespace
+
+std::unique_ptr<ByteSource> make_plain_source(File file, std::string prefix) {
+  const auto size = file.size_bytes();
+  if (!size) return std::make_unique<PipeSource>(std::move(file), std::move(prefix));
+  return std::make_unique<RegularFileSource>(std::move(file), *size);
+}
+
+Compression recognise_compression(std::string_view prefix) {
+  const auto byte = [prefix](std::size_t i) { return static_cast<unsigned char>(prefix[i]); };
+  // A length's checksum is the strongest sign of all (one chance in 2^32 that another file has it).
+  if (prefix.size() >= kHeaderBytes && load_header(prefix.data()).is_valid()) {
+    return Compression::none;
+  }
+  if (prefix.starts_with(kLz4Magic)) return Compression::lz4;
+  if (prefix.size() >= 3 && byte(0) == 0x1f && byte(1) == 0x8b && byte(2) == 8) {
+    return Compression::gzip;
+  }
+  // Deflate with a window of at most 32 KiB, a header sum that is a multiple of 31, no dictionary.
+  if (prefix.size() >= 2 && (byte(0) & 0x0f) == 8 && (byte(0) >> 4) <= 7 &&
+      (byte(0) * 256 + byte(1)) % 31 == 0 && (byte(1) & 0x20) == 0) {
+    return Compression::zlib;
+  }
+  return Compression::none;
+}
+
+OpenedSource open_source(const std::string& name, const SourceOptions& options) {
+  OpenedSource opened = is_url(name) ? open_url(name, options) : open_local(name, options);
+  if (opened.compression == Compression::lz4) {
+    opened.source = make_lz4_source(name, std::move(opened.source), options.input_block_bytes);
+  } else if (opened.compression != Compression::none) {
+    opened.source = make_inflate_source(std::move(opened.source), opened.compression,
+                                        options.input_block_bytes, options.trailing);
+  }
+  return opened;
+}
+
+}  // namespace detail
+}  // namespace infeed

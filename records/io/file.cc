@@ -1,0 +1,193 @@
+#include "infeed/records/file.h"
+
+#include <array>
+#include <cerrno>
+#include <fcntl.h>
+#include <filesystem>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <system_error>
+#include <unistd.h>
+#include <utility>
+
+#include "infeed/records/files.h"
+#include "io/input_file.h"
+
+namespace infeed {
+namespace {
+
+/// The outermost folder of `file` that is not there, or empty.
+std::string missing_folder(const std::string& file) {
+  std::filesystem::path so_far;
+  for (const auto& part : std::filesystem::path(file).parent_path()) {
+    so_far /= part;
+    std::error_code ignored;
+    if (!std::filesystem::exists(so_far, ignored)) return so_far.string();
+  }
+  return {};
+}
+
+struct Explanation {
+  ErrorCode code;
+  std::string text;
+};
+
+Explanation explain(const std::string& file, int error_number) {
+  switch (error_number) {
+    case ENOENT: {
+      const std::string folder = missing_folder(file);
+      if (!folder.empty()) {
+        return {ErrorCode::not_found, fmt::format("folder '{}' does not exist", folder)};
+      }
+      return {ErrorCode::not_found, "no such file; check the name"};
+    }
+    case ENOTDIR:
+      return {ErrorCode::invalid_argument, "a part of the path is a file, not a folder"};
+    case EISDIR:
+      return {ErrorCode::invalid_argument,
+              "it is a folder; name the files in it, e.g. with '/*', or a file"};
+    case EACCES:
+    case EPERM:
+      return {ErrorCode::permission_denied,
+              "permission denied; check owner and mode of the file and its folders, or choose a "
+              "folder that you may use"};
+    case EROFS:
+      return {ErrorCode::permission_denied, "the file system is read-only; choose another folder"};
+    case EEXIST:
+      return {ErrorCode::already_exists, "it exists already; nothing was overwritten"};
+    case ENOSPC:
+      return {ErrorCode::resource_exhausted, "the disk is full; free space or choose another disk"};
+    case EDQUOT:
+      return {ErrorCode::resource_exhausted, "the quota is used up; free space or raise the quota"};
+    case EFBIG:
+      return {ErrorCode::resource_exhausted,
+              "the file would be larger than is allowed (ulimit -f)"};
+    case EMFILE:
+    case ENFILE:
+      return {
+          ErrorCode::resource_exhausted,
+          "too many open files; open fewer at once (fewer threads) or raise the limit (ulimit -n)"};
+    case EIO:
+      return {ErrorCode::data_loss,
+              "input/output error; the disk or its connection fails, see the system's log"};
+    case ENAMETOOLONG:
+      return {ErrorCode::invalid_argument, "the name is too long"};
+    case ELOOP:
+      return {ErrorCode::invalid_argument, "too many symbolic links in the path"};
+    default:
+      return {ErrorCode::unavailable, std::generic_category().message(error_number)};
+  }
+}
+
+}  // namespace
+
+Error system_error(std::string_view action, const std::string& file, int error_number) {
+  const Explanation explanation = explain(file, error_number);
+  return Error(explanation.code, fmt::format("cannot {}: {}", action, explanation.text))
+      .at_file(file);
+}
+
+File::File(File&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)), name_(std::move(other.name_)) {}
+
+File& File::operator=(File&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(name_, other.name_);
+  return *this;
+}
+
+File::~File() { close(); }
+
+void File::close() noexcept {
+  if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
+}
+
+File File::open(const std::string& path, int flags, std::string reported) {
+  if (reported.empty()) reported = path;
+  int descriptor = -1;
+  do {
+    descriptor = ::open(path.c_str(), flags | O_CLOEXEC, 0666);
+  } while (descriptor < 0 && errno == EINTR);
+  if (descriptor >= 0) return {descriptor, std::move(reported)};
+  const bool is_for_reading = (flags & O_ACCMODE) == O_RDONLY;
+  const bool may_create = (flags & O_CREAT) != 0;
+  const char* const action = is_for_reading ? "open" : may_create ? "create" : "write";
+  throw system_error(action, reported, errno);
+}
+
+File File::open_to_read(const std::string& name) {
+  File file = open(name, O_RDONLY);
+  struct stat status {};
+  if (::fstat(file.descriptor_, &status) != 0) throw system_error("examine", name, errno);
+  if (S_ISDIR(status.st_mode)) throw system_error("read", name, EISDIR);
+  return file;
+}
+
+std::optional<std::uint64_t> File::size_bytes() const {
+  struct stat status {};
+  if (::fstat(descriptor_, &status) != 0) throw system_error("examine", name_, errno);
+  if (!S_ISREG(status.st_mode)) return std::nullopt;
+  return static_cast<std::uint64_t>(status.st_size);
+}
+
+std::size_t File::read_at(std::uint64_t offset, std::span<char> into) const {
+  std::size_t done = 0;
+  while (done < into.size()) {
+    const ssize_t got = ::pread(descriptor_, into.data() + done, into.size() - done,
+                                static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && done == 0) throw system_error("read", name_, errno).at_offset(offset);
+    if (got <= 0) break;  // an error after some bytes comes again with the next call
+    done += static_cast<std::size_t>(got);
+  }
+  return done;
+}
+
+std::size_t File::read_some(std::span<char> into) const {
+  while (true) {
+    const ssize_t got = ::read(descriptor_, into.data(), into.size());
+    if (got >= 0) return static_cast<std::size_t>(got);
+    if (errno != EINTR) throw system_error("read", name_, errno);
+  }
+}
+
+void File::write(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) throw system_error("write", name_, errno);
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+void File::sync() {
+  if (::fsync(descriptor_) != 0) throw system_error("sync", name_, errno);
+}
+
+std::string read_file(const std::string& file) {
+  if (is_url(file)) {
+    const auto in = detail::open_input_file(file);
+    std::string whole(in->size_bytes().value_or(0), '\0');
+    in->read_at(0, whole);
+    return whole;
+  }
+  const File in = File::open_to_read(file);
+  std::string bytes;
+  if (const auto size = in.size_bytes()) {
+    bytes.resize(*size);
+    bytes.resize(in.read_at(0, bytes));
+    return bytes;
+  }
+  std::array<char, 4096> step{};
+  while (const std::size_t got = in.read_some(step)) bytes.append(step.data(), got);
+  return bytes;
+}
+
+std::string folder_of(const std::string& file) {
+  const std::string folder = std::filesystem::path(file).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+void sync_folder(const std::string& folder) { File::open(folder, O_RDONLY | O_DIRECTORY).sync(); }
+
+}  // namespace infeed

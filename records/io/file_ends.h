@@ -1,0 +1,16 @@
+#pragma once
+
+#include <cstdint>
+
+#include "io/input_file.h"
+
+/// What binds a file beside a data file to it, cheaply.
+namespace infeed::detail {
+
+/// CRC-32C of the first and the last 4 KiB, one after the other.
+std::uint32_t crc_of_ends(const InputFile& file, std::uint64_t size);
+
+/// Size of a file that must be a regular one (or lie at a URL); failed_precondition otherwise.
+std::uint64_t require_regular(const InputFile& file);
+
+}  // namespace infeed::detail

@@ -1,0 +1,144 @@
+#include "io/output_file.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <fcntl.h>
+#include <filesystem>
+#include <fmt/format.h>
+#include <linux/fs.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utility>
+
+#include "infeed/records/crc32c.h"
+
+namespace infeed::detail {
+namespace {
+
+constexpr std::uint64_t kWritebackStepBytes = std::uint64_t{8} << 20;
+
+Error exists_error(const std::string& name) {
+  return Error(ErrorCode::already_exists,
+               "the file exists already and was left as it is; remove it, choose another name, or "
+               "ask for it to be replaced")
+      .at_file(name);
+}
+
+}  // namespace
+
+OutputFile::OutputFile(std::string name, ExistingFile existing, Durability durability)
+    : name_(std::move(name)), existing_(existing), durability_(durability) {
+  struct stat status {};
+  const bool exists = ::stat(name_.c_str(), &status) == 0;
+  if (exists && S_ISDIR(status.st_mode)) throw system_error("write", name_, EISDIR);
+  if (exists && !S_ISREG(status.st_mode)) {  // a device or a pipe can't be renamed into place
+    file_ = File::open(name_, O_WRONLY);
+    is_regular_ = false;
+    return;
+  }
+  if (exists && existing_ == ExistingFile::refuse) throw exists_error(name_);
+  open_partial();
+}
+
+void OutputFile::open_partial() {
+  const std::filesystem::path path(name_);
+  partial_name_ = (path.parent_path() / ("." + path.filename().string() + ".partial")).string();
+  while (true) {
+    File file = File::open(partial_name_, O_RDWR | O_CREAT, name_);
+    if (::flock(file.descriptor(), LOCK_EX | LOCK_NB) != 0) {
+      throw Error(ErrorCode::failed_precondition,
+                  fmt::format("somebody else is writing this file at this moment ('{}' is locked)",
+                              partial_name_))
+          .at_file(name_);
+    }
+    // Between open and lock another writer may have renamed or removed it.
+    struct stat opened {};
+    struct stat named {};
+    if (::fstat(file.descriptor(), &opened) == 0 && ::stat(partial_name_.c_str(), &named) == 0 &&
+        opened.st_ino == named.st_ino && opened.st_dev == named.st_dev) {
+      file_ = std::move(file);
+      break;
+    }
+  }
+  if (::ftruncate(file_.descriptor(), 0) != 0) fail("empty the partial file", errno);
+}
+
+void OutputFile::fail(std::string_view action, int error_number) {
+  const std::uint64_t done = bytes_written_;
+  discard();
+  const Error error = system_error(action, name_, error_number);
+  throw Error(error.code(),
+              fmt::format("{} ({} bytes were written; the unfinished file is removed)",
+                          error.message(), done))
+      .at_file(name_);
+}
+
+void OutputFile::write(std::string_view bytes) {
+  if (is_summed_) crc32c_ = extend_crc32c(crc32c_, bytes);
+  while (!bytes.empty()) {
+    const ssize_t done = ::write(file_.descriptor(), bytes.data(), bytes.size());
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) fail("write", errno);
+    // A short write is no error; the next one says why, when there is a reason.
+    bytes_written_ += static_cast<std::uint64_t>(done);
+    bytes.remove_prefix(static_cast<std::size_t>(done));
+  }
+  if (durability_ == Durability::synced && !partial_name_.empty()) start_writeback();
+}
+
+void OutputFile::start_writeback() {
+  while (bytes_written_ - bytes_in_writeback_ >= kWritebackStepBytes) {
+    // A hint: where it is not supported the final sync does all the work.
+    (void)::sync_file_range(file_.descriptor(), static_cast<off64_t>(bytes_in_writeback_),
+                            static_cast<off64_t>(kWritebackStepBytes), SYNC_FILE_RANGE_WRITE);
+    bytes_in_writeback_ += kWritebackStepBytes;
+  }
+}
+
+void OutputFile::rename_to_name() {
+  if (existing_ == ExistingFile::replace) {
+    if (::rename(partial_name_.c_str(), name_.c_str()) != 0) fail("rename into place", errno);
+    return;
+  }
+  if (::renameat2(AT_FDCWD, partial_name_.c_str(), AT_FDCWD, name_.c_str(), RENAME_NOREPLACE) ==
+      0) {
+    return;
+  }
+  if (errno == EEXIST) {
+    discard();
+    throw exists_error(name_);
+  }
+  if (errno != EINVAL && errno != ENOSYS) fail("rename into place", errno);
+  // The file system knows no such rename. A hard link refuses an existing name just as well.
+  if (::link(partial_name_.c_str(), name_.c_str()) != 0) {
+    if (errno == EEXIST) {
+      discard();
+      throw exists_error(name_);
+    }
+    if (::rename(partial_name_.c_str(), name_.c_str()) != 0) fail("rename into place", errno);
+    return;
+  }
+  ::unlink(partial_name_.c_str());
+}
+
+void OutputFile::commit() {
+  const bool is_synced = durability_ == Durability::synced && !partial_name_.empty();
+  // A failed sync is final: the kernel may have dropped the dirty pages, so trying again proves
+  // nothing.
+  if (is_synced && ::fsync(file_.descriptor()) != 0) fail("sync", errno);
+  if (!partial_name_.empty()) {
+    rename_to_name();
+    partial_name_.clear();
+    if (is_synced) sync_folder(folder_of(name_));
+  }
+  file_.close();
+}
+
+void OutputFile::discard() noexcept {
+  if (file_.is_open() && !partial_name_.empty()) ::unlink(partial_name_.c_str());
+  partial_name_.clear();
+  file_.close();
+}
+
+}  // namespace infeed::detail

@@ -1,0 +1,133 @@
+#include "io/stream_window.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+namespace infeed::detail {
+
+StreamWindow::StreamWindow(std::unique_ptr<ByteSource> source, std::shared_ptr<BlockPool> pool,
+                           std::size_t block_bytes)
+    : source_(std::move(source)), pool_(std::move(pool)), block_bytes_(block_bytes) {}
+
+std::optional<std::uint64_t> StreamWindow::remaining_bytes() const {
+  const auto size = source_->size_bytes();
+  if (!size) return std::nullopt;
+  return std::max<std::uint64_t>(*size > offset_ ? *size - offset_ : 0, this->size());
+}
+
+void StreamWindow::make_room(std::size_t bytes) {
+  const std::size_t kept = size();
+  // A length is a claim unless the stream is known to be that long: until then at most double what
+  // has arrived so far.
+  const bool is_there = remaining_bytes().value_or(0) >= bytes;
+  std::size_t capacity = std::max(block_bytes_, is_there ? bytes : std::min(bytes, 2 * kept));
+  if (capacity > block_bytes_) capacity = std::bit_ceil(capacity);
+  // Where much is moved to gain little room, as in a search among headers that claim a lot, there
+  // must be room for some more of them, or each would move it again.
+  if (kept > bytes / 2 && capacity < bytes + bytes / 4) capacity *= 2;
+  capacity += kBlockLeadBytes;
+  const bool is_ours_alone = block_ && block_->references.load(std::memory_order_acquire) == 1;
+  BlockReference other;
+  if (!is_ours_alone || block_->capacity_bytes < capacity) {
+    other = BlockReference(pool_->take(capacity));
+  }
+  char* const front = front_of(other ? *other : *block_);
+  if (kept != 0) std::memmove(front, begin_, kept);
+  if (other) block_ = std::move(other);
+  block_->stream_offset = offset_ - static_cast<std::uint64_t>(front - block_->data);
+  begin_ = front;
+  end_ = front + kept;
+}
+
+bool StreamWindow::fill(std::size_t bytes) {
+  constexpr std::size_t kFirstReadAfterJumpBytes = 4096;
+  constexpr std::size_t kLargeBytes = std::size_t{32} << 10;
+  if (bytes >= kLargeBytes) large_bytes_ = bytes;
+  while (size() < bytes) {
+    if (ended_) return false;
+    std::size_t room =
+        block_ ? static_cast<std::size_t>(block_->data + block_->capacity_bytes - end_) : 0;
+    // Also when there is room at the end but the record can't fit: it would be moved anyway.
+    const bool is_too_little = size() + room < bytes || (size() == 0 && room < room_preferred());
+    if (room == 0 || (is_too_little && begin_ != front_of(*block_))) {
+      make_room(bytes);
+      room = static_cast<std::size_t>(block_->data + block_->capacity_bytes - end_);
+    }
+    if (std::exchange(jumped_, false)) {
+      room = std::min(room, std::max(bytes - size(), kFirstReadAfterJumpBytes));
+    } else if (bytes > block_bytes_) {
+      room = std::min(room, bytes - size());  // what follows would only have to be moved
+    } else {
+      room -= part_of_another(size() + room);
+    }
+    const std::size_t got = read_source({end_, room});
+    if (got == 0) ended_ = true;
+    end_ += got;
+  }
+  return true;
+}
+
+/// Of so many bytes those that would only have to be moved, if large records are about as long as
+/// the last one.
+std::size_t StreamWindow::part_of_another(std::size_t bytes) const {
+  constexpr std::size_t kSpreadBytes = 4096;
+  if (large_bytes_ == 0 || bytes < large_bytes_ + kSpreadBytes) return 0;
+  return (bytes - kSpreadBytes) % large_bytes_;
+}
+
+std::size_t StreamWindow::room_preferred() const {
+  return std::min(source_->room_preferred(), block_bytes_);
+}
+
+std::size_t StreamWindow::read_source(std::span<char> into) {
+  try {
+    return source_->read(into);
+  } catch (const StreamDamage& damage) {
+    damage_ = damage;
+    return 0;
+  }
+}
+
+bool StreamWindow::discard(std::uint64_t bytes) {
+  // Reading on costs less than a jump while the gap is small.
+  constexpr std::uint64_t kJumpBytesMin = std::uint64_t{64} << 10;
+  if (bytes >= size() + kJumpBytesMin && is_seekable() && bytes <= remaining_bytes().value_or(0)) {
+    seek(offset_ + bytes);
+    return true;
+  }
+  while (bytes > 0) {
+    if (size() == 0 && !ensure(1)) return false;
+    const auto now = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, size()));
+    consume(now);
+    bytes -= now;
+  }
+  return true;
+}
+
+bool StreamWindow::resume_behind_damage() {
+  const auto damage = std::exchange(damage_, std::nullopt);
+  if (!damage || !damage->resumes_at) {
+    consume(size());
+    return false;
+  }
+  start_at(*damage->resumes_at);
+  return true;
+}
+
+void StreamWindow::seek(std::uint64_t offset) {
+  source_->seek(offset);
+  start_at(offset);
+  jumped_ = true;
+}
+
+void StreamWindow::start_at(std::uint64_t offset) {
+  offset_ = offset;
+  block_ = BlockReference();  // its offsets belong to the old place
+  begin_ = end_ = nullptr;
+  ended_ = false;
+  damage_.reset();
+}
+
+}  // namespace infeed::detail

@@ -1,0 +1,146 @@
+#include "infeed/records/parallel_record_reader.h"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <stop_token>
+#include <thread>
+#include <utility>
+
+#include "infeed/records/files.h"
+#include "parallel/record_source.h"
+
+namespace infeed {
+
+class ParallelRecordReader::State {
+ public:
+  State(std::string file, ParallelRecordReaderOptions options)
+      : options_(checked(std::move(options))),
+        reader_(std::move(file), with_own_callbacks(options_.reader)) {
+    detail::SegmentPlan plan =
+        can_be_split()
+            ? detail::plan_segments(reader_.file(), reader_.compression(), options_.segment_bytes)
+            : detail::SegmentPlan{{}, ahead_because()};
+    how_ = std::move(plan.reason);
+    const auto note = [this](const DamagedRange& range) {
+      damaged_.push_back(range);
+      if (options_.reader.on_damage) options_.reader.on_damage(range);
+    };
+    if (plan.segments.empty()) {
+      auto [feed, from_reader] = detail::make_ahead_feed(options_, reader_, note);
+      feed_ = std::move(feed);
+      damage_from_reader_ = std::move(from_reader);
+    } else {
+      damage_from_reader_ = note;
+      feed_ = detail::make_segment_feed(options_, std::move(plan.segments), reader_);
+    }
+  }
+
+  ~State() { stop_.request_stop(); }
+
+  std::size_t read(std::span<Record> out) {
+    if (out.empty()) return 0;
+    if (taken_ == records_.size()) {
+      taken_ = 0;
+      records_.clear();  // also when what follows throws
+      has_begun_ = true;
+      if (!feed_->fetch(records_)) return 0;
+    }
+    const std::size_t count = std::min(out.size(), records_.size() - taken_);
+    for (std::size_t i = 0; i < count; ++i) out[i] = std::move(records_[taken_ + i]);
+    taken_ += count;
+    passed_ += count;
+    return count;
+  }
+
+  std::uint64_t skip(std::uint64_t count) {
+    const std::uint64_t before = passed_;
+    if (!has_begun_) {  // no thread uses the reader yet
+      const auto by_reader = [this] {
+        return reader_.position().record - reader_.damaged().size();
+      };
+      try {
+        reader_.skip(count);
+      } catch (...) {
+        passed_ = by_reader();
+        throw;
+      }
+      passed_ = by_reader();
+      return passed_ - before;
+    }
+    std::array<Record, 256> dropped;
+    while (passed_ - before < count) {
+      const auto want = std::min<std::uint64_t>(count - (passed_ - before), dropped.size());
+      if (read(std::span(dropped).first(static_cast<std::size_t>(want))) == 0) break;
+    }
+    return passed_ - before;
+  }
+
+  std::uint64_t records_passed() const { return passed_; }
+
+  const std::string& file() const { return reader_.file(); }
+  Compression compression() const { return reader_.compression(); }
+  std::optional<std::uint64_t> file_bytes() const { return reader_.file_bytes(); }
+  const std::vector<DamagedRange>& damaged() const { return damaged_; }
+  const std::string& how() const { return how_; }
+
+ private:
+  bool can_be_split() const {
+    return reader_.file_bytes().has_value() && !is_url(reader_.file()) &&
+           options_.reader.access == FileAccess::page_cache;
+  }
+  std::string ahead_because() const {
+    if (!reader_.file_bytes()) return "one thread decodes ahead: a pipe can't be split";
+    return is_url(reader_.file())
+               ? "one thread decodes ahead; the ranges of the URL are fetched at once"
+               : "one thread decodes ahead; several reads past the page cache are at work";
+  }
+  static ParallelRecordReaderOptions checked(ParallelRecordReaderOptions options) {
+    constexpr std::uint64_t kSegmentBytesMin = 64;
+    constexpr std::size_t kBlockBytesMin = 64;
+    if (options.threads == 0) options.threads = std::max(1U, std::thread::hardware_concurrency());
+    options.segment_bytes = std::max(options.segment_bytes, kSegmentBytesMin);
+    options.reader.block_bytes = std::max(options.reader.block_bytes, kBlockBytesMin);
+    return options;
+  }
+  RecordReaderOptions with_own_callbacks(RecordReaderOptions options) {
+    // A thread that waits for a server is not to keep the destructor waiting.
+    options.url.stop = stop_.get_token();
+    options.on_damage = [this](const DamagedRange& range) { damage_from_reader_(range); };
+    return options;
+  }
+
+  const ParallelRecordReaderOptions options_;
+  std::string how_;
+  std::vector<DamagedRange> damaged_;
+  detail::DamageSink damage_from_reader_;
+  std::stop_source stop_;
+  std::stop_callback<std::function<void()>> users_stop_{options_.reader.url.stop,
+                                                        [this] { stop_.request_stop(); }};
+  RecordReader reader_;
+  std::vector<Record> records_;
+  std::size_t taken_ = 0;
+  std::uint64_t passed_ = 0;
+  bool has_begun_ = false;                    // threads may use the reader
+  std::unique_ptr<detail::RecordFeed> feed_;  // last: its threads use the reader
+};
+
+ParallelRecordReader::ParallelRecordReader(std::string file, ParallelRecordReaderOptions options)
+    : state_(std::make_unique<State>(std::move(file), std::move(options))) {}
+ParallelRecordReader::ParallelRecordReader(ParallelRecordReader&&) noexcept = default;
+ParallelRecordReader& ParallelRecordReader::operator=(ParallelRecordReader&&) noexcept = default;
+ParallelRecordReader::~ParallelRecordReader() = default;
+
+std::size_t ParallelRecordReader::read(std::span<Record> out) { return state_->read(out); }
+bool ParallelRecordReader::next(Record& out) { return state_->read({&out, 1}) == 1; }
+std::uint64_t ParallelRecordReader::skip(std::uint64_t count) { return state_->skip(count); }
+std::uint64_t ParallelRecordReader::records_passed() const { return state_->records_passed(); }
+const std::string& ParallelRecordReader::file() const { return state_->file(); }
+Compression ParallelRecordReader::compression() const { return state_->compression(); }
+std::optional<std::uint64_t> ParallelRecordReader::file_bytes() const {
+  return state_->file_bytes();
+}
+const std::vector<DamagedRange>& ParallelRecordReader::damaged() const { return state_->damaged(); }
+const std::string& ParallelRecordReader::how() const { return state_->how(); }
+
+}  // namespace infeed

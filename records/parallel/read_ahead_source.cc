@@ -1,0 +1,126 @@
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <variant>
+
+#include "parallel/record_source.h"
+
+namespace infeed::detail {
+namespace {
+
+class DecodingAhead final : public RecordFeed {
+ public:
+  DecodingAhead(std::uint64_t bytes_max, RecordReader& reader, DamageSink damage)
+      : bytes_max_(bytes_max), reader_(reader), damage_(std::move(damage)) {}
+  ~DecodingAhead() override {
+    {
+      const std::lock_guard lock(mutex_);
+      stopped_ = true;
+    }
+    has_room_.notify_all();
+  }
+
+  bool fetch(std::vector<Record>& out) override {
+    if (!thread_.joinable()) thread_ = std::jthread([this] { run(); });
+    while (true) {
+      Item item = take();
+      if (auto* records = std::get_if<Records>(&item)) {
+        out = std::move(*records);
+        return true;
+      }
+      if (auto* range = std::get_if<DamagedRange>(&item)) {
+        damage_(*range);
+      } else if (auto error = std::get<std::exception_ptr>(std::move(item))) {
+        std::rethrow_exception(std::move(error));
+      } else {
+        return false;
+      }
+    }
+  }
+
+  void put(DamagedRange range) { put(Item(std::move(range)), 0); }
+
+ private:
+  using Records = std::vector<Record>;
+  /// An error that is none is the end.
+  using Item = std::variant<Records, DamagedRange, std::exception_ptr>;
+  struct Sized {
+    Item item;
+    std::uint64_t bytes;
+  };
+
+  void run() {
+    // Handed over when the handler has let go of it: the reader is then the only one that holds it.
+    std::exception_ptr error;
+    try {
+      constexpr std::size_t kBatch = 512;
+      while (true) {
+        Records records(kBatch);
+        records.resize(reader_.read(records));
+        if (records.empty()) break;
+        std::uint64_t bytes = 0;
+        for (const Record& record : records) bytes += record.size() + sizeof(Record);
+        if (!put(Item(std::move(records)), bytes)) return;
+      }
+    } catch (...) {
+      error = std::current_exception();
+    }
+    if (error) put(Item(std::move(error)), 0);
+    put(Item(std::exception_ptr()), 0);
+  }
+
+  /// False when nobody wants anything any more.
+  bool put(Item item, std::uint64_t bytes) {
+    std::unique_lock lock(mutex_);
+    has_room_.wait(lock, [this] { return stopped_ || bytes_ < bytes_max_; });
+    if (stopped_) return false;
+    bytes_ += bytes;
+    items_.push_back({std::move(item), bytes});
+    lock.unlock();
+    has_items_.notify_one();
+    return true;
+  }
+
+  Item take() {
+    std::unique_lock lock(mutex_);
+    has_items_.wait(lock, [this] { return !items_.empty(); });
+    if (const auto* last = std::get_if<std::exception_ptr>(&items_.front().item);
+        last != nullptr && *last == nullptr) {
+      return items_.front().item;  // stays: the end comes again and again
+    }
+    Sized first = std::move(items_.front());
+    items_.pop_front();
+    const bool was_full = bytes_ >= bytes_max_;
+    bytes_ -= first.bytes;
+    lock.unlock();
+    if (was_full) has_room_.notify_one();
+    return std::move(first.item);
+  }
+
+  const std::uint64_t bytes_max_;
+  RecordReader& reader_;
+  const DamageSink damage_;
+  std::mutex mutex_;
+  std::condition_variable has_room_;
+  std::condition_variable has_items_;
+  std::deque<Sized> items_;
+  std::uint64_t bytes_ = 0;
+  bool stopped_ = false;
+  std::jthread thread_;  // last: ends before the rest goes
+};
+
+}  // namespace
+
+AheadFeed make_ahead_feed(const ParallelRecordReaderOptions& options, RecordReader& reader,
+                          DamageSink damage) {
+  auto feed = std::make_unique<DecodingAhead>(std::max<std::uint64_t>(options.read_ahead_bytes, 1),
+                                              reader, std::move(damage));
+  DamageSink from_reader = [to = feed.get()](const DamagedRange& range) { to->put(range); };
+  return {std::move(feed), std::move(from_reader)};
+}
+
+}  // namespace infeed::detail

@@ -1,0 +1,225 @@
+#include <algorithm>
+#include <condition_variable>
+#include <exception>
+#include <fmt/format.h>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <zlib.h>
+
+#include "infeed/error.h"
+#include "parallel/record_source.h"
+#include "parallel/segment_decoder.h"
+
+namespace infeed::detail {
+namespace {
+
+/// Threads that decode segments in their order, some way ahead of whoever takes them.
+class SegmentThreads {
+ public:
+  SegmentThreads(const ParallelRecordReaderOptions& options, const RecordReader& reader,
+                 std::vector<Segment> segments)
+      : options_(options),
+        file_(reader.file()),
+        compression_(reader.compression()),
+        segments_(std::move(segments)) {
+    const std::uint64_t ahead = options.read_ahead_bytes / options.segment_bytes;
+    slots_.resize(std::min<std::uint64_t>(std::max<std::uint64_t>(ahead, options.threads + 1),
+                                          segments_.size()));
+  }
+  ~SegmentThreads() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopped_ = true;
+    }
+    has_room_.notify_all();
+  }
+
+  const std::vector<Segment>& segments() const { return segments_; }
+
+  /// The first to be taken; only before anything is.
+  void begin_at(std::size_t segment) { claimed_ = taken_ = segment; }
+  /// The next one, in order.
+  DecodedSegment take() {
+    if (threads_.empty()) start();
+    std::unique_lock lock(mutex_);
+    auto& slot = slots_[taken_ % slots_.size()];
+    is_ready_.wait(lock, [&slot] { return slot.has_value(); });
+    DecodedSegment decoded = std::move(*slot);
+    slot.reset();
+    ++taken_;
+    lock.unlock();
+    has_room_.notify_one();
+    return decoded;
+  }
+
+ private:
+  void start() {
+    const std::size_t count = std::min<std::size_t>(options_.threads, segments_.size());
+    for (std::size_t i = 0; i < count; ++i) threads_.emplace_back([this] { run(); });
+  }
+
+  void run() {
+    std::optional<SegmentDecoder> decoder;
+    while (const auto claimed = claim()) {
+      DecodedSegment decoded;
+      try {
+        if (!decoder) {
+          decoder.emplace(file_, compression_, options_);
+        }
+        decoded = decoder->decode(segments_[*claimed]);
+      } catch (const std::exception&) {
+        decoded.is_good = false;  // whoever takes it opens the file again, and tells
+      }
+      bool is_awaited = false;
+      {
+        const std::lock_guard lock(mutex_);
+        slots_[*claimed % slots_.size()] = std::move(decoded);
+        is_awaited = *claimed == taken_;
+      }
+      if (is_awaited) is_ready_.notify_one();
+    }
+  }
+
+  std::optional<std::size_t> claim() {
+    std::unique_lock lock(mutex_);
+    has_room_.wait(lock, [this] {
+      return stopped_ || claimed_ == segments_.size() || claimed_ < taken_ + slots_.size();
+    });
+    if (stopped_ || claimed_ == segments_.size()) return std::nullopt;
+    return claimed_++;
+  }
+
+  const ParallelRecordReaderOptions options_;
+  const std::string file_;
+  const Compression compression_;
+  const std::vector<Segment> segments_;
+  std::mutex mutex_;
+  std::condition_variable has_room_;
+  std::condition_variable is_ready_;
+  std::vector<std::optional<DecodedSegment>> slots_;  // segment i is in slot i % size
+  std::size_t claimed_ = 0;
+  std::size_t taken_ = 0;
+  bool stopped_ = false;
+  std::vector<std::jthread> threads_;  // last: end before the rest goes
+};
+
+/// Takes a segment only when it begins exactly where the records before it ended; so whatever made
+/// the segments (an index, a search, flush points) can't make it lose or invent a record. From any
+/// other place the reader goes on, up to the next segment that fits.
+class SegmentFeed final : public RecordFeed {
+ public:
+  SegmentFeed(const ParallelRecordReaderOptions& options, std::vector<Segment> segments,
+              RecordReader& reader)
+      : threads_(options, reader, std::move(segments)), reader_(reader) {}
+
+  bool fetch(std::vector<Record>& out) override {
+    out.clear();
+    if (!std::exchange(has_begun_, true)) begin();
+    if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+    while (out.empty() && !ended_) {
+      if (reads_until_) {
+        read_on(out);
+      } else if (next_ == threads_.segments().size()) {
+        finish();
+      } else {
+        take_segment(out);
+      }
+    }
+    return !out.empty();
+  }
+
+ private:
+  /// Where the reader stands: somebody may have skipped.
+  void begin() {
+    position_ = reader_.position();
+    const auto& segments = threads_.segments();
+    while (next_ < segments.size() && segments[next_].stream_end <= position_.offset) ++next_;
+    threads_.begin_at(next_);
+    if (is_gzip() && position_.record != 0) reads_until_ = Segment::kToEnd;
+  }
+
+  bool is_gzip() const { return reader_.compression() == Compression::gzip; }
+
+  void take_segment(std::vector<Record>& out) {
+    const Segment& segment = threads_.segments()[next_++];
+    DecodedSegment decoded = threads_.take();
+    if (position_.offset >= segment.stream_end) return;  // a record before it reaches over it
+    if (!decoded.is_good || decoded.begin != position_.offset) {
+      // Behind damage in a gzip member there is nothing that a thread could begin with.
+      let_reader_read(is_gzip() ? Segment::kToEnd : segment.stream_end);
+      return;
+    }
+    for (Record& record : decoded.records) record.renumber(position_.record++);
+    if (is_gzip()) {
+      const std::uint64_t bytes = decoded.end - position_.offset;
+      crc_ = static_cast<std::uint32_t>(
+          ::crc32_combine(crc_, decoded.crc32, static_cast<z_off_t>(bytes)));
+    }
+    position_.offset = decoded.end;
+    out.swap(decoded.records);
+  }
+
+  void let_reader_read(std::uint64_t until) {
+    reads_until_ = until;
+    if (reader_.compression() == Compression::none) {
+      reader_.seek(position_);
+      return;
+    }
+    reader_.skip(position_.record - reader_.position().record);
+    if (!(reader_.position() == position_)) {
+      ended_ = true;
+      throw Error(ErrorCode::data_loss, "the file changed while it was read; read it again")
+          .at_file(reader_.file());
+    }
+  }
+
+  void read_on(std::vector<Record>& out) {
+    constexpr std::size_t kBatch = 256;
+    try {
+      Record record;
+      while (out.size() < kBatch && reader_.position().offset < *reads_until_) {
+        if (!reader_.next(record)) {
+          ended_ = true;
+          return;
+        }
+        out.push_back(std::move(record));
+      }
+    } catch (...) {
+      if (out.empty()) throw;
+      error_ = std::current_exception();  // after the records before it
+      return;
+    }
+    position_ = reader_.position();
+    if (position_.offset >= *reads_until_) reads_until_.reset();
+  }
+
+  void finish() {
+    if (is_gzip() && !gzip_tail_is_right(reader_.file(), threads_.segments().back().file_end, crc_,
+                                         position_.offset)) {
+      let_reader_read(Segment::kToEnd);
+    } else {
+      ended_ = true;
+    }
+  }
+
+  SegmentThreads threads_;
+  RecordReader& reader_;
+  std::size_t next_ = 0;                      // segment
+  RecordPosition position_;                   // of the record that comes next
+  std::optional<std::uint64_t> reads_until_;  // the reader reads, up to this offset
+  std::uint32_t crc_ = 0;
+  std::exception_ptr error_;
+  bool has_begun_ = false;
+  bool ended_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<RecordFeed> make_segment_feed(const ParallelRecordReaderOptions& options,
+                                              std::vector<Segment> segments, RecordReader& reader) {
+  return std::make_unique<SegmentFeed>(options, std::move(segments), reader);
+}
+
+}  // namespace infeed::detail

@@ -1,0 +1,88 @@
+#include "remote/aws/service_request.h"
+
+#include <fmt/format.h>
+#include <thread>
+
+#include "infeed/error.h"
+#include "remote/http/curl_request.h"
+
+namespace infeed::detail {
+namespace {
+
+constexpr std::size_t kAnswerBytesMax = std::size_t{64} << 10;
+
+std::size_t receive(char* bytes, std::size_t unit, std::size_t count, void* text) {
+  auto& received = *static_cast<std::string*>(text);
+  if (received.size() + unit * count > kAnswerBytesMax) return 0;
+  try {
+    received.append(bytes, unit * count);
+  } catch (const std::exception&) {  // must not pass through libcurl
+    return 0;
+  }
+  return unit * count;
+}
+
+bool has_trouble(const ServiceAnswer& answer) {
+  return answer.status == 429 || answer.status >= 500;
+}
+
+struct Outcome {
+  CURLcode code = CURLE_OK;
+  bool is_connected = false;
+  std::string detail = {};
+  ServiceAnswer answer = {};
+
+  bool may_pass() const {
+    if (code == CURLE_OK) return has_trouble(answer);
+    return is_connected && code != CURLE_OPERATION_TIMEDOUT && code != CURLE_WRITE_ERROR &&
+           code != CURLE_PEER_FAILED_VERIFICATION;
+  }
+};
+
+Outcome try_once(const ServiceRequest& request) {
+  Outcome outcome;
+  CurlRequest curl;
+  for (const std::string& header : request.headers) curl.add_header(header);
+  curl.set(CURLOPT_URL, request.url.c_str());
+  if (request.method == "POST") {
+    curl.set(CURLOPT_POSTFIELDSIZE, static_cast<long>(request.body.size()));
+    curl.set(CURLOPT_POSTFIELDS, request.body.c_str());
+  } else {
+    curl.set(CURLOPT_CUSTOMREQUEST, request.method.c_str());
+  }
+  if (request.way == ServiceRequest::Way::direct) curl.set(CURLOPT_NOPROXY, "*");
+  curl.set(CURLOPT_WRITEFUNCTION, &receive);
+  curl.set(CURLOPT_WRITEDATA, static_cast<void*>(&outcome.answer.text));
+  curl.set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(request.connect_timeout.count()));
+  curl.set(CURLOPT_TIMEOUT_MS, static_cast<long>(request.timeout.count()));
+  curl.set_ca_file({});
+  outcome.code = ::curl_easy_perform(curl.easy());
+  curl_off_t connect_us = 0;
+  ::curl_easy_getinfo(curl.easy(), CURLINFO_CONNECT_TIME_T, &connect_us);
+  ::curl_easy_getinfo(curl.easy(), CURLINFO_RESPONSE_CODE, &outcome.answer.status);
+  outcome.is_connected = connect_us > 0;
+  outcome.detail =
+      curl.detail().empty() ? ::curl_easy_strerror(outcome.code) : std::string(curl.detail());
+  return outcome;
+}
+
+}  // namespace
+
+ServiceAnswer ask_service(const ServiceRequest& request) {
+  start_curl();
+  constexpr int kTries = 3;
+  std::chrono::milliseconds pause{100};
+  const auto end = std::chrono::steady_clock::now() + request.timeout;
+  Outcome outcome = try_once(request);
+  for (int tries = 1; tries < kTries && outcome.may_pass(); ++tries, pause *= 2) {
+    if (std::chrono::steady_clock::now() + pause >= end) break;
+    std::this_thread::sleep_for(pause);
+    outcome = try_once(request);
+  }
+  if (outcome.code == CURLE_OK && !has_trouble(outcome.answer)) return std::move(outcome.answer);
+  if (outcome.code == CURLE_OK) outcome.detail = fmt::format("{}", outcome.answer.status);
+  throw Error(outcome.is_connected ? ErrorCode::unavailable : ErrorCode::not_found,
+              fmt::format("{} does not answer ({})", request.url, outcome.detail));
+}
+
+}  // namespace infeed::detail

@@ -1,0 +1,57 @@
+#include "remote/http/attempt.h"
+
+#include <fmt/format.h>
+#include <utility>
+
+#include "remote/http/url.h"
+
+namespace infeed::detail {
+
+Attempt::Attempt(std::shared_ptr<Transfer> transfer, Sink& sink)
+    : transfer_(std::move(transfer)), sink_(sink) {}
+
+void Attempt::prepare(const UrlTarget& target, const UrlOptions& options,
+                      const std::optional<ObjectIdentity>& known, Connection connection) {
+  const HttpRequest wanted = target.get(transfer_->query);
+  for (const std::string& header : wanted.headers) request_.add_header(header);
+  if (transfer_->kind != Transfer::Kind::whole) {
+    const std::uint64_t begin = transfer_->offset_bytes;
+    asked = {begin + transfer_->filled_bytes, begin + transfer_->size_bytes};
+    position = asked.begin;
+    request_.add_header(fmt::format("Range: bytes={}-{}", asked.begin, asked.end - 1));
+    if (known) request_.add_header(known->condition());
+  }
+  request_.set(CURLOPT_URL, wanted.url.c_str());
+  request_.set(CURLOPT_PATH_AS_IS, 1L);  // what is signed is what is sent
+  request_.set(CURLOPT_WRITEFUNCTION, &Attempt::receive);
+  request_.set(CURLOPT_WRITEDATA, static_cast<void*>(this));
+  request_.set(CURLOPT_PRIVATE, static_cast<void*>(this));
+  request_.set(CURLOPT_BUFFERSIZE, 512L << 10);
+  request_.set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options.connect_timeout.count()));
+  // Ranges in flight are to have a connection each: streams inside one share its window.
+  request_.set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+  const bool is_secure = url_scheme(wanted.url) == "https";
+  request_.set(CURLOPT_REDIR_PROTOCOLS_STR, is_secure ? "https" : "http,https");
+  if (!target.is_s3()) {  // a signature holds for one host
+    request_.set(CURLOPT_FOLLOWLOCATION, 1L);
+    request_.set(CURLOPT_MAXREDIRS, 8L);
+    request_.set(CURLOPT_NETRC, static_cast<long>(CURL_NETRC_OPTIONAL));
+  }
+  if (connection == Connection::fresh) request_.set(CURLOPT_FRESH_CONNECT, 1L);
+  request_.set_ca_file(options.ca_file);
+  last_byte = Transfer::Clock::now();  // signing may have waited for credentials
+}
+
+std::size_t Attempt::receive(char* bytes, std::size_t unit, std::size_t count, void* attempt) {
+  auto& self = *static_cast<Attempt*>(attempt);
+  const std::size_t size = unit * count;
+  self.last_byte = Transfer::Clock::now();
+  try {
+    return self.sink_.take(self, {bytes, size}) ? size : 0;
+  } catch (const std::exception& error) {  // must not pass through libcurl
+    self.failure = HttpFailure{ErrorCode::resource_exhausted, error.what()};
+    return 0;
+  }
+}
+
+}  // namespace infeed::detail

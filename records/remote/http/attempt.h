@@ -1,0 +1,54 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "infeed/records/url_options.h"
+#include "remote/http/answer.h"
+#include "remote/http/curl_request.h"
+#include "remote/http/transfer.h"
+
+namespace infeed::detail {
+
+/// One request for (the rest of) a transfer. Lives in the engine's thread.
+class Attempt {
+ public:
+  /// Takes what has arrived of an answer; false ends the request.
+  struct Sink {
+    virtual ~Sink() = default;
+    virtual bool take(Attempt& attempt, std::string_view bytes) = 0;
+  };
+  enum class Connection { any, fresh };
+
+  Attempt(std::shared_ptr<Transfer> transfer, Sink& sink);
+  Attempt(const Attempt&) = delete;
+  Attempt& operator=(const Attempt&) = delete;
+
+  void prepare(const UrlTarget& target, const UrlOptions& options,
+               const std::optional<ObjectIdentity>& known, Connection connection);
+
+  CURL* easy() const { return request_.easy(); }
+  Transfer& transfer() const { return *transfer_; }
+  std::string_view detail() const { return request_.detail(); }
+
+  ByteRange asked = {};
+  /// Of the next byte, in the object.
+  std::uint64_t position = 0;
+  /// Of what the answer promises.
+  std::uint64_t promised_end = 0;
+  std::optional<AnswerHead> head = std::nullopt;
+  std::optional<HttpFailure> failure = std::nullopt;
+  std::string body_begin = {};  ///< of an answer that isn't what was wanted
+  Transfer::Clock::time_point last_byte = Transfer::Clock::now();
+
+ private:
+  static std::size_t receive(char* bytes, std::size_t unit, std::size_t count, void* attempt);
+
+  std::shared_ptr<Transfer> transfer_;
+  Sink& sink_;
+  CurlRequest request_;
+};
+
+}  // namespace infeed::detail

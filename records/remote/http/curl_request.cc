@@ -1,0 +1,59 @@
+#include "remote/http/curl_request.h"
+
+#include <fmt/format.h>
+#include <mutex>
+#include <new>
+
+#include "infeed/error.h"
+#include "remote/aws/s3_settings.h"
+
+namespace infeed::detail {
+
+void start_curl() {
+  static std::once_flag started;
+  std::call_once(started, [] {
+    const CURLcode code = ::curl_global_init(CURL_GLOBAL_DEFAULT);
+    if (code == CURLE_OK) return;
+    throw Error(ErrorCode::internal,
+                fmt::format("libcurl can't be used: {}", ::curl_easy_strerror(code)));
+  });
+}
+
+CurlRequest::CurlRequest() : easy_(::curl_easy_init()) {
+  if (easy_ == nullptr) throw std::bad_alloc();
+  set(CURLOPT_ERRORBUFFER, error_text_.data());
+  set(CURLOPT_USERAGENT, "infeed");
+  set(CURLOPT_NOSIGNAL, 1L);
+  set(CURLOPT_PROTOCOLS_STR, "http,https");
+}
+
+void CurlRequest::require(CURLcode code, CURLoption option) {
+  if (code == CURLE_OK) return;
+  throw Error(ErrorCode::internal,
+              fmt::format("libcurl refuses option {}: {}", static_cast<int>(option),
+                          ::curl_easy_strerror(code)));
+}
+
+void CurlRequest::add_header(const std::string& header) {
+  if (header.empty()) return;
+  curl_slist* const longer = ::curl_slist_append(headers_.get(), header.c_str());
+  if (longer == nullptr) throw std::bad_alloc();
+  (void)headers_.release();
+  headers_.reset(longer);
+  set(CURLOPT_HTTPHEADER, headers_.get());
+}
+
+void CurlRequest::set_ca_file(const std::string& file) {
+  if (!file.empty()) {
+    set(CURLOPT_CAINFO, file.c_str());
+    return;
+  }
+  for (const char* const name : {"AWS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"}) {
+    if (const auto named = environment_of_process(name)) {
+      set(CURLOPT_CAINFO, named->c_str());
+      return;
+    }
+  }
+}
+
+}  // namespace infeed::detail

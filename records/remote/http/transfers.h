@@ -1,0 +1,95 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "infeed/records/url_options.h"
+#include "remote/http/attempt.h"
+#include "remote/http/response_times.h"
+
+namespace infeed::detail {
+
+/// Fetches ranges of one object (or lists of a store) in a thread of its own, many at once: tries
+/// again what may be tried again, and asks a second time for what is slow.
+///
+/// Any threads may start, wait and abandon. The engine's thread owns all handles of libcurl, and
+/// what is waited for is told through `changed_`. `mutex_` guards new_, stopped_, identity_,
+/// broken_ and the second part of each Transfer; it is never held while libcurl is called. Where
+/// the engine's thread reads what it alone writes, it does so without the mutex.
+class Transfers final : private Attempt::Sink {
+ public:
+  Transfers(UrlTarget target, UrlOptions options);
+  /// Ends all that is at work.
+  ~Transfers() override;
+  Transfers(const Transfers&) = delete;
+  Transfers& operator=(const Transfers&) = delete;
+
+  std::shared_ptr<Transfer> start(Transfer::Kind kind, std::uint64_t offset, std::size_t size,
+                                  NamesAndValues query = {});
+  /// Waits until `want` bytes behind the first `have` have arrived, or the transfer is done;
+  /// returns how many there are. Throws its Error when nothing came behind `have`, or cancelled.
+  std::size_t wait(const Transfer& transfer, std::size_t have, std::size_t want);
+  /// Nobody wants it any more.
+  void abandon(Transfer& transfer);
+  std::size_t size_of(const Transfer& transfer) const;
+  /// Once something of an opening was waited for.
+  ObjectIdentity identity() const;
+  const UrlTarget& target() const { return target_; }
+  const UrlOptions& options() const { return options_; }
+
+ private:
+  using Clock = Transfer::Clock;
+  struct MultiCleanup {
+    void operator()(CURLM* multi) const { ::curl_multi_cleanup(multi); }
+  };
+
+  void run();
+  void fetch_until_stopped();
+  void break_down(const std::exception& reason);
+  bool take_new();
+  void drop_abandoned();
+  void start_due(Clock::time_point now);
+  void start_attempt(const std::shared_ptr<Transfer>& transfer, Attempt::Connection connection);
+  bool is_slow(const Transfer& transfer, Clock::time_point now) const;
+  void end_stalled(Clock::time_point now);
+  void take_messages();
+  int poll_ms(Clock::time_point now) const;
+  bool take(Attempt& attempt, std::string_view bytes) override;
+  void take_head(Attempt& attempt);
+  void place(Attempt& attempt, const Placement& placement);
+  void store(Attempt& attempt, std::string_view bytes);
+  void end_attempt(Attempt& attempt, CURLcode code, std::string_view detail);
+  HttpFailure why(const Attempt& attempt, CURLcode code, std::string_view detail) const;
+  void try_again_or_fail(Transfer& transfer, const HttpFailure& failure);
+  void fail(Transfer& transfer, const HttpFailure& failure);
+  void finish(Transfer& transfer, std::optional<Error> error);
+  void remove_attempts_of_done();
+  std::chrono::milliseconds pause_before_try(unsigned tries);
+
+  const UrlTarget target_;
+  const UrlOptions options_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::vector<std::shared_ptr<Transfer>> new_;
+  bool stopped_ = false;
+  std::optional<ObjectIdentity> identity_;
+  std::optional<Error> broken_;  ///< the engine has ended
+
+  // The engine's thread's own.
+  std::vector<std::shared_ptr<Transfer>> active_;
+  std::vector<std::unique_ptr<Attempt>> attempts_;
+  ResponseTimes times_;
+  std::mt19937_64 random_{std::random_device{}()};
+
+  std::unique_ptr<CURLM, MultiCleanup> multi_;
+  std::jthread thread_;  // last: ends before the rest goes
+};
+
+}  // namespace infeed::detail

@@ -1,0 +1,353 @@
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <fmt/format.h>
+#include <new>
+#include <utility>
+
+#include "remote/http/transfers.h"
+
+/// What the thread of Transfers does.
+namespace infeed::detail {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// So much more makes up for the failures before it.
+constexpr std::size_t kProgressBytes = std::size_t{64} << 10;
+/// An answer of a store without ranges (a list has at most 1,000 names).
+constexpr std::size_t kTextBytesMax = std::size_t{64} << 20;
+constexpr std::size_t kErrorBodyBytesMax = 4096;
+
+void block_signals() {
+  // They are the program's. (OpenSSL may also cause SIGPIPE.)
+  sigset_t all;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
+}
+
+}  // namespace
+
+void Transfers::run() {
+  block_signals();
+  try {
+    fetch_until_stopped();
+  } catch (const std::exception& error) {
+    break_down(error);
+  }
+  for (const auto& attempt : attempts_) ::curl_multi_remove_handle(multi_.get(), attempt->easy());
+  attempts_.clear();
+}
+
+void Transfers::break_down(const std::exception& reason) {
+  {
+    const std::lock_guard lock(mutex_);
+    broken_ = Error(ErrorCode::resource_exhausted,
+                    fmt::format("no more can be fetched: {}", reason.what()))
+                  .at_file(target_.name());
+    active_.insert(active_.end(), new_.begin(), new_.end());
+    for (const auto& transfer : active_) {
+      if (transfer->is_done) continue;
+      transfer->error = broken_;
+      transfer->is_done = true;
+    }
+  }
+  changed_.notify_all();
+}
+
+void Transfers::fetch_until_stopped() {
+  while (take_new()) {
+    drop_abandoned();
+    const auto now = Clock::now();
+    end_stalled(now);
+    start_due(now);
+    int running = 0;
+    ::curl_multi_perform(multi_.get(), &running);
+    take_messages();
+    remove_attempts_of_done();
+    ::curl_multi_poll(multi_.get(), nullptr, 0, poll_ms(Clock::now()), nullptr);
+  }
+}
+
+bool Transfers::take_new() {
+  const std::lock_guard lock(mutex_);
+  active_.insert(active_.end(), new_.begin(), new_.end());
+  new_.clear();
+  return !stopped_;
+}
+
+void Transfers::drop_abandoned() {
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& transfer : active_) transfer->is_done |= transfer->is_abandoned;
+  }
+  remove_attempts_of_done();
+}
+
+void Transfers::remove_attempts_of_done() {
+  std::erase_if(attempts_, [this](const std::unique_ptr<Attempt>& attempt) {
+    if (!attempt->transfer().is_done) return false;
+    ::curl_multi_remove_handle(multi_.get(), attempt->easy());
+    return true;
+  });
+  std::erase_if(active_, [](const auto& transfer) { return transfer->is_done; });
+}
+
+void Transfers::start_due(Clock::time_point now) {
+  for (const auto& transfer : active_) {
+    Transfer::Progress& progress = transfer->progress;
+    if (progress.attempts == 0 && progress.not_before <= now) {
+      const bool is_first = progress.began == Clock::time_point();
+      if (is_first) progress.began = now;
+      start_attempt(transfer, is_first ? Attempt::Connection::any : Attempt::Connection::fresh);
+    } else if (is_slow(*transfer, now)) {
+      progress.is_hedged = true;
+      start_attempt(transfer, Attempt::Connection::fresh);
+    }
+  }
+}
+
+bool Transfers::is_slow(const Transfer& transfer, Clock::time_point now) const {
+  if (transfer.kind != Transfer::Kind::range || transfer.progress.attempts != 1 ||
+      transfer.progress.is_hedged) {
+    return false;
+  }
+  const auto usual = times_.of(transfer.size_bytes, options_.hedge_percentile);
+  return usual && now - transfer.progress.began >=
+                      std::max<Clock::duration>(*usual, options_.hedge_delay_min);
+}
+
+void Transfers::start_attempt(const std::shared_ptr<Transfer>& transfer,
+                              Attempt::Connection connection) {
+  try {
+    Attempt::Sink& sink = *this;
+    auto attempt = std::make_unique<Attempt>(transfer, sink);
+    attempt->prepare(target_, options_, identity_, connection);
+    if (::curl_multi_add_handle(multi_.get(), attempt->easy()) != CURLM_OK) throw std::bad_alloc();
+    attempts_.push_back(std::move(attempt));
+    ++transfer->progress.attempts;
+  } catch (Error& error) {
+    if (error.code() == ErrorCode::unavailable) {  // whoever lends credentials has trouble
+      try_again_or_fail(*transfer, {error.code(), error.message(), /*may_pass=*/true});
+    } else {
+      finish(*transfer, error.at_file(target_.name()));
+    }
+  } catch (const std::exception& error) {
+    finish(*transfer, Error(ErrorCode::resource_exhausted,
+                            fmt::format("no request can be made: {}", error.what()))
+                          .at_file(target_.name()));
+  }
+}
+
+void Transfers::end_stalled(Clock::time_point now) {
+  const std::string detail = fmt::format(
+      "no byte came for {:g} s", std::chrono::duration<double>(options_.stall_timeout).count());
+  // Ending one takes it out of the list.
+  for (std::size_t i = attempts_.size(); i-- > 0;) {
+    if (now - attempts_[i]->last_byte >= options_.stall_timeout) {
+      end_attempt(*attempts_[i], CURLE_OPERATION_TIMEDOUT, detail);
+    }
+  }
+}
+
+void Transfers::take_messages() {
+  int left = 0;
+  while (const CURLMsg* const message = ::curl_multi_info_read(multi_.get(), &left)) {
+    if (message->msg != CURLMSG_DONE) continue;
+    char* attempt = nullptr;
+    ::curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &attempt);
+    auto& ended = *static_cast<Attempt*>(static_cast<void*>(attempt));
+    end_attempt(ended, message->data.result, ended.detail());
+  }
+}
+
+int Transfers::poll_ms(Clock::time_point now) const {
+  Clock::time_point next = now + std::chrono::seconds(10);
+  for (const auto& transfer : active_) {
+    const Transfer::Progress& progress = transfer->progress;
+    if (progress.attempts == 0) next = std::min(next, progress.not_before);
+    if (transfer->kind != Transfer::Kind::range || progress.attempts != 1 || progress.is_hedged) {
+      continue;
+    }
+    if (const auto usual = times_.of(transfer->size_bytes, options_.hedge_percentile)) {
+      next = std::min(next,
+                      progress.began + std::max<Clock::duration>(*usual, options_.hedge_delay_min));
+    }
+  }
+  for (const auto& attempt : attempts_) {
+    next = std::min(next, attempt->last_byte + options_.stall_timeout);
+  }
+  const auto wait = std::chrono::ceil<milliseconds>(next - now);
+  return static_cast<int>(std::max<milliseconds::rep>(wait.count(), 0));
+}
+
+bool Transfers::take(Attempt& attempt, std::string_view bytes) {
+  if (attempt.transfer().is_done) return false;
+  if (!attempt.head) take_head(attempt);
+  if (attempt.failure) return false;
+  const long status = attempt.head->status;
+  if (attempt.transfer().kind == Transfer::Kind::whole ? status != 200
+                                                       : attempt.promised_end == 0) {
+    // The body says more about what is wrong.
+    const std::size_t room = kErrorBodyBytesMax - attempt.body_begin.size();
+    attempt.body_begin.append(bytes.substr(0, room));
+    return true;
+  }
+  store(attempt, bytes);
+  return !attempt.failure;
+}
+
+void Transfers::take_head(Attempt& attempt) {
+  attempt.head = AnswerHead::of(attempt.easy());
+  Transfer& transfer = attempt.transfer();
+  if (transfer.kind == Transfer::Kind::whole) {
+    transfer.text.clear();
+    return;
+  }
+  const PlacedAnswer placed =
+      place_answer(*attempt.head, attempt.asked, identity_,
+                   std::max<std::uint64_t>(options_.range_bytes, transfer.size_bytes));
+  if (const auto* failure = std::get_if<HttpFailure>(&placed)) attempt.failure = *failure;
+  if (const auto* placement = std::get_if<Placement>(&placed)) place(attempt, *placement);
+}
+
+void Transfers::place(Attempt& attempt, const Placement& placement) {
+  Transfer& transfer = attempt.transfer();
+  attempt.position = placement.range.begin;
+  attempt.promised_end = placement.range.end;
+  if (identity_) return;
+  const std::uint64_t size = placement.identity.size_bytes;
+  const bool is_whole = placement.range.bytes() == size;  // also where less was asked for
+  const std::size_t held = transfer.size_bytes;
+  const std::lock_guard lock(mutex_);
+  identity_ = placement.identity;
+  transfer.size_bytes =
+      static_cast<std::size_t>(is_whole ? size : std::min<std::uint64_t>(held, size));
+  if (transfer.size_bytes > held) {
+    transfer.bytes = std::make_unique_for_overwrite<char[]>(transfer.size_bytes);
+  }
+}
+
+void Transfers::store(Attempt& attempt, std::string_view bytes) {
+  Transfer& transfer = attempt.transfer();
+  if (transfer.kind == Transfer::Kind::whole) {
+    transfer.text.append(bytes);
+    if (transfer.text.size() > kTextBytesMax) {
+      attempt.failure = HttpFailure{ErrorCode::resource_exhausted, "the answer is far too long"};
+    }
+    return;
+  }
+  // Another attempt may have come further; or this one begins before what was missing.
+  const std::uint64_t begin = attempt.position;
+  attempt.position += bytes.size();
+  const std::uint64_t wanted = transfer.offset_bytes + transfer.filled_bytes;
+  const std::uint64_t end =
+      std::min<std::uint64_t>(attempt.position, transfer.offset_bytes + transfer.size_bytes);
+  if (end <= wanted) return;
+  const auto count = static_cast<std::size_t>(end - wanted);
+  std::memcpy(transfer.bytes.get() + transfer.filled_bytes, bytes.data() + (wanted - begin), count);
+  if (transfer.filled_bytes + count == transfer.size_bytes) {
+    if (transfer.kind == Transfer::Kind::range && transfer.progress.is_steady) {
+      times_.add(transfer.size_bytes, Clock::now() - transfer.progress.began);
+    }
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    transfer.filled_bytes += count;
+    transfer.is_done = transfer.filled_bytes == transfer.size_bytes;
+  }
+  changed_.notify_all();
+}
+
+void Transfers::end_attempt(Attempt& attempt, CURLcode code, std::string_view detail) {
+  Transfer& transfer = attempt.transfer();
+  if (!transfer.is_done) {
+    --transfer.progress.attempts;
+    if (code == CURLE_OK && !attempt.head) take_head(attempt);  // an answer without a body
+    const bool is_whole = transfer.kind == Transfer::Kind::whole && attempt.head &&
+                          attempt.head->status == 200 && !attempt.failure;
+    const bool is_empty =
+        transfer.kind == Transfer::Kind::opening && !attempt.failure && transfer.size_bytes == 0;
+    const std::uint64_t missing = transfer.offset_bytes + transfer.filled_bytes;
+    if (code == CURLE_OK && (is_whole || is_empty)) {
+      finish(transfer, std::nullopt);
+    } else if (code == CURLE_OK && attempt.promised_end != 0 && !attempt.failure &&
+               attempt.position == attempt.promised_end && attempt.promised_end == missing) {
+      // The server gives less at a time than was asked for, which it may.
+    } else {
+      try_again_or_fail(transfer, why(attempt, code, detail));
+    }
+  }
+  ::curl_multi_remove_handle(multi_.get(), attempt.easy());
+  std::erase_if(attempts_, [&](const auto& other) { return other.get() == &attempt; });
+}
+
+HttpFailure Transfers::why(const Attempt& attempt, CURLcode code, std::string_view detail) const {
+  if (attempt.failure) return *attempt.failure;
+  if (attempt.head && attempt.promised_end == 0 &&
+      (attempt.transfer().kind != Transfer::Kind::whole || attempt.head->status != 200)) {
+    return failure_of_answer(target_, {attempt.head->status, attempt.body_begin,
+                                       attempt.head->bucket_region, attempt.head->retry_after});
+  }
+  if (code != CURLE_OK) {
+    HttpFailure failure = failure_of_transport(target_, code, detail);
+    // A name that was found once is found again.
+    if (code == CURLE_COULDNT_RESOLVE_HOST && identity_) failure.may_pass = true;
+    return failure;
+  }
+  return {ErrorCode::unavailable,
+          fmt::format("the answer of {} is too short: {} of {} bytes", target_.host(),
+                      attempt.position - attempt.asked.begin, attempt.asked.bytes()),
+          true};
+}
+
+void Transfers::try_again_or_fail(Transfer& transfer, const HttpFailure& failure) {
+  Transfer::Progress& progress = transfer.progress;
+  progress.is_steady = false;
+  if (!failure.may_pass) {
+    fail(transfer, failure);
+    return;
+  }
+  if (progress.attempts > 0) return;  // the other one goes on
+  if (transfer.filled_bytes >= progress.filled_bytes_before + kProgressBytes) progress.tries = 0;
+  progress.filled_bytes_before = transfer.filled_bytes;
+  if (progress.tries >= options_.retries) {
+    fail(transfer, failure);
+    return;
+  }
+  progress.not_before = Clock::now() + std::max(pause_before_try(progress.tries),
+                                                std::min(failure.pause.value_or(milliseconds(0)),
+                                                         options_.retry_delay_max));
+  ++progress.tries;
+}
+
+milliseconds Transfers::pause_before_try(unsigned tries) {
+  constexpr unsigned kDoublingsMax = 20;
+  const milliseconds longest = std::min<milliseconds>(
+      options_.retry_delay * (1LL << std::min(tries, kDoublingsMax)), options_.retry_delay_max);
+  return milliseconds(std::uniform_int_distribution<milliseconds::rep>(
+      longest.count() / 2, std::max(longest.count() / 2, longest.count()))(random_));
+}
+
+void Transfers::fail(Transfer& transfer, const HttpFailure& failure) {
+  std::string message = failure.message;
+  if (transfer.progress.tries > 0) {
+    message += fmt::format("; tried {} times", transfer.progress.tries + 1);
+  }
+  Error error = Error(failure.code, std::move(message)).at_file(target_.name());
+  if (transfer.kind == Transfer::Kind::range || transfer.filled_bytes > 0) {
+    error.at_offset(transfer.offset_bytes + transfer.filled_bytes);
+  }
+  finish(transfer, std::move(error));
+}
+
+void Transfers::finish(Transfer& transfer, std::optional<Error> error) {
+  {
+    const std::lock_guard lock(mutex_);
+    transfer.error = std::move(error);
+    transfer.is_done = true;
+  }
+  changed_.notify_all();
+}
+
+}  // namespace infeed::detail

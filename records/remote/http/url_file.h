@@ -1,0 +1,43 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "io/byte_source.h"
+#include "io/input_file.h"
+#include "remote/http/transfers.h"
+
+namespace infeed::detail {
+
+/// One object that is read by URL; which one it is was settled when it was opened.
+class UrlFile final : public InputFile {
+ public:
+  /// Asks for its first bytes. Throws Error.
+  UrlFile(const std::string& name, const UrlOptions& options);
+
+  const std::string& name() const override { return transfers_.target().name(); }
+  std::optional<std::uint64_t> size_bytes() const override { return size_; }
+  /// All of it or an Error.
+  std::size_t read_at(std::uint64_t offset, std::span<char> into) const override;
+
+  Transfers& transfers() const { return transfers_; }
+  /// The front of the object, or all of it.
+  const std::shared_ptr<Transfer>& front() const { return front_; }
+  std::size_t front_bytes() const { return front_bytes_; }
+
+ private:
+  bool read_front(std::size_t offset, std::span<char> into) const;
+
+  mutable Transfers transfers_;  // does its own locking
+  std::shared_ptr<Transfer> front_;
+  std::size_t front_bytes_ = 0;
+  std::uint64_t size_ = 0;
+};
+
+/// What the first request, and the first one after a jump, asks for.
+inline constexpr std::size_t kFirstRangeBytes = std::size_t{256} << 10;
+
+/// Its bytes from front to back, ranges ahead of the reader in flight.
+std::unique_ptr<ByteSource> make_url_source(std::unique_ptr<UrlFile> file);
+
+}  // namespace infeed::detail

@@ -1,0 +1,138 @@
+#include "remote/http/url_files.h"
+
+#include <algorithm>
+#include <charconv>
+#include <fmt/format.h>
+#include <fnmatch.h>
+#include <optional>
+#include <utility>
+
+#include "infeed/error.h"
+#include "infeed/records/files.h"
+#include "remote/aws/xml.h"
+#include "remote/http/transfers.h"
+#include "remote/http/url.h"
+
+namespace infeed::detail {
+namespace {
+
+/// "-*-of-NNNNN" or "-?????-of-NNNNN" of a name: its shards, without asking anybody.
+std::optional<std::vector<std::string>> expand_shards(const std::string& pattern) {
+  const std::size_t middle = pattern.rfind("-of-");
+  if (middle == pattern.npos || pattern.find('/', middle) != pattern.npos) return std::nullopt;
+  const std::size_t dash = pattern.rfind('-', middle - 1);
+  if (dash == pattern.npos) return std::nullopt;
+  const std::string_view index = std::string_view(pattern).substr(dash + 1, middle - dash - 1);
+  if (index != "*" && (index.size() < 5 || index.find_first_not_of('?') != index.npos)) {
+    return std::nullopt;
+  }
+  const char* const digits = pattern.data() + middle + 4;
+  std::uint32_t count = 0;
+  const auto [end, error] = std::from_chars(digits, pattern.data() + pattern.size(), count);
+  if (error != std::errc() || end - digits < 5 || count == 0) return std::nullopt;
+  const std::string prefix = pattern.substr(0, dash);
+  const std::string rest(end, pattern.data() + pattern.size());
+  std::vector<std::string> names;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    names.push_back(shard_name(prefix, {.index = i, .count = count}, "") + rest);
+  }
+  return names;
+}
+
+std::vector<std::string> match_http(const std::string& pattern) {
+  if (auto shards = expand_shards(pattern)) return std::move(*shards);
+  // A question mark begins the query of a URL.
+  const std::string_view path = std::string_view(pattern).substr(0, pattern.find('?'));
+  if (path.find('*') == path.npos) return {pattern};
+  throw Error(ErrorCode::invalid_argument,
+              "a web server can't be asked for a list of its files, so '*' can only stand for the "
+              "number of a shard, as in train-*-of-00016.tfrecord; else name each file")
+      .at_file(redacted_url(pattern));
+}
+
+struct Listing {
+  std::vector<std::string> keys;
+  std::optional<std::string> next_token;
+};
+
+/// As encoding-type=url has it, where also a space is a plus.
+std::string decoded_key(std::string key) {
+  std::replace(key.begin(), key.end(), '+', ' ');
+  return percent_decode(key);
+}
+
+Listing parse_listing(std::string_view xml, const UrlTarget& target) {
+  if (xml.find("<ListBucketResult") == xml.npos) {
+    throw Error(ErrorCode::failed_precondition,
+                fmt::format("{} does not answer a request for a list as S3 does; check "
+                            "AWS_ENDPOINT_URL",
+                            target.host()))
+        .at_file(target.name());
+  }
+  Listing listing;
+  listing.next_token = xml_text(xml, "NextContinuationToken");
+  const bool is_encoded = xml_text(xml, "EncodingType") == "url";
+  for (std::size_t at = xml.find("<Contents>"); at != xml.npos; at = xml.find("<Contents>")) {
+    xml.remove_prefix(at);
+    auto key = take_xml_text(xml, "Key");
+    if (!key) break;
+    listing.keys.push_back(is_encoded ? decoded_key(std::move(*key)) : std::move(*key));
+  }
+  return listing;
+}
+
+/// All keys of the bucket that begin with `prefix`; with `is_flat` without those in deeper folders.
+std::vector<std::string> list_keys(Transfers& transfers, const std::string& prefix, bool is_flat) {
+  std::vector<std::string> keys;
+  std::optional<std::string> token;
+  do {
+    NamesAndValues query = {{"list-type", "2"}, {"encoding-type", "url"}, {"prefix", prefix}};
+    if (is_flat) query.emplace_back("delimiter", "/");
+    if (token) query.emplace_back("continuation-token", *token);
+    const auto transfer = transfers.start(Transfer::Kind::whole, 0, 0, std::move(query));
+    transfers.wait(*transfer, 0, 1);
+    Listing listing = parse_listing(transfer->text, transfers.target());
+    std::move(listing.keys.begin(), listing.keys.end(), std::back_inserter(keys));
+    token = std::move(listing.next_token);
+  } while (token);
+  return keys;
+}
+
+std::string describe_others(const std::vector<std::string>& keys, const S3Name& name,
+                            const std::string& prefix) {
+  const std::string place = fmt::format("s3://{}/{}", name.bucket, prefix);
+  if (keys.empty()) return fmt::format("no name begins with '{}'", place);
+  return fmt::format("{} other {} with '{}', such as 's3://{}/{}'", keys.size(),
+                     keys.size() == 1 ? "name begins" : "names begin", place, name.bucket,
+                     keys.front());
+}
+
+std::vector<std::string> match_s3(const std::string& pattern) {
+  const S3Name name = S3Name::parse(pattern);
+  const std::size_t wildcard = name.key.find_first_of("*?[\\");
+  if (wildcard == name.key.npos) return {pattern};
+  const std::string prefix = name.key.substr(0, wildcard);
+  const bool is_flat = name.key.find('/', wildcard) == name.key.npos;
+  Transfers transfers(UrlTarget(fmt::format("s3://{}", name.bucket)), {});
+  std::vector<std::string> keys = list_keys(transfers, prefix, is_flat);
+  std::vector<std::string> found;
+  for (const std::string& key : keys) {
+    if (key.ends_with('/')) continue;  // how some tools mark a folder
+    if (::fnmatch(name.key.c_str(), key.c_str(), FNM_PATHNAME | FNM_PERIOD) != 0) continue;
+    found.push_back(fmt::format("s3://{}/{}", name.bucket, key));
+  }
+  if (found.empty()) {
+    throw Error(ErrorCode::not_found, fmt::format("no object matches '{}': {}", pattern,
+                                                  describe_others(keys, name, prefix)));
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+}  // namespace
+
+std::vector<std::string> match_urls(const std::string& pattern) {
+  return url_scheme(pattern) == "s3" ? match_s3(pattern) : match_http(pattern);
+}
+
+}  // namespace infeed::detail

@@ -1,0 +1,140 @@
+#include "remote/http/url_target.h"
+
+#include <algorithm>
+#include <ctime>
+#include <fmt/format.h>
+
+#include "infeed/error.h"
+#include "infeed/records/files.h"
+#include "remote/aws/credential_provider.h"
+#include "remote/http/url.h"
+
+namespace infeed::detail {
+namespace {
+
+Error invalid(const std::string& name, std::string message) {
+  return Error(ErrorCode::invalid_argument, std::move(message)).at_file(redacted_url(name));
+}
+
+std::string time_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  ::gmtime_r(&now, &utc);
+  char text[20];
+  const std::size_t size = std::strftime(text, sizeof(text), "%Y%m%dT%H%M%SZ", &utc);
+  return {text, size};
+}
+
+/// The host as the header Host names it: without the port that goes without saying.
+std::string host_header(std::string_view scheme, std::string_view host) {
+  const std::string_view usual = scheme == "https" ? ":443" : ":80";
+  if (host.ends_with(usual)) host.remove_suffix(usual.size());
+  return std::string(host);
+}
+
+}  // namespace
+
+S3Name S3Name::parse(const std::string& name) {
+  const std::size_t begin = std::string_view("s3://").size();
+  const std::size_t slash = std::min(name.find('/', begin), name.size());
+  S3Name parts{name.substr(begin, slash - begin), name.substr(std::min(slash + 1, name.size()))};
+  if (parts.bucket.empty()) {
+    throw invalid(name, "the URL names no bucket; it is written s3://bucket/key");
+  }
+  return parts;
+}
+
+UrlTarget::UrlTarget(const std::string& name, const Environment& environment,
+                     SharedCredentials* shared)
+    : name_(redacted_url(name)) {
+  const std::string_view scheme = url_scheme(name);
+  if (scheme == "http" || scheme == "https") {
+    parse_http(name);
+  } else if (scheme == "s3") {
+    parse_s3(name, environment, shared);
+  } else if (scheme == "file") {
+    throw invalid(name, "a file of this machine is named by its path, without file://");
+  } else {
+    throw invalid(
+        name, fmt::format("URLs of the kind {}:// can't be read; http, https and s3 can", scheme));
+  }
+}
+
+void UrlTarget::parse_http(const std::string& name) {
+  const std::size_t begin = url_scheme(name).size() + 3;
+  const std::size_t end = std::min(name.find_first_of("/?#", begin), name.size());
+  host_ = name.substr(begin, end - begin);
+  if (host_.find('@') != host_.npos) {
+    throw invalid(name,
+                  "the URL holds a password, which would show up in messages; write it into "
+                  "~/.netrc instead");
+  }
+  if (host_.empty()) throw invalid(name, "the URL names no host");
+  url_ = name.substr(0, name.find('#'));
+}
+
+void UrlTarget::parse_s3(const std::string& name, const Environment& environment,
+                         SharedCredentials* shared) {
+  const S3Name parts = S3Name::parse(name);
+  bucket_ = parts.bucket;
+  try {
+    s3_ = read_s3_settings(environment, shared);
+  } catch (Error& error) {
+    throw error.at_file(name);
+  }
+  std::string endpoint = s3_->endpoint;
+  // A certificate for *.s3... does not hold for a bucket with dots; other stores rarely have a name
+  // for each bucket. Both are asked by path.
+  const bool has_own_host = endpoint.empty() && bucket_.find('.') == bucket_.npos;
+  if (endpoint.empty()) {
+    endpoint = fmt::format("https://{}s3.{}.amazonaws.com", has_own_host ? bucket_ + "." : "",
+                           s3_->region);
+  }
+  const std::string_view scheme = url_scheme(endpoint);
+  if (scheme != "http" && scheme != "https") {
+    throw invalid(name, fmt::format("the endpoint '{}' (AWS_ENDPOINT_URL) does not begin with "
+                                    "https:// or http://",
+                                    endpoint));
+  }
+  const std::size_t begin = scheme.size() + 3;
+  const std::size_t slash = std::min(endpoint.find('/', begin), endpoint.size());
+  host_ = host_header(scheme, std::string_view(endpoint).substr(begin, slash - begin));
+  path_ = endpoint.substr(slash) + "/";
+  if (!has_own_host) {
+    path_ += percent_encode(bucket_, Slash::encode);
+    if (!parts.key.empty()) path_ += "/";
+  }
+  path_ += percent_encode(parts.key, Slash::keep);
+  url_ = endpoint.substr(0, slash) + path_;
+}
+
+std::string UrlTarget::describe_credentials() const {
+  if (s3_ && s3_->lent) return fmt::format("the credentials {}", s3_->lent->access_key_id());
+  return s3_ && s3_->credentials
+             ? fmt::format("the credentials {}", s3_->credentials->access_key_id)
+             : "no credentials";
+}
+
+HttpRequest UrlTarget::get(const NamesAndValues& query) const {
+  HttpRequest request{url_, {"Accept-Encoding: identity"}};
+  if (!s3_) return request;
+  if (!query.empty()) request.url += "?" + canonical_query(query);
+  const auto credentials = s3_->lent ? s3_->lent->now() : s3_->credentials;
+  if (!credentials) return request;
+  const std::string time = time_now();
+  NamesAndValues headers = {
+      {"host", host_}, {"x-amz-content-sha256", std::string(kEmptySha256)}, {"x-amz-date", time}};
+  if (!credentials->session_token.empty()) {
+    headers.emplace_back("x-amz-security-token", credentials->session_token);
+  }
+  for (const auto& [name, value] : headers) {
+    if (name != "host") request.headers.push_back(fmt::format("{}: {}", name, value));
+  }
+  request.headers.push_back(
+      "Authorization: " +
+      authorization({.path = path_, .query = query, .headers = std::move(headers)}, *credentials,
+                    {.region = s3_->region, .time = time}));
+  return request;
+}
+
+}  // namespace infeed::detail

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "remote/aws/s3_settings.h"
+
+namespace infeed::detail {
+
+struct HttpRequest {
+  std::string url;
+  std::vector<std::string> headers = {};
+};
+
+/// What a URL names, and how it is asked for: as it is, or signed.
+///
+/// Thread-safety: a value; requests may be made by any thread.
+class UrlTarget {
+ public:
+  /// Of "http://...", "https://..." or "s3://bucket/key". Throws Error: invalid_argument for other
+  /// kinds and for what lacks a part, and what read_s3_settings() throws.
+  explicit UrlTarget(const std::string& name,
+                     const Environment& environment = &environment_of_process,
+                     SharedCredentials* shared = nullptr);
+
+  /// A GET; for S3 signed now, so it is to be sent soon. `query` is for S3 only. Throws Error where
+  /// credentials that were lent are over and no new ones are to be had.
+  HttpRequest get(const NamesAndValues& query = {}) const;
+
+  /// For messages: without secrets.
+  const std::string& name() const { return name_; }
+  bool is_s3() const { return s3_.has_value(); }
+  /// Of the URL that is asked: "host:port".
+  const std::string& host() const { return host_; }
+  const std::string& region() const { return s3_->region; }
+  const std::string& bucket() const { return bucket_; }
+  bool has_lent_credentials() const { return s3_ && s3_->lent; }
+  /// "the credentials AKID..." or "no credentials".
+  std::string describe_credentials() const;
+
+ private:
+  void parse_http(const std::string& name);
+  void parse_s3(const std::string& name, const Environment& environment, SharedCredentials* shared);
+
+  std::string name_;
+  std::string url_;
+  std::string host_;
+  std::string path_;
+  std::string bucket_;
+  std::optional<S3Settings> s3_;
+};
+
+/// "bucket" and "key" of "s3://bucket/key"; the key may be empty. Throws invalid_argument.
+struct S3Name {
+  std::string bucket;
+  std::string key;
+  static S3Name parse(const std::string& name);
+};
+
+}  // namespace infeed::detail

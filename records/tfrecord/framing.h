@@ -1,0 +1,90 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "infeed/records/crc32c.h"
+#include "io/little_endian.h"
+
+/// The bytes around a record: u64le length, u32le masked CRC of the length, payload, u32le masked
+/// CRC of the payload.
+namespace infeed::detail {
+
+inline constexpr std::size_t kHeaderBytes = 12;
+inline constexpr std::size_t kFooterBytes = 4;
+inline constexpr std::size_t kFramingBytes = kHeaderBytes + kFooterBytes;
+
+/// CRCs are linear, so the CRC of eight bytes is a sum of one table entry a byte. Lengths have few
+/// bytes that are not zero, and this needs neither a call nor a special instruction (8 ns -> 2 ns).
+class LengthCrc {
+ public:
+  static std::uint32_t masked(std::uint64_t length) {
+    std::uint32_t crc = kTables.of_zero;
+    for (std::size_t i = 0; i < 4; ++i) crc ^= kTables.byte[i][(length >> (8 * i)) & 0xff];
+    if ((length >> 32) != 0) {
+      for (std::size_t i = 4; i < 8; ++i) crc ^= kTables.byte[i][(length >> (8 * i)) & 0xff];
+    }
+    return mask_crc32c(crc);
+  }
+
+ private:
+  struct Tables {
+    std::uint32_t of_zero = 0;
+    std::array<std::array<std::uint32_t, 256>, 8> byte{};
+  };
+
+  static constexpr std::uint32_t bare_crc(std::uint64_t length, std::uint32_t state) {
+    for (int i = 0; i < 8; ++i) {
+      state ^= static_cast<std::uint32_t>((length >> (8 * i)) & 0xff);
+      for (int bit = 0; bit < 8; ++bit) {
+        state = (state >> 1) ^ ((state & 1U) != 0 ? 0x82f63b78U : 0U);
+      }
+    }
+    return state;
+  }
+
+  static constexpr Tables make_tables() {
+    Tables tables;
+    tables.of_zero = ~bare_crc(0, ~0U);
+    for (std::size_t i = 0; i < 8; ++i) {
+      // Powers of two by the definition, the rest as their sums.
+      for (std::size_t value = 1; value < 256; ++value) {
+        const std::size_t low = value & (~value + 1);
+        tables.byte[i][value] = low == value ? bare_crc(std::uint64_t{value} << (8 * i), 0)
+                                             : tables.byte[i][low] ^ tables.byte[i][value ^ low];
+      }
+    }
+    return tables;
+  }
+
+  static const Tables kTables;
+};
+
+inline constexpr LengthCrc::Tables LengthCrc::kTables = LengthCrc::make_tables();
+
+struct Header {
+  std::uint64_t length;
+  std::uint32_t masked_crc;
+  std::uint32_t expected_crc() const { return LengthCrc::masked(length); }
+  bool is_valid() const { return masked_crc == expected_crc(); }
+};
+
+inline Header load_header(const char* at) {
+  return {load_little<std::uint64_t>(at), load_little<std::uint32_t>(at + 8)};
+}
+
+/// `payload` is followed in memory by its footer.
+inline bool payload_is_valid(std::string_view payload) {
+  return load_little<std::uint32_t>(payload.data() + payload.size()) ==
+         mask_crc32c(crc32c(payload));
+}
+
+inline void store_header(char* at, std::uint64_t length) {
+  store_little(at, length);
+  store_little(at + 8, LengthCrc::masked(length));
+}
+
+}  // namespace infeed::detail

@@ -1,0 +1,95 @@
+#include <gtest/gtest.h>
+#include <random>
+#include <string>
+
+#include <infeed/records/crc32c.h>
+
+#include "codec/crc32c_fused.h"
+#include "records/temporary_files.h"
+
+namespace infeed {
+namespace {
+
+// RFC 3720, appendix B.4, and the check value of the catalogue of CRCs.
+TEST(Crc32c, golden_vectors) {
+  EXPECT_EQ(crc32c(""), 0U);
+  EXPECT_EQ(crc32c("123456789"), 0xe3069283U);
+  EXPECT_EQ(crc32c(std::string(32, '\0')), 0x8a9136aaU);
+  EXPECT_EQ(crc32c(std::string(32, '\xff')), 0x62a8ab43U);
+  std::string ascending;
+  for (int i = 0; i < 32; ++i) ascending.push_back(static_cast<char>(i));
+  EXPECT_EQ(crc32c(ascending), 0x46dd794eU);
+}
+
+// An empty record is 0000000000000000 29039807 d8ea82a2: little-endian words.
+TEST(Crc32c, masked_as_in_a_record) {
+  EXPECT_EQ(mask_crc32c(crc32c(std::string(8, '\0'))), 0x07980329U);
+  EXPECT_EQ(mask_crc32c(crc32c("")), 0xa282ead8U);
+  EXPECT_EQ(mask_crc32c(crc32c(std::string("\x09\0\0\0\0\0\0\0", 8))), 0x3971f937U);
+  EXPECT_EQ(mask_crc32c(crc32c("123456789")), 0xc78ab0e5U);
+}
+
+TEST(Crc32c, unmask_is_the_inverse_of_mask) {
+  for (std::uint32_t crc : {0U, 1U, 0xffffffffU, 0xdeadbeefU, 0x80000000U}) {
+    EXPECT_EQ(unmask_crc32c(mask_crc32c(crc)), crc);
+  }
+}
+
+// A slow, obvious model: one bit at a time.
+std::uint32_t crc32c_by_bits(const std::string& bytes) {
+  std::uint32_t crc = 0xffffffffU;
+  for (const char c : bytes) {
+    crc ^= static_cast<unsigned char>(c);
+    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1U) != 0 ? 0x82f63b78U : 0U);
+  }
+  return ~crc;
+}
+
+TEST(Crc32c, agrees_with_the_bitwise_model_at_every_length_and_alignment) {
+  std::string bytes;
+  for (int i = 0; i < 1100; ++i) bytes.push_back(static_cast<char>(i * 131 + i / 7));
+  for (std::size_t size = 0; size < 1024; size += size < 300 ? 1 : 97) {
+    for (std::size_t begin : {0, 1, 7, 13}) {
+      const std::string piece = bytes.substr(begin, size);
+      const std::string_view view = std::string_view(bytes).substr(begin, size);
+      ASSERT_EQ(crc32c(view), crc32c_by_bits(piece)) << "size " << size << " begin " << begin;
+    }
+  }
+}
+
+// Long ones go by chunks, in another way.
+TEST(Crc32c, agrees_with_the_bitwise_model_around_whole_chunks) {
+  const auto seed = testing::test_seed();
+  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  constexpr std::size_t kChunk = detail::kFusedCrcChunkBytes;
+  for (const std::size_t size : {kChunk - 1, kChunk, kChunk + 1, 2 * kChunk, 5 * kChunk + 4321}) {
+    const std::string bytes = testing::random_bytes(random, size);
+    for (const std::size_t begin : {0, 1, 13}) {
+      const std::string piece = bytes.substr(begin);
+      ASSERT_EQ(crc32c(std::string_view(bytes).substr(begin)), crc32c_by_bits(piece)) << size;
+    }
+    const std::size_t cut = random() % size;
+    ASSERT_EQ(extend_crc32c(crc32c(bytes.substr(0, cut)), bytes.substr(cut)), crc32c(bytes));
+  }
+}
+
+// A wrong factor for one part would be seen in the bits of that part only.
+TEST(Crc32c, every_bit_of_a_chunk_counts) {
+  const std::string zeros(detail::kFusedCrcChunkBytes, '\0');
+  for (std::size_t at = 0; at < zeros.size(); at += 31) {
+    std::string bytes = zeros;
+    bytes[at] = static_cast<char>(1 << at % 8);
+    ASSERT_EQ(crc32c(bytes), crc32c_by_bits(bytes)) << "byte " << at;
+  }
+}
+
+TEST(Crc32c, extends) {
+  const std::string bytes = "the quick brown fox jumps over the lazy dog";
+  for (std::size_t cut = 0; cut <= bytes.size(); ++cut) {
+    EXPECT_EQ(extend_crc32c(crc32c(bytes.substr(0, cut)), bytes.substr(cut)), crc32c(bytes));
+  }
+}
+
+}  // namespace
+}  // namespace infeed

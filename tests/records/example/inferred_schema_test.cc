@@ -1,0 +1,135 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <infeed/records/inferred_schema.h>
+
+#include "records/temporary_files.h"
+#include "records/tfrecord/framed.h"
+
+namespace infeed {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string image(std::int64_t label, std::size_t words) {
+  return ExampleBuilder()
+      .bytes("image", std::string(784, 'x'))
+      .integers("label", label)
+      .bytes("words", std::vector<std::string>(words, std::string(words, 'w')))
+      .encode();
+}
+
+TEST(InferredSchema, says_kind_counts_and_presence) {
+  SchemaInference inference;
+  inference.add(image(3, 0));
+  inference.add(image(4, 7));
+  inference.add(ExampleBuilder().bytes("image", std::string(784, 'y')).floats("label", 1).encode());
+  inference.add("no Example at all");
+  const InferredSchema schema = inference.schema();
+  EXPECT_EQ(schema.records, 4U);
+  EXPECT_EQ(schema.opaque_records, 1U);
+  ASSERT_EQ(schema.features.size(), 3U);
+  EXPECT_EQ(schema.features[0].name, "image");
+  EXPECT_EQ(schema.features[0].examples, 3U);
+  EXPECT_TRUE(schema.features[0].is_fixed_length());
+  EXPECT_EQ(schema.features[0].value_bytes, (ValueRange{784, 784}));
+  EXPECT_EQ(schema.features[1].kind, FeatureKind::integers);
+  EXPECT_EQ(schema.features[1].other_kinds, 1U);
+  EXPECT_FALSE(schema.features[2].is_fixed_length());
+  EXPECT_EQ(schema.features[2].value_count, (ValueRange{0, 7}));
+  EXPECT_EQ(schema.to_text(),
+            "3 records of 4 are Examples\n"
+            "  image  bytes     1 value of 784 bytes\n"
+            "  label  integers  1 value; of another kind in 1\n"
+            "  words  bytes     0 to 7 values of 7 bytes; in 2 records\n");
+  EXPECT_EQ(schema.to_json(),
+            R"({"records":4,"opaque_records":1,"features":[)"
+            R"({"name":"image","examples":3,"kind":"bytes","other_kinds":0,"values":3,)"
+            R"("value_count_min":1,"value_count_max":1,"value_bytes_min":784,)"
+            R"("value_bytes_max":784,"is_fixed_length":true},)"
+            R"({"name":"label","examples":2,"kind":"integers","other_kinds":1,"values":2,)"
+            R"("value_count_min":1,"value_count_max":1,"is_fixed_length":true},)"
+            R"({"name":"words","examples":2,"kind":"bytes","other_kinds":0,"values":7,)"
+            R"("value_count_min":0,"value_count_max":7,"value_bytes_min":7,"value_bytes_max":7,)"
+            R"("is_fixed_length":false}],"feature_lists":[]})");
+}
+
+TEST(InferredSchema, knows_feature_lists) {
+  SchemaInference inference;
+  for (const int steps : {2, 5}) {
+    SequenceExampleBuilder builder;
+    builder.context().integers("label", 1);
+    FeatureListBuilder& frames = builder.list("frames");
+    for (int i = 0; i < steps; ++i) frames.floats(std::vector<float>(3, 0.5F));
+    if (steps == 5) builder.list("odd").nothing().integers(1).bytes("x");
+    inference.add(builder.encode());
+  }
+  const InferredSchema schema = inference.schema();
+  ASSERT_EQ(schema.lists.size(), 2U);
+  EXPECT_EQ(schema.lists[0].step_count, (ValueRange{2, 5}));
+  EXPECT_TRUE(schema.lists[0].steps.is_fixed_length());
+  EXPECT_EQ(schema.lists[1].steps.other_kinds, 1U);
+  EXPECT_EQ(schema.to_text(),
+            "2 records of 2 are SequenceExamples\n"
+            "  label   integers  1 value\n"
+            "  frames  floats    2 to 5 steps of 3 values\n"
+            "  odd     integers  3 steps of 1 value; in 1 records; 1 steps of another kind\n");
+  EXPECT_THAT(schema.to_json(),
+              HasSubstr(R"("feature_lists":[{"name":"frames","examples":2,"step_count_min":2,)"
+                        R"("step_count_max":5,"kind":"floats","other_kinds":0,"values":21,)"));
+}
+
+TEST(InferredSchema, a_damaged_record_counts_nowhere_else) {
+  SequenceExampleBuilder builder;
+  builder.context().integers("label", 1);
+  builder.list("frames").bytes("x");
+  std::string bytes = builder.encode();
+  bytes[bytes.size() - 2] = '\x7f';  // the value passes its end
+  SchemaInference inference;
+  inference.add(bytes);
+  EXPECT_EQ(inference.schema().opaque_records, 1U);
+  EXPECT_TRUE(inference.schema().features.empty());
+  EXPECT_TRUE(inference.schema().lists.empty());
+}
+
+TEST(InferredSchema, merging_is_looking_at_both) {
+  SchemaInference first, second, both;
+  for (const std::string& bytes : {image(1, 2), std::string("rubbish")}) {
+    first.add(bytes);
+    both.add(bytes);
+  }
+  SequenceExampleBuilder builder;
+  builder.context().integers("other", 1).floats("label", 1);
+  builder.list("steps").integers(5);
+  for (const std::string& bytes : {image(1, 5), builder.encode(), builder.encode()}) {
+    second.add(bytes);
+    both.add(bytes);
+  }
+  first.merge(second);
+  EXPECT_EQ(first.schema().to_json(), both.schema().to_json());
+  first.add(image(2, 9));
+  both.add(image(2, 9));
+  EXPECT_EQ(first.schema().to_json(), both.schema().to_json());
+}
+
+TEST(InferredSchema, names_of_any_bytes_make_json) {
+  SchemaInference inference;
+  inference.add(ExampleBuilder().integers("a\"\\\n\xff\xc3\xa9", 1).encode());
+  EXPECT_THAT(inference.schema().to_json(),
+              HasSubstr("\"name\":\"a\\\"\\\\\\u000a\\u00ff\xc3\xa9\""));
+}
+
+TEST(InferredSchema, looks_at_the_first_records_of_files) {
+  const testing::TemporaryFolder folder;
+  const std::vector<std::string> files = {
+      folder.write("a", testing::frame({image(1, 1), image(2, 1)})),
+      folder.write("b", testing::frame({image(3, 1), image(4, 4)}))};
+  EXPECT_EQ(infer_schema(files).records, 4U);
+  EXPECT_EQ(infer_schema(files, {.records_max = 0}).features[2].value_count, (ValueRange{1, 4}));
+  const InferredSchema three = infer_schema(files, {.records_max = 3});
+  EXPECT_EQ(three.records, 3U);
+  EXPECT_TRUE(three.features[2].is_fixed_length());
+}
+
+}  // namespace
+}  // namespace infeed

@@ -1,0 +1,75 @@
+#include <google/protobuf/stubs/logging.h>
+#include <gtest/gtest.h>
+
+#include "records/example/example_reference.h"
+#include "records/example/wild_examples.h"
+
+/// Random bytes that are almost SequenceExamples, read by libprotobuf and by us.
+namespace infeed {
+namespace {
+
+using testing::WildExamples;
+
+TEST(SequenceExampleDifferential, agrees_with_protobuf_on_wild_examples) {
+  const auto seed = testing::test_seed();
+  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
+  const google::protobuf::LogSilencer no_complaints_about_utf8;
+  WildExamples wild(seed);
+  for (int i = 0; i < 10'000; ++i) {
+    const auto compared = testing::compare_sequence_with_protobuf(wild.draw_sequence());
+    ASSERT_TRUE(compared.is_valid);
+    ASSERT_EQ(compared.difference, "");
+  }
+}
+
+TEST(SequenceExampleDifferential, agrees_with_protobuf_on_mutated_examples) {
+  const auto seed = testing::test_seed();
+  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
+  const google::protobuf::LogSilencer no_complaints_about_utf8;
+  WildExamples wild(seed);
+  int valid = 0;
+  for (int i = 0; i < 30'000; ++i) {
+    const auto compared =
+        testing::compare_sequence_with_protobuf(wild.mutated(wild.draw_sequence()));
+    ASSERT_EQ(compared.difference, "");
+    valid += compared.is_valid ? 1 : 0;
+  }
+  EXPECT_GT(valid, 500);
+}
+
+TEST(SequenceExampleDifferential, protobuf_reads_what_we_build) {
+  const auto seed = testing::test_seed();
+  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  for (int round = 0; round < 300; ++round) {
+    SequenceExampleBuilder builder;
+    builder.context().integers("label", round);
+    FeatureListBuilder& tokens = builder.list("tokens");
+    std::vector<std::vector<std::int64_t>> expected(random() % 20);
+    for (std::vector<std::int64_t>& step : expected) {
+      for (std::size_t n = random() % 5; n > 0; --n) {
+        step.push_back(static_cast<std::int64_t>(random() >> random() % 64));
+      }
+      tokens.integers(step);
+    }
+    builder.list("frames").bytes("x").bytes(std::string(300, 'y')).nothing();
+    reference::SequenceExample message;
+    ASSERT_TRUE(message.ParseFromString(builder.encode()));
+    EXPECT_EQ(message.context().feature().at("label").int64_list().value(0), round);
+    const auto& lists = message.feature_lists().feature_list();
+    ASSERT_EQ(lists.size(), 2U);
+    const auto& steps = lists.at("tokens").feature();
+    ASSERT_EQ(steps.size(), static_cast<int>(expected.size()));
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      const auto& values = steps.at(static_cast<int>(i)).int64_list().value();
+      ASSERT_TRUE(std::equal(values.begin(), values.end(), expected[i].begin(), expected[i].end()));
+    }
+    const auto& frames = lists.at("frames").feature();
+    ASSERT_EQ(frames.size(), 3);
+    EXPECT_EQ(frames.at(1).bytes_list().value(0), std::string(300, 'y'));
+    EXPECT_EQ(frames.at(2).kind_case(), reference::Feature::KIND_NOT_SET);
+  }
+}
+
+}  // namespace
+}  // namespace infeed

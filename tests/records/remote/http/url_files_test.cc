@@ -1,0 +1,141 @@
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <infeed/records/byte_stream.h>
+#include <infeed/records/files.h>
+
+#include "records/remote/aws/s3_environment.h"
+#include "records/remote/http/http_server.h"
+#include "records/thrown_error.h"
+
+namespace infeed {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::error_of;
+using ::testing::HasSubstr;
+using testing::HttpReply;
+using testing::HttpRequestSeen;
+using testing::HttpServer;
+using testing::S3Environment;
+using testing::serve_bytes;
+
+TEST(UrlFiles, TakeAWebAddressAsItIs) {
+  EXPECT_THAT(match_files("https://host/a.tfrecord"), ElementsAre("https://host/a.tfrecord"));
+  EXPECT_THAT(match_files("https://host/a?version=[2]*"),
+              ElementsAre("https://host/a?version=[2]*"));
+  EXPECT_THAT(match_files({"http://host/b", "http://host/a", "http://host/b"}),
+              ElementsAre("http://host/b", "http://host/a"));
+}
+
+TEST(UrlFiles, CountTheShardsOfAWebServer) {
+  EXPECT_THAT(match_files("https://host/x/train-*-of-00003.tfrecord.gz"),
+              ElementsAre("https://host/x/train-00000-of-00003.tfrecord.gz",
+                          "https://host/x/train-00001-of-00003.tfrecord.gz",
+                          "https://host/x/train-00002-of-00003.tfrecord.gz"));
+  EXPECT_THAT(
+      match_files("https://host/t-????"
+                  "?"
+                  "-of-00002?v=1"),
+      ElementsAre("https://host/t-00000-of-00002?v=1", "https://host/t-00001-of-00002?v=1"));
+}
+
+TEST(UrlFiles, CannotListAWebServer) {
+  for (const std::string pattern : {"https://host/*.tfrecord", "https://host/t-*-of-3",
+                                    "https://host/t-*-of-00000", "https://host/t-*-of-00002/a"}) {
+    const Error error = error_of([&] { match_files(pattern); });
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+    EXPECT_EQ(error.message(),
+              "a web server can't be asked for a list of its files, so '*' can only stand for the "
+              "number of a shard, as in train-*-of-00016.tfrecord; else name each file");
+    EXPECT_EQ(error.file(), pattern);
+  }
+}
+
+std::string listing(const std::vector<std::string>& keys, const std::string& next_token) {
+  std::string xml =
+      "<?xml version=\"1.0\"?><ListBucketResult xmlns=\"http://s3/\"><Name>b</Name>"
+      "<EncodingType>url</EncodingType>";
+  for (const std::string& key : keys) {
+    xml += fmt::format("<Contents><Key>{}</Key><Size>1</Size></Contents>", key);
+  }
+  if (!next_token.empty()) {
+    xml += fmt::format("<NextContinuationToken>{}</NextContinuationToken>", next_token);
+  }
+  return xml + "</ListBucketResult>";
+}
+
+TEST(UrlFiles, AreFoundInABucketPageByPage) {
+  HttpServer server([](const HttpRequestSeen& request) -> HttpReply {
+    if (request.number == 0) return {.status = 500};  // is tried again
+    if (request.number == 1) {
+      return {.body = listing({"data/t-2.tfrecord", "data/t-10.tfrecord", "data/t/"}, "a/b=")};
+    }
+    return {.body = listing({"data/t-1.tfrecord", "data/t-1.tfrecord.index",
+                             "data/t+%C3%BC.tfrecord", "data/t-.x/y.tfrecord"},
+                            "")};
+  });
+  const S3Environment environment(server.url(""));
+  EXPECT_THAT(match_files("s3://bucket/data/t*.tfrecord"),
+              ElementsAre("s3://bucket/data/t \xC3\xBC.tfrecord", "s3://bucket/data/t-1.tfrecord",
+                          "s3://bucket/data/t-10.tfrecord", "s3://bucket/data/t-2.tfrecord"));
+  const auto seen = server.seen();
+  ASSERT_EQ(seen.size(), 3U);
+  EXPECT_EQ(seen[1].path, "/bucket?delimiter=%2F&encoding-type=url&list-type=2&prefix=data%2Ft");
+  EXPECT_EQ(seen[2].path,
+            "/bucket?continuation-token=a%2Fb%3D&delimiter=%2F&encoding-type=url&list-type=2&"
+            "prefix=data%2Ft");
+  EXPECT_THAT(seen[1].header("authorization"), HasSubstr("Credential=AKIDTEST/"));
+}
+
+TEST(UrlFiles, OfABucketWithoutWildcardAreNotLookedUp) {
+  EXPECT_THAT(match_files("s3://bucket/key"), ElementsAre("s3://bucket/key"));
+}
+
+TEST(UrlFiles, SayWhatABucketHoldsInstead) {
+  std::vector<std::string> keys = {"train/a.txt", "train/b.txt"};
+  HttpServer server([&](const HttpRequestSeen&) { return HttpReply{.body = listing(keys, "")}; });
+  const S3Environment environment(server.url(""));
+  const auto text = [] {
+    const Error error = error_of([] { match_files("s3://bucket/train/*.tfrecord"); });
+    EXPECT_EQ(error.code(), ErrorCode::not_found);
+    return error.message();
+  };
+  EXPECT_EQ(text(),
+            "no object matches 's3://bucket/train/*.tfrecord': 2 other names begin with "
+            "'s3://bucket/train/', such as 's3://bucket/train/a.txt'");
+  keys.clear();
+  EXPECT_EQ(text(),
+            "no object matches 's3://bucket/train/*.tfrecord': no name begins with "
+            "'s3://bucket/train/'");
+}
+
+TEST(UrlFiles, TellOfAServerThatIsNoStore) {
+  HttpServer server([](const HttpRequestSeen&) { return HttpReply{.body = "<html>hello</html>"}; });
+  const S3Environment environment(server.url(""));
+  EXPECT_EQ(error_of([] { match_files("s3://bucket/*"); }).message(),
+            fmt::format("127.0.0.1:{} does not answer a request for a list as S3 does; check "
+                        "AWS_ENDPOINT_URL",
+                        server.port()));
+}
+
+TEST(UrlFiles, AreSignedWhenTheyAreRead) {
+  HttpServer server(
+      [](const HttpRequestSeen& request) { return serve_bytes(request, "some bytes"); });
+  const S3Environment environment(server.url("/base"));
+  ::setenv("AWS_SESSION_TOKEN", "a-token", 1);
+  ByteStream stream("s3://bucket/a b/c.txt", Compression::none);
+  std::string bytes(100, '\0');
+  bytes.resize(stream.read(bytes));
+  EXPECT_EQ(bytes, "some bytes");
+  const HttpRequestSeen request = server.seen().at(0);
+  EXPECT_EQ(request.path, "/base/bucket/a%20b/c.txt");
+  EXPECT_EQ(request.header("x-amz-security-token"), "a-token");
+  EXPECT_THAT(request.header("authorization"),
+              HasSubstr("SignedHeaders=host;x-amz-content-sha256;x-amz-date;x-amz-security-token, "
+                        "Signature="));
+}
+
+}  // namespace
+}  // namespace infeed

@@ -1,0 +1,171 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <infeed/records/crc32c.h>
+#include <infeed/records/parallel_record_reader.h>
+#include <infeed/records/record_reader.h>
+
+#include "io/range_crcs.h"
+#include "records/temporary_files.h"
+#include "records/tfrecord/framed.h"
+#include "tfrecord/framing.h"
+
+/// Files made on purpose so that a reader that searches behind damage hashes the same bytes again
+/// and again: valid headers one behind the other, each of which claims much of the rest.
+namespace infeed {
+namespace {
+
+using testing::frame;
+using Payloads = std::vector<std::string>;
+
+std::string header(std::uint64_t length) {
+  const std::string bytes = testing::little(length);
+  return bytes + testing::little(mask_crc32c(crc32c(bytes)));
+}
+
+struct Outcome {
+  Payloads payloads;
+  std::uint64_t bytes_hashed = 0;
+  std::size_t damages = 0;
+};
+
+/// Named as plain: random bytes look like a zlib stream once in a thousand files.
+const RecordReaderOptions kPlainAndDamaged = {.compression = Compression::none,
+                                              .damage = DamagePolicy::skip_and_resynchronise};
+
+Outcome read_all(const std::string& file) {
+  RecordReader reader(file, kPlainAndDamaged);
+  Outcome outcome;
+  for (Record record; reader.next(record);) outcome.payloads.emplace_back(record.bytes());
+  outcome.bytes_hashed = reader.bytes_hashed();
+  outcome.damages = reader.damaged().size();
+  return outcome;
+}
+
+TEST(RangeCrcs, are_those_of_the_bytes) {
+  const auto seed = testing::test_seed();
+  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  for (int round = 0; round < 50; ++round) {
+    detail::RangeCrcs crcs;
+    const std::string bytes = testing::random_bytes(random, 1 + random() % 20'000);
+    std::size_t offset = 0;
+    for (int i = 0; i < 100; ++i) {
+      offset = random() % 20 == 0 ? random() % bytes.size()
+                                  : std::min(offset + random() % 200, bytes.size() - 1);
+      const std::string_view range =
+          std::string_view(bytes).substr(offset, random() % (bytes.size() - offset + 1));
+      ASSERT_EQ(crcs.crc32c_of(range, 1'000'000 + offset), crc32c(range));
+    }
+  }
+}
+
+TEST(RangeCrcs, hash_the_middle_of_overlapping_ranges_once) {
+  const std::string bytes(1 << 20, 'x');
+  detail::RangeCrcs crcs;
+  std::uint64_t ranges = 0;
+  for (std::size_t offset = 0; offset < 100'000; offset += 100, ++ranges) {
+    crcs.crc32c_of(std::string_view(bytes).substr(offset), offset);
+  }
+  EXPECT_LE(crcs.bytes_hashed(), bytes.size() + 127 * ranges);
+}
+
+TEST(LyingHeaders, every_byte_is_hashed_a_limited_number_of_times) {
+  const testing::TemporaryFolder folder;
+  constexpr std::size_t kHeaders = 60'000;
+  constexpr std::size_t kBytes = 12 * kHeaders;
+  std::string rest_of_file, same_length, powers_of_two, with_records;
+  for (std::size_t i = 0; i < kHeaders; ++i) {
+    rest_of_file += header(kBytes - rest_of_file.size() - 16);
+    same_length += header(kBytes / 2);
+    powers_of_two += header((std::size_t{1} << (10 + i % 9)) - 16);
+    if (i % 20 == 0) with_records += frame("good " + std::to_string(i)) + header(kBytes / 3);
+  }
+  for (const std::string* bytes : {&rest_of_file, &same_length, &powers_of_two, &with_records}) {
+    const Outcome outcome = read_all(folder.write("x", *bytes));
+    EXPECT_LE(outcome.bytes_hashed, 13 * bytes->size());
+    EXPECT_EQ(outcome.payloads.size(), bytes == &with_records ? kHeaders / 20 : 0);
+  }
+}
+
+/// The slowest and most obvious way to the same records.
+Payloads search_by_definition(std::string_view bytes) {
+  const auto record_at = [bytes](std::size_t at) -> std::optional<std::string_view> {
+    if (bytes.size() - at < 16) return std::nullopt;
+    const auto length = detail::load_little<std::uint64_t>(bytes.data() + at);
+    if (header(length) != bytes.substr(at, 12) || length > bytes.size() - at - 16) {
+      return std::nullopt;
+    }
+    return bytes.substr(at + 12, length);
+  };
+  const auto is_good = [bytes](std::string_view payload) {
+    const auto footer = detail::load_little<std::uint32_t>(payload.data() + payload.size());
+    return footer == mask_crc32c(crc32c(payload)) && payload.data() >= bytes.data();
+  };
+  Payloads found;
+  for (std::size_t at = 0; at < bytes.size();) {
+    const auto payload = record_at(at);
+    if (payload && is_good(*payload)) {
+      found.emplace_back(*payload);
+      at += 16 + payload->size();
+      continue;
+    }
+    if (payload) {  // passed over exactly when a header or the end follows
+      const std::size_t next = at + 16 + payload->size();
+      const bool has_header =
+          bytes.size() - next >= 12 &&
+          header(detail::load_little<std::uint64_t>(bytes.data() + next)) == bytes.substr(next, 12);
+      if (next == bytes.size() || has_header) {
+        at = next;
+        continue;
+      }
+    }
+    for (++at; at < bytes.size(); ++at) {
+      const auto candidate = record_at(at);
+      if (candidate && is_good(*candidate)) break;
+    }
+  }
+  return found;
+}
+
+TEST(LyingHeaders, the_same_records_are_found_as_by_the_definition) {
+  const auto seed = testing::test_seed();
+  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  const testing::TemporaryFolder folder(testing::memory_folder());
+  for (int round = 0; round < 150; ++round) {
+    std::string bytes;
+    const std::size_t size = 1 + random() % 6000;
+    while (bytes.size() < size) {
+      switch (random() % 5) {
+        case 0:
+          bytes += testing::random_bytes(random, random() % 30);
+          break;
+        case 1:
+          bytes += frame(testing::random_bytes(random, random() % 400));
+          break;
+        case 2: {  // a record inside a record, whole or not
+          std::string inner = frame(frame(testing::random_bytes(random, random() % 200)));
+          if (random() % 2 == 0) inner[inner.size() - 1] ^= 1;
+          bytes += inner;
+          break;
+        }
+        default:
+          bytes += header(random() % (2 * size));
+      }
+    }
+    const Payloads expected = search_by_definition(bytes);
+    const std::string file = folder.write("x", bytes);
+    const Outcome outcome = read_all(file);
+    ASSERT_EQ(outcome.payloads, expected);
+    ASSERT_LE(outcome.bytes_hashed, 14 * bytes.size() + 1000);
+    ParallelRecordReader parallel(file, {.reader = kPlainAndDamaged, .segment_bytes = 64});
+    Payloads payloads;
+    for (Record record; parallel.next(record);) payloads.emplace_back(record.bytes());
+    ASSERT_EQ(payloads, expected);
+    ASSERT_EQ(parallel.damaged().size(), outcome.damages);
+  }
+}
+
+}  // namespace
+}  // namespace infeed
