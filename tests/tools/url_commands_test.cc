@@ -8,8 +8,8 @@
 
 #include "records/remote/http/http_server.h"
 #include "records/tfrecord/framed.h"
+#include "tools/convert/inputs/npy_bytes.h"
 #include "tools/folder_content.h"
-#include "tools/npy_bytes.h"
 #include "tools/run_program.h"
 #include "tools/temporary_folder.h"
 

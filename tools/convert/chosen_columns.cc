@@ -5,7 +5,7 @@
 
 #include <infeed/error.h>
 
-#include "convert/open_input.h"
+#include "convert/inputs/open_input.h"
 
 namespace infeed::tools {
 namespace {

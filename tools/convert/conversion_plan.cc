@@ -11,7 +11,7 @@
 #include <infeed/records/crc32c.h>
 #include <infeed/records/files.h>
 
-#include "side_file.h"
+#include "cli/side_file.h"
 
 namespace infeed::tools {
 namespace {

@@ -12,9 +12,9 @@
 #include <infeed/pipeline/executor.h>
 #include <infeed/records/file.h>
 
-#include "atomic_file.h"
+#include "cli/atomic_file.h"
 #include "convert/conversion_plan.h"
-#include "convert/found_dataset.h"
+#include "convert/inputs/found_dataset.h"
 #include "convert/journal.h"
 #include "convert/shard_workers.h"
 

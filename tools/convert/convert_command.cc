@@ -15,13 +15,13 @@
 
 #include <infeed/error.h>
 
-#include "atomic_file.h"
+#include "cli/atomic_file.h"
+#include "cli/exit_status.h"
+#include "cli/terminal.h"
 #include "convert/convert.h"
 #include "convert/convert_report.h"
-#include "convert/open_input.h"
-#include "exit_status.h"
-#include "fashion_mnist.h"
-#include "terminal.h"
+#include "convert/inputs/fashion_mnist.h"
+#include "convert/inputs/open_input.h"
 
 namespace infeed::tools {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <infeed/convert/command.h>
 
-#include "command_line.h"
+#include "cli/command_line.h"
 
 /// `infeed convert`: makes TFRecord shards of other data.
 namespace infeed::tools {

@@ -5,8 +5,8 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "cli/terminal.h"
 #include "convert/convert.h"
-#include "terminal.h"
 
 /// What `infeed convert` says about a set of shards: to people on the terminal, to programs as
 /// JSON.

@@ -10,7 +10,7 @@
 #include <infeed/pipeline/executor.h>
 #include <infeed/records/record_writer.h>
 
-#include "side_file.h"
+#include "cli/side_file.h"
 
 namespace infeed::tools {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "command_line.h"
+#include "cli/command_line.h"
 
 /// The commands for datasets that are there already, one .cc each.
 namespace infeed::tools {

@@ -6,10 +6,10 @@
 #include <infeed/records/record_index.h>
 #include <infeed/records/record_reader.h>
 
+#include "cli/parallel.h"
+#include "cli/side_file.h"
+#include "cli/terminal.h"
 #include "dataset/dataset_commands.h"
-#include "parallel.h"
-#include "side_file.h"
-#include "terminal.h"
 
 namespace infeed::tools {
 namespace {

@@ -7,15 +7,15 @@
 #include <infeed/error.h>
 #include <infeed/records/inferred_schema.h>
 
-#include "atomic_file.h"
+#include "cli/atomic_file.h"
+#include "cli/side_file.h"
+#include "cli/terminal.h"
 #include "convert/column_statistics.h"
 #include "dataset/dataset_commands.h"
 #include "dataset/picture.h"
 #include "dataset/record_scan.h"
 #include "dataset/size_histogram.h"
 #include "dataset/value_text.h"
-#include "side_file.h"
-#include "terminal.h"
 
 namespace infeed::tools {
 namespace {

@@ -9,7 +9,7 @@
 #include <infeed/error.h>
 #include <infeed/records/example.h>
 
-#include "image_decoder.h"
+#include "convert/inputs/image_decoder.h"
 
 namespace infeed::tools {
 namespace {

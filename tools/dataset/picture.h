@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "terminal.h"
+#include "cli/terminal.h"
 
 /// Why: whether an image is upside down, inverted or of the wrong class is seen at a glance, on the
 /// machine where the data is.

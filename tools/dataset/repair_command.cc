@@ -7,11 +7,11 @@
 #include <infeed/error.h>
 #include <infeed/records/record_writer.h>
 
-#include "atomic_file.h"
+#include "cli/atomic_file.h"
+#include "cli/side_file.h"
+#include "cli/terminal.h"
 #include "dataset/dataset_commands.h"
 #include "dataset/record_scan.h"
-#include "side_file.h"
-#include "terminal.h"
 
 namespace infeed::tools {
 namespace {

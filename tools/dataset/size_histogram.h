@@ -6,7 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <vector>
 
-#include "terminal.h"
+#include "cli/terminal.h"
 
 namespace infeed::tools {
 

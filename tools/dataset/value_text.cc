@@ -6,7 +6,7 @@
 #include <infeed/error.h>
 #include <infeed/records/sequence_example.h>
 
-#include "terminal.h"
+#include "cli/terminal.h"
 
 namespace infeed::tools {
 namespace {

@@ -11,10 +11,10 @@
 #include <infeed/records/file_sum.h>
 #include <infeed/records/files.h>
 
-#include "convert/found_dataset.h"
+#include "cli/parallel.h"
+#include "convert/inputs/found_dataset.h"
 #include "convert/manifest.h"
 #include "dataset/record_scan.h"
-#include "parallel.h"
 
 namespace infeed::tools {
 namespace {

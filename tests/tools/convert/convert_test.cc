@@ -1,0 +1,282 @@
+#include "convert/convert.h"
+
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <set>
+
+#include <infeed/error.h>
+#include <infeed/records/files.h>
+#include <infeed/records/record_reader.h>
+
+#include "convert/inputs/open_input.h"
+#include "tools/convert/inputs/image_rows.h"
+#include "tools/folder_content.h"
+#include "tools/small_dataset.h"
+#include "tools/temporary_folder.h"
+
+namespace infeed::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+using tools::ConvertOptions;
+using tools::ExistingDataset;
+
+/// `count` images of 2x2, whose pixels and label follow from their number.
+std::unique_ptr<ExampleInput> numbered_input(const TemporaryFolder& folder, std::uint32_t count) {
+  std::vector<std::string> images;
+  std::string labels;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    images.push_back(big_endian(i));
+    labels.push_back(static_cast<char>(i % 10));
+  }
+  write_images(folder.file("images"), 2, images);
+  write_labels(folder.file("labels"), labels);
+  return tools::open_idx_pair(folder.file("images"), folder.file("labels"));
+}
+
+TEST(Convert, KeepsOrderAndContentAtAnyShardCount) {
+  const TemporaryFolder folder;
+  for (const std::uint32_t count : {0U, 1U, 7U, 100U}) {
+    const auto input = numbered_input(folder, count);
+    for (const std::uint32_t shards : {1U, 3U, 16U}) {
+      for (const Compression compression : {Compression::none, Compression::gzip}) {
+        const tools::ConvertResult result =
+            tools::convert(*input, {.prefix = folder.file(fmt::format("{}-{}-{}/set", count, shards,
+                                                                      to_string(compression))),
+                                    .shard_count = shards,
+                                    .compression = compression});
+        EXPECT_EQ(result.manifest.examples(), count);
+        ASSERT_THAT(result.files, SizeIs(shards));
+        const std::vector<Row> rows = read_rows(result.files);
+        ASSERT_THAT(rows, SizeIs(count));
+        for (std::uint32_t i = 0; i < count; ++i) {
+          EXPECT_EQ(rows[i].image, big_endian(i));
+          EXPECT_EQ(rows[i].label, i % 10);
+        }
+      }
+    }
+  }
+}
+
+TEST(Convert, GivesTheSameBytesAtAnyThreadCount) {
+  const TemporaryFolder folder;
+  const auto input = numbered_input(folder, 1000);
+  const auto with_threads = [&](int threads) {
+    std::vector<std::string> bytes;
+    for (const std::string& file :
+         tools::convert(*input, {.prefix = folder.file(fmt::format("{}/set", threads)),
+                                .shard_count = 5,
+                                .compression = Compression::gzip,
+                                .threads = threads})
+             .files) {
+      bytes.push_back(read_bytes(file));
+    }
+    return bytes;
+  };
+  EXPECT_EQ(with_threads(1), with_threads(4));
+}
+
+TEST(Convert, RefusesToOverwriteUnlessAsked) {
+  const TemporaryFolder folder;
+  const auto input = numbered_input(folder, 10);
+  ConvertOptions options{.prefix = folder.file("set"), .shard_count = 2};
+  const std::string second = folder.file("set-00001-of-00002.tfrecord");
+  std::ofstream(second) << "mine";
+  try {
+    tools::convert(*input, options);
+    FAIL() << "it was overwritten";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::already_exists);
+    EXPECT_THAT(error.what(),
+                AllOf(HasSubstr("1 of the 2 shards"), HasSubstr(second), HasSubstr("--overwrite")));
+  }
+  EXPECT_EQ(read_bytes(second), "mine");
+  EXPECT_FALSE(fs::exists(folder.file(".set.journal")));
+  // What has another number of shards goes, too: a pattern would find both.
+  std::ofstream(folder.file("set-00001-of-00007.tfrecord.gz")) << "old";
+  std::ofstream(folder.file("set-2-00001-of-00007.tfrecord")) << "another dataset";
+  options.existing = ExistingDataset::replace;
+  EXPECT_THAT(read_rows(tools::convert(*input, options).files), SizeIs(10));
+  EXPECT_FALSE(fs::exists(folder.file("set-00001-of-00007.tfrecord.gz")));
+  EXPECT_TRUE(fs::exists(folder.file("set-2-00001-of-00007.tfrecord")));
+}
+
+TEST(Convert, TheSameDatasetIsMadeOnce) {
+  const TemporaryFolder folder;
+  const auto input = numbered_input(folder, 10);
+  ConvertOptions options{.prefix = folder.file("set"), .shard_count = 2};
+  const auto first = tools::convert(*input, options);
+  EXPECT_FALSE(first.was_complete);
+  const auto second = tools::convert(*input, options);
+  EXPECT_TRUE(second.was_complete);
+  EXPECT_EQ(tools::to_text(second.manifest), tools::to_text(first.manifest));
+
+  options.existing = ExistingDataset::replace_unless_same;
+  EXPECT_TRUE(tools::convert(*input, options).was_complete);
+  fs::remove(first.files[0]);
+  EXPECT_FALSE(tools::convert(*input, options).was_complete);
+  options.existing = ExistingDataset::refuse;
+  EXPECT_TRUE(tools::convert(*input, options).was_complete);
+  fs::resize_file(first.files[1], 5);
+  try {
+    tools::convert(*input, options);
+    FAIL() << "a cut shard was not noticed";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("00001-of-00002.tfrecord' has 5 bytes instead of"));
+  }
+}
+
+/// A hundred numbers; those in `bad` can't be read, and one of them stops the conversion.
+class NumberInput final : public ExampleInput {
+ public:
+  NumberInput(std::set<std::uint64_t> bad, std::uint64_t last, std::stop_source& stop,
+              std::uint64_t size = 100)
+      : bad_(std::move(bad)), last_(last), stop_(stop), size_(size) {}
+  std::uint64_t size() const override { return size_; }
+  std::unique_ptr<ExampleReader> open_reader() const override {
+    return std::make_unique<Reader>(*this);
+  }
+  std::vector<std::string> columns() const override { return {"label"}; }
+  std::string describe() const override { return "100 numbers"; }
+  std::string name_of(std::uint64_t index) const override {
+    return fmt::format("number {}", index);
+  }
+  std::vector<InputFile> files() const override { return {}; }
+
+ private:
+  class Reader final : public FeatureReader {
+   public:
+    explicit Reader(const NumberInput& input) : input_(input) {}
+
+   private:
+    void add_features(std::uint64_t index, ExampleBuilder& builder) override {
+      if (input_.bad_.contains(index)) throw Error(ErrorCode::data_loss, "it is bad");
+      builder.integers("label", std::int64_t(index));
+      if (index == input_.last_) input_.stop_.request_stop();
+    }
+    const NumberInput& input_;
+  };
+
+  const std::set<std::uint64_t> bad_;
+  const std::uint64_t last_;
+  std::stop_source& stop_;
+  const std::uint64_t size_;
+};
+
+TEST(Convert, AStopLeavesWholeShardsOnlyAndIsContinued) {
+  const TemporaryFolder folder;
+  std::stop_source stop;
+  ConvertOptions options{
+      .prefix = folder.file("set"), .shard_count = 10, .threads = 1, .stop = stop.get_token()};
+  try {
+    tools::convert(NumberInput({}, 57, stop), options);
+    FAIL() << "it was not stopped";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::cancelled);
+    EXPECT_THAT(error.message(), HasSubstr("5 of 10 shards are finished and were kept"));
+  }
+  EXPECT_THAT(match_files(folder.file("set-*.tfrecord")), SizeIs(5));
+  for (const std::string& file : match_files(folder.file("set-*.tfrecord"))) {
+    EXPECT_EQ(count_records(file), 10) << file;
+  }
+  options.stop = {};
+  const auto resumed = tools::convert(NumberInput({}, 1000, stop), options);
+  EXPECT_EQ(resumed.shards_found, 5);
+  EXPECT_EQ(resumed.manifest.examples(), 100);
+}
+
+TEST(Convert, BadExamplesAreLeftOutUpToALimit) {
+  const TemporaryFolder folder;
+  std::stop_source unused;
+  const NumberInput input({3, 50, 51}, 1000, unused);
+  ConvertOptions options{.prefix = folder.file("set"), .shard_count = 4};
+  const auto error_text = [&] {
+    try {
+      tools::convert(input, options);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::data_loss);
+      return error.message();
+    }
+    return std::string("nothing was thrown");
+  };
+  EXPECT_THAT(error_text(),
+              AllOf(HasSubstr("it is bad; example number"), HasSubstr("with --quarantine-max N")));
+  options.quarantine_max = 2;
+  EXPECT_THAT(error_text(), HasSubstr("more than 2 are"));
+  options.quarantine_max = 3;  // the plan is the same: finished shards are kept
+  const auto result = tools::convert(input, options);
+  EXPECT_EQ(result.manifest.examples(), 97);
+  EXPECT_THAT(result.manifest.quarantined,
+              ElementsAre(tools::QuarantinedExample{"number 3", "data loss: it is bad"},
+                          tools::QuarantinedExample{"number 50", "data loss: it is bad"},
+                          tools::QuarantinedExample{"number 51", "data loss: it is bad"}));
+}
+
+TEST(Convert, AShuffledOrderHasEveryExampleOnce) {
+  const TemporaryFolder folder;
+  const auto input = numbered_input(folder, 200);
+  const auto shuffled = [&](std::uint64_t seed) {
+    std::vector<std::string> images;
+    const auto result = tools::convert(
+        *input, {.prefix = folder.file(fmt::format("{}", seed)), .shard_count = 3, .seed = seed});
+    for (const Row& row : read_rows(result.files)) images.push_back(row.image);
+    return images;
+  };
+  std::vector<std::string> first = shuffled(1);
+  EXPECT_NE(first, shuffled(2));
+  EXPECT_FALSE(std::is_sorted(first.begin(), first.end()));
+  std::sort(first.begin(), first.end());
+  ASSERT_THAT(first, SizeIs(200));
+  for (std::uint32_t i = 0; i < 200; ++i) EXPECT_EQ(first[i], big_endian(i));
+}
+
+TEST(Convert, ASplitHasEveryExampleInOnePart) {
+  const TemporaryFolder folder;
+  const auto input = numbered_input(folder, 500);
+  std::vector<std::string> images;
+  std::vector<std::size_t> sizes;
+  for (const auto part : {tools::SplitPart::train, tools::SplitPart::validation}) {
+    const auto result =
+        tools::convert(*input, {.prefix = folder.file(fmt::format("part{}", sizes.size())),
+                                .shard_count = 3,
+                                .part = part,
+                                .validation_share = 0.2});
+    for (const Row& row : read_rows(result.files)) images.push_back(row.image);
+    sizes.push_back(result.manifest.examples());
+  }
+  EXPECT_NEAR(static_cast<double>(sizes[1]), 100, 30);
+  std::sort(images.begin(), images.end());
+  ASSERT_THAT(images, SizeIs(500));
+  EXPECT_EQ(std::unique(images.begin(), images.end()), images.end());
+}
+
+TEST(Convert, ShardsOfASize) {
+  const TemporaryFolder folder;
+  const auto input = numbered_input(folder, 1000);
+  const auto result = tools::convert(*input, {.prefix = folder.file("set"), .shard_bytes = 10'000});
+  EXPECT_GT(result.files.size(), 3);
+  for (const std::string& file : result.files)
+    EXPECT_NEAR(double(fs::file_size(file)), 10'000, 2'000);
+  std::stop_source unused;
+  const NumberInput large({}, 0, unused, 1'000'000);
+  EXPECT_EQ(tools::estimate_conversion(*input, {.prefix = folder.file("x"), .shard_bytes = 1})
+                .files.size(),
+            1000)
+      << "none without an example";
+  try {
+    tools::convert(large, {.prefix = folder.file("many"), .shard_bytes = 40});
+    FAIL() << "a million shards can't be named";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.message(), HasSubstr("at most 99999 can be named"));
+  }
+}
+
+}  // namespace
+}  // namespace infeed::testing

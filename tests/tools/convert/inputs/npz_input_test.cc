@@ -1,0 +1,142 @@
+#include <fmt/format.h>
+#include <fstream>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <random>
+
+#include <infeed/records/files.h>
+
+#include "tools/convert/inputs/example_text.h"
+#include "tools/convert/inputs/npy_bytes.h"
+#include "tools/folder_content.h"
+#include "tools/run_program.h"
+#include "tools/temporary_folder.h"
+
+/// NumPy's .npz files, written by Python's zipfile as NumPy writes them.
+namespace infeed::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class NpzInput : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    write("x.npy", npy("<i4", "(3,)", std::string("\1\0\0\0\2\0\0\0\3\0\0\0", 12)));
+    write("image.npy", npy("|u1", "(3, 2)", "aabbcc"));
+    write("test.npy", npy("<i2", "(1,)", std::string("\1\0", 2)));
+  }
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_.file(name), std::ios::binary) << text;
+  }
+  /// numpy.savez does it so: each member with a ZIP64 local header.
+  std::string zip(const std::string& method, const std::string& members) const {
+    const std::string script = fmt::format(
+        "import zipfile\n"
+        "with zipfile.ZipFile('d.npz', 'w', zipfile.ZIP_{}, True) as z:\n"
+        "  for name in '{}'.split():\n"
+        "    with z.open(name, 'w', force_zip64=True) as out: out.write(open(name, 'rb').read())\n",
+        method, members);
+    write("zip.py", script);
+    const auto command = fmt::format("cd '{}' && python3 zip.py", folder_.path());
+    EXPECT_EQ(std::system(command.c_str()), 0);
+    return folder_.file("d.npz");
+  }
+  ProgramResult convert(const std::vector<std::string>& more) const {
+    std::vector<std::string> words{
+        "convert", folder_.file("d.npz"), "-o", folder_.file("out"), "--shards",
+        "1",       "--overwrite"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_infeed(words);
+  }
+  std::vector<std::string> converted(const std::vector<std::string>& more = {}) const {
+    const ProgramResult result = convert(more);
+    EXPECT_EQ(result.status, 0) << result.err;
+    return result.status == 0 ? example_texts(match_files(folder_.file("out/data-*.tfrecord")))
+                              : std::vector<std::string>();
+  }
+  void expect_failure(const std::vector<std::string>& said,
+                      const std::vector<std::string>& more = {}) const {
+    const ProgramResult result = convert(more);
+    EXPECT_EQ(result.status, 1) << result.out;
+    EXPECT_THAT(result.err, HasSubstr(folder_.file("d.npz")));
+    for (const std::string& text : said) EXPECT_THAT(result.err, HasSubstr(text));
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(NpzInput, StoredAndDeflatedMembersAreColumns) {
+  for (const char* const method : {"STORED", "DEFLATED"}) {
+    zip(method, "x.npy image.npy");
+    EXPECT_THAT(converted(),
+                ElementsAre("image=['aa'] x=[1]", "image=['bb'] x=[2]", "image=['cc'] x=[3]"))
+        << method;
+  }
+}
+
+TEST_F(NpzInput, LargeDeflatedMember) {
+  std::string numbers;
+  for (int i = 0; i < 500'000; ++i) numbers += std::string("\7\0\0", 3) + static_cast<char>(i % 5);
+  write("x.npy", npy("<i4", "(500000,)", numbers));
+  zip("DEFLATED", "x.npy");
+  const auto texts = converted();
+  ASSERT_EQ(texts.size(), 500'000);
+  EXPECT_EQ(texts[499'998], "x=[50331655]");
+}
+
+TEST_F(NpzInput, ColumnsThatBelongTogetherAreChosen) {
+  zip("STORED", "x.npy test.npy image.npy");
+  expect_failure({"array 'test' has 1 rows, but 'x' has 3", "--columns"});
+  EXPECT_THAT(converted({"--columns", "test", "--rename", "test=y"}), ElementsAre("y=[1]"));
+  EXPECT_THAT(converted({"--columns", "x"}), ElementsAre("x=[1]", "x=[2]", "x=[3]"));
+  expect_failure({"there is no array 'z'"}, {"--columns", "z"});
+}
+
+TEST_F(NpzInput, WhatIsNoNpzFile) {
+  write("d.npz", "PK no zip");
+  expect_failure({"no zip file, or it is cut"});
+  write("d.npz", "");
+  expect_failure({"no zip file, or it is cut"});
+  zip("BZIP2", "x.npy");
+  expect_failure({"member 'x.npy' is compressed by method 12", "savez"});
+  write("notes.txt", "hello");
+  zip("STORED", "notes.txt");
+  expect_failure({"its member 'notes.txt' is no array"});
+  zip("STORED", "");
+  expect_failure({"no arrays"});
+  write("x.npy", "no array");
+  zip("DEFLATED", "x.npy");
+  expect_failure({"array 'x'", "no NPY file"});
+  const std::string whole = read_bytes(folder_.file("d.npz"));
+  write("d.npz", whole.substr(0, whole.size() - 1));
+  expect_failure({"no zip file, or it is cut"});
+}
+
+TEST_F(NpzInput, EveryChangeOfAnArrayIsFound) {
+  for (const char* const method : {"STORED", "DEFLATED"}) {
+    const std::string whole = read_bytes(zip(method, "x.npy"));
+    const std::size_t array_begin = 30 + 5 + 20;  // local header, name, ZIP64 field
+    const std::size_t array_end = whole.rfind("PK\1\2");
+    std::mt19937 random(3);
+    for (int i = 0; i < 25; ++i) {
+      std::string damaged = whole;
+      const std::size_t at = array_begin + random() % (array_end - array_begin);
+      damaged[at] = static_cast<char>(damaged[at] ^ (1 << random() % 8));
+      write("d.npz", damaged);
+      const ProgramResult result = convert({});
+      EXPECT_EQ(result.status, 1) << method << " " << at;
+      EXPECT_THAT(result.err, HasSubstr("is damaged")) << method << " " << at;
+    }
+    // Anywhere else it may be a time or a comment; it ends in order.
+    for (int i = 0; i < 50; ++i) {
+      std::string damaged = whole;
+      damaged[random() % damaged.size()] ^= static_cast<char>(1 << random() % 8);
+      write("d.npz", damaged.substr(0, damaged.size() - random() % 3));
+      EXPECT_LE(convert({}).status, 1);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace infeed::testing

@@ -1,0 +1,59 @@
+#include <fstream>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <infeed/records/files.h>
+
+#include "tools/convert/inputs/example_text.h"
+#include "tools/run_program.h"
+#include "tools/temporary_folder.h"
+
+/// The example program of a reader of one's own (tools/examples/own_input.cc), as a user runs it.
+namespace infeed::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class OwnInput : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::ofstream(folder_.file("bergen.log")) << "1.5 2 -3\n4\n";
+    std::ofstream(folder_.file("oslo.log")) << "-7 -8\n";
+  }
+  ProgramResult run(std::vector<std::string> words) const {
+    words.insert(words.end(), {"-o", folder_.file("out"), "--shards", "2"});
+    return run_infeed(words, {.program = INFEED_OWN_INPUT_EXAMPLE});
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(OwnInput, IsConvertedByItsNameAndByItsKind) {
+  const ProgramResult result = run({"convert", folder_.file("*.log")});
+  ASSERT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("3 days in 2 shards"));
+  EXPECT_THAT(example_texts(match_files(folder_.file("out/data-*.tfrecord"))),
+              ElementsAre("station=['bergen'] temperatures=[1.5f, 2f, -3f]",
+                          "station=['bergen'] temperatures=[4f]",
+                          "station=['oslo'] temperatures=[-7f, -8f]"));
+  EXPECT_THAT(run({"convert", folder_.file("*.log"), "--kind", "temperatures"}).out,
+              HasSubstr("complete already"));
+}
+
+TEST_F(OwnInput, HasTheRestOfTheProgramToo) {
+  std::ofstream(folder_.file("oslo.log")) << "-7 warm\n9\n";
+  const ProgramResult bad = run({"convert", folder_.file("*.log")});
+  EXPECT_EQ(bad.status, 1);
+  EXPECT_THAT(bad.err, AllOf(HasSubstr("' warm' is no temperature"), HasSubstr("oslo#2"),
+                             HasSubstr("--quarantine-max")));
+  const ProgramResult good = run({"convert", folder_.file("*.log"), "--quarantine-max", "1"});
+  EXPECT_EQ(good.status, 0) << good.err;
+  EXPECT_THAT(run({"convert", "--help"}).out, HasSubstr("temperatures"));
+  std::ofstream(folder_.file("x.unknown")) << "?";
+  EXPECT_THAT(run({"convert", folder_.file("x.unknown")}).err, HasSubstr("files, temperatures"));
+}
+
+}  // namespace
+}  // namespace infeed::testing

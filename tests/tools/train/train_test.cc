@@ -1,0 +1,211 @@
+#include "train/train.h"
+
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <sstream>
+
+#include <infeed/device/model_checkpoint.h>
+#include <infeed/device/slice.h>
+#include <infeed/records/files.h>
+#include <infeed/records/record_reader.h>
+
+#include "tools/run_program.h"
+#include "tools/small_dataset.h"
+#include "tools/temporary_folder.h"
+#include "train/train_learning.h"
+#include "train/train_shards.h"
+
+namespace infeed::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
+
+class Train : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    fs::create_directory(data());
+    write_dataset(data());
+  }
+  std::string data() const { return folder_.file("data"); }
+  std::string work() const { return folder_.file("work"); }
+
+  ProgramResult run(std::vector<std::string> more = {}, ProgramOptions options = {}) const {
+    std::vector<std::string> arguments{"train",     "--data", data(),     "--work", work(),
+                                       "--seconds", "0.1",    "--epochs", "3"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_infeed(arguments, options);
+  }
+
+  TemporaryFolder folder_;
+};
+
+void expect_failure(const ProgramResult& result, int status, const std::vector<std::string>& said) {
+  EXPECT_EQ(result.status, status) << result.err;
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  EXPECT_THAT(result.err, StartsWith("infeed train: "));
+  for (const std::string& text : said) EXPECT_THAT(result.err, HasSubstr(text));
+}
+
+TEST_F(Train, TheWholeJob) {
+  const std::string json_file = folder_.file("result.json");
+  const ProgramResult result = run({"--json", json_file}, {.environment = {{"LC_ALL", "C"}}});
+  ASSERT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.err, IsEmpty());
+  for (const char* const text :
+       {"TPU v3-8 (8 replicas on 4 chips)", "3,000 training images in 16 shards",
+        "600 test images in 2 shards", "Network ", "Chosen by measuring: ", "naive",
+        "parallel interleave", "parallel map", "cache", "prefetch", "all of them", "784-128-10",
+        "Test accuracy", "tensorboard --logdir"}) {
+    EXPECT_THAT(result.out, HasSubstr(text));
+  }
+  EXPECT_THAT(result.out, Not(HasSubstr("\x1b"))) << "no colours in a file";
+
+  const auto json = nlohmann::json::parse(std::ifstream(json_file));
+  EXPECT_GT(json.at("speedup_total").get<double>(), 0);
+  EXPECT_GT(json.at("test_accuracy").get<double>(), 0.9) << "ten bright bars are easy";
+  std::vector<std::string> names;
+  for (const auto& run : json.at("runs")) {
+    names.push_back(run.at("name"));
+    EXPECT_GT(run.at("steps_per_s").get<double>(), 0);
+    EXPECT_NEAR(run.at("images_per_s").get<double>(), run.at("steps_per_s").get<double>() * 1024,
+                1);
+    for (const char* const share : {"duty_cycle", "infeed_wait_share"}) {
+      EXPECT_GE(run.at(share).get<double>(), 0);
+      EXPECT_LE(run.at(share).get<double>(), 1);
+    }
+    EXPECT_THAT(run.at("verdict").get<std::string>(),
+                ::testing::AnyOf("NOT", "MODERATELY", "HIGHLY"));
+  }
+  EXPECT_THAT(names, ElementsAre("naive", "parallel interleave", "parallel map", "cache",
+                                 "prefetch", "all of them"));
+  EXPECT_THAT(json.at("runs").at(0).at("images_per_s_turns"), SizeIs(3));
+  EXPECT_THAT(json.at("model_cost_reason").get<std::string>(), StartsWith("Chosen by measuring"));
+  EXPECT_THAT(json.at("classifier_runs"), SizeIs(2));
+  EXPECT_THAT(json.at("training").at("losses"), SizeIs(3 * (3000 / 1024)));
+
+  const ModelCheckpoint model = load_model_checkpoint(work() + "/model.ckpt");
+  EXPECT_EQ(model.optimizer.steps(), 6);
+  for (const char* const half : {"train", "validation"}) {
+    const auto events = match_files(work() + "/logs/*/" + half + "/events.out.tfevents.*");
+    ASSERT_THAT(events, SizeIs(1));
+    EXPECT_EQ(count_records(events[0]), 1 + 3 * 2);
+  }
+}
+
+TEST_F(Train, ShardsAreMadeOnceAndAgainWhenSomethingChanged) {
+  EXPECT_THAT(run().out, AllOf(HasSubstr("made in"), Not(HasSubstr("made before"))));
+  EXPECT_THAT(run().out, AllOf(Not(HasSubstr("made in")), HasSubstr("made before")));
+  fs::remove(work() + "/shards/train-00007-of-00016.tfrecord.gz");
+  EXPECT_THAT(run().out, AllOf(HasSubstr("made in"), HasSubstr("made before")));
+  write_half(data(), "t10k", 500, 5);
+  EXPECT_THAT(run().out, HasSubstr("500 test images in 2 shards"));
+}
+
+TEST_F(Train, TheSameSeedGivesTheSameLossesBitForBitAtAnyThreadCount) {
+  const auto losses = [&](int threads, std::uint64_t seed) {
+    const auto shards = [&](tools::Split split, std::uint32_t count) {
+      return tools::prepare_shards({.data_folder = data(),
+                                    .shard_folder = work(),
+                                    .split = split,
+                                    .shard_count = count})
+          .files;
+    };
+    return tools::learn(
+               Slice::parse("v3-8"),
+               {.training = {.shards = shards(tools::Split::train, 16), .seed = seed},
+                .test = {.shards = shards(tools::Split::test, 2), .seed = seed},
+                .epochs = 3,
+                .seed = seed,
+                .threads = threads,
+                .executor = threads == 1 ? Executor::inline_() : Executor::threads(threads),
+                .checkpoint_file = folder_.file("model.ckpt"),
+                .log_folder = folder_.file("logs")})
+        .losses;
+  };
+  const std::vector<double> one = losses(1, 42);
+  ASSERT_THAT(one, SizeIs(6));
+  for (const int threads : {2, 3, 8}) {
+    const std::vector<double> more = losses(threads, 42);
+    ASSERT_THAT(more, SizeIs(one.size()));
+    EXPECT_EQ(std::memcmp(more.data(), one.data(), one.size() * sizeof(double)), 0) << threads;
+  }
+  EXPECT_NE(losses(2, 43), one);
+}
+
+TEST_F(Train, BadInputIsOneLineThatSaysWhatToDo) {
+  const auto train = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "train");
+    return run_infeed(arguments);
+  };
+  expect_failure(train({"--data", folder_.file("none"), "--work", work()}), 1,
+                 {"does not exist", "dataset-fashion-mnist"});
+  expect_failure(train({"--data", data(), "--work", data() + "/t10k-labels-idx1-ubyte/work"}), 1,
+                 {"cannot make the folder", "a part of the path is a file"});
+  expect_failure(run({"--json", folder_.file("none/result.json")}), 1,
+                 {"does not exist", "none/result.json"});
+  expect_failure(run({"--json", folder_.path()}), 1, {"it is a folder"});
+  write_half(data(), "train", 100, 1);
+  expect_failure(run(), 1, {"100 training images are fewer", "batch of 1024"});
+}
+
+TEST_F(Train, ADamagedShardIsNamed) {
+  ASSERT_EQ(run().status, 0);
+  const std::string shard = work() + "/shards/train-00003-of-00016.tfrecord.gz";
+  const auto time = fs::last_write_time(shard);
+  std::fstream file(shard, std::ios::binary | std::ios::in | std::ios::out);
+  file.seekp(static_cast<std::streamoff>(fs::file_size(shard) / 2));
+  file << "XXXXXXXXXXXXXXXX";
+  file.close();
+  fs::last_write_time(shard, time);  // else the shards would simply be made anew
+  expect_failure(run(), 1, {"data loss", shard, "remove the folder", "run this again"});
+}
+
+TEST_F(Train, AFullResultFile) {
+  expect_failure(run({"--json", "/dev/full"}), 1, {"resource exhausted", "the disk is full"});
+}
+
+TEST_F(Train, CtrlCSaysWhatWasKept) {
+  const std::string out = folder_.file("out");
+  const auto printed = [&](const char* text) {
+    return [out, text] {
+      std::ifstream in(out);
+      std::stringstream all;
+      all << in.rdbuf();
+      return all.str().find(text) != std::string::npos;
+    };
+  };
+  const auto interrupt = [&](const char* when) {
+    fs::remove(out);
+    return run_infeed({"train", "--data", data(), "--work", work(), "--seconds", "20"},
+                      {.stdout_file = out, .send_signal_when = printed(when), .signal = SIGINT});
+  };
+  const ProgramResult measuring = interrupt("pipeline ");
+  EXPECT_EQ(measuring.status, 130);
+  EXPECT_LT(measuring.seconds_after_signal, 1.0);
+  EXPECT_EQ(measuring.err, "infeed train: stopped; kept in " + work() +
+                               ": the 16 shards of training images; the 2 shards of test images\n");
+
+  fs::remove(out);
+  const ProgramResult training = run_infeed(
+      {"train", "--data", data(), "--work", work(), "--seconds", "0.1", "--epochs", "10000"},
+      {.stdout_file = out, .send_signal_when = printed("epoch"), .signal = SIGTERM});
+  EXPECT_EQ(training.status, 130);
+  EXPECT_LT(training.seconds_after_signal, 1.0);
+  EXPECT_THAT(training.err, StartsWith("infeed train: stopped; kept in "));
+}
+
+}  // namespace
+}  // namespace infeed::testing

@@ -1,0 +1,128 @@
+#include "cli/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <fmt/format.h>
+#include <new>
+#include <string>
+#include <string_view>
+#include <sys/resource.h>
+#include <vector>
+
+#include <infeed/convert/command.h>
+#include <infeed/error.h>
+
+#include "cli/exit_status.h"
+#include "cli/stop_on_signal.h"
+#include "convert/convert_command.h"
+#include "dataset/dataset_commands.h"
+#include "train/train_command.h"
+
+namespace infeed::tools {
+namespace {
+
+void complain(const std::string& who, std::string text) {
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  for (char& c : text) {
+    if (c == '\n') c = ' ';
+  }
+  fmt::print(stderr, "{}: {}\n", who, text);
+}
+
+/// What the user wrote wrong, and where the options are explained.
+int complain_about_usage(const CLI::App& app, const CLI::ParseError& error) {
+  const std::vector<CLI::App*> chosen = app.get_subcommands();
+  const std::string who = chosen.empty() ? "infeed" : "infeed " + chosen.front()->get_name();
+  std::string text = error.what();
+  while (!text.empty() && (text.back() == '\n' || text.back() == '.')) text.pop_back();
+  complain(who, fmt::format("{}; see {} --help", text, who));
+  return kExitWrongUsage;
+}
+
+/// CLI11 would only say that a command is required.
+int complain_about_command(const std::vector<Command>& commands, std::string_view found) {
+  std::vector<std::string> names;
+  for (const Command& command : commands) names.push_back(command.options->get_name());
+  complain("infeed", fmt::format("{}; the commands are {}; see infeed --help", found,
+                                 fmt::join(names, ", ")));
+  return kExitWrongUsage;
+}
+
+bool is_command(const std::vector<Command>& commands, std::string_view name) {
+  return std::any_of(commands.begin(), commands.end(),
+                     [&](const Command& command) { return command.options->get_name() == name; });
+}
+
+/// A dataset of a thousand shards is a thousand open files, and the usual limit is 1024, which may
+/// be raised without asking.
+void allow_many_files() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  (void)::setrlimit(RLIMIT_NOFILE, &limit);  // where it fails, the error of opening says what to do
+}
+
+int run(const Command& command, const std::string& who) {
+  allow_many_files();
+  StopOnSignal signals;
+  try {
+    command.run(signals.token());
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+      complain(who, "the output could not be written; is the disk full?");
+      return kExitFailure;
+    }
+    return kExitOk;
+  } catch (const Error& error) {
+    std::fflush(stdout);
+    if (signals.token().stop_requested() && error.code() == ErrorCode::cancelled) {
+      complain(who, error.message());
+      return kExitInterrupted;
+    }
+    complain(who, error.what());
+  } catch (const std::bad_alloc&) {
+    complain(who, "out of memory; close other programs or give this one a machine with more");
+  } catch (const std::exception& error) {
+    complain(who, fmt::format("internal error: {}", error.what()));
+  }
+  return kExitFailure;
+}
+
+int run_command_line(int argc, const char* const* argv, const std::vector<InputKind>& own_kinds) {
+  CLI::App app("infeed: input pipelines that feed a (simulated) TPU", "infeed");
+  app.set_version_flag("--version", "infeed " INFEED_VERSION);
+  app.require_subcommand(1);
+  app.footer(
+      "infeed COMMAND --help explains a command's options. Exit status: 0 done, 1 failed, 2 "
+      "wrong usage, 130 stopped by Ctrl-C.\n");
+  const std::vector<Command> commands{add_convert_command(app, own_kinds),
+                                      add_reshard_command(app),
+                                      add_inspect_command(app),
+                                      add_verify_command(app),
+                                      add_repair_command(app),
+                                      add_index_command(app),
+                                      add_train_command(app)};
+  if (argc < 2) return complain_about_command(commands, "which command?");
+  if (argv[1][0] != '-' && !is_command(commands, argv[1])) {
+    return complain_about_command(commands, fmt::format("there is no command '{}'", argv[1]));
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& asked) {  // --help, --version
+    return app.exit(asked);
+  } catch (const CLI::ParseError& error) {
+    return complain_about_usage(app, error);
+  }
+  for (const Command& command : commands) {
+    if (command.options->parsed()) return run(command, "infeed " + command.options->get_name());
+  }
+  return kExitWrongUsage;
+}
+
+}  // namespace
+}  // namespace infeed::tools
+
+int infeed::run_command(int argc, const char* const* argv,
+                        const std::vector<InputKind>& own_kinds) {
+  return tools::run_command_line(argc, argv, own_kinds);
+}

@@ -1,0 +1,136 @@
+#include "cli/terminal.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <cstdlib>
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+namespace infeed::tools {
+namespace {
+
+constexpr int kColumnsOfLog = 100;
+constexpr int kColumnsMin = 60;
+constexpr int kColumnsMax = 140;
+
+bool locale_is_utf8() {
+  for (const char* const name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* const value = std::getenv(name);
+    if (value == nullptr || *value == '\0') continue;
+    std::string upper(value);
+    for (char& c : upper) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    return upper.find("UTF-8") != std::string::npos || upper.find("UTF8") != std::string::npos;
+  }
+  return false;
+}
+
+bool is_set(const char* variable) {
+  const char* const value = std::getenv(variable);
+  return value != nullptr && *value != '\0';
+}
+
+int columns_of(int descriptor) {
+  winsize size{};
+  if (ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kColumnsOfLog;
+  return std::clamp<int>(size.ws_col, kColumnsMin, kColumnsMax);
+}
+
+std::string_view escape(Paint paint) {
+  switch (paint) {
+    case Paint::plain:
+      return "";
+    case Paint::bold:
+      return "\x1b[1m";
+    case Paint::dim:
+      return "\x1b[2m";
+    case Paint::good:
+      return "\x1b[32m";
+    case Paint::warning:
+      return "\x1b[33m";
+    case Paint::bad:
+      return "\x1b[31m";
+  }
+  return "";
+}
+
+std::string repeated(std::string_view text, int count) {
+  std::string result;
+  for (int i = 0; i < count; ++i) result += text;
+  return result;
+}
+
+}  // namespace
+
+Terminal::Terminal(std::FILE* out, TerminalOptions options)
+    : out_(out),
+      live_(isatty(fileno(out)) == 1),
+      colours_(options.colours && live_ && !is_set("NO_COLOR")),
+      unicode_(options.unicode && locale_is_utf8()),
+      columns_(columns_of(fileno(out))) {
+  const char* const kind = std::getenv("TERM");
+  if (kind != nullptr && std::string_view(kind) == "dumb") live_ = colours_ = false;
+}
+
+void Terminal::line(std::string_view text) {
+  clear_status();
+  fmt::print(out_, "{}\n", text);
+  std::fflush(out_);
+}
+
+void Terminal::status(std::string_view text) {
+  if (!live_) return;
+  fmt::print(out_, "\r\x1b[K{}", text);
+  std::fflush(out_);
+  has_status_ = true;
+}
+
+void Terminal::clear_status() {
+  if (!has_status_) return;
+  fmt::print(out_, "\r\x1b[K");
+  std::fflush(out_);
+  has_status_ = false;
+}
+
+std::string Terminal::paint(Paint paint, std::string_view text) const {
+  if (!colours_ || paint == Paint::plain) return std::string(text);
+  return fmt::format("{}{}\x1b[0m", escape(paint), text);
+}
+
+std::string Terminal::bar(double share, int width) const {
+  const double cells = std::clamp(std::isfinite(share) ? share : 0.0, 0.0, 1.0) * width;
+  if (!unicode_) {
+    const int full = static_cast<int>(std::lround(cells));
+    return repeated("#", full) + repeated(".", width - full);
+  }
+  constexpr std::array<std::string_view, 8> kEighths = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+  const int eighths = static_cast<int>(std::lround(cells * 8));
+  const int full = eighths / 8;
+  const int rest = eighths % 8;
+  return repeated("█", full) + std::string(kEighths[static_cast<std::size_t>(rest)]) +
+         repeated("·", width - full - (rest > 0 ? 1 : 0));
+}
+
+std::string Terminal::mark(double share, int width) const {
+  const double along = std::clamp(std::isfinite(share) ? share : 0.0, 0.0, 1.0) * (width - 1);
+  const int before = static_cast<int>(std::lround(along));
+  const std::string_view track = either("·", ".");
+  return repeated(track, before) + std::string(either("●", "o")) +
+         repeated(track, width - 1 - before);
+}
+
+std::string with_commas(std::string digits) {
+  const std::ptrdiff_t first = digits.starts_with('-') ? 1 : 0;
+  for (std::ptrdiff_t at = std::ssize(digits) - 3; at > first; at -= 3) {
+    digits.insert(static_cast<std::size_t>(at), 1, ',');
+  }
+  return digits;
+}
+
+std::string as_megabytes(std::uint64_t bytes) {
+  return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
+}
+
+}  // namespace infeed::tools

@@ -1,0 +1,139 @@
+#include "convert/inputs/open_input.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <filesystem>
+#include <fmt/format.h>
+
+#include <infeed/error.h>
+#include <infeed/records/files.h>
+
+#include "cli/side_file.h"
+
+namespace infeed::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct NameEnd {
+  std::string_view end;
+  std::string_view kind;
+};
+
+constexpr std::array<NameEnd, 11> kNameEnds{{{".csv", "csv"},
+                                             {".tsv", "tsv"},
+                                             {".tab", "tsv"},
+                                             {".jsonl", "jsonl"},
+                                             {".ndjson", "jsonl"},
+                                             {".npy", "npy"},
+                                             {".npz", "npy"},
+                                             {".tar", "tar"},
+                                             {".tfrecord", "records"},
+                                             {".tfrecords", "records"},
+                                             {".tfrecord.lz4", "records"}}};
+
+std::string lower(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+std::string kind_by_name(const std::string& file, const std::vector<InputKind>& own_kinds) {
+  std::string name = lower(input_file_name(file));
+  for (const InputKind& kind : own_kinds) {
+    for (const std::string& end : kind.name_ends) {
+      if (name.ends_with(lower(end))) return kind.name;
+    }
+  }
+  if (name.ends_with(".tgz")) return "tar";
+  if (name.ends_with(".gz")) name.resize(name.size() - 3);
+  for (const NameEnd& known : kNameEnds) {
+    if (name.ends_with(known.end)) return std::string(known.kind);
+  }
+  if (parse_shard_name(file)) return "records";
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("the name of '{}' doesn't say what is in it; say it with --kind: {}",
+                          file, fmt::join(input_kinds(own_kinds), ", ")));
+}
+
+/// Nothing when it is one of ours.
+const InputKind* find_kind(const std::vector<InputKind>& own_kinds, const std::string& name) {
+  const auto found = std::find_if(own_kinds.begin(), own_kinds.end(),
+                                  [&](const InputKind& kind) { return kind.name == name; });
+  return found == own_kinds.end() ? nullptr : &*found;
+}
+
+std::unique_ptr<ExampleInput> open_files(const Files& files, const std::string& kind,
+                                         const InputOptions& options) {
+  if (const InputKind* const own = find_kind(options.own_kinds, kind)) return own->open(files);
+  if (options.decode_images && kind != "tar") {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("--decode-images is for folders of images and for tar, but the input "
+                            "is {}",
+                            kind));
+  }
+  if (kind == "csv") return open_table(files, ',', options);
+  if (kind == "tsv") return open_table(files, '\t', options);
+  if (kind == "jsonl") return open_json_lines(files, options);
+  if (kind == "npy") return open_npy(files, options);
+  if (kind == "tar") return open_tar(files, options.decode_images);
+  if (kind == "records") return open_records(files);
+  if (kind == "files") return open_plain_files(files);
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("--kind images takes a folder with a folder a class, but '{}' is a file",
+                          files.front()));
+}
+
+Files require_one_kind(const Files& files, const std::string& kind,
+                       const std::vector<InputKind>& own_kinds) {
+  for (const std::string& file : files) {
+    const std::string other = kind_by_name(file, own_kinds);
+    if (other == kind) continue;
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("'{}' seems to be {} and '{}' {}: one dataset has one kind; convert "
+                            "them one by one, or say the kind with --kind",
+                            files.front(), kind, file, other));
+  }
+  return files;
+}
+
+std::unique_ptr<ExampleInput> open_any(const std::vector<std::string>& names,
+                                       const InputOptions& options) {
+  std::error_code ignored;
+  const bool is_folder = fs::is_directory(names.front(), ignored);
+  if (const InputKind* const own = find_kind(options.own_kinds, options.kind);
+      is_folder && own != nullptr) {
+    return own->open(names);
+  }
+  if (is_folder) {
+    if (names.size() > 1 || (options.kind != "auto" && options.kind != "images")) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("'{}' is a folder, which is read as one folder of images with a "
+                              "folder a class; for other data name the files in it: '{}/*'",
+                              names.front(), names.front()));
+    }
+    return open_image_folder(names.front(), options.decode_images);
+  }
+  const Files files = match_record_files(names);
+  if (options.kind != "auto") return open_files(files, options.kind, options);
+  const std::string kind = kind_by_name(files.front(), options.own_kinds);
+  return open_files(require_one_kind(files, kind, options.own_kinds), kind, options);
+}
+
+}  // namespace
+
+std::vector<std::string> input_kinds(const std::vector<InputKind>& own_kinds) {
+  std::vector<std::string> names{"auto",   "csv", "tsv",     "jsonl", "npy",
+                                 "images", "tar", "records", "files"};
+  for (const InputKind& kind : own_kinds) names.push_back(kind.name);
+  return names;
+}
+
+std::unique_ptr<ExampleInput> open_input(const std::vector<std::string>& names,
+                                         const InputOptions& options) {
+  auto input = open_any(names, options);
+  if (options.columns.empty() && options.renamed.empty()) return input;
+  return choose_columns(std::move(input), options);
+}
+
+}  // namespace infeed::tools

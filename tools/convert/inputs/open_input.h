@@ -1,0 +1,68 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <infeed/convert/command.h>
+
+#include "convert/inputs/text_value.h"
+
+/// What `infeed convert` is given becomes an ExampleInput. The kinds and their features:
+///
+/// csv     a header with the columns' names, then rows; quotes as RFC 4180 has them. A feature a
+///         column; an empty field is no feature
+/// tsv     the same with tabs, without quotes
+/// jsonl   an object a line; nested objects as "outer.inner", lists of numbers or texts as lists
+/// npy     a column a file, named by it, or an array of an .npz file; a row along the first
+///         dimension. Rows of uint8 are bytes
+/// images  a folder a class: {image: the file's bytes, label: number of the class, class, filename}
+///         Decoded: the pixels (image_decoder.h), with height, width, channels; of a tar's member
+///         "jpg" they are called jpg.height...
+/// tar     members that share a name up to the first dot are one example (WebDataset): a feature an
+///         extension, "cls" as an integer, and "__key__"
+/// records TFRecord files; their bytes pass through as they are
+/// files   each file whole: {content, filename}
+///
+/// csv, tsv, jsonl, npy and tar may be gzipped; records may be gzip, zlib or our lz4 files.
+namespace infeed::tools {
+
+struct InputOptions {
+  std::string kind = "auto";              ///< auto: by the names of the files
+  bool has_header = true;                 ///< csv and tsv; else columns are column1, column2...
+  ColumnKinds kinds = {};                 ///< csv, tsv, jsonl; the rest is inferred from some rows
+  bool decode_images = false;             ///< images and tar: pixels instead of JPEG and PNG
+  std::vector<std::string> columns = {};  ///< of the output; none: all
+  std::map<std::string, std::string> renamed = {};  ///< name in the input -> in the output
+  std::vector<InputKind> own_kinds = {};            ///< besides those above
+};
+
+/// "auto", "csv"...
+std::vector<std::string> input_kinds(const std::vector<InputKind>& own_kinds = {});
+
+/// `names`: files, patterns or folders. Throws not_found, invalid_argument (a kind that can't be
+/// told, columns that don't exist), data_loss.
+std::unique_ptr<ExampleInput> open_input(const std::vector<std::string>& names,
+                                         const InputOptions& options);
+
+// One a kind, each in a file of its name.
+using Files = std::vector<std::string>;
+std::unique_ptr<ExampleInput> open_table(const Files& files, char separator,
+                                         const InputOptions& options);
+std::unique_ptr<ExampleInput> open_json_lines(const Files& files, const InputOptions& options);
+std::unique_ptr<ExampleInput> open_npy(const Files& files, const InputOptions& options);
+std::unique_ptr<ExampleInput> open_image_folder(const std::string& folder, bool decode);
+std::unique_ptr<ExampleInput> open_tar(const Files& files, bool decode);
+std::unique_ptr<ExampleInput> open_records(const Files& files);
+std::unique_ptr<ExampleInput> open_plain_files(const Files& files);
+/// IDX images and their labels, as MNIST and its relatives come: {image: bytes, label: int64}.
+/// Throws what read_idx() does; and data_loss when the two don't belong together.
+std::unique_ptr<ExampleInput> open_idx_pair(const std::string& images_file,
+                                            const std::string& labels_file);
+/// Passes on some of the features of `input`, under other names.
+std::unique_ptr<ExampleInput> choose_columns(std::unique_ptr<ExampleInput> input,
+                                             const InputOptions& options);
+
+}  // namespace infeed::tools

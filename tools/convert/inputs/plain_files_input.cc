@@ -1,0 +1,49 @@
+#include <fmt/format.h>
+
+#include <infeed/records/file.h>
+
+#include "convert/inputs/open_input.h"
+
+namespace infeed::tools {
+namespace {
+
+class PlainFileReader final : public FeatureReader {
+ public:
+  explicit PlainFileReader(const Files& names) : names_(names) {}
+
+ private:
+  void add_features(std::uint64_t index, ExampleBuilder& builder) override {
+    const std::string& name = names_[index];
+    builder.bytes("content", read_file(name)).bytes("filename", input_file_name(name));
+  }
+
+  const Files& names_;
+};
+
+class PlainFilesInput final : public ExampleInput {
+ public:
+  explicit PlainFilesInput(Files names) : names_(std::move(names)) {
+    for (const std::string& name : names_) files_.push_back(examine_input_file(name));
+  }
+
+  std::uint64_t size() const override { return names_.size(); }
+  std::unique_ptr<ExampleReader> open_reader() const override {
+    return std::make_unique<PlainFileReader>(names_);
+  }
+  std::vector<std::string> columns() const override { return {"content", "filename"}; }
+  std::string describe() const override { return fmt::format("{} files", size()); }
+  std::string name_of(std::uint64_t index) const override { return input_file_name(names_[index]); }
+  std::vector<InputFile> files() const override { return files_; }
+
+ private:
+  const Files names_;
+  std::vector<InputFile> files_;
+};
+
+}  // namespace
+
+std::unique_ptr<ExampleInput> open_plain_files(const Files& files) {
+  return std::make_unique<PlainFilesInput>(files);
+}
+
+}  // namespace infeed::tools

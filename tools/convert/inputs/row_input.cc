@@ -1,0 +1,50 @@
+#include "convert/inputs/row_input.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace infeed::tools {
+
+RowFiles::RowFiles(const std::vector<std::string>& files, Quotes quotes, char separator,
+                   std::uint64_t skipped)
+    : skipped_(skipped) {
+  begins_.push_back(0);
+  for (const std::string& file : files) {
+    files_.push_back(examine_input_file(file));
+    rows_.emplace_back(file, quotes, separator);
+    begins_.push_back(begins_.back() + std::max(rows_.back().size(), skipped) - skipped);
+  }
+}
+
+RowFiles::Place RowFiles::place_of(std::uint64_t index) const {
+  const auto after = std::upper_bound(begins_.begin(), begins_.end(), index);
+  const auto file = static_cast<std::size_t>(after - begins_.begin() - 1);
+  return {file, index - begins_[file] + skipped_};
+}
+
+std::string RowFiles::name_of(std::uint64_t index) const {
+  const Place place = place_of(index);
+  return fmt::format("{}#{}", input_file_name(rows_[place.file].file()), place.row - skipped_);
+}
+
+std::vector<std::uint64_t> RowFiles::sample() const {
+  constexpr std::uint64_t kFront = 1000;
+  constexpr std::uint64_t kSpread = 1000;
+  std::vector<std::uint64_t> chosen;
+  for (std::uint64_t i = 0; i < std::min(size(), kFront); ++i) chosen.push_back(i);
+  for (std::uint64_t i = 0; i < kSpread && size() > kFront; ++i) {
+    chosen.push_back(kFront + (size() - kFront) / kSpread * i);
+  }
+  return chosen;
+}
+
+RowFilesReader::RowFilesReader(const RowFiles& rows) : rows_(rows) {
+  for (std::size_t i = 0; i < rows.file_count(); ++i) readers_.emplace_back(rows.file(i));
+}
+
+std::string_view RowFilesReader::read(std::uint64_t index) {
+  const RowFiles::Place place = rows_.place_of(index);
+  return readers_[place.file].read(place.row);
+}
+
+}  // namespace infeed::tools

@@ -1,0 +1,97 @@
+#include "convert/inputs/seekable_file.h"
+
+#include <array>
+#include <fcntl.h>
+#include <filesystem>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <system_error>
+
+#include <infeed/error.h>
+#include <infeed/records/byte_stream.h>
+#include <infeed/records/file.h>
+#include <infeed/records/files.h>
+#include <infeed/records/page_buffer.h>
+
+namespace infeed::tools {
+namespace {
+
+bool is_gzip(const File& file) {
+  std::array<char, 2> magic{};
+  return file.read_at(0, magic) == magic.size() && magic[0] == '\x1f' && magic[1] == '\x8b';
+}
+
+/// Errors of what is read name it `shown`.
+File copy_without_name(const std::string& from, Compression compression, const std::string& shown) {
+  constexpr std::size_t kStepBytes = std::size_t{1} << 20;
+  File copy = make_nameless_file(shown);
+  const PageBuffer step(kStepBytes);
+  try {
+    ByteStream stream(from, compression);
+    while (const std::size_t got = stream.read(step)) copy.write({step.data(), got});
+  } catch (const Error& error) {
+    if (error.file() != from) throw;
+    throw Error(error).at_file(shown);
+  }
+  return copy;
+}
+
+std::string path_of(const File& open) { return fmt::format("/proc/self/fd/{}", open.descriptor()); }
+
+bool is_regular(const std::string& file) {
+  struct stat status {};
+  return ::stat(file.c_str(), &status) != 0 || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode);
+}
+
+/// Its bytes as they are, at any place.
+File open_plain(const std::string& file) {
+  if (is_url(file) || !is_regular(file)) {
+    return copy_without_name(file, Compression::none, redacted_url(file));
+  }
+  return File::open_to_read(file);
+}
+
+File open_seekable(const std::string& file, Compression compression) {
+  File plain = open_plain(file);
+  if (compression == Compression::automatic) {
+    compression = is_gzip(plain) ? Compression::gzip : Compression::none;
+  }
+  if (compression == Compression::none) return plain;
+  return copy_without_name(path_of(plain), compression, redacted_url(file));
+}
+
+}  // namespace
+
+File make_nameless_file(const std::string& purpose) {
+  std::error_code error;
+  const std::string folder = std::filesystem::temp_directory_path(error).string();
+  if (error) {
+    throw Error(ErrorCode::not_found,
+                fmt::format("the folder for temporary files can't be used ({}); set TMPDIR to one "
+                            "with room for a copy of {}",
+                            error.message(), purpose));
+  }
+  return File::open(folder, O_TMPFILE | O_RDWR,
+                    fmt::format("the copy of {} in {} (TMPDIR)", purpose, folder));
+}
+
+SeekableFile::SeekableFile(std::string name, File file)
+    : name_(std::move(name)), file_(std::move(file)), size_bytes_(file_.size_bytes().value_or(0)) {}
+
+SeekableFile::SeekableFile(const std::string& file, Compression compression)
+    : name_(redacted_url(file)),
+      file_(open_seekable(file, compression)),
+      size_bytes_(file_.size_bytes().value_or(0)) {}
+
+void SeekableFile::read_exactly(std::uint64_t offset, std::span<char> into) const {
+  const std::size_t got = read_at(offset, into);
+  if (got == into.size()) return;
+  throw Error(ErrorCode::data_loss,
+              fmt::format("the file is cut: {} of {} bytes are there", got, into.size()))
+      .at_file(name_)
+      .at_offset(offset);
+}
+
+std::string SeekableFile::path() const { return path_of(file_); }
+
+}  // namespace infeed::tools

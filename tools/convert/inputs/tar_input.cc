@@ -1,0 +1,149 @@
+#include <deque>
+#include <fmt/format.h>
+#include <set>
+
+#include <infeed/error.h>
+
+#include "convert/inputs/decoded_image_feature.h"
+#include "convert/inputs/open_input.h"
+#include "convert/inputs/tar_members.h"
+
+namespace infeed::tools {
+namespace {
+
+/// WebDataset's rule: the key is the path up to the first dot of the last part, the rest is what it
+/// is called in the example.
+struct SplitName {
+  std::string_view key;
+  std::string_view extension;
+};
+
+SplitName split_name(std::string_view name) {
+  const std::size_t last_part = name.rfind('/') + 1;  // 0 when there is no slash
+  const std::size_t dot = name.find('.', last_part);
+  if (dot == std::string_view::npos) return {name, "content"};
+  return {name.substr(0, dot), name.substr(dot + 1)};
+}
+
+/// "jpg", "seg.png"
+bool is_image_name(std::string_view extension) {
+  const std::string_view last = extension.substr(extension.rfind('.') + 1);
+  return last == "jpg" || last == "jpeg" || last == "png";
+}
+
+struct TarPart {
+  std::string extension;
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+};
+
+struct TarExample {
+  std::string key;
+  std::size_t file = 0;
+  std::vector<TarPart> parts;
+};
+
+class TarReader final : public FeatureReader {
+ public:
+  TarReader(const std::deque<SeekableFile>& files, const std::vector<TarExample>& examples,
+            bool decode)
+      : files_(files), examples_(examples), decode_(decode) {}
+
+ private:
+  void add_features(std::uint64_t index, ExampleBuilder& builder) override {
+    const TarExample& example = examples_[index];
+    const SeekableFile& file = files_[example.file];
+    builder.bytes("__key__", example.key);
+    for (const TarPart& part : example.parts) {
+      bytes_.resize(part.bytes);
+      file.read_exactly(part.offset, bytes_);
+      if (decode_ && is_image_name(part.extension)) {
+        add_decoded_image(bytes_, part.extension, part.extension + ".", file.name(), builder);
+        continue;
+      }
+      if (part.extension != "cls") {
+        builder.bytes(part.extension, bytes_);
+        continue;
+      }
+      std::string_view digits = bytes_;
+      while (digits.ends_with('\n') || digits.ends_with('\r')) digits.remove_suffix(1);
+      const auto label = parse_integer(digits);
+      if (!label) {
+        throw Error(ErrorCode::data_loss,
+                    fmt::format("'{}.cls' has '{}', but the number of a class is expected",
+                                example.key, digits.substr(0, 40)))
+            .at_file(file.name())
+            .at_offset(part.offset);
+      }
+      builder.integers("cls", *label);
+    }
+  }
+
+  const std::deque<SeekableFile>& files_;
+  const std::vector<TarExample>& examples_;
+  const bool decode_;
+  std::string bytes_;
+};
+
+class TarInput final : public ExampleInput {
+ public:
+  TarInput(const Files& names, bool decode) : decode_(decode) {
+    for (const std::string& name : names) {
+      files_.push_back(examine_input_file(name));
+      tars_.emplace_back(name);
+      const std::size_t first = examples_.size();
+      for (const TarMember& member : list_tar(tars_.back())) add(member, first);
+    }
+  }
+
+  std::uint64_t size() const override { return examples_.size(); }
+  std::unique_ptr<ExampleReader> open_reader() const override {
+    return std::make_unique<TarReader>(tars_, examples_, decode_);
+  }
+  std::vector<std::string> columns() const override { return {columns_.begin(), columns_.end()}; }
+  std::string describe() const override {
+    return fmt::format("{} examples of {} tar file{}", size(), tars_.size(),
+                       tars_.size() == 1 ? "" : "s");
+  }
+  std::string name_of(std::uint64_t index) const override { return examples_[index].key; }
+  std::vector<InputFile> files() const override { return files_; }
+  std::string settings() const override { return decode_ ? "images decoded" : ""; }
+
+ private:
+  /// Members of one example stand behind each other, in one file, whose examples begin at `first`.
+  void add(const TarMember& member, std::size_t first) {
+    const SplitName name = split_name(member.name);
+    if (examples_.size() == first || examples_.back().key != name.key) {
+      examples_.push_back({std::string(name.key), tars_.size() - 1, {}});
+    }
+    std::vector<TarPart>& parts = examples_.back().parts;
+    for (const TarPart& part : parts) {
+      if (part.extension != name.extension) continue;
+      throw Error(ErrorCode::data_loss,
+                  fmt::format("the member '{}' comes twice in one example", member.name))
+          .at_file(tars_.back().name())
+          .at_offset(member.offset);
+    }
+    columns_.emplace(name.extension);
+    if (decode_ && is_image_name(name.extension)) {
+      for (const char* const size : {".height", ".width", ".channels"}) {
+        columns_.emplace(std::string(name.extension) + size);
+      }
+    }
+    parts.push_back({std::string(name.extension), member.offset, member.bytes});
+  }
+
+  const bool decode_;
+  std::vector<InputFile> files_;
+  std::deque<SeekableFile> tars_;
+  std::vector<TarExample> examples_;
+  std::set<std::string> columns_{"__key__"};
+};
+
+}  // namespace
+
+std::unique_ptr<ExampleInput> open_tar(const Files& files, bool decode) {
+  return std::make_unique<TarInput>(files, decode);
+}
+
+}  // namespace infeed::tools

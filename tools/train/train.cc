@@ -1,0 +1,320 @@
+#include "train/train.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <utility>
+#include <vector>
+
+#include <infeed/device/slice.h>
+#include <infeed/error.h>
+#include <infeed/pipeline/executor.h>
+
+#include "cli/atomic_file.h"
+#include "train/train_pace.h"
+#include "train/train_report.h"
+#include "train/train_result.h"
+#include "train/train_shards.h"
+
+namespace infeed::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kBatch = 1024;
+constexpr std::uint32_t kTrainingShards = 16;
+constexpr std::uint32_t kTestShards = 2;
+constexpr double kLearningRate = 0.002;
+
+class Job {
+ public:
+  Job(const TrainJob& job, Terminal& terminal, std::stop_token stop)
+      : job_(job),
+        terminal_(terminal),
+        stop_(std::move(stop)),
+        slice_(Slice::parse(job.slice)),
+        executor_(job.threads == 0 ? Executor::make_default() : Executor::tbb(job.threads)) {}
+
+  void run() {
+    const auto begin = std::chrono::steady_clock::now();
+    if (!job_.json_file.empty()) check_can_write(job_.json_file);
+    introduce();
+    try {
+      make_shards();
+      show_classifier();
+      compare_pipelines();
+      train();
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::cancelled && stop_.stop_requested()) throw stopped(error);
+      if (error.code() == ErrorCode::data_loss && is_shard(error.file())) throw damaged(error);
+      throw;
+    }
+    result_.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    finish();
+  }
+
+ private:
+  void title(std::string_view text) {
+    terminal_.line();
+    terminal_.line(terminal_.paint(Paint::bold, text));
+  }
+
+  void introduce() {
+    result_.slice = slice_.name();
+    result_.batch = kBatch;
+    result_.seed = job_.seed;
+    result_.threads = executor_->concurrency();
+    result_.classifier_step = step_time(workload("classifier"), slice_, kBatch);
+    terminal_.line(fmt::format("A simulated TPU {} ({} replicas on {} chips), fed by {} core{}",
+                               slice_.name(), slice_.num_replicas(), slice_.num_chips(),
+                               executor_->concurrency(), executor_->concurrency() == 1 ? "" : "s"));
+    terminal_.line(fmt::format("Work folder: {}", job_.work_folder));
+  }
+
+  TrainShards make_shards(Split split, std::uint32_t count) {
+    const std::string_view what = split == Split::train ? "training" : "test";
+    terminal_.status(fmt::format("  {} images: reading {}", what, job_.data_folder));
+    TrainShards shards =
+        prepare_shards({.data_folder = job_.data_folder,
+                        .shard_folder = job_.work_folder + "/shards",
+                        .split = split,
+                        .shard_count = count,
+                        .compression = job_.compression,
+                        .threads = job_.threads,
+                        .stop = stop_,
+                        .on_progress = [&](double share) {
+                          terminal_.status(fmt::format("  {} images: {} {:3.0f} %", what,
+                                                       terminal_.bar(share, 30), 100 * share));
+                        }});
+    terminal_.line(
+        fmt::format("  {:>6} {} images in {} shards, {}, {}: {}", with_commas(shards.examples),
+                    what, shards.files.size(), as_megabytes(shards.bytes),
+                    shards.reused ? "made before" : fmt::format("made in {:.2f} s", shards.seconds),
+                    fs::path(shards.files.front()).filename().string()));
+    kept_.push_back(fmt::format("the {} shards of {} images", shards.files.size(), what));
+    return shards;
+  }
+
+  void make_shards() {
+    title(fmt::format("1  Record shards ({})", to_string(job_.compression)));
+    result_.training_shards = make_shards(Split::train, kTrainingShards);
+    result_.test_shards = make_shards(Split::test, kTestShards);
+    if (result_.training_shards.examples < kBatch) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("{} training images are fewer than one batch of {}; use a larger "
+                              "dataset",
+                              result_.training_shards.examples, kBatch));
+    }
+  }
+
+  PipelineOptions pipeline_options() const {
+    return {.shards = result_.training_shards.files, .seed = job_.seed, .batch = kBatch};
+  }
+
+  MeasureOptions measure_options(StepTime step) const {
+    const auto examples = static_cast<std::int64_t>(result_.training_shards.examples);
+    return {.step = step,
+            .duration = job_.run_duration,
+            .warmup_steps = examples / kBatch + 1,
+            .executor = executor_,
+            .stop = stop_};
+  }
+
+  std::vector<MeasuredRun> measure_all(const std::vector<Variant>& variants, StepTime step) {
+    AblationTable table(terminal_, step, kBatch);
+    table.header();
+    return measure_by_turns(slice_, variants, pipeline_options(), measure_options(step),
+                            {.on_begin =
+                                 [&](const Variant& variant, int turn) {
+                                   terminal_.status(fmt::format("  {}: measuring, turn {} of {}",
+                                                                variant.name, turn, kTurns));
+                                 },
+                             .on_row = [&](const MeasuredRun& run) { table.row(run); }});
+  }
+
+  std::string step_text(std::string_view model, StepTime step) const {
+    const double us = static_cast<double>(step.total_ps()) / 1e6;
+    return fmt::format("  {}: a step of {} images takes {} us, up to {} images/s", model,
+                       with_commas(kBatch), with_commas(std::llround(us)),
+                       with_commas(std::llround(static_cast<double>(kBatch) * 1e6 / us)));
+  }
+
+  /// Also how the network of the comparison is chosen: by what the pipelines deliver to this one.
+  void show_classifier() {
+    title("2  The same images through six pipelines");
+    terminal_.line("  Each image is read, parsed, shifted, mirrored and normalised to bfloat16.");
+    terminal_.line(fmt::format("  Pipelines are measured by turns, {} times; medians.", kTurns));
+    terminal_.line("  The bar is full when the device never waits for input.");
+    terminal_.line();
+    terminal_.line(step_text("The small 784-128-10", result_.classifier_step));
+    const std::vector<Variant> variants = ablation_variants();
+    result_.classifier_runs =
+        measure_all({variants.front(), variants.back()}, result_.classifier_step);
+    const InputVerdict verdict = result_.classifier_runs.back().summary.verdict;
+    terminal_.line(verdict == InputVerdict::highly_bound
+                       ? "  It computes so little that the cores of this host can't keep it busy."
+                       : fmt::format("  It stays {} input-bound.", to_string(verdict)));
+  }
+
+  /// Whether a try shows what the comparison is to show.
+  bool fits(const Pace& pace) {
+    MeasureOptions options = measure_options(pace.step);
+    options.duration /= kTurns;
+    const std::vector<Variant> variants = ablation_variants();
+    const auto verdict = [&](const Variant& variant) {
+      terminal_.status(fmt::format("  trying network {}: {}", pace.network, variant.name));
+      return measure(slice_, variant, pipeline_options(), options).summary.verdict;
+    };
+    return verdict(variants.front()) == InputVerdict::highly_bound &&
+           verdict(variants.back()) != InputVerdict::highly_bound;
+  }
+
+  void set_pace() {
+    terminal_.line();
+    if (job_.step_us) {
+      result_.model_cost = "explicit";
+      result_.step = StepTime{.compute_ps = std::llround(*job_.step_us * 1e6)};
+      terminal_.line(step_text("The step time asked for", result_.step));
+      return;
+    }
+    std::vector<std::string> reason;
+    if (job_.model_cost.empty()) {
+      const BatchTimes times =
+          batch_times(result_.classifier_runs.front(), result_.classifier_runs.back());
+      const ChosenPace chosen = choose_pace(paces_of(slice_, kBatch), times,
+                                            [this](const Pace& pace) { return fits(pace); });
+      result_.model_cost = chosen.pace.network;
+      reason = reason_for(chosen, times);
+    } else {
+      result_.model_cost = job_.model_cost;
+    }
+    const Workload network = workload(result_.model_cost);
+    result_.step = step_time(network, slice_, kBatch);
+    terminal_.line(step_text("Network " + result_.model_cost, result_.step));
+    terminal_.line("  (" + network.description + ")");
+    for (const std::string& line : reason) terminal_.line("  " + line);
+    result_.model_cost_reason = fmt::format("{}", fmt::join(reason, " "));
+  }
+
+  void compare_pipelines() {
+    set_pace();
+    terminal_.line("  Four rows add one trick each to the naive pipeline, the last has them all.");
+    result_.runs = measure_all(ablation_variants(), result_.step);
+    terminal_.line();
+    terminal_.line("  All of them: " +
+                   terminal_.paint(Paint::bold, tools::compare(terminal_, result_.runs.front(),
+                                                               result_.runs.back())));
+  }
+
+  void train() {
+    title(fmt::format("3  Training 784-128-10 for real on {} replicas, {} epochs, seed {}",
+                      slice_.num_replicas(), job_.epochs, job_.seed));
+    result_.checkpoint_file = job_.work_folder + "/model.ckpt";
+    result_.log_folder = fmt::format("{}/logs/{:%Y-%m-%d_%H-%M-%S}", job_.work_folder,
+                                     fmt::localtime(std::time(nullptr)));
+    PipelineOptions test = pipeline_options();
+    test.shards = result_.test_shards.files;
+    LearningTable table(terminal_);
+    table.header();
+    result_.learning =
+        learn(slice_, {.training = pipeline_options(),
+                       .test = test,
+                       .epochs = job_.epochs,
+                       .seed = job_.seed,
+                       .learning_rate = kLearningRate,
+                       .threads = job_.threads,
+                       .executor = executor_,
+                       .checkpoint_file = result_.checkpoint_file,
+                       .log_folder = result_.log_folder,
+                       .stop = stop_,
+                       .on_epoch =
+                           [&](const EpochResult& epoch) {
+                             table.row(epoch);
+                             if (epoch.epoch == 1) kept_.emplace_back();
+                             kept_.back() = fmt::format(
+                                 "the model after epoch {} ({}), event files ({})", epoch.epoch,
+                                 result_.checkpoint_file, result_.log_folder);
+                           },
+                       .on_step =
+                           [&](int epoch, std::int64_t step, std::int64_t steps) {
+                             if (step % 8 == 0) {
+                               terminal_.status(fmt::format("  epoch {}: step {} of {}", epoch,
+                                                            (step - 1) % steps + 1, steps));
+                             }
+                           }});
+    const LearnResult& learned = result_.learning;
+    terminal_.line(fmt::format(
+        "  Test accuracy {} after {:.1f} s ({:.2f} s of the simulated slice's time)",
+        terminal_.paint(Paint::bold,
+                        fmt::format("{:.2f} %", 100 * learned.epochs.back().test_accuracy)),
+        learned.seconds, static_cast<double>(learned.simulated.span_ps) / 1e12));
+  }
+
+  void finish() {
+    terminal_.line();
+    terminal_.line(fmt::format("Model:       {}", result_.checkpoint_file));
+    terminal_.line(fmt::format("TensorBoard: tensorboard --logdir {}", result_.log_folder));
+    if (!job_.json_file.empty()) {
+      replace_file(job_.json_file, to_json(result_));
+      terminal_.line(fmt::format("JSON:        {}", job_.json_file));
+    }
+    terminal_.line(fmt::format("{:.0f} s in all", result_.seconds));
+  }
+
+  Error stopped(const Error& error) const {
+    if (kept_.empty()) {
+      return Error(ErrorCode::cancelled, error.message() + " (in " + job_.work_folder + "/shards)");
+    }
+    return Error(ErrorCode::cancelled,
+                 fmt::format("stopped; kept in {}: {}", job_.work_folder, fmt::join(kept_, "; ")));
+  }
+
+  bool is_shard(const std::string& file) const {
+    return file.starts_with(job_.work_folder + "/shards/");
+  }
+
+  Error damaged(const Error& error) const {
+    Error with_advice(
+        error.code(),
+        fmt::format("{}; remove the folder {}/shards and run this again to make the shards anew",
+                    error.message(), job_.work_folder));
+    with_advice.at_file(error.file());
+    if (error.offset()) with_advice.at_offset(*error.offset());
+    if (error.record()) with_advice.at_record(*error.record());
+    return with_advice;
+  }
+
+  const TrainJob& job_;
+  Terminal& terminal_;
+  const std::stop_token stop_;
+  const Slice slice_;
+  const std::shared_ptr<Executor> executor_;
+  TrainResultFile result_;
+  std::vector<std::string> kept_;
+};
+
+}  // namespace
+
+std::string default_work_folder() {
+  const auto folder = [](const char* variable) -> fs::path {
+    const char* const value = std::getenv(variable);
+    return value == nullptr ? fs::path() : fs::path(value);
+  };
+  if (const fs::path cache = folder("XDG_CACHE_HOME"); cache.is_absolute()) {
+    return (cache / "infeed").string();
+  }
+  if (const fs::path home = folder("HOME"); home.is_absolute() && fs::is_directory(home)) {
+    return (home / ".cache" / "infeed").string();
+  }
+  return (fs::current_path() / "infeed-work").string();
+}
+
+void run_train_job(const TrainJob& job, Terminal& terminal, const std::stop_token& stop) {
+  Job(job, terminal, stop).run();
+}
+
+}  // namespace infeed::tools

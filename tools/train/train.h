@@ -1,0 +1,38 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include <infeed/device/cost_model.h>
+#include <infeed/records/compression.h>
+
+#include "cli/terminal.h"
+
+/// Why: the main job, end to end, on real images: convert them into record shards, feed a simulated
+/// TPU with the pipeline a newcomer would write and with each trick of a fast one, then train.
+namespace infeed::tools {
+
+struct TrainJob {
+  std::string data_folder;
+  std::string work_folder;
+  std::string slice = "v3-8";
+  std::uint64_t seed = 42;
+  std::chrono::milliseconds run_duration{4000};
+  int epochs = 20;
+  std::string model_cost;                        ///< a workload's name; empty: chosen by measuring
+  std::optional<double> step_us = std::nullopt;  ///< instead of the workload's
+  Compression compression = Compression::gzip;
+  std::string json_file;  ///< empty: none
+  int threads = 0;        ///< 0: usable_cores()
+};
+
+/// $XDG_CACHE_HOME/infeed, ~/.cache/infeed, or ./infeed-work without a home.
+std::string default_work_folder();
+
+/// Prints as it goes. Throws infeed::Error; cancelled (with what was kept) after a stop request.
+void run_train_job(const TrainJob& job, Terminal& terminal, const std::stop_token& stop);
+
+}  // namespace infeed::tools

@@ -1,0 +1,122 @@
+#include "train/train_pipelines.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace infeed::tools {
+namespace {
+
+/// Which feature of a record belongs where.
+ExampleSchema<Sample> sample_schema() {
+  return ExampleSchema<Sample>().feature("image", &Sample::image).feature("label", &Sample::label);
+}
+
+/// Mean and standard deviation of Fashion-MNIST's training pixels, which are 0..255.
+constexpr float kMean = 0.2860F * 255;
+constexpr float kDeviation = 0.3530F * 255;
+
+using Image = std::array<std::uint8_t, kPixels>;
+
+Example normalised(const Image& image, std::int64_t label) {
+  Example example;
+  for (std::size_t i = 0; i < kPixels; ++i) {
+    example.image[i] = bfloat16((static_cast<float>(image[i]) - kMean) * (1 / kDeviation));
+  }
+  example.label = static_cast<std::int32_t>(label);
+  return example;
+}
+
+void mirror(Image& image) {
+  for (std::size_t y = 0; y < kImageSide; ++y) {
+    std::reverse(image.begin() + y * kImageSide, image.begin() + (y + 1) * kImageSide);
+  }
+}
+
+constexpr std::size_t kShiftMax = 4;
+
+/// A window of the image's size at (top, left) of the image with a black border of kShiftMax.
+Image crop_of_padded(const Image& image, std::size_t top, std::size_t left) {
+  constexpr std::size_t kPaddedSide = kImageSide + 2 * kShiftMax;
+  std::array<std::uint8_t, kPaddedSide * kPaddedSide> padded{};
+  for (std::size_t y = 0; y < kImageSide; ++y) {
+    std::memcpy(&padded[(y + kShiftMax) * kPaddedSide + kShiftMax], &image[y * kImageSide],
+                kImageSide);
+  }
+  Image crop;
+  for (std::size_t y = 0; y < kImageSide; ++y) {
+    std::memcpy(&crop[y * kImageSide], &padded[(y + top) * kPaddedSide + left], kImageSide);
+  }
+  return crop;
+}
+
+}  // namespace
+
+Example augment(const Sample& sample, Rng& rng) {
+  const std::size_t top = rng.below(2 * kShiftMax + 1);
+  const std::size_t left = rng.below(2 * kShiftMax + 1);
+  Image image = crop_of_padded(sample.image, top, left);
+  if (rng.chance(0.5F)) mirror(image);
+  return normalised(image, sample.label);
+}
+
+Example normalise(const Sample& sample) { return normalised(sample.image, sample.label); }
+
+namespace {
+
+Example augment_lightly(const Sample& sample, Rng& rng) {
+  Image image = sample.image;
+  if (rng.chance(0.5F)) mirror(image);
+  return normalised(image, sample.label);
+}
+
+/// One file after the other, or all of them side by side in threads of their own.
+Dataset<Record> read_shards(const std::vector<std::string>& shards, bool in_parallel) {
+  if (!in_parallel) return records(shards);
+  return files(shards) | interleave([](const std::string& file) { return records(file); },
+                                    {.cycle_length = 16, .parallelism = autotune});
+}
+
+}  // namespace
+
+Batches feeding_pipeline(const PipelineOptions& options, const Tricks& tricks) {
+  Dataset<Sample> samples =
+      read_shards(options.shards, tricks.parallel_interleave) | parse<Sample>(sample_schema());
+  if (tricks.cache) samples = samples | cache();
+  Batches batches =
+      samples | repeat() |
+      map(augment, {.parallelism = tricks.parallel_map ? autotune : 1, .seed = options.seed}) |
+      batch(options.batch, {.drop_remainder = true});
+  return tricks.prefetch ? batches | prefetch() : batches;
+}
+
+Batches training_pipeline(const PipelineOptions& options) {
+  return read_shards(options.shards, true) | parse<Sample>(sample_schema()) | cache() |
+         shuffle({.buffer = 60'000, .seed = options.seed}) | repeat() |
+         map(augment_lightly, {.parallelism = autotune, .seed = options.seed}) |
+         batch(options.batch, {.drop_remainder = true}) | prefetch();
+}
+
+Batches test_pipeline(const PipelineOptions& options) {
+  return records(options.shards) | parse<Sample>(sample_schema()) | cache() | map(normalise) |
+         batch(options.batch) | prefetch();
+}
+
+BatchSource batch_source(const Batches& batches, const IterateOptions& options) {
+  const auto iterator = std::make_shared<Iterator<Batch<Example>>>(batches.iterate(options));
+  return {.next =
+              [iterator](GlobalBatch& out) {
+                std::optional<Batch<Example>> next = iterator->next();
+                if (!next) return false;
+                const auto owner = std::make_shared<const Batch<Example>>(*std::move(next));
+                out = {.examples = static_cast<std::int64_t>(owner->size()),
+                       .bytes = static_cast<std::int64_t>(owner->bytes()),
+                       .features = {owner->column(&Example::image).data()->data(), kPixels},
+                       .labels = owner->column(&Example::label),
+                       .owner = owner};
+                return true;
+              },
+          .cancel = [iterator] { iterator->cancel(); }};
+}
+
+}  // namespace infeed::tools

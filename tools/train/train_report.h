@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <infeed/device/cost_model.h>
+
+#include "cli/terminal.h"
+#include "train/train_ablation.h"
+#include "train/train_learning.h"
+
+/// Why: what `infeed train` prints: tables that a person reads at a glance. Pure text from results;
+/// nothing is measured here.
+namespace infeed::tools {
+
+/// The table of the comparison, printed row by row as the runs end. The bar shows how much of what
+/// the device can take it got: full means that it never waited.
+class AblationTable {
+ public:
+  /// `step`: what the device needs for a batch of `batch` examples.
+  AblationTable(Terminal& terminal, StepTime step, std::int64_t batch);
+
+  void header();
+  /// The first run is the one that the others are compared with.
+  void row(const MeasuredRun& run);
+
+ private:
+  Terminal& terminal_;
+  double examples_per_s_max_;
+  double baseline_ = 0;
+  int bar_width_;
+};
+
+/// "4.1x as many images per second; HIGHLY -> NOT input-bound"
+std::string compare(const Terminal& terminal, const MeasuredRun& naive, const MeasuredRun& tuned);
+
+/// The learning curve, an epoch a line.
+class LearningTable {
+ public:
+  explicit LearningTable(Terminal& terminal);
+
+  void header();
+  void row(const EpochResult& epoch);
+
+ private:
+  Terminal& terminal_;
+  int bar_width_;
+  double loss_max_ = 0;
+};
+
+}  // namespace infeed::tools

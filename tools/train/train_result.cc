@@ -1,0 +1,99 @@
+#include "train/train_result.h"
+
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include <infeed/pipeline/executor.h>
+
+namespace infeed::tools {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+constexpr double kPsPerUs = 1e6;
+
+OrderedJson to_json(const std::vector<MeasuredRun>& runs) {
+  OrderedJson list = OrderedJson::array();
+  for (const MeasuredRun& run : runs) {
+    const StepSummary& s = run.summary;
+    list.push_back({{"name", run.name},
+                    {"steps_per_s", s.steps_per_s},
+                    {"images_per_s", s.examples_per_s},
+                    {"images_per_s_turns", run.examples_per_s_turns},
+                    {"duty_cycle", s.duty_cycle},
+                    {"infeed_wait_share", s.infeed_wait_share},
+                    {"verdict", to_string(s.verdict)},
+                    {"speedup", s.examples_per_s / runs.front().summary.examples_per_s},
+                    {"steps", s.steps},
+                    {"seconds", static_cast<double>(s.span_ps) / 1e12}});
+  }
+  return list;
+}
+
+OrderedJson to_json(StepTime step) {
+  return {{"compute_us", static_cast<double>(step.compute_ps) / kPsPerUs},
+          {"all_reduce_us", static_cast<double>(step.all_reduce_ps) / kPsPerUs},
+          {"total_us", static_cast<double>(step.total_ps()) / kPsPerUs}};
+}
+
+OrderedJson to_json(const TrainShards& shards) {
+  return {{"files", shards.files},
+          {"examples", shards.examples},
+          {"bytes", shards.bytes},
+          {"convert_seconds", shards.seconds},
+          {"reused", shards.reused}};
+}
+
+OrderedJson to_json(const LearnResult& learning) {
+  OrderedJson epochs = OrderedJson::array();
+  for (const EpochResult& epoch : learning.epochs) {
+    epochs.push_back({{"epoch", epoch.epoch},
+                      {"loss", epoch.loss},
+                      {"accuracy", epoch.accuracy},
+                      {"test_loss", epoch.test_loss},
+                      {"test_accuracy", epoch.test_accuracy},
+                      {"seconds", epoch.seconds}});
+  }
+  return {{"model", "784-128-10"},
+          {"steps_per_epoch", learning.steps_per_epoch},
+          {"seconds", learning.seconds},
+          {"simulated_seconds", static_cast<double>(learning.simulated.span_ps) / 1e12},
+          {"epochs", epochs},
+          {"losses", learning.losses}};
+}
+
+}  // namespace
+
+double speedup(const std::vector<MeasuredRun>& runs) {
+  if (runs.empty() || runs.front().summary.examples_per_s <= 0) return 0;
+  return runs.back().summary.examples_per_s / runs.front().summary.examples_per_s;
+}
+
+std::string to_json(const TrainResultFile& result) {
+  const OrderedJson json{
+      {"infeed_version", INFEED_VERSION},
+      {"speedup_total", speedup(result.runs)},
+      {"test_accuracy",
+       result.learning.epochs.empty() ? 0.0 : result.learning.epochs.back().test_accuracy},
+      {"runs", to_json(result.runs)},
+      {"classifier_runs", to_json(result.classifier_runs)},
+      {"slice", result.slice},
+      {"global_batch", result.batch},
+      {"seed", result.seed},
+      {"threads", result.threads},
+      {"machine",
+       {{"cores", std::thread::hardware_concurrency()}, {"usable_cores", usable_cores()}}},
+      {"model_cost", result.model_cost},
+      {"model_cost_reason", result.model_cost_reason},
+      {"step", to_json(result.step)},
+      {"classifier_step", to_json(result.classifier_step)},
+      {"training_shards", to_json(result.training_shards)},
+      {"test_shards", to_json(result.test_shards)},
+      {"training", to_json(result.learning)},
+      {"checkpoint_file", result.checkpoint_file},
+      {"log_folder", result.log_folder},
+      {"seconds", result.seconds}};
+  return json.dump(1) + "\n";
+}
+
+}  // namespace infeed::tools

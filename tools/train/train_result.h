@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <infeed/device/cost_model.h>
+
+#include "train/train_ablation.h"
+#include "train/train_learning.h"
+#include "train/train_shards.h"
+
+/// Why: what `infeed train` found out, for programs (--json). Written by to_json(); the README of
+/// this folder lists the fields.
+namespace infeed::tools {
+
+struct TrainResultFile {
+  std::string slice;
+  std::int64_t batch = 0;
+  std::uint64_t seed = 0;
+  int threads = 0;
+  std::string model_cost;
+  std::string model_cost_reason;  ///< empty when it was asked for
+  StepTime step;
+  TrainShards training_shards;
+  TrainShards test_shards;
+  std::vector<MeasuredRun> runs;
+  StepTime classifier_step;
+  std::vector<MeasuredRun> classifier_runs;
+  LearnResult learning;
+  std::string checkpoint_file;
+  std::string log_folder;
+  double seconds = 0;
+};
+
+/// Images a second of the last run divided by those of the first.
+double speedup(const std::vector<MeasuredRun>& runs);
+
+/// JSON with speedup_total, test_accuracy and runs, a list of {name, steps_per_s, images_per_s,
+/// duty_cycle, infeed_wait_share, verdict}.
+std::string to_json(const TrainResultFile& result);
+
+}  // namespace infeed::tools
