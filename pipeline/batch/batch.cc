@@ -15,7 +15,7 @@ constexpr std::uint64_t kBatchBytesMax = std::uint64_t{1} << 40;
 
 class BatchStage final : public Stage {
  public:
-  BatchStage(const StageScope& scope, std::size_t size, const BatchOptions& options,
+  BatchStage(const StageContext& scope, std::size_t size, const BatchOptions& options,
              const BatchLayout& layout, Lengths lengths, std::unique_ptr<Stage> input)
       : Stage(scope),
         size_(size),
@@ -122,7 +122,7 @@ class BatchStage final : public Stage {
   const std::unique_ptr<Stage> input_;
   Chunk in_;
   const std::shared_ptr<BatchPool> pool_;
-  RigidMemory memory_;  ///< of the batch that is being filled
+  Reservation memory_;  ///< of the batch that is being filled
   BatchReference partial_;
   bool ended_ = false;
 };
@@ -148,7 +148,7 @@ class BatchNode final : public Node {
   std::uint64_t buffer_bytes_min() const override { return size_ * layout_.row->size; }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
     return std::make_unique<BatchStage>(scope, size_, options_, layout_, lengths_,
                                         input().open(scope));
   }

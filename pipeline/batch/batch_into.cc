@@ -11,7 +11,7 @@ namespace {
 
 class UnfoldStage final : public Stage {
  public:
-  UnfoldStage(const StageScope& scope, const UnfoldSpec& spec, std::unique_ptr<Stage> input)
+  UnfoldStage(const StageContext& scope, const UnfoldSpec& spec, std::unique_ptr<Stage> input)
       : Stage(scope), unfold_(spec.unfold), input_(std::move(input)), in_(*spec.filled_type) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
@@ -56,7 +56,7 @@ class UnfoldNode final : public Node {
   Cardinality cardinality() const override { return input().cardinality(); }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
     return std::make_unique<UnfoldStage>(scope, spec_, input().open(scope));
   }
 

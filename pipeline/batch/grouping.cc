@@ -20,17 +20,17 @@ struct Group {
   std::uint64_t bytes = 0;    ///< accounted for the rows and what they own
 };
 
-class GatherStage final : public Stage {
+class GroupingStage final : public Stage {
  public:
-  GatherStage(const StageScope& scope, const GatherSpec& spec, const TypeInfo& in_type,
-              std::unique_ptr<Stage> input)
+  GroupingStage(const StageContext& scope, const GroupingSpec& spec, const TypeInfo& in_type,
+                std::unique_ptr<Stage> input)
       : Stage(scope),
         spec_(spec),
         input_(std::move(input)),
         in_(in_type),
         memory_(run().memory(), spec.name) {}
 
-  ~GatherStage() override { counters().buffered_bytes.store(0, std::memory_order_relaxed); }
+  ~GroupingStage() override { counters().buffered_bytes.store(0, std::memory_order_relaxed); }
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     while (out.slots() < want && !out.has_error()) {
@@ -206,19 +206,19 @@ class GatherStage final : public Stage {
 
   static constexpr std::size_t kRowsMin = 16;
 
-  const GatherSpec& spec_;
+  const GroupingSpec& spec_;
   const std::unique_ptr<Stage> input_;
   Chunk in_;
-  RigidMemory memory_;
+  Reservation memory_;
   std::map<std::int64_t, Group> groups_;  ///< in the order in which they leave at the end
   std::map<std::int64_t, Group>::value_type* last_ = nullptr;
   std::map<std::int64_t, Group>::iterator left_over_;
   bool ended_ = false;
 };
 
-class GatherNode final : public Node {
+class GroupingNode final : public Node {
  public:
-  GatherNode(GatherSpec spec, NodePointer input)
+  GroupingNode(GroupingSpec spec, NodePointer input)
       : Node(spec.name, *spec.out_type, {std::move(input)}), spec_(std::move(spec)) {}
 
   std::string signature() const override { return spec_.signature; }
@@ -239,23 +239,23 @@ class GatherNode final : public Node {
   }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
-    return std::make_unique<GatherStage>(scope, spec_, input().type(), input().open(scope));
+  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
+    return std::make_unique<GroupingStage>(scope, spec_, input().type(), input().open(scope));
   }
 
  private:
-  const GatherSpec spec_;
+  const GroupingSpec spec_;
 };
 
 }  // namespace
 
-NodePointer make_gather(GatherSpec spec, NodePointer input) {
+NodePointer make_grouping(GroupingSpec spec, NodePointer input) {
   if (spec.key == nullptr && spec.size(spec.context.get(), 0) < 1) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("{}: size is {}; give at least 1", spec.name,
                             spec.size(spec.context.get(), 0)));
   }
-  return std::make_shared<GatherNode>(std::move(spec), std::move(input));
+  return std::make_shared<GroupingNode>(std::move(spec), std::move(input));
 }
 
 }  // namespace infeed::detail

@@ -15,7 +15,7 @@ namespace {
 
 class RebatchStage final : public Stage {
  public:
-  RebatchStage(const StageScope& scope, const std::vector<std::int64_t>& sizes,
+  RebatchStage(const StageContext& scope, const std::vector<std::int64_t>& sizes,
                const RebatchOptions& options, const BatchLayout& layout,
                std::unique_ptr<Stage> input)
       : Stage(scope),
@@ -122,7 +122,7 @@ class RebatchStage final : public Stage {
   const std::unique_ptr<Stage> input_;
   Chunk in_;
   const std::shared_ptr<BatchPool> pool_;
-  RigidMemory memory_;  ///< of the batch that is being filled
+  Reservation memory_;  ///< of the batch that is being filled
   BatchReference partial_;
   std::size_t turn_ = 0;
   std::size_t row_ = 0;  ///< of the batch in front of in_: the next one
@@ -149,7 +149,7 @@ class RebatchNode final : public Node {
   }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
     return std::make_unique<RebatchStage>(scope, sizes_, options_, layout_, input().open(scope));
   }
 

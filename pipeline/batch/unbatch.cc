@@ -10,7 +10,7 @@ namespace {
 
 class UnbatchStage final : public Stage {
  public:
-  UnbatchStage(const StageScope& scope, const RowAccess& access, const TypeInfo& in_type,
+  UnbatchStage(const StageContext& scope, const RowAccess& access, const TypeInfo& in_type,
                std::unique_ptr<Stage> input)
       : Stage(scope), access_(access), input_(std::move(input)), in_(in_type) {}
 
@@ -97,7 +97,7 @@ class UnbatchNode final : public Node {
   }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
     return std::make_unique<UnbatchStage>(scope, access_, input().type(), input().open(scope));
   }
 

@@ -31,7 +31,7 @@ struct Shape {
 /// Elements `start`, start+1, ... of the input that windows still need; errors among them.
 class Buffer {
  public:
-  Buffer(RunContext& run, const TypeInfo& type)
+  Buffer(IteratorContext& run, const TypeInfo& type)
       : type_(type), values_(type, 2 * kChunkElementsMax), memory_(run.memory(), "window") {
     memory_.grow(values_.capacity() * type.size);
   }
@@ -112,7 +112,7 @@ class Buffer {
   Chunk values_;
   std::deque<Failed> errors_;
   std::uint64_t start_ = 0;
-  RigidMemory memory_;
+  Reservation memory_;
 };
 
 /// Says in the message which window failed and why.
@@ -124,7 +124,7 @@ ErrorPointer error_of_window(std::uint64_t first, std::uint64_t position, const 
 
 class WindowStage final : public Stage {
  public:
-  WindowStage(const StageScope& scope, const Shape& shape, const WindowKernel& kernel,
+  WindowStage(const StageContext& scope, const Shape& shape, const WindowKernel& kernel,
               const TypeInfo& in_type, std::unique_ptr<Stage> input)
       : Stage(scope),
         shape_(shape),
@@ -276,7 +276,7 @@ class WindowNode final : public Node {
   }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
     return std::make_unique<WindowStage>(scope, shape_, kernel_, input().type(),
                                          input().open(scope));
   }

@@ -52,7 +52,7 @@ class AdoptedContents {
 /// filling one, or (after a resume) handing through what the input gives.
 class MemoryCacheStage final : public Stage {
  public:
-  MemoryCacheStage(const StageScope& scope, std::shared_ptr<SharedContent> shared,
+  MemoryCacheStage(const StageContext& scope, std::shared_ptr<SharedContent> shared,
                    const Node& input)
       : Stage(scope),
         input_scope_(scope.run.shared_by_all(scope)),
@@ -151,10 +151,10 @@ class MemoryCacheStage final : public Stage {
     counters().buffered_bytes.store(content.bytes(), std::memory_order_relaxed);
   }
 
-  const StageScope input_scope_;
+  const StageContext input_scope_;
   const Node& node_;
   const std::shared_ptr<SharedContent> shared_;
-  RigidMemory memory_;
+  Reservation memory_;
   bool begun_ = false;
   Content content_;  ///< read from
   std::uint64_t position_ = 0;
@@ -176,13 +176,13 @@ class MemoryCacheNode final : public Node {
   }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
     return std::make_unique<MemoryCacheStage>(scope, content_of(scope), input());
   }
 
  private:
-  std::shared_ptr<SharedContent> content_of(const StageScope& scope) const {
-    const RunContext& run = scope.run;
+  std::shared_ptr<SharedContent> content_of(const StageContext& scope) const {
+    const IteratorContext& run = scope.run;
     if (!run.adopted_other_seeds()) return shared_;
     std::vector<std::string> signature = signature_of(input(), run.adopted_seeds());
     std::vector<std::string> own = signature_of(input());

@@ -39,12 +39,12 @@ std::size_t CachedElements::room() const {
   return static_cast<std::size_t>(capacity - values_);
 }
 
-void CachedElements::count(RigidMemory& memory, std::uint64_t bytes) {
+void CachedElements::count(Reservation& memory, std::uint64_t bytes) {
   memory.grow(bytes);
   bytes_ += bytes;
 }
 
-void CachedElements::add_room(RigidMemory& memory) {
+void CachedElements::add_room(Reservation& memory) {
   // A small cache stays small: the first block grows, those behind it come whole.
   const bool grows_first = blocks_.size() == 1 && blocks_.front().capacity < values_per_block_;
   const std::size_t capacity =
@@ -66,7 +66,7 @@ void CachedElements::add_room(RigidMemory& memory) {
   bytes_ -= before.capacity * type_.size;
 }
 
-void CachedElements::append(const Chunk& chunk, RigidMemory& memory) {
+void CachedElements::append(const Chunk& chunk, Reservation& memory) {
   const auto* from = static_cast<const std::byte*>(chunk.front());
   std::size_t left = chunk.size();
   while (left > 0) {

@@ -32,7 +32,7 @@ class CachedElements {
 
   /// Copies of what `chunk` holds; room for them is first reserved in `memory`. Throws when there
   /// is none, or what a copy throws; the content is then of no use any more.
-  void append(const Chunk& chunk, RigidMemory& memory);
+  void append(const Chunk& chunk, Reservation& memory);
 
   /// Appends copies of up to `want` elements from `position` on to `out`, which is empty; returns
   /// how many there were (0: the end).
@@ -52,8 +52,8 @@ class CachedElements {
     return blocks_[index / values_per_block_].data + index % values_per_block_ * type_.size;
   }
   std::size_t room() const;
-  void add_room(RigidMemory& memory);
-  void count(RigidMemory& memory, std::uint64_t bytes);
+  void add_room(Reservation& memory);
+  void count(Reservation& memory, std::uint64_t bytes);
 
   const TypeInfo& type_;
   const std::size_t values_per_block_;

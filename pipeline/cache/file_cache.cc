@@ -15,7 +15,7 @@ namespace {
 /// One pass: reads what is there and, when it may, writes what is missing.
 class FileCacheStage final : public Stage {
  public:
-  FileCacheStage(const StageScope& scope, StoreDescription description, const Node& input)
+  FileCacheStage(const StageContext& scope, StoreDescription description, const Node& input)
       : Stage(scope),
         input_scope_(scope.run.shared_by_all(scope)),
         node_(input),
@@ -237,7 +237,7 @@ class FileCacheStage final : public Stage {
     store_.options.on_event({kind, store_.folder, elements, std::move(message)});
   }
 
-  const StageScope input_scope_;
+  const StageContext input_scope_;
   const Node& node_;
   const StoreDescription store_;
   Mode mode_ = Mode::undecided;
@@ -279,7 +279,7 @@ void identify(StoreDescription& description, const Node& input, const AdoptedSee
 FileCacheNode::FileCacheNode(std::string name, StoreDescription description, NodePointer input)
     : Node(std::move(name), input->type(), {input}), description_(std::move(description)) {}
 
-std::unique_ptr<Stage> FileCacheNode::make_stage(const StageScope& scope) const {
+std::unique_ptr<Stage> FileCacheNode::make_stage(const StageContext& scope) const {
   return std::make_unique<FileCacheStage>(scope, description_with(scope.run.adopted_seeds()),
                                           input());
 }

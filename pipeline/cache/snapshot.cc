@@ -24,7 +24,7 @@ struct Snapshot {
 
 class ReadSnapshotStage final : public Stage {
  public:
-  ReadSnapshotStage(const StageScope& scope, const Snapshot& snapshot)
+  ReadSnapshotStage(const StageContext& scope, const Snapshot& snapshot)
       : Stage(scope), reader_(snapshot.folder, snapshot.content, snapshot.codec) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
@@ -65,7 +65,7 @@ class ReadSnapshotNode final : public Node {
   }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
     return std::make_unique<ReadSnapshotStage>(scope, snapshot_);
   }
 

@@ -7,7 +7,7 @@
 namespace infeed::detail {
 namespace {
 
-class Choices final : public Director {
+class Choices final : public Selector {
  public:
   Choices(std::unique_ptr<Stage> choices, std::size_t inputs)
       : choices_(std::move(choices)), in_(type_info<std::int64_t>()), inputs_(inputs) {}
@@ -58,13 +58,13 @@ class ChooseNode final : public Node {
   }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
     const std::size_t count = inputs().size() - 1;
-    StageScope below = scope;
+    StageContext below = scope;
     below.input_ordinal = count;
-    auto director = std::make_unique<Choices>(inputs().back()->open(below), count);
-    return make_directed_stage(scope, std::move(director), open_inputs(scope, inputs(), count),
-                               options_.stop_on_empty_dataset);
+    auto selector = std::make_unique<Choices>(inputs().back()->open(below), count);
+    return make_select_stage(scope, std::move(selector), open_inputs(scope, inputs(), count),
+                             options_.stop_on_empty_dataset);
   }
 
  private:

@@ -9,7 +9,7 @@ namespace {
 
 class ConcatenateStage final : public Stage {
  public:
-  ConcatenateStage(const StageScope& scope, const Node& first, const Node& second)
+  ConcatenateStage(const StageContext& scope, const Node& first, const Node& second)
       : Stage(scope), scope_(scope), second_(second), current_(first.open(scope)) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
@@ -43,7 +43,7 @@ class ConcatenateStage final : public Stage {
     if (second_opened_) return nullptr;
     second_opened_ = true;
     try {
-      StageScope scope = scope_;
+      StageContext scope = scope_;
       scope.input_ordinal = 1;
       scope.set_pass(epoch());
       current_ = second_.open(scope);
@@ -53,7 +53,7 @@ class ConcatenateStage final : public Stage {
     }
   }
 
-  const StageScope scope_;
+  const StageContext scope_;
   const Node& second_;
   std::unique_ptr<Stage> current_;
   bool second_opened_ = false;
@@ -73,7 +73,7 @@ class ConcatenateNode final : public Node {
   }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
     return std::make_unique<ConcatenateStage>(scope, input(), *inputs()[1]);
   }
 };

@@ -13,7 +13,7 @@
 namespace infeed::detail {
 namespace {
 
-class Draws final : public Director {
+class Draws final : public Selector {
  public:
   Draws(const std::vector<double>& cumulative, std::uint64_t seed, std::uint64_t epoch)
       : cumulative_(cumulative), words_(seed, epoch) {}
@@ -67,11 +67,11 @@ class SampleNode final : public Node {
   }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
     const std::uint64_t epoch = options_.reshuffle_each_iteration ? scope.epoch + 1 : 0;
-    return make_directed_stage(scope, std::make_unique<Draws>(cumulative_, scope.seeds.seed, epoch),
-                               open_inputs(scope, inputs(), inputs().size()),
-                               options_.stop_on_empty_dataset);
+    return make_select_stage(scope, std::make_unique<Draws>(cumulative_, scope.seeds.seed, epoch),
+                             open_inputs(scope, inputs(), inputs().size()),
+                             options_.stop_on_empty_dataset);
   }
 
  private:

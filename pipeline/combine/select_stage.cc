@@ -14,12 +14,12 @@ struct Input {
   bool ended = false;
 };
 
-class DirectedStage final : public Stage {
+class SelectStage final : public Stage {
  public:
-  DirectedStage(const StageScope& scope, std::unique_ptr<Director> director,
-                std::vector<std::unique_ptr<Stage>> inputs, bool stop_on_empty)
+  SelectStage(const StageContext& scope, std::unique_ptr<Selector> selector,
+              std::vector<std::unique_ptr<Stage>> inputs, bool stop_on_empty)
       : Stage(scope),
-        director_(std::move(director)),
+        selector_(std::move(selector)),
         stop_on_empty_(stop_on_empty),
         open_(inputs.size()) {
     for (auto& input : inputs) inputs_.push_back(Input{std::move(input), Chunk(type())});
@@ -87,7 +87,7 @@ class DirectedStage final : public Stage {
     return Pull::values;
   }
 
-  bool over() const { return director_ended_ || open_ == 0; }
+  bool over() const { return selector_ended_ || open_ == 0; }
 
   /// Sees to it that chosen_ is an input that has not ended; or an error. False at the end, when
   /// cancelled, and when it would have to wait but may not.
@@ -95,10 +95,10 @@ class DirectedStage final : public Stage {
     while (!has_chosen_ || inputs_[chosen_].ended) {
       if (run().cancelled()) return false;
       has_chosen_ = false;
-      const Director::Next next = director_->next(chosen_, error, may_wait);
-      if (next == Director::Next::end) director_ended_ = true;
-      if (next == Director::Next::error) return true;
-      if (next != Director::Next::input) return false;
+      const Selector::Next next = selector_->next(chosen_, error, may_wait);
+      if (next == Selector::Next::end) selector_ended_ = true;
+      if (next == Selector::Next::error) return true;
+      if (next != Selector::Next::input) return false;
       has_chosen_ = true;
     }
     return true;
@@ -120,30 +120,30 @@ class DirectedStage final : public Stage {
     in.drop_front(1);
   }
 
-  const std::unique_ptr<Director> director_;
+  const std::unique_ptr<Selector> selector_;
   const bool stop_on_empty_;
   std::vector<Input> inputs_;
   std::size_t open_;  ///< inputs that may still be drawn from
   std::size_t chosen_ = 0;
   bool has_chosen_ = false;  ///< and not yet taken from
-  bool director_ended_ = false;
+  bool selector_ended_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<Stage> make_directed_stage(const StageScope& scope,
-                                           std::unique_ptr<Director> director,
-                                           std::vector<std::unique_ptr<Stage>> inputs,
-                                           bool stop_on_empty) {
-  return std::make_unique<DirectedStage>(scope, std::move(director), std::move(inputs),
-                                         stop_on_empty);
+std::unique_ptr<Stage> make_select_stage(const StageContext& scope,
+                                         std::unique_ptr<Selector> selector,
+                                         std::vector<std::unique_ptr<Stage>> inputs,
+                                         bool stop_on_empty) {
+  return std::make_unique<SelectStage>(scope, std::move(selector), std::move(inputs),
+                                       stop_on_empty);
 }
 
-std::vector<std::unique_ptr<Stage>> open_inputs(const StageScope& scope,
+std::vector<std::unique_ptr<Stage>> open_inputs(const StageContext& scope,
                                                 const std::vector<NodePointer>& nodes,
                                                 std::size_t count) {
   std::vector<std::unique_ptr<Stage>> inputs;
-  StageScope below = scope;
+  StageContext below = scope;
   for (std::size_t i = 0; i < count; ++i) {
     below.input_ordinal = i;
     inputs.push_back(nodes[i]->open(below));

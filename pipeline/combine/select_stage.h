@@ -10,24 +10,24 @@
 namespace infeed::detail {
 
 /// Says which input is next.
-class Director {
+class Selector {
  public:
-  virtual ~Director() = default;
+  virtual ~Selector() = default;
   /// `index` of an input, or an `error` in the place of an element. `may_wait` false: rather
   /// would_wait than a pull.
   enum class Next { input, error, end, cancelled, would_wait };
   virtual Next next(std::size_t& index, ErrorPointer& error, bool may_wait) = 0;
 };
 
-/// Takes each element from the input that the director says. An input that has ended ends the whole
+/// Takes each element from the input that the selector says. An input that has ended ends the whole
 /// (`stop_on_empty`) or is passed over.
-std::unique_ptr<Stage> make_directed_stage(const StageScope& scope,
-                                           std::unique_ptr<Director> director,
-                                           std::vector<std::unique_ptr<Stage>> inputs,
-                                           bool stop_on_empty);
+std::unique_ptr<Stage> make_select_stage(const StageContext& scope,
+                                         std::unique_ptr<Selector> selector,
+                                         std::vector<std::unique_ptr<Stage>> inputs,
+                                         bool stop_on_empty);
 
 /// Opens them with ordinals first, first+1, ...
-std::vector<std::unique_ptr<Stage>> open_inputs(const StageScope& scope,
+std::vector<std::unique_ptr<Stage>> open_inputs(const StageContext& scope,
                                                 const std::vector<NodePointer>& nodes,
                                                 std::size_t count);
 

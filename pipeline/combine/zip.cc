@@ -41,7 +41,7 @@ struct Side {
 
 class ZipStage final : public Stage {
  public:
-  ZipStage(const StageScope& scope, ZipKernel kernel, std::vector<Side> sides)
+  ZipStage(const StageContext& scope, ZipKernel kernel, std::vector<Side> sides)
       : Stage(scope), kernel_(kernel), sides_(std::move(sides)), fronts_(sides_.size()) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
@@ -110,10 +110,10 @@ class ZipNode final : public Node {
   }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
     std::vector<Side> sides;
     sides.reserve(inputs().size());
-    StageScope below = scope;
+    StageContext below = scope;
     for (const NodePointer& side : inputs()) {
       sides.push_back(Side{.input = side->open(below), .in = Chunk(side->type())});
       ++below.input_ordinal;

@@ -26,7 +26,8 @@ std::uint64_t next_epoch(std::atomic<std::uint64_t>& iterations, const IterateOp
 
 IteratorCore::IteratorCore(NodePointer node, IterateOptions options)
     : node_(std::move(node)),
-      run_(std::make_shared<RunContext>(options.memory_bytes_max, std::move(options.executor))),
+      run_(
+          std::make_shared<IteratorContext>(options.memory_bytes_max, std::move(options.executor))),
       epoch_(options.epoch.value_or(0)),
       hashes_order_(options.order_hash),
       order_hash_(options.resume ? options.resume->order_hash : 0),
@@ -35,7 +36,7 @@ IteratorCore::IteratorCore(NodePointer node, IterateOptions options)
   if (options.resume) run_->adopt_seeds(check_signature(*options.resume, *node_));
   if (options.stop.stop_possible()) stop_.emplace(options.stop, [run = run_] { run->cancel(); });
   if (options.watchdog.count() > 0) watchdog_ = std::make_unique<Watchdog>(*run_, options.watchdog);
-  StageScope scope{.run = *run_, .counters = nullptr};
+  StageContext scope{.run = *run_, .counters = nullptr};
   scope.set_pass(epoch_);
   root_ = node_->open(scope);
   if (options.resume) resume(options);

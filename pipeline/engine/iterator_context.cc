@@ -4,7 +4,7 @@
 
 namespace infeed {
 
-void RunContext::fail(ErrorPointer error) {
+void IteratorContext::fail(ErrorPointer error) {
   {
     const std::lock_guard lock(failure_mutex_);
     if (failure_ == nullptr) failure_ = std::move(error);
@@ -12,86 +12,87 @@ void RunContext::fail(ErrorPointer error) {
   cancel();
 }
 
-ErrorPointer RunContext::failure() const {
+ErrorPointer IteratorContext::failure() const {
   const std::lock_guard lock(failure_mutex_);
   return failure_;
 }
 
-Seeds RunContext::seeds_of(const Node& node) const {
+Seeds IteratorContext::seeds_of(const Node& node) const {
   const auto adopted = adopted_seeds_.find(&node);
   return adopted != adopted_seeds_.end() ? adopted->second : node.seeds().value_or(Seeds{});
 }
 
-StageScope RunContext::shared_by_all(StageScope scope) const {
+StageContext IteratorContext::shared_by_all(StageContext scope) const {
   scope.set_pass(0);
   if (scope.inner.outermost != nullptr) scope.inner.key = seeds_of(*scope.inner.outermost).seed;
   return scope;
 }
 
-bool RunContext::adopted_other_seeds() const {
+bool IteratorContext::adopted_other_seeds() const {
   return std::any_of(adopted_seeds_.begin(), adopted_seeds_.end(), [](const auto& entry) {
     const Seeds own = entry.first->seeds().value_or(Seeds{});
     return own.seed != entry.second.seed || own.seed2 != entry.second.seed2;
   });
 }
 
-void RunContext::note_inner_draws(const Node& node) {
+void IteratorContext::note_inner_draws(const Node& node) {
   const std::lock_guard lock(inner_seeds_mutex_);
   inner_seeds_.try_emplace(&node, seeds_of(node));
 }
 
-detail::AdoptedSeeds RunContext::seeds_for_checkpoint() const {
+detail::AdoptedSeeds IteratorContext::seeds_for_checkpoint() const {
   const std::lock_guard lock(inner_seeds_mutex_);
   detail::AdoptedSeeds seeds = adopted_seeds_;
   seeds.insert(inner_seeds_.begin(), inner_seeds_.end());
   return seeds;
 }
 
-Executor& RunContext::executor() {
+Executor& IteratorContext::executor() {
   const std::lock_guard lock(executor_mutex_);
   if (executor_ == nullptr) executor_ = Executor::make_default();
   return *executor_;
 }
 
-std::shared_ptr<SpareBlocks> RunContext::spare_blocks() {
+std::shared_ptr<SpareBlocks> IteratorContext::spare_blocks() {
   constexpr std::uint64_t kBytesMax = std::uint64_t{8} << 20;
   constexpr std::uint64_t kBytesMin = std::uint64_t{1} << 20;  // less doesn't help
   const std::lock_guard lock(spare_blocks_mutex_);
   if (spare_blocks_ != nullptr) return spare_blocks_;
   const std::uint64_t limit = memory_.limit_bytes();
   const std::uint64_t bytes = limit == 0 ? kBytesMax : std::min(limit / 16, kBytesMax);
-  if (bytes < kBytesMin || !memory_.try_reserve_elastic(bytes)) return nullptr;
+  if (bytes < kBytesMin || !memory_.try_reserve_best_effort(bytes)) return nullptr;
   spare_blocks_ = std::make_shared<SpareBlocks>(bytes);
   return spare_blocks_;
 }
 
-void RunContext::drop_spare_blocks() {
+void IteratorContext::drop_spare_blocks() {
   const std::lock_guard lock(spare_blocks_mutex_);
   if (spare_blocks_ == nullptr) return;
-  memory_.release_elastic(spare_blocks_->bytes_max());
+  memory_.release_best_effort(spare_blocks_->bytes_max());
   spare_blocks_ = nullptr;
 }
 
-void RunContext::cancel() {
+void IteratorContext::cancel() {
   cancelled_.store(true, std::memory_order_release);
   const std::lock_guard lock(wakers_mutex_);
   for (const auto& wake : wakers_) wake();
 }
 
-RunContext::WakerRegistration::WakerRegistration(RunContext& run, std::function<void()> wake)
+IteratorContext::WakerRegistration::WakerRegistration(IteratorContext& run,
+                                                      std::function<void()> wake)
     : run_(run) {
   const std::lock_guard lock(run_.wakers_mutex_);
   place_ = run_.wakers_.insert(run_.wakers_.end(), std::move(wake));
 }
 
-RunContext::WakerRegistration::~WakerRegistration() {
+IteratorContext::WakerRegistration::~WakerRegistration() {
   const std::lock_guard lock(run_.wakers_mutex_);
   run_.wakers_.erase(place_);
 }
 
-detail::StageCounters& RunContext::counters_of(const std::string& name,
-                                               detail::StageCounters* consumer,
-                                               std::size_t ordinal) {
+detail::StageCounters& IteratorContext::counters_of(const std::string& name,
+                                                    detail::StageCounters* consumer,
+                                                    std::size_t ordinal) {
   const std::lock_guard lock(counters_mutex_);
   for (Entry& entry : counters_) {
     if (entry.counters.consumer == consumer && entry.ordinal == ordinal &&
@@ -107,7 +108,7 @@ detail::StageCounters& RunContext::counters_of(const std::string& name,
 }
 
 template <class Counts>
-std::uint64_t RunContext::errors_where(const Counts& counts) const {
+std::uint64_t IteratorContext::errors_where(const Counts& counts) const {
   const std::lock_guard lock(counters_mutex_);
   std::uint64_t arisen = 0;
   std::uint64_t most = hidden_errors_.load(std::memory_order_relaxed);
@@ -119,11 +120,11 @@ std::uint64_t RunContext::errors_where(const Counts& counts) const {
   return std::max(arisen, most);
 }
 
-std::uint64_t RunContext::errors_seen() const {
+std::uint64_t IteratorContext::errors_seen() const {
   return errors_where([](const detail::StageCounters&) { return true; });
 }
 
-std::uint64_t RunContext::errors_before(const detail::StageCounters& consumer) const {
+std::uint64_t IteratorContext::errors_before(const detail::StageCounters& consumer) const {
   return errors_where([&consumer](const detail::StageCounters& counters) {
     const detail::StageCounters* above = counters.consumer;
     while (above != nullptr && above != &consumer) above = above->consumer;
@@ -131,7 +132,7 @@ std::uint64_t RunContext::errors_before(const detail::StageCounters& consumer) c
   });
 }
 
-void RunContext::note_hidden_errors(std::uint64_t errors) {
+void IteratorContext::note_hidden_errors(std::uint64_t errors) {
   // The same ones in each pass that reads the cache: they are not added up.
   std::uint64_t known = hidden_errors_.load(std::memory_order_relaxed);
   while (known < errors &&
@@ -139,7 +140,7 @@ void RunContext::note_hidden_errors(std::uint64_t errors) {
   }
 }
 
-std::uint64_t RunContext::progress() const {
+std::uint64_t IteratorContext::progress() const {
   const std::lock_guard lock(counters_mutex_);
   std::uint64_t total = 0;
   for (const Entry& entry : counters_) {
@@ -150,7 +151,7 @@ std::uint64_t RunContext::progress() const {
   return total;
 }
 
-std::uint64_t RunContext::elements_replayed() const {
+std::uint64_t IteratorContext::elements_replayed() const {
   const std::lock_guard lock(counters_mutex_);
   std::uint64_t most = 0;
   for (const Entry& entry : counters_) {
@@ -159,7 +160,7 @@ std::uint64_t RunContext::elements_replayed() const {
   return most;
 }
 
-std::string RunContext::who_waits_for_whom() const {
+std::string IteratorContext::who_waits_for_whom() const {
   const std::lock_guard lock(counters_mutex_);
   const auto is_inside = [](const detail::StageCounters& counters) {
     return counters.inside.load(std::memory_order_relaxed) > 0;
@@ -179,7 +180,7 @@ std::string RunContext::who_waits_for_whom() const {
   return text + waiter + " is inside its own code (a user's function, a read, or a full queue)";
 }
 
-PipelineStatistics RunContext::statistics() const {
+PipelineStatistics IteratorContext::statistics() const {
   const std::lock_guard lock(counters_mutex_);
   const auto load = [](const std::atomic<std::uint64_t>& value) {
     return value.load(std::memory_order_relaxed);

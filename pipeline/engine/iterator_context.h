@@ -24,9 +24,9 @@ namespace infeed {
 /// Invariants: cancelled() only ever goes from false to true. A waker runs at most once at a time
 /// and never after its registration is gone. Counters live as long as the context, so stages of a
 /// later pass find those of the earlier ones.
-class RunContext {
+class IteratorContext {
  public:
-  RunContext(std::uint64_t memory_bytes_max, std::shared_ptr<Executor> executor)
+  IteratorContext(std::uint64_t memory_bytes_max, std::shared_ptr<Executor> executor)
       : memory_(memory_bytes_max),
         given_inline_(executor != nullptr && executor->concurrency() == 0),
         executor_(std::move(executor)) {}
@@ -53,13 +53,13 @@ class RunContext {
   /// Calls `wake` when somebody cancels; for stages that wait. Held by the stage.
   class WakerRegistration {
    public:
-    WakerRegistration(RunContext& run, std::function<void()> wake);
+    WakerRegistration(IteratorContext& run, std::function<void()> wake);
     ~WakerRegistration();
     WakerRegistration(const WakerRegistration&) = delete;
     WakerRegistration& operator=(const WakerRegistration&) = delete;
 
    private:
-    RunContext& run_;
+    IteratorContext& run_;
     std::list<std::function<void()>>::iterator place_;
   };
 
@@ -103,7 +103,7 @@ class RunContext {
   std::string who_waits_for_whom() const;
   /// `scope` without what tells the inner datasets of a flat_map apart: of a cache's input, whose
   /// content must not depend on who fills it.
-  StageScope shared_by_all(StageScope scope) const;
+  StageContext shared_by_all(StageContext scope) const;
   /// Errors since the start, each counted once however many stages it passes. Those that a cache
   /// hands out arose in another run perhaps, so what one stage handed over counts as well, and so
   /// do those that nobody hands over since a cache hides them. Where there were some, a resume

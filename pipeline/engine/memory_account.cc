@@ -8,11 +8,11 @@ namespace infeed {
 
 MemoryAccount::MemoryAccount(std::uint64_t limit_bytes) : limit_bytes_(limit_bytes) {}
 
-std::uint64_t MemoryAccount::elastic_limit_bytes() const {
+std::uint64_t MemoryAccount::best_effort_limit_bytes() const {
   return limit_bytes_ == 0 ? UINT64_MAX : limit_bytes_ / 4;
 }
 
-std::uint64_t MemoryAccount::rigid_limit_bytes() const {
+std::uint64_t MemoryAccount::required_limit_bytes() const {
   return limit_bytes_ == 0 ? UINT64_MAX : limit_bytes_ - limit_bytes_ / 4;
 }
 
@@ -29,28 +29,28 @@ bool MemoryAccount::try_add(std::atomic<std::uint64_t>& held, std::uint64_t byte
   return true;
 }
 
-bool MemoryAccount::try_reserve_elastic(std::uint64_t bytes) {
-  return try_add(elastic_bytes_, bytes, elastic_limit_bytes());
+bool MemoryAccount::try_reserve_best_effort(std::uint64_t bytes) {
+  return try_add(best_effort_bytes_, bytes, best_effort_limit_bytes());
 }
 
-void MemoryAccount::release_elastic(std::uint64_t bytes) {
-  elastic_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+void MemoryAccount::release_best_effort(std::uint64_t bytes) {
+  best_effort_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
   in_use_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
 }
 
-void MemoryAccount::reserve_rigid(std::uint64_t bytes, std::string_view stage) {
-  if (try_add(rigid_bytes_, bytes, rigid_limit_bytes())) return;
+void MemoryAccount::reserve_required(std::uint64_t bytes, std::string_view stage) {
+  if (try_add(required_bytes_, bytes, required_limit_bytes())) return;
   throw Error(
       ErrorCode::resource_exhausted,
       fmt::format("{} needs {} bytes more, but its memory limit allows the buffering stages "
                   "{} bytes, of which {} are in use; raise memory_bytes_max (now {}) or "
                   "make the buffers smaller",
-                  stage, bytes, rigid_limit_bytes(), rigid_bytes_.load(std::memory_order_relaxed),
-                  limit_bytes_));
+                  stage, bytes, required_limit_bytes(),
+                  required_bytes_.load(std::memory_order_relaxed), limit_bytes_));
 }
 
-void MemoryAccount::release_rigid(std::uint64_t bytes) {
-  rigid_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+void MemoryAccount::release_required(std::uint64_t bytes) {
+  required_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
   in_use_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
 }
 

@@ -8,23 +8,23 @@
 namespace infeed::detail {
 
 /// One stage's share of the account for what it must hold; gives it back when it goes away.
-class RigidMemory {
+class Reservation {
  public:
-  RigidMemory(MemoryAccount& account, std::string stage)
+  Reservation(MemoryAccount& account, std::string stage)
       : account_(account), stage_(std::move(stage)) {}
-  ~RigidMemory() { shrink(bytes_); }
-  RigidMemory(const RigidMemory&) = delete;
-  RigidMemory& operator=(const RigidMemory&) = delete;
+  ~Reservation() { shrink(bytes_); }
+  Reservation(const Reservation&) = delete;
+  Reservation& operator=(const Reservation&) = delete;
 
   /// Throws Error(resource_exhausted) when the account has no room.
   void grow(std::uint64_t bytes) {
     if (bytes == 0) return;
-    account_.reserve_rigid(bytes, stage_);
+    account_.reserve_required(bytes, stage_);
     bytes_ += bytes;
   }
   void shrink(std::uint64_t bytes) {
     if (bytes == 0) return;
-    account_.release_rigid(bytes);
+    account_.release_required(bytes);
     bytes_ -= bytes;
   }
   std::uint64_t bytes() const { return bytes_; }

@@ -7,7 +7,7 @@
 
 namespace infeed::detail {
 
-ResumeReport::ResumeReport(const RunContext& run, const IterateOptions& options,
+ResumeReport::ResumeReport(const IteratorContext& run, const IterateOptions& options,
                            std::uint64_t position)
     : run_(run), options_(options), position_(position) {
   if (options_.on_resume) thread_ = std::thread([this] { report(); });

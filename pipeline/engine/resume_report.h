@@ -18,7 +18,7 @@ namespace infeed::detail {
 /// Invariants: over_ is guarded by mutex_. The thread has ended when the destructor returns.
 class ResumeReport {
  public:
-  ResumeReport(const RunContext& run, const IterateOptions& options, std::uint64_t position);
+  ResumeReport(const IteratorContext& run, const IterateOptions& options, std::uint64_t position);
   ~ResumeReport();
   ResumeReport(const ResumeReport&) = delete;
   ResumeReport& operator=(const ResumeReport&) = delete;
@@ -26,7 +26,7 @@ class ResumeReport {
  private:
   void report();
 
-  const RunContext& run_;
+  const IteratorContext& run_;
   const IterateOptions& options_;
   const std::uint64_t position_;
   std::mutex mutex_;

@@ -115,12 +115,12 @@ void check_memory(const Node& node, std::uint64_t memory_bytes_max) {
     list += fmt::format("{}{} {} bytes", list.empty() ? "" : ", ", need.name, need.bytes);
   }
   const MemoryAccount account(memory_bytes_max);
-  if (sum <= account.rigid_limit_bytes()) return;
+  if (sum <= account.required_limit_bytes()) return;
   throw Error(
       ErrorCode::resource_exhausted,
       fmt::format("the pipeline's buffers need at least {} bytes ({}), but memory_bytes_max "
                   "{} leaves them {}; raise it or make the buffers smaller",
-                  sum, list, memory_bytes_max, account.rigid_limit_bytes()));
+                  sum, list, memory_bytes_max, account.required_limit_bytes()));
 }
 
 }  // namespace infeed::detail

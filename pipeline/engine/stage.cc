@@ -26,7 +26,7 @@ ErrorPointer terminal_error_of(const detail::StageCounters& counters) {
 }
 
 /// In an inner dataset: other places, other keys.
-void key_by_place(StageScope& scope, std::uint64_t input_ordinal) {
+void key_by_place(StageContext& scope, std::uint64_t input_ordinal) {
   const Philox numbers(scope.inner.key, input_ordinal);
   scope.inner.key = numbers.word_pair(0);
   if (!scope.seeds.drawn) return;
@@ -110,8 +110,8 @@ std::uint64_t Stage::do_skip(std::uint64_t count) {
   return skipped;
 }
 
-std::unique_ptr<Stage> Node::open(const StageScope& consumer) const {
-  StageScope scope = consumer;
+std::unique_ptr<Stage> Node::open(const StageContext& consumer) const {
+  StageContext scope = consumer;
   scope.counters = &consumer.run.counters_of(name_, consumer.counters, consumer.input_ordinal);
   scope.input_ordinal = 0;
   scope.type = type_;

@@ -11,7 +11,7 @@ namespace {
 
 class FlatMapStage final : public Stage {
  public:
-  FlatMapStage(const StageScope& scope, const InnerDatasets& inner, const TypeInfo& outer_type,
+  FlatMapStage(const StageContext& scope, const InnerDatasets& inner, const TypeInfo& outer_type,
                std::unique_ptr<Stage> input)
       : Stage(scope),
         opener_(inner, scope),
@@ -117,7 +117,7 @@ class FlatMapNode final : public Node {
   }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
     return std::make_unique<FlatMapStage>(scope, inner_, input().type(), input().open(scope));
   }
 

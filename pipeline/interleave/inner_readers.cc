@@ -14,9 +14,9 @@ constexpr auto kGather = std::chrono::microseconds(200);
 
 }  // namespace
 
-FeedThreads::FeedThreads(RunContext& run, StageCounters& counters, const TypeInfo& type,
-                         const TypeInfo& outer_type, OuterInput& outer, const InnerOpener& opener,
-                         const FeedThreadsOptions& options)
+InnerReaders::InnerReaders(IteratorContext& run, StageCounters& counters, const TypeInfo& type,
+                           const TypeInfo& outer_type, OuterInput& outer, const InnerOpener& opener,
+                           const InnerReadersOptions& options)
     : run_(run),
       counters_(counters),
       type_(type),
@@ -25,37 +25,38 @@ FeedThreads::FeedThreads(RunContext& run, StageCounters& counters, const TypeInf
       opener_(opener),
       options_(options) {}
 
-FeedThreads::~FeedThreads() {
+InnerReaders::~InnerReaders() {
   stop();
   for (std::thread& thread : threads_) thread.join();
 }
 
-std::unique_ptr<InnerFeed> FeedThreads::adopt(std::size_t slot, std::unique_ptr<InnerFeed> feed) {
-  auto shared = std::make_unique<SharedFeed>(run_.memory(), outer_type_);
+std::unique_ptr<InnerInput> InnerReaders::adopt(std::size_t slot,
+                                                std::unique_ptr<InnerInput> feed) {
+  auto shared = std::make_unique<InnerReadAhead>(run_.memory(), outer_type_);
   shared->stream = std::move(feed->stream);
   shared->opened = true;
   place(slot, *shared);
   return shared;
 }
 
-void FeedThreads::start() {
+void InnerReaders::start() {
   threads_.reserve(static_cast<std::size_t>(options_.threads) + 1);
-  threads_.emplace_back([this] { run_thread(&FeedThreads::take_outer_elements); });
+  threads_.emplace_back([this] { run_thread(&InnerReaders::take_outer_elements); });
   for (int i = 0; i < options_.threads; ++i) {
-    threads_.emplace_back([this] { run_thread(&FeedThreads::read_feeds); });
+    threads_.emplace_back([this] { run_thread(&InnerReaders::read_feeds); });
   }
 }
 
-void FeedThreads::stop() {
+void InnerReaders::stop() {
   {
     const std::lock_guard lock(mutex_);
     stopped_ = true;
     // Nobody will take what was read ahead; a read that is under way drops what it brings.
-    for (SharedFeed* const feed : cycle_) {
+    for (InnerReadAhead* const feed : cycle_) {
       if (feed != nullptr) feed->drop_ready();
     }
     for (const auto& feed : pending_) feed->drop_ready();
-    run_.memory().release_elastic(std::exchange(granted_bytes_, 0));
+    run_.memory().release_best_effort(std::exchange(granted_bytes_, 0));
     elements_ = bytes_ = 0;
     publish_level();
   }
@@ -64,21 +65,21 @@ void FeedThreads::stop() {
   ready_.notify_all();
 }
 
-void FeedThreads::place(std::size_t slot, SharedFeed& feed) {
+void InnerReaders::place(std::size_t slot, InnerReadAhead& feed) {
   if (cycle_.size() <= slot) cycle_.resize(slot + 1, nullptr);
   cycle_[slot] = &feed;
   feed.slot = slot;
   ++open_in_cycle_;
 }
 
-void FeedThreads::publish_level() {
+void InnerReaders::publish_level() {
   counters_.buffered_elements.store(elements_, std::memory_order_relaxed);
   counters_.buffered_bytes.store(bytes_, std::memory_order_relaxed);
 }
 
 // ---- the consumer's side
 
-void FeedThreads::wait_until_told(std::unique_lock<std::mutex>& lock) {
+void InnerReaders::wait_until_told(std::unique_lock<std::mutex>& lock) {
   const std::uint64_t begin = ticks_now();
   wake_reader();
   if (wanted_ != nullptr && gathers_) {
@@ -92,22 +93,23 @@ void FeedThreads::wait_until_told(std::unique_lock<std::mutex>& lock) {
 }
 
 /// The next inner dataset that is open, or known to be impossible; null when there is none yet.
-std::unique_ptr<SharedFeed> FeedThreads::take_opened() {
+std::unique_ptr<InnerReadAhead> InnerReaders::take_opened() {
   const auto limit = options_.ordered && !pending_.empty() ? pending_.begin() + 1 : pending_.end();
   const auto found = std::find_if(pending_.begin(), limit,
                                   [](const auto& candidate) { return candidate->opened; });
   if (found == limit) return nullptr;
-  std::unique_ptr<SharedFeed> taken = std::move(*found);
+  std::unique_ptr<InnerReadAhead> taken = std::move(*found);
   pending_.erase(found);
   return taken;
 }
 
-Supply FeedThreads::open(std::size_t slot, std::unique_ptr<InnerFeed>& feed, ErrorPointer& error) {
+Supply InnerReaders::open(std::size_t slot, std::unique_ptr<InnerInput>& feed,
+                          ErrorPointer& error) {
   std::unique_lock lock(mutex_);
   while (true) {
     if (broken_ != nullptr) throw Error(*broken_);
     if (stopped_) return Supply::cancelled;
-    if (std::unique_ptr<SharedFeed> taken = take_opened()) {
+    if (std::unique_ptr<InnerReadAhead> taken = take_opened()) {
       error = taken->error;
       if (error == nullptr) {
         place(slot, *taken);
@@ -129,8 +131,8 @@ Supply FeedThreads::open(std::size_t slot, std::unique_ptr<InnerFeed>& feed, Err
   }
 }
 
-Supply FeedThreads::refill(InnerFeed& feed, Chunk& out) {
-  auto& shared = static_cast<SharedFeed&>(feed);
+Supply InnerReaders::refill(InnerInput& feed, Chunk& out) {
+  auto& shared = static_cast<InnerReadAhead&>(feed);
   std::unique_lock lock(mutex_);
   turn_ = shared.slot;
   gathers_ = true;
@@ -155,8 +157,8 @@ Supply FeedThreads::refill(InnerFeed& feed, Chunk& out) {
   }
 }
 
-bool FeedThreads::something_is_ready() const {
-  for (const SharedFeed* feed : cycle_) {
+bool InnerReaders::something_is_ready() const {
+  for (const InnerReadAhead* feed : cycle_) {
     if (feed != nullptr && (!feed->ready.empty() || feed->ended || feed->failure != nullptr))
       return true;
   }
@@ -166,7 +168,7 @@ bool FeedThreads::something_is_ready() const {
                      [](const auto& feed) { return feed->opened; });
 }
 
-Pull FeedThreads::wait() {
+Pull InnerReaders::wait() {
   std::unique_lock lock(mutex_);
   while (!stopped_ && broken_ == nullptr && !something_is_ready()) {
     wants_any_ = true;
@@ -177,7 +179,7 @@ Pull FeedThreads::wait() {
   return stopped_ ? Pull::cancelled : Pull::values;
 }
 
-void FeedThreads::take_chunk(SharedFeed& feed, Chunk& out) {
+void InnerReaders::take_chunk(InnerReadAhead& feed, Chunk& out) {
   out.swap(feed.ready.front());
   give_spare(std::move(feed.ready.front()));
   feed.ready.pop_front();
@@ -185,7 +187,7 @@ void FeedThreads::take_chunk(SharedFeed& feed, Chunk& out) {
   const std::uint64_t bytes =
       last ? feed.ready_bytes : std::min<std::uint64_t>(out.bytes(), feed.ready_bytes);
   const std::uint64_t released = last ? feed.reserved_bytes : std::min(bytes, feed.reserved_bytes);
-  run_.memory().release_elastic(released);
+  run_.memory().release_best_effort(released);
   feed.reserved_bytes -= released;
   feed.ready_bytes -= bytes;
   feed.ready_elements -= out.slots();
@@ -196,20 +198,20 @@ void FeedThreads::take_chunk(SharedFeed& feed, Chunk& out) {
   if (had_no_memory || (feed.is_free() && feed.is_low())) wake_reader();
 }
 
-void FeedThreads::wake_reader() {
+void InnerReaders::wake_reader() {
   if (idle_ == 0 || reader_wakes_) return;
   reader_wakes_ = true;
   work_.notify_one();
 }
 
-Chunk FeedThreads::take_spare() {
+Chunk InnerReaders::take_spare() {
   if (spare_.empty()) return Chunk(type_);
   Chunk spare = std::move(spare_.back());
   spare_.pop_back();
   return spare;
 }
 
-void FeedThreads::give_spare(Chunk chunk) {
+void InnerReaders::give_spare(Chunk chunk) {
   if (spare_.size() < kSpareChunksMax) spare_.push_back(std::move(chunk));
 }
 

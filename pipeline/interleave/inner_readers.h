@@ -14,17 +14,17 @@
 
 namespace infeed::detail {
 
-/// An inner dataset that threads read ahead. All is guarded by the mutex of FeedThreads, but for
+/// An inner dataset that threads read ahead. All is guarded by the mutex of InnerReaders, but for
 /// the outer element and the stream, which belong to the thread that is `busy` with it.
-struct SharedFeed final : InnerFeed {
+struct InnerReadAhead final : InnerInput {
   // What is kept ready of one inner dataset: so much, or two elements where that is more. Handing
   // over less would cost a thread switch (21 us) each time.
   static constexpr std::uint64_t kReadyBytes = 128 * 1024;
   static constexpr std::uint64_t kReadyElements = 2;
 
-  SharedFeed(MemoryAccount& memory, const TypeInfo& outer_type)
-      : InnerFeed(InnerStream()), account(memory), element(outer_type, 1) {}
-  ~SharedFeed() override { drop_ready(); }
+  InnerReadAhead(MemoryAccount& memory, const TypeInfo& outer_type)
+      : InnerInput(InnerStream()), account(memory), element(outer_type, 1) {}
+  ~InnerReadAhead() override { drop_ready(); }
 
   bool has_room() const { return ready_bytes < kReadyBytes || ready_elements < kReadyElements; }
   bool is_low() const { return 2 * ready_bytes < kReadyBytes || ready_elements < kReadyElements; }
@@ -32,7 +32,7 @@ struct SharedFeed final : InnerFeed {
 
   void drop_ready() {
     ready.clear();
-    account.release_elastic(std::exchange(reserved_bytes, 0));
+    account.release_best_effort(std::exchange(reserved_bytes, 0));
     ready_elements = ready_bytes = 0;
   }
 
@@ -51,7 +51,7 @@ struct SharedFeed final : InnerFeed {
   bool ended = false;
 };
 
-struct FeedThreadsOptions {
+struct InnerReadersOptions {
   std::uint64_t cycle_length;
   int threads;
   bool ordered;
@@ -68,23 +68,23 @@ struct FeedThreadsOptions {
 /// is reserved before a read; when there is none, only that feed is read, one element at a time, so
 /// a small limit slows down and never locks up. Stages are opened and closed without the mutex,
 /// since they may register with the run, whose cancel() calls stop().
-class FeedThreads final : public InnerSupplier {
+class InnerReaders final : public InnerSupplier {
  public:
-  FeedThreads(RunContext& run, StageCounters& counters, const TypeInfo& type,
-              const TypeInfo& outer_type, OuterInput& outer, const InnerOpener& opener,
-              const FeedThreadsOptions& options);
-  ~FeedThreads() override;
-  FeedThreads(const FeedThreads&) = delete;
-  FeedThreads& operator=(const FeedThreads&) = delete;
+  InnerReaders(IteratorContext& run, StageCounters& counters, const TypeInfo& type,
+               const TypeInfo& outer_type, OuterInput& outer, const InnerOpener& opener,
+               const InnerReadersOptions& options);
+  ~InnerReaders() override;
+  InnerReaders(const InnerReaders&) = delete;
+  InnerReaders& operator=(const InnerReaders&) = delete;
 
   /// Takes over a feed that was opened before the start.
-  std::unique_ptr<InnerFeed> adopt(std::size_t slot, std::unique_ptr<InnerFeed> feed);
+  std::unique_ptr<InnerInput> adopt(std::size_t slot, std::unique_ptr<InnerInput> feed);
   void start();
   bool started() const { return !threads_.empty(); }
   void stop();
 
-  Supply open(std::size_t slot, std::unique_ptr<InnerFeed>& feed, ErrorPointer& error) override;
-  Supply refill(InnerFeed& feed, Chunk& out) override;
+  Supply open(std::size_t slot, std::unique_ptr<InnerInput>& feed, ErrorPointer& error) override;
+  Supply refill(InnerInput& feed, Chunk& out) override;
   Pull wait() override;
 
  private:
@@ -94,46 +94,46 @@ class FeedThreads final : public InnerSupplier {
     std::uint64_t reserved_bytes;
   };
 
-  void run_thread(void (FeedThreads::*body)(std::unique_lock<std::mutex>&));
+  void run_thread(void (InnerReaders::*body)(std::unique_lock<std::mutex>&));
   void take_outer_elements(std::unique_lock<std::mutex>& lock);
   void read_feeds(std::unique_lock<std::mutex>& lock);
   bool wants_outer() const;
-  SharedFeed* choose() const;
-  SharedFeed* first_feed(bool only_empty) const;
-  bool is_wanted(const SharedFeed& feed) const;
-  bool others_come_first(const SharedFeed& feed) const;
+  InnerReadAhead* choose() const;
+  InnerReadAhead* first_feed(bool only_empty) const;
+  bool is_wanted(const InnerReadAhead& feed) const;
+  bool others_come_first(const InnerReadAhead& feed) const;
   InnerStream open_inner(NodePointer node, std::uint64_t position, ErrorPointer& error) const;
-  bool open_feed(std::unique_lock<std::mutex>& lock, SharedFeed& feed);
-  void work_on(std::unique_lock<std::mutex>& lock, SharedFeed& feed);
-  bool read_once(std::unique_lock<std::mutex>& lock, SharedFeed& feed, Chunk& chunk);
-  Grant reserve(const SharedFeed& feed);
-  void publish(SharedFeed& feed, Chunk& chunk, std::uint64_t bytes, const Grant& grant);
+  bool open_feed(std::unique_lock<std::mutex>& lock, InnerReadAhead& feed);
+  void work_on(std::unique_lock<std::mutex>& lock, InnerReadAhead& feed);
+  bool read_once(std::unique_lock<std::mutex>& lock, InnerReadAhead& feed, Chunk& chunk);
+  Grant reserve(const InnerReadAhead& feed);
+  void publish(InnerReadAhead& feed, Chunk& chunk, std::uint64_t bytes, const Grant& grant);
   Chunk take_spare();
   void give_spare(Chunk chunk);
 
-  void place(std::size_t slot, SharedFeed& feed);
-  std::unique_ptr<SharedFeed> take_opened();
-  void take_chunk(SharedFeed& feed, Chunk& out);
+  void place(std::size_t slot, InnerReadAhead& feed);
+  std::unique_ptr<InnerReadAhead> take_opened();
+  void take_chunk(InnerReadAhead& feed, Chunk& out);
   bool something_is_ready() const;
   void wait_until_told(std::unique_lock<std::mutex>& lock);
   void wake_reader();
   void wake_outer();
   void publish_level();
 
-  RunContext& run_;
+  IteratorContext& run_;
   StageCounters& counters_;
   const TypeInfo& type_;
   const TypeInfo& outer_type_;
   OuterInput& outer_;
   const InnerOpener& opener_;
-  const FeedThreadsOptions options_;
+  const InnerReadersOptions options_;
 
   std::mutex mutex_;
   std::condition_variable outer_room_;
   std::condition_variable work_;
   std::condition_variable ready_;
-  std::vector<SharedFeed*> cycle_;  ///< by slot; null where none is open
-  std::deque<std::unique_ptr<SharedFeed>> pending_;
+  std::vector<InnerReadAhead*> cycle_;  ///< by slot; null where none is open
+  std::deque<std::unique_ptr<InnerReadAhead>> pending_;
   std::vector<Chunk> spare_;
   std::vector<std::thread> threads_;
   std::size_t open_in_cycle_ = 0;
@@ -142,7 +142,7 @@ class FeedThreads final : public InnerSupplier {
   std::uint64_t bytes_ = 0;
   std::uint64_t granted_bytes_ = 0;      ///< reserved for reads that are under way
   std::uint64_t bytes_per_element_ = 0;  ///< smoothed; 0: none has been seen
-  SharedFeed* wanted_ = nullptr;         ///< the consumer waits for it ...
+  InnerReadAhead* wanted_ = nullptr;     ///< the consumer waits for it ...
   bool gathers_ = false;                 ///< ... and would rather have a heap than one chunk
   bool wants_open_ = false;              ///< it waits for the next inner dataset
   bool wants_any_ = false;               ///< it waits for anything

@@ -15,7 +15,7 @@ constexpr double kQuickReadUs = 20;
 
 }  // namespace
 
-void FeedThreads::run_thread(void (FeedThreads::*body)(std::unique_lock<std::mutex>&)) {
+void InnerReaders::run_thread(void (InnerReaders::*body)(std::unique_lock<std::mutex>&)) {
   name_thread("interleave");
   std::unique_lock lock(mutex_);
   try {
@@ -28,26 +28,26 @@ void FeedThreads::run_thread(void (FeedThreads::*body)(std::unique_lock<std::mut
 }
 
 /// As many inner datasets ahead as there are threads; while the cycle fills up, twice as many.
-bool FeedThreads::wants_outer() const {
+bool InnerReaders::wants_outer() const {
   const std::uint64_t threads = static_cast<std::uint64_t>(options_.threads);
   const std::uint64_t empty_slots = options_.cycle_length - open_in_cycle_;
   return pending_.size() < threads + std::min(threads, empty_slots);
 }
 
-void FeedThreads::wake_outer() {
+void InnerReaders::wake_outer() {
   // Not for each inner dataset: they may be tiny.
   const bool low = 2 * pending_.size() <= static_cast<std::size_t>(options_.threads);
   if (low && wants_outer()) outer_room_.notify_one();
 }
 
-void FeedThreads::take_outer_elements(std::unique_lock<std::mutex>& lock) {
+void InnerReaders::take_outer_elements(std::unique_lock<std::mutex>& lock) {
   while (!stopped_ && !outer_ended_) {
     if (!wants_outer()) {
       outer_room_.wait(lock);
       continue;
     }
     lock.unlock();
-    auto feed = std::make_unique<SharedFeed>(run_.memory(), outer_type_);
+    auto feed = std::make_unique<InnerReadAhead>(run_.memory(), outer_type_);
     ErrorPointer failure;
     Pull next = Pull::end;
     try {
@@ -68,9 +68,9 @@ void FeedThreads::take_outer_elements(std::unique_lock<std::mutex>& lock) {
   }
 }
 
-void FeedThreads::read_feeds(std::unique_lock<std::mutex>& lock) {
+void InnerReaders::read_feeds(std::unique_lock<std::mutex>& lock) {
   while (!stopped_) {
-    if (SharedFeed* const feed = choose()) {
+    if (InnerReadAhead* const feed = choose()) {
       work_on(lock, *feed);
       continue;
     }
@@ -81,12 +81,14 @@ void FeedThreads::read_feeds(std::unique_lock<std::mutex>& lock) {
   }
 }
 
-bool FeedThreads::is_wanted(const SharedFeed& feed) const { return wanted_ == &feed || wants_any_; }
+bool InnerReaders::is_wanted(const InnerReadAhead& feed) const {
+  return wanted_ == &feed || wants_any_;
+}
 
 /// The feed that needs work most: those of the cycle from the consumer's turn on, then those to
 /// come.
-SharedFeed* FeedThreads::first_feed(bool only_empty) const {
-  const auto needs = [only_empty](const SharedFeed& feed) {
+InnerReadAhead* InnerReaders::first_feed(bool only_empty) const {
+  const auto needs = [only_empty](const InnerReadAhead& feed) {
     return feed.is_free() && (only_empty ? feed.ready.empty() : feed.is_low());
   };
   for (std::size_t i = 0, slot = turn_; i < cycle_.size(); ++i, ++slot) {
@@ -99,25 +101,25 @@ SharedFeed* FeedThreads::first_feed(bool only_empty) const {
   return nullptr;
 }
 
-SharedFeed* FeedThreads::choose() const {
+InnerReadAhead* InnerReaders::choose() const {
   if (wanted_ != nullptr && wanted_->is_free() && wanted_->ready.empty()) return wanted_;
   if (wants_open_ && !pending_.empty() && pending_.front()->is_free() &&
       !pending_.front()->opened) {
     return pending_.front().get();
   }
   if (memory_short_ && !wants_any_) return nullptr;
-  if (SharedFeed* const feed = first_feed(true)) return feed;
+  if (InnerReadAhead* const feed = first_feed(true)) return feed;
   return memory_short_ ? nullptr : first_feed(false);
 }
 
-bool FeedThreads::others_come_first(const SharedFeed& feed) const {
+bool InnerReaders::others_come_first(const InnerReadAhead& feed) const {
   if (wanted_ == nullptr && !wants_open_) return false;
-  const SharedFeed* const first = choose();
+  const InnerReadAhead* const first = choose();
   return wanted_ != &feed && first != nullptr && (first == wanted_ || !first->opened);
 }
 
-InnerStream FeedThreads::open_inner(NodePointer node, std::uint64_t position,
-                                    ErrorPointer& error) const {
+InnerStream InnerReaders::open_inner(NodePointer node, std::uint64_t position,
+                                     ErrorPointer& error) const {
   try {
     return opener_.open(std::move(node), position);
   } catch (...) {
@@ -127,7 +129,7 @@ InnerStream FeedThreads::open_inner(NodePointer node, std::uint64_t position,
 }
 
 /// False when there is no inner dataset.
-bool FeedThreads::open_feed(std::unique_lock<std::mutex>& lock, SharedFeed& feed) {
+bool InnerReaders::open_feed(std::unique_lock<std::mutex>& lock, InnerReadAhead& feed) {
   lock.unlock();
   const std::uint64_t begin = ticks_now();
   ErrorPointer error = feed.element.take_error();
@@ -154,7 +156,7 @@ bool FeedThreads::open_feed(std::unique_lock<std::mutex>& lock, SharedFeed& feed
   return feed.error == nullptr && feed.failure == nullptr;
 }
 
-void FeedThreads::work_on(std::unique_lock<std::mutex>& lock, SharedFeed& feed) {
+void InnerReaders::work_on(std::unique_lock<std::mutex>& lock, InnerReadAhead& feed) {
   feed.busy = true;
   if (choose() != nullptr) wake_reader();
   if (feed.opened || (open_feed(lock, feed) && !stopped_ && !others_come_first(feed))) {
@@ -167,15 +169,15 @@ void FeedThreads::work_on(std::unique_lock<std::mutex>& lock, SharedFeed& feed) 
 }
 
 /// How many elements to ask for; none when there is no memory and nobody waits for them.
-FeedThreads::Grant FeedThreads::reserve(const SharedFeed& feed) {
+InnerReaders::Grant InnerReaders::reserve(const InnerReadAhead& feed) {
   const bool owns_more = type_.payload_bytes_run != nullptr;
   if (owns_more && bytes_per_element_ == 0) return {.want = 1, .reserved_bytes = 0};
   const std::uint64_t each = std::max<std::uint64_t>({bytes_per_element_, type_.size, 1});
   const std::uint64_t room =
-      SharedFeed::kReadyBytes - std::min(SharedFeed::kReadyBytes, feed.ready_bytes);
+      InnerReadAhead::kReadyBytes - std::min(InnerReadAhead::kReadyBytes, feed.ready_bytes);
   const std::uint64_t want = std::clamp<std::uint64_t>(room / each, 1, chunk_capacity(type_));
   for (const std::uint64_t count : {want, std::uint64_t{1}}) {
-    if (!run_.memory().try_reserve_elastic(count * each)) continue;
+    if (!run_.memory().try_reserve_best_effort(count * each)) continue;
     granted_bytes_ += count * each;
     return {.want = static_cast<std::size_t>(count), .reserved_bytes = count * each};
   }
@@ -184,7 +186,8 @@ FeedThreads::Grant FeedThreads::reserve(const SharedFeed& feed) {
 }
 
 /// False when there is no more to read now.
-bool FeedThreads::read_once(std::unique_lock<std::mutex>& lock, SharedFeed& feed, Chunk& chunk) {
+bool InnerReaders::read_once(std::unique_lock<std::mutex>& lock, InnerReadAhead& feed,
+                             Chunk& chunk) {
   const Grant grant = reserve(feed);
   if (grant.want == 0) return false;
   lock.unlock();
@@ -220,12 +223,13 @@ bool FeedThreads::read_once(std::unique_lock<std::mutex>& lock, SharedFeed& feed
 }
 
 /// Puts what was read, maybe nothing, behind what is ready, and corrects the reservation.
-void FeedThreads::publish(SharedFeed& feed, Chunk& chunk, std::uint64_t bytes, const Grant& grant) {
+void InnerReaders::publish(InnerReadAhead& feed, Chunk& chunk, std::uint64_t bytes,
+                           const Grant& grant) {
   std::uint64_t reserved = grant.reserved_bytes;
   if (reserved > bytes) {
-    run_.memory().release_elastic(reserved - bytes);
+    run_.memory().release_best_effort(reserved - bytes);
     reserved = bytes;
-  } else if (reserved < bytes && run_.memory().try_reserve_elastic(bytes - reserved)) {
+  } else if (reserved < bytes && run_.memory().try_reserve_best_effort(bytes - reserved)) {
     reserved = bytes;
   }
   feed.reserved_bytes += reserved;

@@ -50,7 +50,7 @@ NodePointer InnerOpener::describe(Chunk& element) const {
 
 InnerStream InnerOpener::open(NodePointer node, std::uint64_t position) const {
   constexpr std::uint64_t kSpread = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio
-  StageScope scope = scope_;
+  StageContext scope = scope_;
   scope.input_ordinal = 1;
   if (scope.inner.outermost == nullptr) scope.inner.outermost = scope_.node;
   scope.inner.key = Philox(scope_.seeds.seed, scope_.epoch).word_pair(position);

@@ -56,7 +56,7 @@ class InnerStream {
 class InnerOpener {
  public:
   /// `scope` is that of the stage that they are opened for.
-  InnerOpener(InnerDatasets datasets, const StageScope& scope)
+  InnerOpener(InnerDatasets datasets, const StageContext& scope)
       : datasets_(std::move(datasets)), scope_(scope) {}
 
   /// Calls the user's function on the one value in `element`, which is used up. Throws what the
@@ -67,7 +67,7 @@ class InnerOpener {
 
  private:
   const InnerDatasets datasets_;
-  const StageScope scope_;
+  const StageContext scope_;
 };
 
 }  // namespace infeed::detail

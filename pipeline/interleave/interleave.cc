@@ -12,7 +12,7 @@
 
 namespace infeed::detail {
 
-Supply SerialInnerSupplier::open(std::size_t, std::unique_ptr<InnerFeed>& feed,
+Supply SerialInnerSupplier::open(std::size_t, std::unique_ptr<InnerInput>& feed,
                                  ErrorPointer& error) {
   std::uint64_t position = 0;
   switch (outer_.next(element_, position)) {
@@ -33,14 +33,14 @@ Supply SerialInnerSupplier::open(std::size_t, std::unique_ptr<InnerFeed>& feed,
     return Supply::values;
   }
   try {
-    feed = std::make_unique<InnerFeed>(opener_.open(std::move(node), position));
+    feed = std::make_unique<InnerInput>(opener_.open(std::move(node), position));
   } catch (...) {
     error = error_of_opening();
   }
   return Supply::values;
 }
 
-Supply SerialInnerSupplier::refill(InnerFeed& feed, Chunk& out) {
+Supply SerialInnerSupplier::refill(InnerInput& feed, Chunk& out) {
   switch (feed.stream.pull(out, out.capacity())) {
     case Pull::end:
       return Supply::end;
@@ -56,7 +56,7 @@ namespace {
 
 class InterleaveStage final : public Stage {
  public:
-  InterleaveStage(const StageScope& scope, const InterleaveSpec& spec, const TypeInfo& outer_type,
+  InterleaveStage(const StageContext& scope, const InterleaveSpec& spec, const TypeInfo& outer_type,
                   std::unique_ptr<Stage> input)
       : Stage(scope),
         opener_(spec.inner, scope),
@@ -98,7 +98,7 @@ class InterleaveNode final : public Node {
   }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
     std::unique_ptr<Stage> below = input().open(scope);
     if (spec_.parallelism == 1 || scope.run.is_inline()) {
       return std::make_unique<InterleaveStage>(scope, spec_, input().type(), std::move(below));

@@ -142,7 +142,7 @@ std::uint64_t InterleaveCycle::skip_rounds(std::uint64_t count) {
 }
 
 std::uint64_t InterleaveCycle::skip(InnerSupplier& supplier, std::uint64_t count, bool lengths_hold,
-                                    const RunContext& run) {
+                                    const IteratorContext& run) {
   std::uint64_t skipped = 0;
   while (skipped < count) {
     if (lengths_hold) {

@@ -12,9 +12,9 @@
 namespace infeed::detail {
 
 /// An inner dataset in the cycle; the parallel form keeps more about it.
-struct InnerFeed {
-  explicit InnerFeed(InnerStream opened) : stream(std::move(opened)) {}
-  virtual ~InnerFeed() = default;
+struct InnerInput {
+  explicit InnerInput(InnerStream opened) : stream(std::move(opened)) {}
+  virtual ~InnerInput() = default;
   InnerStream stream;
 };
 
@@ -30,9 +30,9 @@ class InnerSupplier {
  public:
   virtual ~InnerSupplier() = default;
   /// The inner dataset of the next outer element: `feed`, or `error` when there is none.
-  virtual Supply open(std::size_t slot, std::unique_ptr<InnerFeed>& feed, ErrorPointer& error) = 0;
+  virtual Supply open(std::size_t slot, std::unique_ptr<InnerInput>& feed, ErrorPointer& error) = 0;
   /// Puts the next elements of an open feed into `out`, which is empty.
-  virtual Supply refill(InnerFeed& feed, Chunk& out) = 0;
+  virtual Supply refill(InnerInput& feed, Chunk& out) = 0;
   /// Waits until a slot has something again. Called when none had.
   virtual Pull wait() = 0;
 };
@@ -43,8 +43,8 @@ class SerialInnerSupplier final : public InnerSupplier {
   SerialInnerSupplier(const TypeInfo& outer_type, OuterInput& outer, const InnerOpener& opener)
       : outer_(outer), opener_(opener), element_(outer_type, 1) {}
 
-  Supply open(std::size_t slot, std::unique_ptr<InnerFeed>& feed, ErrorPointer& error) override;
-  Supply refill(InnerFeed& feed, Chunk& out) override;
+  Supply open(std::size_t slot, std::unique_ptr<InnerInput>& feed, ErrorPointer& error) override;
+  Supply refill(InnerInput& feed, Chunk& out) override;
   Pull wait() override { return Pull::values; }
 
  private:
@@ -73,7 +73,7 @@ class InterleaveCycle {
   /// Passes over elements as pull() would; feeds are skipped, not read. `lengths_hold`: no element
   /// fails, so cardinalities are exact and whole rounds can be passed over at once.
   std::uint64_t skip(InnerSupplier& supplier, std::uint64_t count, bool lengths_hold,
-                     const RunContext& run);
+                     const IteratorContext& run);
 
   /// Exchanges the feed of each open slot for what `replace(slot, feed)` makes of it.
   template <class Replace>
@@ -86,7 +86,7 @@ class InterleaveCycle {
  private:
   struct Slot {
     explicit Slot(const TypeInfo& type) : in(type) {}
-    std::unique_ptr<InnerFeed> feed;
+    std::unique_ptr<InnerInput> feed;
     Chunk in;
   };
 

@@ -19,7 +19,7 @@ int thread_count(const InterleaveSpec& spec, Executor& executor) {
 /// the open inner datasets over.
 class ParallelInterleaveStage final : public Stage {
  public:
-  ParallelInterleaveStage(const StageScope& scope, const InterleaveSpec& spec,
+  ParallelInterleaveStage(const StageContext& scope, const InterleaveSpec& spec,
                           const TypeInfo& outer_type, std::unique_ptr<Stage> input)
       : Stage(scope),
         opener_(spec.inner, scope),
@@ -36,7 +36,7 @@ class ParallelInterleaveStage final : public Stage {
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     if (!threads_.started()) {
-      cycle_.replace_feeds([this](std::size_t slot, std::unique_ptr<InnerFeed> feed) {
+      cycle_.replace_feeds([this](std::size_t slot, std::unique_ptr<InnerInput> feed) {
         return threads_.adopt(slot, std::move(feed));
       });
       threads_.start();
@@ -55,13 +55,14 @@ class ParallelInterleaveStage final : public Stage {
   OuterInput outer_;
   SerialInnerSupplier serial_;
   InterleaveCycle cycle_;
-  FeedThreads threads_;
-  RunContext::WakerRegistration waker_;
+  InnerReaders threads_;
+  IteratorContext::WakerRegistration waker_;
 };
 
 }  // namespace
 
-std::unique_ptr<Stage> make_parallel_interleave(const StageScope& scope, const InterleaveSpec& spec,
+std::unique_ptr<Stage> make_parallel_interleave(const StageContext& scope,
+                                                const InterleaveSpec& spec,
                                                 const TypeInfo& outer_type,
                                                 std::unique_ptr<Stage> input) {
   return std::make_unique<ParallelInterleaveStage>(scope, spec, outer_type, std::move(input));

@@ -5,7 +5,8 @@
 namespace infeed::detail {
 
 /// The running form with threads; `input` is opened by the caller.
-std::unique_ptr<Stage> make_parallel_interleave(const StageScope& scope, const InterleaveSpec& spec,
+std::unique_ptr<Stage> make_parallel_interleave(const StageContext& scope,
+                                                const InterleaveSpec& spec,
                                                 const TypeInfo& outer_type,
                                                 std::unique_ptr<Stage> input);
 

@@ -12,7 +12,7 @@ namespace {
 
 class ElementwiseStage final : public Stage {
  public:
-  ElementwiseStage(const StageScope& scope, std::shared_ptr<const ElementwiseSpec> spec,
+  ElementwiseStage(const StageContext& scope, std::shared_ptr<const ElementwiseSpec> spec,
                    const TypeInfo& in_type, std::unique_ptr<Stage> input)
       : Stage(scope),
         spec_(std::move(spec)),
@@ -146,7 +146,7 @@ class ElementwiseNode final : public Node {
   }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
     std::unique_ptr<Stage> below = input().open(scope);
     const bool serial = spec_->parallelism == 1 || scope.run.is_inline();
     if (serial) {
@@ -158,7 +158,7 @@ class ElementwiseNode final : public Node {
 
  private:
   /// With the seed of the run, which may be another than the node's own.
-  std::shared_ptr<const ElementwiseSpec> spec_of(const StageScope& scope) const {
+  std::shared_ptr<const ElementwiseSpec> spec_of(const StageContext& scope) const {
     if (scope.seeds.seed == spec_->key.seed) return spec_;
     ElementwiseSpec spec = *spec_;
     spec.key.seed = scope.seeds.seed;

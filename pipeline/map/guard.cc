@@ -160,7 +160,7 @@ class TimedRun {
   }
 
   /// For the caller: waits until all is done or given up.
-  KernelResult wait_for_results(RunContext& run, std::thread thread, ErrorPointer& error) {
+  KernelResult wait_for_results(IteratorContext& run, std::thread thread, ErrorPointer& error) {
     std::unique_lock lock(mutex_);
     while (!finished_ && error == nullptr) {
       const auto now = Clock::now();

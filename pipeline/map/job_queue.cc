@@ -43,9 +43,9 @@ std::uint64_t times_thread_waited() {
 
 }  // namespace
 
-JobWindow::JobWindow(RunContext& run, StageCounters& counters,
-                     std::shared_ptr<const ElementwiseSpec> spec, std::uint64_t epoch,
-                     const JobWindowOptions& options)
+JobQueue::JobQueue(IteratorContext& run, StageCounters& counters,
+                   std::shared_ptr<const ElementwiseSpec> spec, std::uint64_t epoch,
+                   const JobWindowOptions& options)
     : run_(run),
       counters_(counters),
       spec_(std::move(spec)),
@@ -55,7 +55,7 @@ JobWindow::JobWindow(RunContext& run, StageCounters& counters,
   lifeline_->window = this;
 }
 
-JobWindow::~JobWindow() {
+JobQueue::~JobQueue() {
   stop();
   for (std::thread& thread : own_threads_) thread.join();
   {
@@ -63,34 +63,34 @@ JobWindow::~JobWindow() {
     lifeline_->window = nullptr;
     lifeline_->nobody_inside.wait(lock, [this] { return lifeline_->inside == 0; });
   }
-  for (const auto& job : jobs_) run_.memory().release_elastic(job->reserved_bytes);
+  for (const auto& job : jobs_) run_.memory().release_best_effort(job->reserved_bytes);
 }
 
-std::size_t JobWindow::jobs_max() const {
+std::size_t JobQueue::jobs_max() const {
   // Four times what runs: as many again wait for a free thread, the others for the consumer.
   const int parallelism = blocking_ ? options_.parallelism_blocking : options_.parallelism;
   return 4 * static_cast<std::size_t>(parallelism) + 2;
 }
 
-std::size_t JobWindow::elements_per_job() const {
+std::size_t JobQueue::elements_per_job() const {
   const std::lock_guard lock(mutex_);
   if (ticks_per_element_ == 0) return 1;
   return static_cast<std::size_t>(
       std::clamp<std::uint64_t>(ticks_of_us(kJobUs) / ticks_per_element_, 1, kChunkElementsMax));
 }
 
-std::size_t JobWindow::room_jobs() const {
+std::size_t JobQueue::room_jobs() const {
   const std::lock_guard lock(mutex_);
   return std::max<std::size_t>(1, jobs_max() - std::min(jobs_max(), jobs_.size()));
 }
 
-bool JobWindow::is_cheap() const {
+bool JobQueue::is_cheap() const {
   const std::lock_guard lock(mutex_);
   return ticks_per_element_ != 0 &&
          ticks_per_element_ * kChunkElementsMax < ticks_of_us(kWorthAThreadUs);
 }
 
-void JobWindow::extend_last(Chunk& chunk, std::uint64_t& position) {
+void JobQueue::extend_last(Chunk& chunk, std::uint64_t& position) {
   const std::lock_guard lock(mutex_);
   if (jobs_.empty() || ticks_per_element_ == 0) return;
   Job& last = *jobs_.back();
@@ -102,28 +102,28 @@ void JobWindow::extend_last(Chunk& chunk, std::uint64_t& position) {
   const std::size_t count =
       std::min({static_cast<std::size_t>(wanted) - last.in.size(), last.in.room(), chunk.size()});
   const std::uint64_t bytes = 2 * chunk.type().bytes(chunk.front(), count);
-  if (count == 0 || !run_.memory().try_reserve_elastic(bytes)) return;
+  if (count == 0 || !run_.memory().try_reserve_best_effort(bytes)) return;
   last.in.append_from(chunk, count);
   last.reserved_bytes += bytes;
   last.elements += count;
   position += count;
 }
 
-void JobWindow::run_here(Job& job) {
+void JobQueue::run_here(Job& job) {
   run_job(job);
   const std::lock_guard lock(mutex_);
   note_cost(job);
   job.state = Job::State::done;
 }
 
-bool JobWindow::add(std::unique_ptr<Job> job) {
+bool JobQueue::add(std::unique_ptr<Job> job) {
   const std::uint64_t bytes = 2 * job->in.bytes();  // the results are expected to be as large
   std::unique_lock lock(mutex_);
   bool reserved = false;
   const auto admitted = [&] {
     if (stopped_) return true;
     if (jobs_.size() >= jobs_max()) return false;
-    reserved = run_.memory().try_reserve_elastic(bytes);
+    reserved = run_.memory().try_reserve_best_effort(bytes);
     return reserved || jobs_.empty();
   };
   if (!admitted()) {
@@ -136,7 +136,7 @@ bool JobWindow::add(std::unique_ptr<Job> job) {
     StageCounters::add(counters_.full_ticks, ticks_now() - begin);
   }
   if (stopped_) {
-    if (reserved) run_.memory().release_elastic(bytes);
+    if (reserved) run_.memory().release_best_effort(bytes);
     return false;
   }
   job->reserved_bytes = reserved ? bytes : 0;
@@ -154,7 +154,7 @@ bool JobWindow::add(std::unique_ptr<Job> job) {
   return true;
 }
 
-void JobWindow::start_runners(std::unique_lock<std::mutex>& lock) {
+void JobQueue::start_runners(std::unique_lock<std::mutex>& lock) {
   if (blocking_) {
     const auto wanted = static_cast<std::size_t>(options_.parallelism_blocking);
     if (own_threads_.size() < wanted) {
@@ -173,9 +173,9 @@ void JobWindow::start_runners(std::unique_lock<std::mutex>& lock) {
   submit_runner();
 }
 
-void JobWindow::submit_runner() {
+void JobQueue::submit_runner() {
   run_.executor().submit([lifeline = lifeline_] {
-    JobWindow* window = nullptr;
+    JobQueue* window = nullptr;
     {
       const std::lock_guard lock(lifeline->mutex);
       if (lifeline->window == nullptr) return;
@@ -188,7 +188,7 @@ void JobWindow::submit_runner() {
   });
 }
 
-Job* JobWindow::claim() {
+Job* JobQueue::claim() {
   while (waiting_from_ < jobs_.size()) {
     Job& job = *jobs_[waiting_from_++];
     if (job.state == Job::State::waiting) {
@@ -200,7 +200,7 @@ Job* JobWindow::claim() {
   return nullptr;
 }
 
-void JobWindow::run_job(Job& job) {
+void JobQueue::run_job(Job& job) {
   const std::uint64_t begin = ticks_now();
   std::uint64_t position = job.position;
   while (job.in.size() > 0) {
@@ -221,7 +221,7 @@ void JobWindow::run_job(Job& job) {
 }
 
 /// Whether the function waited for something for most of the time.
-bool JobWindow::run_and_watch(Job& job) {
+bool JobQueue::run_and_watch(Job& job) {
   const std::uint64_t waited_before = times_thread_waited();
   const std::uint64_t cpu_before_ns = thread_cpu_ns();
   run_job(job);
@@ -232,7 +232,7 @@ bool JobWindow::run_and_watch(Job& job) {
          times_thread_waited() > waited_before;
 }
 
-void JobWindow::run_jobs() {
+void JobQueue::run_jobs() {
   std::unique_lock lock(mutex_);
   const bool own_thread =
       std::any_of(own_threads_.begin(), own_threads_.end(),
@@ -254,7 +254,7 @@ void JobWindow::run_jobs() {
 }
 
 /// Jobs that could be taken now, counted up to what the consumer waits for.
-std::size_t JobWindow::ready_at_head() const {
+std::size_t JobQueue::ready_at_head() const {
   std::size_t ready = 0;
   for (const auto& job : jobs_) {
     if (job->state == Job::State::done) {
@@ -266,7 +266,7 @@ std::size_t JobWindow::ready_at_head() const {
   return ready;
 }
 
-void JobWindow::note_cost(const Job& job) {
+void JobQueue::note_cost(const Job& job) {
   StageCounters::add(counters_.work_ticks, job.ticks);
   const std::uint64_t per_element =
       std::max<std::uint64_t>(1, job.ticks / std::max<std::uint64_t>(1, job.elements));
@@ -274,7 +274,7 @@ void JobWindow::note_cost(const Job& job) {
       ticks_per_element_ == 0 ? per_element : (3 * ticks_per_element_ + per_element + 2) / 4;
 }
 
-void JobWindow::job_done(Job& job, bool blocked) {
+void JobQueue::job_done(Job& job, bool blocked) {
   job.state = Job::State::done;
   --running_jobs_;
   note_cost(job);
@@ -297,7 +297,7 @@ void JobWindow::job_done(Job& job, bool blocked) {
   }
 }
 
-Pull JobWindow::take(std::unique_ptr<Job>& result) {
+Pull JobQueue::take(std::unique_ptr<Job>& result) {
   std::unique_lock lock(mutex_);
   const auto find_done = [this] {
     return std::find_if(jobs_.begin(),
@@ -343,7 +343,7 @@ Pull JobWindow::take(std::unique_ptr<Job>& result) {
     waits_for_any_job_ = false;
   }
   if (wait_begin != 0) StageCounters::add(counters_.wait_ticks, ticks_now() - wait_begin);
-  run_.memory().release_elastic(std::exchange(result->reserved_bytes, 0));
+  run_.memory().release_best_effort(std::exchange(result->reserved_bytes, 0));
   if (driver_waits_ && 2 * jobs_.size() <= jobs_max()) {
     driver_waits_ = false;
     lock.unlock();
@@ -352,12 +352,12 @@ Pull JobWindow::take(std::unique_ptr<Job>& result) {
   return Pull::values;
 }
 
-void JobWindow::recycle(std::unique_ptr<Job> job) {
+void JobQueue::recycle(std::unique_ptr<Job> job) {
   const std::lock_guard lock(mutex_);
   if (recycled_.size() < jobs_max()) recycled_.push_back(std::move(job));
 }
 
-std::unique_ptr<Job> JobWindow::recycled() {
+std::unique_ptr<Job> JobQueue::recycled() {
   const std::lock_guard lock(mutex_);
   if (recycled_.empty()) return nullptr;
   std::unique_ptr<Job> job = std::move(recycled_.back());
@@ -365,7 +365,7 @@ std::unique_ptr<Job> JobWindow::recycled() {
   return job;
 }
 
-void JobWindow::finish(ErrorPointer failure) {
+void JobQueue::finish(ErrorPointer failure) {
   {
     const std::lock_guard lock(mutex_);
     finished_ = true;
@@ -374,7 +374,7 @@ void JobWindow::finish(ErrorPointer failure) {
   ready_.notify_one();
 }
 
-void JobWindow::stop() {
+void JobQueue::stop() {
   {
     const std::lock_guard lock(mutex_);
     stopped_ = true;

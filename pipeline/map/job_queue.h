@@ -48,13 +48,14 @@ struct JobWindowOptions {
 /// thread that runs it. A job goes waiting -> running -> done once. The destructor waits for tasks
 /// that have begun, never for those that have not: it may run in the executor's only thread (a
 /// user's function that iterates a dataset of its own).
-class JobWindow {
+class JobQueue {
  public:
-  JobWindow(RunContext& run, StageCounters& counters, std::shared_ptr<const ElementwiseSpec> spec,
-            std::uint64_t epoch, const JobWindowOptions& options);
-  ~JobWindow();
-  JobWindow(const JobWindow&) = delete;
-  JobWindow& operator=(const JobWindow&) = delete;
+  JobQueue(IteratorContext& run, StageCounters& counters,
+           std::shared_ptr<const ElementwiseSpec> spec, std::uint64_t epoch,
+           const JobWindowOptions& options);
+  ~JobQueue();
+  JobQueue(const JobQueue&) = delete;
+  JobQueue& operator=(const JobQueue&) = delete;
 
   /// Elements that are worth one job (about 600 us), and how many jobs may still be added.
   std::size_t elements_per_job() const;
@@ -84,7 +85,7 @@ class JobWindow {
   struct Lifeline {
     std::mutex mutex;
     std::condition_variable nobody_inside;
-    JobWindow* window;
+    JobQueue* window;
     int inside = 0;  ///< tasks that are in the window
   };
 
@@ -99,7 +100,7 @@ class JobWindow {
   std::size_t jobs_max() const;
   std::size_t ready_at_head() const;
 
-  RunContext& run_;
+  IteratorContext& run_;
   StageCounters& counters_;
   const std::shared_ptr<const ElementwiseSpec> spec_;
   const std::uint64_t epoch_;

@@ -23,7 +23,7 @@ JobWindowOptions window_options(const ElementwiseSpec& spec, const Executor& exe
 /// A driver thread cuts the input into jobs; the consumer takes their results.
 class ParallelElementwiseStage final : public Stage {
  public:
-  ParallelElementwiseStage(const StageScope& scope, std::shared_ptr<const ElementwiseSpec> spec,
+  ParallelElementwiseStage(const StageContext& scope, std::shared_ptr<const ElementwiseSpec> spec,
                            const TypeInfo& in_type, std::unique_ptr<Stage> input)
       : Stage(scope),
         spec_(std::move(spec)),
@@ -129,15 +129,15 @@ class ParallelElementwiseStage final : public Stage {
   const TypeInfo& in_type_;
   const std::unique_ptr<Stage> input_;
   std::uint64_t position_ = 0;  ///< the driver's, once it runs
-  JobWindow window_;
-  RunContext::WakerRegistration waker_;
+  JobQueue window_;
+  IteratorContext::WakerRegistration waker_;
   std::unique_ptr<Job> front_;
   std::thread driver_;
 };
 
 }  // namespace
 
-std::unique_ptr<Stage> make_parallel_elementwise(const StageScope& scope,
+std::unique_ptr<Stage> make_parallel_elementwise(const StageContext& scope,
                                                  std::shared_ptr<const ElementwiseSpec> spec,
                                                  const TypeInfo& in_type,
                                                  std::unique_ptr<Stage> input) {

@@ -13,7 +13,7 @@ namespace {
 
 class GlobalShuffleStage final : public Stage {
  public:
-  GlobalShuffleStage(const StageScope& scope, std::uint64_t count,
+  GlobalShuffleStage(const StageContext& scope, std::uint64_t count,
                      const KeyedPermutation& permutation, std::unique_ptr<Stage> input)
       : Stage(scope), count_(count), permutation_(permutation), input_(std::move(input)) {}
 
@@ -63,7 +63,7 @@ class GlobalShuffleNode final : public Node {
   bool is_indexable() const override { return true; }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
     const std::uint64_t count = input().cardinality().count();
     const KeyedPermutation permutation(count, scope.seeds.seed,
                                        reshuffle_each_iteration_ ? scope.epoch : 0);

@@ -22,7 +22,7 @@ constexpr std::uint64_t kUnknown = std::numeric_limits<std::uint64_t>::max();
 class Slots {
  public:
   /// `expected`: how many there will be in the end, as far as anybody knows.
-  Slots(RunContext& run, const TypeInfo& type, std::uint64_t expected)
+  Slots(IteratorContext& run, const TypeInfo& type, std::uint64_t expected)
       : type_(type), expected_(expected), memory_(run.memory(), "shuffle") {}
   ~Slots() { ::operator delete(data_, alignment()); }
   Slots(const Slots&) = delete;
@@ -58,7 +58,7 @@ class Slots {
     capacity_ = 0;
   }
 
-  RigidMemory& memory() { return memory_; }
+  Reservation& memory() { return memory_; }
 
  private:
   std::align_val_t alignment() const {
@@ -67,14 +67,14 @@ class Slots {
 
   const TypeInfo& type_;
   const std::uint64_t expected_;
-  RigidMemory memory_;
+  Reservation memory_;
   std::byte* data_ = nullptr;
   std::uint64_t capacity_ = 0;
 };
 
 class ShuffleStage final : public Stage {
  public:
-  ShuffleStage(const StageScope& scope, const ShuffleOptions& options, const Seeds& seeds,
+  ShuffleStage(const StageContext& scope, const ShuffleOptions& options, const Seeds& seeds,
                const Node& input)
       : Stage(scope),
         input_scope_(scope_of_input(scope)),
@@ -135,7 +135,7 @@ class ShuffleStage final : public Stage {
 
  private:
   /// TensorFlow's shuffle opens its input only when it is read.
-  static StageScope scope_of_input(StageScope scope) {
+  static StageContext scope_of_input(StageContext scope) {
     scope.set_pass(scope.epoch);
     return scope;
   }
@@ -350,7 +350,7 @@ class ShuffleStage final : public Stage {
     counters().buffered_bytes.store(slots_.memory().bytes(), std::memory_order_relaxed);
   }
 
-  const StageScope input_scope_;
+  const StageContext input_scope_;
   const Node& node_;
   const std::uint64_t buffer_;
   const FastModulo modulo_;
@@ -386,7 +386,7 @@ class ShuffleNode final : public Node {
   }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
     return std::make_unique<ShuffleStage>(scope, options_, scope.seeds, input());
   }
 

@@ -126,7 +126,7 @@ class Looker {
 /// Counters that nobody shows: elements pass through unchanged.
 struct HiddenCounters {
   StageCounters hidden;
-  StageScope scope_of(StageScope scope, const TypeInfo& type) {
+  StageContext scope_of(StageContext scope, const TypeInfo& type) {
     scope.counters = &hidden;
     scope.type = &type;
     return scope;
@@ -137,7 +137,7 @@ struct HiddenCounters {
 /// at them, too, so that a resume ends as the run before it did.
 class ExpectFeaturesStage final : private HiddenCounters, public Stage {
  public:
-  ExpectFeaturesStage(const StageScope& consumer, std::shared_ptr<const ExpectFeaturesSpec> spec,
+  ExpectFeaturesStage(const StageContext& consumer, std::shared_ptr<const ExpectFeaturesSpec> spec,
                       NodePointer input_node)
       : Stage(scope_of(consumer, input_node->type())),
         spec_(std::move(spec)),
@@ -241,7 +241,7 @@ class ExpectFeaturesStage final : private HiddenCounters, public Stage {
   }
 
   const std::shared_ptr<const ExpectFeaturesSpec> spec_;
-  const StageScope consumer_;
+  const StageContext consumer_;
   const NodePointer input_node_;
   std::unique_ptr<Stage> input_;
   Looker looker_;
@@ -258,12 +258,14 @@ class ExpectFeaturesNode final : public Node {
   std::string signature() const override { return {}; }
   Cardinality cardinality() const override { return input().cardinality(); }
   bool is_indexable() const override { return input().is_indexable(); }
-  std::unique_ptr<Stage> open(const StageScope& consumer) const override {
+  std::unique_ptr<Stage> open(const StageContext& consumer) const override {
     return std::make_unique<ExpectFeaturesStage>(consumer, spec_, inputs().front());
   }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override { return open(scope); }
+  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
+    return open(scope);
+  }
 
  private:
   const std::shared_ptr<const ExpectFeaturesSpec> spec_;

@@ -12,7 +12,7 @@ namespace {
 
 class RandomStage final : public Stage {
  public:
-  RandomStage(const StageScope& scope, const Philox& words) : Stage(scope), words_(words) {}
+  RandomStage(const StageContext& scope, const Philox& words) : Stage(scope), words_(words) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     auto* const values = static_cast<std::int64_t*>(out.back());
@@ -50,7 +50,7 @@ class RandomNode final : public Node {
   Cardinality cardinality() const override { return Cardinality::infinite(); }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
     return std::make_unique<RandomStage>(
         scope, detail::pass_generator(scope.seeds, scope.passes_opened, rerandomize_));
   }

@@ -17,7 +17,7 @@ constexpr std::uint64_t kEndless = std::numeric_limits<std::uint64_t>::max();
 
 class RangeStage final : public Stage {
  public:
-  RangeStage(const StageScope& scope, const Range& range) : Stage(scope), range_(range) {}
+  RangeStage(const StageContext& scope, const Range& range) : Stage(scope), range_(range) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     const std::size_t count =
@@ -70,7 +70,7 @@ class RangeNode final : public Node {
   bool is_indexable() const override { return range_.count != kEndless; }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
     return std::make_unique<RangeStage>(scope, range_);
   }
 

@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint64_t kSegmentBytesMin = std::uint64_t{64} << 10;
 constexpr std::uint64_t kSegmentBytesMax = std::uint64_t{1} << 20;
 
-RecordReaderOptions reader_options(const RecordsOptions& options, const RunContext& run) {
+RecordReaderOptions reader_options(const RecordsOptions& options, const IteratorContext& run) {
   RecordReaderOptions reader = {options.compression, options.verify,      options.damage,
                                 options.on_damage,   options.block_bytes, options.record_bytes_max,
                                 options.access,      options.url};
@@ -21,7 +21,7 @@ RecordReaderOptions reader_options(const RecordsOptions& options, const RunConte
 
 }  // namespace
 
-RecordFile::RecordFile(const std::string& file, const RecordsOptions& options, RunContext& run)
+RecordFile::RecordFile(const std::string& file, const RecordsOptions& options, IteratorContext& run)
     : file_(file), run_(run) {
   if (options.parallelism != 1 && !run.is_inline()) {
     const int threads =
@@ -36,7 +36,7 @@ void RecordFile::open_parallel(const std::string& file, const RecordsOptions& op
                                int threads) {
   const auto shares = static_cast<std::uint64_t>(threads) + 1;
   std::uint64_t bytes = std::max(options.read_ahead_bytes, shares * kSegmentBytesMin);
-  while (!run_.memory().try_reserve_elastic(bytes)) {
+  while (!run_.memory().try_reserve_best_effort(bytes)) {
     bytes /= 2;
     if (bytes < shares * kSegmentBytesMin) return;
   }
@@ -56,7 +56,7 @@ void RecordFile::open_parallel(const std::string& file, const RecordsOptions& op
 
 void RecordFile::give_back() {
   parallel_.reset();
-  if (reserved_bytes_ != 0) run_.memory().release_elastic(std::exchange(reserved_bytes_, 0));
+  if (reserved_bytes_ != 0) run_.memory().release_best_effort(std::exchange(reserved_bytes_, 0));
 }
 
 std::size_t RecordFile::read(std::span<Record> out) {

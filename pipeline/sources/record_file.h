@@ -17,7 +17,7 @@ namespace infeed::detail {
 class RecordFile {
  public:
   /// `options.on_damage` is called from inside the reading calls; `file` outlives it.
-  RecordFile(const std::string& file, const RecordsOptions& options, RunContext& run);
+  RecordFile(const std::string& file, const RecordsOptions& options, IteratorContext& run);
   ~RecordFile() { give_back(); }
   RecordFile(const RecordFile&) = delete;
   RecordFile& operator=(const RecordFile&) = delete;
@@ -39,7 +39,7 @@ class RecordFile {
   std::optional<std::uint64_t> file_bytes() const;
 
   const std::string& file_;
-  RunContext& run_;
+  IteratorContext& run_;
   std::uint64_t reserved_bytes_ = 0;  // in the account
   std::optional<RecordReader> reader_;
   std::optional<ParallelRecordReader> parallel_;  // in its place

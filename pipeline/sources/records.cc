@@ -55,7 +55,7 @@ ErrorPointer with_loss(const Error& error, const Lost& lost, DamagePolicy damage
 
 class RecordsStage final : public Stage {
  public:
-  RecordsStage(const StageScope& scope, std::shared_ptr<Sources> sources)
+  RecordsStage(const StageContext& scope, std::shared_ptr<Sources> sources)
       : Stage(scope), sources_(std::move(sources)), options_(sources_->options) {
     if (options_.on_damage || options_.damage == DamagePolicy::skip_and_resynchronise) {
       options_.on_damage = [this](const auto& range) { pass_over(range); };
@@ -244,7 +244,7 @@ class RecordsStage final : public Stage {
   // With URLs only: whatever ends the run, or the user's own token, ends a reader's waiting.
   std::stop_source stop_{std::nostopstate};
   std::optional<std::stop_callback<std::function<void()>>> users_stop_;
-  std::optional<RunContext::WakerRegistration> end_waiting_;  ///< last: goes before the rest
+  std::optional<IteratorContext::WakerRegistration> end_waiting_;  ///< last: goes before the rest
 };
 
 class RecordsNode final : public Node {
@@ -271,7 +271,7 @@ class RecordsNode final : public Node {
   }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
     return std::make_unique<RecordsStage>(scope, sources_);
   }
 

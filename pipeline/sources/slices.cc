@@ -10,7 +10,7 @@ namespace {
 
 class SlicesStage final : public Stage {
  public:
-  SlicesStage(const StageScope& scope, const SlicesSpec& spec)
+  SlicesStage(const StageContext& scope, const SlicesSpec& spec)
       : Stage(scope), values_(spec.values), count_(spec.count) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
@@ -51,7 +51,7 @@ class SlicesNode final : public Node {
   bool is_indexable() const override { return true; }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
     return std::make_unique<SlicesStage>(scope, spec_);
   }
 

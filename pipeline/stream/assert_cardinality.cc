@@ -10,7 +10,8 @@ namespace {
 
 class AssertCardinalityStage final : public Stage {
  public:
-  AssertCardinalityStage(const StageScope& scope, std::uint64_t count, std::unique_ptr<Stage> input)
+  AssertCardinalityStage(const StageContext& scope, std::uint64_t count,
+                         std::unique_ptr<Stage> input)
       : Stage(scope), count_(count), input_(std::move(input)) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
@@ -76,7 +77,7 @@ class AssertCardinalityNode final : public Node {
   }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
     return std::make_unique<AssertCardinalityStage>(scope, count_, input().open(scope));
   }
 

@@ -13,7 +13,7 @@ constexpr std::uint64_t kBytesReady = 32 * 1024;
 
 class PrefetchStage final : public Stage {
  public:
-  PrefetchStage(const StageScope& scope, const QueueLimits& limits, std::unique_ptr<Stage> input)
+  PrefetchStage(const StageContext& scope, const QueueLimits& limits, std::unique_ptr<Stage> input)
       : Stage(scope),
         input_(std::move(input)),
         front_(type()),
@@ -47,14 +47,14 @@ class PrefetchStage final : public Stage {
   const std::unique_ptr<Stage> input_;
   Chunk front_;  ///< what was popped and not yet handed over
   ChunkQueue queue_;
-  RunContext::WakerRegistration waker_;
+  IteratorContext::WakerRegistration waker_;
   Driver driver_;
 };
 
 /// Without threads: a stage all the same, so that the statistics show it.
 class PassThroughStage final : public Stage {
  public:
-  PassThroughStage(const StageScope& scope, std::unique_ptr<Stage> input)
+  PassThroughStage(const StageContext& scope, std::unique_ptr<Stage> input)
       : Stage(scope), input_(std::move(input)) {}
 
  protected:
@@ -74,7 +74,7 @@ class PrefetchNode final : public Node {
   Cardinality cardinality() const override { return input().cardinality(); }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
     if (scope.run.is_inline() || limits_.elements_max == 0) {
       return std::make_unique<PassThroughStage>(scope, input().open(scope));
     }

@@ -13,7 +13,7 @@ constexpr std::uint64_t kForever = std::numeric_limits<std::uint64_t>::max();
 
 class RepeatStage final : public Stage {
  public:
-  RepeatStage(const StageScope& scope, std::uint64_t count, const Node& input)
+  RepeatStage(const StageContext& scope, std::uint64_t count, const Node& input)
       : Stage(scope), scope_(scope), count_(count), node_(input) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
@@ -67,8 +67,8 @@ class RepeatStage final : public Stage {
   /// The numbers of a pass are a pure function of its place, never of how many passes somebody
   /// happened to start. TensorFlow's repeat opens its first pass before it is read, and behind
   /// each pass that was read another one.
-  StageScope scope_of_pass() const {
-    StageScope below = scope_;
+  StageContext scope_of_pass() const {
+    StageContext below = scope_;
     if (count_ == kForever) {
       below.set_pass((epoch() << 32) + pass_);
     } else {
@@ -84,7 +84,7 @@ class RepeatStage final : public Stage {
     if (given_in_pass_ == 0 && count_ == kForever) pass_ = count_;
   }
 
-  const StageScope scope_;
+  const StageContext scope_;
   const std::uint64_t count_;
   const Node& node_;
   std::unique_ptr<Stage> input_;
@@ -111,7 +111,7 @@ class RepeatNode final : public Node {
   }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
     return std::make_unique<RepeatStage>(scope, count_, input());
   }
 

@@ -11,7 +11,7 @@ namespace {
 
 class ShardStage final : public Stage {
  public:
-  ShardStage(const StageScope& scope, const ShardOptions& options, std::unique_ptr<Stage> input)
+  ShardStage(const StageContext& scope, const ShardOptions& options, std::unique_ptr<Stage> input)
       : Stage(scope),
         options_(options),
         input_(std::move(input)),
@@ -104,7 +104,7 @@ class ShardNode final : public Node {
   }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
     return std::make_unique<ShardStage>(scope, options_, input().open(scope));
   }
 

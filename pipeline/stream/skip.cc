@@ -10,7 +10,7 @@ constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
 
 class SkipStage final : public Stage {
  public:
-  SkipStage(const StageScope& scope, std::uint64_t count, std::unique_ptr<Stage> input)
+  SkipStage(const StageContext& scope, std::uint64_t count, std::unique_ptr<Stage> input)
       : Stage(scope), count_(count), input_(std::move(input)) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
@@ -50,7 +50,7 @@ class SkipNode final : public Node {
   }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
     return std::make_unique<SkipStage>(scope, count_, input().open(scope));
   }
 

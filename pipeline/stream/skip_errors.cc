@@ -78,7 +78,7 @@ class Quarantine {
 
 class SkipErrorsStage final : public Stage {
  public:
-  SkipErrorsStage(const StageScope& scope, const SkipErrorsOptions& options,
+  SkipErrorsStage(const StageContext& scope, const SkipErrorsOptions& options,
                   std::shared_ptr<Quarantine> quarantine, std::unique_ptr<Stage> input)
       : Stage(scope),
         options_(options),
@@ -200,7 +200,7 @@ class SkipErrorsNode final : public Node {
   }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
     return std::make_unique<SkipErrorsStage>(scope, options_, quarantine_, input().open(scope));
   }
 

@@ -8,7 +8,7 @@ namespace {
 
 class TakeStage final : public Stage {
  public:
-  TakeStage(const StageScope& scope, std::uint64_t count, std::unique_ptr<Stage> input)
+  TakeStage(const StageContext& scope, std::uint64_t count, std::unique_ptr<Stage> input)
       : Stage(scope), left_(count), input_(std::move(input)) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
@@ -44,7 +44,7 @@ class TakeNode final : public Node {
   }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
     return std::make_unique<TakeStage>(scope, count_, input().open(scope));
   }
 

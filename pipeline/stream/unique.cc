@@ -10,7 +10,7 @@ namespace {
 
 class UniqueStage final : public Stage {
  public:
-  UniqueStage(const StageScope& scope, std::unique_ptr<SeenValues> seen,
+  UniqueStage(const StageContext& scope, std::unique_ptr<SeenValues> seen,
               std::unique_ptr<Stage> input)
       : Stage(scope),
         input_(std::move(input)),
@@ -56,7 +56,7 @@ class UniqueStage final : public Stage {
   const std::unique_ptr<Stage> input_;
   Chunk in_;
   const std::unique_ptr<SeenValues> seen_;
-  RigidMemory memory_;
+  Reservation memory_;
 };
 
 class UniqueNode final : public Node {
@@ -70,7 +70,7 @@ class UniqueNode final : public Node {
   }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
     return std::make_unique<UniqueStage>(scope, make_seen_(), input().open(scope));
   }
 

@@ -27,12 +27,12 @@ class ParallelRecordReader::State {
       if (options_.reader.on_damage) options_.reader.on_damage(range);
     };
     if (plan.segments.empty()) {
-      auto [feed, from_reader] = detail::make_ahead_feed(options_, reader_, note);
+      auto [feed, from_reader] = detail::make_read_ahead_source(options_, reader_, note);
       feed_ = std::move(feed);
       damage_from_reader_ = std::move(from_reader);
     } else {
       damage_from_reader_ = note;
-      feed_ = detail::make_segment_feed(options_, std::move(plan.segments), reader_);
+      feed_ = detail::make_segmented_source(options_, std::move(plan.segments), reader_);
     }
   }
 
@@ -121,8 +121,8 @@ class ParallelRecordReader::State {
   std::vector<Record> records_;
   std::size_t taken_ = 0;
   std::uint64_t passed_ = 0;
-  bool has_begun_ = false;                    // threads may use the reader
-  std::unique_ptr<detail::RecordFeed> feed_;  // last: its threads use the reader
+  bool has_begun_ = false;                      // threads may use the reader
+  std::unique_ptr<detail::RecordSource> feed_;  // last: its threads use the reader
 };
 
 ParallelRecordReader::ParallelRecordReader(std::string file, ParallelRecordReaderOptions options)

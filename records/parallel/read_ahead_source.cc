@@ -12,7 +12,7 @@
 namespace infeed::detail {
 namespace {
 
-class DecodingAhead final : public RecordFeed {
+class DecodingAhead final : public RecordSource {
  public:
   DecodingAhead(std::uint64_t bytes_max, RecordReader& reader, DamageSink damage)
       : bytes_max_(bytes_max), reader_(reader), damage_(std::move(damage)) {}
@@ -115,8 +115,8 @@ class DecodingAhead final : public RecordFeed {
 
 }  // namespace
 
-AheadFeed make_ahead_feed(const ParallelRecordReaderOptions& options, RecordReader& reader,
-                          DamageSink damage) {
+ReadAheadSource make_read_ahead_source(const ParallelRecordReaderOptions& options,
+                                       RecordReader& reader, DamageSink damage) {
   auto feed = std::make_unique<DecodingAhead>(std::max<std::uint64_t>(options.read_ahead_bytes, 1),
                                               reader, std::move(damage));
   DamageSink from_reader = [to = feed.get()](const DamagedRange& range) { to->put(range); };

@@ -10,9 +10,9 @@
 /// The two ways of ParallelRecordReader to get at records in order.
 namespace infeed::detail {
 
-class RecordFeed {
+class RecordSource {
  public:
-  virtual ~RecordFeed() = default;
+  virtual ~RecordSource() = default;
   /// Replaces `out` by the next records; false is the end.
   virtual bool fetch(std::vector<Record>& out) = 0;
 };
@@ -20,16 +20,17 @@ class RecordFeed {
 using DamageSink = std::function<void(const DamagedRange&)>;
 
 /// Threads decode segments; `reader` stands by for what they can't.
-std::unique_ptr<RecordFeed> make_segment_feed(const ParallelRecordReaderOptions& options,
-                                              std::vector<Segment> segments, RecordReader& reader);
+std::unique_ptr<RecordSource> make_segmented_source(const ParallelRecordReaderOptions& options,
+                                                    std::vector<Segment> segments,
+                                                    RecordReader& reader);
 
 /// One thread runs `reader`. What the reader tells of damage must go to `damage_from_reader`; it
 /// comes out at `damage` inside the fetch() that it belongs to.
-struct AheadFeed {
-  std::unique_ptr<RecordFeed> feed;
+struct ReadAheadSource {
+  std::unique_ptr<RecordSource> feed;
   DamageSink damage_from_reader;
 };
-AheadFeed make_ahead_feed(const ParallelRecordReaderOptions& options, RecordReader& reader,
-                          DamageSink damage);
+ReadAheadSource make_read_ahead_source(const ParallelRecordReaderOptions& options,
+                                       RecordReader& reader, DamageSink damage);
 
 }  // namespace infeed::detail

@@ -108,10 +108,10 @@ class SegmentThreads {
 /// Takes a segment only when it begins exactly where the records before it ended; so whatever made
 /// the segments (an index, a search, flush points) can't make it lose or invent a record. From any
 /// other place the reader goes on, up to the next segment that fits.
-class SegmentFeed final : public RecordFeed {
+class SegmentedSource final : public RecordSource {
  public:
-  SegmentFeed(const ParallelRecordReaderOptions& options, std::vector<Segment> segments,
-              RecordReader& reader)
+  SegmentedSource(const ParallelRecordReaderOptions& options, std::vector<Segment> segments,
+                  RecordReader& reader)
       : threads_(options, reader, std::move(segments)), reader_(reader) {}
 
   bool fetch(std::vector<Record>& out) override {
@@ -217,9 +217,10 @@ class SegmentFeed final : public RecordFeed {
 
 }  // namespace
 
-std::unique_ptr<RecordFeed> make_segment_feed(const ParallelRecordReaderOptions& options,
-                                              std::vector<Segment> segments, RecordReader& reader) {
-  return std::make_unique<SegmentFeed>(options, std::move(segments), reader);
+std::unique_ptr<RecordSource> make_segmented_source(const ParallelRecordReaderOptions& options,
+                                                    std::vector<Segment> segments,
+                                                    RecordReader& reader) {
+  return std::make_unique<SegmentedSource>(options, std::move(segments), reader);
 }
 
 }  // namespace infeed::detail

@@ -12,12 +12,12 @@ constexpr auto kGather = std::chrono::microseconds(200);
 
 }  // namespace
 
-ChunkQueue::ChunkQueue(RunContext& run, StageCounters& counters, const TypeInfo& type,
+ChunkQueue::ChunkQueue(IteratorContext& run, StageCounters& counters, const TypeInfo& type,
                        const QueueLimits& limits)
     : run_(run), counters_(counters), type_(type), limits_(limits) {}
 
 ChunkQueue::~ChunkQueue() {
-  for (Entry& entry : chunks_) run_.memory().release_elastic(entry.reserved_bytes);
+  for (Entry& entry : chunks_) run_.memory().release_best_effort(entry.reserved_bytes);
   chunks_.clear();
   elements_ = bytes_ = 0;
   publish_level();
@@ -63,10 +63,10 @@ bool ChunkQueue::push(Chunk& chunk) {
   const auto admitted = [&] {
     if (stopped_) return true;
     if (chunks_.empty()) {
-      reserved = run_.memory().try_reserve_elastic(bytes);
+      reserved = run_.memory().try_reserve_best_effort(bytes);
       return true;
     }
-    return admits(elements, bytes) && (reserved = run_.memory().try_reserve_elastic(bytes));
+    return admits(elements, bytes) && (reserved = run_.memory().try_reserve_best_effort(bytes));
   };
   if (!admitted()) {
     was_full_ = true;
@@ -80,7 +80,7 @@ bool ChunkQueue::push(Chunk& chunk) {
     push_ticks_ = 0;  // the interval that ends here was not the producer's own
   }
   if (stopped_) {
-    if (reserved) run_.memory().release_elastic(bytes);
+    if (reserved) run_.memory().release_best_effort(bytes);
     return false;
   }
   note_interval();
@@ -162,7 +162,7 @@ Pull ChunkQueue::pop(Chunk& out) {
   if (spare_.size() < kSpareChunksMax) spare_.push_back(std::move(entry.chunk));
   elements_ -= out.slots();
   bytes_ -= entry.bytes;
-  run_.memory().release_elastic(entry.reserved_bytes);
+  run_.memory().release_best_effort(entry.reserved_bytes);
   publish_level();
   const bool half_empty = 2 * elements_ <= limits_.elements_max || 2 * bytes_ <= limits_.bytes_max;
   if (producer_waits_ && (half_empty || chunks_.empty())) {

@@ -29,11 +29,11 @@ struct QueueLimits {
 ///
 /// Invariants: all members are guarded by mutex_, but for the constants. Only the producer calls
 /// push and finish, only the consumer pop; stop may come from anywhere, and is final: after it
-/// nobody waits. bytes_ is what elastic_bytes_ of the account were reserved for, plus the one chunk
-/// that an empty queue takes without asking (or a limit below one chunk would be a deadlock).
+/// nobody waits. bytes_ is what best_effort_bytes_ of the account were reserved for, plus the one
+/// chunk that an empty queue takes without asking (or a limit below one chunk would be a deadlock).
 class ChunkQueue {
  public:
-  ChunkQueue(RunContext& run, StageCounters& counters, const TypeInfo& type,
+  ChunkQueue(IteratorContext& run, StageCounters& counters, const TypeInfo& type,
              const QueueLimits& limits);
   ~ChunkQueue();
   ChunkQueue(const ChunkQueue&) = delete;
@@ -64,7 +64,7 @@ class ChunkQueue {
     std::uint64_t bytes;
   };
 
-  RunContext& run_;
+  IteratorContext& run_;
   StageCounters& counters_;
   const TypeInfo& type_;
   mutable std::mutex mutex_;

@@ -9,7 +9,8 @@
 
 namespace infeed::detail {
 
-Watchdog::Watchdog(RunContext& run, std::chrono::milliseconds limit) : run_(run), limit_(limit) {
+Watchdog::Watchdog(IteratorContext& run, std::chrono::milliseconds limit)
+    : run_(run), limit_(limit) {
   thread_ = std::thread([this] { watch(); });
 }
 

@@ -15,7 +15,7 @@ namespace infeed::detail {
 /// Invariants: waiting_ and stopping_ are guarded by mutex_. The thread ends with the destructor.
 class Watchdog {
  public:
-  Watchdog(RunContext& run, std::chrono::milliseconds limit);
+  Watchdog(IteratorContext& run, std::chrono::milliseconds limit);
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
@@ -26,7 +26,7 @@ class Watchdog {
  private:
   void watch();
 
-  RunContext& run_;
+  IteratorContext& run_;
   const std::chrono::milliseconds limit_;
   std::mutex mutex_;
   std::condition_variable stop_;

@@ -37,10 +37,11 @@ Time parse_expiration(const std::string& text, const std::string& url) {
 
 /// `text_of` gives the text under a name, empty where there is none.
 template <class TextOf>
-LentCredentials credentials_in(const ServiceAnswer& answer, const std::string& url,
-                               const char* token_name, TextOf text_of) {
-  LentCredentials lent{{text_of("AccessKeyId"), text_of("SecretAccessKey"), text_of(token_name)},
-                       parse_expiration(text_of("Expiration"), url)};
+ProvidedCredentials credentials_in(const ServiceAnswer& answer, const std::string& url,
+                                   const char* token_name, TextOf text_of) {
+  ProvidedCredentials lent{
+      {text_of("AccessKeyId"), text_of("SecretAccessKey"), text_of(token_name)},
+      parse_expiration(text_of("Expiration"), url)};
   if (answer.status == 200 && !lent.credentials.access_key_id.empty() &&
       !lent.credentials.secret_access_key.empty()) {
     return lent;
@@ -55,7 +56,7 @@ LentCredentials credentials_in(const ServiceAnswer& answer, const std::string& u
               fmt::format("{} lends no credentials ({})", url, why));
 }
 
-LentCredentials credentials_in_json(const ServiceAnswer& answer, const std::string& url) {
+ProvidedCredentials credentials_in_json(const ServiceAnswer& answer, const std::string& url) {
   const auto json = nlohmann::json::parse(answer.text, nullptr, /*allow_exceptions=*/false);
   return credentials_in(answer, url, "Token", [&json](const char* name) -> std::string {
     const bool is_there = json.is_object() && json.contains(name) && json[name].is_string();
@@ -122,7 +123,8 @@ void require_own_host(const std::string& url, const char* variable) {
 
 }  // namespace
 
-Lender web_identity_lender(const Environment& environment, const std::string& region) {
+CredentialProvider web_identity_provider(const Environment& environment,
+                                         const std::string& region) {
   const auto token_file = environment("AWS_WEB_IDENTITY_TOKEN_FILE");
   const auto role = environment("AWS_ROLE_ARN");
   if (!token_file) return {};
@@ -158,7 +160,7 @@ Lender web_identity_lender(const Environment& environment, const std::string& re
   return {fmt::format("{} {} {} {}", url, *role, session, *token_file), ask};
 }
 
-Lender container_lender(const Environment& environment) {
+CredentialProvider container_provider(const Environment& environment) {
   const auto path = environment("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
   const auto full = environment("AWS_CONTAINER_CREDENTIALS_FULL_URI");
   if (!path && !full) return {};
@@ -178,7 +180,7 @@ Lender container_lender(const Environment& environment) {
   return {url, ask};
 }
 
-Lender machine_lender(const Environment& environment) {
+CredentialProvider machine_provider(const Environment& environment) {
   const std::string disabled = environment("AWS_EC2_METADATA_DISABLED").value_or("false");
   if (disabled == "true" || disabled == "True" || disabled == "TRUE") return {};
   std::string place =
@@ -207,8 +209,8 @@ Lender machine_lender(const Environment& environment) {
   return {place, ask};
 }
 
-RenewedCredentials::RenewedCredentials(Lender lender)
-    : lender_(std::move(lender)), held_(lender_.ask()) {}
+RenewedCredentials::RenewedCredentials(CredentialProvider provider)
+    : provider_(std::move(provider)), held_(provider_.ask()) {}
 
 AwsCredentials RenewedCredentials::now() {
   // AWS gives new ones at least five minutes before the old ones end.
@@ -217,13 +219,13 @@ AwsCredentials RenewedCredentials::now() {
   std::unique_lock lock(mutex_);
   const Clock::time_point time = Clock::now();
   if (time >= held_.expires) {
-    held_ = lender_.ask();
+    held_ = provider_.ask();
   } else if (held_.expires - time < kBefore && time >= ask_again_) {
     ask_again_ = time + kPause;
     lock.unlock();
-    std::optional<LentCredentials> lent;
+    std::optional<ProvidedCredentials> lent;
     try {
-      lent = lender_.ask();
+      lent = provider_.ask();
     } catch (const std::exception&) {  // those that there are hold for some time yet
     }
     lock.lock();
@@ -237,22 +239,24 @@ std::string RenewedCredentials::access_key_id() const {
   return held_.credentials.access_key_id;
 }
 
-std::shared_ptr<RenewedCredentials> renewed_credentials(Lender lender, SharedCredentials* shared) {
-  return shared != nullptr ? shared->of(std::move(lender))
-                           : std::make_shared<RenewedCredentials>(std::move(lender));
+std::shared_ptr<RenewedCredentials> renewed_credentials(CredentialProvider provider,
+                                                        SharedCredentials* shared) {
+  return shared != nullptr ? shared->of(std::move(provider))
+                           : std::make_shared<RenewedCredentials>(std::move(provider));
 }
 
 }  // namespace infeed::detail
 
 namespace infeed {
 
-std::shared_ptr<detail::RenewedCredentials> SharedCredentials::of(detail::Lender lender) {
+std::shared_ptr<detail::RenewedCredentials> SharedCredentials::of(
+    detail::CredentialProvider provider) {
   const std::lock_guard lock(mutex_);
-  const auto found = by_lender_.find(lender.key);
-  if (found != by_lender_.end()) return found->second;
-  const std::string key = lender.key;
-  auto renewed = std::make_shared<detail::RenewedCredentials>(std::move(lender));
-  by_lender_.emplace(key, renewed);
+  const auto found = by_provider_.find(provider.key);
+  if (found != by_provider_.end()) return found->second;
+  const std::string key = provider.key;
+  auto renewed = std::make_shared<detail::RenewedCredentials>(std::move(provider));
+  by_provider_.emplace(key, renewed);
   return renewed;
 }
 

@@ -116,8 +116,8 @@ void find_credentials(const Environment& environment, const Profile& profile,
       environment("AWS_ACCESS_KEY_ID"), environment("AWS_SECRET_ACCESS_KEY"),
       environment("AWS_SESSION_TOKEN"), {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"});
   if (settings.credentials) return;
-  if (Lender lender = web_identity_lender(environment, settings.region)) {
-    settings.lent = renewed_credentials(std::move(lender), shared);
+  if (CredentialProvider provider = web_identity_provider(environment, settings.region)) {
+    settings.lent = renewed_credentials(std::move(provider), shared);
     return;
   }
   settings.credentials = credentials_of(
@@ -125,14 +125,14 @@ void find_credentials(const Environment& environment, const Profile& profile,
       value_of(profile, "aws_session_token"), {"aws_access_key_id", "aws_secret_access_key"});
   if (settings.credentials) return;
   refuse_other_ways(profile);
-  if (Lender lender = container_lender(environment)) {
-    settings.lent = renewed_credentials(std::move(lender), shared);
+  if (CredentialProvider provider = container_provider(environment)) {
+    settings.lent = renewed_credentials(std::move(provider), shared);
     return;
   }
   std::string of_machine;
-  if (Lender lender = machine_lender(environment)) {
+  if (CredentialProvider provider = machine_provider(environment)) {
     try {
-      settings.lent = renewed_credentials(std::move(lender), shared);
+      settings.lent = renewed_credentials(std::move(provider), shared);
       return;
     } catch (const Error& error) {
       if (error.code() == ErrorCode::unavailable) throw;

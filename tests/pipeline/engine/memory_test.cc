@@ -15,31 +15,31 @@ namespace {
 
 TEST(MemoryAccount, WithoutALimitOnlyCounts) {
   MemoryAccount account(0);
-  EXPECT_TRUE(account.try_reserve_elastic(1ULL << 50));
-  account.reserve_rigid(1ULL << 40, "shuffle");
+  EXPECT_TRUE(account.try_reserve_best_effort(1ULL << 50));
+  account.reserve_required(1ULL << 40, "shuffle");
   EXPECT_EQ(account.in_use_bytes(), (1ULL << 50) + (1ULL << 40));
-  account.release_elastic(1ULL << 50);
-  account.release_rigid(1ULL << 40);
+  account.release_best_effort(1ULL << 50);
+  account.release_required(1ULL << 40);
   EXPECT_EQ(account.in_use_bytes(), 0);
   EXPECT_EQ(account.peak_bytes(), (1ULL << 50) + (1ULL << 40));
 }
 
 TEST(MemoryAccount, KeepsAQuarterForTheElastic) {
   MemoryAccount account(1000);
-  EXPECT_EQ(account.elastic_limit_bytes(), 250);
-  EXPECT_EQ(account.rigid_limit_bytes(), 750);
-  account.reserve_rigid(750, "shuffle");
-  EXPECT_TRUE(account.try_reserve_elastic(250));
-  EXPECT_FALSE(account.try_reserve_elastic(1));
-  account.release_elastic(1);
-  EXPECT_TRUE(account.try_reserve_elastic(1));
+  EXPECT_EQ(account.best_effort_limit_bytes(), 250);
+  EXPECT_EQ(account.required_limit_bytes(), 750);
+  account.reserve_required(750, "shuffle");
+  EXPECT_TRUE(account.try_reserve_best_effort(250));
+  EXPECT_FALSE(account.try_reserve_best_effort(1));
+  account.release_best_effort(1);
+  EXPECT_TRUE(account.try_reserve_best_effort(1));
   EXPECT_EQ(account.peak_bytes(), 1000);
 }
 
 TEST(MemoryAccount, ARefusalSaysWhoAskedForWhat) {
   MemoryAccount account(1000);
-  account.reserve_rigid(700, "shuffle");
-  const Error error = error_of([&] { account.reserve_rigid(51, "cache"); });
+  account.reserve_required(700, "shuffle");
+  const Error error = error_of([&] { account.reserve_required(51, "cache"); });
   EXPECT_EQ(error.code(), ErrorCode::resource_exhausted);
   EXPECT_EQ(
       error.message(),
@@ -50,8 +50,8 @@ TEST(MemoryAccount, ARefusalSaysWhoAskedForWhat) {
 
 TEST(MemoryAccount, NoAmountOverflows) {
   MemoryAccount account(1000);
-  EXPECT_FALSE(account.try_reserve_elastic(UINT64_MAX));
-  EXPECT_THROW(account.reserve_rigid(UINT64_MAX, "cache"), Error);
+  EXPECT_FALSE(account.try_reserve_best_effort(UINT64_MAX));
+  EXPECT_THROW(account.reserve_required(UINT64_MAX, "cache"), Error);
 }
 
 TEST(MemoryAccount, IsNeverOverItsLimitUnderManyThreads) {
@@ -60,10 +60,10 @@ TEST(MemoryAccount, IsNeverOverItsLimitUnderManyThreads) {
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&account] {
       for (int i = 0; i < 20'000; ++i) {
-        if (account.try_reserve_elastic(100)) account.release_elastic(100);
+        if (account.try_reserve_best_effort(100)) account.release_best_effort(100);
         try {
-          account.reserve_rigid(300, "shuffle");
-          account.release_rigid(300);
+          account.reserve_required(300, "shuffle");
+          account.release_required(300);
         } catch (const Error&) {
         }
       }

@@ -14,7 +14,7 @@ namespace {
 /// Hands on the elements 0, n, 2n, ...
 class EveryNthStage final : public Stage {
  public:
-  EveryNthStage(const StageScope& scope, std::uint64_t n, std::unique_ptr<Stage> input)
+  EveryNthStage(const StageContext& scope, std::uint64_t n, std::unique_ptr<Stage> input)
       : Stage(scope), n_(n), input_(std::move(input)) {}
 
   Pull do_pull(Chunk& out, std::size_t) override {
@@ -43,7 +43,7 @@ class EveryNthNode final : public Node {
   }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
     return std::make_unique<EveryNthStage>(scope, n_, input().open(scope));
   }
 

@@ -22,7 +22,7 @@ class UnopenableNode final : public Node {
       : Node("unopenable", type_info<T>()), message_(std::move(message)) {}
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageScope&) const override {
+  std::unique_ptr<Stage> make_stage(const StageContext&) const override {
     throw Error(ErrorCode::not_found, message_);
   }
 
@@ -36,10 +36,10 @@ class BreakingNode final : public Node {
   explicit BreakingNode(NodePointer input) : Node("breaking", type_info<T>(), {std::move(input)}) {}
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
     class BreakingStage final : public Stage {
      public:
-      BreakingStage(const StageScope& own, std::unique_ptr<Stage> input)
+      BreakingStage(const StageContext& own, std::unique_ptr<Stage> input)
           : Stage(own), input_(std::move(input)) {}
 
      protected:

@@ -27,7 +27,7 @@ int Gate::stages() const {
   return stages_;
 }
 
-bool Gate::wait_for(std::uint64_t position, const RunContext& run) {
+bool Gate::wait_for(std::uint64_t position, const IteratorContext& run) {
   std::unique_lock lock(mutex_);
   while (position >= released_) {
     if (run.cancelled()) return false;
@@ -55,12 +55,12 @@ void Gate::count_stage(int change) {
 
 namespace internal {
 
-ListedStage::ListedStage(const StageScope& scope, std::shared_ptr<const Slots> slots,
+ListedStage::ListedStage(const StageContext& scope, std::shared_ptr<const Slots> slots,
                          const Cut& cut, Gate* gate)
     : Stage(scope), slots_(std::move(slots)), cut_(cut), gate_(gate), random_(cut.seed) {
   if (gate_ == nullptr) return;
   gate_->count_stage(1);
-  waker_ = std::make_unique<RunContext::WakerRegistration>(run(), [this] { gate_->wake(); });
+  waker_ = std::make_unique<IteratorContext::WakerRegistration>(run(), [this] { gate_->wake(); });
 }
 
 ListedStage::~ListedStage() {
@@ -107,7 +107,7 @@ namespace {
 
 class RecutStage final : public Stage {
  public:
-  RecutStage(const StageScope& scope, std::uint64_t seed, std::unique_ptr<Stage> input)
+  RecutStage(const StageContext& scope, std::uint64_t seed, std::unique_ptr<Stage> input)
       : Stage(scope), random_(seed), input_(std::move(input)), in_(type()) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
@@ -148,7 +148,7 @@ class RecutNode final : public Node {
   Cardinality cardinality() const override { return input().cardinality(); }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
     return std::make_unique<RecutStage>(scope, seed_, input().open(scope));
   }
 

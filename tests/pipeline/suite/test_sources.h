@@ -44,7 +44,7 @@ class Gate {
 
   // For the source:
   /// Waits until element `position` may pass; false when the iterator was cancelled.
-  bool wait_for(std::uint64_t position, const RunContext& run);
+  bool wait_for(std::uint64_t position, const IteratorContext& run);
   /// Elements that have been let pass so far.
   std::uint64_t released() const;
   void wake();
@@ -64,7 +64,7 @@ namespace internal {
 /// What all listed sources have in common: where they are and how much they give at a time.
 class ListedStage : public Stage {
  public:
-  ListedStage(const StageScope& scope, std::shared_ptr<const Slots> slots, const Cut& cut,
+  ListedStage(const StageContext& scope, std::shared_ptr<const Slots> slots, const Cut& cut,
               Gate* gate);
   ~ListedStage() override;
 
@@ -79,7 +79,7 @@ class ListedStage : public Stage {
   const std::shared_ptr<const Slots> slots_;
   const Cut cut_;
   Gate* const gate_;
-  std::unique_ptr<RunContext::WakerRegistration> waker_;
+  std::unique_ptr<IteratorContext::WakerRegistration> waker_;
   std::mt19937_64 random_;
   std::size_t position_ = 0;
 };
@@ -99,7 +99,7 @@ class ListedNode final : public Node {
   Cardinality cardinality() const override { return Cardinality::finite(slots_->size()); }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageScope& scope) const override {
+  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
     class TypedStage final : public ListedStage {
       using ListedStage::ListedStage;
       void append(Chunk& out, std::int64_t value) override { out.append(make_element<T>(value)); }

@@ -28,7 +28,7 @@ void expect_lent(const AwsCredentials& lent, const std::string& id) {
   EXPECT_EQ(lent.session_token, "token");
 }
 
-TEST(LentCredentials, ComeFromTheMachineWhereThereAreNoOthers) {
+TEST(ProvidedCredentials, ComeFromTheMachineWhereThereAreNoOthers) {
   const HttpServer server(
       [](const HttpRequestSeen& request) { return metadata(request, lent_json("ASIAMACHINE")); });
   const S3Settings settings = read_s3_settings(environment_of(
@@ -40,7 +40,7 @@ TEST(LentCredentials, ComeFromTheMachineWhereThereAreNoOthers) {
   EXPECT_EQ(server.requests(), 3U);  // they hold for long
 }
 
-TEST(LentCredentials, ComeFromAContainersService) {
+TEST(ProvidedCredentials, ComeFromAContainersService) {
   const TemporaryFolder folder;
   const std::string token = folder.write("token", "a.token\n");
   const HttpServer server([](const HttpRequestSeen& request) {
@@ -69,12 +69,12 @@ TEST(LentCredentials, ComeFromAContainersService) {
               HasSubstr("is no line of text"));
 }
 
-TEST(LentCredentials, AreNotAskedForByHttpOnOtherMachines) {
+TEST(ProvidedCredentials, AreNotAskedForByHttpOnOtherMachines) {
   for (const char* const url :
        {"http://example.com/x", "http://127.evil.example/x", "http://localhost.evil.example/",
         "http://localhost:1@evil.example/", "ftp://localhost/", "x"}) {
     const Error error = error_of([&] {
-      container_lender(environment_of({{"AWS_CONTAINER_CREDENTIALS_FULL_URI", url}}));
+      container_provider(environment_of({{"AWS_CONTAINER_CREDENTIALS_FULL_URI", url}}));
     });
     EXPECT_EQ(error.message(), std::string("AWS_CONTAINER_CREDENTIALS_FULL_URI asks for '") + url +
                                    "'; it must begin with https://, or name this machine");
@@ -82,23 +82,23 @@ TEST(LentCredentials, AreNotAskedForByHttpOnOtherMachines) {
   for (const char* const url :
        {"https://example.com/x", "http://127.0.0.1:80/x", "http://localhost/",
         "http://[::1]:8080/x", "http://169.254.170.23/v1/credentials"}) {
-    EXPECT_TRUE(container_lender(environment_of({{"AWS_CONTAINER_CREDENTIALS_FULL_URI", url}})))
+    EXPECT_TRUE(container_provider(environment_of({{"AWS_CONTAINER_CREDENTIALS_FULL_URI", url}})))
         << url;
   }
 }
 
-TEST(LentCredentials, OfAContainerComeFromItsServiceAlone) {
+TEST(ProvidedCredentials, OfAContainerComeFromItsServiceAlone) {
   for (const char* const path : {".evil.example/", "@evil.example/", ":1@evil.example/"}) {
     const Error error = error_of([&] {
-      container_lender(environment_of({{"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", path}}));
+      container_provider(environment_of({{"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", path}}));
     });
     EXPECT_THAT(error.message(), HasSubstr("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI asks for '"));
   }
-  EXPECT_TRUE(container_lender(
+  EXPECT_TRUE(container_provider(
       environment_of({{"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "/v2/credentials/id"}})));
 }
 
-TEST(LentCredentials, ComeFromStsForAWebIdentity) {
+TEST(ProvidedCredentials, ComeFromStsForAWebIdentity) {
   const TemporaryFolder folder;
   std::atomic<const char*> refusal = nullptr;
   const HttpServer server([&](const HttpRequestSeen& request) {
@@ -138,7 +138,7 @@ TEST(LentCredentials, ComeFromStsForAWebIdentity) {
   EXPECT_EQ(error_of([&] { read_s3_settings(environment); }).code(), ErrorCode::unavailable);
 }
 
-TEST(LentCredentials, SayWhyTheMachineLendsNone) {
+TEST(ProvidedCredentials, SayWhyTheMachineLendsNone) {
   const auto message = [](const std::string& place) {
     const Error error = error_of([&] {
       read_s3_settings(
@@ -175,17 +175,17 @@ TEST(LentCredentials, SayWhyTheMachineLendsNone) {
               HasSubstr("lends credentials that end at 'soon', which is no time"));
 }
 
-TEST(LentCredentials, AreAskedForAgainWhenTheServiceHasTrouble) {
+TEST(ProvidedCredentials, AreAskedForAgainWhenTheServiceHasTrouble) {
   const HttpServer server([](const HttpRequestSeen& request) {
     return request.number < 2 ? HttpReply{.status = 503}
                               : metadata(request, lent_json("ASIAMACHINE"));
   });
-  const Lender lender =
-      machine_lender(environment_of({{"AWS_EC2_METADATA_SERVICE_ENDPOINT", server.url("")}}));
-  expect_lent(lender.ask().credentials, "ASIAMACHINE");
+  const CredentialProvider provider =
+      machine_provider(environment_of({{"AWS_EC2_METADATA_SERVICE_ENDPOINT", server.url("")}}));
+  expect_lent(provider.ask().credentials, "ASIAMACHINE");
 }
 
-TEST(LentCredentials, AreFoundInTheOrderOfAwsTools) {
+TEST(ProvidedCredentials, AreFoundInTheOrderOfAwsTools) {
   const TemporaryFolder folder;
   const HttpServer server([](const HttpRequestSeen& request) {
     if (request.path == "/container") return HttpReply{.body = lent_json("container")};
@@ -222,7 +222,7 @@ TEST(LentCredentials, AreFoundInTheOrderOfAwsTools) {
   EXPECT_EQ(found(), "machine");
 }
 
-TEST(LentCredentials, AreNotThoseOfSomebodyElse) {
+TEST(ProvidedCredentials, AreNotThoseOfSomebodyElse) {
   const TemporaryFolder folder;
   const Error half = error_of([&] {
     read_s3_settings(environment_of(

@@ -24,7 +24,7 @@ using testing::lent_json;
 using testing::metadata;
 using Clock = std::chrono::system_clock;
 
-TEST(LentCredentials, SignWhatIsRead) {
+TEST(ProvidedCredentials, SignWhatIsRead) {
   const std::string bytes = testing::frame(std::vector<std::string>{"one", "two"});
   const HttpServer server([&](const HttpRequestSeen& request) {
     if (request.path.starts_with("/latest/")) return metadata(request, lent_json("ASIAMACHINE"));
@@ -87,7 +87,7 @@ class LendingStore {
   testing::S3Environment environment_;
 };
 
-TEST(LentCredentials, AreRenewedWhileAFileIsRead) {
+TEST(ProvidedCredentials, AreRenewedWhileAFileIsRead) {
   const LendingStore store([](std::size_t asked) {
     return lent_json("id" + std::to_string(asked), "2001-01-01T00:00:00Z");
   });
@@ -95,7 +95,7 @@ TEST(LentCredentials, AreRenewedWhileAFileIsRead) {
   EXPECT_GE(store.signers().size(), 4U);
 }
 
-TEST(LentCredentials, AreAskedForOnceByReadersThatShareThem) {
+TEST(ProvidedCredentials, AreAskedForOnceByReadersThatShareThem) {
   const LendingStore store([](std::size_t) { return lent_json("id"); });
   const UrlOptions options = {.credentials = share_credentials()};
   for (const char* const name : {"s3://bucket/a", "s3://bucket/b", "s3://other/a"}) {
@@ -106,7 +106,7 @@ TEST(LentCredentials, AreAskedForOnceByReadersThatShareThem) {
   EXPECT_EQ(store.asked(), 2U);
 }
 
-TEST(LentCredentials, AreWaitedForWhileTheLenderHasTrouble) {
+TEST(ProvidedCredentials, AreWaitedForWhileTheLenderHasTrouble) {
   const LendingStore store([](std::size_t asked) {
     if (asked == 0) return lent_json("id", "2001-01-01T00:00:00Z");
     return asked < 5 ? std::string() : lent_json("id");
@@ -115,7 +115,7 @@ TEST(LentCredentials, AreWaitedForWhileTheLenderHasTrouble) {
   EXPECT_EQ(store.asked(), 6U);
 }
 
-TEST(LentCredentials, EndAReadWhenThereAreNoMore) {
+TEST(ProvidedCredentials, EndAReadWhenThereAreNoMore) {
   const LendingStore store([](std::size_t asked) {
     return lent_json("id", asked == 0 ? "2001-01-01T00:00:00Z" : "soon");
   });
@@ -129,12 +129,13 @@ TEST(RenewedCredentials, AreAskedForBeforeTheyEnd) {
   int asked = 0;
   Clock::duration lasting = std::chrono::minutes(4);
   bool has_trouble = false;
-  RenewedCredentials renewed(
-      {"key", [&] {
-         if (has_trouble) throw Error(ErrorCode::unavailable, "no");
-         ++asked;
-         return LentCredentials{{"id " + std::to_string(asked), "secret"}, Clock::now() + lasting};
-       }});
+  RenewedCredentials renewed({"key", [&] {
+                                if (has_trouble) throw Error(ErrorCode::unavailable, "no");
+                                ++asked;
+                                return ProvidedCredentials{
+                                    {"id " + std::to_string(asked), "secret"},
+                                    Clock::now() + lasting};
+                              }});
   EXPECT_EQ(renewed.now().access_key_id, "id 2");  // they would end soon
   EXPECT_EQ(renewed.now().access_key_id, "id 2");  // but nobody is asked all the time
   EXPECT_EQ(renewed.access_key_id(), "id 2");
@@ -142,7 +143,7 @@ TEST(RenewedCredentials, AreAskedForBeforeTheyEnd) {
   lasting = -std::chrono::seconds(1);
   RenewedCredentials over({"key", [&] {
                              if (has_trouble) throw Error(ErrorCode::unavailable, "no");
-                             return LentCredentials{{"id", "secret"}, Clock::now() + lasting};
+                             return ProvidedCredentials{{"id", "secret"}, Clock::now() + lasting};
                            }});
   has_trouble = true;
   EXPECT_EQ(error_of([&] { over.now(); }).message(), "no");
@@ -158,7 +159,7 @@ TEST(RenewedCredentials, AreUsedAsLongAsTheyHoldWhenNobodyAnswers) {
   RenewedCredentials renewed(
       {"key", [&] {
          if (++asked > 1) throw Error(ErrorCode::unavailable, "no");
-         return LentCredentials{{"id", "secret"}, Clock::now() + std::chrono::minutes(4)};
+         return ProvidedCredentials{{"id", "secret"}, Clock::now() + std::chrono::minutes(4)};
        }});
   EXPECT_EQ(renewed.now().access_key_id, "id");
   EXPECT_EQ(asked, 2);

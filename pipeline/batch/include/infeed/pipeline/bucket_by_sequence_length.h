@@ -79,8 +79,8 @@ struct BucketStageFactory {
                   "infeed::bucket_by_sequence_length: the elements must be std::vectors, or "
                   "structs, pairs or tuples with a std::vector among their fields");
     using Kernels = BucketKernels<T, F>;
-    GatherSpec spec{.name = "bucket_by_sequence_length",
-                    .signature = buckets_signature(context->options)};
+    GroupingSpec spec{.name = "bucket_by_sequence_length",
+                      .signature = buckets_signature(context->options)};
     spec.out_type = &type_info<PaddedBatch<T>>();
     spec.context = context;
     spec.key = &Kernels::key;
@@ -88,7 +88,7 @@ struct BucketStageFactory {
     if (context->options.pad_to_boundary) spec.check = &Kernels::check;
     spec.assemble = &Kernels::assemble;
     spec.drop_remainder = context->options.drop_remainder;
-    return Dataset<PaddedBatch<T>>(make_gather(std::move(spec), input.node()));
+    return Dataset<PaddedBatch<T>>(make_grouping(std::move(spec), input.node()));
   }
 };
 

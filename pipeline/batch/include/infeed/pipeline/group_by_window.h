@@ -45,7 +45,7 @@ struct GroupByWindowStageFactory {
                   "key (std::int64_t) and the window (std::vector<T>)");
     using Out =
         std::remove_cvref_t<std::invoke_result_t<const Reduce&, std::int64_t, std::vector<T>&&>>;
-    GatherSpec spec{.name = "group_by_window", .signature = signature};
+    GroupingSpec spec{.name = "group_by_window", .signature = signature};
     spec.out_type = &type_info<Out>();
     spec.context = functions;
     spec.key = [](const void* context, const void* element) {
@@ -56,7 +56,7 @@ struct GroupByWindowStageFactory {
       return static_cast<std::int64_t>(static_cast<const Functions*>(context)->size(key));
     };
     spec.assemble = &reduce_window<T, Functions, Out>;
-    Dataset<Out> reduced(make_gather(std::move(spec), input.node()));
+    Dataset<Out> reduced(make_grouping(std::move(spec), input.node()));
     if constexpr (kIsDataset<Out>) {
       return reduced | flat_map([](const Out& dataset) { return dataset; });
     } else {

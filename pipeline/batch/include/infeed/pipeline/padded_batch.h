@@ -72,14 +72,14 @@ void assemble_sequence_batch(const void* context, std::int64_t, void* rows, std:
 }
 
 template <class Out>
-Dataset<Out> gather_sequences(GatherSpec spec, PaddedBatchContext context, NodePointer input) {
+Dataset<Out> group_sequences(GroupingSpec spec, PaddedBatchContext context, NodePointer input) {
   spec.out_type = &type_info<Out>();
   spec.size = [](const void* shared, std::int64_t) {
     return static_cast<const PaddedBatchContext*>(shared)->size;
   };
   spec.assemble = &assemble_sequence_batch<Out>;
   spec.context = std::make_shared<const PaddedBatchContext>(std::move(context));
-  return Dataset<Out>(make_gather(std::move(spec), std::move(input)));
+  return Dataset<Out>(make_grouping(std::move(spec), std::move(input)));
 }
 
 struct PaddedBatchStageFactory {
@@ -92,13 +92,13 @@ struct PaddedBatchStageFactory {
                   "infeed::padded_batch: the elements must be std::vectors, or structs, pairs or "
                   "tuples with a std::vector among their fields; for others use infeed::batch");
     if constexpr (sequence_count<T>() > 0) {
-      GatherSpec spec{.name = "padded_batch", .signature = padded_batch_signature(size, options)};
+      GroupingSpec spec{.name = "padded_batch", .signature = padded_batch_signature(size, options)};
       spec.drop_remainder = options.drop_remainder;
       PaddedBatchContext context{size, paddings_of(options, sequence_fields<T>())};
       for (const PaddingOfField& padding : context.paddings) {
         if (padding.width >= 0) spec.check = &check_padded_row<T>;
       }
-      return gather_sequences<PaddedBatch<T>>(std::move(spec), std::move(context), input.node());
+      return group_sequences<PaddedBatch<T>>(std::move(spec), std::move(context), input.node());
     }
   }
 };

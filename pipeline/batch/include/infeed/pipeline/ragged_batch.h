@@ -23,10 +23,10 @@ struct RaggedBatchStageFactory {
                   "infeed::ragged_batch: the elements must be std::vectors, or structs, pairs or "
                   "tuples with a std::vector among their fields; for others use infeed::batch");
     if constexpr (sequence_count<T>() > 0) {
-      GatherSpec spec{.name = "ragged_batch", .signature = ragged_batch_signature(size, options)};
+      GroupingSpec spec{.name = "ragged_batch", .signature = ragged_batch_signature(size, options)};
       spec.drop_remainder = options.drop_remainder;
       PaddedBatchContext context{size, std::vector<PaddingOfField>(kRowFields<T>)};
-      return gather_sequences<RaggedBatch<T>>(std::move(spec), std::move(context), input.node());
+      return group_sequences<RaggedBatch<T>>(std::move(spec), std::move(context), input.node());
     }
   }
 };

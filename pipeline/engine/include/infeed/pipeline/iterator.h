@@ -112,7 +112,7 @@ class IteratorCore {
   void end_stages();
 
   NodePointer node_;
-  std::shared_ptr<RunContext> run_;
+  std::shared_ptr<IteratorContext> run_;
   std::uint64_t epoch_;
   std::uint64_t position_ = 0;
   std::uint64_t errors_before_ = 0;

@@ -25,23 +25,23 @@ class MemoryAccount {
   std::uint64_t peak_bytes() const { return peak_bytes_.load(std::memory_order_relaxed); }
 
   /// For elastic holders: true when the bytes are reserved, false when they don't fit now.
-  bool try_reserve_elastic(std::uint64_t bytes);
-  void release_elastic(std::uint64_t bytes);
+  bool try_reserve_best_effort(std::uint64_t bytes);
+  void release_best_effort(std::uint64_t bytes);
 
   /// For rigid holders: reserves or throws Error(resource_exhausted) that says who asked for what.
-  void reserve_rigid(std::uint64_t bytes, std::string_view stage);
-  void release_rigid(std::uint64_t bytes);
+  void reserve_required(std::uint64_t bytes, std::string_view stage);
+  void release_required(std::uint64_t bytes);
 
   /// What each kind may hold at most.
-  std::uint64_t elastic_limit_bytes() const;
-  std::uint64_t rigid_limit_bytes() const;
+  std::uint64_t best_effort_limit_bytes() const;
+  std::uint64_t required_limit_bytes() const;
 
  private:
   bool try_add(std::atomic<std::uint64_t>& held, std::uint64_t bytes, std::uint64_t limit);
 
   const std::uint64_t limit_bytes_;
-  std::atomic<std::uint64_t> elastic_bytes_{0};
-  std::atomic<std::uint64_t> rigid_bytes_{0};
+  std::atomic<std::uint64_t> best_effort_bytes_{0};
+  std::atomic<std::uint64_t> required_bytes_{0};
   std::atomic<std::uint64_t> in_use_bytes_{0};
   std::atomic<std::uint64_t> peak_bytes_{0};
 };

@@ -19,7 +19,7 @@
 ///
 ///     class EveryOther final : public infeed::Stage {   // hands on the elements 0, 2, 4, ...
 ///      public:
-///       EveryOther(const infeed::StageScope& scope, std::unique_ptr<infeed::Stage> input)
+///       EveryOther(const infeed::StageContext& scope, std::unique_ptr<infeed::Stage> input)
 ///           : Stage(scope), input_(std::move(input)) {}
 ///       infeed::Pull do_pull(infeed::Chunk& out, std::size_t) override {
 ///         const infeed::Pull pulled = input_->pull(out, 1);
@@ -34,7 +34,7 @@
 /// epoch, and on nothing else: not on chunk borders, time or threads.
 namespace infeed {
 
-class RunContext;
+class IteratorContext;
 class Node;
 class Stage;
 using NodePointer = std::shared_ptr<const Node>;
@@ -63,8 +63,8 @@ struct UnshardedPositions {
 };
 
 /// What a stage is told when it is made.
-struct StageScope {
-  RunContext& run;
+struct StageContext {
+  IteratorContext& run;
   detail::StageCounters* counters;  ///< of the stage being made; of its consumer before open()
   /// How many passes over this stage were read before this one. A stage with a seed draws from
   /// (seed, epoch), so that the order never depends on who ran ahead.
@@ -104,7 +104,7 @@ enum class Pull : std::uint8_t {
 /// what its input throws; where it must, the input throws it again.
 class Stage {
  public:
-  explicit Stage(const StageScope& scope)
+  explicit Stage(const StageContext& scope)
       : run_(scope.run), counters_(scope.counters), type_(scope.type), epoch_(scope.epoch) {}
   virtual ~Stage() = default;
   Stage(const Stage&) = delete;
@@ -137,7 +137,7 @@ class Stage {
   /// Only asked of stages whose node says is_indexable().
   virtual Pull do_pull_at(Chunk& out, std::span<const std::uint64_t> positions);
 
-  RunContext& run() const { return run_; }
+  IteratorContext& run() const { return run_; }
   detail::StageCounters& counters() const { return *counters_; }
   std::uint64_t epoch() const { return epoch_; }
 
@@ -146,7 +146,7 @@ class Stage {
   template <class DoPull>
   Pull counted(Chunk& out, DoPull pull);
 
-  RunContext& run_;
+  IteratorContext& run_;
   detail::StageCounters* counters_;
   const TypeInfo* type_;
   std::uint64_t epoch_;
@@ -172,7 +172,7 @@ class Node {
   /// changes neither (prefetch).
   virtual std::string signature() const { return name_; }
   /// Of a stage that draws random numbers. Its signature() holds them as "seed=" and, where there
-  /// are two, "seed2=", and it draws from StageScope::seeds.
+  /// are two, "seed2=", and it draws from StageContext::seeds.
   virtual std::optional<Seeds> seeds() const { return std::nullopt; }
   /// Of a stage that has seeds(): signature() with these in place of its own.
   virtual std::string signature_with(const Seeds&) const { return signature(); }
@@ -190,11 +190,11 @@ class Node {
   virtual std::uint64_t buffer_bytes_min() const { return 0; }
 
   /// Makes the running stage; `consumer` is the scope of the stage that will pull it.
-  virtual std::unique_ptr<Stage> open(const StageScope& consumer) const;
+  virtual std::unique_ptr<Stage> open(const StageContext& consumer) const;
 
  protected:
   /// `scope` is the new stage's own: give it to Stage's constructor and to open() of the inputs.
-  virtual std::unique_ptr<Stage> make_stage(const StageScope& scope) const = 0;
+  virtual std::unique_ptr<Stage> make_stage(const StageContext& scope) const = 0;
 
  private:
   std::string name_;

@@ -12,7 +12,7 @@
 /// to be used directly: see the stages' own headers.
 namespace infeed::detail {
 
-struct GatherSpec {
+struct GroupingSpec {
   std::string name;
   std::string signature;
   const TypeInfo* out_type = nullptr;
@@ -32,6 +32,6 @@ struct GatherSpec {
   bool drop_remainder = false;  ///< of groups that are not full at the end
 };
 
-NodePointer make_gather(GatherSpec spec, NodePointer input);
+NodePointer make_grouping(GroupingSpec spec, NodePointer input);
 
 }  // namespace infeed::detail

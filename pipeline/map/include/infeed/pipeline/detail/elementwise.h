@@ -30,7 +30,7 @@ struct Place {
   std::uint64_t position;  ///< of the first one in the stage's input
   std::uint64_t epoch;
   DrawKey key;
-  RunContext* run;  ///< whose cancellation a kernel that waits looks at
+  IteratorContext* run;  ///< whose cancellation a kernel that waits looks at
 
   /// Of element i of the call, in the stream that all shards share.
   std::uint64_t unsharded(std::size_t i) const {
