@@ -9,9 +9,9 @@
 #include <infeed/records/idx.h>
 
 #include "convert/convert.h"
-#include "convert/open_input.h"
+#include "convert/inputs/fashion_mnist.h"
+#include "convert/inputs/open_input.h"
 #include "drain.h"
-#include "fashion_mnist.h"
 #include "row.h"
 
 // Writing datasets as `infeed convert` does. The twins are in tfdata_convert.py.

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include <infeed/pipeline/reservation.h>
+
 #include "batch/batch_storage.h"
 #include "engine/iterator_context.h"
-#include "engine/reservation.h"
 
 namespace infeed::detail {
 namespace {
@@ -15,9 +16,9 @@ constexpr std::uint64_t kBatchBytesMax = std::uint64_t{1} << 40;
 
 class BatchStage final : public Stage {
  public:
-  BatchStage(const StageContext& scope, std::size_t size, const BatchOptions& options,
+  BatchStage(const StageContext& context, std::size_t size, const BatchOptions& options,
              const BatchLayout& layout, Lengths lengths, std::unique_ptr<Stage> input)
-      : Stage(scope),
+      : Stage(context),
         size_(size),
         options_(options),
         layout_(layout),
@@ -56,12 +57,12 @@ class BatchStage final : public Stage {
   }
 
  protected:
-  std::uint64_t do_skip(std::uint64_t count) override {
+  std::uint64_t do_skip(std::uint64_t count, Known known) override {
     const bool started = !in_.empty() || partial_.size() > 0;
-    if (started || !run().assume_no_errors() || count > UINT64_MAX / size_) {
-      return Stage::do_skip(count);
+    if (started || known != Known::no_errors || count > UINT64_MAX / size_) {
+      return Stage::do_skip(count, known);
     }
-    const std::uint64_t rows = input_->skip(count * size_);
+    const std::uint64_t rows = input_->skip(count * size_, known);
     return rows / size_ + (rows % size_ != 0 && !options_.drop_remainder ? 1 : 0);
   }
 
@@ -148,9 +149,9 @@ class BatchNode final : public Node {
   std::uint64_t buffer_bytes_min() const override { return size_ * layout_.row->size; }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
-    return std::make_unique<BatchStage>(scope, size_, options_, layout_, lengths_,
-                                        input().open(scope));
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
+    return std::make_unique<BatchStage>(context, size_, options_, layout_, lengths_,
+                                        input().open(context));
   }
 
  private:

@@ -11,8 +11,8 @@ namespace {
 
 class UnfoldStage final : public Stage {
  public:
-  UnfoldStage(const StageContext& scope, const UnfoldSpec& spec, std::unique_ptr<Stage> input)
-      : Stage(scope), unfold_(spec.unfold), input_(std::move(input)), in_(*spec.filled_type) {}
+  UnfoldStage(const StageContext& context, const UnfoldSpec& spec, std::unique_ptr<Stage> input)
+      : Stage(context), unfold_(spec.unfold), input_(std::move(input)), in_(*spec.filled_type) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     while (true) {
@@ -30,8 +30,9 @@ class UnfoldStage final : public Stage {
   }
 
  protected:
-  std::uint64_t do_skip(std::uint64_t count) override {
-    return run().assume_no_errors() && in_.empty() ? input_->skip(count) : Stage::do_skip(count);
+  std::uint64_t do_skip(std::uint64_t count, Known known) override {
+    return known == Known::no_errors && in_.empty() ? input_->skip(count, known)
+                                                    : Stage::do_skip(count, known);
   }
 
  private:
@@ -56,8 +57,8 @@ class UnfoldNode final : public Node {
   Cardinality cardinality() const override { return input().cardinality(); }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
-    return std::make_unique<UnfoldStage>(scope, spec_, input().open(scope));
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
+    return std::make_unique<UnfoldStage>(context, spec_, input().open(context));
   }
 
  private:

@@ -7,9 +7,9 @@
 #include <optional>
 
 #include <infeed/pipeline/detail/errors_in_flight.h>
+#include <infeed/pipeline/reservation.h>
 
 #include "engine/iterator_context.h"
-#include "engine/reservation.h"
 
 namespace infeed::detail {
 namespace {
@@ -22,9 +22,9 @@ struct Group {
 
 class GroupingStage final : public Stage {
  public:
-  GroupingStage(const StageContext& scope, const GroupingSpec& spec, const TypeInfo& in_type,
-                std::unique_ptr<Stage> input)
-      : Stage(scope),
+  GroupingStage(const StageContext& stage_context, const GroupingSpec& spec,
+                const TypeInfo& in_type, std::unique_ptr<Stage> input)
+      : Stage(stage_context),
         spec_(spec),
         input_(std::move(input)),
         in_(in_type),
@@ -37,8 +37,8 @@ class GroupingStage final : public Stage {
       ErrorPointer error;
       Full full;
       // What is done must not wait for the next input.
-      const std::optional<Pull> gathered = gather(full, error, out.empty());
-      if (gathered != Pull::values) return out.empty() ? *gathered : Pull::values;
+      const std::optional<Pull> collected = collect(full, error, out.empty());
+      if (collected != Pull::values) return out.empty() ? *collected : Pull::values;
       if (error == nullptr) hand_over(out, full, error);
       if (error != nullptr) out.set_error(std::move(error));
     }
@@ -46,14 +46,14 @@ class GroupingStage final : public Stage {
   }
 
  protected:
-  std::uint64_t do_skip(std::uint64_t count) override {
+  std::uint64_t do_skip(std::uint64_t count, Known known) override {
     std::uint64_t skipped = 0;
     while (skipped < count) {
-      skipped += skip_whole_groups(count - skipped);
+      skipped += skip_whole_groups(count - skipped, known);
       if (skipped == count) break;
       ErrorPointer error;
       Full full;
-      if (gather(full, error, true) != Pull::values) break;
+      if (collect(full, error, true) != Pull::values) break;
       if (error == nullptr) let_go(*full.group);
       ++skipped;
     }
@@ -68,7 +68,7 @@ class GroupingStage final : public Stage {
 
   /// Collects until a group is full, or an error takes somebody's place. At the end: the groups
   /// that are left, by key. None when that needs another pull, which may take long, and may not.
-  std::optional<Pull> gather(Full& full, ErrorPointer& error, bool may_pull) {
+  std::optional<Pull> collect(Full& full, ErrorPointer& error, bool may_pull) {
     while (true) {
       if (ended_) return next_left_over(full) ? Pull::values : Pull::end;
       if (in_.empty()) {
@@ -195,12 +195,12 @@ class GroupingStage final : public Stage {
   }
 
   /// As batch does: when no element failed so far, groups are as many neighbours each.
-  std::uint64_t skip_whole_groups(std::uint64_t count) {
+  std::uint64_t skip_whole_groups(std::uint64_t count, Known known) {
     const bool started = !in_.empty() || !groups_.empty() || ended_;
-    if (spec_.key != nullptr || started || !run().assume_no_errors()) return 0;
+    if (spec_.key != nullptr || started || known != Known::no_errors) return 0;
     const auto size = static_cast<std::uint64_t>(spec_.size(spec_.context.get(), 0));
     if (count > std::numeric_limits<std::uint64_t>::max() / size) return 0;
-    const std::uint64_t rows = input_->skip(count * size);
+    const std::uint64_t rows = input_->skip(count * size, known);
     return rows / size + (rows % size != 0 && !spec_.drop_remainder ? 1 : 0);
   }
 
@@ -239,8 +239,9 @@ class GroupingNode final : public Node {
   }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
-    return std::make_unique<GroupingStage>(scope, spec_, input().type(), input().open(scope));
+  std::unique_ptr<Stage> make_stage(const StageContext& stage_context) const override {
+    return std::make_unique<GroupingStage>(stage_context, spec_, input().type(),
+                                           input().open(stage_context));
   }
 
  private:

@@ -5,20 +5,20 @@
 #include <fmt/ranges.h>
 
 #include <infeed/pipeline/detail/errors_in_flight.h>
+#include <infeed/pipeline/reservation.h>
 
 #include "batch/batch_storage.h"
 #include "engine/iterator_context.h"
-#include "engine/reservation.h"
 
 namespace infeed::detail {
 namespace {
 
 class RebatchStage final : public Stage {
  public:
-  RebatchStage(const StageContext& scope, const std::vector<std::int64_t>& sizes,
+  RebatchStage(const StageContext& context, const std::vector<std::int64_t>& sizes,
                const RebatchOptions& options, const BatchLayout& layout,
                std::unique_ptr<Stage> input)
-      : Stage(scope),
+      : Stage(context),
         sizes_(sizes),
         options_(options),
         layout_(layout),
@@ -149,8 +149,9 @@ class RebatchNode final : public Node {
   }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
-    return std::make_unique<RebatchStage>(scope, sizes_, options_, layout_, input().open(scope));
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
+    return std::make_unique<RebatchStage>(context, sizes_, options_, layout_,
+                                          input().open(context));
   }
 
  private:

@@ -10,9 +10,9 @@ namespace {
 
 class UnbatchStage final : public Stage {
  public:
-  UnbatchStage(const StageContext& scope, const RowAccess& access, const TypeInfo& in_type,
+  UnbatchStage(const StageContext& context, const RowAccess& access, const TypeInfo& in_type,
                std::unique_ptr<Stage> input)
-      : Stage(scope), access_(access), input_(std::move(input)), in_(in_type) {}
+      : Stage(context), access_(access), input_(std::move(input)), in_(in_type) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     while (true) {
@@ -34,7 +34,7 @@ class UnbatchStage final : public Stage {
   }
 
  protected:
-  std::uint64_t do_skip(std::uint64_t count) override {
+  std::uint64_t do_skip(std::uint64_t count, Known) override {
     std::uint64_t skipped = 0;
     while (skipped < count && see_to_an_element(chunk_capacity(type()), true) == Pull::values) {
       if (in_.size() == 0) {
@@ -97,8 +97,8 @@ class UnbatchNode final : public Node {
   }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
-    return std::make_unique<UnbatchStage>(scope, access_, input().type(), input().open(scope));
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
+    return std::make_unique<UnbatchStage>(context, access_, input().type(), input().open(context));
   }
 
  private:

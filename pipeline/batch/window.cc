@@ -6,9 +6,9 @@
 #include <limits>
 
 #include <infeed/pipeline/detail/errors_in_flight.h>
+#include <infeed/pipeline/reservation.h>
 
 #include "engine/iterator_context.h"
-#include "engine/reservation.h"
 
 namespace infeed::detail {
 namespace {
@@ -124,9 +124,9 @@ ErrorPointer error_of_window(std::uint64_t first, std::uint64_t position, const 
 
 class WindowStage final : public Stage {
  public:
-  WindowStage(const StageContext& scope, const Shape& shape, const WindowKernel& kernel,
+  WindowStage(const StageContext& context, const Shape& shape, const WindowKernel& kernel,
               const TypeInfo& in_type, std::unique_ptr<Stage> input)
-      : Stage(scope),
+      : Stage(context),
         shape_(shape),
         kernel_(kernel),
         input_(std::move(input)),
@@ -150,10 +150,10 @@ class WindowStage final : public Stage {
   }
 
  protected:
-  std::uint64_t do_skip(std::uint64_t count) override {
+  std::uint64_t do_skip(std::uint64_t count, Known known) override {
     const std::uint64_t before = next_;
     if (count > std::numeric_limits<std::uint64_t>::max() / shape_.shift - before) {
-      return Stage::do_skip(count);
+      return Stage::do_skip(count, known);
     }
     next_ += count;
     // Not into the gap behind the last of these windows, which nobody has looked at yet: an error
@@ -162,7 +162,7 @@ class WindowStage final : public Stage {
     // That window is there when it has an element, or all of them.
     const std::uint64_t missing =
         shape_.drop_remainder && shape_.overlap() ? shape_.span() - shape_.shift : std::uint64_t{0};
-    advance_to(end);
+    advance_to(end, known);
     if (missing > 0 && !ended_ && fill(missing, true) == Filled::cancelled) return 0;
     const bool reached = buffer_.start() == end && buffer_.size() >= missing;
     if (reached) return count;
@@ -178,7 +178,7 @@ class WindowStage final : public Stage {
   Filled fill(std::uint64_t count, bool may_wait) {
     if (buffer_.start() < next_ * shape_.shift) {
       if (!may_wait) return Filled::would_wait;
-      advance_to(next_ * shape_.shift);
+      advance_to(next_ * shape_.shift, Known::nothing);
     }
     while (buffer_.size() < count && !ended_ && !has_failed()) {
       if (!may_wait) return Filled::would_wait;
@@ -191,11 +191,11 @@ class WindowStage final : public Stage {
   }
 
   /// Drops what lies before `position`, in the buffer and beyond.
-  void advance_to(std::uint64_t position) {
+  void advance_to(std::uint64_t position, Known known) {
     buffer_.drop_front(std::min(buffer_.size(), position - buffer_.start()));
     const std::uint64_t gap = position - buffer_.start();
     if (gap == 0 || ended_) return;
-    const std::uint64_t passed = input_->skip(gap);
+    const std::uint64_t passed = input_->skip(gap, known);
     buffer_.pass(passed);
     if (passed < gap) ended_ = true;  // or cancelled: then nothing comes any more, either
   }
@@ -276,9 +276,9 @@ class WindowNode final : public Node {
   }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
-    return std::make_unique<WindowStage>(scope, shape_, kernel_, input().type(),
-                                         input().open(scope));
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
+    return std::make_unique<WindowStage>(context, shape_, kernel_, input().type(),
+                                         input().open(context));
   }
 
  private:

@@ -52,10 +52,10 @@ class AdoptedContents {
 /// filling one, or (after a resume) handing through what the input gives.
 class MemoryCacheStage final : public Stage {
  public:
-  MemoryCacheStage(const StageContext& scope, std::shared_ptr<SharedContent> shared,
+  MemoryCacheStage(const StageContext& context, std::shared_ptr<SharedContent> shared,
                    const Node& input)
-      : Stage(scope),
-        input_scope_(scope.run.shared_by_all(scope)),
+      : Stage(context),
+        input_context_(context.run.shared_by_all(context)),
         node_(input),
         shared_(std::move(shared)),
         memory_(run().memory(), "cache") {}
@@ -79,10 +79,10 @@ class MemoryCacheStage final : public Stage {
   }
 
  protected:
-  std::uint64_t do_skip(std::uint64_t count) override {
+  std::uint64_t do_skip(std::uint64_t count, Known known) override {
     if (!begun_) {
       // A resume must be quick: its pass is not kept, and what is skipped not even made.
-      const bool resuming = run().assume_no_errors();
+      const bool resuming = known == Known::no_errors;
       begin(resuming ? Absent::hand_through : Absent::fill);
     }
     if (content_ != nullptr) {
@@ -90,7 +90,7 @@ class MemoryCacheStage final : public Stage {
       position_ += count;
       return count;
     }
-    return filling_ != nullptr ? Stage::do_skip(count) : input_->skip(count);
+    return filling_ != nullptr ? Stage::do_skip(count, known) : input_->skip(count, known);
   }
 
  private:
@@ -101,12 +101,12 @@ class MemoryCacheStage final : public Stage {
     content_ = shared_->get();
     if (content_ != nullptr) {
       reserve([&] { memory_.grow(content_->bytes()); });
-      run().note_hidden_errors(content_->errors_on_the_way());
+      run().counters().note_hidden_errors(content_->errors_on_the_way());
       note_buffered(*content_);
       return;
     }
     if (absent == Absent::fill) filling_ = std::make_shared<CachedElements>(type());
-    input_ = std::make_unique<PeekedInput>(node_.open(input_scope_));
+    input_ = std::make_unique<PeekedInput>(node_.open(input_context_));
   }
 
   void keep(const Chunk& out) {
@@ -119,7 +119,7 @@ class MemoryCacheStage final : public Stage {
   }
 
   void publish() {
-    filling_->note_errors_on_the_way(run().errors_before(counters()));
+    filling_->note_errors_on_the_way(run().counters().errors_before(counters()));
     shared_->publish(std::exchange(filling_, nullptr));
   }
 
@@ -151,7 +151,7 @@ class MemoryCacheStage final : public Stage {
     counters().buffered_bytes.store(content.bytes(), std::memory_order_relaxed);
   }
 
-  const StageContext input_scope_;
+  const StageContext input_context_;
   const Node& node_;
   const std::shared_ptr<SharedContent> shared_;
   Reservation memory_;
@@ -176,18 +176,18 @@ class MemoryCacheNode final : public Node {
   }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
-    return std::make_unique<MemoryCacheStage>(scope, content_of(scope), input());
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
+    return std::make_unique<MemoryCacheStage>(context, content_of(context), input());
   }
 
  private:
-  std::shared_ptr<SharedContent> content_of(const StageContext& scope) const {
-    const IteratorContext& run = scope.run;
+  std::shared_ptr<SharedContent> content_of(const StageContext& context) const {
+    const IteratorContext& run = context.run;
     if (!run.adopted_other_seeds()) return shared_;
     std::vector<std::string> signature = signature_of(input(), run.adopted_seeds());
     std::vector<std::string> own = signature_of(input());
     // Inside a flat_map the input draws by that one's seed.
-    if (const Node* const outermost = scope.inner.outermost; outermost != nullptr) {
+    if (const Node* const outermost = context.inner.outermost; outermost != nullptr) {
       signature.push_back(std::to_string(run.seeds_of(*outermost).seed));
       own.push_back(std::to_string(outermost->seeds().value_or(Seeds{}).seed));
     }

@@ -5,8 +5,7 @@
 #include <vector>
 
 #include <infeed/pipeline/chunk.h>
-
-#include "engine/reservation.h"
+#include <infeed/pipeline/reservation.h>
 
 namespace infeed::detail {
 

@@ -15,9 +15,9 @@ namespace {
 /// One pass: reads what is there and, when it may, writes what is missing.
 class FileCacheStage final : public Stage {
  public:
-  FileCacheStage(const StageContext& scope, StoreDescription description, const Node& input)
-      : Stage(scope),
-        input_scope_(scope.run.shared_by_all(scope)),
+  FileCacheStage(const StageContext& context, StoreDescription description, const Node& input)
+      : Stage(context),
+        input_context_(context.run.shared_by_all(context)),
         node_(input),
         store_(std::move(description)) {}
 
@@ -32,13 +32,13 @@ class FileCacheStage final : public Stage {
   }
 
  protected:
-  std::uint64_t do_skip(std::uint64_t count) override {
+  std::uint64_t do_skip(std::uint64_t count, Known known) override {
     // A resume must be quick: what it passes over is not made, so nothing is written in this pass.
     if (mode_ == Mode::undecided) {
-      begin(run().assume_no_errors() ? Absent::hand_through : Absent::write);
+      begin(known == Known::no_errors ? Absent::hand_through : Absent::write);
     }
     if (mode_ == Mode::read && reader_->content().complete) return reader_->skip(count);
-    return mode_ == Mode::hand_through ? input_->skip(count) : Stage::do_skip(count);
+    return mode_ == Mode::hand_through ? input_->skip(count, known) : Stage::do_skip(count, known);
   }
 
  private:
@@ -119,7 +119,7 @@ class FileCacheStage final : public Stage {
   }
 
   void open_reader(StoreContent content) {
-    run().note_hidden_errors(content.errors_on_the_way.value_or(1));
+    run().counters().note_hidden_errors(content.errors_on_the_way.value_or(1));
     reader_.emplace(store_.folder, std::move(content), store_.codec);
     mode_ = Mode::read;
   }
@@ -166,7 +166,7 @@ class FileCacheStage final : public Stage {
         store_.folder, std::move(content), store_.codec,
         StoreWriterOptions{store_.options.shard_bytes, store_.options.compression,
                            store_.options.durability,
-                           [this] { return run().errors_before(counters()); }});
+                           [this] { return run().counters().errors_before(counters()); }});
   }
 
   /// After the stored part comes the input.
@@ -177,8 +177,8 @@ class FileCacheStage final : public Stage {
 
   /// The input, without the elements that are stored.
   void open_input_behind(std::uint64_t stored) {
-    input_ = std::make_unique<PeekedInput>(node_.open(input_scope_));
-    const std::uint64_t skipped = input_->skip(stored);
+    input_ = std::make_unique<PeekedInput>(node_.open(input_context_));
+    const std::uint64_t skipped = input_->skip(stored, Known::nothing);
     if (skipped == stored || run().cancelled()) return;
     throw Error(ErrorCode::failed_precondition,
                 fmt::format("the folder holds the first {} elements, but the stages before now end "
@@ -237,7 +237,7 @@ class FileCacheStage final : public Stage {
     store_.options.on_event({kind, store_.folder, elements, std::move(message)});
   }
 
-  const StageContext input_scope_;
+  const StageContext input_context_;
   const Node& node_;
   const StoreDescription store_;
   Mode mode_ = Mode::undecided;
@@ -279,8 +279,8 @@ void identify(StoreDescription& description, const Node& input, const AdoptedSee
 FileCacheNode::FileCacheNode(std::string name, StoreDescription description, NodePointer input)
     : Node(std::move(name), input->type(), {input}), description_(std::move(description)) {}
 
-std::unique_ptr<Stage> FileCacheNode::make_stage(const StageContext& scope) const {
-  return std::make_unique<FileCacheStage>(scope, description_with(scope.run.adopted_seeds()),
+std::unique_ptr<Stage> FileCacheNode::make_stage(const StageContext& context) const {
+  return std::make_unique<FileCacheStage>(context, description_with(context.run.adopted_seeds()),
                                           input());
 }
 

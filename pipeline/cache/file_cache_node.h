@@ -29,7 +29,7 @@ class FileCacheNode final : public Node {
   StoreDescription description_with(const AdoptedSeeds& adopted) const;
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override;
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override;
 
  private:
   const StoreDescription description_;

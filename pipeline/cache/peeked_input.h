@@ -21,10 +21,10 @@ class PeekedInput {
     return Pull::values;
   }
 
-  std::uint64_t skip(std::uint64_t count) {
-    if (count == 0 || ahead_.empty()) return input_->skip(count);
+  std::uint64_t skip(std::uint64_t count, Known known) {
+    if (count == 0 || ahead_.empty()) return input_->skip(count, known);
     ahead_.clear();
-    return 1 + input_->skip(count - 1);
+    return 1 + input_->skip(count - 1, known);
   }
 
   /// False when it is cancelled or fails, too; the next pull says so again.

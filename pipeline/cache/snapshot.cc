@@ -24,8 +24,8 @@ struct Snapshot {
 
 class ReadSnapshotStage final : public Stage {
  public:
-  ReadSnapshotStage(const StageContext& scope, const Snapshot& snapshot)
-      : Stage(scope), reader_(snapshot.folder, snapshot.content, snapshot.codec) {}
+  ReadSnapshotStage(const StageContext& context, const Snapshot& snapshot)
+      : Stage(context), reader_(snapshot.folder, snapshot.content, snapshot.codec) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     try {
@@ -40,9 +40,9 @@ class ReadSnapshotStage final : public Stage {
   }
 
  protected:
-  std::uint64_t do_skip(std::uint64_t count) override {
+  std::uint64_t do_skip(std::uint64_t count, Known known) override {
     // A shard that can't be read makes fewer elements, which only reading shows.
-    return run().assume_no_errors() ? reader_.skip(count) : Stage::do_skip(count);
+    return known == Known::no_errors ? reader_.skip(count) : Stage::do_skip(count, known);
   }
 
  private:
@@ -65,8 +65,8 @@ class ReadSnapshotNode final : public Node {
   }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
-    return std::make_unique<ReadSnapshotStage>(scope, snapshot_);
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
+    return std::make_unique<ReadSnapshotStage>(context, snapshot_);
   }
 
  private:

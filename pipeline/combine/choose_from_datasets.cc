@@ -58,12 +58,12 @@ class ChooseNode final : public Node {
   }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
     const std::size_t count = inputs().size() - 1;
-    StageContext below = scope;
+    StageContext below = context;
     below.input_ordinal = count;
     auto selector = std::make_unique<Choices>(inputs().back()->open(below), count);
-    return make_select_stage(scope, std::move(selector), open_inputs(scope, inputs(), count),
+    return make_select_stage(context, std::move(selector), open_inputs(context, inputs(), count),
                              options_.stop_on_empty_dataset);
   }
 

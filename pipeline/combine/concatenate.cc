@@ -9,8 +9,8 @@ namespace {
 
 class ConcatenateStage final : public Stage {
  public:
-  ConcatenateStage(const StageContext& scope, const Node& first, const Node& second)
-      : Stage(scope), scope_(scope), second_(second), current_(first.open(scope)) {}
+  ConcatenateStage(const StageContext& context, const Node& first, const Node& second)
+      : Stage(context), context_(context), second_(second), current_(first.open(context)) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     while (current_ != nullptr) {
@@ -25,10 +25,10 @@ class ConcatenateStage final : public Stage {
   }
 
  protected:
-  std::uint64_t do_skip(std::uint64_t count) override {
+  std::uint64_t do_skip(std::uint64_t count, Known known) override {
     std::uint64_t skipped = 0;
     while (current_ != nullptr) {
-      skipped += current_->skip(count - skipped);
+      skipped += current_->skip(count - skipped, known);
       if (skipped == count || run().cancelled()) break;
       if (open_second() != nullptr) ++skipped;
     }
@@ -43,17 +43,17 @@ class ConcatenateStage final : public Stage {
     if (second_opened_) return nullptr;
     second_opened_ = true;
     try {
-      StageContext scope = scope_;
-      scope.input_ordinal = 1;
-      scope.set_pass(epoch());
-      current_ = second_.open(scope);
+      StageContext context = context_;
+      context.input_ordinal = 1;
+      context.set_pass(epoch());
+      current_ = second_.open(context);
       return nullptr;
     } catch (...) {
       return error_of_opening();
     }
   }
 
-  const StageContext scope_;
+  const StageContext context_;
   const Node& second_;
   std::unique_ptr<Stage> current_;
   bool second_opened_ = false;
@@ -73,8 +73,8 @@ class ConcatenateNode final : public Node {
   }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
-    return std::make_unique<ConcatenateStage>(scope, input(), *inputs()[1]);
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
+    return std::make_unique<ConcatenateStage>(context, input(), *inputs()[1]);
   }
 };
 

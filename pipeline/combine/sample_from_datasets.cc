@@ -67,11 +67,11 @@ class SampleNode final : public Node {
   }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
-    const std::uint64_t epoch = options_.reshuffle_each_iteration ? scope.epoch + 1 : 0;
-    return make_select_stage(scope, std::make_unique<Draws>(cumulative_, scope.seeds.seed, epoch),
-                             open_inputs(scope, inputs(), inputs().size()),
-                             options_.stop_on_empty_dataset);
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
+    const std::uint64_t epoch = options_.reshuffle_each_iteration ? context.epoch + 1 : 0;
+    return make_select_stage(
+        context, std::make_unique<Draws>(cumulative_, context.seeds.seed, epoch),
+        open_inputs(context, inputs(), inputs().size()), options_.stop_on_empty_dataset);
   }
 
  private:

@@ -16,9 +16,9 @@ struct Input {
 
 class SelectStage final : public Stage {
  public:
-  SelectStage(const StageContext& scope, std::unique_ptr<Selector> selector,
+  SelectStage(const StageContext& context, std::unique_ptr<Selector> selector,
               std::vector<std::unique_ptr<Stage>> inputs, bool stop_on_empty)
-      : Stage(scope),
+      : Stage(context),
         selector_(std::move(selector)),
         stop_on_empty_(stop_on_empty),
         open_(inputs.size()) {
@@ -30,7 +30,7 @@ class SelectStage final : public Stage {
   }
 
  protected:
-  std::uint64_t do_skip(std::uint64_t count) override {
+  std::uint64_t do_skip(std::uint64_t count, Known known) override {
     std::uint64_t skipped = 0;
     while (skipped < count && !over()) {
       ErrorPointer error;
@@ -42,7 +42,7 @@ class SelectStage final : public Stage {
       Input& input = inputs_[chosen_];
       if (!input.in.empty()) {
         drop_one(input.in);
-      } else if (input.stage->skip(1) == 0) {
+      } else if (input.stage->skip(1, known) == 0) {
         if (run().cancelled()) break;
         end_input(input);
         continue;
@@ -131,19 +131,19 @@ class SelectStage final : public Stage {
 
 }  // namespace
 
-std::unique_ptr<Stage> make_select_stage(const StageContext& scope,
+std::unique_ptr<Stage> make_select_stage(const StageContext& context,
                                          std::unique_ptr<Selector> selector,
                                          std::vector<std::unique_ptr<Stage>> inputs,
                                          bool stop_on_empty) {
-  return std::make_unique<SelectStage>(scope, std::move(selector), std::move(inputs),
+  return std::make_unique<SelectStage>(context, std::move(selector), std::move(inputs),
                                        stop_on_empty);
 }
 
-std::vector<std::unique_ptr<Stage>> open_inputs(const StageContext& scope,
+std::vector<std::unique_ptr<Stage>> open_inputs(const StageContext& context,
                                                 const std::vector<NodePointer>& nodes,
                                                 std::size_t count) {
   std::vector<std::unique_ptr<Stage>> inputs;
-  StageContext below = scope;
+  StageContext below = context;
   for (std::size_t i = 0; i < count; ++i) {
     below.input_ordinal = i;
     inputs.push_back(nodes[i]->open(below));

@@ -21,13 +21,13 @@ class Selector {
 
 /// Takes each element from the input that the selector says. An input that has ended ends the whole
 /// (`stop_on_empty`) or is passed over.
-std::unique_ptr<Stage> make_select_stage(const StageContext& scope,
+std::unique_ptr<Stage> make_select_stage(const StageContext& context,
                                          std::unique_ptr<Selector> selector,
                                          std::vector<std::unique_ptr<Stage>> inputs,
                                          bool stop_on_empty);
 
 /// Opens them with ordinals first, first+1, ...
-std::vector<std::unique_ptr<Stage>> open_inputs(const StageContext& scope,
+std::vector<std::unique_ptr<Stage>> open_inputs(const StageContext& context,
                                                 const std::vector<NodePointer>& nodes,
                                                 std::size_t count);
 

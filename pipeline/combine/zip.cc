@@ -18,31 +18,31 @@ struct Side {
 
   /// Sees to it that an element is at hand.
   Pull fill(std::size_t want) {
-    if (owed > 0) skip(0);
+    if (owed > 0) skip(0, Known::nothing);
     return in.empty() ? input->pull(in, std::min(want, in.capacity())) : Pull::values;
   }
   /// Passes over elements; fewer than asked for only at the end.
-  std::uint64_t skip(std::uint64_t count) {
+  std::uint64_t skip(std::uint64_t count, Known known) {
     const std::uint64_t before = std::exchange(owed, 0);
-    const std::uint64_t passed = pass(before + count);
+    const std::uint64_t passed = pass(before + count, known);
     return passed - std::min(passed, before);
   }
 
  private:
-  std::uint64_t pass(std::uint64_t count) {
+  std::uint64_t pass(std::uint64_t count, Known known) {
     const std::size_t dropped = static_cast<std::size_t>(std::min<std::uint64_t>(count, in.size()));
     in.type().destroy(in.front(), dropped);
     in.drop_front(dropped);
     if (dropped == count) return count;
     const std::uint64_t passed = dropped + (in.take_error() != nullptr ? 1 : 0);
-    return passed + input->skip(count - passed);
+    return passed + input->skip(count - passed, known);
   }
 };
 
 class ZipStage final : public Stage {
  public:
-  ZipStage(const StageContext& scope, ZipKernel kernel, std::vector<Side> sides)
-      : Stage(scope), kernel_(kernel), sides_(std::move(sides)), fronts_(sides_.size()) {}
+  ZipStage(const StageContext& context, ZipKernel kernel, std::vector<Side> sides)
+      : Stage(context), kernel_(kernel), sides_(std::move(sides)), fronts_(sides_.size()) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     if (ended_) return Pull::end;
@@ -62,14 +62,14 @@ class ZipStage final : public Stage {
   }
 
  protected:
-  std::uint64_t do_skip(std::uint64_t count) override {
+  std::uint64_t do_skip(std::uint64_t count, Known known) override {
     if (ended_) return 0;
     // From the last side to the first: those to the left of the side that ends then stand exactly
     // at the position where it does, and an error there comes before the end.
     std::uint64_t common = count;
-    for (std::size_t i = sides_.size(); i-- > 0;) common = sides_[i].skip(common);
+    for (std::size_t i = sides_.size(); i-- > 0;) common = sides_[i].skip(common, known);
     if (common == count || run().cancelled()) return common;
-    return common + Stage::do_skip(count - common);
+    return common + Stage::do_skip(count - common, known);
   }
 
  private:
@@ -110,15 +110,15 @@ class ZipNode final : public Node {
   }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
     std::vector<Side> sides;
     sides.reserve(inputs().size());
-    StageContext below = scope;
+    StageContext below = context;
     for (const NodePointer& side : inputs()) {
       sides.push_back(Side{.input = side->open(below), .in = Chunk(side->type())});
       ++below.input_ordinal;
     }
-    return std::make_unique<ZipStage>(scope, kernel_, std::move(sides));
+    return std::make_unique<ZipStage>(context, kernel_, std::move(sides));
   }
 
  private:

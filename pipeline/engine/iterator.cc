@@ -36,9 +36,9 @@ IteratorCore::IteratorCore(NodePointer node, IterateOptions options)
   if (options.resume) run_->adopt_seeds(check_signature(*options.resume, *node_));
   if (options.stop.stop_possible()) stop_.emplace(options.stop, [run = run_] { run->cancel(); });
   if (options.watchdog.count() > 0) watchdog_ = std::make_unique<Watchdog>(*run_, options.watchdog);
-  StageContext scope{.run = *run_, .counters = nullptr};
-  scope.set_pass(epoch_);
-  root_ = node_->open(scope);
+  StageContext context{.run = *run_, .counters = nullptr};
+  context.set_pass(epoch_);
+  root_ = node_->open(context);
   if (options.resume) resume(options);
 }
 
@@ -54,9 +54,8 @@ void IteratorCore::resume(const IterateOptions& options) {
   try {
     const ResumeReport report(*run_, options, checkpoint.position);
     const Waiting waiting(watchdog_.get());
-    run_->set_assume_no_errors(checkpoint.errors == 0);
-    skipped = root_->skip(checkpoint.position);
-    run_->set_assume_no_errors(false);
+    skipped = root_->skip(checkpoint.position,
+                          checkpoint.errors == 0 ? Known::no_errors : Known::nothing);
     if (run_->cancelled()) throw Error(*cancellation("while it resumed"));
   } catch (...) {
     fail(terminal_error());
@@ -125,19 +124,19 @@ void IteratorCore::fail(const ErrorPointer& error) {
 void IteratorCore::end_stages() {
   run_->cancel();
   root_ = nullptr;
-  run_->drop_spare_blocks();
+  run_->readers().drop_spare_blocks();
 }
 
 Checkpoint IteratorCore::checkpoint() const {
   return Checkpoint{.position = position_,
                     .epoch = epoch_,
-                    .errors = errors_before_ + run_->errors_seen(),
+                    .errors = errors_before_ + run_->counters().errors_seen(),
                     .order_hash = order_hash_.value(),
                     .signature = signature_of(*node_, run_->seeds_for_checkpoint())};
 }
 
 void IteratorCore::cancel() { run_->cancel(); }
-PipelineStatistics IteratorCore::statistics() const { return run_->statistics(); }
+PipelineStatistics IteratorCore::statistics() const { return run_->counters().statistics(); }
 const MemoryAccount& IteratorCore::memory() const { return run_->memory(); }
 
 }  // namespace infeed::detail

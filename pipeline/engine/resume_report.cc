@@ -31,7 +31,7 @@ void ResumeReport::report() {
   while (!end_.wait_for(lock, pause, [this] { return over_; })) {
     lock.unlock();
     options_.on_resume({.position = position_,
-                        .elements_replayed = run_.elements_replayed(),
+                        .elements_replayed = run_.counters().elements_replayed(),
                         .elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(
                             std::chrono::steady_clock::now() - begin)});
     lock.lock();

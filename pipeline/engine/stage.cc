@@ -26,14 +26,14 @@ ErrorPointer terminal_error_of(const detail::StageCounters& counters) {
 }
 
 /// In an inner dataset: other places, other keys.
-void key_by_place(StageContext& scope, std::uint64_t input_ordinal) {
-  const Philox numbers(scope.inner.key, input_ordinal);
-  scope.inner.key = numbers.word_pair(0);
-  if (!scope.seeds.drawn) return;
-  const bool draws = !scope.seeds.inner;
-  scope.seeds.seed = numbers.word_pair(1) | 1;
-  scope.seeds.seed2 = numbers.word_pair(2);
-  if (draws) scope.run.note_inner_draws(*scope.inner.outermost);
+void key_by_place(StageContext& context, std::uint64_t input_ordinal) {
+  const Philox numbers(context.inner.key, input_ordinal);
+  context.inner.key = numbers.word_pair(0);
+  if (!context.seeds.drawn) return;
+  const bool draws = !context.seeds.inner;
+  context.seeds.seed = numbers.word_pair(1) | 1;
+  context.seeds.seed2 = numbers.word_pair(2);
+  if (draws) context.run.note_inner_draws(*context.inner.outermost);
 }
 
 }  // namespace
@@ -75,13 +75,13 @@ Pull Stage::pull(Chunk& out, std::size_t want) {
   return counted(out, [&] { return do_pull(out, want); });
 }
 
-std::uint64_t Stage::skip(std::uint64_t count) {
+std::uint64_t Stage::skip(std::uint64_t count, Known known) {
   if (count == 0) return 0;
   if (failure_ != nullptr) throw Error(*failure_);
   const detail::StageCounters::Inside inside(*counters_);
   std::uint64_t skipped = 0;
   try {
-    skipped = do_skip(count);
+    skipped = do_skip(count, known);
   } catch (...) {
     failure_ = terminal_error_of(*counters_);
     throw Error(*failure_);
@@ -98,7 +98,7 @@ Pull Stage::do_pull_at(Chunk&, std::span<const std::uint64_t>) {
   throw Error(ErrorCode::internal, "pull_at was asked of a stage that has no random access");
 }
 
-std::uint64_t Stage::do_skip(std::uint64_t count) {
+std::uint64_t Stage::do_skip(std::uint64_t count, Known) {
   Chunk dropped(*type_);
   std::uint64_t skipped = 0;
   while (skipped < count) {
@@ -110,15 +110,29 @@ std::uint64_t Stage::do_skip(std::uint64_t count) {
   return skipped;
 }
 
+bool Stage::cancelled() const { return run_.cancelled(); }
+
+MemoryAccount& Stage::memory() const { return run_.memory(); }
+
+void Stage::note_buffered(std::uint64_t elements, std::uint64_t bytes) const {
+  counters_->buffered_elements.store(elements, std::memory_order_relaxed);
+  counters_->buffered_bytes.store(bytes, std::memory_order_relaxed);
+}
+
+HandOver::HandOver() : due_ticks_(detail::ticks_now() + detail::ticks_of_us(100)) {}
+
+bool HandOver::is_due() const { return detail::ticks_now() > due_ticks_; }
+
 std::unique_ptr<Stage> Node::open(const StageContext& consumer) const {
-  StageContext scope = consumer;
-  scope.counters = &consumer.run.counters_of(name_, consumer.counters, consumer.input_ordinal);
-  scope.input_ordinal = 0;
-  scope.type = type_;
-  scope.node = this;
-  scope.seeds = consumer.run.seeds_of(*this);
-  if (scope.inner.outermost != nullptr) key_by_place(scope, consumer.input_ordinal);
-  return make_stage(scope);
+  StageContext context = consumer;
+  context.counters =
+      &consumer.run.counters().of_stage(name_, consumer.counters, consumer.input_ordinal);
+  context.input_ordinal = 0;
+  context.type = type_;
+  context.node = this;
+  context.seeds = consumer.run.seeds_of(*this);
+  if (context.inner.outermost != nullptr) key_by_place(context, consumer.input_ordinal);
+  return make_stage(context);
 }
 
 }  // namespace infeed

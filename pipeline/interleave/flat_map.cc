@@ -11,10 +11,10 @@ namespace {
 
 class FlatMapStage final : public Stage {
  public:
-  FlatMapStage(const StageContext& scope, const InnerDatasets& inner, const TypeInfo& outer_type,
+  FlatMapStage(const StageContext& context, const InnerDatasets& inner, const TypeInfo& outer_type,
                std::unique_ptr<Stage> input)
-      : Stage(scope),
-        opener_(inner, scope),
+      : Stage(context),
+        opener_(inner, context),
         outer_(outer_type, std::move(input)),
         element_(outer_type, 1) {}
 
@@ -38,7 +38,7 @@ class FlatMapStage final : public Stage {
   }
 
  protected:
-  std::uint64_t do_skip(std::uint64_t count) override {
+  std::uint64_t do_skip(std::uint64_t count, Known known) override {
     std::uint64_t skipped = 0;
     while (skipped < count) {
       if (!inner_.is_open()) {
@@ -46,7 +46,7 @@ class FlatMapStage final : public Stage {
         ErrorPointer error;
         NodePointer node = describe(error);
         if (node != nullptr) {
-          const std::uint64_t whole = length_at_most(*node, count - skipped);
+          const std::uint64_t whole = length_at_most(*node, count - skipped, known);
           skipped += whole;
           if (whole > 0) continue;
           open(std::move(node), error);
@@ -56,7 +56,7 @@ class FlatMapStage final : public Stage {
           continue;
         }
       }
-      skipped += inner_.skip(count - skipped);
+      skipped += inner_.skip(count - skipped, known);
       if (run().cancelled()) break;
       if (skipped < count) inner_.close();
     }
@@ -85,10 +85,10 @@ class FlatMapStage final : public Stage {
   }
 
   /// Elements of an inner dataset that need not be opened to be passed over as a whole; else 0.
-  std::uint64_t length_at_most(const Node& node, std::uint64_t count) const {
+  std::uint64_t length_at_most(const Node& node, std::uint64_t count, Known known) const {
     const Cardinality length = node.cardinality();
     // Not all of `count`: an error that nobody has seen yet may lengthen the inner dataset.
-    const bool whole = run().assume_no_errors() && length.is_finite() && length.count() < count;
+    const bool whole = known == Known::no_errors && length.is_finite() && length.count() < count;
     return whole ? length.count() : 0;
   }
 
@@ -117,8 +117,8 @@ class FlatMapNode final : public Node {
   }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
-    return std::make_unique<FlatMapStage>(scope, inner_, input().type(), input().open(scope));
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
+    return std::make_unique<FlatMapStage>(context, inner_, input().type(), input().open(context));
   }
 
  private:

@@ -5,12 +5,12 @@
 
 #include "engine/threads/driver.h"
 
-// The consumer's side; that of the threads is feed_threads_work.cc.
+// The consumer's side; that of the threads is inner_readers_work.cc.
 namespace infeed::detail {
 namespace {
 
 constexpr std::size_t kSpareChunksMax = 16;
-constexpr auto kGather = std::chrono::microseconds(200);
+constexpr auto kCollecting = std::chrono::microseconds(200);
 
 }  // namespace
 
@@ -83,7 +83,7 @@ void InnerReaders::wait_until_told(std::unique_lock<std::mutex>& lock) {
   const std::uint64_t begin = ticks_now();
   wake_reader();
   if (wanted_ != nullptr && gathers_) {
-    ready_.wait_for(lock, kGather);
+    ready_.wait_for(lock, kCollecting);
   } else {
     ready_.wait(lock);
   }

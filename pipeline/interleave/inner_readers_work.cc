@@ -6,7 +6,7 @@
 #include "engine/threads/name_thread.h"
 #include "interleave/inner_readers.h"
 
-// The threads' side; that of the consumer is feed_threads.cc.
+// The threads' side; that of the consumer is inner_readers.cc.
 namespace infeed::detail {
 namespace {
 

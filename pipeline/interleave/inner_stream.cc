@@ -33,8 +33,8 @@ Pull InnerStream::pull(Chunk& out, std::size_t want) {
   return pulled;
 }
 
-std::uint64_t InnerStream::skip(std::uint64_t count) {
-  const std::uint64_t skipped = stage_->skip(count);
+std::uint64_t InnerStream::skip(std::uint64_t count, Known known) {
+  const std::uint64_t skipped = stage_->skip(count, known);
   given_ += skipped;
   return skipped;
 }
@@ -50,13 +50,13 @@ NodePointer InnerOpener::describe(Chunk& element) const {
 
 InnerStream InnerOpener::open(NodePointer node, std::uint64_t position) const {
   constexpr std::uint64_t kSpread = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio
-  StageContext scope = scope_;
-  scope.input_ordinal = 1;
-  if (scope.inner.outermost == nullptr) scope.inner.outermost = scope_.node;
-  scope.inner.key = Philox(scope_.seeds.seed, scope_.epoch).word_pair(position);
+  StageContext context = context_;
+  context.input_ordinal = 1;
+  if (context.inner.outermost == nullptr) context.inner.outermost = context_.node;
+  context.inner.key = Philox(context_.seeds.seed, context_.epoch).word_pair(position);
   // Passes of this stage and positions within one make different epochs.
-  scope.set_pass(datasets_.seed_by_position ? position + scope_.epoch * kSpread : 0);
-  std::unique_ptr<Stage> stage = node->open(scope);
+  context.set_pass(datasets_.seed_by_position ? position + context_.epoch * kSpread : 0);
+  std::unique_ptr<Stage> stage = node->open(context);
   return InnerStream(std::move(node), std::move(stage));
 }
 

@@ -39,7 +39,7 @@ class InnerStream {
   /// Elements that were pulled or skipped so far.
   std::uint64_t given() const { return given_; }
   Pull pull(Chunk& out, std::size_t want);
-  std::uint64_t skip(std::uint64_t count);
+  std::uint64_t skip(std::uint64_t count, Known known);
   void close();
 
  private:
@@ -55,9 +55,9 @@ class InnerStream {
 /// Makes inner datasets of outer elements; outlives them. Thread-safety: any thread may call it.
 class InnerOpener {
  public:
-  /// `scope` is that of the stage that they are opened for.
-  InnerOpener(InnerDatasets datasets, const StageContext& scope)
-      : datasets_(std::move(datasets)), scope_(scope) {}
+  /// `context` is that of the stage that they are opened for.
+  InnerOpener(InnerDatasets datasets, const StageContext& context)
+      : datasets_(std::move(datasets)), context_(context) {}
 
   /// Calls the user's function on the one value in `element`, which is used up. Throws what the
   /// function throws.
@@ -67,7 +67,7 @@ class InnerOpener {
 
  private:
   const InnerDatasets datasets_;
-  const StageContext scope_;
+  const StageContext context_;
 };
 
 }  // namespace infeed::detail

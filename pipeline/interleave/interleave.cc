@@ -56,10 +56,10 @@ namespace {
 
 class InterleaveStage final : public Stage {
  public:
-  InterleaveStage(const StageContext& scope, const InterleaveSpec& spec, const TypeInfo& outer_type,
-                  std::unique_ptr<Stage> input)
-      : Stage(scope),
-        opener_(spec.inner, scope),
+  InterleaveStage(const StageContext& context, const InterleaveSpec& spec,
+                  const TypeInfo& outer_type, std::unique_ptr<Stage> input)
+      : Stage(context),
+        opener_(spec.inner, context),
         outer_(outer_type, std::move(input)),
         supplier_(outer_type, outer_, opener_),
         cycle_(type(), spec.cycle_length, spec.block_length) {}
@@ -67,8 +67,8 @@ class InterleaveStage final : public Stage {
   Pull do_pull(Chunk& out, std::size_t want) override { return cycle_.pull(supplier_, out, want); }
 
  protected:
-  std::uint64_t do_skip(std::uint64_t count) override {
-    return cycle_.skip(supplier_, count, run().assume_no_errors(), run());
+  std::uint64_t do_skip(std::uint64_t count, Known known) override {
+    return cycle_.skip(supplier_, count, known, run());
   }
 
  private:
@@ -98,12 +98,12 @@ class InterleaveNode final : public Node {
   }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
-    std::unique_ptr<Stage> below = input().open(scope);
-    if (spec_.parallelism == 1 || scope.run.is_inline()) {
-      return std::make_unique<InterleaveStage>(scope, spec_, input().type(), std::move(below));
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
+    std::unique_ptr<Stage> below = input().open(context);
+    if (spec_.parallelism == 1 || context.run.is_inline()) {
+      return std::make_unique<InterleaveStage>(context, spec_, input().type(), std::move(below));
     }
-    return make_parallel_interleave(scope, spec_, input().type(), std::move(below));
+    return make_parallel_interleave(context, spec_, input().type(), std::move(below));
   }
 
  private:

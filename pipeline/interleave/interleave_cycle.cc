@@ -117,7 +117,7 @@ std::uint64_t InterleaveCycle::drop_buffered(Slot& slot, std::uint64_t count) {
 }
 
 /// While no feed ends, a round takes block_length elements of each open slot.
-std::uint64_t InterleaveCycle::skip_rounds(std::uint64_t count) {
+std::uint64_t InterleaveCycle::skip_rounds(std::uint64_t count, Known known) {
   const bool all_open = open_ == slots_.size() && slots_.size() == cycle_length_;
   if (at_ != 0 || block_left_ != block_length_ || open_ == 0 || !(all_open || outer_ended_)) {
     return 0;
@@ -136,17 +136,17 @@ std::uint64_t InterleaveCycle::skip_rounds(std::uint64_t count) {
   if (rounds < 2) return 0;
   for (Slot& slot : slots_) {
     if (slot.feed == nullptr) continue;
-    slot.feed->stream.skip(rounds * block_length_);
+    slot.feed->stream.skip(rounds * block_length_, known);
   }
   return rounds * block_length_ * open_;
 }
 
-std::uint64_t InterleaveCycle::skip(InnerSupplier& supplier, std::uint64_t count, bool lengths_hold,
+std::uint64_t InterleaveCycle::skip(InnerSupplier& supplier, std::uint64_t count, Known known,
                                     const IteratorContext& run) {
   std::uint64_t skipped = 0;
   while (skipped < count) {
-    if (lengths_hold) {
-      skipped += skip_rounds(count - skipped);
+    if (known == Known::no_errors) {
+      skipped += skip_rounds(count - skipped, known);
       if (skipped == count) break;
     }
     if (run.cancelled()) break;
@@ -170,7 +170,7 @@ std::uint64_t InterleaveCycle::skip(InnerSupplier& supplier, std::uint64_t count
       continue;
     }
     const std::uint64_t wanted = std::min(block_left_, count - skipped);
-    const std::uint64_t passed = slot.feed->stream.skip(wanted);
+    const std::uint64_t passed = slot.feed->stream.skip(wanted, known);
     skipped += passed;
     if (passed == wanted) {
       step(passed);

@@ -70,9 +70,9 @@ class InterleaveCycle {
 
   Pull pull(InnerSupplier& supplier, Chunk& out, std::size_t want);
 
-  /// Passes over elements as pull() would; feeds are skipped, not read. `lengths_hold`: no element
-  /// fails, so cardinalities are exact and whole rounds can be passed over at once.
-  std::uint64_t skip(InnerSupplier& supplier, std::uint64_t count, bool lengths_hold,
+  /// Passes over elements as pull() would; feeds are skipped, not read. Where no
+  /// element fails cardinalities are exact, and whole rounds are passed over at once.
+  std::uint64_t skip(InnerSupplier& supplier, std::uint64_t count, Known known,
                      const IteratorContext& run);
 
   /// Exchanges the feed of each open slot for what `replace(slot, feed)` makes of it.
@@ -99,7 +99,7 @@ class InterleaveCycle {
   template <std::size_t kSize>
   void take_values(Chunk& out, std::size_t want);
   std::uint64_t drop_buffered(Slot& slot, std::uint64_t count);
-  std::uint64_t skip_rounds(std::uint64_t count);
+  std::uint64_t skip_rounds(std::uint64_t count, Known known);
 
   const TypeInfo& type_;
   const std::uint64_t cycle_length_;

@@ -19,10 +19,10 @@ int thread_count(const InterleaveSpec& spec, Executor& executor) {
 /// the open inner datasets over.
 class ParallelInterleaveStage final : public Stage {
  public:
-  ParallelInterleaveStage(const StageContext& scope, const InterleaveSpec& spec,
+  ParallelInterleaveStage(const StageContext& context, const InterleaveSpec& spec,
                           const TypeInfo& outer_type, std::unique_ptr<Stage> input)
-      : Stage(scope),
-        opener_(spec.inner, scope),
+      : Stage(context),
+        opener_(spec.inner, context),
         outer_(outer_type, std::move(input)),
         serial_(outer_type, outer_, opener_),
         cycle_(type(), spec.cycle_length, spec.block_length),
@@ -45,9 +45,9 @@ class ParallelInterleaveStage final : public Stage {
   }
 
  protected:
-  std::uint64_t do_skip(std::uint64_t count) override {
-    if (threads_.started()) return Stage::do_skip(count);
-    return cycle_.skip(serial_, count, run().assume_no_errors(), run());
+  std::uint64_t do_skip(std::uint64_t count, Known known) override {
+    if (threads_.started()) return Stage::do_skip(count, known);
+    return cycle_.skip(serial_, count, known, run());
   }
 
  private:
@@ -56,16 +56,16 @@ class ParallelInterleaveStage final : public Stage {
   SerialInnerSupplier serial_;
   InterleaveCycle cycle_;
   InnerReaders threads_;
-  IteratorContext::WakerRegistration waker_;
+  CancellationWaker waker_;
 };
 
 }  // namespace
 
-std::unique_ptr<Stage> make_parallel_interleave(const StageContext& scope,
+std::unique_ptr<Stage> make_parallel_interleave(const StageContext& context,
                                                 const InterleaveSpec& spec,
                                                 const TypeInfo& outer_type,
                                                 std::unique_ptr<Stage> input) {
-  return std::make_unique<ParallelInterleaveStage>(scope, spec, outer_type, std::move(input));
+  return std::make_unique<ParallelInterleaveStage>(context, spec, outer_type, std::move(input));
 }
 
 }  // namespace infeed::detail

@@ -12,9 +12,9 @@ namespace {
 
 class ElementwiseStage final : public Stage {
  public:
-  ElementwiseStage(const StageContext& scope, std::shared_ptr<const ElementwiseSpec> spec,
+  ElementwiseStage(const StageContext& context, std::shared_ptr<const ElementwiseSpec> spec,
                    const TypeInfo& in_type, std::unique_ptr<Stage> input)
-      : Stage(scope),
+      : Stage(context),
         spec_(std::move(spec)),
         input_(std::move(input)),
         in_(in_type),
@@ -43,9 +43,10 @@ class ElementwiseStage final : public Stage {
   }
 
  protected:
-  std::uint64_t do_skip(std::uint64_t count) override {
-    if (!spec_->one_to_one || state_ != nullptr || !in_.empty()) return Stage::do_skip(count);
-    const std::uint64_t skipped = input_->skip(count);
+  std::uint64_t do_skip(std::uint64_t count, Known known) override {
+    if (!spec_->one_to_one || state_ != nullptr || !in_.empty())
+      return Stage::do_skip(count, known);
+    const std::uint64_t skipped = input_->skip(count, known);
     position_ += skipped;
     return skipped;
   }
@@ -146,22 +147,22 @@ class ElementwiseNode final : public Node {
   }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
-    std::unique_ptr<Stage> below = input().open(scope);
-    const bool serial = spec_->parallelism == 1 || scope.run.is_inline();
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
+    std::unique_ptr<Stage> below = input().open(context);
+    const bool serial = spec_->parallelism == 1 || context.run.is_inline();
     if (serial) {
-      return std::make_unique<ElementwiseStage>(scope, spec_of(scope), input().type(),
+      return std::make_unique<ElementwiseStage>(context, spec_of(context), input().type(),
                                                 std::move(below));
     }
-    return make_parallel_elementwise(scope, spec_of(scope), input().type(), std::move(below));
+    return make_parallel_elementwise(context, spec_of(context), input().type(), std::move(below));
   }
 
  private:
   /// With the seed of the run, which may be another than the node's own.
-  std::shared_ptr<const ElementwiseSpec> spec_of(const StageContext& scope) const {
-    if (scope.seeds.seed == spec_->key.seed) return spec_;
+  std::shared_ptr<const ElementwiseSpec> spec_of(const StageContext& context) const {
+    if (context.seeds.seed == spec_->key.seed) return spec_;
     ElementwiseSpec spec = *spec_;
-    spec.key.seed = scope.seeds.seed;
+    spec.key.seed = context.seeds.seed;
     return std::make_shared<const ElementwiseSpec>(std::move(spec));
   }
 

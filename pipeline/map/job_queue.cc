@@ -19,7 +19,7 @@ constexpr double kJobUs = 600;
 // Chunks cheaper than this are put through the function by the driver: handing them over costs
 // more.
 constexpr double kWorthAThreadUs = 20;
-constexpr auto kGather = std::chrono::microseconds(2000);
+constexpr auto kCollecting = std::chrono::microseconds(2000);
 // A job is waiting rather than computing when its CPU clock ran for less than half of its time and
 // its thread gave the core away by itself; on a busy machine the core is taken away from it
 // instead, and more threads would only get in each other's way. Three long ones in a row are the
@@ -45,14 +45,14 @@ std::uint64_t times_thread_waited() {
 
 JobQueue::JobQueue(IteratorContext& run, StageCounters& counters,
                    std::shared_ptr<const ElementwiseSpec> spec, std::uint64_t epoch,
-                   const JobWindowOptions& options)
+                   const JobQueueOptions& options)
     : run_(run),
       counters_(counters),
       spec_(std::move(spec)),
       epoch_(epoch),
       options_(options),
       lifeline_(std::make_shared<Lifeline>()) {
-  lifeline_->window = this;
+  lifeline_->queue = this;
 }
 
 JobQueue::~JobQueue() {
@@ -60,7 +60,7 @@ JobQueue::~JobQueue() {
   for (std::thread& thread : own_threads_) thread.join();
   {
     std::unique_lock lock(lifeline_->mutex);
-    lifeline_->window = nullptr;
+    lifeline_->queue = nullptr;
     lifeline_->nobody_inside.wait(lock, [this] { return lifeline_->inside == 0; });
   }
   for (const auto& job : jobs_) run_.memory().release_best_effort(job->reserved_bytes);
@@ -175,14 +175,14 @@ void JobQueue::start_runners(std::unique_lock<std::mutex>& lock) {
 
 void JobQueue::submit_runner() {
   run_.executor().submit([lifeline = lifeline_] {
-    JobQueue* window = nullptr;
+    JobQueue* queue = nullptr;
     {
       const std::lock_guard lock(lifeline->mutex);
-      if (lifeline->window == nullptr) return;
-      window = lifeline->window;
+      if (lifeline->queue == nullptr) return;
+      queue = lifeline->queue;
       ++lifeline->inside;
     }
-    window->run_jobs();
+    queue->run_jobs();
     const std::lock_guard lock(lifeline->mutex);
     if (--lifeline->inside == 0) lifeline->nobody_inside.notify_all();
   });
@@ -330,14 +330,14 @@ Pull JobQueue::take(std::unique_ptr<Job>& result) {
       job_done(*job, blocked);
       continue;
     }
-    const bool gather = ticks_per_element_ != 0 && jobs_.size() > 2 && !blocking_ &&
-                        ticks_per_element_ < ticks_of_us(kJobUs);
-    wake_at_ = gather ? std::min<std::size_t>(4, jobs_.size() / 2) : 1;
+    const bool collects = ticks_per_element_ != 0 && jobs_.size() > 2 && !blocking_ &&
+                          ticks_per_element_ < ticks_of_us(kJobUs);
+    wake_at_ = collects ? std::min<std::size_t>(4, jobs_.size() / 2) : 1;
     waits_for_any_job_ = jobs_.empty();
     if (wake_at_ == 1) {
       ready_.wait(lock);
     } else {
-      ready_.wait_for(lock, kGather);
+      ready_.wait_for(lock, kCollecting);
     }
     wake_at_ = 0;
     waits_for_any_job_ = false;

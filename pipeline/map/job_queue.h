@@ -29,7 +29,7 @@ struct Job {
   State state = State::waiting;
 };
 
-struct JobWindowOptions {
+struct JobQueueOptions {
   int parallelism;           ///< jobs that may run at the same time
   int parallelism_blocking;  ///< the same once the function is seen to block
   bool ordered;
@@ -52,7 +52,7 @@ class JobQueue {
  public:
   JobQueue(IteratorContext& run, StageCounters& counters,
            std::shared_ptr<const ElementwiseSpec> spec, std::uint64_t epoch,
-           const JobWindowOptions& options);
+           const JobQueueOptions& options);
   ~JobQueue();
   JobQueue(const JobQueue&) = delete;
   JobQueue& operator=(const JobQueue&) = delete;
@@ -81,12 +81,12 @@ class JobQueue {
   void stop();
 
  private:
-  /// What a submitted task holds; it may run when the window is long gone.
+  /// What a submitted task holds; it may run when the queue is long gone.
   struct Lifeline {
     std::mutex mutex;
     std::condition_variable nobody_inside;
-    JobQueue* window;
-    int inside = 0;  ///< tasks that are in the window
+    JobQueue* queue;
+    int inside = 0;  ///< tasks that are in the queue
   };
 
   Job* claim();
@@ -104,7 +104,7 @@ class JobQueue {
   StageCounters& counters_;
   const std::shared_ptr<const ElementwiseSpec> spec_;
   const std::uint64_t epoch_;
-  const JobWindowOptions options_;
+  const JobQueueOptions options_;
 
   mutable std::mutex mutex_;
   std::condition_variable ready_;          ///< for the consumer

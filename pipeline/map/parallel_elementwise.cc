@@ -13,7 +13,7 @@ namespace {
 // For a blocking function and parallelism autotune.
 constexpr int kBlockingThreads = 16;
 
-JobWindowOptions window_options(const ElementwiseSpec& spec, const Executor& executor) {
+JobQueueOptions queue_options(const ElementwiseSpec& spec, const Executor& executor) {
   const bool chosen = spec.parallelism != autotune;
   return {.parallelism = chosen ? spec.parallelism : executor.concurrency(),
           .parallelism_blocking = chosen ? spec.parallelism : kBlockingThreads,
@@ -23,19 +23,19 @@ JobWindowOptions window_options(const ElementwiseSpec& spec, const Executor& exe
 /// A driver thread cuts the input into jobs; the consumer takes their results.
 class ParallelElementwiseStage final : public Stage {
  public:
-  ParallelElementwiseStage(const StageContext& scope, std::shared_ptr<const ElementwiseSpec> spec,
+  ParallelElementwiseStage(const StageContext& context, std::shared_ptr<const ElementwiseSpec> spec,
                            const TypeInfo& in_type, std::unique_ptr<Stage> input)
-      : Stage(scope),
+      : Stage(context),
         spec_(std::move(spec)),
         in_type_(in_type),
         input_(std::move(input)),
-        window_(run(), counters(), spec_, epoch(), window_options(*spec_, run().executor())),
-        waker_(run(), [this] { window_.stop(); }) {
+        queue_(run(), counters(), spec_, epoch(), queue_options(*spec_, run().executor())),
+        waker_(run(), [this] { queue_.stop(); }) {
     counters().has_threads = true;
   }
 
   ~ParallelElementwiseStage() override {
-    window_.stop();
+    queue_.stop();
     if (driver_.joinable()) driver_.join();
   }
 
@@ -43,16 +43,16 @@ class ParallelElementwiseStage final : public Stage {
     if (!driver_.joinable()) driver_ = std::thread([this] { drive(); });
     while (true) {
       if (front_ != nullptr && hand_over(out, want)) return Pull::values;
-      if (front_ != nullptr) window_.recycle(std::move(front_));
-      const Pull taken = window_.take(front_);
+      if (front_ != nullptr) queue_.recycle(std::move(front_));
+      const Pull taken = queue_.take(front_);
       if (taken != Pull::values) return taken;
     }
   }
 
  protected:
-  std::uint64_t do_skip(std::uint64_t count) override {
-    if (driver_.joinable() || !spec_->one_to_one) return Stage::do_skip(count);
-    const std::uint64_t skipped = input_->skip(count);
+  std::uint64_t do_skip(std::uint64_t count, Known known) override {
+    if (driver_.joinable() || !spec_->one_to_one) return Stage::do_skip(count, known);
+    const std::uint64_t skipped = input_->skip(count, known);
     position_ += skipped;
     return skipped;
   }
@@ -85,34 +85,34 @@ class ParallelElementwiseStage final : public Stage {
     try {
       while (true) {
         const std::size_t want = std::clamp<std::size_t>(
-            window_.elements_per_job() * window_.room_jobs(), 1, chunk.capacity());
+            queue_.elements_per_job() * queue_.room_jobs(), 1, chunk.capacity());
         const Pull pulled = input_->pull(chunk, want);
-        if (pulled == Pull::cancelled) return window_.stop();
+        if (pulled == Pull::cancelled) return queue_.stop();
         if (pulled == Pull::end) break;
         if (!cut_into_jobs(chunk)) return;
       }
     } catch (...) {
       failure = terminal_error();
     }
-    window_.finish(std::move(failure));
+    queue_.finish(std::move(failure));
   }
 
   bool cut_into_jobs(Chunk& chunk) {
-    const bool cheap = window_.is_cheap();
+    const bool cheap = queue_.is_cheap();
     while (!chunk.empty()) {
-      if (!cheap && chunk.size() > 0) window_.extend_last(chunk, position_);
+      if (!cheap && chunk.size() > 0) queue_.extend_last(chunk, position_);
       if (chunk.empty()) break;
-      std::unique_ptr<Job> job = window_.recycled();
+      std::unique_ptr<Job> job = queue_.recycled();
       if (job == nullptr) job = std::make_unique<Job>(in_type_, job_capacity());
       job->out.clear();
       job->state = Job::State::waiting;
       job->position = position_;
-      job->in.append_from(chunk, cheap ? chunk.size() : window_.elements_per_job());
+      job->in.append_from(chunk, cheap ? chunk.size() : queue_.elements_per_job());
       job->elements = job->in.size();
       if (chunk.size() == 0 && chunk.has_error()) job->in.set_error(chunk.take_error());
       position_ += job->in.slots();
-      if (cheap && job->in.size() > 0) window_.run_here(*job);
-      if (!window_.add(std::move(job))) return false;
+      if (cheap && job->in.size() > 0) queue_.run_here(*job);
+      if (!queue_.add(std::move(job))) return false;
     }
     return true;
   }
@@ -129,19 +129,19 @@ class ParallelElementwiseStage final : public Stage {
   const TypeInfo& in_type_;
   const std::unique_ptr<Stage> input_;
   std::uint64_t position_ = 0;  ///< the driver's, once it runs
-  JobQueue window_;
-  IteratorContext::WakerRegistration waker_;
+  JobQueue queue_;
+  CancellationWaker waker_;
   std::unique_ptr<Job> front_;
   std::thread driver_;
 };
 
 }  // namespace
 
-std::unique_ptr<Stage> make_parallel_elementwise(const StageContext& scope,
+std::unique_ptr<Stage> make_parallel_elementwise(const StageContext& context,
                                                  std::shared_ptr<const ElementwiseSpec> spec,
                                                  const TypeInfo& in_type,
                                                  std::unique_ptr<Stage> input) {
-  return std::make_unique<ParallelElementwiseStage>(scope, std::move(spec), in_type,
+  return std::make_unique<ParallelElementwiseStage>(context, std::move(spec), in_type,
                                                     std::move(input));
 }
 

@@ -13,9 +13,9 @@ namespace {
 
 class GlobalShuffleStage final : public Stage {
  public:
-  GlobalShuffleStage(const StageContext& scope, std::uint64_t count,
+  GlobalShuffleStage(const StageContext& context, std::uint64_t count,
                      const KeyedPermutation& permutation, std::unique_ptr<Stage> input)
-      : Stage(scope), count_(count), permutation_(permutation), input_(std::move(input)) {}
+      : Stage(context), count_(count), permutation_(permutation), input_(std::move(input)) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     if (position_ == count_) return Pull::end;
@@ -28,7 +28,7 @@ class GlobalShuffleStage final : public Stage {
   }
 
  protected:
-  std::uint64_t do_skip(std::uint64_t count) override {
+  std::uint64_t do_skip(std::uint64_t count, Known) override {
     count = std::min(count, count_ - position_);
     position_ += count;
     return count;
@@ -63,11 +63,11 @@ class GlobalShuffleNode final : public Node {
   bool is_indexable() const override { return true; }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
     const std::uint64_t count = input().cardinality().count();
-    const KeyedPermutation permutation(count, scope.seeds.seed,
-                                       reshuffle_each_iteration_ ? scope.epoch : 0);
-    return std::make_unique<GlobalShuffleStage>(scope, count, permutation, input().open(scope));
+    const KeyedPermutation permutation(count, context.seeds.seed,
+                                       reshuffle_each_iteration_ ? context.epoch : 0);
+    return std::make_unique<GlobalShuffleStage>(context, count, permutation, input().open(context));
   }
 
  private:

@@ -6,11 +6,11 @@
 #include <unordered_map>
 
 #include <infeed/pipeline/detail/seeds.h>
+#include <infeed/pipeline/reservation.h>
 #include <infeed/pipeline/shuffle.h>
 
 #include "engine/iterator_context.h"
 #include "engine/move_values.h"
-#include "engine/reservation.h"
 
 namespace infeed::detail {
 namespace {
@@ -74,15 +74,15 @@ class Slots {
 
 class ShuffleStage final : public Stage {
  public:
-  ShuffleStage(const StageContext& scope, const ShuffleOptions& options, const Seeds& seeds,
+  ShuffleStage(const StageContext& context, const ShuffleOptions& options, const Seeds& seeds,
                const Node& input)
-      : Stage(scope),
-        input_scope_(scope_of_input(scope)),
+      : Stage(context),
+        input_context_(context_of_input(context)),
         node_(input),
         buffer_(options.buffer),
         modulo_(static_cast<std::uint32_t>(std::min<std::uint64_t>(buffer_, UINT32_MAX))),
-        words_(pass_generator(seeds, scope.passes_opened, options.reshuffle_each_iteration)),
-        input_(input.open(input_scope_)),
+        words_(pass_generator(seeds, context.passes_opened, options.reshuffle_each_iteration)),
+        input_(input.open(input_context_)),
         in_(type()),
         slots_(run(), type(), std::min(buffer_, length_of(input))) {}
 
@@ -116,28 +116,28 @@ class ShuffleStage final : public Stage {
   }
 
  protected:
-  std::uint64_t do_skip(std::uint64_t count) override {
-    if (start_ != 0 || end_ != 0 || !in_.empty() || count < 64) return Stage::do_skip(count);
-    std::uint64_t input_count = run().assume_no_errors() ? length_of(node_) : kUnknown;
+  std::uint64_t do_skip(std::uint64_t count, Known known) override {
+    if (start_ != 0 || end_ != 0 || !in_.empty() || count < 64) return Stage::do_skip(count, known);
+    std::uint64_t input_count = known == Known::no_errors ? length_of(node_) : kUnknown;
     // The draws are walked back from the input's end, which nobody knows.
-    if (input_count == kUnknown && buffer_ == whole_input) return Stage::do_skip(count);
+    if (input_count == kUnknown && buffer_ == whole_input) return Stage::do_skip(count, known);
     while (true) {
       const std::uint64_t handed_out = std::min(count, input_count);
       if (handed_out == 0) return 0;
-      const std::uint64_t seen = load(handed_out, input_count);
+      const std::uint64_t seen = load(handed_out, input_count, known);
       if (seen == kUnknown) return handed_out;
       if (run().cancelled()) return 0;
       // The input is shorter than was thought: what lies where is another question now.
       input_count = seen;
-      input_ = node_.open(input_scope_);
+      input_ = node_.open(input_context_);
     }
   }
 
  private:
   /// TensorFlow's shuffle opens its input only when it is read.
-  static StageContext scope_of_input(StageContext scope) {
-    scope.set_pass(scope.epoch);
-    return scope;
+  static StageContext context_of_input(StageContext context) {
+    context.set_pass(context.epoch);
+    return context;
   }
 
   static std::uint64_t length_of(const Node& node) {
@@ -275,7 +275,7 @@ class ShuffleStage final : public Stage {
 
   /// Fetches what the buffer holds after `handed_out` hand-outs. Returns kUnknown when it went
   /// well, else how many elements the input really has.
-  std::uint64_t load(std::uint64_t handed_out, std::uint64_t input_count) {
+  std::uint64_t load(std::uint64_t handed_out, std::uint64_t input_count, Known known) {
     const std::vector<Buffered> content =
         buffer_content(words_.generator(), buffer_, input_count, handed_out);
     const std::uint64_t room = buffer_ - 1;
@@ -288,7 +288,7 @@ class ShuffleStage final : public Stage {
     try {
       for (std::size_t k = 0; k < content.size() && shorter == kUnknown;) {
         const std::uint64_t gap = content[k].position - position;
-        const std::uint64_t passed = input_->skip(gap);
+        const std::uint64_t passed = input_->skip(gap, known);
         position += passed;
         if (passed < gap || !load_run(content, k, position, loaded)) shorter = position;
       }
@@ -297,7 +297,7 @@ class ShuffleStage final : public Stage {
       throw;
     }
     if (shorter == kUnknown) {
-      position += input_->skip(filled - position);
+      position += input_->skip(filled - position, known);
       if (position < filled) shorter = position;
     }
     if (shorter != kUnknown) {
@@ -350,7 +350,7 @@ class ShuffleStage final : public Stage {
     counters().buffered_bytes.store(slots_.memory().bytes(), std::memory_order_relaxed);
   }
 
-  const StageContext input_scope_;
+  const StageContext input_context_;
   const Node& node_;
   const std::uint64_t buffer_;
   const FastModulo modulo_;
@@ -386,8 +386,8 @@ class ShuffleNode final : public Node {
   }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
-    return std::make_unique<ShuffleStage>(scope, options_, scope.seeds, input());
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
+    return std::make_unique<ShuffleStage>(context, options_, context.seeds, input());
   }
 
  private:

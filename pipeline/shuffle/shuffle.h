@@ -1,12 +1,13 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 #include <infeed/pipeline/philox.h>
 #include <infeed/pipeline/stage.h>
+
+#include "engine/word_stream.h"
 
 // The shuffle's arithmetic apart from its elements: which slot is handed out, and what lies where.
 //
@@ -29,27 +30,6 @@ struct Buffered {
 /// however many hand-outs there were.
 std::vector<Buffered> buffer_content(const Philox& generator, std::uint64_t buffer,
                                      std::uint64_t input_count, std::uint64_t handed_out);
-
-/// The words of one pass in order, computed 256 at a time.
-class WordStream {
- public:
-  explicit WordStream(const Philox& generator) : generator_(generator) {}
-
-  std::uint32_t operator()() {
-    if (next_ == words_.size()) refill();
-    return words_[next_++];
-  }
-  void seek(std::uint64_t position);
-  const Philox& generator() const { return generator_; }
-
- private:
-  void refill();
-
-  Philox generator_;
-  std::uint64_t filled_to_ = 0;  ///< position behind the last word of words_
-  std::array<std::uint32_t, 256> words_{};
-  std::size_t next_ = words_.size();
-};
 
 /// x mod divisor by two multiplications instead of a division (Lemire, Kaser, Kurz 2019).
 class FastModulo {

@@ -2,22 +2,9 @@
 #include <limits>
 #include <utility>
 
-#include "engine/philox_fill.h"
 #include "shuffle/shuffle.h"
 
 namespace infeed::detail {
-
-void WordStream::refill() {
-  philox_fill(generator_, filled_to_, words_);
-  filled_to_ += words_.size();
-  next_ = 0;
-}
-
-void WordStream::seek(std::uint64_t position) {
-  filled_to_ = position / words_.size() * words_.size();
-  refill();
-  next_ = static_cast<std::size_t>(position % words_.size());
-}
 
 std::vector<Buffered> buffer_content(const Philox& generator, std::uint64_t buffer,
                                      std::uint64_t input_count, std::uint64_t handed_out) {

@@ -126,10 +126,10 @@ class Looker {
 /// Counters that nobody shows: elements pass through unchanged.
 struct HiddenCounters {
   StageCounters hidden;
-  StageContext scope_of(StageContext scope, const TypeInfo& type) {
-    scope.counters = &hidden;
-    scope.type = &type;
-    return scope;
+  StageContext context_of(StageContext context, const TypeInfo& type) {
+    context.counters = &hidden;
+    context.type = &type;
+    return context;
   }
 };
 
@@ -139,7 +139,7 @@ class ExpectFeaturesStage final : private HiddenCounters, public Stage {
  public:
   ExpectFeaturesStage(const StageContext& consumer, std::shared_ptr<const ExpectFeaturesSpec> spec,
                       NodePointer input_node)
-      : Stage(scope_of(consumer, input_node->type())),
+      : Stage(context_of(consumer, input_node->type())),
         spec_(std::move(spec)),
         consumer_(consumer),
         input_node_(std::move(input_node)),
@@ -158,21 +158,21 @@ class ExpectFeaturesStage final : private HiddenCounters, public Stage {
   }
 
  protected:
-  std::uint64_t do_skip(std::uint64_t count) override {
+  std::uint64_t do_skip(std::uint64_t count, Known known) override {
     const bool is_source = input_node_->inputs().empty();
     // A checkpoint that lies far behind was taken after the judgement.
     if (is_looking_ && passed_ + count > kSkippedMax && !is_source) is_looking_ = false;
-    if (!is_looking_) return input_->skip(count);
+    if (!is_looking_) return input_->skip(count, known);
     const std::uint64_t before = passed_;
     const std::uint64_t skipped = skip_and_look(count);
     if (is_looking_ || skipped == count) return skipped;
     // A source that was begun may have to read what it could jump over.
     if (is_source && count > kSkippedMax) {
       input_ = input_node_->open(consumer_);
-      const std::uint64_t all = input_->skip(before + count);
+      const std::uint64_t all = input_->skip(before + count, known);
       return all - std::min(all, before);
     }
-    return skipped + input_->skip(count - skipped);
+    return skipped + input_->skip(count - skipped, known);
   }
 
   Pull do_pull_at(Chunk& out, std::span<const std::uint64_t> positions) override {
@@ -263,8 +263,8 @@ class ExpectFeaturesNode final : public Node {
   }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
-    return open(scope);
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
+    return open(context);
   }
 
  private:

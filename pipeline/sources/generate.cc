@@ -9,7 +9,8 @@ namespace {
 
 class GenerateStage final : public Stage {
  public:
-  GenerateStage(const StageContext& scope, const GenerateSpec& spec) : Stage(scope), spec_(spec) {}
+  GenerateStage(const StageContext& context, const GenerateSpec& spec)
+      : Stage(context), spec_(spec) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     if (ended_ || !start(out)) return out.empty() ? Pull::end : Pull::values;
@@ -65,8 +66,8 @@ class GenerateNode final : public Node {
   explicit GenerateNode(const GenerateSpec& spec) : Node("generate", *spec.type), spec_(spec) {}
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
-    return std::make_unique<GenerateStage>(scope, spec_);
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
+    return std::make_unique<GenerateStage>(context, spec_);
   }
 
  private:

@@ -5,14 +5,14 @@
 #include <infeed/pipeline/detail/seeds.h>
 #include <infeed/pipeline/philox.h>
 
-#include "shuffle/shuffle.h"
+#include "engine/word_stream.h"
 
 namespace infeed {
 namespace {
 
 class RandomStage final : public Stage {
  public:
-  RandomStage(const StageContext& scope, const Philox& words) : Stage(scope), words_(words) {}
+  RandomStage(const StageContext& context, const Philox& words) : Stage(context), words_(words) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     auto* const values = static_cast<std::int64_t*>(out.back());
@@ -23,7 +23,7 @@ class RandomStage final : public Stage {
   }
 
  protected:
-  std::uint64_t do_skip(std::uint64_t count) override {
+  std::uint64_t do_skip(std::uint64_t count, Known) override {
     position_ += count;
     words_.seek(position_);
     return count;
@@ -50,9 +50,9 @@ class RandomNode final : public Node {
   Cardinality cardinality() const override { return Cardinality::infinite(); }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
     return std::make_unique<RandomStage>(
-        scope, detail::pass_generator(scope.seeds, scope.passes_opened, rerandomize_));
+        context, detail::pass_generator(context.seeds, context.passes_opened, rerandomize_));
   }
 
  private:

@@ -17,7 +17,7 @@ constexpr std::uint64_t kEndless = std::numeric_limits<std::uint64_t>::max();
 
 class RangeStage final : public Stage {
  public:
-  RangeStage(const StageContext& scope, const Range& range) : Stage(scope), range_(range) {}
+  RangeStage(const StageContext& context, const Range& range) : Stage(context), range_(range) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     const std::size_t count =
@@ -34,7 +34,7 @@ class RangeStage final : public Stage {
   }
 
  protected:
-  std::uint64_t do_skip(std::uint64_t count) override {
+  std::uint64_t do_skip(std::uint64_t count, Known) override {
     count = std::min(count, range_.count - position_);
     position_ += count;
     return count;
@@ -70,8 +70,8 @@ class RangeNode final : public Node {
   bool is_indexable() const override { return range_.count != kEndless; }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
-    return std::make_unique<RangeStage>(scope, range_);
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
+    return std::make_unique<RangeStage>(context, range_);
   }
 
  private:

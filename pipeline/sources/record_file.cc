@@ -15,7 +15,8 @@ RecordReaderOptions reader_options(const RecordsOptions& options, const Iterator
   RecordReaderOptions reader = {options.compression, options.verify,      options.damage,
                                 options.on_damage,   options.block_bytes, options.record_bytes_max,
                                 options.access,      options.url};
-  if (reader.url.credentials == nullptr) reader.url.credentials = run.shared_credentials();
+  if (reader.url.credentials == nullptr)
+    reader.url.credentials = run.readers().shared_credentials();
   return reader;
 }
 
@@ -47,7 +48,7 @@ void RecordFile::open_parallel(const std::string& file, const RecordsOptions& op
                                 .threads = static_cast<unsigned>(threads),
                                 .segment_bytes = std::min(bytes / shares, kSegmentBytesMax),
                                 .read_ahead_bytes = bytes,
-                                .spare_blocks = run_.spare_blocks()});
+                                .spare_blocks = run_.readers().spare_blocks()});
   } catch (...) {
     give_back();
     throw;

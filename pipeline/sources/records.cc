@@ -55,8 +55,8 @@ ErrorPointer with_loss(const Error& error, const Lost& lost, DamagePolicy damage
 
 class RecordsStage final : public Stage {
  public:
-  RecordsStage(const StageContext& scope, std::shared_ptr<Sources> sources)
-      : Stage(scope), sources_(std::move(sources)), options_(sources_->options) {
+  RecordsStage(const StageContext& context, std::shared_ptr<Sources> sources)
+      : Stage(context), sources_(std::move(sources)), options_(sources_->options) {
     if (options_.on_damage || options_.damage == DamagePolicy::skip_and_resynchronise) {
       options_.on_damage = [this](const auto& range) { pass_over(range); };
     }
@@ -90,13 +90,13 @@ class RecordsStage final : public Stage {
   }
 
  protected:
-  std::uint64_t do_skip(std::uint64_t count) override {
+  std::uint64_t do_skip(std::uint64_t count, Known known) override {
     std::uint64_t skipped = 0;
     while (skipped < count && !at_end() && !run().cancelled()) {
-      if (const std::uint64_t whole = known_count(); !reader_ && whole <= count - skipped) {
+      if (const std::uint64_t whole = known_count(known); !reader_ && whole <= count - skipped) {
         skipped += whole;
         ++file_;
-      } else if (skip_is_exact()) {
+      } else if (skip_is_exact(known)) {
         skipped += skip_in_file(count - skipped);
       } else {
         skipped += read_and_drop(count - skipped);
@@ -178,15 +178,15 @@ class RecordsStage final : public Stage {
 
   /// To pass over records without checking their bytes is the same as reading them only when no
   /// payload is damaged, or damaged ones are not looked at anyway.
-  bool skip_is_exact() const {
+  bool skip_is_exact(Known known) const {
     if (options_.verify == Verify::lengths) return true;
-    return run().assume_no_errors() && options_.damage != DamagePolicy::skip_and_resynchronise;
+    return known == Known::no_errors && options_.damage != DamagePolicy::skip_and_resynchronise;
   }
 
-  std::uint64_t known_count() const {
+  std::uint64_t known_count(Known known) const {
     const FileCount& count = sources_->counts[file_];
     const std::uint64_t read = count.read;
-    return read == kNotCounted && skip_is_exact() ? count.skipped.load() : read;
+    return read == kNotCounted && skip_is_exact(known) ? count.skipped.load() : read;
   }
 
   std::uint64_t skip_in_file(std::uint64_t count) {
@@ -244,7 +244,7 @@ class RecordsStage final : public Stage {
   // With URLs only: whatever ends the run, or the user's own token, ends a reader's waiting.
   std::stop_source stop_{std::nostopstate};
   std::optional<std::stop_callback<std::function<void()>>> users_stop_;
-  std::optional<IteratorContext::WakerRegistration> end_waiting_;  ///< last: goes before the rest
+  std::optional<CancellationWaker> end_waiting_;  ///< last: goes before the rest
 };
 
 class RecordsNode final : public Node {
@@ -271,8 +271,8 @@ class RecordsNode final : public Node {
   }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
-    return std::make_unique<RecordsStage>(scope, sources_);
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
+    return std::make_unique<RecordsStage>(context, sources_);
   }
 
  private:

@@ -10,8 +10,8 @@ namespace {
 
 class SlicesStage final : public Stage {
  public:
-  SlicesStage(const StageContext& scope, const SlicesSpec& spec)
-      : Stage(scope), values_(spec.values), count_(spec.count) {}
+  SlicesStage(const StageContext& context, const SlicesSpec& spec)
+      : Stage(context), values_(spec.values), count_(spec.count) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     const std::size_t count = std::min(want, count_ - position_);
@@ -22,7 +22,7 @@ class SlicesStage final : public Stage {
   }
 
  protected:
-  std::uint64_t do_skip(std::uint64_t count) override {
+  std::uint64_t do_skip(std::uint64_t count, Known) override {
     count = std::min<std::uint64_t>(count, count_ - position_);
     position_ += static_cast<std::size_t>(count);
     return count;
@@ -51,8 +51,8 @@ class SlicesNode final : public Node {
   bool is_indexable() const override { return true; }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
-    return std::make_unique<SlicesStage>(scope, spec_);
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
+    return std::make_unique<SlicesStage>(context, spec_);
   }
 
  private:

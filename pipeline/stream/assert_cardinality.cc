@@ -10,9 +10,9 @@ namespace {
 
 class AssertCardinalityStage final : public Stage {
  public:
-  AssertCardinalityStage(const StageContext& scope, std::uint64_t count,
+  AssertCardinalityStage(const StageContext& context, std::uint64_t count,
                          std::unique_ptr<Stage> input)
-      : Stage(scope), count_(count), input_(std::move(input)) {}
+      : Stage(context), count_(count), input_(std::move(input)) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     if (position_ == count_) return pull_behind_the_last(out);
@@ -25,9 +25,9 @@ class AssertCardinalityStage final : public Stage {
   }
 
  protected:
-  std::uint64_t do_skip(std::uint64_t count) override {
+  std::uint64_t do_skip(std::uint64_t count, Known known) override {
     const std::uint64_t wanted = std::min(count, count_ - position_);
-    const std::uint64_t skipped = input_->skip(wanted);
+    const std::uint64_t skipped = input_->skip(wanted, known);
     position_ += skipped;
     if (run().cancelled()) return skipped;
     if (skipped < wanted) refuse_short();
@@ -77,8 +77,8 @@ class AssertCardinalityNode final : public Node {
   }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
-    return std::make_unique<AssertCardinalityStage>(scope, count_, input().open(scope));
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
+    return std::make_unique<AssertCardinalityStage>(context, count_, input().open(context));
   }
 
  private:

@@ -13,8 +13,9 @@ constexpr std::uint64_t kBytesReady = 32 * 1024;
 
 class PrefetchStage final : public Stage {
  public:
-  PrefetchStage(const StageContext& scope, const QueueLimits& limits, std::unique_ptr<Stage> input)
-      : Stage(scope),
+  PrefetchStage(const StageContext& context, const QueueLimits& limits,
+                std::unique_ptr<Stage> input)
+      : Stage(context),
         input_(std::move(input)),
         front_(type()),
         queue_(run(), counters(), type(), limits),
@@ -39,27 +40,29 @@ class PrefetchStage final : public Stage {
   }
 
  protected:
-  std::uint64_t do_skip(std::uint64_t count) override {
-    return driver_.started() ? Stage::do_skip(count) : input_->skip(count);
+  std::uint64_t do_skip(std::uint64_t count, Known known) override {
+    return driver_.started() ? Stage::do_skip(count, known) : input_->skip(count, known);
   }
 
  private:
   const std::unique_ptr<Stage> input_;
   Chunk front_;  ///< what was popped and not yet handed over
   ChunkQueue queue_;
-  IteratorContext::WakerRegistration waker_;
+  CancellationWaker waker_;
   Driver driver_;
 };
 
 /// Without threads: a stage all the same, so that the statistics show it.
 class PassThroughStage final : public Stage {
  public:
-  PassThroughStage(const StageContext& scope, std::unique_ptr<Stage> input)
-      : Stage(scope), input_(std::move(input)) {}
+  PassThroughStage(const StageContext& context, std::unique_ptr<Stage> input)
+      : Stage(context), input_(std::move(input)) {}
 
  protected:
   Pull do_pull(Chunk& out, std::size_t want) override { return input_->pull(out, want); }
-  std::uint64_t do_skip(std::uint64_t count) override { return input_->skip(count); }
+  std::uint64_t do_skip(std::uint64_t count, Known known) override {
+    return input_->skip(count, known);
+  }
 
  private:
   const std::unique_ptr<Stage> input_;
@@ -74,11 +77,11 @@ class PrefetchNode final : public Node {
   Cardinality cardinality() const override { return input().cardinality(); }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
-    if (scope.run.is_inline() || limits_.elements_max == 0) {
-      return std::make_unique<PassThroughStage>(scope, input().open(scope));
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
+    if (context.run.is_inline() || limits_.elements_max == 0) {
+      return std::make_unique<PassThroughStage>(context, input().open(context));
     }
-    return std::make_unique<PrefetchStage>(scope, limits_, input().open(scope));
+    return std::make_unique<PrefetchStage>(context, limits_, input().open(context));
   }
 
  private:

@@ -13,8 +13,8 @@ constexpr std::uint64_t kForever = std::numeric_limits<std::uint64_t>::max();
 
 class RepeatStage final : public Stage {
  public:
-  RepeatStage(const StageContext& scope, std::uint64_t count, const Node& input)
-      : Stage(scope), scope_(scope), count_(count), node_(input) {}
+  RepeatStage(const StageContext& context, std::uint64_t count, const Node& input)
+      : Stage(context), context_(context), count_(count), node_(input) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     while (open_pass()) {
@@ -29,12 +29,12 @@ class RepeatStage final : public Stage {
   }
 
  protected:
-  std::uint64_t do_skip(std::uint64_t count) override {
+  std::uint64_t do_skip(std::uint64_t count, Known known) override {
     std::uint64_t skipped = 0;
     while (skipped < count) {
-      skipped += jump_over_passes(count - skipped);
+      skipped += jump_over_passes(count - skipped, known);
       if (skipped == count || !open_pass()) break;
-      const std::uint64_t passed = input_->skip(count - skipped);
+      const std::uint64_t passed = input_->skip(count - skipped, known);
       given_in_pass_ += passed;
       skipped += passed;
       if (run().cancelled()) break;
@@ -46,9 +46,9 @@ class RepeatStage final : public Stage {
  private:
   /// Whole passes of a known length need not be looked at, unless errors may have changed the
   /// length.
-  std::uint64_t jump_over_passes(std::uint64_t count) {
+  std::uint64_t jump_over_passes(std::uint64_t count, Known known) {
     const Cardinality length = node_.cardinality();
-    const bool exact = run().assume_no_errors() && length.is_finite() && length.count() > 0;
+    const bool exact = known == Known::no_errors && length.is_finite() && length.count() > 0;
     if (input_ != nullptr || !exact) return 0;
     const std::uint64_t passes = std::min(count / length.count(), count_ - pass_);
     pass_ += passes;
@@ -59,7 +59,7 @@ class RepeatStage final : public Stage {
   bool open_pass() {
     if (input_ != nullptr) return true;
     if (pass_ >= count_) return false;
-    input_ = node_.open(scope_of_pass());
+    input_ = node_.open(context_of_pass());
     given_in_pass_ = 0;
     return true;
   }
@@ -67,13 +67,13 @@ class RepeatStage final : public Stage {
   /// The numbers of a pass are a pure function of its place, never of how many passes somebody
   /// happened to start. TensorFlow's repeat opens its first pass before it is read, and behind
   /// each pass that was read another one.
-  StageContext scope_of_pass() const {
-    StageContext below = scope_;
+  StageContext context_of_pass() const {
+    StageContext below = context_;
     if (count_ == kForever) {
       below.set_pass((epoch() << 32) + pass_);
     } else {
       below.epoch = epoch() * count_ + pass_;
-      below.passes_opened = scope_.passes_opened + below.epoch;
+      below.passes_opened = context_.passes_opened + below.epoch;
     }
     return below;
   }
@@ -84,7 +84,7 @@ class RepeatStage final : public Stage {
     if (given_in_pass_ == 0 && count_ == kForever) pass_ = count_;
   }
 
-  const StageContext scope_;
+  const StageContext context_;
   const std::uint64_t count_;
   const Node& node_;
   std::unique_ptr<Stage> input_;
@@ -111,8 +111,8 @@ class RepeatNode final : public Node {
   }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
-    return std::make_unique<RepeatStage>(scope, count_, input());
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
+    return std::make_unique<RepeatStage>(context, count_, input());
   }
 
  private:

@@ -11,8 +11,8 @@ namespace {
 
 class ShardStage final : public Stage {
  public:
-  ShardStage(const StageContext& scope, const ShardOptions& options, std::unique_ptr<Stage> input)
-      : Stage(scope),
+  ShardStage(const StageContext& context, const ShardOptions& options, std::unique_ptr<Stage> input)
+      : Stage(context),
         options_(options),
         input_(std::move(input)),
         in_(type()),
@@ -32,14 +32,14 @@ class ShardStage final : public Stage {
   }
 
  protected:
-  std::uint64_t do_skip(std::uint64_t count) override {
+  std::uint64_t do_skip(std::uint64_t count, Known known) override {
     if (!in_.empty() || count > std::numeric_limits<std::uint64_t>::max() / options_.count) {
-      return Stage::do_skip(count);
+      return Stage::do_skip(count, known);
     }
     // The gap before the next of ours, then whole rounds; ours are each round's first.
-    const std::uint64_t gap = input_->skip(before_);
+    const std::uint64_t gap = input_->skip(before_, known);
     if (gap < before_) return 0;
-    const std::uint64_t passed = input_->skip((count - 1) * options_.count + 1);
+    const std::uint64_t passed = input_->skip((count - 1) * options_.count + 1, known);
     before_ = options_.count - 1;
     return (passed + options_.count - 1) / options_.count;
   }
@@ -104,8 +104,8 @@ class ShardNode final : public Node {
   }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
-    return std::make_unique<ShardStage>(scope, options_, input().open(scope));
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
+    return std::make_unique<ShardStage>(context, options_, input().open(context));
   }
 
  private:

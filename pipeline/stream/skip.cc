@@ -10,23 +10,23 @@ constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
 
 class SkipStage final : public Stage {
  public:
-  SkipStage(const StageContext& scope, std::uint64_t count, std::unique_ptr<Stage> input)
-      : Stage(scope), count_(count), input_(std::move(input)) {}
+  SkipStage(const StageContext& context, std::uint64_t count, std::unique_ptr<Stage> input)
+      : Stage(context), count_(count), input_(std::move(input)) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
-    if (!skip_the_head()) return Pull::end;
+    if (!skip_the_head(Known::nothing)) return Pull::end;
     return input_->pull(out, want);
   }
 
  protected:
-  std::uint64_t do_skip(std::uint64_t count) override {
-    return skip_the_head() ? input_->skip(count) : 0;
+  std::uint64_t do_skip(std::uint64_t count, Known known) override {
+    return skip_the_head(known) ? input_->skip(count, known) : 0;
   }
 
  private:
-  bool skip_the_head() {
+  bool skip_the_head(Known known) {
     if (count_ == kAll) return false;
-    if (count_ > 0) input_->skip(count_);
+    if (count_ > 0) input_->skip(count_, known);
     count_ = 0;
     return true;
   }
@@ -50,8 +50,8 @@ class SkipNode final : public Node {
   }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
-    return std::make_unique<SkipStage>(scope, count_, input().open(scope));
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
+    return std::make_unique<SkipStage>(context, count_, input().open(context));
   }
 
  private:

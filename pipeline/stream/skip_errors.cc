@@ -78,13 +78,13 @@ class Quarantine {
 
 class SkipErrorsStage final : public Stage {
  public:
-  SkipErrorsStage(const StageContext& scope, const SkipErrorsOptions& options,
+  SkipErrorsStage(const StageContext& context, const SkipErrorsOptions& options,
                   std::shared_ptr<Quarantine> quarantine, std::unique_ptr<Stage> input)
-      : Stage(scope),
+      : Stage(context),
         options_(options),
         quarantine_(std::move(quarantine)),
         input_(std::move(input)),
-        is_inner_(scope.inner.outermost != nullptr) {}
+        is_inner_(context.inner.outermost != nullptr) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     while (true) {
@@ -98,9 +98,9 @@ class SkipErrorsStage final : public Stage {
   }
 
  protected:
-  std::uint64_t do_skip(std::uint64_t count) override {
-    if (!run().assume_no_errors()) return Stage::do_skip(count);
-    const std::uint64_t skipped = input_->skip(count);
+  std::uint64_t do_skip(std::uint64_t count, Known known) override {
+    if (known != Known::no_errors) return Stage::do_skip(count, known);
+    const std::uint64_t skipped = input_->skip(count, known);
     seen_ += skipped;
     return skipped;
   }
@@ -200,8 +200,8 @@ class SkipErrorsNode final : public Node {
   }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
-    return std::make_unique<SkipErrorsStage>(scope, options_, quarantine_, input().open(scope));
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
+    return std::make_unique<SkipErrorsStage>(context, options_, quarantine_, input().open(context));
   }
 
  private:

@@ -8,8 +8,8 @@ namespace {
 
 class TakeStage final : public Stage {
  public:
-  TakeStage(const StageContext& scope, std::uint64_t count, std::unique_ptr<Stage> input)
-      : Stage(scope), left_(count), input_(std::move(input)) {}
+  TakeStage(const StageContext& context, std::uint64_t count, std::unique_ptr<Stage> input)
+      : Stage(context), left_(count), input_(std::move(input)) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     if (left_ == 0) return Pull::end;
@@ -20,8 +20,8 @@ class TakeStage final : public Stage {
   }
 
  protected:
-  std::uint64_t do_skip(std::uint64_t count) override {
-    const std::uint64_t skipped = input_->skip(std::min(count, left_));
+  std::uint64_t do_skip(std::uint64_t count, Known known) override {
+    const std::uint64_t skipped = input_->skip(std::min(count, left_), known);
     left_ -= skipped;
     return skipped;
   }
@@ -44,8 +44,8 @@ class TakeNode final : public Node {
   }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
-    return std::make_unique<TakeStage>(scope, count_, input().open(scope));
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
+    return std::make_unique<TakeStage>(context, count_, input().open(context));
   }
 
  private:

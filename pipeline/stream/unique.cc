@@ -2,17 +2,18 @@
 
 #include <algorithm>
 
+#include <infeed/pipeline/reservation.h>
+
 #include "engine/iterator_context.h"
-#include "engine/reservation.h"
 
 namespace infeed::detail {
 namespace {
 
 class UniqueStage final : public Stage {
  public:
-  UniqueStage(const StageContext& scope, std::unique_ptr<SeenValues> seen,
+  UniqueStage(const StageContext& context, std::unique_ptr<SeenValues> seen,
               std::unique_ptr<Stage> input)
-      : Stage(scope),
+      : Stage(context),
         input_(std::move(input)),
         in_(type()),
         seen_(std::move(seen)),
@@ -70,8 +71,8 @@ class UniqueNode final : public Node {
   }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
-    return std::make_unique<UniqueStage>(scope, make_seen_(), input().open(scope));
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
+    return std::make_unique<UniqueStage>(context, make_seen_(), input().open(context));
   }
 
  private:

@@ -22,6 +22,7 @@ LIBRARIES = MODULES[:-1]
 LINES_WARN = 400
 LINES_MAX = 450
 FILE_BYTES_MAX = 1_000_000
+FOLDER_FILES_MAX = 30
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
@@ -93,6 +94,12 @@ def module_of(name):
     return top if top in MODULES else None
 
 
+def public_headers(tree):
+    """By the way they are included: the module's include/ and those of its rooms look alike."""
+    return {name.split("/include/", 1)[1]: name
+            for name in tree.sources if module_of(name) and "/include/" in name}
+
+
 def check_layering(tree):
     """A lower module doesn't include a higher one, nor another one's private headers.
 
@@ -100,6 +107,7 @@ def check_layering(tree):
     ways round it, and says more clearly what is wrong.
     """
     files = set(tree.files)
+    public = public_headers(tree)
     for name in tree.sources:
         module = module_of(name)
         for number, line in tree.lines(name):
@@ -112,21 +120,59 @@ def check_layering(tree):
                        "path: name the header as its module offers it")
             if module is None:
                 continue
-            for owner in MODULES:
-                public = f"{owner}/include/{included}" in files
-                private = included.startswith(owner + "/") and included in files
-                if private and owner != module:
-                    yield f"{name}:{number}: includes {included}, a private header of {owner}"
-                elif (public or private) and MODULES.index(owner) > MODULES.index(module):
-                    yield (f"{name}:{number}: includes {included} of the higher module {owner}; "
-                           f"the order is {' <- '.join(MODULES)}")
+            owner = module_of(public.get(included, ""))
+            if owner and MODULES.index(owner) > MODULES.index(module):
+                yield (f"{name}:{number}: includes {included} of the higher module {owner}; "
+                       f"the order is {' <- '.join(MODULES)}")
+            owner = module_of(included) if included in files else None
+            if owner and owner != module:
+                yield f"{name}:{number}: includes {included}, a private header of {owner}"
+
+
+def check_rooms(tree):
+    """In pipeline/ the engine knows no stage, and a stage includes the engine and public headers,
+    never another room's private one."""
+    files = set(tree.files)
+    public = public_headers(tree)
+    for name in tree.sources:
+        module, *rooms = name.split("/")[:-1]
+        if module != "pipeline" or not rooms or rooms[0] == "include":
+            continue
+        for number, line in tree.lines(name):
+            found = INCLUDE.match(line)
+            included = found.group(2) if found else ""
+            private = f"pipeline/{included}" in files
+            target = f"pipeline/{included}" if private else public.get(included, "")
+            if not target.startswith("pipeline/"):
+                continue
+            room = target.split("/")[1]
+            if room == rooms[0]:
+                continue
+            if rooms[0] == "engine":
+                yield (f"{name}:{number}: the engine includes {included} of {room}; what both need "
+                       "belongs into the engine")
+            elif private and room != "engine":
+                yield (f"{name}:{number}: includes {included}, a private header of the room {room}; "
+                       "what both need belongs into the engine or a public header")
+
+
+def check_folders(tree):
+    """One sees at a glance what a folder of the two lower libraries holds."""
+    counts = {}
+    for name in tree.files:
+        folder = os.path.dirname(name)
+        if folder.split("/")[0] in ("records", "pipeline"):
+            counts[folder] = counts.get(folder, 0) + 1
+    for folder, count in sorted(counts.items()):
+        if count > FOLDER_FILES_MAX:
+            yield f"{folder}: holds {count} files, more than {FOLDER_FILES_MAX}: give what belongs together a room"
 
 
 def check_public_headers(tree):
     """Public headers include the C++ standard library and infeed only, so that whoever includes them
     needs neither fmt nor TBB nor zlib."""
     for name in tree.sources:
-        if not re.match(rf"({'|'.join(LIBRARIES)})/include/.*\.h$", name):
+        if not re.match(rf"({'|'.join(LIBRARIES)})/(.*/)?include/.*\.h$", name):
             continue
         lines = tree.lines(name)
         if not any(line.strip() == "#pragma once" for _, line in lines):
@@ -138,6 +184,21 @@ def check_public_headers(tree):
             if found.group(1) == '"' or re.search(r"[./]", found.group(2)):
                 yield (f"{name}:{number}: includes {found.group(2)}; a public header includes only "
                        "the C++ standard library and infeed: move it to the .cc")
+
+
+def check_links(tree):
+    """What a README points at is there."""
+    files = set(tree.files)
+    folders = {os.path.dirname(name) for name in tree.files}
+    for name in tree.files:
+        if not name.endswith(".md"):
+            continue
+        for number, line in tree.lines(name):
+            for target in re.findall(r"\]\(([^)\s]+)\)", line):
+                path = os.path.normpath(os.path.join(os.path.dirname(name), target.split("#")[0]))
+                there = path in files or any(f"{folder}/".startswith(f"{path}/") for folder in folders)
+                if "://" not in target and not target.startswith("#") and not there:
+                    yield f"{name}:{number}: points at {target}, which is not there"
 
 
 def check_length(tree):

@@ -19,9 +19,14 @@ CLEAN = {
     "records/private.h": HEADER,
     "records/record.cc": '#include "infeed/records/record.h"\n\n#include "private.h"\n',
     "pipeline/include/infeed/pipeline/dataset.h": "#pragma once\n\n#include <infeed/records/record.h>\n",
+    "pipeline/engine/queue.h": HEADER,
+    "pipeline/map/kernel.h": "#pragma once\n\n#include \"engine/queue.h\"\n",
+    "pipeline/map/include/infeed/pipeline/map.h": "#pragma once\n\n#include <infeed/pipeline/dataset.h>\n",
+    "pipeline/cache/cache.cc": '#include <infeed/pipeline/map.h>\n\n#include "engine/queue.h"\n',
     "device/include/infeed/device/slice.h": "#pragma once\n\n#include <infeed/pipeline/dataset.h>\n",
     "tools/main.cc": "#include <infeed/device/slice.h>\n",
     "tests/records/record_test.cc": "#include <gtest/gtest.h>\n",
+    "README.md": "[records](records/include/infeed/records/record.h), [device](device), [web](https://a.example)\n",
     "tools/hello.sh": "#!/usr/bin/env bash\necho hello\n",
 }
 
@@ -95,6 +100,31 @@ class CheckTest(unittest.TestCase):
     def test_public_header_without_a_guard(self):
         self.write("records/include/infeed/records/record.h", "namespace infeed {}\n")
         self.expect_finding("public_headers", r"record.h:1: has no #pragma once")
+
+    def test_public_header_in_a_room(self):
+        self.write("pipeline/map/include/infeed/pipeline/map.h", "#pragma once\n\n#include <fmt/format.h>\n")
+        self.expect_finding("public_headers", r"map.h:3: includes fmt/format.h; a public header")
+        self.write("records/record.cc", "#include <infeed/pipeline/map.h>\n")
+        self.assertRegex(self.run_check("layering")[1], "map.h of the higher module pipeline")
+
+    def test_engine_that_includes_a_stage(self):
+        for header in ("<infeed/pipeline/map.h>", '"map/kernel.h"'):
+            with self.subTest(header=header):
+                self.write("pipeline/engine/queue.h", f"#pragma once\n\n#include {header}\n")
+                self.expect_finding("rooms", r"queue.h:3: the engine includes .* of map; what both need")
+
+    def test_stage_that_includes_another_rooms_private_header(self):
+        self.write("pipeline/cache/cache.cc", '#include "map/kernel.h"\n')
+        self.expect_finding("rooms", r"cache.cc:1: includes map/kernel.h, a private header of the room map")
+
+    def test_folder_with_too_many_files(self):
+        for number in range(check.FOLDER_FILES_MAX + 1):
+            self.write(f"records/io/file{number}.cc", "int a;\n")
+        self.expect_finding("folders", r"records/io: holds 31 files, more than 30")
+
+    def test_dead_link(self):
+        self.write("README.md", "text\n[gone](records/gone.h#part)\n")
+        self.expect_finding("links", r"README.md:2: points at records/gone.h#part, which is not there")
 
     def test_length(self):
         self.write("records/long.cc", "int a;\n" * check.LINES_MAX)

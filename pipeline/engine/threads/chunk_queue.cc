@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint64_t kAdaptiveBytesMax = 64 << 20;
 constexpr std::size_t kSpareChunksMax = 4;
-constexpr auto kGather = std::chrono::microseconds(200);
+constexpr auto kCollecting = std::chrono::microseconds(200);
 
 }  // namespace
 
@@ -134,15 +134,16 @@ bool ChunkQueue::wait_for_chunks(std::unique_lock<std::mutex>& lock) {
   was_full_ = false;
   if (producer_waits_) room_.notify_one();
   const std::uint64_t begin = ticks_now();
-  const std::uint64_t gather_ticks = ticks_of_us(std::chrono::microseconds(kGather).count());
-  const std::uint64_t arriving = interval_ticks_ == 0 ? 1 : gather_ticks / interval_ticks_;
+  const std::uint64_t collecting_ticks =
+      ticks_of_us(std::chrono::microseconds(kCollecting).count());
+  const std::uint64_t arriving = interval_ticks_ == 0 ? 1 : collecting_ticks / interval_ticks_;
   while (chunks_.empty() && !over()) {
     wake_at_ = std::clamp<std::size_t>(static_cast<std::size_t>(arriving), 1, 16);
     if (wake_at_ == 1) {
       values_.wait(lock);
     } else {
       // Should fewer come than expected, those that are here don't wait for the others.
-      values_.wait_for(lock, kGather);
+      values_.wait_for(lock, kCollecting);
     }
   }
   wake_at_ = 0;

@@ -29,8 +29,8 @@ struct QueueLimits {
 ///
 /// Invariants: all members are guarded by mutex_, but for the constants. Only the producer calls
 /// push and finish, only the consumer pop; stop may come from anywhere, and is final: after it
-/// nobody waits. bytes_ is what best_effort_bytes_ of the account were reserved for, plus the one
-/// chunk that an empty queue takes without asking (or a limit below one chunk would be a deadlock).
+/// nobody waits. bytes_ is what best_effort_bytes_ of the account were reserved for, plus the one chunk
+/// that an empty queue takes without asking (or a limit below one chunk would be a deadlock).
 class ChunkQueue {
  public:
   ChunkQueue(IteratorContext& run, StageCounters& counters, const TypeInfo& type,

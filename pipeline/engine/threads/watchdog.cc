@@ -31,12 +31,12 @@ void Watchdog::consumer_waits(bool waits) {
 void Watchdog::watch() {
   name_thread("watchdog");
   using Clock = std::chrono::steady_clock;
-  std::uint64_t progress_before = run_.progress();
+  std::uint64_t progress_before = run_.counters().progress();
   Clock::time_point moved = Clock::now();
   std::unique_lock lock(mutex_);
   const auto pause = std::max(limit_ / 8, std::chrono::milliseconds(1));
   while (!stop_.wait_for(lock, pause, [this] { return stopping_; })) {
-    const std::uint64_t progress = run_.progress();
+    const std::uint64_t progress = run_.counters().progress();
     const Clock::time_point now = Clock::now();
     if (!waiting_ || progress != progress_before) {
       progress_before = progress;
@@ -45,8 +45,8 @@ void Watchdog::watch() {
     }
     if (now - moved < limit_) continue;
     run_.fail(std::make_shared<const Error>(
-        ErrorCode::deadline_exceeded,
-        fmt::format("nothing has moved for {} ms: {}", limit_.count(), run_.who_waits_for_whom())));
+        ErrorCode::deadline_exceeded, fmt::format("nothing has moved for {} ms: {}", limit_.count(),
+                                                  run_.counters().who_waits_for_whom())));
     return;
   }
 }

@@ -39,12 +39,12 @@ Time parse_expiration(const std::string& text, const std::string& url) {
 template <class TextOf>
 ProvidedCredentials credentials_in(const ServiceAnswer& answer, const std::string& url,
                                    const char* token_name, TextOf text_of) {
-  ProvidedCredentials lent{
+  ProvidedCredentials provided{
       {text_of("AccessKeyId"), text_of("SecretAccessKey"), text_of(token_name)},
       parse_expiration(text_of("Expiration"), url)};
-  if (answer.status == 200 && !lent.credentials.access_key_id.empty() &&
-      !lent.credentials.secret_access_key.empty()) {
-    return lent;
+  if (answer.status == 200 && !provided.credentials.access_key_id.empty() &&
+      !provided.credentials.secret_access_key.empty()) {
+    return provided;
   }
   const std::string code = text_of("Code");
   std::string why = fmt::format("{}", answer.status);
@@ -223,13 +223,13 @@ AwsCredentials RenewedCredentials::now() {
   } else if (held_.expires - time < kBefore && time >= ask_again_) {
     ask_again_ = time + kPause;
     lock.unlock();
-    std::optional<ProvidedCredentials> lent;
+    std::optional<ProvidedCredentials> provided;
     try {
-      lent = provider_.ask();
+      provided = provider_.ask();
     } catch (const std::exception&) {  // those that there are hold for some time yet
     }
     lock.lock();
-    if (lent) held_ = std::move(*lent);
+    if (provided) held_ = std::move(*provided);
   }
   return held_.credentials;
 }

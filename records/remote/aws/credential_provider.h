@@ -15,7 +15,7 @@
 /// cluster's account lends a program credentials that hold for some hours, and gives new ones
 /// before they end; a training that runs for days must ask again.
 ///
-/// | provider                        | found by |
+/// | provider                        | found by                                                     |
 /// |-------------------------------|--------------------------------------------------------------|
 /// | AWS STS, for a web identity   | AWS_WEB_IDENTITY_TOKEN_FILE and AWS_ROLE_ARN (Kubernetes)    |
 /// | the container's service       | AWS_CONTAINER_CREDENTIALS_RELATIVE_URI or _FULL_URI          |
@@ -47,8 +47,8 @@ CredentialProvider machine_provider(const Environment& environment);
 /// Credentials that hold, whenever they are asked for: in their last five minutes it tries to get
 /// new ones.
 ///
-/// Thread-safety: any threads. Now and then one has to wait for the provider: milliseconds, or up
-/// to 6 seconds (STS: 10) when that has trouble.
+/// Thread-safety: any threads. Now and then one has to wait for the provider: milliseconds, or up to
+/// 6 seconds (STS: 10) when that has trouble.
 class RenewedCredentials {
  public:
   /// Asks at once, and throws what the provider throws.

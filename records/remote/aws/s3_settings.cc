@@ -117,7 +117,7 @@ void find_credentials(const Environment& environment, const Profile& profile,
       environment("AWS_SESSION_TOKEN"), {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"});
   if (settings.credentials) return;
   if (CredentialProvider provider = web_identity_provider(environment, settings.region)) {
-    settings.lent = renewed_credentials(std::move(provider), shared);
+    settings.provided = renewed_credentials(std::move(provider), shared);
     return;
   }
   settings.credentials = credentials_of(
@@ -126,13 +126,13 @@ void find_credentials(const Environment& environment, const Profile& profile,
   if (settings.credentials) return;
   refuse_other_ways(profile);
   if (CredentialProvider provider = container_provider(environment)) {
-    settings.lent = renewed_credentials(std::move(provider), shared);
+    settings.provided = renewed_credentials(std::move(provider), shared);
     return;
   }
   std::string of_machine;
   if (CredentialProvider provider = machine_provider(environment)) {
     try {
-      settings.lent = renewed_credentials(std::move(provider), shared);
+      settings.provided = renewed_credentials(std::move(provider), shared);
       return;
     } catch (const Error& error) {
       if (error.code() == ErrorCode::unavailable) throw;

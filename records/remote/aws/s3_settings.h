@@ -16,7 +16,7 @@ class RenewedCredentials;
 /// machine. Without credentials of either kind requests aren't signed.
 struct S3Settings {
   std::optional<AwsCredentials> credentials;
-  std::shared_ptr<RenewedCredentials> lent = nullptr;  ///< by lent_credentials.h
+  std::shared_ptr<RenewedCredentials> provided = nullptr;  ///< by credential_provider.h
   std::string region = "us-east-1";
   std::string endpoint = {};  ///< "https://host:port" of another store than AWS's; may be empty
 };

@@ -35,7 +35,7 @@ HttpFailure refusal(const UrlTarget& target, const HttpAnswer& answer, std::stri
   } else if (code == "RequestTimeTooSkewed") {
     advice = "check the clock of this machine";
   } else if (code == "ExpiredToken" || code == "InvalidToken") {
-    advice = target.has_lent_credentials()
+    advice = target.has_provided_credentials()
                  ? "they were lent and should hold still; check the clock of this machine"
                  : "get new ones: AWS_SESSION_TOKEN is not valid any more";
   }

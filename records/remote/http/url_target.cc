@@ -109,7 +109,8 @@ void UrlTarget::parse_s3(const std::string& name, const Environment& environment
 }
 
 std::string UrlTarget::describe_credentials() const {
-  if (s3_ && s3_->lent) return fmt::format("the credentials {}", s3_->lent->access_key_id());
+  if (s3_ && s3_->provided)
+    return fmt::format("the credentials {}", s3_->provided->access_key_id());
   return s3_ && s3_->credentials
              ? fmt::format("the credentials {}", s3_->credentials->access_key_id)
              : "no credentials";
@@ -119,7 +120,7 @@ HttpRequest UrlTarget::get(const NamesAndValues& query) const {
   HttpRequest request{url_, {"Accept-Encoding: identity"}};
   if (!s3_) return request;
   if (!query.empty()) request.url += "?" + canonical_query(query);
-  const auto credentials = s3_->lent ? s3_->lent->now() : s3_->credentials;
+  const auto credentials = s3_->provided ? s3_->provided->now() : s3_->credentials;
   if (!credentials) return request;
   const std::string time = time_now();
   NamesAndValues headers = {

@@ -36,7 +36,7 @@ class UrlTarget {
   const std::string& host() const { return host_; }
   const std::string& region() const { return s3_->region; }
   const std::string& bucket() const { return bucket_; }
-  bool has_lent_credentials() const { return s3_ && s3_->lent; }
+  bool has_provided_credentials() const { return s3_ && s3_->provided; }
   /// "the credentials AKID..." or "no credentials".
   std::string describe_credentials() const;
 

@@ -23,13 +23,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-Stream twice(const Slots& slots) {
-  Stream stream = show_all(slots);
-  const Stream once = stream;
-  stream.insert(stream.end(), once.begin(), once.end());
-  return stream;
-}
-
 template <class Check>
 void for_each_copyable(const Check& check) {
   check(std::type_identity<std::int64_t>());
@@ -47,7 +40,7 @@ TEST(Cache, PassesTheSuite) {
 
 TEST(Cache, PassesTheSuiteWhenItIsReadAgain) {
   for_each_copyable([]<class T>(std::type_identity<T>) {
-    run_stage_suite_on<T>([](auto dataset) { return dataset | cache() | repeat(2); }, twice);
+    run_stage_suite_on<T>([](auto dataset) { return dataset | cache() | repeat(2); }, show_twice);
   });
 }
 

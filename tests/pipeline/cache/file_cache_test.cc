@@ -71,13 +71,6 @@ class FileCache : public ::testing::Test {
   std::atomic<int> calls_ = 0;
 };
 
-Stream twice(const Slots& slots) {
-  Stream stream = show_all(slots);
-  const Stream once = stream;
-  stream.insert(stream.end(), once.begin(), once.end());
-  return stream;
-}
-
 TEST_F(FileCache, PassesTheSuite) {
   const auto check = [this]<class T>(std::type_identity<T>, std::vector<std::size_t> sizes) {
     run_stage_suite_on<T>(
@@ -96,7 +89,7 @@ TEST_F(FileCache, PassesTheSuiteWhenItIsReadAgain) {
       [this](auto dataset) {
         return dataset | cache({.path = fresh(), .shard_bytes = 500}) | repeat(2);
       },
-      twice, {.sizes = {0, 1, 5, 41}});
+      show_twice, {.sizes = {0, 1, 5, 41}});
 }
 
 TEST_F(FileCache, PassesTheSuiteOnceItIsComplete) {

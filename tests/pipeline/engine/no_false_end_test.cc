@@ -13,6 +13,7 @@
 
 #include "pipeline/drawn/drawn_pipeline.h"
 #include "pipeline/drawn/drawn_pipeline_builder.h"
+#include "pipeline/suite/busy.h"
 #include "pipeline/suite/executors.h"
 #include "pipeline/suite/terminal.h"
 
@@ -27,11 +28,6 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr std::size_t kElementsCompared = 200;
-
-void be_busy_for(microseconds time) {
-  const auto end = steady_clock::now() + time;
-  while (steady_clock::now() < end) std::this_thread::yield();
-}
 
 bool ends_a_stream(const DrawnStage& stage) {
   const auto is = [&](std::string_view op) { return stage.op == op; };

@@ -1,12 +1,20 @@
-// A stage of one's own, as the README of pipeline/ shows it: nothing but public headers.
+// Stages of one's own, as pipeline/own_stage.md shows them: nothing but public headers.
+#include <condition_variable>
+#include <deque>
+#include <exception>
 #include <fmt/format.h>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <thread>
 
 #include <infeed/infeed.h>
+#include <infeed/pipeline/reservation.h>
+#include <infeed/pipeline/stage_context.h>
 #include <infeed/pipeline/testing.h>
 
 #include "pipeline/suite/stage_suite.h"
+#include "pipeline/suite/thrown_error.h"
 
 namespace infeed::test {
 namespace {
@@ -14,8 +22,8 @@ namespace {
 /// Hands on the elements 0, n, 2n, ...
 class EveryNthStage final : public Stage {
  public:
-  EveryNthStage(const StageContext& scope, std::uint64_t n, std::unique_ptr<Stage> input)
-      : Stage(scope), n_(n), input_(std::move(input)) {}
+  EveryNthStage(const StageContext& context, std::uint64_t n, std::unique_ptr<Stage> input)
+      : Stage(context), n_(n), input_(std::move(input)) {}
 
   Pull do_pull(Chunk& out, std::size_t) override {
     input_->skip(owed_);
@@ -43,18 +51,168 @@ class EveryNthNode final : public Node {
   }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
-    return std::make_unique<EveryNthStage>(scope, n_, input().open(scope));
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
+    return std::make_unique<EveryNthStage>(context, n_, input().open(context));
   }
 
  private:
   const std::uint64_t n_;
 };
 
-auto every_nth(std::uint64_t n) {
-  return [n]<class T>(const Dataset<T>& input) {
-    return Dataset<T>(std::make_shared<EveryNthNode>(n, input.node()));
-  };
+NodePointer make_every_nth(std::uint64_t n, NodePointer input) {
+  return std::make_shared<EveryNthNode>(n, std::move(input));
+}
+auto every_nth(std::uint64_t n) { return untyped_stage(make_every_nth, n); }
+
+/// Works ahead: a thread of its own pulls the input into up to `chunks` chunks.
+///
+/// Invariants: input_ belongs to the consumer until the thread starts and to the thread from then
+/// on; everything below mutex_ is guarded by it.
+class AheadStage final : public Stage {
+ public:
+  AheadStage(const StageContext& context, std::size_t chunks, std::unique_ptr<Stage> input)
+      : Stage(context),
+        chunks_(chunks),
+        held_(memory(), "ahead"),
+        input_(std::move(input)),
+        waker_(context, [this] { stop(); }) {}
+
+  ~AheadStage() override {
+    stop();
+    if (thread_.joinable()) thread_.join();
+    note_buffered(0, 0);
+  }
+
+  Pull do_pull(Chunk& out, std::size_t want) override {
+    if (!thread_.joinable()) thread_ = std::thread([this] { work_ahead(); });
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return !ready_.empty() || ended_ || stopped_; });
+    if (stopped_) return Pull::cancelled;
+    if (ready_.empty()) {
+      // What the input threw is thrown again, behind all that came before it.
+      if (failure_ != nullptr) std::rethrow_exception(failure_);
+      return Pull::end;
+    }
+    Chunk& first = ready_.front();
+    out.append_from(first, want);
+    if (first.size() == 0 && out.slots() < want && first.has_error()) {
+      out.set_error(first.take_error());
+    }
+    if (first.empty()) {
+      ready_.pop_front();
+      held_.shrink(bytes_of_chunk());
+      changed_.notify_all();
+    }
+    publish();
+    return Pull::values;
+  }
+
+ private:
+  std::uint64_t bytes_of_chunk() const { return chunk_capacity(type()) * type().size; }
+
+  void stop() {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+    changed_.notify_all();
+  }
+
+  void work_ahead() {
+    std::exception_ptr failure;
+    try {
+      while (pull_one()) {
+      }
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    const std::lock_guard lock(mutex_);
+    failure_ = failure;
+    ended_ = true;
+    changed_.notify_all();
+  }
+
+  /// False when no more will come.
+  bool pull_one() {
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] { return ready_.size() < chunks_ || stopped_; });
+      if (stopped_) return false;
+      held_.grow(bytes_of_chunk());  // throws when the iterator's budget has no room
+    }
+    Chunk chunk(type());
+    const Pull pulled = input_->pull(chunk, chunk.capacity());
+    const std::lock_guard lock(mutex_);
+    if (pulled != Pull::values) {
+      held_.shrink(bytes_of_chunk());
+      stopped_ = stopped_ || pulled == Pull::cancelled;
+      return false;
+    }
+    ready_.push_back(std::move(chunk));
+    publish();
+    changed_.notify_all();
+    return true;
+  }
+
+  void publish() {
+    std::uint64_t elements = 0;
+    for (const Chunk& chunk : ready_) elements += chunk.slots();
+    note_buffered(elements, held_.bytes());
+  }
+
+  const std::size_t chunks_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  Reservation held_;
+  std::deque<Chunk> ready_;
+  std::exception_ptr failure_;
+  bool ended_ = false;
+  bool stopped_ = false;
+  const std::unique_ptr<Stage> input_;
+  std::thread thread_;
+  const CancellationWaker waker_;  // last: it goes before what it touches
+};
+
+class AheadNode final : public Node {
+ public:
+  AheadNode(std::size_t chunks, NodePointer input)
+      : Node("ahead", input->type(), {input}), chunks_(chunks) {}
+
+  // It changes neither values nor their order, so checkpoints don't see it.
+  std::string signature() const override { return ""; }
+  Cardinality cardinality() const override { return input().cardinality(); }
+  std::uint64_t buffer_bytes_min() const override {
+    return chunks_ * chunk_capacity(type()) * type().size;
+  }
+
+ protected:
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
+    return std::make_unique<AheadStage>(context, chunks_, input().open(context));
+  }
+
+ private:
+  const std::size_t chunks_;
+};
+
+NodePointer make_ahead(std::size_t chunks, NodePointer input) {
+  return std::make_shared<AheadNode>(chunks, std::move(input));
+}
+auto ahead(std::size_t chunks) { return untyped_stage(make_ahead, chunks); }
+
+TEST(OwnStage, ThatWaitsInAThreadPassesTheSuite) {
+  run_stage_suite([](auto dataset) { return dataset | ahead(2); },
+                  [](const Slots& in) { return show_all(in); });
+}
+
+TEST(OwnStage, ThatHoldsElementsKeepsToTheBudget) {
+  // A quarter of the limit is kept for best-effort memory.
+  constexpr std::uint64_t kTwoChunks = 2 * 256 * 8;
+  constexpr std::uint64_t kLimit = kTwoChunks * 4 / 3 + 1;
+  auto iterator = (range(100'000) | ahead(2)).iterate({.memory_bytes_max = kLimit});
+  EXPECT_EQ(*iterator.next(), 0);
+  EXPECT_LE(iterator.memory().peak_bytes(), kLimit);
+  const Error error =
+      error_of([] { (range(100'000) | ahead(2)).iterate({.memory_bytes_max = kTwoChunks}); });
+  EXPECT_EQ(error.code(), ErrorCode::resource_exhausted);
+  EXPECT_NE(error.message().find("ahead 4096 bytes"), std::string::npos) << error.message();
 }
 
 TEST(OwnStage, PassesTheSuite) {

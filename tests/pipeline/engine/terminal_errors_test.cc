@@ -14,6 +14,7 @@
 #include <infeed/pipeline/skip_errors.h>
 #include <infeed/pipeline/unique.h>
 
+#include "pipeline/suite/busy.h"
 #include "pipeline/suite/consumer.h"
 #include "pipeline/suite/executors.h"
 #include "pipeline/suite/inner_sources.h"
@@ -28,11 +29,6 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
-
-void be_busy_for(microseconds time) {
-  const auto end = steady_clock::now() + time;
-  while (steady_clock::now() < end) std::this_thread::yield();
-}
 
 /// An endless stream through a parallel map that takes its time, a batch and a queue.
 auto endless(microseconds time) {

@@ -36,7 +36,7 @@ class BreakingNode final : public Node {
   explicit BreakingNode(NodePointer input) : Node("breaking", type_info<T>(), {std::move(input)}) {}
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
     class BreakingStage final : public Stage {
      public:
       BreakingStage(const StageContext& own, std::unique_ptr<Stage> input)
@@ -52,7 +52,7 @@ class BreakingNode final : public Node {
      private:
       const std::unique_ptr<Stage> input_;
     };
-    return std::make_unique<BreakingStage>(scope, this->input().open(scope));
+    return std::make_unique<BreakingStage>(context, this->input().open(context));
   }
 };
 

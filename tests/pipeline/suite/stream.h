@@ -34,6 +34,14 @@ inline Stream show_all(const Slots& slots) {
   return stream;
 }
 
+/// Of two passes.
+inline Stream show_twice(const Slots& slots) {
+  Stream stream = show_all(slots);
+  const Stream once = stream;
+  stream.insert(stream.end(), once.begin(), once.end());
+  return stream;
+}
+
 inline constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
 
 inline bool is_terminal(const std::string& text) { return text.starts_with("!! "); }

@@ -13,6 +13,7 @@
 
 #include <infeed/pipeline/cache.h>
 
+#include "pipeline/suite/busy.h"
 #include "pipeline/suite/executors.h"
 #include "pipeline/suite/random_seed.h"
 #include "pipeline/suite/stream.h"
@@ -146,8 +147,7 @@ class StreamCheck {
     Iterator<Out> iterator = make_().iterate(options_for(any_executor()));
     const auto pause = std::chrono::microseconds(random_.below(200));
     const std::jthread canceller([&iterator, pause] {
-      const auto end = std::chrono::steady_clock::now() + pause;
-      while (std::chrono::steady_clock::now() < end) std::this_thread::yield();
+      be_busy_for(pause);
       iterator.cancel();
     });
     run_until_stopped(iterator, ErrorCode::cancelled);

@@ -55,12 +55,12 @@ void Gate::count_stage(int change) {
 
 namespace internal {
 
-ListedStage::ListedStage(const StageContext& scope, std::shared_ptr<const Slots> slots,
+ListedStage::ListedStage(const StageContext& context, std::shared_ptr<const Slots> slots,
                          const Cut& cut, Gate* gate)
-    : Stage(scope), slots_(std::move(slots)), cut_(cut), gate_(gate), random_(cut.seed) {
+    : Stage(context), slots_(std::move(slots)), cut_(cut), gate_(gate), random_(cut.seed) {
   if (gate_ == nullptr) return;
   gate_->count_stage(1);
-  waker_ = std::make_unique<IteratorContext::WakerRegistration>(run(), [this] { gate_->wake(); });
+  waker_ = std::make_unique<CancellationWaker>(run(), [this] { gate_->wake(); });
 }
 
 ListedStage::~ListedStage() {
@@ -96,8 +96,8 @@ Pull ListedStage::do_pull(Chunk& out, std::size_t want) {
   return Pull::values;
 }
 
-std::uint64_t ListedStage::do_skip(std::uint64_t count) {
-  if (gate_ != nullptr) return Stage::do_skip(count);
+std::uint64_t ListedStage::do_skip(std::uint64_t count, Known known) {
+  if (gate_ != nullptr) return Stage::do_skip(count, known);
   count = std::min<std::uint64_t>(count, slots_->size() - position_);
   position_ += static_cast<std::size_t>(count);
   return count;
@@ -107,8 +107,8 @@ namespace {
 
 class RecutStage final : public Stage {
  public:
-  RecutStage(const StageContext& scope, std::uint64_t seed, std::unique_ptr<Stage> input)
-      : Stage(scope), random_(seed), input_(std::move(input)), in_(type()) {}
+  RecutStage(const StageContext& context, std::uint64_t seed, std::unique_ptr<Stage> input)
+      : Stage(context), random_(seed), input_(std::move(input)), in_(type()) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     if (in_.empty()) {
@@ -125,12 +125,12 @@ class RecutStage final : public Stage {
   }
 
  protected:
-  std::uint64_t do_skip(std::uint64_t count) override {
-    if (!in_.empty() || random_() % 2 == 0) return Stage::do_skip(count);
+  std::uint64_t do_skip(std::uint64_t count, Known known) override {
+    if (!in_.empty() || random_() % 2 == 0) return Stage::do_skip(count, known);
     // In two parts: a stage must find its way from any place.
     const std::uint64_t first = random_() % count;
-    const std::uint64_t skipped = input_->skip(first);
-    return skipped < first ? skipped : skipped + input_->skip(count - first);
+    const std::uint64_t skipped = input_->skip(first, known);
+    return skipped < first ? skipped : skipped + input_->skip(count - first, known);
   }
 
  private:
@@ -148,8 +148,8 @@ class RecutNode final : public Node {
   Cardinality cardinality() const override { return input().cardinality(); }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
-    return std::make_unique<RecutStage>(scope, seed_, input().open(scope));
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
+    return std::make_unique<RecutStage>(context, seed_, input().open(context));
   }
 
  private:

@@ -64,13 +64,13 @@ namespace internal {
 /// What all listed sources have in common: where they are and how much they give at a time.
 class ListedStage : public Stage {
  public:
-  ListedStage(const StageContext& scope, std::shared_ptr<const Slots> slots, const Cut& cut,
+  ListedStage(const StageContext& context, std::shared_ptr<const Slots> slots, const Cut& cut,
               Gate* gate);
   ~ListedStage() override;
 
  protected:
   Pull do_pull(Chunk& out, std::size_t want) override;
-  std::uint64_t do_skip(std::uint64_t count) override;
+  std::uint64_t do_skip(std::uint64_t count, Known known) override;
   virtual void append(Chunk& out, std::int64_t value) = 0;
 
  private:
@@ -79,7 +79,7 @@ class ListedStage : public Stage {
   const std::shared_ptr<const Slots> slots_;
   const Cut cut_;
   Gate* const gate_;
-  std::unique_ptr<IteratorContext::WakerRegistration> waker_;
+  std::unique_ptr<CancellationWaker> waker_;
   std::mt19937_64 random_;
   std::size_t position_ = 0;
 };
@@ -99,12 +99,12 @@ class ListedNode final : public Node {
   Cardinality cardinality() const override { return Cardinality::finite(slots_->size()); }
 
  protected:
-  std::unique_ptr<Stage> make_stage(const StageContext& scope) const override {
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
     class TypedStage final : public ListedStage {
       using ListedStage::ListedStage;
       void append(Chunk& out, std::int64_t value) override { out.append(make_element<T>(value)); }
     };
-    return std::make_unique<TypedStage>(scope, slots_, cut_, gate_);
+    return std::make_unique<TypedStage>(context, slots_, cut_, gate_);
   }
 
  private:

@@ -22,10 +22,10 @@ using testing::lent_json;
 using testing::metadata;
 using testing::TemporaryFolder;
 
-void expect_lent(const AwsCredentials& lent, const std::string& id) {
-  EXPECT_EQ(lent.access_key_id, id);
-  EXPECT_EQ(lent.secret_access_key, "secret");
-  EXPECT_EQ(lent.session_token, "token");
+void expect_provided(const AwsCredentials& provided, const std::string& id) {
+  EXPECT_EQ(provided.access_key_id, id);
+  EXPECT_EQ(provided.secret_access_key, "secret");
+  EXPECT_EQ(provided.session_token, "token");
 }
 
 TEST(ProvidedCredentials, ComeFromTheMachineWhereThereAreNoOthers) {
@@ -33,10 +33,10 @@ TEST(ProvidedCredentials, ComeFromTheMachineWhereThereAreNoOthers) {
       [](const HttpRequestSeen& request) { return metadata(request, lent_json("ASIAMACHINE")); });
   const S3Settings settings = read_s3_settings(environment_of(
       {{"HOME", "/nowhere"}, {"AWS_EC2_METADATA_SERVICE_ENDPOINT", server.url("/")}}));
-  ASSERT_TRUE(settings.lent);
+  ASSERT_TRUE(settings.provided);
   EXPECT_FALSE(settings.credentials);
-  expect_lent(settings.lent->now(), "ASIAMACHINE");
-  expect_lent(settings.lent->now(), "ASIAMACHINE");
+  expect_provided(settings.provided->now(), "ASIAMACHINE");
+  expect_provided(settings.provided->now(), "ASIAMACHINE");
   EXPECT_EQ(server.requests(), 3U);  // they hold for long
 }
 
@@ -52,7 +52,7 @@ TEST(ProvidedCredentials, ComeFromAContainersService) {
       {"HOME", "/nowhere"},
       {"AWS_CONTAINER_CREDENTIALS_FULL_URI", server.url("/v1/credentials")},
       {"AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", token}};
-  expect_lent(read_s3_settings(environment_of(variables)).lent->now(), "ASIACONTAINER");
+  expect_provided(read_s3_settings(environment_of(variables)).provided->now(), "ASIACONTAINER");
 
   variables.erase("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
   variables["AWS_CONTAINER_AUTHORIZATION_TOKEN"] = "wrong";
@@ -126,7 +126,7 @@ TEST(ProvidedCredentials, ComeFromStsForAWebIdentity) {
                       {"AWS_WEB_IDENTITY_TOKEN_FILE", folder.write("identity", "an.identity")},
                       {"AWS_ROLE_ARN", "arn:aws:iam::1:role/train"},
                       {"AWS_ENDPOINT_URL_STS", server.url("")}});
-  expect_lent(read_s3_settings(environment).lent->now(), "ASIAWEB");
+  expect_provided(read_s3_settings(environment).provided->now(), "ASIAWEB");
 
   refusal = "AccessDenied";
   const Error error = error_of([&] { read_s3_settings(environment); });
@@ -182,7 +182,7 @@ TEST(ProvidedCredentials, AreAskedForAgainWhenTheServiceHasTrouble) {
   });
   const CredentialProvider provider =
       machine_provider(environment_of({{"AWS_EC2_METADATA_SERVICE_ENDPOINT", server.url("")}}));
-  expect_lent(provider.ask().credentials, "ASIAMACHINE");
+  expect_provided(provider.ask().credentials, "ASIAMACHINE");
 }
 
 TEST(ProvidedCredentials, AreFoundInTheOrderOfAwsTools) {
@@ -208,7 +208,8 @@ TEST(ProvidedCredentials, AreFoundInTheOrderOfAwsTools) {
       {"AWS_EC2_METADATA_SERVICE_ENDPOINT", server.url("")}};
   const auto found = [&] {
     const S3Settings settings = read_s3_settings(environment_of(variables));
-    return settings.lent ? settings.lent->access_key_id() : settings.credentials->access_key_id;
+    return settings.provided ? settings.provided->access_key_id()
+                             : settings.credentials->access_key_id;
   };
   EXPECT_EQ(found(), "variable");
   variables.erase("AWS_ACCESS_KEY_ID");

@@ -106,7 +106,7 @@ TEST(ProvidedCredentials, AreAskedForOnceByReadersThatShareThem) {
   EXPECT_EQ(store.asked(), 2U);
 }
 
-TEST(ProvidedCredentials, AreWaitedForWhileTheLenderHasTrouble) {
+TEST(ProvidedCredentials, AreWaitedForWhileTheProviderHasTrouble) {
   const LendingStore store([](std::size_t asked) {
     if (asked == 0) return lent_json("id", "2001-01-01T00:00:00Z");
     return asked < 5 ? std::string() : lent_json("id");

@@ -7,10 +7,10 @@
 /// Why: a RAM budget that leaves out the shuffle buffer is no budget. One account per iterator;
 /// every stage that keeps elements reserves before it holds them.
 ///
-/// Two kinds of holders share the limit. Rigid ones (shuffle, cache, batch, window) must hold what
-/// their meaning demands and fail when they can't; elastic ones (queues, jobs in flight) hold less
-/// when room is short. A quarter of the limit is kept for the elastic ones, so whether a pipeline
-/// fits never depends on timing.
+/// Two kinds of memory share the limit. Required memory (of shuffle, cache, batch, window) is what a
+/// stage's meaning demands: the stage fails where it can't have it. Best-effort memory (of queues and
+/// jobs in flight) is taken while there is room, and the stage holds less where there is none. A
+/// quarter of the limit is kept for it, so whether a pipeline fits never depends on timing.
 ///
 /// Thread-safety: all functions may be called from any thread.
 namespace infeed {
@@ -24,11 +24,11 @@ class MemoryAccount {
   std::uint64_t in_use_bytes() const { return in_use_bytes_.load(std::memory_order_relaxed); }
   std::uint64_t peak_bytes() const { return peak_bytes_.load(std::memory_order_relaxed); }
 
-  /// For elastic holders: true when the bytes are reserved, false when they don't fit now.
+  /// Best effort: true when the bytes are reserved, false when they don't fit now.
   bool try_reserve_best_effort(std::uint64_t bytes);
   void release_best_effort(std::uint64_t bytes);
 
-  /// For rigid holders: reserves or throws Error(resource_exhausted) that says who asked for what.
+  /// Required: reserves, or throws Error(resource_exhausted) that says who asked for what.
   void reserve_required(std::uint64_t bytes, std::string_view stage);
   void release_required(std::uint64_t bytes);
 

@@ -10,6 +10,8 @@
 
 #include <infeed/pipeline/cardinality.h>
 #include <infeed/pipeline/chunk.h>
+#include <infeed/pipeline/memory_account.h>
+#include <infeed/pipeline/stage_context.h>
 
 /// Why: this is the interface between stages, and the one to write a stage of your own against.
 ///
@@ -19,8 +21,8 @@
 ///
 ///     class EveryOther final : public infeed::Stage {   // hands on the elements 0, 2, 4, ...
 ///      public:
-///       EveryOther(const infeed::StageContext& scope, std::unique_ptr<infeed::Stage> input)
-///           : Stage(scope), input_(std::move(input)) {}
+///       EveryOther(const infeed::StageContext& context, std::unique_ptr<infeed::Stage> input)
+///           : Stage(context), input_(std::move(input)) {}
 ///       infeed::Pull do_pull(infeed::Chunk& out, std::size_t) override {
 ///         const infeed::Pull pulled = input_->pull(out, 1);
 ///         if (pulled == infeed::Pull::values) input_->skip(1);
@@ -34,66 +36,22 @@
 /// epoch, and on nothing else: not on chunk borders, time or threads.
 namespace infeed {
 
-class IteratorContext;
-class Node;
 class Stage;
 using NodePointer = std::shared_ptr<const Node>;
-
-namespace detail {
-struct StageCounters;
-}
-
-/// What a stage draws its random numbers from.
-struct Seeds {
-  std::uint64_t seed = 0;
-  std::uint64_t seed2 = 0;  ///< 0 where there is only one
-  /// Nobody gave them, so they were drawn when the stage was described: a resume in another
-  /// process, which has drawn others, takes those of its checkpoint.
-  bool drawn = false;
-  /// Of flat_map and interleave: it doesn't draw itself, but stages in its inner datasets that
-  /// nobody gave a seed do so by this one. In a checkpoint's line only once one has.
-  bool inner = false;
-};
-
-/// Where the elements of a stage stand in the stream that all shards share: element p at
-/// offset + stride * p.
-struct UnshardedPositions {
-  std::uint64_t offset = 0;
-  std::uint64_t stride = 1;
-};
-
-/// What a stage is told when it is made.
-struct StageContext {
-  IteratorContext& run;
-  detail::StageCounters* counters;  ///< of the stage being made; of its consumer before open()
-  /// How many passes over this stage were read before this one. A stage with a seed draws from
-  /// (seed, epoch), so that the order never depends on who ran ahead.
-  std::uint64_t epoch = 0;
-  /// How many passes TensorFlow would have opened before this one: its repeat opens one more than
-  /// it reads, and each takes the seeds of a shuffle. For stages that draw in TensorFlow's order.
-  std::uint64_t passes_opened = 0;
-  const TypeInfo* type = nullptr;  ///< of the elements that the stage gives
-  /// Which of its consumer's inputs it is, so that the statistics of a zip's sides stay apart.
-  std::size_t input_ordinal = 0;
-
-  const Node* node = nullptr;  ///< of the stage being made
-  /// Of a stage whose node has seeds(): those to draw from in this run.
-  Seeds seeds = {};
-  /// Inside inner datasets, which are described anew in each run: what takes the place of drawn
-  /// seeds there, made from the outermost flat_map's own and the place.
-  struct Inner {
-    const Node* outermost = nullptr;  ///< null outside
-    std::uint64_t key = 0;
-  } inner = {};
-
-  /// Of an input that is only opened when it is read, all passes that were opened were read.
-  void set_pass(std::uint64_t pass) { epoch = passes_opened = pass; }
-};
 
 enum class Pull : std::uint8_t {
   values,     ///< 1..want slots were appended
   end,        ///< nothing was appended and nothing will ever be: the data is over
   cancelled,  ///< the iterator is being shut down; nothing was appended; hand it on
+};
+
+/// What is known of the elements that Stage::skip() passes over.
+enum class Known : std::uint8_t {
+  nothing,  ///< each that may be an error must be looked at
+  /// A resume's checkpoint knows of no error, so none is among them: batch may multiply, a source
+  /// may seek. That holds for what was read before the checkpoint and for nothing behind it: a
+  /// stage must not pass over more elements of its input than it had read then.
+  no_errors,
 };
 
 /// Two kinds of errors. An *element's* is the last slot of its chunk (Chunk::set_error): it takes
@@ -104,8 +62,11 @@ enum class Pull : std::uint8_t {
 /// what its input throws; where it must, the input throws it again.
 class Stage {
  public:
-  explicit Stage(const StageContext& scope)
-      : run_(scope.run), counters_(scope.counters), type_(scope.type), epoch_(scope.epoch) {}
+  explicit Stage(const StageContext& context)
+      : run_(context.run),
+        counters_(context.counters),
+        type_(context.type),
+        epoch_(context.epoch) {}
   virtual ~Stage() = default;
   Stage(const Stage&) = delete;
   Stage& operator=(const Stage&) = delete;
@@ -120,7 +81,7 @@ class Stage {
   /// Passes over the next `count` elements as if they had been pulled, at the least cost that gives
   /// the same stream afterwards; returns how many there were (fewer only at the end, or when
   /// cancelled).
-  std::uint64_t skip(std::uint64_t count);
+  std::uint64_t skip(std::uint64_t count, Known known = Known::nothing);
 
   /// Random access, where Node::is_indexable(): appends the elements at these positions (each below
   /// the cardinality), in the order given, to `out`, which is empty and has room for them. May stop
@@ -132,14 +93,24 @@ class Stage {
 
  protected:
   virtual Pull do_pull(Chunk& out, std::size_t want) = 0;
-  /// By default pulls and drops.
-  virtual std::uint64_t do_skip(std::uint64_t count);
+  /// By default pulls and drops. `known` is for the stage itself and to be handed on to its input.
+  virtual std::uint64_t do_skip(std::uint64_t count, Known known);
   /// Only asked of stages whose node says is_indexable().
   virtual Pull do_pull_at(Chunk& out, std::span<const std::uint64_t> positions);
 
+  std::uint64_t epoch() const { return epoch_; }
+  /// True once somebody cancelled the iteration or a stage failed: a stage that waits or loops ends
+  /// that and returns Pull::cancelled. CancellationWaker wakes one that waits.
+  bool cancelled() const;
+  /// The budget of the iterator. What the stage must hold it takes by a Reservation; what it could
+  /// do without by try_reserve_best_effort().
+  MemoryAccount& memory() const;
+  /// What the stage holds now, for statistics().
+  void note_buffered(std::uint64_t elements, std::uint64_t bytes) const;
+
+  /// For the stages of this library, which share more than that.
   IteratorContext& run() const { return run_; }
   detail::StageCounters& counters() const { return *counters_; }
-  std::uint64_t epoch() const { return epoch_; }
 
  private:
   /// Counts and times what `pull` does.
@@ -151,6 +122,17 @@ class Stage {
   const TypeInfo* type_;
   std::uint64_t epoch_;
   ErrorPointer failure_;  ///< terminal: what do_pull threw
+};
+
+/// When a stage that collects elements hands over what it has rather than waits for more: 100 us
+/// after it began. A look costs 10 ns.
+class HandOver {
+ public:
+  HandOver();
+  bool is_due() const;
+
+ private:
+  std::uint64_t due_ticks_;
 };
 
 class Node {
@@ -189,12 +171,12 @@ class Node {
   /// Least bytes that the stage must be able to hold (sizeof only, where payloads are not known).
   virtual std::uint64_t buffer_bytes_min() const { return 0; }
 
-  /// Makes the running stage; `consumer` is the scope of the stage that will pull it.
+  /// Makes the running stage; `consumer` is the context of the stage that will pull it.
   virtual std::unique_ptr<Stage> open(const StageContext& consumer) const;
 
  protected:
-  /// `scope` is the new stage's own: give it to Stage's constructor and to open() of the inputs.
-  virtual std::unique_ptr<Stage> make_stage(const StageContext& scope) const = 0;
+  /// `context` is the new stage's own: give it to Stage's constructor and to open() of the inputs.
+  virtual std::unique_ptr<Stage> make_stage(const StageContext& context) const = 0;
 
  private:
   std::string name_;

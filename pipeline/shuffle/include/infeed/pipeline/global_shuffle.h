@@ -18,15 +18,6 @@ namespace detail {
 
 NodePointer make_global_shuffle(const GlobalShuffleOptions& options, NodePointer input);
 
-struct GlobalShuffleStageFactory {
-  GlobalShuffleOptions options;
-
-  template <class T>
-  Dataset<T> operator()(const Dataset<T>& input) const {
-    return Dataset<T>(make_global_shuffle(options, input.node()));
-  }
-};
-
 }  // namespace detail
 
 /// Why: a shuffle of the whole dataset that holds nothing: element k of the output is element p(k)
@@ -43,7 +34,7 @@ struct GlobalShuffleStageFactory {
 /// p is a Feistel network of 6 rounds over bit_width(n - 1) bits, keyed by Philox(seed, pass), and
 /// applied again while the result is n or more (at most once on average).
 inline auto global_shuffle(GlobalShuffleOptions options = {}) {
-  return detail::GlobalShuffleStageFactory{options};
+  return untyped_stage(detail::make_global_shuffle, options);
 }
 
 }  // namespace infeed

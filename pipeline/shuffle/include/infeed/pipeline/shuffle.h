@@ -28,15 +28,6 @@ namespace detail {
 
 NodePointer make_shuffle(const ShuffleOptions& options, NodePointer input);
 
-struct ShuffleStageFactory {
-  ShuffleOptions options;
-
-  template <class T>
-  Dataset<T> operator()(const Dataset<T>& input) const {
-    return Dataset<T>(make_shuffle(options, input.node()));
-  }
-};
-
 }  // namespace detail
 
 /// Why: decorrelates neighbours: keeps `buffer` elements and hands out one of them at random each
@@ -49,6 +40,6 @@ struct ShuffleStageFactory {
 ///
 /// Memory: buffer x element, counted in the iterator's limit. Resume: the buffer's content is found
 /// by walking the draws backwards and asking the input for just those elements.
-inline auto shuffle(ShuffleOptions options) { return detail::ShuffleStageFactory{options}; }
+inline auto shuffle(ShuffleOptions options) { return untyped_stage(detail::make_shuffle, options); }
 
 }  // namespace infeed

@@ -9,15 +9,6 @@ namespace detail {
 
 NodePointer make_assert_cardinality(std::int64_t count, NodePointer input);
 
-struct AssertCardinalityStageFactory {
-  std::int64_t count;
-
-  template <class T>
-  Dataset<T> operator()(const Dataset<T>& input) const {
-    return Dataset<T>(make_assert_cardinality(count, input.node()));
-  }
-};
-
 }  // namespace detail
 
 /// Why: says how many elements there are where no stage can know it (behind filter, flat_map,
@@ -28,7 +19,7 @@ struct AssertCardinalityStageFactory {
 /// A pass that ends earlier, or goes on behind `count` elements (errors included), is a terminal
 /// error, failed_precondition: next() throws it now and ever after. No part of a checkpoint.
 inline auto assert_cardinality(std::int64_t count) {
-  return detail::AssertCardinalityStageFactory{count};
+  return untyped_stage(detail::make_assert_cardinality, count);
 }
 
 }  // namespace infeed

@@ -10,15 +10,6 @@ namespace detail {
 
 NodePointer make_prefetch(std::int64_t depth, NodePointer input);
 
-struct PrefetchStageFactory {
-  std::int64_t depth;
-
-  template <class T>
-  Dataset<T> operator()(const Dataset<T>& input) const {
-    return Dataset<T>(make_prefetch(depth, input.node()));
-  }
-};
-
 }  // namespace detail
 
 /// Why: works ahead: a thread of its own pulls the stages before while the consumer is busy.
@@ -30,6 +21,8 @@ struct PrefetchStageFactory {
 /// the queue holds less.
 ///
 ///     dataset | infeed::batch(1024) | infeed::prefetch(2)
-inline auto prefetch(std::int64_t depth = autotune) { return detail::PrefetchStageFactory{depth}; }
+inline auto prefetch(std::int64_t depth = autotune) {
+  return untyped_stage(detail::make_prefetch, depth);
+}
 
 }  // namespace infeed

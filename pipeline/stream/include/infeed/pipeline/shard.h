@@ -15,15 +15,6 @@ namespace detail {
 
 NodePointer make_shard(const ShardOptions& options, NodePointer input);
 
-struct ShardStageFactory {
-  ShardOptions options;
-
-  template <class T>
-  Dataset<T> operator()(const Dataset<T>& input) const {
-    return Dataset<T>(make_shard(options, input.node()));
-  }
-};
-
 }  // namespace detail
 
 /// Why: the elements whose position modulo `count` is `index`, so that several workers share one
@@ -38,6 +29,6 @@ struct ShardStageFactory {
 /// shards are equally long.
 ///
 ///     files | infeed::shard({.count = hosts, .index = host})
-inline auto shard(ShardOptions options) { return detail::ShardStageFactory{options}; }
+inline auto shard(ShardOptions options) { return untyped_stage(detail::make_shard, options); }
 
 }  // namespace infeed

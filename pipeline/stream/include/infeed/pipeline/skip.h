@@ -9,20 +9,11 @@ namespace detail {
 
 NodePointer make_skip(std::int64_t count, NodePointer input);
 
-struct SkipStageFactory {
-  std::int64_t count;
-
-  template <class T>
-  Dataset<T> operator()(const Dataset<T>& input) const {
-    return Dataset<T>(make_skip(count, input.node()));
-  }
-};
-
 }  // namespace detail
 
 /// Why: all but the first `count` elements, errors included; a negative count skips all. Functions
 /// of the stages before it are not called for what is skipped where the stream doesn't depend on
 /// it.
-inline auto skip(std::int64_t count) { return detail::SkipStageFactory{count}; }
+inline auto skip(std::int64_t count) { return untyped_stage(detail::make_skip, count); }
 
 }  // namespace infeed

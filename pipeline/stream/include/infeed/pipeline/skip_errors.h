@@ -31,15 +31,6 @@ namespace detail {
 
 NodePointer make_skip_errors(SkipErrorsOptions options, NodePointer input);
 
-struct SkipErrorsStageFactory {
-  SkipErrorsOptions options;
-
-  template <class T>
-  Dataset<T> operator()(const Dataset<T>& input) const {
-    return Dataset<T>(make_skip_errors(options, input.node()));
-  }
-};
-
 }  // namespace detail
 
 /// Why: one bad record in ten million must not end a night's training, but a thousand of them must.
@@ -57,7 +48,7 @@ struct SkipErrorsStageFactory {
 /// may be gone; an endless input from 100,000 on.) Terminal, too: the quarantine file can't be
 /// written. Terminal errors of the stages before pass through and are never left out.
 inline auto skip_errors(SkipErrorsOptions options = {}) {
-  return detail::SkipErrorsStageFactory{std::move(options)};
+  return untyped_stage(detail::make_skip_errors, std::move(options));
 }
 
 }  // namespace infeed

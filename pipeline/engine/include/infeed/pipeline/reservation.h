@@ -5,9 +5,15 @@
 
 #include <infeed/pipeline/memory_account.h>
 
-namespace infeed::detail {
+namespace infeed {
 
-/// One stage's share of the account for what it must hold; gives it back when it goes away.
+/// One stage's share of the memory account (memory_account.h) for what it must hold; gives it back
+/// when it goes away.
+///
+///     infeed::Reservation held(memory(), "merge");  // in a Stage
+///     held.grow(bytes);                             // before it holds them
+///
+/// Not thread-safe: one thread at a time.
 class Reservation {
  public:
   Reservation(MemoryAccount& account, std::string stage)
@@ -35,4 +41,4 @@ class Reservation {
   std::uint64_t bytes_ = 0;
 };
 
-}  // namespace infeed::detail
+}  // namespace infeed

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <list>
+
+/// What a stage is told when it is made (stage.h), and how one that waits learns of a cancellation.
+namespace infeed {
+
+class IteratorContext;  // what all stages of one iterator share; only the library looks into it
+class Node;
+
+namespace detail {
+struct StageCounters;
+}
+
+/// What a stage draws its random numbers from.
+struct Seeds {
+  std::uint64_t seed = 0;
+  std::uint64_t seed2 = 0;  ///< 0 where there is only one
+  /// Nobody gave them, so they were drawn when the stage was described: a resume in another
+  /// process, which has drawn others, takes those of its checkpoint.
+  bool drawn = false;
+  /// Of flat_map and interleave: it doesn't draw itself, but stages in its inner datasets that
+  /// nobody gave a seed do so by this one. In a checkpoint's line only once one has.
+  bool inner = false;
+};
+
+/// Where the elements of a stage stand in the stream that all shards share: element p at
+/// offset + stride * p.
+struct UnshardedPositions {
+  std::uint64_t offset = 0;
+  std::uint64_t stride = 1;
+};
+
+/// What a stage is told when it is made.
+struct StageContext {
+  IteratorContext& run;
+  detail::StageCounters* counters;  ///< of the stage being made; of its consumer before open()
+  /// How many passes over this stage were read before this one. A stage with a seed draws from
+  /// (seed, epoch), so that the order never depends on who ran ahead.
+  std::uint64_t epoch = 0;
+  /// How many passes TensorFlow would have opened before this one: its repeat opens one more than
+  /// it reads, and each takes the seeds of a shuffle. For stages that draw in TensorFlow's order.
+  std::uint64_t passes_opened = 0;
+  const TypeInfo* type = nullptr;  ///< of the elements that the stage gives
+  /// Which of its consumer's inputs it is, so that the statistics of a zip's sides stay apart.
+  std::size_t input_ordinal = 0;
+
+  const Node* node = nullptr;  ///< of the stage being made
+  /// Of a stage whose node has seeds(): those to draw from in this run.
+  Seeds seeds = {};
+  /// Inside inner datasets, which are described anew in each run: what takes the place of drawn
+  /// seeds there, made from the outermost flat_map's own and the place.
+  struct Inner {
+    const Node* outermost = nullptr;  ///< null outside
+    std::uint64_t key = 0;
+  } inner = {};
+
+  /// Of an input that is only opened when it is read, all passes that were opened were read.
+  void set_pass(std::uint64_t pass) { epoch = passes_opened = pass; }
+};
+
+/// Calls `wake` when the iteration is cancelled, so that a stage that waits for something else ends
+/// that. Held by the stage, after what `wake` touches.
+///
+///     Merge(const infeed::StageContext& context)
+///         : Stage(context), waker_(context, [this] { queue_.stop(); }) {}
+///
+/// Invariants: `wake` runs at most once at a time, in the thread that cancels, and never after the
+/// destructor has returned. It must not wait for a thread that may cancel.
+class CancellationWaker {
+ public:
+  CancellationWaker(const StageContext& context, std::function<void()> wake)
+      : CancellationWaker(context.run, std::move(wake)) {}
+  CancellationWaker(IteratorContext& run, std::function<void()> wake);
+  ~CancellationWaker();
+  CancellationWaker(const CancellationWaker&) = delete;
+  CancellationWaker& operator=(const CancellationWaker&) = delete;
+
+  using Place = std::list<std::function<void()>>::iterator;
+
+ private:
+  IteratorContext& run_;
+  const Place place_;
+};
+
+}  // namespace infeed

@@ -1,0 +1,26 @@
+#include "engine/reader_resources.h"
+
+#include <algorithm>
+
+namespace infeed::detail {
+
+std::shared_ptr<SpareBlocks> ReaderResources::spare_blocks() {
+  constexpr std::uint64_t kBytesMax = std::uint64_t{8} << 20;
+  constexpr std::uint64_t kBytesMin = std::uint64_t{1} << 20;  // less doesn't help
+  const std::lock_guard lock(mutex_);
+  if (spare_blocks_ != nullptr) return spare_blocks_;
+  const std::uint64_t limit = memory_.limit_bytes();
+  const std::uint64_t bytes = limit == 0 ? kBytesMax : std::min(limit / 16, kBytesMax);
+  if (bytes < kBytesMin || !memory_.try_reserve_best_effort(bytes)) return nullptr;
+  spare_blocks_ = std::make_shared<SpareBlocks>(bytes);
+  return spare_blocks_;
+}
+
+void ReaderResources::drop_spare_blocks() {
+  const std::lock_guard lock(mutex_);
+  if (spare_blocks_ == nullptr) return;
+  memory_.release_best_effort(spare_blocks_->bytes_max());
+  spare_blocks_ = nullptr;
+}
+
+}  // namespace infeed::detail

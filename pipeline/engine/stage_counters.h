@@ -1,0 +1,52 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+namespace infeed::detail {
+
+/// The counters behind a StageStatistics. Any thread may add; relaxed, since nobody derives order
+/// from them.
+struct StageCounters {
+  std::string name;
+  StageCounters* consumer = nullptr;     ///< the stage that pulls this one; null at the root
+  std::atomic<bool> has_threads{false};  ///< its upstream runs in another thread than its own pulls
+  std::atomic<std::uint64_t> elements{0};
+  std::atomic<std::uint64_t> errors{0};
+  std::atomic<std::uint64_t> skipped{0};  ///< passed over unseen: only shows that something moves
+  std::atomic<std::uint64_t> errors_arisen{0};  ///< those that came from no stage before it
+  std::atomic<std::uint64_t> dropped_records{0};
+  std::atomic<std::uint64_t> dropped_bytes{0};
+  std::atomic<std::uint64_t> pulls{0};
+  std::atomic<std::uint64_t> ticks{0};
+  std::atomic<std::uint64_t> work_ticks{0};
+  std::atomic<std::uint64_t> wait_ticks{0};
+  std::atomic<std::uint64_t> full_ticks{0};
+  std::atomic<std::uint64_t> buffered_elements{0};
+  std::atomic<std::uint64_t> buffered_bytes{0};
+  std::atomic<int> inside{0};  ///< threads that are pulling it now
+
+  /// "prefetch < batch < map": from the consumer's side to this stage.
+  std::string path() const;
+
+  /// Counts a pull as under way.
+  class Inside {
+   public:
+    explicit Inside(StageCounters& counters) : counters_(counters) {
+      counters_.inside.fetch_add(1, std::memory_order_relaxed);
+    }
+    ~Inside() { counters_.inside.fetch_sub(1, std::memory_order_relaxed); }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+
+   private:
+    StageCounters& counters_;
+  };
+
+  static void add(std::atomic<std::uint64_t>& counter, std::uint64_t amount) {
+    counter.fetch_add(amount, std::memory_order_relaxed);
+  }
+};
+
+}  // namespace infeed::detail
