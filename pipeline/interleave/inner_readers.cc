@@ -30,45 +30,37 @@ InnerReaders::~InnerReaders() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-std::unique_ptr<InnerInput> InnerReaders::adopt(std::size_t slot,
-                                                std::unique_ptr<InnerInput> feed) {
-  auto shared = std::make_unique<InnerReadAhead>(run_.memory(), outer_type_);
-  shared->stream = std::move(feed->stream);
-  shared->opened = true;
-  place(slot, *shared);
-  return shared;
+void InnerReaders::adopt(std::size_t slot, InnerStream stream) {
+  auto inner = std::make_unique<InnerReadAhead>(run_.memory(), outer_type_);
+  inner->stream = std::move(stream);
+  inner->opened = true;
+  place(slot, std::move(inner));
 }
 
 void InnerReaders::start() {
   threads_.reserve(static_cast<std::size_t>(options_.threads) + 1);
   threads_.emplace_back([this] { run_thread(&InnerReaders::take_outer_elements); });
   for (int i = 0; i < options_.threads; ++i) {
-    threads_.emplace_back([this] { run_thread(&InnerReaders::read_feeds); });
+    threads_.emplace_back([this] { run_thread(&InnerReaders::read_inner_datasets); });
   }
 }
 
 void InnerReaders::stop() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopped_ = true;
-    // Nobody will take what was read ahead; a read that is under way drops what it brings.
-    for (InnerReadAhead* const feed : cycle_) {
-      if (feed != nullptr) feed->drop_ready();
-    }
-    for (const auto& feed : pending_) feed->drop_ready();
-    run_.memory().release_best_effort(std::exchange(granted_bytes_, 0));
-    elements_ = bytes_ = 0;
-    publish_level();
+  const auto lock = hand_off_.lock();
+  hand_off_.stop_locked();
+  // Nobody will take what was read ahead; a read that is under way drops what it brings.
+  for (const auto& inner : cycle_) {
+    if (inner != nullptr) inner->drop_ready();
   }
-  outer_room_.notify_all();
-  work_.notify_all();
-  ready_.notify_all();
+  for (const auto& inner : pending_) inner->drop_ready();
+  run_.memory().release_best_effort(std::exchange(granted_bytes_, 0));
+  elements_ = bytes_ = 0;
+  publish_level();
 }
 
-void InnerReaders::place(std::size_t slot, InnerReadAhead& feed) {
-  if (cycle_.size() <= slot) cycle_.resize(slot + 1, nullptr);
-  cycle_[slot] = &feed;
-  feed.slot = slot;
+void InnerReaders::place(std::size_t slot, std::unique_ptr<InnerReadAhead> inner) {
+  if (cycle_.size() <= slot) cycle_.resize(slot + 1);
+  cycle_[slot] = std::move(inner);
   ++open_in_cycle_;
 }
 
@@ -79,16 +71,19 @@ void InnerReaders::publish_level() {
 
 // ---- the consumer's side
 
-void InnerReaders::wait_until_told(std::unique_lock<std::mutex>& lock) {
+void InnerReaders::wait_for(std::unique_lock<std::mutex>& lock, Awaited what,
+                            InnerReadAhead* inner) {
   const std::uint64_t begin = ticks_now();
+  awaited_ = what;
+  wanted_ = inner;
   wake_reader();
-  if (wanted_ != nullptr && gathers_) {
-    ready_.wait_for(lock, kCollecting);
+  if (what == Awaited::elements && collects_) {
+    ready_.wait_once_for(lock, kCollecting);
   } else {
-    ready_.wait(lock);
+    ready_.wait_once(lock);
   }
+  awaited_ = Awaited::nothing;
   wanted_ = nullptr;
-  wants_open_ = wants_any_ = false;
   StageCounters::add(counters_.wait_ticks, ticks_now() - begin);
 }
 
@@ -103,105 +98,96 @@ std::unique_ptr<InnerReadAhead> InnerReaders::take_opened() {
   return taken;
 }
 
-Supply InnerReaders::open(std::size_t slot, std::unique_ptr<InnerInput>& feed,
-                          ErrorPointer& error) {
-  std::unique_lock lock(mutex_);
-  while (true) {
-    if (broken_ != nullptr) throw Error(*broken_);
-    if (stopped_) return Supply::cancelled;
+Supply InnerReaders::open(std::size_t slot, ErrorPointer& error) {
+  auto lock = hand_off_.lock();
+  while (hand_off_.goes_on()) {
     if (std::unique_ptr<InnerReadAhead> taken = take_opened()) {
       error = taken->error;
-      if (error == nullptr) {
-        place(slot, *taken);
-        feed = std::move(taken);
-      }
+      if (error == nullptr) place(slot, std::move(taken));
       wake_outer();
       return Supply::values;
     }
-    if (pending_.empty() && outer_ended_) {
-      if (outer_failure_ != nullptr) throw Error(*outer_failure_);
+    if (pending_.empty() && hand_off_.finished()) {
+      hand_off_.throw_failure();
       return Supply::end;
     }
     if (!options_.ordered) {
       open_was_refused_ = true;
       return Supply::not_yet;
     }
-    wants_open_ = true;
-    wait_until_told(lock);
+    wait_for(lock, Awaited::opening);
   }
+  return Supply::cancelled;
 }
 
-Supply InnerReaders::refill(InnerInput& feed, Chunk& out) {
-  auto& shared = static_cast<InnerReadAhead&>(feed);
-  std::unique_lock lock(mutex_);
-  turn_ = shared.slot;
-  gathers_ = true;
-  while (true) {
-    if (broken_ != nullptr) throw Error(*broken_);
-    if (stopped_) return Supply::cancelled;
-    if (!shared.ready.empty()) {
-      take_chunk(shared, out);
+Supply InnerReaders::refill(std::size_t slot, Chunk& out) {
+  // Closed when the lock is gone.
+  std::unique_ptr<InnerReadAhead> over;
+  auto lock = hand_off_.lock();
+  InnerReadAhead& inner = *cycle_[slot];
+  turn_ = slot;
+  collects_ = true;
+  while (hand_off_.goes_on()) {
+    if (!inner.ready.empty()) {
+      take_chunk(inner, out);
       return Supply::values;
     }
-    if (shared.failure != nullptr) throw Error(*shared.failure);
-    if (shared.ended) {
-      cycle_[shared.slot] = nullptr;
+    if (inner.failure != nullptr) throw Error(*inner.failure);
+    if (inner.ended) {
+      over = std::move(cycle_[slot]);
       --open_in_cycle_;
       wake_outer();
       return Supply::end;
     }
     if (!options_.ordered) return Supply::not_yet;
-    wanted_ = &shared;
-    wait_until_told(lock);
-    gathers_ = false;
+    wait_for(lock, Awaited::elements, &inner);
+    collects_ = false;
   }
+  return Supply::cancelled;
 }
 
 bool InnerReaders::something_is_ready() const {
-  for (const InnerReadAhead* feed : cycle_) {
-    if (feed != nullptr && (!feed->ready.empty() || feed->ended || feed->failure != nullptr))
-      return true;
+  for (const auto& inner : cycle_) {
+    if (inner == nullptr) continue;
+    if (!inner->ready.empty() || inner->ended || inner->failure != nullptr) return true;
   }
   if (!open_was_refused_) return false;
-  if (pending_.empty()) return outer_ended_;
+  if (pending_.empty()) return hand_off_.finished();
   return std::any_of(pending_.begin(), pending_.end(),
-                     [](const auto& feed) { return feed->opened; });
+                     [](const auto& inner) { return inner->opened; });
 }
 
 Pull InnerReaders::wait() {
-  std::unique_lock lock(mutex_);
-  while (!stopped_ && broken_ == nullptr && !something_is_ready()) {
-    wants_any_ = true;
-    wait_until_told(lock);
-  }
+  auto lock = hand_off_.lock();
+  while (hand_off_.goes_on() && !something_is_ready()) wait_for(lock, Awaited::anything);
   open_was_refused_ = false;
-  if (broken_ != nullptr) throw Error(*broken_);
-  return stopped_ ? Pull::cancelled : Pull::values;
+  return hand_off_.goes_on() ? Pull::values : Pull::cancelled;
 }
 
-void InnerReaders::take_chunk(InnerReadAhead& feed, Chunk& out) {
-  out.swap(feed.ready.front());
-  give_spare(std::move(feed.ready.front()));
-  feed.ready.pop_front();
-  const bool last = feed.ready.empty();
+void InnerReaders::take_chunk(InnerReadAhead& inner, Chunk& out) {
+  out.swap(inner.ready.front());
+  give_spare(std::move(inner.ready.front()));
+  inner.ready.pop_front();
+  const bool last = inner.ready.empty();
   const std::uint64_t bytes =
-      last ? feed.ready_bytes : std::min<std::uint64_t>(out.bytes(), feed.ready_bytes);
-  const std::uint64_t released = last ? feed.reserved_bytes : std::min(bytes, feed.reserved_bytes);
+      last ? inner.ready_bytes : std::min<std::uint64_t>(out.bytes(), inner.ready_bytes);
+  const std::uint64_t released =
+      last ? inner.reserved_bytes : std::min(bytes, inner.reserved_bytes);
   run_.memory().release_best_effort(released);
-  feed.reserved_bytes -= released;
-  feed.ready_bytes -= bytes;
-  feed.ready_elements -= out.slots();
+  inner.reserved_bytes -= released;
+  inner.ready_bytes -= bytes;
+  inner.ready_elements -= out.slots();
   bytes_ -= bytes;
   elements_ -= out.slots();
   publish_level();
   const bool had_no_memory = std::exchange(memory_short_, false);
-  if (had_no_memory || (feed.is_free() && feed.is_low())) wake_reader();
+  if (had_no_memory || (inner.is_free() && inner.is_low())) wake_reader();
 }
 
 void InnerReaders::wake_reader() {
   if (idle_ == 0 || reader_wakes_) return;
   reader_wakes_ = true;
-  work_.notify_one();
+  work_.wake_one();
 }
 
 Chunk InnerReaders::take_spare() {

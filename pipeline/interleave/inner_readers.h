@@ -1,30 +1,32 @@
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include <infeed/detail/hand_off.h>
 
 #include "engine/iterator_context.h"
 #include "interleave/interleave_cycle.h"
 
 namespace infeed::detail {
 
-/// An inner dataset that threads read ahead. All is guarded by the mutex of InnerReaders, but for
+/// An inner dataset that threads read ahead. All is guarded by the hand-off of InnerReaders, but for
 /// the outer element and the stream, which belong to the thread that is `busy` with it.
-struct InnerReadAhead final : InnerInput {
+struct InnerReadAhead {
   // What is kept ready of one inner dataset: so much, or two elements where that is more. Handing
   // over less would cost a thread switch (21 us) each time.
   static constexpr std::uint64_t kReadyBytes = 128 * 1024;
   static constexpr std::uint64_t kReadyElements = 2;
 
   InnerReadAhead(MemoryAccount& memory, const TypeInfo& outer_type)
-      : InnerInput(InnerStream()), account(memory), element(outer_type, 1) {}
-  ~InnerReadAhead() override { drop_ready(); }
+      : account(memory), element(outer_type, 1) {}
+  ~InnerReadAhead() { drop_ready(); }
+  InnerReadAhead(const InnerReadAhead&) = delete;
+  InnerReadAhead& operator=(const InnerReadAhead&) = delete;
 
   bool has_room() const { return ready_bytes < kReadyBytes || ready_elements < kReadyElements; }
   bool is_low() const { return 2 * ready_bytes < kReadyBytes || ready_elements < kReadyElements; }
@@ -38,12 +40,12 @@ struct InnerReadAhead final : InnerInput {
 
   MemoryAccount& account;
   Chunk element;  ///< the outer one, until it is opened
+  InnerStream stream;
   std::uint64_t position = 0;
   std::deque<Chunk> ready;
   std::uint64_t ready_elements = 0;
   std::uint64_t ready_bytes = 0;
   std::uint64_t reserved_bytes = 0;  ///< in the account, for `ready`
-  std::size_t slot = 0;              ///< in the cycle, once it is there
   ErrorPointer error;                ///< why there is no inner dataset
   ErrorPointer failure;              ///< terminal: what opening or reading it threw
   bool opened = false;               ///< or it is known that it can't be
@@ -61,13 +63,13 @@ struct InnerReadersOptions {
 /// datasets and read all that are open ahead, first what the consumer waits for, then what has
 /// nothing ready, in the order of its need.
 ///
-/// Invariants: a feed is opened and read by one thread at a time (`busy`); the outer input belongs
-/// to the outer thread. pending_ holds the inner datasets that no slot has taken yet, in the order
-/// of their outer elements. A reader never waits for room in one feed: it looks for another one, so
-/// the feed that the consumer waits for gets a thread as soon as one comes back from a read. Memory
-/// is reserved before a read; when there is none, only that feed is read, one element at a time, so
-/// a small limit slows down and never locks up. Stages are opened and closed without the mutex,
-/// since they may register with the run, whose cancel() calls stop().
+/// Invariants: an inner dataset is opened and read by one thread at a time (`busy`); the outer input
+/// belongs to the outer thread. pending_ holds the inner datasets that no slot has taken yet, in the
+/// order of their outer elements. A reader never waits for room in one of them: it looks for another
+/// one, so that which the consumer waits for gets a thread as soon as one comes back from a read.
+/// Memory is reserved before a read; when there is none, only that one is read, one element at a
+/// time, so a small limit slows down and never locks up. Stages are opened and closed without the
+/// lock, since they may register with the run, whose cancel() calls stop().
 class InnerReaders final : public InnerSupplier {
  public:
   InnerReaders(IteratorContext& run, StageCounters& counters, const TypeInfo& type,
@@ -77,17 +79,21 @@ class InnerReaders final : public InnerSupplier {
   InnerReaders(const InnerReaders&) = delete;
   InnerReaders& operator=(const InnerReaders&) = delete;
 
-  /// Takes over a feed that was opened before the start.
-  std::unique_ptr<InnerInput> adopt(std::size_t slot, std::unique_ptr<InnerInput> feed);
+  /// Takes over an inner dataset that was opened before the start.
+  void adopt(std::size_t slot, InnerStream stream);
   void start();
   bool started() const { return !threads_.empty(); }
   void stop();
 
-  Supply open(std::size_t slot, std::unique_ptr<InnerInput>& feed, ErrorPointer& error) override;
-  Supply refill(InnerInput& feed, Chunk& out) override;
+  Supply open(std::size_t slot, ErrorPointer& error) override;
+  Supply refill(std::size_t slot, Chunk& out) override;
   Pull wait() override;
 
  private:
+  /// What the consumer waits for: elements of one inner dataset, the opening of the next one, or
+  /// anything.
+  enum class Awaited { nothing, elements, opening, anything };
+
   /// What a read may bring.
   struct Grant {
     std::size_t want;
@@ -96,26 +102,26 @@ class InnerReaders final : public InnerSupplier {
 
   void run_thread(void (InnerReaders::*body)(std::unique_lock<std::mutex>&));
   void take_outer_elements(std::unique_lock<std::mutex>& lock);
-  void read_feeds(std::unique_lock<std::mutex>& lock);
+  void read_inner_datasets(std::unique_lock<std::mutex>& lock);
   bool wants_outer() const;
   InnerReadAhead* choose() const;
-  InnerReadAhead* first_feed(bool only_empty) const;
-  bool is_wanted(const InnerReadAhead& feed) const;
-  bool others_come_first(const InnerReadAhead& feed) const;
+  InnerReadAhead* first_in_need(bool only_empty) const;
+  bool is_wanted(const InnerReadAhead& inner) const;
+  bool others_come_first(const InnerReadAhead& inner) const;
   InnerStream open_inner(NodePointer node, std::uint64_t position, ErrorPointer& error) const;
-  bool open_feed(std::unique_lock<std::mutex>& lock, InnerReadAhead& feed);
-  void work_on(std::unique_lock<std::mutex>& lock, InnerReadAhead& feed);
-  bool read_once(std::unique_lock<std::mutex>& lock, InnerReadAhead& feed, Chunk& chunk);
-  Grant reserve(const InnerReadAhead& feed);
-  void publish(InnerReadAhead& feed, Chunk& chunk, std::uint64_t bytes, const Grant& grant);
+  bool open_element(std::unique_lock<std::mutex>& lock, InnerReadAhead& inner);
+  void work_on(std::unique_lock<std::mutex>& lock, InnerReadAhead& inner);
+  bool read_once(std::unique_lock<std::mutex>& lock, InnerReadAhead& inner, Chunk& chunk);
+  Grant reserve(const InnerReadAhead& inner);
+  void publish(InnerReadAhead& inner, Chunk& chunk, std::uint64_t bytes, const Grant& grant);
   Chunk take_spare();
   void give_spare(Chunk chunk);
 
-  void place(std::size_t slot, InnerReadAhead& feed);
+  void place(std::size_t slot, std::unique_ptr<InnerReadAhead> inner);
   std::unique_ptr<InnerReadAhead> take_opened();
-  void take_chunk(InnerReadAhead& feed, Chunk& out);
+  void take_chunk(InnerReadAhead& inner, Chunk& out);
   bool something_is_ready() const;
-  void wait_until_told(std::unique_lock<std::mutex>& lock);
+  void wait_for(std::unique_lock<std::mutex>& lock, Awaited what, InnerReadAhead* inner = nullptr);
   void wake_reader();
   void wake_outer();
   void publish_level();
@@ -128,11 +134,11 @@ class InnerReaders final : public InnerSupplier {
   const InnerOpener& opener_;
   const InnerReadersOptions options_;
 
-  std::mutex mutex_;
-  std::condition_variable outer_room_;
-  std::condition_variable work_;
-  std::condition_variable ready_;
-  std::vector<InnerReadAhead*> cycle_;  ///< by slot; null where none is open
+  HandOff hand_off_;  ///< finished: the outer input is over; aborted: one of our threads failed
+  WaitPoint outer_room_{hand_off_};
+  WaitPoint work_{hand_off_};
+  WaitPoint ready_{hand_off_};
+  std::vector<std::unique_ptr<InnerReadAhead>> cycle_;  ///< by slot; null where none is open
   std::deque<std::unique_ptr<InnerReadAhead>> pending_;
   std::vector<Chunk> spare_;
   std::vector<std::thread> threads_;
@@ -142,18 +148,13 @@ class InnerReaders final : public InnerSupplier {
   std::uint64_t bytes_ = 0;
   std::uint64_t granted_bytes_ = 0;      ///< reserved for reads that are under way
   std::uint64_t bytes_per_element_ = 0;  ///< smoothed; 0: none has been seen
-  InnerReadAhead* wanted_ = nullptr;     ///< the consumer waits for it ...
-  bool gathers_ = false;                 ///< ... and would rather have a heap than one chunk
-  bool wants_open_ = false;              ///< it waits for the next inner dataset
-  bool wants_any_ = false;               ///< it waits for anything
-  bool open_was_refused_ = false;        ///< a slot is empty because nothing was open yet
+  Awaited awaited_ = Awaited::nothing;
+  InnerReadAhead* wanted_ = nullptr;  ///< of Awaited::elements; else null
+  bool collects_ = false;             ///< it would rather have a heap of them than one chunk
+  bool open_was_refused_ = false;     ///< a slot is empty because nothing was open yet
   bool memory_short_ = false;
-  bool outer_ended_ = false;
-  bool stopped_ = false;
   bool reader_wakes_ = false;
-  int idle_ = 0;                ///< readers without work
-  ErrorPointer outer_failure_;  ///< thrown by the outer input itself; told at its end
-  ErrorPointer broken_;         ///< a thread's own failure; told at once
+  int idle_ = 0;  ///< readers without work
 };
 
 }  // namespace infeed::detail

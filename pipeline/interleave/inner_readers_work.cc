@@ -17,13 +17,12 @@ constexpr double kQuickReadUs = 20;
 
 void InnerReaders::run_thread(void (InnerReaders::*body)(std::unique_lock<std::mutex>&)) {
   name_thread("interleave");
-  std::unique_lock lock(mutex_);
+  auto lock = hand_off_.lock();
   try {
     (this->*body)(lock);
   } catch (...) {
     if (!lock.owns_lock()) lock.lock();
-    broken_ = terminal_error();
-    ready_.notify_one();
+    hand_off_.abort_locked(terminal_error());
   }
 }
 
@@ -37,85 +36,80 @@ bool InnerReaders::wants_outer() const {
 void InnerReaders::wake_outer() {
   // Not for each inner dataset: they may be tiny.
   const bool low = 2 * pending_.size() <= static_cast<std::size_t>(options_.threads);
-  if (low && wants_outer()) outer_room_.notify_one();
+  if (low && wants_outer()) outer_room_.wake_one();
 }
 
 void InnerReaders::take_outer_elements(std::unique_lock<std::mutex>& lock) {
-  while (!stopped_ && !outer_ended_) {
-    if (!wants_outer()) {
-      outer_room_.wait(lock);
-      continue;
-    }
+  while (outer_room_.wait(lock, [this] { return wants_outer() || hand_off_.finished(); })) {
+    if (hand_off_.finished()) return;
     lock.unlock();
-    auto feed = std::make_unique<InnerReadAhead>(run_.memory(), outer_type_);
+    auto inner = std::make_unique<InnerReadAhead>(run_.memory(), outer_type_);
     ErrorPointer failure;
     Pull next = Pull::end;
     try {
-      next = outer_.next(feed->element, feed->position);
+      next = outer_.next(inner->element, inner->position);
     } catch (...) {
       failure = terminal_error();
     }
     lock.lock();
     if (next == Pull::values) {
-      pending_.push_back(std::move(feed));
+      pending_.push_back(std::move(inner));
       wake_reader();
       continue;
     }
-    if (next == Pull::cancelled) stopped_ = true;
-    outer_ended_ = true;
-    outer_failure_ = failure;
-    ready_.notify_one();
+    if (next == Pull::cancelled) hand_off_.stop_locked();
+    hand_off_.finish_locked(failure);
   }
 }
 
-void InnerReaders::read_feeds(std::unique_lock<std::mutex>& lock) {
-  while (!stopped_) {
-    if (InnerReadAhead* const feed = choose()) {
-      work_on(lock, *feed);
+void InnerReaders::read_inner_datasets(std::unique_lock<std::mutex>& lock) {
+  while (!hand_off_.stopped()) {
+    if (InnerReadAhead* const inner = choose()) {
+      work_on(lock, *inner);
       continue;
     }
     ++idle_;
-    work_.wait(lock);
+    work_.wait_once(lock);
     --idle_;
     reader_wakes_ = false;
   }
 }
 
-bool InnerReaders::is_wanted(const InnerReadAhead& feed) const {
-  return wanted_ == &feed || wants_any_;
+bool InnerReaders::is_wanted(const InnerReadAhead& inner) const {
+  return wanted_ == &inner || awaited_ == Awaited::anything;
 }
 
-/// The feed that needs work most: those of the cycle from the consumer's turn on, then those to
+/// The inner dataset that needs work most: those of the cycle from the consumer's turn on, then those to
 /// come.
-InnerReadAhead* InnerReaders::first_feed(bool only_empty) const {
-  const auto needs = [only_empty](const InnerReadAhead& feed) {
-    return feed.is_free() && (only_empty ? feed.ready.empty() : feed.is_low());
+InnerReadAhead* InnerReaders::first_in_need(bool only_empty) const {
+  const auto needs = [only_empty](const InnerReadAhead& inner) {
+    return inner.is_free() && (only_empty ? inner.ready.empty() : inner.is_low());
   };
   for (std::size_t i = 0, slot = turn_; i < cycle_.size(); ++i, ++slot) {
     if (slot >= cycle_.size()) slot = 0;
-    if (cycle_[slot] != nullptr && needs(*cycle_[slot])) return cycle_[slot];
+    if (cycle_[slot] != nullptr && needs(*cycle_[slot])) return cycle_[slot].get();
   }
-  for (const auto& feed : pending_) {
-    if (needs(*feed)) return feed.get();
+  for (const auto& inner : pending_) {
+    if (needs(*inner)) return inner.get();
   }
   return nullptr;
 }
 
 InnerReadAhead* InnerReaders::choose() const {
   if (wanted_ != nullptr && wanted_->is_free() && wanted_->ready.empty()) return wanted_;
-  if (wants_open_ && !pending_.empty() && pending_.front()->is_free() &&
+  if (awaited_ == Awaited::opening && !pending_.empty() && pending_.front()->is_free() &&
       !pending_.front()->opened) {
     return pending_.front().get();
   }
-  if (memory_short_ && !wants_any_) return nullptr;
-  if (InnerReadAhead* const feed = first_feed(true)) return feed;
-  return memory_short_ ? nullptr : first_feed(false);
+  if (memory_short_ && awaited_ != Awaited::anything) return nullptr;
+  if (InnerReadAhead* const inner = first_in_need(true)) return inner;
+  return memory_short_ ? nullptr : first_in_need(false);
 }
 
-bool InnerReaders::others_come_first(const InnerReadAhead& feed) const {
-  if (wanted_ == nullptr && !wants_open_) return false;
+bool InnerReaders::others_come_first(const InnerReadAhead& inner) const {
+  if (awaited_ != Awaited::elements && awaited_ != Awaited::opening) return false;
   const InnerReadAhead* const first = choose();
-  return wanted_ != &feed && first != nullptr && (first == wanted_ || !first->opened);
+  return wanted_ != &inner && first != nullptr && (first == wanted_ || !first->opened);
 }
 
 InnerStream InnerReaders::open_inner(NodePointer node, std::uint64_t position,
@@ -129,52 +123,53 @@ InnerStream InnerReaders::open_inner(NodePointer node, std::uint64_t position,
 }
 
 /// False when there is no inner dataset.
-bool InnerReaders::open_feed(std::unique_lock<std::mutex>& lock, InnerReadAhead& feed) {
+bool InnerReaders::open_element(std::unique_lock<std::mutex>& lock, InnerReadAhead& inner) {
   lock.unlock();
   const std::uint64_t begin = ticks_now();
-  ErrorPointer error = feed.element.take_error();
+  ErrorPointer error = inner.element.take_error();
   ErrorPointer failure;
   NodePointer node;
   if (error == nullptr) {
     try {
-      node = opener_.describe(feed.element);
+      node = opener_.describe(inner.element);
     } catch (...) {
       error = current_error();
     }
   }
   try {
-    if (node != nullptr) feed.stream = open_inner(std::move(node), feed.position, error);
+    if (node != nullptr) inner.stream = open_inner(std::move(node), inner.position, error);
   } catch (...) {
     failure = terminal_error();
   }
   StageCounters::add(counters_.work_ticks, ticks_now() - begin);
   lock.lock();
-  feed.error = std::move(error);
-  feed.failure = std::move(failure);
-  feed.opened = true;
-  if (wants_open_ || wants_any_) ready_.notify_one();
-  return feed.error == nullptr && feed.failure == nullptr;
+  inner.error = std::move(error);
+  inner.failure = std::move(failure);
+  inner.opened = true;
+  if (awaited_ == Awaited::opening || awaited_ == Awaited::anything) ready_.wake_one();
+  return inner.error == nullptr && inner.failure == nullptr;
 }
 
-void InnerReaders::work_on(std::unique_lock<std::mutex>& lock, InnerReadAhead& feed) {
-  feed.busy = true;
+void InnerReaders::work_on(std::unique_lock<std::mutex>& lock, InnerReadAhead& inner) {
+  inner.busy = true;
   if (choose() != nullptr) wake_reader();
-  if (feed.opened || (open_feed(lock, feed) && !stopped_ && !others_come_first(feed))) {
+  if (inner.opened ||
+      (open_element(lock, inner) && !hand_off_.stopped() && !others_come_first(inner))) {
     Chunk chunk = take_spare();
-    while (read_once(lock, feed, chunk) && feed.has_room() && !others_come_first(feed)) {
+    while (read_once(lock, inner, chunk) && inner.has_room() && !others_come_first(inner)) {
     }
     give_spare(std::move(chunk));
   }
-  feed.busy = false;
+  inner.busy = false;
 }
 
 /// How many elements to ask for; none when there is no memory and nobody waits for them.
-InnerReaders::Grant InnerReaders::reserve(const InnerReadAhead& feed) {
+InnerReaders::Grant InnerReaders::reserve(const InnerReadAhead& inner) {
   const bool owns_more = type_.payload_bytes_run != nullptr;
   if (owns_more && bytes_per_element_ == 0) return {.want = 1, .reserved_bytes = 0};
   const std::uint64_t each = std::max<std::uint64_t>({bytes_per_element_, type_.size, 1});
   const std::uint64_t room =
-      InnerReadAhead::kReadyBytes - std::min(InnerReadAhead::kReadyBytes, feed.ready_bytes);
+      InnerReadAhead::kReadyBytes - std::min(InnerReadAhead::kReadyBytes, inner.ready_bytes);
   const std::uint64_t want = std::clamp<std::uint64_t>(room / each, 1, chunk_capacity(type_));
   for (const std::uint64_t count : {want, std::uint64_t{1}}) {
     if (!run_.memory().try_reserve_best_effort(count * each)) continue;
@@ -182,48 +177,49 @@ InnerReaders::Grant InnerReaders::reserve(const InnerReadAhead& feed) {
     return {.want = static_cast<std::size_t>(count), .reserved_bytes = count * each};
   }
   memory_short_ = true;
-  return {.want = is_wanted(feed) ? std::size_t{1} : 0, .reserved_bytes = 0};
+  return {.want = is_wanted(inner) ? std::size_t{1} : 0, .reserved_bytes = 0};
 }
 
 /// False when there is no more to read now.
-bool InnerReaders::read_once(std::unique_lock<std::mutex>& lock, InnerReadAhead& feed,
+bool InnerReaders::read_once(std::unique_lock<std::mutex>& lock, InnerReadAhead& inner,
                              Chunk& chunk) {
-  const Grant grant = reserve(feed);
+  const Grant grant = reserve(inner);
   if (grant.want == 0) return false;
   lock.unlock();
   const std::uint64_t begin = ticks_now();
   Pull pulled = Pull::values;
   ErrorPointer failure;
   try {
-    pulled = feed.stream.pull(chunk, grant.want);
+    pulled = inner.stream.pull(chunk, grant.want);
   } catch (...) {
     failure = terminal_error();
   }
   const bool quick = ticks_now() - begin < ticks_of_us(kQuickReadUs);
   const bool whole = chunk.slots() == grant.want;
   const std::uint64_t bytes = chunk.bytes();
-  if (pulled == Pull::end) feed.stream.close();
+  if (pulled == Pull::end) inner.stream.close();
   lock.lock();
-  if (pulled == Pull::cancelled) stopped_ = true;
-  feed.failure = std::move(failure);
-  if (stopped_) {
+  if (pulled == Pull::cancelled) hand_off_.stop_locked();
+  inner.failure = std::move(failure);
+  if (hand_off_.stopped()) {
     lock.unlock();
     chunk.clear();
     lock.lock();
     return false;
   }
   granted_bytes_ -= grant.reserved_bytes;
-  feed.ended = pulled == Pull::end;
-  const bool over = feed.ended || feed.failure != nullptr;
-  publish(feed, chunk, bytes, grant);
-  const bool waited_for = wants_any_ || wanted_ == &feed;
-  const bool at_once = wants_any_ || !gathers_ || !quick || !whole || !feed.is_low() || over;
-  if (waited_for && at_once) ready_.notify_one();
+  inner.ended = pulled == Pull::end;
+  const bool over = inner.ended || inner.failure != nullptr;
+  publish(inner, chunk, bytes, grant);
+  const bool for_anything = awaited_ == Awaited::anything;
+  const bool waited_for = for_anything || wanted_ == &inner;
+  const bool at_once = for_anything || !collects_ || !quick || !whole || !inner.is_low() || over;
+  if (waited_for && at_once) ready_.wake_one();
   return !over;
 }
 
 /// Puts what was read, maybe nothing, behind what is ready, and corrects the reservation.
-void InnerReaders::publish(InnerReadAhead& feed, Chunk& chunk, std::uint64_t bytes,
+void InnerReaders::publish(InnerReadAhead& inner, Chunk& chunk, std::uint64_t bytes,
                            const Grant& grant) {
   std::uint64_t reserved = grant.reserved_bytes;
   if (reserved > bytes) {
@@ -232,23 +228,23 @@ void InnerReaders::publish(InnerReadAhead& feed, Chunk& chunk, std::uint64_t byt
   } else if (reserved < bytes && run_.memory().try_reserve_best_effort(bytes - reserved)) {
     reserved = bytes;
   }
-  feed.reserved_bytes += reserved;
+  inner.reserved_bytes += reserved;
   const std::uint64_t elements = chunk.slots();
   if (elements == 0) return;
   const std::uint64_t each = bytes / elements;
   bytes_per_element_ = bytes_per_element_ == 0 ? each : (3 * bytes_per_element_ + each) / 4;
-  feed.ready_bytes += bytes;
-  feed.ready_elements += elements;
+  inner.ready_bytes += bytes;
+  inner.ready_elements += elements;
   bytes_ += bytes;
   elements_ += elements;
   publish_level();
-  Chunk* const last = feed.ready.empty() ? nullptr : &feed.ready.back();
+  Chunk* const last = inner.ready.empty() ? nullptr : &inner.ready.back();
   if (last != nullptr && !last->has_error() && last->room() >= chunk.size()) {
     last->append_from(chunk, chunk.size());
     if (chunk.has_error()) last->set_error(chunk.take_error());
     return;
   }
-  feed.ready.push_back(std::move(chunk));
+  inner.ready.push_back(std::move(chunk));
   chunk = take_spare();
 }
 

@@ -12,8 +12,7 @@
 
 namespace infeed::detail {
 
-Supply SerialInnerSupplier::open(std::size_t, std::unique_ptr<InnerInput>& feed,
-                                 ErrorPointer& error) {
+Supply SerialInnerSupplier::open(std::size_t slot, ErrorPointer& error) {
   std::uint64_t position = 0;
   switch (outer_.next(element_, position)) {
     case Pull::end:
@@ -33,16 +32,18 @@ Supply SerialInnerSupplier::open(std::size_t, std::unique_ptr<InnerInput>& feed,
     return Supply::values;
   }
   try {
-    feed = std::make_unique<InnerInput>(opener_.open(std::move(node), position));
+    if (streams_.size() <= slot) streams_.resize(slot + 1);
+    streams_[slot] = opener_.open(std::move(node), position);
   } catch (...) {
     error = error_of_opening();
   }
   return Supply::values;
 }
 
-Supply SerialInnerSupplier::refill(InnerInput& feed, Chunk& out) {
-  switch (feed.stream.pull(out, out.capacity())) {
+Supply SerialInnerSupplier::refill(std::size_t slot, Chunk& out) {
+  switch (streams_[slot].pull(out, out.capacity())) {
     case Pull::end:
+      streams_[slot].close();
       return Supply::end;
     case Pull::cancelled:
       return Supply::cancelled;

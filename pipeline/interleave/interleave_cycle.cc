@@ -21,7 +21,7 @@ void InterleaveCycle::advance() {
 
 /// The slot at hand has nothing yet, and order doesn't matter.
 void InterleaveCycle::pass_on() {
-  const bool unopened = slots_[at_].feed == nullptr;
+  const bool unopened = !slots_[at_].is_open;
   advance();
   // One slot that waits for the next inner dataset is enough.
   if (unopened && at_ == slots_.size()) at_ = 0;
@@ -33,7 +33,7 @@ void InterleaveCycle::step(std::uint64_t count) {
 }
 
 void InterleaveCycle::close(Slot& slot) {
-  slot.feed = nullptr;
+  slot.is_open = false;
   --open_;
   advance();
 }
@@ -86,19 +86,20 @@ Pull InterleaveCycle::pull(InnerSupplier& supplier, Chunk& out, std::size_t want
   }
 }
 
-/// Gets the slot at hand something to give, or passes the turn on when its feed has nothing any
-/// more (Supply::end). A slot that stays empty is as good as one that isn't ready: were it
+/// Gets the slot at hand something to give, or passes the turn on when its inner dataset is over
+/// (Supply::end). A slot that stays empty is as good as one that isn't ready: were it
 /// progress, a consumer among such slots would never come to wait, and what it waits for might
 /// never be read.
 Supply InterleaveCycle::fill(InnerSupplier& supplier, Slot& slot, ErrorPointer& error) {
-  if (slot.feed == nullptr) {
+  if (!slot.is_open) {
     if (outer_ended_) return Supply::not_yet;
-    const Supply opened = supplier.open(at_, slot.feed, error);
-    if (slot.feed != nullptr) ++open_;
+    const Supply opened = supplier.open(at_, error);
     if (opened == Supply::end) outer_ended_ = true;
     if (opened != Supply::values || error != nullptr) return opened;
+    slot.is_open = true;
+    ++open_;
   }
-  const Supply filled = supplier.refill(*slot.feed, slot.in);
+  const Supply filled = supplier.refill(at_, slot.in);
   if (filled == Supply::end) close(slot);
   return filled;
 }
@@ -116,37 +117,36 @@ std::uint64_t InterleaveCycle::drop_buffered(Slot& slot, std::uint64_t count) {
   return dropped;
 }
 
-/// While no feed ends, a round takes block_length elements of each open slot.
-std::uint64_t InterleaveCycle::skip_rounds(std::uint64_t count, Known known) {
+/// While no inner dataset ends, a round takes block_length elements of each open slot.
+std::uint64_t InterleaveCycle::skip_rounds(SerialInnerSupplier& supplier, std::uint64_t count,
+                                           Known known) {
   const bool all_open = open_ == slots_.size() && slots_.size() == cycle_length_;
   if (at_ != 0 || block_left_ != block_length_ || open_ == 0 || !(all_open || outer_ended_)) {
     return 0;
   }
   if (block_length_ > std::numeric_limits<std::uint64_t>::max() / open_) return 0;
   std::uint64_t rounds = count / (block_length_ * open_);
-  for (const Slot& slot : slots_) {
-    if (slot.feed == nullptr) continue;
-    const InnerStream& stream = slot.feed->stream;
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    if (!slots_[i].is_open) continue;
+    const InnerStream& stream = supplier.stream(i);
     const Cardinality length = stream.node().cardinality();
-    if (length.is_unknown() || !slot.in.empty()) return 0;
+    if (length.is_unknown() || !slots_[i].in.empty()) return 0;
     if (!length.is_finite()) continue;
     if (length.count() < stream.given()) return 0;
     rounds = std::min(rounds, (length.count() - stream.given()) / block_length_);
   }
   if (rounds < 2) return 0;
-  for (Slot& slot : slots_) {
-    if (slot.feed == nullptr) continue;
-    slot.feed->stream.skip(rounds * block_length_, known);
-  }
+  for_each_open_slot(
+      [&](std::size_t slot) { supplier.stream(slot).skip(rounds * block_length_, known); });
   return rounds * block_length_ * open_;
 }
 
-std::uint64_t InterleaveCycle::skip(InnerSupplier& supplier, std::uint64_t count, Known known,
+std::uint64_t InterleaveCycle::skip(SerialInnerSupplier& supplier, std::uint64_t count, Known known,
                                     const IteratorContext& run) {
   std::uint64_t skipped = 0;
   while (skipped < count) {
     if (known == Known::no_errors) {
-      skipped += skip_rounds(count - skipped, known);
+      skipped += skip_rounds(supplier, count - skipped, known);
       if (skipped == count) break;
     }
     if (run.cancelled()) break;
@@ -155,26 +155,32 @@ std::uint64_t InterleaveCycle::skip(InnerSupplier& supplier, std::uint64_t count
       skipped += drop_buffered(slot, count - skipped);
       continue;
     }
-    if (slot.feed == nullptr) {
+    if (!slot.is_open) {
       if (outer_ended_) {
         if (open_ == 0) break;
         advance();
         continue;
       }
       ErrorPointer error;
-      const Supply opened = supplier.open(at_, slot.feed, error);
+      const Supply opened = supplier.open(at_, error);
       if (opened == Supply::cancelled) break;
-      if (opened == Supply::end) outer_ended_ = true;
-      if (slot.feed != nullptr) ++open_;
-      if (error != nullptr) ++skipped;
+      if (opened == Supply::end) {
+        outer_ended_ = true;
+      } else if (error != nullptr) {
+        ++skipped;
+      } else {
+        slot.is_open = true;
+        ++open_;
+      }
       continue;
     }
     const std::uint64_t wanted = std::min(block_left_, count - skipped);
-    const std::uint64_t passed = slot.feed->stream.skip(wanted, known);
+    const std::uint64_t passed = supplier.stream(at_).skip(wanted, known);
     skipped += passed;
     if (passed == wanted) {
       step(passed);
     } else if (!run.cancelled()) {
+      supplier.stream(at_).close();
       close(slot);
     }
   }

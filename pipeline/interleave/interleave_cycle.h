@@ -11,13 +11,6 @@
 
 namespace infeed::detail {
 
-/// An inner dataset in the cycle; the parallel form keeps more about it.
-struct InnerInput {
-  explicit InnerInput(InnerStream opened) : stream(std::move(opened)) {}
-  virtual ~InnerInput() = default;
-  InnerStream stream;
-};
-
 enum class Supply : std::uint8_t {
   values,
   end,
@@ -25,14 +18,16 @@ enum class Supply : std::uint8_t {
   not_yet,  ///< only from a supplier that doesn't wait: ask another slot
 };
 
-/// Where the cycle gets inner datasets and their elements from.
+/// Where the cycle gets inner datasets and their elements from, by the slots of the cycle.
 class InnerSupplier {
  public:
   virtual ~InnerSupplier() = default;
-  /// The inner dataset of the next outer element: `feed`, or `error` when there is none.
-  virtual Supply open(std::size_t slot, std::unique_ptr<InnerInput>& feed, ErrorPointer& error) = 0;
-  /// Puts the next elements of an open feed into `out`, which is empty.
-  virtual Supply refill(InnerInput& feed, Chunk& out) = 0;
+  /// Opens the inner dataset of the next outer element in a free slot; or says in `error` why there
+  /// is none, and the slot stays free.
+  virtual Supply open(std::size_t slot, ErrorPointer& error) = 0;
+  /// Puts the next elements of an open slot's inner dataset into `out`, which is empty. Supply::end
+  /// frees the slot.
+  virtual Supply refill(std::size_t slot, Chunk& out) = 0;
   /// Waits until a slot has something again. Called when none had.
   virtual Pull wait() = 0;
 };
@@ -43,14 +38,17 @@ class SerialInnerSupplier final : public InnerSupplier {
   SerialInnerSupplier(const TypeInfo& outer_type, OuterInput& outer, const InnerOpener& opener)
       : outer_(outer), opener_(opener), element_(outer_type, 1) {}
 
-  Supply open(std::size_t slot, std::unique_ptr<InnerInput>& feed, ErrorPointer& error) override;
-  Supply refill(InnerInput& feed, Chunk& out) override;
+  Supply open(std::size_t slot, ErrorPointer& error) override;
+  Supply refill(std::size_t slot, Chunk& out) override;
   Pull wait() override { return Pull::values; }
+  /// What is open in a slot, for a skip or for threads that take it over.
+  InnerStream& stream(std::size_t slot) { return streams_[slot]; }
 
  private:
   OuterInput& outer_;
   const InnerOpener& opener_;
   Chunk element_;
+  std::vector<InnerStream> streams_;  ///< by slot
 };
 
 /// The order of interleave, and nothing else: which slot's turn it is. Serial and parallel stages
@@ -70,23 +68,22 @@ class InterleaveCycle {
 
   Pull pull(InnerSupplier& supplier, Chunk& out, std::size_t want);
 
-  /// Passes over elements as pull() would; feeds are skipped, not read. Where no
-  /// element fails cardinalities are exact, and whole rounds are passed over at once.
-  std::uint64_t skip(InnerSupplier& supplier, std::uint64_t count, Known known,
+  /// Passes over elements as pull() would; inner datasets are skipped, not read. Where no element
+  /// fails cardinalities are exact, and whole rounds are passed over at once.
+  std::uint64_t skip(SerialInnerSupplier& supplier, std::uint64_t count, Known known,
                      const IteratorContext& run);
 
-  /// Exchanges the feed of each open slot for what `replace(slot, feed)` makes of it.
-  template <class Replace>
-  void replace_feeds(Replace replace) {
+  template <class Visit>
+  void for_each_open_slot(Visit visit) const {
     for (std::size_t i = 0; i < slots_.size(); ++i) {
-      if (slots_[i].feed != nullptr) slots_[i].feed = replace(i, std::move(slots_[i].feed));
+      if (slots_[i].is_open) visit(i);
     }
   }
 
  private:
   struct Slot {
     explicit Slot(const TypeInfo& type) : in(type) {}
-    std::unique_ptr<InnerInput> feed;
+    bool is_open = false;
     Chunk in;
   };
 
@@ -99,7 +96,7 @@ class InterleaveCycle {
   template <std::size_t kSize>
   void take_values(Chunk& out, std::size_t want);
   std::uint64_t drop_buffered(Slot& slot, std::uint64_t count);
-  std::uint64_t skip_rounds(std::uint64_t count, Known known);
+  std::uint64_t skip_rounds(SerialInnerSupplier& supplier, std::uint64_t count, Known known);
 
   const TypeInfo& type_;
   const std::uint64_t cycle_length_;
@@ -107,7 +104,7 @@ class InterleaveCycle {
   std::vector<Slot> slots_;  ///< grows up to cycle_length as slots are visited
   std::size_t at_ = 0;
   std::uint64_t block_left_;
-  std::size_t open_ = 0;  ///< slots with a feed
+  std::size_t open_ = 0;  ///< slots with an inner dataset
   bool outer_ended_ = false;
 };
 

@@ -36,9 +36,8 @@ class ParallelInterleaveStage final : public Stage {
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     if (!threads_.started()) {
-      cycle_.replace_feeds([this](std::size_t slot, std::unique_ptr<InnerInput> feed) {
-        return threads_.adopt(slot, std::move(feed));
-      });
+      cycle_.for_each_open_slot(
+          [this](std::size_t slot) { threads_.adopt(slot, std::move(serial_.stream(slot))); });
       threads_.start();
     }
     return cycle_.pull(threads_, out, want);

@@ -73,25 +73,25 @@ std::size_t JobQueue::jobs_max() const {
 }
 
 std::size_t JobQueue::elements_per_job() const {
-  const std::lock_guard lock(mutex_);
+  const auto lock = hand_off_.lock();
   if (ticks_per_element_ == 0) return 1;
   return static_cast<std::size_t>(
       std::clamp<std::uint64_t>(ticks_of_us(kJobUs) / ticks_per_element_, 1, kChunkElementsMax));
 }
 
 std::size_t JobQueue::room_jobs() const {
-  const std::lock_guard lock(mutex_);
+  const auto lock = hand_off_.lock();
   return std::max<std::size_t>(1, jobs_max() - std::min(jobs_max(), jobs_.size()));
 }
 
 bool JobQueue::is_cheap() const {
-  const std::lock_guard lock(mutex_);
+  const auto lock = hand_off_.lock();
   return ticks_per_element_ != 0 &&
          ticks_per_element_ * kChunkElementsMax < ticks_of_us(kWorthAThreadUs);
 }
 
 void JobQueue::extend_last(Chunk& chunk, std::uint64_t& position) {
-  const std::lock_guard lock(mutex_);
+  const auto lock = hand_off_.lock();
   if (jobs_.empty() || ticks_per_element_ == 0) return;
   Job& last = *jobs_.back();
   if (last.state != Job::State::waiting || last.in.has_error()) return;
@@ -111,17 +111,17 @@ void JobQueue::extend_last(Chunk& chunk, std::uint64_t& position) {
 
 void JobQueue::run_here(Job& job) {
   run_job(job);
-  const std::lock_guard lock(mutex_);
+  const auto lock = hand_off_.lock();
   note_cost(job);
   job.state = Job::State::done;
 }
 
 bool JobQueue::add(std::unique_ptr<Job> job) {
   const std::uint64_t bytes = 2 * job->in.bytes();  // the results are expected to be as large
-  std::unique_lock lock(mutex_);
+  auto lock = hand_off_.lock();
   bool reserved = false;
   const auto admitted = [&] {
-    if (stopped_) return true;
+    if (hand_off_.stopped()) return true;
     if (jobs_.size() >= jobs_max()) return false;
     reserved = run_.memory().try_reserve_best_effort(bytes);
     return reserved || jobs_.empty();
@@ -130,12 +130,12 @@ bool JobQueue::add(std::unique_ptr<Job> job) {
     const std::uint64_t begin = ticks_now();
     do {
       driver_waits_ = true;
-      room_.wait(lock);
+      room_.wait_once(lock);
     } while (!admitted());
     driver_waits_ = false;
     StageCounters::add(counters_.full_ticks, ticks_now() - begin);
   }
-  if (stopped_) {
+  if (hand_off_.stopped()) {
     if (reserved) run_.memory().release_best_effort(bytes);
     return false;
   }
@@ -144,33 +144,39 @@ bool JobQueue::add(std::unique_ptr<Job> job) {
   const bool is_done = job->state == Job::State::done;
   jobs_.push_back(std::move(job));
   if (is_done) {
-    if (wake_at_ != 0 && ready_at_head() >= wake_at_) ready_.notify_one();
+    if (wake_at_ != 0 && ready_at_head() >= wake_at_) ready_.wake_one();
     return true;
   }
   // The executor may be busy for long, perhaps with the consumer itself (a user's function that
   // iterates a dataset of its own): a consumer that has nothing to do comes and does it.
-  if (waits_for_any_job_) ready_.notify_one();
+  if (waits_for_any_job_) ready_.wake_one();
   start_runners(lock);
   return true;
 }
 
 void JobQueue::start_runners(std::unique_lock<std::mutex>& lock) {
   if (blocking_) {
-    const auto wanted = static_cast<std::size_t>(options_.parallelism_blocking);
-    if (own_threads_.size() < wanted) {
-      own_threads_.emplace_back([this] {
-        name_thread(spec_->name);
-        run_jobs();
-      });
-    }
+    add_own_threads(1);
     lock.unlock();
-    work_.notify_one();
+    work_.wake_one();
     return;
   }
   if (runners_ >= options_.parallelism) return;
   ++runners_;
   lock.unlock();
   submit_runner();
+}
+
+/// Up to `count` more, within the limit.
+void JobQueue::add_own_threads(std::size_t count) {
+  const auto most = static_cast<std::size_t>(options_.parallelism_blocking);
+  const std::size_t wanted = std::min(most, own_threads_.size() + count);
+  while (own_threads_.size() < wanted) {
+    own_threads_.emplace_back([this] {
+      name_thread(spec_->name);
+      run_jobs();
+    });
+  }
 }
 
 void JobQueue::submit_runner() {
@@ -232,23 +238,26 @@ bool JobQueue::run_and_watch(Job& job) {
          times_thread_waited() > waited_before;
 }
 
+void JobQueue::run_unlocked(std::unique_lock<std::mutex>& lock, Job& job) {
+  lock.unlock();
+  const bool blocked = run_and_watch(job);
+  lock.lock();
+  job_done(job, blocked);
+}
+
 void JobQueue::run_jobs() {
-  std::unique_lock lock(mutex_);
+  auto lock = hand_off_.lock();
   const bool own_thread =
       std::any_of(own_threads_.begin(), own_threads_.end(),
                   [](const std::thread& t) { return t.get_id() == std::this_thread::get_id(); });
-  while (!stopped_) {
+  while (!hand_off_.stopped()) {
     if (blocking_ && !own_thread) break;  // the rest is for the stage's own threads
-    Job* const job = claim();
-    if (job != nullptr) {
-      lock.unlock();
-      const bool blocked = run_and_watch(*job);
-      lock.lock();
-      job_done(*job, blocked);
+    if (Job* const job = claim()) {
+      run_unlocked(lock, *job);
       continue;
     }
     if (!own_thread) break;
-    work_.wait(lock);
+    work_.wait_once(lock);
   }
   if (!own_thread) --runners_;
 }
@@ -280,54 +289,40 @@ void JobQueue::job_done(Job& job, bool blocked) {
   note_cost(job);
   slow_jobs_blocked_ = blocked ? slow_jobs_blocked_ + 1 : 0;
   // Once it is stopped, somebody may be joining the threads that there are.
-  if (!blocking_ && !stopped_ && slow_jobs_blocked_ >= kBlockedJobs) {
+  if (!blocking_ && !hand_off_.stopped() && slow_jobs_blocked_ >= kBlockedJobs) {
     blocking_ = true;
-    const auto wanted = static_cast<std::size_t>(options_.parallelism_blocking);
-    while (own_threads_.size() < wanted) {
-      own_threads_.emplace_back([this] {
-        name_thread(spec_->name);
-        run_jobs();
-      });
-    }
-    room_.notify_one();
+    add_own_threads(static_cast<std::size_t>(options_.parallelism_blocking));
+    room_.wake_one();
   }
   if (wake_at_ != 0 && ready_at_head() >= wake_at_) {
     wake_at_ = 0;
-    ready_.notify_one();
+    ready_.wake_one();
   }
 }
 
 Pull JobQueue::take(std::unique_ptr<Job>& result) {
-  std::unique_lock lock(mutex_);
-  const auto find_done = [this] {
-    return std::find_if(jobs_.begin(),
-                        options_.ordered && !jobs_.empty() ? jobs_.begin() + 1 : jobs_.end(),
-                        [](const auto& job) { return job->state == Job::State::done; });
-  };
-  const auto range_end = [this] {
-    return options_.ordered && !jobs_.empty() ? jobs_.begin() + 1 : jobs_.end();
-  };
+  auto lock = hand_off_.lock();
   std::uint64_t wait_begin = 0;
   while (true) {
-    if (stopped_) return Pull::cancelled;
-    const auto done = find_done();
-    if (done != range_end()) {
+    if (hand_off_.stopped()) return Pull::cancelled;
+    const auto end = options_.ordered && !jobs_.empty() ? jobs_.begin() + 1 : jobs_.end();
+    const auto done = std::find_if(jobs_.begin(), end,
+                                   [](const auto& job) { return job->state == Job::State::done; });
+    if (done != end) {
       if (static_cast<std::size_t>(done - jobs_.begin()) < waiting_from_) --waiting_from_;
       result = std::move(*done);
       jobs_.erase(done);
       break;
     }
-    if (jobs_.empty() && failure_ != nullptr) throw Error(*failure_);
-    if (jobs_.empty() && finished_) return Pull::end;
+    if (jobs_.empty() && hand_off_.finished()) {
+      hand_off_.throw_failure();
+      return Pull::end;
+    }
     if (wait_begin == 0) wait_begin = ticks_now();
     // Nobody has begun the next job: don't wait for a thread, be one.
     if (!blocking_ && waiting_from_ == 0 && !jobs_.empty() &&
         running_jobs_ < options_.parallelism) {
-      Job* const job = claim();
-      lock.unlock();
-      const bool blocked = run_and_watch(*job);
-      lock.lock();
-      job_done(*job, blocked);
+      run_unlocked(lock, *claim());
       continue;
     }
     const bool collects = ticks_per_element_ != 0 && jobs_.size() > 2 && !blocking_ &&
@@ -335,9 +330,9 @@ Pull JobQueue::take(std::unique_ptr<Job>& result) {
     wake_at_ = collects ? std::min<std::size_t>(4, jobs_.size() / 2) : 1;
     waits_for_any_job_ = jobs_.empty();
     if (wake_at_ == 1) {
-      ready_.wait(lock);
+      ready_.wait_once(lock);
     } else {
-      ready_.wait_for(lock, kCollecting);
+      ready_.wait_once_for(lock, kCollecting);
     }
     wake_at_ = 0;
     waits_for_any_job_ = false;
@@ -347,41 +342,22 @@ Pull JobQueue::take(std::unique_ptr<Job>& result) {
   if (driver_waits_ && 2 * jobs_.size() <= jobs_max()) {
     driver_waits_ = false;
     lock.unlock();
-    room_.notify_one();
+    room_.wake_one();
   }
   return Pull::values;
 }
 
 void JobQueue::recycle(std::unique_ptr<Job> job) {
-  const std::lock_guard lock(mutex_);
+  const auto lock = hand_off_.lock();
   if (recycled_.size() < jobs_max()) recycled_.push_back(std::move(job));
 }
 
 std::unique_ptr<Job> JobQueue::recycled() {
-  const std::lock_guard lock(mutex_);
+  const auto lock = hand_off_.lock();
   if (recycled_.empty()) return nullptr;
   std::unique_ptr<Job> job = std::move(recycled_.back());
   recycled_.pop_back();
   return job;
-}
-
-void JobQueue::finish(ErrorPointer failure) {
-  {
-    const std::lock_guard lock(mutex_);
-    finished_ = true;
-    failure_ = std::move(failure);
-  }
-  ready_.notify_one();
-}
-
-void JobQueue::stop() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopped_ = true;
-  }
-  ready_.notify_all();
-  room_.notify_all();
-  work_.notify_all();
 }
 
 }  // namespace infeed::detail

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include <infeed/detail/hand_off.h>
 #include <infeed/pipeline/chunk.h>
 #include <infeed/pipeline/detail/elementwise.h>
 
@@ -44,7 +45,7 @@ struct JobQueueOptions {
 /// still), jobs go to threads of the stage's own, since a blocked task would take a core's place in
 /// the executor.
 ///
-/// Invariants: every member is guarded by mutex_, but a running job's content, which belongs to the
+/// Invariants: every member is guarded by hand_off_, but a running job's content, which belongs to the
 /// thread that runs it. A job goes waiting -> running -> done once. The destructor waits for tasks
 /// that have begun, never for those that have not: it may run in the executor's only thread (a
 /// user's function that iterates a dataset of its own).
@@ -71,14 +72,14 @@ class JobQueue {
   /// Adds a job; waits for room. False when stopped.
   bool add(std::unique_ptr<Job> job);
   /// Nothing more will be added: the input is over or, with `failure`, has failed for good.
-  void finish(ErrorPointer failure = nullptr);
+  void finish(ErrorPointer failure = nullptr) { hand_off_.finish(std::move(failure)); }
   /// Waits for the next result; Pull::values sets `result` to a job that is done. Throws the
   /// failure behind the last one.
   Pull take(std::unique_ptr<Job>& result);
   /// Gives a used job back, to be filled again; null when there is none.
   void recycle(std::unique_ptr<Job> job);
   std::unique_ptr<Job> recycled();
-  void stop();
+  void stop() { hand_off_.stop(); }
 
  private:
   /// What a submitted task holds; it may run when the queue is long gone.
@@ -94,6 +95,8 @@ class JobQueue {
   void run_job(Job& job);
   bool run_and_watch(Job& job);
   void run_jobs();
+  void run_unlocked(std::unique_lock<std::mutex>& lock, Job& job);
+  void add_own_threads(std::size_t count);
   void note_cost(const Job& job);
   void job_done(Job& job, bool blocked);
   void start_runners(std::unique_lock<std::mutex>& lock);
@@ -106,10 +109,10 @@ class JobQueue {
   const std::uint64_t epoch_;
   const JobQueueOptions options_;
 
-  mutable std::mutex mutex_;
-  std::condition_variable ready_;          ///< for the consumer
-  std::condition_variable room_;           ///< for the driver
-  std::condition_variable work_;           ///< for the stage's own threads
+  HandOff hand_off_;
+  WaitPoint ready_{hand_off_};             ///< for the consumer
+  WaitPoint room_{hand_off_};              ///< for the driver
+  WaitPoint work_{hand_off_};              ///< for the stage's own threads
   std::deque<std::unique_ptr<Job>> jobs_;  ///< in the input's order
   std::size_t waiting_from_ = 0;           ///< jobs_ before this index are claimed
   std::vector<std::unique_ptr<Job>> recycled_;
@@ -123,9 +126,6 @@ class JobQueue {
   bool waits_for_any_job_ = false;  ///< the consumer does: there is none
   bool driver_waits_ = false;
   bool blocking_ = false;
-  bool finished_ = false;
-  ErrorPointer failure_;
-  bool stopped_ = false;
 };
 
 }  // namespace infeed::detail

@@ -1,19 +1,19 @@
 #include <algorithm>
 #include <cerrno>
-#include <condition_variable>
 #include <deque>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <unistd.h>
 #include <vector>
+
+#include <infeed/detail/hand_off.h>
 
 #include "io/block_reads.h"
 
 namespace infeed::detail {
 namespace {
 
-/// Invariants: `mutex_` guards what stands behind it. A slot is in `waiting_` or with one thread or
+/// Invariants: `hand_off_` guards what stands behind it. A slot is in `waiting_` or with one thread or
 /// has a result. The bytes of a slot are its thread's until the result is there.
 class ThreadReads final : public BlockReads {
  public:
@@ -23,25 +23,19 @@ class ThreadReads final : public BlockReads {
       threads_.emplace_back([this] { run(); });
     }
   }
-  ~ThreadReads() override {
-    {
-      const std::lock_guard lock(mutex_);
-      stopped_ = true;
-    }
-    has_work_.notify_all();
-  }
+  ~ThreadReads() override { hand_off_.stop(); }
 
   void start(std::size_t slot, std::uint64_t offset, std::span<char> into) override {
     {
-      const std::lock_guard lock(mutex_);
+      const auto lock = hand_off_.lock();
       results_[slot].reset();
       waiting_.push_back({slot, offset, into});
     }
-    has_work_.notify_one();
+    has_work_.wake_one();
   }
 
   ssize_t wait(std::size_t slot) override {
-    std::unique_lock lock(mutex_);
+    auto lock = hand_off_.lock();
     has_result_.wait(lock, [&] { return results_[slot].has_value(); });
     return *results_[slot];
   }
@@ -54,17 +48,15 @@ class ThreadReads final : public BlockReads {
   };
 
   void run() {
-    std::unique_lock lock(mutex_);
-    while (true) {
-      has_work_.wait(lock, [this] { return stopped_ || !waiting_.empty(); });
-      if (stopped_) return;
+    auto lock = hand_off_.lock();
+    while (has_work_.wait(lock, [this] { return !waiting_.empty(); })) {
       const Work work = waiting_.front();
       waiting_.pop_front();
       lock.unlock();
       const ssize_t result = read(work);
       lock.lock();
       results_[work.slot] = result;
-      has_result_.notify_all();
+      has_result_.wake_all();
     }
   }
 
@@ -78,12 +70,11 @@ class ThreadReads final : public BlockReads {
   }
 
   const int descriptor_;
-  std::mutex mutex_;
-  std::condition_variable has_work_;
-  std::condition_variable has_result_;
+  HandOff hand_off_;
+  WaitPoint has_work_{hand_off_};
+  WaitPoint has_result_{hand_off_};
   std::deque<Work> waiting_;
   std::vector<std::optional<ssize_t>> results_;
-  bool stopped_ = false;
   std::vector<std::jthread> threads_;  // last: end before the rest goes
 };
 

@@ -1,11 +1,11 @@
 #include <algorithm>
-#include <condition_variable>
 #include <deque>
 #include <exception>
-#include <mutex>
 #include <thread>
 #include <utility>
 #include <variant>
+
+#include <infeed/detail/hand_off.h>
 
 #include "parallel/record_source.h"
 
@@ -16,13 +16,7 @@ class DecodingAhead final : public RecordSource {
  public:
   DecodingAhead(std::uint64_t bytes_max, RecordReader& reader, DamageSink damage)
       : bytes_max_(bytes_max), reader_(reader), damage_(std::move(damage)) {}
-  ~DecodingAhead() override {
-    {
-      const std::lock_guard lock(mutex_);
-      stopped_ = true;
-    }
-    has_room_.notify_all();
-  }
+  ~DecodingAhead() override { hand_off_.stop(); }
 
   bool fetch(std::vector<Record>& out) override {
     if (!thread_.joinable()) thread_ = std::jthread([this] { run(); });
@@ -75,18 +69,17 @@ class DecodingAhead final : public RecordSource {
 
   /// False when nobody wants anything any more.
   bool put(Item item, std::uint64_t bytes) {
-    std::unique_lock lock(mutex_);
-    has_room_.wait(lock, [this] { return stopped_ || bytes_ < bytes_max_; });
-    if (stopped_) return false;
+    auto lock = hand_off_.lock();
+    if (!has_room_.wait(lock, [this] { return bytes_ < bytes_max_; })) return false;
     bytes_ += bytes;
     items_.push_back({std::move(item), bytes});
     lock.unlock();
-    has_items_.notify_one();
+    has_items_.wake_one();
     return true;
   }
 
   Item take() {
-    std::unique_lock lock(mutex_);
+    auto lock = hand_off_.lock();
     has_items_.wait(lock, [this] { return !items_.empty(); });
     if (const auto* last = std::get_if<std::exception_ptr>(&items_.front().item);
         last != nullptr && *last == nullptr) {
@@ -97,19 +90,18 @@ class DecodingAhead final : public RecordSource {
     const bool was_full = bytes_ >= bytes_max_;
     bytes_ -= first.bytes;
     lock.unlock();
-    if (was_full) has_room_.notify_one();
+    if (was_full) has_room_.wake_one();
     return std::move(first.item);
   }
 
   const std::uint64_t bytes_max_;
   RecordReader& reader_;
   const DamageSink damage_;
-  std::mutex mutex_;
-  std::condition_variable has_room_;
-  std::condition_variable has_items_;
+  HandOff hand_off_;
+  WaitPoint has_room_{hand_off_};
+  WaitPoint has_items_{hand_off_};
   std::deque<Sized> items_;
   std::uint64_t bytes_ = 0;
-  bool stopped_ = false;
   std::jthread thread_;  // last: ends before the rest goes
 };
 

@@ -1,12 +1,12 @@
 #include <algorithm>
-#include <condition_variable>
 #include <exception>
 #include <fmt/format.h>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
 #include <zlib.h>
+
+#include <infeed/detail/hand_off.h>
 
 #include "infeed/error.h"
 #include "parallel/record_source.h"
@@ -28,13 +28,7 @@ class SegmentThreads {
     slots_.resize(std::min<std::uint64_t>(std::max<std::uint64_t>(ahead, options.threads + 1),
                                           segments_.size()));
   }
-  ~SegmentThreads() {
-    {
-      const std::lock_guard lock(mutex_);
-      stopped_ = true;
-    }
-    has_room_.notify_all();
-  }
+  ~SegmentThreads() { hand_off_.stop(); }
 
   const std::vector<Segment>& segments() const { return segments_; }
 
@@ -43,14 +37,14 @@ class SegmentThreads {
   /// The next one, in order.
   DecodedSegment take() {
     if (threads_.empty()) start();
-    std::unique_lock lock(mutex_);
+    auto lock = hand_off_.lock();
     auto& slot = slots_[taken_ % slots_.size()];
     is_ready_.wait(lock, [&slot] { return slot.has_value(); });
     DecodedSegment decoded = std::move(*slot);
     slot.reset();
     ++taken_;
     lock.unlock();
-    has_room_.notify_one();
+    has_room_.wake_one();
     return decoded;
   }
 
@@ -74,20 +68,19 @@ class SegmentThreads {
       }
       bool is_awaited = false;
       {
-        const std::lock_guard lock(mutex_);
+        const auto lock = hand_off_.lock();
         slots_[*claimed % slots_.size()] = std::move(decoded);
         is_awaited = *claimed == taken_;
       }
-      if (is_awaited) is_ready_.notify_one();
+      if (is_awaited) is_ready_.wake_one();
     }
   }
 
   std::optional<std::size_t> claim() {
-    std::unique_lock lock(mutex_);
-    has_room_.wait(lock, [this] {
-      return stopped_ || claimed_ == segments_.size() || claimed_ < taken_ + slots_.size();
-    });
-    if (stopped_ || claimed_ == segments_.size()) return std::nullopt;
+    auto lock = hand_off_.lock();
+    const bool goes_on = has_room_.wait(
+        lock, [this] { return claimed_ == segments_.size() || claimed_ < taken_ + slots_.size(); });
+    if (!goes_on || claimed_ == segments_.size()) return std::nullopt;
     return claimed_++;
   }
 
@@ -95,13 +88,12 @@ class SegmentThreads {
   const std::string file_;
   const Compression compression_;
   const std::vector<Segment> segments_;
-  std::mutex mutex_;
-  std::condition_variable has_room_;
-  std::condition_variable is_ready_;
+  HandOff hand_off_;
+  WaitPoint has_room_{hand_off_};
+  WaitPoint is_ready_{hand_off_};
   std::vector<std::optional<DecodedSegment>> slots_;  // segment i is in slot i % size
   std::size_t claimed_ = 0;
   std::size_t taken_ = 0;
-  bool stopped_ = false;
   std::vector<std::jthread> threads_;  // last: end before the rest goes
 };
 

@@ -28,7 +28,7 @@ bool ChunkQueue::admits(std::uint64_t elements, std::uint64_t bytes) const {
 }
 
 std::size_t ChunkQueue::room_elements() const {
-  const std::lock_guard lock(mutex_);
+  const auto lock = hand_off_.lock();
   const std::uint64_t by_count =
       limits_.elements_max > elements_ ? limits_.elements_max - elements_ : 0;
   const std::uint64_t by_bytes =
@@ -58,10 +58,10 @@ bool ChunkQueue::merge_into_last(Chunk& chunk, std::uint64_t bytes) {
 bool ChunkQueue::push(Chunk& chunk) {
   const std::uint64_t elements = chunk.slots();
   const std::uint64_t bytes = chunk.bytes();
-  std::unique_lock lock(mutex_);
+  auto lock = hand_off_.lock();
   bool reserved = false;
   const auto admitted = [&] {
-    if (stopped_) return true;
+    if (hand_off_.stopped()) return true;
     if (chunks_.empty()) {
       reserved = run_.memory().try_reserve_best_effort(bytes);
       return true;
@@ -73,13 +73,13 @@ bool ChunkQueue::push(Chunk& chunk) {
     const std::uint64_t begin = ticks_now();
     do {
       producer_waits_ = true;
-      room_.wait(lock);
+      room_.wait_once(lock);
     } while (!admitted());
     producer_waits_ = false;
     StageCounters::add(counters_.full_ticks, ticks_now() - begin);
     push_ticks_ = 0;  // the interval that ends here was not the producer's own
   }
-  if (stopped_) {
+  if (hand_off_.stopped()) {
     if (reserved) run_.memory().release_best_effort(bytes);
     return false;
   }
@@ -101,49 +101,30 @@ bool ChunkQueue::push(Chunk& chunk) {
   if (wake_at_ != 0 && (chunks_.size() >= wake_at_ || half_full)) {
     wake_at_ = 0;
     lock.unlock();
-    values_.notify_one();
+    values_.wake_one();
   }
   return true;
 }
 
-void ChunkQueue::finish(ErrorPointer failure) {
-  {
-    const std::lock_guard lock(mutex_);
-    finished_ = true;
-    failure_ = std::move(failure);
-  }
-  values_.notify_one();
-}
-
-void ChunkQueue::stop() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopped_ = true;
-  }
-  values_.notify_all();
-  room_.notify_all();
-}
-
 /// False when there will be no chunk.
 bool ChunkQueue::wait_for_chunks(std::unique_lock<std::mutex>& lock) {
-  const auto over = [this] { return finished_ || stopped_; };
   if (was_full_ && limits_.adaptive && limits_.bytes_max < kAdaptiveBytesMax) {
     limits_.elements_max *= 2;
     limits_.bytes_max *= 2;
   }
   was_full_ = false;
-  if (producer_waits_) room_.notify_one();
+  if (producer_waits_) room_.wake_one();
   const std::uint64_t begin = ticks_now();
   const std::uint64_t collecting_ticks =
       ticks_of_us(std::chrono::microseconds(kCollecting).count());
   const std::uint64_t arriving = interval_ticks_ == 0 ? 1 : collecting_ticks / interval_ticks_;
-  while (chunks_.empty() && !over()) {
+  while (chunks_.empty() && !hand_off_.over()) {
     wake_at_ = std::clamp<std::size_t>(static_cast<std::size_t>(arriving), 1, 16);
     if (wake_at_ == 1) {
-      values_.wait(lock);
+      values_.wait_once(lock);
     } else {
       // Should fewer come than expected, those that are here don't wait for the others.
-      values_.wait_for(lock, kCollecting);
+      values_.wait_once_for(lock, kCollecting);
     }
   }
   wake_at_ = 0;
@@ -152,11 +133,13 @@ bool ChunkQueue::wait_for_chunks(std::unique_lock<std::mutex>& lock) {
 }
 
 Pull ChunkQueue::pop(Chunk& out) {
-  std::unique_lock lock(mutex_);
-  if (chunks_.empty() && !(finished_ || stopped_)) wait_for_chunks(lock);
-  if (stopped_) return Pull::cancelled;
-  if (chunks_.empty() && failure_ != nullptr) throw Error(*failure_);
-  if (chunks_.empty()) return Pull::end;
+  auto lock = hand_off_.lock();
+  if (chunks_.empty() && !hand_off_.over()) wait_for_chunks(lock);
+  if (hand_off_.stopped()) return Pull::cancelled;
+  if (chunks_.empty()) {
+    hand_off_.throw_failure();
+    return Pull::end;
+  }
   Entry entry = std::move(chunks_.front());
   chunks_.pop_front();
   out.swap(entry.chunk);
@@ -169,7 +152,7 @@ Pull ChunkQueue::pop(Chunk& out) {
   if (producer_waits_ && (half_empty || chunks_.empty())) {
     producer_waits_ = false;
     lock.unlock();
-    room_.notify_one();
+    room_.wake_one();
   }
   return Pull::values;
 }

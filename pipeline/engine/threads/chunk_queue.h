@@ -1,11 +1,10 @@
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
-#include <mutex>
 #include <vector>
 
+#include <infeed/detail/hand_off.h>
 #include <infeed/pipeline/chunk.h>
 
 #include "engine/iterator_context.h"
@@ -27,10 +26,10 @@ struct QueueLimits {
 /// about 200 us (at most half of the queue), which it learns from the intervals between chunks. A
 /// chunk that comes alone after a long time wakes it at once.
 ///
-/// Invariants: all members are guarded by mutex_, but for the constants. Only the producer calls
-/// push and finish, only the consumer pop; stop may come from anywhere, and is final: after it
-/// nobody waits. bytes_ is what best_effort_bytes_ of the account were reserved for, plus the one chunk
-/// that an empty queue takes without asking (or a limit below one chunk would be a deadlock).
+/// Invariants: all members are guarded by hand_off_, but for the constants. Only the producer calls
+/// push and finish, only the consumer pop; stop may come from anywhere. bytes_ is what best-effort
+/// memory was reserved for, plus the one chunk that an empty queue takes without asking (or a limit
+/// below one chunk would be a deadlock).
 class ChunkQueue {
  public:
   ChunkQueue(IteratorContext& run, StageCounters& counters, const TypeInfo& type,
@@ -44,11 +43,11 @@ class ChunkQueue {
   /// Takes the chunk's content and leaves an empty chunk; waits for room. False when stopped.
   bool push(Chunk& chunk);
   /// Nothing more will be pushed: the input is over or, with `failure`, has failed for good.
-  void finish(ErrorPointer failure = nullptr);
+  void finish(ErrorPointer failure = nullptr) { hand_off_.finish(std::move(failure)); }
   /// Exchanges `out`, which is empty, for the next chunk; waits for one. Throws the failure behind
   /// the last one.
   Pull pop(Chunk& out);
-  void stop();
+  void stop() { hand_off_.stop(); }
 
  private:
   bool admits(std::uint64_t elements, std::uint64_t bytes) const;
@@ -67,9 +66,9 @@ class ChunkQueue {
   IteratorContext& run_;
   StageCounters& counters_;
   const TypeInfo& type_;
-  mutable std::mutex mutex_;
-  std::condition_variable values_;
-  std::condition_variable room_;
+  HandOff hand_off_;
+  WaitPoint values_{hand_off_};
+  WaitPoint room_{hand_off_};
   QueueLimits limits_;
   std::deque<Entry> chunks_;
   std::vector<Chunk> spare_;  ///< emptied by the consumer, for the producer
@@ -80,9 +79,6 @@ class ChunkQueue {
   std::size_t wake_at_ = 0;           ///< chunks that wake the waiting consumer; 0: nobody waits
   bool producer_waits_ = false;
   bool was_full_ = false;
-  bool finished_ = false;
-  ErrorPointer failure_;
-  bool stopped_ = false;
 };
 
 }  // namespace infeed::detail

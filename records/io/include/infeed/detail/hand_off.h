@@ -1,0 +1,166 @@
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include <infeed/error.h>
+
+/// Why: whatever hands things over between threads (a queue, a set of jobs, readers that work ahead)
+/// ends in the same three ways, and each of them must reach everybody who waits. This is that part:
+/// the mutex, the end, and the places where threads wait.
+///
+///     class Numbers {  // a bounded queue
+///      public:
+///       bool push(int number) {  // false: nobody wants it any more
+///         auto lock = hand_off_.lock();
+///         if (!room_.wait(lock, [this] { return numbers_.size() < 8; })) return false;
+///         numbers_.push_back(number);
+///         filled_.wake_one();
+///         return true;
+///       }
+///       std::optional<int> pop() {  // none: the end; throws what finish() or abort() was given
+///         auto lock = hand_off_.lock();
+///         const auto ready = [this] { return !numbers_.empty() || hand_off_.finished(); };
+///         if (!filled_.wait(lock, ready)) return std::nullopt;
+///         if (numbers_.empty()) return hand_off_.throw_failure(), std::nullopt;
+///         const int number = numbers_.front();
+///         numbers_.pop_front();
+///         room_.wake_one();
+///         return number;
+///       }
+///       void finish() { hand_off_.finish(); }
+///       void stop() { hand_off_.stop(); }
+///
+///      private:
+///       infeed::detail::HandOff hand_off_;
+///       infeed::detail::WaitPoint filled_{hand_off_}, room_{hand_off_};
+///       std::deque<int> numbers_;  // guarded by hand_off_.lock()
+///     };
+namespace infeed::detail {
+
+class WaitPoint;
+
+/// Shared by those it is thrown to, each of whom gets a copy.
+using Failure = std::shared_ptr<const Error>;
+
+/// The three ends. finish(): nothing more comes; a failure is thrown behind all that came before it.
+/// abort(): something is broken; every wait throws it from now on, whatever is still there. stop():
+/// nobody wants anything any more; every wait returns false. The first abort counts; a stop counts
+/// for more than the others, and is final.
+///
+/// Invariants: all state is guarded by the mutex that lock() takes, the owner's state as well. The
+/// wait points are there before the first thread is and go after the last one.
+class HandOff {
+ public:
+  HandOff() = default;
+  HandOff(const HandOff&) = delete;
+  HandOff& operator=(const HandOff&) = delete;
+
+  std::unique_lock<std::mutex> lock() const { return std::unique_lock(mutex_); }
+
+  void finish(Failure failure = nullptr) {
+    const std::lock_guard lock(mutex_);
+    finish_locked(std::move(failure));
+  }
+  void abort(Failure error) {
+    const std::lock_guard lock(mutex_);
+    abort_locked(std::move(error));
+  }
+  void stop() {
+    const std::lock_guard lock(mutex_);
+    stop_locked();
+  }
+  // The same for whoever holds the lock.
+  void finish_locked(Failure failure = nullptr);
+  void abort_locked(Failure error);
+  void stop_locked();
+
+  // With the lock held:
+  bool finished() const { return finished_; }
+  bool stopped() const { return stopped_; }
+  bool aborted() const { return error_ != nullptr; }
+  /// Nobody need wait for more.
+  bool over() const { return finished_ || stopped_ || aborted(); }
+  /// False when it was stopped; throws what it was aborted with.
+  bool goes_on() const {
+    if (!stopped_ && error_ != nullptr) throw Error(*error_);
+    return !stopped_;
+  }
+  /// Behind the last of all: throws what finish() was given, if anything.
+  void throw_failure() const {
+    if (failure_ != nullptr) throw Error(*failure_);
+  }
+
+ private:
+  friend class WaitPoint;
+  void wake_all();
+
+  mutable std::mutex mutex_;
+  std::vector<WaitPoint*> points_;
+  bool finished_ = false;
+  bool stopped_ = false;
+  Failure failure_;
+  Failure error_;
+};
+
+/// Where threads wait for one kind of change.
+class WaitPoint {
+ public:
+  explicit WaitPoint(HandOff& hand_off) : hand_off_(hand_off) { hand_off.points_.push_back(this); }
+  WaitPoint(const WaitPoint&) = delete;
+  WaitPoint& operator=(const WaitPoint&) = delete;
+
+  /// Until `ready()`, or there is no going on: then as HandOff::goes_on().
+  template <class Ready>
+  bool wait(std::unique_lock<std::mutex>& lock, Ready ready) {
+    while (hand_off_.goes_on()) {
+      if (ready()) return true;
+      wait_once(lock);
+    }
+    return false;
+  }
+  /// Until somebody wakes it, or for no reason at all.
+  void wait_once(std::unique_lock<std::mutex>& lock) {
+    ++waiting_;
+    changed_.wait(lock);
+    --waiting_;
+  }
+  template <class Time>
+  void wait_once_for(std::unique_lock<std::mutex>& lock, Time time) {
+    ++waiting_;
+    changed_.wait_for(lock, time);
+    --waiting_;
+  }
+
+  /// Threads that wait here; with the lock held.
+  int waiting() const { return waiting_; }
+  void wake_one() { changed_.notify_one(); }
+  void wake_all() { changed_.notify_all(); }
+
+ private:
+  HandOff& hand_off_;
+  std::condition_variable changed_;
+  int waiting_ = 0;
+};
+
+inline void HandOff::wake_all() {
+  for (WaitPoint* const point : points_) point->wake_all();
+}
+inline void HandOff::finish_locked(Failure failure) {
+  finished_ = true;
+  failure_ = std::move(failure);
+  wake_all();
+}
+inline void HandOff::abort_locked(Failure error) {
+  if (error_ == nullptr) error_ = std::move(error);
+  wake_all();
+}
+inline void HandOff::stop_locked() {
+  stopped_ = true;
+  wake_all();
+}
+
+}  // namespace infeed::detail
