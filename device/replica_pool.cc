@@ -7,33 +7,27 @@ ReplicaPool::ReplicaPool(std::int32_t threads) {
 }
 
 ReplicaPool::~ReplicaPool() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-    begun_.notify_all();
-  }
+  hand_off_.stop();
   threads_.clear();  // joins
 }
 
 void ReplicaPool::run(std::int32_t count, const std::function<void(std::int32_t)>& task) {
-  std::unique_lock lock(mutex_);
+  auto lock = hand_off_.lock();
   task_ = &task;
   count_ = count;
   next_ = 0;
   error_ = nullptr;
-  if (count > 1) begun_.notify_all();
+  if (count > 1) begun_.wake_all();
   take_tasks(lock);
   ended_.wait(lock, [this] { return running_ == 0; });
   if (error_) std::rethrow_exception(error_);
 }
 
 void ReplicaPool::work() {
-  std::unique_lock lock(mutex_);
-  for (;;) {
-    begun_.wait(lock, [this] { return stopping_ || next_ < count_; });
-    if (stopping_) return;
+  auto lock = hand_off_.lock();
+  while (begun_.wait(lock, [this] { return next_ < count_; })) {
     take_tasks(lock);
-    if (running_ == 0) ended_.notify_one();
+    if (running_ == 0) ended_.wake_one();
   }
 }
 

@@ -1,12 +1,12 @@
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <exception>
 #include <functional>
-#include <mutex>
 #include <thread>
 #include <vector>
+
+#include <infeed/detail/hand_off.h>
 
 // Spreads the work of the replicas over threads. Which thread runs which replica changes nothing in
 // the result; so tasks are simply taken in order by whoever is free, the caller included.
@@ -30,14 +30,13 @@ class ReplicaPool {
   /// Runs tasks until none is left to take; the lock is held on entry and exit.
   void take_tasks(std::unique_lock<std::mutex>& lock);
 
-  std::mutex mutex_;
-  std::condition_variable begun_;
-  std::condition_variable ended_;
+  HandOff hand_off_;
+  WaitPoint begun_{hand_off_};
+  WaitPoint ended_{hand_off_};
   const std::function<void(std::int32_t)>* task_ = nullptr;
   std::int32_t count_ = 0;
   std::int32_t next_ = 0;
   std::int32_t running_ = 0;
-  bool stopping_ = false;
   std::int32_t failed_task_ = 0;
   std::exception_ptr error_;
   std::vector<std::jthread> threads_;

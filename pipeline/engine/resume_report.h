@@ -1,38 +1,30 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
-#include <thread>
+#include <optional>
 
 #include <infeed/pipeline/iterator.h>
 
 #include "engine/iterator_context.h"
+#include "engine/threads/periodic_thread.h"
 
 namespace infeed::detail {
 
 /// While it lives, tells IterateOptions::on_resume now and then how far a resume has come. Without
 /// that function it starts no thread.
-///
-/// Invariants: over_ is guarded by mutex_. The thread has ended when the destructor returns.
 class ResumeReport {
  public:
   ResumeReport(const IteratorContext& run, const IterateOptions& options, std::uint64_t position);
-  ~ResumeReport();
-  ResumeReport(const ResumeReport&) = delete;
-  ResumeReport& operator=(const ResumeReport&) = delete;
 
  private:
-  void report();
+  void report() const;
 
   const IteratorContext& run_;
   const IterateOptions& options_;
   const std::uint64_t position_;
-  std::mutex mutex_;
-  std::condition_variable end_;
-  bool over_ = false;
-  std::thread thread_;
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  std::optional<PeriodicThread> thread_;  // last: it uses the others
 };
 
 }  // namespace infeed::detail

@@ -1,16 +1,16 @@
-#include <condition_variable>
 #include <deque>
-#include <mutex>
 #include <stdexcept>
 #include <thread>
 #include <vector>
+
+#include <infeed/detail/hand_off.h>
 
 #include "infeed/pipeline/executor.h"
 
 namespace infeed {
 namespace {
 
-/// Invariants: tasks_ and stopping_ are guarded by mutex_. A task runs without the mutex. The
+/// Invariants: tasks_ is guarded by hand_off_. A task runs without the lock. The
 /// destructor runs what was submitted before it, so that nobody waits for a task that never comes.
 class ThreadExecutor final : public Executor {
  public:
@@ -19,29 +19,24 @@ class ThreadExecutor final : public Executor {
   }
 
   ~ThreadExecutor() override {
-    {
-      const std::lock_guard lock(mutex_);
-      stopping_ = true;
-    }
-    work_.notify_all();
+    hand_off_.finish();
     for (std::thread& thread : threads_) thread.join();
   }
 
   void submit(std::function<void()> task) override {
     {
-      const std::lock_guard lock(mutex_);
+      const auto lock = hand_off_.lock();
       tasks_.push_back(std::move(task));
     }
-    work_.notify_one();
+    work_.wake_one();
   }
 
   int concurrency() const override { return static_cast<int>(threads_.size()); }
 
  private:
   void run() {
-    std::unique_lock lock(mutex_);
-    while (true) {
-      work_.wait(lock, [this] { return stopping_ || !tasks_.empty(); });
+    auto lock = hand_off_.lock();
+    while (work_.wait(lock, [this] { return hand_off_.finished() || !tasks_.empty(); })) {
       if (tasks_.empty()) return;
       std::function<void()> task = std::move(tasks_.front());
       tasks_.pop_front();
@@ -52,10 +47,9 @@ class ThreadExecutor final : public Executor {
     }
   }
 
-  std::mutex mutex_;
-  std::condition_variable work_;
+  detail::HandOff hand_off_;
+  detail::WaitPoint work_{hand_off_};
   std::deque<std::function<void()>> tasks_;
-  bool stopping_ = false;
   std::vector<std::thread> threads_;
 };
 

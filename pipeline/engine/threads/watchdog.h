@@ -1,38 +1,35 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
-#include <thread>
+#include <cstdint>
 
 #include "engine/iterator_context.h"
+#include "engine/threads/periodic_thread.h"
 
 namespace infeed::detail {
 
 /// Looks whether anything moves while the consumer waits. When nothing has for the limit, it fails
 /// the run with an Error that says who waits for whom, which wakes the consumer.
 ///
-/// Invariants: waiting_ and stopping_ are guarded by mutex_. The thread ends with the destructor.
+/// Invariants: moved_ and progress_ belong to the thread.
 class Watchdog {
  public:
   Watchdog(IteratorContext& run, std::chrono::milliseconds limit);
-  ~Watchdog();
-  Watchdog(const Watchdog&) = delete;
-  Watchdog& operator=(const Watchdog&) = delete;
 
   /// The consumer begins to wait, or has got something.
-  void consumer_waits(bool waits);
+  void consumer_waits(bool waits) { waiting_ = waits; }
 
  private:
-  void watch();
+  /// False once it has failed the run.
+  bool look();
 
   IteratorContext& run_;
   const std::chrono::milliseconds limit_;
-  std::mutex mutex_;
-  std::condition_variable stop_;
-  bool waiting_ = false;
-  bool stopping_ = false;
-  std::thread thread_;
+  std::atomic<bool> waiting_{false};
+  std::uint64_t progress_;
+  std::chrono::steady_clock::time_point moved_ = std::chrono::steady_clock::now();
+  PeriodicThread thread_;  // last: it uses the others
 };
 
 /// While it lives the consumer waits; `watchdog` may be null.

@@ -1,0 +1,38 @@
+#include "engine/threads/periodic_thread.h"
+
+#include <algorithm>
+
+#include "engine/threads/name_thread.h"
+
+namespace infeed::detail {
+
+PeriodicThread::PeriodicThread(std::string name, std::chrono::milliseconds pause,
+                               std::function<bool()> step)
+    : name_(std::move(name)),
+      pause_(std::max(pause, std::chrono::milliseconds(1))),
+      step_(std::move(step)),
+      thread_([this] { run(); }) {}
+
+PeriodicThread::~PeriodicThread() {
+  hand_off_.stop();
+  thread_.join();
+}
+
+void PeriodicThread::run() {
+  name_thread(name_);
+  auto next = std::chrono::steady_clock::now() + pause_;
+  auto lock = hand_off_.lock();
+  while (!hand_off_.stopped()) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now < next) {
+      end_.wait_once_for(lock, next - now);
+      continue;
+    }
+    lock.unlock();
+    if (!step_()) return;
+    lock.lock();
+    next = std::chrono::steady_clock::now() + pause_;
+  }
+}
+
+}  // namespace infeed::detail
