@@ -28,6 +28,7 @@
 #include <infeed/pipeline/range.h>
 #include <infeed/pipeline/rebatch.h>
 #include <infeed/pipeline/records.h>
+#include <infeed/pipeline/rejection_resample.h>
 #include <infeed/pipeline/repeat.h>
 #include <infeed/pipeline/reshard_checkpoint.h>
 #include <infeed/pipeline/sample_from_datasets.h>

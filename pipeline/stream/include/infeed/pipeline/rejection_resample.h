@@ -1,0 +1,106 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <infeed/pipeline/dataset.h>
+
+namespace infeed {
+
+struct ResampleOptions {
+  /// The share of each class 0, 1, ... in the output. Shares add up to 1, give or take 0.01.
+  std::vector<double> target = {};
+  /// The share of each class in the input, where it is known. Empty: estimated as the input passes,
+  /// from the classes seen so far.
+  std::vector<double> initial = {};
+  /// None: a random one, drawn when the dataset is described.
+  std::optional<std::uint64_t> seed = std::nullopt;
+};
+
+namespace detail {
+
+NodePointer make_rejection_resample(
+    const ResampleOptions& options, std::shared_ptr<const void> function,
+    std::int64_t (*class_of)(const void* function, const void* element), NodePointer input);
+
+template <class F, class T>
+inline constexpr bool kGivesAClass = requires {
+  requires std::is_integral_v<std::remove_cvref_t<std::invoke_result_t<const F&, const T&>>> ||
+      std::is_enum_v<std::remove_cvref_t<std::invoke_result_t<const F&, const T&>>>;
+};
+
+template <class F>
+struct RejectionResampleStageFactory {
+  std::shared_ptr<const F> class_of;
+  ResampleOptions options;
+
+  template <class T>
+  Dataset<T> operator()(const Dataset<T>& input) const {
+    static_assert(kGivesAClass<F, T>,
+                  "infeed::rejection_resample: class_of must be callable as const with const T&, "
+                  "and return an integer or an enumerator: the class, from 0 on");
+    if constexpr (kGivesAClass<F, T>) {
+      const auto call = [](const void* function, const void* element) {
+        return static_cast<std::int64_t>(
+            std::invoke(*static_cast<const F*>(function), *static_cast<const T*>(element)));
+      };
+      return Dataset<T>(make_rejection_resample(options, class_of, call, input.node()));
+    } else {
+      return input;  // so that the assertion is all that the compiler complains about
+    }
+  }
+};
+
+}  // namespace detail
+
+/// Why: evens out classes that come too often, or gives them any other shares, without knowing the
+/// data beforehand and without holding any of it: elements of classes that are too frequent are
+/// left out by chance.
+///
+///     struct Sample { int label; };
+///     infeed::Dataset<Sample> balance(const infeed::Dataset<Sample>& samples) {
+///       return samples | infeed::rejection_resample(&Sample::label,
+///                                                   {.target = {0.5, 0.5},
+///                                                    .initial = {0.99, 0.01}, .seed = 7});
+///     }
+///
+/// Shapes: the elements themselves come out, as they are and in their order; TensorFlow gives pairs
+/// (class, element). `class_of` gives an element's class, 0 to n-1 for n shares in `target`. With
+/// ratio(c) = target[c] / initial[c], an element of class c is kept with probability
+/// ratio(c) / (the greatest ratio): the class that is shortest of its share is kept whole, and
+/// about 1 / (the greatest ratio) of all elements are. A class with a target of 0 never comes.
+///
+/// Without `initial` its place is taken by the classes counted so far in this pass, the element
+/// itself included, each class from 1 on so that none is taken for absent. The first few hundred
+/// elements therefore follow `target` only roughly. A class that never comes, but has a target,
+/// leaves ever fewer of the others: give it 0. (TensorFlow looks at blocks of 32 and counts from
+/// 10.)
+///
+/// TensorFlow also mixes in part of its input untouched, which wastes fewer elements but gives some
+/// of them twice. Here each comes at most once.
+///
+/// Order: whether an element is kept is decided by its class, what was counted, and a number keyed
+/// by (seed, epoch, position), errors counted as positions; behind shard it is the position in the
+/// stream that the shards share (shard.h). So each epoch keeps others, and given `initial` the
+/// number of hosts doesn't matter.
+///
+/// Errors: a failed element stays where it is. What `class_of` throws takes the element's place, and
+/// so does an Error(invalid_argument) for a class that `target` has no share for; neither counts.
+/// Shares that make no sense throw Error(invalid_argument) when the dataset is described.
+///
+/// A resume calls `class_of` for all elements that it passes over.
+///
+/// Thread-safety: `class_of` is called as const by one thread at a time in each iterator, so those
+/// of several iterators may call it at once: it must not change what others see.
+template <class F>
+auto rejection_resample(F class_of, ResampleOptions options) {
+  return detail::RejectionResampleStageFactory<F>{std::make_shared<const F>(std::move(class_of)),
+                                                  std::move(options)};
+}
+
+}  // namespace infeed
