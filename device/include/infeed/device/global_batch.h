@@ -12,13 +12,19 @@
 /// somebody else owns, and a handle that keeps them alive. Nothing is copied on the way to the
 /// replicas.
 ///
-///     infeed::BatchSource source{.next = [&](infeed::GlobalBatch& out) {
-///       auto batch = std::make_shared<MyBatch>();
-///       if (!iterator.next(*batch)) return false;                       // the end
-///       out = {.examples = 1024, .bytes = batch->bytes(),
-///              .features = {batch->images.data(), 784}, .labels = batch->labels, .owner = batch};
-///       return true;
-///     }};
+///     struct Sample { std::array<float, 784> image; std::int32_t label; };
+///     infeed::BatchSource batches_of(infeed::Iterator<infeed::Batch<Sample>>& iterator) {
+///       return {.next = [&iterator](infeed::GlobalBatch& out) {
+///         const std::optional<infeed::Batch<Sample>> batch = iterator.next();
+///         if (!batch) return false;  // the end
+///         out.examples = static_cast<std::int64_t>(batch->size());
+///         out.bytes = static_cast<std::int64_t>(batch->bytes());
+///         out.features = {batch->column(&Sample::image).data()->data(), 784};
+///         out.labels = batch->column(&Sample::label);
+///         out.owner = std::make_shared<infeed::Batch<Sample>>(*batch);  // shares its memory
+///         return true;
+///       }};
+///     }
 ///
 /// Thread-safety: values. The views are valid for as long as a copy of `owner` lives.
 namespace infeed {

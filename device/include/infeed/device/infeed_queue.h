@@ -18,9 +18,9 @@
 /// infeed of each core has a fixed number of buffers. A replica always gets the same part of the
 /// stream: item i goes to replica i mod n, whoever is faster.
 ///
-///     infeed::InfeedQueues<ReplicaBatch> queues({.replicas = 8, .depth = 2});
-///     queues.push_step(split_over_replicas(batch, 8));   // feeder thread; false: closed
-///     std::vector<ReplicaBatch> step;
+///     infeed::InfeedQueues<infeed::ReplicaBatch> queues({.replicas = 8, .depth = 2});
+///     queues.push_step(infeed::split_over_replicas(batch, 8));   // feeder thread; false: closed
+///     std::vector<infeed::ReplicaBatch> step;
 ///     while (queues.pop_step(step)) ...                  // device thread; false: the end
 ///
 /// Concurrency invariants (one mutex guards everything; a hand-off costs a kernel wake-up of about
@@ -28,9 +28,8 @@
 /// - one feeder: push and push_step are called by one thread at a time, pops by any number;
 /// - 0 <= size(r) <= depth for every r, and the items of r leave in the order in which they came;
 /// - what was pushed before close() can still be popped; after that pops report the end;
-/// - after abort(e) nothing can be popped: every blocked and every later push or pop throws e. The
-/// first
-///   abort wins, and it wins over close(). Items that were left are destroyed by abort itself;
+/// - after abort(e) nothing can be popped: every blocked and every later push or pop throws e.
+///   The first abort wins, and it wins over close(). Items that were left are destroyed by abort;
 /// - no item is destroyed, moved out of or looked at by two threads: items leave under the mutex.
 namespace infeed {
 

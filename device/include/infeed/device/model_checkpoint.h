@@ -10,14 +10,12 @@
 ///
 ///     infeed::save_model_checkpoint("model.ckpt", trainer.model(), trainer.optimizer());
 ///     auto saved = infeed::load_model_checkpoint("model.ckpt");
-///     trainer.restore(std::move(saved.model), std::move(saved.optimizer));   // continues bit for
-///     bit
+///     trainer.restore(std::move(saved.model), std::move(saved.optimizer));  // goes on bit for bit
 ///
 /// Format: a TFRecord file (so every part carries a CRC-32C and the usual tools list it).
-/// - Record 0, text, a line each, exactly in this order: "infeed.model:1"; "inputs 784"; for each
-/// layer
-///   "layer UNITS linear|relu|softmax"; "adam STEPS LEARNING_RATE BETA_1 BETA_2 EPSILON" (decimal,
-///   shortest form that reads back the same).
+/// - Record 0 is text, a line each, exactly in this order: "infeed.model:1"; "inputs 784"; for each
+///   layer "layer UNITS linear|relu|softmax"; "adam STEPS LEARNING_RATE BETA_1 BETA_2 EPSILON"
+///   (decimal, in the shortest form that reads back the same).
 /// - Then, for each of DenseModel::tensors() in order, its float32 little-endian values, row-major.
 /// - Then Adam's first moments, then the second ones, for all parameters in the same order.
 ///

@@ -6,9 +6,13 @@
 
 /// Why: Adam (Kingma and Ba, ICLR 2015) exactly as Keras computes it, so that learning curves can
 /// be compared:
+///
+/// ```text
 ///     m += (g - m) * (1 - beta_1);  v += (g * g - v) * (1 - beta_2)
 ///     p -= m * alpha / (sqrt(v) + epsilon),  alpha = rate * sqrt(1 - beta_2^t) / (1 - beta_1^t)
-/// All element by element in float32, alpha in double: the result depends on no thread.
+/// ```
+///
+/// All is computed element by element in float32, alpha in double: the result depends on no thread.
 namespace infeed {
 
 struct AdamOptions {

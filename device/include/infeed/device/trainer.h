@@ -17,11 +17,11 @@
 ///
 ///     infeed::Trainer trainer(infeed::classifier_784_128_10(), slice, {.seed = 42});
 ///     for (int epoch = 0; epoch < 10; ++epoch) {
-///       auto source = training_batches(epoch);                 // BatchSource, global batches of
-///       1024 infeed::TrainResult r = trainer.train(source, {.stop = stop}); fmt::print("loss
-///       {:.4f}, accuracy {:.3f}\n", r.metrics.loss(), r.metrics.accuracy());
+///       infeed::BatchSource source = training_batches(epoch);  // global batches of 1024
+///       infeed::TrainResult r = trainer.train(source, {.stop = stop});
+///       fmt::print("loss {:.4f}, accuracy {:.3f}\n", r.metrics.loss(), r.metrics.accuracy());
 ///     }
-///     auto test_source = test_batches();
+///     infeed::BatchSource test_source = test_batches();
 ///     fmt::print("test accuracy {:.3f}\n", trainer.evaluate(test_source).metrics.accuracy());
 ///
 /// Each replica gets its share of the global batch (split_over_replicas), computes the gradients of

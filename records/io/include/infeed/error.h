@@ -10,8 +10,8 @@
 /// message. So an error says what was found, where (stage, file, offset, record), what was expected
 /// and what to do, and carries those places as data so that a program can act on them.
 ///
-///     throw infeed::Error(infeed::ErrorCode::data_loss, "record is cut: 12 of 784 bytes are
-///     there")
+///     throw infeed::Error(infeed::ErrorCode::data_loss,
+///                         "record is cut: 12 of 784 bytes are there")
 ///         .at_file("train-00003-of-00016.tfrecord").at_offset(48'210).at_record(61);
 ///
 /// In a pipeline an error is an element's or terminal. An *element's* takes the place of one

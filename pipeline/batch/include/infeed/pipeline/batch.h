@@ -121,9 +121,8 @@ std::size_t column_index(Member T::*member) {
 ///
 ///     struct Sample { std::array<float, 784> image; std::int64_t label; };
 ///     void step(const infeed::Batch<Sample>& batch) {
-///       std::span<const std::array<float, 784>> images = batch.column(&Sample::image);  // [n,
-///       784] std::span<const std::int64_t> labels = batch.column<1>();                        //
-///       [n]
+///       std::span<const std::array<float, 784>> images = batch.column(&Sample::image);  // [n, 784]
+///       std::span<const std::int64_t> labels = batch.column<1>();                       // [n]
 ///     }
 ///
 /// Ownership: copies share the same memory, which is never changed again; it returns to a pool when

@@ -261,9 +261,11 @@ struct ParseBatchFactory {
 /// Why: map and batch in one, without the element between: the function writes its result where it
 /// will stay, in the batch's columns. Saves two copies of every element, which counts for images.
 ///
-///     records | infeed::batch_into<Sample>(1024, [](const infeed::Record& r, const
-///     infeed::Row<Sample>& row) {
-///       decode(r, row.column(&Sample::image)); row.column(&Sample::label) = label_of(r); })
+///     records | infeed::batch_into<Sample>(
+///                   1024, [](const infeed::Record& record, const infeed::Row<Sample>& row) {
+///                     decode(record, row.column(&Sample::image));
+///                     row.column(&Sample::label) = label_of(record);
+///                   })
 ///
 /// A row that fails is left out of its batch, and one error behind the batch names the first
 /// failure and how many there were. Size as of batch().
@@ -275,8 +277,8 @@ auto batch_into(std::int64_t size, F function, BatchIntoOptions options = {}) {
 /// Why: a batch of serialised Examples straight into columns; the fastest way from records to a
 /// step. Every member of the struct must be in the schema.
 ///
-///     infeed::records("train-*.tfrecord") | infeed::parse_batch(schema, 1024, {.parallelism =
-///     infeed::autotune})
+///     infeed::records("train-*.tfrecord")
+///         | infeed::parse_batch(schema, 1024, {.parallelism = infeed::autotune})
 template <class T>
 auto parse_batch(ExampleSchema<T> schema, std::int64_t size, BatchIntoOptions options = {}) {
   return detail::ParseBatchFactory<T>{std::move(schema), size, options};

@@ -75,8 +75,8 @@ struct WindowStageFactory {
 
 /// Why: neighbouring elements together, for sequences: windows that may overlap or leave gaps.
 ///
-///     range(7) | infeed::window({.size = 3, .shift = 1, .stride = 2})
-///     gives {0 2 4} {1 3 5} {2 4 6} {3 5} {4 6} {5} {6}
+///     infeed::range(7) | infeed::window({.size = 3, .shift = 1, .stride = 2})
+///     // {0 2 4} {1 3 5} {2 4 6} {3 5} {4 6} {5} {6}
 ///
 /// A window is a std::vector, which a map can turn into anything; TensorFlow's is a dataset, which
 /// must be flattened again to be of use. Windows start at 0, shift, 2 shift, ...; at the end they

@@ -9,6 +9,7 @@
 /// out. Order is a pure function of seeds and position, so a checkpoint is a position, not a copy
 /// of buffers: under a kilobyte, text that a person can read, compare and edit.
 ///
+/// ```text
 ///     infeed-checkpoint 1
 ///     position 61440
 ///     epoch 0
@@ -16,6 +17,7 @@
 ///     stage range(0, 100000)
 ///     stage shuffle(buffer=10000, seed=42, seed2=0)
 ///     stage batch(128)
+/// ```
 ///
 /// It counts what the consumer took, not what was read ahead.
 namespace infeed {

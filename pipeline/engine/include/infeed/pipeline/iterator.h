@@ -23,8 +23,8 @@
 /// Why: one consumer's place in the stream.
 ///
 ///     auto iterator = dataset.iterate();
-///     while (auto element = iterator.next()) use(*element);   // or: for (auto& element :
-///     iterator)
+///     while (auto element = iterator.next()) use(*element);
+///     for (auto& element : dataset.iterate()) use(element);  // the same
 ///
 /// Errors: next() throws the infeed::Error that stands in an element's place; the call after it
 /// goes on behind it. A range-for ends with the exception; a `while` around next() can go on:

@@ -10,8 +10,10 @@ namespace infeed {
 /// One stage's share of the memory account (memory_account.h) for what it must hold; gives it back
 /// when it goes away.
 ///
-///     infeed::Reservation held(memory(), "merge");  // in a Stage
-///     held.grow(bytes);                             // before it holds them
+///     class Merge : public infeed::Stage {
+///       void keep(std::uint64_t bytes) { held_.grow(bytes); }  // before it holds them
+///       infeed::Reservation held_{memory(), "merge"};
+///     };
 ///
 /// Not thread-safe: one thread at a time.
 class Reservation {

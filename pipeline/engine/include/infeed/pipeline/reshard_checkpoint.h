@@ -26,12 +26,13 @@ Checkpoint make_resharded(const Checkpoint& checkpoint, const Node& node,
 /// element twice, none left out. Every host reads its share of one stream,
 ///
 ///     const auto share = [](std::uint64_t hosts, std::uint64_t host) {
-///       return range(n) | global_shuffle({.seed = 1}) | shard({.count = hosts, .index = host})
-///                       | map(read_sample) | batch(32);
+///       return infeed::range(1'000'000) | infeed::global_shuffle({.seed = 1})
+///           | infeed::shard({.count = hosts, .index = host}) | infeed::map(read_sample)
+///           | infeed::batch(32);
 ///     };
 ///     // host 0 of 4 saved `checkpoint` after a step; now it is host 5 of 8:
 ///     const auto dataset = share(8, 5);
-///     auto iterator = dataset.iterate({.resume = reshard_checkpoint(
+///     auto iterator = dataset.iterate({.resume = infeed::reshard_checkpoint(
 ///         checkpoint, dataset,
 ///         {.shards_before = 4, .shards_now = 8, .rows_before = 32, .rows_now = 32})});
 ///

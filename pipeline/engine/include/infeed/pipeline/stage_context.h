@@ -65,8 +65,15 @@ struct StageContext {
 /// Calls `wake` when the iteration is cancelled, so that a stage that waits for something else ends
 /// that. Held by the stage, after what `wake` touches.
 ///
-///     Merge(const infeed::StageContext& context)
-///         : Stage(context), waker_(context, [this] { queue_.stop(); }) {}
+///     class Merge : public infeed::Stage {
+///      public:
+///       explicit Merge(const infeed::StageContext& context)
+///           : Stage(context), waker_(context, [this] { queue_.stop(); }) {}
+///
+///      private:
+///       Queue queue_;
+///       infeed::CancellationWaker waker_;
+///     };
 ///
 /// Invariants: `wake` runs at most once at a time, in the thread that cancels, and never after the
 /// destructor has returned. It must not wait for a thread that may cancel.

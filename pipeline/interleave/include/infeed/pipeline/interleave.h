@@ -70,8 +70,9 @@ struct InterleaveStageFactory {
 /// elements. When an inner dataset ends, its slot empties and the turn passes on; the next inner
 /// dataset is opened when the slot is visited again.
 ///
-///     range(1, 4) | interleave([](auto x) { return repeated(x, 3); }, {.cycle_length = 2})
-///     gives 1 2 1 2 1 2 3 3 3
+///     infeed::range(1, 4) | infeed::interleave(
+///                               [](std::int64_t x) { return infeed::slices({x, x, x}); },
+///                               {.cycle_length = 2})  // 1 2 1 2 1 2 3 3 3
 ///
 /// Errors: one inside an inner dataset counts as an element of its block. An outer element that
 /// failed, an exception of the function and one while the inner dataset is opened each take one

@@ -99,8 +99,8 @@ struct MapStageFactory {
 
 /// Why: calls a function on each element.
 ///
-///     dataset | infeed::map([](const Image& image) { return decode(image); },
-///                           {.parallelism = infeed::autotune})
+///     images | infeed::map([](const Image& image) { return decode(image); },
+///                          {.parallelism = infeed::autotune})
 ///
 /// A pointer to a member will do as well: infeed::map(&Image::label). The function is called as
 /// const, possibly from several threads at once: it must not change what others see. What it throws

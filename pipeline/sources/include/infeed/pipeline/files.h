@@ -34,7 +34,7 @@ std::string files_fingerprint(const std::vector<std::string>& files);
 ///
 ///     infeed::files("data/train-*.tfrecord", {.shuffle = true, .seed = 42})
 ///         | infeed::interleave([](const std::string& file) { return infeed::records(file); },
-///                              {.cycle = 16})
+///                              {.cycle_length = 16})
 ///
 /// Patterns are those of infeed::match_files. The folder is looked through when the source is
 /// described, and a pattern that nothing matches is an Error there (not_found, with what lies there

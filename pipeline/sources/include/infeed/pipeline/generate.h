@@ -42,7 +42,8 @@ auto start_generator(const Make& make, [[maybe_unused]] std::uint64_t epoch) {
 /// `make` is called once a pass and returns that function; an empty optional is the end.
 ///
 ///     infeed::generate([] {
-///       return [socket = connect()]() mutable -> std::optional<Message> { return receive(socket);
+///       return [socket = connect()]() mutable -> std::optional<Message> {
+///         return receive(socket);
 ///       };
 ///     })
 ///

@@ -60,8 +60,8 @@ struct ParseStageFactory {
 ///     const auto schema = infeed::ExampleSchema<Sample>()
 ///                             .feature("image", &Sample::image)
 ///                             .feature("label", &Sample::label);
-///     infeed::records("train-*.tfrecord") | infeed::parse<Sample>(schema, {.parallelism =
-///     infeed::autotune})
+///     infeed::records("train-*.tfrecord")
+///         | infeed::parse<Sample>(schema, {.parallelism = infeed::autotune})
 ///
 /// A record that does not fit the schema is an element's error, in its place, that names feature,
 /// file, offset and record.
@@ -72,7 +72,7 @@ struct ParseStageFactory {
 /// on threads or on where a run was resumed. Where it may be missing everywhere, give a default, or
 /// make the member a std::optional:
 ///
-///     .feature("tags", &Sample::tags, {})
+///     infeed::ExampleSchema<Sample>().feature("tags", &Sample::tags, {})
 ///
 /// A feature that is there with an empty list is there. An inner dataset of interleave or flat_map
 /// has passes of its own. A pass of which more than 4,000 records are passed over behind other

@@ -170,10 +170,13 @@ struct ParsePaddedBatchFactory {
 /// into columns, without a std::vector a row between.
 ///
 ///     struct Clip { std::vector<std::vector<float>> boxes; std::int64_t label; };
-///     infeed::records("clips-*.tfrecord") | infeed::parse_ragged_batch(schema, 32)
-///     ...
-///     const infeed::Ragged<std::vector<float>>& boxes = batch.column(&Clip::boxes);
-///     use(boxes.values(), boxes.inner_splits(), boxes.row_splits());
+///     void train(const infeed::SequenceExampleSchema<Clip>& schema) {
+///       auto clips = infeed::records("clips-*.tfrecord") | infeed::parse_ragged_batch(schema, 32);
+///       for (const infeed::RaggedBatch<Clip>& batch : clips.iterate()) {
+///         const infeed::Ragged<std::vector<float>>& boxes = batch.column(&Clip::boxes);
+///         use(boxes.values(), boxes.inner_splits(), boxes.row_splits());
+///       }
+///     }
 ///
 /// Every member of the struct must be in the schema (ExampleSchema or SequenceExampleSchema). A row
 /// that fails is left out of its batch, and one element's error before the batch names the first
@@ -188,6 +191,9 @@ auto parse_ragged_batch(Schema schema, std::int64_t size, BatchIntoOptions optio
 /// TensorFlow does with FixedLenSequenceFeatures.
 ///
 ///     struct Sentence { std::vector<std::int32_t> tokens; std::int64_t label; };
+///     const auto schema = infeed::ExampleSchema<Sentence>()
+///                             .feature("tokens", &Sentence::tokens)
+///                             .feature("label", &Sentence::label);
 ///     infeed::records("text-*.tfrecord") | infeed::parse_padded_batch(schema, 32, {.padding = -1})
 template <class Schema>
 auto parse_padded_batch(Schema schema, std::int64_t size, ParsePaddedBatchOptions options = {}) {

@@ -38,8 +38,9 @@ struct RecordsOptions {
 ///
 /// Several files at once, each read in a thread of its own:
 ///
-///     infeed::files("data/train-*.tfrecord") | infeed::interleave([](const std::string& file) {
-///       return infeed::records(file); }, {.cycle = 16, .parallelism = infeed::autotune})
+///     infeed::files("data/train-*.tfrecord")
+///         | infeed::interleave([](const std::string& file) { return infeed::records(file); },
+///                              {.cycle_length = 16, .parallelism = infeed::autotune})
 ///
 /// Or one large file on all cores: {.parallelism = infeed::autotune}. Records, order, errors and
 /// checkpoints are the same as without.

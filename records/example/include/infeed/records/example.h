@@ -16,8 +16,8 @@
 /// floats or 64-bit integers. These write and read its bytes without message objects. For structs
 /// of your own take ExampleSchema (example_schema.h); this is what it stands on.
 ///
-///     std::string bytes = infeed::ExampleBuilder().bytes("image", pixels).integers("label",
-///     9).encode();
+///     std::string bytes =
+///         infeed::ExampleBuilder().bytes("image", pixels).integers("label", 9).encode();
 ///
 ///     const infeed::ExampleParser parser({"image", "label"});
 ///     std::array<infeed::FeatureView, 2> found;

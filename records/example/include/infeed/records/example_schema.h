@@ -110,7 +110,9 @@ class ExampleSchema {
   }
 
   /// The values of feature `name`, cut by another feature of the record:
-  ///     .ragged("values", RowLengths{"lengths"}, &T::rows)
+  ///
+  ///     infeed::ExampleSchema<Sample>().ragged("values", infeed::RowLengths{"lengths"},
+  ///                                            &Sample::rows)
   template <class V, class Partition>
   ExampleSchema& ragged(std::string name, Partition partition,
                         std::vector<std::vector<V>> T::*member) & {

@@ -17,13 +17,17 @@
 /// are, of which kind, how many values they have and whether every record has them: what one needs
 /// to know to write an ExampleSchema.
 ///
-///     std::fputs(infeed::infer_schema({"train-00000-of-00016.tfrecord"}).to_text().c_str(),
-///     stdout);
+///     const infeed::InferredSchema schema = infeed::infer_schema({"train-00000-of-00016.tfrecord"});
+///     std::puts(schema.to_text().c_str());
 ///
+/// It prints:
+///
+/// ```text
 ///     1000 records of 1000 are Examples
 ///       image  bytes     1 value of 784 bytes
 ///       label  integers  1 value
 ///       words  bytes     0 to 7 values of 1 to 12 bytes; in 998 records
+/// ```
 ///
 /// What is inferred holds for the records that were looked at, and for no other.
 /// Thread-safety: an inference belongs to one thread; several can be merged.

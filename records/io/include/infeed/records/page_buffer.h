@@ -11,6 +11,7 @@
 /// than the bytes do in their file. Large memory from malloc begins 16 bytes into a page, so whole
 /// pages read into it always meet that; this memory begins at a page.
 ///
+///     infeed::ByteStream stream("table.csv.gz");
 ///     infeed::PageBuffer step(std::size_t{1} << 20);
 ///     while (const std::size_t got = stream.read(step)) use(step.data(), got);
 namespace infeed {

@@ -10,8 +10,8 @@
 /// quicker. A records stage does so by itself.
 ///
 ///     const auto spare = std::make_shared<infeed::SpareBlocks>(std::size_t{8} << 20);
-///     for (const std::string& file : files) {
-///       infeed::ParallelRecordReader reader(file, {.spare_blocks = spare});
+///     for (const std::string& name : names) {
+///       infeed::ParallelRecordReader reader(name, {.spare_blocks = spare});
 ///       ...
 ///     }
 ///

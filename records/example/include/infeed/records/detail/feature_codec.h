@@ -22,9 +22,9 @@
 ///       static void decode(const infeed::FeatureView& view, Image& out) {
 ///         out = Image::from_png(view.single_bytes());
 ///       }
-///       static void encode(const std::string& name, const Image& value, infeed::ExampleBuilder& b)
-///       {
-///         b.bytes(name, value.to_png());
+///       static void encode(const std::string& name, const Image& value,
+///                          infeed::ExampleBuilder& builder) {
+///         builder.bytes(name, value.to_png());
 ///       }
 ///     };
 ///

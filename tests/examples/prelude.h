@@ -1,0 +1,133 @@
+#pragma once
+
+// What the examples of the public headers take for granted: the reader's own types, datasets and
+// functions. They are only compiled, never linked or run, so nothing here needs a definition.
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <infeed/convert/example_input.h>
+#include <infeed/device/global_batch.h>
+#include <infeed/device/paced.h>
+#include <infeed/device/slice.h>
+#include <infeed/device/step_accounting.h>
+#include <infeed/device/trainer.h>
+#include <infeed/infeed.h>
+#include <infeed/records/file_sum.h>
+
+// The sources put their examples into namespaces inside of this one, so that its names hide those
+// of the C library (read, log, connect).
+namespace examples {
+
+struct Sample {
+  std::array<float, 784> image;
+  std::int64_t label;
+  std::vector<std::string> tags;
+  std::vector<std::vector<float>> rows;
+};
+
+struct Sentence {
+  std::vector<std::int32_t> tokens;
+  std::int64_t label;
+};
+
+/// A class whose fields nobody sees, for which people specialise codecs.
+class Image {
+ public:
+  static Image from_png(std::string_view png);
+  std::string to_png() const;
+  std::size_t pixels_bytes() const;
+
+ private:
+  std::vector<float> pixels_;
+};
+
+struct Request {
+  std::int64_t user;
+};
+
+struct Session {
+  Session(std::int64_t user, std::vector<Request> requests);
+};
+
+struct Message {
+  std::string text;
+};
+
+struct Socket {
+  int descriptor;
+};
+
+struct Queue {
+  void stop();
+};
+
+struct Manifest {
+  void add(const std::string& name, const infeed::FileSum& sum);
+  infeed::FileSum sum(const std::string& name) const;
+};
+
+/// An object, so that map(decode) knows which function is meant.
+struct Decode {
+  std::array<float, 784> operator()(const Sample& sample) const;
+  std::array<float, 784> operator()(const Image& image) const;
+  void operator()(const infeed::Record& record, std::array<float, 784>& image) const;
+};
+
+template <class... Values>
+void use(const Values&... values);
+void log(const char* message);
+
+extern const Decode decode;
+Image crop(const Image& image, std::uint64_t edge);
+std::vector<Image> normalise_all(const infeed::Batch<Image>& images);
+std::int64_t label_of(const infeed::Record& record);
+Sample read_sample(std::int64_t index);
+infeed::Dataset<std::string> read_lines(const std::string& file);
+infeed::Dataset<Sample> read(const std::string& file);
+Socket connect();
+std::optional<Message> receive(Socket& socket);
+std::vector<Sample> load();
+infeed::Dataset<std::int64_t> my_dataset();
+infeed::BatchSource training_batches(int epoch);
+infeed::BatchSource test_batches();
+std::unique_ptr<infeed::ExampleInput> open_shapes(const std::vector<std::string>& names);
+
+extern const infeed::ExampleSchema<Sample> schema;
+extern infeed::Dataset<Sample> dataset, clean, noisy, a, b, c;
+extern infeed::Dataset<infeed::Record> records;
+extern infeed::Dataset<Sentence> sentences;
+extern infeed::Dataset<Request> requests;
+extern infeed::Dataset<Image> images;
+extern infeed::Dataset<std::int64_t> labels, numbers;
+extern infeed::Dataset<double> losses;
+extern infeed::Dataset<std::string> files, words;
+
+extern std::vector<Sample> samples;
+extern std::vector<std::string> names, jpegs;
+extern std::span<char> buffer;
+extern std::string name, pixels;
+extern infeed::Record record;
+extern infeed::Checkpoint checkpoint;
+extern Manifest manifest;
+extern const std::uint64_t hosts, host;
+
+extern infeed::Slice slice;
+extern infeed::BatchSource source;
+extern infeed::GlobalBatch batch;
+extern infeed::Trainer trainer;
+extern infeed::TrainResult result;
+extern std::vector<infeed::StepEvent> events_of_one_step;
+extern std::stop_token stop;
+extern std::int64_t epoch;
+
+}  // namespace examples
