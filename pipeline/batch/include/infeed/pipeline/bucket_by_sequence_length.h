@@ -22,6 +22,19 @@ struct BucketOptions {
   bool drop_remainder = false;
 };
 
+/// Why: batches sequences with others of about the same length, so that little is padding.
+///
+///     sentences | infeed::bucket_by_sequence_length(
+///                     [](const Sentence& s) { return s.tokens.size(); },
+///                     {.boundaries = {16, 64}, .batch_sizes = {64, 32, 8}})
+///
+/// A full batch leaves its bucket at once; at the end of the input the others leave, the shortest
+/// sequences first. A failed element, and one that can't be padded to its boundary, is an error in
+/// its place. Memory: all that lies in the buckets, counted in the iterator's limit.
+template <class F>
+auto bucket_by_sequence_length(F length, BucketOptions options);
+
+// Only the library reads what follows.
 namespace detail {
 
 /// Throws Error(invalid_argument).
@@ -94,15 +107,6 @@ struct BucketStageFactory {
 
 }  // namespace detail
 
-/// Why: batches sequences with others of about the same length, so that little is padding.
-///
-///     sentences | infeed::bucket_by_sequence_length(
-///                     [](const Sentence& s) { return s.tokens.size(); },
-///                     {.boundaries = {16, 64}, .batch_sizes = {64, 32, 8}})
-///
-/// A full batch leaves its bucket at once; at the end of the input the others leave, the shortest
-/// sequences first. A failed element, and one that can't be padded to its boundary, is an error in
-/// its place. Memory: all that lies in the buckets, counted in the iterator's limit.
 template <class F>
 auto bucket_by_sequence_length(F length, BucketOptions options) {
   detail::check_buckets(options);

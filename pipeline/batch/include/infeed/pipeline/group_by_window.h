@@ -10,6 +10,27 @@
 #include <infeed/pipeline/flat_map.h>
 
 namespace infeed {
+
+/// Why: brings elements with the same key together, window by window, without sorting.
+///
+///     requests | infeed::group_by_window([](const Request& r) { return r.user; },
+///                                        [](std::int64_t user, std::vector<Request> window) {
+///                                          return Session(user, std::move(window));
+///                                        },
+///                                        10)
+///
+/// Each element goes to the window of its key (an integer). A full window goes to `reduce`, whose
+/// result is one output or, when it is a Dataset, as many as that has. `window_size` is a number,
+/// or a function of the key that is asked once a key. At the end of the input the windows that are
+/// not full leave in ascending order of their keys.
+///
+/// A failed element comes in its place at once and is in no window. What a function throws takes
+/// the place of the element (key, window_size) or of the window's outputs (reduce). Memory: all
+/// elements of all open windows, counted in the iterator's limit.
+template <class Key, class Reduce, class Size>
+auto group_by_window(Key key, Reduce reduce, Size window_size);
+
+// Only the library reads what follows.
 namespace detail {
 
 template <class Key, class Reduce, class Size>
@@ -67,22 +88,6 @@ struct GroupByWindowStageFactory {
 
 }  // namespace detail
 
-/// Why: brings elements with the same key together, window by window, without sorting.
-///
-///     requests | infeed::group_by_window([](const Request& r) { return r.user; },
-///                                        [](std::int64_t user, std::vector<Request> window) {
-///                                          return Session(user, std::move(window));
-///                                        },
-///                                        10)
-///
-/// Each element goes to the window of its key (an integer). A full window goes to `reduce`, whose
-/// result is one output or, when it is a Dataset, as many as that has. `window_size` is a number,
-/// or a function of the key that is asked once a key. At the end of the input the windows that are
-/// not full leave in ascending order of their keys.
-///
-/// A failed element comes in its place at once and is in no window. What a function throws takes
-/// the place of the element (key, window_size) or of the window's outputs (reduce). Memory: all
-/// elements of all open windows, counted in the iterator's limit.
 template <class Key, class Reduce, class Size>
 auto group_by_window(Key key, Reduce reduce, Size window_size) {
   if constexpr (std::is_integral_v<Size>) {

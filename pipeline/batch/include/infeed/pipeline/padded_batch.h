@@ -19,6 +19,15 @@ struct PaddedBatchOptions {
   bool drop_remainder = false;
 };
 
+/// Why: puts `size` consecutive sequences of different lengths into one PaddedBatch.
+///
+///     sentences | infeed::padded_batch(32, {.padding = -1})
+///
+/// A failed element, and one that is longer than a fixed width, is an error in its place and loses
+/// no others: the batch goes on filling with the elements behind it.
+inline auto padded_batch(std::int64_t size, PaddedBatchOptions options = {});
+
+// Only the library reads what follows.
 namespace detail {
 
 /// The widths of all fields, -1 for those that are no sequences. Throws Error(invalid_argument).
@@ -105,13 +114,7 @@ struct PaddedBatchStageFactory {
 
 }  // namespace detail
 
-/// Why: puts `size` consecutive sequences of different lengths into one PaddedBatch.
-///
-///     sentences | infeed::padded_batch(32, {.padding = -1})
-///
-/// A failed element, and one that is longer than a fixed width, is an error in its place and loses
-/// no others: the batch goes on filling with the elements behind it.
-inline auto padded_batch(std::int64_t size, PaddedBatchOptions options = {}) {
+inline auto padded_batch(std::int64_t size, PaddedBatchOptions options) {
   return detail::PaddedBatchStageFactory{size, std::move(options)};
 }
 

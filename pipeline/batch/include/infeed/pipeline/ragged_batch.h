@@ -9,6 +9,15 @@ struct RaggedBatchOptions {
   bool drop_remainder = false;
 };
 
+/// Why: puts `size` consecutive sequences of different lengths into one RaggedBatch: their values
+/// one behind the other, and where each begins. Nothing is padded.
+///
+///     sentences | infeed::ragged_batch(32)
+///
+/// An error comes in its element's place, and the batch goes on filling.
+inline auto ragged_batch(std::int64_t size, RaggedBatchOptions options = {});
+
+// Only the library reads what follows.
 namespace detail {
 
 std::string ragged_batch_signature(std::int64_t size, const RaggedBatchOptions& options);
@@ -33,13 +42,7 @@ struct RaggedBatchStageFactory {
 
 }  // namespace detail
 
-/// Why: puts `size` consecutive sequences of different lengths into one RaggedBatch: their values
-/// one behind the other, and where each begins. Nothing is padded.
-///
-///     sentences | infeed::ragged_batch(32)
-///
-/// An error comes in its element's place, and the batch goes on filling.
-inline auto ragged_batch(std::int64_t size, RaggedBatchOptions options = {}) {
+inline auto ragged_batch(std::int64_t size, RaggedBatchOptions options) {
   return detail::RaggedBatchStageFactory{size, options};
 }
 

@@ -14,6 +14,22 @@ struct RebatchOptions {
   bool drop_remainder = false;
 };
 
+/// Why: cuts batches anew, into `sizes` in turn, without taking them apart.
+///
+///     dataset | infeed::batch(1024) | infeed::rebatch(infeed::per_replica_batch_sizes(1024, 8))
+///
+/// A batch that already is of the right size is handed through; otherwise rows are copied, column
+/// by column. A size of 0 gives an empty batch in its turn. An error in the place of a batch comes
+/// at once and loses no rows: the next rows go behind those that were there.
+inline auto rebatch(std::vector<std::int64_t> sizes, RebatchOptions options = {});
+inline auto rebatch(std::int64_t size, RebatchOptions options = {});
+
+/// How a global batch is divided among replicas, as tf.distribute does: the first ones get one row
+/// more when it doesn't come out even.
+inline std::vector<std::int64_t> per_replica_batch_sizes(std::int64_t global_batch_size,
+                                                         std::int64_t replicas);
+
+// Only the library reads what follows.
 namespace detail {
 
 NodePointer make_rebatch(std::vector<std::int64_t> sizes, const RebatchOptions& options,
@@ -40,22 +56,14 @@ struct RebatchStageFactory {
 
 }  // namespace detail
 
-/// Why: cuts batches anew, into `sizes` in turn, without taking them apart.
-///
-///     dataset | infeed::batch(1024) | infeed::rebatch(infeed::per_replica_batch_sizes(1024, 8))
-///
-/// A batch that already is of the right size is handed through; otherwise rows are copied, column
-/// by column. A size of 0 gives an empty batch in its turn. An error in the place of a batch comes
-/// at once and loses no rows: the next rows go behind those that were there.
-inline auto rebatch(std::vector<std::int64_t> sizes, RebatchOptions options = {}) {
+inline auto rebatch(std::vector<std::int64_t> sizes, RebatchOptions options) {
   return detail::RebatchStageFactory{std::move(sizes), options};
 }
-inline auto rebatch(std::int64_t size, RebatchOptions options = {}) {
+
+inline auto rebatch(std::int64_t size, RebatchOptions options) {
   return detail::RebatchStageFactory{{size}, options};
 }
 
-/// How a global batch is divided among replicas, as tf.distribute does: the first ones get one row
-/// more when it doesn't come out even.
 inline std::vector<std::int64_t> per_replica_batch_sizes(std::int64_t global_batch_size,
                                                          std::int64_t replicas) {
   std::vector<std::int64_t> sizes;

@@ -10,6 +10,15 @@
 #include <infeed/pipeline/detail/errors_in_flight.h>
 
 namespace infeed {
+
+/// Why: takes batches (or vectors) apart again: the rows, one by one.
+///
+///     images | infeed::batch(1024) | infeed::map(normalise_all) | infeed::unbatch()
+///
+/// An error in the place of a batch stays one error. A batch without rows gives nothing.
+inline auto unbatch();
+
+// Only the library reads what follows.
 namespace detail {
 
 /// How to get at the rows of one kind of element.
@@ -91,11 +100,6 @@ struct UnbatchStageFactory {
 
 }  // namespace detail
 
-/// Why: takes batches (or vectors) apart again: the rows, one by one.
-///
-///     images | infeed::batch(1024) | infeed::map(normalise_all) | infeed::unbatch()
-///
-/// An error in the place of a batch stays one error. A batch without rows gives nothing.
 inline auto unbatch() { return detail::UnbatchStageFactory{}; }
 
 }  // namespace infeed

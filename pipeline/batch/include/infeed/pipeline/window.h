@@ -21,6 +21,21 @@ struct WindowOptions {
   bool drop_remainder = false;
 };
 
+/// Why: neighbouring elements together, for sequences: windows that may overlap or leave gaps.
+///
+///     infeed::range(7) | infeed::window({.size = 3, .shift = 1, .stride = 2})
+///     // {0 2 4} {1 3 5} {2 4 6} {3 5} {4 6} {5} {6}
+///
+/// A window is a std::vector, which a map can turn into anything; TensorFlow's is a dataset, which
+/// must be flattened again to be of use. Windows start at 0, shift, 2 shift, ...; at the end they
+/// get shorter, unless drop_remainder. A failed element makes an element's error of each window
+/// that would hold it, and of no other.
+///
+/// Memory: (size - 1) * stride + 1 elements, counted in the iterator's limit. Elements that can't
+/// be copied need windows that don't overlap.
+inline auto window(WindowOptions options);
+
+// Only the library reads what follows.
 namespace detail {
 
 /// What the stage must know of std::vector<T>, all but the loop that fills it.
@@ -73,18 +88,6 @@ struct WindowStageFactory {
 
 }  // namespace detail
 
-/// Why: neighbouring elements together, for sequences: windows that may overlap or leave gaps.
-///
-///     infeed::range(7) | infeed::window({.size = 3, .shift = 1, .stride = 2})
-///     // {0 2 4} {1 3 5} {2 4 6} {3 5} {4 6} {5} {6}
-///
-/// A window is a std::vector, which a map can turn into anything; TensorFlow's is a dataset, which
-/// must be flattened again to be of use. Windows start at 0, shift, 2 shift, ...; at the end they
-/// get shorter, unless drop_remainder. A failed element makes an element's error of each window
-/// that would hold it, and of no other.
-///
-/// Memory: (size - 1) * stride + 1 elements, counted in the iterator's limit. Elements that can't
-/// be copied need windows that don't overlap.
 inline auto window(WindowOptions options) { return detail::WindowStageFactory{options}; }
 
 }  // namespace infeed

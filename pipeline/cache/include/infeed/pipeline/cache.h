@@ -5,20 +5,6 @@
 #include <infeed/pipeline/dataset.h>
 
 namespace infeed {
-namespace detail {
-
-NodePointer make_memory_cache(NodePointer input);
-
-struct MemoryCacheStageFactory {
-  template <class T>
-  Dataset<T> operator()(const Dataset<T>& input) const {
-    static_assert(std::is_copy_constructible_v<T>,
-                  "infeed::cache: each pass copies the elements out, so they must be copyable");
-    return Dataset<T>(make_memory_cache(input.node()));
-  }
-};
-
-}  // namespace detail
 
 /// Why: what costs much to read and decode is done once; every later pass copies it from memory
 /// (about 1 ns an element, and what a copy costs).
@@ -40,6 +26,24 @@ struct MemoryCacheStageFactory {
 /// room, a terminal Error (resource_exhausted) says what to do. A resumed iteration reads the rest
 /// of its pass uncached and fills the cache in the next. For more than memory holds:
 /// infeed::cache({.path = ...}) in file_cache.h.
+inline auto cache();
+
+// Only the library reads what follows.
+namespace detail {
+
+NodePointer make_memory_cache(NodePointer input);
+
+struct MemoryCacheStageFactory {
+  template <class T>
+  Dataset<T> operator()(const Dataset<T>& input) const {
+    static_assert(std::is_copy_constructible_v<T>,
+                  "infeed::cache: each pass copies the elements out, so they must be copyable");
+    return Dataset<T>(make_memory_cache(input.node()));
+  }
+};
+
+}  // namespace detail
+
 inline auto cache() { return detail::MemoryCacheStageFactory{}; }
 
 }  // namespace infeed

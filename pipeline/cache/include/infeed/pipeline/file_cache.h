@@ -49,6 +49,25 @@ struct FileCacheOptions {
   std::function<void(const StoreEvent&)> on_event = {};
 };
 
+/// Why: a cache for more than memory holds, and for the next run, too: elements are written to
+/// record shards by the first pass and read from there by all later ones, in this and any other
+/// process.
+///
+///     dataset | infeed::map(decode) | infeed::cache({.path = "/scratch/decoded"})
+///
+/// It survives being killed at any moment: shards that are whole stay, and the next pass goes on
+/// behind them, without making their elements again. One pass at a time writes (others meanwhile go
+/// without); any number read. The stages before always run as in pass 0, as with cache().
+///
+/// The folder remembers what it holds: the stages before with their options and files, the type's
+/// layout and `version`. For another pipeline it is refused or rewritten (Mismatch); seeds that are
+/// drawn anew by each program count as another pipeline, so give shuffles before a cache a seed.
+/// Damaged shards are made again. Errors are kept as elements. All of this is told to on_event.
+///
+/// Types: element_codec.h. Records keep their bytes; file() and offset() then name the cache.
+inline auto cache(FileCacheOptions options);
+
+// Only the library reads what follows.
 namespace detail {
 
 /// `name`: of the stage, cache or snapshot. A snapshot adds a folder of its own to `path`, by what
@@ -75,22 +94,6 @@ struct FileCacheStageFactory {
 
 }  // namespace detail
 
-/// Why: a cache for more than memory holds, and for the next run, too: elements are written to
-/// record shards by the first pass and read from there by all later ones, in this and any other
-/// process.
-///
-///     dataset | infeed::map(decode) | infeed::cache({.path = "/scratch/decoded"})
-///
-/// It survives being killed at any moment: shards that are whole stay, and the next pass goes on
-/// behind them, without making their elements again. One pass at a time writes (others meanwhile go
-/// without); any number read. The stages before always run as in pass 0, as with cache().
-///
-/// The folder remembers what it holds: the stages before with their options and files, the type's
-/// layout and `version`. For another pipeline it is refused or rewritten (Mismatch); seeds that are
-/// drawn anew by each program count as another pipeline, so give shuffles before a cache a seed.
-/// Damaged shards are made again. Errors are kept as elements. All of this is told to on_event.
-///
-/// Types: element_codec.h. Records keep their bytes; file() and offset() then name the cache.
 inline auto cache(FileCacheOptions options) {
   return detail::FileCacheStageFactory{std::move(options)};
 }

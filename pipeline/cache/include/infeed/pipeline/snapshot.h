@@ -26,6 +26,35 @@ struct SnapshotSummary {
   std::uint64_t errors = 0;
 };
 
+/// Why: preprocessing done once and kept: like cache({.path}), but each pipeline gets a folder of
+/// its own below `path`, named by its fingerprint. So another version of the pipeline neither reads
+/// nor overwrites what this one wrote, and going back to the old version finds its elements again.
+///
+///     dataset | infeed::map(decode) | infeed::snapshot({.path = "/data/snapshots"})
+///
+/// The shards are TFRecord files; elements that are strings or Records are their records as they
+/// are.
+inline auto snapshot(SnapshotOptions options);
+
+/// Offline preprocessing in a line: writes all elements (or what is missing of them) and says where
+/// they lie. Throws what keeps the snapshot from becoming complete.
+///
+///     infeed::write_snapshot(images | infeed::map(decode), {.path = "/data/decoded"});
+template <class T>
+SnapshotSummary write_snapshot(const Dataset<T>& dataset, SnapshotOptions options,
+                               IterateOptions iterate = {});
+
+/// The elements of a complete snapshot, without the pipeline that made them. `path`: the folder
+/// that write_snapshot gave, or one that holds a single snapshot. Their number is known, and
+/// skipping reads almost nothing. A shard that can't be read is one element's error, and the next
+/// follows.
+///
+/// Throws, when it is described: not_found; failed_precondition (it is not complete, holds another
+/// type, or there are several).
+template <class T>
+Dataset<T> read_snapshot(const std::string& path);
+
+// Only the library reads what follows.
 namespace detail {
 
 FileCacheOptions file_cache_options(SnapshotOptions options);
@@ -46,36 +75,17 @@ struct SnapshotStageFactory {
 
 }  // namespace detail
 
-/// Why: preprocessing done once and kept: like cache({.path}), but each pipeline gets a folder of
-/// its own below `path`, named by its fingerprint. So another version of the pipeline neither reads
-/// nor overwrites what this one wrote, and going back to the old version finds its elements again.
-///
-///     dataset | infeed::map(decode) | infeed::snapshot({.path = "/data/snapshots"})
-///
-/// The shards are TFRecord files; elements that are strings or Records are their records as they
-/// are.
 inline auto snapshot(SnapshotOptions options) {
   return detail::SnapshotStageFactory{std::move(options)};
 }
 
-/// Offline preprocessing in a line: writes all elements (or what is missing of them) and says where
-/// they lie. Throws what keeps the snapshot from becoming complete.
-///
-///     infeed::write_snapshot(images | infeed::map(decode), {.path = "/data/decoded"});
 template <class T>
 SnapshotSummary write_snapshot(const Dataset<T>& dataset, SnapshotOptions options,
-                               IterateOptions iterate = {}) {
+                               IterateOptions iterate) {
   const Dataset<T> written = dataset | snapshot(std::move(options));
   return detail::drain_snapshot(written.node(), std::move(iterate));
 }
 
-/// The elements of a complete snapshot, without the pipeline that made them. `path`: the folder
-/// that write_snapshot gave, or one that holds a single snapshot. Their number is known, and
-/// skipping reads almost nothing. A shard that can't be read is one element's error, and the next
-/// follows.
-///
-/// Throws, when it is described: not_found; failed_precondition (it is not complete, holds another
-/// type, or there are several).
 template <class T>
 Dataset<T> read_snapshot(const std::string& path) {
   detail::require_codec<T>();

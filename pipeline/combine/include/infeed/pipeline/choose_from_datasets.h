@@ -12,13 +12,6 @@ struct ChooseOptions {
   bool stop_on_empty_dataset = true;
 };
 
-namespace detail {
-
-NodePointer make_choose_from_datasets(const ChooseOptions& options, const TypeInfo& type,
-                                      std::vector<NodePointer> datasets, NodePointer choices);
-
-}  // namespace detail
-
 /// Why: takes the next element each time from the dataset whose index `choices` gives.
 ///
 ///     auto turns = infeed::range(3) | infeed::repeat();
@@ -29,7 +22,20 @@ NodePointer make_choose_from_datasets(const ChooseOptions& options, const TypeIn
 template <class T>
 Dataset<T> choose_from_datasets(const std::vector<Dataset<T>>& datasets,
                                 const Dataset<std::int64_t>& choices,
-                                const ChooseOptions& options = {}) {
+                                const ChooseOptions& options = {});
+
+// Only the library reads what follows.
+namespace detail {
+
+NodePointer make_choose_from_datasets(const ChooseOptions& options, const TypeInfo& type,
+                                      std::vector<NodePointer> datasets, NodePointer choices);
+
+}  // namespace detail
+
+template <class T>
+Dataset<T> choose_from_datasets(const std::vector<Dataset<T>>& datasets,
+                                const Dataset<std::int64_t>& choices,
+                                const ChooseOptions& options) {
   return Dataset<T>(detail::make_choose_from_datasets(options, type_info<T>(),
                                                       detail::nodes_of(datasets), choices.node()));
 }

@@ -5,6 +5,17 @@
 #include <infeed/pipeline/dataset.h>
 
 namespace infeed {
+
+/// Why: one dataset behind the other.
+///
+///     clean | infeed::concatenate(noisy)
+///
+/// The second one is opened when the first has ended; what it throws while it is opened becomes one
+/// error element.
+template <class T>
+auto concatenate(Dataset<T> second);
+
+// Only the library reads what follows.
 namespace detail {
 
 NodePointer make_concatenate(NodePointer first, NodePointer second);
@@ -20,12 +31,6 @@ struct ConcatenateStageFactory {
 
 }  // namespace detail
 
-/// Why: one dataset behind the other.
-///
-///     clean | infeed::concatenate(noisy)
-///
-/// The second one is opened when the first has ended; what it throws while it is opened becomes one
-/// error element.
 template <class T>
 auto concatenate(Dataset<T> second) {
   return detail::ConcatenateStageFactory<T>{std::move(second)};

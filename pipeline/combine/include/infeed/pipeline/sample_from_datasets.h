@@ -21,6 +21,18 @@ struct SampleOptions {
   bool reshuffle_each_iteration = false;
 };
 
+/// Why: mixes datasets in given proportions.
+///
+///     infeed::sample_from_datasets(std::vector{clean, noisy}, {.weights = {0.9, 0.1}, .seed = 1})
+///
+/// Draw k is a function of (seed, k): the k-th 64 bits of Philox. A draw that meets a dataset that
+/// has ended is drawn anew. Errors count as elements of their dataset. The order is not
+/// TensorFlow's, whose draws depend on its kernels for random numbers.
+template <class T>
+Dataset<T> sample_from_datasets(const std::vector<Dataset<T>>& datasets,
+                                const SampleOptions& options = {});
+
+// Only the library reads what follows.
 namespace detail {
 
 NodePointer make_sample_from_datasets(const SampleOptions& options, const TypeInfo& type,
@@ -35,16 +47,9 @@ std::vector<NodePointer> nodes_of(const std::vector<Dataset<T>>& datasets) {
 
 }  // namespace detail
 
-/// Why: mixes datasets in given proportions.
-///
-///     infeed::sample_from_datasets(std::vector{clean, noisy}, {.weights = {0.9, 0.1}, .seed = 1})
-///
-/// Draw k is a function of (seed, k): the k-th 64 bits of Philox. A draw that meets a dataset that
-/// has ended is drawn anew. Errors count as elements of their dataset. The order is not
-/// TensorFlow's, whose draws depend on its kernels for random numbers.
 template <class T>
 Dataset<T> sample_from_datasets(const std::vector<Dataset<T>>& datasets,
-                                const SampleOptions& options = {}) {
+                                const SampleOptions& options) {
   return Dataset<T>(
       detail::make_sample_from_datasets(options, type_info<T>(), detail::nodes_of(datasets)));
 }

@@ -9,6 +9,18 @@
 #include <infeed/pipeline/dataset.h>
 
 namespace infeed {
+
+/// Why: walks through several datasets side by side: tuples of the elements at the same position.
+///
+///     for (const auto& [image, label] : infeed::zip(images, labels).iterate()) ...
+///
+/// Ends with the shortest. An error on one side takes the tuple's place and the sides stay aligned:
+/// the others' elements at that position are dropped; of two errors only the first side's is told.
+/// An error comes before the end of a side to its right, and after that of a side to its left.
+template <class... Ts>
+auto zip(const Dataset<Ts>&... sides);
+
+// Only the library reads what follows.
 namespace detail {
 
 /// Joins the values 0 .. count-1 of all sides; they are moved away and destroyed.
@@ -34,13 +46,6 @@ void zip_kernel(void* const* sides, void* out, std::size_t count) noexcept {
 
 }  // namespace detail
 
-/// Why: walks through several datasets side by side: tuples of the elements at the same position.
-///
-///     for (const auto& [image, label] : infeed::zip(images, labels).iterate()) ...
-///
-/// Ends with the shortest. An error on one side takes the tuple's place and the sides stay aligned:
-/// the others' elements at that position are dropped; of two errors only the first side's is told.
-/// An error comes before the end of a side to its right, and after that of a side to its left.
 template <class... Ts>
 auto zip(const Dataset<Ts>&... sides) {
   static_assert(sizeof...(Ts) > 0, "infeed::zip: give at least one dataset");

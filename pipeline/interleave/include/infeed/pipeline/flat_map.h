@@ -11,6 +11,23 @@ struct FlatMapOptions {
   bool seed_by_position = false;
 };
 
+/// Why: a dataset of each element, one behind the other.
+///
+///     files | infeed::flat_map([](const std::string& file) { return read_lines(file); })
+///
+/// Stages of the inner datasets that nobody gave a seed draw by the position of the outer element,
+/// the epoch and a seed that the checkpoint carries once one of them has drawn, so they go on as
+/// they were in another process.
+///
+/// Strictly sequential: the next inner dataset is opened when the one before has ended; for several
+/// at once see interleave. An outer element that failed, an exception of the function and one while
+/// the inner dataset is opened each become one element's error (a file that is missing, among
+/// many). Terminal is what a running inner stage throws, and memory that is refused while one is
+/// opened.
+template <class F>
+auto flat_map(F function, FlatMapOptions options = {});
+
+// Only the library reads what follows.
 namespace detail {
 
 NodePointer make_flat_map(InnerDatasets inner, const TypeInfo& out_type, NodePointer input);
@@ -37,21 +54,8 @@ struct FlatMapStageFactory {
 
 }  // namespace detail
 
-/// Why: a dataset of each element, one behind the other.
-///
-///     files | infeed::flat_map([](const std::string& file) { return read_lines(file); })
-///
-/// Stages of the inner datasets that nobody gave a seed draw by the position of the outer element,
-/// the epoch and a seed that the checkpoint carries once one of them has drawn, so they go on as
-/// they were in another process.
-///
-/// Strictly sequential: the next inner dataset is opened when the one before has ended; for several
-/// at once see interleave. An outer element that failed, an exception of the function and one while
-/// the inner dataset is opened each become one element's error (a file that is missing, among
-/// many). Terminal is what a running inner stage throws, and memory that is refused while one is
-/// opened.
 template <class F>
-auto flat_map(F function, FlatMapOptions options = {}) {
+auto flat_map(F function, FlatMapOptions options) {
   return detail::FlatMapStageFactory<F>{std::move(function), options};
 }
 

@@ -23,6 +23,35 @@ struct InterleaveOptions {
   bool seed_by_position = false;
 };
 
+/// Why: reads several files at once and mixes them.
+///
+///     files | infeed::interleave([](const std::string& file) { return infeed::records(file); },
+///                                {.cycle_length = 16, .parallelism = infeed::autotune})
+///
+/// The order is tf.data's: a ring of cycle_length slots, each visited in turn for block_length
+/// elements. When an inner dataset ends, its slot empties and the turn passes on; the next inner
+/// dataset is opened when the slot is visited again.
+///
+///     infeed::range(1, 4) | infeed::interleave(
+///                               [](std::int64_t x) { return infeed::slices({x, x, x}); },
+///                               {.cycle_length = 2})  // 1 2 1 2 1 2 3 3 3
+///
+/// Errors: one inside an inner dataset counts as an element of its block. An outer element that
+/// failed, an exception of the function and one while the inner dataset is opened each take one
+/// place, and the slot goes on with the next outer element at once. Terminal is what a running
+/// inner stage throws, when its turn comes, and memory that is refused while one is opened. The
+/// order after an error is the same with and without parallelism.
+///
+/// Inner stages that nobody gave a seed draw as in flat_map.
+///
+/// With parallelism, threads of the stage's own (and one more for the outer elements) read
+/// cycle_length inner datasets, and as many of the following ones as there are threads, 128 KiB or
+/// two elements of each, so that neither a slow file nor the opening of the next one is waited for.
+/// Within the iterator's memory limit they read less far ahead.
+template <class F>
+auto interleave(F function, InterleaveOptions options = {});
+
+// Only the library reads what follows.
 namespace detail {
 
 struct InterleaveSpec {
@@ -61,33 +90,8 @@ struct InterleaveStageFactory {
 
 }  // namespace detail
 
-/// Why: reads several files at once and mixes them.
-///
-///     files | infeed::interleave([](const std::string& file) { return infeed::records(file); },
-///                                {.cycle_length = 16, .parallelism = infeed::autotune})
-///
-/// The order is tf.data's: a ring of cycle_length slots, each visited in turn for block_length
-/// elements. When an inner dataset ends, its slot empties and the turn passes on; the next inner
-/// dataset is opened when the slot is visited again.
-///
-///     infeed::range(1, 4) | infeed::interleave(
-///                               [](std::int64_t x) { return infeed::slices({x, x, x}); },
-///                               {.cycle_length = 2})  // 1 2 1 2 1 2 3 3 3
-///
-/// Errors: one inside an inner dataset counts as an element of its block. An outer element that
-/// failed, an exception of the function and one while the inner dataset is opened each take one
-/// place, and the slot goes on with the next outer element at once. Terminal is what a running
-/// inner stage throws, when its turn comes, and memory that is refused while one is opened. The
-/// order after an error is the same with and without parallelism.
-///
-/// Inner stages that nobody gave a seed draw as in flat_map.
-///
-/// With parallelism, threads of the stage's own (and one more for the outer elements) read
-/// cycle_length inner datasets, and as many of the following ones as there are threads, 128 KiB or
-/// two elements of each, so that neither a slow file nor the opening of the next one is waited for.
-/// Within the iterator's memory limit they read less far ahead.
 template <class F>
-auto interleave(F function, InterleaveOptions options = {}) {
+auto interleave(F function, InterleaveOptions options) {
   return detail::InterleaveStageFactory<F>{std::move(function), options};
 }
 

@@ -5,6 +5,13 @@
 #include <infeed/pipeline/detail/elementwise.h>
 
 namespace infeed {
+
+/// Why: numbers the elements: pairs (start + i, element i). An error takes a number, too.
+///
+///     dataset | infeed::enumerate()
+inline auto enumerate(std::int64_t start = 0);
+
+// Only the library reads what follows.
 namespace detail {
 
 template <class T>
@@ -39,9 +46,6 @@ struct EnumerateStageFactory {
 
 }  // namespace detail
 
-/// Why: numbers the elements: pairs (start + i, element i). An error takes a number, too.
-///
-///     dataset | infeed::enumerate()
-inline auto enumerate(std::int64_t start = 0) { return detail::EnumerateStageFactory{start}; }
+inline auto enumerate(std::int64_t start) { return detail::EnumerateStageFactory{start}; }
 
 }  // namespace infeed

@@ -6,6 +6,15 @@
 #include <infeed/pipeline/detail/errors_in_flight.h>
 
 namespace infeed {
+
+/// Why: keeps the elements for which the predicate is true. An error of the predicate takes the
+/// element's place.
+///
+///     dataset | infeed::filter([](const Sample& sample) { return sample.label >= 0; })
+template <class F>
+auto filter(F predicate);
+
+// Only the library reads what follows.
 namespace detail {
 
 template <class T, class F>
@@ -59,10 +68,6 @@ struct FilterStageFactory {
 
 }  // namespace detail
 
-/// Why: keeps the elements for which the predicate is true. An error of the predicate takes the
-/// element's place.
-///
-///     dataset | infeed::filter([](const Sample& sample) { return sample.label >= 0; })
 template <class F>
 auto filter(F predicate) {
   return detail::FilterStageFactory<F>{std::move(predicate)};

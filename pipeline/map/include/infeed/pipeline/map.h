@@ -25,6 +25,21 @@ struct MapOptions {
   std::string version = {};
 };
 
+/// Why: calls a function on each element.
+///
+///     images | infeed::map([](const Image& image) { return decode(image); },
+///                          {.parallelism = infeed::autotune})
+///
+/// A pointer to a member will do as well: infeed::map(&Image::label). The function is called as
+/// const, possibly from several threads at once: it must not change what others see. What it throws
+/// becomes an error in that element's place. A function that takes an infeed::Rng& as second
+/// argument gets a generator keyed by (seed, epoch, position): the same numbers for the same
+/// element at any thread count and after any resume. Behind shard it is the position in the stream
+/// that the shards share (shard.h), so the number of hosts doesn't matter either.
+template <class F>
+auto map(F function, MapOptions options = {});
+
+// Only the library reads what follows.
 namespace detail {
 
 template <class T, class F>
@@ -97,19 +112,8 @@ struct MapStageFactory {
 
 }  // namespace detail
 
-/// Why: calls a function on each element.
-///
-///     images | infeed::map([](const Image& image) { return decode(image); },
-///                          {.parallelism = infeed::autotune})
-///
-/// A pointer to a member will do as well: infeed::map(&Image::label). The function is called as
-/// const, possibly from several threads at once: it must not change what others see. What it throws
-/// becomes an error in that element's place. A function that takes an infeed::Rng& as second
-/// argument gets a generator keyed by (seed, epoch, position): the same numbers for the same
-/// element at any thread count and after any resume. Behind shard it is the position in the stream
-/// that the shards share (shard.h), so the number of hosts doesn't matter either.
 template <class F>
-auto map(F function, MapOptions options = {}) {
+auto map(F function, MapOptions options) {
   return detail::MapStageFactory<F>{std::move(function), options};
 }
 

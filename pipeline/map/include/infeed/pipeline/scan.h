@@ -7,6 +7,19 @@
 #include <infeed/pipeline/detail/errors_in_flight.h>
 
 namespace infeed {
+
+/// Why: carries something from element to element: a running sum, the last element seen.
+///
+///     numbers | infeed::scan(std::int64_t{0}, [](std::int64_t sum, std::int64_t x) {
+///       return std::pair(sum + x, sum + x);   // the new state, the new element
+///     })
+///
+/// Each pass starts with the initial state. What the function throws is the element's error and
+/// leaves the state as it was. A resume calls the function for the elements that it passes over.
+template <class State, class F>
+auto scan(State initial_state, F function);
+
+// Only the library reads what follows.
 namespace detail {
 
 template <class T>
@@ -84,14 +97,6 @@ struct ScanStageFactory {
 
 }  // namespace detail
 
-/// Why: carries something from element to element: a running sum, the last element seen.
-///
-///     numbers | infeed::scan(std::int64_t{0}, [](std::int64_t sum, std::int64_t x) {
-///       return std::pair(sum + x, sum + x);   // the new state, the new element
-///     })
-///
-/// Each pass starts with the initial state. What the function throws is the element's error and
-/// leaves the state as it was. A resume calls the function for the elements that it passes over.
 template <class State, class F>
 auto scan(State initial_state, F function) {
   return detail::ScanStageFactory<State, F>{std::move(initial_state), std::move(function)};

@@ -6,6 +6,15 @@
 #include <infeed/pipeline/detail/errors_in_flight.h>
 
 namespace infeed {
+
+/// Why: the elements before the first one for which the predicate is false; there the stream ends.
+/// An error, the predicate's own too, is handed on in its place and ends nothing.
+///
+///     losses | infeed::take_while([](double loss) { return loss > 0.1; })
+template <class F>
+auto take_while(F predicate);
+
+// Only the library reads what follows.
 namespace detail {
 
 template <class T, class F>
@@ -49,10 +58,6 @@ struct TakeWhileStageFactory {
 
 }  // namespace detail
 
-/// Why: the elements before the first one for which the predicate is false; there the stream ends.
-/// An error, the predicate's own too, is handed on in its place and ends nothing.
-///
-///     losses | infeed::take_while([](double loss) { return loss > 0.1; })
 template <class F>
 auto take_while(F predicate) {
   return detail::TakeWhileStageFactory<F>{std::move(predicate)};

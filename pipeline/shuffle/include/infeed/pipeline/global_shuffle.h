@@ -14,12 +14,6 @@ struct GlobalShuffleOptions {
   bool reshuffle_each_iteration = true;
 };
 
-namespace detail {
-
-NodePointer make_global_shuffle(const GlobalShuffleOptions& options, NodePointer input);
-
-}  // namespace detail
-
 /// Why: a shuffle of the whole dataset that holds nothing: element k of the output is element p(k)
 /// of the input, where p is a permutation that is computed, not stored. Skipping and resuming cost
 /// nothing, at any size.
@@ -33,7 +27,16 @@ NodePointer make_global_shuffle(const GlobalShuffleOptions& options, NodePointer
 ///
 /// p is a Feistel network of 6 rounds over bit_width(n - 1) bits, keyed by Philox(seed, pass), and
 /// applied again while the result is n or more (at most once on average).
-inline auto global_shuffle(GlobalShuffleOptions options = {}) {
+inline auto global_shuffle(GlobalShuffleOptions options = {});
+
+// Only the library reads what follows.
+namespace detail {
+
+NodePointer make_global_shuffle(const GlobalShuffleOptions& options, NodePointer input);
+
+}  // namespace detail
+
+inline auto global_shuffle(GlobalShuffleOptions options) {
   return untyped_stage(detail::make_global_shuffle, options);
 }
 

@@ -24,12 +24,6 @@ struct ShuffleOptions {
   bool reshuffle_each_iteration = true;
 };
 
-namespace detail {
-
-NodePointer make_shuffle(const ShuffleOptions& options, NodePointer input);
-
-}  // namespace detail
-
 /// Why: decorrelates neighbours: keeps `buffer` elements and hands out one of them at random each
 /// time. The order equals tf.data's bit for bit (same seeds, same buffer, unfused from repeat);
 /// pass k draws from words 2k and 2k+1 of Philox(seed, seed2).
@@ -40,6 +34,15 @@ NodePointer make_shuffle(const ShuffleOptions& options, NodePointer input);
 ///
 /// Memory: buffer x element, counted in the iterator's limit. Resume: the buffer's content is found
 /// by walking the draws backwards and asking the input for just those elements.
+inline auto shuffle(ShuffleOptions options);
+
+// Only the library reads what follows.
+namespace detail {
+
+NodePointer make_shuffle(const ShuffleOptions& options, NodePointer input);
+
+}  // namespace detail
+
 inline auto shuffle(ShuffleOptions options) { return untyped_stage(detail::make_shuffle, options); }
 
 }  // namespace infeed

@@ -20,15 +20,6 @@ struct FilesOptions {
   bool reshuffle_each_iteration = true;
 };
 
-namespace detail {
-
-/// `pattern` itself when a file has that name, else what it matches.
-std::vector<std::string> find_files(const std::string& pattern);
-/// "16 files, 47040192 bytes, crc32c=...": names without their folders, and sizes.
-std::string files_fingerprint(const std::vector<std::string>& files);
-
-}  // namespace detail
-
 /// Why: the names of the files that match a pattern, in the order of their bytes, or shuffled as
 /// tf.data.Dataset.list_files does.
 ///
@@ -43,7 +34,18 @@ std::string files_fingerprint(const std::vector<std::string>& files);
 /// element's error there (records.h). A checkpoint is bound to the names (without their folders)
 /// and sizes of the files.
 Dataset<std::string> files(const std::string& pattern, FilesOptions options = {});
+
 /// A list of names, in its order, none of which needs to exist yet.
 Dataset<std::string> files(std::vector<std::string> list, FilesOptions options = {});
+
+// Only the library reads what follows.
+namespace detail {
+
+/// `pattern` itself when a file has that name, else what it matches.
+std::vector<std::string> find_files(const std::string& pattern);
+/// "16 files, 47040192 bytes, crc32c=...": names without their folders, and sizes.
+std::string files_fingerprint(const std::vector<std::string>& files);
+
+}  // namespace detail
 
 }  // namespace infeed

@@ -10,6 +10,28 @@
 #include <infeed/pipeline/detail/elementwise.h>
 
 namespace infeed {
+
+/// Why: a source of your own: whatever can be written as a function that gives the next element.
+/// `make` is called once a pass and returns that function; an empty optional is the end.
+///
+///     infeed::generate([] {
+///       return [socket = connect()]() mutable -> std::optional<Message> {
+///         return receive(socket);
+///       };
+///     })
+///
+/// A `make` that takes a std::uint64_t gets the number of the pass (0, 1, ...), to key seeds by.
+/// `make` may be called by several threads at once (one iterator each); what it returns is used by
+/// one thread at a time.
+///
+/// What the function throws is an error in one element's place, and the next call goes on, but for
+/// the terminal Error of an iterator that it uses, which is terminal here, too. What `make` throws
+/// is one element's error, and that pass is over. Elements are handed on after 100 us at the
+/// latest: a slow source is not kept waiting for company. Skipping calls the function.
+template <class Make>
+auto generate(Make make);
+
+// Only the library reads what follows.
 namespace detail {
 
 struct GenerateSpec {
@@ -38,23 +60,6 @@ auto start_generator(const Make& make, [[maybe_unused]] std::uint64_t epoch) {
 
 }  // namespace detail
 
-/// Why: a source of your own: whatever can be written as a function that gives the next element.
-/// `make` is called once a pass and returns that function; an empty optional is the end.
-///
-///     infeed::generate([] {
-///       return [socket = connect()]() mutable -> std::optional<Message> {
-///         return receive(socket);
-///       };
-///     })
-///
-/// A `make` that takes a std::uint64_t gets the number of the pass (0, 1, ...), to key seeds by.
-/// `make` may be called by several threads at once (one iterator each); what it returns is used by
-/// one thread at a time.
-///
-/// What the function throws is an error in one element's place, and the next call goes on, but for
-/// the terminal Error of an iterator that it uses, which is terminal here, too. What `make` throws
-/// is one element's error, and that pass is over. Elements are handed on after 100 us at the
-/// latest: a slow source is not kept waiting for company. Skipping calls the function.
 template <class Make>
 auto generate(Make make) {
   static_assert(detail::kCallable<Make> || detail::kCallable<Make, std::uint64_t>,

@@ -17,6 +17,40 @@ struct ParseOptions {
   bool ordered = true;
 };
 
+/// Why: records hold serialised tf.train.Examples; this makes your structs of them, directly from
+/// the bytes.
+///
+///     const auto schema = infeed::ExampleSchema<Sample>()
+///                             .feature("image", &Sample::image)
+///                             .feature("label", &Sample::label);
+///     infeed::records("train-*.tfrecord")
+///         | infeed::parse<Sample>(schema, {.parallelism = infeed::autotune})
+///
+/// A record that does not fit the schema is an element's error, in its place, that names feature,
+/// file, offset and record.
+///
+/// A vector member whose feature a record lacks is empty. When none of the first 1,000 records of a
+/// pass has it (of all, where there are fewer), its name is probably misspelt: a terminal error
+/// (invalid_argument) behind them says so, with the names that the records have. It does not depend
+/// on threads or on where a run was resumed. Where it may be missing everywhere, give a default, or
+/// make the member a std::optional:
+///
+///     infeed::ExampleSchema<Sample>().feature("tags", &Sample::tags, {})
+///
+/// A feature that is there with an empty list is there. An inner dataset of interleave or flat_map
+/// has passes of its own. A pass of which more than 4,000 records are passed over behind other
+/// stages than a source (parse | skip(100'000) behind a shuffle) is not judged. The same holds for
+/// parse_batch, parse_ragged_batch and parse_padded_batch.
+///
+/// Members of type Record point into the record's block: nothing is copied.
+template <class T>
+auto parse(ExampleSchema<T> schema, ParseOptions options = {});
+
+/// The same for tf.train.SequenceExamples.
+template <class T>
+auto parse(SequenceExampleSchema<T> schema, ParseOptions options = {});
+
+// Only the library reads what follows.
 namespace detail {
 
 template <class T, class Schema>
@@ -54,39 +88,13 @@ struct ParseStageFactory {
 
 }  // namespace detail
 
-/// Why: records hold serialised tf.train.Examples; this makes your structs of them, directly from
-/// the bytes.
-///
-///     const auto schema = infeed::ExampleSchema<Sample>()
-///                             .feature("image", &Sample::image)
-///                             .feature("label", &Sample::label);
-///     infeed::records("train-*.tfrecord")
-///         | infeed::parse<Sample>(schema, {.parallelism = infeed::autotune})
-///
-/// A record that does not fit the schema is an element's error, in its place, that names feature,
-/// file, offset and record.
-///
-/// A vector member whose feature a record lacks is empty. When none of the first 1,000 records of a
-/// pass has it (of all, where there are fewer), its name is probably misspelt: a terminal error
-/// (invalid_argument) behind them says so, with the names that the records have. It does not depend
-/// on threads or on where a run was resumed. Where it may be missing everywhere, give a default, or
-/// make the member a std::optional:
-///
-///     infeed::ExampleSchema<Sample>().feature("tags", &Sample::tags, {})
-///
-/// A feature that is there with an empty list is there. An inner dataset of interleave or flat_map
-/// has passes of its own. A pass of which more than 4,000 records are passed over behind other
-/// stages than a source (parse | skip(100'000) behind a shuffle) is not judged. The same holds for
-/// parse_batch, parse_ragged_batch and parse_padded_batch.
-///
-/// Members of type Record point into the record's block: nothing is copied.
 template <class T>
-auto parse(ExampleSchema<T> schema, ParseOptions options = {}) {
+auto parse(ExampleSchema<T> schema, ParseOptions options) {
   return detail::ParseStageFactory<T, ExampleSchema<T>>{std::move(schema), options};
 }
-/// The same for tf.train.SequenceExamples.
+
 template <class T>
-auto parse(SequenceExampleSchema<T> schema, ParseOptions options = {}) {
+auto parse(SequenceExampleSchema<T> schema, ParseOptions options) {
   return detail::ParseStageFactory<T, SequenceExampleSchema<T>>{std::move(schema), options};
 }
 

@@ -26,6 +26,37 @@ struct ParsePaddedBatchOptions {
   double padding = 0;
 };
 
+/// Why: parse and ragged_batch in one: a batch of serialised Examples or SequenceExamples straight
+/// into columns, without a std::vector a row between.
+///
+///     struct Clip { std::vector<std::vector<float>> boxes; std::int64_t label; };
+///     void train(const infeed::SequenceExampleSchema<Clip>& schema) {
+///       auto clips = infeed::records("clips-*.tfrecord") | infeed::parse_ragged_batch(schema, 32);
+///       for (const infeed::RaggedBatch<Clip>& batch : clips.iterate()) {
+///         const infeed::Ragged<std::vector<float>>& boxes = batch.column(&Clip::boxes);
+///         use(boxes.values(), boxes.inner_splits(), boxes.row_splits());
+///       }
+///     }
+///
+/// Every member of the struct must be in the schema (ExampleSchema or SequenceExampleSchema). A row
+/// that fails is left out of its batch, and one element's error before the batch names the first
+/// failure and how many there were. A vector's feature that none of the first records has: as with
+/// parse().
+template <class Schema>
+auto parse_ragged_batch(Schema schema, std::int64_t size, BatchIntoOptions options = {});
+
+/// The same with padded_batch: sequences of one batch are filled up to the same width, as
+/// TensorFlow does with FixedLenSequenceFeatures.
+///
+///     struct Sentence { std::vector<std::int32_t> tokens; std::int64_t label; };
+///     const auto schema = infeed::ExampleSchema<Sentence>()
+///                             .feature("tokens", &Sentence::tokens)
+///                             .feature("label", &Sentence::label);
+///     infeed::records("text-*.tfrecord") | infeed::parse_padded_batch(schema, 32, {.padding = -1})
+template <class Schema>
+auto parse_padded_batch(Schema schema, std::int64_t size, ParsePaddedBatchOptions options = {});
+
+// Only the library reads what follows.
 namespace detail {
 
 template <class Schema>
@@ -166,37 +197,13 @@ struct ParsePaddedBatchFactory {
 
 }  // namespace detail
 
-/// Why: parse and ragged_batch in one: a batch of serialised Examples or SequenceExamples straight
-/// into columns, without a std::vector a row between.
-///
-///     struct Clip { std::vector<std::vector<float>> boxes; std::int64_t label; };
-///     void train(const infeed::SequenceExampleSchema<Clip>& schema) {
-///       auto clips = infeed::records("clips-*.tfrecord") | infeed::parse_ragged_batch(schema, 32);
-///       for (const infeed::RaggedBatch<Clip>& batch : clips.iterate()) {
-///         const infeed::Ragged<std::vector<float>>& boxes = batch.column(&Clip::boxes);
-///         use(boxes.values(), boxes.inner_splits(), boxes.row_splits());
-///       }
-///     }
-///
-/// Every member of the struct must be in the schema (ExampleSchema or SequenceExampleSchema). A row
-/// that fails is left out of its batch, and one element's error before the batch names the first
-/// failure and how many there were. A vector's feature that none of the first records has: as with
-/// parse().
 template <class Schema>
-auto parse_ragged_batch(Schema schema, std::int64_t size, BatchIntoOptions options = {}) {
+auto parse_ragged_batch(Schema schema, std::int64_t size, BatchIntoOptions options) {
   return detail::ParseRaggedBatchFactory<Schema>{std::move(schema), size, options};
 }
 
-/// The same with padded_batch: sequences of one batch are filled up to the same width, as
-/// TensorFlow does with FixedLenSequenceFeatures.
-///
-///     struct Sentence { std::vector<std::int32_t> tokens; std::int64_t label; };
-///     const auto schema = infeed::ExampleSchema<Sentence>()
-///                             .feature("tokens", &Sentence::tokens)
-///                             .feature("label", &Sentence::label);
-///     infeed::records("text-*.tfrecord") | infeed::parse_padded_batch(schema, 32, {.padding = -1})
 template <class Schema>
-auto parse_padded_batch(Schema schema, std::int64_t size, ParsePaddedBatchOptions options = {}) {
+auto parse_padded_batch(Schema schema, std::int64_t size, ParsePaddedBatchOptions options) {
   return detail::ParsePaddedBatchFactory<Schema>{std::move(schema), size, std::move(options)};
 }
 

@@ -13,6 +13,23 @@
 #include <infeed/records/crc32c.h>
 
 namespace infeed {
+
+/// Why: the elements of a vector, in their order. Each pass copies them out; the vector itself is
+/// shared by all iterators.
+///
+///     infeed::slices({1, 2, 3})
+///     infeed::slices(std::move(samples))            // a std::vector<Sample>
+///     infeed::slices(std::make_shared<const std::vector<Sample>>(load()))
+///
+/// Skipping costs nothing. A copy that throws is an error in that element's place.
+template <class T>
+Dataset<T> slices(std::shared_ptr<const std::vector<T>> values);
+template <class T>
+Dataset<T> slices(std::vector<T> values);
+template <class T>
+Dataset<T> slices(std::initializer_list<T> values);
+
+// Only the library reads what follows.
 namespace detail {
 
 struct SlicesSpec {
@@ -54,14 +71,6 @@ Dataset<T> slices_of(std::shared_ptr<const T> values, std::size_t count) {
 
 }  // namespace detail
 
-/// Why: the elements of a vector, in their order. Each pass copies them out; the vector itself is
-/// shared by all iterators.
-///
-///     infeed::slices({1, 2, 3})
-///     infeed::slices(std::move(samples))            // a std::vector<Sample>
-///     infeed::slices(std::make_shared<const std::vector<Sample>>(load()))
-///
-/// Skipping costs nothing. A copy that throws is an error in that element's place.
 template <class T>
 Dataset<T> slices(std::shared_ptr<const std::vector<T>> values) {
   const std::size_t count = values->size();
@@ -74,10 +83,12 @@ Dataset<T> slices(std::shared_ptr<const std::vector<T>> values) {
     return detail::slices_of<T>(std::shared_ptr<const T>(std::move(values), first), count);
   }
 }
+
 template <class T>
 Dataset<T> slices(std::vector<T> values) {
   return slices(std::make_shared<const std::vector<T>>(std::move(values)));
 }
+
 template <class T>
 Dataset<T> slices(std::initializer_list<T> values) {
   return slices(std::vector<T>(values));

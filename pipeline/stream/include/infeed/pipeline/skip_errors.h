@@ -27,12 +27,6 @@ struct SkipErrorsOptions {
   std::function<void(const Error& error, std::uint64_t position)> on_error = {};
 };
 
-namespace detail {
-
-NodePointer make_skip_errors(SkipErrorsOptions options, NodePointer input);
-
-}  // namespace detail
-
 /// Why: one bad record in ten million must not end a night's training, but a thousand of them must.
 /// Leaves out elements that failed, up to a budget.
 ///
@@ -47,7 +41,16 @@ NodePointer make_skip_errors(SkipErrorsOptions options, NodePointer input);
 /// say. (Inside flat_map and interleave that is judged from 100 errors on, since one file of many
 /// may be gone; an endless input from 100,000 on.) Terminal, too: the quarantine file can't be
 /// written. Terminal errors of the stages before pass through and are never left out.
-inline auto skip_errors(SkipErrorsOptions options = {}) {
+inline auto skip_errors(SkipErrorsOptions options = {});
+
+// Only the library reads what follows.
+namespace detail {
+
+NodePointer make_skip_errors(SkipErrorsOptions options, NodePointer input);
+
+}  // namespace detail
+
+inline auto skip_errors(SkipErrorsOptions options) {
   return untyped_stage(detail::make_skip_errors, std::move(options));
 }
 

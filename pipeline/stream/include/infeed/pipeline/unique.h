@@ -10,6 +10,16 @@
 #include <infeed/pipeline/detail/errors_in_flight.h>
 
 namespace infeed {
+
+/// Why: each element at its first occurrence only, within one pass. Errors are always handed on.
+///
+///     words | infeed::unique()
+///
+/// Memory: all different elements are remembered, 8 to 24 bytes each besides their own size, and
+/// are counted in the iterator's limit; over it comes a terminal Error(resource_exhausted).
+inline auto unique();
+
+// Only the library reads what follows.
 namespace detail {
 
 /// The values that were seen so far, behind an interface that doesn't know their type.
@@ -137,12 +147,6 @@ struct UniqueStageFactory {
 
 }  // namespace detail
 
-/// Why: each element at its first occurrence only, within one pass. Errors are always handed on.
-///
-///     words | infeed::unique()
-///
-/// Memory: all different elements are remembered, 8 to 24 bytes each besides their own size, and
-/// are counted in the iterator's limit; over it comes a terminal Error(resource_exhausted).
 inline auto unique() { return detail::UniqueStageFactory{}; }
 
 }  // namespace infeed
