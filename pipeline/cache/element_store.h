@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <infeed/pipeline/chunk.h>
+#include <infeed/pipeline/detail/erased_codec.h>
 #include <infeed/pipeline/element_codec.h>
 #include <infeed/records/file.h>
 #include <infeed/records/record_reader.h>

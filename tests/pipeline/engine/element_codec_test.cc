@@ -2,6 +2,7 @@
 #include <limits>
 #include <memory>
 
+#include <infeed/pipeline/detail/erased_codec.h>
 #include <infeed/pipeline/element_codec.h>
 
 #include "pipeline/suite/thrown_error.h"

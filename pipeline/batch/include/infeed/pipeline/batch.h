@@ -11,109 +11,10 @@
 #include <vector>
 
 #include <infeed/pipeline/dataset.h>
+#include <infeed/pipeline/detail/batch_layout.h>
 #include <infeed/pipeline/fields.h>
 
 namespace infeed {
-namespace detail {
-
-/// How rows of a type are laid out as columns; one a type, static.
-struct BatchLayout {
-  struct Column {
-    std::size_t offset;  ///< of the field within the row
-    const TypeInfo* type;
-    /// How long the vector at a place is; null for columns of anything else.
-    std::size_t (*length)(const void* at) = nullptr;
-  };
-  const TypeInfo* row;
-  std::vector<Column> columns;
-  bool is_struct;  ///< false: one column of whole elements
-};
-
-/// The memory of one batch: columns one behind the other in one block, each 64-byte aligned. Comes
-/// from a pool and goes back there when the last Batch that shows it is gone.
-class BatchStorage;
-class BatchPool;
-
-/// A counted reference to a BatchStorage; 8 bytes, may be dropped in any thread.
-class BatchReference {
- public:
-  BatchReference() = default;
-  explicit BatchReference(BatchStorage* adopted) : storage_(adopted) {}
-  BatchReference(const BatchReference& other) noexcept;
-  BatchReference(BatchReference&& other) noexcept
-      : storage_(std::exchange(other.storage_, nullptr)) {}
-  BatchReference& operator=(BatchReference other) noexcept {
-    std::swap(storage_, other.storage_);
-    return *this;
-  }
-  ~BatchReference();
-
-  BatchStorage* get() const { return storage_; }
-  std::size_t size() const;
-  void* column(std::size_t index) const;
-  std::size_t bytes() const;
-
- private:
-  BatchStorage* storage_ = nullptr;
-};
-
-/// Vectors of numbers, which a training step wants as a tensor. Strings and vectors of objects may
-/// well differ in length.
-template <class T>
-inline constexpr bool kIsNumberVector = false;
-template <class T, class A>
-inline constexpr bool kIsNumberVector<std::vector<T, A>> = std::is_arithmetic_v<T>;
-
-template <class T>
-constexpr auto length_function() -> std::size_t (*)(const void*) {
-  if constexpr (kIsNumberVector<T>) {
-    return [](const void* at) { return static_cast<const T*>(at)->size(); };
-  } else {
-    return nullptr;
-  }
-}
-
-template <class T, std::size_t... I>
-std::vector<BatchLayout::Column> struct_columns(std::index_sequence<I...>) {
-  // Addresses of fields are asked of a place where no object lives; nothing is read.
-  alignas(T) static std::byte place[sizeof(T)];
-  T& row = *std::launder(reinterpret_cast<T*>(place));
-  const auto fields = tie_fields(row);
-  return {BatchLayout::Column{
-      static_cast<std::size_t>(reinterpret_cast<std::byte*>(std::addressof(std::get<I>(fields))) -
-                               place),
-      &type_info<std::tuple_element_t<I, FieldTypes<T>>>(),
-      length_function<std::tuple_element_t<I, FieldTypes<T>>>()}...};
-}
-
-template <class T>
-const BatchLayout& batch_layout() {
-  static const BatchLayout layout = [] {
-    constexpr std::size_t kFields = field_count<T>();
-    if constexpr (kFields == 0) {
-      return BatchLayout{&type_info<T>(), {{0, &type_info<T>(), length_function<T>()}}, false};
-    } else {
-      return BatchLayout{&type_info<T>(), struct_columns<T>(std::make_index_sequence<kFields>()),
-                         true};
-    }
-  }();
-  return layout;
-}
-
-/// The column of a struct's member.
-template <class T, class Member>
-std::size_t column_index(Member T::*member) {
-  alignas(T) static std::byte place[sizeof(T)];
-  const T& row = *std::launder(reinterpret_cast<const T*>(place));
-  const auto offset = static_cast<std::size_t>(
-      reinterpret_cast<const std::byte*>(std::addressof(row.*member)) - place);
-  const std::vector<BatchLayout::Column>& columns = batch_layout<T>().columns;
-  std::size_t index = 0;
-  while (columns[index].offset != offset) ++index;
-  return index;
-}
-
-}  // namespace detail
 
 /// Why: what a training step takes: `size()` rows as contiguous columns, each 64-byte aligned. A
 /// number, an array or any other object is one column; a plain struct, pair or tuple is one column
@@ -196,6 +97,17 @@ struct BatchOptions {
   bool drop_remainder = false;
 };
 
+/// Why: puts `size` consecutive elements into one Batch. An element that failed does not lose the
+/// others: its error comes in its place, and the batch goes on filling with the elements behind it.
+///
+/// Vectors of numbers must be equally long within a batch, as in tf.data: otherwise one error with
+/// both lengths comes in the batch's place, and its rows are lost. For vectors that differ there
+/// are padded_batch, ragged_batch and bucket_by_sequence_length.
+///
+///     dataset | infeed::batch(1024, {.drop_remainder = true})
+inline auto batch(std::int64_t size, BatchOptions options = {});
+
+// Only the library reads what follows.
 namespace detail {
 
 /// Whether the vectors of a column may differ in length: only where they go on into another batch.
@@ -220,15 +132,7 @@ struct BatchStageFactory {
 
 }  // namespace detail
 
-/// Why: puts `size` consecutive elements into one Batch. An element that failed does not lose the
-/// others: its error comes in its place, and the batch goes on filling with the elements behind it.
-///
-/// Vectors of numbers must be equally long within a batch, as in tf.data: otherwise one error with
-/// both lengths comes in the batch's place, and its rows are lost. For vectors that differ there
-/// are padded_batch, ragged_batch and bucket_by_sequence_length.
-///
-///     dataset | infeed::batch(1024, {.drop_remainder = true})
-inline auto batch(std::int64_t size, BatchOptions options = {}) {
+inline auto batch(std::int64_t size, BatchOptions options) {
   return detail::BatchStageFactory{size, options, detail::Lengths::equal};
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <infeed/pipeline/batch.h>
+#include <infeed/pipeline/detail/sequence_columns.h>
 #include <infeed/records/detail/row_column.h>
 
 /// Why: sequences of different lengths in one batch. A row's std::vector fields become one padded
@@ -29,111 +30,33 @@
 /// Ownership: copies of a batch share its memory, which never changes. Thread-safety: any thread
 /// may read and drop copies. All columns start at 64-byte boundaries.
 namespace infeed {
-namespace detail {
-
-template <class U>
-std::size_t bytes_of_array(const AlignedArray<U>& array) {
-  std::size_t total = array.capacity() * sizeof(U);
-  if constexpr (kHasPayload<U>) total += payload_bytes_run<U>(array.values().data(), array.size());
-  return total;
-}
-
-/// How a field becomes a column: `count` rows, `row_bytes` apart, of which this field is taken.
-struct SequenceRows {
-  std::byte* first;
-  std::size_t row_bytes;
-  std::size_t count;
-
-  template <class Field>
-  Field& field(std::size_t row) const {
-    return *std::launder(reinterpret_cast<Field*>(first + row * row_bytes));
-  }
-};
-
-/// What padding needs to know of one field.
-struct PaddingOfField {
-  std::int64_t width = -1;  ///< -1: the longest's
-  double value = 0;
-};
-
-/// A column of a field that is no sequence.
-template <class V>
-class PlainColumn {
- public:
-  PlainColumn(const SequenceRows& rows, const PaddingOfField&) : values_(rows.count) {
-    for (std::size_t i = 0; i < rows.count; ++i) {
-      values_.push_back(std::move(rows.template field<V>(i)));
-    }
-  }
-  PlainColumn(RowColumn<V>&& rows, const PaddingOfField&) : values_(std::move(rows.values)) {}
-  std::span<const V> view() const { return values_.values(); }
-  std::size_t bytes() const { return bytes_of_array(values_); }
-
- private:
-  AlignedArray<V> values_;
-};
-
-}  // namespace detail
 
 /// A matrix of sequences, each filled up to the same width.
 template <class U>
 class Padded {
  public:
-  Padded(const detail::SequenceRows& rows, const detail::PaddingOfField& padding) {
-    using Field = std::vector<U>;
-    for (std::size_t i = 0; i < rows.count; ++i) {
-      width_ = std::max(width_, rows.template field<Field>(i).size());
-    }
-    if (padding.width >= 0) width_ = static_cast<std::size_t>(padding.width);
-    values_ = detail::AlignedArray<U>(rows.count * width_);
-    lengths_ = detail::AlignedArray<std::int64_t>(rows.count);
-    U filler{};
-    if constexpr (std::is_arithmetic_v<U>) filler = static_cast<U>(padding.value);
-    for (std::size_t i = 0; i < rows.count; ++i) {
-      Field& sequence = rows.template field<Field>(i);
-      lengths_.push_back(static_cast<std::int64_t>(sequence.size()));
-      values_.append(sequence);
-      values_.append_copies((i + 1) * width_ - values_.values().size(), filler);
-    }
-  }
-  /// No row is longer than a fixed width.
+  /// Takes the values of the rows' vectors; no row is longer than a fixed width.
+  Padded(const detail::SequenceRows& rows, const detail::PaddingOfField& padding)
+      : content_(rows, padding) {}
   Padded(RowColumn<std::vector<U>>&& rows, const detail::PaddingOfField& padding)
-      : lengths_(rows.size()) {
-    const std::span<const std::int64_t> splits = rows.row_splits.values();
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      lengths_.push_back(splits[i + 1] - splits[i]);
-      width_ = std::max(width_, static_cast<std::size_t>(lengths_.values()[i]));
-    }
-    if (padding.width >= 0) width_ = static_cast<std::size_t>(padding.width);
-    values_ = detail::AlignedArray<U>(rows.size() * width_);
-    U filler{};
-    if constexpr (std::is_arithmetic_v<U>) filler = static_cast<U>(padding.value);
-    const std::span<U> values = rows.values.values();
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      values_.append_moved(values.subspan(static_cast<std::size_t>(splits[i]),
-                                          static_cast<std::size_t>(lengths_.values()[i])));
-      values_.append_copies((i + 1) * width_ - values_.size(), filler);
-    }
-  }
+      : content_(std::move(rows), padding) {}
 
   /// Rows, and values in each.
-  std::size_t size() const { return lengths_.values().size(); }
-  std::size_t width() const { return width_; }
+  std::size_t size() const { return content_.lengths.values().size(); }
+  std::size_t width() const { return content_.width; }
   /// All values, row by row: size() * width() of them.
-  std::span<const U> values() const { return values_.values(); }
-  std::span<const U> row(std::size_t i) const { return values().subspan(i * width_, width_); }
+  std::span<const U> values() const { return content_.values.values(); }
+  std::span<const U> row(std::size_t i) const { return values().subspan(i * width(), width()); }
   /// Of each row, without its padding.
-  std::span<const std::int64_t> lengths() const { return lengths_.values(); }
+  std::span<const std::int64_t> lengths() const { return content_.lengths.values(); }
 
   const Padded& view() const { return *this; }
   std::size_t bytes() const {
-    return detail::bytes_of_array(values_) + detail::bytes_of_array(lengths_);
+    return detail::bytes_of_array(content_.values) + detail::bytes_of_array(content_.lengths);
   }
 
  private:
-  std::size_t width_ = 0;
-  detail::AlignedArray<U> values_;
-  detail::AlignedArray<std::int64_t> lengths_;
+  detail::PaddedContent<U> content_;
 };
 
 /// Sequences one behind the other, and where each begins.
@@ -213,67 +136,6 @@ class Ragged<std::vector<V>> {
  private:
   RowColumn<std::vector<std::vector<V>>> rows_;
 };
-
-namespace detail {
-
-template <class Field>
-inline constexpr bool kIsSequenceField = false;
-template <class U, class A>
-inline constexpr bool kIsSequenceField<std::vector<U, A>> = true;
-
-template <class Field, template <class> class Sequence>
-struct ColumnOf {
-  using type = PlainColumn<Field>;
-};
-template <class U, class A, template <class> class Sequence>
-struct ColumnOf<std::vector<U, A>, Sequence> {
-  using type = Sequence<U>;
-};
-
-/// References to the fields of a row; a vector is its own only field.
-template <class T>
-auto tie_row(T& row) {
-  if constexpr (kIsSequenceField<std::remove_const_t<T>>) {
-    return std::tie(row);
-  } else {
-    return tie_fields(row);
-  }
-}
-template <class T>
-using RowFields = typename RemoveReferences<decltype(tie_row(std::declval<T&>()))>::type;
-template <class T>
-inline constexpr std::size_t kRowFields = std::tuple_size_v<RowFields<T>>;
-
-template <class T, std::size_t I = 0>
-constexpr std::size_t sequence_count() {
-  if constexpr (I == kRowFields<T>) {
-    return 0;
-  } else {
-    return (kIsSequenceField<std::tuple_element_t<I, RowFields<T>>> ? 1 : 0) +
-           sequence_count<T, I + 1>();
-  }
-}
-
-template <class T, template <class> class Sequence,
-          class Indices = std::make_index_sequence<kRowFields<T>>>
-struct SequenceColumns;
-template <class T, template <class> class Sequence, std::size_t... I>
-struct SequenceColumns<T, Sequence, std::index_sequence<I...>> {
-  using type =
-      std::tuple<typename ColumnOf<std::tuple_element_t<I, RowFields<T>>, Sequence>::type...>;
-};
-
-template <class Fields>
-struct RowColumnsOf;
-template <class... Fields>
-struct RowColumnsOf<std::tuple<Fields...>> {
-  using type = std::tuple<RowColumn<Fields>...>;
-};
-/// A batch in the making: the columns that rows are decoded into.
-template <class T>
-using RowColumns = typename RowColumnsOf<RowFields<T>>::type;
-
-}  // namespace detail
 
 /// PaddedBatch or RaggedBatch: see above.
 template <class T, template <class> class Sequence>

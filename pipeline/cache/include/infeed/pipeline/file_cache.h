@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <infeed/pipeline/dataset.h>
+#include <infeed/pipeline/detail/erased_codec.h>
 #include <infeed/pipeline/element_codec.h>
 #include <infeed/records/record_writer.h>
 

@@ -166,8 +166,10 @@ struct ParseRaggedBatchFactory {
   Dataset<RaggedBatch<T>> operator()(const Dataset<Record>& input) const {
     static_assert(field_count<T>() > 0, "infeed::parse_ragged_batch: T must be a plain struct");
     FillSequences<Schema, Ragged> fill{schema, columns_of_schema<T>("parse_ragged_batch", schema)};
-    return fill_batches<RaggedBatch<T>>(expect_features("parse_ragged_batch", schema, input), size,
-                                        std::move(fill), "parse_ragged_batch", options);
+    return fill_batches<RaggedBatch<T>>(
+        expect_features("parse_ragged_batch", schema, input), size, std::move(fill),
+        "parse_ragged_batch",
+        {.parallelism = options.parallelism, .drop_remainder = options.drop_remainder});
   }
 };
 

@@ -1,8 +1,6 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,7 +12,7 @@
 
 #include "infeed/error.h"
 #include "infeed/records/detail/feature_codec.h"
-#include "infeed/records/detail/row_column.h"
+#include "infeed/records/detail/schema_fields.h"
 #include "infeed/records/example.h"
 
 /// Why: users have structs, files have tf.train.Example. A schema says once which feature belongs
@@ -75,18 +73,6 @@ struct ExpectedFeatures {
 
 template <class T>
 class SequenceExampleSchema;
-
-namespace detail {
-
-template <class T, class M>
-std::size_t member_offset(M T::*member) {
-  // The address of a member of no object: asked for, never read.
-  alignas(T) static std::byte place[sizeof(T)];
-  const auto* const at = &(reinterpret_cast<T*>(place)->*member);
-  return static_cast<std::size_t>(reinterpret_cast<const std::byte*>(at) - place);
-}
-
-}  // namespace detail
 
 template <class T>
 class ExampleSchema {
@@ -188,13 +174,8 @@ class ExampleSchema {
     }
   }
 
-  /// One element of a column.
-  struct Column {
-    std::string_view name;
-    std::size_t offset_bytes;  ///< of the member within T
-    std::size_t size_bytes;
-    std::size_t alignment;
-  };
+  /// One element of a column: name, offset_bytes (of the member within T), size_bytes, alignment.
+  using Column = detail::SchemaColumn;
   std::vector<Column> columns() const {
     std::vector<Column> result;
     for (const auto& field : fields_) result.push_back(field->column());
@@ -219,151 +200,7 @@ class ExampleSchema {
 
  private:
   friend class SequenceExampleSchema<T>;
-
-  /// What is given a view may look at those behind it, too, if it wanted several features.
-  struct Field {
-    virtual ~Field() = default;
-    virtual void decode(const FeatureView& view, std::string_view example, T& object) const = 0;
-    virtual void decode_at(const FeatureView& view, std::string_view example, void* column,
-                           std::size_t row) const = 0;
-    virtual void append(const FeatureView& view, std::string_view example, void* column) const = 0;
-    virtual void truncate(void* column, std::size_t rows) const = 0;
-    virtual Column column() const = 0;
-    virtual bool is_expected() const = 0;
-    virtual void encode(const T& object, ExampleBuilder& builder) const = 0;
-  };
-
-  template <class M>
-  struct MemberField final : Field {
-    MemberField(std::string field_name, M T::*field_member, std::optional<M> value_if_missing)
-        : name(std::move(field_name)), member(field_member), missing(std::move(value_if_missing)) {}
-
-    void decode(const FeatureView& view, std::string_view example, T& object) const override {
-      decode_value(view, example, object.*member);
-    }
-    void decode_at(const FeatureView& view, std::string_view example, void* column,
-                   std::size_t row) const override {
-      decode_value(view, example, static_cast<M*>(column)[row]);
-    }
-    void append(const FeatureView& view, std::string_view example, void* column) const override {
-      auto& rows = *static_cast<RowColumn<M>*>(column);
-      if (takes_missing(view, example)) {
-        rows.append(*missing);
-      } else {
-        rows.append_feature(view);
-      }
-    }
-    void truncate(void* column, std::size_t rows) const override {
-      static_cast<RowColumn<M>*>(column)->truncate(rows);
-    }
-    Column column() const override {
-      return {name, detail::member_offset(member), sizeof(M), alignof(M)};
-    }
-    bool is_expected() const override {
-      return detail::kIsVector<M> && FeatureCodec<M>::kMayBeMissing && !missing;
-    }
-    /// Whether `missing` stands in for the feature; an Error when something has to and can't.
-    bool takes_missing(const FeatureView& view, std::string_view example) const {
-      if (missing && detail::is_missing_or_empty(view)) return true;
-      if (!view.is_present() && !FeatureCodec<M>::kMayBeMissing) {
-        detail::fail_missing(view, example);
-      }
-      return false;
-    }
-    void decode_value(const FeatureView& view, std::string_view example, M& value) const {
-      if (takes_missing(view, example)) {
-        value = *missing;
-      } else {
-        FeatureCodec<M>::decode(view, value);
-      }
-    }
-    void encode(const T& object, ExampleBuilder& builder) const override {
-      FeatureCodec<M>::encode(name, object.*member, builder);
-    }
-
-    std::string name;
-    M T::*member;
-    std::optional<M> missing;
-  };
-
-  template <class V>
-  struct RaggedField final : Field {
-    using M = std::vector<std::vector<V>>;
-
-    RaggedField(std::string field_name, M T::*field_member, std::string partition_name,
-                bool partition_has_splits, std::optional<M> value_if_missing)
-        : name(std::move(field_name)),
-          member(field_member),
-          partition(std::move(partition_name)),
-          has_splits(partition_has_splits),
-          missing(std::move(value_if_missing)) {}
-
-    void decode(const FeatureView& view, std::string_view, T& object) const override {
-      if (takes_missing(view)) {
-        object.*member = *missing;
-        return;
-      }
-      std::vector<V> flat;
-      FeatureCodec<std::vector<V>>::decode(view, flat);
-      M& rows = object.*member;
-      rows.clear();
-      std::size_t begin = 0;
-      for (const std::size_t end : ends(view, flat.size())) {
-        std::vector<V>& row = rows.emplace_back();
-        for (; begin < end; ++begin) row.push_back(std::move(flat[begin]));
-      }
-    }
-    void decode_at(const FeatureView& view, std::string_view example, void* column,
-                   std::size_t row) const override {
-      T object{};
-      decode(view, example, object);
-      static_cast<M*>(column)[row] = std::move(object.*member);
-    }
-    void append(const FeatureView& view, std::string_view, void* column) const override {
-      auto& rows = *static_cast<RowColumn<M>*>(column);
-      if (takes_missing(view)) {
-        rows.append(*missing);
-        return;
-      }
-      const std::size_t begin = rows.values.size();
-      detail::append_values(view, rows.values);
-      for (const std::size_t end : ends(view, rows.values.size() - begin)) {
-        rows.inner_splits.push_back(static_cast<std::int64_t>(begin + end));
-      }
-      rows.row_splits.push_back(static_cast<std::int64_t>(rows.inner_splits.size() - 1));
-    }
-    void truncate(void* column, std::size_t rows) const override {
-      static_cast<RowColumn<M>*>(column)->truncate(rows);
-    }
-    Column column() const override {
-      return {name, detail::member_offset(member), sizeof(M), alignof(M)};
-    }
-    bool is_expected() const override { return !missing; }
-    bool takes_missing(const FeatureView& view) const {
-      return missing && !view.is_present() && !(&view)[1].is_present();
-    }
-    void encode(const T& object, ExampleBuilder& builder) const override {
-      std::vector<V> flat;
-      std::vector<std::int64_t> cuts;
-      if (has_splits) cuts.push_back(0);
-      for (const std::vector<V>& row : object.*member) {
-        flat.insert(flat.end(), row.begin(), row.end());
-        cuts.push_back(static_cast<std::int64_t>(has_splits ? flat.size() : row.size()));
-      }
-      FeatureCodec<std::vector<V>>::encode(name, flat, builder);
-      builder.integers(partition, std::span<const std::int64_t>(cuts));
-    }
-    /// The partition was wanted right behind the values.
-    std::vector<std::size_t> ends(const FeatureView& view, std::size_t values) const {
-      return detail::ends_of_rows((&view)[1], has_splits, view, values);
-    }
-
-    std::string name;
-    M T::*member;
-    std::string partition;
-    bool has_splits;
-    std::optional<M> missing;
-  };
+  using Field = detail::SchemaField<T>;
 
   template <class V, class Partition>
   ExampleSchema& add_ragged(
@@ -376,7 +213,7 @@ class ExampleSchema {
                   "infeed: inner sequences of a ragged feature hold numbers or std::string");
     first_views_.push_back(parser_.want(name));
     parser_.want(partition.feature);
-    fields_.push_back(std::make_shared<const RaggedField<V>>(
+    fields_.push_back(std::make_shared<const detail::RaggedField<T, V>>(
         std::move(name), member, std::move(partition.feature), kHasSplits, std::move(missing)));
     return *this;
   }
@@ -387,8 +224,8 @@ class ExampleSchema {
                   "infeed: no feature can fill a member of this type; see the table in "
                   "example_schema.h, or specialise infeed::FeatureCodec for it");
     first_views_.push_back(parser_.want(name));
-    fields_.push_back(
-        std::make_shared<const MemberField<M>>(std::move(name), member, std::move(missing)));
+    fields_.push_back(std::make_shared<const detail::MemberField<T, M>>(std::move(name), member,
+                                                                        std::move(missing)));
     return *this;
   }
 
@@ -402,22 +239,7 @@ class ExampleSchema {
   /// visit(field, its index, its view) for every field.
   template <class Bytes, class Visitor>
   void with_views(const Bytes& example, Visitor&& visit) const {
-    const auto run = [&](std::span<FeatureView> views) {
-      parser_.parse(example, views);
-      for (std::size_t i = 0; i < fields_.size(); ++i) {
-        visit(*fields_[i], i, views[first_views_[i]]);
-      }
-    };
-    if (parser_.size() <= 4) {  // what is on the stack has to be cleared for each record
-      std::array<FeatureView, 4> views;
-      run(std::span(views).first(parser_.size()));
-    } else if (parser_.size() <= 64) {
-      std::array<FeatureView, 64> views;
-      run(std::span(views).first(parser_.size()));
-    } else {
-      std::vector<FeatureView> views(parser_.size());
-      run(views);
-    }
+    detail::visit_fields<T>(parser_, example, fields_, first_views_, visit);
   }
 
   ExampleParser parser_;

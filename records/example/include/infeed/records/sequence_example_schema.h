@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "infeed/records/detail/schema_lists.h"
 #include "infeed/records/example_schema.h"
 #include "infeed/records/sequence_example.h"
 
@@ -51,53 +52,6 @@ struct FeatureListOptions {
   bool allow_missing = false;
 };
 
-namespace detail {
-
-[[noreturn]] void fail_missing_list(const FeatureListView& list, std::string_view example);
-
-/// The element of what a feature list can fill.
-template <class M>
-struct ListElement {
-  using type = void;
-};
-template <class E>
-struct ListElement<std::vector<E>> {
-  using type = E;
-};
-template <class E>
-struct ListElement<std::optional<std::vector<E>>> {
-  using type = E;
-};
-
-template <class E>
-void decode_list(const FeatureListView& list, std::vector<E>& out) {
-  out.clear();
-  FeatureSteps steps(list);
-  for (FeatureView step; steps.next(step);) {
-    require_step<E>(step);
-    E value{};
-    FeatureCodec<E>::decode(step, value);
-    out.push_back(std::move(value));
-  }
-}
-
-/// Views of one record: on the stack as long as they are few.
-template <class View>
-class ViewBuffer {
- public:
-  explicit ViewBuffer(std::size_t size) : size_(size), many_(size > few_.size() ? size : 0) {}
-  std::span<View> views() {
-    return many_.empty() ? std::span(few_).first(size_) : std::span(many_);
-  }
-
- private:
-  const std::size_t size_;
-  std::array<View, 8> few_;
-  std::vector<View> many_;
-};
-
-}  // namespace detail
-
 template <class T>
 class SequenceExampleSchema {
  public:
@@ -132,7 +86,8 @@ class SequenceExampleSchema {
                   "infeed: no feature can fill an element of this vector; see the table in "
                   "sequence_example_schema.h, or specialise infeed::FeatureCodec for it");
     parser_.want_list(name);
-    lists_.push_back(std::make_shared<const MemberList<M>>(std::move(name), member, options));
+    lists_.push_back(std::make_shared<const detail::MemberList<T, M>>(std::move(name), member,
+                                                                      options.allow_missing));
     return *this;
   }
   template <class M>
@@ -211,75 +166,7 @@ class SequenceExampleSchema {
   }
 
  private:
-  struct List {
-    virtual ~List() = default;
-    virtual void decode(const FeatureListView& list, std::string_view example, T& object) const = 0;
-    virtual void append(const FeatureListView& list, std::string_view example,
-                        void* column) const = 0;
-    virtual void truncate(void* column, std::size_t rows) const = 0;
-    virtual Column column() const = 0;
-    virtual bool is_expected() const = 0;
-    virtual void encode(const T& object, SequenceExampleBuilder& builder) const = 0;
-  };
-
-  template <class M>
-  struct MemberList final : List {
-    using Element = typename detail::ListElement<M>::type;
-    static constexpr bool kIsOptional = !std::is_same_v<M, std::vector<Element>>;
-
-    MemberList(std::string list_name, M T::*list_member, FeatureListOptions options)
-        : name(std::move(list_name)),
-          member(list_member),
-          is_optional(options.allow_missing || kIsOptional),
-          may_be_missing(is_optional || FeatureCodec<Element>::kMayBeMissing) {}
-
-    void decode(const FeatureListView& list, std::string_view example, T& object) const override {
-      if (!list.is_present() && !may_be_missing) detail::fail_missing_list(list, example);
-      if constexpr (kIsOptional) {
-        M& value = object.*member;
-        value.reset();
-        if (list.is_present()) detail::decode_list(list, value.emplace());
-      } else {
-        detail::decode_list(list, object.*member);
-      }
-    }
-    void append(const FeatureListView& list, std::string_view example,
-                void* column) const override {
-      if (!list.is_present() && !may_be_missing) detail::fail_missing_list(list, example);
-      auto& rows = *static_cast<RowColumn<M>*>(column);
-      if constexpr (kIsOptional) {
-        M value;
-        if (list.is_present()) detail::decode_list(list, value.emplace());
-        rows.append(std::move(value));
-      } else {
-        rows.append_list(list);
-      }
-    }
-    void truncate(void* column, std::size_t rows) const override {
-      static_cast<RowColumn<M>*>(column)->truncate(rows);
-    }
-    Column column() const override {
-      return {name, detail::member_offset(member), sizeof(M), alignof(M)};
-    }
-    bool is_expected() const override { return may_be_missing && !is_optional; }
-    void encode(const T& object, SequenceExampleBuilder& builder) const override {
-      if constexpr (kIsOptional) {
-        if (object.*member) encode_steps(*(object.*member), builder.list(name));
-      } else {
-        encode_steps(object.*member, builder.list(name));
-      }
-    }
-    static void encode_steps(const std::vector<Element>& values, FeatureListBuilder& steps) {
-      for (std::size_t i = 0; i < values.size(); ++i) {
-        steps.template encoded<FeatureCodec<Element>, Element>(values[i]);
-      }
-    }
-
-    std::string name;
-    M T::*member;
-    bool is_optional;
-    bool may_be_missing;
-  };
+  using List = detail::SchemaList<T>;
 
   template <class M>
   SequenceExampleSchema& add_context(std::string name, M T::*member, std::optional<M> missing) {

@@ -1,0 +1,114 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <infeed/pipeline/detail/type_info.h>
+#include <infeed/pipeline/fields.h>
+
+/// How rows become columns, and the counted memory that the columns lie in.
+namespace infeed::detail {
+
+/// How rows of a type are laid out as columns; one a type, static.
+struct BatchLayout {
+  struct Column {
+    std::size_t offset;  ///< of the field within the row
+    const TypeInfo* type;
+    /// How long the vector at a place is; null for columns of anything else.
+    std::size_t (*length)(const void* at) = nullptr;
+  };
+  const TypeInfo* row;
+  std::vector<Column> columns;
+  bool is_struct;  ///< false: one column of whole elements
+};
+
+/// The memory of one batch: columns one behind the other in one block, each 64-byte aligned. Comes
+/// from a pool and goes back there when the last Batch that shows it is gone.
+class BatchStorage;
+class BatchPool;
+
+/// A counted reference to a BatchStorage; 8 bytes, may be dropped in any thread.
+class BatchReference {
+ public:
+  BatchReference() = default;
+  explicit BatchReference(BatchStorage* adopted) : storage_(adopted) {}
+  BatchReference(const BatchReference& other) noexcept;
+  BatchReference(BatchReference&& other) noexcept
+      : storage_(std::exchange(other.storage_, nullptr)) {}
+  BatchReference& operator=(BatchReference other) noexcept {
+    std::swap(storage_, other.storage_);
+    return *this;
+  }
+  ~BatchReference();
+
+  BatchStorage* get() const { return storage_; }
+  std::size_t size() const;
+  void* column(std::size_t index) const;
+  std::size_t bytes() const;
+
+ private:
+  BatchStorage* storage_ = nullptr;
+};
+
+/// Vectors of numbers, which a training step wants as a tensor. Strings and vectors of objects may
+/// well differ in length.
+template <class T>
+inline constexpr bool kIsNumberVector = false;
+template <class T, class A>
+inline constexpr bool kIsNumberVector<std::vector<T, A>> = std::is_arithmetic_v<T>;
+
+template <class T>
+constexpr auto length_function() -> std::size_t (*)(const void*) {
+  if constexpr (kIsNumberVector<T>) {
+    return [](const void* at) { return static_cast<const T*>(at)->size(); };
+  } else {
+    return nullptr;
+  }
+}
+
+template <class T, std::size_t... I>
+std::vector<BatchLayout::Column> struct_columns(std::index_sequence<I...>) {
+  // Addresses of fields are asked of a place where no object lives; nothing is read.
+  alignas(T) static std::byte place[sizeof(T)];
+  T& row = *std::launder(reinterpret_cast<T*>(place));
+  const auto fields = tie_fields(row);
+  return {BatchLayout::Column{
+      static_cast<std::size_t>(reinterpret_cast<std::byte*>(std::addressof(std::get<I>(fields))) -
+                               place),
+      &type_info<std::tuple_element_t<I, FieldTypes<T>>>(),
+      length_function<std::tuple_element_t<I, FieldTypes<T>>>()}...};
+}
+
+template <class T>
+const BatchLayout& batch_layout() {
+  static const BatchLayout layout = [] {
+    constexpr std::size_t kFields = field_count<T>();
+    if constexpr (kFields == 0) {
+      return BatchLayout{&type_info<T>(), {{0, &type_info<T>(), length_function<T>()}}, false};
+    } else {
+      return BatchLayout{&type_info<T>(), struct_columns<T>(std::make_index_sequence<kFields>()),
+                         true};
+    }
+  }();
+  return layout;
+}
+
+/// The column of a struct's member.
+template <class T, class Member>
+std::size_t column_index(Member T::*member) {
+  alignas(T) static std::byte place[sizeof(T)];
+  const T& row = *std::launder(reinterpret_cast<const T*>(place));
+  const auto offset = static_cast<std::size_t>(
+      reinterpret_cast<const std::byte*>(std::addressof(row.*member)) - place);
+  const std::vector<BatchLayout::Column>& columns = batch_layout<T>().columns;
+  std::size_t index = 0;
+  while (columns[index].offset != offset) ++index;
+  return index;
+}
+
+}  // namespace infeed::detail

@@ -1,0 +1,166 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <span>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <infeed/pipeline/fields.h>
+#include <infeed/pipeline/payload.h>
+#include <infeed/records/detail/aligned_array.h>
+#include <infeed/records/detail/row_column.h>
+
+/// The columns that rows with sequences become.
+namespace infeed::detail {
+
+template <class U>
+std::size_t bytes_of_array(const AlignedArray<U>& array) {
+  std::size_t total = array.capacity() * sizeof(U);
+  if constexpr (kHasPayload<U>) total += payload_bytes_run<U>(array.values().data(), array.size());
+  return total;
+}
+
+/// How a field becomes a column: `count` rows, `row_bytes` apart, of which this field is taken.
+struct SequenceRows {
+  std::byte* first;
+  std::size_t row_bytes;
+  std::size_t count;
+
+  template <class Field>
+  Field& field(std::size_t row) const {
+    return *std::launder(reinterpret_cast<Field*>(first + row * row_bytes));
+  }
+};
+
+/// What padding needs to know of one field.
+struct PaddingOfField {
+  std::int64_t width = -1;  ///< -1: the longest's
+  double value = 0;
+};
+
+/// A column of a field that is no sequence.
+template <class V>
+class PlainColumn {
+ public:
+  PlainColumn(const SequenceRows& rows, const PaddingOfField&) : values_(rows.count) {
+    for (std::size_t i = 0; i < rows.count; ++i) {
+      values_.push_back(std::move(rows.template field<V>(i)));
+    }
+  }
+  PlainColumn(RowColumn<V>&& rows, const PaddingOfField&) : values_(std::move(rows.values)) {}
+  std::span<const V> view() const { return values_.values(); }
+  std::size_t bytes() const { return bytes_of_array(values_); }
+
+ private:
+  AlignedArray<V> values_;
+};
+
+/// All sequences of a field, filled up to the same width.
+template <class U>
+struct PaddedContent {
+  PaddedContent(const SequenceRows& rows, const PaddingOfField& padding) {
+    using Field = std::vector<U>;
+    for (std::size_t i = 0; i < rows.count; ++i) {
+      width = std::max(width, rows.template field<Field>(i).size());
+    }
+    if (padding.width >= 0) width = static_cast<std::size_t>(padding.width);
+    values = AlignedArray<U>(rows.count * width);
+    lengths = AlignedArray<std::int64_t>(rows.count);
+    U filler{};
+    if constexpr (std::is_arithmetic_v<U>) filler = static_cast<U>(padding.value);
+    for (std::size_t i = 0; i < rows.count; ++i) {
+      Field& sequence = rows.template field<Field>(i);
+      lengths.push_back(static_cast<std::int64_t>(sequence.size()));
+      values.append(sequence);
+      values.append_copies((i + 1) * width - values.values().size(), filler);
+    }
+  }
+  /// No row is longer than a fixed width.
+  PaddedContent(RowColumn<std::vector<U>>&& rows, const PaddingOfField& padding)
+      : lengths(rows.size()) {
+    const std::span<const std::int64_t> splits = rows.row_splits.values();
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      lengths.push_back(splits[i + 1] - splits[i]);
+      width = std::max(width, static_cast<std::size_t>(lengths.values()[i]));
+    }
+    if (padding.width >= 0) width = static_cast<std::size_t>(padding.width);
+    values = AlignedArray<U>(rows.size() * width);
+    U filler{};
+    if constexpr (std::is_arithmetic_v<U>) filler = static_cast<U>(padding.value);
+    const std::span<U> taken = rows.values.values();
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      values.append_moved(taken.subspan(static_cast<std::size_t>(splits[i]),
+                                        static_cast<std::size_t>(lengths.values()[i])));
+      values.append_copies((i + 1) * width - values.size(), filler);
+    }
+  }
+
+  std::size_t width = 0;
+  AlignedArray<U> values;
+  AlignedArray<std::int64_t> lengths;
+};
+
+template <class Field>
+inline constexpr bool kIsSequenceField = false;
+template <class U, class A>
+inline constexpr bool kIsSequenceField<std::vector<U, A>> = true;
+
+template <class Field, template <class> class Sequence>
+struct ColumnOf {
+  using type = PlainColumn<Field>;
+};
+template <class U, class A, template <class> class Sequence>
+struct ColumnOf<std::vector<U, A>, Sequence> {
+  using type = Sequence<U>;
+};
+
+/// References to the fields of a row; a vector is its own only field.
+template <class T>
+auto tie_row(T& row) {
+  if constexpr (kIsSequenceField<std::remove_const_t<T>>) {
+    return std::tie(row);
+  } else {
+    return tie_fields(row);
+  }
+}
+template <class T>
+using RowFields = typename RemoveReferences<decltype(tie_row(std::declval<T&>()))>::type;
+template <class T>
+inline constexpr std::size_t kRowFields = std::tuple_size_v<RowFields<T>>;
+
+template <class T, std::size_t I = 0>
+constexpr std::size_t sequence_count() {
+  if constexpr (I == kRowFields<T>) {
+    return 0;
+  } else {
+    return (kIsSequenceField<std::tuple_element_t<I, RowFields<T>>> ? 1 : 0) +
+           sequence_count<T, I + 1>();
+  }
+}
+
+template <class T, template <class> class Sequence,
+          class Indices = std::make_index_sequence<kRowFields<T>>>
+struct SequenceColumns;
+template <class T, template <class> class Sequence, std::size_t... I>
+struct SequenceColumns<T, Sequence, std::index_sequence<I...>> {
+  using type =
+      std::tuple<typename ColumnOf<std::tuple_element_t<I, RowFields<T>>, Sequence>::type...>;
+};
+
+template <class Fields>
+struct RowColumnsOf;
+template <class... Fields>
+struct RowColumnsOf<std::tuple<Fields...>> {
+  using type = std::tuple<RowColumn<Fields>...>;
+};
+/// A batch in the making: the columns that rows are decoded into.
+template <class T>
+using RowColumns = typename RowColumnsOf<RowFields<T>>::type;
+
+}  // namespace infeed::detail
