@@ -23,7 +23,10 @@ LINES_WARN = 400
 LINES_MAX = 450
 FILE_BYTES_MAX = 1_000_000
 FOLDER_FILES_MAX = 30
+HEADER_LINES_MAX = 250
+CONTRACT_LINES_MIN = 40  # a header that is shorter is seen at a glance
 
+PLUMBING = re.compile(r"namespace (\w+::)*detail \{")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 # Written with brackets so that this file doesn't find itself.
@@ -170,11 +173,19 @@ def check_folders(tree):
 
 def check_public_headers(tree):
     """Public headers include the C++ standard library and infeed only, so that whoever includes them
-    needs neither fmt nor TBB nor zlib."""
+    needs neither fmt nor TBB nor zlib. They are short and begin with what a user reads."""
     for name in tree.sources:
         if not re.match(rf"({'|'.join(LIBRARIES)})/(.*/)?include/.*\.h$", name):
             continue
         lines = tree.lines(name)
+        if len(lines) > HEADER_LINES_MAX:
+            yield (f"{name}: has {len(lines)} lines, more than {HEADER_LINES_MAX} for a public header: "
+                   "move what no user reads to detail/")
+        plumbing = next((number for number, line in lines if PLUMBING.match(line)), len(lines) + 1)
+        contract = next((number for number, line in lines if line.startswith("/// Why")), 0)
+        if len(lines) > CONTRACT_LINES_MIN and contract > plumbing and "/detail/" not in name:
+            yield (f"{name}:{contract}: the first contract (/// Why) stands behind a namespace detail: "
+                   "declare what it describes first, and define it below the plumbing")
         if not any(line.strip() == "#pragma once" for _, line in lines):
             yield f"{name}:1: has no #pragma once"
         for number, line in lines:

@@ -107,6 +107,26 @@ class CheckTest(unittest.TestCase):
         self.write("records/record.cc", "#include <infeed/pipeline/map.h>\n")
         self.assertRegex(self.run_check("layering")[1], "map.h of the higher module pipeline")
 
+    def test_public_header_that_is_too_long(self):
+        for name in ("map.h", "detail/map_kernel.h"):
+            with self.subTest(header=name):
+                header = f"pipeline/map/include/infeed/pipeline/{name}"
+                self.write(header, "#pragma once\n" + "int a;\n" * (check.HEADER_LINES_MAX - 1))
+                self.assertEqual(self.run_check("public_headers")[0], 0)
+                self.write(header, "#pragma once\n" + "int a;\n" * check.HEADER_LINES_MAX)
+                self.expect_finding("public_headers", rf"{name}: has 251 lines, more than 250 for a public header: "
+                                    "move what no user reads to detail/")
+                (self.root / header).unlink()
+
+    def test_public_header_that_begins_with_plumbing(self):
+        header = "pipeline/map/include/infeed/pipeline/map.h"
+        plumbing = "namespace detail {\n" + "int a;\n" * 40 + "}  // namespace detail\n"
+        contract = "/// Why: maps.\nint map();\n"
+        self.write(header, "#pragma once\n\n" + contract + plumbing)
+        self.assertEqual(self.run_check("public_headers")[0], 0)
+        self.write(header, "#pragma once\n\n" + plumbing + contract)
+        self.expect_finding("public_headers", r"map.h:45: the first contract \(/// Why\) stands behind a namespace detail")
+
     def test_engine_that_includes_a_stage(self):
         for header in ("<infeed/pipeline/map.h>", '"map/kernel.h"'):
             with self.subTest(header=header):

@@ -17,11 +17,6 @@ struct ReshardOptions {
   std::uint64_t rows_now = 1;
 };
 
-namespace detail {
-Checkpoint make_resharded(const Checkpoint& checkpoint, const Node& node,
-                          const ReshardOptions& options);
-}
-
 /// Why: a job that ran on 4 hosts goes on with 8, or with another batch size, where it was: no
 /// element twice, none left out. Every host reads its share of one stream,
 ///
@@ -44,6 +39,18 @@ Checkpoint make_resharded(const Checkpoint& checkpoint, const Node& node,
 /// error was seen (hosts may then stand at different places), when a stage that gives an unknown
 /// number of elements (filter, flat_map) is in the pipeline, or when it differs from the old one in
 /// more than the numbers of shard and batch. The order hash starts anew.
+template <class T>
+Checkpoint reshard_checkpoint(const Checkpoint& checkpoint, const Dataset<T>& dataset,
+                              const ReshardOptions& options);
+
+// Only the library reads what follows.
+namespace detail {
+
+Checkpoint make_resharded(const Checkpoint& checkpoint, const Node& node,
+                          const ReshardOptions& options);
+
+}  // namespace detail
+
 template <class T>
 Checkpoint reshard_checkpoint(const Checkpoint& checkpoint, const Dataset<T>& dataset,
                               const ReshardOptions& options) {
