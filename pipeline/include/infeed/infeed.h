@@ -1,7 +1,7 @@
 #pragma once
 
-// This is all of infeed's pipeline: sources, stages, iterators. The simulated TPU has headers of its
-// own: <infeed/device/slice.h>, <infeed/device/paced.h>, <infeed/device/trainer.h> and what stands
+// This is all of infeed's pipeline: sources, stages, iterators. The simulated TPU has headers of
+// its own: <infeed/device/slice.h>, <infeed/device/paced.h>, <infeed/device/trainer.h> and those
 // beside them. To prove a pipeline equal after a resume there is <infeed/pipeline/testing.h>.
 #include <infeed/pipeline/assert_cardinality.h>
 #include <infeed/pipeline/batch.h>

@@ -37,7 +37,7 @@ class Adam {
   const AdamOptions& options() const { return options_; }
   std::span<const float> first_moments() const { return m_; }
   std::span<const float> second_moments() const { return v_; }
-  /// As saved: continues after step `steps`.
+  /// Continues after step `steps`, with the moments that were saved then.
   void restore(std::int64_t steps, std::vector<float> first_moments,
                std::vector<float> second_moments);
 

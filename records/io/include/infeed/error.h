@@ -44,9 +44,11 @@ std::string_view to_string(ErrorCode code);
 /// What is gone besides the one element that an error stands for: a damaged record may cost the
 /// rest of its file. What nobody knows is empty.
 struct Lost {
-  /// Without the one that the error stands for. Known where an index says it.
+  /// How many there are without the one that the error stands for. It is known where an index says
+  /// it.
   std::optional<std::uint64_t> records = std::nullopt;
-  /// From the damage on, its own included; in a compressed file decompressed ones.
+  /// How many there are from the damage on, its own included; in a compressed file they are
+  /// decompressed ones.
   std::optional<std::uint64_t> bytes = std::nullopt;
 
   /// "249 records (5976 bytes)", "5976 bytes", "an unknown number of records".
@@ -69,8 +71,8 @@ class Error : public std::exception {
   Error& at_record(std::uint64_t record) &;
   /// Keeps what a user's function threw beside the text that was made of it.
   Error& caused_by(std::exception_ptr cause) &;
-  /// Set by the iterator that throws it, and taken back where it becomes one element of another
-  /// pipeline (a user's function that iterates a dataset of its own).
+  /// The iterator that throws it sets it; it is taken back where the error becomes one element of
+  /// another pipeline (a user's function that iterates a dataset of its own).
   Error& as_terminal(bool terminal = true) &;
   /// Another error at the same places, with the same cause.
   Error reworded(ErrorCode code, std::string message) const;

@@ -16,14 +16,15 @@
 
 namespace infeed {
 
-/// Why: what a training step takes: `size()` rows as contiguous columns, each 64-byte aligned. A
-/// number, an array or any other object is one column; a plain struct, pair or tuple is one column
-/// a field.
+/// Why: this is what a training step takes: `size()` rows as contiguous columns, each 64-byte
+/// aligned. A number, an array or any other object is one column; a plain struct, pair or tuple is
+/// one column a field.
 ///
 ///     struct Sample { std::array<float, 784> image; std::int64_t label; };
 ///     void step(const infeed::Batch<Sample>& batch) {
-///       std::span<const std::array<float, 784>> images = batch.column(&Sample::image);  // [n, 784]
-///       std::span<const std::int64_t> labels = batch.column<1>();                       // [n]
+///       std::span<const std::array<float, 784>> images = batch.column(&Sample::image);
+///       std::span<const std::int64_t> labels = batch.column<1>();
+///       // so images is a matrix [batch.size(), 784]
 ///     }
 ///
 /// Ownership: copies share the same memory, which is never changed again; it returns to a pool when

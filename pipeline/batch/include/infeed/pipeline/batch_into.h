@@ -36,13 +36,14 @@ class Row {
 };
 
 struct BatchIntoOptions {
-  /// Batches that are filled at the same time; as of map.
+  /// So many batches are filled at the same time; MapOptions::parallelism explains the values.
   int parallelism = 1;
   bool drop_remainder = false;
 };
 
 /// Why: map and batch in one, without the element between: the function writes its result where it
-/// will stay, in the batch's columns. Saves two copies of every element, which counts for images.
+/// will stay, in the batch's columns. This saves two copies of every element, which counts for
+/// images.
 ///
 ///     records | infeed::batch_into<Sample>(
 ///                   1024, [](const infeed::Record& record, const infeed::Row<Sample>& row) {
@@ -51,12 +52,12 @@ struct BatchIntoOptions {
 ///                   })
 ///
 /// A row that fails is left out of its batch, and one error behind the batch names the first
-/// failure and how many there were. Size as of batch().
+/// failure and how many there were. `size` means what it means in batch().
 template <class Out, class F>
 auto batch_into(std::int64_t size, F function, BatchIntoOptions options = {});
 
-/// Why: a batch of serialised Examples straight into columns; the fastest way from records to a
-/// step. Every member of the struct must be in the schema.
+/// Why: this parses serialised Examples straight into the columns of a batch; it is the fastest way
+/// from records to a step. Every member of the struct must be in the schema.
 ///
 ///     infeed::records("train-*.tfrecord")
 ///         | infeed::parse_batch(schema, 1024, {.parallelism = infeed::autotune})

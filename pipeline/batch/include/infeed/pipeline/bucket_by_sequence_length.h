@@ -8,10 +8,10 @@
 namespace infeed {
 
 struct BucketOptions {
-  /// Ascending; bucket i holds the elements with boundaries[i-1] <= length < boundaries[i], the
-  /// first one all below boundaries[0], the last one all from the last boundary on.
+  /// They ascend; bucket i holds the elements with boundaries[i-1] <= length < boundaries[i], the
+  /// first bucket all below boundaries[0], the last one all from the last boundary on.
   std::vector<std::int64_t> boundaries;
-  /// Of each bucket: one more than boundaries.
+  /// Each bucket has one, so there is one more of them than of boundaries.
   std::vector<std::int64_t> batch_sizes;
   /// Pads to the longest that the bucket can hold, boundaries[i] - 1, so that few shapes occur;
   /// elements from the last boundary on are then errors in their places.
@@ -30,7 +30,7 @@ struct BucketOptions {
 ///
 /// A full batch leaves its bucket at once; at the end of the input the others leave, the shortest
 /// sequences first. A failed element, and one that can't be padded to its boundary, is an error in
-/// its place. Memory: all that lies in the buckets, counted in the iterator's limit.
+/// its place. All that lies in the buckets is counted in the iterator's memory limit.
 template <class F>
 auto bucket_by_sequence_length(F length, BucketOptions options);
 

@@ -25,8 +25,8 @@ namespace infeed {
 /// not full leave in ascending order of their keys.
 ///
 /// A failed element comes in its place at once and is in no window. What a function throws takes
-/// the place of the element (key, window_size) or of the window's outputs (reduce). Memory: all
-/// elements of all open windows, counted in the iterator's limit.
+/// the place of the element (key, window_size) or of the window's outputs (reduce). All elements of
+/// all open windows are counted in the iterator's memory limit.
 template <class Key, class Reduce, class Size>
 auto group_by_window(Key key, Reduce reduce, Size window_size);
 

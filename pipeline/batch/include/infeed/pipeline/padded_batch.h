@@ -9,9 +9,9 @@
 namespace infeed {
 
 struct PaddedBatchOptions {
-  /// One for each sequence field of the row, in their order: a fixed width, or -1 for the longest
-  /// of the batch. Empty: all -1. A sequence longer than a fixed width is an element's error
-  /// in its row's place.
+  /// There is one for each sequence field of the row, in their order: a fixed width, or -1 for the
+  /// longest of the batch. If the list is empty, all are -1. A sequence longer than a fixed width
+  /// is an element's error in its row's place.
   std::vector<std::int64_t> widths = {};
   /// What sequences of numbers are filled up with; others are filled with U{}.
   double padding = 0;

@@ -16,8 +16,8 @@
 #include <infeed/pipeline/detail/sequence_columns.h>
 #include <infeed/records/detail/row_column.h>
 
-/// Why: sequences of different lengths in one batch. A row's std::vector fields become one padded
-/// matrix or one ragged column each; its other fields become plain columns, as in Batch.
+/// Why: one batch can hold sequences of different lengths. A row's std::vector fields become one
+/// padded matrix or one ragged column each; its other fields become plain columns, as in Batch.
 ///
 ///     struct Sentence { std::vector<std::int32_t> tokens; std::int64_t label; };
 ///     void step(const infeed::PaddedBatch<Sentence>& batch) {
@@ -47,7 +47,7 @@ class Padded {
   /// All values, row by row: size() * width() of them.
   std::span<const U> values() const { return content_.values.values(); }
   std::span<const U> row(std::size_t i) const { return values().subspan(i * width(), width()); }
-  /// Of each row, without its padding.
+  /// The length of each row without its padding.
   std::span<const std::int64_t> lengths() const { return content_.lengths.values(); }
 
   const Padded& view() const { return *this; }

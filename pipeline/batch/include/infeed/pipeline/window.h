@@ -13,15 +13,17 @@ namespace infeed {
 struct WindowOptions {
   /// Elements of a window; at least 1.
   std::int64_t size;
-  /// From the start of a window to the start of the next one; 0: size, so that they don't overlap.
+  /// How far the next window starts behind the start of this one; 0 means size, so that windows
+  /// don't overlap.
   std::int64_t shift = 0;
-  /// From an element of a window to the next one: 2 takes every other one.
+  /// How far the next element of a window lies behind this one: 2 takes every other element.
   std::int64_t stride = 1;
   /// Leaves out the windows at the end that are shorter.
   bool drop_remainder = false;
 };
 
-/// Why: neighbouring elements together, for sequences: windows that may overlap or leave gaps.
+/// Why: this puts neighbouring elements together, for sequences: windows that may overlap or leave
+/// gaps.
 ///
 ///     infeed::range(7) | infeed::window({.size = 3, .shift = 1, .stride = 2})
 ///     // {0 2 4} {1 3 5} {2 4 6} {3 5} {4 6} {5} {6}

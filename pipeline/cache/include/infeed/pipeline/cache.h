@@ -22,9 +22,9 @@ namespace infeed {
 /// The stages before it always run as in pass 0, so the content does not depend on who filled it: a
 /// shuffle before the cache gives one order for ever. Put shuffles and random augmentation behind.
 ///
-/// Memory: counted whole in each iterator while its pass fills or reads it. When the limit has no
-/// room, a terminal Error (resource_exhausted) says what to do. A resumed iteration reads the rest
-/// of its pass uncached and fills the cache in the next. For more than memory holds:
+/// Memory: the whole content is counted in each iterator while its pass fills or reads it. When the
+/// limit has no room, a terminal Error (resource_exhausted) says what to do. A resumed iteration
+/// reads the rest of its pass uncached and fills the cache in the next. For more than memory holds:
 /// infeed::cache({.path = ...}) in file_cache.h.
 inline auto cache();
 

@@ -31,7 +31,7 @@ struct StoreEvent {
 };
 
 struct FileCacheOptions {
-  /// A folder of its own; made when it is not there.
+  /// The cache needs a folder of its own, which is made when it is not there.
   std::string path;
   /// What to do when the folder holds another pipeline's elements.
   enum class Mismatch {
@@ -42,16 +42,16 @@ struct FileCacheOptions {
   /// Change it when a function of the pipeline gives other elements than before: functions can't be
   /// compared, all else about the stages before can.
   std::string version = {};
-  /// What a killed run loses at most is the shard in work.
+  /// A run that is killed loses at most the shard that it is writing.
   std::uint64_t shard_bytes = std::uint64_t{64} << 20;
   Compression compression = Compression::none;
   Durability durability = Durability::leave_to_system;
-  /// Called in the thread that pulls; must not throw.
+  /// The thread that pulls calls it; it must not throw.
   std::function<void(const StoreEvent&)> on_event = {};
 };
 
-/// Why: a cache for more than memory holds, and for the next run, too: elements are written to
-/// record shards by the first pass and read from there by all later ones, in this and any other
+/// Why: this is a cache for more than memory holds, and for the next run, too: elements are written
+/// to record shards by the first pass and read from there by all later ones, in this and any other
 /// process.
 ///
 ///     dataset | infeed::map(decode) | infeed::cache({.path = "/scratch/decoded"})
@@ -65,14 +65,15 @@ struct FileCacheOptions {
 /// drawn anew by each program count as another pipeline, so give shuffles before a cache a seed.
 /// Damaged shards are made again. Errors are kept as elements. All of this is told to on_event.
 ///
-/// Types: element_codec.h. Records keep their bytes; file() and offset() then name the cache.
+/// Which types can be written is said in element_codec.h. Records keep their bytes; file() and
+/// offset() then name the cache.
 inline auto cache(FileCacheOptions options);
 
 // Only the library reads what follows.
 namespace detail {
 
-/// `name`: of the stage, cache or snapshot. A snapshot adds a folder of its own to `path`, by what
-/// it holds.
+/// `name` is that of the stage: cache or snapshot. A snapshot adds a folder of its own to `path`,
+/// named by what it holds.
 NodePointer make_file_cache(std::string name, FileCacheOptions options, ErasedCodec codec,
                             NodePointer input);
 

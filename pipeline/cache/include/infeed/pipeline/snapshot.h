@@ -10,9 +10,10 @@
 namespace infeed {
 
 struct SnapshotOptions {
-  /// Holds a folder for each pipeline that was ever written there; made when it is not there.
+  /// It holds a folder for each pipeline that was ever written there, and is made when it is not
+  /// there.
   std::string path;
-  /// As of FileCacheOptions.
+  /// These mean what they mean in FileCacheOptions.
   std::string version = {};
   std::uint64_t shard_bytes = std::uint64_t{64} << 20;
   Compression compression = Compression::none;
@@ -26,9 +27,10 @@ struct SnapshotSummary {
   std::uint64_t errors = 0;
 };
 
-/// Why: preprocessing done once and kept: like cache({.path}), but each pipeline gets a folder of
-/// its own below `path`, named by its fingerprint. So another version of the pipeline neither reads
-/// nor overwrites what this one wrote, and going back to the old version finds its elements again.
+/// Why: preprocessing is done once and kept, as by cache({.path}), but each pipeline gets a folder
+/// of its own below `path`, named by its fingerprint. So another version of the pipeline neither
+/// reads nor overwrites what this one wrote, and going back to the old version finds its elements
+/// again.
 ///
 ///     dataset | infeed::map(decode) | infeed::snapshot({.path = "/data/snapshots"})
 ///
@@ -44,13 +46,13 @@ template <class T>
 SnapshotSummary write_snapshot(const Dataset<T>& dataset, SnapshotOptions options,
                                IterateOptions iterate = {});
 
-/// The elements of a complete snapshot, without the pipeline that made them. `path`: the folder
+/// The elements of a complete snapshot, without the pipeline that made them. `path` is the folder
 /// that write_snapshot gave, or one that holds a single snapshot. Their number is known, and
 /// skipping reads almost nothing. A shard that can't be read is one element's error, and the next
 /// follows.
 ///
-/// Throws, when it is described: not_found; failed_precondition (it is not complete, holds another
-/// type, or there are several).
+/// When it is described, it throws not_found, or failed_precondition (the snapshot is not complete,
+/// holds another type, or there are several).
 template <class T>
 Dataset<T> read_snapshot(const std::string& path);
 
@@ -59,7 +61,7 @@ namespace detail {
 
 FileCacheOptions file_cache_options(SnapshotOptions options);
 NodePointer make_read_snapshot(const std::string& path, const TypeInfo& type, ErasedCodec codec);
-/// Goes through the dataset; throws when the snapshot is not complete then.
+/// Goes through the dataset, and throws when the snapshot is not complete afterwards.
 SnapshotSummary drain_snapshot(const NodePointer& node, IterateOptions options);
 
 struct SnapshotStageFactory {

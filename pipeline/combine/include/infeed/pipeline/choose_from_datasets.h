@@ -8,7 +8,8 @@
 namespace infeed {
 
 struct ChooseOptions {
-  /// True: choosing a dataset that has ended ends the whole. False: such choices are passed over.
+  /// If true, choosing a dataset that has ended ends the whole; if false, such choices are passed
+  /// over.
   bool stop_on_empty_dataset = true;
 };
 
@@ -17,8 +18,8 @@ struct ChooseOptions {
 ///     auto turns = infeed::range(3) | infeed::repeat();
 ///     infeed::choose_from_datasets(std::vector{a, b, c}, turns)   // a b c a b c ...
 ///
-/// Ends with the choices at the latest. An index that is out of range, or an error among the
-/// choices, is one element's error.
+/// The stream ends with the choices at the latest. An index that is out of range, or an error among
+/// the choices, is one element's error.
 template <class T>
 Dataset<T> choose_from_datasets(const std::vector<Dataset<T>>& datasets,
                                 const Dataset<std::int64_t>& choices,

@@ -6,7 +6,7 @@
 
 namespace infeed {
 
-/// Why: one dataset behind the other.
+/// Why: this puts one dataset behind the other.
 ///
 ///     clean | infeed::concatenate(noisy)
 ///

@@ -9,15 +9,16 @@
 namespace infeed {
 
 struct SampleOptions {
-  /// How often each dataset is drawn, relative to the others; empty: all as often. A weight of 0:
-  /// never.
+  /// How often each dataset is drawn, relative to the others. If it is empty, all are drawn as
+  /// often; one with a weight of 0 is never drawn.
   std::vector<double> weights = {};
-  /// None: a random one, drawn when the dataset is described.
+  /// Without one, a random seed is drawn when the dataset is described.
   std::optional<std::uint64_t> seed = std::nullopt;
-  /// True: the end of any of them ends the whole, so that the proportions hold to the end. False:
-  /// the others go on.
+  /// If true, the end of any of them ends the whole, so that the proportions hold to the end; if
+  /// false, the others go on.
   bool stop_on_empty_dataset = false;
-  /// By default each pass draws in the same order, as in TensorFlow; true: another one each time.
+  /// By default each pass draws in the same order, as in TensorFlow; if true, each draws in another
+  /// one.
   bool reshuffle_each_iteration = false;
 };
 

@@ -14,9 +14,10 @@ namespace infeed {
 ///
 ///     for (const auto& [image, label] : infeed::zip(images, labels).iterate()) ...
 ///
-/// Ends with the shortest. An error on one side takes the tuple's place and the sides stay aligned:
-/// the others' elements at that position are dropped; of two errors only the first side's is told.
-/// An error comes before the end of a side to its right, and after that of a side to its left.
+/// The stream ends with the shortest. An error on one side takes the tuple's place and the sides
+/// stay aligned: the others' elements at that position are dropped; of two errors only the first
+/// side's is told. An error comes before the end of a side to its right, and after that of a side
+/// to its left.
 template <class... Ts>
 auto zip(const Dataset<Ts>&... sides);
 

@@ -10,8 +10,8 @@
 ///     infeed::bfloat16 b(1.0f / 3);     // rounds to nearest, ties to even
 ///     float f = static_cast<float>(b);  // exact
 ///
-/// Trivially copyable, two bytes, the layout of TensorFlow's and XLA's bfloat16. A NaN stays a NaN
-/// (quiet). Overflow rounds to infinity, as in hardware; subnormals are kept.
+/// It is trivially copyable and has two bytes, in the layout of TensorFlow's and XLA's bfloat16. A
+/// NaN stays a NaN (quiet). Overflow rounds to infinity, as in hardware; subnormals are kept.
 namespace infeed {
 
 struct bfloat16 {
@@ -30,7 +30,7 @@ struct bfloat16 {
     return value;
   }
 
-  /// By value, as numbers: -0 equals 0, NaN equals nothing.
+  /// Compares by value, as numbers: -0 equals 0, NaN equals nothing.
   friend constexpr bool operator==(bfloat16 a, bfloat16 b) {
     return static_cast<float>(a) == static_cast<float>(b);
   }

@@ -20,7 +20,7 @@ class Cardinality {
   /// The number; 0 unless is_finite().
   constexpr std::uint64_t count() const { return count_; }
 
-  /// What is left of the number by `function`; endless and unknown stay what they are.
+  /// What `function` leaves of the number; endless and unknown stay what they are.
   template <class Function>
   constexpr Cardinality transform(Function function) const {
     return is_finite() ? finite(function(count_)) : *this;

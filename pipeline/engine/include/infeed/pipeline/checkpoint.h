@@ -25,8 +25,8 @@ namespace infeed {
 struct Checkpoint {
   std::uint64_t position = 0;  ///< elements that the consumer took, errors included
   std::uint64_t epoch = 0;     ///< of the iterator: how often the dataset was iterated before
-  std::uint64_t errors =
-      0;  ///< seen anywhere so far; more than 0: the resume looks at each element
+  /// Errors that were seen anywhere so far; if there are any, the resume looks at each element.
+  std::uint64_t errors = 0;
   std::uint64_t order_hash = 0;  ///< of what was taken, where that was asked for; order_hash.h
   std::vector<std::string> signature;  ///< of the stages, from the sources on
 

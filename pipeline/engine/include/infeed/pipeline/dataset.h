@@ -56,8 +56,8 @@ auto operator|(Dataset<T> dataset, Stage&& stage) {
   return std::forward<Stage>(stage)(std::move(dataset));
 }
 
-/// A stage that gives elements of the type that it is given, whatever that is: `make_node` makes its
-/// node of the options and the input's node.
+/// A stage that gives elements of the type that it is given, whatever that is: `make_node` makes
+/// its node of the options and the input's node.
 ///
 ///     infeed::NodePointer make_every_nth(std::uint64_t n, infeed::NodePointer input);
 ///     inline auto every_nth(std::uint64_t n) { return infeed::untyped_stage(make_every_nth, n); }

@@ -25,7 +25,7 @@ class Executor {
   /// Tasks that can run at the same time; 0 for the inline backend.
   virtual int concurrency() const = 0;
 
-  /// `thread_count` 0: usable_cores().
+  /// A `thread_count` of 0 means usable_cores().
   static std::shared_ptr<Executor> tbb(int thread_count = 0);
   static std::shared_ptr<Executor> threads(int thread_count = 0);
   static std::shared_ptr<Executor> inline_();

@@ -8,9 +8,9 @@
 
 /// Why: a batch of plain structs should become one contiguous column a field, and C++20 has no
 /// reflection. An aggregate can be taken apart by structured bindings once its number of fields is
-/// known, and that number is how many initialisers it takes. Up to 16 fields; pairs and tuples work
-/// as well. Not taken apart (one column of whole objects): classes with constructors, unions, types
-/// with C array members or base classes.
+/// known, and that number is how many initialisers it takes. A struct may have up to 16 fields;
+/// pairs and tuples work as well. Classes with constructors, unions, and types with C array members
+/// or base classes are not taken apart: they are one column of whole objects.
 namespace infeed::detail {
 
 struct AnyField {

@@ -20,7 +20,7 @@
 #include <infeed/pipeline/stage.h>
 #include <infeed/pipeline/statistics.h>
 
-/// Why: one consumer's place in the stream.
+/// Why: an iterator is one consumer's place in the stream.
 ///
 ///     auto iterator = dataset.iterate();
 ///     while (auto element = iterator.next()) use(*element);
@@ -53,13 +53,14 @@ struct ResumeProgress {
 };
 
 struct IterateOptions {
-  /// Hard limit for all buffers together; 0: none. Refused before the start when it can't suffice.
-  /// What the C library keeps of freed elements comes on top: with elements of about 1 KB glibc's
-  /// arenas took 90 to 150 MB for 77, and 84 with MALLOC_ARENA_MAX=1 in the environment.
+  /// The hard limit for all buffers together; 0 means none. A limit that can't suffice is refused
+  /// before the start. What the C library keeps of freed elements comes on top: with elements of
+  /// about 1 KB glibc's arenas took 90 to 150 MB for 77, and 84 with MALLOC_ARENA_MAX=1 in the
+  /// environment.
   std::uint64_t memory_bytes_max = 0;
   /// Go on where this checkpoint was taken; refused when it belongs to another pipeline.
   std::optional<Checkpoint> resume = std::nullopt;
-  /// Null: a TBB executor of this iterator's own.
+  /// If null, the iterator has a TBB executor of its own.
   std::shared_ptr<Executor> executor = nullptr;
   /// Which iteration of the dataset this is (it keys shuffles); by default they are counted.
   std::optional<std::uint64_t> epoch = std::nullopt;
@@ -68,7 +69,8 @@ struct IterateOptions {
   std::chrono::milliseconds watchdog{0};
   /// Ends the iteration as cancel() does; during a resume iterate() then throws Error(cancelled).
   std::stop_token stop = {};
-  /// Called every so often while a resume is under way, in a thread of its own; must not throw.
+  /// It is called every so often while a resume is under way, in a thread of its own, and must not
+  /// throw.
   std::function<void(const ResumeProgress&)> on_resume = {};
   std::chrono::milliseconds on_resume_every{1000};  ///< at least 1 ms
   /// Keep Iterator::order_hash(); costs about 1 ns a number or 8 bytes.

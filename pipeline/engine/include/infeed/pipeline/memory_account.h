@@ -7,17 +7,17 @@
 /// Why: a RAM budget that leaves out the shuffle buffer is no budget. One account per iterator;
 /// every stage that keeps elements reserves before it holds them.
 ///
-/// Two kinds of memory share the limit. Required memory (of shuffle, cache, batch, window) is what a
-/// stage's meaning demands: the stage fails where it can't have it. Best-effort memory (of queues and
-/// jobs in flight) is taken while there is room, and the stage holds less where there is none. A
-/// quarter of the limit is kept for it, so whether a pipeline fits never depends on timing.
+/// Two kinds of memory share the limit. Required memory (of shuffle, cache, batch, window) is what
+/// a stage's meaning demands: the stage fails where it can't have it. Best-effort memory (of queues
+/// and jobs in flight) is taken while there is room, and the stage holds less where there is none.
+/// A quarter of the limit is kept for it, so whether a pipeline fits never depends on timing.
 ///
 /// Thread-safety: all functions may be called from any thread.
 namespace infeed {
 
 class MemoryAccount {
  public:
-  /// `limit_bytes` 0: count, but never refuse.
+  /// With a `limit_bytes` of 0 it counts, but never refuses.
   explicit MemoryAccount(std::uint64_t limit_bytes);
 
   std::uint64_t limit_bytes() const { return limit_bytes_; }

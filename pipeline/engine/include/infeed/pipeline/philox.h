@@ -6,7 +6,7 @@
 
 /// Why: Philox4x32-10 is counter-based: the n-th number is a function of (key, n), so a stream can
 /// be entered anywhere, which is what makes shuffles resumable and random augmentation independent
-/// of threads. Bit for bit the generator of TensorFlow (and of Salmon et al., SC'11).
+/// of threads. It is bit for bit the generator of TensorFlow (and of Salmon et al., SC'11).
 ///
 /// Thread-safety: a value; no sharing.
 namespace infeed {

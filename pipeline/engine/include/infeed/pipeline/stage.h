@@ -73,9 +73,10 @@ class Stage {
 
   /// Appends 1..want slots (`want` >= 1 and at most out.room()) to `out`, which is empty. An error
   /// stands in the place of one element and is the last slot of its chunk; the next call goes on
-  /// after it. A stage that was given less than it could have hands that on rather than wait.
-  /// Throws the stage's terminal Error, at every call from then on. Pull::cancelled is all that a
-  /// call gives in which the run was cancelled: what a stage made of a shortened input is dropped.
+  /// after it. A stage that was given less than it could have hands that on rather than wait. It
+  /// throws the stage's terminal Error, at every call from then on. A call in which the run was
+  /// cancelled gives Pull::cancelled and nothing else: what a stage made of a shortened input is
+  /// dropped.
   Pull pull(Chunk& out, std::size_t want);
 
   /// Passes over the next `count` elements as if they had been pulled, at the least cost that gives
@@ -84,31 +85,33 @@ class Stage {
   std::uint64_t skip(std::uint64_t count, Known known = Known::nothing);
 
   /// Random access, where Node::is_indexable(): appends the elements at these positions (each below
-  /// the cardinality), in the order given, to `out`, which is empty and has room for them. May stop
-  /// early, and stops behind an error; never gives Pull::end. Doesn't move what pull() gives.
+  /// the cardinality), in the order given, to `out`, which is empty and has room for them. It may
+  /// stop early, and stops behind an error; it never gives Pull::end, and doesn't move what pull()
+  /// gives.
   Pull pull_at(Chunk& out, std::span<const std::uint64_t> positions);
 
-  /// Of the elements that it gives.
+  /// The type of the elements that it gives.
   const TypeInfo& type() const { return *type_; }
 
  protected:
   virtual Pull do_pull(Chunk& out, std::size_t want) = 0;
-  /// By default pulls and drops. `known` is for the stage itself and to be handed on to its input.
+  /// By default it pulls and drops. `known` is for the stage itself, which hands it on to its
+  /// input.
   virtual std::uint64_t do_skip(std::uint64_t count, Known known);
-  /// Only asked of stages whose node says is_indexable().
+  /// It is only asked of stages whose node says is_indexable().
   virtual Pull do_pull_at(Chunk& out, std::span<const std::uint64_t> positions);
 
   std::uint64_t epoch() const { return epoch_; }
   /// True once somebody cancelled the iteration or a stage failed: a stage that waits or loops ends
   /// that and returns Pull::cancelled. CancellationWaker wakes one that waits.
   bool cancelled() const;
-  /// The budget of the iterator. What the stage must hold it takes by a Reservation; what it could
-  /// do without by try_reserve_best_effort().
+  /// The budget of the iterator. A stage takes what it must hold by a Reservation, and what it
+  /// could do without by try_reserve_best_effort().
   MemoryAccount& memory() const;
   /// What the stage holds now, for statistics().
   void note_buffered(std::uint64_t elements, std::uint64_t bytes) const;
 
-  /// For the stages of this library, which share more than that.
+  /// The stages of this library use it, which share more than that.
   IteratorContext& run() const { return run_; }
   detail::StageCounters& counters() const { return *counters_; }
 
@@ -144,19 +147,19 @@ class Node {
   Node& operator=(const Node&) = delete;
 
   const std::string& name() const { return name_; }
-  /// Of the elements that it gives.
+  /// The type of the elements that it gives.
   const TypeInfo& type() const { return *type_; }
   const std::vector<NodePointer>& inputs() const { return inputs_; }
   const Node& input() const { return *inputs_.front(); }
 
-  /// Name and those options that its values or their order depend on: "shuffle(buffer=10000,
-  /// seed=42)". A checkpoint is bound to the signatures of all stages. Empty for a stage that
+  /// The name, and those options that the values or their order depend on: "shuffle(buffer=10000,
+  /// seed=42)". A checkpoint is bound to the signatures of all stages. It is empty for a stage that
   /// changes neither (prefetch).
   virtual std::string signature() const { return name_; }
-  /// Of a stage that draws random numbers. Its signature() holds them as "seed=" and, where there
-  /// are two, "seed2=", and it draws from StageContext::seeds.
+  /// A stage that draws random numbers has seeds. Its signature() holds them as "seed=" and, where
+  /// there are two, "seed2="; it draws from StageContext::seeds.
   virtual std::optional<Seeds> seeds() const { return std::nullopt; }
-  /// Of a stage that has seeds(): signature() with these in place of its own.
+  /// The signature() with these seeds in place of its own; only a stage that has seeds() is asked.
   virtual std::string signature_with(const Seeds&) const { return signature(); }
   /// What random numbers are keyed by, so that they don't depend on the number of hosts. shard
   /// spreads its input's; all others have those of their first input, element by element.
@@ -168,7 +171,8 @@ class Node {
   /// Whether its stages can pull_at(): the element at a position is a function of the position, and
   /// the cardinality is finite and exact.
   virtual bool is_indexable() const { return false; }
-  /// Least bytes that the stage must be able to hold (sizeof only, where payloads are not known).
+  /// The fewest bytes that the stage must be able to hold (sizeof only, where payloads are not
+  /// known).
   virtual std::uint64_t buffer_bytes_min() const { return 0; }
 
   /// Makes the running stage; `consumer` is the context of the stage that will pull it.

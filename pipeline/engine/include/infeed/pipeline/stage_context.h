@@ -22,8 +22,9 @@ struct Seeds {
   /// Nobody gave them, so they were drawn when the stage was described: a resume in another
   /// process, which has drawn others, takes those of its checkpoint.
   bool drawn = false;
-  /// Of flat_map and interleave: it doesn't draw itself, but stages in its inner datasets that
-  /// nobody gave a seed do so by this one. In a checkpoint's line only once one has.
+  /// The seed belongs to flat_map or interleave: they don't draw themselves, but stages in their
+  /// inner datasets that nobody gave a seed draw by this one. A checkpoint's line has it only once
+  /// one of them has drawn.
   bool inner = false;
 };
 
@@ -42,14 +43,15 @@ struct StageContext {
   /// (seed, epoch), so that the order never depends on who ran ahead.
   std::uint64_t epoch = 0;
   /// How many passes TensorFlow would have opened before this one: its repeat opens one more than
-  /// it reads, and each takes the seeds of a shuffle. For stages that draw in TensorFlow's order.
+  /// it reads, and each takes the seeds of a shuffle. Stages that draw in TensorFlow's order need
+  /// it.
   std::uint64_t passes_opened = 0;
   const TypeInfo* type = nullptr;  ///< of the elements that the stage gives
   /// Which of its consumer's inputs it is, so that the statistics of a zip's sides stay apart.
   std::size_t input_ordinal = 0;
 
   const Node* node = nullptr;  ///< of the stage being made
-  /// Of a stage whose node has seeds(): those to draw from in this run.
+  /// What a stage whose node has seeds() draws from in this run.
   Seeds seeds = {};
   /// Inside inner datasets, which are described anew in each run: what takes the place of drawn
   /// seeds there, made from the outermost flat_map's own and the place.
@@ -58,12 +60,12 @@ struct StageContext {
     std::uint64_t key = 0;
   } inner = {};
 
-  /// Of an input that is only opened when it is read, all passes that were opened were read.
+  /// For an input that is only opened when it is read: all passes that were opened were read.
   void set_pass(std::uint64_t pass) { epoch = passes_opened = pass; }
 };
 
-/// Calls `wake` when the iteration is cancelled, so that a stage that waits for something else ends
-/// that. Held by the stage, after what `wake` touches.
+/// Calls `wake` when the iteration is cancelled, so that a stage that waits for something else
+/// stops waiting. The stage holds it as a member behind what `wake` touches.
 ///
 ///     class Merge : public infeed::Stage {
 ///      public:

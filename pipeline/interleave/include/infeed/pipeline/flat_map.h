@@ -6,12 +6,12 @@ namespace infeed {
 
 struct FlatMapOptions {
   /// By default a shuffle with a fixed seed (and a map with an Rng) inside the inner datasets gives
-  /// each of them the same order (numbers), in every epoch, as in TensorFlow. True: they draw by
+  /// each of them the same order (numbers), in every epoch, as in TensorFlow. If true, they draw by
   /// the position of the outer element and by the epoch.
   bool seed_by_position = false;
 };
 
-/// Why: a dataset of each element, one behind the other.
+/// Why: this makes a dataset of each element and gives them one behind the other.
 ///
 ///     files | infeed::flat_map([](const std::string& file) { return read_lines(file); })
 ///
@@ -19,11 +19,11 @@ struct FlatMapOptions {
 /// the epoch and a seed that the checkpoint carries once one of them has drawn, so they go on as
 /// they were in another process.
 ///
-/// Strictly sequential: the next inner dataset is opened when the one before has ended; for several
-/// at once see interleave. An outer element that failed, an exception of the function and one while
-/// the inner dataset is opened each become one element's error (a file that is missing, among
-/// many). Terminal is what a running inner stage throws, and memory that is refused while one is
-/// opened.
+/// It is strictly sequential: the next inner dataset is opened when the one before has ended; for
+/// several at once see interleave. An outer element that failed, an exception of the function and
+/// one while the inner dataset is opened each become one element's error (a file that is missing,
+/// among many). What a running inner stage throws is terminal, and so is memory that is refused
+/// while one is opened.
 template <class F>
 auto flat_map(F function, FlatMapOptions options = {});
 

@@ -12,14 +12,14 @@ struct InterleaveOptions {
   std::int64_t cycle_length = 16;
   /// Elements that are taken from one before the next one's turn.
   std::int64_t block_length = 1;
-  /// Threads that open and read inner datasets ahead; 1: everything in the thread that pulls. At
-  /// most cycle_length. autotune: twice the executor's threads (reading is mostly waiting), at most
-  /// cycle_length.
+  /// So many threads open and read inner datasets ahead, at most cycle_length; with 1 the thread
+  /// that pulls does everything. autotune takes twice the executor's threads (reading is mostly
+  /// waiting), at most cycle_length.
   int parallelism = 1;
-  /// With parallelism: always the same order as without (default), or whatever is ready. The
-  /// second hides a slow file, but can't be repeated or resumed exactly.
+  /// With parallelism, elements come in the same order as without it (the default), or as they are
+  /// ready. The latter hides a slow file, but can't be repeated or resumed exactly.
   bool ordered = true;
-  /// As FlatMapOptions::seed_by_position.
+  /// It means what FlatMapOptions::seed_by_position means.
   bool seed_by_position = false;
 };
 
@@ -36,11 +36,11 @@ struct InterleaveOptions {
 ///                               [](std::int64_t x) { return infeed::slices({x, x, x}); },
 ///                               {.cycle_length = 2})  // 1 2 1 2 1 2 3 3 3
 ///
-/// Errors: one inside an inner dataset counts as an element of its block. An outer element that
-/// failed, an exception of the function and one while the inner dataset is opened each take one
-/// place, and the slot goes on with the next outer element at once. Terminal is what a running
-/// inner stage throws, when its turn comes, and memory that is refused while one is opened. The
-/// order after an error is the same with and without parallelism.
+/// Errors: an error inside an inner dataset counts as an element of its block. An outer element
+/// that failed, an exception of the function and one while the inner dataset is opened each take
+/// one place, and the slot goes on with the next outer element at once. What a running inner stage
+/// throws is terminal when its turn comes, and so is memory that is refused while one is opened.
+/// The order after an error is the same with and without parallelism.
 ///
 /// Inner stages that nobody gave a seed draw as in flat_map.
 ///

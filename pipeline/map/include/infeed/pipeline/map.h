@@ -10,18 +10,20 @@
 namespace infeed {
 
 struct MapOptions {
-  /// Calls that may run at the same time; 1: in the thread that pulls. autotune: as many as there
-  /// are usable cores, and up to 16 when the function blocks (sleeps, reads) rather than computes.
+  /// So many calls may run at the same time; with 1 the thread that pulls makes them. autotune
+  /// takes as many as there are usable cores, and up to 16 when the function blocks (sleeps, reads)
+  /// rather than computes.
   int parallelism = 1;
-  /// With parallelism: hand over in the input's order (default), or whatever is ready.
+  /// With parallelism, results come in the input's order (the default), or as they are ready.
   bool ordered = true;
-  /// For functions that take an Rng; by default drawn once, when the stage is described. A resume
-  /// in another process takes the drawn one of its checkpoint.
+  /// Functions that take an Rng draw from it; by default it is drawn once, when the stage is
+  /// described. A resume in another process takes the drawn one of its checkpoint.
   std::optional<std::uint64_t> seed = std::nullopt;
-  /// Try again what is transient, give up what takes too long: {.guard = {.retries = 3}}.
+  /// A guard, say {.guard = {.retries = 3}}, tries again what is transient and gives up what takes
+  /// too long.
   GuardOptions guard = {};
-  /// Changes whenever the function does, which nobody can see from outside: then a checkpoint and
-  /// files of a cache that another function has made are refused.
+  /// Change it whenever the function changes, which nobody can see from outside: a checkpoint and
+  /// the files of a cache that another function has made are then refused.
   std::string version = {};
 };
 

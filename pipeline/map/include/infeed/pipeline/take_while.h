@@ -7,8 +7,8 @@
 
 namespace infeed {
 
-/// Why: the elements before the first one for which the predicate is false; there the stream ends.
-/// An error, the predicate's own too, is handed on in its place and ends nothing.
+/// Why: this gives the elements before the first one for which the predicate is false; there the
+/// stream ends. An error, the predicate's own too, is handed on in its place and ends nothing.
 ///
 ///     losses | infeed::take_while([](double loss) { return loss > 0.1; })
 template <class F>

@@ -8,13 +8,13 @@
 namespace infeed {
 
 struct GlobalShuffleOptions {
-  /// None: a random one, drawn when the stage is described.
+  /// Without one, a random seed is drawn when the stage is described.
   std::optional<std::uint64_t> seed = std::nullopt;
   /// Another order each pass (repeat, the next iterate()), or the same.
   bool reshuffle_each_iteration = true;
 };
 
-/// Why: a shuffle of the whole dataset that holds nothing: element k of the output is element p(k)
+/// Why: this shuffles the whole dataset and holds nothing: element k of the output is element p(k)
 /// of the input, where p is a permutation that is computed, not stored. Skipping and resuming cost
 /// nothing, at any size.
 ///

@@ -7,14 +7,15 @@
 
 namespace infeed {
 
-/// The buffer of a shuffle that is as large as its input, whatever that is: a full shuffle.
+/// With this buffer a shuffle is as large as its input, whatever that is: a full shuffle.
 inline constexpr std::uint64_t whole_input = std::uint64_t{1} << 62;
 
 struct ShuffleOptions {
-  /// Elements that the order is drawn from; at least 1. As large as the dataset, or whole_input
-  /// (TensorFlow's UNKNOWN_CARDINALITY): a full shuffle, which needs an input that ends.
+  /// How many elements the order is drawn from; at least 1. A buffer as large as the dataset, or
+  /// whole_input (TensorFlow's UNKNOWN_CARDINALITY), gives a full shuffle, which needs an input
+  /// that ends.
   std::uint64_t buffer;
-  /// None of the seeds: a random one, drawn when the stage is described.
+  /// Without any of the seeds, a random one is drawn when the stage is described.
   std::optional<std::uint64_t> seed = std::nullopt;
   /// TensorFlow's tf.random.set_seed, for orders that must equal another program's. Without
   /// `seed`, a stage draws by how many stages before it draw, too: the first shuffle as ever, the
@@ -32,8 +33,8 @@ struct ShuffleOptions {
 ///
 /// Without any seed a resume in another process takes the seeds of its checkpoint.
 ///
-/// Memory: buffer x element, counted in the iterator's limit. Resume: the buffer's content is found
-/// by walking the draws backwards and asking the input for just those elements.
+/// Memory: buffer x element is counted in the iterator's limit. Resume: the buffer's content is
+/// found by walking the draws backwards and asking the input for just those elements.
 inline auto shuffle(ShuffleOptions options);
 
 // Only the library reads what follows.

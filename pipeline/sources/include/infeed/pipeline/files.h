@@ -10,18 +10,20 @@
 namespace infeed {
 
 struct FilesOptions {
-  /// Another order each pass, drawn from the seeds.
+  /// Whether each pass has another order, drawn from the seeds.
   bool shuffle = false;
-  /// With shuffle; none of the seeds: a random one, drawn when the source is described.
+  /// The seed of a shuffle; without any of the seeds, a random one is drawn when the source is
+  /// described.
   std::optional<std::uint64_t> seed = std::nullopt;
-  /// TensorFlow's tf.random.set_seed, for orders that must equal another program's; as of shuffle.
+  /// TensorFlow's tf.random.set_seed, for orders that must equal another program's, as in
+  /// ShuffleOptions.
   std::optional<std::uint64_t> global_seed = std::nullopt;
-  /// With shuffle: another order each pass, or the same.
+  /// Whether a shuffle gives another order each pass, or the same.
   bool reshuffle_each_iteration = true;
 };
 
-/// Why: the names of the files that match a pattern, in the order of their bytes, or shuffled as
-/// tf.data.Dataset.list_files does.
+/// Why: these are the names of the files that match a pattern, in the order of their bytes, or
+/// shuffled as tf.data.Dataset.list_files does.
 ///
 ///     infeed::files("data/train-*.tfrecord", {.shuffle = true, .seed = 42})
 ///         | infeed::interleave([](const std::string& file) { return infeed::records(file); },

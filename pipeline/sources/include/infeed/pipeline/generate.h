@@ -11,8 +11,8 @@
 
 namespace infeed {
 
-/// Why: a source of your own: whatever can be written as a function that gives the next element.
-/// `make` is called once a pass and returns that function; an empty optional is the end.
+/// Why: this is a source of your own: whatever can be written as a function that gives the next
+/// element. `make` is called once a pass and returns that function; an empty optional is the end.
 ///
 ///     infeed::generate([] {
 ///       return [socket = connect()]() mutable -> std::optional<Message> {

@@ -11,9 +11,9 @@
 namespace infeed {
 
 struct ParseOptions {
-  /// As of map: records parsed at the same time; 1: in the thread that pulls.
+  /// So many records are parsed at the same time; with 1 the thread that pulls parses them.
   int parallelism = 1;
-  /// With parallelism: in the input's order (default), or whatever is ready.
+  /// With parallelism, elements come in the input's order (the default), or as they are ready.
   bool ordered = true;
 };
 

@@ -18,16 +18,17 @@
 namespace infeed {
 
 struct ParsePaddedBatchOptions {
-  /// Batches that are parsed at the same time; as of map.
+  /// So many batches are parsed at the same time; MapOptions::parallelism explains the values.
   int parallelism = 1;
   bool drop_remainder = false;
-  /// As of padded_batch. A sequence longer than its width is an error of its row.
+  /// They mean what they mean in PaddedBatchOptions. A sequence longer than its width is an error
+  /// of its row.
   std::vector<std::int64_t> widths = {};
   double padding = 0;
 };
 
-/// Why: parse and ragged_batch in one: a batch of serialised Examples or SequenceExamples straight
-/// into columns, without a std::vector a row between.
+/// Why: this is parse and ragged_batch in one: it parses serialised Examples or SequenceExamples
+/// straight into the columns of a batch, without a std::vector a row between.
 ///
 ///     struct Clip { std::vector<std::vector<float>> boxes; std::int64_t label; };
 ///     void train(const infeed::SequenceExampleSchema<Clip>& schema) {
@@ -40,8 +41,8 @@ struct ParsePaddedBatchOptions {
 ///
 /// Every member of the struct must be in the schema (ExampleSchema or SequenceExampleSchema). A row
 /// that fails is left out of its batch, and one element's error before the batch names the first
-/// failure and how many there were. A vector's feature that none of the first records has: as with
-/// parse().
+/// failure and how many there were. A vector's feature that none of the first records has is an
+/// error, as with parse().
 template <class Schema>
 auto parse_ragged_batch(Schema schema, std::int64_t size, BatchIntoOptions options = {});
 

@@ -6,8 +6,9 @@
 
 namespace infeed {
 
-/// Why: the integers start, start+step, ... up to but not including stop; the usual source of
-/// indices and of tests. A negative step counts down; step 0 is an error (invalid_argument).
+/// Why: this gives the integers start, start+step, ... up to but not including stop; the usual
+/// source of indices and of tests. A negative step counts down; step 0 is an error
+/// (invalid_argument).
 ///
 ///     infeed::range(10)            // 0 1 ... 9
 ///     infeed::range(10, 0, -3)     // 10 7 4 1

@@ -12,37 +12,38 @@
 
 namespace infeed {
 
-/// As for one file (record_reader.h), and how many threads decode it.
+/// The options are those of one file (record_reader.h), and how many threads decode it.
 struct RecordsOptions {
   Compression compression = Compression::automatic;
   Verify verify = Verify::everything;
   DamagePolicy damage = DamagePolicy::fail;
-  /// Called from whatever thread pulls, several at once inside a parallel interleave.
+  /// Whatever thread pulls calls it; inside a parallel interleave several may do so at once.
   std::function<void(const DamagedRange&)> on_damage = {};
   std::size_t block_bytes = RecordReaderOptions().block_bytes;
   std::uint64_t record_bytes_max = RecordReaderOptions().record_bytes_max;
-  /// Threads that decode ahead inside one file, in the same order; 1: the thread that pulls.
-  /// autotune: as many as there are cores. What can be shared among them: see
-  /// parallel_record_reader.h.
+  /// So many threads decode ahead inside one file, in the same order; with 1 the thread that pulls
+  /// decodes. autotune takes as many as there are cores. parallel_record_reader.h says which files
+  /// can be shared among threads.
   int parallelism = 1;
-  /// Of them together, decoded and not yet taken, per file that is open; counted as queues are.
+  /// How much these threads together may have decoded that is not yet taken, per open file; it is
+  /// counted as queues are.
   std::uint64_t read_ahead_bytes = std::uint64_t{16} << 20;
   FileAccess access = FileAccess::page_cache;
   UrlOptions url = {};  ///< where files are named by URLs
 };
 
-/// Why: the records of TFRecord shards, one file after the other, in the order of their names. The
-/// usual first line of a pipeline.
+/// Why: this gives the records of TFRecord shards, one file after the other, in the order of their
+/// names. It is the usual first line of a pipeline.
 ///
 ///     infeed::records("data/train-*.tfrecord") | infeed::parse<Sample>(schema)
 ///
-/// Several files at once, each read in a thread of its own:
+/// This reads several files at once, each in a thread of its own:
 ///
 ///     infeed::files("data/train-*.tfrecord")
 ///         | infeed::interleave([](const std::string& file) { return infeed::records(file); },
 ///                              {.cycle_length = 16, .parallelism = infeed::autotune})
 ///
-/// Or one large file on all cores: {.parallelism = infeed::autotune}. Records, order, errors and
+/// {.parallelism = infeed::autotune} reads one large file on all cores. Records, order, errors and
 /// checkpoints are the same as without.
 ///
 /// Patterns are those of infeed::match_files, looked up when the source is described.

@@ -14,8 +14,8 @@
 
 namespace infeed {
 
-/// Why: the elements of a vector, in their order. Each pass copies them out; the vector itself is
-/// shared by all iterators.
+/// Why: this gives the elements of a vector, in their order. Each pass copies them out; the vector
+/// itself is shared by all iterators.
 ///
 ///     infeed::slices({1, 2, 3})
 ///     infeed::slices(std::move(samples))            // a std::vector<Sample>
@@ -43,7 +43,7 @@ struct SlicesSpec {
 NodePointer make_slices(SlicesSpec spec);
 std::string slices_signature(std::size_t count, std::uint32_t fingerprint);
 
-/// Of the values, where their type lets one look at them; a checkpoint is bound to it.
+/// A hash of the values, where their type lets one look at them; a checkpoint is bound to it.
 template <class T>
 std::uint32_t fingerprint_of(const T* values, std::size_t count) {
   std::uint32_t crc = 0;

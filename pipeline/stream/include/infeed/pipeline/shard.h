@@ -17,9 +17,9 @@ NodePointer make_shard(const ShardOptions& options, NodePointer input);
 
 }  // namespace detail
 
-/// Why: the elements whose position modulo `count` is `index`, so that several workers share one
-/// stream. Errors count as elements. Put it close to the source: what is dropped was made for
-/// nothing.
+/// Why: this gives the elements whose position modulo `count` is `index`, so that several workers
+/// share one stream. Errors count as elements. Put it close to the source: what is dropped was made
+/// for nothing.
 ///
 /// A map with an Rng behind it draws by the position in the stream that is shared, so shard | map
 /// gives each element the numbers that it has with any other number of shards, shard | map | repeat

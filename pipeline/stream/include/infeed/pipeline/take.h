@@ -11,7 +11,7 @@ NodePointer make_take(std::int64_t count, NodePointer input);
 
 }  // namespace detail
 
-/// Why: the first `count` elements, errors included; a negative count takes all.
+/// Why: this gives the first `count` elements, errors included; a negative count takes all.
 inline auto take(std::int64_t count) { return untyped_stage(detail::make_take, count); }
 
 }  // namespace infeed

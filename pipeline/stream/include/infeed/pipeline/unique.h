@@ -11,7 +11,8 @@
 
 namespace infeed {
 
-/// Why: each element at its first occurrence only, within one pass. Errors are always handed on.
+/// Why: this gives each element at its first occurrence only, within one pass. Errors are always
+/// handed on.
 ///
 ///     words | infeed::unique()
 ///

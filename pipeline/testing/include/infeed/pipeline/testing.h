@@ -20,7 +20,7 @@
 ///     const auto report = infeed::testing::expect_equal_after_resume([] { return my_dataset(); });
 ///     // throws infeed::Error when anything differs; report.elements says how much was compared
 ///
-/// Takes a checkpoint after each element, goes on from its text in a new iterator, and compares
+/// It takes a checkpoint after each element, goes on from its text in a new iterator, and compares
 /// everything that follows, errors and the end included, with a run without interruption. Each
 /// resume describes the dataset anew, as the process after a crash does: its caches are empty, and
 /// a seed that was not given is drawn again. Checkpoints of a second iteration, behind caches that
@@ -54,7 +54,7 @@ struct ResumeReport {
 
 namespace detail {
 
-/// Of the dataset from the start, or from the checkpoint's text.
+/// Iterates the dataset from the start, or from the checkpoint's text.
 template <class T>
 Iterator<T> iterate(const Dataset<T>& dataset, const ResumeCheckOptions& options,
                     const Checkpoint* resume) {
@@ -102,7 +102,7 @@ requires std::is_invocable_v<const Describe&> ResumeReport expect_equal_after_re
 
   auto second = detail::iterate(dataset, options, nullptr);
   for (std::uint64_t resumed_at = 0; resumed_at <= report.elements; ++resumed_at) {
-    // That of a second iteration may know less: what a full cache hides, nobody saw again.
+    // A second iteration's checkpoint may know less: what a full cache hides, nobody saw again.
     if (const Checkpoint other = second.checkpoint();
         other.position == resumed_at && other != checkpoint) {
       detail::compare_the_rest(describe, options, other, expected, equal);

@@ -79,10 +79,10 @@ class FeatureView {
 
   /// False when the record has no such feature, or one without any list.
   bool is_present() const { return present_; }
-  /// Of a present feature.
+  /// Only a feature that is present has one.
   FeatureKind kind() const { return kind_; }
   std::string_view name() const { return name_; }
-  /// As messages name it: "feature 'label'", or "step 3 of feature list 'frames'".
+  /// The name that messages use: "feature 'label'", or "step 3 of feature list 'frames'".
   std::string subject() const;
   /// Number of values; walks over bytes and integers.
   std::size_t count() const;

@@ -133,7 +133,7 @@ class ExampleSchema {
     parse(example, object);
     return object;
   }
-  /// Into an object that is there; members that no feature belongs to stay as they are.
+  /// Parses into an object that is there; members that no feature belongs to stay as they are.
   void parse(const Record& record, T& object) const {
     try {
       parse_into(record, object);
@@ -143,8 +143,8 @@ class ExampleSchema {
   }
   void parse(std::string_view example, T& object) const { parse_into(example, object); }
 
-  /// Straight into columns, without an object between: row `row` of columns()[i] is assigned from
-  /// feature i. A column is an array of the member's type, so one of std::array<float, 3> is a
+  /// Parses straight into columns, without an object between: row `row` of columns()[i] is assigned
+  /// from feature i. A column is an array of the member's type, so one of std::array<float, 3> is a
   /// contiguous matrix of floats. What an Error leaves in the row is unspecified; use the row
   /// again.
   void parse_row(const Record& record, std::size_t row, std::span<void* const> column_data) const {
@@ -159,7 +159,7 @@ class ExampleSchema {
     }
   }
 
-  /// Straight into columns that grow, for members of different lengths: columns[i] is the
+  /// Parses straight into columns that grow, for members of different lengths: columns[i] is the
   /// RowColumn<M> (row_column.h) of feature i's member, each with `row` rows; an Error leaves it
   /// so.
   void append_row(const Record& record, std::size_t row, std::span<void* const> columns) const {
@@ -188,7 +188,7 @@ class ExampleSchema {
     return builder.encode();
   }
 
-  /// Of the features, partitions included.
+  /// The names of the features, partitions included.
   const std::vector<std::string>& names() const { return parser_.names(); }
   ExpectedFeatures expected() const {
     ExpectedFeatures expected;

@@ -17,7 +17,7 @@
 /// are, of which kind, how many values they have and whether every record has them: what one needs
 /// to know to write an ExampleSchema.
 ///
-///     const infeed::InferredSchema schema = infeed::infer_schema({"train-00000-of-00016.tfrecord"});
+///     const auto schema = infeed::infer_schema({"train-00000-of-00016.tfrecord"});
 ///     std::puts(schema.to_text().c_str());
 ///
 /// It prints:
@@ -47,7 +47,7 @@ struct ValueRange {
 
 struct InferredFeature {
   std::string name;
-  /// Of the first that was seen; nothing when no step of a list holds values.
+  /// The kind of the first one that was seen; nothing when no step of a list holds values.
   std::optional<FeatureKind> kind;
   std::uint64_t examples = 0;     ///< records that have the feature, of this kind
   std::uint64_t other_kinds = 0;  ///< records in which it has another one; in nothing below
@@ -66,17 +66,17 @@ struct InferredFeatureList {
   std::string name;
   std::uint64_t examples = 0;  ///< records that have the list
   ValueRange step_count;       ///< steps in one record
-  /// Of all steps as if each were a record of one feature: `examples` counts steps.
+  /// What holds for all steps, as if each were a record of one feature: `examples` counts steps.
   InferredFeature steps;
 };
 
 struct InferredSchema {
   std::uint64_t records = 0;
-  std::uint64_t opaque_records = 0;  ///< that are no tf.train.Example
-  /// That have values, or empty lists of them, somewhere. Sorted by name. Of a SequenceExample,
-  /// those of its context.
+  std::uint64_t opaque_records = 0;  ///< records that are no tf.train.Example
+  /// The features that have values, or empty lists of them, somewhere, sorted by name. For
+  /// SequenceExamples these are the ones of the context.
   std::vector<InferredFeature> features;
-  /// Sorted by name; any makes it a SequenceExample.
+  /// They are sorted by name; if there is any, the records are SequenceExamples.
   std::vector<InferredFeatureList> lists;
 
   /// For people: a line a feature, as above.
@@ -89,7 +89,7 @@ struct InferredSchema {
 class SchemaInference {
  public:
   void add(std::string_view example);
-  /// Of records that come behind those of this one.
+  /// Adds an inference of records that come behind those of this one.
   void merge(const SchemaInference& later);
   InferredSchema schema() const;
 

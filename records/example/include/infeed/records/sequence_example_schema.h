@@ -40,9 +40,9 @@
 /// values, or {.allow_missing = true} says that it is then empty, or the member is a
 /// std::optional<std::vector<M>>, which then has no value.
 ///
-/// Of what may be missing without having been declared so (vectors of the context without a
-/// default, lists of steps of any length without {.allow_missing = true}), some record of many must
-/// have each: see expected() and pipeline/parse.h.
+/// Some things may be missing without having been declared so: vectors of the context without a
+/// default, and lists of steps of any length without {.allow_missing = true}. At least one record
+/// of many must have each of them: see expected() and pipeline/parse.h.
 ///
 /// Errors name feature or list, step, and (of a Record) file, offset and record.
 /// Thread-safety: immutable once built; cheap to copy.
@@ -105,7 +105,7 @@ class SequenceExampleSchema {
     parse(example, object);
     return object;
   }
-  /// Into an object that is there; members that nothing belongs to stay as they are.
+  /// Parses into an object that is there; members that nothing belongs to stay as they are.
   void parse(const Record& record, T& object) const {
     try {
       parse_into(record, object);
@@ -115,7 +115,8 @@ class SequenceExampleSchema {
   }
   void parse(std::string_view example, T& object) const { parse_into(example, object); }
 
-  /// As ExampleSchema::append_row: columns[i] is the RowColumn<M> of columns()[i], with `row` rows.
+  /// Does what ExampleSchema::append_row does: columns[i] is the RowColumn<M> of columns()[i], with
+  /// `row` rows.
   void append_row(const Record& record, std::size_t row, std::span<void* const> columns) const {
     const std::size_t contexts = context_.fields_.size();
     if (columns.size() != contexts + lists_.size()) detail::fail_columns(columns.size(), names());
@@ -137,7 +138,7 @@ class SequenceExampleSchema {
     }
   }
 
-  /// Those of the context, then those of the lists.
+  /// The columns of the context, then those of the lists.
   std::vector<Column> columns() const {
     std::vector<Column> result = context_.columns();
     for (const auto& list : lists_) result.push_back(list->column());

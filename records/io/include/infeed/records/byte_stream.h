@@ -22,8 +22,8 @@ namespace infeed {
 
 class ByteStream {
  public:
-  /// By content when the compression is automatic. Text may by chance begin like a zlib stream:
-  /// who reads text says what it is.
+  /// Recognises the compression by content when it is automatic. Text may by chance begin like a
+  /// zlib stream: whoever reads text says what it is.
   explicit ByteStream(const std::string& file, Compression compression = Compression::automatic,
                       const UrlOptions& url = {});
   ByteStream(ByteStream&&) noexcept;

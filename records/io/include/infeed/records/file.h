@@ -42,7 +42,7 @@ class File {
   int descriptor() const { return descriptor_; }
   const std::string& name() const { return name_; }
   bool is_open() const { return descriptor_ >= 0; }
-  /// Of a regular file; a pipe or device has none.
+  /// The size of a regular file; a pipe or device has none.
   std::optional<std::uint64_t> size_bytes() const;
   /// Reads until `into` is full, the file ends, or an error follows what was read; 0 is the end.
   std::size_t read_at(std::uint64_t offset, std::span<char> into) const;

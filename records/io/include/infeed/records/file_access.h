@@ -7,9 +7,9 @@ namespace infeed {
 
 enum class FileAccess {
   page_cache,
-  /// Past the page cache (O_DIRECT), eight reads of 1 MiB ahead, by io_uring or else by threads.
-  /// Takes 8 MiB a reader. Where the file system knows no such reads, as page_cache; a pipe or URL
-  /// is read as always.
+  /// Reads past the page cache (O_DIRECT), eight reads of 1 MiB ahead, by io_uring or else by
+  /// threads. It takes 8 MiB a reader. Where the file system knows no such reads, the file is read
+  /// as with page_cache; so is a pipe or URL.
   direct,
 };
 

@@ -20,8 +20,8 @@ struct FileSum {
   bool operator==(const FileSum&) const = default;
 };
 
-/// Of the file as it is stored, so of compressed bytes; in steps of a MiB. By path or URL; errors
-/// as of ByteStream.
+/// Sums up the file as it is stored, so a compressed file's compressed bytes, in steps of a MiB.
+/// The file is named by path or URL; errors are those of ByteStream.
 FileSum sum_file(const std::string& file);
 
 }  // namespace infeed

@@ -39,7 +39,7 @@ struct IdxArray {
   /// Elements in this machine's byte order.
   std::vector<std::uint8_t> bytes;
 
-  /// Along the first dimension.
+  /// One element along the first dimension.
   std::uint64_t rows() const { return shape.empty() ? 1 : shape[0]; }
   std::size_t row_bytes() const { return rows() == 0 ? 0 : bytes.size() / rows(); }
   std::span<const std::uint8_t> row(std::uint64_t index) const {

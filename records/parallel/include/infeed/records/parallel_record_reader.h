@@ -41,7 +41,7 @@ struct ParallelRecordReaderOptions {
   std::uint64_t segment_bytes = std::uint64_t{1} << 20;
   /// Decoded and not yet taken, about; a segment a thread at least.
   std::uint64_t read_ahead_bytes = std::uint64_t{16} << 20;
-  /// Of readers that follow each other (spare_blocks.h); may be null.
+  /// The blocks of readers that follow each other (spare_blocks.h); it may be null.
   std::shared_ptr<SpareBlocks> spare_blocks = {};
 };
 
@@ -58,16 +58,16 @@ class ParallelRecordReader {
   /// False is the end; `out` is then untouched.
   bool next(Record& out);
 
-  /// As RecordReader::skip. Before the first record is read it costs what it costs there, and
-  /// threads begin behind it; a gzip file is then read by one thread, since its checksum is of the
-  /// whole. Later the records are read and dropped.
+  /// Does what RecordReader::skip does. Before the first record is read it costs what it costs
+  /// there, and threads begin behind it; a gzip file is then read by one thread, since its checksum
+  /// is of the whole. Later the records are read and dropped.
   std::uint64_t skip(std::uint64_t count);
   /// Records handed out or passed over so far, those before an error included.
   std::uint64_t records_passed() const;
 
   const std::string& file() const;
   Compression compression() const;
-  /// As of RecordReader.
+  /// These are what they are in RecordReader.
   std::optional<std::uint64_t> file_bytes() const;
   const std::vector<DamagedRange>& damaged() const;
   /// "split by the index", or why the file could not be: for people who wonder about a speed.

@@ -8,9 +8,9 @@
 #include "infeed/records/compression.h"
 #include "infeed/records/record_reader.h"
 
-/// Why: who gives up a part of a damaged file must say how much that is. How many records lie there
-/// is known only where something that was written with the file says it: NAME.index beside a plain
-/// one, the index inside an LZ4 file, NAME.points beside a gzip file.
+/// Why: whoever gives up a part of a damaged file must say how much that is. How many records lie
+/// there is known only where something that was written with the file says it: NAME.index beside a
+/// plain one, the index inside an LZ4 file, NAME.points beside a gzip file.
 ///
 /// Errors: none; what can't be found out stays empty. An index is believed when its size of the
 /// file is right and the damaged record begins where it says.

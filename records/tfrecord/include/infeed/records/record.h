@@ -102,7 +102,8 @@ class Record {
   std::optional<std::uint64_t> number() const noexcept {
     return number_ == kNoNumber ? std::nullopt : std::optional(number_);
   }
-  /// Of the first payload byte in its file; in a compressed file counted in decompressed bytes.
+  /// The place of the first payload byte in its file; in a compressed file it is counted in
+  /// decompressed bytes.
   std::optional<std::uint64_t> offset() const noexcept {
     if (number_ == kNoNumber || block_ == nullptr) return std::nullopt;  // no file, or no bytes
     return block_->stream_offset + static_cast<std::uint64_t>(data_ - block_->data);

@@ -28,7 +28,8 @@
 namespace infeed {
 
 struct RecordIndex {
-  /// Of each record's header, ascending from 0; one more entry than records: the end of the file.
+  /// The place of each record's header, ascending from 0; there is one more entry than records, the
+  /// end of the file.
   std::vector<std::uint64_t> offsets = {0};
   /// CRC-32C of the first and the last 4 KiB of the data file.
   std::uint32_t ends_crc = 0;
@@ -42,11 +43,12 @@ struct RecordIndex {
 /// Reads the headers of a plain file; large payloads are passed over. The file must be whole.
 RecordIndex index_records(const std::string& file);
 
-/// Under a partial name, then renamed, as RecordWriter does; an index that is there is replaced.
+/// Writes it under a partial name and renames it then, as RecordWriter does; an index that is there
+/// is replaced.
 void write_index(const RecordIndex& index, const std::string& index_file);
-/// Either kind, by content. The DALI kind holds no checksum of the data.
+/// Reads either kind, which it tells by content. The DALI kind holds no checksum of the data.
 RecordIndex read_index(const std::string& index_file);
-/// For NVIDIA DALI, as its tfrecord2idx writes it.
+/// Writes the index that NVIDIA DALI's tfrecord2idx writes.
 void write_dali_index(const RecordIndex& index, const std::string& index_file);
 
 /// Throws failed_precondition when size or ends of the data file are not those of the index.

@@ -45,17 +45,15 @@ enum class DamagePolicy {
   fail,
   /// Note the range, tell `on_damage`, and go on with the next bytes that are a whole record by
   /// both checksums. Inside a damaged gzip or zlib stream nothing can be found again: its rest is
-  /// one
-  /// range. An LZ4 file goes on with its next block.
+  /// one range. An LZ4 file goes on with its next block.
   skip_and_resynchronise,
-  /// As TensorFlow's reader: a cut inside a record's header, a missing gzip trailer and everything
-  /// after the first zlib stream are a silent end; anything else fails.
+  /// Does as TensorFlow's reader does: a cut inside a record's header, a missing gzip trailer and
+  /// everything after the first zlib stream are a silent end; anything else fails.
   ///
   /// Two of TensorFlow's silent ends are none here, since they would lose or hide data: behind an
   /// empty gzip member in the middle of a file the next member is read, as gunzip does; and a
-  /// single
-  /// byte behind the last gzip member is an error, as two of them are to TensorFlow (a lone 0x1f is
-  /// the begin of a member that is cut: a silent end for both).
+  /// single byte behind the last gzip member is an error, as two of them are to TensorFlow (a lone
+  /// 0x1f is the begin of a member that is cut: a silent end for both).
   stop_like_tensorflow,
 };
 
@@ -73,20 +71,21 @@ struct RecordReaderOptions {
   Compression compression = Compression::automatic;
   Verify verify = Verify::everything;
   DamagePolicy damage = DamagePolicy::fail;
-  /// Called from inside the reading call. What it throws passes through; the file goes on after it.
+  /// It is called from inside the reading call. What it throws passes through; the file goes on
+  /// after it.
   std::function<void(const DamagedRange&)> on_damage = {};
   /// Bytes read at once. 256 KiB stay in the second-level cache between read and checksum.
   std::size_t block_bytes = std::size_t{256} << 10;
   /// A longer record is damage: a limit on what a file can make the reader allocate.
   std::uint64_t record_bytes_max = std::uint64_t{1} << 31;
   FileAccess access = FileAccess::page_cache;
-  /// Where the file is named by a URL.
+  /// How the file is read where it is named by a URL.
   UrlOptions url = {};
 };
 
 struct RecordPosition {
   std::uint64_t record = 0;
-  /// Of the record's header, in decompressed bytes.
+  /// The place of the record's header, in decompressed bytes.
   std::uint64_t offset = 0;
   bool operator==(const RecordPosition&) const = default;
 };
@@ -116,7 +115,7 @@ class RecordReader {
   /// files only; throws failed_precondition otherwise. Also revives a reader that has ended.
   void seek(RecordPosition position);
 
-  /// As it was named; a URL without its signature.
+  /// The file as it was named; a URL comes without its signature.
   const std::string& file() const;
   /// What was recognised; never automatic.
   Compression compression() const;

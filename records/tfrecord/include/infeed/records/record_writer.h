@@ -35,8 +35,7 @@ enum class Durability {
   /// close() returns when the system has the bytes; they survive the process, not a power cut.
   leave_to_system,
   /// close() returns when file and name are on the disk. Writing starts early, in steps of 8 MiB,
-  /// so
-  /// that the last sync has little left (2.5 GB/s instead of 0.5 here).
+  /// so that the last sync has little left (2.5 GB/s instead of 0.5 here).
   synced,
 };
 
@@ -45,7 +44,7 @@ struct RecordWriterOptions {
   /// behind some borders between streams. lz4 is ours alone: larger, and several times faster to
   /// read; a record may have 1 GiB there.
   Compression compression = Compression::none;
-  /// 0 (fastest) to 3 (smallest): ISA-L's levels; of LZ4 the fast form (0, 1) and the slow one.
+  /// 0 (fastest) to 3 (smallest) are ISA-L's levels; LZ4 has its fast form (0, 1) and its slow one.
   int compression_level = 1;
   /// gzip only: a flush point after about so many bytes (decompressed), at the next record, and a
   /// file NAME.points beside the data that names them (records/flush_points_format.md). The gzip
@@ -71,13 +70,13 @@ class RecordWriter {
   ~RecordWriter();
 
   void write(std::string_view bytes);
-  /// Flushes, syncs where asked, and gives the file its name. Once; throws if anything failed
-  /// before.
+  /// Flushes, syncs where asked, and gives the file its name. Call it once; it throws if anything
+  /// failed before.
   void close();
   /// Gives up: removes what was written.
   void discard() noexcept;
 
-  /// Both after close(), of the finished file, when they were asked for.
+  /// Both describe the finished file: they may be called after close(), when they were asked for.
   const RecordIndex& index() const;
   FileSum file_sum() const;
 

@@ -51,7 +51,7 @@ struct TypeInfo {
   void (*copy_run)(void* to, const void* from, std::size_t count);
   /// Bytes that the elements own elsewhere (a string's text). Null when they own none.
   std::size_t (*payload_bytes_run)(const void* at, std::size_t count) noexcept;
-  /// As the compiler spells it, for messages.
+  /// The type as the compiler spells it, for messages.
   std::string_view name;
 
   void relocate(void* to, void* from, std::size_t count) const noexcept {

@@ -8,10 +8,10 @@
 #include <infeed/records/detail/feature_codec.h>
 #include <infeed/records/example_schema.h>
 
-/// Why: a misspelt name of a feature that fills a vector would give empty vectors for ever. Looks
-/// at the first records of a pass, before they are parsed, until each feature that is expected
-/// (ExampleSchema::expected) was seen in one: usually that is the first record. What the stages
-/// that parse do is said in parse.h; not meant to be used directly.
+/// Why: a misspelt name of a feature that fills a vector would give empty vectors for ever. This
+/// looks at the first records of a pass, before they are parsed, until each feature that is
+/// expected (ExampleSchema::expected) was seen in one: usually that is the first record. What the
+/// stages that parse do is said in parse.h; not meant to be used directly.
 namespace infeed::detail {
 
 struct ExpectFeaturesSpec {

@@ -5,8 +5,8 @@
 
 #include "infeed/records/url_options.h"
 
-/// Why: who comes back to a URL later (the resumed conversion of what lies there) must see whether
-/// the object is still the same one, without reading it.
+/// Why: whoever comes back to a URL later (the resumed conversion of what lies there) must see
+/// whether the object is still the same one, without reading it.
 ///
 ///     infeed::examine_url("s3://bucket/table.csv").version  // "\"9a0364b9e99bb480\""
 ///

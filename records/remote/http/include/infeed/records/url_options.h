@@ -27,8 +27,8 @@
 /// AWS_REGION, AWS_DEFAULT_REGION; AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL for other stores than
 /// AWS's.
 ///
-/// What the first answer says of the object (ETag, or else date, and size) is asked for again with
-/// each range: an object that changes under way is an Error failed_precondition, never a mixture. A
+/// Each range asks again for what the first answer said of the object (ETag, or else date, and
+/// size): an object that changes under way is an Error failed_precondition, never a mixture. A
 /// range that fails in a way that may pass (a cut connection, a time limit, 429, 5xx) is asked for
 /// again from the byte where it stopped.
 ///
@@ -55,20 +55,21 @@ struct UrlOptions {
   std::chrono::milliseconds retry_delay{200};
   std::chrono::milliseconds retry_delay_max{10'000};
   std::chrono::milliseconds connect_timeout{10'000};
-  /// Without a byte for so long a request is given up (and tried again).
+  /// A request that brings no byte for so long is given up (and tried again).
   std::chrono::milliseconds stall_timeout{30'000};
   /// A range that takes longer than this part of the earlier ones took (at least `hedge_delay_min`)
   /// is asked for a second time; what comes first counts. 1 or more: never.
   double hedge_percentile = 0.95;
   std::chrono::milliseconds hedge_delay_min{200};
-  /// PEM file of certificate authorities. Empty: AWS_CA_BUNDLE, CURL_CA_BUNDLE, SSL_CERT_FILE, or
-  /// the system's.
+  /// The PEM file of certificate authorities. If it is empty, AWS_CA_BUNDLE, CURL_CA_BUNDLE,
+  /// SSL_CERT_FILE or the system says which it is.
   std::string ca_file = {};
   /// Credentials that were lent, for all readers that are given copies of this pointer: a thousand
   /// shards then don't ask for them a thousand times. Null: each asks for its own. (The readers of
   /// a pipeline always share theirs.)
   std::shared_ptr<SharedCredentials> credentials = {};
-  /// Ends a reading call that waits with an Error cancelled. (Destroying a reader needs no such.)
+  /// A reading call that waits ends with an Error cancelled. (Destroying a reader doesn't need
+  /// this.)
   std::stop_token stop = {};
 };
 
