@@ -6,7 +6,7 @@
 #include <map>
 #include <optional>
 
-#include <infeed/pipeline/detail/errors_in_flight.h>
+#include <infeed/pipeline/errors_in_flight.h>
 #include <infeed/pipeline/reservation.h>
 
 #include "engine/iterator_context.h"

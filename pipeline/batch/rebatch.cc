@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <infeed/pipeline/detail/errors_in_flight.h>
+#include <infeed/pipeline/errors_in_flight.h>
 #include <infeed/pipeline/reservation.h>
 
 #include "batch/batch_storage.h"

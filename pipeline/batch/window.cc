@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <limits>
 
-#include <infeed/pipeline/detail/errors_in_flight.h>
+#include <infeed/pipeline/errors_in_flight.h>
 #include <infeed/pipeline/reservation.h>
 
 #include "engine/iterator_context.h"

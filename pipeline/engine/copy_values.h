@@ -3,7 +3,7 @@
 #include <cstddef>
 
 #include <infeed/pipeline/chunk.h>
-#include <infeed/pipeline/detail/errors_in_flight.h>
+#include <infeed/pipeline/errors_in_flight.h>
 
 namespace infeed::detail {
 

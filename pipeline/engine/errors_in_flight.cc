@@ -1,11 +1,11 @@
-#include "infeed/pipeline/detail/errors_in_flight.h"
+#include "infeed/pipeline/errors_in_flight.h"
 
 #include <exception>
 #include <new>
 #include <typeinfo>
 #include <utility>
 
-namespace infeed::detail {
+namespace infeed {
 
 ErrorPointer current_error() {
   Error error(ErrorCode::user_function, "threw something that is not a std::exception");
@@ -26,6 +26,8 @@ ErrorPointer current_error() {
   }
   return std::make_shared<const Error>(std::move(error));
 }
+
+namespace detail {
 
 ErrorPointer terminal_error() {
   Error error(ErrorCode::internal, "a stage failed");
@@ -51,4 +53,5 @@ ErrorPointer error_of_opening() {
   return error;
 }
 
-}  // namespace infeed::detail
+}  // namespace detail
+}  // namespace infeed

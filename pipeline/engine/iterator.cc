@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <numeric>
 
-#include <infeed/pipeline/detail/errors_in_flight.h>
+#include <infeed/pipeline/errors_in_flight.h>
 
 #include "engine/iterator_context.h"
 #include "engine/resume_report.h"

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include <infeed/pipeline/detail/type_info.h>
+#include <infeed/pipeline/type_info.h>
 
 // Moves of single elements of a known small size compile to one load and store; a memcpy of a size
 // that only the program knows is a call (3 ns instead of 0.3).

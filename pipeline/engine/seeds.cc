@@ -2,12 +2,14 @@
 
 #include <random>
 
-namespace infeed::detail {
+namespace infeed {
 
 std::uint64_t random_seed() {
   std::random_device device;
   return (std::uint64_t{device()} << 32) | device();
 }
+
+namespace detail {
 
 Seeds choose_seeds(std::optional<std::uint64_t> seed, std::optional<std::uint64_t> global_seed,
                    std::uint64_t drawing_before) {
@@ -35,4 +37,5 @@ Philox pass_generator(const Seeds& seeds, std::uint64_t epoch, bool reshuffle_ea
   return Philox(epochs.at(2 * epoch), epochs.at(2 * epoch + 1));
 }
 
-}  // namespace infeed::detail
+}  // namespace detail
+}  // namespace infeed

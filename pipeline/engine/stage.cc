@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include <infeed/pipeline/detail/errors_in_flight.h>
+#include <infeed/pipeline/errors_in_flight.h>
 #include <infeed/pipeline/philox.h>
 
 #include "engine/iterator_context.h"

@@ -1,7 +1,7 @@
 #include "infeed/pipeline/flat_map.h"
 
-#include <infeed/pipeline/detail/errors_in_flight.h>
 #include <infeed/pipeline/detail/seeds.h>
+#include <infeed/pipeline/errors_in_flight.h>
 
 #include "engine/iterator_context.h"
 #include "interleave/inner_stream.h"

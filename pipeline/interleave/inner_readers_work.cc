@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include <infeed/pipeline/detail/errors_in_flight.h>
+#include <infeed/pipeline/errors_in_flight.h>
 
 #include "engine/threads/driver.h"
 #include "engine/threads/name_thread.h"

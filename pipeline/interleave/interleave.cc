@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include <infeed/pipeline/detail/errors_in_flight.h>
 #include <infeed/pipeline/detail/seeds.h>
+#include <infeed/pipeline/errors_in_flight.h>
 
 #include "engine/iterator_context.h"
 #include "interleave/interleave_cycle.h"

@@ -8,7 +8,7 @@
 #include <system_error>
 #include <thread>
 
-#include <infeed/pipeline/detail/errors_in_flight.h>
+#include <infeed/pipeline/errors_in_flight.h>
 
 #include "engine/iterator_context.h"
 #include "engine/threads/driver.h"

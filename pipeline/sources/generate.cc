@@ -1,6 +1,6 @@
 #include "infeed/pipeline/generate.h"
 
-#include <infeed/pipeline/detail/errors_in_flight.h>
+#include <infeed/pipeline/errors_in_flight.h>
 
 #include "engine/iterator_context.h"
 

@@ -9,7 +9,7 @@
 #include <optional>
 #include <stop_token>
 
-#include <infeed/pipeline/detail/errors_in_flight.h>
+#include <infeed/pipeline/errors_in_flight.h>
 #include <infeed/pipeline/files.h>
 #include <infeed/pipeline/options.h>
 #include <infeed/records/files.h>
@@ -80,7 +80,7 @@ class RecordsStage final : public Stage {
       } catch (...) {
         if (run().cancelled()) return Pull::cancelled;
         throw_on_users_stop();
-        out.set_error(failed(detail::current_error()));
+        out.set_error(failed(current_error()));
         return Pull::values;
       }
       end_of_file();
@@ -210,7 +210,7 @@ class RecordsStage final : public Stage {
       detail::StageCounters::add(counters().errors, 1);
       detail::StageCounters::add(counters().errors_arisen, 1);
       const std::uint64_t passed = reader_ ? reader_->passed() - before : 0;
-      failed(detail::current_error());
+      failed(current_error());
       return passed + 1;
     }
   }

@@ -6,8 +6,8 @@
 #include <fmt/ranges.h>
 #include <numeric>
 
-#include <infeed/pipeline/detail/errors_in_flight.h>
 #include <infeed/pipeline/detail/seeds.h>
+#include <infeed/pipeline/errors_in_flight.h>
 #include <infeed/pipeline/philox.h>
 
 namespace infeed::detail {

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <unordered_set>
 
-#include <infeed/pipeline/detail/errors_in_flight.h>
+#include <infeed/pipeline/errors_in_flight.h>
 #include <infeed/records/file.h>
 
 #include "engine/iterator_context.h"

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include <infeed/pipeline/detail/type_info.h>
 #include <infeed/pipeline/fields.h>
 #include <infeed/pipeline/payload.h>
+#include <infeed/pipeline/type_info.h>
 
 namespace infeed {
 namespace {

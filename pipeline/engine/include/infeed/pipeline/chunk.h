@@ -7,7 +7,7 @@
 #include <utility>
 
 #include <infeed/error.h>
-#include <infeed/pipeline/detail/type_info.h>
+#include <infeed/pipeline/type_info.h>
 
 /// Why: six stages called once an element cost 280 ns, called once for 64 elements 17 ns. So up to
 /// 256 elements, or 16 KiB, move together. A chunk is how the engine carries elements, never what a

@@ -28,6 +28,9 @@ struct Seeds {
   bool inner = false;
 };
 
+/// A seed for those who gave none, from the system.
+std::uint64_t random_seed();
+
 /// Where the elements of a stage stand in the stream that all shards share: element p at
 /// offset + stride * p.
 struct UnshardedPositions {

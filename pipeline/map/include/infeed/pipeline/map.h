@@ -4,8 +4,8 @@
 #include <string>
 
 #include <infeed/pipeline/detail/elementwise.h>
-#include <infeed/pipeline/detail/errors_in_flight.h>
 #include <infeed/pipeline/detail/seeds.h>
+#include <infeed/pipeline/errors_in_flight.h>
 
 namespace infeed {
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include <infeed/pipeline/detail/elementwise.h>
-#include <infeed/pipeline/detail/errors_in_flight.h>
+#include <infeed/pipeline/errors_in_flight.h>
 
 namespace infeed {
 

@@ -22,42 +22,6 @@ struct ResampleOptions {
   std::optional<std::uint64_t> seed = std::nullopt;
 };
 
-namespace detail {
-
-NodePointer make_rejection_resample(
-    const ResampleOptions& options, std::shared_ptr<const void> function,
-    std::int64_t (*class_of)(const void* function, const void* element), NodePointer input);
-
-template <class F, class T>
-inline constexpr bool kGivesAClass = requires {
-  requires std::is_integral_v<std::remove_cvref_t<std::invoke_result_t<const F&, const T&>>> ||
-      std::is_enum_v<std::remove_cvref_t<std::invoke_result_t<const F&, const T&>>>;
-};
-
-template <class F>
-struct RejectionResampleStageFactory {
-  std::shared_ptr<const F> class_of;
-  ResampleOptions options;
-
-  template <class T>
-  Dataset<T> operator()(const Dataset<T>& input) const {
-    static_assert(kGivesAClass<F, T>,
-                  "infeed::rejection_resample: class_of must be callable as const with const T&, "
-                  "and return an integer or an enumerator: the class, from 0 on");
-    if constexpr (kGivesAClass<F, T>) {
-      const auto call = [](const void* function, const void* element) {
-        return static_cast<std::int64_t>(
-            std::invoke(*static_cast<const F*>(function), *static_cast<const T*>(element)));
-      };
-      return Dataset<T>(make_rejection_resample(options, class_of, call, input.node()));
-    } else {
-      return input;  // so that the assertion is all that the compiler complains about
-    }
-  }
-};
-
-}  // namespace detail
-
 /// Why: evens out classes that come too often, or gives them any other shares, without knowing the
 /// data beforehand and without holding any of it: elements of classes that are too frequent are
 /// left out by chance.
@@ -97,6 +61,46 @@ struct RejectionResampleStageFactory {
 ///
 /// Thread-safety: `class_of` is called as const by one thread at a time in each iterator, so those
 /// of several iterators may call it at once: it must not change what others see.
+template <class F>
+auto rejection_resample(F class_of, ResampleOptions options);
+
+// Only the library reads what follows.
+namespace detail {
+
+NodePointer make_rejection_resample(
+    const ResampleOptions& options, std::shared_ptr<const void> function,
+    std::int64_t (*class_of)(const void* function, const void* element), NodePointer input);
+
+template <class F, class T>
+inline constexpr bool kGivesAClass = requires {
+  requires std::is_integral_v<std::remove_cvref_t<std::invoke_result_t<const F&, const T&>>> ||
+      std::is_enum_v<std::remove_cvref_t<std::invoke_result_t<const F&, const T&>>>;
+};
+
+template <class F>
+struct RejectionResampleStageFactory {
+  std::shared_ptr<const F> class_of;
+  ResampleOptions options;
+
+  template <class T>
+  Dataset<T> operator()(const Dataset<T>& input) const {
+    static_assert(kGivesAClass<F, T>,
+                  "infeed::rejection_resample: class_of must be callable as const with const T&, "
+                  "and return an integer or an enumerator: the class, from 0 on");
+    if constexpr (kGivesAClass<F, T>) {
+      const auto call = [](const void* function, const void* element) {
+        return static_cast<std::int64_t>(
+            std::invoke(*static_cast<const F*>(function), *static_cast<const T*>(element)));
+      };
+      return Dataset<T>(make_rejection_resample(options, class_of, call, input.node()));
+    } else {
+      return input;  // so that the assertion is all that the compiler complains about
+    }
+  }
+};
+
+}  // namespace detail
+
 template <class F>
 auto rejection_resample(F class_of, ResampleOptions options) {
   return detail::RejectionResampleStageFactory<F>{std::make_shared<const F>(std::move(class_of)),

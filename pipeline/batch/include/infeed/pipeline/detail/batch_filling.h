@@ -12,7 +12,7 @@
 
 #include <infeed/pipeline/batch.h>
 #include <infeed/pipeline/detail/elementwise.h>
-#include <infeed/pipeline/detail/errors_in_flight.h>
+#include <infeed/pipeline/errors_in_flight.h>
 #include <infeed/records/record.h>
 
 /// Batches whose rows a function writes in place: a batch of inputs goes in, a batch of results and

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include <infeed/pipeline/detail/type_info.h>
 #include <infeed/pipeline/fields.h>
+#include <infeed/pipeline/type_info.h>
 
 /// How rows become columns, and the counted memory that the columns lie in.
 namespace infeed::detail {

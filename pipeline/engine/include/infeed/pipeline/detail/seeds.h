@@ -9,9 +9,6 @@
 /// What stages that draw random numbers draw them from.
 namespace infeed::detail {
 
-/// A seed for those who gave none.
-std::uint64_t random_seed();
-
 /// Combines the operation's and the program's seed by TensorFlow's rules; without either, they are
 /// random. With the program's alone, stages differ by how many stages before them draw.
 Seeds choose_seeds(std::optional<std::uint64_t> seed, std::optional<std::uint64_t> global_seed,
