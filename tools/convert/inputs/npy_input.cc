@@ -269,7 +269,8 @@ class NpyInput final : public ExampleInput {
   }
 
   void add_members(const std::shared_ptr<const SeekableFile>& zip) {
-    for (const ZipMember& member : list_zip(*zip)) {
+    const ZipFile members(zip);
+    for (const ZipFile::Member& member : members.members()) {
       if (!member.name.ends_with(kEnding)) {
         throw Error(ErrorCode::invalid_argument,
                     fmt::format("its member '{}' is no array (.npy); write the file with "
@@ -278,7 +279,7 @@ class NpyInput final : public ExampleInput {
             .at_file(zip->name());
       }
       const std::string name = member.name.substr(0, member.name.size() - kEnding.size());
-      if (is_wanted(name)) add(name, open_member(zip, member));
+      if (is_wanted(name)) add(name, members.open(member));
     }
   }
 

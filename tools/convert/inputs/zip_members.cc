@@ -1,258 +1,166 @@
 #include "convert/inputs/zip_members.h"
 
-#include <algorithm>
-#include <array>
-#include <cstring>
+#include <exception>
 #include <fmt/format.h>
 #include <optional>
-#include <zlib.h>
+#include <string_view>
+#include <utility>
+#include <zip.h>
 
 #include <infeed/error.h>
 
 namespace infeed::tools {
 namespace {
 
-constexpr std::string_view kEndMagic{"PK\x05\x06", 4};
-constexpr std::string_view kEnd64LocatorMagic{"PK\x06\x07", 4};
-constexpr std::string_view kEnd64Magic{"PK\x06\x06", 4};
-constexpr std::string_view kEntryMagic{"PK\x01\x02", 4};
-constexpr std::string_view kLocalMagic{"PK\x03\x04", 4};
-constexpr std::size_t kEndBytes = 22;
-constexpr std::size_t kEnd64LocatorBytes = 20;
-constexpr std::size_t kEnd64Bytes = 56;
-constexpr std::size_t kEntryBytes = 46;
-constexpr std::size_t kLocalBytes = 30;
-constexpr std::size_t kCommentBytesMax = 65'535;
-constexpr std::uint64_t kDirectoryBytesMax = std::uint64_t{1} << 30;
-constexpr std::uint32_t kIn64 = 0xffff'ffff;  // the number stands in the ZIP64 field
-
-constexpr std::uint16_t kStored = 0;
-constexpr std::uint16_t kDeflated = 8;
-constexpr std::uint16_t kEncryptedFlag = 1;
-
-/// Little-endian; the caller has looked at the size.
-template <class T>
-T number_at(std::string_view bytes, std::size_t at) {
-  T value = 0;
-  for (std::size_t i = sizeof(T); i-- > 0;) {
-    value = static_cast<T>(value << 8 | static_cast<unsigned char>(bytes[at + i]));
-  }
-  return value;
-}
-
-[[noreturn]] void fail(const SeekableFile& zip, std::uint64_t offset, std::string message) {
-  throw Error(ErrorCode::data_loss, std::move(message)).at_file(zip.name()).at_offset(offset);
-}
-
-std::string read_part(const SeekableFile& zip, std::uint64_t offset, std::uint64_t bytes) {
-  std::string part(bytes, '\0');
-  zip.read_exactly(offset, part);
-  return part;
-}
-
-struct Directory {
-  std::uint64_t offset = 0;
-  std::uint64_t bytes = 0;
-  std::uint64_t members = 0;
-};
-
-/// Where the directory is, from the record that ends the file; only a comment may follow it.
-Directory find_directory(const SeekableFile& zip) {
-  const std::uint64_t size = zip.size_bytes();
-  const std::uint64_t tail_bytes = std::min<std::uint64_t>(size, kEndBytes + kCommentBytesMax);
-  const std::string tail = read_part(zip, size - tail_bytes, tail_bytes);
-  for (std::size_t at = tail.size() < kEndBytes ? 0 : tail.size() - kEndBytes + 1; at-- > 0;) {
-    if (tail.compare(at, kEndMagic.size(), kEndMagic) != 0) continue;
-    if (at + kEndBytes + number_at<std::uint16_t>(tail, at + 20) != tail.size()) continue;
-    Directory found{.offset = number_at<std::uint32_t>(tail, at + 16),
-                    .bytes = number_at<std::uint32_t>(tail, at + 12),
-                    .members = number_at<std::uint16_t>(tail, at + 10)};
-    const bool is_large = found.offset == kIn64 || found.bytes == kIn64 || found.members == 0xffff;
-    const std::uint64_t end = size - tail_bytes + at;
-    if (!is_large || end < kEnd64LocatorBytes) return found;
-    const std::string locator = read_part(zip, end - kEnd64LocatorBytes, kEnd64LocatorBytes);
-    if (!locator.starts_with(kEnd64LocatorMagic)) return found;
-    const auto end64 = number_at<std::uint64_t>(locator, 8);
-    if (size < kEnd64Bytes || end64 > size - kEnd64Bytes)
-      fail(zip, end, "its ZIP64 end record lies behind its end");
-    const std::string record = read_part(zip, end64, kEnd64Bytes);
-    if (!record.starts_with(kEnd64Magic)) fail(zip, end64, "no ZIP64 end record is here");
-    return {.offset = number_at<std::uint64_t>(record, 48),
-            .bytes = number_at<std::uint64_t>(record, 40),
-            .members = number_at<std::uint64_t>(record, 32)};
-  }
-  fail(zip, size, "this is no zip file, or it is cut: its end record (PK 05 06) is not at its end");
-}
-
-/// Numbers that had no room in the entry stand in extra field 1, in this order.
-void take_large_numbers(std::string_view extra, ZipMember& member) {
-  while (extra.size() >= 4) {
-    const auto id = number_at<std::uint16_t>(extra, 0);
-    const std::size_t size = number_at<std::uint16_t>(extra, 2);
-    std::string_view field = extra.substr(4, size);
-    extra.remove_prefix(std::min(extra.size(), 4 + size));
-    if (id != 1) continue;
-    for (std::uint64_t* const value : {&member.bytes, &member.stored_bytes, &member.offset}) {
-      if (*value != kIn64 || field.size() < sizeof(std::uint64_t)) continue;
-      *value = number_at<std::uint64_t>(field, 0);
-      field.remove_prefix(sizeof(std::uint64_t));
-    }
-  }
-}
-
-/// Compares a member's bytes, which come in pieces, with what the directory says of them.
-class MemberCheck {
- public:
-  void add(std::string_view bytes) {
-    crc_ = static_cast<std::uint32_t>(
-        ::crc32_z(crc_, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
-    bytes_ += bytes.size();
-  }
-  void finish(const SeekableFile& zip, const ZipMember& member) const {
-    if (bytes_ == member.bytes && crc_ == member.crc32) return;
-    fail(zip, member.offset,
-         fmt::format("member '{}' is damaged: its {} bytes have CRC-32 {:08x}, but {} with {:08x} "
-                     "are expected",
-                     member.name, bytes_, crc_, member.bytes, member.crc32));
-  }
-
- private:
-  std::uint32_t crc_ = 0;
-  std::uint64_t bytes_ = 0;
-};
-
-/// Calls take(piece) for the member's bytes as they lie in the file.
-template <class Take>
-void read_pieces(const SeekableFile& zip, std::uint64_t begin, std::uint64_t bytes,
-                 const Take& take) {
-  constexpr std::uint64_t kStepBytes = std::uint64_t{1} << 20;
-  std::string step;
-  for (std::uint64_t done = 0; done < bytes; done += step.size()) {
-    step.resize(std::min(kStepBytes, bytes - done));
-    zip.read_exactly(begin + done, step);
-    take(step);
-  }
-}
-
-class Inflater {
- public:
-  Inflater() { ::inflateInit2(&stream_, -MAX_WBITS); }  // bare: no zlib or gzip wrapper
-  ~Inflater() { ::inflateEnd(&stream_); }
-  Inflater(const Inflater&) = delete;
-  Inflater& operator=(const Inflater&) = delete;
-
-  /// False when the bytes are no deflate stream. Calls take(piece) for what comes out.
-  template <class Take>
-  bool inflate(std::string_view bytes, const Take& take) {
-    stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-    stream_.avail_in = static_cast<uInt>(bytes.size());
-    int result = Z_OK;
-    do {
-      stream_.next_out = reinterpret_cast<Bytef*>(out_.data());
-      stream_.avail_out = static_cast<uInt>(out_.size());
-      result = ::inflate(&stream_, Z_NO_FLUSH);
-      if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR) return false;
-      take(std::string_view(out_.data(), out_.size() - stream_.avail_out));
-    } while (stream_.avail_out == 0 && result != Z_STREAM_END);
-    return true;
-  }
-
- private:
-  z_stream stream_{};
-  std::string out_ = std::string(std::size_t{1} << 18, '\0');
-};
-
-FilePart inflate_member(const SeekableFile& zip, const ZipMember& member, std::uint64_t begin) {
-  File copy = make_nameless_file(fmt::format("member '{}' of {}", member.name, zip.name()));
-  MemberCheck check;
-  Inflater inflater;
-  std::uint64_t bytes = 0;
-  read_pieces(zip, begin, member.stored_bytes, [&](std::string_view piece) {
-    const bool is_good = inflater.inflate(piece, [&](std::string_view out) {
-      bytes += out.size();
-      if (bytes > member.bytes) return;  // no bomb fills the disk; the check says what is wrong
-      check.add(out);
-      copy.write(out);
-    });
-    if (is_good && bytes <= member.bytes) return;
-    fail(zip, member.offset,
-         fmt::format("member '{}' is damaged: its bytes are no deflate stream of {} bytes",
-                     member.name, member.bytes));
-  });
-  check.finish(zip, member);
-  return {std::make_shared<SeekableFile>(zip.name(), std::move(copy)), 0, member.bytes};
-}
+constexpr std::size_t kStepBytes = std::size_t{1} << 20;
 
 }  // namespace
 
-std::vector<ZipMember> list_zip(const SeekableFile& zip) {
-  const Directory directory = find_directory(zip);
-  if (directory.offset > zip.size_bytes() ||
-      directory.bytes > zip.size_bytes() - directory.offset ||
-      directory.bytes > kDirectoryBytesMax) {
-    fail(zip, directory.offset, "the zip file's directory lies behind its end: it is cut");
+/// The zip_t, and what it reads through.
+class ZipFile::Archive {
+ public:
+  explicit Archive(std::shared_ptr<const SeekableFile> file) : file_(std::move(file)) {
+    zip_error_t error;
+    ::zip_error_init(&error);
+    zip_source_t* const source = ::zip_source_function_create(&Archive::answer, this, &error);
+    if (source != nullptr) zip_ = ::zip_open_from_source(source, ZIP_RDONLY, &error);
+    if (zip_ != nullptr) return;
+    const std::string reason = ::zip_error_strerror(&error);
+    ::zip_source_free(source);
+    ::zip_error_fini(&error);
+    fail(fmt::format("this is no zip file, or it is cut or damaged: {}", reason));
   }
-  const std::string bytes = read_part(zip, directory.offset, directory.bytes);
-  std::vector<ZipMember> members;
-  std::size_t at = 0;
-  for (std::uint64_t i = 0; i < directory.members; ++i) {
-    const std::string_view entry = std::string_view(bytes).substr(at);
-    if (entry.size() < kEntryBytes || !entry.starts_with(kEntryMagic)) {
-      fail(zip, directory.offset + at,
-           fmt::format("the directory is damaged at entry {} of {}", i, directory.members));
+  Archive(const Archive&) = delete;
+  Archive& operator=(const Archive&) = delete;
+  ~Archive() { ::zip_discard(zip_); }
+
+  zip_t* get() const { return zip_; }
+  const std::shared_ptr<const SeekableFile>& file() const { return file_; }
+  /// Behind the byte that was read last.
+  std::uint64_t position() const { return position_; }
+
+  /// What the file's own error was, if it had one, else data_loss where libzip stopped reading.
+  [[noreturn]] void fail(std::string message) const {
+    if (file_error_) std::rethrow_exception(file_error_);
+    throw Error(ErrorCode::data_loss, std::move(message))
+        .at_file(file_->name())
+        .at_offset(position_);
+  }
+
+ private:
+  /// zip_source_function(3): libzip's calls on the file.
+  static zip_int64_t answer(void* self, void* data, zip_uint64_t bytes, zip_source_cmd_t command) {
+    return static_cast<Archive*>(self)->answer(static_cast<char*>(data), bytes, command);
+  }
+
+  zip_int64_t answer(char* data, zip_uint64_t bytes, zip_source_cmd_t command) {
+    switch (command) {
+      case ZIP_SOURCE_SUPPORTS:
+        return ::zip_source_make_command_bitmap(ZIP_SOURCE_OPEN, ZIP_SOURCE_READ, ZIP_SOURCE_CLOSE,
+                                                ZIP_SOURCE_STAT, ZIP_SOURCE_ERROR, ZIP_SOURCE_FREE,
+                                                ZIP_SOURCE_SEEK, ZIP_SOURCE_TELL,
+                                                ZIP_SOURCE_SUPPORTS, ZIP_SOURCE_ACCEPT_EMPTY, -1);
+      case ZIP_SOURCE_READ:
+        return read({data, bytes});
+      case ZIP_SOURCE_SEEK: {
+        const zip_int64_t target = ::zip_source_seek_compute_offset(position_, file_->size_bytes(),
+                                                                    data, bytes, &source_error_);
+        if (target >= 0) position_ = static_cast<std::uint64_t>(target);
+        return target < 0 ? -1 : 0;
+      }
+      case ZIP_SOURCE_TELL:
+        return static_cast<zip_int64_t>(position_);
+      case ZIP_SOURCE_STAT: {
+        auto* const stat = reinterpret_cast<zip_stat_t*>(data);
+        ::zip_stat_init(stat);
+        stat->valid = ZIP_STAT_SIZE;
+        stat->size = file_->size_bytes();
+        return sizeof(*stat);
+      }
+      case ZIP_SOURCE_ERROR:
+        return ::zip_error_to_data(&source_error_, data, bytes);
+      default:  // nothing is to open, close or free; and nothing at all is no empty zip file
+        return 0;
     }
-    const std::size_t name_bytes = number_at<std::uint16_t>(entry, 28);
-    const std::size_t extra_bytes = number_at<std::uint16_t>(entry, 30);
-    const std::size_t comment_bytes = number_at<std::uint16_t>(entry, 32);
-    const std::string_view rest = entry.substr(kEntryBytes);
-    if (rest.size() < name_bytes + extra_bytes + comment_bytes) {
-      fail(zip, directory.offset + at, "the directory ends inside an entry");
+  }
+
+  zip_int64_t read(std::span<char> into) {
+    try {
+      const std::size_t got = file_->read_at(position_, into);
+      position_ += got;
+      return static_cast<zip_int64_t>(got);
+    } catch (const std::exception&) {  // must not pass through libzip
+      file_error_ = std::current_exception();
+      ::zip_error_set(&source_error_, ZIP_ER_READ, 0);
+      return -1;
     }
-    ZipMember member{.name = std::string(rest.substr(0, name_bytes)),
-                     .offset = number_at<std::uint32_t>(entry, 42),
-                     .stored_bytes = number_at<std::uint32_t>(entry, 20),
-                     .bytes = number_at<std::uint32_t>(entry, 24),
-                     .crc32 = number_at<std::uint32_t>(entry, 16),
-                     .method = number_at<std::uint16_t>(entry, 10),
-                     .flags = number_at<std::uint16_t>(entry, 8)};
-    take_large_numbers(rest.substr(name_bytes, extra_bytes), member);
-    if (!member.name.ends_with('/')) members.push_back(std::move(member));
-    at += kEntryBytes + name_bytes + extra_bytes + comment_bytes;
+  }
+
+  const std::shared_ptr<const SeekableFile> file_;
+  std::uint64_t position_ = 0;
+  std::exception_ptr file_error_;
+  zip_error_t source_error_{};
+  zip_t* zip_ = nullptr;
+};
+
+ZipFile::ZipFile(std::shared_ptr<const SeekableFile> file)
+    : archive_(std::make_unique<Archive>(std::move(file))) {}
+
+ZipFile::~ZipFile() = default;
+
+std::vector<ZipFile::Member> ZipFile::members() const {
+  std::vector<Member> members;
+  const auto count = static_cast<zip_uint64_t>(::zip_get_num_entries(archive_->get(), 0));
+  for (zip_uint64_t i = 0; i < count; ++i) {
+    const std::string name = ::zip_get_name(archive_->get(), i, ZIP_FL_ENC_RAW);
+    if (!name.ends_with('/')) members.push_back({name, i});
   }
   return members;
 }
 
-FilePart open_member(const std::shared_ptr<const SeekableFile>& zip, const ZipMember& member) {
-  const bool is_encrypted = (member.flags & kEncryptedFlag) != 0;
-  if (is_encrypted || (member.method != kStored && member.method != kDeflated)) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("member '{}' is {}; only stored and deflated members can be read: "
-                            "write the file with numpy.savez or savez_compressed",
-                            member.name,
-                            is_encrypted ? std::string("encrypted")
-                                         : fmt::format("compressed by method {}", member.method)))
-        .at_file(zip->name());
+FilePart ZipFile::open(const Member& member) const {
+  zip_stat_t stat;
+  ::zip_stat_index(archive_->get(), member.index, 0, &stat);
+  const bool is_encrypted = stat.encryption_method != ZIP_EM_NONE;
+  const bool is_stored = stat.comp_method == ZIP_CM_STORE;
+  if (is_encrypted || (!is_stored && stat.comp_method != ZIP_CM_DEFLATE)) {
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("member '{}' is {}; only stored and deflated members can be read: "
+                    "write the file with numpy.savez or savez_compressed",
+                    member.name,
+                    is_encrypted ? std::string("encrypted")
+                                 : fmt::format("compressed by method {}", stat.comp_method)))
+        .at_file(archive_->file()->name());
   }
-  const std::uint64_t size = zip->size_bytes();
-  if (size < kLocalBytes || member.offset > size - kLocalBytes) {
-    fail(*zip, member.offset, fmt::format("member '{}' lies behind the end", member.name));
+  const auto fail = [&](std::string_view reason) {
+    archive_->fail(fmt::format("member '{}' of {} bytes is damaged or cut: {}", member.name,
+                               stat.size, reason));
+  };
+  const std::unique_ptr<zip_file_t, int (*)(zip_file_t*)> content(
+      ::zip_fopen_index(archive_->get(), member.index, 0), &::zip_fclose);
+  if (!content) fail(::zip_strerror(archive_->get()));
+
+  std::optional<File> copy;
+  if (!is_stored) {
+    copy =
+        make_nameless_file(fmt::format("member '{}' of {}", member.name, archive_->file()->name()));
   }
-  const std::string local = read_part(*zip, member.offset, kLocalBytes);
-  if (!local.starts_with(kLocalMagic)) {
-    fail(*zip, member.offset, fmt::format("member '{}' does not begin here", member.name));
+  std::string step(kStepBytes, '\0');
+  std::uint64_t bytes = 0;
+  std::uint64_t begin = 0;
+  while (const zip_int64_t got = ::zip_fread(content.get(), step.data(), step.size())) {
+    if (got < 0) fail(::zip_file_strerror(content.get()));
+    const auto got_bytes = static_cast<std::size_t>(got);
+    // Bytes of a stored member reach us as they are read.
+    if (bytes == 0) begin = archive_->position() - got_bytes;
+    bytes += got_bytes;
+    if (bytes > stat.size) fail("it goes on behind them");  // no bomb fills the disk
+    if (copy) copy->write({step.data(), got_bytes});
   }
-  const std::uint64_t begin = member.offset + kLocalBytes + number_at<std::uint16_t>(local, 26) +
-                              number_at<std::uint16_t>(local, 28);
-  if (begin > size || member.stored_bytes > size - begin) {
-    fail(
-        *zip, member.offset,
-        fmt::format("the file is cut: member '{}' has {} bytes", member.name, member.stored_bytes));
-  }
-  if (member.method == kDeflated) return inflate_member(*zip, member, begin);
-  MemberCheck check;
-  read_pieces(*zip, begin, member.stored_bytes, [&](std::string_view piece) { check.add(piece); });
-  check.finish(*zip, member);
-  return {zip, begin, member.bytes};
+  if (bytes != stat.size) fail(fmt::format("it ends after {}", bytes));
+  if (!copy) return {archive_->file(), begin, bytes};
+  return {std::make_shared<SeekableFile>(archive_->file()->name(), std::move(*copy)), 0, bytes};
 }
 
 }  // namespace infeed::tools

@@ -138,5 +138,25 @@ TEST_F(NpzInput, EveryChangeOfAnArrayIsFound) {
   }
 }
 
+TEST_F(NpzInput, WhatTheDirectoryClaimsIsNotBelieved) {
+  const std::string long_text = npy("|S1", "(100000,)", std::string(100'000, 'a'));
+  write("x.npy", long_text);
+  const std::string whole = read_bytes(zip("DEFLATED", "x.npy"));
+  const std::size_t entry = whole.rfind("PK\1\2");
+  const auto claim = [&](std::size_t at, const std::string& bytes) {
+    std::string lying = whole;
+    write("d.npz", lying.replace(entry + at, bytes.size(), bytes));
+  };
+  claim(24, std::string("\1\0\0\0", 4));
+  expect_failure({"member 'x.npy' of 1 bytes is damaged", "goes on behind them"});
+  claim(24, std::string("\xf0\xff\xff\xff", 4));
+  expect_failure({"member 'x.npy' of 4294967280 bytes is damaged",
+                  fmt::format("ends after {}", long_text.size())});
+  claim(16, "what");
+  expect_failure({"member 'x.npy'", "is damaged", "CRC"});
+  claim(8, "\1");
+  expect_failure({"member 'x.npy' is encrypted", "savez"});
+}
+
 }  // namespace
 }  // namespace infeed::testing
