@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include "infeed/error.h"
+#include "infeed/records/output_file.h"
 #include "io/file_ends.h"
 #include "io/little_endian.h"
-#include "io/output_file.h"
 
 namespace infeed::detail {
 namespace {

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
@@ -113,6 +114,23 @@ File File::open(const std::string& path, int flags, std::string reported) {
   const bool may_create = (flags & O_CREAT) != 0;
   const char* const action = is_for_reading ? "open" : may_create ? "create" : "write";
   throw system_error(action, reported, errno);
+}
+
+std::optional<File> File::open_locked(const std::string& path, int flags,
+                                      const std::string& reported) {
+  while (true) {
+    File file = open(path, flags, reported);
+    if (::flock(file.descriptor_, LOCK_EX | LOCK_NB) != 0) {
+      if (errno == EWOULDBLOCK) return std::nullopt;
+      throw system_error("lock", file.name_, errno);
+    }
+    struct stat opened {};
+    struct stat named {};
+    if (::fstat(file.descriptor_, &opened) == 0 && ::stat(path.c_str(), &named) == 0 &&
+        opened.st_ino == named.st_ino && opened.st_dev == named.st_dev) {
+      return file;
+    }
+  }
 }
 
 File File::open_to_read(const std::string& name) {

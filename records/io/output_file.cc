@@ -1,4 +1,4 @@
-#include "io/output_file.h"
+#include "infeed/records/output_file.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -6,14 +6,15 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <linux/fs.h>
-#include <sys/file.h>
+#include <optional>
 #include <sys/stat.h>
+#include <system_error>
 #include <unistd.h>
 #include <utility>
 
 #include "infeed/records/crc32c.h"
 
-namespace infeed::detail {
+namespace infeed {
 namespace {
 
 constexpr std::uint64_t kWritebackStepBytes = std::uint64_t{8} << 20;
@@ -25,6 +26,14 @@ Error exists_error(const std::string& name) {
       .at_file(name);
 }
 
+/// A device, a pipe, or /dev/stdout and its like, which are links to what is open already.
+bool is_special(const std::string& name) {
+  std::error_code ignored;
+  if (std::filesystem::read_symlink(name, ignored).string().starts_with("/proc/")) return true;
+  struct stat status {};
+  return ::stat(name.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+}
+
 }  // namespace
 
 OutputFile::OutputFile(std::string name, ExistingFile existing, Durability durability)
@@ -32,8 +41,8 @@ OutputFile::OutputFile(std::string name, ExistingFile existing, Durability durab
   struct stat status {};
   const bool exists = ::stat(name_.c_str(), &status) == 0;
   if (exists && S_ISDIR(status.st_mode)) throw system_error("write", name_, EISDIR);
-  if (exists && !S_ISREG(status.st_mode)) {  // a device or a pipe can't be renamed into place
-    file_ = File::open(name_, O_WRONLY);
+  if (is_special(name_)) {  // it can't be renamed into place
+    file_ = File::open(name_, O_WRONLY | O_APPEND);
     is_regular_ = false;
     return;
   }
@@ -44,33 +53,23 @@ OutputFile::OutputFile(std::string name, ExistingFile existing, Durability durab
 void OutputFile::open_partial() {
   const std::filesystem::path path(name_);
   partial_name_ = (path.parent_path() / ("." + path.filename().string() + ".partial")).string();
-  while (true) {
-    File file = File::open(partial_name_, O_RDWR | O_CREAT, name_);
-    if (::flock(file.descriptor(), LOCK_EX | LOCK_NB) != 0) {
-      throw Error(ErrorCode::failed_precondition,
-                  fmt::format("somebody else is writing this file at this moment ('{}' is locked)",
-                              partial_name_))
-          .at_file(name_);
-    }
-    // Between open and lock another writer may have renamed or removed it.
-    struct stat opened {};
-    struct stat named {};
-    if (::fstat(file.descriptor(), &opened) == 0 && ::stat(partial_name_.c_str(), &named) == 0 &&
-        opened.st_ino == named.st_ino && opened.st_dev == named.st_dev) {
-      file_ = std::move(file);
-      break;
-    }
+  std::optional<File> file = File::open_locked(partial_name_, O_RDWR | O_CREAT, name_);
+  if (!file) {
+    throw Error(ErrorCode::failed_precondition,
+                fmt::format("somebody else is writing this file at this moment ('{}' is locked)",
+                            partial_name_))
+        .at_file(name_);
   }
+  file_ = std::move(*file);
   if (::ftruncate(file_.descriptor(), 0) != 0) fail("empty the partial file", errno);
 }
 
 void OutputFile::fail(std::string_view action, int error_number) {
-  const std::uint64_t done = bytes_written_;
+  const std::string_view rest = partial_name_.empty() ? "" : "; the unfinished file is removed";
   discard();
   const Error error = system_error(action, name_, error_number);
   throw Error(error.code(),
-              fmt::format("{} ({} bytes were written; the unfinished file is removed)",
-                          error.message(), done))
+              fmt::format("{} ({} bytes were written{})", error.message(), bytes_written_, rest))
       .at_file(name_);
 }
 
@@ -141,4 +140,18 @@ void OutputFile::discard() noexcept {
   file_.close();
 }
 
-}  // namespace infeed::detail
+void check_can_write(const std::string& file) {
+  if (!is_special(file)) {
+    const OutputFile made_and_discarded(file, ExistingFile::replace, Durability::leave_to_system);
+  } else if (::access(file.c_str(), W_OK) != 0) {  // who reads a pipe would see one that opens it
+    throw system_error("write", file, errno);
+  }
+}
+
+void replace_file(const std::string& file, std::string_view bytes, Durability durability) {
+  OutputFile out(file, ExistingFile::replace, durability);
+  out.write(bytes);
+  out.commit();
+}
+
+}  // namespace infeed

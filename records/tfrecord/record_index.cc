@@ -8,10 +8,10 @@
 
 #include "infeed/error.h"
 #include "infeed/records/file.h"
+#include "infeed/records/output_file.h"
 #include "io/block.h"
 #include "io/file_ends.h"
 #include "io/little_endian.h"
-#include "io/output_file.h"
 #include "tfrecord/framing.h"
 
 namespace infeed {
@@ -97,7 +97,7 @@ RecordIndex parse_dali(std::string_view text, const std::string& index_file) {
 }
 
 void write_file(const std::string& name, std::string_view bytes) {
-  detail::OutputFile file(name, ExistingFile::replace, Durability::leave_to_system);
+  OutputFile file(name, ExistingFile::replace, Durability::leave_to_system);
   file.write(bytes);
   file.commit();
 }

@@ -13,7 +13,6 @@
 #include "infeed/error.h"
 #include "io/file_ends.h"
 #include "io/little_endian.h"
-#include "io/output_file.h"
 #include "tfrecord/framing.h"
 
 namespace infeed {
@@ -254,7 +253,7 @@ class RecordWriter::State {
     }
   }
 
-  detail::OutputFile output_;
+  OutputFile output_;
   std::optional<detail::Deflater> deflater_;
   std::optional<detail::Lz4Encoder> lz4_;
   std::vector<char> buffer_;

@@ -11,8 +11,8 @@
 #include <infeed/error.h>
 #include <infeed/pipeline/executor.h>
 #include <infeed/records/file.h>
+#include <infeed/records/output_file.h>
 
-#include "cli/atomic_file.h"
 #include "convert/conversion_plan.h"
 #include "convert/inputs/found_dataset.h"
 #include "convert/journal.h"

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include <infeed/error.h>
+#include <infeed/records/output_file.h>
 
-#include "cli/atomic_file.h"
 #include "cli/exit_status.h"
 #include "cli/terminal.h"
 #include "convert/convert.h"
@@ -159,14 +159,14 @@ class ConvertRun {
     if (options_.is_dry_run) {
       const ConvertEstimate estimate = estimate_conversion(input, options);
       print_estimate(terminal_, set.name, input, estimate);
-      sets_.push_back(describe(set.name, estimate));
+      sets_.push_back(tools::describe(set.name, estimate));
       return;
     }
     ProgressLine line(terminal_, set.name);
     options.on_progress = [&](const ConvertProgress& progress) { line.show(progress); };
     const ConvertResult result = convert(input, options);
     print_result(terminal_, set.name, input, result);
-    sets_.push_back(describe(set.name, result));
+    sets_.push_back(tools::describe(set.name, result));
   }
 
   ConvertOptions convert_options(const Set& set) const {

@@ -6,8 +6,8 @@
 
 #include <infeed/error.h>
 #include <infeed/records/inferred_schema.h>
+#include <infeed/records/output_file.h>
 
-#include "cli/atomic_file.h"
 #include "cli/side_file.h"
 #include "cli/terminal.h"
 #include "convert/column_statistics.h"

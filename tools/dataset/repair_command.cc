@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include <infeed/error.h>
+#include <infeed/records/output_file.h>
 #include <infeed/records/record_writer.h>
 
-#include "cli/atomic_file.h"
 #include "cli/side_file.h"
 #include "cli/terminal.h"
 #include "dataset/dataset_commands.h"
@@ -65,7 +65,7 @@ void run(const RepairOptions& options, const std::stop_token& stop) {
     throw Error(ErrorCode::data_loss,
                 fmt::format("no whole record was found, so nothing was written; is it a record "
                             "file? ({})",
-                            describe(scan.damaged.front())))
+                            tools::describe(scan.damaged.front())))
         .at_file(options.file);
   }
   writer.close();
@@ -74,7 +74,7 @@ void run(const RepairOptions& options, const std::stop_token& stop) {
                             options.output));
   std::uint64_t bytes = 0;
   for (const DamagedRange& range : scan.damaged) {
-    terminal.line("  lost: " + describe(range));
+    terminal.line("  lost: " + tools::describe(range));
     bytes += range.end - range.begin;
   }
   terminal.line(scan.damaged.empty() ? "  nothing was lost: every record is whole"

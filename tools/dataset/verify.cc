@@ -30,7 +30,7 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 std::string describe_damage(const RecordScan& scan) {
   std::string text;
   for (std::size_t i = 0; i < scan.damaged.size() && i < kRangesShownMax; ++i) {
-    text += "; " + describe(scan.damaged[i]);
+    text += "; " + tools::describe(scan.damaged[i]);
   }
   if (scan.damaged.size() > kRangesShownMax) {
     text += fmt::format("; and {} more ranges", scan.damaged.size() - kRangesShownMax);

@@ -7,8 +7,8 @@
 
 #include <infeed/error.h>
 #include <infeed/records/file.h>
+#include <infeed/records/output_file.h>
 
-#include "cli/atomic_file.h"
 #include "cli/side_file.h"
 #include "cli/terminal.h"
 #include "dataset/dataset_commands.h"

@@ -12,8 +12,8 @@
 #include <infeed/device/slice.h>
 #include <infeed/error.h>
 #include <infeed/pipeline/executor.h>
+#include <infeed/records/output_file.h>
 
-#include "cli/atomic_file.h"
 #include "train/train_pace.h"
 #include "train/train_report.h"
 #include "train/train_result.h"

@@ -15,7 +15,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point begin) {
+double elapsed_seconds(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
@@ -83,14 +83,14 @@ LearnResult learn(const Slice& slice, const LearnOptions& options) {
                           .accuracy = trained.metrics.accuracy(),
                           .test_loss = tested.metrics.loss(),
                           .test_accuracy = tested.metrics.accuracy(),
-                          .seconds = seconds_since(epoch_begin)};
+                          .seconds = elapsed_seconds(epoch_begin)};
     save_model_checkpoint(options.checkpoint_file, trainer.model(), trainer.optimizer());
     curves.add(row);
     result.epochs.push_back(row);
     if (options.on_epoch) options.on_epoch(row);
   }
   result.simulated = trainer.simulated();
-  result.seconds = seconds_since(begin);
+  result.seconds = elapsed_seconds(begin);
   return result;
 }
 

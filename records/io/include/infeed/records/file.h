@@ -36,6 +36,10 @@ class File {
 
   /// `flags` as for open(2). Errors name `reported`, which is `path` unless it is given.
   static File open(const std::string& path, int flags, std::string reported = {});
+  /// Locks it, too (flock), until the File goes; nothing when somebody else has the lock. The file
+  /// is the one that has the name now: an owner before may have renamed or removed another.
+  static std::optional<File> open_locked(const std::string& path, int flags,
+                                         const std::string& reported = {});
   /// Refuses folders.
   static File open_to_read(const std::string& name);
 

@@ -8,6 +8,7 @@
 
 #include "infeed/records/compression.h"
 #include "infeed/records/file_sum.h"
+#include "infeed/records/output_file.h"
 #include "infeed/records/record_index.h"
 #include "infeed/records/record_reader.h"
 
@@ -29,16 +30,6 @@
 /// Thread-safety: one thread at a time; different files are independent.
 namespace infeed {
 
-enum class ExistingFile { refuse, replace };
-
-enum class Durability {
-  /// close() returns when the system has the bytes; they survive the process, not a power cut.
-  leave_to_system,
-  /// close() returns when file and name are on the disk. Writing starts early, in steps of 8 MiB,
-  /// so that the last sync has little left (2.5 GB/s instead of 0.5 here).
-  synced,
-};
-
 struct RecordWriterOptions {
   /// none, gzip or zlib; TensorFlow reads all three. One stream a file: its reader loses data
   /// behind some borders between streams. lz4 is ours alone: larger, and several times faster to
@@ -56,6 +47,7 @@ struct RecordWriterOptions {
   /// Hashes what is written for file_sum().
   bool file_sum = false;
   ExistingFile existing = ExistingFile::refuse;
+  /// Of close().
   Durability durability = Durability::leave_to_system;
   /// Bytes gathered before the system is called: whole multiples of 4 KiB, 256 KiB at least.
   std::size_t buffer_bytes = std::size_t{1} << 20;

@@ -6,11 +6,29 @@
 
 #include "infeed/records/file.h"
 #include "infeed/records/file_sum.h"
-#include "infeed/records/record_writer.h"
 
-/// A file that appears under its name only when it is whole.
-namespace infeed::detail {
+/// Why: a file that another program waits for is either whole or not there. The bytes go to
+/// `.NAME.partial` in the same folder; commit() renames it to NAME. A name that is a device, a pipe
+/// or /dev/stdout is written directly.
+///
+///     infeed::replace_file("result.json", text);
+///
+/// Errors: already_exists, not_found (the folder), permission_denied, resource_exhausted (disk or
+/// quota full), data_loss (the device fails), failed_precondition (somebody else is writing it),
+/// with the file.
+namespace infeed {
 
+enum class ExistingFile { refuse, replace };
+
+enum class Durability {
+  /// What is written survives the process, not a power cut.
+  leave_to_system,
+  /// commit() returns when file and name are on the disk. Writing starts early, in steps of 8 MiB,
+  /// so that the last sync has little left (2.5 GB/s instead of 0.5 here).
+  synced,
+};
+
+/// One thread at a time.
 class OutputFile {
  public:
   OutputFile(std::string name, ExistingFile existing, Durability durability);
@@ -48,4 +66,12 @@ class OutputFile {
   std::uint32_t crc32c_ = 0;
 };
 
-}  // namespace infeed::detail
+/// Throws now what replace_file() would throw later: it is checked before a minute of work that the
+/// folder is there and may be written to. Leaves nothing behind.
+void check_can_write(const std::string& file);
+
+/// The whole file at once, in the place of one that is there.
+void replace_file(const std::string& file, std::string_view bytes,
+                  Durability durability = Durability::synced);
+
+}  // namespace infeed
