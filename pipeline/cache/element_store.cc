@@ -2,13 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstdio>
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <limits>
-#include <sys/file.h>
 #include <unordered_set>
 
 #include <infeed/pipeline/detail/seeds.h>
@@ -44,15 +41,8 @@ void remove_unnamed(const std::string& folder, const StoreContent& content) {
 /// Replaces the journal in one step; returns it, open for appending.
 File replace_journal(const std::string& folder, const std::string& text, Durability durability) {
   const std::string name = journal_file(folder);
-  const std::string temporary = name + ".new";
-  File file = File::open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, name);
-  file.write(text);
-  if (durability == Durability::synced) file.sync();
-  if (::rename(temporary.c_str(), name.c_str()) != 0) {
-    throw system_error("rename the new journal", name, errno);
-  }
-  if (durability == Durability::synced) sync_folder(folder);
-  return file;
+  replace_file(name, text, durability);
+  return File::open(name, O_RDWR | O_APPEND);
 }
 
 }  // namespace
@@ -61,10 +51,9 @@ std::optional<StoreLock> StoreLock::try_lock(const std::string& folder) {
   std::error_code failure;
   std::filesystem::create_directories(folder, failure);
   if (failure) throw system_error("make the folder", folder, failure.value());
-  File file = File::open(folder + "/lock", O_RDWR | O_CREAT);
-  if (::flock(file.descriptor(), LOCK_EX | LOCK_NB) == 0) return StoreLock(std::move(file));
-  if (errno == EWOULDBLOCK) return std::nullopt;
-  throw system_error("lock", file.name(), errno);
+  std::optional<File> file = File::open_locked(folder + "/lock", O_RDWR | O_CREAT);
+  if (!file) return std::nullopt;
+  return StoreLock(std::move(*file));
 }
 
 StoreReader::StoreReader(std::string folder, StoreContent content, ErasedCodec codec)
@@ -165,10 +154,11 @@ StoreWriter::StoreWriter(std::string folder, StoreContent content, ErasedCodec c
       codec_(std::move(codec)),
       options_(options),
       run_(fmt::format("{:016x}", random_seed())),
+      journal_(replace_journal(folder_, journal_of(content), options_.durability), kJournalChecksum,
+               options_.durability),
       shard_count_(content.shards.size()),
       slots_(content.slots()),
       errors_before_(content.errors_on_the_way.value_or(1)) {
-  journal_ = replace_journal(folder_, journal_of(content), options_.durability);
   remove_unnamed(folder_, content);
 }
 
@@ -176,12 +166,8 @@ void StoreWriter::append(const Chunk& chunk) {
   const auto* const first = static_cast<const std::byte*>(chunk.front());
   for (std::size_t i = 0; i < chunk.size(); ++i) append_value(first + i * chunk.type().size);
   if (chunk.has_error()) {
-    pending_lines_ += journal_error(slots_++, *chunk.error());
+    pending_lines_.push_back(journal_error(slots_++, *chunk.error()));
   }
-}
-
-std::string StoreWriter::seen_line() const {
-  return journal_seen(errors_before_ + options_.errors_seen());
 }
 
 void StoreWriter::append_value(const void* element) {
@@ -206,17 +192,19 @@ void StoreWriter::close_shard() {
   ++shard_count_;
   const std::string file = folder_ + "/" + shard_file_;
   const StoredShard shard{shard_file_, values, std::filesystem::file_size(file)};
-  append_to_journal(std::exchange(pending_lines_, {}) + seen_line() + journal_shard(shard));
+  append_to_journal(journal_shard(shard));
 }
 
 void StoreWriter::finish() {
   close_shard();
-  append_to_journal(std::exchange(pending_lines_, {}) + seen_line() + journal_end(slots_));
+  append_to_journal(journal_end(slots_));
 }
 
-void StoreWriter::append_to_journal(const std::string& lines) {
-  journal_.write(lines);
-  if (options_.durability == Durability::synced) journal_.sync();
+void StoreWriter::append_to_journal(std::string line) {
+  std::vector<std::string> lines = std::exchange(pending_lines_, {});
+  lines.push_back(journal_seen(errors_before_ + options_.errors_seen()));
+  lines.push_back(std::move(line));
+  journal_.append(lines);
 }
 
 }  // namespace infeed::detail

@@ -11,6 +11,7 @@
 #include <infeed/pipeline/detail/erased_codec.h>
 #include <infeed/pipeline/element_codec.h>
 #include <infeed/records/file.h>
+#include <infeed/records/line_journal.h>
 #include <infeed/records/record_reader.h>
 #include <infeed/records/record_writer.h>
 
@@ -131,20 +132,20 @@ class StoreWriter {
  private:
   void append_value(const void* element);
   void close_shard();
-  std::string seen_line() const;
-  void append_to_journal(const std::string& lines);
+  /// With the lines that wait for it.
+  void append_to_journal(std::string line);
 
   const std::string folder_;
   const ErasedCodec codec_;
   const StoreWriterOptions options_;
   const std::string run_;  ///< tells the shards of different writers apart
-  File journal_;
+  LineJournal journal_;
   std::size_t shard_count_;
   std::uint64_t slots_;
   const std::uint64_t errors_before_;  ///< of those who wrote what was there
   std::optional<RecordWriter> writer_;
   std::string shard_file_;
-  std::string pending_lines_;  ///< errors that the journal doesn't have yet
+  std::vector<std::string> pending_lines_;  ///< errors that the journal doesn't have yet
   std::string buffer_;
 };
 

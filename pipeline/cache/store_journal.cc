@@ -6,10 +6,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 #include <iterator>
-
-#include <infeed/records/crc32c.h>
 
 #include "cache/element_store.h"
 
@@ -17,7 +14,6 @@ namespace infeed::detail {
 namespace {
 
 constexpr std::string_view kHeader = "infeed elements 1";
-constexpr std::size_t kCrcDigits = 8;
 
 std::string escape(std::string_view text) {
   std::string escaped;
@@ -50,19 +46,6 @@ std::string unescape(std::string_view text) {
     plain += text[i] == 'n' ? '\n' : (text[i] == 't' ? '\t' : text[i]);
   }
   return plain;
-}
-
-std::string seal(std::string_view line) { return fmt::format("{}\t{:08x}\n", line, crc32c(line)); }
-
-/// The line without its CRC; nothing when that is wrong.
-std::optional<std::string_view> unseal(std::string_view line) {
-  if (line.size() < kCrcDigits + 1 || line[line.size() - kCrcDigits - 1] != '\t') {
-    return std::nullopt;
-  }
-  const std::string_view digits = line.substr(line.size() - kCrcDigits);
-  line.remove_suffix(kCrcDigits + 1);
-  if (digits != fmt::format("{:08x}", crc32c(line))) return std::nullopt;
-  return line;
 }
 
 std::vector<std::string_view> split(std::string_view line) {
@@ -147,7 +130,7 @@ class JournalParser {
 std::string journal_file(const std::string& folder) { return folder + "/elements.journal"; }
 
 std::string journal_shard(const StoredShard& shard) {
-  return seal(fmt::format("shard\t{}\t{}\t{}", shard.file, shard.values, shard.bytes));
+  return fmt::format("shard\t{}\t{}\t{}", shard.file, shard.values, shard.bytes);
 }
 
 std::string journal_error(std::uint64_t position, const Error& error) {
@@ -162,19 +145,19 @@ std::string journal_error(std::uint64_t position, const Error& error) {
     line += fmt::format("\t{}\t{}", optional_number(error.lost()->records),
                         optional_number(error.lost()->bytes));
   }
-  return seal(line);
+  return line;
 }
 
 std::string journal_seen(std::uint64_t errors_on_the_way) {
-  return seal(fmt::format("seen\t{}", errors_on_the_way));
+  return fmt::format("seen\t{}", errors_on_the_way);
 }
 
-std::string journal_end(std::uint64_t slots) { return seal(fmt::format("end\t{}", slots)); }
+std::string journal_end(std::uint64_t slots) { return fmt::format("end\t{}", slots); }
 
 std::string journal_of(const StoreContent& content) {
-  std::string text = seal(kHeader);
-  for (const std::string& line : content.identity) text += seal("is\t" + escape(line));
-  if (content.errors_on_the_way) text += journal_seen(*content.errors_on_the_way);
+  std::vector<std::string> lines{std::string(kHeader)};
+  for (const std::string& line : content.identity) lines.push_back("is\t" + escape(line));
+  if (content.errors_on_the_way) lines.push_back(journal_seen(*content.errors_on_the_way));
   // Each shard's errors stand before it.
   std::uint64_t values = 0;
   std::size_t next_error = 0;
@@ -183,42 +166,28 @@ std::string journal_of(const StoreContent& content) {
     while (next_error < content.errors.size() &&
            content.errors[next_error].position - next_error <= values) {
       const StoredError& stored = content.errors[next_error++];
-      text += journal_error(stored.position, *stored.error);
+      lines.push_back(journal_error(stored.position, *stored.error));
     }
-    text += journal_shard(shard);
+    lines.push_back(journal_shard(shard));
   }
-  return text;
+  return LineJournal::text_of(lines, kJournalChecksum);
 }
 
 std::optional<StoreContent> read_journal(const std::string& folder) {
   const std::string file = journal_file(folder);
   std::error_code failure;
   if (!std::filesystem::exists(file, failure)) return std::nullopt;
-  std::ifstream stream(file, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(stream), {}};
-  std::string_view rest = text;
-  JournalParser parser;
-  bool is_ours = false;
-  while (true) {
-    const std::size_t end = rest.find('\n');
-    if (end == rest.npos) break;
-    const std::optional<std::string_view> line = unseal(rest.substr(0, end));
-    rest.remove_prefix(end + 1);
-    if (!line) break;
-    if (!is_ours) {
-      if (*line != kHeader) break;
-      is_ours = true;
-    } else if (!parser.add(*line)) {
-      break;
-    }
-  }
-  if (!is_ours) {
+  const std::vector<std::string> lines = LineJournal::read(file, kJournalChecksum);
+  if (lines.empty() || lines.front() != kHeader) {
     throw Error(ErrorCode::failed_precondition,
                 fmt::format("found a file that does not begin with the line '{}' where a journal "
                             "was expected; give a folder that only this cache or snapshot uses, "
                             "or remove the file",
                             kHeader))
         .at_file(file);
+  }
+  JournalParser parser;
+  for (std::size_t i = 1; i < lines.size() && parser.add(lines[i]); ++i) {
   }
   return std::move(parser.content);
 }

@@ -2,9 +2,12 @@
 
 #include <string>
 
+#include <infeed/records/line_journal.h>
+
 #include "cache/element_store.h"
 
-// The text of a store's journal. Lines are fields between tabs; the last one is the line's CRC-32C:
+// The lines of a store's journal (line_journal.h): fields between tabs, the last one the line's
+// CRC-32C:
 //
 //     infeed elements 1
 //     is <what the elements are, a line each>
@@ -14,12 +17,14 @@
 //     end <elements, errors included>
 namespace infeed::detail {
 
+inline constexpr LineChecksum kJournalChecksum = LineChecksum::behind_text;
+
 std::string journal_file(const std::string& folder);
 std::string journal_shard(const StoredShard& shard);
 std::string journal_error(std::uint64_t position, const Error& error);
 std::string journal_seen(std::uint64_t errors_on_the_way);
 std::string journal_end(std::uint64_t slots);
-/// All lines but the end.
+/// The text of all lines but the end.
 std::string journal_of(const StoreContent& content);
 
 }  // namespace infeed::detail

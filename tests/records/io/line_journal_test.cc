@@ -1,0 +1,103 @@
+#include <algorithm>
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <infeed/records/line_journal.h>
+
+#include "records/temporary_files.h"
+#include "records/thrown_error.h"
+
+namespace infeed {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::error_of;
+using ::testing::IsEmpty;
+using testing::TemporaryFolder;
+
+class LineJournalFile : public ::testing::TestWithParam<LineChecksum> {
+ protected:
+  File open() const { return File::open(file_, O_RDWR | O_CREAT | O_APPEND); }
+  std::vector<std::string> read() const { return LineJournal::read(file_, GetParam()); }
+
+  const TemporaryFolder folder_{testing::memory_folder()};
+  const std::string file_ = folder_.file("journal");
+};
+
+TEST_P(LineJournalFile, has_the_whole_lines_wherever_it_is_cut) {
+  EXPECT_THAT(read(), IsEmpty());
+  {
+    LineJournal journal(open(), GetParam(), Durability::synced);
+    journal.append("first");
+    journal.append(std::vector<std::string>{"", "third\twith a tab"});
+  }
+  const std::string whole = testing::read_whole(file_);
+  EXPECT_THAT(read(), ElementsAre("first", "", "third\twith a tab"));
+  EXPECT_EQ(LineJournal::text_of(read(), GetParam()), whole);
+  for (std::size_t size = 0; size <= whole.size(); ++size) {
+    folder_.write("journal", whole.substr(0, size));
+    const std::vector<std::string> lines = read();
+    EXPECT_EQ(lines.size(), std::count(whole.begin(), whole.begin() + size, '\n'));
+    LineJournal journal(open(), GetParam(), Durability::leave_to_system);
+    EXPECT_EQ(journal.lines(), lines);
+    journal.append("again");
+    ASSERT_EQ(read().size(), lines.size() + 1) << size;
+    EXPECT_EQ(read().back(), "again");
+  }
+}
+
+TEST_P(LineJournalFile, ends_at_any_flipped_bit) {
+  const std::vector<std::string> lines{"one", "two", "three"};
+  const std::string whole = LineJournal::text_of(lines, GetParam());
+  const std::size_t second = whole.find('\n') + 1;
+  for (std::size_t bit = 8 * second; bit < 8 * (whole.find('\n', second) + 1); ++bit) {
+    std::string bytes = whole;
+    bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << bit % 8));
+    folder_.write("journal", bytes);
+    // A digit of the checksum in capitals is the same.
+    EXPECT_TRUE(read() == std::vector<std::string>{"one"} || read() == lines) << bit;
+  }
+}
+
+TEST_P(LineJournalFile, is_emptied_and_removed) {
+  LineJournal journal(open(), GetParam(), Durability::leave_to_system);
+  journal.append("old");
+  journal.clear();
+  journal.append("new");
+  EXPECT_THAT(read(), ElementsAre("new"));
+  journal.remove();
+  EXPECT_FALSE(std::filesystem::exists(file_));
+  EXPECT_EQ(error_of([&] { journal.append("more"); }).code(), ErrorCode::failed_precondition);
+}
+
+TEST_P(LineJournalFile, takes_nothing_behind_a_line_that_failed) {
+  // It can't be written to, as a full disk can't.
+  LineJournal journal(File::open(file_, O_RDONLY | O_CREAT), GetParam(), Durability::synced);
+  EXPECT_EQ(error_of([&] { journal.append("lost"); }).code(), ErrorCode::unavailable);
+  const Error error = error_of([&] { journal.append("lost"); });
+  EXPECT_EQ(error.code(), ErrorCode::failed_precondition);
+  EXPECT_EQ(error.message(), "an earlier line could not be written");
+  EXPECT_EQ(error.file(), file_);
+}
+
+INSTANTIATE_TEST_SUITE_P(Places, LineJournalFile,
+                         ::testing::Values(LineChecksum::before_text, LineChecksum::behind_text));
+
+TEST(LineJournalFormat, is_that_of_old_journals) {
+  const std::vector<std::string> lines{"123456789"};
+  EXPECT_EQ(LineJournal::text_of(lines, LineChecksum::before_text), "e3069283 123456789\n");
+  EXPECT_EQ(LineJournal::text_of(lines, LineChecksum::behind_text), "123456789\te3069283\n");
+}
+
+TEST(LockedFile, has_one_owner) {
+  const TemporaryFolder folder;
+  std::optional<File> first = File::open_locked(folder.file("lock"), O_RDWR | O_CREAT);
+  ASSERT_TRUE(first);
+  EXPECT_FALSE(File::open_locked(folder.file("lock"), O_RDWR | O_CREAT));
+  first.reset();
+  EXPECT_TRUE(File::open_locked(folder.file("lock"), O_RDWR | O_CREAT));
+}
+
+}  // namespace
+}  // namespace infeed
