@@ -8,8 +8,8 @@
 
 #include "codec/lz4_file.h"
 #include "infeed/records/files.h"
-#include "io/direct_source.h"
-#include "remote/http/url_file.h"
+#include "io/direct/direct_source.h"
+#include "io/remote_files.h"
 #include "tfrecord/framing.h"
 
 namespace infeed {
@@ -71,10 +71,8 @@ class PipeSource final : public ByteSource {
   std::size_t prefix_used_ = 0;
 };
 
-constexpr std::size_t kPrefixBytes = 16;
-
 std::string read_prefix_of_pipe(const File& file) {
-  std::string prefix(kPrefixBytes, '\0');
+  std::string prefix(kCompressionPrefixBytes, '\0');
   std::size_t size = 0;
   while (size < prefix.size()) {
     const std::size_t got = file.read_some(std::span(prefix).subspan(size));
@@ -85,8 +83,8 @@ std::string read_prefix_of_pipe(const File& file) {
   return prefix;
 }
 
-std::string read_prefix(const auto& file) {
-  std::string prefix(kPrefixBytes, '\0');
+std::string read_prefix(const File& file) {
+  std::string prefix(kCompressionPrefixBytes, '\0');
   prefix.resize(file.read_at(0, prefix));
   return prefix;
 }
@@ -103,16 +101,6 @@ OpenedSource open_local(const std::string& name, const SourceOptions& options) {
   const bool is_direct = options.access == FileAccess::direct && opened.file_bytes;
   opened.source = is_direct ? make_direct_source(std::move(file))
                             : make_plain_source(std::move(file), std::move(prefix));
-  return opened;
-}
-
-OpenedSource open_url(const std::string& name, const SourceOptions& options) {
-  auto file = std::make_unique<UrlFile>(name, options.url);
-  OpenedSource opened{nullptr, options.compression, file->size_bytes()};
-  if (options.compression == Compression::automatic) {
-    opened.compression = recognise_compression(read_prefix(*file));
-  }
-  opened.source = make_url_source(std::move(file));
   return opened;
 }
 
@@ -143,7 +131,7 @@ Compression recognise_compression(std::string_view prefix) {
 }
 
 OpenedSource open_source(const std::string& name, const SourceOptions& options) {
-  OpenedSource opened = is_url(name) ? open_url(name, options) : open_local(name, options);
+  OpenedSource opened = is_url(name) ? open_url_source(name, options) : open_local(name, options);
   if (opened.compression == Compression::lz4) {
     opened.source = make_lz4_source(name, std::move(opened.source), options.input_block_bytes);
   } else if (opened.compression != Compression::none) {

@@ -47,7 +47,10 @@ std::unique_ptr<ByteSource> make_inflate_source(std::unique_ptr<ByteSource> inpu
                                                 std::size_t input_block_bytes,
                                                 TrailingStreams trailing);
 
-/// What a file that begins with `prefix` (16 bytes suffice) is.
+/// As much of a file's front as recognise_compression() needs.
+inline constexpr std::size_t kCompressionPrefixBytes = 16;
+
+/// What a file that begins with `prefix` is.
 Compression recognise_compression(std::string_view prefix);
 
 struct OpenedSource {

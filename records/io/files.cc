@@ -11,7 +11,7 @@
 
 #include "infeed/error.h"
 #include "infeed/records/file.h"
-#include "remote/http/url_files.h"
+#include "io/remote_files.h"
 
 namespace infeed {
 namespace {

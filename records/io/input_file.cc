@@ -4,7 +4,7 @@
 
 #include "infeed/records/file.h"
 #include "infeed/records/files.h"
-#include "remote/http/url_file.h"
+#include "io/remote_files.h"
 
 namespace infeed::detail {
 namespace {
@@ -26,7 +26,7 @@ class LocalFile final : public InputFile {
 }  // namespace
 
 std::unique_ptr<InputFile> open_input_file(const std::string& name, const UrlOptions& options) {
-  if (is_url(name)) return std::make_unique<UrlFile>(name, options);
+  if (is_url(name)) return open_url_file(name, options);
   return std::make_unique<LocalFile>(File::open_to_read(name));
 }
 

@@ -12,10 +12,10 @@
 
 #include "infeed/error.h"
 #include "infeed/records/file.h"
+#include "io/url.h"
 #include "remote/aws/service_request.h"
 #include "remote/aws/xml.h"
 #include "remote/http/curl_request.h"
-#include "remote/http/url.h"
 
 namespace infeed::detail {
 namespace {

@@ -8,7 +8,7 @@
 #include <openssl/sha.h>
 #include <stdexcept>
 
-#include "remote/http/url.h"
+#include "io/url.h"
 
 namespace infeed::detail {
 namespace {

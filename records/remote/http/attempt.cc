@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <utility>
 
-#include "remote/http/url.h"
+#include "io/url.h"
 
 namespace infeed::detail {
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "io/remote_files.h"
+
 namespace infeed::detail {
 
 UrlFile::UrlFile(const std::string& name, const UrlOptions& options)
@@ -45,6 +47,10 @@ bool UrlFile::read_front(std::size_t offset, std::span<char> into) const {
   }
   std::memcpy(into.data(), front_->bytes.get() + offset, count);
   return true;
+}
+
+std::unique_ptr<InputFile> open_url_file(const std::string& url, const UrlOptions& options) {
+  return std::make_unique<UrlFile>(url, options);
 }
 
 }  // namespace infeed::detail

@@ -37,7 +37,4 @@ class UrlFile final : public InputFile {
 /// What the first request, and the first one after a jump, asks for.
 inline constexpr std::size_t kFirstRangeBytes = std::size_t{256} << 10;
 
-/// Its bytes from front to back, ranges ahead of the reader in flight.
-std::unique_ptr<ByteSource> make_url_source(std::unique_ptr<UrlFile> file);
-
 }  // namespace infeed::detail

@@ -1,5 +1,3 @@
-#include "remote/http/url_files.h"
-
 #include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
@@ -9,9 +7,10 @@
 
 #include "infeed/error.h"
 #include "infeed/records/files.h"
+#include "io/remote_files.h"
+#include "io/url.h"
 #include "remote/aws/xml.h"
 #include "remote/http/transfers.h"
-#include "remote/http/url.h"
 
 namespace infeed::detail {
 namespace {

@@ -3,6 +3,7 @@
 #include <deque>
 #include <utility>
 
+#include "io/remote_files.h"
 #include "remote/http/url_file.h"
 
 namespace infeed::detail {
@@ -107,8 +108,16 @@ class UrlSource final : public ByteSource {
 
 }  // namespace
 
-std::unique_ptr<ByteSource> make_url_source(std::unique_ptr<UrlFile> file) {
-  return std::make_unique<UrlSource>(std::move(file));
+OpenedSource open_url_source(const std::string& url, const SourceOptions& options) {
+  auto file = std::make_unique<UrlFile>(url, options.url);
+  OpenedSource opened{nullptr, options.compression, file->size_bytes()};
+  if (options.compression == Compression::automatic) {
+    std::string prefix(kCompressionPrefixBytes, '\0');
+    prefix.resize(file->read_at(0, prefix));
+    opened.compression = recognise_compression(prefix);
+  }
+  opened.source = std::make_unique<UrlSource>(std::move(file));
+  return opened;
 }
 
 }  // namespace infeed::detail

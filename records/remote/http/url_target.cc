@@ -6,8 +6,8 @@
 
 #include "infeed/error.h"
 #include "infeed/records/files.h"
+#include "io/url.h"
 #include "remote/aws/credential_provider.h"
-#include "remote/http/url.h"
 
 namespace infeed::detail {
 namespace {

@@ -8,7 +8,7 @@
 #include <infeed/records/parallel_record_reader.h>
 #include <infeed/records/record_reader.h>
 
-#include "io/direct_source.h"
+#include "io/direct/direct_source.h"
 #include "records/temporary_files.h"
 #include "records/tfrecord/framed.h"
 #include "records/thrown_error.h"

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "remote/http/url.h"
+#include "io/url.h"
 
 namespace infeed::detail {
 namespace {

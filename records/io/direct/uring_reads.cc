@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "infeed/error.h"
-#include "io/block_reads.h"
+#include "io/direct/block_reads.h"
 
 namespace infeed::detail {
 namespace {

@@ -1,4 +1,4 @@
-#include "io/direct_source.h"
+#include "io/direct/direct_source.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "infeed/records/page_buffer.h"
-#include "io/block_reads.h"
+#include "io/direct/block_reads.h"
 
 namespace infeed::detail {
 namespace {

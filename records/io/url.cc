@@ -1,4 +1,4 @@
-#include "remote/http/url.h"
+#include "io/url.h"
 
 #include <charconv>
 #include <fmt/format.h>

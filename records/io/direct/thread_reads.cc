@@ -8,7 +8,7 @@
 
 #include <infeed/detail/hand_off.h>
 
-#include "io/block_reads.h"
+#include "io/direct/block_reads.h"
 
 namespace infeed::detail {
 namespace {

@@ -1,0 +1,33 @@
+#include <fmt/format.h>
+
+#include "infeed/error.h"
+#include "infeed/records/files.h"
+#include "infeed/records/url_object.h"
+#include "io/remote_files.h"
+
+/// In place of remote/ where INFEED_REMOTE is OFF.
+namespace infeed {
+namespace {
+
+[[noreturn]] void refuse(const std::string& url) {
+  throw Error(ErrorCode::failed_precondition,
+              "this build of infeed reads no URLs; build it with -DINFEED_REMOTE=ON (it needs "
+              "libcurl and OpenSSL), or copy the file to a disk")
+      .at_file(redacted_url(url));
+}
+
+}  // namespace
+
+// A null pointer is what UrlOptions::credentials are without it.
+std::shared_ptr<SharedCredentials> share_credentials() { return nullptr; }
+
+UrlObject examine_url(const std::string& url, const UrlOptions&) { refuse(url); }
+
+namespace detail {
+
+std::unique_ptr<InputFile> open_url_file(const std::string& url, const UrlOptions&) { refuse(url); }
+OpenedSource open_url_source(const std::string& url, const SourceOptions&) { refuse(url); }
+std::vector<std::string> match_urls(const std::string& pattern) { refuse(pattern); }
+
+}  // namespace detail
+}  // namespace infeed
