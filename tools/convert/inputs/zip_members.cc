@@ -112,15 +112,18 @@ std::vector<ZipFile::Member> ZipFile::members() const {
   std::vector<Member> members;
   const auto count = static_cast<zip_uint64_t>(::zip_get_num_entries(archive_->get(), 0));
   for (zip_uint64_t i = 0; i < count; ++i) {
-    const std::string name = ::zip_get_name(archive_->get(), i, ZIP_FL_ENC_RAW);
-    if (!name.ends_with('/')) members.push_back({name, i});
+    const char* const name = ::zip_get_name(archive_->get(), i, ZIP_FL_ENC_RAW);
+    if (name == nullptr) archive_->fail(fmt::format("member {} of {} has no name", i, count));
+    if (!std::string_view(name).ends_with('/')) members.push_back({name, i});
   }
   return members;
 }
 
 FilePart ZipFile::open(const Member& member) const {
   zip_stat_t stat;
-  ::zip_stat_index(archive_->get(), member.index, 0, &stat);
+  if (::zip_stat_index(archive_->get(), member.index, 0, &stat) != 0) {
+    archive_->fail(fmt::format("member '{}': {}", member.name, ::zip_strerror(archive_->get())));
+  }
   const bool is_encrypted = stat.encryption_method != ZIP_EM_NONE;
   const bool is_stored = stat.comp_method == ZIP_CM_STORE;
   if (is_encrypted || (!is_stored && stat.comp_method != ZIP_CM_DEFLATE)) {
