@@ -9,8 +9,8 @@
 namespace infeed::detail {
 namespace {
 
-constexpr std::size_t kSpareChunksMax = 16;
-constexpr auto kCollecting = std::chrono::microseconds(200);
+constexpr std::size_t kReaderSpareChunksMax = 16;
+constexpr auto kCollectElements = std::chrono::microseconds(200);
 
 }  // namespace
 
@@ -78,7 +78,7 @@ void InnerReaders::wait_for(std::unique_lock<std::mutex>& lock, Awaited what,
   wanted_ = inner;
   wake_reader();
   if (what == Awaited::elements && collects_) {
-    ready_.wait_once_for(lock, kCollecting);
+    ready_.wait_once_for(lock, kCollectElements);
   } else {
     ready_.wait_once(lock);
   }
@@ -198,7 +198,7 @@ Chunk InnerReaders::take_spare() {
 }
 
 void InnerReaders::give_spare(Chunk chunk) {
-  if (spare_.size() < kSpareChunksMax) spare_.push_back(std::move(chunk));
+  if (spare_.size() < kReaderSpareChunksMax) spare_.push_back(std::move(chunk));
 }
 
 }  // namespace infeed::detail

@@ -19,7 +19,7 @@ constexpr double kJobUs = 600;
 // Chunks cheaper than this are put through the function by the driver: handing them over costs
 // more.
 constexpr double kWorthAThreadUs = 20;
-constexpr auto kCollecting = std::chrono::microseconds(2000);
+constexpr auto kCollectJobs = std::chrono::microseconds(2000);
 // A job is waiting rather than computing when its CPU clock ran for less than half of its time and
 // its thread gave the core away by itself; on a busy machine the core is taken away from it
 // instead, and more threads would only get in each other's way. Three long ones in a row are the
@@ -332,7 +332,7 @@ Pull JobQueue::take(std::unique_ptr<Job>& result) {
     if (wake_at_ == 1) {
       ready_.wait_once(lock);
     } else {
-      ready_.wait_once_for(lock, kCollecting);
+      ready_.wait_once_for(lock, kCollectJobs);
     }
     wake_at_ = 0;
     waits_for_any_job_ = false;

@@ -7,8 +7,8 @@ namespace infeed::detail {
 namespace {
 
 constexpr std::uint64_t kAdaptiveBytesMax = 64 << 20;
-constexpr std::size_t kSpareChunksMax = 4;
-constexpr auto kCollecting = std::chrono::microseconds(200);
+constexpr std::size_t kQueueSpareChunksMax = 4;
+constexpr auto kCollectChunks = std::chrono::microseconds(200);
 
 }  // namespace
 
@@ -116,7 +116,7 @@ bool ChunkQueue::wait_for_chunks(std::unique_lock<std::mutex>& lock) {
   if (producer_waits_) room_.wake_one();
   const std::uint64_t begin = ticks_now();
   const std::uint64_t collecting_ticks =
-      ticks_of_us(std::chrono::microseconds(kCollecting).count());
+      ticks_of_us(std::chrono::microseconds(kCollectChunks).count());
   const std::uint64_t arriving = interval_ticks_ == 0 ? 1 : collecting_ticks / interval_ticks_;
   while (chunks_.empty() && !hand_off_.over()) {
     wake_at_ = std::clamp<std::size_t>(static_cast<std::size_t>(arriving), 1, 16);
@@ -124,7 +124,7 @@ bool ChunkQueue::wait_for_chunks(std::unique_lock<std::mutex>& lock) {
       values_.wait_once(lock);
     } else {
       // Should fewer come than expected, those that are here don't wait for the others.
-      values_.wait_once_for(lock, kCollecting);
+      values_.wait_once_for(lock, kCollectChunks);
     }
   }
   wake_at_ = 0;
@@ -143,7 +143,7 @@ Pull ChunkQueue::pop(Chunk& out) {
   Entry entry = std::move(chunks_.front());
   chunks_.pop_front();
   out.swap(entry.chunk);
-  if (spare_.size() < kSpareChunksMax) spare_.push_back(std::move(entry.chunk));
+  if (spare_.size() < kQueueSpareChunksMax) spare_.push_back(std::move(entry.chunk));
   elements_ -= out.slots();
   bytes_ -= entry.bytes;
   run_.memory().release_best_effort(entry.reserved_bytes);
