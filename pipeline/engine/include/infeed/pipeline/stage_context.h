@@ -10,6 +10,7 @@ namespace infeed {
 
 class IteratorContext;  // what all stages of one iterator share; only the library looks into it
 class Node;
+struct TypeInfo;
 
 namespace detail {
 struct StageCounters;
