@@ -9,10 +9,12 @@ namespace infeed {
 /// Error is kept, but for its being terminal or a cancellation, which only an iteration can be; the
 /// text of another exception becomes Error(user_function), and Error::cause() holds it.
 ///
-///     try {
-///       out.append(function(element));
-///     } catch (...) {
-///       out.set_error(infeed::current_error());
+///     void append_number(const std::string& text, infeed::Chunk& out) {
+///       try {
+///         out.append(std::stoll(text));
+///       } catch (...) {
+///         out.set_error(infeed::current_error());
+///       }
 ///     }
 ErrorPointer current_error();
 

@@ -11,7 +11,7 @@
 /// `.NAME.partial` in the same folder; commit() renames it to NAME. A name that is a device, a pipe
 /// or /dev/stdout is written directly.
 ///
-///     infeed::replace_file("result.json", text);
+///     infeed::replace_file("result.json", "{\"accuracy\": 0.87}\n");
 ///
 /// Errors: already_exists, not_found (the folder), permission_denied, resource_exhausted (disk or
 /// quota full), data_loss (the device fails), failed_precondition (somebody else is writing it),
