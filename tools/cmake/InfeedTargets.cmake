@@ -14,6 +14,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(infeed_options INTERFACE
     -Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds -Wno-maybe-uninitialized
     -Wno-restrict -Wno-dangling-pointer)
+  # A kernel's loop is a few instructions. Where it happens to cross a line of the instruction cache,
+  # range takes 1.6 instead of 1.1 ns and zip 3.8 instead of 2.1, and any change elsewhere moves it.
+  target_compile_options(infeed_options INTERFACE -falign-loops=32)
 endif()
 if(INFEED_NATIVE)
   target_compile_options(infeed_options INTERFACE -march=native)
