@@ -122,28 +122,23 @@ void drop_from_page_cache(const std::string& file) {
   ::close(descriptor);
 }
 
-/// Records of 112 KB; state.range(0): FileAccess.
+/// Records of 112 KB.
 void BM_read_cold(benchmark::State& state) {
   const std::string file = folder().records(112 << 10, Compression::none);
-  const RecordReaderOptions options{.access = static_cast<FileAccess>(state.range(0))};
-  state.SetLabel(options.access == FileAccess::direct ? "direct" : "page cache");
   std::array<Record, 64> batch;
   std::size_t bytes = 0;
   for (auto _ : state) {
     state.PauseTiming();
     drop_from_page_cache(file);
     state.ResumeTiming();
-    RecordReader reader(file, options);
+    RecordReader reader(file);
     while (const std::size_t count = reader.read(batch)) {
       for (std::size_t i = 0; i < count; ++i) bytes += batch[i].size() + 16;
     }
   }
   state.SetBytesProcessed(static_cast<std::int64_t>(bytes));
 }
-BENCHMARK(BM_read_cold)
-    ->Arg(static_cast<std::int64_t>(FileAccess::page_cache))
-    ->Arg(static_cast<std::int64_t>(FileAccess::direct))
-    ->UseRealTime();
+BENCHMARK(BM_read_cold)->UseRealTime();
 
 void BM_read_gzip(benchmark::State& state) { read_file(state, Compression::gzip, {}); }
 BENCHMARK(BM_read_gzip)->Arg(2048);

@@ -19,7 +19,6 @@ run_packages=(
   libisal-dev            # the same, several times faster
   liblz4-dev             # LZ4 record files
   libcurl4-openssl-dev libssl-dev ca-certificates  # shards by URL
-  liburing-dev           # reads past the page cache
   libtbb-dev             # the executor
   libcli11-dev           # the command's options
   nlohmann-json3-dev     # --json, and what services that lend credentials answer

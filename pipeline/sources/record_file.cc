@@ -14,7 +14,7 @@ constexpr std::uint64_t kSegmentBytesMax = std::uint64_t{1} << 20;
 RecordReaderOptions reader_options(const RecordsOptions& options, const IteratorContext& run) {
   RecordReaderOptions reader = {options.compression, options.verify,      options.damage,
                                 options.on_damage,   options.block_bytes, options.record_bytes_max,
-                                options.access,      options.url};
+                                options.url};
   if (reader.url.credentials == nullptr)
     reader.url.credentials = run.readers().shared_credentials();
   return reader;

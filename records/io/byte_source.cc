@@ -8,7 +8,6 @@
 
 #include "codec/lz4_file.h"
 #include "infeed/records/files.h"
-#include "io/direct/direct_source.h"
 #include "io/remote_files.h"
 #include "tfrecord/framing.h"
 
@@ -98,9 +97,7 @@ OpenedSource open_local(const std::string& name, const SourceOptions& options) {
     prefix = opened.file_bytes ? read_prefix(file) : read_prefix_of_pipe(file);
     opened.compression = recognise_compression(prefix);
   }
-  const bool is_direct = options.access == FileAccess::direct && opened.file_bytes;
-  opened.source = is_direct ? make_direct_source(std::move(file))
-                            : make_plain_source(std::move(file), std::move(prefix));
+  opened.source = make_plain_source(std::move(file), std::move(prefix));
   return opened;
 }
 

@@ -9,7 +9,6 @@
 
 #include "infeed/records/compression.h"
 #include "infeed/records/file.h"
-#include "infeed/records/file_access.h"
 #include "infeed/records/url_options.h"
 
 /// A stream of bytes, read front to back: what a reader of records stands on.
@@ -63,7 +62,6 @@ struct SourceOptions {
   Compression compression = Compression::automatic;
   std::size_t input_block_bytes = std::size_t{256} << 10;
   TrailingStreams trailing = TrailingStreams::read;
-  FileAccess access = FileAccess::page_cache;
   UrlOptions url = {};
 };
 

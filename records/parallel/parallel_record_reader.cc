@@ -85,15 +85,10 @@ class ParallelRecordReader::State {
   const std::string& how() const { return how_; }
 
  private:
-  bool can_be_split() const {
-    return reader_.file_bytes().has_value() && !is_url(reader_.file()) &&
-           options_.reader.access == FileAccess::page_cache;
-  }
+  bool can_be_split() const { return reader_.file_bytes().has_value() && !is_url(reader_.file()); }
   std::string ahead_because() const {
     if (!reader_.file_bytes()) return "one thread decodes ahead: a pipe can't be split";
-    return is_url(reader_.file())
-               ? "one thread decodes ahead; the ranges of the URL are fetched at once"
-               : "one thread decodes ahead; several reads past the page cache are at work";
+    return "one thread decodes ahead; the ranges of the URL are fetched at once";
   }
   static ParallelRecordReaderOptions checked(ParallelRecordReaderOptions options) {
     constexpr std::uint64_t kSegmentBytesMin = 64;

@@ -106,7 +106,6 @@ class RecordReader::State {
             .input_block_bytes = options_.block_bytes,
             .trailing = stops_like_tensorflow() ? detail::TrailingStreams::ignore_like_tensorflow
                                                 : detail::TrailingStreams::read,
-            .access = options_.access,
             .url = options_.url};
   }
 

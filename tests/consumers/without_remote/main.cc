@@ -36,12 +36,12 @@ int main() {
   if (!is_refused([](const char* url) { infeed::examine_url(url); })) return 5;
   if (infeed::share_credentials() != nullptr) return 6;
 
-  // Files are read as ever, also past the page cache.
+  // Files are read as ever.
   const std::string name = "consumer.tfrecord";
   infeed::RecordWriter writer(name, {.existing = infeed::ExistingFile::replace});
   writer.write("a record");
   writer.close();
-  infeed::RecordReader reader(name, {.access = infeed::FileAccess::direct});
+  infeed::RecordReader reader(name);
   infeed::Record record;
   return reader.read({&record, 1}) == 1 && record.bytes() == "a record" ? 0 : 7;
 }

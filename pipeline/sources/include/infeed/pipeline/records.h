@@ -28,7 +28,6 @@ struct RecordsOptions {
   /// How much these threads together may have decoded that is not yet taken, per open file; it is
   /// counted as queues are.
   std::uint64_t read_ahead_bytes = std::uint64_t{16} << 20;
-  FileAccess access = FileAccess::page_cache;
   UrlOptions url = {};  ///< where files are named by URLs
 };
 

@@ -24,7 +24,7 @@
 /// | lz4                      | at blocks, by the index inside it                                 |
 /// | gzip with NAME.points    | at its flush points (RecordWriterOptions::flush_point_bytes)      |
 /// | other gzip, zlib, a pipe | not: one thread decodes ahead                                     |
-/// | a URL, FileAccess::direct| not: the same, while several ranges are fetched at once           |
+/// | a URL                    | not: the same, while several ranges are fetched at once           |
 ///
 /// What lies beside the data is only a hint: where it is wrong, or the data is damaged, a
 /// RecordReader takes over, so that a wrong hint costs time and never a record.

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "infeed/records/compression.h"
-#include "infeed/records/file_access.h"
 #include "infeed/records/record.h"
 #include "infeed/records/url_options.h"
 
@@ -78,7 +77,6 @@ struct RecordReaderOptions {
   std::size_t block_bytes = std::size_t{256} << 10;
   /// A longer record is damage: a limit on what a file can make the reader allocate.
   std::uint64_t record_bytes_max = std::uint64_t{1} << 31;
-  FileAccess access = FileAccess::page_cache;
   /// How the file is read where it is named by a URL.
   UrlOptions url = {};
 };
