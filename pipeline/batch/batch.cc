@@ -33,7 +33,7 @@ class BatchStage final : public Stage {
   ~BatchStage() override { pool_->close(); }
 
   Pull do_pull(Chunk& out, std::size_t want) override {
-    const std::uint64_t begin = ticks_now();
+    const HandOver since_begin;
     std::size_t produced_bytes = 0;
     while (true) {
       if (in_.empty()) {
@@ -52,7 +52,7 @@ class BatchStage final : public Stage {
       produced_bytes += pool_->block_bytes();
       if (!hand_over(out)) return Pull::values;
       if (out.size() >= want || produced_bytes >= kChunkBytesMax) return Pull::values;
-      if (ticks_now() - begin > run().hand_over_ticks()) return Pull::values;
+      if (since_begin.is_due()) return Pull::values;
     }
   }
 

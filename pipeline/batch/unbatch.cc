@@ -91,10 +91,7 @@ class UnbatchNode final : public Node {
   UnbatchNode(const RowAccess& access, const TypeInfo& out_type, NodePointer input)
       : Node("unbatch", out_type, {std::move(input)}), access_(access) {}
 
-  Cardinality cardinality() const override {
-    return input().cardinality() == Cardinality::finite(0) ? Cardinality::finite(0)
-                                                           : Cardinality::unknown();
-  }
+  Cardinality cardinality() const override { return input().cardinality().unknown_unless_empty(); }
 
  protected:
   std::unique_ptr<Stage> make_stage(const StageContext& context) const override {

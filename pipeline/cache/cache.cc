@@ -102,7 +102,7 @@ class MemoryCacheStage final : public Stage {
     if (content_ != nullptr) {
       reserve([&] { memory_.grow(content_->bytes()); });
       run().counters().note_hidden_errors(content_->errors_on_the_way());
-      note_buffered(*content_);
+      publish_level(*content_);
       return;
     }
     if (absent == Absent::fill) filling_ = std::make_shared<CachedElements>(type());
@@ -111,7 +111,7 @@ class MemoryCacheStage final : public Stage {
 
   void keep(const Chunk& out) {
     reserve([&] { filling_->append(out, memory_); });
-    note_buffered(*filling_);
+    publish_level(*filling_);
     // A consumer may take no more than the input is known to have.
     const Cardinality known = node_.cardinality();
     const bool may_be_all = known.is_finite() && filling_->slots() == known.count();
@@ -126,8 +126,7 @@ class MemoryCacheStage final : public Stage {
   /// This pass needs the content no more; from now on it is the dataset's alone.
   void release() {
     memory_.shrink(memory_.bytes());
-    counters().buffered_elements.store(0, std::memory_order_relaxed);
-    counters().buffered_bytes.store(0, std::memory_order_relaxed);
+    note_buffered(0, 0);
   }
 
   /// What `hold` asks of the account is refused in words that help here.
@@ -146,9 +145,8 @@ class MemoryCacheStage final : public Stage {
     }
   }
 
-  void note_buffered(const CachedElements& content) {
-    counters().buffered_elements.store(content.slots(), std::memory_order_relaxed);
-    counters().buffered_bytes.store(content.bytes(), std::memory_order_relaxed);
+  void publish_level(const CachedElements& content) {
+    note_buffered(content.slots(), content.bytes());
   }
 
   const StageContext input_context_;

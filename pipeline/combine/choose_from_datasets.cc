@@ -53,8 +53,7 @@ class ChooseNode final : public Node {
                        options_.stop_on_empty_dataset ? ", stop_on_empty_dataset" : "");
   }
   Cardinality cardinality() const override {
-    return inputs().back()->cardinality() == Cardinality::finite(0) ? Cardinality::finite(0)
-                                                                    : Cardinality::unknown();
+    return inputs().back()->cardinality().unknown_unless_empty();
   }
 
  protected:

@@ -109,7 +109,7 @@ NodePointer make_sample_from_datasets(const SampleOptions& options, const TypeIn
     if (weights[i] > 0) drawn.push_back(std::move(datasets[i]));
   }
   std::erase(weights, 0.0);
-  const Seeds seeds{.seed = options.seed ? *options.seed : random_seed(), .drawn = !options.seed};
+  const Seeds seeds = given_or_random(options.seed);
   return std::make_shared<SampleNode>(options, seeds, std::move(weights), type, std::move(drawn));
 }
 

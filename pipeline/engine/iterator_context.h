@@ -5,8 +5,6 @@
 #include <list>
 #include <memory>
 #include <mutex>
-#include <thread>
-#include <vector>
 
 #include <infeed/pipeline/executor.h>
 #include <infeed/pipeline/memory_account.h>
@@ -16,14 +14,13 @@
 #include "engine/iterator_counters.h"
 #include "engine/reader_resources.h"
 #include "engine/signature.h"
-#include "engine/threads/clock.h"
 
 namespace infeed {
+
 /// What all stages of one iterator share: cancellation, memory account, executor, counters.
 ///
 /// Invariants: cancelled() only ever goes from false to true. A waker runs at most once at a time
-/// and never after its registration is gone. Counters live as long as the context, so stages of a
-/// later pass find those of the earlier ones.
+/// and never after its registration is gone.
 class IteratorContext {
  public:
   IteratorContext(std::uint64_t memory_bytes_max, std::shared_ptr<Executor> executor)
@@ -66,9 +63,6 @@ class IteratorContext {
   const detail::ReaderResources& readers() const { return readers_; }
   bool is_inline() const { return given_inline_; }
 
-  /// A stage hands over what it has once this much time went by: 100 us.
-  std::uint64_t hand_over_ticks() const { return hand_over_ticks_; }
-
   /// `context` without what tells the inner datasets of a flat_map apart: of a cache's input, whose
   /// content must not depend on who fills it.
   StageContext shared_by_all(StageContext context) const;
@@ -86,7 +80,6 @@ class IteratorContext {
   std::mutex executor_mutex_;
   std::shared_ptr<Executor> executor_;
   detail::ReaderResources readers_{memory_};
-  const std::uint64_t hand_over_ticks_ = detail::ticks_of_us(100);
 
   std::mutex wakers_mutex_;
   std::list<std::function<void()>> wakers_;

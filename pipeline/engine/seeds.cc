@@ -9,6 +9,10 @@ std::uint64_t random_seed() {
   return (std::uint64_t{device()} << 32) | device();
 }
 
+Seeds given_or_random(std::optional<std::uint64_t> seed) {
+  return {.seed = seed ? *seed : random_seed(), .drawn = !seed};
+}
+
 namespace detail {
 
 Seeds choose_seeds(std::optional<std::uint64_t> seed, std::optional<std::uint64_t> global_seed,

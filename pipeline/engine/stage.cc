@@ -6,6 +6,7 @@
 #include <infeed/pipeline/philox.h>
 
 #include "engine/iterator_context.h"
+#include "engine/threads/clock.h"
 
 namespace infeed {
 namespace {
@@ -115,11 +116,10 @@ bool Stage::cancelled() const { return run_.cancelled(); }
 MemoryAccount& Stage::memory() const { return run_.memory(); }
 
 void Stage::note_buffered(std::uint64_t elements, std::uint64_t bytes) const {
-  counters_->buffered_elements.store(elements, std::memory_order_relaxed);
-  counters_->buffered_bytes.store(bytes, std::memory_order_relaxed);
+  counters_->note_buffered(elements, bytes);
 }
 
-HandOver::HandOver() : due_ticks_(detail::ticks_now() + detail::ticks_of_us(100)) {}
+HandOver::HandOver() : due_ticks_(detail::ticks_now() + detail::hand_over_ticks()) {}
 
 bool HandOver::is_due() const { return detail::ticks_now() > due_ticks_; }
 

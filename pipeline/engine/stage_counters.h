@@ -44,6 +44,12 @@ struct StageCounters {
     StageCounters& counters_;
   };
 
+  /// What the stage holds now.
+  void note_buffered(std::uint64_t count, std::uint64_t bytes) {
+    buffered_elements.store(count, std::memory_order_relaxed);
+    buffered_bytes.store(bytes, std::memory_order_relaxed);
+  }
+
   static void add(std::atomic<std::uint64_t>& counter, std::uint64_t amount) {
     counter.fetch_add(amount, std::memory_order_relaxed);
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "engine/threads/clock.h"
 #include "engine/threads/driver.h"
 
 // The consumer's side; that of the threads is inner_readers_work.cc.
@@ -64,10 +65,7 @@ void InnerReaders::place(std::size_t slot, std::unique_ptr<InnerReadAhead> inner
   ++open_in_cycle_;
 }
 
-void InnerReaders::publish_level() {
-  counters_.buffered_elements.store(elements_, std::memory_order_relaxed);
-  counters_.buffered_bytes.store(bytes_, std::memory_order_relaxed);
-}
+void InnerReaders::publish_level() { counters_.note_buffered(elements_, bytes_); }
 
 // ---- the consumer's side
 
@@ -185,7 +183,7 @@ void InnerReaders::take_chunk(InnerReadAhead& inner, Chunk& out) {
 }
 
 void InnerReaders::wake_reader() {
-  if (idle_ == 0 || reader_wakes_) return;
+  if (work_.waiting() == 0 || reader_wakes_) return;
   reader_wakes_ = true;
   work_.wake_one();
 }

@@ -154,7 +154,6 @@ class InnerReaders final : public InnerSupplier {
   bool open_was_refused_ = false;     ///< a slot is empty because nothing was open yet
   bool memory_short_ = false;
   bool reader_wakes_ = false;
-  int idle_ = 0;  ///< readers without work
 };
 
 }  // namespace infeed::detail

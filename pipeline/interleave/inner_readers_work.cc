@@ -2,6 +2,7 @@
 
 #include <infeed/pipeline/errors_in_flight.h>
 
+#include "engine/threads/clock.h"
 #include "engine/threads/driver.h"
 #include "engine/threads/name_thread.h"
 #include "interleave/inner_readers.h"
@@ -68,9 +69,7 @@ void InnerReaders::read_inner_datasets(std::unique_lock<std::mutex>& lock) {
       work_on(lock, *inner);
       continue;
     }
-    ++idle_;
     work_.wait_once(lock);
-    --idle_;
     reader_wakes_ = false;
   }
 }

@@ -93,10 +93,7 @@ class InterleaveNode final : public Node {
   std::string signature_with(const Seeds& seeds) const override {
     return with_seed(signature(), seeds.seed);
   }
-  Cardinality cardinality() const override {
-    return input().cardinality() == Cardinality::finite(0) ? Cardinality::finite(0)
-                                                           : Cardinality::unknown();
-  }
+  Cardinality cardinality() const override { return input().cardinality().unknown_unless_empty(); }
 
  protected:
   std::unique_ptr<Stage> make_stage(const StageContext& context) const override {

@@ -18,7 +18,6 @@ class ElementwiseStage final : public Stage {
         spec_(std::move(spec)),
         input_(std::move(input)),
         in_(in_type),
-        pacer_(run().hand_over_ticks()),
         state_(spec_->make_state == nullptr ? nullptr : spec_->make_state(spec_->function.get())) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
@@ -137,8 +136,7 @@ class ElementwiseNode final : public Node {
   }
   Cardinality cardinality() const override {
     const Cardinality upstream = input().cardinality();
-    return spec_->one_to_one || upstream == Cardinality::finite(0) ? upstream
-                                                                   : Cardinality::unknown();
+    return spec_->one_to_one ? upstream : upstream.unknown_unless_empty();
   }
   /// With threads it works on neighbours only.
   bool is_indexable() const override {

@@ -11,8 +11,6 @@ namespace infeed::detail {
 /// a slow function must not hold back what is done.
 class BlockPacer {
  public:
-  explicit BlockPacer(std::uint64_t hand_over_ticks) : hand_over_ticks_(hand_over_ticks) {}
-
   void start() { begin_ = block_begin_ = ticks_now(); }
   std::size_t block() const { return block_; }
   /// A block is done; true when it is time to hand over.
@@ -29,7 +27,7 @@ class BlockPacer {
 
  private:
   static constexpr std::size_t kBlockMax = 64;
-  std::uint64_t hand_over_ticks_;
+  const std::uint64_t hand_over_ticks_ = hand_over_ticks();
   std::uint64_t begin_ = 0;
   std::uint64_t block_begin_ = 0;
   std::size_t block_ = 1;

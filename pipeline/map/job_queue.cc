@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "engine/threads/clock.h"
 #include "engine/threads/driver.h"
 #include "engine/threads/name_thread.h"
 

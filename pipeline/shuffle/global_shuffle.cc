@@ -86,7 +86,7 @@ NodePointer make_global_shuffle(const GlobalShuffleOptions& options, NodePointer
                     "behind it, or use shuffle with a buffer",
                     input->name()));
   }
-  const Seeds seeds{.seed = options.seed ? *options.seed : random_seed(), .drawn = !options.seed};
+  const Seeds seeds = given_or_random(options.seed);
   return std::make_shared<GlobalShuffleNode>(seeds, options.reshuffle_each_iteration,
                                              std::move(input));
 }

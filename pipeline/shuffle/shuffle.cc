@@ -6,71 +6,16 @@
 #include <unordered_map>
 
 #include <infeed/pipeline/detail/seeds.h>
-#include <infeed/pipeline/reservation.h>
 #include <infeed/pipeline/shuffle.h>
 
 #include "engine/iterator_context.h"
 #include "engine/move_values.h"
+#include "shuffle/shuffle_slots.h"
 
 namespace infeed::detail {
 namespace {
 
 constexpr std::uint64_t kUnknown = std::numeric_limits<std::uint64_t>::max();
-
-/// Slots of the buffer; grows towards its full size as elements come, since "as large as the
-/// dataset" is often given as a generous number.
-class Slots {
- public:
-  /// `expected`: how many there will be in the end, as far as anybody knows.
-  Slots(IteratorContext& run, const TypeInfo& type, std::uint64_t expected)
-      : type_(type), expected_(expected), memory_(run.memory(), "shuffle") {}
-  ~Slots() { ::operator delete(data_, alignment()); }
-  Slots(const Slots&) = delete;
-  Slots& operator=(const Slots&) = delete;
-
-  std::byte* data() { return data_; }
-  void* at(std::uint64_t slot) { return data_ + slot * type_.size; }
-
-  /// Makes room for slots 0 .. count-1; those below `used` hold values.
-  void reserve(std::uint64_t count, std::uint64_t used, auto&& holds_value) {
-    if (count <= capacity_) return;
-    const std::uint64_t doubled = std::max<std::uint64_t>(2 * capacity_, 1024);
-    const std::uint64_t wanted =
-        std::max(count, count > expected_ ? doubled : std::min(expected_, doubled));
-    memory_.grow(wanted * type_.size);
-    auto* const bigger = static_cast<std::byte*>(::operator new(wanted* type_.size, alignment()));
-    if (type_.trivially_relocatable) {
-      if (used > 0) std::memcpy(bigger, data_, used * type_.size);
-    } else {
-      for (std::uint64_t slot = 0; slot < used; ++slot) {
-        if (holds_value(slot)) type_.relocate_run(bigger + slot * type_.size, at(slot), 1);
-      }
-    }
-    ::operator delete(std::exchange(data_, bigger), alignment());
-    memory_.shrink(capacity_ * type_.size);
-    capacity_ = wanted;
-  }
-
-  /// Nothing is left in it.
-  void release() {
-    ::operator delete(std::exchange(data_, nullptr), alignment());
-    memory_.shrink(memory_.bytes());
-    capacity_ = 0;
-  }
-
-  Reservation& memory() { return memory_; }
-
- private:
-  std::align_val_t alignment() const {
-    return std::align_val_t{std::max<std::size_t>(64, type_.alignment)};
-  }
-
-  const TypeInfo& type_;
-  const std::uint64_t expected_;
-  Reservation memory_;
-  std::byte* data_ = nullptr;
-  std::uint64_t capacity_ = 0;
-};
 
 class ShuffleStage final : public Stage {
  public:
@@ -84,12 +29,11 @@ class ShuffleStage final : public Stage {
         words_(pass_generator(seeds, context.passes_opened, options.reshuffle_each_iteration)),
         input_(input.open(input_context_)),
         in_(type()),
-        slots_(run(), type(), std::min(buffer_, length_of(input))) {}
+        slots_(memory(), type(), std::min(buffer_, length_of(input))) {}
 
   ~ShuffleStage() override {
     for (std::uint64_t position = start_; position < end_; ++position) destroy(position % buffer_);
-    counters().buffered_elements.store(0, std::memory_order_relaxed);
-    counters().buffered_bytes.store(0, std::memory_order_relaxed);
+    note_buffered(0, 0);
   }
 
   Pull do_pull(Chunk& out, std::size_t want) override {
@@ -107,7 +51,7 @@ class ShuffleStage final : public Stage {
       }
       if (end_ == start_ && in_.empty()) {
         slots_.release();
-        note_buffered();
+        publish_level();
         return out.empty() ? Pull::end : Pull::values;
       }
       if (!steady_run(out, want) && !drain_run(out, want)) single_step(out);
@@ -168,7 +112,7 @@ class ShuffleStage final : public Stage {
       end_ += count;
     }
     if (count < room) errors_[end_++] = in_.take_error();
-    note_buffered();
+    publish_level();
   }
 
   /// One in, one out for as long as there are only values: the loop that nearly all time is spent
@@ -218,7 +162,7 @@ class ShuffleStage final : public Stage {
     with_size(type(), [&](auto size) { drain_loop<decltype(size)::value>(first_out, count); });
     out.grow(count);
     slots_.memory().shrink(payload_bytes(first_out, count));
-    note_buffered();
+    publish_level();
     return true;
   }
 
@@ -270,7 +214,7 @@ class ShuffleStage final : public Stage {
       }
     }
     ++start_;
-    note_buffered();
+    publish_level();
   }
 
   /// Fetches what the buffer holds after `handed_out` hand-outs. Returns kUnknown when it went
@@ -307,7 +251,7 @@ class ShuffleStage final : public Stage {
     start_ = handed_out;
     end_ = filled;
     words_.seek(handed_out);
-    note_buffered();
+    publish_level();
     return kUnknown;
   }
 
@@ -345,10 +289,7 @@ class ShuffleStage final : public Stage {
     return true;
   }
 
-  void note_buffered() {
-    counters().buffered_elements.store(end_ - start_, std::memory_order_relaxed);
-    counters().buffered_bytes.store(slots_.memory().bytes(), std::memory_order_relaxed);
-  }
+  void publish_level() { note_buffered(end_ - start_, slots_.memory().bytes()); }
 
   const StageContext input_context_;
   const Node& node_;
@@ -357,7 +298,7 @@ class ShuffleStage final : public Stage {
   WordStream words_;
   std::unique_ptr<Stage> input_;
   Chunk in_;
-  Slots slots_;
+  ShuffleSlots slots_;
   std::unordered_map<std::uint64_t, ErrorPointer> errors_;  ///< by slot; nearly always empty
   std::uint64_t start_ = 0;                                 ///< hand-outs so far
   std::uint64_t end_ = 0;                                   ///< elements that have entered

@@ -15,11 +15,10 @@ class GenerateStage final : public Stage {
   Pull do_pull(Chunk& out, std::size_t want) override {
     if (ended_ || !start(out)) return out.empty() ? Pull::end : Pull::values;
     // Anything may block here, so the clock is looked at after each element.
-    const std::uint64_t begin = ticks_now();
+    const HandOver hand_over;
     do {
       if (!append_next(out)) return out.empty() ? Pull::end : Pull::values;
-    } while (out.slots() < want && !out.has_error() && !run().cancelled() &&
-             ticks_now() - begin < run().hand_over_ticks());
+    } while (out.slots() < want && !out.has_error() && !run().cancelled() && !hand_over.is_due());
     return Pull::values;
   }
 

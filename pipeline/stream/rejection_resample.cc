@@ -139,7 +139,7 @@ class RejectionResampleStage final : public Stage {
 
   /// 0 <= x < 1, all 53 bits of it random: shares may be small.
   double drawn() const {
-    Rng rng(key_, epoch(), positions_.offset + positions_.stride * position_);
+    Rng rng(key_, epoch(), positions_.of(position_));
     const std::uint64_t low = rng();
     const std::uint64_t bits = (std::uint64_t{rng()} << 32 | low) >> 11;
     return static_cast<double>(bits) * 0x1p-53;
@@ -172,10 +172,7 @@ class RejectionResampleNode final : public Node {
     return fmt::format("rejection_resample(target={}, {}seed={})", fmt::join(options_.target, " "),
                        initial, seeds.seed);
   }
-  Cardinality cardinality() const override {
-    return input().cardinality() == Cardinality::finite(0) ? Cardinality::finite(0)
-                                                           : Cardinality::unknown();
-  }
+  Cardinality cardinality() const override { return input().cardinality().unknown_unless_empty(); }
 
  protected:
   std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
@@ -237,7 +234,7 @@ NodePointer make_rejection_resample(
     const ResampleOptions& options, std::shared_ptr<const void> function,
     std::int64_t (*class_of)(const void* function, const void* element), NodePointer input) {
   check_resample(options);
-  const Seeds seeds{.seed = options.seed ? *options.seed : random_seed(), .drawn = !options.seed};
+  const Seeds seeds = given_or_random(options.seed);
   return std::make_shared<RejectionResampleNode>(
       options, ResampleFunction{std::move(function), class_of}, seeds, std::move(input));
 }

@@ -95,7 +95,7 @@ class ShardNode final : public Node {
   }
   UnshardedPositions unsharded_positions() const override {
     const UnshardedPositions before = input().unsharded_positions();
-    return {before.offset + before.stride * options_.index, before.stride * options_.count};
+    return {before.of(options_.index), before.stride * options_.count};
   }
   Cardinality cardinality() const override {
     return input().cardinality().transform([this](std::uint64_t n) {

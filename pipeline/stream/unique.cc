@@ -65,10 +65,7 @@ class UniqueNode final : public Node {
   UniqueNode(std::unique_ptr<SeenValues> (*make_seen)(), NodePointer input)
       : Node("unique", input->type(), {input}), make_seen_(make_seen) {}
 
-  Cardinality cardinality() const override {
-    return input().cardinality() == Cardinality::finite(0) ? Cardinality::finite(0)
-                                                           : Cardinality::unknown();
-  }
+  Cardinality cardinality() const override { return input().cardinality().unknown_unless_empty(); }
 
  protected:
   std::unique_ptr<Stage> make_stage(const StageContext& context) const override {

@@ -27,12 +27,12 @@ class ParallelRecordReader::State {
       if (options_.reader.on_damage) options_.reader.on_damage(range);
     };
     if (plan.segments.empty()) {
-      auto [feed, from_reader] = detail::make_read_ahead_source(options_, reader_, note);
-      feed_ = std::move(feed);
+      auto [source, from_reader] = detail::make_read_ahead_source(options_, reader_, note);
+      source_ = std::move(source);
       damage_from_reader_ = std::move(from_reader);
     } else {
       damage_from_reader_ = note;
-      feed_ = detail::make_segmented_source(options_, std::move(plan.segments), reader_);
+      source_ = detail::make_segmented_source(options_, std::move(plan.segments), reader_);
     }
   }
 
@@ -44,7 +44,7 @@ class ParallelRecordReader::State {
       taken_ = 0;
       records_.clear();  // also when what follows throws
       has_begun_ = true;
-      if (!feed_->fetch(records_)) return 0;
+      if (!source_->fetch(records_)) return 0;
     }
     const std::size_t count = std::min(out.size(), records_.size() - taken_);
     for (std::size_t i = 0; i < count; ++i) out[i] = std::move(records_[taken_ + i]);
@@ -116,8 +116,8 @@ class ParallelRecordReader::State {
   std::vector<Record> records_;
   std::size_t taken_ = 0;
   std::uint64_t passed_ = 0;
-  bool has_begun_ = false;                      // threads may use the reader
-  std::unique_ptr<detail::RecordSource> feed_;  // last: its threads use the reader
+  bool has_begun_ = false;                        // threads may use the reader
+  std::unique_ptr<detail::RecordSource> source_;  // last: its threads use the reader
 };
 
 ParallelRecordReader::ParallelRecordReader(std::string file, ParallelRecordReaderOptions options)

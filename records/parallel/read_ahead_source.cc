@@ -109,10 +109,10 @@ class DecodingAhead final : public RecordSource {
 
 ReadAheadSource make_read_ahead_source(const ParallelRecordReaderOptions& options,
                                        RecordReader& reader, DamageSink damage) {
-  auto feed = std::make_unique<DecodingAhead>(std::max<std::uint64_t>(options.read_ahead_bytes, 1),
-                                              reader, std::move(damage));
-  DamageSink from_reader = [to = feed.get()](const DamagedRange& range) { to->put(range); };
-  return {std::move(feed), std::move(from_reader)};
+  auto source = std::make_unique<DecodingAhead>(
+      std::max<std::uint64_t>(options.read_ahead_bytes, 1), reader, std::move(damage));
+  DamageSink from_reader = [to = source.get()](const DamagedRange& range) { to->put(range); };
+  return {std::move(source), std::move(from_reader)};
 }
 
 }  // namespace infeed::detail

@@ -27,7 +27,7 @@ std::unique_ptr<RecordSource> make_segmented_source(const ParallelRecordReaderOp
 /// One thread runs `reader`. What the reader tells of damage must go to `damage_from_reader`; it
 /// comes out at `damage` inside the fetch() that it belongs to.
 struct ReadAheadSource {
-  std::unique_ptr<RecordSource> feed;
+  std::unique_ptr<RecordSource> source;
   DamageSink damage_from_reader;
 };
 ReadAheadSource make_read_ahead_source(const ParallelRecordReaderOptions& options,

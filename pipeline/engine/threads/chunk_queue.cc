@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "engine/threads/clock.h"
+
 namespace infeed::detail {
 namespace {
 
@@ -157,9 +159,6 @@ Pull ChunkQueue::pop(Chunk& out) {
   return Pull::values;
 }
 
-void ChunkQueue::publish_level() {
-  counters_.buffered_elements.store(elements_, std::memory_order_relaxed);
-  counters_.buffered_bytes.store(bytes_, std::memory_order_relaxed);
-}
+void ChunkQueue::publish_level() { counters_.note_buffered(elements_, bytes_); }
 
 }  // namespace infeed::detail

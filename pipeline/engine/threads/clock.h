@@ -25,6 +25,8 @@ double ticks_per_ns();
 inline std::uint64_t ticks_of_us(double us) {
   return static_cast<std::uint64_t>(us * 1000.0 * ticks_per_ns());
 }
+/// A stage hands over what it has once this much time went by: 100 us.
+inline std::uint64_t hand_over_ticks() { return ticks_of_us(100); }
 inline std::uint64_t ns_of_ticks(std::uint64_t ticks) {
   return static_cast<std::uint64_t>(static_cast<double>(ticks) / ticks_per_ns());
 }

@@ -4,7 +4,7 @@
 
 #include "pipeline/suite/sequences.h"
 #include "pipeline/suite/stage_suite.h"
-#include "pipeline/suite/thrown_error.h"
+#include "thrown_error.h"
 
 namespace infeed::test {
 namespace {

@@ -25,8 +25,8 @@
 #include <infeed/pipeline/zip.h>
 
 #include "pipeline/suite/stream.h"
-#include "pipeline/suite/thrown_error.h"
 #include "records/temporary_files.h"
+#include "thrown_error.h"
 
 // Stages that nobody gave a seed draw one when they are described, and a resume in another process
 // describes them anew.

@@ -12,7 +12,7 @@
 #include "pipeline/suite/random_seed.h"
 #include "pipeline/suite/stream.h"
 #include "pipeline/suite/test_sources.h"
-#include "pipeline/suite/thrown_error.h"
+#include "thrown_error.h"
 
 namespace infeed::test {
 namespace {

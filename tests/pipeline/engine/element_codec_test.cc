@@ -5,7 +5,7 @@
 #include <infeed/pipeline/detail/erased_codec.h>
 #include <infeed/pipeline/element_codec.h>
 
-#include "pipeline/suite/thrown_error.h"
+#include "thrown_error.h"
 
 namespace infeed::test {
 namespace {

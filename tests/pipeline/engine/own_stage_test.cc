@@ -14,7 +14,7 @@
 #include <infeed/pipeline/testing.h>
 
 #include "pipeline/suite/stage_suite.h"
-#include "pipeline/suite/thrown_error.h"
+#include "thrown_error.h"
 
 namespace infeed::test {
 namespace {

@@ -11,7 +11,7 @@
 #include <infeed/pipeline/shuffle.h>
 
 #include "pipeline/suite/random_seed.h"
-#include "pipeline/suite/thrown_error.h"
+#include "thrown_error.h"
 
 namespace infeed::test {
 namespace {

@@ -6,7 +6,7 @@
 #include <infeed/pipeline/map.h>
 
 #include "pipeline/suite/test_sources.h"
-#include "pipeline/suite/thrown_error.h"
+#include "thrown_error.h"
 
 // A resume that can't seek may take as long as the run did: it can be ended, watched and followed.
 namespace infeed::test {

@@ -12,7 +12,7 @@
 
 #include "pipeline/suite/inner_sources.h"
 #include "pipeline/suite/stage_suite.h"
-#include "pipeline/suite/thrown_error.h"
+#include "thrown_error.h"
 
 namespace infeed::test {
 namespace {

@@ -10,8 +10,8 @@
 #include <infeed/pipeline/slices.h>
 
 #include "pipeline/suite/stage_suite.h"
-#include "pipeline/suite/thrown_error.h"
 #include "shuffle/keyed_permutation.h"
+#include "thrown_error.h"
 
 namespace infeed::test {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "pipeline/shuffle/shuffle_reference.h"
 #include "pipeline/suite/stage_suite.h"
-#include "pipeline/suite/thrown_error.h"
+#include "thrown_error.h"
 
 namespace infeed::test {
 namespace {

@@ -12,8 +12,8 @@
 #include <infeed/records/record_writer.h>
 
 #include "pipeline/suite/stream.h"
-#include "pipeline/suite/thrown_error.h"
 #include "records/temporary_files.h"
+#include "thrown_error.h"
 
 namespace infeed {
 

@@ -9,7 +9,7 @@
 #include <infeed/pipeline/take.h>
 
 #include "pipeline/suite/stage_suite.h"
-#include "pipeline/suite/thrown_error.h"
+#include "thrown_error.h"
 
 namespace infeed::test {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "pipeline/suite/sequences.h"
 #include "pipeline/suite/stage_suite.h"
-#include "pipeline/suite/thrown_error.h"
 #include "records/temporary_files.h"
+#include "thrown_error.h"
 
 namespace infeed::test {
 namespace {

@@ -9,12 +9,12 @@
 #include <infeed/pipeline/records.h>
 #include <infeed/pipeline/skip_errors.h>
 
-#include "pipeline/suite/thrown_error.h"
 #include "records/remote/aws/metadata_service.h"
 #include "records/remote/aws/s3_environment.h"
 #include "records/remote/http/http_server.h"
 #include "records/remote/http/quick_retries.h"
 #include "records/tfrecord/framed.h"
+#include "thrown_error.h"
 
 namespace infeed::test {
 namespace {

@@ -15,7 +15,7 @@
 #include <infeed/pipeline/testing.h>
 
 #include "pipeline/suite/test_sources.h"
-#include "pipeline/suite/thrown_error.h"
+#include "thrown_error.h"
 
 namespace infeed::test {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "records/codec/lz4_framed.h"
 #include "records/temporary_files.h"
-#include "records/thrown_error.h"
+#include "thrown_error.h"
 
 namespace infeed {
 namespace {

@@ -8,7 +8,7 @@
 #include "example.pb.h"
 #include "records/example/wire_writer.h"
 #include "records/temporary_files.h"
-#include "records/thrown_error.h"
+#include "thrown_error.h"
 
 namespace infeed {
 namespace {

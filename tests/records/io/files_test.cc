@@ -4,7 +4,7 @@
 #include <infeed/records/files.h>
 
 #include "records/temporary_files.h"
-#include "records/thrown_error.h"
+#include "thrown_error.h"
 
 namespace infeed {
 namespace {

@@ -6,7 +6,7 @@
 #include <infeed/records/line_journal.h>
 
 #include "records/temporary_files.h"
-#include "records/thrown_error.h"
+#include "thrown_error.h"
 
 namespace infeed {
 namespace {

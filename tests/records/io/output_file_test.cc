@@ -9,7 +9,7 @@
 #include <infeed/records/output_file.h>
 
 #include "records/temporary_files.h"
-#include "records/thrown_error.h"
+#include "thrown_error.h"
 
 namespace infeed::testing {
 namespace {

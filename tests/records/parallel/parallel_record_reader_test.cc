@@ -12,7 +12,7 @@
 
 #include "records/codec/lz4_framed.h"
 #include "records/temporary_files.h"
-#include "records/thrown_error.h"
+#include "thrown_error.h"
 
 /// ParallelRecordReader gives what RecordReader gives, whatever the file, the damage, and the cuts.
 namespace infeed {

@@ -6,7 +6,7 @@
 
 #include "records/temporary_files.h"
 #include "records/tfrecord/framed.h"
-#include "records/thrown_error.h"
+#include "thrown_error.h"
 
 namespace infeed {
 namespace {

@@ -7,7 +7,7 @@
 #include "records/remote/aws/made_environment.h"
 #include "records/remote/aws/metadata_service.h"
 #include "records/temporary_files.h"
-#include "records/thrown_error.h"
+#include "thrown_error.h"
 
 namespace infeed::detail {
 namespace {

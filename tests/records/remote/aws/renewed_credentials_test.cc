@@ -9,8 +9,8 @@
 #include "records/remote/aws/s3_environment.h"
 #include "records/remote/http/quick_retries.h"
 #include "records/tfrecord/framed.h"
-#include "records/thrown_error.h"
 #include "remote/aws/credential_provider.h"
+#include "thrown_error.h"
 
 namespace infeed::detail {
 namespace {

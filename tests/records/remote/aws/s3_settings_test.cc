@@ -3,8 +3,8 @@
 
 #include "records/remote/aws/made_environment.h"
 #include "records/temporary_files.h"
-#include "records/thrown_error.h"
 #include "remote/http/url_target.h"
+#include "thrown_error.h"
 
 namespace infeed::detail {
 namespace {

@@ -10,7 +10,7 @@
 #include "records/remote/http/http_server.h"
 #include "records/remote/http/quick_retries.h"
 #include "records/tfrecord/framed.h"
-#include "records/thrown_error.h"
+#include "thrown_error.h"
 
 namespace infeed {
 namespace {

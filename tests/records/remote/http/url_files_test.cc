@@ -7,7 +7,7 @@
 
 #include "records/remote/aws/s3_environment.h"
 #include "records/remote/http/http_server.h"
-#include "records/thrown_error.h"
+#include "thrown_error.h"
 
 namespace infeed {
 namespace {

@@ -7,7 +7,7 @@
 #include "records/remote/http/nginx_server.h"
 #include "records/remote/http/quick_retries.h"
 #include "records/tfrecord/framed.h"
-#include "records/thrown_error.h"
+#include "thrown_error.h"
 
 namespace infeed {
 namespace {

@@ -14,7 +14,7 @@
 #include "records/remote/http/quick_retries.h"
 #include "records/temporary_files.h"
 #include "records/tfrecord/framed.h"
-#include "records/thrown_error.h"
+#include "thrown_error.h"
 
 namespace infeed {
 namespace {

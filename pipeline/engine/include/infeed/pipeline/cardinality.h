@@ -26,6 +26,11 @@ class Cardinality {
     return is_finite() ? finite(function(count_)) : *this;
   }
 
+  /// Where nobody knows how many elements are left of these: none of none, else unknown.
+  constexpr Cardinality unknown_unless_empty() const {
+    return is_finite() && count_ == 0 ? *this : unknown();
+  }
+
   friend constexpr bool operator==(const Cardinality&, const Cardinality&) = default;
 
  private:

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <functional>
 #include <list>
+#include <optional>
+#include <utility>
 
 /// What a stage is told when it is made (stage.h), and how one that waits learns of a cancellation.
 namespace infeed {
@@ -31,12 +33,15 @@ struct Seeds {
 
 /// A seed for those who gave none, from the system.
 std::uint64_t random_seed();
+/// What a stage with one seed draws from: the one that was given, or else a random one.
+Seeds given_or_random(std::optional<std::uint64_t> seed);
 
-/// Where the elements of a stage stand in the stream that all shards share: element p at
-/// offset + stride * p.
+/// Where the elements of a stage stand in the stream that all shards share.
 struct UnshardedPositions {
   std::uint64_t offset = 0;
   std::uint64_t stride = 1;
+
+  std::uint64_t of(std::uint64_t position) const { return offset + stride * position; }
 };
 
 /// What a stage is told when it is made.

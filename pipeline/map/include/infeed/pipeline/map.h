@@ -98,8 +98,7 @@ struct MapStageFactory {
       spec.ordered = options.ordered;
       spec.guard = options.guard;
       if constexpr (!kPlain) {
-        spec.seeds =
-            Seeds{.seed = options.seed ? *options.seed : random_seed(), .drawn = !options.seed};
+        spec.seeds = given_or_random(options.seed);
       }
       return Dataset<Out>(make_elementwise(std::move(spec), input.node()));
     }

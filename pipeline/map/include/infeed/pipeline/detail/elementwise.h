@@ -33,9 +33,7 @@ struct Place {
   IteratorContext* run;  ///< whose cancellation a kernel that waits looks at
 
   /// Of element i of the call, in the stream that all shards share.
-  std::uint64_t unsharded(std::size_t i) const {
-    return key.positions.offset + key.positions.stride * (position + i);
-  }
+  std::uint64_t unsharded(std::size_t i) const { return key.positions.of(position + i); }
 };
 
 struct KernelResult {

@@ -4,7 +4,7 @@
 
 #include <infeed/error.h>
 
-namespace infeed::testing {
+namespace infeed::test {
 
 /// The Error that `function` throws; fails the test when it throws none.
 template <class F>
@@ -17,5 +17,11 @@ Error error_of(F&& function) {
   ADD_FAILURE() << "nothing was thrown";
   return Error(ErrorCode::internal, "nothing was thrown");
 }
+
+}  // namespace infeed::test
+
+namespace infeed::testing {
+
+using test::error_of;
 
 }  // namespace infeed::testing

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include <infeed/pipeline/reservation.h>
+#include <infeed/pipeline/type_info.h>
+
+namespace infeed::detail {
+
+/// Slots of the buffer; grows towards its full size as elements come, since "as large as the
+/// dataset" is often given as a generous number.
+class ShuffleSlots {
+ public:
+  /// `expected`: how many there will be in the end, as far as anybody knows.
+  ShuffleSlots(MemoryAccount& memory, const TypeInfo& type, std::uint64_t expected)
+      : type_(type), expected_(expected), memory_(memory, "shuffle") {}
+  ~ShuffleSlots() { ::operator delete(data_, alignment()); }
+  ShuffleSlots(const ShuffleSlots&) = delete;
+  ShuffleSlots& operator=(const ShuffleSlots&) = delete;
+
+  std::byte* data() { return data_; }
+  void* at(std::uint64_t slot) { return data_ + slot * type_.size; }
+
+  /// Makes room for slots 0 .. count-1; those below `used` hold values.
+  void reserve(std::uint64_t count, std::uint64_t used, auto&& holds_value) {
+    if (count <= capacity_) return;
+    const std::uint64_t doubled = std::max<std::uint64_t>(2 * capacity_, 1024);
+    const std::uint64_t wanted =
+        std::max(count, count > expected_ ? doubled : std::min(expected_, doubled));
+    memory_.grow(wanted * type_.size);
+    auto* const bigger = static_cast<std::byte*>(::operator new(wanted* type_.size, alignment()));
+    if (type_.trivially_relocatable) {
+      if (used > 0) std::memcpy(bigger, data_, used * type_.size);
+    } else {
+      for (std::uint64_t slot = 0; slot < used; ++slot) {
+        if (holds_value(slot)) type_.relocate_run(bigger + slot * type_.size, at(slot), 1);
+      }
+    }
+    ::operator delete(std::exchange(data_, bigger), alignment());
+    memory_.shrink(capacity_ * type_.size);
+    capacity_ = wanted;
+  }
+
+  /// Nothing is left in it.
+  void release() {
+    ::operator delete(std::exchange(data_, nullptr), alignment());
+    memory_.shrink(memory_.bytes());
+    capacity_ = 0;
+  }
+
+  Reservation& memory() { return memory_; }
+
+ private:
+  std::align_val_t alignment() const {
+    return std::align_val_t{std::max<std::size_t>(64, type_.alignment)};
+  }
+
+  const TypeInfo& type_;
+  const std::uint64_t expected_;
+  Reservation memory_;
+  std::byte* data_ = nullptr;
+  std::uint64_t capacity_ = 0;
+};
+
+}  // namespace infeed::detail
