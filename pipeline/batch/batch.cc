@@ -147,6 +147,8 @@ class BatchNode final : public Node {
     });
   }
   std::uint64_t buffer_bytes_min() const override { return size_ * layout_.row->size; }
+  /// The last one may have fewer rows, but it has the memory of a whole one.
+  std::uint64_t element_bytes_min() const override { return type().size + buffer_bytes_min(); }
 
  protected:
   std::unique_ptr<Stage> make_stage(const StageContext& context) const override {

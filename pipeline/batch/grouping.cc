@@ -232,10 +232,11 @@ class GroupingNode final : public Node {
     });
   }
   std::uint64_t buffer_bytes_min() const override {
-    if (spec_.key != nullptr) return input().type().size;
+    const std::uint64_t each = input().element_bytes_min();
+    if (spec_.key != nullptr) return each;
     const Cardinality upstream = input().cardinality();
     const auto size = static_cast<std::uint64_t>(spec_.size(spec_.context.get(), 0));
-    return (upstream.is_finite() ? std::min(upstream.count(), size) : size) * input().type().size;
+    return (upstream.is_finite() ? std::min(upstream.count(), size) : size) * each;
   }
 
  protected:

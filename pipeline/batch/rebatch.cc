@@ -144,8 +144,10 @@ class RebatchNode final : public Node {
                        options_.drop_remainder ? ", drop_remainder" : "");
   }
   std::uint64_t buffer_bytes_min() const override {
-    const std::int64_t size_max = *std::max_element(sizes_.begin(), sizes_.end());
-    return static_cast<std::uint64_t>(size_max) * layout_.row->size;
+    return rows_bytes(*std::max_element(sizes_.begin(), sizes_.end()));
+  }
+  std::uint64_t element_bytes_min() const override {
+    return type().size + rows_bytes(*std::min_element(sizes_.begin(), sizes_.end()));
   }
 
  protected:
@@ -155,6 +157,10 @@ class RebatchNode final : public Node {
   }
 
  private:
+  std::uint64_t rows_bytes(std::int64_t rows) const {
+    return static_cast<std::uint64_t>(rows) * layout_.row->size;
+  }
+
   const std::vector<std::int64_t> sizes_;
   const RebatchOptions options_;
   const BatchLayout& layout_;

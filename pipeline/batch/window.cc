@@ -269,10 +269,11 @@ class WindowNode final : public Node {
   }
   std::uint64_t buffer_bytes_min() const override {
     const Cardinality upstream = input().cardinality();
-    if (upstream.is_unknown()) return input().type().size;
+    const std::uint64_t each = input().element_bytes_min();
+    if (upstream.is_unknown()) return each;
     const std::uint64_t held =
         upstream.is_finite() ? std::min(upstream.count(), shape_.span()) : shape_.span();
-    return held * input().type().size;
+    return held * each;
   }
 
  protected:

@@ -169,9 +169,10 @@ class MemoryCacheNode final : public Node {
   std::uint64_t buffer_bytes_min() const override {
     return input()
         .cardinality()
-        .transform([this](std::uint64_t n) { return n * type().size; })
+        .transform([this](std::uint64_t n) { return n * element_bytes_min(); })
         .count();
   }
+  std::uint64_t element_bytes_min() const override { return input().element_bytes_min(); }
 
  protected:
   std::unique_ptr<Stage> make_stage(const StageContext& context) const override {

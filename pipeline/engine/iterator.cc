@@ -9,6 +9,8 @@
 #include "engine/iterator_context.h"
 #include "engine/resume_report.h"
 #include "engine/signature.h"
+#include "engine/threads/forks.h"
+#include "engine/threads/ready_elements.h"
 #include "engine/threads/watchdog.h"
 
 namespace infeed::detail {
@@ -24,14 +26,28 @@ std::uint64_t next_epoch(std::atomic<std::uint64_t>& iterations, const IterateOp
   return resumed;
 }
 
+void check_described(const Node* node) {
+  if (node != nullptr) return;
+  throw Error(
+      ErrorCode::failed_precondition,
+      "this Dataset describes nothing: it was default-constructed or moved from; assign one "
+      "to it first");
+}
+
+void throw_no_stream() {
+  throw Error(ErrorCode::failed_precondition,
+              "this Iterator has no stream: it was default-constructed or moved from; assign "
+              "dataset.iterate() to it first");
+}
+
 IteratorCore::IteratorCore(NodePointer node, IterateOptions options)
     : node_(std::move(node)),
-      run_(
-          std::make_shared<IteratorContext>(options.memory_bytes_max, std::move(options.executor))),
+      run_(std::make_shared<IteratorContext>(options)),
       epoch_(options.epoch.value_or(0)),
       hashes_order_(options.order_hash),
       order_hash_(options.resume ? options.resume->order_hash : 0),
-      chunk_(node_->type()) {
+      chunk_(node_->type()),
+      forks_(forks_of_this_process()) {
   check_memory(*node_, options.memory_bytes_max);
   if (options.resume) run_->adopt_seeds(check_signature(*options.resume, *node_));
   if (options.stop.stop_possible()) stop_.emplace(options.stop, [run = run_] { run->cancel(); });
@@ -43,7 +59,12 @@ IteratorCore::IteratorCore(NodePointer node, IterateOptions options)
 }
 
 IteratorCore::~IteratorCore() {
+  if (forks_ != forks_of_this_process()) {
+    leave_to_parent();
+    return;
+  }
   run_->cancel();
+  ready_ = nullptr;
   watchdog_ = nullptr;
   root_ = nullptr;  // joins the drivers, which use run_
 }
@@ -81,6 +102,7 @@ bool IteratorCore::refill() {
     }
     if (failure_ != nullptr) throw Error(*failure_);
     if (ended_) return false;
+    check_process();
     switch (pull_root()) {
       case Pull::values:
         if (chunk_.size() > 0) return true;
@@ -95,10 +117,63 @@ bool IteratorCore::refill() {
   }
 }
 
+/// In a child process the iterator's threads are not there, and its mutexes may be held by them.
+void IteratorCore::check_process() const {
+  if (forks_ == forks_of_this_process()) return;
+  Error error(ErrorCode::failed_precondition,
+              "this iterator was made before fork(), and its threads are in the parent; a Dataset "
+              "may be used in a child process, so call iterate() there");
+  error.as_terminal();
+  throw error;
+}
+
+/// What threads of the parent work with can't be let go: it stays as it is, as do all other things
+/// of the parent's threads.
+void IteratorCore::leave_to_parent() {
+  (void)ready_.release();
+  (void)root_.release();
+  (void)watchdog_.release();
+  (void)new std::shared_ptr<IteratorContext>(run_);
+}
+
+bool IteratorCore::is_ready(std::chrono::steady_clock::time_point deadline,
+                            const std::stop_token& stop) {
+  if (chunk_.slots() > 0 || failure_ != nullptr || ended_) return true;
+  check_process();
+  if (!may_read_ahead()) return true;
+  const Waiting waiting(deadline == std::chrono::steady_clock::time_point{} ? nullptr
+                                                                            : watchdog_.get());
+  return ready_->is_ready(deadline, stop);
+}
+
+int IteratorCore::ready_descriptor() {
+  check_process();
+  if (root_ == nullptr || chunk_.slots() > 0 || !may_read_ahead()) ready_event().set();
+  return ready_event().descriptor();
+}
+
+const ReadyEvent& IteratorCore::ready_event() {
+  if (ready_event_ == nullptr) ready_event_ = std::make_unique<ReadyEvent>();
+  return *ready_event_;
+}
+
+/// Starts to, when it is asked first. An executor without threads wants everything in the
+/// consumer's thread, and threads_max may leave none: then asking may take as long as next().
+bool IteratorCore::may_read_ahead() {
+  if (ready_ == nullptr && root_ != nullptr && !run_->is_inline()) {
+    ThreadShare thread(run_->threads());
+    if (thread.count() > 0) {
+      ready_ = std::make_unique<ReadyElements>(*run_, node_->type(), *root_, std::move(thread),
+                                               ready_event());
+    }
+  }
+  return ready_ != nullptr;
+}
+
 Pull IteratorCore::pull_root() {
   try {
     const Waiting waiting(watchdog_.get());
-    return root_->pull(chunk_, chunk_.capacity());
+    return ready_ == nullptr ? root_->pull(chunk_, chunk_.capacity()) : ready_->pop(chunk_);
   } catch (...) {
     fail(terminal_error());
   }
@@ -123,6 +198,7 @@ void IteratorCore::fail(const ErrorPointer& error) {
 /// What still waits for input that nobody will take is woken.
 void IteratorCore::end_stages() {
   run_->cancel();
+  ready_ = nullptr;
   root_ = nullptr;
   run_->readers().drop_spare_blocks();
 }

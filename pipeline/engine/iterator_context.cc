@@ -1,8 +1,31 @@
 #include "engine/iterator_context.h"
 
 #include <algorithm>
+#include <fmt/format.h>
+
+#include <infeed/detail/begin_thread.h>
 
 namespace infeed {
+namespace {
+
+int checked_threads_max(int threads_max) {
+  if (threads_max >= 0) return threads_max;
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("threads_max is {}; give 1 or more, or 0 for no limit", threads_max));
+}
+
+}  // namespace
+
+IteratorContext::IteratorContext(const IterateOptions& options)
+    : memory_(options.memory_bytes_max),
+      given_inline_(options.executor != nullptr && options.executor->concurrency() == 0),
+      threads_(checked_threads_max(options.threads_max)),
+      on_thread_start_(options.on_thread_start),
+      executor_(options.executor) {}
+
+void IteratorContext::begin_thread(const std::string& name) const {
+  detail::begin_thread(name, on_thread_start_);
+}
 
 void IteratorContext::fail(ErrorPointer error) {
   {
@@ -50,8 +73,20 @@ detail::AdoptedSeeds IteratorContext::seeds_for_checkpoint() const {
 
 Executor& IteratorContext::executor() {
   const std::lock_guard lock(executor_mutex_);
-  if (executor_ == nullptr) executor_ = Executor::make_default();
+  if (executor_ == nullptr) {
+    executor_ = Executor::threads(threads_.take_for_pool(cores()), on_thread_start_);
+  }
   return *executor_;
+}
+
+int IteratorContext::concurrency() {
+  const std::lock_guard lock(executor_mutex_);
+  return executor_ != nullptr ? executor_->concurrency() : cores();
+}
+
+int IteratorContext::cores() {
+  if (cores_ == 0) cores_ = usable_cores();
+  return cores_;
 }
 
 void IteratorContext::cancel() {

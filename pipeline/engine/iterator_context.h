@@ -5,8 +5,11 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <string_view>
 
 #include <infeed/pipeline/executor.h>
+#include <infeed/pipeline/iterate_options.h>
 #include <infeed/pipeline/memory_account.h>
 #include <infeed/pipeline/stage.h>
 #include <infeed/pipeline/statistics.h>
@@ -14,6 +17,7 @@
 #include "engine/iterator_counters.h"
 #include "engine/reader_resources.h"
 #include "engine/signature.h"
+#include "engine/threads/thread_budget.h"
 
 namespace infeed {
 
@@ -23,10 +27,7 @@ namespace infeed {
 /// and never after its registration is gone.
 class IteratorContext {
  public:
-  IteratorContext(std::uint64_t memory_bytes_max, std::shared_ptr<Executor> executor)
-      : memory_(memory_bytes_max),
-        given_inline_(executor != nullptr && executor->concurrency() == 0),
-        executor_(std::move(executor)) {}
+  explicit IteratorContext(const IterateOptions& options);
 
   /// Ends the run at once, as cancel() does, with an error of its own; the first one counts.
   void fail(ErrorPointer error);
@@ -58,16 +59,24 @@ class IteratorContext {
   /// The caller's, or one of this iterator's own, made when a stage asks for it first: most
   /// pipelines never do, and reading the CPU quota takes 80 us.
   Executor& executor();
+  /// What its concurrency() is or would be, without making one.
+  int concurrency();
   /// What the readers of files share.
   detail::ReaderResources& readers() { return readers_; }
   const detail::ReaderResources& readers() const { return readers_; }
   bool is_inline() const { return given_inline_; }
+  detail::ThreadBudget& threads() { return threads_; }
+  /// Each thread of a stage begins with it: names the thread and tells the caller.
+  void begin_thread(const std::string& name) const;
+  const std::function<void(std::string_view)>& on_thread_start() const { return on_thread_start_; }
 
   /// `context` without what tells the inner datasets of a flat_map apart: of a cache's input, whose
   /// content must not depend on who fills it.
   StageContext shared_by_all(StageContext context) const;
 
  private:
+  int cores();
+
   detail::AdoptedSeeds adopted_seeds_;  ///< never changed once a stage was made
   mutable std::mutex inner_seeds_mutex_;
   detail::AdoptedSeeds inner_seeds_;
@@ -77,8 +86,12 @@ class IteratorContext {
   mutable std::mutex failure_mutex_;
   ErrorPointer failure_;
 
+  detail::ThreadBudget threads_;
+  const std::function<void(std::string_view)> on_thread_start_;
+
   std::mutex executor_mutex_;
   std::shared_ptr<Executor> executor_;
+  int cores_ = 0;  ///< 0: nobody has asked
   detail::ReaderResources readers_{memory_};
 
   std::mutex wakers_mutex_;

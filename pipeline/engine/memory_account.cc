@@ -12,6 +12,10 @@ std::uint64_t MemoryAccount::best_effort_limit_bytes() const {
   return limit_bytes_ == 0 ? UINT64_MAX : limit_bytes_ / 4;
 }
 
+std::uint64_t MemoryAccount::limit_for(std::uint64_t required_bytes) {
+  return required_bytes == 0 ? 0 : required_bytes + (required_bytes - 1) / 3;
+}
+
 std::uint64_t MemoryAccount::required_limit_bytes() const {
   return limit_bytes_ == 0 ? UINT64_MAX : limit_bytes_ - limit_bytes_ / 4;
 }
@@ -40,13 +44,14 @@ void MemoryAccount::release_best_effort(std::uint64_t bytes) {
 
 void MemoryAccount::reserve_required(std::uint64_t bytes, std::string_view stage) {
   if (try_add(required_bytes_, bytes, required_limit_bytes())) return;
+  const std::uint64_t in_use = required_bytes_.load(std::memory_order_relaxed);
   throw Error(
       ErrorCode::resource_exhausted,
-      fmt::format("{} needs {} bytes more, but its memory limit allows the buffering stages "
-                  "{} bytes, of which {} are in use; raise memory_bytes_max (now {}) or "
-                  "make the buffers smaller",
-                  stage, bytes, required_limit_bytes(),
-                  required_bytes_.load(std::memory_order_relaxed), limit_bytes_));
+      fmt::format(
+          "{} needs {} bytes more, but its memory limit allows the buffering stages "
+          "{} bytes, of which {} are in use; raise memory_bytes_max from {} to at least {}, "
+          "or make the buffers smaller",
+          stage, bytes, required_limit_bytes(), in_use, limit_bytes_, limit_for(in_use + bytes)));
 }
 
 void MemoryAccount::release_required(std::uint64_t bytes) {

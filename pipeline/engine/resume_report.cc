@@ -6,10 +6,11 @@ ResumeReport::ResumeReport(const IteratorContext& run, const IterateOptions& opt
                            std::uint64_t position)
     : run_(run), options_(options), position_(position) {
   if (!options_.on_resume) return;
-  thread_.emplace("resume-report", options_.on_resume_every, [this] {
-    report();
-    return true;
-  });
+  thread_.emplace([&run] { run.begin_thread("resume-report"); }, options_.on_resume_every,
+                  [this] {
+                    report();
+                    return true;
+                  });
 }
 
 void ResumeReport::report() const {

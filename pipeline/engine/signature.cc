@@ -119,8 +119,9 @@ void check_memory(const Node& node, std::uint64_t memory_bytes_max) {
   throw Error(
       ErrorCode::resource_exhausted,
       fmt::format("the pipeline's buffers need at least {} bytes ({}), but memory_bytes_max "
-                  "{} leaves them {}; raise it or make the buffers smaller",
-                  sum, list, memory_bytes_max, account.required_limit_bytes()));
+                  "{} leaves them {}; raise it to at least {}, or make the buffers smaller",
+                  sum, list, memory_bytes_max, account.required_limit_bytes(),
+                  MemoryAccount::limit_for(sum)));
 }
 
 }  // namespace infeed::detail

@@ -4,7 +4,6 @@
 
 #include "engine/threads/clock.h"
 #include "engine/threads/driver.h"
-#include "engine/threads/name_thread.h"
 #include "interleave/inner_readers.h"
 
 // The threads' side; that of the consumer is inner_readers.cc.
@@ -17,7 +16,7 @@ constexpr double kQuickReadUs = 20;
 }  // namespace
 
 void InnerReaders::run_thread(void (InnerReaders::*body)(std::unique_lock<std::mutex>&)) {
-  name_thread("interleave");
+  run_.begin_thread("interleave");
   auto lock = hand_off_.lock();
   try {
     (this->*body)(lock);

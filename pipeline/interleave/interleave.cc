@@ -98,10 +98,14 @@ class InterleaveNode final : public Node {
  protected:
   std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
     std::unique_ptr<Stage> below = input().open(context);
-    if (spec_.parallelism == 1 || context.run.is_inline()) {
+    const bool serial = spec_.parallelism == 1 || context.run.is_inline();
+    ThreadShare outer_thread(context.run.threads(), !serial);
+    ThreadShare reader_threads(context.run.threads(), outer_thread.count() > 0);
+    if (reader_threads.count() == 0) {
       return std::make_unique<InterleaveStage>(context, spec_, input().type(), std::move(below));
     }
-    return make_parallel_interleave(context, spec_, input().type(), std::move(below));
+    return make_parallel_interleave(context, spec_, input().type(), std::move(below),
+                                    {std::move(outer_thread), std::move(reader_threads)});
   }
 
  private:

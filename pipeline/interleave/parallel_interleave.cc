@@ -9,9 +9,9 @@
 namespace infeed::detail {
 namespace {
 
-int thread_count(const InterleaveSpec& spec, Executor& executor) {
+int readers_wanted(const InterleaveSpec& spec, int concurrency) {
   if (spec.parallelism != autotune) return spec.parallelism;
-  const std::uint64_t threads = 2 * static_cast<std::uint64_t>(executor.concurrency());
+  const std::uint64_t threads = 2 * static_cast<std::uint64_t>(concurrency);
   return static_cast<int>(std::min(spec.cycle_length, threads));
 }
 
@@ -20,15 +20,17 @@ int thread_count(const InterleaveSpec& spec, Executor& executor) {
 class ParallelInterleaveStage final : public Stage {
  public:
   ParallelInterleaveStage(const StageContext& context, const InterleaveSpec& spec,
-                          const TypeInfo& outer_type, std::unique_ptr<Stage> input)
+                          const TypeInfo& outer_type, std::unique_ptr<Stage> input,
+                          InterleaveThreads threads)
       : Stage(context),
+        share_(std::move(threads)),
         opener_(spec.inner, context),
         outer_(outer_type, std::move(input)),
         serial_(outer_type, outer_, opener_),
         cycle_(type(), spec.cycle_length, spec.block_length),
         threads_(run(), counters(), type(), outer_type, outer_, opener_,
                  {.cycle_length = spec.cycle_length,
-                  .threads = thread_count(spec, run().executor()),
+                  .threads = share_.readers.grow(readers_wanted(spec, run().concurrency())),
                   .ordered = spec.ordered}),
         waker_(run(), [this] { threads_.stop(); }) {
     counters().has_threads = true;
@@ -50,6 +52,7 @@ class ParallelInterleaveStage final : public Stage {
   }
 
  private:
+  InterleaveThreads share_;
   const InnerOpener opener_;
   OuterInput outer_;
   SerialInnerSupplier serial_;
@@ -63,8 +66,10 @@ class ParallelInterleaveStage final : public Stage {
 std::unique_ptr<Stage> make_parallel_interleave(const StageContext& context,
                                                 const InterleaveSpec& spec,
                                                 const TypeInfo& outer_type,
-                                                std::unique_ptr<Stage> input) {
-  return std::make_unique<ParallelInterleaveStage>(context, spec, outer_type, std::move(input));
+                                                std::unique_ptr<Stage> input,
+                                                InterleaveThreads threads) {
+  return std::make_unique<ParallelInterleaveStage>(context, spec, outer_type, std::move(input),
+                                                   std::move(threads));
 }
 
 }  // namespace infeed::detail

@@ -148,11 +148,13 @@ class ElementwiseNode final : public Node {
   std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
     std::unique_ptr<Stage> below = input().open(context);
     const bool serial = spec_->parallelism == 1 || context.run.is_inline();
-    if (serial) {
+    ThreadShare driver(context.run.threads(), !serial);
+    if (driver.count() == 0) {
       return std::make_unique<ElementwiseStage>(context, spec_of(context), input().type(),
                                                 std::move(below));
     }
-    return make_parallel_elementwise(context, spec_of(context), input().type(), std::move(below));
+    return make_parallel_elementwise(context, spec_of(context), input().type(), std::move(below),
+                                     std::move(driver));
   }
 
  private:

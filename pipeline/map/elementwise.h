@@ -37,6 +37,6 @@ class BlockPacer {
 std::unique_ptr<Stage> make_parallel_elementwise(const StageContext& context,
                                                  std::shared_ptr<const ElementwiseSpec> spec,
                                                  const TypeInfo& in_type,
-                                                 std::unique_ptr<Stage> input);
+                                                 std::unique_ptr<Stage> input, ThreadShare driver);
 
 }  // namespace infeed::detail

@@ -8,11 +8,11 @@
 #include <system_error>
 #include <thread>
 
+#include <infeed/detail/begin_thread.h>
 #include <infeed/pipeline/errors_in_flight.h>
 
 #include "engine/iterator_context.h"
 #include "engine/threads/driver.h"
-#include "engine/threads/name_thread.h"
 
 namespace infeed::detail {
 namespace {
@@ -277,8 +277,9 @@ KernelResult run_timed(const std::shared_ptr<const Guarded>& guarded, void* in, 
   const auto run = std::make_shared<TimedRun>(guarded, in, out, count, place);
   std::thread thread;
   try {
-    thread = std::thread([run, name = guarded->inner.name] {
-      name_thread(name);
+    // The thread may outlive the iterator.
+    thread = std::thread([run, name = guarded->inner.name, tell = place.run->on_thread_start()] {
+      begin_thread(name, tell);
       run->work();
     });
   } catch (const std::system_error& failure) {

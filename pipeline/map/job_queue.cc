@@ -7,7 +7,6 @@
 
 #include "engine/threads/clock.h"
 #include "engine/threads/driver.h"
-#include "engine/threads/name_thread.h"
 
 namespace infeed::detail {
 namespace {
@@ -52,6 +51,7 @@ JobQueue::JobQueue(IteratorContext& run, StageCounters& counters,
       spec_(std::move(spec)),
       epoch_(epoch),
       options_(options),
+      own_share_(run.threads(), /*is_wanted=*/false),
       lifeline_(std::make_shared<Lifeline>()) {
   lifeline_->queue = this;
 }
@@ -69,7 +69,7 @@ JobQueue::~JobQueue() {
 
 std::size_t JobQueue::jobs_max() const {
   // Four times what runs: as many again wait for a free thread, the others for the consumer.
-  const int parallelism = blocking_ ? options_.parallelism_blocking : options_.parallelism;
+  const int parallelism = blocking_ ? own_share_.count() : options_.parallelism;
   return 4 * static_cast<std::size_t>(parallelism) + 2;
 }
 
@@ -170,11 +170,11 @@ void JobQueue::start_runners(std::unique_lock<std::mutex>& lock) {
 
 /// Up to `count` more, within the limit.
 void JobQueue::add_own_threads(std::size_t count) {
-  const auto most = static_cast<std::size_t>(options_.parallelism_blocking);
+  const auto most = static_cast<std::size_t>(own_share_.count());
   const std::size_t wanted = std::min(most, own_threads_.size() + count);
   while (own_threads_.size() < wanted) {
     own_threads_.emplace_back([this] {
-      name_thread(spec_->name);
+      run_.begin_thread(spec_->name);
       run_jobs();
     });
   }
@@ -290,9 +290,10 @@ void JobQueue::job_done(Job& job, bool blocked) {
   note_cost(job);
   slow_jobs_blocked_ = blocked ? slow_jobs_blocked_ + 1 : 0;
   // Once it is stopped, somebody may be joining the threads that there are.
-  if (!blocking_ && !hand_off_.stopped() && slow_jobs_blocked_ >= kBlockedJobs) {
+  if (!blocking_ && !hand_off_.stopped() && slow_jobs_blocked_ >= kBlockedJobs &&
+      own_share_.grow(options_.parallelism_blocking) > 0) {
     blocking_ = true;
-    add_own_threads(static_cast<std::size_t>(options_.parallelism_blocking));
+    add_own_threads(static_cast<std::size_t>(own_share_.count()));
     room_.wake_one();
   }
   if (wake_at_ != 0 && ready_at_head() >= wake_at_) {

@@ -108,6 +108,7 @@ class JobQueue {
   const std::shared_ptr<const ElementwiseSpec> spec_;
   const std::uint64_t epoch_;
   const JobQueueOptions options_;
+  ThreadShare own_share_;  ///< for own_threads_, once the function is seen to block
 
   HandOff hand_off_;
   WaitPoint ready_{hand_off_};             ///< for the consumer

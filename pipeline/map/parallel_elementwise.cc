@@ -3,7 +3,6 @@
 #include <infeed/pipeline/errors_in_flight.h>
 
 #include "engine/threads/driver.h"
-#include "engine/threads/name_thread.h"
 #include "map/elementwise.h"
 #include "map/job_queue.h"
 
@@ -24,8 +23,10 @@ JobQueueOptions queue_options(const ElementwiseSpec& spec, const Executor& execu
 class ParallelElementwiseStage final : public Stage {
  public:
   ParallelElementwiseStage(const StageContext& context, std::shared_ptr<const ElementwiseSpec> spec,
-                           const TypeInfo& in_type, std::unique_ptr<Stage> input)
+                           const TypeInfo& in_type, std::unique_ptr<Stage> input,
+                           ThreadShare driver_share)
       : Stage(context),
+        driver_share_(std::move(driver_share)),
         spec_(std::move(spec)),
         in_type_(in_type),
         input_(std::move(input)),
@@ -79,7 +80,7 @@ class ParallelElementwiseStage final : public Stage {
   }
 
   void drive() {
-    name_thread(spec_->name + "-driver");
+    run().begin_thread(spec_->name + "-driver");
     Chunk chunk(in_type_);
     ErrorPointer failure;
     try {
@@ -125,6 +126,7 @@ class ParallelElementwiseStage final : public Stage {
         std::min(kChunkElementsMax, kJobBytesMax / std::max<std::size_t>(1, in_type_.size)));
   }
 
+  const ThreadShare driver_share_;
   const std::shared_ptr<const ElementwiseSpec> spec_;
   const TypeInfo& in_type_;
   const std::unique_ptr<Stage> input_;
@@ -140,9 +142,9 @@ class ParallelElementwiseStage final : public Stage {
 std::unique_ptr<Stage> make_parallel_elementwise(const StageContext& context,
                                                  std::shared_ptr<const ElementwiseSpec> spec,
                                                  const TypeInfo& in_type,
-                                                 std::unique_ptr<Stage> input) {
+                                                 std::unique_ptr<Stage> input, ThreadShare driver) {
   return std::make_unique<ParallelElementwiseStage>(context, std::move(spec), in_type,
-                                                    std::move(input));
+                                                    std::move(input), std::move(driver));
 }
 
 }  // namespace infeed::detail

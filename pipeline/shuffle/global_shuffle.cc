@@ -61,6 +61,7 @@ class GlobalShuffleNode final : public Node {
   }
   Cardinality cardinality() const override { return input().cardinality(); }
   bool is_indexable() const override { return true; }
+  std::uint64_t element_bytes_min() const override { return input().element_bytes_min(); }
 
  protected:
   std::unique_ptr<Stage> make_stage(const StageContext& context) const override {

@@ -29,7 +29,8 @@ class ShuffleStage final : public Stage {
         words_(pass_generator(seeds, context.passes_opened, options.reshuffle_each_iteration)),
         input_(input.open(input_context_)),
         in_(type()),
-        slots_(memory(), type(), std::min(buffer_, length_of(input))) {}
+        slots_(memory(), type(), std::min(buffer_, length_of(input)),
+               length_of(input) != kUnknown) {}
 
   ~ShuffleStage() override {
     for (std::uint64_t position = start_; position < end_; ++position) destroy(position % buffer_);
@@ -323,8 +324,12 @@ class ShuffleNode final : public Node {
     const Cardinality upstream = input().cardinality();
     const std::uint64_t count =
         upstream.is_finite() ? std::min(upstream.count(), options_.buffer) : options_.buffer;
-    return upstream.is_unknown() ? type().size : count * type().size;
+    if (upstream.is_unknown()) return element_bytes_min();
+    if (upstream.is_finite()) return count * element_bytes_min();
+    const std::uint64_t payload_min = element_bytes_min() - type().size;
+    return ShuffleSlots::count_while_growing_to(count) * type().size + count * payload_min;
   }
+  std::uint64_t element_bytes_min() const override { return input().element_bytes_min(); }
 
  protected:
   std::unique_ptr<Stage> make_stage(const StageContext& context) const override {

@@ -12,16 +12,27 @@
 
 namespace infeed::detail {
 
-/// Slots of the buffer; grows towards its full size as elements come, since "as large as the
-/// dataset" is often given as a generous number.
+/// Slots of the buffer. Where nobody knows how many there will be it grows by doubling as elements
+/// come, since "as large as the dataset" is often given as a generous number.
 class ShuffleSlots {
  public:
-  /// `expected`: how many there will be in the end, as far as anybody knows.
-  ShuffleSlots(MemoryAccount& memory, const TypeInfo& type, std::uint64_t expected)
-      : type_(type), expected_(expected), memory_(memory, "shuffle") {}
+  /// `expected`: how many there will be in the end if none fails, where that is known; else how
+  /// many at most.
+  ShuffleSlots(MemoryAccount& memory, const TypeInfo& type, std::uint64_t expected, bool is_known)
+      : type_(type),
+        expected_(expected),
+        first_(is_known ? expected : std::min(expected, kFirst)),
+        memory_(memory, "shuffle") {}
   ~ShuffleSlots() { ::operator delete(data_, alignment()); }
   ShuffleSlots(const ShuffleSlots&) = delete;
   ShuffleSlots& operator=(const ShuffleSlots&) = delete;
+
+  /// The slots that are there at once when it grows to `count` by doubling.
+  static std::uint64_t count_while_growing_to(std::uint64_t count) {
+    std::uint64_t before = 0;
+    for (std::uint64_t slots = kFirst; slots < count; slots *= 2) before = slots;
+    return count + before;
+  }
 
   std::byte* data() { return data_; }
   void* at(std::uint64_t slot) { return data_ + slot * type_.size; }
@@ -29,7 +40,7 @@ class ShuffleSlots {
   /// Makes room for slots 0 .. count-1; those below `used` hold values.
   void reserve(std::uint64_t count, std::uint64_t used, auto&& holds_value) {
     if (count <= capacity_) return;
-    const std::uint64_t doubled = std::max<std::uint64_t>(2 * capacity_, 1024);
+    const std::uint64_t doubled = std::max(2 * capacity_, first_);
     const std::uint64_t wanted =
         std::max(count, count > expected_ ? doubled : std::min(expected_, doubled));
     memory_.grow(wanted * type_.size);
@@ -60,8 +71,11 @@ class ShuffleSlots {
     return std::align_val_t{std::max<std::size_t>(64, type_.alignment)};
   }
 
+  static constexpr std::uint64_t kFirst = 1024;
+
   const TypeInfo& type_;
   const std::uint64_t expected_;
+  const std::uint64_t first_;
   Reservation memory_;
   std::byte* data_ = nullptr;
   std::uint64_t capacity_ = 0;

@@ -261,6 +261,7 @@ class ExpectFeaturesNode final : public Node {
   std::unique_ptr<Stage> open(const StageContext& consumer) const override {
     return std::make_unique<ExpectFeaturesStage>(consumer, spec_, inputs().front());
   }
+  std::uint64_t element_bytes_min() const override { return input().element_bytes_min(); }
 
  protected:
   std::unique_ptr<Stage> make_stage(const StageContext& context) const override {

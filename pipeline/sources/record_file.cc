@@ -25,11 +25,14 @@ RecordReaderOptions reader_options(const RecordsOptions& options, const Iterator
 RecordFile::RecordFile(const std::string& file, const RecordsOptions& options, IteratorContext& run)
     : file_(file), run_(run) {
   if (options.parallelism != 1 && !run.is_inline()) {
-    const int threads =
-        options.parallelism == autotune ? run.executor().concurrency() : options.parallelism;
-    if (threads > 1) open_parallel(file, options, threads);
+    threads_.emplace(run.threads());
+    const int wanted = options.parallelism == autotune ? run.concurrency() : options.parallelism;
+    if (threads_->grow(wanted) > 1) open_parallel(file, options, threads_->count());
   }
-  if (!parallel_) reader_.emplace(file, reader_options(options, run));
+  if (!parallel_) {
+    threads_.reset();
+    reader_.emplace(file, reader_options(options, run));
+  }
 }
 
 /// As much ahead as the account has room for; not at all when that is too little to share.
@@ -48,7 +51,8 @@ void RecordFile::open_parallel(const std::string& file, const RecordsOptions& op
                                 .threads = static_cast<unsigned>(threads),
                                 .segment_bytes = std::min(bytes / shares, kSegmentBytesMax),
                                 .read_ahead_bytes = bytes,
-                                .spare_blocks = run_.readers().spare_blocks()});
+                                .spare_blocks = run_.readers().spare_blocks(),
+                                .on_thread_start = run_.on_thread_start()});
   } catch (...) {
     give_back();
     throw;

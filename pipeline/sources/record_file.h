@@ -10,6 +10,7 @@
 #include <infeed/records/parallel_record_reader.h>
 
 #include "engine/iterator_context.h"
+#include "engine/threads/thread_budget.h"
 
 namespace infeed::detail {
 
@@ -40,6 +41,7 @@ class RecordFile {
 
   const std::string& file_;
   IteratorContext& run_;
+  std::optional<ThreadShare> threads_;
   std::uint64_t reserved_bytes_ = 0;  // in the account
   std::optional<RecordReader> reader_;
   std::optional<ParallelRecordReader> parallel_;  // in its place

@@ -75,6 +75,7 @@ class AssertCardinalityNode final : public Node {
   bool is_indexable() const override {
     return input().is_indexable() && input().cardinality() == cardinality();
   }
+  std::uint64_t element_bytes_min() const override { return input().element_bytes_min(); }
 
  protected:
   std::unique_ptr<Stage> make_stage(const StageContext& context) const override {

@@ -5,6 +5,7 @@
 
 #include "engine/threads/chunk_queue.h"
 #include "engine/threads/driver.h"
+#include "engine/threads/thread_budget.h"
 
 namespace infeed::detail {
 namespace {
@@ -13,14 +14,15 @@ constexpr std::uint64_t kBytesReady = 32 * 1024;
 
 class PrefetchStage final : public Stage {
  public:
-  PrefetchStage(const StageContext& context, const QueueLimits& limits,
+  PrefetchStage(const StageContext& context, const QueueLimits& limits, ThreadShare thread,
                 std::unique_ptr<Stage> input)
       : Stage(context),
+        thread_(std::move(thread)),
         input_(std::move(input)),
         front_(type()),
         queue_(run(), counters(), type(), limits),
         waker_(run(), [this] { queue_.stop(); }),
-        driver_("prefetch", *input_, type(), queue_) {
+        driver_(run(), "prefetch", *input_, type(), queue_) {
     counters().has_threads = true;
   }
 
@@ -45,6 +47,7 @@ class PrefetchStage final : public Stage {
   }
 
  private:
+  const ThreadShare thread_;
   const std::unique_ptr<Stage> input_;
   Chunk front_;  ///< what was popped and not yet handed over
   ChunkQueue queue_;
@@ -75,13 +78,15 @@ class PrefetchNode final : public Node {
 
   std::string signature() const override { return {}; }
   Cardinality cardinality() const override { return input().cardinality(); }
+  std::uint64_t element_bytes_min() const override { return input().element_bytes_min(); }
 
  protected:
   std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
-    if (context.run.is_inline() || limits_.elements_max == 0) {
-      return std::make_unique<PassThroughStage>(context, input().open(context));
-    }
-    return std::make_unique<PrefetchStage>(context, limits_, input().open(context));
+    std::unique_ptr<Stage> below = input().open(context);
+    const bool serial = context.run.is_inline() || limits_.elements_max == 0;
+    ThreadShare thread(context.run.threads(), !serial);
+    if (thread.count() == 0) return std::make_unique<PassThroughStage>(context, std::move(below));
+    return std::make_unique<PrefetchStage>(context, limits_, std::move(thread), std::move(below));
   }
 
  private:

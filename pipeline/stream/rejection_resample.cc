@@ -173,6 +173,7 @@ class RejectionResampleNode final : public Node {
                        initial, seeds.seed);
   }
   Cardinality cardinality() const override { return input().cardinality().unknown_unless_empty(); }
+  std::uint64_t element_bytes_min() const override { return input().element_bytes_min(); }
 
  protected:
   std::unique_ptr<Stage> make_stage(const StageContext& context) const override {

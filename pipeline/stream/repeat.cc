@@ -109,6 +109,7 @@ class RepeatNode final : public Node {
     if (once.is_finite()) return once.count() == 0 ? once : Cardinality::infinite();
     return once;
   }
+  std::uint64_t element_bytes_min() const override { return input().element_bytes_min(); }
 
  protected:
   std::unique_ptr<Stage> make_stage(const StageContext& context) const override {

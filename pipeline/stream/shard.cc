@@ -102,6 +102,7 @@ class ShardNode final : public Node {
       return n <= options_.index ? 0 : (n - options_.index - 1) / options_.count + 1;
     });
   }
+  std::uint64_t element_bytes_min() const override { return input().element_bytes_min(); }
 
  protected:
   std::unique_ptr<Stage> make_stage(const StageContext& context) const override {

@@ -48,6 +48,7 @@ class SkipNode final : public Node {
     return input().cardinality().transform(
         [this](std::uint64_t n) { return n < count_ ? 0 : n - count_; });
   }
+  std::uint64_t element_bytes_min() const override { return input().element_bytes_min(); }
 
  protected:
   std::unique_ptr<Stage> make_stage(const StageContext& context) const override {

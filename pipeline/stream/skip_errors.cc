@@ -198,6 +198,7 @@ class SkipErrorsNode final : public Node {
     return length.is_infinite() || length == Cardinality::finite(0) ? length
                                                                     : Cardinality::unknown();
   }
+  std::uint64_t element_bytes_min() const override { return input().element_bytes_min(); }
 
  protected:
   std::unique_ptr<Stage> make_stage(const StageContext& context) const override {

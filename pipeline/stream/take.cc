@@ -42,6 +42,7 @@ class TakeNode final : public Node {
     if (upstream.is_infinite()) return Cardinality::finite(count_);
     return upstream.transform([this](std::uint64_t n) { return std::min(n, count_); });
   }
+  std::uint64_t element_bytes_min() const override { return input().element_bytes_min(); }
 
  protected:
   std::unique_ptr<Stage> make_stage(const StageContext& context) const override {

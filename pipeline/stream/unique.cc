@@ -66,6 +66,7 @@ class UniqueNode final : public Node {
       : Node("unique", input->type(), {input}), make_seen_(make_seen) {}
 
   Cardinality cardinality() const override { return input().cardinality().unknown_unless_empty(); }
+  std::uint64_t element_bytes_min() const override { return input().element_bytes_min(); }
 
  protected:
   std::unique_ptr<Stage> make_stage(const StageContext& context) const override {

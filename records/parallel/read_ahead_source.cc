@@ -5,6 +5,7 @@
 #include <utility>
 #include <variant>
 
+#include <infeed/detail/begin_thread.h>
 #include <infeed/detail/hand_off.h>
 
 #include "parallel/record_source.h"
@@ -14,8 +15,11 @@ namespace {
 
 class DecodingAhead final : public RecordSource {
  public:
-  DecodingAhead(std::uint64_t bytes_max, RecordReader& reader, DamageSink damage)
-      : bytes_max_(bytes_max), reader_(reader), damage_(std::move(damage)) {}
+  DecodingAhead(const ParallelRecordReaderOptions& options, RecordReader& reader, DamageSink damage)
+      : bytes_max_(std::max<std::uint64_t>(options.read_ahead_bytes, 1)),
+        on_thread_start_(options.on_thread_start),
+        reader_(reader),
+        damage_(std::move(damage)) {}
   ~DecodingAhead() override { hand_off_.stop(); }
 
   bool fetch(std::vector<Record>& out) override {
@@ -48,6 +52,7 @@ class DecodingAhead final : public RecordSource {
   };
 
   void run() {
+    begin_thread("reader", on_thread_start_);
     // Handed over when the handler has let go of it: the reader is then the only one that holds it.
     std::exception_ptr error;
     try {
@@ -95,6 +100,7 @@ class DecodingAhead final : public RecordSource {
   }
 
   const std::uint64_t bytes_max_;
+  const std::function<void(std::string_view)> on_thread_start_;
   RecordReader& reader_;
   const DamageSink damage_;
   HandOff hand_off_;
@@ -109,8 +115,7 @@ class DecodingAhead final : public RecordSource {
 
 ReadAheadSource make_read_ahead_source(const ParallelRecordReaderOptions& options,
                                        RecordReader& reader, DamageSink damage) {
-  auto source = std::make_unique<DecodingAhead>(
-      std::max<std::uint64_t>(options.read_ahead_bytes, 1), reader, std::move(damage));
+  auto source = std::make_unique<DecodingAhead>(options, reader, std::move(damage));
   DamageSink from_reader = [to = source.get()](const DamagedRange& range) { to->put(range); };
   return {std::move(source), std::move(from_reader)};
 }

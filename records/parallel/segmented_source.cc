@@ -6,6 +6,7 @@
 #include <utility>
 #include <zlib.h>
 
+#include <infeed/detail/begin_thread.h>
 #include <infeed/detail/hand_off.h>
 
 #include "infeed/error.h"
@@ -55,6 +56,7 @@ class SegmentThreads {
   }
 
   void run() {
+    begin_thread("reader", options_.on_thread_start);
     std::optional<SegmentDecoder> decoder;
     while (const auto claimed = claim()) {
       DecodedSegment decoded;

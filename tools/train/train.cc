@@ -36,7 +36,7 @@ class Job {
         terminal_(terminal),
         stop_(std::move(stop)),
         slice_(Slice::parse(job.slice)),
-        executor_(job.threads == 0 ? Executor::make_default() : Executor::tbb(job.threads)) {}
+        executor_(Executor::threads(job.threads)) {}
 
   void run() {
     const auto begin = std::chrono::steady_clock::now();

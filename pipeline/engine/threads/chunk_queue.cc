@@ -86,6 +86,7 @@ bool ChunkQueue::push(Chunk& chunk) {
     return false;
   }
   note_interval();
+  if (chunks_.empty()) tell_ready();
   elements_ += elements;
   bytes_ += bytes;
   if (!reserved || !merge_into_last(chunk, bytes)) {
@@ -132,6 +133,38 @@ bool ChunkQueue::wait_for_chunks(std::unique_lock<std::mutex>& lock) {
   wake_at_ = 0;
   StageCounters::add(counters_.wait_ticks, ticks_now() - begin);
   return !chunks_.empty();
+}
+
+void ChunkQueue::tell_ready() const {
+  if (on_ready_) on_ready_();
+}
+
+void ChunkQueue::finish(ErrorPointer failure) {
+  hand_off_.finish(std::move(failure));
+  tell_ready();
+}
+
+void ChunkQueue::stop() {
+  hand_off_.stop();
+  tell_ready();
+}
+
+bool ChunkQueue::wait_until_ready(std::chrono::steady_clock::time_point deadline,
+                                  const std::stop_token& stop) {
+  const std::stop_callback wake(stop, [this] {
+    const auto lock = hand_off_.lock();
+    values_.wake_all();
+  });
+  auto lock = hand_off_.lock();
+  const std::uint64_t begin = ticks_now();
+  bool in_time = deadline > std::chrono::steady_clock::time_point{};
+  while (chunks_.empty() && !hand_off_.over() && in_time && !stop.stop_requested()) {
+    wake_at_ = 1;
+    in_time = values_.wait_once_until(lock, deadline);
+  }
+  wake_at_ = 0;
+  StageCounters::add(counters_.wait_ticks, ticks_now() - begin);
+  return !chunks_.empty() || hand_off_.over();
 }
 
 Pull ChunkQueue::pop(Chunk& out) {

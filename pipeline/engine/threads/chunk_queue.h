@@ -1,7 +1,10 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <stop_token>
 #include <vector>
 
 #include <infeed/detail/hand_off.h>
@@ -43,11 +46,18 @@ class ChunkQueue {
   /// Takes the chunk's content and leaves an empty chunk; waits for room. False when stopped.
   bool push(Chunk& chunk);
   /// Nothing more will be pushed: the input is over or, with `failure`, has failed for good.
-  void finish(ErrorPointer failure = nullptr) { hand_off_.finish(std::move(failure)); }
+  void finish(ErrorPointer failure = nullptr);
   /// Exchanges `out`, which is empty, for the next chunk; waits for one. Throws the failure behind
   /// the last one.
   Pull pop(Chunk& out);
-  void stop() { hand_off_.stop(); }
+  void stop();
+
+  /// Whether pop() returns at once, waiting for that until the deadline or a stop.
+  bool wait_until_ready(std::chrono::steady_clock::time_point deadline,
+                        const std::stop_token& stop);
+  /// Calls `notify` whenever an empty queue gets something, and at its end. It is set before the
+  /// first push, and must not use the queue.
+  void on_ready(std::function<void()> notify) { on_ready_ = std::move(notify); }
 
  private:
   bool admits(std::uint64_t elements, std::uint64_t bytes) const;
@@ -55,6 +65,7 @@ class ChunkQueue {
   void note_interval();
   bool merge_into_last(Chunk& chunk, std::uint64_t bytes);
   bool wait_for_chunks(std::unique_lock<std::mutex>& lock);
+  void tell_ready() const;
   void publish_level();
 
   struct Entry {
@@ -66,6 +77,7 @@ class ChunkQueue {
   IteratorContext& run_;
   StageCounters& counters_;
   const TypeInfo& type_;
+  std::function<void()> on_ready_;
   HandOff hand_off_;
   WaitPoint values_{hand_off_};
   WaitPoint room_{hand_off_};

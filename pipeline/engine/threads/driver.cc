@@ -4,12 +4,13 @@
 
 #include <infeed/pipeline/errors_in_flight.h>
 
-#include "engine/threads/name_thread.h"
+#include "engine/iterator_context.h"
 
 namespace infeed::detail {
 
-Driver::Driver(std::string name, Stage& input, const TypeInfo& type, ChunkQueue& queue)
-    : name_(std::move(name)), input_(input), type_(type), queue_(queue) {}
+Driver::Driver(const IteratorContext& run, std::string name, Stage& input, const TypeInfo& type,
+               ChunkQueue& queue)
+    : run_(run), name_(std::move(name)), input_(input), type_(type), queue_(queue) {}
 
 Driver::~Driver() {
   queue_.stop();
@@ -21,7 +22,7 @@ void Driver::start() {
 }
 
 void Driver::run() {
-  name_thread(name_);
+  run_.begin_thread(name_);
   Chunk chunk(type_);
   ErrorPointer failure;
   try {

@@ -17,7 +17,8 @@ namespace infeed::detail {
 /// returns.
 class Driver {
  public:
-  Driver(std::string name, Stage& input, const TypeInfo& type, ChunkQueue& queue);
+  Driver(const IteratorContext& run, std::string name, Stage& input, const TypeInfo& type,
+         ChunkQueue& queue);
   ~Driver();
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
@@ -28,6 +29,7 @@ class Driver {
  private:
   void run();
 
+  const IteratorContext& run_;
   const std::string name_;
   Stage& input_;
   const TypeInfo& type_;

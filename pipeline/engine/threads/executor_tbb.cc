@@ -32,16 +32,10 @@ namespace {
 /// Invariant: the destructor returns when no task runs; those that have not begun are dropped.
 class TbbExecutor final : public Executor {
  public:
-  explicit TbbExecutor(int thread_count)
-      : thread_count_(thread_count),
-        // TBB starts one worker fewer than there are cores, because it counts on the caller to
-        // work, too. Ours waits.
-        // The least of all such limits counts, so a small executor must not ask for a small one.
-        workers_(tbb::global_control::max_allowed_parallelism,
-                 std::max<std::size_t>(static_cast<std::size_t>(thread_count),
-                                       std::thread::hardware_concurrency()) +
-                     1),
-        arena_(thread_count, /*reserved_for_masters=*/0),
+  TbbExecutor(int thread_count, TbbWorkers workers)
+      : workers_(workers == TbbWorkers::one_more ? raised_limit(thread_count) : nullptr),
+        thread_count_(std::min(thread_count, workers_there_may_be())),
+        arena_(thread_count_, /*reserved_for_masters=*/0),
         tasks_(std::make_unique<Tasks>()) {}
 
   ~TbbExecutor() override {
@@ -111,34 +105,33 @@ class TbbExecutor final : public Executor {
 #endif
   }
 
+  static std::unique_ptr<tbb::global_control> raised_limit(int thread_count) {
+    // The least of all such limits counts, so a small executor must not ask for a small one.
+    const std::size_t cores = std::max<std::size_t>(static_cast<std::size_t>(thread_count),
+                                                    std::thread::hardware_concurrency());
+    return std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism,
+                                                 cores + 1);
+  }
+  /// An arena that asks for more gets no more, and a warning on stderr.
+  static int workers_there_may_be() {
+    const std::size_t most =
+        tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism);
+    return static_cast<int>(std::max<std::size_t>(most, 2)) - 1;
+  }
   static bool is_worker() {
     return tbb::this_task_arena::current_thread_index() != tbb::task_arena::not_initialized;
   }
 
+  const std::unique_ptr<tbb::global_control> workers_;  // first: the arena asks for its limit
   const int thread_count_;
-  tbb::global_control workers_;
   tbb::task_arena arena_;
   std::unique_ptr<Tasks> tasks_;
 };
 
 }  // namespace
 
-std::shared_ptr<Executor> Executor::tbb(int thread_count) {
-  return std::make_shared<TbbExecutor>(thread_count > 0 ? thread_count : usable_cores());
-}
-
-std::shared_ptr<Executor> Executor::make_default() {
-#if defined(__SANITIZE_THREAD__)
-  return threads();
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-  return threads();
-#else
-  return tbb();
-#endif
-#else
-  return tbb();
-#endif
+std::shared_ptr<Executor> Executor::tbb(int thread_count, TbbWorkers workers) {
+  return std::make_shared<TbbExecutor>(thread_count > 0 ? thread_count : usable_cores(), workers);
 }
 
 }  // namespace infeed

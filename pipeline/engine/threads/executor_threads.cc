@@ -1,8 +1,9 @@
 #include <deque>
-#include <stdexcept>
+#include <string_view>
 #include <thread>
 #include <vector>
 
+#include <infeed/detail/begin_thread.h>
 #include <infeed/detail/hand_off.h>
 
 #include "infeed/pipeline/executor.h"
@@ -14,7 +15,8 @@ namespace {
 /// destructor runs what was submitted before it, so that nobody waits for a task that never comes.
 class ThreadExecutor final : public Executor {
  public:
-  explicit ThreadExecutor(int thread_count) {
+  ThreadExecutor(int thread_count, std::function<void(std::string_view)> on_thread_start)
+      : on_thread_start_(std::move(on_thread_start)) {
     for (int i = 0; i < thread_count; ++i) threads_.emplace_back([this] { run(); });
   }
 
@@ -35,6 +37,7 @@ class ThreadExecutor final : public Executor {
 
  private:
   void run() {
+    detail::begin_thread("worker", on_thread_start_);
     auto lock = hand_off_.lock();
     while (work_.wait(lock, [this] { return hand_off_.finished() || !tasks_.empty(); })) {
       if (tasks_.empty()) return;
@@ -47,6 +50,7 @@ class ThreadExecutor final : public Executor {
     }
   }
 
+  const std::function<void(std::string_view)> on_thread_start_;
   detail::HandOff hand_off_;
   detail::WaitPoint work_{hand_off_};
   std::deque<std::function<void()>> tasks_;
@@ -61,8 +65,10 @@ class InlineExecutor final : public Executor {
 
 }  // namespace
 
-std::shared_ptr<Executor> Executor::threads(int thread_count) {
-  return std::make_shared<ThreadExecutor>(thread_count > 0 ? thread_count : usable_cores());
+std::shared_ptr<Executor> Executor::threads(int thread_count,
+                                            std::function<void(std::string_view)> on_thread_start) {
+  return std::make_shared<ThreadExecutor>(thread_count > 0 ? thread_count : usable_cores(),
+                                          std::move(on_thread_start));
 }
 
 std::shared_ptr<Executor> Executor::inline_() { return std::make_shared<InlineExecutor>(); }

@@ -2,13 +2,11 @@
 
 #include <algorithm>
 
-#include "engine/threads/name_thread.h"
-
 namespace infeed::detail {
 
-PeriodicThread::PeriodicThread(std::string name, std::chrono::milliseconds pause,
+PeriodicThread::PeriodicThread(std::function<void()> begin, std::chrono::milliseconds pause,
                                std::function<bool()> step)
-    : name_(std::move(name)),
+    : begin_(std::move(begin)),
       pause_(std::max(pause, std::chrono::milliseconds(1))),
       step_(std::move(step)),
       thread_([this] { run(); }) {}
@@ -19,7 +17,7 @@ PeriodicThread::~PeriodicThread() {
 }
 
 void PeriodicThread::run() {
-  name_thread(name_);
+  begin_();
   auto next = std::chrono::steady_clock::now() + pause_;
   auto lock = hand_off_.lock();
   while (!hand_off_.stopped()) {

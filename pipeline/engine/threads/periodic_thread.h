@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <functional>
-#include <string>
 #include <thread>
 
 #include <infeed/detail/hand_off.h>
@@ -14,7 +13,9 @@ namespace infeed::detail {
 /// is under way is waited for.
 class PeriodicThread {
  public:
-  PeriodicThread(std::string name, std::chrono::milliseconds pause, std::function<bool()> step);
+  /// `begin` is the first that the thread calls.
+  PeriodicThread(std::function<void()> begin, std::chrono::milliseconds pause,
+                 std::function<bool()> step);
   ~PeriodicThread();
   PeriodicThread(const PeriodicThread&) = delete;
   PeriodicThread& operator=(const PeriodicThread&) = delete;
@@ -22,7 +23,7 @@ class PeriodicThread {
  private:
   void run();
 
-  const std::string name_;
+  const std::function<void()> begin_;
   const std::chrono::milliseconds pause_;
   const std::function<bool()> step_;
   HandOff hand_off_;

@@ -9,7 +9,7 @@ Watchdog::Watchdog(IteratorContext& run, std::chrono::milliseconds limit)
     : run_(run),
       limit_(limit),
       progress_(run.counters().progress()),
-      thread_("watchdog", limit / 8, [this] { return look(); }) {}
+      thread_([&run] { run.begin_thread("watchdog"); }, limit / 8, [this] { return look(); }) {}
 
 bool Watchdog::look() {
   const std::uint64_t progress = run_.counters().progress();

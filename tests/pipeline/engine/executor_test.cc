@@ -2,6 +2,7 @@
 #include <future>
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <tbb/global_control.h>
 #include <thread>
 
 #include <infeed/pipeline/executor.h>
@@ -34,14 +35,31 @@ TEST(Executor, SaysHowManyTasksRunAtATime) {
   EXPECT_EQ(Executor::threads(3)->concurrency(), 3);
   EXPECT_EQ(Executor::threads()->concurrency(), usable_cores());
   if (kTbbIsTested) {
-    EXPECT_EQ(Executor::tbb(3)->concurrency(), 3);
-    EXPECT_EQ(Executor::tbb()->concurrency(), usable_cores());
+    EXPECT_EQ(Executor::tbb(3, TbbWorkers::one_more)->concurrency(), 3);
+    EXPECT_EQ(Executor::tbb(0, TbbWorkers::one_more)->concurrency(), usable_cores());
+    EXPECT_EQ(Executor::tbb(1)->concurrency(), 1);
   }
+}
+
+TEST(Executor, TbbLeavesTheLimitOfItsWorkersAlone) {
+  if (!kTbbIsTested) return;
+  const auto limit = [] {
+    return tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism);
+  };
+  const std::size_t before = limit();
+  const auto executor = Executor::tbb();
+  EXPECT_EQ(limit(), before);
+  EXPECT_LE(executor->concurrency(), std::max<std::size_t>(before, 2) - 1);
+  {
+    const auto more = Executor::tbb(0, TbbWorkers::one_more);
+    EXPECT_GE(limit(), static_cast<std::size_t>(usable_cores()) + 1);
+  }
+  EXPECT_EQ(limit(), before);
 }
 
 TEST(Executor, RunsAsManyTasksAtATime) {
   std::vector<std::shared_ptr<Executor>> executors = {Executor::threads(3)};
-  if (kTbbIsTested) executors.push_back(Executor::tbb(2));
+  if (kTbbIsTested) executors.push_back(Executor::tbb(2, TbbWorkers::one_more));
   for (const auto& executor : executors) {
     // Each waits until all are there: with fewer threads this would never end.
     const int count = executor->concurrency();

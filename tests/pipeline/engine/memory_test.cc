@@ -1,17 +1,24 @@
+#include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <thread>
 
 #include <infeed/pipeline/batch.h>
+#include <infeed/pipeline/cache.h>
 #include <infeed/pipeline/map.h>
 #include <infeed/pipeline/memory_account.h>
 #include <infeed/pipeline/prefetch.h>
 #include <infeed/pipeline/range.h>
+#include <infeed/pipeline/repeat.h>
 #include <infeed/pipeline/shuffle.h>
+#include <infeed/pipeline/take.h>
 
 #include "pipeline/suite/stream.h"
 #include "thrown_error.h"
 
 namespace infeed::test {
 namespace {
+
+using ::testing::HasSubstr;
 
 TEST(MemoryAccount, WithoutALimitOnlyCounts) {
   MemoryAccount account(0);
@@ -44,7 +51,8 @@ TEST(MemoryAccount, ARefusalSaysWhoAskedForWhat) {
   EXPECT_EQ(
       error.message(),
       "cache needs 51 bytes more, but its memory limit allows the buffering stages 750 bytes, "
-      "of which 700 are in use; raise memory_bytes_max (now 1000) or make the buffers smaller");
+      "of which 700 are in use; raise memory_bytes_max from 1000 to at least 1001, or make the "
+      "buffers smaller");
   EXPECT_EQ(account.in_use_bytes(), 700);
 }
 
@@ -78,10 +86,39 @@ TEST(MemoryLimit, APipelineThatCantFitIsRefusedWithTheSum) {
   const auto dataset = range(100'000) | shuffle({.buffer = 10'000, .seed = 1}) | batch(1000);
   const Error error = error_of([&] { dataset.iterate({.memory_bytes_max = 100'000}); });
   EXPECT_EQ(error.code(), ErrorCode::resource_exhausted);
-  EXPECT_EQ(error.message(),
-            "the pipeline's buffers need at least 88000 bytes (batch 8000 bytes, shuffle 80000 "
-            "bytes), but memory_bytes_max 100000 leaves them 75000; raise it or make the buffers "
-            "smaller");
+  EXPECT_EQ(
+      error.message(),
+      "the pipeline's buffers need at least 88000 bytes (batch 8000 bytes, shuffle 80000 "
+      "bytes), but memory_bytes_max 100000 leaves them 75000; raise it to at least 117333, or "
+      "make the buffers smaller");
+  EXPECT_EQ(dataset.count({.memory_bytes_max = 117'333}), 100);
+  // A buffer whose need isn't known grows, and holds the smaller one meanwhile.
+  const auto endless = range(10) | repeat() | shuffle({.buffer = 10'000, .seed = 1});
+  EXPECT_EQ(error_of([&] { endless.iterate({.memory_bytes_max = 150'000}); }).message(),
+            "the pipeline's buffers need at least 145536 bytes (shuffle 145536 bytes), but "
+            "memory_bytes_max 150000 leaves them 112500; raise it to at least 194047, or make the "
+            "buffers smaller");
+  EXPECT_EQ((endless | take(100)).count({.memory_bytes_max = 194'047}), 100);
+}
+
+TEST(MemoryLimit, LimitForIsTheLeastThatSuffices) {
+  for (std::uint64_t bytes = 2; bytes < 1000; ++bytes) {
+    const std::uint64_t limit = MemoryAccount::limit_for(bytes);
+    EXPECT_GE(MemoryAccount(limit).required_limit_bytes(), bytes);
+    EXPECT_LT(MemoryAccount(limit - 1).required_limit_bytes(), bytes) << limit;
+  }
+}
+
+TEST(MemoryLimit, PayloadsThatAreKnownAreCountedBeforeTheStart) {
+  // 100 batches of 1,000 numbers in a shuffle's buffer, at 8 bytes a number.
+  const auto batches = range(1'000'000) | batch(1000) | take(500) | shuffle({.buffer = 100});
+  EXPECT_THAT(
+      error_of([&] { batches.iterate({.memory_bytes_max = 900'000}); }).message(),
+      HasSubstr(fmt::format("shuffle {} bytes", 100 * (8000 + sizeof(Batch<std::int64_t>)))));
+  const auto cached = range(1'000'000) | batch(1000) | prefetch() | cache();
+  EXPECT_THAT(
+      error_of([&] { cached.iterate({.memory_bytes_max = 8'000'000}); }).message(),
+      HasSubstr(fmt::format("cache {} bytes", 1000 * (8000 + sizeof(Batch<std::int64_t>)))));
 }
 
 TEST(MemoryLimit, ABufferThatOutgrowsItFailsAndSaysWho) {

@@ -113,6 +113,7 @@ class StageSuite {
     };
     const StreamCheck<Out> check(any_make, expected, options_, executors_, random_);
     check.run_straight(check.any_executor());
+    check.run_on_few_threads();
     if (options_.ordered) check.resume_at_some_steps();
     check.cancel_before_the_start();
     check.destroy_anywhere();
@@ -272,6 +273,7 @@ void run_source_suite(const Make& make, const Stream& expected,
   const auto cut = [&]() -> Dataset<Out> { return make() | recut(random()); };
   const StreamCheck<Out> check_cut(cut, expected, options, executors, random);
   check_cut.run_straight(check_cut.any_executor());
+  check_cut.run_on_few_threads();
   if (options.ordered) check_cut.resume_at_some_steps();
   check.cancel_before_the_start();
   for (int i = 0; i < 5; ++i) {

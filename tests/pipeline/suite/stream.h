@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -66,6 +67,22 @@ Stream take_stream(Iterator<T>& iterator, std::size_t count = kAll) {
     }
   }
   return stream;
+}
+
+/// The same by a consumer that never waits for long, to the end.
+template <class T>
+Stream poll_stream(Iterator<T>& iterator) {
+  Stream stream;
+  while (true) {
+    try {
+      auto next = iterator.next_for(std::chrono::microseconds(50));
+      if (next.ended()) return stream;
+      if (next) stream.push_back(show(*next));
+    } catch (const Error& error) {
+      stream.push_back((error.is_terminal() ? "!! " : "! ") + error.message());
+      if (error.is_terminal()) return stream;
+    }
+  }
 }
 
 template <class T>

@@ -57,6 +57,17 @@ class StreamCheck {
     EXPECT_EQ(iterator.memory().in_use_bytes(), 0) << "bytes in the account after the end";
   }
 
+  /// With a few threads of its own, or none, by a consumer that asks again and again.
+  void run_on_few_threads() const {
+    IterateOptions options;
+    options.memory_bytes_max = options_.memory_bytes_max;
+    options.threads_max = static_cast<int>(random_.between(1, 8));
+    SCOPED_TRACE("threads_max " + std::to_string(options.threads_max));
+    Iterator<Out> iterator = make_().iterate(options);
+    expect_stream(poll_stream(iterator), expected_);
+    EXPECT_EQ(iterator.memory().in_use_bytes(), 0) << "bytes in the account after the end";
+  }
+
   /// At each step a checkpoint of an iterator that was itself resumed one step before.
   void resume_at_every_step() const {
     Iterator<Out> straight = make_().iterate(options_for(any_executor()));

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <infeed/pipeline/iterator.h>
 #include <infeed/pipeline/stage.h>
@@ -14,6 +16,7 @@
 ///     auto squares = infeed::range(10) | infeed::map([](std::int64_t x) { return x * x; })
 ///                                      | infeed::batch(4);
 ///     for (const auto& batch : squares.iterate()) use(batch);
+///     const std::int64_t total = infeed::range(10).reduce(std::int64_t{0}, std::plus<>());
 ///
 /// Ownership: cheap to copy; copies share the description. Thread-safety: any thread may use it;
 /// each iterator belongs to one thread.
@@ -27,17 +30,59 @@ class Dataset {
  public:
   using element_type = T;
 
+  /// No dataset yet, to be assigned to.
+  Dataset() = default;
   explicit Dataset(NodePointer node)
       : node_(std::move(node)), iterations_(std::make_shared<std::atomic<std::uint64_t>>(0)) {}
 
   /// Starts an iteration. The k-th one of a dataset draws its shuffles from epoch k, as in tf.data.
   Iterator<T> iterate(IterateOptions options = {}) const {
+    detail::check_described(node_.get());
     if (!options.epoch) options.epoch = detail::next_epoch(*iterations_, options);
     return Iterator<T>(node_, std::move(options));
   }
 
-  Cardinality cardinality() const { return node_->cardinality(); }
-  const NodePointer& node() const { return node_; }
+  // Each of these is one iteration of its own from the start to the end, and throws the first error.
+
+  /// All elements; for data that fits into memory.
+  std::vector<T> collect(IterateOptions options = {}) const {
+    std::vector<T> all;
+    for_each([&all](T&& element) { all.push_back(std::move(element)); }, std::move(options));
+    return all;
+  }
+  /// Their number, by reading them; cardinality() knows it beforehand where that is possible.
+  std::uint64_t count(IterateOptions options = {}) const {
+    std::uint64_t count = 0;
+    Iterator<T> iterator = iterate(std::move(options));
+    for (auto elements = iterator.peek(); !elements.empty(); elements = iterator.peek()) {
+      count += elements.size();
+      iterator.take(elements.size());
+    }
+    return count;
+  }
+  /// combine(combine(initial, first), second)...
+  template <class Result, class Combine>
+  Result reduce(Result initial, Combine combine, IterateOptions options = {}) const {
+    const auto add = [&](T&& element) {
+      initial = combine(std::move(initial), std::move(element));
+    };
+    for_each(add, std::move(options));
+    return initial;
+  }
+  /// Calls `use` with each element, in the calling thread.
+  template <class Use>
+  void for_each(Use&& use, IterateOptions options = {}) const {
+    Iterator<T> iterator = iterate(std::move(options));
+    while (auto element = iterator.next()) use(std::move(*element));
+  }
+
+  Cardinality cardinality() const { return node()->cardinality(); }
+  const NodePointer& node() const {
+    detail::check_described(node_.get());
+    return node_;
+  }
+  /// False for a default-constructed or moved-from one.
+  bool is_described() const { return node_ != nullptr; }
 
  private:
   NodePointer node_;

@@ -1,24 +1,17 @@
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
 #include <stop_token>
-#include <string_view>
 #include <utility>
 
-#include <infeed/pipeline/checkpoint.h>
-#include <infeed/pipeline/chunk.h>
-#include <infeed/pipeline/detail/order_hash.h>
-#include <infeed/pipeline/executor.h>
-#include <infeed/pipeline/memory_account.h>
-#include <infeed/pipeline/stage.h>
-#include <infeed/pipeline/statistics.h>
+#include <infeed/pipeline/detail/iterator_core.h>
+#include <infeed/pipeline/iterate_options.h>
+#include <infeed/pipeline/next_result.h>
 
 /// Why: an iterator is one consumer's place in the stream.
 ///
@@ -42,97 +35,22 @@
 ///
 /// A terminal Error (cancelled, deadline_exceeded by the watchdog, memory that was refused, a
 /// stage's own failure) ends the stream; checkpoint() then names the element that would have come.
+///
+/// A host with an event loop asks without waiting, when the descriptor is readable:
+///
+///     const int descriptor = iterator.ready_descriptor();  // for poll(), epoll, an event loop
+///     while (auto next = iterator.try_next()) use(*next);  // whenever it is readable
+///
 /// Thread-safety: one thread at a time, but cancel() and statistics() may be called from any.
+/// fork(): a Dataset may be iterated in a child process. An iterator's threads stay in the parent,
+/// so its next() throws in the child, and its destructor lets nothing go there.
 namespace infeed {
-
-/// How far a resume has come that can't seek and has to look at the elements again.
-struct ResumeProgress {
-  std::uint64_t position;           ///< of the checkpoint: elements of the pipeline's end
-  std::uint64_t elements_replayed;  ///< by the stage that handed over most of them
-  std::chrono::milliseconds elapsed;
-};
-
-struct IterateOptions {
-  /// The hard limit for all buffers together; 0 means none. A limit that can't suffice is refused
-  /// before the start. What the C library keeps of freed elements comes on top: with elements of
-  /// about 1 KB glibc's arenas took 90 to 150 MB for 77, and 84 with MALLOC_ARENA_MAX=1 in the
-  /// environment.
-  std::uint64_t memory_bytes_max = 0;
-  /// Go on where this checkpoint was taken; refused when it belongs to another pipeline.
-  std::optional<Checkpoint> resume = std::nullopt;
-  /// If null, the iterator has a TBB executor of its own.
-  std::shared_ptr<Executor> executor = nullptr;
-  /// Which iteration of the dataset this is (it keys shuffles); by default they are counted.
-  std::optional<std::uint64_t> epoch = std::nullopt;
-  /// When nothing has moved for this long while the consumer waits or resumes, next() or iterate()
-  /// throws Error(deadline_exceeded) that says who waits for whom; 0: never.
-  std::chrono::milliseconds watchdog{0};
-  /// Ends the iteration as cancel() does; during a resume iterate() then throws Error(cancelled).
-  std::stop_token stop = {};
-  /// It is called every so often while a resume is under way, in a thread of its own, and must not
-  /// throw.
-  std::function<void(const ResumeProgress&)> on_resume = {};
-  std::chrono::milliseconds on_resume_every{1000};  ///< at least 1 ms
-  /// Keep Iterator::order_hash(); costs about 1 ns a number or 8 bytes.
-  bool order_hash = false;
-};
-
-namespace detail {
-
-class Watchdog;
-
-std::uint64_t next_epoch(std::atomic<std::uint64_t>& iterations, const IterateOptions& options);
-
-/// The untyped part of an iterator.
-class IteratorCore {
- public:
-  IteratorCore(NodePointer node, IterateOptions options);
-  ~IteratorCore();
-
-  /// Makes the chunk hold the next elements; false at the end. Throws the error that is next.
-  bool refill();
-
-  Chunk& chunk() { return chunk_; }
-  /// `count` elements of the chunk were taken.
-  void took(std::size_t count) {
-    chunk_.drop_front(count);
-    position_ += count;
-  }
-  std::uint64_t position() const { return position_; }
-  /// Null unless the order is hashed.
-  OrderHash* order_hash() { return hashes_order_ ? &order_hash_ : nullptr; }
-  Checkpoint checkpoint() const;
-  void cancel();
-  PipelineStatistics statistics() const;
-  const MemoryAccount& memory() const;
-
- private:
-  void resume(const IterateOptions& options);
-  Pull pull_root();
-  ErrorPointer cancellation(std::string_view when) const;
-  [[noreturn]] void fail(const ErrorPointer& error);
-  void end_stages();
-
-  NodePointer node_;
-  std::shared_ptr<IteratorContext> run_;
-  std::uint64_t epoch_;
-  std::uint64_t position_ = 0;
-  std::uint64_t errors_before_ = 0;
-  bool ended_ = false;
-  ErrorPointer failure_;  ///< terminal
-  const bool hashes_order_;
-  OrderHash order_hash_;
-  Chunk chunk_;
-  std::unique_ptr<Stage> root_;
-  std::unique_ptr<Watchdog> watchdog_;  ///< null unless it was asked for
-  std::optional<std::stop_callback<std::function<void()>>> stop_;
-};
-
-}  // namespace detail
 
 template <class T>
 class Iterator {
  public:
+  /// No iterator yet, to be assigned to: only the destructor and has_stream() may be used.
+  Iterator() = default;
   Iterator(NodePointer node, IterateOptions options)
       : core_(std::make_unique<detail::IteratorCore>(std::move(node), std::move(options))) {
     if (core_->order_hash() != nullptr && !detail::has_content<T>()) {
@@ -144,45 +62,72 @@ class Iterator {
 
   /// The next element; empty at the end. Throws the error that stands in its place.
   std::optional<T> next() {
-    if (core_->chunk().size() == 0 && !core_->refill()) return std::nullopt;
-    T* const element = static_cast<T*>(core_->chunk().front());
+    if (core().chunk().size() == 0 && !core().refill()) return std::nullopt;
+    T* const element = static_cast<T*>(core().chunk().front());
     hash_order({element, 1});
     std::optional<T> result(std::move(*element));
     element->~T();
-    core_->took(1);
+    core().took(1);
     return result;
   }
+
+  /// The next element if it is there; never waits for one. From the first call of this, next_for()
+  /// or ready_descriptor() on, a thread of the iterator works ahead as behind prefetch: for one
+  /// element, or 64 KiB of them. (With Executor::inline_() nothing works ahead: it is next().)
+  NextResult<T> try_next() { return next_by({}, {}); }
+  /// Waits for it, but not longer than that, and only until a stop is requested. The iteration goes
+  /// on afterwards, other than after IterateOptions::stop.
+  template <class Rep, class Period>
+  NextResult<T> next_for(std::chrono::duration<Rep, Period> time,
+                         const std::stop_token& stop = {}) {
+    using Clock = std::chrono::steady_clock;
+    const Clock::time_point now = Clock::now();
+    // In floating point, since hours::max() is more nanoseconds than there are numbers for.
+    const std::chrono::duration<double> left = Clock::time_point::max() - now;
+    if (std::chrono::duration<double>(time) >= left) return next(stop);
+    return next_by(now + std::chrono::ceil<Clock::duration>(time), stop);
+  }
+  NextResult<T> next(const std::stop_token& stop) {
+    return next_by(std::chrono::steady_clock::time_point::max(), stop);
+  }
+  /// A descriptor for poll(), epoll or an event loop: readable when try_next() would find an
+  /// element, an error or the end. It may be readable when nothing is there, until try_next() found
+  /// nothing. It is the iterator's own: don't read, write or close it.
+  int ready_descriptor() { return core().ready_descriptor(); }
+
+  /// False for a default-constructed or moved-from one.
+  bool has_stream() const { return core_ != nullptr; }
 
   /// The next few elements where they lie, for loops that count nanoseconds; empty at the
   /// end. Valid until the next call; take() says how many of them were used.
   std::span<T> peek() {
-    if (core_->chunk().size() == 0 && !core_->refill()) return {};
-    return core_->chunk().template values<T>();
+    if (core().chunk().size() == 0 && !core().refill()) return {};
+    return core().chunk().template values<T>();
   }
   /// Lets go the first `count` elements of peek().
   void take(std::size_t count) {
-    hash_order(core_->chunk().template values<T>().first(count));
-    core_->chunk().type().destroy(core_->chunk().front(), count);
-    core_->took(count);
+    hash_order(core().chunk().template values<T>().first(count));
+    core().chunk().type().destroy(core().chunk().front(), count);
+    core().took(count);
   }
 
   /// Elements taken so far, errors and those before a resumed checkpoint included.
-  std::uint64_t position() const { return core_->position(); }
+  std::uint64_t position() const { return core().position(); }
   /// One number for all elements so far and their order; needs IterateOptions::order_hash.
   std::uint64_t order_hash() const {
-    return core_->order_hash() == nullptr ? 0 : core_->order_hash()->value();
+    return core().order_hash() == nullptr ? 0 : core().order_hash()->value();
   }
   /// This place, to be handed to IterateOptions::resume later, in this or another process.
-  Checkpoint checkpoint() const { return core_->checkpoint(); }
+  Checkpoint checkpoint() const { return core().checkpoint(); }
 
   /// Ends the iteration from another thread: a waiting next() throws Error(cancelled), as does
   /// every later call (behind the up to 256 elements that were already handed to this iterator),
   /// once the calls of user functions and the reads that are under way have returned: a thread
   /// can't be ended from outside. A function that may hang is given up where map's {.guard =
   /// {.time_limit = ...}} is set; without it cancel() and the destructor wait for it.
-  void cancel() { core_->cancel(); }
-  PipelineStatistics statistics() const { return core_->statistics(); }
-  const MemoryAccount& memory() const { return core_->memory(); }
+  void cancel() { core().cancel(); }
+  PipelineStatistics statistics() const { return core().statistics(); }
+  const MemoryAccount& memory() const { return core().memory(); }
 
   /// Input iterator for range-for; it moves through this Iterator itself.
   class Cursor {
@@ -215,10 +160,21 @@ class Iterator {
  private:
   void hash_order(std::span<const T> elements) {
     if constexpr (detail::has_content<T>()) {
-      if (OrderHash* const hash = core_->order_hash(); hash != nullptr) {
+      if (OrderHash* const hash = core().order_hash(); hash != nullptr) {
         for (const T& element : elements) detail::hash_content(*hash, element);
       }
     }
+  }
+
+  NextResult<T> next_by(std::chrono::steady_clock::time_point deadline,
+                        const std::stop_token& stop) {
+    if (!core().is_ready(deadline, stop)) return {};
+    return NextResult<T>(next());
+  }
+
+  detail::IteratorCore& core() const {
+    if (core_ == nullptr) detail::throw_no_stream();
+    return *core_;
   }
 
   std::unique_ptr<detail::IteratorCore> core_;

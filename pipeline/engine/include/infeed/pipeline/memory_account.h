@@ -35,6 +35,8 @@ class MemoryAccount {
   /// What each kind may hold at most.
   std::uint64_t best_effort_limit_bytes() const;
   std::uint64_t required_limit_bytes() const;
+  /// The least limit that leaves so much for required memory.
+  static std::uint64_t limit_for(std::uint64_t required_bytes);
 
  private:
   bool try_add(std::atomic<std::uint64_t>& held, std::uint64_t bytes, std::uint64_t limit);

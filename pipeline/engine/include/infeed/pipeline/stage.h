@@ -171,8 +171,11 @@ class Node {
   /// Whether its stages can pull_at(): the element at a position is a function of the position, and
   /// the cardinality is finite and exact.
   virtual bool is_indexable() const { return false; }
-  /// The fewest bytes that the stage must be able to hold (sizeof only, where payloads are not
-  /// known).
+  /// The fewest bytes that an element takes: its sizeof, and what is known of its payload before it
+  /// is there. A stage that hands on its input's elements hands on their bytes.
+  virtual std::uint64_t element_bytes_min() const { return type().size; }
+  /// The fewest bytes that the stage must be able to hold: so many elements of its input's
+  /// element_bytes_min(), for example.
   virtual std::uint64_t buffer_bytes_min() const { return 0; }
 
   /// Makes the running stage; `consumer` is the context of the stage that will pull it.

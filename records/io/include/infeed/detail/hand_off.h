@@ -134,6 +134,14 @@ class WaitPoint {
     changed_.wait_for(lock, time);
     --waiting_;
   }
+  /// False when the time came first.
+  template <class TimePoint>
+  bool wait_once_until(std::unique_lock<std::mutex>& lock, TimePoint deadline) {
+    ++waiting_;
+    const std::cv_status status = changed_.wait_until(lock, deadline);
+    --waiting_;
+    return status == std::cv_status::no_timeout;
+  }
 
   /// Threads that wait here; with the lock held.
   int waiting() const { return waiting_; }

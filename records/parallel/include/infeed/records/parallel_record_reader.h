@@ -2,10 +2,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "infeed/records/record_reader.h"
@@ -43,6 +45,8 @@ struct ParallelRecordReaderOptions {
   std::uint64_t read_ahead_bytes = std::uint64_t{16} << 20;
   /// The blocks of readers that follow each other (spare_blocks.h); it may be null.
   std::shared_ptr<SpareBlocks> spare_blocks = {};
+  /// Each of its threads calls it first, with the name "reader"; it must not throw.
+  std::function<void(std::string_view)> on_thread_start = {};
 };
 
 class ParallelRecordReader {

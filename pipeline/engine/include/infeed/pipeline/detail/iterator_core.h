@@ -1,0 +1,91 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string_view>
+
+#include <infeed/pipeline/checkpoint.h>
+#include <infeed/pipeline/chunk.h>
+#include <infeed/pipeline/detail/order_hash.h>
+#include <infeed/pipeline/iterate_options.h>
+#include <infeed/pipeline/memory_account.h>
+#include <infeed/pipeline/stage.h>
+#include <infeed/pipeline/statistics.h>
+
+namespace infeed::detail {
+
+class ReadyElements;
+class ReadyEvent;
+class Watchdog;
+
+/// Of a Dataset that was default-constructed or moved from: throws Error(failed_precondition).
+void check_described(const Node* node);
+
+std::uint64_t next_epoch(std::atomic<std::uint64_t>& iterations, const IterateOptions& options);
+
+/// Of an Iterator that was default-constructed or moved from.
+[[noreturn]] void throw_no_stream();
+
+/// The untyped part of an iterator.
+class IteratorCore {
+ public:
+  IteratorCore(NodePointer node, IterateOptions options);
+  ~IteratorCore();
+
+  /// Makes the chunk hold the next elements; false at the end. Throws the error that is next.
+  bool refill();
+  /// Whether refill() returns, or throws, without waiting; waits for that until the deadline or a
+  /// stop. From the first such call on a thread keeps elements ready.
+  bool is_ready(std::chrono::steady_clock::time_point deadline, const std::stop_token& stop);
+  /// Readable while refill() would not wait; it belongs to this object.
+  int ready_descriptor();
+
+  Chunk& chunk() { return chunk_; }
+  /// `count` elements of the chunk were taken.
+  void took(std::size_t count) {
+    chunk_.drop_front(count);
+    position_ += count;
+  }
+  std::uint64_t position() const { return position_; }
+  /// Null unless the order is hashed.
+  OrderHash* order_hash() { return hashes_order_ ? &order_hash_ : nullptr; }
+  Checkpoint checkpoint() const;
+  void cancel();
+  PipelineStatistics statistics() const;
+  const MemoryAccount& memory() const;
+
+ private:
+  void resume(const IterateOptions& options);
+  Pull pull_root();
+  ErrorPointer cancellation(std::string_view when) const;
+  [[noreturn]] void fail(const ErrorPointer& error);
+  void end_stages();
+  bool may_read_ahead();
+  const ReadyEvent& ready_event();
+  void check_process() const;
+  void leave_to_parent();
+
+  NodePointer node_;
+  std::shared_ptr<IteratorContext> run_;
+  std::uint64_t epoch_;
+  std::uint64_t position_ = 0;
+  std::uint64_t errors_before_ = 0;
+  bool ended_ = false;
+  ErrorPointer failure_;  ///< terminal
+  const bool hashes_order_;
+  OrderHash order_hash_;
+  Chunk chunk_;
+  const std::uint64_t forks_;  ///< of this process before it was made
+  std::unique_ptr<Stage> root_;
+  std::unique_ptr<ReadyEvent> ready_event_;
+  std::unique_ptr<ReadyElements> ready_;  ///< null until somebody asks without waiting
+  std::unique_ptr<Watchdog> watchdog_;    ///< null unless it was asked for
+  std::optional<std::stop_callback<std::function<void()>>> stop_;
+};
+
+}  // namespace infeed::detail

@@ -1,0 +1,72 @@
+#include <gmock/gmock.h>
+#include <string>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <infeed/pipeline/batch.h>
+#include <infeed/pipeline/prefetch.h>
+#include <infeed/pipeline/range.h>
+
+#include "thrown_error.h"
+
+// What a process with pipelines may do after fork().
+namespace infeed::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// What `run` returns in a child process.
+template <class Run>
+std::string in_a_child(Run run) {
+  int ends[2];
+  EXPECT_EQ(::pipe(ends), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const std::string text = run();
+    const bool whole =
+        ::write(ends[1], text.data(), text.size()) == static_cast<ssize_t>(text.size());
+    ::_exit(whole ? 0 : 1);
+  }
+  ::close(ends[1]);
+  std::string text;
+  char buffer[512];
+  for (ssize_t n = 0; (n = ::read(ends[0], buffer, sizeof buffer)) > 0;) {
+    text.append(buffer, static_cast<std::size_t>(n));
+  }
+  ::close(ends[0]);
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  return text;
+}
+
+TEST(Fork, AChildMayIterateTheDataset) {
+  const auto dataset = range(10'000) | batch(10) | prefetch();
+  auto parents = dataset.iterate();
+  parents.next();
+  EXPECT_EQ(in_a_child([&] { return std::to_string(dataset.count()); }), "1000");
+  EXPECT_EQ((*parents.next()).values()[0], 10);
+}
+
+TEST(Fork, AnIteratorOfTheParentSaysSoInTheChildAndDoesNotHang) {
+  auto iterator = (range(10'000'000) | prefetch()).iterate();
+  iterator.next();
+  const std::string text = in_a_child([&] {
+    try {
+      while (iterator.next()) {
+      }
+    } catch (const Error& error) {
+      iterator = {};  // its destructor waits for nobody
+      return error.message();
+    }
+    return std::string("no error");
+  });
+  EXPECT_EQ(
+      text,
+      "this iterator was made before fork(), and its threads are in the parent; a Dataset may "
+      "be used in a child process, so call iterate() there");
+  EXPECT_TRUE(iterator.next().has_value());
+}
+
+}  // namespace
+}  // namespace infeed::test

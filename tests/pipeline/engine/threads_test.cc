@@ -1,0 +1,118 @@
+#include <algorithm>
+#include <atomic>
+#include <gmock/gmock.h>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include <infeed/pipeline/interleave.h>
+#include <infeed/pipeline/map.h>
+#include <infeed/pipeline/prefetch.h>
+#include <infeed/pipeline/range.h>
+
+#include "engine/threads/thread_budget.h"
+#include "pipeline/suite/stream.h"
+#include "thrown_error.h"
+
+// How many threads an iterator starts, and what it tells of them.
+namespace infeed::test {
+namespace {
+
+using ::testing::Contains;
+using ::testing::IsEmpty;
+
+/// The names of the threads that an iterator has started.
+class StartedThreads {
+ public:
+  auto listener() {
+    return [this](std::string_view name) {
+      const std::lock_guard lock(mutex_);
+      names_.emplace(name);
+    };
+  }
+  std::multiset<std::string> names() {
+    const std::lock_guard lock(mutex_);
+    return names_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::multiset<std::string> names_;
+};
+
+Dataset<std::int64_t> with_many_threads() {
+  return range(40) |
+         interleave([](std::int64_t first) { return range(first, first + 50); },
+                    {.cycle_length = 8, .parallelism = 4}) |
+         map([](std::int64_t x) { return x * x; }, {.parallelism = autotune}) | prefetch() |
+         map([](std::int64_t x) { return x + 1; }, {.parallelism = 2}) | prefetch();
+}
+
+TEST(ThreadsMax, IsKept) {
+  const auto dataset = with_many_threads();
+  const Stream expected = stream_of(dataset, {.executor = Executor::inline_()});
+  for (int threads_max = 1; threads_max <= 12; ++threads_max) {
+    SCOPED_TRACE(threads_max);
+    StartedThreads started;
+    EXPECT_EQ(
+        stream_of(dataset, {.threads_max = threads_max, .on_thread_start = started.listener()}),
+        expected);
+    EXPECT_LE(started.names().size(), threads_max);
+  }
+}
+
+TEST(ThreadsMax, OfOneLeavesEverythingToTheConsumer) {
+  StartedThreads started;
+  stream_of(with_many_threads(), {.threads_max = 1, .on_thread_start = started.listener()});
+  EXPECT_THAT(started.names(), IsEmpty());
+}
+
+TEST(ThreadsMax, MustNotBeNegative) {
+  EXPECT_EQ(error_of([] { range(3).iterate({.threads_max = -1}); }).message(),
+            "threads_max is -1; give 1 or more, or 0 for no limit");
+}
+
+TEST(OnThreadStart, IsToldOfEachThread) {
+  StartedThreads started;
+  stream_of(with_many_threads(),
+            {.on_thread_start = started.listener(), .watchdog = std::chrono::minutes(1)});
+  const std::multiset<std::string> names = started.names();
+  EXPECT_EQ(names.count("prefetch"), 2);
+  EXPECT_EQ(names.count("interleave"), 5);
+  EXPECT_EQ(names.count("map-driver"), 2);
+  EXPECT_THAT(names, Contains("worker"));
+}
+
+TEST(ThreadBudget, KeepsOneForThePoolUntilItIsThere) {
+  detail::ThreadBudget budget(3);
+  detail::ThreadShare first(budget);
+  EXPECT_EQ(first.count(), 1);
+  detail::ThreadShare second(budget);
+  EXPECT_EQ(second.count(), 1);
+  const detail::ThreadShare third(budget);
+  EXPECT_EQ(third.count(), 0);
+  EXPECT_EQ(budget.take_for_pool(8), 1);
+  EXPECT_EQ(second.grow(4), 1);
+}
+
+TEST(ThreadBudget, GrowsByHalfOfWhatIsLeftAndGivesBack) {
+  detail::ThreadBudget budget(12);
+  EXPECT_EQ(budget.take_for_pool(4), 4);
+  detail::ThreadShare first(budget);
+  EXPECT_EQ(first.grow(16), 5);  // 1, and half of 7
+  {
+    detail::ThreadShare second(budget);
+    EXPECT_EQ(second.grow(16), 2);
+  }
+  EXPECT_EQ(first.grow(7), 7);
+}
+
+TEST(ThreadBudget, WithoutALimitGivesAll) {
+  detail::ThreadBudget budget(0);
+  EXPECT_EQ(budget.take_for_pool(64), 64);
+  detail::ThreadShare share(budget);
+  EXPECT_EQ(share.grow(100), 100);
+}
+
+}  // namespace
+}  // namespace infeed::test

@@ -1,0 +1,198 @@
+#include <chrono>
+#include <functional>
+#include <gmock/gmock.h>
+#include <numeric>
+#include <poll.h>
+#include <thread>
+
+#include <infeed/pipeline/map.h>
+#include <infeed/pipeline/range.h>
+
+#include "pipeline/suite/test_sources.h"
+#include "thrown_error.h"
+
+// A consumer that doesn't wait for elements, or not for ever.
+namespace infeed::test {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kLong = std::chrono::minutes(1);
+
+bool is_readable(int descriptor, milliseconds time = milliseconds(0)) {
+  pollfd asked{.fd = descriptor, .events = POLLIN, .revents = 0};
+  return ::poll(&asked, 1, static_cast<int>(time.count())) == 1;
+}
+
+Dataset<std::int64_t> gated_numbers(Gate& gate, std::size_t count = 20) {
+  return gated<std::int64_t>(plain_slots(count), gate);
+}
+
+TEST(TryNext, FindsNothingUntilAnElementIsThere) {
+  Gate gate;
+  auto iterator = gated_numbers(gate).iterate();
+  const auto nothing = iterator.try_next();
+  EXPECT_FALSE(nothing);
+  EXPECT_FALSE(nothing.ended());
+  gate.wait_until_asked();
+  EXPECT_FALSE(iterator.try_next());
+  EXPECT_FALSE(is_readable(iterator.ready_descriptor()));
+  gate.release(1);
+  ASSERT_TRUE(is_readable(iterator.ready_descriptor(), kLong));
+  auto first = iterator.try_next();
+  ASSERT_TRUE(first.has_value());
+  EXPECT_EQ(*first, 0);
+  EXPECT_FALSE(first.ended());
+  EXPECT_EQ(iterator.position(), 1);
+  gate.consumer_is_done();
+}
+
+TEST(TryNext, AnEventLoopGetsTheWholeStream) {
+  // Errors and the end are something to be had, too.
+  const Slots slots = failing_slots(700, [](std::size_t i) { return i == 0 || i % 97 == 5; });
+  auto iterator = listed<std::int64_t>(slots, {.kind = Cut::Kind::random, .seed = 3}).iterate();
+  Stream stream;
+  bool ended = false;
+  while (!ended) {
+    ASSERT_TRUE(is_readable(iterator.ready_descriptor(), kLong));
+    try {
+      auto next = iterator.try_next();
+      if (next) stream.push_back(show(*next));
+      ended = next.ended();
+    } catch (const Error& error) {
+      stream.push_back("! " + error.message());
+    }
+  }
+  EXPECT_EQ(stream, show_all(slots));
+  EXPECT_TRUE(is_readable(iterator.ready_descriptor()));
+  EXPECT_TRUE(iterator.try_next().ended());
+  EXPECT_EQ(iterator.memory().in_use_bytes(), 0);
+}
+
+TEST(TryNext, MixesWithTheOthersAndResumesExactly) {
+  const auto dataset = range(1000);
+  auto iterator = dataset.iterate();
+  std::vector<std::int64_t> seen;
+  while (seen.size() < 400) {
+    if (auto next = iterator.try_next()) seen.push_back(*next);
+    seen.push_back(*iterator.next());
+    const auto some = iterator.peek().first(1);
+    seen.push_back(some[0]);
+    iterator.take(1);
+    seen.push_back(*iterator.next_for(kLong));
+  }
+  std::vector<std::int64_t> expected(seen.size());
+  std::iota(expected.begin(), expected.end(), 0);
+  EXPECT_EQ(seen, expected);
+  auto resumed = dataset.iterate({.resume = iterator.checkpoint()});
+  EXPECT_EQ(*resumed.next_for(kLong), static_cast<std::int64_t>(seen.size()));
+}
+
+TEST(TryNext, ATerminalErrorIsSomethingToBeHad) {
+  Gate gate;
+  auto iterator = gated_numbers(gate).iterate();
+  EXPECT_FALSE(iterator.try_next());
+  iterator.cancel();
+  ASSERT_TRUE(is_readable(iterator.ready_descriptor(), kLong));
+  EXPECT_EQ(error_of([&] { iterator.try_next(); }).code(), ErrorCode::cancelled);
+  EXPECT_EQ(error_of([&] { iterator.try_next(); }).code(), ErrorCode::cancelled);
+  EXPECT_EQ(gate.stages(), 0);
+}
+
+TEST(TryNext, WithoutThreadsItIsNext) {
+  auto serial = range(3).iterate({.executor = Executor::inline_()});
+  EXPECT_TRUE(is_readable(serial.ready_descriptor()));
+  EXPECT_EQ(*serial.try_next(), 0);
+  auto alone = range(3).iterate({.threads_max = 1});
+  EXPECT_EQ(*alone.try_next(), 0);
+}
+
+TEST(NextFor, WaitsNoLonger) {
+  Gate gate;
+  auto iterator = gated_numbers(gate).iterate();
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_FALSE(iterator.next_for(milliseconds(20)));
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, milliseconds(20));
+  EXPECT_FALSE(iterator.next_for(milliseconds(-1)));
+  EXPECT_FALSE(iterator.next_for(milliseconds::min()));
+  std::jthread releaser([&] {
+    gate.wait_until_asked();
+    gate.release(1);
+  });
+  EXPECT_EQ(*iterator.next_for(hours::max()), 0);
+}
+
+TEST(NextFor, AStopEndsTheWaitAndNotTheIteration) {
+  Gate gate;
+  auto iterator = gated_numbers(gate).iterate();
+  std::stop_source stop;
+  std::jthread stopper([&] {
+    gate.wait_until_asked();
+    stop.request_stop();
+  });
+  EXPECT_FALSE(iterator.next(stop.get_token()));
+  EXPECT_FALSE(iterator.next_for(kLong, stop.get_token()));
+  stopper.join();
+  gate.release(20);
+  EXPECT_EQ(*iterator.next(), 0);
+  EXPECT_EQ(*iterator.next(std::stop_token()), 1);
+}
+
+TEST(NextFor, TheWatchdogLooksThen) {
+  Gate gate;
+  auto iterator = gated_numbers(gate).iterate({.watchdog = milliseconds(20)});
+  EXPECT_EQ(error_of([&] { iterator.next_for(kLong); }).code(), ErrorCode::deadline_exceeded);
+}
+
+TEST(EmptyIterator, SaysWhatItIs) {
+  Iterator<std::int64_t> iterator;
+  EXPECT_FALSE(iterator.has_stream());
+  const std::string expected =
+      "this Iterator has no stream: it was default-constructed or moved from; assign "
+      "dataset.iterate() to it first";
+  EXPECT_EQ(error_of([&] { iterator.next(); }).message(), expected);
+  EXPECT_EQ(error_of([&] { iterator.checkpoint(); }).message(), expected);
+  iterator = range(3).iterate();
+  EXPECT_TRUE(iterator.has_stream());
+  EXPECT_EQ(*iterator.next(), 0);
+  const Iterator<std::int64_t> other = std::move(iterator);
+  EXPECT_EQ(error_of([&] { iterator.next(); }).message(), expected);
+}
+
+TEST(EmptyDataset, SaysWhatItIs) {
+  Dataset<std::int64_t> dataset;
+  EXPECT_FALSE(dataset.is_described());
+  const std::string expected =
+      "this Dataset describes nothing: it was default-constructed or moved from; assign one to it "
+      "first";
+  EXPECT_EQ(error_of([&] { dataset.iterate(); }).message(), expected);
+  EXPECT_EQ(error_of([&] { dataset.cardinality(); }).message(), expected);
+  EXPECT_EQ(error_of([&] { dataset | map([](std::int64_t x) { return x; }); }).message(), expected);
+  dataset = range(3);
+  EXPECT_TRUE(dataset.is_described());
+  EXPECT_EQ(dataset.count(), 3);
+}
+
+TEST(WholeDataset, IsCollectedCountedReducedAndGoneThrough) {
+  const auto dataset = range(1000) | map([](std::int64_t x) { return 2 * x; });
+  const std::vector<std::int64_t> all = dataset.collect();
+  ASSERT_EQ(all.size(), 1000);
+  EXPECT_EQ(all[999], 1998);
+  EXPECT_EQ(dataset.count(), 1000);
+  EXPECT_EQ(range(0).count(), 0);
+  EXPECT_EQ(dataset.reduce(std::int64_t{7}, std::plus<>()), 7 + 999 * 1000);
+  std::int64_t last = 0;
+  dataset.for_each([&](std::int64_t x) { last = x; });
+  EXPECT_EQ(last, 1998);
+}
+
+TEST(WholeDataset, ThrowsTheFirstError) {
+  const auto dataset =
+      listed<std::int64_t>(failing_slots(20, [](std::size_t i) { return i == 7; }), {});
+  EXPECT_EQ(error_of([&] { dataset.collect(); }).message(), message_of_broken(7));
+  EXPECT_EQ(error_of([&] { dataset.count(); }).message(), message_of_broken(7));
+}
+
+}  // namespace
+}  // namespace infeed::test
