@@ -14,6 +14,7 @@
 #include <infeed/error.h>
 
 #include "cli/exit_status.h"
+#include "cli/option_checks.h"
 #include "cli/stop_on_signal.h"
 #include "convert/convert_command.h"
 #include "dataset/dataset_commands.h"
@@ -34,6 +35,14 @@ void complain(const std::string& who, std::string text) {
 int complain_about_usage(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<CLI::App*> chosen = app.get_subcommands();
   const std::string who = chosen.empty() ? "infeed" : "infeed " + chosen.front()->get_name();
+  if (!chosen.empty()) {
+    // Whatever else is wrong (a required option is missing) follows from that.
+    if (const auto unknown = unknown_option(*chosen.front())) {
+      complain(who, fmt::format("there is no option {}{}; see {} --help", *unknown,
+                                suggestion(*unknown, option_names(*chosen.front())), who));
+      return kExitWrongUsage;
+    }
+  }
   std::string text = error.what();
   while (!text.empty() && (text.back() == '\n' || text.back() == '.')) text.pop_back();
   complain(who, fmt::format("{}; see {} --help", text, who));
@@ -41,11 +50,12 @@ int complain_about_usage(const CLI::App& app, const CLI::ParseError& error) {
 }
 
 /// CLI11 would only say that a command is required.
-int complain_about_command(const std::vector<Command>& commands, std::string_view found) {
+int complain_about_command(const std::vector<Command>& commands, std::string_view found,
+                           std::string_view typed) {
   std::vector<std::string> names;
   for (const Command& command : commands) names.push_back(command.options->get_name());
-  complain("infeed", fmt::format("{}; the commands are {}; see infeed --help", found,
-                                 fmt::join(names, ", ")));
+  complain("infeed", fmt::format("{}{}; the commands are {}; see infeed --help", found,
+                                 suggestion(typed, names), fmt::join(names, ", ")));
   return kExitWrongUsage;
 }
 
@@ -102,9 +112,11 @@ int run_command_line(int argc, const char* const* argv, const std::vector<InputK
                                       add_repair_command(app),
                                       add_index_command(app),
                                       add_train_command(app)};
-  if (argc < 2) return complain_about_command(commands, "which command?");
+  for (const Command& command : commands) refuse_senseless_values(*command.options);
+  if (argc < 2) return complain_about_command(commands, "which command?", "");
   if (argv[1][0] != '-' && !is_command(commands, argv[1])) {
-    return complain_about_command(commands, fmt::format("there is no command '{}'", argv[1]));
+    return complain_about_command(commands, fmt::format("there is no command '{}'", argv[1]),
+                                  argv[1]);
   }
   try {
     app.parse(argc, argv);

@@ -1,0 +1,98 @@
+#include "cli/option_checks.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cstdint>
+#include <fmt/format.h>
+
+namespace infeed::tools {
+namespace {
+
+/// Empty when `text` may be given; "128MB" begins with a number, too.
+std::string complaint_about_number(const std::string& text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc::result_out_of_range) {
+    return fmt::format("{} is too large: at most 2^64 - 1 is possible", text);
+  }
+  if (error == std::errc()) return {};
+  return fmt::format("'{}' is given, but a whole number, 0 or more, is expected", text);
+}
+
+/// Of words that differ by a letter left out, added, changed, or swapped with its neighbour.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::vector<std::size_t>> cost(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i) {
+    for (std::size_t j = 0; j <= b.size(); ++j) {
+      if (i == 0 || j == 0) {
+        cost[i][j] = i + j;
+        continue;
+      }
+      const std::size_t changed = a[i - 1] == b[j - 1] ? 0 : 1;
+      cost[i][j] = std::min({cost[i - 1][j] + 1, cost[i][j - 1] + 1, cost[i - 1][j - 1] + changed});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 1);
+      }
+    }
+  }
+  return cost[a.size()][b.size()];
+}
+
+}  // namespace
+
+CLI::Validator is_positive() {
+  return {[](const std::string& text) -> std::string {
+            const bool is_zero = text.find_first_not_of("0") == std::string::npos;
+            return is_zero ? fmt::format("{} is given, but at least 1 is expected", text) : "";
+          },
+          ""};
+}
+
+void refuse_senseless_values(CLI::App& command) {
+  for (CLI::Option* const option : command.get_options()) {
+    if (option->get_expected_max() == 0) continue;  // a flag
+    const std::string type = option->get_type_name();
+    const bool is_count = type.starts_with("UINT") || type.starts_with("BYTES");
+    // As a transform it comes before what else changes or checks the text.
+    option->transform(CLI::Validator(
+        [is_count](std::string& text) -> std::string {
+          if (text.empty())
+            return "an empty text is given; leave the option out, or name something";
+          return is_count ? complaint_about_number(text) : "";
+        },
+        ""));
+  }
+}
+
+std::optional<std::string> unknown_option(const CLI::App& command) {
+  for (const std::string& word : command.remaining()) {
+    if (word.size() > 1 && word.starts_with('-')) return word.substr(0, word.find('='));
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> option_names(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* const option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+std::string suggestion(std::string_view typed, const std::vector<std::string>& names) {
+  const std::string* nearest = nullptr;
+  std::size_t least = std::max<std::size_t>(1, typed.size() / 4) + 1;
+  for (const std::string& name : names) {
+    // The begin of a name is near to it, however much is missing.
+    const bool is_begin = typed.size() > 4 && name.starts_with(typed);
+    const std::size_t distance = is_begin ? 0 : edit_distance(typed, name);
+    if (distance >= least) continue;
+    least = distance;
+    nearest = &name;
+  }
+  return nearest == nullptr ? "" : fmt::format("; did you mean {}?", *nearest);
+}
+
+}  // namespace infeed::tools
