@@ -4,8 +4,13 @@
 #include <array>
 #include <cstdint>
 #include <fcntl.h>
+#include <filesystem>
+#include <fmt/format.h>
+#include <optional>
 #include <set>
+#include <system_error>
 
+#include <infeed/error.h>
 #include <infeed/records/file.h>
 #include <infeed/records/files.h>
 #include <infeed/records/record_index.h>
@@ -20,7 +25,73 @@ constexpr std::array<std::string_view, 3> kSideEndings{kIndexEnding, kPointsEndi
 // Costs nothing in size, and 16 threads find work in a shard of 16 MiB.
 constexpr std::uint64_t kFlushPointBytes = std::uint64_t{1} << 20;
 
+namespace fs = std::filesystem;
+
+bool is_record_file_name(const std::string& name) {
+  if (name.starts_with('.')) return false;
+  const auto ends = [&](std::string_view ending) { return name.ends_with(ending); };
+  if (std::any_of(kSideEndings.begin(), kSideEndings.end(), ends)) return false;
+  return name.find(".tfrecord") != std::string::npos || parse_shard_name(name).has_value();
+}
+
+std::vector<std::string> record_files_in(const std::string& folder) {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    std::error_code ignored;
+    if (!is_record_file_name(at->path().filename().string())) continue;
+    if (at->is_regular_file(ignored)) files.push_back(at->path().string());
+  }
+  if (error) throw system_error("list", folder, error.value());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+/// So that a name with wildcards in it is no pattern.
+std::string escaped(const std::string& name) {
+  std::string pattern;
+  for (const char c : name) {
+    if (std::string_view("*?[]\\").find(c) != std::string_view::npos) pattern += '\\';
+    pattern += c;
+  }
+  return pattern;
+}
+
+/// match_files() with folders.
+std::vector<std::string> expand(const std::vector<std::string>& patterns) {
+  std::vector<std::string> expanded;
+  for (const std::string& pattern : patterns) {
+    std::error_code ignored;
+    if (is_url(pattern) || !fs::is_directory(pattern, ignored)) {
+      expanded.push_back(pattern);
+      continue;
+    }
+    for (const std::string& file : list_record_files(pattern)) expanded.push_back(escaped(file));
+  }
+  return match_files(expanded);
+}
+
 }  // namespace
+
+std::vector<std::string> list_record_files(const std::string& folder) {
+  std::vector<std::string> files = record_files_in(folder);
+  if (!files.empty()) return files;
+  throw Error(ErrorCode::not_found,
+              fmt::format("there are no record files in the folder '{0}' (x.tfrecord, "
+                          "x-00000-of-00004); if they have other names, name them: '{0}/*'",
+                          folder));
+}
+
+bool holds_record_files(const std::string& folder) { return !record_files_in(folder).empty(); }
+
+std::vector<std::string> sets_of_files(const std::vector<std::string>& files) {
+  std::set<std::string> sets;
+  for (const std::string& file : files) {
+    const std::optional<ShardName> shard = parse_shard_name(file);
+    sets.insert(shard ? shard->prefix : "");
+  }
+  return {sets.begin(), sets.end()};
+}
 
 std::string_view side_file_ending(Compression compression) {
   if (compression == Compression::none) return kIndexEnding;
@@ -47,7 +118,7 @@ void write_side_file(const RecordWriter& writer, Compression compression, Durabi
 }
 
 std::vector<std::string> match_record_files(const std::vector<std::string>& patterns) {
-  std::vector<std::string> files = match_files(patterns);
+  std::vector<std::string> files = expand(patterns);
   const std::set<std::string> found(files.begin(), files.end());
   std::erase_if(files, [&](const std::string& file) {
     return std::any_of(kSideEndings.begin(), kSideEndings.end(), [&](std::string_view ending) {

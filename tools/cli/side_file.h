@@ -24,7 +24,17 @@ RecordWriterOptions shard_options(Compression compression, ExistingFile existing
 /// index.
 void write_side_file(const RecordWriter& writer, Compression compression, Durability durability);
 
-/// match_files() without what lies beside another file that was found, and without manifests unless
+/// Record files directly in `folder`, by their names: x.tfrecord, with .gz or .lz4 behind it, and
+/// shards (x-00000-of-00004); sorted. Error not_found when there are none.
+std::vector<std::string> list_record_files(const std::string& folder);
+
+/// Whether there are any.
+bool holds_record_files(const std::string& folder);
+
+/// What stands before the shards' numbers, sorted; "" for files that aren't named like shards.
+std::vector<std::string> sets_of_files(const std::vector<std::string>& files);
+
+/// match_files(), and for a folder list_record_files(), without what lies beside another file that was found, and without manifests unless
 /// they are all: 'data/*' means the records.
 std::vector<std::string> match_record_files(const std::vector<std::string>& patterns);
 

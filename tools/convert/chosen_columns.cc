@@ -60,7 +60,6 @@ class ChosenColumnsReader final : public FeatureReader {
   std::string example_;
 };
 
-/// Of an input that doesn't know its columns: those of some of its examples.
 std::vector<std::string> sample_columns(const ExampleInput& input) {
   constexpr std::uint64_t kSampled = 1000;
   ExampleParser names;
@@ -84,8 +83,7 @@ class ChosenColumns final : public ExampleInput {
  public:
   ChosenColumns(std::unique_ptr<ExampleInput> input, const InputOptions& options)
       : input_(std::move(input)) {
-    std::vector<std::string> known = input_->columns();
-    if (known.empty()) known = sample_columns(*input_);
+    const std::vector<std::string> known = known_columns(*input_);
     const auto require = [&](const std::string& name) {
       if (std::find(known.begin(), known.end(), name) != known.end()) return;
       throw Error(ErrorCode::invalid_argument, fmt::format("there is no column '{}'; there are {}",
@@ -123,6 +121,18 @@ class ChosenColumns final : public ExampleInput {
     }
     return text;
   }
+  ColumnShapes shapes() const override {
+    ColumnShapes chosen;
+    const ColumnShapes all = input_->shapes();
+    for (const ChosenColumn& column : columns_) {
+      if (const auto shape = all.find(column.from); shape != all.end()) {
+        chosen[column.to] = shape->second;
+      }
+    }
+    return chosen;
+  }
+  std::vector<std::string> classes() const override { return input_->classes(); }
+  std::vector<std::string> notes() const override { return input_->notes(); }
 
  private:
   const std::unique_ptr<ExampleInput> input_;
@@ -131,6 +141,11 @@ class ChosenColumns final : public ExampleInput {
 };
 
 }  // namespace
+
+std::vector<std::string> known_columns(const ExampleInput& input) {
+  const std::vector<std::string> known = input.columns();
+  return known.empty() ? sample_columns(input) : known;
+}
 
 std::unique_ptr<ExampleInput> choose_columns(std::unique_ptr<ExampleInput> input,
                                              const InputOptions& options) {

@@ -12,6 +12,7 @@
 #include <infeed/records/files.h>
 
 #include "cli/side_file.h"
+#include "convert/example_split.h"
 
 namespace infeed::tools {
 namespace {
@@ -19,6 +20,9 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::uint32_t kShardsMax = 99'999;  // more don't fit the names' five digits
+// Large enough that opening a file costs nothing, small enough that hosts can share them.
+constexpr double kShardBytesWanted = 128.0 * 1024 * 1024;
+constexpr double kShardsMaxWanted = 4096;  // beyond it shards get larger
 constexpr std::size_t kFilesListedMax = 64;
 constexpr std::uint64_t kSampledExamples = 64;
 constexpr std::uint64_t kFramingBytes = 16;
@@ -44,17 +48,22 @@ Json describe_files(const std::vector<InputFile>& files) {
 
 std::string describe_part(const ConvertOptions& options) {
   if (options.part == SplitPart::all) return "all";
-  return fmt::format("{} of a split by hash, {} for validation",
-                     options.part == SplitPart::train ? "train" : "validation",
+  const std::string by =
+      options.split_column.empty() ? "" : fmt::format(" of column '{}'", options.split_column);
+  return fmt::format("{} of a split by hash{}, {} for validation",
+                     options.part == SplitPart::train ? "train" : "validation", by,
                      options.validation_share);
 }
 
 std::uint32_t choose_shard_count(const ExampleInput& input, const ConvertOptions& options) {
-  if (options.shard_bytes == 0) return options.shard_count;
+  if (options.shard_bytes == 0 && options.shard_count > 0) return options.shard_count;
   const double bytes = sample_size(input).bytes_per_example * static_cast<double>(input.size()) *
                        share_of_part(options);
-  const double count = std::min(std::ceil(bytes / static_cast<double>(options.shard_bytes)),
-                                static_cast<double>(input.size()));
+  const bool is_size_given = options.shard_bytes > 0;
+  const double wanted =
+      is_size_given ? static_cast<double>(options.shard_bytes) : kShardBytesWanted;
+  double count = std::min(std::ceil(bytes / wanted), static_cast<double>(input.size()));
+  if (!is_size_given) count = std::min(count, kShardsMaxWanted);
   if (count > kShardsMax) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("shards of {} bytes would be {:.0f}, but at most {} can be named; make "
@@ -96,6 +105,7 @@ DatasetNames::DatasetNames(const std::string& prefix)
 }
 
 ConversionPlan make_plan(const ExampleInput& input, const ConvertOptions& options) {
+  require_split_column(input, options);
   ConversionPlan plan;
   plan.shard_count = choose_shard_count(input, options);
   for (std::uint32_t i = 0; i < plan.shard_count; ++i) {

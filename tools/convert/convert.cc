@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <map>
+#include <nlohmann/json.hpp>
+#include <numeric>
 #include <system_error>
 
 #include <infeed/error.h>
@@ -53,6 +55,38 @@ void require_other_files(const FoundDataset& found, const ExampleInput& input) {
   }
 }
 
+/// A conversion for which no number of shards is given goes on with the number it was begun with.
+ConversionPlan choose_plan(const ExampleInput& input, const ConvertOptions& options,
+                           const DatasetNames& names) {
+  ConversionPlan plan = make_plan(input, options);
+  const bool is_free = options.shard_count == 0 && options.shard_bytes == 0;
+  if (!is_free || options.existing == ExistingDataset::replace) return plan;
+  const std::optional<std::string> begun = find_plan(names);
+  if (!begun || *begun == plan.text) return plan;
+  const auto json = nlohmann::json::parse(*begun, nullptr, false);
+  if (!json.is_object() || !json.contains("shards") || !json["shards"].is_number_unsigned()) {
+    return plan;
+  }
+  ConvertOptions same = options;
+  same.shard_count = json["shards"].get<std::uint32_t>();
+  ConversionPlan as_begun = make_plan(input, same);
+  return as_begun.text == *begun ? as_begun : plan;
+}
+
+/// What a manifest promises has to come out again, to the byte; else the file goes, so that nobody
+/// takes it for what it isn't.
+void require_the_same(const ShardEntry& made, const ShardEntry& promised, const std::string& file) {
+  if (made.sum == promised.sum && made.side_file == promised.side_file) return;
+  std::error_code ignored;
+  fs::remove(file, ignored);
+  if (made.side_file) fs::remove(file + made.side_file->ending, ignored);
+  throw Error(ErrorCode::failed_precondition,
+              "this shard was made anew, but not to the bytes that the manifest names, and was "
+              "removed: the input has other content than then, with the same size and time; make "
+              "the dataset anew with --overwrite")
+      .at_file(file);
+}
+
 bool is_done(const FoundDataset& found, const ConvertOptions& options) {
   return found.kind == Kind::finished && options.existing != ExistingDataset::replace;
 }
@@ -96,7 +130,7 @@ class Conversion {
         journal_(names.journal_file, options.durability) {}
 
   ConvertResult run() {
-    FoundDataset found = find_dataset(names_, plan_);
+    FoundDataset found = find_dataset(names_, plan_, options_);
     try {
       require_other_files(found, input_);
       require_permission(found, options_);
@@ -108,16 +142,22 @@ class Conversion {
       clean_up();
       return result(std::move(found.manifest), 0, true);
     }
-    std::map<std::uint32_t, ShardEntry> committed;
+    if (found.kind == Kind::damaged && options_.existing != ExistingDataset::replace) {
+      return rebuild(std::move(found));
+    }
+    ShardWorkers::Task task{.shards = std::vector<std::uint32_t>(plan_.shard_count)};
+    std::iota(task.shards.begin(), task.shards.end(), 0U);
     if (found.kind == Kind::unfinished) {
-      committed = committed_shards(journal_.lines());
-      remove_orphans(found.files, committed);
+      task.committed = committed_shards(journal_.lines());
+      remove_orphans(found.files, task.committed);
     } else {
       begin_anew(found);
     }
-    ShardWorkers workers(input_, options_, plan_.shards, journal_, std::move(committed));
+    ShardWorkers workers(input_, options_, plan_.shards, journal_, std::move(task));
     workers.run();
     Manifest manifest = make_manifest(plan_.text, plan_.id, workers.take_entries());
+    manifest.shapes = input_.shapes();
+    manifest.classes = input_.classes();
     if (options_.durability == Durability::synced) sync_side_files(manifest);
     replace_file(names_.manifest_file, to_text(manifest), options_.durability);
     clean_up();
@@ -125,6 +165,22 @@ class Conversion {
   }
 
  private:
+  /// The manifest stays as it is: it says what has to come out.
+  ConvertResult rebuild(FoundDataset found) {
+    ShardWorkers::Task task{.shards = {}};
+    for (const WrongShard& wrong : found.wrong) task.shards.push_back(wrong.shard);
+    ShardWorkers workers(input_, options_, plan_.shards, journal_, std::move(task));
+    workers.run();
+    for (const ShardEntry& made : workers.take_entries()) {
+      require_the_same(made, found.manifest.shards[made.shard], plan_.shards[made.shard]);
+    }
+    if (options_.durability == Durability::synced) sync_side_files(found.manifest);
+    clean_up();
+    ConvertResult rebuilt = result(std::move(found.manifest), 0, false);
+    rebuilt.rebuilt = std::move(found.wrong);
+    return rebuilt;
+  }
+
   void begin_anew(const FoundDataset& found) {
     remove_dataset(names_, found.files);
     if (!journal_.lines().empty()) journal_.clear();
@@ -170,8 +226,8 @@ class Conversion {
 
 ConvertResult convert(const ExampleInput& input, const ConvertOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
-  const ConversionPlan plan = make_plan(input, options);
   const DatasetNames names(options.prefix);
+  const ConversionPlan plan = choose_plan(input, options, names);
   make_folder(names.folder);
   ConvertResult result = Conversion(input, options, names, plan).run();
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -179,9 +235,9 @@ ConvertResult convert(const ExampleInput& input, const ConvertOptions& options) 
 }
 
 ConvertEstimate estimate_conversion(const ExampleInput& input, const ConvertOptions& options) {
-  const ConversionPlan plan = make_plan(input, options);
   const DatasetNames names(options.prefix);
-  const FoundDataset found = find_dataset(names, plan);
+  const ConversionPlan plan = choose_plan(input, options, names);
+  const FoundDataset found = find_dataset(names, plan, options);
   require_other_files(found, input);
   require_permission(found, options);
   const SampledSize sample = sample_size(input);
@@ -192,6 +248,7 @@ ConvertEstimate estimate_conversion(const ExampleInput& input, const ConvertOpti
   estimate.bytes = static_cast<std::uint64_t>(sample.bytes_per_example * examples * share);
   estimate.seconds = sample.seconds_per_example * examples * share / threads;
   estimate.is_complete = is_done(found, options);
+  if (options.existing != ExistingDataset::replace) estimate.wrong = found.wrong;
   if (found.kind == Kind::unfinished) {
     estimate.shards_found =
         static_cast<std::uint32_t>(committed_shards(read_journal(names.journal_file)).size());

@@ -27,6 +27,8 @@
 ///   train-00000-of-00016.tfrecord      renamed into place when whole; .index or .points beside it
 ///   a journal line                     commits the shard
 ///   train.manifest.json                when all shards are committed (manifest.h)
+/// Where a manifest of the same plan is, but a shard is missing, has another size, or (when asked)
+/// another content, that shard alone is made anew, to the same bytes.
 namespace infeed::tools {
 
 /// What to do about a dataset of the same prefix. An unfinished one of the same plan is always
@@ -47,6 +49,8 @@ struct ConvertProgress {
 
 struct ConvertOptions {
   std::string prefix;  ///< folder (made if it isn't there) and start of the names
+  /// 0: about 128 MiB a shard, at least one and at most 4096; or, where a conversion of the same
+  /// plan was begun, as many as that one has.
   std::uint32_t shard_count = 16;
   /// Instead of the count: about so many bytes a shard before compression; 0 is off.
   std::uint64_t shard_bytes = 0;
@@ -55,13 +59,22 @@ struct ConvertOptions {
   std::optional<std::uint64_t> seed = {};  ///< of the shuffled order; none: the input's
   SplitPart part = SplitPart::all;
   double validation_share = 0;
+  std::string split_column = {};  ///< whose value is hashed; empty: the example's name is
   /// So many bad examples are left out and listed in the manifest; one more is an error.
   std::uint64_t quarantine_max = 0;
+  /// Also reads a dataset that is there, to find shards whose size alone is right.
+  bool check_content = false;
   Durability durability = Durability::synced;
   int threads = 0;  ///< 0: usable_cores(), twice as many when shards are synced
   std::stop_token stop = {};
   /// Called from the calling thread, about ten times a second.
   std::function<void(const ConvertProgress&)> on_progress = {};
+};
+
+/// A shard that is not what the manifest says.
+struct WrongShard {
+  std::uint32_t shard = 0;
+  std::string what;  ///< "'train-00003-of-00016.tfrecord' is missing"
 };
 
 struct ConvertResult {
@@ -71,6 +84,8 @@ struct ConvertResult {
   double seconds = 0;
   std::uint32_t shards_found = 0;  ///< of an earlier, unfinished call
   bool was_complete = false;       ///< nothing was to be done
+  /// Shards of a complete dataset that were missing or damaged and were made anew.
+  std::vector<WrongShard> rebuilt = {};
 };
 
 /// Throws RecordWriter's errors and the input's; already_exists before anything is written when
@@ -88,6 +103,7 @@ struct ConvertEstimate {
   std::vector<std::string> files;
   std::uint32_t shards_found = 0;
   bool is_complete = false;
+  std::vector<WrongShard> wrong = {};  ///< of a complete dataset, to be made anew
 };
 
 /// Throws what convert() would throw before it writes anything.

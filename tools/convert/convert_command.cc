@@ -17,9 +17,11 @@
 #include <infeed/records/output_file.h>
 
 #include "cli/exit_status.h"
+#include "cli/option_checks.h"
 #include "cli/terminal.h"
 #include "convert/convert.h"
 #include "convert/convert_report.h"
+#include "convert/images/image_command_options.h"
 #include "convert/inputs/fashion_mnist.h"
 #include "convert/inputs/open_input.h"
 
@@ -41,15 +43,17 @@ struct ConvertCommandOptions {
   std::string labels_file;
   std::string output;
   std::string split = "both";
-  std::uint32_t shards = 16;
+  std::uint32_t shards = 0;  ///< by the size
   std::uint64_t shard_bytes = 0;
   std::string compression = "none";
   std::optional<std::uint64_t> seed;
   double validation_share = 0;
+  std::string split_column;
   std::uint64_t quarantine_max = 0;
   std::string json_file;
   bool is_dry_run = false;
   bool overwrite = false;
+  bool check = false;
   bool no_sync = false;
   bool no_color = false;
   int threads = 0;
@@ -129,11 +133,17 @@ class ConvertRun {
     for (const Source& source : list_sources(options_)) {
       terminal_.status(fmt::format("{}: reading {}", source.name, source.description));
       const auto input = open(source);
+      for (const std::string& note : input->notes()) {
+        terminal_.line(fmt::format("{}: {}", source.name, note));
+        notes_.push_back(note);
+      }
       for (const Set& set : sets_of(source, options_)) convert_set(*input, set);
     }
     if (options_.json_file.empty()) return;
-    const nlohmann::json json{
-        {"sets", sets_}, {"dry_run", options_.is_dry_run}, {"infeed_version", INFEED_VERSION}};
+    const nlohmann::json json{{"sets", sets_},
+                              {"notes", notes_},
+                              {"dry_run", options_.is_dry_run},
+                              {"infeed_version", INFEED_VERSION}};
     replace_file(options_.json_file, json.dump(1) + "\n");
   }
 
@@ -178,7 +188,9 @@ class ConvertRun {
             .seed = options_.seed,
             .part = set.part,
             .validation_share = options_.validation_share,
+            .split_column = options_.split_column,
             .quarantine_max = options_.quarantine_max,
+            .check_content = options_.check,
             .durability = options_.no_sync ? Durability::leave_to_system : Durability::synced,
             .threads = options_.threads,
             .stop = stop_};
@@ -188,6 +200,7 @@ class ConvertRun {
   const std::stop_token stop_;
   Terminal terminal_;
   nlohmann::json sets_ = nlohmann::json::array();
+  nlohmann::json notes_ = nlohmann::json::array();
 };
 
 void add_choice_options(CLI::App& command, ConvertCommandOptions& options) {
@@ -209,9 +222,7 @@ void add_kind_options(CLI::App& command, ConvertCommandOptions& options) {
                   "Kinds of columns of csv, tsv and jsonl, for those that shall not be inferred: "
                   R"({"columns": {"age": "integers", "price": "floats", "note": "bytes"}})")
       ->type_name("FILE");
-  command.add_flag("--decode-images", options.input.decode_images,
-                   "Folders of images and tar: write pixels with height, width and channels, not "
-                   "the JPEG and PNG files as they are");
+  add_image_options(command, options.input.images);
   command.add_flag("--no-header", options.has_no_header,
                    "csv and tsv: the first row is an example, too; the columns are column1...");
 }
@@ -219,7 +230,8 @@ void add_kind_options(CLI::App& command, ConvertCommandOptions& options) {
 void add_input_options(CLI::App& command, ConvertCommandOptions& options) {
   CLI::Option* const inputs = command.add_option(
       "INPUT", options.inputs,
-      "Files, patterns in quotes, or a folder of images with a folder a class: " +
+      "Files, patterns in quotes, a folder of record files, or one of images with a folder a "
+      "class: " +
           kinds_text(options));
   command.add_option("--kind", options.input.kind, "What they are, when their names don't say it")
       ->check(CLI::IsMember(input_kinds(options.input.own_kinds)))
@@ -256,16 +268,19 @@ void add_output_options(CLI::App& command, ConvertCommandOptions& options) {
       .add_option("-o,--output", options.output, "Folder for the shards; made if it isn't there")
       ->required()
       ->type_name("DIR");
-  CLI::Option* const shards = command.add_option("--shards", options.shards, "Shards of each set")
-                                  ->check(CLI::Range(1, 99'999))
-                                  ->capture_default_str();
+  CLI::Option* const shards =
+      command
+          .add_option("--shards", options.shards,
+                      "Shards of each set; without it one for each 128 MiB before compression, 1 "
+                      "to 4096, or as many as a stopped conversion began with")
+          ->check(CLI::Range(1, 99'999));
   command
       .add_option("--shard-size", options.shard_bytes,
                   "Or about that size a shard, before compression: 128MB, 1GiB")
       ->transform(CLI::AsSizeValue(true))
-      ->check(CLI::PositiveNumber)
+      ->check(is_positive())
       ->excludes(shards)
-      ->type_name("SIZE");
+      ->type_name("BYTES");
   command
       .add_option("--compression", options.compression,
                   "none; gzip: smaller, everybody reads it; lz4: several times faster to read, "
@@ -276,17 +291,28 @@ void add_output_options(CLI::App& command, ConvertCommandOptions& options) {
   command.add_option(
       "--seed", options.seed,
       "Shuffle all examples, differently with each seed; else they keep their order");
+  CLI::Option* const validation =
+      command
+          .add_option("--validation", options.validation_share,
+                      "Put that share (0.1) aside as a set of its own, chosen by a hash of each "
+                      "example's name: its file's, and the row in it")
+          ->check(CLI::Range(0.0, 1.0))
+          ->type_name("SHARE");
   command
-      .add_option("--validation", options.validation_share,
-                  "Put that share (0.1) aside as a set of its own, chosen by a hash of each "
-                  "example's name")
-      ->check(CLI::Range(0.0, 1.0))
-      ->type_name("SHARE");
+      .add_option("--split-by", options.split_column,
+                  "Choose by a hash of this column's value instead: all rows of a user, or all "
+                  "copies of an image, are then in one set, whatever their files are called")
+      ->needs(validation)
+      ->type_name("COLUMN");
   command
       .add_option("--quarantine-max", options.quarantine_max,
                   "Leave out up to that many bad examples of each set; the manifest lists them")
       ->capture_default_str();
   command.add_flag("--overwrite", options.overwrite, "Replace a dataset that exists");
+  command.add_flag(
+      "--check", options.check,
+      "Also read a dataset that is complete, and make its damaged shards anew; without "
+      "it only shards that are missing or have another size");
 }
 
 void add_run_options(CLI::App& command, ConvertCommandOptions& options) {
@@ -331,7 +357,10 @@ Command add_reshard_command(CLI::App& app) {
   options->input.kind = "records";
   CLI::App* const command = app.add_subcommand(
       "reshard", "Write records into other shards: another count, order, compression, columns");
-  command->add_option("FILE", options->inputs, "Record files, or patterns in quotes")->required();
+  command
+      ->add_option("FILE", options->inputs,
+                   "Record files, patterns in quotes, or a folder of one set")
+      ->required();
   add_choice_options(*command, *options);
   add_output_options(*command, *options);
   add_run_options(*command, *options);

@@ -14,6 +14,15 @@ std::string found_note(std::uint32_t shards) {
   return shards == 0 ? "" : fmt::format(" ({} of them made before)", shards);
 }
 
+/// "1 of 16 shards ('train-00003-of-00016.tfrecord' is missing)"
+std::string describe_wrong(const std::vector<WrongShard>& wrong, std::size_t shards) {
+  constexpr std::size_t kShownMax = 3;
+  std::vector<std::string> shown;
+  for (std::size_t i = 0; i < wrong.size() && i < kShownMax; ++i) shown.push_back(wrong[i].what);
+  if (wrong.size() > kShownMax) shown.push_back(fmt::format("{} more", wrong.size() - kShownMax));
+  return fmt::format("{} of {} shards ({})", wrong.size(), shards, fmt::join(shown, ", "));
+}
+
 }  // namespace
 
 ProgressLine::ProgressLine(Terminal& terminal, std::string set)
@@ -45,6 +54,11 @@ void print_result(Terminal& terminal, const std::string& set, const ExampleInput
                               as_megabytes(manifest.bytes()), result.files.front()));
     return;
   }
+  if (!result.rebuilt.empty()) {
+    terminal.line(fmt::format("{}: complete but for {}, made anew to the same bytes, {:.2f} s", set,
+                              describe_wrong(result.rebuilt, result.files.size()), result.seconds));
+    return;
+  }
   const std::string examples =
       manifest.examples() == input.size()
           ? input.describe()
@@ -68,6 +82,11 @@ void print_estimate(Terminal& terminal, const std::string& set, const ExampleInp
     terminal.line(fmt::format("{}: complete already; nothing would be done", set));
     return;
   }
+  if (!estimate.wrong.empty()) {
+    terminal.line(fmt::format("{}: complete but for {}, which would be made anew", set,
+                              describe_wrong(estimate.wrong, estimate.files.size())));
+    return;
+  }
   terminal.line(fmt::format(
       "{}: would write {} into {} shards{}, about {} before compression, {} of reading and "
       "encoding: {}",
@@ -84,6 +103,7 @@ nlohmann::json describe(const std::string& set, const ConvertResult& result) {
           {"first_shard", result.files.front()},
           {"shards_found", result.shards_found},
           {"was_complete", result.was_complete},
+          {"shards_rebuilt", result.rebuilt.size()},
           {"quarantined", manifest.quarantined.size()},
           {"manifest", result.manifest_file},
           {"plan_id", manifest.plan_id},

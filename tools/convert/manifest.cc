@@ -126,6 +126,11 @@ std::string to_text(const Manifest& manifest) {
             {"opaque_records", statistics.at("opaque_records")},
             {"quarantined", describe(manifest.quarantined)},
             {"shards", Json::array()}};
+  for (Json& column : json["columns"]) {
+    const auto shape = manifest.shapes.find(column.at("name").get<std::string>());
+    if (shape != manifest.shapes.end() && !shape->second.empty()) column["shape"] = shape->second;
+  }
+  if (!manifest.classes.empty()) json["classes"] = manifest.classes;
   for (const ShardEntry& entry : manifest.shards) json["shards"].push_back(describe_shard(entry));
   json["checksum"] = hexadecimal(crc32c(dump(json, -1)));
   return dump(json, 1) + "\n";
@@ -152,6 +157,12 @@ Manifest read_manifest(const std::string& file) {
     }
     manifest.statistics = ColumnStatistics::from_json(json);
     manifest.quarantined = parse_quarantined(json.at("quarantined"));
+    for (const Json& column : json.at("columns")) {
+      if (!column.contains("shape")) continue;
+      manifest.shapes[column.at("name").get<std::string>()] =
+          column["shape"].get<std::vector<std::uint64_t>>();
+    }
+    manifest.classes = json.value("classes", std::vector<std::string>());
     return manifest;
   } catch (const std::exception&) {
     throw Error(ErrorCode::data_loss,

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <infeed/convert/example_input.h>
 #include <infeed/records/file_sum.h>
 
 #include "convert/column_statistics.h"
@@ -15,7 +16,8 @@
 ///
 /// The JSON: "format": "infeed-manifest 1"; "plan": the plan's own JSON (conversion_plan.h) and
 /// "plan_id"; "examples", "bytes"; "shards": file, bytes, crc32c, examples, and "index" with bytes
-/// and crc32c; "columns": ColumnStatistics; "quarantined": input, error; "checksum": CRC-32C of the
+/// and crc32c; "columns": ColumnStatistics, and "shape" where all examples have one; "classes": what
+/// the labels 0, 1... stand for, where the input knows; "quarantined": input, error; "checksum": CRC-32C of the
 /// compact JSON of the rest. A gzip shard has "points" in the place of "index", an lz4 shard
 /// neither.
 namespace infeed::tools {
@@ -56,6 +58,8 @@ struct Manifest {
   std::vector<ShardEntry> shards;  ///< their statistics and quarantined are in the sums below
   ColumnStatistics statistics;
   std::vector<QuarantinedExample> quarantined;
+  ColumnShapes shapes = {};
+  std::vector<std::string> classes = {};
 
   std::uint64_t examples() const;
   std::uint64_t bytes() const;  ///< of the shards, without indices

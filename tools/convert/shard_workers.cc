@@ -31,29 +31,31 @@ Error with_advice(const Error& error, const std::string& advice) {
 }  // namespace
 
 ShardWorkers::ShardWorkers(const ExampleInput& input, const ConvertOptions& options,
-                           const std::vector<std::string>& shards, Journal& journal,
-                           std::map<std::uint32_t, ShardEntry> committed)
+                           const std::vector<std::string>& shards, Journal& journal, Task task)
     : input_(input),
       options_(options),
       shards_(shards),
       columns_(input.columns()),
       order_(input.size(), options.seed),
+      split_(options),
       journal_(journal),
-      committed_(std::move(committed)),
-      entries_(shards.size()) {}
+      task_(std::move(task)),
+      entries_(task_.shards.size()) {
+  for (const std::uint32_t shard : task_.shards) examples_total_ += positions(shard);
+}
 
 void ShardWorkers::run() {
-  const int count = std::min(thread_count(), static_cast<int>(shards_.size()));
+  const int count = std::min(thread_count(), static_cast<int>(entries_.size()));
   std::vector<std::jthread> threads;
   for (int i = 0; i < count; ++i) threads.emplace_back([this] { work(); });
   report(count);
   threads.clear();  // joins
   if (error_ != nullptr) std::rethrow_exception(error_);
-  if (shards_done_ < shards_.size()) {
+  if (shards_done_ < entries_.size()) {
     throw Error(ErrorCode::cancelled,
                 fmt::format("stopped: {} of {} shards are finished and were kept; the same command "
                             "goes on from there",
-                            shards_done_.load(), shards_.size()));
+                            shards_done_.load(), entries_.size()));
   }
 }
 
@@ -73,15 +75,16 @@ std::uint64_t ShardWorkers::first_position(std::uint32_t shard) const {
 void ShardWorkers::work() noexcept {
   try {
     const auto reader = input_.open_reader();
-    const auto count = static_cast<std::uint32_t>(shards_.size());
-    for (std::uint32_t i = next_++; i < count && !must_end(); i = next_++) {
-      const auto found = committed_.find(i);
-      if (found != committed_.end() && is_intact(found->second)) {
+    const std::size_t count = entries_.size();
+    for (std::size_t i = next_++; i < count && !must_end(); i = next_++) {
+      const std::uint32_t shard = task_.shards[i];
+      const auto found = task_.committed.find(shard);
+      if (found != task_.committed.end() && is_intact(found->second)) {
         entries_[i] = found->second;
         quarantined_ += found->second.quarantined.size();
-        examples_found_ += first_position(i + 1) - first_position(i);
+        examples_found_ += positions(shard);
         ++shards_found_;
-      } else if (ShardEntry entry; write_shard(i, *reader, entry)) {
+      } else if (ShardEntry entry; write_shard(shard, *reader, entry)) {
         journal_.append(to_text(entry));
         entries_[i] = std::move(entry);
       } else {
@@ -119,6 +122,8 @@ bool ShardWorkers::read_example(std::uint64_t index, ExampleReader& reader, Shar
   } catch (const Error& error) {
     if (!is_of_one_example(error.code())) throw;
     const std::string name = input_.name_of(index);
+    // Where the value decides, the other part's bad examples are read, too, and are its own matter.
+    if (split_.is_by_column() && !split_.takes_name(name)) return false;
     if (++quarantined_ > options_.quarantine_max) {
       throw with_advice(
           error, options_.quarantine_max == 0
@@ -134,6 +139,17 @@ bool ShardWorkers::read_example(std::uint64_t index, ExampleReader& reader, Shar
   }
 }
 
+/// False when it is of another part, or quarantined.
+bool ShardWorkers::read_wanted(std::uint64_t index, ExampleReader& reader, ShardEntry& entry,
+                               std::string& bytes) {
+  if (split_.takes_all()) return read_example(index, reader, entry, bytes);
+  const std::string name = input_.name_of(index);
+  if (split_.is_by_column()) {
+    return read_example(index, reader, entry, bytes) && split_.takes_example(name, bytes);
+  }
+  return split_.takes_name(name) && read_example(index, reader, entry, bytes);
+}
+
 /// False when stopped before its end: the writer then removes what it wrote.
 bool ShardWorkers::write_shard(std::uint32_t shard, ExampleReader& reader, ShardEntry& entry) {
   const std::string& file = shards_[shard];
@@ -146,11 +162,7 @@ bool ShardWorkers::write_shard(std::uint32_t shard, ExampleReader& reader, Shard
   const std::uint64_t end = first_position(shard + 1);
   for (std::uint64_t position = first_position(shard); position < end; ++position) {
     if (must_end()) return false;
-    const std::uint64_t index = order_.example_at(position);
-    const bool is_wanted = options_.part == SplitPart::all ||
-                           is_for_validation(input_.name_of(index), options_.validation_share) ==
-                               (options_.part == SplitPart::validation);
-    if (is_wanted && read_example(index, reader, entry, bytes)) {
+    if (read_wanted(order_.example_at(position), reader, entry, bytes)) {
       writer.write(bytes);
       entry.statistics.add(bytes);
       ++entry.examples;
@@ -173,7 +185,7 @@ void ShardWorkers::report(int threads) {
   while (!changed_.wait_for(lock, std::chrono::milliseconds(100),
                             [&] { return threads_done_ == threads; })) {
     if (!options_.on_progress) continue;
-    options_.on_progress({.done = examples_done_, .total = input_.size() - examples_found_});
+    options_.on_progress({.done = examples_done_, .total = examples_total_ - examples_found_});
   }
 }
 

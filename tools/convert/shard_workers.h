@@ -11,6 +11,7 @@
 
 #include "convert/convert.h"
 #include "convert/example_order.h"
+#include "convert/example_split.h"
 #include "convert/journal.h"
 #include "convert/manifest.h"
 
@@ -20,14 +21,18 @@ namespace infeed::tools {
 
 class ShardWorkers {
  public:
-  /// `committed`: what the journal says is finished already. It is read and its checksums are
-  /// compared before it is believed.
+  struct Task {
+    /// What the journal says is finished already. It is read and its checksums are compared before
+    /// it is believed.
+    std::map<std::uint32_t, ShardEntry> committed = {};
+    std::vector<std::uint32_t> shards;  ///< to be made, if they aren't committed
+  };
   ShardWorkers(const ExampleInput& input, const ConvertOptions& options,
-               const std::vector<std::string>& shards, Journal& journal,
-               std::map<std::uint32_t, ShardEntry> committed);
+               const std::vector<std::string>& shards, Journal& journal, Task task);
 
-  /// Returns when all shards are committed; throws as convert() does.
+  /// Returns when the task's shards are committed; throws as convert() does.
   void run();
+  /// In the order of the task.
   std::vector<ShardEntry> take_entries();
   std::uint32_t shards_found() const { return shards_found_; }
 
@@ -39,19 +44,26 @@ class ShardWorkers {
   bool write_shard(std::uint32_t shard, ExampleReader& reader, ShardEntry& entry);
   bool read_example(std::uint64_t index, ExampleReader& reader, ShardEntry& entry,
                     std::string& bytes);
+  bool read_wanted(std::uint64_t index, ExampleReader& reader, ShardEntry& entry,
+                   std::string& bytes);
   void report(int threads);
   std::uint64_t first_position(std::uint32_t shard) const;
+  std::uint64_t positions(std::uint32_t shard) const {
+    return first_position(shard + 1) - first_position(shard);
+  }
 
   const ExampleInput& input_;
   const ConvertOptions& options_;
   const std::vector<std::string>& shards_;
   const std::vector<std::string> columns_;
   const ExampleOrder order_;
+  const ExampleSplit split_;
   Journal& journal_;
-  const std::map<std::uint32_t, ShardEntry> committed_;
+  const Task task_;
   std::vector<ShardEntry> entries_;
 
-  std::atomic<std::uint32_t> next_{0};
+  std::uint64_t examples_total_ = 0;
+  std::atomic<std::size_t> next_{0};
   std::atomic<std::uint32_t> shards_done_{0};
   std::atomic<std::uint32_t> shards_found_{0};
   std::atomic<std::uint64_t> examples_done_{0};

@@ -9,7 +9,7 @@
 #include <infeed/error.h>
 #include <infeed/records/example.h>
 
-#include "convert/inputs/image_decoder.h"
+#include "convert/images/image_decoder.h"
 
 namespace infeed::tools {
 namespace {

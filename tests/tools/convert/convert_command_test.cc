@@ -30,7 +30,7 @@ using ::testing::StartsWith;
 
 ProgramResult convert_folder(const std::string& data, const std::string& output,
                              ProgramOptions options = {}) {
-  return run_infeed({"convert", "--data", data, "-o", output}, options);
+  return run_infeed({"convert", "--data", data, "-o", output, "--shards", "16"}, options);
 }
 
 void expect_failure(const ProgramResult& result, const std::vector<std::string>& said) {
@@ -56,8 +56,8 @@ TEST(ConvertCommand, DryRunWritesNothing) {
   const TemporaryFolder folder;
   write_dataset(folder.path(), 50, 20);
   const ProgramResult result =
-      run_infeed({"convert", "--data", folder.path(), "-o", folder.file("shards"), "--dry-run",
-                  "--json", folder.file("json")});
+      run_infeed({"convert", "--data", folder.path(), "-o", folder.file("shards"), "--shards", "16",
+                  "--dry-run", "--json", folder.file("json")});
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(result.out, AllOf(HasSubstr("train: would write 50 images of 28x28 into 16 shards"),
                                 HasSubstr("about 0.0 MB")));

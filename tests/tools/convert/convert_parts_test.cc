@@ -165,7 +165,10 @@ Manifest some_manifest() {
   shard.statistics.add(ExampleBuilder().floats("x", 0.1F).encode());
   shard.quarantined = {{"x.csv row 3", "it is bad"}};
   const auto parsed = parse_shard_entry(to_text(shard));
-  return make_manifest("{\n \"plan\": 1\n}\n", "00c0ffee", {parsed.value()});
+  Manifest manifest = make_manifest("{\n \"plan\": 1\n}\n", "00c0ffee", {parsed.value()});
+  manifest.shapes = {{"x", {3, 32, 32}}, {"unseen", {}}};
+  manifest.classes = {"cat", "dog"};
+  return manifest;
 }
 
 TEST(Manifest, ComesBackAsItWas) {
@@ -175,6 +178,8 @@ TEST(Manifest, ComesBackAsItWas) {
   const Manifest read = read_manifest(folder.file("m.json"));
   EXPECT_EQ(to_text(read), text);
   EXPECT_EQ(read.examples(), 2);
+  EXPECT_EQ(read.shapes, (ColumnShapes{{"x", {3, 32, 32}}}));
+  EXPECT_THAT(read.classes, ElementsAre("cat", "dog"));
   EXPECT_THAT(read.quarantined, ElementsAre(QuarantinedExample{"x.csv row 3", "it is bad"}));
 }
 
@@ -195,6 +200,7 @@ TEST(Manifest, DamageIsFound) {
   };
   EXPECT_THAT(damage("deadbeef", "deadbeee"), HasSubstr("the manifest is damaged"));
   EXPECT_THAT(damage("\"examples\": 2", "\"examples\": 3"), HasSubstr("damaged"));
+  EXPECT_THAT(damage("\"cat\"", "\"cow\""), HasSubstr("damaged"));
   EXPECT_THAT(damage("{", ""), HasSubstr("damaged"));
   EXPECT_THAT(damage("infeed-manifest 1", "infeed-manifest 9"), HasSubstr("no manifest of this"));
 }

@@ -11,6 +11,8 @@
 #include <infeed/records/file.h>
 #include <infeed/records/files.h>
 
+#include "cli/parallel.h"
+
 namespace infeed::tools {
 namespace {
 
@@ -32,21 +34,46 @@ bool exists(const std::string& file) {
   return fs::exists(file, ignored);
 }
 
-std::string wrong_shard(const Manifest& manifest, const DatasetNames& names) {
-  for (const ShardEntry& entry : manifest.shards) {
-    std::error_code error;
-    const std::string file = (fs::path(names.folder) / entry.file).string();
-    const auto bytes = fs::file_size(file, error);
-    if (error) return fmt::format("its shard '{}' is missing", entry.file);
-    if (bytes != entry.sum.bytes) {
-      return fmt::format("its shard '{}' has {} bytes instead of {}", entry.file, bytes,
-                         entry.sum.bytes);
-    }
+/// Empty when it is what it should be.
+std::string compare(const std::string& folder, const std::string& name, const FileSum& wanted,
+                    bool reads_content) {
+  std::error_code error;
+  const std::string file = (fs::path(folder) / name).string();
+  const auto bytes = fs::file_size(file, error);
+  if (error) return fmt::format("'{}' is missing", name);
+  if (bytes != wanted.bytes) {
+    return fmt::format("'{}' has {} bytes instead of {}", name, bytes, wanted.bytes);
   }
-  return {};
+  if (!reads_content) return {};
+  try {
+    if (sum_file(file) == wanted) return {};
+  } catch (const Error& failed) {
+    if (failed.code() != ErrorCode::data_loss) throw;
+  }
+  return fmt::format("'{}' is damaged", name);
 }
 
-void judge_finished(FoundDataset& found, const DatasetNames& names, const ConversionPlan& plan) {
+std::vector<WrongShard> wrong_shards(const Manifest& manifest, const DatasetNames& names,
+                                     const ConvertOptions& options) {
+  std::vector<std::string> found(manifest.shards.size());
+  const auto judge = [&](std::size_t i) {
+    const ShardEntry& entry = manifest.shards[i];
+    found[i] = compare(names.folder, entry.file, entry.sum, options.check_content);
+    if (!found[i].empty() || !entry.side_file) return;
+    found[i] = compare(names.folder, entry.file + entry.side_file->ending, entry.side_file->sum,
+                       options.check_content);
+  };
+  const int threads = options.check_content ? options.threads : 1;
+  for_each_in_parallel(found.size(), threads, options.stop, judge);
+  std::vector<WrongShard> wrong;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (!found[i].empty()) wrong.push_back({static_cast<std::uint32_t>(i), std::move(found[i])});
+  }
+  return wrong;
+}
+
+void judge_finished(FoundDataset& found, const DatasetNames& names, const ConversionPlan& plan,
+                    const ConvertOptions& options) {
   found.kind = FoundDataset::Kind::other;
   try {
     found.manifest = read_manifest(names.manifest_file);
@@ -59,12 +86,8 @@ void judge_finished(FoundDataset& found, const DatasetNames& names, const Conver
                                     describe_difference(found.manifest.plan_text, plan.text));
     return;
   }
-  const std::string wrong = wrong_shard(found.manifest, names);
-  if (wrong.empty()) {
-    found.kind = FoundDataset::Kind::finished;
-  } else {
-    found.description = fmt::format("the same dataset, but {}", wrong);
-  }
+  found.wrong = wrong_shards(found.manifest, names, options);
+  found.kind = found.wrong.empty() ? FoundDataset::Kind::finished : FoundDataset::Kind::damaged;
 }
 
 void remove_file(const std::string& file) {
@@ -88,11 +111,24 @@ std::vector<std::string> list_dataset_files(const DatasetNames& names) {
   return files;
 }
 
-FoundDataset find_dataset(const DatasetNames& names, const ConversionPlan& plan) {
+bool is_unfinished(const DatasetNames& names) {
+  return exists(names.plan_file) && !exists(names.manifest_file);
+}
+
+std::optional<std::string> find_plan(const DatasetNames& names) try {
+  if (exists(names.manifest_file)) return read_manifest(names.manifest_file).plan_text;
+  if (exists(names.plan_file)) return read_file(names.plan_file);
+  return std::nullopt;
+} catch (const Error&) {
+  return std::nullopt;
+}
+
+FoundDataset find_dataset(const DatasetNames& names, const ConversionPlan& plan,
+                          const ConvertOptions& options) {
   FoundDataset found;
   found.files = list_dataset_files(names);
   if (exists(names.manifest_file)) {
-    judge_finished(found, names, plan);
+    judge_finished(found, names, plan, options);
     return found;
   }
   if (exists(names.plan_file)) {

@@ -46,6 +46,7 @@ class IdxPairInput final : public ExampleInput {
     return fmt::format("{}#{}", name_, index);
   }
   std::vector<InputFile> files() const override { return files_; }
+  ColumnShapes shapes() const override { return {{"image", {images_.shape[1], images_.shape[2]}}}; }
 
  private:
   // Before the arrays: a file that changes while it is read has another time at the next run.

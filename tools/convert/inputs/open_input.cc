@@ -66,17 +66,16 @@ const InputKind* find_kind(const std::vector<InputKind>& own_kinds, const std::s
 std::unique_ptr<ExampleInput> open_files(const Files& files, const std::string& kind,
                                          const InputOptions& options) {
   if (const InputKind* const own = find_kind(options.own_kinds, kind)) return own->open(files);
-  if (options.decode_images && kind != "tar") {
+  if ((options.images.decode || options.images.trust) && kind != "tar") {
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("--decode-images is for folders of images and for tar, but the input "
-                            "is {}",
-                            kind));
+                fmt::format("{} is for folders of images and for tar, but the input is {}",
+                            options.images.decode ? "--decode-images" : "--trust-images", kind));
   }
   if (kind == "csv") return open_table(files, ',', options);
   if (kind == "tsv") return open_table(files, '\t', options);
   if (kind == "jsonl") return open_json_lines(files, options);
   if (kind == "npy") return open_npy(files, options);
-  if (kind == "tar") return open_tar(files, options.decode_images);
+  if (kind == "tar") return open_tar(files, options.images);
   if (kind == "records") return open_records(files);
   if (kind == "files") return open_plain_files(files);
   throw Error(ErrorCode::invalid_argument,
@@ -97,6 +96,17 @@ Files require_one_kind(const Files& files, const std::string& kind,
   return files;
 }
 
+/// Training and test data that lie in one folder aren't mixed by accident.
+Files records_of_one_set(const std::vector<std::string>& names) {
+  Files files = match_record_files(names);
+  const std::vector<std::string> sets = sets_of_files(files);
+  if (sets.size() == 1) return files;
+  const std::string& example = sets.front().empty() ? sets.back() : sets.front();
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("'{}' holds the shards of {} sets ({}); name those of one: '{}-*'",
+                          names.front(), sets.size(), fmt::join(sets, ", "), example));
+}
+
 std::unique_ptr<ExampleInput> open_any(const std::vector<std::string>& names,
                                        const InputOptions& options) {
   std::error_code ignored;
@@ -105,14 +115,19 @@ std::unique_ptr<ExampleInput> open_any(const std::vector<std::string>& names,
       is_folder && own != nullptr) {
     return own->open(names);
   }
+  const bool may_be_records =
+      options.kind == "records" || (options.kind == "auto" && is_folder && names.size() == 1 &&
+                                    holds_record_files(names.front()));
+  if (is_folder && may_be_records) return open_files(records_of_one_set(names), "records", options);
   if (is_folder) {
     if (names.size() > 1 || (options.kind != "auto" && options.kind != "images")) {
       throw Error(ErrorCode::invalid_argument,
                   fmt::format("'{}' is a folder, which is read as one folder of images with a "
-                              "folder a class; for other data name the files in it: '{}/*'",
+                              "folder a class, or of record files; for other data name the files "
+                              "in it: '{}/*'",
                               names.front(), names.front()));
     }
-    return open_image_folder(names.front(), options.decode_images);
+    return open_image_folder(names.front(), options.images);
   }
   const Files files = match_record_files(names);
   if (options.kind != "auto") return open_files(files, options.kind, options);

@@ -8,6 +8,7 @@
 
 #include <infeed/convert/command.h>
 
+#include "convert/images/image_options.h"
 #include "convert/inputs/text_value.h"
 
 /// What `infeed convert` is given becomes an ExampleInput. The kinds and their features:
@@ -19,8 +20,8 @@
 /// npy     a column a file, named by it, or an array of an .npz file; a row along the first
 ///         dimension. Rows of uint8 are bytes
 /// images  a folder a class: {image: the file's bytes, label: number of the class, class, filename}
-///         Decoded: the pixels (image_decoder.h), with height, width, channels; of a tar's member
-///         "jpg" they are called jpg.height...
+///         Decoded: the pixels, upright, with one number of channels for all, and height, width,
+///         channels; of a tar's member "jpg" they are called jpg.height...
 /// tar     members that share a name up to the first dot are one example (WebDataset): a feature an
 ///         extension, "cls" as an integer, and "__key__"
 /// records TFRecord files; their bytes pass through as they are
@@ -33,7 +34,7 @@ struct InputOptions {
   std::string kind = "auto";              ///< auto: by the names of the files
   bool has_header = true;                 ///< csv and tsv; else columns are column1, column2...
   ColumnKinds kinds = {};                 ///< csv, tsv, jsonl; the rest is inferred from some rows
-  bool decode_images = false;             ///< images and tar: pixels instead of JPEG and PNG
+  ImageOptions images = {};               ///< of images and tar
   std::vector<std::string> columns = {};  ///< of the output; none: all
   std::map<std::string, std::string> renamed = {};  ///< name in the input -> in the output
   std::vector<InputKind> own_kinds = {};            ///< besides those above
@@ -53,14 +54,17 @@ std::unique_ptr<ExampleInput> open_table(const Files& files, char separator,
                                          const InputOptions& options);
 std::unique_ptr<ExampleInput> open_json_lines(const Files& files, const InputOptions& options);
 std::unique_ptr<ExampleInput> open_npy(const Files& files, const InputOptions& options);
-std::unique_ptr<ExampleInput> open_image_folder(const std::string& folder, bool decode);
-std::unique_ptr<ExampleInput> open_tar(const Files& files, bool decode);
+std::unique_ptr<ExampleInput> open_image_folder(const std::string& folder,
+                                                const ImageOptions& options);
+std::unique_ptr<ExampleInput> open_tar(const Files& files, const ImageOptions& options);
 std::unique_ptr<ExampleInput> open_records(const Files& files);
 std::unique_ptr<ExampleInput> open_plain_files(const Files& files);
 /// IDX images and their labels, as MNIST and its relatives come: {image: bytes, label: int64}.
 /// Throws what read_idx() does; and data_loss when the two don't belong together.
 std::unique_ptr<ExampleInput> open_idx_pair(const std::string& images_file,
                                             const std::string& labels_file);
+/// Those that it names, or when only the examples know, those of some examples.
+std::vector<std::string> known_columns(const ExampleInput& input);
 /// Passes on some of the features of `input`, under other names.
 std::unique_ptr<ExampleInput> choose_columns(std::unique_ptr<ExampleInput> input,
                                              const InputOptions& options);

@@ -1,10 +1,14 @@
+#include <algorithm>
 #include <deque>
 #include <fmt/format.h>
+#include <map>
 #include <set>
 
 #include <infeed/error.h>
 
-#include "convert/inputs/decoded_image_feature.h"
+#include "convert/images/image_features.h"
+#include "convert/images/image_header.h"
+#include "convert/images/image_survey.h"
 #include "convert/inputs/open_input.h"
 #include "convert/inputs/tar_members.h"
 
@@ -27,9 +31,11 @@ SplitName split_name(std::string_view name) {
 
 /// "jpg", "seg.png"
 bool is_image_name(std::string_view extension) {
-  const std::string_view last = extension.substr(extension.rfind('.') + 1);
-  return last == "jpg" || last == "jpeg" || last == "png";
+  return is_image_extension(extension.substr(extension.rfind('.') + 1));
 }
+
+/// By their extensions.
+using ImageSurveys = std::map<std::string, ImageSurvey, std::less<>>;
 
 struct TarPart {
   std::string extension;
@@ -46,8 +52,8 @@ struct TarExample {
 class TarReader final : public FeatureReader {
  public:
   TarReader(const std::deque<SeekableFile>& files, const std::vector<TarExample>& examples,
-            bool decode)
-      : files_(files), examples_(examples), decode_(decode) {}
+            const ImageSurveys& surveys, const ImageOptions& options)
+      : files_(files), examples_(examples), surveys_(surveys), options_(options) {}
 
  private:
   void add_features(std::uint64_t index, ExampleBuilder& builder) override {
@@ -57,8 +63,10 @@ class TarReader final : public FeatureReader {
     for (const TarPart& part : example.parts) {
       bytes_.resize(part.bytes);
       file.read_exactly(part.offset, bytes_);
-      if (decode_ && is_image_name(part.extension)) {
-        add_decoded_image(bytes_, part.extension, part.extension + ".", file.name(), builder);
+      if (is_image_name(part.extension)) {
+        const std::string prefix = part.extension + ".";
+        add_image(bytes_, {.column = part.extension, .prefix = prefix, .file = file.name()},
+                  options_, channels_of(part.extension), builder);
         continue;
       }
       if (part.extension != "cls") {
@@ -79,15 +87,21 @@ class TarReader final : public FeatureReader {
     }
   }
 
+  std::size_t channels_of(const std::string& extension) const {
+    const auto survey = surveys_.find(extension);
+    return (survey == surveys_.end() ? ImageSurvey() : survey->second).channels(options_);
+  }
+
   const std::deque<SeekableFile>& files_;
   const std::vector<TarExample>& examples_;
-  const bool decode_;
+  const ImageSurveys& surveys_;
+  const ImageOptions& options_;
   std::string bytes_;
 };
 
 class TarInput final : public ExampleInput {
  public:
-  TarInput(const Files& names, bool decode) : decode_(decode) {
+  TarInput(const Files& names, const ImageOptions& options) : options_(options) {
     for (const std::string& name : names) {
       files_.push_back(examine_input_file(name));
       tars_.emplace_back(name);
@@ -98,7 +112,7 @@ class TarInput final : public ExampleInput {
 
   std::uint64_t size() const override { return examples_.size(); }
   std::unique_ptr<ExampleReader> open_reader() const override {
-    return std::make_unique<TarReader>(tars_, examples_, decode_);
+    return std::make_unique<TarReader>(tars_, examples_, surveys_, options_);
   }
   std::vector<std::string> columns() const override { return {columns_.begin(), columns_.end()}; }
   std::string describe() const override {
@@ -107,7 +121,23 @@ class TarInput final : public ExampleInput {
   }
   std::string name_of(std::uint64_t index) const override { return examples_[index].key; }
   std::vector<InputFile> files() const override { return files_; }
-  std::string settings() const override { return decode_ ? "images decoded" : ""; }
+  std::string settings() const override {
+    const bool has_images = std::any_of(columns_.begin(), columns_.end(), is_image_name);
+    return has_images ? describe_settings(options_) : "";
+  }
+  ColumnShapes shapes() const override {
+    ColumnShapes shapes;
+    if (!options_.decode) return shapes;
+    for (const auto& [name, survey] : surveys_) shapes[name] = survey.shape(options_);
+    return shapes;
+  }
+  std::vector<std::string> notes() const override {
+    std::vector<std::string> notes;
+    for (const auto& [name, survey] : surveys_) {
+      for (const std::string& note : survey.notes(options_)) notes.push_back(name + ": " + note);
+    }
+    return notes;
+  }
 
  private:
   /// Members of one example stand behind each other, in one file, whose examples begin at `first`.
@@ -125,25 +155,37 @@ class TarInput final : public ExampleInput {
           .at_offset(member.offset);
     }
     columns_.emplace(name.extension);
-    if (decode_ && is_image_name(name.extension)) {
-      for (const char* const size : {".height", ".width", ".channels"}) {
-        columns_.emplace(std::string(name.extension) + size);
-      }
-    }
     parts.push_back({std::string(name.extension), member.offset, member.bytes});
+    if (is_image_name(name.extension)) take_image(parts.back());
   }
 
-  const bool decode_;
+  void take_image(const TarPart& part) {
+    if (options_.decode) {
+      for (const char* const size : {".height", ".width", ".channels"}) {
+        columns_.emplace(part.extension + size);
+      }
+    }
+    if (options_.trust) return;
+    const SeekableFile& tar = tars_.back();
+    const auto read = [&](std::uint64_t offset, std::span<char> into) {
+      const std::uint64_t left = part.bytes - std::min(offset, part.bytes);
+      return tar.read_at(part.offset + offset, into.first(std::min(into.size(), left)));
+    };
+    surveys_[part.extension].add(read_image_header(read));
+  }
+
+  const ImageOptions options_;
   std::vector<InputFile> files_;
   std::deque<SeekableFile> tars_;
   std::vector<TarExample> examples_;
   std::set<std::string> columns_{"__key__"};
+  ImageSurveys surveys_;
 };
 
 }  // namespace
 
-std::unique_ptr<ExampleInput> open_tar(const Files& files, bool decode) {
-  return std::make_unique<TarInput>(files, decode);
+std::unique_ptr<ExampleInput> open_tar(const Files& files, const ImageOptions& options) {
+  return std::make_unique<TarInput>(files, options);
 }
 
 }  // namespace infeed::tools

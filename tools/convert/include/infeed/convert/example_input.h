@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -54,6 +55,9 @@ InputFile examine_input_file(const std::string& file);
 /// The last part of a path or URL, for name_of().
 std::string input_file_name(const std::string& file);
 
+/// By the columns' names: {"image", {3, 32, 32}}.
+using ColumnShapes = std::map<std::string, std::vector<std::uint64_t>>;
+
 /// Thread-safety: as const, any number of threads at once.
 class ExampleInput {
  public:
@@ -71,6 +75,13 @@ class ExampleInput {
   virtual std::vector<InputFile> files() const = 0;
   /// What the examples depend on besides the files: kinds of columns, names. The plan keeps it.
   virtual std::string settings() const { return {}; }
+  /// Of columns whose values have the same shape in every example; an empty shape says nothing. The
+  /// manifest keeps it, since an Example knows flat lists only.
+  virtual ColumnShapes shapes() const { return {}; }
+  /// What the labels 0, 1... stand for; the manifest keeps it.
+  virtual std::vector<std::string> classes() const { return {}; }
+  /// What a user should know, a line each: what was left out, what is changed on its way.
+  virtual std::vector<std::string> notes() const { return {}; }
 };
 
 }  // namespace infeed

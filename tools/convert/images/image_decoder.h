@@ -23,7 +23,8 @@ struct ImageDecoding {
   bool refuse_damaged_jpeg = true;
 };
 
-/// 16 bits a channel become 8, palettes their colours. Error data_loss for a damaged image, and
+/// 16 bits a channel become 8, palettes their colours, CMYK becomes RGB; Exif's orientation is not
+/// applied. Error data_loss for a damaged image, and
 /// invalid_argument for other formats and images over 2^26 pixels; without the name of a file.
 DecodedImage decode_image(std::string_view bytes, const ImageDecoding& decoding = {});
 

@@ -1,4 +1,4 @@
-#include "convert/inputs/image_decoder.h"
+#include "convert/images/image_decoder.h"
 
 #include <algorithm>
 #include <array>
@@ -57,6 +57,26 @@ struct JpegDecoder {
   JpegErrors errors;
 };
 
+/// libjpeg makes CMYK of YCCK, but RGB of neither.
+J_COLOR_SPACE colour_space_of(int components) {
+  if (components == 1) return JCS_GRAYSCALE;
+  return components == 4 ? JCS_CMYK : JCS_RGB;
+}
+
+/// Without a colour profile, as TensorFlow does it. Files with Adobe's marker hold inverted ink.
+std::string rgb_of_cmyk(std::string_view cmyk, bool is_inverted) {
+  std::string rgb;
+  rgb.reserve(cmyk.size() / 4 * 3);
+  for (std::size_t at = 0; at + 4 <= cmyk.size(); at += 4) {
+    const auto light = [&](std::size_t i) {
+      const auto value = static_cast<unsigned char>(cmyk[at + i]);
+      return is_inverted ? unsigned{value} : 255U - value;
+    };
+    for (std::size_t i = 0; i < 3; ++i) rgb.push_back(static_cast<char>(light(i) * light(3) / 255));
+  }
+  return rgb;
+}
+
 bool read_jpeg_header(JpegDecoder& jpeg, std::string_view bytes, const ImageDecoding& decoding) {
   jpeg_decompress_struct& decoder = jpeg.decompress;
   decoder.err = jpeg_std_error(&jpeg.errors.manager);
@@ -66,7 +86,7 @@ bool read_jpeg_header(JpegDecoder& jpeg, std::string_view bytes, const ImageDeco
   jpeg_create_decompress(&decoder);
   jpeg_mem_src(&decoder, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
   jpeg_read_header(&decoder, TRUE);
-  decoder.out_color_space = decoder.num_components == 1 ? JCS_GRAYSCALE : JCS_RGB;
+  decoder.out_color_space = colour_space_of(decoder.num_components);
   decoder.scale_num = 1;
   while (decoding.jpeg_width_max > 0 && decoder.scale_denom < 8 &&
          decoder.image_width / decoder.scale_denom > decoding.jpeg_width_max) {
@@ -100,12 +120,16 @@ DecodedImage decode_jpeg(std::string_view bytes, const ImageDecoding& decoding) 
   if (!read_jpeg_header(jpeg, bytes, decoding)) fail();
   DecodedImage image{jpeg.decompress.output_height,
                      jpeg.decompress.output_width,
-                     jpeg.decompress.num_components == 1 ? 1U : 3U,
+                     static_cast<std::size_t>(jpeg.decompress.out_color_components),
                      {}};
   require_size(image.width, image.height);
   image.pixels.resize(image.height * image.width * image.channels);
   if (!read_jpeg_pixels(jpeg, image)) fail();
   if (jpeg.errors.is_damaged && decoding.refuse_damaged_jpeg) fail();
+  if (jpeg.decompress.out_color_space == JCS_CMYK) {
+    image.pixels = rgb_of_cmyk(image.pixels, jpeg.decompress.saw_Adobe_marker != 0);
+    image.channels = 3;
+  }
   return image;
 }
 

@@ -1,4 +1,4 @@
-#include "convert/inputs/image_decoder.h"
+#include "convert/images/image_decoder.h"
 
 #include <array>
 #include <filesystem>
@@ -13,7 +13,7 @@
 #include <infeed/records/files.h>
 #include <infeed/records/record_reader.h>
 
-#include "tools/convert/inputs/encoded_images.h"
+#include "tools/convert/images/encoded_images.h"
 #include "tools/folder_content.h"
 #include "tools/run_program.h"
 #include "tools/temporary_folder.h"

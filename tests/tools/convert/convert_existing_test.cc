@@ -1,0 +1,136 @@
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <infeed/error.h>
+
+#include "convert/convert.h"
+#include "tools/convert/numbered_inputs.h"
+#include "tools/folder_content.h"
+#include "tools/temporary_folder.h"
+
+/// What a conversion does about a dataset that is there, whole, begun or damaged.
+namespace infeed::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+using tools::ConvertOptions;
+using tools::ExistingDataset;
+
+TEST(Convert, AShardThatIsMissingOrDamagedIsMadeAnewAlone) {
+  const TemporaryFolder folder;
+  fs::create_directory(folder.file("out"));
+  const auto input = numbered_input(folder, 100);
+  ConvertOptions options{.prefix = folder.file("out/set"), .shard_count = 4, .seed = 1};
+  const auto first = tools::convert(*input, options);
+  const auto whole = folder_content(folder.file("out"));
+  const auto modified = fs::last_write_time(first.files[0]);
+  const auto expect_rebuilt = [&](std::uint32_t shard, const std::string& what) {
+    const auto estimate = tools::estimate_conversion(*input, options);
+    ASSERT_THAT(estimate.wrong, SizeIs(1));
+    const auto rebuilt = tools::convert(*input, options);
+    ASSERT_THAT(rebuilt.rebuilt, SizeIs(1));
+    EXPECT_EQ(rebuilt.rebuilt[0].shard, shard);
+    EXPECT_THAT(rebuilt.rebuilt[0].what, HasSubstr(what));
+    EXPECT_EQ(difference(whole, folder_content(folder.file("out"))), "");
+  };
+  fs::remove(first.files[1]);
+  expect_rebuilt(1, "00001-of-00004.tfrecord' is missing");
+  fs::resize_file(first.files[2], 5);
+  expect_rebuilt(2, "00002-of-00004.tfrecord' has 5 bytes instead of");
+  fs::remove(first.files[3] + ".index");
+  expect_rebuilt(3, "00003-of-00004.tfrecord.index' is missing");
+
+  std::fstream(first.files[1], std::ios::binary | std::ios::in | std::ios::out).seekp(50) << "XX";
+  EXPECT_TRUE(tools::convert(*input, options).was_complete) << "its size is right";
+  options.check_content = true;
+  expect_rebuilt(1, "00001-of-00004.tfrecord' is damaged");
+  EXPECT_EQ(fs::last_write_time(first.files[0]), modified) << "a good shard was touched";
+}
+
+TEST(Convert, AShardOfAnotherInputDoesntTakeAPlaceInADataset) {
+  const TemporaryFolder folder;
+  fs::create_directory(folder.file("out"));
+  ConvertOptions options{.prefix = folder.file("out/set"), .shard_count = 2};
+  const auto first = tools::convert(*numbered_input(folder, 100), options);
+  const auto modified = fs::last_write_time(folder.file("images"));
+  const auto labels_modified = fs::last_write_time(folder.file("labels"));
+  fs::remove(first.files[1]);
+  const auto input = numbered_input(folder, 100);
+  EXPECT_THROW(tools::convert(*input, options), Error) << "it was written at another time";
+  std::fstream(folder.file("images"), std::ios::binary | std::ios::in | std::ios::out)
+          .seekp(16 + 4 * 99)
+      << "XX";
+  fs::last_write_time(folder.file("images"), modified);
+  fs::last_write_time(folder.file("labels"), labels_modified);
+  const auto changed = tools::open_idx_pair(folder.file("images"), folder.file("labels"));
+  try {
+    tools::convert(*changed, options);
+    FAIL() << "other bytes were taken for the same";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::failed_precondition);
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("not to the bytes that the manifest names"),
+                                    HasSubstr("--overwrite"), HasSubstr(first.files[1])));
+  }
+  EXPECT_FALSE(fs::exists(first.files[1]));
+}
+
+/// Texts of 1 MiB, each of which is made when it is asked for.
+class LargeInput final : public ExampleInput {
+ public:
+  explicit LargeInput(std::uint64_t size) : size_(size) {}
+  std::uint64_t size() const override { return size_; }
+  std::unique_ptr<ExampleReader> open_reader() const override { return std::make_unique<Reader>(); }
+  std::vector<std::string> columns() const override { return {"text"}; }
+  std::string describe() const override { return "large texts"; }
+  std::string name_of(std::uint64_t index) const override { return fmt::format("{}", index); }
+  std::vector<InputFile> files() const override { return {}; }
+
+ private:
+  class Reader final : public FeatureReader {
+    void add_features(std::uint64_t, ExampleBuilder& builder) override {
+      builder.bytes("text", text_);
+    }
+    const std::string text_ = std::string((1 << 20) - 100, 'x');
+  };
+  const std::uint64_t size_;
+};
+
+TEST(Convert, WithoutANumberOfShardsTheSizeDecides) {
+  const TemporaryFolder folder;
+  const auto shards = [&](std::uint64_t mebibytes) {
+    return tools::estimate_conversion(LargeInput(mebibytes),
+                                      {.prefix = folder.file("x"), .shard_count = 0})
+        .files.size();
+  };
+  EXPECT_EQ(shards(0), 1);
+  EXPECT_EQ(shards(1), 1);
+  EXPECT_EQ(shards(128), 1);
+  EXPECT_EQ(shards(129), 2);
+  EXPECT_EQ(shards(12'800), 100);
+  EXPECT_EQ(shards(10'000'000), 4096) << "beyond that shards get larger";
+}
+
+TEST(Convert, WithoutANumberAConversionGoesOnWithTheOneItBeganWith) {
+  const TemporaryFolder folder;
+  std::stop_source stop;
+  ConvertOptions options{
+      .prefix = folder.file("set"), .shard_count = 10, .threads = 1, .stop = stop.get_token()};
+  EXPECT_THROW(tools::convert(NumberInput({}, 57, stop), options), Error);
+  options.stop = {};
+  options.shard_count = 0;
+  const auto resumed = tools::convert(NumberInput({}, 1000, stop), options);
+  EXPECT_THAT(resumed.files, SizeIs(10));
+  EXPECT_EQ(resumed.shards_found, 5);
+  EXPECT_TRUE(tools::convert(NumberInput({}, 1000, stop), options).was_complete);
+  options.existing = ExistingDataset::replace;
+  EXPECT_THAT(tools::convert(NumberInput({}, 1000, stop), options).files, SizeIs(1));
+}
+
+}  // namespace
+}  // namespace infeed::testing

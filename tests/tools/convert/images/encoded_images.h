@@ -1,0 +1,108 @@
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <jpeglib.h>
+#include <png.h>
+#include <string>
+#include <vector>
+
+namespace infeed::testing {
+
+/// A picture whose left half is white.
+inline std::vector<std::uint8_t> half_white(std::size_t side) {
+  std::vector<std::uint8_t> rgb;
+  for (std::size_t i = 0; i < side * side; ++i) {
+    rgb.insert(rgb.end(), 3, i % side < side / 2 ? 255 : 0);
+  }
+  return rgb;
+}
+
+inline std::string as_png(std::size_t side) {
+  png_image image{};
+  image.version = PNG_IMAGE_VERSION;
+  image.width = image.height = static_cast<png_uint_32>(side);
+  image.format = PNG_FORMAT_RGB;
+  png_alloc_size_t size = 100'000;
+  std::string bytes(size, '\0');
+  png_image_write_to_memory(&image, bytes.data(), &size, 0, half_white(side).data(), 0, nullptr);
+  bytes.resize(size);
+  return bytes;
+}
+
+inline std::string as_jpeg(std::size_t side) {
+  jpeg_compress_struct encoder{};
+  jpeg_error_mgr errors{};
+  encoder.err = jpeg_std_error(&errors);
+  jpeg_create_compress(&encoder);
+  unsigned char* bytes = nullptr;
+  unsigned long size = 0;
+  jpeg_mem_dest(&encoder, &bytes, &size);
+  encoder.image_width = encoder.image_height = static_cast<JDIMENSION>(side);
+  encoder.input_components = 3;
+  encoder.in_color_space = JCS_RGB;
+  jpeg_set_defaults(&encoder);
+  jpeg_start_compress(&encoder, TRUE);
+  std::vector<std::uint8_t> rgb = half_white(side);
+  while (encoder.next_scanline < encoder.image_height) {
+    JSAMPROW row = rgb.data() + encoder.next_scanline * side * 3;
+    jpeg_write_scanlines(&encoder, &row, 1);
+  }
+  jpeg_finish_compress(&encoder);
+  std::string result(reinterpret_cast<char*>(bytes), size);
+  jpeg_destroy_compress(&encoder);
+  std::free(bytes);
+  return result;
+}
+
+/// `components` bytes a pixel: 1 grey, 3 RGB, 4 CMYK with inverted ink, as Adobe's programs write it.
+inline std::string jpeg_of(int components, unsigned width, unsigned height,
+                           std::vector<std::uint8_t> pixels) {
+  jpeg_compress_struct encoder{};
+  jpeg_error_mgr errors{};
+  encoder.err = jpeg_std_error(&errors);
+  jpeg_create_compress(&encoder);
+  unsigned char* bytes = nullptr;
+  unsigned long size = 0;
+  jpeg_mem_dest(&encoder, &bytes, &size);
+  encoder.image_width = width;
+  encoder.image_height = height;
+  encoder.input_components = components;
+  encoder.in_color_space = components == 1 ? JCS_GRAYSCALE : components == 3 ? JCS_RGB : JCS_CMYK;
+  jpeg_set_defaults(&encoder);
+  encoder.write_Adobe_marker = components == 4 ? TRUE : FALSE;
+  jpeg_set_quality(&encoder, 100, TRUE);
+  jpeg_start_compress(&encoder, TRUE);
+  while (encoder.next_scanline < encoder.image_height) {
+    JSAMPROW row =
+        pixels.data() + std::size_t{encoder.next_scanline} * width * unsigned(components);
+    jpeg_write_scanlines(&encoder, &row, 1);
+  }
+  jpeg_finish_compress(&encoder);
+  std::string result(reinterpret_cast<char*>(bytes), size);
+  jpeg_destroy_compress(&encoder);
+  std::free(bytes);
+  return result;
+}
+
+/// The JPEG image with an Exif segment that says how it lies, in the byte order of either processor.
+inline std::string with_orientation(const std::string& jpeg, int orientation,
+                                    bool is_big_endian = false) {
+  const auto number = [&](unsigned value, std::size_t size) {
+    std::string text;
+    for (std::size_t i = 0; i < size; ++i) text += static_cast<char>(value >> (8 * i));
+    return is_big_endian ? std::string(text.rbegin(), text.rend()) : text;
+  };
+  const std::string entry = number(0x0112, 2) + number(3, 2) + number(1, 4) +
+                            number(unsigned(orientation), 2) + number(0, 2);
+  const std::string tiff = (is_big_endian ? "MM" : "II") + number(42, 2) + number(8, 4) +
+                           number(1, 2) + entry + number(0, 4);
+  const std::string content = std::string("Exif\0\0", 6) + tiff;
+  const std::size_t size = content.size() + 2;
+  const std::string segment =
+      std::string("\xff\xe1") + static_cast<char>(size >> 8) + static_cast<char>(size) + content;
+  return jpeg.substr(0, 2) + segment + jpeg.substr(2);
+}
+
+}  // namespace infeed::testing

@@ -1,0 +1,85 @@
+#include <fmt/format.h>
+#include <fstream>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <infeed/records/files.h>
+
+#include "tools/convert/inputs/example_text.h"
+#include "tools/convert/inputs/npy_bytes.h"
+#include "tools/folder_content.h"
+#include "tools/run_program.h"
+#include "tools/temporary_folder.h"
+
+/// Types, shapes and headers of NumPy's .npy files.
+namespace infeed::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class NpyInput : public ::testing::Test {
+ protected:
+  std::string write(const std::string& name, const std::string& bytes) const {
+    std::ofstream(folder_.file(name), std::ios::binary) << bytes;
+    return folder_.file(name);
+  }
+  ProgramResult convert(std::vector<std::string> words) const {
+    words.insert(words.begin(), "convert");
+    words.insert(words.end(), {"-o", folder_.file("out"), "--overwrite"});
+    return run_infeed(words);
+  }
+  void expect_failure(const std::vector<std::string>& words,
+                      const std::vector<std::string>& said) const {
+    const ProgramResult result = convert(words);
+    EXPECT_EQ(result.status, 1) << result.out;
+    for (const std::string& text : said) EXPECT_THAT(result.err, HasSubstr(text));
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(NpyInput, HalvesAndBigEndianNumbers) {
+  // 1, -2, the smallest half, infinity
+  const std::string halves =
+      write("h.npy", npy("<f2", "(2, 2)", std::string("\x00\x3c\x00\xc0\x01\x00\x00\x7c", 8)));
+  const std::string shorts = write("i.npy", npy(">i2", "(2,)", std::string("\x01\x02\xff\xfe", 4)));
+  const std::string doubles =
+      write("d.npy", npy(">f8", "(2,)", std::string("\x3f\xf0\0\0\0\0\0\0\xc0\0\0\0\0\0\0\0", 16)));
+  const ProgramResult result = convert({halves, shorts, doubles});
+  ASSERT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("array 'h': float16 is widened to float32"),
+                                HasSubstr("array 'd': float64 is narrowed to float32")));
+  EXPECT_THAT(example_texts(match_files(folder_.file("out/data-*.tfrecord"))),
+              ElementsAre("d=[1f] h=[1f, -2f] i=[258]", "d=[-2f] h=[5.96046e-08f, inff] i=[-2]"));
+}
+
+TEST_F(NpyInput, ShapesAreKeptInTheManifest) {
+  const std::string images = write("image.npy", npy("|u1", "(4, 3, 2, 1)", std::string(24, 'p')));
+  const std::string labels = write("label.npy", npy("|u1", "(4,)", "abcd"));
+  ASSERT_EQ(convert({images, labels, "--rename", "image=pixels"}).status, 0);
+  const auto manifest = nlohmann::json::parse(read_bytes(folder_.file("out/data.manifest.json")));
+  EXPECT_EQ(manifest.at("columns").at(1).at("name"), "pixels");
+  EXPECT_EQ(manifest.at("columns").at(1).at("shape"), nlohmann::json({3, 2, 1}));
+  EXPECT_FALSE(manifest.at("columns").at(0).contains("shape")) << "a single value has none";
+  EXPECT_THAT(run_infeed({"inspect", folder_.file("out")}).out, HasSubstr("; shape 3x2x1"));
+}
+
+TEST_F(NpyInput, HeadersThatAreDamagedAreNamed) {
+  const std::string whole = npy("<i2", "(2,)", "abcd");
+  const auto without = [&](const std::string& from, const std::string& to) {
+    std::string text = whole;
+    return write("x.npy", text.replace(text.find(from), from.size(), to));
+  };
+  expect_failure({without("'descr'", "'de\1cr'")}, {"array 'x'", "no 'descr'", "{'de\\x01cr'"});
+  expect_failure({without("'<i2'", "'<i2 ")}, {"'<i2 , '"});
+  expect_failure({without("'<i2'", "<i2  ")}, {"no whole type of the elements"});
+  expect_failure({without("(2,)", "(2, ")}, {"no whole shape", "damaged"});
+  expect_failure({without("'<i2'", "[('a', '<i2')]")}, {"structured array", "savez"});
+  expect_failure({write("x.npy", whole.substr(0, 60))}, {"ends behind the 60 bytes", "is cut"});
+}
+
+}  // namespace
+}  // namespace infeed::testing

@@ -1,0 +1,164 @@
+#include "convert/images/image_header.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstring>
+#include <string>
+
+namespace infeed::tools {
+namespace {
+
+constexpr std::string_view kExifMagic{"Exif\0\0", 6};
+constexpr std::size_t kExifBytesMax = 65'536;  // what a JPEG segment can hold
+
+enum class ByteOrder { little, big };
+
+/// Reads past the end are 0.
+std::size_t number_at(std::string_view bytes, std::size_t at, std::size_t size, ByteOrder order) {
+  if (at + size > bytes.size()) return 0;
+  std::size_t value = 0;
+  for (std::size_t i = 0; i < size; ++i) {
+    const std::size_t place = order == ByteOrder::big ? i : size - 1 - i;
+    value = value << 8 | static_cast<unsigned char>(bytes[at + place]);
+  }
+  return value;
+}
+
+std::string read_some(const ReadAt& read_at, std::uint64_t offset, std::size_t bytes) {
+  std::string text(bytes, '\0');
+  text.resize(read_at(offset, text));
+  return text;
+}
+
+/// Of a TIFF structure: the first directory's entries of 12 bytes are tag, type, count, value.
+int tiff_orientation(std::string_view tiff) {
+  constexpr std::size_t kOrientationTag = 0x0112;
+  constexpr std::size_t kEntryBytes = 12;
+  if (!tiff.starts_with("II") && !tiff.starts_with("MM")) return 1;
+  const ByteOrder order = tiff.starts_with("II") ? ByteOrder::little : ByteOrder::big;
+  const std::size_t directory = number_at(tiff, 4, 4, order);
+  const std::size_t entries = number_at(tiff, directory, 2, order);
+  for (std::size_t i = 0; i < entries; ++i) {
+    const std::size_t at = directory + 2 + i * kEntryBytes;
+    if (at + kEntryBytes > tiff.size()) break;
+    if (number_at(tiff, at, 2, order) != kOrientationTag) continue;
+    const std::size_t value = number_at(tiff, at + 8, 2, order);
+    return value >= 1 && value <= 8 ? static_cast<int>(value) : 1;
+  }
+  return 1;
+}
+
+/// SOF0 to SOF15 without those that are something else.
+bool begins_frame(unsigned char marker) {
+  return marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 && marker != 0xCC;
+}
+
+void take_frame(std::string_view frame, ImageHeader& header) {
+  header.bits = number_at(frame, 0, 1, ByteOrder::big);
+  header.height = number_at(frame, 1, 2, ByteOrder::big);
+  header.width = number_at(frame, 3, 2, ByteOrder::big);
+  const std::size_t components = number_at(frame, 5, 1, ByteOrder::big);
+  header.is_cmyk = components == 4;
+  header.channels = components == 1 ? 1 : 3;
+}
+
+/// Segments: 0xFF, a marker, two bytes of size that count themselves, content.
+void read_jpeg(const ReadAt& read_at, ImageHeader& header) {
+  constexpr unsigned char kExifSegment = 0xE1;
+  constexpr unsigned char kScan = 0xDA;
+  constexpr std::size_t kFrameBytes = 6;
+  std::uint64_t at = 2;
+  while (true) {
+    const std::string begin = read_some(read_at, at, 4);
+    if (begin.size() < 4 || begin[0] != '\xff') return;
+    const auto marker = static_cast<unsigned char>(begin[1]);
+    if (marker == 0xFF) {  // may be filled up with these
+      ++at;
+      continue;
+    }
+    if (marker == kScan) return;
+    const std::size_t size = number_at(begin, 2, 2, ByteOrder::big);
+    if (size < 2) return;
+    if (begins_frame(marker)) {
+      take_frame(read_some(read_at, at + 4, kFrameBytes), header);
+      return;
+    }
+    if (marker == kExifSegment) {
+      const std::string content = read_some(read_at, at + 4, std::min(size - 2, kExifBytesMax));
+      if (content.starts_with(kExifMagic)) {
+        header.orientation = tiff_orientation(std::string_view(content).substr(kExifMagic.size()));
+      }
+    }
+    at += 2 + size;
+  }
+}
+
+/// Chunks: four bytes of size, four of name, content, CRC. A palette or grey becomes transparent by
+/// a chunk tRNS before the pixels.
+bool png_has_transparency(const ReadAt& read_at) {
+  constexpr std::uint64_t kHeaderEnd = 8 + 12 + 13;
+  constexpr int kChunksMax = 1000;
+  std::uint64_t at = kHeaderEnd;
+  for (int i = 0; i < kChunksMax; ++i) {
+    const std::string begin = read_some(read_at, at, 8);
+    const std::string_view name =
+        std::string_view(begin).substr(std::min<std::size_t>(4, begin.size()));
+    if (name == "tRNS") return true;
+    if (name.size() < 4 || name == "IDAT" || name == "IEND") return false;
+    at += number_at(begin, 0, 4, ByteOrder::big) + 12;
+  }
+  return false;
+}
+
+void read_png(const ReadAt& read_at, ImageHeader& header) {
+  const std::string begin = read_some(read_at, 0, 26);
+  if (begin.size() < 26) return;
+  header.width = number_at(begin, 16, 4, ByteOrder::big);
+  header.height = number_at(begin, 20, 4, ByteOrder::big);
+  const std::size_t depth = number_at(begin, 24, 1, ByteOrder::big);
+  const std::size_t colour = number_at(begin, 25, 1, ByteOrder::big);
+  constexpr std::array<std::size_t, 7> kChannels{1, 0, 3, 3, 2, 0, 4};  // 3 is a palette
+  if (colour >= kChannels.size()) return;
+  header.bits = depth == 16 ? 16 : 8;
+  header.channels = kChannels.at(colour);
+  const bool may_have_transparency = header.channels == 1 || header.channels == 3;
+  if (may_have_transparency && png_has_transparency(read_at)) ++header.channels;
+}
+
+}  // namespace
+
+ImageFormat image_format(std::string_view bytes) {
+  if (bytes.starts_with("\xff\xd8\xff")) return ImageFormat::jpeg;
+  if (bytes.starts_with("\x89PNG\r\n\x1a\n")) return ImageFormat::png;
+  if (bytes.starts_with("GIF8")) return ImageFormat::gif;
+  if (bytes.starts_with("BM")) return ImageFormat::bmp;
+  const bool is_riff = bytes.starts_with("RIFF") && bytes.size() >= 12;
+  return is_riff && bytes.substr(8).starts_with("WEBP") ? ImageFormat::webp : ImageFormat::unknown;
+}
+
+bool is_image_extension(std::string_view extension) {
+  std::string lower(extension);
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  constexpr std::array<std::string_view, 6> kKnown{"jpg", "jpeg", "png", "gif", "bmp", "webp"};
+  return std::find(kKnown.begin(), kKnown.end(), lower) != kKnown.end();
+}
+
+ImageHeader read_image_header(const ReadAt& read_at) {
+  ImageHeader header;
+  header.format = image_format(read_some(read_at, 0, 12));
+  if (header.format == ImageFormat::jpeg) read_jpeg(read_at, header);
+  if (header.format == ImageFormat::png) read_png(read_at, header);
+  return header;
+}
+
+ImageHeader read_image_header(std::string_view bytes) {
+  return read_image_header([bytes](std::uint64_t offset, std::span<char> into) {
+    if (offset >= bytes.size()) return std::size_t{0};
+    const std::string_view part = bytes.substr(offset, into.size());
+    std::memcpy(into.data(), part.data(), part.size());
+    return part.size();
+  });
+}
+
+}  // namespace infeed::tools
