@@ -64,7 +64,8 @@ Command add_index_command(CLI::App& app) {
   const auto options = std::make_shared<IndexOptions>();
   CLI::App* const command =
       app.add_subcommand("index", "Write an index beside record files, for reading at random");
-  command->add_option("FILE", options->patterns, "Plain record files, or patterns in quotes")
+  command
+      ->add_option("FILE", options->patterns, "Plain record files, patterns in quotes, or folders")
       ->required();
   command->add_flag("--dali", options->is_for_dali,
                     "As text for NVIDIA DALI: FILE.idx instead of FILE.index");

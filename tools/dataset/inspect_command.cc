@@ -5,12 +5,16 @@
 #include <nlohmann/json.hpp>
 
 #include <infeed/error.h>
+#include <infeed/records/files.h>
 #include <infeed/records/inferred_schema.h>
 #include <infeed/records/output_file.h>
 
+#include "cli/option_checks.h"
 #include "cli/side_file.h"
 #include "cli/terminal.h"
 #include "convert/column_statistics.h"
+#include "convert/conversion_plan.h"
+#include "convert/manifest.h"
 #include "dataset/dataset_commands.h"
 #include "dataset/picture.h"
 #include "dataset/record_scan.h"
@@ -60,6 +64,8 @@ class InspectRun {
   void run() {
     if (!options_.json_file.empty()) check_can_write(options_.json_file);
     files_ = match_record_files(options_.patterns);
+    sets_ = sets_of_files(files_);
+    read_beside();
     for (const std::string& file : files_) {
       if (is_enough()) break;
       look_at(file);
@@ -71,9 +77,29 @@ class InspectRun {
     histogram_.print(terminal_);
     for (const std::string& text : shown_) terminal_.line(text);
     if (!options_.json_file.empty()) replace_file(options_.json_file, describe().dump(1) + "\n");
+    if (damage_.empty()) return;
+    throw Error(ErrorCode::data_loss,
+                fmt::format("{} damaged range{} found; what is whole can be saved with infeed "
+                            "repair",
+                            damage_.size(), damage_.size() == 1 ? " was" : "s were"));
   }
 
  private:
+  /// Records don't know shapes and classes; the manifest of their set does.
+  void read_beside() {
+    if (sets_.size() != 1 || sets_.front().empty() || is_url(sets_.front())) return;
+    const std::string file = DatasetNames(sets_.front()).manifest_file;
+    std::error_code ignored;
+    if (!fs::exists(file, ignored)) return;
+    try {
+      const Manifest manifest = read_manifest(file);
+      shapes_ = manifest.shapes;
+      classes_ = manifest.classes;
+    } catch (const Error&) {
+      return;  // to say what is wrong with it is the business of infeed verify
+    }
+  }
+
   bool is_enough() const { return looked_at_ >= options_.records_max || stop_.stop_requested(); }
 
   void look_at(const std::string& file) {
@@ -125,6 +151,9 @@ class InspectRun {
     terminal_.line(fmt::format("  {}, {}; {} {} records", as_megabytes(bytes),
                                to_string(compression_), is_all ? "all" : "looked at the first",
                                with_commas(looked_at_)));
+    if (sets_.size() > 1) {
+      terminal_.line(fmt::format("  {} sets together: {}", sets_.size(), fmt::join(sets_, ", ")));
+    }
     for (const std::string& text : damage_) {
       terminal_.line("  " + terminal_.paint(Paint::bad, "damaged: ") + text);
     }
@@ -132,6 +161,16 @@ class InspectRun {
       terminal_.line(fmt::format("  {} records are no tf.train.Example",
                                  with_commas(statistics_.opaque_records())));
     }
+    if (!classes_.empty()) terminal_.line("  " + classes_text());
+  }
+
+  std::string classes_text() const {
+    constexpr std::size_t kShownMax = 10;
+    std::string text = fmt::format("{} classes, by label:", classes_.size());
+    for (std::size_t i = 0; i < classes_.size() && i < kShownMax; ++i) {
+      text += fmt::format("{} {} {}", i == 0 ? "" : ",", i, printable(classes_[i], 24));
+    }
+    return classes_.size() > kShownMax ? text + ", ..." : text;
   }
 
   void print_columns() {
@@ -146,6 +185,9 @@ class InspectRun {
               : fmt::format("{} to {}", column.values_min, column.values_max);
       std::string line = fmt::format("  {:<24} {:<9} {:<12} {}", printable(column.name, 24),
                                      to_string(column.kind), per_example, describe_values(column));
+      if (const auto shape = shapes_.find(column.name); shape != shapes_.end()) {
+        line += fmt::format("; shape {}", fmt::join(shape->second, "x"));
+      }
       if (column.examples < statistics_.examples()) {
         line += fmt::format("; in {} of {}", with_commas(column.examples),
                             with_commas(statistics_.examples()));
@@ -190,6 +232,8 @@ class InspectRun {
     nlohmann::json json = statistics_.to_json();
     json["schema"] = nlohmann::json::parse(schema_.schema().to_json());
     json["files"] = files_;
+    json["classes"] = classes_;
+    json["shapes"] = shapes_;
     json["compression"] = to_string(compression_);
     json["damaged"] = damage_;
     json["record_bytes"] = histogram_.to_json();
@@ -201,6 +245,9 @@ class InspectRun {
   const std::stop_token& stop_;
   Terminal terminal_;
   std::vector<std::string> files_;
+  std::vector<std::string> sets_;
+  ColumnShapes shapes_;
+  std::vector<std::string> classes_;
   std::size_t files_looked_at_ = 0;
   std::uint64_t bytes_looked_at_ = 0;
   std::uint64_t looked_at_ = 0;
@@ -220,10 +267,10 @@ Command add_inspect_command(CLI::App& app) {
       app.add_subcommand("inspect", "Show what is in record files: columns, sizes, first values");
   command
       ->add_option("FILE", options->patterns,
-                   "Record files (by path or URL), or patterns in quotes")
+                   "Record files (by path or URL), patterns in quotes, or folders")
       ->required();
   command->add_option("--records", options->records_max, "Look at so many records at most")
-      ->check(CLI::PositiveNumber)
+      ->check(is_positive())
       ->capture_default_str();
   command->add_option("--show", options->shown, "Print so many records")->capture_default_str();
   command->add_option("--first", options->first, "Begin to print at that record")
@@ -240,7 +287,9 @@ Command add_inspect_command(CLI::App& app) {
       ->type_name("FILE");
   command->add_flag("--no-color", options->no_color, "No colours");
   command->add_flag("--ascii", options->ascii, "No Unicode in the output");
-  command->footer("Example: infeed inspect 'data/train-*.tfrecord' --picture image --show 1\n");
+  command->footer(
+      "Example: infeed inspect 'data/train-*.tfrecord' --picture image --show 1\n"
+      "Exit status 0: what was looked at is whole. 1: a part of it is damaged.\n");
   return {.options = command,
           .run = [options](const std::stop_token& stop) { InspectRun(*options, stop).run(); }};
 }

@@ -3,8 +3,12 @@
 #include <fmt/format.h>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
+#include <vector>
 
 #include <infeed/error.h>
+#include <infeed/records/file.h>
 #include <infeed/records/output_file.h>
 #include <infeed/records/record_writer.h>
 
@@ -26,37 +30,52 @@ struct RepairOptions {
 };
 
 /// So that a repair in place never loses what a better tool could still save.
-void require_another_file(const RepairOptions& options) {
+void require_another_file(const std::string& file, const std::string& output) {
   std::error_code ignored;
-  if (!std::filesystem::equivalent(options.file, options.output, ignored)) return;
+  if (!std::filesystem::equivalent(file, output, ignored)) return;
   throw Error(ErrorCode::invalid_argument,
               "the damaged file itself is named as the output; it is kept, so name another file")
-      .at_file(options.output);
+      .at_file(output);
 }
 
-Json report_of(const RepairOptions& options, const RecordScan& scan) {
+/// What became of one file.
+struct Repaired {
+  std::string file;
+  std::string output;
+  RecordScan scan;
+};
+
+Json report_of(const Repaired& repaired) {
   Json lost = Json::array();
-  for (const DamagedRange& range : scan.damaged) {
+  for (const DamagedRange& range : repaired.scan.damaged) {
     lost.push_back({{"begin", range.begin},
                     {"end", range.end},
                     {"record", range.record},
                     {"message", range.message}});
   }
-  return {{"file", options.file},
-          {"output", options.output},
-          {"records_saved", scan.records},
+  return {{"file", repaired.file},
+          {"output", repaired.output},
+          {"records_saved", repaired.scan.records},
           {"lost", lost},
           {"infeed_version", INFEED_VERSION}};
 }
 
-void run(const RepairOptions& options, const std::stop_token& stop) {
-  Terminal terminal(stdout);
-  require_another_file(options);
-  if (!options.json_file.empty()) check_can_write(options.json_file);
-  const Compression compression = RecordReader(options.file).compression();
-  const ExistingFile existing = options.overwrite ? ExistingFile::replace : ExistingFile::refuse;
-  RecordWriter writer(options.output, shard_options(compression, existing, Durability::synced));
-  const RecordScan scan = scan_records(options.file, [&](const Record& record) {
+RecordWriter open_output(const std::string& output, Compression compression, bool overwrite) {
+  const ExistingFile existing = overwrite ? ExistingFile::replace : ExistingFile::refuse;
+  try {
+    return RecordWriter(output, shard_options(compression, existing, Durability::synced));
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::already_exists) throw;
+    throw Error(error.code(), error.message() + "; --overwrite replaces it").at_file(output);
+  }
+}
+
+Repaired repair_file(const std::string& file, const std::string& output, bool overwrite,
+                     const std::stop_token& stop) {
+  require_another_file(file, output);
+  const Compression compression = RecordReader(file).compression();
+  RecordWriter writer = open_output(output, compression, overwrite);
+  RecordScan scan = scan_records(file, [&](const Record& record) {
     writer.write(record.bytes());
     return !stop.stop_requested();
   });
@@ -66,12 +85,17 @@ void run(const RepairOptions& options, const std::stop_token& stop) {
                 fmt::format("no whole record was found, so nothing was written; is it a record "
                             "file? ({})",
                             tools::describe(scan.damaged.front())))
-        .at_file(options.file);
+        .at_file(file);
   }
   writer.close();
   write_side_file(writer, compression, Durability::synced);
-  terminal.line(fmt::format("{}: {} records saved in {}", options.file, with_commas(scan.records),
-                            options.output));
+  return {file, output, std::move(scan)};
+}
+
+void print(Terminal& terminal, const Repaired& repaired) {
+  const RecordScan& scan = repaired.scan;
+  terminal.line(fmt::format("{}: {} records saved in {}", repaired.file, with_commas(scan.records),
+                            repaired.output));
   std::uint64_t bytes = 0;
   for (const DamagedRange& range : scan.damaged) {
     terminal.line("  lost: " + tools::describe(range));
@@ -80,9 +104,38 @@ void run(const RepairOptions& options, const std::stop_token& stop) {
   terminal.line(scan.damaged.empty() ? "  nothing was lost: every record is whole"
                                      : fmt::format("  {} bytes in {} ranges could not be saved",
                                                    bytes, scan.damaged.size()));
-  if (!options.json_file.empty()) {
-    replace_file(options.json_file, report_of(options, scan).dump(1) + "\n");
+}
+
+/// All record files of a folder, whole ones too, so that the output is a dataset.
+Json repair_folder(const RepairOptions& options, Terminal& terminal, const std::stop_token& stop) {
+  namespace fs = std::filesystem;
+  const std::vector<std::string> files = list_record_files(options.file);
+  std::error_code error;
+  fs::create_directories(options.output, error);
+  if (error) throw system_error("make the folder", options.output, error.value());
+  Json reports = Json::array();
+  for (const std::string& file : files) {
+    const std::string output = (fs::path(options.output) / fs::path(file).filename()).string();
+    const Repaired repaired = repair_file(file, output, options.overwrite, stop);
+    print(terminal, repaired);
+    reports.push_back(report_of(repaired));
   }
+  return {{"files", reports}, {"infeed_version", INFEED_VERSION}};
+}
+
+void run(const RepairOptions& options, const std::stop_token& stop) {
+  Terminal terminal(stdout);
+  if (!options.json_file.empty()) check_can_write(options.json_file);
+  std::error_code ignored;
+  Json report;
+  if (std::filesystem::is_directory(options.file, ignored)) {
+    report = repair_folder(options, terminal, stop);
+  } else {
+    const Repaired repaired = repair_file(options.file, options.output, options.overwrite, stop);
+    print(terminal, repaired);
+    report = report_of(repaired);
+  }
+  if (!options.json_file.empty()) replace_file(options.json_file, report.dump(1) + "\n");
 }
 
 }  // namespace
@@ -91,9 +144,13 @@ Command add_repair_command(CLI::App& app) {
   const auto options = std::make_shared<RepairOptions>();
   CLI::App* const command =
       app.add_subcommand("repair", "Save the whole records of a damaged file, and list the rest");
-  command->add_option("FILE", options->file, "The damaged record file; it is left as it is")
+  command
+      ->add_option("FILE", options->file,
+                   "The damaged record file, or a folder of them; it is left as it is")
       ->required();
-  command->add_option("-o,--output", options->output, "The file for the records that are whole")
+  command
+      ->add_option("-o,--output", options->output,
+                   "The file for the records that are whole; of a folder the folder")
       ->required()
       ->type_name("FILE");
   command->add_flag("--overwrite", options->overwrite, "Replace the output file if it exists");

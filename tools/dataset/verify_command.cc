@@ -7,10 +7,12 @@
 
 #include <infeed/error.h>
 #include <infeed/records/file.h>
+#include <infeed/records/files.h>
 #include <infeed/records/output_file.h>
 
 #include "cli/side_file.h"
 #include "cli/terminal.h"
+#include "convert/inputs/found_dataset.h"
 #include "dataset/dataset_commands.h"
 #include "dataset/verify.h"
 
@@ -67,6 +69,7 @@ class VerifyRun {
     }
     if (!patterns.empty()) {
       const std::vector<std::string> record_files = match_record_files(patterns);
+      note_unfinished(sets_of_files(record_files));
       note(fmt::format("{} record files", record_files.size()),
            verify_records(record_files, verify_options()));
     }
@@ -90,10 +93,7 @@ class VerifyRun {
       }
       if (!name.starts_with('.') || !name.ends_with(kPlanEnd)) continue;
       const std::string set = name.substr(1, name.size() - 1 - kPlanEnd.size());
-      if (std::binary_search(names.begin(), names.end(), set + std::string(kManifestEnd))) continue;
-      found = true;
-      note(set, {.problems = {{(fs::path(folder) / name).string(),
-                               "the conversion isn't finished; the same command goes on"}}});
+      found = note_unfinished({(fs::path(folder) / set).string()}) || found;
     }
     if (found) return;
     throw Error(
@@ -103,7 +103,26 @@ class VerifyRun {
                     folder, folder));
   }
 
+  /// Whether one of them is. Files without a set ("") belong to no conversion.
+  bool note_unfinished(const std::vector<std::string>& prefixes) {
+    bool found = false;
+    for (const std::string& prefix : prefixes) {
+      if (prefix.empty() || is_url(prefix)) continue;
+      const DatasetNames names(prefix);
+      if (!is_unfinished(names)) continue;
+      found = true;
+      note(names.name,
+           {.problems = {{names.plan_file,
+                          fmt::format("the conversion of '{}' isn't finished: run the same infeed "
+                                      "convert again, and it goes on",
+                                      names.name)}}});
+    }
+    return found;
+  }
+
   void check_manifest(const std::string& file) {
+    const std::string prefix = file.substr(0, file.size() - kManifestEnd.size());
+    if (note_unfinished({prefix})) return;
     try {
       note(file, verify_manifest(file, verify_options()));
     } catch (const Error& error) {

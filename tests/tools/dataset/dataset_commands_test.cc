@@ -11,7 +11,7 @@
 #include <infeed/records/record_writer.h>
 #include <infeed/records/sequence_example.h>
 
-#include "tools/convert/inputs/encoded_images.h"
+#include "tools/convert/images/encoded_images.h"
 #include "tools/convert/inputs/example_text.h"
 #include "tools/folder_content.h"
 #include "tools/run_program.h"
@@ -108,7 +108,8 @@ TEST_F(DatasetCommands, VerifyOfWhatIsNoDataset) {
   EXPECT_EQ(result.status, 1);
   EXPECT_THAT(result.err, AllOf(HasSubstr("there is no manifest"), HasSubstr("*.tfrecord")));
   std::ofstream(folder_.file("empty/.train.plan.json")) << "{}";
-  expect_problem(folder_.file("empty"), {"the conversion isn't finished"});
+  expect_problem(folder_.file("empty"),
+                 {"the conversion of 'train' isn't finished: run the same infeed convert again"});
   std::ofstream(folder_.file("x.manifest.json")) << "{\"format\": \"other\"}";
   result = verify(folder_.file("x.manifest.json"));
   EXPECT_THAT(result.err, HasSubstr("no manifest of this version"));
@@ -134,7 +135,7 @@ TEST_F(DatasetCommands, RepairSavesWhatIsWhole) {
 
   const ProgramResult again = run_infeed({"repair", shard(1), "-o", saved});
   EXPECT_EQ(again.status, 1);
-  EXPECT_THAT(again.err, HasSubstr("already exists"));
+  EXPECT_THAT(again.err, AllOf(HasSubstr("already exists"), HasSubstr("--overwrite replaces it")));
   const ProgramResult table =
       run_infeed({"repair", folder_.file("t.csv"), "-o", folder_.file("none")});
   EXPECT_EQ(table.status, 1);
@@ -226,9 +227,51 @@ TEST_F(DatasetCommands, InspectShowsColumnsSizesAndValues) {
                                 HasSubstr("id                       [7]")));
   change(shard(0), 1000, "X");
   result = run_infeed({"inspect", shard(0)});
-  EXPECT_EQ(result.status, 0);
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("1 damaged range was found"), HasSubstr("repair")));
   EXPECT_THAT(result.out, HasSubstr("damaged: "));
   EXPECT_THAT(result.out, Not(HasSubstr("\x1b")));
+}
+
+TEST_F(DatasetCommands, AFolderStandsForItsRecordFiles) {
+  ProgramResult result = run_infeed({"inspect", data()});
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("and 3 more"), HasSubstr("all 400 records")));
+  fs::remove(shard(0) + ".index");
+  EXPECT_EQ(run_infeed({"index", data()}).status, 0);
+  EXPECT_EQ(verify(data()).status, 0);
+  for (const std::string command : {"reshard", "convert"}) {
+    result = run_infeed({command, data(), "-o", folder_.file(command), "--shards", "1"});
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_THAT(result.out, HasSubstr("400 records of 4 files in 1 shards"));
+  }
+  change(shard(1), 1000, "X");
+  result =
+      run_infeed({"repair", data(), "-o", folder_.file("saved"), "--json", folder_.file("json")});
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(json().at("files").size(), 4);
+  EXPECT_EQ(json().at("files").at(1).at("records_saved"), 99);
+  EXPECT_THAT(run_infeed({"inspect", folder_.file("saved")}).out, HasSubstr("all 399 records"));
+  result = run_infeed({"inspect", folder_.path()});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, HasSubstr("there are no record files in the folder"));
+}
+
+TEST_F(DatasetCommands, SetsInOneFolderArentMixedByAccident) {
+  ASSERT_EQ(run_infeed({"convert", folder_.file("t.csv"), "-o", data(), "--name", "test"}).status,
+            0);
+  const ProgramResult result = run_infeed({"reshard", data(), "-o", folder_.file("new")});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("the shards of 2 sets"), HasSubstr("/data-*'")));
+  EXPECT_THAT(run_infeed({"inspect", data()}).out, HasSubstr("2 sets together"));
+}
+
+TEST_F(DatasetCommands, VerifySaysThatAConversionIsntFinished) {
+  fs::rename(data() + "/data.manifest.json", data() + "/.data.plan.json");
+  const std::vector<std::string> said{"the conversion of 'data' isn't finished", "again"};
+  for (const std::string& name : {data(), data() + "/data.manifest.json", data() + "/*.tfrecord"}) {
+    expect_problem(name, said);
+  }
 }
 
 TEST_F(DatasetCommands, InspectShowsFeatureLists) {
