@@ -118,6 +118,15 @@ void remove_orphans(const std::vector<std::string>& files,
   }
 }
 
+/// What a call that was killed while it made a shard of a complete dataset anew left behind.
+void remove_partial_files(const std::vector<std::string>& files) {
+  for (const std::string& file : files) {
+    if (!fs::path(file).filename().string().starts_with('.')) continue;
+    std::error_code error;
+    if (fs::remove(file, error); error) throw system_error("remove", file, error.value());
+  }
+}
+
 /// One call, once the journal is locked.
 class Conversion {
  public:
@@ -139,6 +148,7 @@ class Conversion {
       throw;
     }
     if (is_done(found, options_)) {
+      remove_partial_files(found.files);
       clean_up();
       return result(std::move(found.manifest), 0, true);
     }
@@ -167,6 +177,7 @@ class Conversion {
  private:
   /// The manifest stays as it is: it says what has to come out.
   ConvertResult rebuild(FoundDataset found) {
+    remove_partial_files(found.files);
     ShardWorkers::Task task{.shards = {}};
     for (const WrongShard& wrong : found.wrong) task.shards.push_back(wrong.shard);
     ShardWorkers workers(input_, options_, plan_.shards, journal_, std::move(task));

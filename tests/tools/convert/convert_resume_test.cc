@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
+#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <random>
@@ -168,6 +169,37 @@ INSTANTIATE_TEST_SUITE_P(
                       FaultCase{"ENOSPC", {"--compression", "gzip"}, "ENOSPCGzip"},
                       FaultCase{"torn", {"--compression", "lz4"}, "TornLz4", 3}),
     [](const auto& test) { return test.param.name; });
+
+TEST_F(ConvertResume, KilledWhileAShardIsMadeAnewTheBytesAreTheSameAfterwards) {
+  write_random_images(folder_, 10);
+  const std::string out = folder_.file("out");
+  const std::vector<std::string> options{"--shards", "2", "--threads", "1", "--check"};
+  ASSERT_EQ(run_infeed(command("out", options)).status, 0);
+  const auto whole = folder_content(out);
+  int number = 1;
+  for (;; ++number) {
+    SCOPED_TRACE(number);
+    std::fstream(out + "/data-00001-of-00002.tfrecord",
+                 std::ios::binary | std::ios::in | std::ios::out)
+            .seekp(50)
+        << "XX";
+    const ProgramResult struck = run_infeed(
+        command("out", options),
+        {.environment = {
+             {"LD_PRELOAD", INFEED_INJECT_FAULTS},
+             {"INFEED_FAULT", fmt::format("kill {} {} {}", number, out, folder_.file("report"))}}});
+    if (!fs::exists(folder_.file("report"))) {
+      ASSERT_EQ(struck.status, 0) << struck.err;
+      break;
+    }
+    const ProgramResult resumed = run_infeed(command("out", options));
+    ASSERT_EQ(resumed.status, 0) << resumed.err;
+    ASSERT_EQ(difference(whole, folder_content(out)), "");
+    fs::remove(folder_.file("report"));
+  }
+  EXPECT_GT(number, 10) << "the protocol has more system calls than that";
+  EXPECT_EQ(difference(whole, folder_content(out)), "");
+}
 
 TEST_F(ConvertResume, SaysWhatItFoundAndRepairsWhatWasDamagedMeanwhile) {
   write_random_images(folder_, 2'000);
