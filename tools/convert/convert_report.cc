@@ -118,6 +118,7 @@ nlohmann::json describe(const std::string& set, const ConvertEstimate& estimate)
           {"first_shard", estimate.files.front()},
           {"shards_found", estimate.shards_found},
           {"was_complete", estimate.is_complete},
+          {"shards_rebuilt", estimate.wrong.size()},
           {"seconds", estimate.seconds}};
 }
 

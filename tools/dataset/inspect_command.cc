@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include <infeed/error.h>
-#include <infeed/records/files.h>
 #include <infeed/records/inferred_schema.h>
 #include <infeed/records/output_file.h>
 
@@ -13,8 +13,7 @@
 #include "cli/side_file.h"
 #include "cli/terminal.h"
 #include "convert/column_statistics.h"
-#include "convert/conversion_plan.h"
-#include "convert/manifest.h"
+#include "convert/inputs/found_dataset.h"
 #include "dataset/dataset_commands.h"
 #include "dataset/picture.h"
 #include "dataset/record_scan.h"
@@ -87,17 +86,10 @@ class InspectRun {
  private:
   /// Records don't know shapes and classes; the manifest of their set does.
   void read_beside() {
-    if (sets_.size() != 1 || sets_.front().empty() || is_url(sets_.front())) return;
-    const std::string file = DatasetNames(sets_.front()).manifest_file;
-    std::error_code ignored;
-    if (!fs::exists(file, ignored)) return;
-    try {
-      const Manifest manifest = read_manifest(file);
-      shapes_ = manifest.shapes;
-      classes_ = manifest.classes;
-    } catch (const Error&) {
-      return;  // to say what is wrong with it is the business of infeed verify
-    }
+    const std::optional<Manifest> manifest = find_manifest(files_);
+    if (!manifest) return;
+    shapes_ = manifest->shapes;
+    classes_ = manifest->classes;
   }
 
   bool is_enough() const { return looked_at_ >= options_.records_max || stop_.stop_requested(); }

@@ -12,6 +12,7 @@
 #include <infeed/records/files.h>
 
 #include "cli/parallel.h"
+#include "cli/side_file.h"
 
 namespace infeed::tools {
 namespace {
@@ -109,6 +110,16 @@ std::vector<std::string> list_dataset_files(const DatasetNames& names) {
   }
   std::sort(files.begin(), files.end());
   return files;
+}
+
+std::optional<Manifest> find_manifest(const std::vector<std::string>& shards) try {
+  const std::vector<std::string> sets = sets_of_files(shards);
+  if (sets.size() != 1 || sets.front().empty() || is_url(sets.front())) return std::nullopt;
+  const DatasetNames names(sets.front());
+  if (!exists(names.manifest_file)) return std::nullopt;
+  return read_manifest(names.manifest_file);
+} catch (const Error&) {
+  return std::nullopt;
 }
 
 bool is_unfinished(const DatasetNames& names) {

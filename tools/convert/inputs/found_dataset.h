@@ -31,6 +31,10 @@ struct FoundDataset {
 FoundDataset find_dataset(const DatasetNames& names, const ConversionPlan& plan,
                           const ConvertOptions& options);
 
+/// The manifest beside the shards of one set; nothing for other files, or when it can't be used (to
+/// say what is wrong with it is the business of infeed verify).
+std::optional<Manifest> find_manifest(const std::vector<std::string>& shards);
+
 /// Whether a conversion was begun and not brought to its end: there is a plan and no manifest.
 bool is_unfinished(const DatasetNames& names);
 

@@ -2,11 +2,14 @@
 #include <deque>
 #include <filesystem>
 #include <fmt/format.h>
+#include <optional>
+#include <utility>
 
 #include <infeed/error.h>
 #include <infeed/records/record_index.h>
 #include <infeed/records/record_reader.h>
 
+#include "convert/inputs/found_dataset.h"
 #include "convert/inputs/open_input.h"
 #include "convert/inputs/seekable_file.h"
 
@@ -61,6 +64,11 @@ class RecordsInput final : public ExampleInput {
       records_.emplace_back(file);
       begins_.push_back(begins_.back() + records_.back().size());
     }
+    // What records don't say goes on with them.
+    if (std::optional<Manifest> manifest = find_manifest(files)) {
+      shapes_ = std::move(manifest->shapes);
+      classes_ = std::move(manifest->classes);
+    }
   }
 
   std::uint64_t size() const override { return begins_.back(); }
@@ -75,6 +83,8 @@ class RecordsInput final : public ExampleInput {
     return fmt::format("{}#{}", input_file_name(records_[place.file].name()), place.record);
   }
   std::vector<InputFile> files() const override { return files_; }
+  ColumnShapes shapes() const override { return shapes_; }
+  std::vector<std::string> classes() const override { return classes_; }
 
  private:
   friend class RecordFilesReader;
@@ -89,6 +99,8 @@ class RecordsInput final : public ExampleInput {
   }
 
   std::vector<InputFile> files_;
+  ColumnShapes shapes_;
+  std::vector<std::string> classes_;
   std::deque<RecordFile> records_;
   std::vector<std::uint64_t> begins_;
 };

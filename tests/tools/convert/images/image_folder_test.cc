@@ -140,6 +140,9 @@ TEST_F(ImageFolders, ClassesStandInTheManifestAndAreShown) {
   const auto json = nlohmann::json::parse(read_bytes(folder_.file("json")));
   EXPECT_EQ(json.at("classes"), nlohmann::json({"cat", "dog"}));
   EXPECT_EQ(run_infeed({"verify", folder_.file("out")}).status, 0);
+  ASSERT_EQ(run_infeed({"reshard", folder_.file("out"), "-o", folder_.file("new")}).status, 0);
+  EXPECT_THAT(run_infeed({"inspect", folder_.file("new")}).out, HasSubstr("0 cat, 1 dog\n"))
+      << "they go on with the records";
 }
 
 TEST_F(ImageFolders, DecodedImagesHaveOneNumberOfChannels) {
