@@ -38,11 +38,31 @@ void copy_feature(const FeatureView& view, const std::string& name, ExampleBuild
   }
 }
 
+/// Those of `described` whose columns are chosen, under their new names.
+template <class Described>
+std::vector<Described> chosen(std::vector<Described> described,
+                              const std::vector<ChosenColumn>& columns) {
+  std::vector<Described> result;
+  for (Described& item : described) {
+    const auto column =
+        std::find_if(columns.begin(), columns.end(),
+                     [&](const ChosenColumn& known) { return known.from == item.name; });
+    if (column == columns.end()) continue;
+    item.name = column->to;
+    result.push_back(std::move(item));
+  }
+  return result;
+}
+
 class ChosenColumnsReader final : public FeatureReader {
  public:
   ChosenColumnsReader(std::unique_ptr<ExampleReader> reader, const ExampleParser& parser,
                       const std::vector<ChosenColumn>& columns)
       : reader_(std::move(reader)), parser_(parser), columns_(columns), views_(columns.size()) {}
+
+  std::vector<ColumnCounts> take_counts() override {
+    return chosen(reader_->take_counts(), columns_);
+  }
 
  private:
   void add_features(std::uint64_t index, ExampleBuilder& builder) override {
@@ -113,6 +133,8 @@ class ChosenColumns final : public ExampleInput {
   }
   std::string describe() const override { return input_->describe(); }
   std::string name_of(std::uint64_t index) const override { return input_->name_of(index); }
+  std::string location_of(std::uint64_t index) const override { return input_->location_of(index); }
+  std::vector<ColumnKind> kinds() const override { return chosen(input_->kinds(), columns_); }
   std::vector<InputFile> files() const override { return input_->files(); }
   std::string settings() const override {
     std::string text = input_->settings();

@@ -34,15 +34,24 @@ void add_float(Column& column, double value) {
   ++column.values;
 }
 
-void merge_columns(Column& into, const Column& later) {
+void merge_counts(ColumnCounts& into, const ColumnCounts& later) {
+  into.empty += later.empty;
+  into.booleans += later.booleans;
+  if (into.rounded == 0) into.first_rounded = later.first_rounded;
+  into.rounded += later.rounded;
+}
+
+void merge_values(Column& into, const Column& later) {
   if (later.examples == 0) {
     into.other_kinds += later.other_kinds;
     return;
   }
   if (into.examples == 0) {
-    const std::uint64_t other_kinds = into.other_kinds;
+    const Column before = into;
     into = later;
-    into.other_kinds += other_kinds;
+    into.source = before.source;
+    into.is_declared = before.is_declared;
+    into.other_kinds += before.other_kinds;
     return;
   }
   if (into.kind != later.kind) {
@@ -64,6 +73,21 @@ void merge_columns(Column& into, const Column& later) {
   into.other_kinds += later.other_kinds;
 }
 
+void merge_columns(Column& into, const Column& later) {
+  merge_values(into, later);
+  merge_counts(into.source, later.source);
+  into.is_declared = into.is_declared || later.is_declared;
+}
+
+/// Only what there is: most columns have nothing of it.
+void add_counts(const ColumnCounts& counts, Json& json) {
+  if (counts.empty > 0) json["empty"] = counts.empty;
+  if (counts.booleans > 0) json["booleans"] = counts.booleans;
+  if (counts.rounded == 0) return;
+  json["rounded"] = counts.rounded;
+  json["first_rounded"] = counts.first_rounded;
+}
+
 Json to_json(const Column& column) {
   Json json{{"name", column.name},
             {"kind", to_string(column.kind)},
@@ -73,6 +97,7 @@ Json to_json(const Column& column) {
             {"values_max", column.values_max},
             {"other_kinds", column.other_kinds},
             {"sum", column.sum}};
+  add_counts(column.source, json);
   if (column.kind == FeatureKind::floats) {
     json["not_finite"] = column.not_finite;
     if (column.finite() > 0) {
@@ -104,6 +129,11 @@ Column column_from_json(const Json& json) {
   column.values_max = json.at("values_max").get<std::uint64_t>();
   column.other_kinds = json.at("other_kinds").get<std::uint64_t>();
   column.sum = json.at("sum").get<double>();
+  column.source.empty = json.value("empty", std::uint64_t{0});
+  column.source.booleans = json.value("booleans", std::uint64_t{0});
+  column.source.rounded = json.value("rounded", std::uint64_t{0});
+  column.source.first_rounded = json.value("first_rounded", std::string());
+  column.is_declared = true;
   if (column.kind == FeatureKind::floats) {
     column.not_finite = json.at("not_finite").get<std::uint64_t>();
     column.float_min = json.value("min", 0.0);
@@ -185,6 +215,28 @@ void ColumnStatistics::add(std::string_view example) {
   }
 }
 
+Column& ColumnStatistics::find_or_add(const std::string& name) {
+  const auto known = std::find_if(columns_.begin(), columns_.end(),
+                                  [&](const Column& column) { return column.name == name; });
+  if (known != columns_.end()) return *known;
+  parser_.want(name);
+  columns_.push_back(named(name));
+  views_.resize(columns_.size());
+  return columns_.back();
+}
+
+void ColumnStatistics::add_counts(const std::vector<ColumnCounts>& counts) {
+  for (const ColumnCounts& column : counts) merge_counts(find_or_add(column.name).source, column);
+}
+
+void ColumnStatistics::declare(const std::vector<ColumnKind>& kinds) {
+  for (const ColumnKind& declared : kinds) {
+    Column& column = find_or_add(declared.name);
+    column.is_declared = true;
+    if (column.examples == 0) column.kind = declared.kind;
+  }
+}
+
 void ColumnStatistics::merge(const ColumnStatistics& later) {
   for (const Column& column : later.columns_) {
     const auto known = std::find_if(columns_.begin(), columns_.end(),
@@ -204,7 +256,9 @@ void ColumnStatistics::merge(const ColumnStatistics& later) {
 std::vector<Column> ColumnStatistics::columns() const {
   std::vector<Column> seen;
   std::copy_if(columns_.begin(), columns_.end(), std::back_inserter(seen),
-               [](const Column& column) { return column.examples + column.other_kinds > 0; });
+               [](const Column& column) {
+                 return column.is_declared || column.examples + column.other_kinds > 0;
+               });
   std::sort(seen.begin(), seen.end(),
             [](const Column& a, const Column& b) { return a.name < b.name; });
   return seen;

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include <infeed/convert/example_input.h>
 #include <infeed/records/example.h>
 
 /// Why: a manifest says what is in a dataset, so that a wrong column, a label out of range or a NaN
@@ -32,6 +33,9 @@ struct Column {
   std::uint64_t not_finite = 0;
   double sum = 0;
   std::uint64_t other_kinds = 0;  ///< examples in which the feature has another kind; not counted
+  /// What the input says of its values, which records don't show.
+  ColumnCounts source = {};
+  bool is_declared = false;  ///< the input has it, whether or not an example does
 
   double mean() const { return finite() == 0 ? 0 : sum / static_cast<double>(finite()); }
   std::uint64_t finite() const { return values - not_finite; }
@@ -43,9 +47,12 @@ class ColumnStatistics {
   explicit ColumnStatistics(const std::vector<std::string>& names = {});
 
   void add(std::string_view example);
+  void add_counts(const std::vector<ColumnCounts>& counts);
+  /// Columns that belong here even when no example has them.
+  void declare(const std::vector<ColumnKind>& kinds);
   void merge(const ColumnStatistics& later);
 
-  /// Sorted by name; only what was seen.
+  /// Sorted by name; only what was seen or declared.
   std::vector<Column> columns() const;
   std::uint64_t examples() const { return examples_; }
   /// Records that are no tf.train.Example.
@@ -58,6 +65,7 @@ class ColumnStatistics {
  private:
   void add_values(Column& column, const FeatureView& view);
   void learn_names(std::string_view example);
+  Column& find_or_add(const std::string& name);
 
   bool names_are_known_;
   ExampleParser parser_;

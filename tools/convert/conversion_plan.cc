@@ -169,23 +169,28 @@ std::string describe_difference(const std::string& there, const std::string& now
 SampledSize sample_size(const ExampleInput& input) {
   const std::uint64_t count = std::min(input.size(), kSampledExamples);
   SampledSize result;
+  result.statistics.declare(input.kinds());
   if (count == 0) return result;
   const auto begin = std::chrono::steady_clock::now();
   const auto reader = input.open_reader();
   std::string bytes;
-  std::uint64_t good = 0;
   for (std::uint64_t i = 0; i < count; ++i) {
+    const std::uint64_t index = input.size() * i / count;
     try {
-      reader->read(input.size() * i / count, bytes);
-    } catch (const Error&) {
-      continue;  // convert() will meet it and say what is wrong
+      reader->read(index, bytes);
+    } catch (const Error& error) {
+      if (result.bad_examples++ > 0) continue;
+      result.first_bad = fmt::format("{}: {}", input.location_of(index), error.what());
+      continue;
     }
     result.bytes_per_example += static_cast<double>(bytes.size() + kFramingBytes);
-    ++good;
+    result.statistics.add(bytes);
   }
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const std::uint64_t good = count - result.bad_examples;
   result.bytes_per_example /= static_cast<double>(std::max<std::uint64_t>(good, 1));
+  result.statistics.add_counts(reader->take_counts());
   result.seconds_per_example = seconds / static_cast<double>(count);
   return result;
 }

@@ -42,6 +42,9 @@ std::string describe_difference(const std::string& there, const std::string& now
 struct SampledSize {
   double bytes_per_example = 0;  ///< with framing
   double seconds_per_example = 0;
+  ColumnStatistics statistics = ColumnStatistics();
+  std::uint64_t bad_examples = 0;
+  std::string first_bad = {};  ///< where it stands, and what is wrong
 };
 SampledSize sample_size(const ExampleInput& input);
 

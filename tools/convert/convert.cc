@@ -260,6 +260,9 @@ ConvertEstimate estimate_conversion(const ExampleInput& input, const ConvertOpti
   estimate.seconds = sample.seconds_per_example * examples * share / threads;
   estimate.is_complete = is_done(found, options);
   if (options.existing != ExistingDataset::replace) estimate.wrong = found.wrong;
+  estimate.statistics = sample.statistics;
+  estimate.bad_examples = sample.bad_examples;
+  estimate.first_bad = sample.first_bad;
   if (found.kind == Kind::unfinished) {
     estimate.shards_found =
         static_cast<std::uint32_t>(committed_shards(read_journal(names.journal_file)).size());

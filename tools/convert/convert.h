@@ -104,6 +104,9 @@ struct ConvertEstimate {
   std::uint32_t shards_found = 0;
   bool is_complete = false;
   std::vector<WrongShard> wrong = {};  ///< of a complete dataset, to be made anew
+  ColumnStatistics statistics = ColumnStatistics();  ///< of the examples that were encoded
+  std::uint64_t bad_examples = 0;                    ///< of them, which convert() would refuse
+  std::string first_bad = {};
 };
 
 /// Throws what convert() would throw before it writes anything.

@@ -36,6 +36,7 @@ struct ConvertCommandOptions {
   std::string name = "data";
   InputOptions input;
   bool has_no_header = false;
+  std::string delimiter;
   std::string schema_file;
   std::vector<std::string> renamed;
   std::string data{kFashionMnistFolder};
@@ -70,6 +71,7 @@ struct Source {
 InputOptions input_options(const ConvertCommandOptions& options) {
   InputOptions input = options.input;
   input.has_header = !options.has_no_header;
+  if (!options.delimiter.empty()) input.delimiter = parse_delimiter(options.delimiter);
   if (!options.schema_file.empty()) input.kinds = read_schema(options.schema_file);
   for (const std::string& pair : options.renamed) {
     const std::size_t equals = pair.find('=');
@@ -169,14 +171,14 @@ class ConvertRun {
     if (options_.is_dry_run) {
       const ConvertEstimate estimate = estimate_conversion(input, options);
       print_estimate(terminal_, set.name, input, estimate);
-      sets_.push_back(tools::describe(set.name, estimate));
+      sets_.push_back(tools::describe(set.name, input, estimate));
       return;
     }
     ProgressLine line(terminal_, set.name);
     options.on_progress = [&](const ConvertProgress& progress) { line.show(progress); };
     const ConvertResult result = convert(input, options);
     print_result(terminal_, set.name, input, result);
-    sets_.push_back(tools::describe(set.name, result));
+    sets_.push_back(tools::describe(set.name, input, result));
   }
 
   ConvertOptions convert_options(const Set& set) const {
@@ -223,6 +225,10 @@ void add_kind_options(CLI::App& command, ConvertCommandOptions& options) {
                   R"({"columns": {"age": "integers", "price": "floats", "note": "bytes"}})")
       ->type_name("FILE");
   add_image_options(command, options.input.images);
+  command
+      .add_option("--delimiter", options.delimiter,
+                  "csv and tsv: what stands between the columns: one character, or tab")
+      ->type_name("CHAR");
   command.add_flag("--no-header", options.has_no_header,
                    "csv and tsv: the first row is an example, too; the columns are column1...");
 }

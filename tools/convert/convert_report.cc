@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "convert/column_report.h"
+
 namespace infeed::tools {
 namespace {
 
@@ -52,6 +54,7 @@ void print_result(Terminal& terminal, const std::string& set, const ExampleInput
     terminal.line(fmt::format("{}: complete already, {} examples in {} shards, {}: {}", set,
                               with_commas(manifest.examples()), result.files.size(),
                               as_megabytes(manifest.bytes()), result.files.front()));
+    print_columns(terminal, input, manifest.statistics);
     return;
   }
   if (!result.rebuilt.empty()) {
@@ -66,6 +69,7 @@ void print_result(Terminal& terminal, const std::string& set, const ExampleInput
   terminal.line(fmt::format("{}: {} in {} shards{}, {}, {:.2f} s: {}", set, examples,
                             result.files.size(), found_note(result.shards_found),
                             as_megabytes(manifest.bytes()), result.seconds, result.files.front()));
+  print_columns(terminal, input, manifest.statistics);
   if (manifest.quarantined.empty()) return;
   terminal.line(terminal.paint(
       Paint::warning, fmt::format("{}: {} bad examples were left out; all are listed in {}", set,
@@ -92,9 +96,17 @@ void print_estimate(Terminal& terminal, const std::string& set, const ExampleInp
       "encoding: {}",
       set, input.describe(), estimate.files.size(), found_note(estimate.shards_found),
       as_megabytes(estimate.bytes), as_duration(estimate.seconds), estimate.files.front()));
+  const std::uint64_t looked_at = estimate.statistics.examples() + estimate.bad_examples;
+  terminal.line(fmt::format("  columns, by {} examples looked at:", with_commas(looked_at)));
+  print_columns(terminal, input, estimate.statistics);
+  if (estimate.bad_examples == 0) return;
+  terminal.line(terminal.paint(
+      Paint::warning, fmt::format("  {} of them would be refused, first {}",
+                                  with_commas(estimate.bad_examples), estimate.first_bad)));
 }
 
-nlohmann::json describe(const std::string& set, const ConvertResult& result) {
+nlohmann::json describe(const std::string& set, const ExampleInput& input,
+                        const ConvertResult& result) {
   const Manifest& manifest = result.manifest;
   return {{"name", set},
           {"examples", manifest.examples()},
@@ -107,10 +119,12 @@ nlohmann::json describe(const std::string& set, const ConvertResult& result) {
           {"quarantined", manifest.quarantined.size()},
           {"manifest", result.manifest_file},
           {"plan_id", manifest.plan_id},
+          {"columns", describe_columns(input, manifest.statistics)},
           {"seconds", result.seconds}};
 }
 
-nlohmann::json describe(const std::string& set, const ConvertEstimate& estimate) {
+nlohmann::json describe(const std::string& set, const ExampleInput& input,
+                        const ConvertEstimate& estimate) {
   return {{"name", set},
           {"input_examples", estimate.examples},
           {"bytes", estimate.bytes},
@@ -119,6 +133,9 @@ nlohmann::json describe(const std::string& set, const ConvertEstimate& estimate)
           {"shards_found", estimate.shards_found},
           {"was_complete", estimate.is_complete},
           {"shards_rebuilt", estimate.wrong.size()},
+          {"columns", describe_columns(input, estimate.statistics)},
+          {"examples_looked_at", estimate.statistics.examples() + estimate.bad_examples},
+          {"bad_examples", estimate.bad_examples},
           {"seconds", estimate.seconds}};
 }
 

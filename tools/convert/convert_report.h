@@ -33,7 +33,9 @@ void print_estimate(Terminal& terminal, const std::string& set, const ExampleInp
                     const ConvertEstimate& estimate);
 
 /// One entry of "sets" (tools/README.md).
-nlohmann::json describe(const std::string& set, const ConvertResult& result);
-nlohmann::json describe(const std::string& set, const ConvertEstimate& estimate);
+nlohmann::json describe(const std::string& set, const ExampleInput& input,
+                        const ConvertResult& result);
+nlohmann::json describe(const std::string& set, const ExampleInput& input,
+                        const ConvertEstimate& estimate);
 
 }  // namespace infeed::tools

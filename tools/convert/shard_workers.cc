@@ -36,6 +36,7 @@ ShardWorkers::ShardWorkers(const ExampleInput& input, const ConvertOptions& opti
       options_(options),
       shards_(shards),
       columns_(input.columns()),
+      kinds_(input.kinds()),
       order_(input.size(), options.seed),
       split_(options),
       journal_(journal),
@@ -121,20 +122,20 @@ bool ShardWorkers::read_example(std::uint64_t index, ExampleReader& reader, Shar
     return true;
   } catch (const Error& error) {
     if (!is_of_one_example(error.code())) throw;
-    const std::string name = input_.name_of(index);
     // Where the value decides, the other part's bad examples are read, too, and are its own matter.
-    if (split_.is_by_column() && !split_.takes_name(name)) return false;
+    if (split_.is_by_column() && !split_.takes_name(input_.name_of(index))) return false;
+    const std::string location = input_.location_of(index);
     if (++quarantined_ > options_.quarantine_max) {
       throw with_advice(
           error, options_.quarantine_max == 0
                      ? fmt::format("; example {} is bad: mend it, or leave out up to N such "
                                    "examples with --quarantine-max N",
-                                   name)
+                                   location)
                      : fmt::format("; example {} is bad, and more than {} are (--quarantine-max); "
                                    "is this the right input?",
-                                   name, options_.quarantine_max));
+                                   location, options_.quarantine_max));
     }
-    entry.quarantined.push_back({name, error.what()});
+    entry.quarantined.push_back({location, error.what()});
     return false;
   }
 }
@@ -158,6 +159,8 @@ bool ShardWorkers::write_shard(std::uint32_t shard, ExampleReader& reader, Shard
   entry.shard = shard;
   entry.file = std::filesystem::path(file).filename().string();
   entry.statistics = ColumnStatistics(columns_);
+  entry.statistics.declare(kinds_);
+  reader.take_counts();  // those of a shard that was given up
   std::string bytes;
   const std::uint64_t end = first_position(shard + 1);
   for (std::uint64_t position = first_position(shard); position < end; ++position) {
@@ -170,6 +173,7 @@ bool ShardWorkers::write_shard(std::uint32_t shard, ExampleReader& reader, Shard
     examples_done_.fetch_add(1, std::memory_order_relaxed);
   }
   writer.close();
+  entry.statistics.add_counts(reader.take_counts());
   entry.sum = writer.file_sum();
   // What is beside it is synced with all others, before the manifest: after a power cut a shard
   // whose index is gone is made again, and waiting for the disk here would cost more.

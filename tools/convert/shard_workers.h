@@ -56,6 +56,7 @@ class ShardWorkers {
   const ConvertOptions& options_;
   const std::vector<std::string>& shards_;
   const std::vector<std::string> columns_;
+  const std::vector<ColumnKind> kinds_;
   const ExampleOrder order_;
   const ExampleSplit split_;
   Journal& journal_;

@@ -11,6 +11,7 @@
 
 #include "cli/option_checks.h"
 #include "cli/side_file.h"
+#include "cli/printable.h"
 #include "cli/terminal.h"
 #include "convert/column_statistics.h"
 #include "convert/inputs/found_dataset.h"

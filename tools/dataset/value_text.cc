@@ -6,27 +6,13 @@
 #include <infeed/error.h>
 #include <infeed/records/sequence_example.h>
 
+#include "cli/printable.h"
 #include "cli/terminal.h"
 
 namespace infeed::tools {
 namespace {
 
 constexpr std::size_t kValuesShownMax = 16;
-
-/// Bytes of the UTF-8 character that `text` begins with; 0 when it begins with none.
-std::size_t utf8_length(std::string_view text) {
-  const auto first = static_cast<unsigned char>(text.front());
-  const std::size_t length = first < 0x80                    ? 1
-                             : first >= 0xc2 && first < 0xe0 ? 2
-                             : first >= 0xe0 && first < 0xf0 ? 3
-                             : first >= 0xf0 && first < 0xf5 ? 4
-                                                             : 0;
-  if (length == 0 || length > text.size()) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((static_cast<unsigned char>(text[i]) & 0xc0U) != 0x80U) return 0;
-  }
-  return length;
-}
 
 bool is_text(std::string_view bytes) {
   while (!bytes.empty()) {
@@ -94,26 +80,6 @@ std::string describe_list_of_steps(const FeatureListView& list) {
 }
 
 }  // namespace
-
-std::string printable(std::string_view text, int width) {
-  std::string result;
-  int used = 0;
-  while (!text.empty()) {
-    if (used >= width) return result + "...";
-    const std::size_t length = utf8_length(text);
-    const auto first = static_cast<unsigned char>(text.front());
-    if (length == 0 || first < 0x20 || first == 0x7f) {
-      result += first == '\n' ? "\\n" : first == '\t' ? "\\t" : fmt::format("\\x{:02x}", first);
-      used += 2;
-      text.remove_prefix(1);
-    } else {
-      result += text.substr(0, length);
-      ++used;
-      text.remove_prefix(length);
-    }
-  }
-  return result;
-}
 
 std::string describe_bytes(std::string_view bytes, int width) {
   const std::string count = with_commas(static_cast<std::int64_t>(bytes.size()));

@@ -7,9 +7,6 @@
 /// Features as a person wants to read them.
 namespace infeed::tools {
 
-/// `text` with control characters and what is no UTF-8 as \xNN, cut to about `width` characters.
-std::string printable(std::string_view text, int width);
-
 /// "784 bytes: 00 00 1f", "JPEG image of 10,231 bytes", "'Ann'"
 std::string describe_bytes(std::string_view bytes, int width);
 

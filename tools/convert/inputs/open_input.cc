@@ -63,16 +63,28 @@ const InputKind* find_kind(const std::vector<InputKind>& own_kinds, const std::s
   return found == own_kinds.end() ? nullptr : &*found;
 }
 
+TableFormat table_format(const std::string& kind, const InputOptions& options) {
+  if (kind == "tsv") return {options.delimiter.value_or('\t'), Quotes::none};
+  return {options.delimiter.value_or(','), Quotes::csv};
+}
+
+void require_table_for_delimiter(const std::string& kind, const InputOptions& options) {
+  if (!options.delimiter || kind == "csv" || kind == "tsv") return;
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("--delimiter is for csv and tsv, but the input is {}", kind));
+}
+
 std::unique_ptr<ExampleInput> open_files(const Files& files, const std::string& kind,
                                          const InputOptions& options) {
+  require_table_for_delimiter(kind, options);
   if (const InputKind* const own = find_kind(options.own_kinds, kind)) return own->open(files);
   if ((options.images.decode || options.images.trust) && kind != "tar") {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("{} is for folders of images and for tar, but the input is {}",
                             options.images.decode ? "--decode-images" : "--trust-images", kind));
   }
-  if (kind == "csv") return open_table(files, ',', options);
-  if (kind == "tsv") return open_table(files, '\t', options);
+  if (kind == "csv" || kind == "tsv")
+    return open_table(files, table_format(kind, options), options);
   if (kind == "jsonl") return open_json_lines(files, options);
   if (kind == "npy") return open_npy(files, options);
   if (kind == "tar") return open_tar(files, options.images);

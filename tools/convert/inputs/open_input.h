@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,12 +10,13 @@
 #include <infeed/convert/command.h>
 
 #include "convert/images/image_options.h"
+#include "convert/inputs/field_splitter.h"
 #include "convert/inputs/text_value.h"
 
 /// What `infeed convert` is given becomes an ExampleInput. The kinds and their features:
 ///
 /// csv     a header with the columns' names, then rows; quotes as RFC 4180 has them. A feature a
-///         column; an empty field is no feature
+///         column; an empty field is no feature. Kinds are chosen by column_choice.h
 /// tsv     the same with tabs, without quotes
 /// jsonl   an object a line; nested objects as "outer.inner", lists of numbers or texts as lists
 /// npy     a column a file, named by it, or an array of an .npz file; a row along the first
@@ -33,6 +35,7 @@ namespace infeed::tools {
 struct InputOptions {
   std::string kind = "auto";              ///< auto: by the names of the files
   bool has_header = true;                 ///< csv and tsv; else columns are column1, column2...
+  std::optional<char> delimiter = {};     ///< csv and tsv; else a comma and a tab
   ColumnKinds kinds = {};                 ///< csv, tsv, jsonl; the rest is inferred from some rows
   ImageOptions images = {};               ///< of images and tar
   std::vector<std::string> columns = {};  ///< of the output; none: all
@@ -50,7 +53,7 @@ std::unique_ptr<ExampleInput> open_input(const std::vector<std::string>& names,
 
 // One a kind, each in a file of its name.
 using Files = std::vector<std::string>;
-std::unique_ptr<ExampleInput> open_table(const Files& files, char separator,
+std::unique_ptr<ExampleInput> open_table(const Files& files, TableFormat format,
                                          const InputOptions& options);
 std::unique_ptr<ExampleInput> open_json_lines(const Files& files, const InputOptions& options);
 std::unique_ptr<ExampleInput> open_npy(const Files& files, const InputOptions& options);

@@ -27,6 +27,13 @@ std::string RowFiles::name_of(std::uint64_t index) const {
   return fmt::format("{}#{}", input_file_name(rows_[place.file].file()), place.row - skipped_);
 }
 
+std::string RowFiles::location_of(std::uint64_t index) const {
+  const Place place = place_of(index);
+  const TextRows& file = rows_[place.file];
+  return fmt::format("{} line {} (row {})", input_file_name(file.file()),
+                     TextRowReader(file).line_of(place.row), place.row - skipped_ + 1);
+}
+
 std::vector<std::uint64_t> RowFiles::sample() const {
   constexpr std::uint64_t kFront = 1000;
   constexpr std::uint64_t kSpread = 1000;

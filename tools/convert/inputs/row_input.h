@@ -30,6 +30,9 @@ class RowFiles {
   Place place_of(std::uint64_t index) const;
   /// "table.csv#17": rows that are examples count from 0.
   std::string name_of(std::uint64_t index) const;
+  /// "table.csv line 19 (row 18)": lines and rows that are examples count from 1. For messages: it
+  /// reads the file.
+  std::string location_of(std::uint64_t index) const;
   /// A few thousand examples, from the front and spread: enough to infer kinds from.
   std::vector<std::uint64_t> sample() const;
 

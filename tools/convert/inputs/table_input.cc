@@ -4,66 +4,18 @@
 
 #include <infeed/error.h>
 
+#include "cli/printable.h"
+#include "convert/inputs/column_choice.h"
+#include "convert/inputs/field_splitter.h"
 #include "convert/inputs/open_input.h"
 #include "convert/inputs/row_input.h"
 
 namespace infeed::tools {
 namespace {
 
-/// Cuts a row into fields. Those with quotes are copied into `unquoted`, the rest are views of it.
-class FieldSplitter {
- public:
-  FieldSplitter(char separator, Quotes quotes) : separator_(separator), quotes_(quotes) {}
-
-  const std::vector<std::string_view>& split(std::string_view row) {
-    fields_.clear();
-    unquoted_.clear();
-    unquoted_.reserve(row.size());  // views into it stay valid
-    for (std::size_t at = 0; at <= row.size();) {
-      if (quotes_ == Quotes::csv && at < row.size() && row[at] == '"') {
-        at = take_quoted(row, at);
-      } else {
-        const std::size_t end = std::min(row.find(separator_, at), row.size());
-        fields_.push_back(row.substr(at, end - at));
-        at = end + 1;
-      }
-    }
-    return fields_;
-  }
-
- private:
-  /// Returns where the next field begins.
-  std::size_t take_quoted(std::string_view row, std::size_t at) {
-    const std::size_t begin = unquoted_.size();
-    while (true) {
-      const std::size_t quote = row.find('"', at + 1);
-      if (quote == std::string_view::npos) {
-        throw Error(ErrorCode::data_loss,
-                    "a quote that opens a field is not closed before the file ends");
-      }
-      unquoted_.append(row, at + 1, quote - at - 1);
-      at = quote + 1;
-      if (at >= row.size() || row[at] != '"') break;
-      unquoted_.push_back('"');
-    }
-    if (at < row.size() && row[at] != separator_) {
-      throw Error(ErrorCode::data_loss,
-                  fmt::format("behind a field's closing quote stands '{}' instead of the separator",
-                              row[at]));
-    }
-    fields_.push_back(std::string_view(unquoted_).substr(begin));
-    return at + 1;
-  }
-
-  const char separator_;
-  const Quotes quotes_;
-  std::vector<std::string_view> fields_;
-  std::string unquoted_;
-};
-
 struct TableColumn {
   std::string name;
-  FeatureKind kind = FeatureKind::bytes;
+  ColumnChoice choice = {};
 };
 
 class TableInput;
@@ -71,22 +23,31 @@ class TableInput;
 class TableReader final : public FeatureReader {
  public:
   explicit TableReader(const TableInput& input);
+  std::vector<ColumnCounts> take_counts() override;
 
  private:
+  enum class Event : std::uint8_t { empty, rounded };
+  struct ColumnEvent {
+    std::size_t column;
+    Event event;
+  };
   void add_features(std::uint64_t index, ExampleBuilder& builder) override;
+  void add_field(std::size_t column, std::string_view text, ExampleBuilder& builder);
+  void count_events(std::uint64_t index, const std::vector<std::string_view>& fields);
 
   const TableInput& input_;
   RowFilesReader rows_;
   FieldSplitter splitter_;
+  std::vector<ColumnEvent> events_;  // of one row, which count when all of it is good
+  std::vector<ColumnCounts> counts_;
 };
 
 class TableInput final : public ExampleInput {
  public:
-  TableInput(const Files& files, char separator, const InputOptions& options)
-      : separator_(separator),
-        quotes_(separator == '\t' ? Quotes::none : Quotes::csv),
-        rows_(files, quotes_, separator, options.has_header ? 1 : 0) {
+  TableInput(const Files& files, TableFormat format, const InputOptions& options)
+      : format_(format), rows_(files, format.quotes, format.separator, options.has_header ? 1 : 0) {
     read_names(options.has_header);
+    if (columns_.size() == 1 && !options.delimiter) require_no_other_separator();
     choose_kinds(options.kinds);
   }
 
@@ -103,12 +64,19 @@ class TableInput final : public ExampleInput {
     return fmt::format("{} rows of {} columns", size(), columns_.size());
   }
   std::string name_of(std::uint64_t index) const override { return rows_.name_of(index); }
+  std::string location_of(std::uint64_t index) const override { return rows_.location_of(index); }
+  std::vector<ColumnKind> kinds() const override {
+    std::vector<ColumnKind> kinds;
+    for (const TableColumn& column : columns_)
+      kinds.push_back(column.choice.described(column.name));
+    return kinds;
+  }
   std::vector<InputFile> files() const override { return rows_.files(); }
   std::string settings() const override {
     std::string text;
     for (const TableColumn& column : columns_) {
-      text +=
-          fmt::format("{}{}: {}", text.empty() ? "" : ", ", column.name, to_string(column.kind));
+      text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", column.name,
+                          to_string(column.choice.kind));
     }
     return text;
   }
@@ -117,29 +85,17 @@ class TableInput final : public ExampleInput {
   friend class TableReader;
 
   void read_names(bool has_header);
+  void require_no_other_separator() const;
   void choose_kinds(const ColumnKinds& given);
-  /// The error with file and row.
-  [[noreturn]] void fail(std::uint64_t index, const Error& error) const {
-    const RowFiles::Place place = rows_.place_of(index);
-    throw Error(error.code(), error.message())
-        .at_file(rows_.file(place.file).file())
-        .at_record(place.row);
-  }
-  void require_count(std::size_t found) const {
-    if (found == columns_.size()) return;
-    throw Error(ErrorCode::data_loss,
-                fmt::format("the row has {} field{}, but there are {} columns", found,
-                            found == 1 ? "" : "s", columns_.size()));
-  }
+  void require_count(std::size_t found) const;
 
-  const char separator_;
-  const Quotes quotes_;
+  const TableFormat format_;
   const RowFiles rows_;
   std::vector<TableColumn> columns_;
 };
 
 void TableInput::read_names(bool has_header) {
-  FieldSplitter splitter(separator_, quotes_);
+  FieldSplitter splitter(format_);
   for (std::size_t i = 0; i < rows_.file_count(); ++i) {
     const TextRows& file = rows_.file(i);
     if (file.size() == 0) {
@@ -170,79 +126,131 @@ void TableInput::read_names(bool has_header) {
   }
 }
 
+void TableInput::require_no_other_separator() const {
+  constexpr std::uint64_t kRowsMax = 100;
+  const TextRows& file = rows_.file(0);
+  TextRowReader reader(file);
+  std::vector<std::string> rows;
+  for (std::uint64_t i = 0; i < std::min(file.size(), kRowsMax); ++i) {
+    rows.emplace_back(reader.read(i));
+  }
+  const auto other = find_other_separator(rows, format_);
+  if (!other) return;
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("with {} between the columns there is only one, '{}', but with {} there "
+                          "are several, the same number in all rows looked at: say --delimiter {}, "
+                          "or --delimiter {} for one column",
+                          delimiter_name(format_.separator), printable(columns_[0].name, 40),
+                          delimiter_name(*other), delimiter_name(*other),
+                          delimiter_name(format_.separator)))
+      .at_file(file.file());
+}
+
+void TableInput::require_count(std::size_t found) const {
+  if (found == columns_.size()) return;
+  std::string hint;
+  if (columns_.size() == 1) {
+    const auto other = find_possible_separator(columns_[0].name, format_);
+    if (other) hint = fmt::format("; is --delimiter {} missing?", delimiter_name(*other));
+  }
+  throw Error(ErrorCode::data_loss,
+              fmt::format("the row has {} field{}, but there {} {} column{}{}", found,
+                          found == 1 ? "" : "s", columns_.size() == 1 ? "is" : "are",
+                          columns_.size(), columns_.size() == 1 ? "" : "s", hint));
+}
+
 void TableInput::choose_kinds(const ColumnKinds& given) {
   std::vector<KindGuess> guesses(columns_.size());
-  FieldSplitter splitter(separator_, quotes_);
+  FieldSplitter splitter(format_);
   RowFilesReader reader(rows_);
   for (const std::uint64_t index : rows_.sample()) {
     try {
       const auto& fields = splitter.split(reader.read(index));
-      for (std::size_t c = 0; c < std::min(fields.size(), guesses.size()); ++c) {
-        if (!fields[c].empty()) guesses[c].see(fields[c]);
+      if (fields.size() != columns_.size()) continue;
+      for (std::size_t c = 0; c < fields.size(); ++c) {
+        if (!fields[c].empty()) guesses[c].see(fields[c], index);
       }
     } catch (const Error&) {
       continue;  // reading it says what is wrong, when it is its turn
     }
   }
-  for (std::size_t c = 0; c < columns_.size(); ++c) columns_[c].kind = guesses[c].kind();
-  for (const auto& wanted : given) {
-    const std::string& name = wanted.first;
-    const auto column = std::find_if(columns_.begin(), columns_.end(),
-                                     [&](const TableColumn& known) { return known.name == name; });
-    if (column == columns_.end()) {
-      throw Error(ErrorCode::invalid_argument,
-                  fmt::format("the schema names a column '{}', but there are {}", name,
-                              fmt::join(columns(), ", ")));
-    }
-    column->kind = wanted.second;
+  const auto location_of = [this](std::uint64_t index) { return rows_.location_of(index); };
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    const auto wanted = given.find(columns_[c].name);
+    columns_[c].choice = wanted == given.end() ? guesses[c].choose(location_of)
+                                               : ColumnChoice::from_schema(wanted->second);
   }
-}
-
-template <class T>
-T require_value(std::optional<T> value, const TableColumn& column, std::string_view text) {
-  if (value) return *value;
-  throw Error(ErrorCode::invalid_argument,
-              fmt::format("column '{}' has '{}', but takes {} as other rows have them; correct it, "
-                          "or give the column another kind with --schema",
-                          column.name, text.substr(0, 40), to_string(column.kind)));
-}
-
-void add_field(const TableColumn& column, std::string_view text, ExampleBuilder& builder) {
-  if (text.empty()) return;
-  switch (column.kind) {
-    case FeatureKind::bytes:
-      builder.bytes(column.name, text);
-      break;
-    case FeatureKind::integers:
-      builder.integers(column.name, require_value(parse_integer(text), column, text));
-      break;
-    case FeatureKind::floats:
-      builder.floats(column.name, require_value(parse_float(text), column, text));
-      break;
+  const std::vector<std::string> names = columns();
+  for (const auto& [name, kind] : given) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("the schema names a column '{}', but there are {}", name,
+                            fmt::join(names, ", ")));
   }
 }
 
 TableReader::TableReader(const TableInput& input)
-    : input_(input), rows_(input.rows_), splitter_(input.separator_, input.quotes_) {}
+    : input_(input), rows_(input.rows_), splitter_(input.format_) {
+  take_counts();
+}
+
+std::vector<ColumnCounts> TableReader::take_counts() {
+  std::vector<ColumnCounts> counts(input_.columns_.size());
+  for (std::size_t c = 0; c < counts.size(); ++c) counts[c].name = input_.columns_[c].name;
+  counts.swap(counts_);
+  return counts;
+}
 
 void TableReader::add_features(std::uint64_t index, ExampleBuilder& builder) {
   const std::string_view row = rows_.read(index);
+  events_.clear();
   try {
     const auto& fields = splitter_.split(row);
     input_.require_count(fields.size());
-    for (std::size_t c = 0; c < fields.size(); ++c) {
-      add_field(input_.columns_[c], fields[c], builder);
-    }
+    for (std::size_t c = 0; c < fields.size(); ++c) add_field(c, fields[c], builder);
+    count_events(index, fields);
   } catch (const Error& error) {
-    input_.fail(index, error);
+    const std::size_t file = input_.rows_.place_of(index).file;
+    throw Error(error.code(), error.message()).at_file(input_.rows_.file(file).file());
+  }
+}
+
+void TableReader::add_field(std::size_t column, std::string_view text, ExampleBuilder& builder) {
+  const auto& [name, choice] = input_.columns_[column];
+  if (text.empty()) {
+    events_.push_back({column, Event::empty});
+  } else if (choice.kind == FeatureKind::bytes) {
+    builder.bytes(name, text);
+  } else if (choice.kind == FeatureKind::integers) {
+    const auto value = parse_integer(text, choice.leading_zeros());
+    if (!value) refuse_value(name, text, value_form(text), choice);
+    builder.integers(name, *value);
+  } else {
+    const auto number = parse_float(text, choice.leading_zeros());
+    if (!number) refuse_value(name, text, value_form(text), choice);
+    if (number->is_rounded) events_.push_back({column, Event::rounded});
+    builder.floats(name, number->value);
+  }
+}
+
+void TableReader::count_events(std::uint64_t index, const std::vector<std::string_view>& fields) {
+  for (const auto& [column, event] : events_) {
+    ColumnCounts& counts = counts_[column];
+    if (event == Event::empty) {
+      ++counts.empty;
+      continue;
+    }
+    if (counts.rounded++ > 0) continue;
+    counts.first_rounded =
+        fmt::format("'{}' in {}", printable(fields[column], 40), input_.rows_.location_of(index));
   }
 }
 
 }  // namespace
 
-std::unique_ptr<ExampleInput> open_table(const Files& files, char separator,
+std::unique_ptr<ExampleInput> open_table(const Files& files, TableFormat format,
                                          const InputOptions& options) {
-  return std::make_unique<TableInput>(files, separator, options);
+  return std::make_unique<TableInput>(files, format, options);
 }
 
 }  // namespace infeed::tools

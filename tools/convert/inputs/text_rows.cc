@@ -23,7 +23,9 @@ std::string_view without_line_break(std::string_view row) {
 std::size_t TextRows::Splitter::find_end(std::string_view bytes, std::size_t from) {
   if (quotes_ == Quotes::none) {
     const std::size_t end = bytes.find('\n', from);
-    return end == std::string_view::npos ? end : end + 1;
+    if (end == std::string_view::npos) return end;
+    ++lines_;
+    return end + 1;
   }
   if (place_ == Place::field_begin || place_ == Place::in_field) {
     // Most rows have no quote: two calls of memchr instead of a step a byte.
@@ -31,11 +33,13 @@ std::size_t TextRows::Splitter::find_end(std::string_view bytes, std::size_t fro
     const std::string_view row = bytes.substr(from, end - from);
     if (end != std::string_view::npos && row.find('"') == std::string_view::npos) {
       place_ = Place::field_begin;
+      ++lines_;
       return end + 1;
     }
   }
   for (std::size_t i = from; i < bytes.size(); ++i) {
     const char c = bytes[i];
+    if (c == '\n') ++lines_;
     if (place_ == Place::in_quotes) {
       if (c == '"') place_ = Place::behind_quote;
     } else if (c == '\n') {
@@ -57,12 +61,19 @@ TextRows::TextRows(const std::string& file, Quotes quotes, char separator)
   find_rows();
 }
 
-void TextRows::count_row(std::uint64_t begin) {
+void TextRows::count_row(std::uint64_t begin, std::uint64_t lines) {
   if (marks_.empty() || rows_ - marks_.back().row >= kRowsBetweenMarksMax ||
       begin - marks_.back().offset >= kBytesBetweenMarks) {
-    marks_.push_back({rows_, begin});
+    marks_.push_back({rows_, begin, lines});
   }
   ++rows_;
+}
+
+void TextRows::require_utf8(std::string_view begin) const {
+  if (!begin.starts_with("\xff\xfe") && !begin.starts_with("\xfe\xff")) return;
+  throw Error(ErrorCode::data_loss,
+              "this is UTF-16 text, but UTF-8 is read: 'iconv -f UTF-16 -t UTF-8' converts it")
+      .at_file(file());
 }
 
 void TextRows::find_rows() {
@@ -70,16 +81,19 @@ void TextRows::find_rows() {
   constexpr std::size_t kStepBytes = std::size_t{1} << 20;
   const PageBuffer step(kStepBytes);
   std::uint64_t row_begin = 0;
+  std::uint64_t lines_before = 0;
   // Of the row so far, to tell whether it is empty: a line break and what may stand before it.
   std::uint64_t visible = 0;
   std::uint64_t offset = 0;
   const auto end_row = [&](std::uint64_t end) {
-    if (visible > 0) count_row(row_begin);
+    if (visible > 0) count_row(row_begin, lines_before);
     row_begin = end;
+    lines_before = splitter.lines();
     visible = 0;
   };
   while (const std::size_t got = file_.read_at(offset, step)) {
     const std::string_view bytes(step.data(), got);
+    if (offset == 0) require_utf8(bytes);
     std::size_t at = offset == 0 && bytes.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
     if (at != 0) row_begin = at;
     while (at < got) {
@@ -106,15 +120,20 @@ void TextRowReader::load(std::size_t mark) {
   found_.clear();
   TextRows::Splitter splitter(rows_.quotes_, rows_.separator_);
   for (std::size_t at = 0; at < bytes_.size();) {
+    const std::uint64_t line = marks[mark].lines + splitter.lines() + 1;
     const std::size_t row_end = std::min(splitter.find_end(bytes_, at), bytes_.size());
     const auto row = without_line_break(std::string_view(bytes_).substr(at, row_end - at));
-    if (row.find_first_not_of("\r\n") != std::string_view::npos) found_.push_back(row);
+    if (row.find_first_not_of("\r\n") != std::string_view::npos) found_.push_back({row, line});
     at = row_end;
   }
   mark_ = mark;
 }
 
-std::string_view TextRowReader::read(std::uint64_t row) {
+std::string_view TextRowReader::read(std::uint64_t row) { return find(row).row; }
+
+std::uint64_t TextRowReader::line_of(std::uint64_t row) { return find(row).line; }
+
+const TextRowReader::Found& TextRowReader::find(std::uint64_t row) {
   const auto& marks = rows_.marks_;
   const auto after = std::upper_bound(
       marks.begin(), marks.end(), row,

@@ -31,6 +31,7 @@ class TextRows {
   struct Mark {
     std::uint64_t row;
     std::uint64_t offset;
+    std::uint64_t lines;  ///< line breaks before it
   };
   /// Follows rows through bytes that come in pieces.
   class Splitter {
@@ -39,15 +40,20 @@ class TextRows {
     /// Where the row ends that goes on at `bytes[from]`: just behind its line break. npos: it goes
     /// on in the next piece.
     std::size_t find_end(std::string_view bytes, std::size_t from);
+    /// Line breaks that it has passed, those inside quotes too.
+    std::uint64_t lines() const { return lines_; }
 
    private:
     enum class Place { field_begin, in_field, in_quotes, behind_quote };
     const Quotes quotes_;
     const char separator_;
     Place place_ = Place::field_begin;
+    std::uint64_t lines_ = 0;
   };
+  /// Throws when the file begins as another encoding does.
+  void require_utf8(std::string_view begin) const;
   void find_rows();
-  void count_row(std::uint64_t begin);
+  void count_row(std::uint64_t begin, std::uint64_t lines);
 
   const SeekableFile file_;
   const Quotes quotes_;
@@ -62,14 +68,21 @@ class TextRowReader {
   explicit TextRowReader(const TextRows& rows) : rows_(rows) {}
   /// Without its line break; valid until the next call.
   std::string_view read(std::uint64_t row);
+  /// The line of the file that the row begins in, from 1.
+  std::uint64_t line_of(std::uint64_t row);
 
  private:
+  struct Found {
+    std::string_view row;
+    std::uint64_t line;
+  };
+  const Found& find(std::uint64_t row);
   void load(std::size_t mark);
 
   const TextRows& rows_;
   std::size_t mark_ = ~std::size_t{0};
   std::string bytes_;
-  std::vector<std::string_view> found_;
+  std::vector<Found> found_;
 };
 
 }  // namespace infeed::tools

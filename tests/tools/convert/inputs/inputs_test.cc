@@ -103,14 +103,16 @@ TEST_F(Inputs, BadRowsAreNamedAndCanBeLeftOut) {
   for (int i = 0; i < 3000; ++i) text += fmt::format("{},{}\n", i, i % 3);
   text += "3000,1,extra\n3001,one\n3002,2\n";
   const std::string file = write("t.csv", text);
-  expect_failure({file}, {"the row has 3 fields, but there are 2 columns", file, "record 3001",
-                          "t.csv#3000", "--quarantine-max"});
+  expect_failure({file}, {"the row has 3 fields, but there are 2 columns", file,
+                          "example t.csv line 3002 (row 3001) is bad", "--quarantine-max"});
   const ProgramResult result = convert({file, "--quarantine-max", "2"});
   EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_THAT(result.out, AllOf(HasSubstr("2 bad examples were left out"), HasSubstr("t.csv#3000"),
+  EXPECT_THAT(result.out, AllOf(HasSubstr("2 bad examples were left out"),
+                                HasSubstr("t.csv line 3002 (row 3001): "),
                                 HasSubstr("column 'label' has 'one', but takes integers")));
   EXPECT_THAT(example_texts(match_files(folder_.file("out/data-*.tfrecord"))), SizeIs(3001));
-  EXPECT_THAT(read_bytes(folder_.file("out/data.manifest.json")), HasSubstr("t.csv#3001"));
+  EXPECT_THAT(read_bytes(folder_.file("out/data.manifest.json")),
+              HasSubstr("\"t.csv line 3003 (row 3002)\""));
 
   expect_failure({write("q.csv", "a,b\n1,\"open\n2,3\n")}, {"not closed", "q.csv"});
   expect_failure({write("q.csv", "a,b\n1,\"x\"y\n")}, {"closing quote stands 'y'"});
@@ -140,7 +142,8 @@ TEST_F(Inputs, JsonLinesAlsoGzipped) {
   EXPECT_THAT(converted({file}), ElementsAreArray(expected));
   shell("gzip l.jsonl");
   EXPECT_THAT(converted({file + ".gz"}), ElementsAreArray(expected));
-  expect_failure({write("b.jsonl", "{\"a\": 1}\n[1]\n")}, {"no JSON object: '[1]'", "b.jsonl#1"});
+  expect_failure({write("b.jsonl", "{\"a\": 1}\n[1]\n")},
+                 {"no JSON object: '[1]'", "b.jsonl line 2 (row 2)"});
   expect_failure({write("b.jsonl", "{\"a\": [{}]}\n")}, {"a list with an object"});
   const std::string whole = read_bytes(file + ".gz");
   expect_failure({write("cut.jsonl.gz", whole.substr(0, whole.size() - 9))},

@@ -16,6 +16,23 @@
 /// run_command() (command.h); tools/examples/own_input.cc is a whole program.
 namespace infeed {
 
+/// What the records don't show of a column's values, so that a conversion can tell its user.
+struct ColumnCounts {
+  std::string name;
+  std::uint64_t empty = 0;         ///< cells without text, nulls: such an example has no feature
+  std::uint64_t booleans = 0;      ///< written as 1 and 0
+  std::uint64_t rounded = 0;       ///< numbers of more digits than float32 keeps
+  std::string first_rounded = {};  ///< one of them, and where it stands
+};
+
+/// A column whose kind the input chose.
+struct ColumnKind {
+  std::string name;
+  FeatureKind kind = FeatureKind::bytes;
+  std::string note = {};    ///< who chose it, and why when that isn't obvious
+  bool is_warning = false;  ///< the note is of something that a user would want to look at
+};
+
 /// One thread's place in an input, which must outlive it.
 class ExampleReader {
  public:
@@ -24,6 +41,8 @@ class ExampleReader {
   /// infeed::Error that names the file; data_loss and invalid_argument mean that this example is
   /// bad and others may be good.
   virtual void read(std::uint64_t index, std::string& out) = 0;
+  /// Of the examples that were read since the last call, without those that threw.
+  virtual std::vector<ColumnCounts> take_counts() { return {}; }
 };
 
 /// A reader that says which features an example has.
@@ -71,6 +90,10 @@ class ExampleInput {
   /// Names one example for people, and for the split: the same wherever the input's folder lies,
   /// and whatever is added to the input behind it. "train-images.gz#17", "cat/7.png"
   virtual std::string name_of(std::uint64_t index) const = 0;
+  /// Where one example stands, for messages: "table.csv line 19 (row 18)".
+  virtual std::string location_of(std::uint64_t index) const { return name_of(index); }
+  /// Of inputs that choose the kinds of their columns; each at most once.
+  virtual std::vector<ColumnKind> kinds() const { return {}; }
   /// In an order that doesn't change.
   virtual std::vector<InputFile> files() const = 0;
   /// What the examples depend on besides the files: kinds of columns, names. The plan keeps it.

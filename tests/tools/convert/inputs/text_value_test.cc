@@ -1,0 +1,124 @@
+#include "convert/inputs/text_value.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+#include <limits>
+
+namespace infeed::testing {
+namespace {
+
+using namespace tools;
+
+struct WrittenForm {
+  const char* written;
+  ValueForm form;
+};
+
+TEST(TextValue, FormsOfWhatIsWritten) {
+  for (const auto& [written, form] : {
+           WrittenForm{"5", ValueForm::integer},
+           {"-5", ValueForm::integer},
+           {" +5 ", ValueForm::integer},
+           {"0", ValueForm::integer},
+           {"9223372036854775807", ValueForm::integer},
+           {"-9223372036854775808", ValueForm::integer},
+           {"9223372036854775808", ValueForm::wide_integer},
+           {"-9223372036854775809", ValueForm::wide_integer},
+           {"10499958131665514997", ValueForm::wide_integer},
+           {"007", ValueForm::code},
+           {"-01", ValueForm::code},
+           {"00.5", ValueForm::code},
+           {"0.5", ValueForm::decimal},
+           {".5", ValueForm::decimal},
+           {"5.", ValueForm::decimal},
+           {"1e3", ValueForm::decimal},
+           {"1e-400", ValueForm::decimal},
+           {"0e9999999999999999999999", ValueForm::decimal},
+           {"nan", ValueForm::decimal},
+           {"-inf", ValueForm::decimal},
+           {"Infinity", ValueForm::decimal},
+           {"3.4028235e38", ValueForm::decimal},
+           {"3.4028236e38", ValueForm::excessive},
+           {"1e39", ValueForm::excessive},
+           {"-1e400", ValueForm::excessive},
+           {"1e99999999999999999999", ValueForm::excessive},
+           {"", ValueForm::text},
+           {" ", ValueForm::text},
+           {"+", ValueForm::text},
+           {"-", ValueForm::text},
+           {".", ValueForm::text},
+           {"+-5", ValueForm::text},
+           {"0x10", ValueForm::text},
+           {"1,5", ValueForm::text},
+           {"1_000", ValueForm::text},
+           {"nan(1)", ValueForm::text},
+           {"5 apples", ValueForm::text},
+       }) {
+    EXPECT_EQ(value_form(written), form) << "'" << written << "'";
+  }
+}
+
+TEST(TextValue, NumbersBeyondDoubleAreToldFromThoseBelowIt) {
+  const std::string zeros(400, '0');
+  EXPECT_EQ(value_form("1" + zeros + ".5"), ValueForm::excessive);
+  EXPECT_EQ(value_form("0." + zeros + "1"), ValueForm::decimal);
+  EXPECT_EQ(value_form("0." + zeros + "1e800"), ValueForm::excessive);
+  EXPECT_EQ(value_form("1" + zeros + "e-800"), ValueForm::decimal);
+  const auto tiny = parse_float("-0." + zeros + "1");
+  ASSERT_TRUE(tiny);
+  EXPECT_EQ(tiny->value, 0);
+  EXPECT_TRUE(std::signbit(tiny->value));
+  EXPECT_TRUE(tiny->is_rounded);
+}
+
+TEST(TextValue, FloatsSayWhenTheyLoseWhatWasWritten) {
+  for (const char* const kept : {"0.1",
+                                 "-0.1",
+                                 "0.123456",
+                                 "3.14159",
+                                 "1e30",
+                                 "1e-37",
+                                 "16777216",
+                                 "16777218",
+                                 "0",
+                                 "-0.0",
+                                 "0e7",
+                                 "nan",
+                                 "-inf",
+                                 "1e+5",
+                                 "52.520008",
+                                 "123456",
+                                 "18446744073709551616",
+                                 "1e-45",
+                                 "0.50000000000",
+                                 "9999999"}) {
+    const auto number = parse_float(kept);
+    ASSERT_TRUE(number) << kept;
+    EXPECT_FALSE(number->is_rounded) << kept;
+  }
+  for (const char* const rounded :
+       {"16777217", "-16777217", "1700000000.5", "52.5200066", "3.141592653589793", "1e-50",
+        "1e-400", "1.23e-44", "9007199254740993", "10499958131665514997", "1.00000001"}) {
+    const auto number = parse_float(rounded);
+    ASSERT_TRUE(number) << rounded;
+    EXPECT_TRUE(number->is_rounded) << rounded;
+  }
+}
+
+TEST(TextValue, AFloatIsNeverInfiniteUnlessItIsWrittenSo) {
+  EXPECT_EQ(parse_float("inf")->value, std::numeric_limits<float>::infinity());
+  EXPECT_EQ(parse_float("-Infinity")->value, -std::numeric_limits<float>::infinity());
+  EXPECT_FALSE(parse_float("1e39"));
+  EXPECT_FALSE(parse_float("-1e400"));
+  EXPECT_FALSE(to_float32(1e300, "1e300"));
+}
+
+TEST(TextValue, LeadingZerosAreDroppedOnlyWhenThatIsWanted) {
+  EXPECT_FALSE(parse_integer("00812"));
+  EXPECT_EQ(parse_integer("00812", LeadingZeros::dropped), 812);
+  EXPECT_FALSE(parse_float("007.5"));
+  EXPECT_EQ(parse_float("007.5", LeadingZeros::dropped)->value, 7.5F);
+}
+
+}  // namespace
+}  // namespace infeed::testing

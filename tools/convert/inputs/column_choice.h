@@ -1,0 +1,68 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include <infeed/convert/example_input.h>
+
+#include "convert/inputs/text_value.h"
+
+/// Why: text doesn't say what it is, so that the kind of a column is a guess from some of its rows,
+/// or what a schema says. A guess that isn't obvious is told to the user, and a value that the kind
+/// can't hold is an error; none is changed or dropped in silence.
+namespace infeed::tools {
+
+/// The kind that a column takes.
+struct ColumnChoice {
+  FeatureKind kind = FeatureKind::bytes;
+  bool is_from_schema = false;
+  std::string note = {};
+  bool is_warning = false;
+
+  static ColumnChoice from_schema(FeatureKind kind);
+  LeadingZeros leading_zeros() const {
+    return is_from_schema ? LeadingZeros::dropped : LeadingZeros::refused;
+  }
+  ColumnKind described(std::string name) const;
+};
+
+/// Chooses by the values that it is shown:
+///   numbers and at most a tenth of something else   integers, or floats when one has a fraction;
+///                                                   the rest is refused, row by row
+///   leading zeros, or whole numbers beyond int64 without any fraction   bytes: the text is kept
+///   anything else, or no value at all                                   bytes
+class KindGuess {
+ public:
+  /// `example`: the number of the example that has the value.
+  void see(ValueForm form, std::string_view written, std::uint64_t example);
+  void see(std::string_view text, std::uint64_t example) { see(value_form(text), text, example); }
+
+  /// `location_of` says for the note where an example stands.
+  using LocationOf = std::function<std::string(std::uint64_t example)>;
+  ColumnChoice choose(const LocationOf& location_of) const;
+  FeatureKind kind() const;
+
+ private:
+  static constexpr std::size_t kForms = 7;
+  struct Seen {
+    std::uint64_t count = 0;
+    std::uint64_t first_example = 0;
+    std::string first_written;
+  };
+  const Seen& seen(ValueForm form) const { return seen_[static_cast<std::size_t>(form)]; }
+  std::uint64_t count(ValueForm form) const { return seen(form).count; }
+  bool is_mostly_text() const { return 2 * count(ValueForm::text) >= total_; }
+  bool has_too_much_text() const { return 10 * count(ValueForm::text) > total_; }
+
+  std::uint64_t total_ = 0;
+  std::array<Seen, kForms> seen_;
+};
+
+/// Throws invalid_argument: the column doesn't take this value; why, and what to do.
+[[noreturn]] void refuse_value(std::string_view column, std::string_view written, ValueForm form,
+                               const ColumnChoice& choice);
+
+}  // namespace infeed::tools
