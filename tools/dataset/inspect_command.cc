@@ -10,8 +10,8 @@
 #include <infeed/records/output_file.h>
 
 #include "cli/option_checks.h"
-#include "cli/side_file.h"
 #include "cli/printable.h"
+#include "cli/side_file.h"
 #include "cli/terminal.h"
 #include "convert/column_statistics.h"
 #include "convert/inputs/found_dataset.h"

@@ -39,6 +39,8 @@ class FeatureCollector final : public nlohmann::json_sax<Json> {
     return add({ValueForm::boolean, value ? "true" : "false", value, value ? 1.0 : 0.0});
   }
   bool number_integer(std::int64_t value) override {
+    // Without a minus it would be an unsigned one.
+    if (value == 0) return add({ValueForm::integer, "-0", 0, -0.0});
     return add({ValueForm::integer, std::to_string(value), value, static_cast<double>(value)});
   }
   bool number_unsigned(std::uint64_t value) override {

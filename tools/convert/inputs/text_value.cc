@@ -101,7 +101,10 @@ bool is_rounded(std::string_view number, double value, float rounded) {
   const bool is_normal = std::abs(rounded) >= std::numeric_limits<float>::min();
   if (is_normal && count_significant_digits(number) <= kAlwaysKept) return false;
   std::array<char, 32> shortest{};
-  const auto end = std::to_chars(shortest.data(), shortest.data() + shortest.size(), rounded).ptr;
+  // Not the fixed form, which of a large number has all digits of the float.
+  const char* const end = std::to_chars(shortest.data(), shortest.data() + shortest.size(), rounded,
+                                        std::chars_format::scientific)
+                              .ptr;
   double back = 0;
   std::from_chars(shortest.data(), end, back);
   return back != value;

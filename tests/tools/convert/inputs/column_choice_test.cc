@@ -209,6 +209,8 @@ TEST_F(ColumnChoices, JsonThatWouldLoseSomethingIsRefused) {
   // Numbers in a column of text keep how they are written.
   said({write("t.jsonl", "{\"a\":1.50e3}\n{\"a\":\"x\"}\n{\"a\":false}\n")});
   EXPECT_THAT(examples(), ElementsAre("a=['1.50e3']", "a=['x']", "a=['false']"));
+  said({write("t.jsonl", "{\"a\":-0,\"b\":-0,\"c\":-0}\n{\"a\":\"x\",\"b\":0.5}\n")});
+  EXPECT_THAT(examples(), ElementsAre("a=['-0'] b=[-0f] c=[0]", "a=['x'] b=[0.5f]"));
   EXPECT_THAT(refused({write("t.csv", std::string("\xff\xfe\x61\0", 4))}),
               HasSubstr("UTF-16 text, but UTF-8 is read"));
 }

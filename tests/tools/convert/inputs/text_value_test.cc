@@ -91,6 +91,7 @@ TEST(TextValue, FloatsSayWhenTheyLoseWhatWasWritten) {
                                  "18446744073709551616",
                                  "1e-45",
                                  "0.50000000000",
+                                 "-8.673519e+08",
                                  "9999999"}) {
     const auto number = parse_float(kept);
     ASSERT_TRUE(number) << kept;
