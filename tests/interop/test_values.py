@@ -318,7 +318,7 @@ class ConvertedValues(unittest.TestCase):
             return {}
         quoting = csv.QUOTE_MINIMAL if drawn.has_quotes else csv.QUOTE_NONE
         frame = pd.read_csv(io.BytesIO(conversion.content), sep=drawn.delimiter, quoting=quoting, index_col=False,
-                            float_precision="round_trip", encoding_errors="surrogateescape", low_memory=False,
+                            encoding_errors="surrogateescape", low_memory=False,
                             dtype_backend="numpy_nullable")
         return {name: frame[name].to_numpy(object, na_value=None).tolist() for name in frame.columns
                 if frame[name].dtype.kind in "if"}
