@@ -78,11 +78,32 @@ bool is_finite_as_written(std::string_view number) {
   return !digits.empty() && (is_digit(digits.front()) || digits.front() == '.');
 }
 
-/// From the first digit that isn't zero to the exponent, without the point; 0 of a zero.
-std::size_t count_significant_digits(std::string_view number) {
+/// From the first digit that isn't zero to the exponent, with the point that may be among them.
+std::string_view significant_part(std::string_view number) {
   const std::size_t begin = std::min(number.find_first_not_of("-0."), number.size());
-  const std::string_view digits = number.substr(begin, number.find_first_of("eE", begin) - begin);
-  return digits.size() - (digits.find('.') == std::string_view::npos ? 0 : 1);
+  return number.substr(begin, number.find_first_of("eE", begin) - begin);
+}
+
+std::size_t count_digits(std::string_view part) {
+  return part.size() - (part.find('.') == std::string_view::npos ? 0 : 1);
+}
+
+/// Whether its digits tell already that no decimal number of a float's nine digits is the same
+/// double: the tenth to the fifteenth are neither all 0 nor all 9.
+bool has_more_digits_than_float(std::string_view part) {
+  constexpr std::size_t kFloatDigits = std::numeric_limits<float>::max_digits10;
+  constexpr std::size_t kDoubleDigits = std::numeric_limits<double>::digits10;
+  std::size_t place = 0;
+  bool all_zeros = true;
+  bool all_nines = true;
+  for (const char c : part) {
+    if (c == '.') continue;
+    if (++place <= kFloatDigits) continue;
+    if (place > kDoubleDigits) break;
+    all_zeros = all_zeros && c == '0';
+    all_nines = all_nines && c == '9';
+  }
+  return place > kFloatDigits && !all_zeros && !all_nines;
 }
 
 bool is_rounded_integer(std::string_view number, float value) {
@@ -95,11 +116,13 @@ bool is_rounded_integer(std::string_view number, float value) {
 
 bool is_rounded(std::string_view number, double value, float rounded) {
   if (is_whole(number)) return is_rounded_integer(number, rounded);
-  if (rounded == 0) return count_significant_digits(number) > 0;
+  const std::string_view part = significant_part(number);
+  if (rounded == 0) return !part.empty();
   if (static_cast<double>(rounded) == value) return false;
   constexpr std::size_t kAlwaysKept = std::numeric_limits<float>::digits10;
   const bool is_normal = std::abs(rounded) >= std::numeric_limits<float>::min();
-  if (is_normal && count_significant_digits(number) <= kAlwaysKept) return false;
+  if (is_normal && count_digits(part) <= kAlwaysKept) return false;
+  if (has_more_digits_than_float(part)) return true;
   std::array<char, 32> shortest{};
   // Not the fixed form, which of a large number has all digits of the float.
   const char* const end = std::to_chars(shortest.data(), shortest.data() + shortest.size(), rounded,

@@ -92,6 +92,9 @@ TEST(TextValue, FloatsSayWhenTheyLoseWhatWasWritten) {
                                  "1e-45",
                                  "0.50000000000",
                                  "-8.673519e+08",
+                                 "0.10000000000000001",
+                                 "0.099999999999999999",
+                                 "1.5000000000e3",
                                  "9999999"}) {
     const auto number = parse_float(kept);
     ASSERT_TRUE(number) << kept;
@@ -99,7 +102,8 @@ TEST(TextValue, FloatsSayWhenTheyLoseWhatWasWritten) {
   }
   for (const char* const rounded :
        {"16777217", "-16777217", "1700000000.5", "52.5200066", "3.141592653589793", "1e-50",
-        "1e-400", "1.23e-44", "9007199254740993", "10499958131665514997", "1.00000001"}) {
+        "1e-400", "1.23e-44", "9007199254740993", "10499958131665514997", "1.00000001",
+        "1.0000000005", "0.0999999999999", "0.100000000000001"}) {
     const auto number = parse_float(rounded);
     ASSERT_TRUE(number) << rounded;
     EXPECT_TRUE(number->is_rounded) << rounded;
