@@ -14,6 +14,7 @@
 #include <infeed/error.h>
 
 #include "cli/exit_status.h"
+#include "cli/help.h"
 #include "cli/option_checks.h"
 #include "cli/stop_on_signal.h"
 #include "convert/convert_command.h"
@@ -73,16 +74,19 @@ void allow_many_files() {
   (void)::setrlimit(RLIMIT_NOFILE, &limit);  // where it fails, the error of opening says what to do
 }
 
+/// What was printed is there, or the user reads that it isn't.
+int check_output(const std::string& who) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return kExitOk;
+  complain(who, "the output could not be written; is the disk full?");
+  return kExitFailure;
+}
+
 int run(const Command& command, const std::string& who) {
   allow_many_files();
   StopOnSignal signals;
   try {
     command.run(signals.token());
-    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-      complain(who, "the output could not be written; is the disk full?");
-      return kExitFailure;
-    }
-    return kExitOk;
+    return check_output(who);
   } catch (const Error& error) {
     std::fflush(stdout);
     if (signals.token().stop_requested() && error.code() == ErrorCode::cancelled) {
@@ -99,19 +103,22 @@ int run(const Command& command, const std::string& who) {
 }
 
 int run_command_line(int argc, const char* const* argv, const std::vector<InputKind>& own_kinds) {
-  CLI::App app("infeed: input pipelines that feed a (simulated) TPU", "infeed");
-  app.set_version_flag("--version", "infeed " INFEED_VERSION);
+  CLI::App app("Input pipelines that feed a (simulated) TPU", "infeed");
+  app.set_help_flag("-h,--help", "Print this help");
+  app.set_version_flag("-V,--version", "infeed " INFEED_VERSION, "Print the version");
+  set_help(app);
   app.require_subcommand(1);
   app.footer(
-      "infeed COMMAND --help explains a command's options. Exit status: 0 done, 1 failed, 2 "
-      "wrong usage, 130 stopped by Ctrl-C.\n");
+      "infeed COMMAND --help or infeed help COMMAND explains a command's options.\n"
+      "Exit status: 0 done, 1 failed, 2 wrong usage, 130 stopped by Ctrl-C.\n");
   const std::vector<Command> commands{add_convert_command(app, own_kinds),
                                       add_reshard_command(app),
                                       add_inspect_command(app),
                                       add_verify_command(app),
                                       add_repair_command(app),
                                       add_index_command(app),
-                                      add_train_command(app)};
+                                      add_train_command(app),
+                                      add_help_command(app, INFEED_VERSION)};
   for (const Command& command : commands) refuse_senseless_values(*command.options);
   if (argc < 2) return complain_about_command(commands, "which command?", "");
   if (argv[1][0] != '-' && !is_command(commands, argv[1])) {
@@ -121,7 +128,8 @@ int run_command_line(int argc, const char* const* argv, const std::vector<InputK
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {  // --help, --version
-    return app.exit(asked);
+    app.exit(asked);
+    return check_output("infeed");
   } catch (const CLI::ParseError& error) {
     return complain_about_usage(app, error);
   }

@@ -69,7 +69,8 @@ void add_options(CLI::App& command, TrainOptions& options) {
       ->type_name("DIR");
   command
       .add_option("--work", job.work_folder,
-                  "Folder for shards, model and event files; by default " + default_work_folder())
+                  "Folder for shards, model and event files; by default infeed in the cache folder "
+                  "of the user ($XDG_CACHE_HOME or ~/.cache)")
       ->type_name("DIR");
   command.add_option("--slice", job.slice, "The TPU to simulate, by Google Cloud's name")
       ->check(CLI::Validator(check_slice, ""))

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sstream>
 
 #include "tools/run_program.h"
 #include "tools/temporary_folder.h"
@@ -11,6 +12,7 @@ using ::testing::AllOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 /// One line, and nothing that only a programmer understands.
@@ -30,6 +32,56 @@ TEST(CommandLine, VersionAndHelp) {
   const ProgramResult train = run_infeed({"train", "--help"});
   EXPECT_EQ(train.status, 0);
   EXPECT_THAT(train.out, AllOf(HasSubstr("--slice"), HasSubstr("--json"), HasSubstr("deep-mnist")));
+}
+
+TEST(CommandLine, HelpIsAskedForInEveryUsualWay) {
+  const std::string whole = run_infeed({"--help"}).out;
+  EXPECT_EQ(run_infeed({"-h"}).out, whole);
+  EXPECT_EQ(run_infeed({"help"}).out, whole);
+  for (const char* const name :
+       {"convert", "reshard", "inspect", "verify", "repair", "index", "train", "help"}) {
+    SCOPED_TRACE(name);
+    EXPECT_THAT(whole, HasSubstr(std::string("\n  ") + name + " "));
+    const ProgramResult own = run_infeed({name, "--help"});
+    EXPECT_EQ(own.status, 0);
+    EXPECT_THAT(own.err, IsEmpty());
+    EXPECT_THAT(own.out, StartsWith(std::string("Usage: infeed ") + name + " [OPTION]..."));
+    EXPECT_THAT(own.out, HasSubstr("\nExample"));
+    EXPECT_EQ(run_infeed({name, "-h"}).out, own.out);
+    EXPECT_EQ(run_infeed({"--help", name}).out, own.out);
+    EXPECT_EQ(run_infeed({"help", name}).out, own.out);
+  }
+  EXPECT_EQ(run_infeed({"-V"}).out, run_infeed({"--version"}).out);
+}
+
+TEST(CommandLine, HelpFitsIntoEightyColumns) {
+  std::istringstream lines(run_infeed({"convert", "--help"}).out);
+  for (std::string line; std::getline(lines, line);) {
+    const bool is_to_be_copied =
+        line.find(": infeed ") != std::string::npos || line.starts_with("          infeed ");
+    EXPECT_TRUE(line.size() <= 80 || is_to_be_copied) << line;
+  }
+}
+
+TEST(CommandLine, HelpSaysWhatAnOptionTakes) {
+  const std::string help = run_infeed({"convert", "--help"}).out;
+  EXPECT_THAT(help, HasSubstr("Usage: infeed convert [OPTION]... [INPUT...]\n"));
+  EXPECT_THAT(help, HasSubstr("\n  -o, --output DIR "));
+  EXPECT_THAT(help, HasSubstr("\n      --shards N        Shards of each set (1 to 99999; default "
+                              "16; not with\n                        --shard-size)\n"));
+  EXPECT_THAT(help, HasSubstr("(required)"));
+  EXPECT_THAT(run_infeed({"verify", "--help"}).out, HasSubstr("[OPTION]... NAME...\n"));
+}
+
+TEST(CommandLine, ManualPageHasEveryCommandAndNothingOfThisMachine) {
+  const ProgramResult page = run_infeed({"help", "--man"}, {.environment = {{"HOME", "/tmp"}}});
+  EXPECT_EQ(page.status, 0);
+  EXPECT_THAT(page.out, StartsWith(".TH infeed 1 "));
+  EXPECT_THAT(page.out, HasSubstr("\n.SH NAME\ninfeed \\- "));
+  EXPECT_THAT(page.out, HasSubstr("\n.SS infeed convert [OPTION]... [INPUT...]\n"));
+  EXPECT_THAT(page.out, HasSubstr("\n.TP\n\\fB\\-o\\fR, \\fB\\-\\-output\\fR \\fIDIR\\fR\n"));
+  EXPECT_THAT(page.out, HasSubstr("\n.SS infeed train "));
+  EXPECT_THAT(page.out, Not(HasSubstr("/tmp")));
 }
 
 struct WrongUsage {
@@ -101,6 +153,9 @@ INSTANTIATE_TEST_SUITE_P(
         WrongUsage{"SplitByWithoutAShare",
                    {"convert", "x", "-o", "x", "--split-by", "user"},
                    {"--split-by", "--validation"}},
+        WrongUsage{"HelpForAnUnknownCommand",
+                   {"help", "trane"},
+                   {"infeed help:", "no command 'trane'", "convert, reshard, inspect, verify"}},
         WrongUsage{"MissingValue", {"train", "--seed"}, {"--seed"}},
         WrongUsage{"NotANumber", {"train", "--seed", "x"}, {"--seed", "x"}},
         WrongUsage{"OutOfRange", {"train", "--seconds", "0"}, {"--seconds", "0"}},
@@ -117,6 +172,14 @@ INSTANTIATE_TEST_SUITE_P(
         WrongUsage{"NoShardSize", {"convert", "-o", "x", "--shard-size", "0"}, {"--shard-size"}},
         WrongUsage{"ImagesWithoutLabels", {"convert", "-o", "x", "--images", "i"}, {"--labels"}}),
     [](const auto& test) { return test.param.name; });
+
+TEST(CommandLine, HelpThatCannotBePrintedIsAnError) {
+  for (const char* const asked : {"--help", "--version", "help"}) {
+    const ProgramResult result = run_infeed({asked}, {.stdout_file = "/dev/full"});
+    EXPECT_EQ(result.status, 1) << asked;
+    EXPECT_THAT(result.err, HasSubstr("output could not be written")) << asked;
+  }
+}
 
 TEST(CommandLine, FullStandardOutputIsAnError) {
   const TemporaryFolder folder;

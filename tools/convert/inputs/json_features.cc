@@ -15,11 +15,11 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kShownWidth = 60;
+constexpr int kShownInErrors = 60;
 
 [[noreturn]] void fail_line(std::string_view line, const std::string& more) {
   throw Error(ErrorCode::data_loss, fmt::format("the line is no JSON object: '{}'{}",
-                                                printable(line, kShownWidth), more));
+                                                printable(line, kShownInErrors), more));
 }
 
 /// What the parser calls as it reads; a false return would end it, but everything wrong is thrown.
@@ -88,7 +88,7 @@ class FeatureCollector final : public nlohmann::json_sax<Json> {
       throw Error(ErrorCode::invalid_argument,
                   fmt::format("column '{}' has '{}', which is beyond float64; correct it, or write "
                               "it as a text, in quotes",
-                              printable(name_, kShownWidth), printable(last_token, kShownWidth)));
+                              printable(name_, kShownInErrors), printable(last_token, kShownInErrors)));
     }
     const std::string_view rest = line_.substr(std::min(std::max(position, 1UL) - 1, line_.size()));
     const bool is_special = rest.starts_with("NaN") || rest.starts_with("Infinity");
@@ -112,7 +112,7 @@ class FeatureCollector final : public nlohmann::json_sax<Json> {
   [[noreturn]] void fail_list(std::string_view what) const {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("column '{}' is a list with {} in it, which no feature can hold",
-                            printable(name_, kShownWidth), what));
+                            printable(name_, kShownInErrors), what));
   }
 
   const std::string_view line_;
@@ -130,7 +130,7 @@ void require_different_names(const std::vector<JsonFeature>& features) {
   const auto twice = std::adjacent_find(names.begin(), names.end());
   if (twice == names.end()) return;
   throw Error(ErrorCode::invalid_argument,
-              fmt::format("column '{}' comes twice in the line", printable(*twice, kShownWidth)));
+              fmt::format("column '{}' comes twice in the line", printable(*twice, kShownInErrors)));
 }
 
 }  // namespace

@@ -1,0 +1,213 @@
+#include "cli/help.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <fmt/format.h>
+#include <memory>
+#include <vector>
+
+#include "cli/option_text.h"
+#include "cli/terminal.h"
+
+namespace infeed::tools {
+namespace {
+
+constexpr int kTextColumn = 24;  ///< where the description of an option begins
+constexpr int kHelpColumnsMax =
+    100;  ///< longer lines are hard to read, however wide the terminal is
+constexpr int kColumnsOfFile = 80;
+
+/// Appends the text's words from `column` on, in further lines below.
+void append_wrapped(std::string& out, std::string_view text, int column, int begin, int columns) {
+  bool is_first_word = true;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    const std::string_view word = text.substr(0, end);
+    const int needed = static_cast<int>(word.size()) + (is_first_word ? 0 : 1);
+    if (!is_first_word && column + needed > columns) {
+      out.append("\n").append(static_cast<std::size_t>(begin), ' ');
+      column = begin;
+      is_first_word = true;
+    }
+    if (!is_first_word) out += ' ';
+    out += word;
+    column += static_cast<int>(word.size()) + (is_first_word ? 0 : 1);
+    is_first_word = false;
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  out += '\n';
+}
+
+/// Two columns; where the left one is too long for its place, the right one begins in the next line.
+void append_row(std::string& out, const std::string& left, const std::string& right, int columns) {
+  out += left;
+  if (static_cast<int>(left.size()) + 2 > kTextColumn) {
+    out.append("\n").append(kTextColumn, ' ');
+  } else {
+    out.append(kTextColumn - left.size(), ' ');
+  }
+  append_wrapped(out, right, kTextColumn, kTextColumn, columns);
+}
+
+/// "-o, --output DIR"; long names stand below each other whether or not there is a short one.
+std::string left_of(const OptionName& name) {
+  const bool has_short = !name.names.empty() && !name.names.front().starts_with("--");
+  std::string result = name.names.empty() || has_short ? "  " : "      ";
+  result += fmt::format("{}", fmt::join(name.names, ", "));
+  if (name.value.empty()) return result;
+  return result + (name.names.empty() ? "" : " ") + name.value;
+}
+
+void append_options(std::string& out, const char* title,
+                    const std::vector<const CLI::Option*>& options, int columns) {
+  if (options.empty()) return;
+  out += title;
+  for (const CLI::Option* const option : options) {
+    append_row(out, left_of(name_of(*option)), description_of(*option), columns);
+  }
+}
+
+int columns_of_output() {
+  const Terminal terminal(stdout);
+  if (!terminal.is_live()) return kColumnsOfFile;
+  return std::min(terminal.columns(), kHelpColumnsMax);
+}
+
+/// Text as roff takes it: no line is a request, and a hyphen stays one that can be copied.
+std::string roff(std::string_view text) {
+  std::string result;
+  if (text.starts_with('.') || text.starts_with('\'')) result += "\\&";
+  for (const char c : text) {
+    if (c == '\\') {
+      result += "\\e";
+    } else if (c == '-') {
+      result += "\\-";
+    } else {
+      result += c;
+    }
+  }
+  return result;
+}
+
+std::string roff_name(const OptionName& name) {
+  std::vector<std::string> names;
+  for (const std::string& one : name.names) names.push_back("\\fB" + roff(one) + "\\fR");
+  std::string result = fmt::format("{}", fmt::join(names, ", "));
+  if (name.value.empty()) return result;
+  return result + (names.empty() ? "" : " ") + "\\fI" + roff(name.value) + "\\fR";
+}
+
+void append_roff_options(std::string& out, const std::vector<const CLI::Option*>& options) {
+  for (const CLI::Option* const option : options) {
+    out += fmt::format(".TP\n{}\n{}\n", roff_name(name_of(*option)), roff(description_of(*option)));
+  }
+}
+
+void append_roff_footer(std::string& out, const CLI::App& app) {
+  bool was_example = false;
+  for (const std::string& line : lines_of(app.get_footer())) {
+    const bool is_one = is_example(line);
+    if (is_one != was_example) out += is_one ? ".PP\n.nf\n" : ".fi\n";
+    if (!is_one) out += ".PP\n";
+    out += roff(line) + '\n';
+    was_example = is_one;
+  }
+  if (was_example) out += ".fi\n";
+}
+
+std::vector<std::string> names_of(const std::vector<const CLI::App*>& commands) {
+  std::vector<std::string> names;
+  for (const CLI::App* const command : commands) names.push_back(command->get_name());
+  return names;
+}
+
+struct HelpCommandOptions {
+  const CLI::App* explained = nullptr;
+  bool is_manual_page = false;
+};
+
+}  // namespace
+
+std::string help_text(const CLI::App& app, int columns) {
+  std::string out = fmt::format("Usage: {}\n", usage_of(app));
+  append_wrapped(out, app.get_description(), 0, 0, columns);
+  append_options(out, "\nWhat it takes:\n", positionals_of(app), columns);
+  append_options(out, "\nOptions:\n", options_of(app), columns);
+  if (const auto commands = commands_of(app); !commands.empty()) {
+    out += "\nCommands:\n";
+    for (const CLI::App* const command : commands) {
+      append_row(out, "  " + command->get_name(), command->get_description(), columns);
+    }
+  }
+  const std::vector<std::string> footer = lines_of(app.get_footer());
+  if (!footer.empty()) out += '\n';
+  for (const std::string& line : footer) {
+    if (is_example(line)) {
+      out += line + '\n';
+    } else {
+      append_wrapped(out, line, 0, 0, columns);
+    }
+  }
+  return out;
+}
+
+std::string manual_page(const CLI::App& app, std::string_view version) {
+  const std::string name = app.get_name();
+  std::string out = fmt::format(
+      ".TH {} 1 \"\" \"{} {}\" \"User Commands\"\n.SH NAME\n{} \\- {}\n.SH SYNOPSIS\n{}\n",
+      roff(name), roff(name), roff(version), roff(name), roff(app.get_description()),
+      roff(usage_of(app)));
+  out += ".SH OPTIONS\n";
+  append_roff_options(out, options_of(app));
+  append_roff_footer(out, app);
+  out += ".SH COMMANDS\n";
+  for (const CLI::App* const command : commands_of(app)) {
+    out += fmt::format(".SS {}\n{}\n", roff(usage_of(*command)), roff(command->get_description()));
+    append_roff_options(out, positionals_of(*command));
+    append_roff_options(out, options_of(*command));
+    append_roff_footer(out, *command);
+  }
+  return out;
+}
+
+void set_help(CLI::App& app) {
+  app.formatter_fn([](const CLI::App* shown, std::string, CLI::AppFormatMode) {
+    return help_text(*shown, columns_of_output());
+  });
+}
+
+Command add_help_command(CLI::App& app, std::string_view version) {
+  const auto options = std::make_shared<HelpCommandOptions>();
+  options->explained = &app;
+  CLI::App* const command = app.add_subcommand("help", "Explain a command, as its --help does");
+  command
+      ->add_option_function<std::string>(
+          "COMMAND",
+          [&app, options](const std::string& name) {
+            const std::vector<const CLI::App*> commands = commands_of(app);
+            const auto found = std::find_if(
+                commands.begin(), commands.end(),
+                [&](const CLI::App* candidate) { return candidate->get_name() == name; });
+            if (found == commands.end()) {
+              throw CLI::ValidationError(
+                  fmt::format("there is no command '{}'; the commands are {}", name,
+                              fmt::join(names_of(commands), ", ")),
+                  CLI::ExitCodes::ValidationError);
+            }
+            options->explained = *found;
+          },
+          "Which one; without it, the program as a whole")
+      ->type_name("COMMAND");
+  command->add_flag("--man", options->is_manual_page,
+                    "Print the manual page with all commands instead, for man(1)");
+  command->footer("Example: infeed help convert\n");
+  return {.options = command, .run = [&app, options, version](const std::stop_token&) {
+            const std::string text = options->is_manual_page
+                                         ? manual_page(app, version)
+                                         : help_text(*options->explained, columns_of_output());
+            std::fputs(text.c_str(), stdout);
+          }};
+}
+
+}  // namespace infeed::tools

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+/// What there is to say about a command and its options, without a layout (help.h has two).
+namespace infeed::tools {
+
+/// An option as it is written: {"-o", "--output"} and DIR, or no names and INPUT... .
+struct OptionName {
+  std::vector<std::string> names;
+  std::string value;
+};
+
+OptionName name_of(const CLI::Option& option);
+
+/// "Shards of each set (1 to 99999; default 16; not with --shard-size)"
+std::string description_of(const CLI::Option& option);
+
+std::vector<const CLI::Option*> positionals_of(const CLI::App& app);
+std::vector<const CLI::Option*> options_of(const CLI::App& app);
+std::vector<const CLI::App*> commands_of(const CLI::App& app);
+
+/// "infeed convert [OPTION]... [INPUT]..."
+std::string usage_of(const CLI::App& app);
+
+/// Text by its lines, without the empty ones at its end.
+std::vector<std::string> lines_of(std::string_view text);
+
+/// Whether a line of a footer is one to be copied, which nothing may break.
+bool is_example(std::string_view line);
+
+}  // namespace infeed::tools
