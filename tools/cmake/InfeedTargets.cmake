@@ -1,6 +1,30 @@
 # How a target of ours is made: one place for warnings, sanitizers, header checks and the rule that a
 # lower module cannot see a higher one (it is not on its include path, so the include fails).
 
+include(${CMAKE_CURRENT_LIST_DIR}/infeedDependencies.cmake)
+
+# infeed_require(NAME... [FOR OPTION]): finds what this folder is built from, or says at once all that
+# is missing and which packages have it. FOR names the option without which it isn't needed.
+function(infeed_require)
+  cmake_parse_arguments(ARG "" "FOR" "" ${ARGN})
+  set(all_missing)
+  foreach(name IN LISTS ARG_UNPARSED_ARGUMENTS)
+    infeed_find_dependency(${name} missing)
+    list(APPEND all_missing ${missing})
+  endforeach()
+  if(NOT all_missing)
+    return()
+  endif()
+  list(JOIN all_missing ", " all_missing)
+  string(CONCAT advice
+    "what infeed is built from is missing here: ${all_missing}; "
+    "tools/install_packages.sh installs it on Debian")
+  if(ARG_FOR)
+    string(APPEND advice ", and -D${ARG_FOR}=OFF builds without it")
+  endif()
+  message(FATAL_ERROR "${advice}")
+endfunction()
+
 add_library(infeed_options INTERFACE)
 target_compile_features(infeed_options INTERFACE cxx_std_20)
 target_compile_options(infeed_options INTERFACE
