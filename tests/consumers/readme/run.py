@@ -1,40 +1,88 @@
 #!/usr/bin/env python3
-"""Compiles and runs a README's program and compares what it prints with what the README says.
+"""Does what the README tells a newcomer to do, and compares what the program prints with what it says.
 
-    run.py README.md WORK_FOLDER --infeed-build FOLDER [-- cmake options]
+    run.py README.md WORK_FOLDER [--infeed-build FOLDER]
 
-The program is the first block that opens with ```cpp; its output is the next one that opens with
-```text. The program is built outside, against infeed installed into WORK_FOLDER.
+In the order of the README: the first block that opens with ```cpp is a program, the ```text behind it
+what it prints, the ```cmake block a project for it. The ```sh blocks behind <!-- commands: install -->
+and <!-- commands: own project --> are run line by line as they stand: the former in a copy of the
+README's folder, the latter in the program's, both with WORK_FOLDER/home for HOME.
+
+With --infeed-build, a folder where infeed is built already, the command that builds is left out and
+the one that installs takes that folder instead: that is all that isn't as it stands. The compiler is
+$CXX, if it is set.
 """
 
 import argparse
 import difflib
+import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
-HERE = pathlib.Path(__file__).resolve().parent
+BUILD_FOLDER = "build/install"
+BUILD = f"cmake --build {BUILD_FOLDER}"
+INSTALL = f"cmake --install {BUILD_FOLDER} "
 
 
 class ReadmeError(Exception):
     """The README isn't as this test needs it; the text says what to do."""
 
 
+def fences_of(text):
+    """The blocks of code: (language, content, where it begins)."""
+    return [(fence.group(1), fence.group(2), fence.start())
+            for fence in re.finditer(r"^```(\w*)[^\n]*\n(.*?)^```[ \t]*$", text, re.M | re.S)]
+
+
 def extract(readme):
     """The program and the output that a README shows."""
-    text = readme.read_text()
-    fences = list(re.finditer(r"^```(\w*)[^\n]*\n(.*?)^```[ \t]*$", text, re.M | re.S))
-    programs = [at for at, fence in enumerate(fences) if fence.group(1) == "cpp"]
+    fences = fences_of(readme.read_text())
+    programs = [at for at, (language, _, _) in enumerate(fences) if language == "cpp"]
     if not programs:
         raise ReadmeError(f"{readme} has no block that opens with ```cpp: add the program")
-    outputs = [fence for fence in fences[programs[0] + 1:] if fence.group(1) == "text"]
+    outputs = [content for language, content, _ in fences[programs[0] + 1:] if language == "text"]
     if not outputs:
         raise ReadmeError(f"{readme} has no ```text block after its program: add what the program prints")
-    program = fences[programs[0]].group(2)
+    program = fences[programs[0]][1]
     if "int main(" not in program:
         raise ReadmeError(f"{readme}: the first ```cpp block has no main(): the program must be whole")
-    return program, outputs[0].group(2)
+    return program, outputs[0]
+
+
+def extract_project(readme):
+    """The CMakeLists.txt that a README shows."""
+    projects = [content for language, content, _ in fences_of(readme.read_text()) if language == "cmake"]
+    if not projects:
+        raise ReadmeError(f"{readme} has no block that opens with ```cmake: add a project that finds infeed")
+    return projects[0]
+
+
+def extract_commands(readme, name):
+    """The lines of the ```sh block behind <!-- commands: name -->."""
+    text = readme.read_text()
+    marker = f"<!-- commands: {name} -->"
+    at = text.find(marker)
+    if at < 0:
+        raise ReadmeError(f"{readme} has no {marker}: put it before the ```sh block with these commands")
+    following = [(language, content) for language, content, start in fences_of(text) if start > at]
+    if not following or following[0][0] != "sh":
+        raise ReadmeError(f"{readme}: behind {marker} comes no ```sh block")
+    return [line for line in following[0][1].splitlines() if line.strip()]
+
+
+def reuse_build(commands, infeed_build):
+    """The commands without those that build, on a folder where that has been done."""
+    if BUILD not in [command.split("#")[0].strip() for command in commands]:
+        raise ReadmeError(f"the README's commands don't build with '{BUILD}': this test leaves that line out")
+    installs = [command for command in commands if command.startswith(INSTALL)]
+    if not installs:
+        raise ReadmeError(f"the README's commands don't install with '{INSTALL}...'")
+    rest = [command for command in commands if not command.startswith(BUILD)]
+    return [command.replace(BUILD_FOLDER, str(infeed_build)) if command in installs else command
+            for command in rest]
 
 
 def compare(expected, printed):
@@ -43,26 +91,50 @@ def compare(expected, printed):
                                         "what the README says", "what the program prints"))
 
 
+def copy_tree(source, target):
+    """The README's folder without what was built there."""
+    ignored = shutil.ignore_patterns("build", ".git", ".cache", "__pycache__")
+    shutil.copytree(source, target, ignore=ignored, symlinks=True)
+
+
+def run_lines(commands, folder, environment, **options):
+    """As typed into a shell one after another; the first that fails ends it."""
+    return subprocess.run(["bash", "-exc", "\n".join(commands)], cwd=folder, env=environment, check=True, **options)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("readme", type=pathlib.Path)
     parser.add_argument("work_folder", type=pathlib.Path)
-    parser.add_argument("--infeed-build", required=True, help="a built build folder of infeed")
-    words = [*sys.argv[1:], "--"]
-    end = words.index("--")
-    arguments, cmake_options = parser.parse_args(words[:end]), words[end + 1:-1]
+    parser.add_argument("--infeed-build", type=pathlib.Path, help="a folder where infeed is built already")
+    arguments = parser.parse_args()
+    readme = arguments.readme.resolve()
     try:
-        program, expected = extract(arguments.readme)
+        program, expected = extract(readme)
+        project = extract_project(readme)
+        install = extract_commands(readme, "install")
+        *build, run_program = extract_commands(readme, "own project")
+        if arguments.infeed_build:
+            install = reuse_build(install, arguments.infeed_build.resolve())
     except (ReadmeError, OSError) as error:
         sys.exit(str(error))
+
     work = arguments.work_folder.resolve()
-    work.mkdir(parents=True, exist_ok=True)
-    source = work / "readme.cc"
-    source.write_text(program)
-    subprocess.run([HERE.parent / "install_and_build.sh", arguments.infeed_build, HERE, work / "outside",
-                    f"-DREADME_PROGRAM={source}", *cmake_options], check=True)
-    printed = subprocess.run([work / "outside/build/consumer_readme"], capture_output=True, text=True, check=True)
-    difference = compare(expected, printed.stdout)
+    shutil.rmtree(work, ignore_errors=True)
+    home, tree, own = work / "home", work / "infeed", work / "my_training"
+    home.mkdir(parents=True)
+    own.mkdir()
+    copy_tree(readme.parent, tree)
+    (own / "main.cc").write_text(program)
+    (own / "CMakeLists.txt").write_text(project)
+    environment = {**os.environ, "HOME": str(home)}
+    try:
+        run_lines(install, tree, environment)
+        run_lines(build, own, environment)
+        printed = run_lines([run_program], own, environment, stdout=subprocess.PIPE, text=True).stdout
+    except subprocess.CalledProcessError as error:
+        sys.exit(f"a command of the README ended with status {error.returncode}: the last line with a + above")
+    difference = compare(expected, printed)
     if difference:
         sys.exit(f"the README's program prints something else; put this into the README, or mend it:\n{difference}")
 

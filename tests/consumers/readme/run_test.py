@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """The README test itself: what it takes out of a README, and that it can fail."""
 
+import os
 import pathlib
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -34,6 +36,37 @@ class ReadmeTest(unittest.TestCase):
         self.expect_error("# x\n", "no block that opens with ```cpp: add the program")
         self.expect_error("```text\nx\n```\n" + PROGRAM, "no ```text block after its program")
         self.expect_error("```cpp\nauto x = 1;\n```\n```text\n1\n```\n", r"has no main\(\)")
+
+    def commands(self, text, name="install"):
+        with tempfile.TemporaryDirectory() as folder:
+            readme = pathlib.Path(folder) / "README.md"
+            readme.write_text(text)
+            return run.extract_commands(readme, name)
+
+    def test_commands_behind_their_marker(self):
+        text = "```sh\nno\n```\n<!-- commands: install -->\n```sh\na  # why\n\nb\n```\n```sh\nc\n```\n"
+        self.assertEqual(self.commands(text), ["a  # why", "b"])
+        with self.assertRaisesRegex(run.ReadmeError, "has no <!-- commands: own project -->: put it before"):
+            self.commands(text, "own project")
+        with self.assertRaisesRegex(run.ReadmeError, "comes no ```sh block"):
+            self.commands("<!-- commands: install -->\n```text\na\n```\n")
+
+    def test_only_building_is_left_out(self):
+        commands = ["packages", "cmake --preset install  # first", "cmake --build build/install  # minutes",
+                    "cmake --install build/install --prefix ~/x"]
+        self.assertEqual(run.reuse_build(commands, "/b"), [
+            "packages", "cmake --preset install  # first", "cmake --install /b --prefix ~/x"])
+        with self.assertRaisesRegex(run.ReadmeError, "don't build with 'cmake --build build/install'"):
+            run.reuse_build(commands[:2] + commands[3:], "/b")
+        with self.assertRaisesRegex(run.ReadmeError, "don't install with"):
+            run.reuse_build(commands[:3], "/b")
+
+    def test_a_command_that_fails_ends_the_rest(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with self.assertRaises(subprocess.CalledProcessError):
+                run.run_lines(["false", "touch made"], folder, {"PATH": os.environ["PATH"]},
+                              stderr=subprocess.DEVNULL)
+            self.assertEqual(os.listdir(folder), [])
 
     def test_comparison(self):
         self.assertEqual(run.compare("a\nb\n", "a\nb\n"), "")
