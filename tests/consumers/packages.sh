@@ -1,17 +1,44 @@
 #!/usr/bin/env bash
-# packages.sh: every Debian package that an error of CMake names is one that install_packages.sh installs.
+# packages.sh WORK_FOLDER: who configures infeed without what it is built from reads which packages have
+# it, and they are those that install_packages.sh installs.
 set -euo pipefail
+work=$1
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
+failures=0
+
+failed() {
+  echo "$*"
+  failures=$((failures + 1))
+}
+
 installed="$("$root/tools/install_packages.sh" --list test)"
 named="$(sed -n 's/^set(infeed_debian_package_[^ ]* "\{0,1\}\([^")]*\)"\{0,1\})$/\1/p' \
   "$root/tools/cmake/infeedDependencies.cmake" | sed 's/ and /\n/g')"
-[[ $(wc -l <<<"$named") -gt 10 ]] || { echo "infeedDependencies.cmake names hardly any packages: has its form changed?" && exit 1; }
-status=0
+[[ $(wc -l <<<"$named") -gt 10 ]] || failed "infeedDependencies.cmake names hardly any packages: has its form changed?"
 while read -r package; do
   # What g++ brings along.
   [[ $package == libc6-dev ]] && continue
-  grep -qxF "$package" <<<"$installed" && continue
-  echo "tools/cmake/infeedDependencies.cmake names $package, which tools/install_packages.sh doesn't install"
-  status=1
+  grep -qxF "$package" <<<"$installed" ||
+    failed "tools/cmake/infeedDependencies.cmake names $package, which tools/install_packages.sh doesn't install"
 done <<<"$named"
-exit $status
+
+# refused TEXT [cmake options]: infeed isn't configured, and CMake says so in one sentence.
+refused() {
+  local text=$1 said
+  shift
+  rm -rf "$work"
+  if said="$(cmake -S "$root" -B "$work" -G Ninja -DCMAKE_CXX_COMPILER_WORKS=TRUE "$@" 2>&1)"; then
+    failed "infeed was configured with $*; expected: $text"
+    return
+  fi
+  [[ $(tr -s ' \n' '  ' <<<"$said") == *"$text"* ]] || failed "with $* CMake does not say: $text"$'\n'"but: $said"
+}
+
+refused "what infeed is built from is missing here: TBB (Debian package libtbb-dev); tools/install_packages.sh installs it on Debian Call Stack" \
+  -DCMAKE_DISABLE_FIND_PACKAGE_TBB=TRUE
+refused "CURL 7.84 or newer (Debian package libcurl4-openssl-dev), OpenSSL 3 or newer (Debian package libssl-dev); tools/install_packages.sh installs it on Debian, and -DINFEED_REMOTE=OFF builds without it" \
+  -DCMAKE_DISABLE_FIND_PACKAGE_CURL=TRUE -DCMAKE_DISABLE_FIND_PACKAGE_OpenSSL=TRUE
+refused "GTest (Debian package libgtest-dev and libgmock-dev); tools/install_packages.sh test installs it on Debian, and -DINFEED_BUILD_TESTS=OFF builds without it" \
+  -DCMAKE_DISABLE_FIND_PACKAGE_GTest=TRUE
+
+((failures == 0))
