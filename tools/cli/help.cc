@@ -13,36 +13,35 @@
 namespace infeed::tools {
 namespace {
 
-constexpr int kTextColumn = 24;  ///< where the description of an option begins
-constexpr int kHelpColumnsMax =
+constexpr std::size_t kTextColumn = 24;  ///< where the description of an option begins
+constexpr std::size_t kHelpColumnsMax =
     100;  ///< longer lines are hard to read, however wide the terminal is
-constexpr int kColumnsOfFile = 80;
+constexpr std::size_t kColumnsOfFile = 80;
 
-/// Appends the text's words from `column` on, in further lines below.
-void append_wrapped(std::string& out, std::string_view text, int column, int begin, int columns) {
-  bool is_first_word = true;
+/// Appends the text's words, the first at column `column`, and further lines from `begin` on.
+void append_wrapped(std::string& out, std::string_view text, std::size_t column, std::size_t begin,
+                    std::size_t columns) {
+  std::string_view gap;  // before the next word, unless a line begins with it
   while (!text.empty()) {
-    const std::size_t end = std::min(text.find(' '), text.size());
-    const std::string_view word = text.substr(0, end);
-    const int needed = static_cast<int>(word.size()) + (is_first_word ? 0 : 1);
-    if (!is_first_word && column + needed > columns) {
-      out.append("\n").append(static_cast<std::size_t>(begin), ' ');
+    const std::string_view word = text.substr(0, text.find(' '));
+    if (!gap.empty() && column + gap.size() + word.size() > columns) {
+      out.append("\n").append(begin, ' ');
       column = begin;
-      is_first_word = true;
+      gap = "";
     }
-    if (!is_first_word) out += ' ';
-    out += word;
-    column += static_cast<int>(word.size()) + (is_first_word ? 0 : 1);
-    is_first_word = false;
-    text.remove_prefix(std::min(end + 1, text.size()));
+    out.append(gap).append(word);
+    column += gap.size() + word.size();
+    gap = " ";
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
   }
   out += '\n';
 }
 
 /// Two columns; where the left one is too long for its place, the right one begins in the next line.
-void append_row(std::string& out, const std::string& left, const std::string& right, int columns) {
+void append_row(std::string& out, const std::string& left, const std::string& right,
+                std::size_t columns) {
   out += left;
-  if (static_cast<int>(left.size()) + 2 > kTextColumn) {
+  if (left.size() + 2 > kTextColumn) {
     out.append("\n").append(kTextColumn, ' ');
   } else {
     out.append(kTextColumn - left.size(), ' ');
@@ -60,7 +59,7 @@ std::string left_of(const OptionName& name) {
 }
 
 void append_options(std::string& out, const char* title,
-                    const std::vector<const CLI::Option*>& options, int columns) {
+                    const std::vector<const CLI::Option*>& options, std::size_t columns) {
   if (options.empty()) return;
   out += title;
   for (const CLI::Option* const option : options) {
@@ -68,10 +67,10 @@ void append_options(std::string& out, const char* title,
   }
 }
 
-int columns_of_output() {
+std::size_t columns_of_output() {
   const Terminal terminal(stdout);
   if (!terminal.is_live()) return kColumnsOfFile;
-  return std::min(terminal.columns(), kHelpColumnsMax);
+  return std::min(static_cast<std::size_t>(terminal.columns()), kHelpColumnsMax);
 }
 
 /// Text as roff takes it: no line is a request, and a hyphen stays one that can be copied.
@@ -129,7 +128,7 @@ struct HelpCommandOptions {
 
 }  // namespace
 
-std::string help_text(const CLI::App& app, int columns) {
+std::string help_text(const CLI::App& app, std::size_t columns) {
   std::string out = fmt::format("Usage: {}\n", usage_of(app));
   append_wrapped(out, app.get_description(), 0, 0, columns);
   append_options(out, "\nWhat it takes:\n", positionals_of(app), columns);

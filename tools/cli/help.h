@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -11,7 +12,7 @@ namespace infeed::tools {
 
 /// What `infeed --help` (app: the whole program) or `infeed COMMAND --help` prints, in lines of at
 /// most so many columns where they can be broken. Examples can't: they are there to be copied.
-std::string help_text(const CLI::App& app, int columns);
+std::string help_text(const CLI::App& app, std::size_t columns);
 
 /// The manual page of the program with all its commands, for man(1).
 std::string manual_page(const CLI::App& app, std::string_view version);
