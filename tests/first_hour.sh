@@ -76,6 +76,7 @@ make_data() {
   printf 'id,v\n9223372036854775808,1\n9223372036854775809,2\n' >big_id.csv
   printf '{"id": %s}\n' 1 2 9223372036854775808 >big_id_among_small.jsonl
   printf 'x\n1e39\n2.5\n' >big_float.csv
+  printf '{"columns": {"id": "integers"}}\n' >integers.json
   printf '{"columns": {"age": "integer"}}\n' >wrong.json
   seq 60000 | awk 'BEGIN { print "n,square" } { print $1 "," $1 * $1 }' >big.csv
 
