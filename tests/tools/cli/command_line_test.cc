@@ -67,10 +67,13 @@ TEST(CommandLine, HelpSaysWhatAnOptionTakes) {
   const std::string help = run_infeed({"convert", "--help"}).out;
   EXPECT_THAT(help, HasSubstr("Usage: infeed convert [OPTION]... [INPUT...]\n"));
   EXPECT_THAT(help, HasSubstr("\n  -o, --output DIR "));
-  EXPECT_THAT(help, HasSubstr("\n      --shards N        Shards of each set (1 to 99999; default "
-                              "16; not with\n                        --shard-size)\n"));
+  EXPECT_THAT(help, HasSubstr("not with --data"));
   EXPECT_THAT(help, HasSubstr("(required)"));
-  EXPECT_THAT(run_infeed({"verify", "--help"}).out, HasSubstr("[OPTION]... NAME...\n"));
+  const std::string verify = run_infeed({"verify", "--help"}).out;
+  EXPECT_THAT(verify, HasSubstr("[OPTION]... NAME...\n"));
+  EXPECT_THAT(verify,
+              HasSubstr("\n      --threads N       Threads to use; 0: one a core (0 to 1024; "
+                        "default 0)\n"));
 }
 
 TEST(CommandLine, ManualPageHasEveryCommandAndNothingOfThisMachine) {
