@@ -103,7 +103,7 @@ struct ConvertEstimate {
   std::vector<std::string> files;
   std::uint32_t shards_found = 0;
   bool is_complete = false;
-  std::vector<WrongShard> wrong = {};  ///< of a complete dataset, to be made anew
+  std::vector<WrongShard> wrong = {};                ///< of a complete dataset, to be made anew
   ColumnStatistics statistics = ColumnStatistics();  ///< of the examples that were encoded
   std::uint64_t bad_examples = 0;                    ///< of them, which convert() would refuse
   std::string first_bad = {};

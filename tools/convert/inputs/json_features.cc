@@ -85,10 +85,11 @@ class FeatureCollector final : public nlohmann::json_sax<Json> {
                    const nlohmann::detail::exception& error) override {
     constexpr int kNumberOverflow = 406;
     if (error.id == kNumberOverflow) {
-      throw Error(ErrorCode::invalid_argument,
-                  fmt::format("column '{}' has '{}', which is beyond float64; correct it, or write "
-                              "it as a text, in quotes",
-                              printable(name_, kShownInErrors), printable(last_token, kShownInErrors)));
+      throw Error(
+          ErrorCode::invalid_argument,
+          fmt::format("column '{}' has '{}', which is beyond float64; correct it, or write "
+                      "it as a text, in quotes",
+                      printable(name_, kShownInErrors), printable(last_token, kShownInErrors)));
     }
     const std::string_view rest = line_.substr(std::min(std::max(position, 1UL) - 1, line_.size()));
     const bool is_special = rest.starts_with("NaN") || rest.starts_with("Infinity");
@@ -129,8 +130,8 @@ void require_different_names(const std::vector<JsonFeature>& features) {
   std::sort(names.begin(), names.end());
   const auto twice = std::adjacent_find(names.begin(), names.end());
   if (twice == names.end()) return;
-  throw Error(ErrorCode::invalid_argument,
-              fmt::format("column '{}' comes twice in the line", printable(*twice, kShownInErrors)));
+  throw Error(ErrorCode::invalid_argument, fmt::format("column '{}' comes twice in the line",
+                                                       printable(*twice, kShownInErrors)));
 }
 
 }  // namespace
