@@ -65,9 +65,15 @@ std::uint64_t number_of(std::string_view text) {
   return number;
 }
 
-ErrorCode code_of(std::string_view name) {
+/// Older stores have the codes as they were in messages then: "data loss", "user function failed",
+/// "internal error".
+ErrorCode code_of(std::string_view text) {
+  std::string name(text);
+  std::replace(name.begin(), name.end(), ' ', '_');
   for (int code = 0; code <= static_cast<int>(ErrorCode::internal); ++code) {
-    if (to_string(static_cast<ErrorCode>(code)) == name) return static_cast<ErrorCode>(code);
+    if (name.starts_with(to_string(static_cast<ErrorCode>(code)))) {
+      return static_cast<ErrorCode>(code);
+    }
   }
   return ErrorCode::internal;
 }

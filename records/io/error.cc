@@ -8,31 +8,31 @@ namespace infeed {
 std::string_view to_string(ErrorCode code) {
   switch (code) {
     case ErrorCode::invalid_argument:
-      return "invalid argument";
+      return "invalid_argument";
     case ErrorCode::not_found:
-      return "not found";
+      return "not_found";
     case ErrorCode::permission_denied:
-      return "permission denied";
+      return "permission_denied";
     case ErrorCode::already_exists:
-      return "already exists";
+      return "already_exists";
     case ErrorCode::data_loss:
-      return "data loss";
+      return "data_loss";
     case ErrorCode::resource_exhausted:
-      return "resource exhausted";
+      return "resource_exhausted";
     case ErrorCode::failed_precondition:
-      return "failed precondition";
+      return "failed_precondition";
     case ErrorCode::deadline_exceeded:
-      return "deadline exceeded";
+      return "deadline_exceeded";
     case ErrorCode::unavailable:
       return "unavailable";
     case ErrorCode::cancelled:
       return "cancelled";
     case ErrorCode::user_function:
-      return "user function failed";
+      return "user_function";
     case ErrorCode::internal:
-      return "internal error";
+      return "internal";
   }
-  return "unknown error";
+  return "unknown";
 }
 
 std::string Lost::to_string() const {

@@ -108,15 +108,15 @@ class Signed(unittest.TestCase):
     def test_a_wrong_secret_is_refused(self):
         os.environ["AWS_SECRET_ACCESS_KEY"] = "wrong"
         for url in (self.shards[0][1], "s3://bucket/some data/*"):
-            self.expect_refusal(url, "permission denied: the store refuses the credentials "
+            self.expect_refusal(url, "permission_denied: the store refuses the credentials "
                                 + KEY_ID, "SignatureDoesNotMatch", "check AWS_SECRET_ACCESS_KEY")
 
     def test_what_is_missing_is_named(self):
-        self.expect_refusal("s3://bucket/nothing.tfrecord", "not found: there is no such object")
+        self.expect_refusal("s3://bucket/nothing.tfrecord", "not_found: there is no such object")
         self.expect_refusal("s3://bucket/some data/test-*",
                             "no object matches 's3://bucket/some data/test-*'",
                             "no name begins with")
-        self.expect_refusal("s3://other-bucket/x", "not found: there is no bucket 'other-bucket'")
+        self.expect_refusal("s3://other-bucket/x", "not_found: there is no bucket 'other-bucket'")
 
     def test_without_credentials_nothing_is_asked(self):
         del os.environ["AWS_ACCESS_KEY_ID"], os.environ["AWS_SECRET_ACCESS_KEY"]

@@ -125,10 +125,10 @@ TEST_F(UrlCommands, ConvertNamesWhatIsWrongWithAnObject) {
     EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
     return result.err;
   };
-  EXPECT_THAT(said("/no.csv"), HasSubstr("not found: there is no such object at 127.0.0.1:"));
+  EXPECT_THAT(said("/no.csv"), HasSubstr("not_found: there is no such object at 127.0.0.1:"));
   serve("cut.csv.gz", gzip(read_bytes(folder_.file("t.csv"))).substr(0, 100));
   EXPECT_THAT(said("/cut.csv.gz"),
-              AllOf(HasSubstr("data loss"), HasSubstr("/cut.csv.gz"), Not(HasSubstr("/proc/"))));
+              AllOf(HasSubstr("data_loss"), HasSubstr("/cut.csv.gz"), Not(HasSubstr("/proc/"))));
   // Text that begins as a zlib stream would.
   serve("text.csv", "HK\n1\n2\n");
   EXPECT_EQ(convert({server_.url("/text.csv")}, "text").status, 0);
@@ -137,7 +137,7 @@ TEST_F(UrlCommands, ConvertNamesWhatIsWrongWithAnObject) {
 TEST_F(UrlCommands, NameWhatIsNotThere) {
   const ProgramResult result = run({"inspect", server_.url("/no.tfrecord")});
   EXPECT_EQ(result.status, 1);
-  EXPECT_THAT(result.err, HasSubstr("not found: there is no such object at 127.0.0.1:"));
+  EXPECT_THAT(result.err, HasSubstr("not_found: there is no such object at 127.0.0.1:"));
 }
 
 }  // namespace

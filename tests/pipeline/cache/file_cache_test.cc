@@ -14,6 +14,7 @@
 #include <infeed/pipeline/shuffle.h>
 #include <infeed/pipeline/skip_errors.h>
 #include <infeed/pipeline/take.h>
+#include <infeed/records/line_journal.h>
 
 #include "pipeline/suite/stage_suite.h"
 #include "records/temporary_files.h"
@@ -308,6 +309,36 @@ TEST_F(FileCache, AJournalThatIsCutAnywhereIsGoneOnWith) {
     EXPECT_EQ(got, expected);
     EXPECT_EQ(stream_of(make()), expected);
   }
+}
+
+TEST_F(FileCache, ReadsTheErrorsOfOlderStores) {
+  const FileCacheOptions options = noting(fresh());
+  const auto dataset = range(2) | map([](std::int64_t x) -> std::int64_t {
+                         if (x == 0) throw Error(ErrorCode::data_loss, "no 0");
+                         throw std::runtime_error("no 1");
+                       }) |
+                       cache(options);
+  stream_of(dataset);
+  const std::string journal = options.path + "/elements.journal";
+  std::vector<std::string> lines = LineJournal::read(journal, LineChecksum::behind_text);
+  const auto rewrite = [&](std::string_view now, std::string_view then) {
+    for (std::string& line : lines) {
+      if (const std::size_t at = line.find(now); at != line.npos) {
+        line.replace(at, now.size(), then);
+        return true;
+      }
+    }
+    return false;
+  };
+  EXPECT_TRUE(rewrite("\tdata_loss\t", "\tdata loss\t"));
+  EXPECT_TRUE(rewrite("\tuser_function\t", "\tuser function failed\t"));
+  std::ofstream(journal, std::ios::binary)
+      << LineJournal::text_of(lines, LineChecksum::behind_text);
+  kinds();
+  auto iterator = dataset.iterate();
+  EXPECT_EQ(error_of([&] { iterator.next(); }).code(), ErrorCode::data_loss);
+  EXPECT_EQ(error_of([&] { iterator.next(); }).code(), ErrorCode::user_function);
+  EXPECT_THAT(kinds(), ElementsAre(Kind::reading));
 }
 
 TEST_F(FileCache, WhileSomebodyWritesOthersGoWithout) {

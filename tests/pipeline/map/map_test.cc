@@ -235,7 +235,7 @@ TEST(Map, AnErrorKeepsWhatTheFunctionSaidAndNamesTheStage) {
     EXPECT_EQ(second.code(), ErrorCode::user_function);
     EXPECT_EQ(second.message(), "threw something that is not a std::exception");
     const Error third = error_of([&] { iterator.next(); });
-    EXPECT_STREQ(third.what(), "user function failed: no label [stage prefetch < batch < map]");
+    EXPECT_STREQ(third.what(), "user_function: no label [stage prefetch < batch < map]");
     EXPECT_TRUE(iterator.next());
     EXPECT_FALSE(iterator.next());
   }

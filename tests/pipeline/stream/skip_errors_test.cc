@@ -94,7 +94,7 @@ TEST(SkipErrors, TooLargeAShareEndsThePass) {
   EXPECT_EQ(error.code(), ErrorCode::resource_exhausted);
   EXPECT_EQ(error.message(),
             "skip_errors: 20 of 200 elements failed, more than is allowed (share_max 0.05); the "
-            "last one: data loss: no 199");
+            "last one: data_loss: no 199");
   EXPECT_EQ(error.file(), "shard \"7\"");
   EXPECT_EQ(error.offset(), 19900);
   EXPECT_EQ(error.record(), 199);
@@ -133,7 +133,7 @@ TEST(SkipErrors, WritesTheQuarantineFile) {
   EXPECT_EQ(all[0], "{\"from\": \"before\"}");
   std::sort(all.begin(), all.end());
   EXPECT_THAT(all[0],
-              StartsWith("{\"code\": \"data loss\", \"message\": \"no 1\", \"stage\": \"repeat < "
+              StartsWith("{\"code\": \"data_loss\", \"message\": \"no 1\", \"stage\": \"repeat < "
                          "skip_errors < shuffle < map\", \"file\": \"shard \\\"7\\\"\", "
                          "\"offset\": 100, \"record\": 1, \"position\": "));
 }

@@ -31,10 +31,10 @@ TEST(LostRecords, an_error_says_them) {
     return std::string(Error(ErrorCode::data_loss, "cut").at_record(3).losing(lost).what());
   };
   EXPECT_EQ(text({.records = 249, .bytes = 5976}),
-            "data loss: cut [record 3, lost with it 249 records (5976 bytes)]");
-  EXPECT_EQ(text({.records = 1}), "data loss: cut [record 3, lost with it 1 record]");
-  EXPECT_EQ(text({.bytes = 1}), "data loss: cut [record 3, lost with it 1 byte]");
-  EXPECT_EQ(text({}), "data loss: cut [record 3, lost with it an unknown number of records]");
+            "data_loss: cut [record 3, lost with it 249 records (5976 bytes)]");
+  EXPECT_EQ(text({.records = 1}), "data_loss: cut [record 3, lost with it 1 record]");
+  EXPECT_EQ(text({.bytes = 1}), "data_loss: cut [record 3, lost with it 1 byte]");
+  EXPECT_EQ(text({}), "data_loss: cut [record 3, lost with it an unknown number of records]");
   EXPECT_EQ(Error(ErrorCode::data_loss, "cut").lost(), std::nullopt);
 }
 

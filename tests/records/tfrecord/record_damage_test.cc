@@ -216,7 +216,7 @@ TEST(RecordDamage, messages) {
   const auto file = folder.write("x", bytes);
   EXPECT_EQ(
       std::string(read_all(file).error->what()),
-      "data loss: record is damaged: its 40 bytes have the checksum 029b01e3, but ecd29763 is "
+      "data_loss: record is damaged: its 40 bytes have the checksum 029b01e3, but ecd29763 is "
       "stored [file " +
           file + ", offset 37, record 2]");
   const auto cut = folder.write("x", frame(kFour).substr(0, 37 + 20));

@@ -101,7 +101,7 @@ TEST(ConvertCommand, SplitsAndShufflesAndReportsAsJson) {
 TEST(ConvertCommand, DatasetThatIsNotThere) {
   const TemporaryFolder folder;
   expect_failure(convert_folder(folder.file("none"), folder.file("shards")),
-                 {"not found", "none", "does not exist", "dataset-fashion-mnist"});
+                 {"not_found", "none", "does not exist", "dataset-fashion-mnist"});
   expect_failure(convert_folder(folder.path(), folder.file("shards")),
                  {"train-images-idx3-ubyte.gz is not in", "the folder is empty"});
   write_half(folder.path(), "train", 5, 1);
@@ -120,12 +120,12 @@ TEST(ConvertCommand, DamagedDataset) {
 
   std::ofstream(images, std::ios::binary) << whole.substr(0, 1000);
   expect_failure(convert_folder(folder.path(), folder.file("shards")),
-                 {"data loss", "the file is cut", images});
+                 {"data_loss", "the file is cut", images});
   std::ofstream(images, std::ios::binary) << "PK\3\4" << whole;
   expect_failure(convert_folder(folder.path(), folder.file("shards")),
                  {"no IDX file", "50 4b 03 04"});
   std::ofstream(images, std::ios::binary) << "\x1f\x8b\x08" << whole;
-  expect_failure(convert_folder(folder.path(), folder.file("shards")), {"data loss", images});
+  expect_failure(convert_folder(folder.path(), folder.file("shards")), {"data_loss", images});
   std::ofstream(images, std::ios::binary) << whole;
   write_labels(folder.file("train-labels-idx1-ubyte"), std::string(49, '\1'));
   expect_failure(convert_folder(folder.path(), folder.file("shards")),
@@ -145,7 +145,7 @@ TEST(ConvertCommand, AHeaderThatLiesTakesNoMemory) {
   const std::string command = limit + "exec \"$0\" convert --data \"$1\" -o \"$2\"";
   expect_failure(run_infeed({"-c", command, INFEED_COMMAND, folder.path(), folder.file("shards")},
                             {.program = "/bin/sh"}),
-                 {"data loss", "the file is cut: 50331632 of the 7840000000 bytes"});
+                 {"data_loss", "the file is cut: 50331632 of the 7840000000 bytes"});
 }
 
 TEST(ConvertCommand, FolderThatMayNotBeRead) {
@@ -154,7 +154,7 @@ TEST(ConvertCommand, FolderThatMayNotBeRead) {
   write_dataset(folder.file("data"), 5, 5);
   fs::permissions(folder.file("data"), fs::perms::none);
   expect_failure(convert_folder(folder.file("data"), folder.file("shards"), {.as_nobody = true}),
-                 {"permission denied", "may not be read by you", folder.file("data")});
+                 {"permission_denied", "may not be read by you", folder.file("data")});
   fs::permissions(folder.file("data"), fs::perms::owner_all | fs::perms::others_all);
 }
 
@@ -165,10 +165,10 @@ TEST(ConvertCommand, FolderThatMayNotBeWritten) {
   fs::permissions(folder.file("shards"), fs::perms::owner_read | fs::perms::owner_exec |
                                              fs::perms::others_read | fs::perms::others_exec);
   expect_failure(convert_folder(folder.path(), folder.file("shards"), {.as_nobody = true}),
-                 {"permission denied", folder.file("shards")});
+                 {"permission_denied", folder.file("shards")});
   expect_failure(
       convert_folder(folder.path(), folder.file("shards/deeper/still"), {.as_nobody = true}),
-      {"permission denied", "cannot make the folder", "or choose a folder"});
+      {"permission_denied", "cannot make the folder", "or choose a folder"});
 }
 
 TEST(ConvertCommand, FullDisk) {
@@ -191,7 +191,7 @@ TEST(ConvertCommand, FullDisk) {
     }
   }
   umount(disk.c_str());
-  expect_failure(result, {"resource exhausted", "the disk is full", disk});
+  expect_failure(result, {"resource_exhausted", "the disk is full", disk});
 }
 
 /// So many tiny images that converting them takes seconds.

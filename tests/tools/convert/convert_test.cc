@@ -157,9 +157,9 @@ TEST(Convert, BadExamplesAreLeftOutUpToALimit) {
   const auto result = tools::convert(input, options);
   EXPECT_EQ(result.manifest.examples(), 97);
   EXPECT_THAT(result.manifest.quarantined,
-              ElementsAre(tools::QuarantinedExample{"number 3", "data loss: it is bad"},
-                          tools::QuarantinedExample{"number 50", "data loss: it is bad"},
-                          tools::QuarantinedExample{"number 51", "data loss: it is bad"}));
+              ElementsAre(tools::QuarantinedExample{"number 3", "data_loss: it is bad"},
+                          tools::QuarantinedExample{"number 50", "data_loss: it is bad"},
+                          tools::QuarantinedExample{"number 51", "data_loss: it is bad"}));
 }
 
 TEST(Convert, AShuffledOrderHasEveryExampleOnce) {

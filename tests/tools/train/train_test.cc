@@ -170,11 +170,11 @@ TEST_F(Train, ADamagedShardIsNamed) {
   file << "XXXXXXXXXXXXXXXX";
   file.close();
   fs::last_write_time(shard, time);  // else the shards would simply be made anew
-  expect_failure(run(), 1, {"data loss", shard, "remove the folder", "run this again"});
+  expect_failure(run(), 1, {"data_loss", shard, "remove the folder", "run this again"});
 }
 
 TEST_F(Train, AFullResultFile) {
-  expect_failure(run({"--json", "/dev/full"}), 1, {"resource exhausted", "the disk is full"});
+  expect_failure(run({"--json", "/dev/full"}), 1, {"resource_exhausted", "the disk is full"});
 }
 
 TEST_F(Train, CtrlCSaysWhatWasKept) {

@@ -39,6 +39,7 @@ enum class ErrorCode {
   internal,             ///< a bug of ours
 };
 
+/// The enumerator as it is written above: "data_loss". One word, for logs and programs.
 std::string_view to_string(ErrorCode code);
 
 /// What is gone besides the one element that an error stands for: a damaged record may cost the
@@ -95,7 +96,7 @@ class Error : public std::exception {
   /// Nothing: no more than what failed itself.
   const std::optional<Lost>& lost() const { return lost_; }
 
-  /// "data loss: record is cut: ... [file x.tfrecord, offset 48210, record 61, lost with it 249
+  /// "data_loss: record is cut: ... [file x.tfrecord, offset 48210, record 61, lost with it 249
   /// records, stage map]"
   const char* what() const noexcept override;
 

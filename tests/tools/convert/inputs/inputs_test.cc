@@ -147,7 +147,7 @@ TEST_F(Inputs, JsonLinesAlsoGzipped) {
   expect_failure({write("b.jsonl", "{\"a\": [{}]}\n")}, {"a list with an object"});
   const std::string whole = read_bytes(file + ".gz");
   expect_failure({write("cut.jsonl.gz", whole.substr(0, whole.size() - 9))},
-                 {"data loss", "cut.jsonl.gz", "the file ends inside it"});
+                 {"data_loss", "cut.jsonl.gz", "the file ends inside it"});
 }
 
 TEST_F(Inputs, TextOfAnyShapeGivesTheSameRowsInAnyOrder) {
@@ -285,7 +285,7 @@ TEST_F(Inputs, RecordsPassThroughAsTheyAre) {
               ElementsAreArray(expected));
   const std::string bytes = read_bytes(folder_.file("in-00000-of-00003.tfrecord"));
   expect_failure({write("cut.tfrecord", bytes.substr(0, 100))},
-                 {"data loss", "cut.tfrecord", "infeed repair"});
+                 {"data_loss", "cut.tfrecord", "infeed repair"});
   RecordWriter raw(folder_.file("raw.tfrecord"));
   raw.write("no example");
   raw.close();
@@ -359,7 +359,7 @@ TEST_F(Inputs, PlainFilesAndWhatCantBeTold) {
                           std::string("content=['B\0'] filename=['b.bin']", 33)));
   expect_failure({a}, {"a.bin", "--kind", "csv, tsv, jsonl"});
   expect_failure({write("x.csv", "a\n1\n"), write("y.jsonl", "{}")}, {"seems to be csv", "jsonl"});
-  expect_failure({folder_.file("none.csv")}, {"not found", "none.csv"});
+  expect_failure({folder_.file("none.csv")}, {"not_found", "none.csv"});
   const ProgramResult unknown = run_infeed({"convert", a, "--kind", "xml", "-o", "x"});
   EXPECT_EQ(unknown.status, 2);
 }
