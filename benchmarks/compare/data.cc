@@ -28,7 +28,7 @@ void make_fashion_mnist(const fs::path& folder) {
   const ExampleSchema<Image> schema = image_schema();
   fs::create_directories(folder);
   for (std::uint32_t shard = 0; shard < kShards; ++shard) {
-    RecordWriter writer(shard_name((folder / "train").string(), {.index = shard, .count = kShards}),
+    RecordWriter writer(shard_name((folder / "train").string(), {.count = kShards, .index = shard}),
                         {.existing = ExistingFile::replace});
     const std::uint64_t end = images.rows() * (shard + 1) / kShards;
     for (std::uint64_t i = images.rows() * shard / kShards; i < end; ++i) {
@@ -51,7 +51,7 @@ void make_records(const fs::path& folder, std::size_t total, std::uint32_t files
   Random random(1);
   fs::create_directories(folder);
   for (std::uint32_t file = 0; file < files; ++file) {
-    RecordWriter writer(shard_name((folder / "data").string(), {.index = file, .count = files}),
+    RecordWriter writer(shard_name((folder / "data").string(), {.count = files, .index = file}),
                         options);
     for (std::size_t i = 0; i < total / files; ++i) {
       object->fill(random);

@@ -123,6 +123,10 @@ std::vector<std::string> match_files(const std::vector<std::string>& patterns) {
   return files;
 }
 
+std::vector<std::string> match_files(std::initializer_list<std::string> patterns) {
+  return match_files(std::vector(patterns));
+}
+
 std::string shard_name(std::string_view prefix, Shard shard, std::string_view extension) {
   if (shard.index >= shard.count) {
     throw Error(

@@ -109,7 +109,7 @@ ConversionPlan make_plan(const ExampleInput& input, const ConvertOptions& option
   ConversionPlan plan;
   plan.shard_count = choose_shard_count(input, options);
   for (std::uint32_t i = 0; i < plan.shard_count; ++i) {
-    plan.shards.push_back(shard_name(options.prefix, {.index = i, .count = plan.shard_count},
+    plan.shards.push_back(shard_name(options.prefix, {.count = plan.shard_count, .index = i},
                                      shard_extension(options.compression)));
   }
   const Json json{

@@ -33,7 +33,7 @@ std::optional<std::vector<std::string>> expand_shards(const std::string& pattern
   const std::string rest(end, pattern.data() + pattern.size());
   std::vector<std::string> names;
   for (std::uint32_t i = 0; i < count; ++i) {
-    names.push_back(shard_name(prefix, {.index = i, .count = count}, "") + rest);
+    names.push_back(shard_name(prefix, {.count = count, .index = i}, "") + rest);
   }
   return names;
 }

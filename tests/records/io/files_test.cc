@@ -74,18 +74,18 @@ TEST(MatchFiles, folders_are_not_files) {
 }
 
 TEST(ShardName, goes_both_ways) {
-  EXPECT_EQ(shard_name("d/train", {.index = 3, .count = 16}), "d/train-00003-of-00016.tfrecord");
-  EXPECT_EQ(shard_name("t", {.index = 123'456, .count = 1'000'000}, ""), "t-123456-of-1000000");
+  EXPECT_EQ(shard_name("d/train", {.count = 16, .index = 3}), "d/train-00003-of-00016.tfrecord");
+  EXPECT_EQ(shard_name("t", {.count = 1'000'000, .index = 123'456}, ""), "t-123456-of-1000000");
   const auto name = parse_shard_name("a-of-b/my-train-00003-of-00016.tfrecord.gz");
   ASSERT_TRUE(name);
   EXPECT_EQ(name->prefix, "a-of-b/my-train");
-  EXPECT_EQ(name->shard, (Shard{3, 16}));
+  EXPECT_EQ(name->shard, (Shard{16, 3}));
   EXPECT_EQ(name->extension, "tfrecord.gz");
   for (const char* other : {"", "-of-", "train", "train-3-of-16", "train-00016-of-00016.x",
                             "train-0000x-of-00016", "00003-of-00016", "a-00001-of-00002/b"}) {
     EXPECT_FALSE(parse_shard_name(other)) << other;
   }
-  EXPECT_EQ(error_of([] { shard_name("t", {.index = 2, .count = 2}); }).code(),
+  EXPECT_EQ(error_of([] { shard_name("t", {.count = 2, .index = 2}); }).code(),
             ErrorCode::invalid_argument);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,7 +11,7 @@
 /// locale changes, and name shards the way other tools expect.
 ///
 ///     infeed::match_files("data/train-*.tfrecord")              // sorted by bytes
-///     infeed::shard_name("data/train", {.index = 3, .count = 16})
+///     infeed::shard_name("data/train", {.count = 16, .index = 3})
 ///         // "data/train-00003-of-00016.tfrecord"
 ///
 /// Thread-safety: pure functions of the file system (and the stores).
@@ -28,6 +29,7 @@ std::vector<std::string> match_files(const std::string& pattern);
 
 /// The same for several patterns, in their order; a file that several match comes once.
 std::vector<std::string> match_files(const std::vector<std::string>& patterns);
+std::vector<std::string> match_files(std::initializer_list<std::string> patterns);
 
 /// Whether `name` begins as a URL does ("scheme://"), also one of a kind that can't be read.
 bool is_url(std::string_view name);
@@ -36,9 +38,10 @@ bool is_url(std::string_view name);
 /// one. Anything else stays as it is.
 std::string redacted_url(std::string_view name);
 
+/// Its members stand in the order of ShardOptions (pipeline/shard.h).
 struct Shard {
-  std::uint32_t index = 0;
   std::uint32_t count = 1;
+  std::uint32_t index = 0;
   bool operator==(const Shard&) const = default;
 };
 
