@@ -295,17 +295,15 @@ NodePointer make_window(const WindowOptions& options, const WindowKernel& kernel
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("window: size is {}, shift {}, stride {}; give a size and a stride of "
                             "at least 1, and a shift of at least 1 or 0 for the size",
-                            options.size, options.shift, options.stride));
+                            options.size.value(), options.shift.value(), options.stride.value()));
   }
-  if (static_cast<std::uint64_t>(options.size) >
-      std::numeric_limits<std::uint64_t>::max() / 4 / static_cast<std::uint64_t>(options.stride)) {
+  if (options.size > std::numeric_limits<std::uint64_t>::max() / 4 / options.stride) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("window: size {} times stride {} is more than can be counted",
-                            options.size, options.stride));
+                            options.size.value(), options.stride.value()));
   }
-  const Shape shape{static_cast<std::uint64_t>(options.size),
-                    static_cast<std::uint64_t>(options.shift == 0 ? options.size : options.shift),
-                    static_cast<std::uint64_t>(options.stride), options.drop_remainder};
+  const Shape shape{options.size, options.shift == 0 ? options.size : options.shift, options.stride,
+                    options.drop_remainder};
   if (shape.overlap() && !kernel.copies) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("window: the elements ({}) can't be copied, but windows of {} elements "

@@ -295,6 +295,7 @@ NodePointer make_file_cache(std::string name, FileCacheOptions options, ErasedCo
   if (options.path.empty()) {
     throw Error(ErrorCode::invalid_argument, name + ": path is empty; give a folder");
   }
+  options.shard_bytes.of(name, "shard_bytes");
   StoreDescription description{.options = std::move(options),
                                .codec = std::move(codec),
                                .has_own_folder = name == "snapshot"};

@@ -1,6 +1,7 @@
 #include "infeed/pipeline/stage.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 
 #include <infeed/pipeline/errors_in_flight.h>
 #include <infeed/pipeline/philox.h>
@@ -133,6 +134,17 @@ std::unique_ptr<Stage> Node::open(const StageContext& consumer) const {
   context.seeds = consumer.run.seeds_of(*this);
   if (context.inner.outermost != nullptr) key_by_place(context, consumer.input_ordinal);
   return make_stage(context);
+}
+
+NodePointer detail::of_type(NodePointer node, const TypeInfo& type) {
+  // Two libraries of one program may have a table each, so the address alone doesn't decide.
+  if (node != nullptr && &node->type() != &type && node->type().name != type.name) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("Dataset<{}>: the elements of the node '{}' are {}; make a Dataset of "
+                            "that type",
+                            type.name, node->name(), node->type().name));
+  }
+  return node;
 }
 
 }  // namespace infeed

@@ -119,24 +119,20 @@ InterleaveSpec interleave_spec(const InterleaveOptions& options, InnerDatasets i
   if (options.cycle_length < 1 || options.block_length < 1) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("interleave: cycle_length is {} and block_length {}; give at least 1",
-                            options.cycle_length, options.block_length));
+                            options.cycle_length.value(), options.block_length.value()));
   }
-  if (options.parallelism < 1 && options.parallelism != autotune) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("interleave: parallelism is {}; give 1 or more, or infeed::autotune",
-                            options.parallelism));
-  }
-  if (options.parallelism > options.cycle_length) {
+  const int parallelism = checked_parallelism("interleave", options.parallelism);
+  if (parallelism > options.cycle_length.value()) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("interleave: parallelism {} is more than cycle_length {}, and threads "
                             "beyond the cycle would have little to read; raise cycle_length (it "
                             "changes the order) or lower parallelism",
-                            options.parallelism, options.cycle_length));
+                            parallelism, options.cycle_length.value()));
   }
   return {.inner = std::move(inner),
-          .cycle_length = static_cast<std::uint64_t>(options.cycle_length),
-          .block_length = static_cast<std::uint64_t>(options.block_length),
-          .parallelism = options.parallelism,
+          .cycle_length = options.cycle_length,
+          .block_length = options.block_length,
+          .parallelism = parallelism,
           .ordered = options.ordered};
 }
 

@@ -172,11 +172,7 @@ class ElementwiseNode final : public Node {
 }  // namespace
 
 NodePointer make_elementwise(ElementwiseSpec spec, NodePointer input) {
-  if (spec.parallelism < 1 && spec.parallelism != autotune) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("{}: parallelism is {}; give 1 or more, or infeed::autotune", spec.name,
-                            spec.parallelism));
-  }
+  spec.parallelism = checked_parallelism(spec.name, spec.parallelism);
   if (spec.signature.empty()) spec.signature = spec.name;
   if (spec.seeds) spec.key = {spec.seeds->seed, input->unsharded_positions()};
   if (spec.guard.is_active()) spec = guarded(std::move(spec), input->type());

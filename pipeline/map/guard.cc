@@ -305,7 +305,7 @@ void check(const ElementwiseSpec& spec, const TypeInfo& in_type) {
     throw Error(ErrorCode::invalid_argument, spec.name + ": " + what);
   };
   if (guard.retries < 0) {
-    refuse(fmt::format("retries is {}; give 0 (none) or more", guard.retries));
+    refuse(fmt::format("retries is {}; give 0 (none) or more", guard.retries.value()));
   }
   if (guard.time_limit.count() < 0) {
     refuse(fmt::format("time_limit is {}; give 0 (none) or more", guard.time_limit));

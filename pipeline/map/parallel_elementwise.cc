@@ -14,8 +14,9 @@ constexpr int kBlockingThreads = 16;
 
 JobQueueOptions queue_options(const ElementwiseSpec& spec, const Executor& executor) {
   const bool chosen = spec.parallelism != autotune;
-  return {.parallelism = chosen ? spec.parallelism : executor.concurrency(),
-          .parallelism_blocking = chosen ? spec.parallelism : kBlockingThreads,
+  const int given = static_cast<int>(spec.parallelism.value());
+  return {.parallelism = chosen ? given : executor.concurrency(),
+          .parallelism_blocking = chosen ? given : kBlockingThreads,
           .ordered = spec.ordered};
 }
 

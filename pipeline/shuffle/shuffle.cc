@@ -315,15 +315,15 @@ class ShuffleNode final : public Node {
   std::optional<Seeds> seeds() const override { return seeds_; }
   std::string signature_with(const Seeds& seeds) const override {
     const std::string buffer =
-        options_.buffer == whole_input ? "whole_input" : std::to_string(options_.buffer);
+        options_.buffer == whole_input ? "whole_input" : std::to_string(options_.buffer.value());
     return fmt::format("shuffle(buffer={}, seed={}, seed2={}, reshuffle={})", buffer, seeds.seed,
                        seeds.seed2, options_.reshuffle_each_iteration);
   }
   Cardinality cardinality() const override { return input().cardinality(); }
   std::uint64_t buffer_bytes_min() const override {
     const Cardinality upstream = input().cardinality();
-    const std::uint64_t count =
-        upstream.is_finite() ? std::min(upstream.count(), options_.buffer) : options_.buffer;
+    const std::uint64_t buffer = options_.buffer;
+    const std::uint64_t count = upstream.is_finite() ? std::min(upstream.count(), buffer) : buffer;
     if (upstream.is_unknown()) return element_bytes_min();
     if (upstream.is_finite()) return count * element_bytes_min();
     const std::uint64_t payload_min = element_bytes_min() - type().size;
@@ -344,7 +344,7 @@ class ShuffleNode final : public Node {
 }  // namespace
 
 NodePointer make_shuffle(const ShuffleOptions& options, NodePointer input) {
-  if (options.buffer == 0) {
+  if (options.buffer.of("shuffle", "buffer") == 0) {
     throw Error(ErrorCode::invalid_argument,
                 "shuffle: buffer is 0; give at least 1 (no shuffling), or the size of the dataset "
                 "for a full shuffle");

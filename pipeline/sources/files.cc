@@ -48,6 +48,10 @@ Dataset<std::string> files(std::vector<std::string> list, FilesOptions options) 
                           .reshuffle_each_iteration = options.reshuffle_each_iteration});
 }
 
+Dataset<std::string> files(std::initializer_list<std::string> list, FilesOptions options) {
+  return files(std::vector(list), options);
+}
+
 Dataset<std::string> files(const std::string& pattern, FilesOptions options) {
   return files(detail::find_files(pattern), options);
 }

@@ -26,7 +26,9 @@ RecordFile::RecordFile(const std::string& file, const RecordsOptions& options, I
     : file_(file), run_(run) {
   if (options.parallelism != 1 && !run.is_inline()) {
     threads_.emplace(run.threads());
-    const int wanted = options.parallelism == autotune ? run.concurrency() : options.parallelism;
+    const int wanted = options.parallelism == autotune
+                           ? run.concurrency()
+                           : static_cast<int>(options.parallelism.value());
     if (threads_->grow(wanted) > 1) open_parallel(file, options, threads_->count());
   }
   if (!parallel_) {
@@ -39,7 +41,8 @@ RecordFile::RecordFile(const std::string& file, const RecordsOptions& options, I
 void RecordFile::open_parallel(const std::string& file, const RecordsOptions& options,
                                int threads) {
   const auto shares = static_cast<std::uint64_t>(threads) + 1;
-  std::uint64_t bytes = std::max(options.read_ahead_bytes, shares * kSegmentBytesMin);
+  std::uint64_t bytes =
+      std::max<std::uint64_t>(options.read_ahead_bytes, shares * kSegmentBytesMin);
   while (!run_.memory().try_reserve_best_effort(bytes)) {
     bytes /= 2;
     if (bytes < shares * kSegmentBytesMin) return;

@@ -283,12 +283,15 @@ class RecordsNode final : public Node {
 }  // namespace
 
 Dataset<Record> records(std::vector<std::string> files, RecordsOptions options) {
-  if (options.parallelism < 1 && options.parallelism != autotune) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("records: parallelism is {}; give 1 or more, or infeed::autotune",
-                            options.parallelism));
-  }
+  options.parallelism = detail::checked_parallelism("records", options.parallelism);
+  options.block_bytes.of("records", "block_bytes");
+  options.record_bytes_max.of("records", "record_bytes_max");
+  options.read_ahead_bytes.of("records", "read_ahead_bytes");
   return Dataset<Record>(std::make_shared<RecordsNode>(std::move(files), std::move(options)));
+}
+
+Dataset<Record> records(std::initializer_list<std::string> files, RecordsOptions options) {
+  return records(std::vector(files), std::move(options));
 }
 
 Dataset<Record> records(const std::string& pattern, RecordsOptions options) {

@@ -91,7 +91,7 @@ class ShardNode final : public Node {
       : Node("shard", input->type(), {input}), options_(options) {}
 
   std::string signature() const override {
-    return fmt::format("shard(count={}, index={})", options_.count, options_.index);
+    return fmt::format("shard(count={}, index={})", options_.count.value(), options_.index.value());
   }
   UnshardedPositions unsharded_positions() const override {
     const UnshardedPositions before = input().unsharded_positions();
@@ -116,11 +116,13 @@ class ShardNode final : public Node {
 }  // namespace
 
 NodePointer make_shard(const ShardOptions& options, NodePointer input) {
-  if (options.count == 0 || options.index >= options.count) {
+  const std::uint64_t count = options.count.of("shard", "count");
+  const std::uint64_t index = options.index.of("shard", "index");
+  if (index >= count) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("shard: index {} of {} shards; the index must be less than the count, "
                             "and the count at least 1",
-                            options.index, options.count));
+                            index, count));
   }
   return std::make_shared<ShardNode>(options, std::move(input));
 }

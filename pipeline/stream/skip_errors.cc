@@ -143,7 +143,7 @@ class SkipErrorsStage final : public Stage {
 
   Error budget_error() const {
     std::string budget;
-    if (options_.count_max) budget = fmt::format("count_max {}", *options_.count_max);
+    if (options_.count_max) budget = fmt::format("count_max {}", options_.count_max->value());
     if (options_.share_max < 1.0) {
       budget += fmt::format("{}share_max {}", budget.empty() ? "" : ", ", options_.share_max);
     }
@@ -189,8 +189,8 @@ class SkipErrorsNode final : public Node {
 
   std::string signature() const override {
     return fmt::format("skip_errors(count_max={}, share_max={}, share_after={})",
-                       options_.count_max ? std::to_string(*options_.count_max) : "any",
-                       options_.share_max, options_.share_after);
+                       options_.count_max ? std::to_string(options_.count_max->value()) : "any",
+                       options_.share_max, options_.share_after.value());
   }
   /// Nobody knows how many will fail.
   Cardinality cardinality() const override {
@@ -218,6 +218,8 @@ NodePointer make_skip_errors(SkipErrorsOptions options, NodePointer input) {
                 fmt::format("skip_errors: share_max is {}; give a share of all elements, 0 to 1",
                             options.share_max));
   }
+  if (options.count_max) options.count_max->of("skip_errors", "count_max");
+  options.share_after.of("skip_errors", "share_after");
   return std::make_shared<SkipErrorsNode>(std::move(options), std::move(input));
 }
 

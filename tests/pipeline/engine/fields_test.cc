@@ -1,3 +1,4 @@
+#include <any>
 #include <array>
 #include <gtest/gtest.h>
 #include <map>
@@ -59,6 +60,36 @@ class Whole {
   int a_;
 };
 struct Empty {};
+struct WithArray {
+  int a;
+  float b[3];
+  int c;
+};
+struct WithLargeArray {
+  int a;
+  float b[28][28];
+};
+struct WithArrayOfStrings {
+  std::string a[4];
+};
+struct WithBase : WithEnum {
+  float c;
+};
+struct WithEmptyBase : Empty {
+  float c;
+};
+struct WithOpenMember {
+  std::any a;
+  int b;
+};
+struct NoDefault {
+  explicit NoDefault(int) {}
+};
+struct WithLaterNoDefault {
+  std::array<int, 3> a;
+  std::string b;
+  NoDefault c;
+};
 
 TEST(Fields, AreCounted) {
   static_assert(detail::field_count<One>() == 1);
@@ -69,12 +100,14 @@ TEST(Fields, AreCounted) {
   static_assert(detail::field_count<WithPointer>() == 2);
   static_assert(detail::field_count<WithEnum>() == 2);
   static_assert(detail::field_count<WithDefaults>() == 2);
+  static_assert(detail::field_count<WithLaterNoDefault>() == 3);
   static_assert(detail::field_count<std::pair<int, float>>() == 2);
   static_assert(detail::field_count<std::tuple<int, float, std::string>>() == 3);
 }
 
 TEST(Fields, WhatIsNoPlainStructStaysWhole) {
   static_assert(detail::field_count<Seventeen>() == 0);
+  static_assert(!detail::has_c_array<Seventeen>() && !detail::has_base_class<Seventeen>());
   static_assert(detail::field_count<int>() == 0);
   static_assert(detail::field_count<Whole>() == 0);
   static_assert(detail::field_count<Empty>() == 0);
@@ -137,6 +170,18 @@ TEST(TypeInfo, KnowsHowToMove) {
   EXPECT_NE(type_info<std::string>().copy_run, nullptr);
   EXPECT_EQ(type_info<int>().name, "int");
   EXPECT_EQ(&type_info<int>(), &type_info<int>());
+}
+
+TEST(Fields, TellsArraysAndBaseClassesFromFields) {
+  static_assert(detail::has_c_array<WithArray>());
+  static_assert(detail::has_c_array<WithLargeArray>());
+  static_assert(detail::has_c_array<WithArrayOfStrings>());
+  static_assert(!detail::has_c_array<Mixed>() && !detail::has_c_array<Sixteen>());
+  static_assert(!detail::has_c_array<Nested>() && !detail::has_c_array<WithLaterNoDefault>());
+  static_assert(detail::has_base_class<WithBase>() && detail::has_base_class<WithEmptyBase>());
+  static_assert(!detail::has_base_class<Mixed>() && !detail::has_base_class<Nested>());
+  static_assert(!detail::has_base_class<WithOpenMember>());
+  static_assert(detail::field_count<WithArray>() == 0 && detail::field_count<WithBase>() == 0);
 }
 
 }  // namespace

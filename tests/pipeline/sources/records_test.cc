@@ -2,6 +2,7 @@
 
 #include <infeed/pipeline/cache.h>
 #include <infeed/pipeline/files.h>
+#include <infeed/pipeline/flat_map.h>
 #include <infeed/pipeline/records.h>
 #include <infeed/pipeline/repeat.h>
 #include <infeed/pipeline/shuffle.h>
@@ -47,7 +48,7 @@ class Records : public ::testing::Test {
  protected:
   void write(std::uint32_t files, std::int64_t per_file, std::size_t bytes = 8) {
     for (std::uint32_t i = 0; i < files; ++i) {
-      list_.push_back(shard_name(folder_.file("train"), {i, files}));
+      list_.push_back(shard_name(folder_.file("train"), {files, i}));
       write_numbers(list_.back(), std::int64_t{i} * per_file, per_file, bytes);
     }
   }
@@ -66,6 +67,19 @@ class Records : public ::testing::Test {
 TEST_F(Records, PassTheSuite) {
   write(4, 90);
   run_source_suite([&] { return records(pattern()); }, numbers(integers(0, 360)));
+}
+
+TEST_F(Records, NamesInBracesAreAList) {
+  write(2, 2);
+  // Two pointers of the same type could be a std::string's begin and end, too.
+  const char* const first = list_[0].c_str();
+  const char* const second = list_[1].c_str();
+  EXPECT_EQ(stream_of(records({first, second}, {.parallelism = 2U})), numbers({0, 1, 2, 3}));
+  EXPECT_EQ(stream_of(records({second})), numbers({2, 3}));
+  EXPECT_EQ(stream_of(files({second, first}) |
+                      flat_map([](const std::string& file) { return records(file); })),
+            numbers({2, 3, 0, 1}));
+  EXPECT_EQ(match_files({second, first}), (std::vector<std::string>{second, first}));
 }
 
 TEST_F(Records, PassTheSuiteRepeatedAndShuffled) {

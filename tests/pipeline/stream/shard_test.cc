@@ -135,7 +135,7 @@ TEST(Shard, RefusesAnIndexThatIsNoShard) {
         error.message(),
         fmt::format("shard: index {} of {} shards; the index must be less than the count, and "
                     "the count at least 1",
-                    wrong.index, wrong.count));
+                    wrong.index.value(), wrong.count.value()));
   }
 }
 

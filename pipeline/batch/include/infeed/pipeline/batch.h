@@ -18,7 +18,8 @@ namespace infeed {
 
 /// Why: this is what a training step takes: `size()` rows as contiguous columns, each 64-byte
 /// aligned. A number, an array or any other object is one column; a plain struct, pair or tuple is
-/// one column a field.
+/// one column a field. (A member must not be a C array, but a std::array; a struct with a base class
+/// has no columns.)
 ///
 ///     struct Sample { std::array<float, 784> image; std::int64_t label; };
 ///     void step(const infeed::Batch<Sample>& batch) {
@@ -52,6 +53,9 @@ class Batch {
   template <class Member, class Owner>
   std::span<const Member> column(Member Owner::*member) const {
     static_assert(std::is_same_v<Owner, T>, "infeed::Batch: the member belongs to another struct");
+    static_assert(detail::field_count<T>() > 0,
+                  "infeed::Batch: only a plain struct of up to 16 members has a column for each; "
+                  "this row is one column of whole objects: use values()");
     return {static_cast<const Member*>(storage_.column(detail::column_index<T>(member))), size()};
   }
   /// All elements of a batch that has one column.
@@ -119,6 +123,7 @@ NodePointer make_batch(std::int64_t size, const BatchOptions& options, const Bat
                        Lengths lengths, const TypeInfo& out_type, NodePointer input);
 
 struct BatchStageFactory {
+  using ComposesAsStage = void;
   std::int64_t size;
   BatchOptions options;
   Lengths lengths = Lengths::equal;
@@ -126,6 +131,7 @@ struct BatchStageFactory {
   template <class T>
   Dataset<Batch<T>> operator()(const Dataset<T>& input) const {
     static_assert(sizeof(Batch<T>) == sizeof(BatchReference));
+    require_columns<T>();
     return Dataset<Batch<T>>(
         make_batch(size, options, batch_layout<T>(), lengths, type_info<Batch<T>>(), input.node()));
   }

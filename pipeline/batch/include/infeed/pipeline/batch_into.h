@@ -37,7 +37,7 @@ class Row {
 
 struct BatchIntoOptions {
   /// So many batches are filled at the same time; MapOptions::parallelism explains the values.
-  int parallelism = 1;
+  Count parallelism = 1;
   bool drop_remainder = false;
 };
 
@@ -69,31 +69,60 @@ namespace detail {
 
 template <class Out, class F>
 struct BatchIntoFactory {
+  using ComposesAsStage = void;
   std::int64_t size;
-  F function;
+  std::shared_ptr<const F> function;
   BatchIntoOptions options;
 
-  template <class T>
-  Dataset<Batch<Out>> operator()(const Dataset<T>& input) const {
-    static_assert(kCallable<F, const T&, const Row<Out>&>,
-                  "infeed::batch_into: the function must be callable as const with "
-                  "(const T& element, const infeed::Row<Out>& row)");
-    const auto write = [call = function](const T& element, const BatchReference& batch,
-                                         std::size_t row) { call(element, Row<Out>(batch, row)); };
-    return fill_columns<Out>(
-        input, size, write, "batch_into",
-        {.parallelism = options.parallelism, .drop_remainder = options.drop_remainder});
+  template <class Element>
+  Dataset<Batch<Out>> operator()(const Dataset<Element>& input) const {
+    constexpr bool kTakesRow = kCallable<F, const Element&, const Row<Out>&>;
+    require_columns<Out>();
+    static_assert(kTakesRow,
+                  "infeed::batch_into: the function can't be called as const with the dataset's "
+                  "Element and the row: it takes (const Element&, const infeed::Row<Out>&)");
+    static_assert(!kTakesRow || kIsRowInput<Element>,
+                  "infeed::batch_into: the dataset's Element must be a number, a string, an "
+                  "infeed::Record, a std::array or a class with constructors: map structs first");
+    if constexpr (kTakesRow && kIsRowInput<Element>) {
+      const auto write = [call = function](const Element& element, const BatchReference& batch,
+                                           std::size_t row) {
+        (*call)(element, Row<Out>(batch, row));
+      };
+      return fill_columns<Out>(
+          input, size, write, "batch_into",
+          {.parallelism = options.parallelism, .drop_remainder = options.drop_remainder});
+    } else {
+      return refused<Batch<Out>>();
+    }
   }
 };
 
 template <class T>
 struct ParseBatchFactory {
+  using ComposesAsStage = void;
   ExampleSchema<T> schema;
   std::int64_t size;
   BatchIntoOptions options;
 
-  Dataset<Batch<T>> operator()(const Dataset<Record>& input) const {
-    static_assert(field_count<T>() > 0, "infeed::parse_batch: T must be a plain struct");
+  template <class Element>
+  Dataset<Batch<T>> operator()(const Dataset<Element>& input) const {
+    static_assert(std::is_same_v<Element, Record>,
+                  "infeed::parse_batch: the dataset's Element must be an infeed::Record, as "
+                  "infeed::records() gives them; of a std::string make a struct by infeed::parse, "
+                  "then infeed::batch");
+    if constexpr (std::is_same_v<Element, Record>) {
+      return batches(input);
+    } else {
+      return refused<Batch<T>>();
+    }
+  }
+
+ private:
+  Dataset<Batch<T>> batches(const Dataset<Record>& input) const {
+    require_columns<T>();
+    static_assert(field_count<T>() > 0 || has_no_columns<T>(),
+                  "infeed::parse_batch: T must be a plain struct");
     const auto write = [schema = schema, columns = columns_of_schema<T>("parse_batch", schema)](
                            const Record& record, const BatchReference& batch, std::size_t row) {
       std::array<void*, kFieldsMax> places;
@@ -110,7 +139,8 @@ struct ParseBatchFactory {
 
 template <class Out, class F>
 auto batch_into(std::int64_t size, F function, BatchIntoOptions options) {
-  return detail::BatchIntoFactory<Out, F>{size, std::move(function), options};
+  return detail::BatchIntoFactory<Out, F>{size, std::make_shared<const F>(std::move(function)),
+                                          options};
 }
 
 template <class T>

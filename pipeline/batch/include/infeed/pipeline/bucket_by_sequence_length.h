@@ -81,6 +81,7 @@ struct BucketKernels {
 
 template <class F>
 struct BucketStageFactory {
+  using ComposesAsStage = void;
   std::shared_ptr<const BucketContext<F>> context;
 
   template <class T>

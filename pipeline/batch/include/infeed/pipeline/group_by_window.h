@@ -52,6 +52,7 @@ void reduce_window(const void* context, std::int64_t key, void* rows, std::size_
 
 template <class Key, class Reduce, class Size>
 struct GroupByWindowStageFactory {
+  using ComposesAsStage = void;
   using Functions = GroupFunctions<Key, Reduce, Size>;
   std::shared_ptr<const Functions> functions;
   std::string signature;

@@ -92,15 +92,19 @@ Dataset<Out> group_sequences(GroupingSpec spec, PaddedBatchContext context, Node
 }
 
 struct PaddedBatchStageFactory {
+  using ComposesAsStage = void;
   std::int64_t size;
   PaddedBatchOptions options;
 
   template <class T>
   auto operator()(const Dataset<T>& input) const {
-    static_assert(sequence_count<T>() > 0,
+    require_columns<T>();
+    static_assert(sequence_count<T>() > 0 || has_no_columns<T>(),
                   "infeed::padded_batch: the elements must be std::vectors, or structs, pairs or "
                   "tuples with a std::vector among their fields; for others use infeed::batch");
-    if constexpr (sequence_count<T>() > 0) {
+    if constexpr (sequence_count<T>() == 0) {
+      return refused();
+    } else {
       GroupingSpec spec{.name = "padded_batch", .signature = padded_batch_signature(size, options)};
       spec.drop_remainder = options.drop_remainder;
       PaddedBatchContext context{size, paddings_of(options, sequence_fields<T>())};

@@ -23,15 +23,19 @@ namespace detail {
 std::string ragged_batch_signature(std::int64_t size, const RaggedBatchOptions& options);
 
 struct RaggedBatchStageFactory {
+  using ComposesAsStage = void;
   std::int64_t size;
   RaggedBatchOptions options;
 
   template <class T>
   auto operator()(const Dataset<T>& input) const {
-    static_assert(sequence_count<T>() > 0,
+    require_columns<T>();
+    static_assert(sequence_count<T>() > 0 || has_no_columns<T>(),
                   "infeed::ragged_batch: the elements must be std::vectors, or structs, pairs or "
                   "tuples with a std::vector among their fields; for others use infeed::batch");
-    if constexpr (sequence_count<T>() > 0) {
+    if constexpr (sequence_count<T>() == 0) {
+      return refused();
+    } else {
       GroupingSpec spec{.name = "ragged_batch", .signature = ragged_batch_signature(size, options)};
       spec.drop_remainder = options.drop_remainder;
       PaddedBatchContext context{size, std::vector<PaddingOfField>(kRowFields<T>)};

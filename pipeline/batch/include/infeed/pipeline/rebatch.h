@@ -36,6 +36,7 @@ NodePointer make_rebatch(std::vector<std::int64_t> sizes, const RebatchOptions& 
                          const BatchLayout& layout, const TypeInfo& type, NodePointer input);
 
 struct RebatchStageFactory {
+  using ComposesAsStage = void;
   std::vector<std::int64_t> sizes;
   RebatchOptions options;
 
@@ -47,10 +48,13 @@ struct RebatchStageFactory {
     return Dataset<Batch<T>>(
         make_rebatch(sizes, options, batch_layout<T>(), type_info<Batch<T>>(), input.node()));
   }
-  template <class Other>
-  void operator()(const Dataset<Other>&) const {
-    static_assert(!std::is_same_v<Other, Other>,
-                  "infeed::rebatch: the elements must be infeed::Batch<T>");
+  template <class Element>
+  auto operator()(const Dataset<Element>&) const {
+    static_assert(
+        !std::is_same_v<Element, Element>,
+        "infeed::rebatch: the dataset's Element must be an infeed::Batch: put infeed::batch "
+        "before it");
+    return refused();
   }
 };
 

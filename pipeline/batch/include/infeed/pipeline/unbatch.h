@@ -78,6 +78,7 @@ std::size_t row_count(const void* element) {
 }
 
 struct UnbatchStageFactory {
+  using ComposesAsStage = void;
   template <class T>
   Dataset<T> operator()(const Dataset<Batch<T>>& input) const {
     static_assert(kIsCopyable<T>,
@@ -91,10 +92,13 @@ struct UnbatchStageFactory {
     return Dataset<T>(make_unbatch({&row_count<std::vector<T>>, &take_vector_rows<T>},
                                    type_info<T>(), input.node()));
   }
-  template <class Other>
-  void operator()(const Dataset<Other>&) const {
-    static_assert(!std::is_same_v<Other, Other>,
-                  "infeed::unbatch: the elements must be infeed::Batch<T> or std::vector<T>");
+  template <class Element>
+  auto operator()(const Dataset<Element>&) const {
+    static_assert(
+        !std::is_same_v<Element, Element>,
+        "infeed::unbatch: the dataset's Element must be an infeed::Batch or a std::vector; to "
+        "take other containers apart use infeed::flat_map");
+    return refused();
   }
 };
 

@@ -6,18 +6,19 @@
 #include <type_traits>
 #include <vector>
 
+#include <infeed/count.h>
 #include <infeed/pipeline/dataset.h>
 
 namespace infeed {
 
 struct WindowOptions {
   /// Elements of a window; at least 1.
-  std::int64_t size;
+  Count size;
   /// How far the next window starts behind the start of this one; 0 means size, so that windows
   /// don't overlap.
-  std::int64_t shift = 0;
+  Count shift = 0;
   /// How far the next element of a window lies behind this one: 2 takes every other element.
-  std::int64_t stride = 1;
+  Count stride = 1;
   /// Leaves out the windows at the end that are shorter.
   bool drop_remainder = false;
 };
@@ -79,6 +80,7 @@ WindowKernel window_kernel() {
 }
 
 struct WindowStageFactory {
+  using ComposesAsStage = void;
   WindowOptions options;
 
   template <class T>

@@ -34,6 +34,7 @@ namespace detail {
 NodePointer make_memory_cache(NodePointer input);
 
 struct MemoryCacheStageFactory {
+  using ComposesAsStage = void;
   template <class T>
   Dataset<T> operator()(const Dataset<T>& input) const {
     static_assert(std::is_copy_constructible_v<T>,

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include <infeed/count.h>
 #include <infeed/pipeline/dataset.h>
 #include <infeed/pipeline/detail/erased_codec.h>
 #include <infeed/pipeline/element_codec.h>
@@ -43,7 +44,7 @@ struct FileCacheOptions {
   /// compared, all else about the stages before can.
   std::string version = {};
   /// A run that is killed loses at most the shard that it is writing.
-  std::uint64_t shard_bytes = std::uint64_t{64} << 20;
+  Count shard_bytes = std::uint64_t{64} << 20;
   Compression compression = Compression::none;
   Durability durability = Durability::leave_to_system;
   /// The thread that pulls calls it; it must not throw.
@@ -77,20 +78,27 @@ namespace detail {
 NodePointer make_file_cache(std::string name, FileCacheOptions options, ErasedCodec codec,
                             NodePointer input);
 
-template <class T>
+template <class Element>
 constexpr void require_codec() {
-  static_assert(kHasElementCodec<T>,
-                "infeed: elements of this type can't be written to files; put the cache before the "
-                "stage that makes them (before batch), or specialise infeed::ElementCodec");
+  static_assert(
+      kHasElementCodec<Element>,
+      "infeed: an Element of this type can't be written to files; put the cache before the "
+      "stage that makes them (before batch), or specialise infeed::ElementCodec");
 }
 
 struct FileCacheStageFactory {
+  using ComposesAsStage = void;
   FileCacheOptions options;
 
-  template <class T>
-  Dataset<T> operator()(const Dataset<T>& input) const {
-    require_codec<T>();
-    return Dataset<T>(make_file_cache("cache", options, erased_codec<T>(), input.node()));
+  template <class Element>
+  Dataset<Element> operator()(const Dataset<Element>& input) const {
+    require_codec<Element>();
+    if constexpr (kHasElementCodec<Element>) {
+      return Dataset<Element>(
+          make_file_cache("cache", options, erased_codec<Element>(), input.node()));
+    } else {
+      return input;
+    }
   }
 };
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include <infeed/count.h>
 #include <infeed/pipeline/file_cache.h>
 
 namespace infeed {
@@ -15,7 +16,7 @@ struct SnapshotOptions {
   std::string path;
   /// These mean what they mean in FileCacheOptions.
   std::string version = {};
-  std::uint64_t shard_bytes = std::uint64_t{64} << 20;
+  Count shard_bytes = std::uint64_t{64} << 20;
   Compression compression = Compression::none;
   Durability durability = Durability::leave_to_system;
   std::function<void(const StoreEvent&)> on_event = {};
@@ -65,13 +66,18 @@ NodePointer make_read_snapshot(const std::string& path, const TypeInfo& type, Er
 SnapshotSummary drain_snapshot(const NodePointer& node, IterateOptions options);
 
 struct SnapshotStageFactory {
+  using ComposesAsStage = void;
   SnapshotOptions options;
 
-  template <class T>
-  Dataset<T> operator()(const Dataset<T>& input) const {
-    require_codec<T>();
-    return Dataset<T>(
-        make_file_cache("snapshot", file_cache_options(options), erased_codec<T>(), input.node()));
+  template <class Element>
+  Dataset<Element> operator()(const Dataset<Element>& input) const {
+    require_codec<Element>();
+    if constexpr (kHasElementCodec<Element>) {
+      return Dataset<Element>(make_file_cache("snapshot", file_cache_options(options),
+                                              erased_codec<Element>(), input.node()));
+    } else {
+      return input;
+    }
   }
 };
 

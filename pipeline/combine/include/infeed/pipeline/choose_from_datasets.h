@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <vector>
 
 #include <infeed/pipeline/sample_from_datasets.h>
@@ -16,12 +17,16 @@ struct ChooseOptions {
 /// Why: takes the next element each time from the dataset whose index `choices` gives.
 ///
 ///     auto turns = infeed::range(3) | infeed::repeat();
-///     infeed::choose_from_datasets(std::vector{a, b, c}, turns)   // a b c a b c ...
+///     infeed::choose_from_datasets({a, b, c}, turns)   // a b c a b c ...
 ///
 /// The stream ends with the choices at the latest. An index that is out of range, or an error among
 /// the choices, is one element's error.
 template <class T>
 Dataset<T> choose_from_datasets(const std::vector<Dataset<T>>& datasets,
+                                const Dataset<std::int64_t>& choices,
+                                const ChooseOptions& options = {});
+template <class T>
+Dataset<T> choose_from_datasets(std::initializer_list<Dataset<T>> datasets,
                                 const Dataset<std::int64_t>& choices,
                                 const ChooseOptions& options = {});
 
@@ -32,6 +37,17 @@ NodePointer make_choose_from_datasets(const ChooseOptions& options, const TypeIn
                                       std::vector<NodePointer> datasets, NodePointer choices);
 
 }  // namespace detail
+
+Dataset<detail::Refused> choose_from_datasets(detail::DatasetsOfSeveralTypes,
+                                              const Dataset<std::int64_t>&,
+                                              const ChooseOptions& = {});
+
+template <class T>
+Dataset<T> choose_from_datasets(std::initializer_list<Dataset<T>> datasets,
+                                const Dataset<std::int64_t>& choices,
+                                const ChooseOptions& options) {
+  return choose_from_datasets(std::vector<Dataset<T>>(datasets), choices, options);
+}
 
 template <class T>
 Dataset<T> choose_from_datasets(const std::vector<Dataset<T>>& datasets,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <type_traits>
 #include <utility>
 
 #include <infeed/pipeline/dataset.h>
@@ -22,10 +23,15 @@ NodePointer make_concatenate(NodePointer first, NodePointer second);
 
 template <class T>
 struct ConcatenateStageFactory {
+  using ComposesAsStage = void;
   Dataset<T> second;
 
-  Dataset<T> operator()(const Dataset<T>& first) const {
-    return Dataset<T>(make_concatenate(first.node(), second.node()));
+  template <class Element>
+  Dataset<Element> operator()(const Dataset<Element>& first) const {
+    static_assert(std::is_same_v<Element, T>,
+                  "infeed::concatenate: the Element of the first dataset is not the T of the "
+                  "second: infeed::map one of them to the other's type");
+    return Dataset<Element>(make_concatenate(first.node(), second.node()));
   }
 };
 

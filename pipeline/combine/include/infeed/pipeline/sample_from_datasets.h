@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <vector>
 
@@ -24,7 +25,7 @@ struct SampleOptions {
 
 /// Why: mixes datasets in given proportions.
 ///
-///     infeed::sample_from_datasets(std::vector{clean, noisy}, {.weights = {0.9, 0.1}, .seed = 1})
+///     infeed::sample_from_datasets({clean, noisy}, {.weights = {0.9, 0.1}, .seed = 1})
 ///
 /// Draw k is a function of (seed, k): the k-th 64 bits of Philox. A draw that meets a dataset that
 /// has ended is drawn anew. Errors count as elements of their dataset. The order is not
@@ -32,9 +33,22 @@ struct SampleOptions {
 template <class T>
 Dataset<T> sample_from_datasets(const std::vector<Dataset<T>>& datasets,
                                 const SampleOptions& options = {});
+template <class T>
+Dataset<T> sample_from_datasets(std::initializer_list<Dataset<T>> datasets,
+                                const SampleOptions& options = {});
 
 // Only the library reads what follows.
 namespace detail {
+
+/// What {a, b} is when a and b have elements of different types: then no other overload fits.
+struct DatasetsOfSeveralTypes {
+  template <class First, class... Others>
+  DatasetsOfSeveralTypes(const Dataset<First>&, const Dataset<Others>&...) {
+    static_assert(sizeof...(Others) == 0,
+                  "infeed: the datasets have elements of different types: infeed::map them to one "
+                  "type, or put them side by side by infeed::zip");
+  }
+};
 
 NodePointer make_sample_from_datasets(const SampleOptions& options, const TypeInfo& type,
                                       std::vector<NodePointer> datasets);
@@ -47,6 +61,15 @@ std::vector<NodePointer> nodes_of(const std::vector<Dataset<T>>& datasets) {
 }
 
 }  // namespace detail
+
+Dataset<detail::Refused> sample_from_datasets(detail::DatasetsOfSeveralTypes,
+                                              const SampleOptions& = {});
+
+template <class T>
+Dataset<T> sample_from_datasets(std::initializer_list<Dataset<T>> datasets,
+                                const SampleOptions& options) {
+  return sample_from_datasets(std::vector<Dataset<T>>(datasets), options);
+}
 
 template <class T>
 Dataset<T> sample_from_datasets(const std::vector<Dataset<T>>& datasets,

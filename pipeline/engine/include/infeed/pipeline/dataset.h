@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <infeed/pipeline/detail/compose.h>
 #include <infeed/pipeline/iterator.h>
 #include <infeed/pipeline/stage.h>
 
@@ -32,8 +33,10 @@ class Dataset {
 
   /// No dataset yet, to be assigned to.
   Dataset() = default;
+  /// Throws Error(invalid_argument) when the node's elements are of another type.
   explicit Dataset(NodePointer node)
-      : node_(std::move(node)), iterations_(std::make_shared<std::atomic<std::uint64_t>>(0)) {}
+      : node_(detail::of_type(std::move(node), type_info<T>())),
+        iterations_(std::make_shared<std::atomic<std::uint64_t>>(0)) {}
 
   /// Starts an iteration. The k-th one of a dataset draws its shuffles from epoch k, as in tf.data.
   Iterator<T> iterate(IterateOptions options = {}) const {
@@ -89,16 +92,30 @@ class Dataset {
   std::shared_ptr<std::atomic<std::uint64_t>> iterations_;
 };
 
-template <class T>
-inline constexpr bool kIsDataset = false;
-template <class T>
-inline constexpr bool kIsDataset<Dataset<T>> = true;
-
 /// dataset | stage: a stage is anything that makes a dataset from a dataset, your own lambda too.
+///
+/// Stages compose without a dataset, to be put behind several of them. One of the two must be the
+/// library's, the other one may be your own function:
+///
+///     auto part = [](const auto& input) { return input | infeed::take(1000); };
+///     auto tail = infeed::shuffle({.buffer = 1000}) | part | infeed::batch(32);
+///     auto training = images | tail | infeed::prefetch();
+///     auto more = images | infeed::take(100) | tail;
 template <class T, class Stage>
-requires std::is_invocable_v<Stage, Dataset<T>>
 auto operator|(Dataset<T> dataset, Stage&& stage) {
-  return std::forward<Stage>(stage)(std::move(dataset));
+  if constexpr (std::is_same_v<T, detail::Refused>) {
+    return dataset;
+  } else if constexpr (detail::LibraryStage<Stage>) {
+    return stage(dataset);  // not asked whether it can be called: it says itself what doesn't fit
+  } else if constexpr (std::is_invocable_v<Stage, Dataset<T>>) {
+    return std::forward<Stage>(stage)(std::move(dataset));
+  } else {
+    static_assert(std::is_invocable_v<Stage, Dataset<T>>,
+                  "infeed: what stands behind `dataset |` can't be called with the dataset: give "
+                  "a stage (for a function of the elements infeed::map(function)), or a function "
+                  "of the whole dataset");
+    return detail::refused();
+  }
 }
 
 /// A stage that gives elements of the type that it is given, whatever that is: `make_node` makes
@@ -108,9 +125,8 @@ auto operator|(Dataset<T> dataset, Stage&& stage) {
 ///     inline auto every_nth(std::uint64_t n) { return infeed::untyped_stage(make_every_nth, n); }
 template <class MakeNode, class... Options>
 auto untyped_stage(MakeNode make_node, Options... options) {
-  return [=]<class T>(const Dataset<T>& input) {
-    return Dataset<T>(make_node(options..., input.node()));
-  };
+  const auto apply = [=](const NodePointer& input) { return make_node(options..., input); };
+  return detail::UntypedStage<std::remove_const_t<decltype(apply)>>{apply};
 }
 
 }  // namespace infeed

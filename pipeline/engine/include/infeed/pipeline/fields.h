@@ -9,8 +9,9 @@
 /// Why: a batch of plain structs should become one contiguous column a field, and C++20 has no
 /// reflection. An aggregate can be taken apart by structured bindings once its number of fields is
 /// known, and that number is how many initialisers it takes. A struct may have up to 16 fields;
-/// pairs and tuples work as well. Classes with constructors, unions, and types with C array members
-/// or base classes are not taken apart: they are one column of whole objects.
+/// pairs and tuples work as well. Classes with constructors, unions, structs of more fields, and
+/// structs with C array members or base classes are not taken apart; the last two can't be rows of
+/// a batch (batch_layout.h), the others are one column of whole objects.
 namespace infeed::detail {
 
 struct AnyField {
@@ -50,15 +51,108 @@ constexpr std::size_t initialiser_count() {
   }
 }
 
+template <class T>
+concept PlainStruct = std::is_class_v<T> && std::is_aggregate_v<T> && !kIsStdArray<T> &&
+                      !kIsTuple<T> && !std::is_empty_v<T>;
+
+/// Converts to base classes of T only.
+template <class T>
+struct AnyBaseOf {
+  template <class Base>
+  requires(std::is_base_of_v<Base, T> && !std::is_same_v<Base, T>)  //
+  operator Base() const;
+};
+struct NoField {};
+
+/// Whether T{First, AnyField x Rest} compiles.
+template <class T, class First, class Rest>
+inline constexpr bool kTakesFirst = false;
+template <class T, class First, std::size_t... I>
+inline constexpr bool kTakesFirst<T, First, std::index_sequence<I...>> = requires {
+  T{First{}, (static_cast<void>(I), AnyField{})...};
+};
+
+/// Whether the first initialiser of a struct is that of a base class; a member that takes just
+/// anything (std::any) takes NoField, too.
+template <class T, std::size_t Rest = initialiser_count<T>()>
+constexpr bool has_base_class() {
+  using Others = std::make_index_sequence<Rest>;
+  if constexpr (kTakesFirst<T, AnyBaseOf<T>, Others> && !kTakesFirst<T, NoField, Others>) {
+    return true;
+  } else if constexpr (Rest == 0) {
+    return false;
+  } else {
+    return has_base_class<T, Rest - 1>();
+  }
+}
+
+struct AnyClass {
+  template <class T>
+  requires std::is_class_v<T>
+  operator T() const;
+};
+
+template <class T, class Before, class Behind>
+struct ArrayAt;
+template <class T, std::size_t... Before, std::size_t... Behind>
+struct ArrayAt<T, std::index_sequence<Before...>, std::index_sequence<Behind...>> {
+  /// Whether the initialiser behind `Before` others may be braces, with `Behind` more behind it.
+  static constexpr bool kTakesBraces = requires {
+    T{(static_cast<void>(Before), AnyField{})...,
+      {AnyField{}},
+      (static_cast<void>(Behind), AnyField{})...};
+  };
+  /// Whether it may be braces around two, and is no object of a class.
+  static constexpr bool kIsLong = requires {
+    T{(static_cast<void>(Before), AnyField{})..., {AnyField{}, AnyField{}}};
+  }
+  &&!requires { T{(static_cast<void>(Before), AnyField{})..., AnyClass{}}; };
+};
+
+/// Without braces around them, each element of an array takes an initialiser of its own; with
+/// braces, the array takes one. So a field whose braces leave less room behind it is an array.
+template <class T, std::size_t At, std::size_t Behind>
+constexpr bool is_array_at() {
+  using Before = std::make_index_sequence<At>;
+  constexpr std::size_t kBehindMax = initialiser_count<T>() - At - 1;
+  if constexpr (ArrayAt<T, Before, std::make_index_sequence<Behind>>::kTakesBraces) {
+    return Behind < kBehindMax;
+  } else if constexpr (Behind == 0) {
+    return false;
+  } else {
+    return is_array_at<T, At, Behind - 1>();
+  }
+}
+
+/// Whether a struct has a member that is a C array (of two elements or more; where the struct has
+/// more than kFieldsMax initialisers, one whose elements are no objects of a class).
+template <class T, std::size_t At = 0>
+constexpr bool has_c_array() {
+  constexpr std::size_t kCount = initialiser_count<T>();
+  if constexpr (At >= kCount) {
+    return false;
+  } else if constexpr (kCount > kFieldsMax) {
+    return ArrayAt<T, std::make_index_sequence<At>, std::index_sequence<>>::kIsLong ||
+           has_c_array<T, At + 1>();
+  } else if constexpr (is_array_at<T, At, kCount - At - 1>()) {
+    return true;
+  } else {
+    return has_c_array<T, At + 1>();
+  }
+}
+
 /// Number of fields that T is taken apart into; 0 for what stays whole.
 template <class T>
 constexpr std::size_t field_count() {
   if constexpr (kIsTuple<T>) {
     return std::tuple_size_v<T>;
-  } else if constexpr (std::is_class_v<T> && std::is_aggregate_v<T> && !kIsStdArray<T> &&
-                       !std::is_empty_v<T>) {
+  } else if constexpr (PlainStruct<T>) {
     constexpr std::size_t count = initialiser_count<T>();
-    return count <= kFieldsMax ? count : 0;
+    if constexpr (count > kFieldsMax) {
+      return 0;
+    } else {
+      return has_base_class<T>() || has_c_array<T>() ? 0 : count;
+    }
   } else {
     return 0;
   }

@@ -191,4 +191,10 @@ class Node {
   std::vector<NodePointer> inputs_;
 };
 
+namespace detail {
+
+/// The node itself. Throws Error(invalid_argument) when its elements are of another type.
+NodePointer of_type(NodePointer node, const TypeInfo& type);
+
+}  // namespace detail
 }  // namespace infeed

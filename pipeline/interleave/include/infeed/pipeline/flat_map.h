@@ -15,6 +15,8 @@ struct FlatMapOptions {
 ///
 ///     files | infeed::flat_map([](const std::string& file) { return read_lines(file); })
 ///
+/// The members of a pair or tuple may be arguments of their own, as in map.
+///
 /// Stages of the inner datasets that nobody gave a seed draw by the position of the outer element,
 /// the epoch and a seed that the checkpoint carries once one of them has drawn, so they go on as
 /// they were in another process.
@@ -34,20 +36,28 @@ NodePointer make_flat_map(InnerDatasets inner, const TypeInfo& out_type, NodePoi
 
 template <class F>
 struct FlatMapStageFactory {
-  F function;
+  using ComposesAsStage = void;
+  std::shared_ptr<const F> function;
   FlatMapOptions options;
 
-  template <class T>
-  auto operator()(const Dataset<T>& input) const {
-    static_assert(kCallable<F, T&&>,
-                  "infeed::flat_map: the function must be callable as const, with the element "
-                  "(const T& or T)");
-    if constexpr (kCallable<F, T&&>) {
-      using Inner = InnerDataset<T, F>;
-      static_assert(kIsDataset<Inner>,
-                    "infeed::flat_map: the function must return an infeed::Dataset");
-      return Inner(make_flat_map(inner_datasets<T>(function, options.seed_by_position),
+  template <class Element>
+  auto operator()(const Dataset<Element>& input) const {
+    using Call = ElementCall<F, Element&&>;
+    using Inner = InnerDataset<Element, F>;
+    static_assert(!Call::needs_mutable(),
+                  "infeed::flat_map: the function changes itself (a mutable lambda), but threads "
+                  "share it: leave out `mutable`");
+    static_assert(Call::kPossible || Call::needs_mutable(),
+                  "infeed::flat_map: the function can't be called with the dataset's Element: it "
+                  "takes const Element&, Element or the members of a pair or tuple");
+    static_assert(!Call::kPossible || kIsDataset<Inner>,
+                  "infeed::flat_map: the function must return an infeed::Dataset, such as "
+                  "infeed::slices(values) of a std::vector");
+    if constexpr (kIsDataset<Inner>) {
+      return Inner(make_flat_map(inner_datasets<Element>(function, options.seed_by_position),
                                  type_info<typename Inner::element_type>(), input.node()));
+    } else {
+      return refused();
     }
   }
 };
@@ -56,7 +66,7 @@ struct FlatMapStageFactory {
 
 template <class F>
 auto flat_map(F function, FlatMapOptions options) {
-  return detail::FlatMapStageFactory<F>{std::move(function), options};
+  return detail::FlatMapStageFactory<F>{std::make_shared<const F>(std::move(function)), options};
 }
 
 }  // namespace infeed

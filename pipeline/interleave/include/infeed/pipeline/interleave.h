@@ -9,13 +9,13 @@ namespace infeed {
 struct InterleaveOptions {
   /// Inner datasets that are gone through side by side; the order depends on it. The default never
   /// depends on the machine.
-  std::int64_t cycle_length = 16;
+  Count cycle_length = 16;
   /// Elements that are taken from one before the next one's turn.
-  std::int64_t block_length = 1;
+  Count block_length = 1;
   /// So many threads open and read inner datasets ahead, at most cycle_length; with 1 the thread
   /// that pulls does everything. autotune takes twice the executor's threads (reading is mostly
   /// waiting), at most cycle_length.
-  int parallelism = 1;
+  Count parallelism = 1;
   /// With parallelism, elements come in the same order as without it (the default), or as they are
   /// ready. The latter hides a slow file, but can't be repeated or resumed exactly.
   bool ordered = true;
@@ -68,22 +68,30 @@ NodePointer make_interleave(InterleaveSpec spec, const TypeInfo& out_type, NodeP
 
 template <class F>
 struct InterleaveStageFactory {
-  F function;
+  using ComposesAsStage = void;
+  std::shared_ptr<const F> function;
   InterleaveOptions options;
 
-  template <class T>
-  auto operator()(const Dataset<T>& input) const {
-    static_assert(kCallable<F, T&&>,
-                  "infeed::interleave: the function must be callable as const, with the element "
-                  "(const T& or T)");
-    if constexpr (kCallable<F, T&&>) {
-      using Inner = InnerDataset<T, F>;
-      static_assert(kIsDataset<Inner>,
-                    "infeed::interleave: the function must return an infeed::Dataset");
+  template <class Element>
+  auto operator()(const Dataset<Element>& input) const {
+    using Call = ElementCall<F, Element&&>;
+    using Inner = InnerDataset<Element, F>;
+    static_assert(!Call::needs_mutable(),
+                  "infeed::interleave: the function changes itself (a mutable lambda), but threads "
+                  "share it: leave out `mutable`");
+    static_assert(Call::kPossible || Call::needs_mutable(),
+                  "infeed::interleave: the function can't be called with the dataset's Element: it "
+                  "takes const Element&, Element or the members of a pair or tuple");
+    static_assert(!Call::kPossible || kIsDataset<Inner>,
+                  "infeed::interleave: the function must return an infeed::Dataset, such as "
+                  "infeed::slices(values) of a std::vector");
+    if constexpr (kIsDataset<Inner>) {
       InterleaveSpec spec =
-          interleave_spec(options, inner_datasets<T>(function, options.seed_by_position));
+          interleave_spec(options, inner_datasets<Element>(function, options.seed_by_position));
       return Inner(make_interleave(std::move(spec), type_info<typename Inner::element_type>(),
                                    input.node()));
+    } else {
+      return refused();
     }
   }
 };
@@ -92,7 +100,7 @@ struct InterleaveStageFactory {
 
 template <class F>
 auto interleave(F function, InterleaveOptions options) {
-  return detail::InterleaveStageFactory<F>{std::move(function), options};
+  return detail::InterleaveStageFactory<F>{std::make_shared<const F>(std::move(function)), options};
 }
 
 }  // namespace infeed

@@ -9,6 +9,7 @@ namespace infeed {
 /// Why: numbers the elements: pairs (start + i, element i). An error takes a number, too.
 ///
 ///     dataset | infeed::enumerate()
+///             | infeed::filter([](std::int64_t number, const Sample&) { return number > 9; })
 inline auto enumerate(std::int64_t start = 0);
 
 // Only the library reads what follows.
@@ -31,6 +32,7 @@ KernelResult enumerate_kernel(const void* function, void*, void* in, void* out, 
 }
 
 struct EnumerateStageFactory {
+  using ComposesAsStage = void;
   std::int64_t start;
 
   template <class T>

@@ -1,6 +1,7 @@
 #pragma once
 
-#include <functional>
+#include <memory>
+#include <utility>
 
 #include <infeed/pipeline/detail/elementwise.h>
 #include <infeed/pipeline/errors_in_flight.h>
@@ -11,6 +12,11 @@ namespace infeed {
 /// element's place.
 ///
 ///     dataset | infeed::filter([](const Sample& sample) { return sample.label >= 0; })
+///
+/// The members of a pair or tuple may be arguments of their own, as in map:
+///
+///     numbers | infeed::enumerate()
+///             | infeed::filter([](std::int64_t index, std::int64_t) { return index % 2 == 0; })
 template <class F>
 auto filter(F predicate);
 
@@ -20,7 +26,10 @@ namespace detail {
 template <class T, class F>
 KernelResult filter_kernel(const void* function, void*, void* in, void* out, std::size_t count,
                            const Place&, ErrorPointer& error) {
-  const F& keep = *static_cast<const F*>(function);
+  const F& predicate = *static_cast<const F*>(function);
+  const auto keep = [&](const T& value) {
+    return static_cast<bool>(ElementCall<F, const T&>::call(predicate, value));
+  };
   T* const input = static_cast<T*>(in);
   T* output = static_cast<T*>(out);
   T* const begin = output;
@@ -29,13 +38,13 @@ KernelResult filter_kernel(const void* function, void*, void* in, void* out, std
     if constexpr (std::is_trivially_copyable_v<T> && sizeof(T) <= 16) {
       // Without a branch: a predicate that can't be foreseen costs no misprediction.
       for (; i < count; ++i) {
-        const bool kept = static_cast<bool>(std::invoke(keep, std::as_const(input[i])));
+        const bool kept = keep(input[i]);
         ::new (static_cast<void*>(output)) T(input[i]);
         output += kept ? 1 : 0;
       }
     } else {
       for (; i < count; ++i) {
-        if (std::invoke(keep, std::as_const(input[i]))) {
+        if (keep(input[i])) {
           ::new (static_cast<void*>(output)) T(std::move(input[i]));
           ++output;
         }
@@ -52,17 +61,30 @@ KernelResult filter_kernel(const void* function, void*, void* in, void* out, std
 
 template <class F>
 struct FilterStageFactory {
-  F function;
+  using ComposesAsStage = void;
+  std::shared_ptr<const F> function;
 
-  template <class T>
-  Dataset<T> operator()(Dataset<T> input) const {
-    static_assert(kCallable<F, const T&>,
-                  "infeed::filter: the predicate must be callable as const with const T&");
-    ElementwiseSpec spec{.name = "filter", .signature = "filter", .out_type = &type_info<T>()};
-    spec.kernel = &filter_kernel<T, F>;
-    spec.function = share_function(function);
-    spec.one_to_one = false;
-    return Dataset<T>(make_elementwise(std::move(spec), input.node()));
+  template <class Element>
+  Dataset<Element> operator()(const Dataset<Element>& input) const {
+    using Call = ElementCall<F, const Element&>;
+    static_assert(!Call::needs_mutable(),
+                  "infeed::filter: the predicate changes itself (a mutable lambda), but threads "
+                  "share it: leave out `mutable`; to keep state use infeed::scan, then filter");
+    static_assert(Call::kPossible || Call::needs_mutable(),
+                  "infeed::filter: the predicate can't be called with the dataset's Element: it "
+                  "takes const Element&, or the members of a pair or tuple");
+    static_assert(!Call::kPossible || kGivesBool<Call>,
+                  "infeed::filter: the predicate must return a bool: true keeps the element");
+    if constexpr (kGivesBool<Call>) {
+      ElementwiseSpec spec{
+          .name = "filter", .signature = "filter", .out_type = &type_info<Element>()};
+      spec.kernel = &filter_kernel<Element, F>;
+      spec.function = function;
+      spec.one_to_one = false;
+      return Dataset<Element>(make_elementwise(std::move(spec), input.node()));
+    } else {
+      return input;
+    }
   }
 };
 
@@ -70,7 +92,7 @@ struct FilterStageFactory {
 
 template <class F>
 auto filter(F predicate) {
-  return detail::FilterStageFactory<F>{std::move(predicate)};
+  return detail::FilterStageFactory<F>{std::make_shared<const F>(std::move(predicate))};
 }
 
 }  // namespace infeed

@@ -2,6 +2,8 @@
 
 #include <chrono>
 
+#include <infeed/count.h>
+
 namespace infeed {
 
 /// Why: a function that asks the world (a server, a disk) fails now and then, and sometimes never
@@ -9,7 +11,7 @@ namespace infeed {
 struct GuardOptions {
   /// How often a call that threw Error(ErrorCode::unavailable) is made again; other errors are
   /// final. The element is copied for it, so it must be copyable.
-  int retries = 0;
+  Count retries = 0;
   /// The wait before the first repetition; it is doubled before each further one, up to
   /// backoff_max.
   std::chrono::milliseconds backoff{10};

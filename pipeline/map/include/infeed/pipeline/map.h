@@ -13,7 +13,7 @@ struct MapOptions {
   /// So many calls may run at the same time; with 1 the thread that pulls makes them. autotune
   /// takes as many as there are usable cores, and up to 16 when the function blocks (sleeps, reads)
   /// rather than computes.
-  int parallelism = 1;
+  Count parallelism = 1;
   /// With parallelism, results come in the input's order (the default), or as they are ready.
   bool ordered = true;
   /// Functions that take an Rng draw from it; by default it is drawn once, when the stage is
@@ -32,33 +32,64 @@ struct MapOptions {
 ///     images | infeed::map([](const Image& image) { return decode(image); },
 ///                          {.parallelism = infeed::autotune})
 ///
-/// A pointer to a member will do as well: infeed::map(&Image::label). The function is called as
-/// const, possibly from several threads at once: it must not change what others see. What it throws
-/// becomes an error in that element's place. A function that takes an infeed::Rng& as second
-/// argument gets a generator keyed by (seed, epoch, position): the same numbers for the same
-/// element at any thread count and after any resume. Behind shard it is the position in the stream
-/// that the shards share (shard.h), so the number of hosts doesn't matter either.
+/// A pointer to a member will do as well: infeed::map(&Image::label). The members of a pair or tuple
+/// may be arguments of their own, here and in the other stages that call a function:
+///
+///     infeed::zip(images, labels)
+///         | infeed::map([](const Image&, std::int64_t label) { return label > 0; })
+///
+/// The function is called as const, possibly from several threads at once: it must not change what
+/// others see. It may own what can't be copied. What it throws becomes an error in that element's
+/// place. A function that takes an infeed::Rng& as last argument gets a generator keyed by (seed,
+/// epoch, position): the same numbers for the same element at any thread count and after any
+/// resume. Behind shard it is the position in the stream that the shards share (shard.h), so the
+/// number of hosts doesn't matter either.
 template <class F>
 auto map(F function, MapOptions options = {});
 
 // Only the library reads what follows.
 namespace detail {
 
+/// How map calls F with a T: with the element or the members of one, or with those and an Rng.
+template <class T, class F>
+struct MapCall {
+  using Plain = ElementCall<F, T&&>;
+  using Random = ElementCall<F, T&&, Arguments<>, Arguments<Rng&>>;
+
+  static constexpr bool is_random() {
+    if constexpr (Plain::kPossible) {
+      return false;  // a template may take an Rng for any second argument: not even asked
+    } else {
+      return Random::kPossible;
+    }
+  }
+  static constexpr bool needs_mutable() {
+    if constexpr (Plain::kPossible || is_random()) {
+      return false;
+    } else {
+      return Plain::needs_mutable() || Random::needs_mutable();
+    }
+  }
+  static constexpr bool kRandom = is_random();
+  static constexpr bool kPossible = Plain::kPossible || kRandom;
+  using Result = typename ElementCallResult<std::conditional_t<kRandom, Random, Plain>>::type;
+};
+
 template <class T, class F>
 KernelResult map_kernel(const void* function, void*, void* in, void* out, std::size_t count,
                         const Place& place, ErrorPointer& error) {
-  constexpr bool kRandom = !kCallable<F, T&&> && kCallable<F, T&&, Rng&>;
+  using Call = MapCall<T, F>;
+  using Out = typename Call::Result;
   const F& call = *static_cast<const F*>(function);
   T* __restrict const input = static_cast<T*>(in);
   const auto apply = [&](std::size_t i) -> decltype(auto) {
-    if constexpr (kRandom) {
+    if constexpr (Call::kRandom) {
       Rng rng(place.key.seed, place.epoch, place.unsharded(i));
-      return std::invoke(call, std::move(input[i]), rng);
+      return Call::Random::call(call, std::move(input[i]), rng);
     } else {
-      return std::invoke(call, std::move(input[i]));
+      return Call::Plain::call(call, std::move(input[i]));
     }
   };
-  using Out = std::remove_cvref_t<decltype(apply(0))>;
   Out* __restrict const output = static_cast<Out*>(out);
   std::size_t i = 0;
   try {
@@ -76,46 +107,45 @@ KernelResult map_kernel(const void* function, void*, void* in, void* out, std::s
 
 template <class F>
 struct MapStageFactory {
-  F function;
+  using ComposesAsStage = void;
+  std::shared_ptr<const F> function;
   MapOptions options;
 
-  template <class T>
-  auto operator()(Dataset<T> input) const {
-    constexpr bool kPlain = kCallable<F, T&&>;
-    constexpr bool kRandom = kCallable<F, T&&, Rng&>;
-    static_assert(kPlain || kRandom,
-                  "infeed::map: the function must be callable as const, with the element "
-                  "(const T& or T), or with the element and an infeed::Rng&");
-    if constexpr (kPlain || kRandom) {
-      using Out = std::remove_cvref_t<typename Result<T, kPlain>::type>;
-      static_assert(!std::is_void_v<Out>, "infeed::map: the function must return the new element");
+  template <class Element>
+  auto operator()(const Dataset<Element>& input) const {
+    using Call = MapCall<Element, F>;
+    using Out = typename Call::Result;
+    static_assert(!Call::needs_mutable(),
+                  "infeed::map: the function changes itself (a mutable lambda), but threads share "
+                  "it: leave out `mutable`; what goes from element to element is infeed::scan's");
+    static_assert(Call::kPossible || Call::needs_mutable(),
+                  "infeed::map: the function can't be called with the dataset's Element: it takes "
+                  "const Element&, Element or the members of a pair or tuple, and may take an "
+                  "infeed::Rng& behind them");
+    static_assert(!Call::kPossible || !std::is_void_v<Out>,
+                  "infeed::map: the function returns nothing: it must return the new element");
+    if constexpr (!std::is_void_v<Out>) {
       ElementwiseSpec spec{.name = "map",
                            .signature = versioned_signature("map", options.version),
                            .out_type = &type_info<Out>()};
-      spec.kernel = &map_kernel<T, F>;
-      spec.function = share_function(function);
+      spec.kernel = &map_kernel<Element, F>;
+      spec.function = function;
       spec.parallelism = options.parallelism;
       spec.ordered = options.ordered;
       spec.guard = options.guard;
-      if constexpr (!kPlain) {
-        spec.seeds = given_or_random(options.seed);
-      }
+      if constexpr (Call::kRandom) spec.seeds = given_or_random(options.seed);
       return Dataset<Out>(make_elementwise(std::move(spec), input.node()));
+    } else {
+      return refused();
     }
   }
-
- private:
-  template <class T, bool kPlain>
-  struct Result : std::invoke_result<const F&, T&&> {};
-  template <class T>
-  struct Result<T, false> : std::invoke_result<const F&, T&&, Rng&> {};
 };
 
 }  // namespace detail
 
 template <class F>
 auto map(F function, MapOptions options) {
-  return detail::MapStageFactory<F>{std::move(function), options};
+  return detail::MapStageFactory<F>{std::make_shared<const F>(std::move(function)), options};
 }
 
 }  // namespace infeed

@@ -15,7 +15,8 @@ namespace infeed {
 ///     })
 ///
 /// Each pass starts with the initial state. What the function throws is the element's error and
-/// leaves the state as it was. A resume calls the function for the elements that it passes over.
+/// leaves the state as it was. The members of a pair or tuple may be arguments of their own, behind
+/// the state, as in map. A resume calls the function for the elements that it passes over.
 template <class State, class F>
 auto scan(State initial_state, F function);
 
@@ -33,6 +34,9 @@ struct ScanFunction {
   F call;
 };
 
+template <class T, class State, class F>
+using ScanCall = ElementCall<F, T&&, Arguments<const State&>>;
+
 template <class T, class State, class F, class Out>
 KernelResult scan_kernel(const void* function, void* state, void* in, void* out, std::size_t count,
                          const Place&, ErrorPointer& error) {
@@ -45,7 +49,7 @@ KernelResult scan_kernel(const void* function, void* state, void* in, void* out,
   std::size_t i = 0;
   try {
     for (; i < count; ++i) {
-      auto result = call(std::as_const(current), std::move(input[i]));
+      auto result = ScanCall<T, State, F>::call(call, std::as_const(current), std::move(input[i]));
       ::new (static_cast<void*>(output + i)) Out(std::move(result.second));
       current = std::move(result.first);
       input[i].~T();
@@ -62,36 +66,45 @@ KernelResult scan_kernel(const void* function, void* state, void* in, void* out,
 
 template <class State, class F>
 struct ScanStageFactory {
-  State initial;
-  F function;
+  using ComposesAsStage = void;
+  std::shared_ptr<const ScanFunction<State, F>> function;
 
-  template <class T>
-  auto operator()(const Dataset<T>& input) const {
-    static_assert(kCallable<F, const State&, T&&>,
-                  "infeed::scan: the function must be callable as const, with the state (const "
-                  "State&) and the element (const T& or T)");
-    if constexpr (kCallable<F, const State&, T&&>) {
-      using Result = std::remove_cvref_t<std::invoke_result_t<const F&, const State&, T&&>>;
-      static_assert(kIsPair<Result>,
-                    "infeed::scan: the function must return a std::pair of the new state and the "
-                    "new element");
-      if constexpr (kIsPair<Result>) {
-        using Out = typename Result::second_type;
-        static_assert(std::is_copy_constructible_v<State> &&
-                          std::is_nothrow_move_constructible_v<State> &&
-                          std::is_nothrow_assignable_v<State&, typename Result::first_type>,
-                      "infeed::scan: each pass starts with a copy of the initial state, and the "
-                      "pair's first part must move into it without throwing");
-        ElementwiseSpec spec{.name = "scan", .signature = "scan", .out_type = &type_info<Out>()};
-        spec.kernel = &scan_kernel<T, State, F, Out>;
-        spec.function = std::make_shared<const ScanFunction<State, F>>(
-            ScanFunction<State, F>{initial, function});
-        spec.make_state = [](const void* scan) -> std::shared_ptr<void> {
-          return std::make_shared<State>(static_cast<const ScanFunction<State, F>*>(scan)->initial);
-        };
-        return Dataset<Out>(make_elementwise(std::move(spec), input.node()));
-      }
+  template <class Element>
+  auto operator()(const Dataset<Element>& input) const {
+    using Call = ScanCall<Element, State, F>;
+    using Result = typename ElementCallResult<Call>::type;
+    static_assert(!Call::needs_mutable(),
+                  "infeed::scan: the function changes itself (a mutable lambda): leave out "
+                  "`mutable`, and keep in the State what goes from element to element");
+    static_assert(Call::kPossible || Call::needs_mutable(),
+                  "infeed::scan: the function can't be called with the State and the dataset's "
+                  "Element: it takes const State&, then const Element&, Element or the members of "
+                  "a pair or tuple");
+    static_assert(!Call::kPossible || kIsPair<Result>,
+                  "infeed::scan: the function must return a std::pair of the new state and the "
+                  "new element");
+    if constexpr (kIsPair<Result>) {
+      static_assert(std::is_copy_constructible_v<State> &&
+                        std::is_nothrow_move_constructible_v<State> &&
+                        std::is_nothrow_assignable_v<State&, typename Result::first_type>,
+                    "infeed::scan: each pass starts with a copy of the initial state, and the "
+                    "pair's first part must move into it without throwing");
+      return stage_of<Element, typename Result::second_type>(input);
+    } else {
+      return refused();
     }
+  }
+
+ private:
+  template <class Element, class Out>
+  Dataset<Out> stage_of(const Dataset<Element>& input) const {
+    ElementwiseSpec spec{.name = "scan", .signature = "scan", .out_type = &type_info<Out>()};
+    spec.kernel = &scan_kernel<Element, State, F, Out>;
+    spec.function = function;
+    spec.make_state = [](const void* scan) -> std::shared_ptr<void> {
+      return std::make_shared<State>(static_cast<const ScanFunction<State, F>*>(scan)->initial);
+    };
+    return Dataset<Out>(make_elementwise(std::move(spec), input.node()));
   }
 };
 
@@ -99,7 +112,8 @@ struct ScanStageFactory {
 
 template <class State, class F>
 auto scan(State initial_state, F function) {
-  return detail::ScanStageFactory<State, F>{std::move(initial_state), std::move(function)};
+  return detail::ScanStageFactory<State, F>{std::make_shared<const detail::ScanFunction<State, F>>(
+      detail::ScanFunction<State, F>{std::move(initial_state), std::move(function)})};
 }
 
 }  // namespace infeed

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <utility>
 
 #include <infeed/pipeline/detail/elementwise.h>
@@ -8,7 +9,8 @@
 namespace infeed {
 
 /// Why: this gives the elements before the first one for which the predicate is false; there the
-/// stream ends. An error, the predicate's own too, is handed on in its place and ends nothing.
+/// stream ends. An error, the predicate's own too, is handed on in its place and ends nothing. The
+/// members of a pair or tuple may be arguments of their own, as in map.
 ///
 ///     losses | infeed::take_while([](double loss) { return loss > 0.1; })
 template <class F>
@@ -20,14 +22,14 @@ namespace detail {
 template <class T, class F>
 KernelResult take_while_kernel(const void* function, void*, void* in, void* out, std::size_t count,
                                const Place&, ErrorPointer& error) {
-  const F& goes_on = *static_cast<const F*>(function);
+  const F& predicate = *static_cast<const F*>(function);
   T* const input = static_cast<T*>(in);
   T* const output = static_cast<T*>(out);
   std::size_t i = 0;
   try {
     for (; i < count; ++i) {
       // The element that ends the stream stays where it is: the stage clears what is left.
-      if (!goes_on(std::as_const(input[i]))) return {i, i, true};
+      if (!ElementCall<F, const T&>::call(predicate, input[i])) return {i, i, true};
       ::new (static_cast<void*>(output + i)) T(std::move(input[i]));
       input[i].~T();
     }
@@ -41,18 +43,30 @@ KernelResult take_while_kernel(const void* function, void*, void* in, void* out,
 
 template <class F>
 struct TakeWhileStageFactory {
-  F function;
+  using ComposesAsStage = void;
+  std::shared_ptr<const F> function;
 
-  template <class T>
-  Dataset<T> operator()(const Dataset<T>& input) const {
-    static_assert(kCallable<F, const T&>,
-                  "infeed::take_while: the predicate must be callable as const with const T&");
-    ElementwiseSpec spec{
-        .name = "take_while", .signature = "take_while", .out_type = &type_info<T>()};
-    spec.kernel = &take_while_kernel<T, F>;
-    spec.function = share_function(function);
-    spec.one_to_one = false;
-    return Dataset<T>(make_elementwise(std::move(spec), input.node()));
+  template <class Element>
+  Dataset<Element> operator()(const Dataset<Element>& input) const {
+    using Call = ElementCall<F, const Element&>;
+    static_assert(!Call::needs_mutable(),
+                  "infeed::take_while: the predicate changes itself (a mutable lambda), but "
+                  "threads share it: leave out `mutable`");
+    static_assert(Call::kPossible || Call::needs_mutable(),
+                  "infeed::take_while: the predicate can't be called with the dataset's Element: "
+                  "it takes const Element&, or the members of a pair or tuple");
+    static_assert(!Call::kPossible || kGivesBool<Call>,
+                  "infeed::take_while: the predicate must return a bool: false ends the stream");
+    if constexpr (kGivesBool<Call>) {
+      ElementwiseSpec spec{
+          .name = "take_while", .signature = "take_while", .out_type = &type_info<Element>()};
+      spec.kernel = &take_while_kernel<Element, F>;
+      spec.function = function;
+      spec.one_to_one = false;
+      return Dataset<Element>(make_elementwise(std::move(spec), input.node()));
+    } else {
+      return input;
+    }
   }
 };
 
@@ -60,7 +74,7 @@ struct TakeWhileStageFactory {
 
 template <class F>
 auto take_while(F predicate) {
-  return detail::TakeWhileStageFactory<F>{std::move(predicate)};
+  return detail::TakeWhileStageFactory<F>{std::make_shared<const F>(std::move(predicate))};
 }
 
 }  // namespace infeed

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 
+#include <infeed/count.h>
 #include <infeed/pipeline/dataset.h>
 
 namespace infeed {
@@ -14,7 +15,7 @@ struct ShuffleOptions {
   /// How many elements the order is drawn from; at least 1. A buffer as large as the dataset, or
   /// whole_input (TensorFlow's UNKNOWN_CARDINALITY), gives a full shuffle, which needs an input
   /// that ends.
-  std::uint64_t buffer;
+  Count buffer;
   /// Without any of the seeds, a random one is drawn when the stage is described.
   std::optional<std::uint64_t> seed = std::nullopt;
   /// TensorFlow's tf.random.set_seed, for orders that must equal another program's. Without

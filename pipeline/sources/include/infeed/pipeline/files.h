@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <vector>
@@ -38,7 +39,10 @@ struct FilesOptions {
 Dataset<std::string> files(const std::string& pattern, FilesOptions options = {});
 
 /// A list of names, in its order, none of which needs to exist yet.
+///
+///     infeed::files({"data/clean.tfrecord", "data/noisy.tfrecord"})
 Dataset<std::string> files(std::vector<std::string> list, FilesOptions options = {});
+Dataset<std::string> files(std::initializer_list<std::string> list, FilesOptions options = {});
 
 // Only the library reads what follows.
 namespace detail {

@@ -12,7 +12,7 @@ namespace infeed {
 
 struct ParseOptions {
   /// So many records are parsed at the same time; with 1 the thread that pulls parses them.
-  int parallelism = 1;
+  Count parallelism = 1;
   /// With parallelism, elements come in the input's order (the default), or as they are ready.
   bool ordered = true;
 };
@@ -62,20 +62,28 @@ struct ParseFunction {
 
 template <class T, class Schema>
 struct ParseStageFactory {
+  using ComposesAsStage = void;
   Schema schema;
   ParseOptions options;
 
-  template <class In>
-  Dataset<T> operator()(Dataset<In> input) const {
-    static_assert(std::is_same_v<In, Record> || std::is_same_v<In, std::string>,
-                  "infeed::parse: the elements must be serialised Examples: Record or std::string");
-    ElementwiseSpec spec{.name = "parse", .signature = signature(), .out_type = &type_info<T>()};
-    spec.kernel = &map_kernel<In, ParseFunction<T, Schema>>;
-    spec.function = share_function(ParseFunction<T, Schema>{schema});
-    spec.parallelism = options.parallelism;
-    spec.ordered = options.ordered;
-    return Dataset<T>(
-        make_elementwise(std::move(spec), expect_features("parse", schema, input).node()));
+  template <class Element>
+  Dataset<T> operator()(const Dataset<Element>& input) const {
+    constexpr bool kIsSerialised =
+        std::is_same_v<Element, Record> || std::is_same_v<Element, std::string>;
+    static_assert(kIsSerialised,
+                  "infeed::parse: the dataset's Element must be a serialised tf.train.Example, an "
+                  "infeed::Record or a std::string");
+    if constexpr (kIsSerialised) {
+      ElementwiseSpec spec{.name = "parse", .signature = signature(), .out_type = &type_info<T>()};
+      spec.kernel = &map_kernel<Element, ParseFunction<T, Schema>>;
+      spec.function = share_function(ParseFunction<T, Schema>{schema});
+      spec.parallelism = options.parallelism;
+      spec.ordered = options.ordered;
+      return Dataset<T>(
+          make_elementwise(std::move(spec), expect_features("parse", schema, input).node()));
+    } else {
+      return refused<T>();
+    }
   }
 
  private:

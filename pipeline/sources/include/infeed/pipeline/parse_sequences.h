@@ -19,7 +19,7 @@ namespace infeed {
 
 struct ParsePaddedBatchOptions {
   /// So many batches are parsed at the same time; MapOptions::parallelism explains the values.
-  int parallelism = 1;
+  Count parallelism = 1;
   bool drop_remainder = false;
   /// They mean what they mean in PaddedBatchOptions. A sequence longer than its width is an error
   /// of its row.
@@ -159,13 +159,30 @@ constexpr bool has_nested_sequences(std::index_sequence<I...>) {
 
 template <class Schema>
 struct ParseRaggedBatchFactory {
+  using ComposesAsStage = void;
   using T = typename RowOfSchema<Schema>::type;
   Schema schema;
   std::int64_t size;
   BatchIntoOptions options;
 
-  Dataset<RaggedBatch<T>> operator()(const Dataset<Record>& input) const {
-    static_assert(field_count<T>() > 0, "infeed::parse_ragged_batch: T must be a plain struct");
+  template <class Element>
+  Dataset<RaggedBatch<T>> operator()(const Dataset<Element>& input) const {
+    static_assert(std::is_same_v<Element, Record>,
+                  "infeed::parse_ragged_batch: the dataset's Element must be an infeed::Record, as "
+                  "infeed::records() gives them; of a std::string make a struct by infeed::parse, "
+                  "then infeed::ragged_batch");
+    if constexpr (std::is_same_v<Element, Record>) {
+      return batches(input);
+    } else {
+      return refused<RaggedBatch<T>>();
+    }
+  }
+
+ private:
+  Dataset<RaggedBatch<T>> batches(const Dataset<Record>& input) const {
+    require_columns<T>();
+    static_assert(field_count<T>() > 0 || has_no_columns<T>(),
+                  "infeed::parse_ragged_batch: T must be a plain struct");
     FillSequences<Schema, Ragged> fill{schema, columns_of_schema<T>("parse_ragged_batch", schema)};
     return fill_batches<RaggedBatch<T>>(
         expect_features("parse_ragged_batch", schema, input), size, std::move(fill),
@@ -176,13 +193,30 @@ struct ParseRaggedBatchFactory {
 
 template <class Schema>
 struct ParsePaddedBatchFactory {
+  using ComposesAsStage = void;
   using T = typename RowOfSchema<Schema>::type;
   Schema schema;
   std::int64_t size;
   ParsePaddedBatchOptions options;
 
-  Dataset<PaddedBatch<T>> operator()(const Dataset<Record>& input) const {
-    static_assert(field_count<T>() > 0, "infeed::parse_padded_batch: T must be a plain struct");
+  template <class Element>
+  Dataset<PaddedBatch<T>> operator()(const Dataset<Element>& input) const {
+    static_assert(std::is_same_v<Element, Record>,
+                  "infeed::parse_padded_batch: the dataset's Element must be an infeed::Record, as "
+                  "infeed::records() gives them; of a std::string make a struct by infeed::parse, "
+                  "then infeed::padded_batch");
+    if constexpr (std::is_same_v<Element, Record>) {
+      return batches(input);
+    } else {
+      return refused<PaddedBatch<T>>();
+    }
+  }
+
+ private:
+  Dataset<PaddedBatch<T>> batches(const Dataset<Record>& input) const {
+    require_columns<T>();
+    static_assert(field_count<T>() > 0 || has_no_columns<T>(),
+                  "infeed::parse_padded_batch: T must be a plain struct");
     static_assert(
         !has_nested_sequences<T>(std::make_index_sequence<kRowFields<T>>()),
         "infeed::parse_padded_batch: a member is a vector of vectors, which has no width; "

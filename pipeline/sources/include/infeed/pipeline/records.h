@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -19,15 +20,15 @@ struct RecordsOptions {
   DamagePolicy damage = DamagePolicy::fail;
   /// Whatever thread pulls calls it; inside a parallel interleave several may do so at once.
   std::function<void(const DamagedRange&)> on_damage = {};
-  std::size_t block_bytes = RecordReaderOptions().block_bytes;
-  std::uint64_t record_bytes_max = RecordReaderOptions().record_bytes_max;
+  Count block_bytes = RecordReaderOptions().block_bytes;
+  Count record_bytes_max = RecordReaderOptions().record_bytes_max;
   /// So many threads decode ahead inside one file, in the same order; with 1 the thread that pulls
   /// decodes. autotune takes as many as there are cores. parallel_record_reader.h says which files
   /// can be shared among threads.
-  int parallelism = 1;
+  Count parallelism = 1;
   /// How much these threads together may have decoded that is not yet taken, per open file; it is
   /// counted as queues are.
-  std::uint64_t read_ahead_bytes = std::uint64_t{16} << 20;
+  Count read_ahead_bytes = std::uint64_t{16} << 20;
   UrlOptions url = {};  ///< where files are named by URLs
 };
 
@@ -71,6 +72,10 @@ struct RecordsOptions {
 Dataset<Record> records(const std::string& pattern, RecordsOptions options = {});
 /// A list of names, in its order; none of them needs to exist yet. One made from several patterns:
 /// infeed::match_files({"a-*", "b-*"}).
+///
+///     infeed::records({"data/clean.tfrecord", "data/noisy.tfrecord"})
 Dataset<Record> records(std::vector<std::string> files, RecordsOptions options = {});
+/// Without it, two names in braces could be a std::string of two pointers, too.
+Dataset<Record> records(std::initializer_list<std::string> files, RecordsOptions options = {});
 
 }  // namespace infeed

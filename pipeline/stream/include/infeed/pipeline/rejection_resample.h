@@ -79,6 +79,7 @@ inline constexpr bool kGivesAClass = requires {
 
 template <class F>
 struct RejectionResampleStageFactory {
+  using ComposesAsStage = void;
   std::shared_ptr<const F> class_of;
   ResampleOptions options;
 

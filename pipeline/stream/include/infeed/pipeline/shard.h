@@ -1,14 +1,13 @@
 #pragma once
 
-#include <cstdint>
-
+#include <infeed/count.h>
 #include <infeed/pipeline/dataset.h>
 
 namespace infeed {
 
 struct ShardOptions {
-  std::uint64_t count;  ///< of shards, at least 1
-  std::uint64_t index;  ///< of this one, less than count
+  Count count;  ///< of shards, at least 1
+  Count index;  ///< of this one, less than count
 };
 
 namespace detail {

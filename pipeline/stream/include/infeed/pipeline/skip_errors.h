@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include <infeed/count.h>
 #include <infeed/pipeline/dataset.h>
 
 namespace infeed {
@@ -13,11 +14,11 @@ struct SkipErrorsOptions {
   /// More failed elements than this in one pass are too many; without a value any number may fail.
   /// An error that took others with it counts for all of them, where their number is known
   /// (Error::lost()): by default a damaged record costs the rest of its shard.
-  std::optional<std::uint64_t> count_max = std::nullopt;
+  std::optional<Count> count_max = std::nullopt;
   /// More than this share of the elements (errors included) are too many: 0.01 is one in a hundred.
   /// It is judged from `share_after` elements on, and at the end of the pass however long it was.
   double share_max = 1.0;
-  std::uint64_t share_after = 1000;
+  Count share_after = 1000;
   /// Each error is added to this file as a line of JSON (stage, position, code, message, file,
   /// offset, record), so that what was left out can be looked at later. Errors that other passes
   /// wrote are not written again. If the name is empty, no file is written.

@@ -135,14 +135,20 @@ inline constexpr bool kIsHashable = requires(const T& value) {
 };
 
 struct UniqueStageFactory {
-  template <class T>
-  Dataset<T> operator()(const Dataset<T>& input) const {
-    static_assert(kIsHashable<T> && kIsCopyable<T>,
-                  "infeed::unique: remembers the elements, so they must be copyable and need "
-                  "std::hash and ==");
-    return Dataset<T>(make_unique_values(
-        []() -> std::unique_ptr<SeenValues> { return std::make_unique<SeenValuesOf<T>>(); },
-        input.node()));
+  using ComposesAsStage = void;
+  template <class Element>
+  Dataset<Element> operator()(const Dataset<Element>& input) const {
+    constexpr bool kCanBeRemembered = kIsHashable<Element> && kIsCopyable<Element>;
+    static_assert(kCanBeRemembered,
+                  "infeed::unique: the elements that were seen are remembered, so the dataset's "
+                  "Element must be copyable and needs a std::hash and an operator==");
+    if constexpr (kCanBeRemembered) {
+      return Dataset<Element>(make_unique_values(
+          []() -> std::unique_ptr<SeenValues> { return std::make_unique<SeenValuesOf<Element>>(); },
+          input.node()));
+    } else {
+      return input;
+    }
   }
 };
 

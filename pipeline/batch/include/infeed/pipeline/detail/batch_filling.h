@@ -21,7 +21,7 @@ namespace infeed {
 namespace detail {
 
 struct FillOptions {
-  int parallelism = 1;
+  Count parallelism = 1;
   bool drop_remainder = false;
 };
 
@@ -160,14 +160,14 @@ KernelResult fill_kernel(const void* function, void*, void* in, void* out, std::
   return {count, count};
 }
 
+/// A batch of them must be one column, from which the rows are written.
+template <class In>
+inline constexpr bool kIsRowInput = field_count<In>() == 0 || std::is_same_v<In, Record>;
+
 /// `Out` is a batch whose memory a Fill::Result is.
 template <class Out, class In, class Fill>
 Dataset<Out> fill_batches(const Dataset<In>& input, std::int64_t size, Fill fill, std::string name,
                           const FillOptions& options) {
-  static_assert(
-      field_count<In>() == 0 || std::is_same_v<In, Record>,
-      "infeed::batch_into: the input's elements must be numbers, strings, Records, arrays "
-      "or classes; map structs first");
   using Result = Filled<typename Fill::Result>;
   const Dataset<Batch<In>> inputs =
       input | BatchStageFactory{size, {.drop_remainder = options.drop_remainder}, Lengths::any};

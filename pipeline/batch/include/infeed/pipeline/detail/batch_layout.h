@@ -98,6 +98,29 @@ const BatchLayout& batch_layout() {
   return layout;
 }
 
+/// Whether require_columns() refuses it.
+template <class Row>
+constexpr bool has_no_columns() {
+  if constexpr (PlainStruct<Row>) {
+    return has_c_array<Row>() || has_base_class<Row>();
+  } else {
+    return false;
+  }
+}
+
+/// Refuses rows that look as if they had a column for each field, and have not.
+template <class Row>
+constexpr void require_columns() {
+  if constexpr (PlainStruct<Row>) {
+    static_assert(!has_c_array<Row>(),
+                  "infeed: a member of the batch's Row is a C array, which can't be a column: make "
+                  "it a std::array");
+    static_assert(!has_base_class<Row>(),
+                  "infeed: the batch's Row has a base class, whose members can't be columns: put "
+                  "them into the struct itself, or map to a struct, std::pair or std::tuple first");
+  }
+}
+
 /// The column of a struct's member.
 template <class T, class Member>
 std::size_t column_index(Member T::*member) {

@@ -19,18 +19,20 @@ struct InnerDatasets {
 
 template <class T, class F>
 NodePointer make_inner_node(const void* function, void* element) {
-  return (*static_cast<const F*>(function))(std::move(*static_cast<T*>(element))).node();
+  return ElementCall<F, T&&>::call(*static_cast<const F*>(function),
+                                   std::move(*static_cast<T*>(element)))
+      .node();
 }
 
 template <class T, class F>
-InnerDatasets inner_datasets(const F& function, bool seed_by_position) {
+InnerDatasets inner_datasets(std::shared_ptr<const F> function, bool seed_by_position) {
   return {.make = &make_inner_node<T, F>,
-          .function = share_function(function),
+          .function = std::move(function),
           .seed_by_position = seed_by_position};
 }
 
-/// The dataset that F makes of a T.
+/// The dataset that F makes of a T; void where it can't be called.
 template <class T, class F>
-using InnerDataset = std::remove_cvref_t<std::invoke_result_t<const F&, T&&>>;
+using InnerDataset = typename ElementCallResult<ElementCall<F, T&&>>::type;
 
 }  // namespace infeed::detail

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <infeed/pipeline/dataset.h>
+#include <infeed/pipeline/detail/element_call.h>
 #include <infeed/pipeline/guard.h>
 #include <infeed/pipeline/options.h>
 #include <infeed/pipeline/philox.h>
@@ -57,7 +58,7 @@ struct ElementwiseSpec {
   bool one_to_one = true;                     ///< an output (or an error) for each input
   std::optional<Seeds> seeds = std::nullopt;  ///< of a kernel that draws; its signature gets them
   DrawKey key = {};                           ///< for the kernel; make_elementwise() sets it
-  int parallelism = 1;
+  Count parallelism = 1;
   bool ordered = true;
   GuardOptions guard = {};
 };
@@ -71,8 +72,5 @@ template <class F>
 std::shared_ptr<const void> share_function(F&& function) {
   return std::make_shared<const std::remove_cvref_t<F>>(std::forward<F>(function));
 }
-
-template <class F, class... Args>
-inline constexpr bool kCallable = std::is_invocable_v<const F&, Args...>;
 
 }  // namespace infeed::detail
