@@ -51,7 +51,7 @@ class UnfoldStage final : public Stage {
 class UnfoldNode final : public Node {
  public:
   UnfoldNode(UnfoldSpec spec, NodePointer input)
-      : Node(spec.name, *spec.batch_type, {std::move(input)}), spec_(std::move(spec)) {}
+      : Node("unfold", *spec.batch_type, {std::move(input)}), spec_(std::move(spec)) {}
 
   std::string signature() const override { return {}; }
   Cardinality cardinality() const override { return input().cardinality(); }

@@ -75,6 +75,7 @@ void IteratorCore::resume(const IterateOptions& options) {
   try {
     const ResumeReport report(*run_, options, checkpoint.position);
     const Waiting waiting(watchdog_.get());
+    const ConsumerWait consumer_waits(run_->counters());
     skipped = root_->skip(checkpoint.position,
                           checkpoint.errors == 0 ? Known::no_errors : Known::nothing);
     if (run_->cancelled()) throw Error(*cancellation("while it resumed"));
@@ -173,6 +174,7 @@ bool IteratorCore::may_read_ahead() {
 Pull IteratorCore::pull_root() {
   try {
     const Waiting waiting(watchdog_.get());
+    const ConsumerWait consumer_waits(run_->counters());
     return ready_ == nullptr ? root_->pull(chunk_, chunk_.capacity()) : ready_->pop(chunk_);
   } catch (...) {
     fail(terminal_error());
@@ -197,6 +199,7 @@ void IteratorCore::fail(const ErrorPointer& error) {
 /// Nothing more will come, so what the stages hold is let go, however long the iterator is kept.
 /// What still waits for input that nobody will take is woken.
 void IteratorCore::end_stages() {
+  run_->counters().note_end();
   run_->cancel();
   ready_ = nullptr;
   root_ = nullptr;

@@ -1,25 +1,76 @@
 #include "engine/iterator_counters.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 
+#include "engine/pull_sample.h"
 #include "engine/threads/clock.h"
 
 namespace infeed::detail {
 
-StageCounters& IteratorCounters::of_stage(const std::string& name, StageCounters* consumer,
-                                          std::size_t ordinal) {
-  const std::lock_guard lock(counters_mutex_);
+IteratorCounters::Entry* IteratorCounters::find(const std::string& name,
+                                                const StageCounters* consumer,
+                                                std::size_t ordinal) {
   for (Entry& entry : counters_) {
     if (entry.counters.consumer == consumer && entry.ordinal == ordinal &&
         entry.counters.name == name) {
-      return entry.counters;
+      return &entry;
     }
   }
+  return nullptr;
+}
+
+StageCounters& IteratorCounters::of_stage(const Node& node, StageCounters* consumer,
+                                          std::size_t ordinal) {
+  const std::lock_guard lock(counters_mutex_);
+  Entry* entry = find(node.name(), consumer, ordinal);
+  if (entry == nullptr) {
+    // All that the iterator's own description holds was added with the root: what comes now is an
+    // inner dataset that `consumer` opens.
+    entry = &add_tree(node, consumer, ordinal, consumer);
+    label_new_entries();
+  }
+  entry->is_open = true;
+  return entry->counters;
+}
+
+/// From the consumer's side to the sources, numbered the other way.
+IteratorCounters::Entry& IteratorCounters::add_tree(const Node& node, StageCounters* consumer,
+                                                    std::size_t ordinal,
+                                                    const StageCounters* outer) {
   Entry& entry = counters_.emplace_back();
   entry.ordinal = ordinal;
-  entry.counters.name = name;
+  entry.counters.name = node.name();
+  entry.counters.given_name = node.given_name();
   entry.counters.consumer = consumer;
-  return entry.counters;
+  entry.counters.outer = outer;
+  for (std::size_t i = 0; i < node.inputs().size(); ++i) {
+    const Node* input = node.inputs()[i].get();
+    while (!input->has_counters()) input = &input->input();
+    add_tree(*input, &entry.counters, i, outer);
+  }
+  entry.number = 1 + count_of_kind(entry.counters);
+  return entry;
+}
+
+/// Those that have a number, of the same kind and the same description.
+int IteratorCounters::count_of_kind(const StageCounters& counters) const {
+  return static_cast<int>(
+      std::count_if(counters_.begin(), counters_.end(), [&](const Entry& entry) {
+        return entry.number > 0 && entry.counters.name == counters.name &&
+               entry.counters.outer == counters.outer;
+      }));
+}
+
+/// A label never changes once it is there: others read it without the mutex.
+void IteratorCounters::label_new_entries() {
+  for (Entry& entry : counters_) {
+    StageCounters& counters = entry.counters;
+    if (!counters.label.empty()) continue;
+    counters.label = counters.name;
+    if (count_of_kind(counters) > 1) counters.label += fmt::format("[{}]", entry.number);
+    if (!counters.given_name.empty()) counters.label += fmt::format(" '{}'", counters.given_name);
+  }
 }
 
 template <class Counts>
@@ -88,46 +139,31 @@ std::string IteratorCounters::who_waits_for_whom() const {
       return entry.counters.consumer == consumer && is_inside(entry.counters);
     });
     if (found == counters_.end()) break;
-    text += waiter + " waits for " + found->counters.name + "; ";
-    waiter = found->counters.name;
+    text += waiter + " waits for " + found->counters.label + "; ";
+    waiter = found->counters.label;
     consumer = &found->counters;
   }
   return text + waiter + " is inside its own code (a user's function, a read, or a full queue)";
 }
 
-PipelineStatistics IteratorCounters::statistics() const {
-  const std::lock_guard lock(counters_mutex_);
-  const auto load = [](const std::atomic<std::uint64_t>& value) {
-    return value.load(std::memory_order_relaxed);
-  };
-  PipelineStatistics result;
-  for (const Entry& entry : counters_) {
-    const StageCounters& counters = entry.counters;
-    StageStatistics& stage = result.stages.emplace_back();
-    stage.name = counters.name;
-    stage.path = counters.path();
-    for (const auto* above = counters.consumer; above != nullptr; above = above->consumer) {
-      ++stage.depth;
-    }
-    stage.elements = load(counters.elements);
-    stage.errors = load(counters.errors);
-    stage.dropped_records = load(counters.dropped_records);
-    stage.dropped_bytes = load(counters.dropped_bytes);
-    stage.pulls = load(counters.pulls);
-    const std::uint64_t ticks = load(counters.ticks);
-    stage.total_ns = ns_of_ticks(ticks);
-    std::uint64_t upstream = 0;
-    for (const Entry& other : counters_) {
-      if (other.counters.consumer == &counters) upstream += load(other.counters.ticks);
-    }
-    stage.exclusive_ns = counters.has_threads ? ns_of_ticks(load(counters.work_ticks))
-                                              : ns_of_ticks(ticks - std::min(ticks, upstream));
-    stage.wait_ns = ns_of_ticks(load(counters.wait_ticks));
-    stage.full_ns = ns_of_ticks(load(counters.full_ticks));
-    stage.buffered_elements = load(counters.buffered_elements);
-    stage.buffered_bytes = load(counters.buffered_bytes);
+void IteratorCounters::consumer_begins_to_wait() {
+  const std::uint64_t now = ticks_now();
+  if (begin_ticks_.load(std::memory_order_relaxed) == 0) {
+    begin_cpu_ns_.store(process_cpu_ns(), std::memory_order_relaxed);
+    begin_ticks_.store(now, std::memory_order_relaxed);
   }
-  return result;
+  waiting_since_ticks_.store(now, std::memory_order_relaxed);
+}
+
+void IteratorCounters::consumer_has_waited() {
+  const std::uint64_t since = waiting_since_ticks_.exchange(0, std::memory_order_relaxed);
+  StageCounters::add(waited_ticks_, ticks_now() - since);
+}
+
+void IteratorCounters::note_end() {
+  if (end_ticks_.load(std::memory_order_relaxed) != 0) return;
+  end_cpu_ns_.store(process_cpu_ns(), std::memory_order_relaxed);
+  end_ticks_.store(ticks_now(), std::memory_order_relaxed);
 }
 
 }  // namespace infeed::detail

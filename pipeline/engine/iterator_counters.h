@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string>
 
+#include <infeed/pipeline/stage.h>
 #include <infeed/pipeline/statistics.h>
 
 #include "engine/stage_counters.h"
@@ -19,8 +20,9 @@ namespace infeed::detail {
 /// ones. The list is guarded by the mutex; a stage's own counters have one writer and any readers.
 class IteratorCounters {
  public:
-  /// The counters of the stage `name` that `consumer` pulls; made when they are asked for first.
-  StageCounters& of_stage(const std::string& name, StageCounters* consumer, std::size_t ordinal);
+  /// The counters of the node's stage that `consumer` pulls. When they are asked for first, they
+  /// are made for all stages before it, too, so that labels never depend on what is opened when.
+  StageCounters& of_stage(const Node& node, StageCounters* consumer, std::size_t ordinal);
   PipelineStatistics statistics() const;
   /// A number that grows whenever a stage hands something over or a user's function returns.
   std::uint64_t progress() const;
@@ -38,18 +40,55 @@ class IteratorCounters {
   /// A cache gives what its input made with so many errors on the way.
   void note_hidden_errors(std::uint64_t errors);
 
+  /// The consumer is inside next(), or resumes. The first one begins the time that shares are of.
+  void consumer_begins_to_wait();
+  void consumer_has_waited();
+  /// Nothing more will come: that time ends.
+  void note_end();
+
  private:
   struct Entry {
-    std::size_t ordinal;
+    std::size_t ordinal = 0;
+    int number = 0;  ///< among those of its kind, from the sources on
+    bool is_open = false;
     StageCounters counters;
   };
+
+  Entry* find(const std::string& name, const StageCounters* consumer, std::size_t ordinal);
+  Entry& add_tree(const Node& node, StageCounters* consumer, std::size_t ordinal,
+                  const StageCounters* outer);
+  void label_new_entries();
+  int count_of_kind(const StageCounters& counters) const;
+  void fill_times(PipelineStatistics& result) const;
+  StageStatistics statistics_of(const StageCounters& counters) const;
 
   template <class Counts>
   std::uint64_t errors_where(const Counts& counts) const;
 
   std::atomic<std::uint64_t> hidden_errors_{0};
+  // Of the consumer; the first two and the fourth are 0 until they are known.
+  std::atomic<std::uint64_t> begin_ticks_{0};
+  std::atomic<std::uint64_t> waiting_since_ticks_{0};
+  std::atomic<std::uint64_t> waited_ticks_{0};
+  std::atomic<std::uint64_t> end_ticks_{0};
+  std::atomic<std::uint64_t> begin_cpu_ns_{0};
+  std::atomic<std::uint64_t> end_cpu_ns_{0};
   mutable std::mutex counters_mutex_;
   std::list<Entry> counters_;
+};
+
+/// While it lives the consumer waits for the pipeline.
+class ConsumerWait {
+ public:
+  explicit ConsumerWait(IteratorCounters& counters) : counters_(counters) {
+    counters_.consumer_begins_to_wait();
+  }
+  ~ConsumerWait() { counters_.consumer_has_waited(); }
+  ConsumerWait(const ConsumerWait&) = delete;
+  ConsumerWait& operator=(const ConsumerWait&) = delete;
+
+ private:
+  IteratorCounters& counters_;
 };
 
 }  // namespace infeed::detail

@@ -47,7 +47,7 @@ struct Need {
 
 void collect_needs(const Node& node, std::vector<Need>& needs) {
   if (const std::uint64_t bytes = node.buffer_bytes_min(); bytes > 0) {
-    needs.push_back({node.name(), bytes});
+    needs.push_back({node.described(), bytes});
   }
   for (const NodePointer& input : node.inputs()) collect_needs(*input, needs);
 }

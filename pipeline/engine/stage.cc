@@ -7,6 +7,7 @@
 #include <infeed/pipeline/philox.h>
 
 #include "engine/iterator_context.h"
+#include "engine/pull_sample.h"
 #include "engine/threads/clock.h"
 
 namespace infeed {
@@ -46,6 +47,7 @@ Pull Stage::counted(Chunk& out, DoPull pull) {
   if (failure_ != nullptr) throw Error(*failure_);
   using Counters = detail::StageCounters;
   const Counters::Inside inside(*counters_);
+  detail::PullSample sample(*counters_, sample_stride_);
   const std::uint64_t begin = detail::ticks_now();
   Pull pulled = Pull::values;
   try {
@@ -60,9 +62,10 @@ Pull Stage::counted(Chunk& out, DoPull pull) {
   }
   // What came before the failure is handed over first.
   if (failure_ != nullptr && out.empty()) throw Error(*failure_);
-  Counters::add(counters_->ticks, detail::ticks_now() - begin);
+  Counters::add(counters_->ticks, detail::ticks_now() - begin - sample.overhead_ticks());
   Counters::add(counters_->pulls, 1);
   Counters::add(counters_->elements, out.slots());
+  sample.note_elements(out);
   if (out.has_error()) {
     Counters::add(counters_->errors, 1);
     if (out.error()->stage().empty()) {
@@ -124,10 +127,32 @@ HandOver::HandOver() : due_ticks_(detail::ticks_now() + detail::hand_over_ticks(
 
 bool HandOver::is_due() const { return detail::ticks_now() > due_ticks_; }
 
+std::string Node::described() const {
+  return given_name_.empty() ? name_ : fmt::format("{} '{}'", name_, given_name_);
+}
+
+NodePointer detail::named(NodePointer node, const StageName& name) {
+  if (!name) return node;
+  constexpr std::size_t kNameCharactersMax = 64;
+  const auto refuse = [&](const std::string& what) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{}: its name {}; give 1 to {} printable ASCII characters, or no name",
+                            node->name(), what, kNameCharactersMax));
+  };
+  if (name->empty()) refuse("is empty");
+  if (name->size() > kNameCharactersMax) refuse(fmt::format("has {} characters", name->size()));
+  for (std::size_t i = 0; i < name->size(); ++i) {
+    const auto byte = static_cast<unsigned char>((*name)[i]);
+    if (byte < 0x20 || byte > 0x7e) refuse(fmt::format("has the byte 0x{:02x} at {}", byte, i));
+  }
+  node->given_name_ = *name;
+  return node;
+}
+
 std::unique_ptr<Stage> Node::open(const StageContext& consumer) const {
   StageContext context = consumer;
   context.counters =
-      &consumer.run.counters().of_stage(name_, consumer.counters, consumer.input_ordinal);
+      &consumer.run.counters().of_stage(*this, consumer.counters, consumer.input_ordinal);
   context.input_ordinal = 0;
   context.type = type_;
   context.node = this;

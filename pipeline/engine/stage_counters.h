@@ -10,7 +10,10 @@ namespace infeed::detail {
 /// from them.
 struct StageCounters {
   std::string name;
+  std::string given_name;
+  std::string label;                     ///< "map[1] 'augment'"
   StageCounters* consumer = nullptr;     ///< the stage that pulls this one; null at the root
+  const StageCounters* outer = nullptr;  ///< the flat_map in whose inner datasets it is, or null
   std::atomic<bool> has_threads{false};  ///< its upstream runs in another thread than its own pulls
   std::atomic<std::uint64_t> elements{0};
   std::atomic<std::uint64_t> errors{0};
@@ -23,6 +26,18 @@ struct StageCounters {
   std::atomic<std::uint64_t> work_ticks{0};
   std::atomic<std::uint64_t> wait_ticks{0};
   std::atomic<std::uint64_t> full_ticks{0};
+  // What PullSample measured of its pulls, its inputs' included, and what was measured of the work
+  // of its own threads: times, and what the CPU clocks made of them.
+  std::atomic<std::uint64_t> sampled_ticks{0};
+  std::atomic<std::uint64_t> sampled_cpu_ns{0};
+  std::atomic<std::uint64_t> sampled_elements{0};
+  std::atomic<std::uint64_t> sampled_bytes{0};
+  std::atomic<std::uint64_t> sampled_work_ticks{0};
+  std::atomic<std::uint64_t> sampled_work_cpu_ns{0};
+  std::atomic<int> parallelism{1};
+  std::atomic<std::uint64_t> queue_elements_max{0};
+  std::atomic<std::uint64_t> queue_bytes_max{0};
+  std::atomic<bool> is_tuned{false};  ///< autotune chose these
   std::atomic<std::uint64_t> buffered_elements{0};
   std::atomic<std::uint64_t> buffered_bytes{0};
   std::atomic<int> inside{0};  ///< threads that are pulling it now
@@ -48,6 +63,18 @@ struct StageCounters {
   void note_buffered(std::uint64_t count, std::uint64_t bytes) {
     buffered_elements.store(count, std::memory_order_relaxed);
     buffered_bytes.store(bytes, std::memory_order_relaxed);
+  }
+
+  /// How many threads work for the stage, and whether autotune chose that.
+  void note_parallelism(int threads, bool tuned) {
+    parallelism.store(threads, std::memory_order_relaxed);
+    is_tuned.store(tuned, std::memory_order_relaxed);
+  }
+  /// How much its queue may hold.
+  void note_queue_limits(std::uint64_t count, std::uint64_t bytes, bool tuned) {
+    queue_elements_max.store(count, std::memory_order_relaxed);
+    queue_bytes_max.store(bytes, std::memory_order_relaxed);
+    is_tuned.store(tuned, std::memory_order_relaxed);
   }
 
   static void add(std::atomic<std::uint64_t>& counter, std::uint64_t amount) {

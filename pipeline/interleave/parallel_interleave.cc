@@ -34,6 +34,7 @@ class ParallelInterleaveStage final : public Stage {
                   .ordered = spec.ordered}),
         waker_(run(), [this] { threads_.stop(); }) {
     counters().has_threads = true;
+    counters().note_parallelism(share_.readers.count(), spec.parallelism == autotune);
   }
 
   Pull do_pull(Chunk& out, std::size_t want) override {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <sys/resource.h>
-#include <time.h>
 
+#include "engine/pull_sample.h"
 #include "engine/threads/clock.h"
 #include "engine/threads/driver.h"
 
@@ -27,13 +27,6 @@ constexpr auto kCollectJobs = std::chrono::microseconds(2000);
 constexpr double kBlockedShare = 0.5;
 constexpr double kBlockedUs = 400;
 constexpr std::uint64_t kBlockedJobs = 3;
-
-std::uint64_t thread_cpu_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(now.tv_nsec);
-}
 
 std::uint64_t times_thread_waited() {
   rusage usage{};
@@ -233,6 +226,8 @@ bool JobQueue::run_and_watch(Job& job) {
   const std::uint64_t cpu_before_ns = thread_cpu_ns();
   run_job(job);
   const std::uint64_t cpu_ns = thread_cpu_ns() - cpu_before_ns;
+  StageCounters::add(counters_.sampled_work_ticks, job.ticks);
+  StageCounters::add(counters_.sampled_work_cpu_ns, cpu_ns);
   return job.ticks > ticks_of_us(kBlockedUs) &&
          static_cast<double>(cpu_ns) <
              kBlockedShare * static_cast<double>(ns_of_ticks(job.ticks)) &&
@@ -293,6 +288,9 @@ void JobQueue::job_done(Job& job, bool blocked) {
   if (!blocking_ && !hand_off_.stopped() && slow_jobs_blocked_ >= kBlockedJobs &&
       own_share_.grow(options_.parallelism_blocking) > 0) {
     blocking_ = true;
+    if (options_.parallelism_blocking != options_.parallelism) {
+      counters_.note_parallelism(own_share_.count(), true);
+    }
     add_own_threads(static_cast<std::size_t>(own_share_.count()));
     room_.wake_one();
   }

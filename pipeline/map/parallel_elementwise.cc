@@ -34,6 +34,8 @@ class ParallelElementwiseStage final : public Stage {
         queue_(run(), counters(), spec_, epoch(), queue_options(*spec_, run().executor())),
         waker_(run(), [this] { queue_.stop(); }) {
     counters().has_threads = true;
+    const bool tuned = spec_->parallelism == autotune;
+    counters().note_parallelism(tuned ? run().executor().concurrency() : spec_->parallelism, tuned);
   }
 
   ~ParallelElementwiseStage() override {

@@ -256,6 +256,7 @@ class ExpectFeaturesNode final : public Node {
         spec_(std::make_shared<const ExpectFeaturesSpec>(std::move(spec))) {}
 
   std::string signature() const override { return {}; }
+  bool has_counters() const override { return false; }
   Cardinality cardinality() const override { return input().cardinality(); }
   bool is_indexable() const override { return input().is_indexable(); }
   std::unique_ptr<Stage> open(const StageContext& consumer) const override {

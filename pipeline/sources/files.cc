@@ -41,6 +41,7 @@ Dataset<std::string> files(std::vector<std::string> list, FilesOptions options) 
   const Dataset<std::string> names(
       detail::make_slices({"files", std::move(signature), &type_info<std::string>(),
                            std::shared_ptr<const void>(shared, shared->data()), count}));
+  detail::named(names.node(), options.name);
   if (!options.shuffle) return names;
   return names | shuffle({.buffer = std::max<std::size_t>(1, count),
                           .seed = options.seed,

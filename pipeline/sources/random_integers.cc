@@ -63,9 +63,10 @@ class RandomNode final : public Node {
 }  // namespace
 
 Dataset<std::int64_t> random_integers(RandomIntegersOptions options) {
-  return Dataset<std::int64_t>(
+  return Dataset<std::int64_t>(detail::named(
       std::make_shared<RandomNode>(detail::choose_seeds(options.seed, options.global_seed, 0),
-                                   options.rerandomize_each_iteration));
+                                   options.rerandomize_each_iteration),
+      options.name));
 }
 
 }  // namespace infeed

@@ -90,18 +90,20 @@ std::uint64_t count_of(std::int64_t start, std::int64_t stop, std::int64_t step)
 
 }  // namespace
 
-Dataset<std::int64_t> range(std::int64_t start, std::int64_t stop, std::int64_t step) {
+Dataset<std::int64_t> range(std::int64_t start, std::int64_t stop, std::int64_t step,
+                            StageOptions options) {
   if (step == 0) {
     throw Error(ErrorCode::invalid_argument,
                 "range: step is 0; give a step that gets from start to stop");
   }
-  return Dataset<std::int64_t>(
-      std::make_shared<RangeNode>("range", Range{start, step, count_of(start, stop, step)}));
+  return Dataset<std::int64_t>(detail::named(
+      std::make_shared<RangeNode>("range", Range{start, step, count_of(start, stop, step)}),
+      options.name));
 }
 
-Dataset<std::int64_t> counter(std::int64_t start, std::int64_t step) {
-  return Dataset<std::int64_t>(
-      std::make_shared<RangeNode>("counter", Range{start, step, kEndless}));
+Dataset<std::int64_t> counter(std::int64_t start, std::int64_t step, StageOptions options) {
+  return Dataset<std::int64_t>(detail::named(
+      std::make_shared<RangeNode>("counter", Range{start, step, kEndless}), options.name));
 }
 
 }  // namespace infeed

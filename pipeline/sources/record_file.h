@@ -23,6 +23,8 @@ class RecordFile {
   RecordFile(const RecordFile&) = delete;
   RecordFile& operator=(const RecordFile&) = delete;
 
+  /// That decode: the one that pulls, or those ahead of it.
+  int threads() const { return parallel_ ? threads_->count() : 1; }
   std::size_t read(std::span<Record> out);
   std::uint64_t skip(std::uint64_t count);
   /// Records handed out or passed over so far, those before an error included.

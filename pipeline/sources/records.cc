@@ -126,6 +126,7 @@ class RecordsStage final : public Stage {
     failed_ = false;
     unseen_ = false;
     reader_.emplace(sources_->files[file_], options_, run());
+    counters().note_parallelism(reader_->threads(), options_.parallelism == autotune);
   }
 
   void end_of_file() {
@@ -287,7 +288,8 @@ Dataset<Record> records(std::vector<std::string> files, RecordsOptions options) 
   options.block_bytes.of("records", "block_bytes");
   options.record_bytes_max.of("records", "record_bytes_max");
   options.read_ahead_bytes.of("records", "read_ahead_bytes");
-  return Dataset<Record>(std::make_shared<RecordsNode>(std::move(files), std::move(options)));
+  return Dataset<Record>(
+      detail::named(std::make_shared<RecordsNode>(std::move(files), options), options.name));
 }
 
 Dataset<Record> records(std::initializer_list<std::string> files, RecordsOptions options) {

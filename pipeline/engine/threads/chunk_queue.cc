@@ -16,7 +16,9 @@ constexpr auto kCollectChunks = std::chrono::microseconds(200);
 
 ChunkQueue::ChunkQueue(IteratorContext& run, StageCounters& counters, const TypeInfo& type,
                        const QueueLimits& limits)
-    : run_(run), counters_(counters), type_(type), limits_(limits) {}
+    : run_(run), counters_(counters), type_(type), limits_(limits) {
+  publish_limits();
+}
 
 ChunkQueue::~ChunkQueue() {
   for (Entry& entry : chunks_) run_.memory().release_best_effort(entry.reserved_bytes);
@@ -114,6 +116,7 @@ bool ChunkQueue::wait_for_chunks(std::unique_lock<std::mutex>& lock) {
   if (was_full_ && limits_.adaptive && limits_.bytes_max < kAdaptiveBytesMax) {
     limits_.elements_max *= 2;
     limits_.bytes_max *= 2;
+    publish_limits();
   }
   was_full_ = false;
   if (producer_waits_) room_.wake_one();
@@ -193,5 +196,8 @@ Pull ChunkQueue::pop(Chunk& out) {
 }
 
 void ChunkQueue::publish_level() { counters_.note_buffered(elements_, bytes_); }
+void ChunkQueue::publish_limits() {
+  counters_.note_queue_limits(limits_.elements_max, limits_.bytes_max, limits_.adaptive);
+}
 
 }  // namespace infeed::detail

@@ -67,6 +67,7 @@ class ChunkQueue {
   bool wait_for_chunks(std::unique_lock<std::mutex>& lock);
   void tell_ready() const;
   void publish_level();
+  void publish_limits();
 
   struct Entry {
     Chunk chunk;

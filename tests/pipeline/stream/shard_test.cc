@@ -23,7 +23,7 @@ TEST(Shard, PassesTheSuite) {
   // From 65 shards on the stage skips rather than drops.
   const std::vector<ShardOptions> cases = {{1, 0}, {2, 0},  {2, 1},   {3, 2},
                                            {7, 4}, {65, 3}, {100, 99}};
-  for (const ShardOptions options : cases) {
+  for (const ShardOptions& options : cases) {
     SCOPED_TRACE(options.index);
     run_stage_suite(
         [options](auto dataset) { return dataset | shard(options); },
@@ -128,7 +128,7 @@ TEST(Shard, KnowsItsLength) {
 }
 
 TEST(Shard, RefusesAnIndexThatIsNoShard) {
-  for (const ShardOptions wrong : {ShardOptions{3, 3}, ShardOptions{0, 0}}) {
+  for (const ShardOptions& wrong : {ShardOptions{3, 3}, ShardOptions{0, 0}}) {
     const Error error = error_of([&] { range(3) | shard(wrong); });
     EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
     EXPECT_EQ(

@@ -283,7 +283,7 @@ class StreamCheck {
     EXPECT_EQ(root.errors, std::count_if(expected_.begin(), expected_.end(), is_error));
     for (const StageStatistics& stage : statistics.stages) {
       SCOPED_TRACE(stage.path);
-      EXPECT_TRUE(stage.path.ends_with(stage.name));
+      EXPECT_TRUE(stage.path.ends_with(stage.label));
       EXPECT_LE(stage.errors, stage.elements);
       EXPECT_EQ(stage.buffered_elements, 0);
       EXPECT_EQ(stage.buffered_bytes, 0);

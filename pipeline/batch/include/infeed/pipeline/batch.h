@@ -100,6 +100,7 @@ struct Payload<Batch<T>> {
 struct BatchOptions {
   /// Leaves out the last batch when it is short, so that every batch has the same size.
   bool drop_remainder = false;
+  StageName name = {};  ///< as in StageOptions
 };
 
 /// Why: puts `size` consecutive elements into one Batch. An element that failed does not lose the
@@ -140,7 +141,8 @@ struct BatchStageFactory {
 }  // namespace detail
 
 inline auto batch(std::int64_t size, BatchOptions options) {
-  return detail::BatchStageFactory{size, options, detail::Lengths::equal};
+  return named_stage(options.name,
+                     detail::BatchStageFactory{size, options, detail::Lengths::equal});
 }
 
 }  // namespace infeed

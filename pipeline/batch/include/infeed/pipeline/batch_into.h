@@ -39,6 +39,7 @@ struct BatchIntoOptions {
   /// So many batches are filled at the same time; MapOptions::parallelism explains the values.
   Count parallelism = 1;
   bool drop_remainder = false;
+  StageName name = {};  ///< as in StageOptions
 };
 
 /// Why: map and batch in one, without the element between: the function writes its result where it
@@ -91,7 +92,9 @@ struct BatchIntoFactory {
       };
       return fill_columns<Out>(
           input, size, write, "batch_into",
-          {.parallelism = options.parallelism, .drop_remainder = options.drop_remainder});
+          {.parallelism = options.parallelism,
+           .drop_remainder = options.drop_remainder,
+           .name = options.name});
     } else {
       return refused<Batch<Out>>();
     }
@@ -129,9 +132,11 @@ struct ParseBatchFactory {
       for (std::size_t i = 0; i < columns.size(); ++i) places[i] = batch.column(columns[i]);
       schema.parse_row(record, row, std::span(places).first(columns.size()));
     };
-    return fill_columns<T>(
-        expect_features("parse_batch", schema, input), size, write, "parse_batch",
-        {.parallelism = options.parallelism, .drop_remainder = options.drop_remainder});
+    return fill_columns<T>(expect_features("parse_batch", schema, input), size, write,
+                           "parse_batch",
+                           {.parallelism = options.parallelism,
+                            .drop_remainder = options.drop_remainder,
+                            .name = options.name});
   }
 };
 

@@ -20,6 +20,7 @@ struct BucketOptions {
   double padding = 0;
   /// Leaves out the batches that are not full at the end.
   bool drop_remainder = false;
+  StageName name = {};  ///< as in StageOptions
 };
 
 /// Why: batches sequences with others of about the same length, so that little is padding.
@@ -111,8 +112,9 @@ struct BucketStageFactory {
 template <class F>
 auto bucket_by_sequence_length(F length, BucketOptions options) {
   detail::check_buckets(options);
-  return detail::BucketStageFactory<F>{std::make_shared<const detail::BucketContext<F>>(
-      detail::BucketContext<F>{std::move(options), std::move(length)})};
+  return named_stage(options.name,
+                     detail::BucketStageFactory<F>{std::make_shared<const detail::BucketContext<F>>(
+                         detail::BucketContext<F>{options, std::move(length)})});
 }
 
 }  // namespace infeed

@@ -28,7 +28,7 @@ namespace infeed {
 /// the place of the element (key, window_size) or of the window's outputs (reduce). All elements of
 /// all open windows are counted in the iterator's memory limit.
 template <class Key, class Reduce, class Size>
-auto group_by_window(Key key, Reduce reduce, Size window_size);
+auto group_by_window(Key key, Reduce reduce, Size window_size, StageOptions options = {});
 
 // Only the library reads what follows.
 namespace detail {
@@ -90,19 +90,23 @@ struct GroupByWindowStageFactory {
 }  // namespace detail
 
 template <class Key, class Reduce, class Size>
-auto group_by_window(Key key, Reduce reduce, Size window_size) {
+auto group_by_window(Key key, Reduce reduce, Size window_size, StageOptions options) {
   if constexpr (std::is_integral_v<Size>) {
     const auto size = static_cast<std::int64_t>(window_size);
     auto always = [size](std::int64_t) { return size; };
     using Factory = detail::GroupByWindowStageFactory<Key, Reduce, decltype(always)>;
-    return Factory{std::make_shared<const typename Factory::Functions>(
-                       typename Factory::Functions{std::move(key), std::move(reduce), always}),
-                   "group_by_window(" + std::to_string(size) + ")"};
+    return named_stage(
+        options.name,
+        Factory{std::make_shared<const typename Factory::Functions>(
+                    typename Factory::Functions{std::move(key), std::move(reduce), always}),
+                "group_by_window(" + std::to_string(size) + ")"});
   } else {
     using Factory = detail::GroupByWindowStageFactory<Key, Reduce, Size>;
-    return Factory{std::make_shared<const typename Factory::Functions>(typename Factory::Functions{
-                       std::move(key), std::move(reduce), std::move(window_size)}),
-                   "group_by_window"};
+    return named_stage(
+        options.name,
+        Factory{std::make_shared<const typename Factory::Functions>(typename Factory::Functions{
+                    std::move(key), std::move(reduce), std::move(window_size)}),
+                "group_by_window"});
   }
 }
 

@@ -17,6 +17,7 @@ struct PaddedBatchOptions {
   double padding = 0;
   /// Leaves out the last batch when it is short.
   bool drop_remainder = false;
+  StageName name = {};  ///< as in StageOptions
 };
 
 /// Why: puts `size` consecutive sequences of different lengths into one PaddedBatch.
@@ -119,7 +120,7 @@ struct PaddedBatchStageFactory {
 }  // namespace detail
 
 inline auto padded_batch(std::int64_t size, PaddedBatchOptions options) {
-  return detail::PaddedBatchStageFactory{size, std::move(options)};
+  return named_stage(options.name, detail::PaddedBatchStageFactory{size, options});
 }
 
 }  // namespace infeed

@@ -7,6 +7,7 @@ namespace infeed {
 struct RaggedBatchOptions {
   /// Leaves out the last batch when it is short.
   bool drop_remainder = false;
+  StageName name = {};  ///< as in StageOptions
 };
 
 /// Why: puts `size` consecutive sequences of different lengths into one RaggedBatch: their values
@@ -47,7 +48,7 @@ struct RaggedBatchStageFactory {
 }  // namespace detail
 
 inline auto ragged_batch(std::int64_t size, RaggedBatchOptions options) {
-  return detail::RaggedBatchStageFactory{size, options};
+  return named_stage(options.name, detail::RaggedBatchStageFactory{size, options});
 }
 
 }  // namespace infeed

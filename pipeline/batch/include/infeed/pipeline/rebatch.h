@@ -12,6 +12,7 @@ namespace infeed {
 struct RebatchOptions {
   /// Leaves out the last batch when it is shorter than its size.
   bool drop_remainder = false;
+  StageName name = {};  ///< as in StageOptions
 };
 
 /// Why: cuts batches anew, into `sizes` in turn, without taking them apart.
@@ -61,11 +62,11 @@ struct RebatchStageFactory {
 }  // namespace detail
 
 inline auto rebatch(std::vector<std::int64_t> sizes, RebatchOptions options) {
-  return detail::RebatchStageFactory{std::move(sizes), options};
+  return named_stage(options.name, detail::RebatchStageFactory{std::move(sizes), options});
 }
 
 inline auto rebatch(std::int64_t size, RebatchOptions options) {
-  return detail::RebatchStageFactory{{size}, options};
+  return named_stage(options.name, detail::RebatchStageFactory{{size}, options});
 }
 
 inline std::vector<std::int64_t> per_replica_batch_sizes(std::int64_t global_batch_size,

@@ -16,7 +16,7 @@ namespace infeed {
 ///     images | infeed::batch(1024) | infeed::map(normalise_all) | infeed::unbatch()
 ///
 /// An error in the place of a batch stays one error. A batch without rows gives nothing.
-inline auto unbatch();
+inline auto unbatch(StageOptions options = {});
 
 // Only the library reads what follows.
 namespace detail {
@@ -104,6 +104,8 @@ struct UnbatchStageFactory {
 
 }  // namespace detail
 
-inline auto unbatch() { return detail::UnbatchStageFactory{}; }
+inline auto unbatch(StageOptions options) {
+  return named_stage(options.name, detail::UnbatchStageFactory{});
+}
 
 }  // namespace infeed

@@ -21,6 +21,7 @@ struct WindowOptions {
   Count stride = 1;
   /// Leaves out the windows at the end that are shorter.
   bool drop_remainder = false;
+  StageName name = {};  ///< as in StageOptions
 };
 
 /// Why: this puts neighbouring elements together, for sequences: windows that may overlap or leave
@@ -92,6 +93,8 @@ struct WindowStageFactory {
 
 }  // namespace detail
 
-inline auto window(WindowOptions options) { return detail::WindowStageFactory{options}; }
+inline auto window(WindowOptions options) {
+  return named_stage(options.name, detail::WindowStageFactory{options});
+}
 
 }  // namespace infeed

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <type_traits>
 
 #include <infeed/pipeline/dataset.h>
@@ -27,6 +28,10 @@ namespace infeed {
 /// reads the rest of its pass uncached and fills the cache in the next. For more than memory holds:
 /// infeed::cache({.path = ...}) in file_cache.h.
 inline auto cache();
+/// With a name: infeed::cache(infeed::StageOptions{.name = "decoded"}). The type is spelt out, as
+/// cache({...}) is the one in files.
+template <std::same_as<StageOptions> Options>
+auto cache(Options options);
 
 // Only the library reads what follows.
 namespace detail {
@@ -45,6 +50,10 @@ struct MemoryCacheStageFactory {
 
 }  // namespace detail
 
-inline auto cache() { return detail::MemoryCacheStageFactory{}; }
+template <std::same_as<StageOptions> Options>
+auto cache(Options options) {
+  return named_stage(options.name, detail::MemoryCacheStageFactory{});
+}
+inline auto cache() { return cache(StageOptions{}); }
 
 }  // namespace infeed

@@ -49,6 +49,7 @@ struct FileCacheOptions {
   Durability durability = Durability::leave_to_system;
   /// The thread that pulls calls it; it must not throw.
   std::function<void(const StoreEvent&)> on_event = {};
+  StageName name = {};  ///< as in StageOptions
 };
 
 /// Why: this is a cache for more than memory holds, and for the next run, too: elements are written
@@ -105,7 +106,7 @@ struct FileCacheStageFactory {
 }  // namespace detail
 
 inline auto cache(FileCacheOptions options) {
-  return detail::FileCacheStageFactory{std::move(options)};
+  return named_stage(options.name, detail::FileCacheStageFactory{options});
 }
 
 }  // namespace infeed

@@ -20,6 +20,7 @@ struct SnapshotOptions {
   Compression compression = Compression::none;
   Durability durability = Durability::leave_to_system;
   std::function<void(const StoreEvent&)> on_event = {};
+  StageName name = {};  ///< as in StageOptions
 };
 
 struct SnapshotSummary {
@@ -55,7 +56,7 @@ SnapshotSummary write_snapshot(const Dataset<T>& dataset, SnapshotOptions option
 /// When it is described, it throws not_found, or failed_precondition (the snapshot is not complete,
 /// holds another type, or there are several).
 template <class T>
-Dataset<T> read_snapshot(const std::string& path);
+Dataset<T> read_snapshot(const std::string& path, StageOptions options = {});
 
 // Only the library reads what follows.
 namespace detail {
@@ -84,7 +85,7 @@ struct SnapshotStageFactory {
 }  // namespace detail
 
 inline auto snapshot(SnapshotOptions options) {
-  return detail::SnapshotStageFactory{std::move(options)};
+  return named_stage(options.name, detail::SnapshotStageFactory{options});
 }
 
 template <class T>
@@ -95,9 +96,10 @@ SnapshotSummary write_snapshot(const Dataset<T>& dataset, SnapshotOptions option
 }
 
 template <class T>
-Dataset<T> read_snapshot(const std::string& path) {
+Dataset<T> read_snapshot(const std::string& path, StageOptions options) {
   detail::require_codec<T>();
-  return Dataset<T>(detail::make_read_snapshot(path, type_info<T>(), detail::erased_codec<T>()));
+  return Dataset<T>(detail::named(
+      detail::make_read_snapshot(path, type_info<T>(), detail::erased_codec<T>()), options.name));
 }
 
 }  // namespace infeed

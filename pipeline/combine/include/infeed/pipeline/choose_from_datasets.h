@@ -12,6 +12,7 @@ struct ChooseOptions {
   /// If true, choosing a dataset that has ended ends the whole; if false, such choices are passed
   /// over.
   bool stop_on_empty_dataset = true;
+  StageName name = {};  ///< as in StageOptions
 };
 
 /// Why: takes the next element each time from the dataset whose index `choices` gives.
@@ -53,8 +54,10 @@ template <class T>
 Dataset<T> choose_from_datasets(const std::vector<Dataset<T>>& datasets,
                                 const Dataset<std::int64_t>& choices,
                                 const ChooseOptions& options) {
-  return Dataset<T>(detail::make_choose_from_datasets(options, type_info<T>(),
-                                                      detail::nodes_of(datasets), choices.node()));
+  return Dataset<T>(
+      detail::named(detail::make_choose_from_datasets(options, type_info<T>(),
+                                                      detail::nodes_of(datasets), choices.node()),
+                    options.name));
 }
 
 }  // namespace infeed

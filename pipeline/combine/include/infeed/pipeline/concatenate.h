@@ -14,7 +14,7 @@ namespace infeed {
 /// The second one is opened when the first has ended; what it throws while it is opened becomes one
 /// error element.
 template <class T>
-auto concatenate(Dataset<T> second);
+auto concatenate(Dataset<T> second, StageOptions options = {});
 
 // Only the library reads what follows.
 namespace detail {
@@ -38,8 +38,8 @@ struct ConcatenateStageFactory {
 }  // namespace detail
 
 template <class T>
-auto concatenate(Dataset<T> second) {
-  return detail::ConcatenateStageFactory<T>{std::move(second)};
+auto concatenate(Dataset<T> second, StageOptions options) {
+  return named_stage(options.name, detail::ConcatenateStageFactory<T>{std::move(second)});
 }
 
 }  // namespace infeed

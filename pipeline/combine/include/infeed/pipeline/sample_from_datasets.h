@@ -21,6 +21,7 @@ struct SampleOptions {
   /// By default each pass draws in the same order, as in TensorFlow; if true, each draws in another
   /// one.
   bool reshuffle_each_iteration = false;
+  StageName name = {};  ///< as in StageOptions
 };
 
 /// Why: mixes datasets in given proportions.
@@ -74,8 +75,9 @@ Dataset<T> sample_from_datasets(std::initializer_list<Dataset<T>> datasets,
 template <class T>
 Dataset<T> sample_from_datasets(const std::vector<Dataset<T>>& datasets,
                                 const SampleOptions& options) {
-  return Dataset<T>(
-      detail::make_sample_from_datasets(options, type_info<T>(), detail::nodes_of(datasets)));
+  return Dataset<T>(detail::named(
+      detail::make_sample_from_datasets(options, type_info<T>(), detail::nodes_of(datasets)),
+      options.name));
 }
 
 }  // namespace infeed

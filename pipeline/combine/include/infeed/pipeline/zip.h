@@ -20,6 +20,8 @@ namespace infeed {
 /// to its left.
 template <class... Ts>
 auto zip(const Dataset<Ts>&... sides);
+template <class... Ts>
+auto zip(StageOptions options, const Dataset<Ts>&... sides);
 
 // Only the library reads what follows.
 namespace detail {
@@ -48,11 +50,17 @@ void zip_kernel(void* const* sides, void* out, std::size_t count) noexcept {
 }  // namespace detail
 
 template <class... Ts>
-auto zip(const Dataset<Ts>&... sides) {
+auto zip(StageOptions options, const Dataset<Ts>&... sides) {
   static_assert(sizeof...(Ts) > 0, "infeed::zip: give at least one dataset");
   using Out = std::tuple<Ts...>;
-  return Dataset<Out>(
-      detail::make_zip(&detail::zip_kernel<Ts...>, type_info<Out>(), {sides.node()...}));
+  return Dataset<Out>(detail::named(
+      detail::make_zip(&detail::zip_kernel<Ts...>, type_info<Out>(), {sides.node()...}),
+      options.name));
+}
+
+template <class... Ts>
+auto zip(const Dataset<Ts>&... sides) {
+  return zip(StageOptions{}, sides...);
 }
 
 }  // namespace infeed

@@ -129,4 +129,33 @@ auto untyped_stage(MakeNode make_node, Options... options) {
   return detail::UntypedStage<std::remove_const_t<decltype(apply)>>{apply};
 }
 
+namespace detail {
+
+template <class Stage>
+struct NamedStage {
+  using ComposesAsStage = void;
+  StageName name;
+  Stage stage;
+
+  template <class T>
+  auto operator()(const Dataset<T>& input) const {
+    auto output = stage(input);
+    using Output = decltype(output);
+    // Otherwise a static_assert of the stage's has said what is wrong.
+    if constexpr (kIsDataset<Output> && !std::is_same_v<Output, Dataset<Refused>>) {
+      return Output(named(output.node(), name));
+    } else {
+      return refused();
+    }
+  }
+};
+
+}  // namespace detail
+
+/// The same stage, whose node gets a name (StageName). All factories of this library end with it.
+template <class Stage>
+auto named_stage(StageName name, Stage stage) {
+  return detail::NamedStage<Stage>{std::move(name), std::move(stage)};
+}
+
 }  // namespace infeed

@@ -11,6 +11,7 @@
 #include <infeed/pipeline/cardinality.h>
 #include <infeed/pipeline/chunk.h>
 #include <infeed/pipeline/memory_account.h>
+#include <infeed/pipeline/options.h>
 #include <infeed/pipeline/stage_context.h>
 
 /// Why: this is the interface between stages, and the one to write a stage of your own against.
@@ -38,6 +39,20 @@ namespace infeed {
 
 class Stage;
 using NodePointer = std::shared_ptr<const Node>;
+
+namespace detail {
+
+/// How many pulls lie between two that are measured with the thread's CPU clock.
+struct SampleStride {
+  std::uint32_t length = 1;
+  std::uint32_t left = 1;
+};
+
+/// Gives the node, which a factory has just made and nobody else has seen, the name that a user
+/// gave it. Throws invalid_argument for a name against the rules of StageName.
+NodePointer named(NodePointer node, const StageName& name);
+
+}  // namespace detail
 
 enum class Pull : std::uint8_t {
   values,     ///< 1..want slots were appended
@@ -124,6 +139,7 @@ class Stage {
   detail::StageCounters* counters_;
   const TypeInfo* type_;
   std::uint64_t epoch_;
+  detail::SampleStride sample_stride_;
   ErrorPointer failure_;  ///< terminal: what do_pull threw
 };
 
@@ -146,13 +162,21 @@ class Node {
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
+  /// Its kind: "map".
   const std::string& name() const { return name_; }
+  /// What the user calls it (StageName); empty when nobody gave it a name.
+  const std::string& given_name() const { return given_name_; }
+  /// "map 'augment'", or just "map".
+  std::string described() const;
+  /// Whether it has a line of its own in statistics and paths. A stage that opens its input in its
+  /// own stead has none.
+  virtual bool has_counters() const { return true; }
   /// The type of the elements that it gives.
   const TypeInfo& type() const { return *type_; }
   const std::vector<NodePointer>& inputs() const { return inputs_; }
   const Node& input() const { return *inputs_.front(); }
 
-  /// The name, and those options that the values or their order depend on: "shuffle(buffer=10000,
+  /// The kind, and those options that the values or their order depend on: "shuffle(buffer=10000,
   /// seed=42)". A checkpoint is bound to the signatures of all stages. It is empty for a stage that
   /// changes neither (prefetch).
   virtual std::string signature() const { return name_; }
@@ -186,7 +210,10 @@ class Node {
   virtual std::unique_ptr<Stage> make_stage(const StageContext& context) const = 0;
 
  private:
+  friend NodePointer detail::named(NodePointer node, const StageName& name);
+
   std::string name_;
+  mutable std::string given_name_;  ///< set by named() before anybody shares the node
   const TypeInfo* type_;
   std::vector<NodePointer> inputs_;
 };

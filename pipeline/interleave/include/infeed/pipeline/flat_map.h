@@ -9,6 +9,7 @@ struct FlatMapOptions {
   /// each of them the same order (numbers), in every epoch, as in TensorFlow. If true, they draw by
   /// the position of the outer element and by the epoch.
   bool seed_by_position = false;
+  StageName name = {};  ///< as in StageOptions
 };
 
 /// Why: this makes a dataset of each element and gives them one behind the other.
@@ -66,7 +67,8 @@ struct FlatMapStageFactory {
 
 template <class F>
 auto flat_map(F function, FlatMapOptions options) {
-  return detail::FlatMapStageFactory<F>{std::make_shared<const F>(std::move(function)), options};
+  return named_stage(options.name,
+                     detail::FlatMapStageFactory<F>{std::make_shared<const F>(std::move(function)), options});
 }
 
 }  // namespace infeed

@@ -21,6 +21,7 @@ struct InterleaveOptions {
   bool ordered = true;
   /// It means what FlatMapOptions::seed_by_position means.
   bool seed_by_position = false;
+  StageName name = {};  ///< as in StageOptions
 };
 
 /// Why: reads several files at once and mixes them.
@@ -100,7 +101,8 @@ struct InterleaveStageFactory {
 
 template <class F>
 auto interleave(F function, InterleaveOptions options) {
-  return detail::InterleaveStageFactory<F>{std::make_shared<const F>(std::move(function)), options};
+  return named_stage(options.name,
+                     detail::InterleaveStageFactory<F>{std::make_shared<const F>(std::move(function)), options});
 }
 
 }  // namespace infeed

@@ -10,7 +10,7 @@ namespace infeed {
 ///
 ///     dataset | infeed::enumerate()
 ///             | infeed::filter([](std::int64_t number, const Sample&) { return number > 9; })
-inline auto enumerate(std::int64_t start = 0);
+inline auto enumerate(std::int64_t start = 0, StageOptions options = {});
 
 // Only the library reads what follows.
 namespace detail {
@@ -48,6 +48,8 @@ struct EnumerateStageFactory {
 
 }  // namespace detail
 
-inline auto enumerate(std::int64_t start) { return detail::EnumerateStageFactory{start}; }
+inline auto enumerate(std::int64_t start, StageOptions options) {
+  return named_stage(options.name, detail::EnumerateStageFactory{start});
+}
 
 }  // namespace infeed

@@ -18,7 +18,7 @@ namespace infeed {
 ///     numbers | infeed::enumerate()
 ///             | infeed::filter([](std::int64_t index, std::int64_t) { return index % 2 == 0; })
 template <class F>
-auto filter(F predicate);
+auto filter(F predicate, StageOptions options = {});
 
 // Only the library reads what follows.
 namespace detail {
@@ -91,8 +91,9 @@ struct FilterStageFactory {
 }  // namespace detail
 
 template <class F>
-auto filter(F predicate) {
-  return detail::FilterStageFactory<F>{std::make_shared<const F>(std::move(predicate))};
+auto filter(F predicate, StageOptions options) {
+  return named_stage(options.name, detail::FilterStageFactory<F>{
+                                       std::make_shared<const F>(std::move(predicate))});
 }
 
 }  // namespace infeed

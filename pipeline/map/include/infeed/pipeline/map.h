@@ -25,6 +25,7 @@ struct MapOptions {
   /// Change it whenever the function changes, which nobody can see from outside: a checkpoint and
   /// the files of a cache that another function has made are then refused.
   std::string version = {};
+  StageName name = {};  ///< as in StageOptions
 };
 
 /// Why: calls a function on each element.
@@ -145,7 +146,8 @@ struct MapStageFactory {
 
 template <class F>
 auto map(F function, MapOptions options) {
-  return detail::MapStageFactory<F>{std::make_shared<const F>(std::move(function)), options};
+  return named_stage(options.name,
+                     detail::MapStageFactory<F>{std::make_shared<const F>(std::move(function)), options});
 }
 
 }  // namespace infeed

@@ -18,7 +18,7 @@ namespace infeed {
 /// leaves the state as it was. The members of a pair or tuple may be arguments of their own, behind
 /// the state, as in map. A resume calls the function for the elements that it passes over.
 template <class State, class F>
-auto scan(State initial_state, F function);
+auto scan(State initial_state, F function, StageOptions options = {});
 
 // Only the library reads what follows.
 namespace detail {
@@ -111,9 +111,11 @@ struct ScanStageFactory {
 }  // namespace detail
 
 template <class State, class F>
-auto scan(State initial_state, F function) {
-  return detail::ScanStageFactory<State, F>{std::make_shared<const detail::ScanFunction<State, F>>(
-      detail::ScanFunction<State, F>{std::move(initial_state), std::move(function)})};
+auto scan(State initial_state, F function, StageOptions options) {
+  return named_stage(
+      options.name,
+      detail::ScanStageFactory<State, F>{std::make_shared<const detail::ScanFunction<State, F>>(
+          detail::ScanFunction<State, F>{std::move(initial_state), std::move(function)})});
 }
 
 }  // namespace infeed

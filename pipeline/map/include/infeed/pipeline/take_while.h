@@ -14,7 +14,7 @@ namespace infeed {
 ///
 ///     losses | infeed::take_while([](double loss) { return loss > 0.1; })
 template <class F>
-auto take_while(F predicate);
+auto take_while(F predicate, StageOptions options = {});
 
 // Only the library reads what follows.
 namespace detail {
@@ -73,8 +73,9 @@ struct TakeWhileStageFactory {
 }  // namespace detail
 
 template <class F>
-auto take_while(F predicate) {
-  return detail::TakeWhileStageFactory<F>{std::make_shared<const F>(std::move(predicate))};
+auto take_while(F predicate, StageOptions options) {
+  return named_stage(options.name, detail::TakeWhileStageFactory<F>{
+                                       std::make_shared<const F>(std::move(predicate))});
 }
 
 }  // namespace infeed

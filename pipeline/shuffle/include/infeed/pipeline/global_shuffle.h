@@ -12,6 +12,7 @@ struct GlobalShuffleOptions {
   std::optional<std::uint64_t> seed = std::nullopt;
   /// Another order each pass (repeat, the next iterate()), or the same.
   bool reshuffle_each_iteration = true;
+  StageName name = {};  ///< as in StageOptions
 };
 
 /// Why: this shuffles the whole dataset and holds nothing: element k of the output is element p(k)
@@ -37,7 +38,7 @@ NodePointer make_global_shuffle(const GlobalShuffleOptions& options, NodePointer
 }  // namespace detail
 
 inline auto global_shuffle(GlobalShuffleOptions options) {
-  return untyped_stage(detail::make_global_shuffle, options);
+  return named_stage(options.name, untyped_stage(detail::make_global_shuffle, options));
 }
 
 }  // namespace infeed

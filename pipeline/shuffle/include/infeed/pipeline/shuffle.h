@@ -24,6 +24,7 @@ struct ShuffleOptions {
   std::optional<std::uint64_t> global_seed = std::nullopt;
   /// Another order each pass (repeat, the next iterate()), or the same.
   bool reshuffle_each_iteration = true;
+  StageName name = {};  ///< as in StageOptions
 };
 
 /// Why: decorrelates neighbours: keeps `buffer` elements and hands out one of them at random each
@@ -45,6 +46,8 @@ NodePointer make_shuffle(const ShuffleOptions& options, NodePointer input);
 
 }  // namespace detail
 
-inline auto shuffle(ShuffleOptions options) { return untyped_stage(detail::make_shuffle, options); }
+inline auto shuffle(ShuffleOptions options) {
+  return named_stage(options.name, untyped_stage(detail::make_shuffle, options));
+}
 
 }  // namespace infeed

@@ -21,6 +21,7 @@ struct FilesOptions {
   std::optional<std::uint64_t> global_seed = std::nullopt;
   /// Whether a shuffle gives another order each pass, or the same.
   bool reshuffle_each_iteration = true;
+  StageName name = {};  ///< as in StageOptions
 };
 
 /// Why: these are the names of the files that match a pattern, in the order of their bytes, or

@@ -29,7 +29,7 @@ namespace infeed {
 /// is one element's error, and that pass is over. Elements are handed on after 100 us at the
 /// latest: a slow source is not kept waiting for company. Skipping calls the function.
 template <class Make>
-auto generate(Make make);
+auto generate(Make make, StageOptions options = {});
 
 // Only the library reads what follows.
 namespace detail {
@@ -61,7 +61,7 @@ auto start_generator(const Make& make, [[maybe_unused]] std::uint64_t epoch) {
 }  // namespace detail
 
 template <class Make>
-auto generate(Make make) {
+auto generate(Make make, StageOptions options) {
   static_assert(detail::kCallable<Make> || detail::kCallable<Make, std::uint64_t>,
                 "infeed::generate: give a function that can be called as const without arguments "
                 "(or with the number of the pass) and returns the function that gives elements");
@@ -84,7 +84,7 @@ auto generate(Make make) {
     ::new (to) T(std::move(*next));
     return true;
   };
-  return Dataset<T>(detail::make_generate(spec));
+  return Dataset<T>(detail::named(detail::make_generate(spec), options.name));
 }
 
 }  // namespace infeed

@@ -15,6 +15,7 @@ struct ParseOptions {
   Count parallelism = 1;
   /// With parallelism, elements come in the input's order (the default), or as they are ready.
   bool ordered = true;
+  StageName name = {};  ///< as in StageOptions
 };
 
 /// Why: records hold serialised tf.train.Examples; this makes your structs of them, directly from
@@ -98,12 +99,14 @@ struct ParseStageFactory {
 
 template <class T>
 auto parse(ExampleSchema<T> schema, ParseOptions options) {
-  return detail::ParseStageFactory<T, ExampleSchema<T>>{std::move(schema), options};
+  return named_stage(options.name,
+                     detail::ParseStageFactory<T, ExampleSchema<T>>{std::move(schema), options});
 }
 
 template <class T>
 auto parse(SequenceExampleSchema<T> schema, ParseOptions options) {
-  return detail::ParseStageFactory<T, SequenceExampleSchema<T>>{std::move(schema), options};
+  return named_stage(options.name, detail::ParseStageFactory<T, SequenceExampleSchema<T>>{
+                                       std::move(schema), options});
 }
 
 }  // namespace infeed

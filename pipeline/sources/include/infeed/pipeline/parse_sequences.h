@@ -25,6 +25,7 @@ struct ParsePaddedBatchOptions {
   /// of its row.
   std::vector<std::int64_t> widths = {};
   double padding = 0;
+  StageName name = {};  ///< as in StageOptions
 };
 
 /// Why: this is parse and ragged_batch in one: it parses serialised Examples or SequenceExamples
@@ -184,10 +185,11 @@ struct ParseRaggedBatchFactory {
     static_assert(field_count<T>() > 0 || has_no_columns<T>(),
                   "infeed::parse_ragged_batch: T must be a plain struct");
     FillSequences<Schema, Ragged> fill{schema, columns_of_schema<T>("parse_ragged_batch", schema)};
-    return fill_batches<RaggedBatch<T>>(
-        expect_features("parse_ragged_batch", schema, input), size, std::move(fill),
-        "parse_ragged_batch",
-        {.parallelism = options.parallelism, .drop_remainder = options.drop_remainder});
+    return fill_batches<RaggedBatch<T>>(expect_features("parse_ragged_batch", schema, input), size,
+                                        std::move(fill), "parse_ragged_batch",
+                                        {.parallelism = options.parallelism,
+                                         .drop_remainder = options.drop_remainder,
+                                         .name = options.name});
   }
 };
 
@@ -225,10 +227,11 @@ struct ParsePaddedBatchFactory {
     fill.paddings =
         paddings_of({.widths = options.widths, .padding = options.padding}, sequence_fields<T>());
     fill.has_widths = !options.widths.empty();
-    return fill_batches<PaddedBatch<T>>(
-        expect_features("parse_padded_batch", schema, input), size, std::move(fill),
-        "parse_padded_batch",
-        {.parallelism = options.parallelism, .drop_remainder = options.drop_remainder});
+    return fill_batches<PaddedBatch<T>>(expect_features("parse_padded_batch", schema, input), size,
+                                        std::move(fill), "parse_padded_batch",
+                                        {.parallelism = options.parallelism,
+                                         .drop_remainder = options.drop_remainder,
+                                         .name = options.name});
   }
 };
 

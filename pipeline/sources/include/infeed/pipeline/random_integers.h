@@ -15,6 +15,7 @@ struct RandomIntegersOptions {
   std::optional<std::uint64_t> global_seed = std::nullopt;
   /// Other numbers each pass, or the same.
   bool rerandomize_each_iteration = false;
+  StageName name = {};  ///< as in StageOptions
 };
 
 /// Why: this gives random numbers 0 .. 2^32-1, each as likely, without an end; the numbers of

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include <infeed/pipeline/dataset.h>
 
@@ -12,10 +13,14 @@ namespace infeed {
 ///
 ///     infeed::range(10)            // 0 1 ... 9
 ///     infeed::range(10, 0, -3)     // 10 7 4 1
-Dataset<std::int64_t> range(std::int64_t start, std::int64_t stop, std::int64_t step = 1);
-inline Dataset<std::int64_t> range(std::int64_t stop) { return range(0, stop, 1); }
+Dataset<std::int64_t> range(std::int64_t start, std::int64_t stop, std::int64_t step = 1,
+                            StageOptions options = {});
+inline Dataset<std::int64_t> range(std::int64_t stop, StageOptions options = {}) {
+  return range(0, stop, 1, std::move(options));
+}
 
 /// start, start+step, ... without an end.
-Dataset<std::int64_t> counter(std::int64_t start = 0, std::int64_t step = 1);
+Dataset<std::int64_t> counter(std::int64_t start = 0, std::int64_t step = 1,
+                              StageOptions options = {});
 
 }  // namespace infeed

@@ -30,6 +30,7 @@ struct RecordsOptions {
   /// counted as queues are.
   Count read_ahead_bytes = std::uint64_t{16} << 20;
   UrlOptions url = {};  ///< where files are named by URLs
+  StageName name = {};  ///< as in StageOptions
 };
 
 /// Why: this gives the records of TFRecord shards, one file after the other, in the order of their

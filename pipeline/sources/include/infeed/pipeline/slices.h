@@ -23,11 +23,11 @@ namespace infeed {
 ///
 /// Skipping costs nothing. A copy that throws is an error in that element's place.
 template <class T>
-Dataset<T> slices(std::shared_ptr<const std::vector<T>> values);
+Dataset<T> slices(std::shared_ptr<const std::vector<T>> values, StageOptions options = {});
 template <class T>
-Dataset<T> slices(std::vector<T> values);
+Dataset<T> slices(std::vector<T> values, StageOptions options = {});
 template <class T>
-Dataset<T> slices(std::initializer_list<T> values);
+Dataset<T> slices(std::initializer_list<T> values, StageOptions options = {});
 
 // Only the library reads what follows.
 namespace detail {
@@ -60,38 +60,40 @@ std::uint32_t fingerprint_of(const T* values, std::size_t count) {
 }
 
 template <class T>
-Dataset<T> slices_of(std::shared_ptr<const T> values, std::size_t count) {
+Dataset<T> slices_of(std::shared_ptr<const T> values, std::size_t count,
+                     const StageOptions& options) {
   static_assert(std::is_copy_constructible_v<T>,
                 "infeed::slices: each pass copies the elements out, so they must be copyable; for "
                 "a type that can't be copied use infeed::generate");
   std::string signature = slices_signature(count, fingerprint_of(values.get(), count));
-  return Dataset<T>(
-      make_slices({"slices", std::move(signature), &type_info<T>(), std::move(values), count}));
+  return Dataset<T>(named(
+      make_slices({"slices", std::move(signature), &type_info<T>(), std::move(values), count}),
+      options.name));
 }
 
 }  // namespace detail
 
 template <class T>
-Dataset<T> slices(std::shared_ptr<const std::vector<T>> values) {
+Dataset<T> slices(std::shared_ptr<const std::vector<T>> values, StageOptions options) {
   const std::size_t count = values->size();
   if constexpr (std::is_same_v<T, bool>) {
     const std::shared_ptr<bool[]> flags(new bool[count]);  // a vector of bool holds no bools
     for (std::size_t i = 0; i < count; ++i) flags[i] = (*values)[i];
-    return detail::slices_of<bool>(std::shared_ptr<const bool>(flags, flags.get()), count);
+    return detail::slices_of<bool>(std::shared_ptr<const bool>(flags, flags.get()), count, options);
   } else {
     const T* const first = values->data();
-    return detail::slices_of<T>(std::shared_ptr<const T>(std::move(values), first), count);
+    return detail::slices_of<T>(std::shared_ptr<const T>(std::move(values), first), count, options);
   }
 }
 
 template <class T>
-Dataset<T> slices(std::vector<T> values) {
-  return slices(std::make_shared<const std::vector<T>>(std::move(values)));
+Dataset<T> slices(std::vector<T> values, StageOptions options) {
+  return slices(std::make_shared<const std::vector<T>>(std::move(values)), std::move(options));
 }
 
 template <class T>
-Dataset<T> slices(std::initializer_list<T> values) {
-  return slices(std::vector<T>(values));
+Dataset<T> slices(std::initializer_list<T> values, StageOptions options) {
+  return slices(std::vector<T>(values), std::move(options));
 }
 
 }  // namespace infeed

@@ -18,8 +18,8 @@ NodePointer make_assert_cardinality(std::int64_t count, NodePointer input);
 ///
 /// A pass that ends earlier, or goes on behind `count` elements (errors included), is a terminal
 /// error, failed_precondition: next() throws it now and ever after. It is no part of a checkpoint.
-inline auto assert_cardinality(std::int64_t count) {
-  return untyped_stage(detail::make_assert_cardinality, count);
+inline auto assert_cardinality(std::int64_t count, StageOptions options = {}) {
+  return named_stage(options.name, untyped_stage(detail::make_assert_cardinality, count));
 }
 
 }  // namespace infeed

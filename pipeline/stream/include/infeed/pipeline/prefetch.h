@@ -21,8 +21,8 @@ NodePointer make_prefetch(std::int64_t depth, NodePointer input);
 /// iterator's memory limit the queue holds less.
 ///
 ///     dataset | infeed::batch(1024) | infeed::prefetch(2)
-inline auto prefetch(std::int64_t depth = autotune) {
-  return untyped_stage(detail::make_prefetch, depth);
+inline auto prefetch(std::int64_t depth = autotune, StageOptions options = {}) {
+  return named_stage(options.name, untyped_stage(detail::make_prefetch, depth));
 }
 
 }  // namespace infeed

@@ -20,6 +20,7 @@ struct ResampleOptions {
   std::vector<double> initial = {};
   /// None: a random one, drawn when the dataset is described.
   std::optional<std::uint64_t> seed = std::nullopt;
+  StageName name = {};  ///< as in StageOptions
 };
 
 /// Why: evens out classes that come too often, or gives them any other shares, without knowing the
@@ -104,8 +105,8 @@ struct RejectionResampleStageFactory {
 
 template <class F>
 auto rejection_resample(F class_of, ResampleOptions options) {
-  return detail::RejectionResampleStageFactory<F>{std::make_shared<const F>(std::move(class_of)),
-                                                  std::move(options)};
+  return named_stage(options.name, detail::RejectionResampleStageFactory<F>{
+                                       std::make_shared<const F>(std::move(class_of)), options});
 }
 
 }  // namespace infeed

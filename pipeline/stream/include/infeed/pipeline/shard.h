@@ -8,6 +8,7 @@ namespace infeed {
 struct ShardOptions {
   Count count;  ///< of shards, at least 1
   Count index;  ///< of this one, less than count
+  StageName name = {};  ///< as in StageOptions
 };
 
 namespace detail {
@@ -28,6 +29,8 @@ NodePointer make_shard(const ShardOptions& options, NodePointer input);
 /// shards are equally long.
 ///
 ///     files | infeed::shard({.count = hosts, .index = host})
-inline auto shard(ShardOptions options) { return untyped_stage(detail::make_shard, options); }
+inline auto shard(ShardOptions options) {
+  return named_stage(options.name, untyped_stage(detail::make_shard, options));
+}
 
 }  // namespace infeed

@@ -14,6 +14,8 @@ NodePointer make_skip(std::int64_t count, NodePointer input);
 /// Why: this gives all but the first `count` elements, errors included; a negative count skips all.
 /// Functions of the stages before it are not called for what is skipped where the stream doesn't
 /// depend on it.
-inline auto skip(std::int64_t count) { return untyped_stage(detail::make_skip, count); }
+inline auto skip(std::int64_t count, StageOptions options = {}) {
+  return named_stage(options.name, untyped_stage(detail::make_skip, count));
+}
 
 }  // namespace infeed

@@ -26,6 +26,7 @@ struct SkipErrorsOptions {
   /// It is called with each error that is left out and its position in the input; what it throws is
   /// terminal.
   std::function<void(const Error& error, std::uint64_t position)> on_error = {};
+  StageName name = {};  ///< as in StageOptions
 };
 
 /// Why: one bad record in ten million must not end a night's training, but a thousand of them must.
@@ -53,7 +54,7 @@ NodePointer make_skip_errors(SkipErrorsOptions options, NodePointer input);
 }  // namespace detail
 
 inline auto skip_errors(SkipErrorsOptions options) {
-  return untyped_stage(detail::make_skip_errors, std::move(options));
+  return named_stage(options.name, untyped_stage(detail::make_skip_errors, options));
 }
 
 }  // namespace infeed

@@ -12,6 +12,8 @@ NodePointer make_take(std::int64_t count, NodePointer input);
 }  // namespace detail
 
 /// Why: this gives the first `count` elements, errors included; a negative count takes all.
-inline auto take(std::int64_t count) { return untyped_stage(detail::make_take, count); }
+inline auto take(std::int64_t count, StageOptions options = {}) {
+  return named_stage(options.name, untyped_stage(detail::make_take, count));
+}
 
 }  // namespace infeed

@@ -18,7 +18,7 @@ namespace infeed {
 ///
 /// Memory: all different elements are remembered, 8 to 24 bytes each besides their own size, and
 /// are counted in the iterator's limit; over it comes a terminal Error(resource_exhausted).
-inline auto unique();
+inline auto unique(StageOptions options = {});
 
 // Only the library reads what follows.
 namespace detail {
@@ -154,6 +154,8 @@ struct UniqueStageFactory {
 
 }  // namespace detail
 
-inline auto unique() { return detail::UniqueStageFactory{}; }
+inline auto unique(StageOptions options) {
+  return named_stage(options.name, detail::UniqueStageFactory{});
+}
 
 }  // namespace infeed

@@ -23,6 +23,7 @@ namespace detail {
 struct FillOptions {
   Count parallelism = 1;
   bool drop_remainder = false;
+  StageName name = {};
 };
 
 /// A batch of which rows are written in place.
@@ -100,7 +101,6 @@ Unfolded unfold(void* at, Chunk& out) {
 }
 
 struct UnfoldSpec {
-  std::string name;
   const TypeInfo* filled_type;
   const TypeInfo* batch_type;
   Unfolded (*unfold)(void* at, Chunk& out);
@@ -175,9 +175,9 @@ Dataset<Out> fill_batches(const Dataset<In>& input, std::int64_t size, Fill fill
   spec.kernel = &fill_kernel<In, Fill>;
   spec.function = share_function(std::move(fill));
   spec.parallelism = options.parallelism;
-  return Dataset<Out>(make_unfold(
-      {std::move(name), &type_info<Result>(), &type_info<Out>(), &unfold<typename Fill::Result>},
-      make_elementwise(std::move(spec), inputs.node())));
+  return Dataset<Out>(
+      make_unfold({&type_info<Result>(), &type_info<Out>(), &unfold<typename Fill::Result>},
+                  named(make_elementwise(std::move(spec), inputs.node()), options.name)));
 }
 
 template <class Out, class In, class Write>

@@ -1,0 +1,148 @@
+#include <algorithm>
+
+#include <infeed/pipeline/executor.h>
+
+#include "engine/iterator_counters.h"
+#include "engine/pull_sample.h"
+#include "engine/threads/clock.h"
+
+// From counters to the figures that users see.
+namespace infeed::detail {
+namespace {
+
+std::uint64_t load(const std::atomic<std::uint64_t>& value) {
+  return value.load(std::memory_order_relaxed);
+}
+
+/// The counters are read one by one while others count on.
+std::uint64_t less(std::uint64_t from, std::uint64_t amount) {
+  return from - std::min(from, amount);
+}
+
+/// `whole`, times a share that was measured on samples.
+std::uint64_t scaled(std::uint64_t whole, std::uint64_t part_sampled, std::uint64_t whole_sampled) {
+  if (whole_sampled == 0) return 0;
+  return static_cast<std::uint64_t>(static_cast<double>(whole) * static_cast<double>(part_sampled) /
+                                    static_cast<double>(whole_sampled));
+}
+
+int index_in(const std::vector<const StageCounters*>& stages, const StageCounters* stage) {
+  const auto found = std::find(stages.begin(), stages.end(), stage);
+  return found == stages.end() ? -1 : static_cast<int>(found - stages.begin());
+}
+
+void copy_counts(const StageCounters& counters, StageStatistics& stage) {
+  stage.elements = load(counters.elements);
+  stage.errors = load(counters.errors);
+  stage.bytes =
+      scaled(stage.elements, load(counters.sampled_bytes), load(counters.sampled_elements));
+  stage.dropped_records = load(counters.dropped_records);
+  stage.dropped_bytes = load(counters.dropped_bytes);
+  stage.pulls = load(counters.pulls);
+  stage.total_ns = ns_of_ticks(load(counters.ticks));
+  stage.wait_ns = ns_of_ticks(load(counters.wait_ticks));
+  stage.full_ns = ns_of_ticks(load(counters.full_ticks));
+  stage.buffered_elements = load(counters.buffered_elements);
+  stage.buffered_bytes = load(counters.buffered_bytes);
+}
+
+void copy_settings(const StageCounters& counters, StageStatistics& stage) {
+  stage.runs_ahead = counters.has_threads;
+  stage.parallelism = counters.parallelism.load(std::memory_order_relaxed);
+  stage.queue_elements_max = load(counters.queue_elements_max);
+  stage.queue_bytes_max = load(counters.queue_bytes_max);
+  stage.is_tuned = counters.is_tuned.load(std::memory_order_relaxed);
+}
+
+/// What was spent on the stage itself, and what part of that the CPU clocks saw.
+struct Work {
+  std::uint64_t ticks;
+  std::uint64_t sampled_ticks;
+  std::uint64_t sampled_cpu_ns;
+};
+
+void set_work(const Work& work, StageStatistics& stage) {
+  stage.work_ns = ns_of_ticks(work.ticks);
+  const std::uint64_t sampled_ns = ns_of_ticks(work.sampled_ticks);
+  if (sampled_ns == 0) return;
+  stage.cpu_ns = scaled(stage.work_ns, std::min(work.sampled_cpu_ns, sampled_ns), sampled_ns);
+  stage.blocked_ns = stage.work_ns - *stage.cpu_ns;
+}
+
+/// All stages together can't have had more of the cores than the process. That puts right what few
+/// samples have missed on a machine that others use: the core being taken away.
+void limit_cpu(PipelineStatistics& statistics) {
+  std::uint64_t sum = 0;
+  for (const StageStatistics& stage : statistics.stages) sum += stage.cpu_ns.value_or(0);
+  if (sum <= statistics.process_cpu_ns) return;
+  for (StageStatistics& stage : statistics.stages) {
+    if (!stage.cpu_ns) continue;
+    stage.cpu_ns = scaled(*stage.cpu_ns, statistics.process_cpu_ns, sum);
+    stage.blocked_ns = stage.work_ns - *stage.cpu_ns;
+  }
+}
+
+}  // namespace
+
+StageStatistics IteratorCounters::statistics_of(const StageCounters& counters) const {
+  StageStatistics stage;
+  stage.name = counters.name;
+  stage.given_name = counters.given_name;
+  stage.label = counters.label;
+  stage.path = counters.path();
+  for (const auto* above = counters.consumer; above != nullptr; above = above->consumer) {
+    ++stage.depth;
+  }
+  copy_counts(counters, stage);
+  copy_settings(counters, stage);
+  Work upstream{};
+  for (const Entry& other : counters_) {
+    if (other.counters.consumer != &counters) continue;
+    upstream.ticks += load(other.counters.ticks);
+    upstream.sampled_ticks += load(other.counters.sampled_ticks);
+    upstream.sampled_cpu_ns += load(other.counters.sampled_cpu_ns);
+  }
+  if (stage.runs_ahead) {
+    set_work({load(counters.work_ticks), load(counters.sampled_work_ticks),
+              load(counters.sampled_work_cpu_ns)},
+             stage);
+  } else {
+    set_work({less(load(counters.ticks), upstream.ticks),
+              less(load(counters.sampled_ticks), upstream.sampled_ticks),
+              less(load(counters.sampled_cpu_ns), upstream.sampled_cpu_ns)},
+             stage);
+  }
+  return stage;
+}
+
+void IteratorCounters::fill_times(PipelineStatistics& result) const {
+  result.cores = usable_cores();
+  const std::uint64_t begin = load(begin_ticks_);
+  if (begin == 0) return;
+  const std::uint64_t end = load(end_ticks_);
+  const std::uint64_t now = end == 0 ? ticks_now() : end;
+  const std::uint64_t since = load(waiting_since_ticks_);
+  const std::uint64_t waiting = since == 0 ? 0 : less(now, since);
+  result.elapsed_ns = ns_of_ticks(less(now, begin));
+  result.consumer_wait_ns = std::min(result.elapsed_ns, ns_of_ticks(load(waited_ticks_) + waiting));
+  result.process_cpu_ns =
+      less(end == 0 ? process_cpu_ns() : load(end_cpu_ns_), load(begin_cpu_ns_));
+}
+
+PipelineStatistics IteratorCounters::statistics() const {
+  const std::lock_guard lock(counters_mutex_);
+  PipelineStatistics result;
+  std::vector<const StageCounters*> shown;
+  for (const Entry& entry : counters_) {
+    if (!entry.is_open) continue;
+    shown.push_back(&entry.counters);
+    StageStatistics& stage = result.stages.emplace_back(statistics_of(entry.counters));
+    stage.consumer = index_in(shown, entry.counters.consumer);
+    stage.inside = index_in(shown, entry.counters.outer);
+  }
+  fill_times(result);
+  limit_cpu(result);
+  return result;
+}
+
+}  // namespace infeed::detail

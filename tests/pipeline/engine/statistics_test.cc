@@ -1,0 +1,175 @@
+#include <algorithm>
+#include <fmt/format.h>
+#include <fstream>
+#include <gmock/gmock.h>
+#include <regex>
+#include <sstream>
+
+#include <infeed/infeed.h>
+
+#include "thrown_error.h"
+
+namespace infeed::test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+/// Some thousand dependent steps: tens of microseconds on any machine.
+std::int64_t compute(std::int64_t x) {
+  auto bits = static_cast<std::uint64_t>(x);
+  for (int i = 0; i < 20'000; ++i) bits = bits * 6364136223846793005ULL + 1442695040888963407ULL;
+  return static_cast<std::int64_t>(bits >> 1);
+}
+
+template <class T>
+PipelineStatistics run(Iterator<T>& iterator) {
+  while (iterator.next()) {
+  }
+  return iterator.statistics();
+}
+
+template <class T>
+PipelineStatistics run(const Dataset<T>& dataset, IterateOptions options = {}) {
+  auto iterator = dataset.iterate(std::move(options));
+  return run(iterator);
+}
+
+const StageStatistics& find(const PipelineStatistics& statistics, const std::string& label) {
+  static const StageStatistics kNone;
+  const auto found = std::find_if(statistics.stages.begin(), statistics.stages.end(),
+                                  [&](const auto& stage) { return stage.label == label; });
+  EXPECT_NE(found, statistics.stages.end()) << label << " in\n" << statistics.table();
+  return found == statistics.stages.end() ? kNone : *found;
+}
+
+TEST(Statistics, ASlowMapStandsOut) {
+  const auto statistics =
+      run(range(3000) | map([](std::int64_t x) { return x + 1; }) | map(compute, {.name = "slow"}) |
+          map([](std::int64_t x) { return x / 2; }));
+  const StageStatistics& slow = find(statistics, "map[2] 'slow'");
+  for (const char* const other : {"range", "map[1]", "map[3]"}) {
+    EXPECT_GT(slow.work_ns, 10 * find(statistics, other).work_ns) << statistics.table();
+  }
+  ASSERT_TRUE(slow.cpu_ns && slow.blocked_ns);
+  EXPECT_EQ(*slow.cpu_ns + *slow.blocked_ns, slow.work_ns);
+  EXPECT_GT(*slow.cpu_ns, 10 * find(statistics, "range").cpu_ns.value_or(0));
+  EXPECT_GT(2 * statistics.consumer_wait_ns, statistics.elapsed_ns) << "nothing else takes time";
+  EXPECT_THAT(statistics.verdict(), HasSubstr("map[2] 'slow'"));
+}
+
+TEST(Statistics, AParallelMapsThreadsAreMeasured) {
+  const auto statistics =
+      run(range(3000) | map(compute, {.parallelism = 2}), {.executor = Executor::threads(2)});
+  const StageStatistics& slow = find(statistics, "map");
+  ASSERT_TRUE(slow.cpu_ns);
+  EXPECT_GT(*slow.cpu_ns, 10 * find(statistics, "range").work_ns);
+  EXPECT_LE(*slow.cpu_ns, slow.work_ns);
+}
+
+TEST(Statistics, ASlowSourceStandsOut) {
+  const auto source = generate(
+      [] {
+        return [left = 3000]() mutable -> std::optional<std::int64_t> {
+          return left-- > 0 ? std::optional(compute(left)) : std::nullopt;
+        };
+      },
+      {.name = "camera"});
+  const auto statistics = run(source | map([](std::int64_t x) { return x + 1; }) | prefetch());
+  EXPECT_GT(find(statistics, "generate 'camera'").work_ns, 10 * find(statistics, "map").work_ns);
+  EXPECT_GT(find(statistics, "prefetch").wait_ns, 0);
+  EXPECT_THAT(statistics.verdict(), HasSubstr("generate 'camera'"));
+}
+
+TEST(Statistics, ASlowConsumerStandsOut) {
+  auto iterator = (range(3000) | map([](std::int64_t x) { return x + 1; })).iterate();
+  std::int64_t sum = 0;
+  while (const auto element = iterator.next()) sum += compute(*element);
+  const auto statistics = iterator.statistics();
+  EXPECT_NE(sum, 0);
+  EXPECT_GT(statistics.elapsed_ns, 10 * statistics.consumer_wait_ns);
+  EXPECT_THAT(statistics.verdict(), HasSubstr("the consumer is slower than the pipeline"));
+}
+
+TEST(Statistics, TheTimeBeginsWithTheFirstElementAndStopsAtTheEnd) {
+  auto iterator = range(10).iterate();
+  EXPECT_EQ(iterator.statistics().elapsed_ns, 0);
+  iterator.next();
+  EXPECT_GT(iterator.statistics().elapsed_ns, 0);
+  const auto at_end = run(iterator);
+  EXPECT_EQ(iterator.statistics().elapsed_ns, at_end.elapsed_ns);
+  EXPECT_EQ(iterator.statistics().process_cpu_ns, at_end.process_cpu_ns);
+  EXPECT_LE(at_end.consumer_wait_ns, at_end.elapsed_ns);
+}
+
+TEST(Statistics, BytesAreWhatElementsOwn) {
+  const auto statistics =
+      run(range(3000) | map([](std::int64_t) { return std::string(1000, 'x'); }));
+  EXPECT_EQ(find(statistics, "range").bytes, 3000 * sizeof(std::int64_t));
+  EXPECT_GE(find(statistics, "map").bytes, 3000 * 1000);
+}
+
+TEST(Statistics, WhatAutotuneChoseIsTold) {
+  const auto add = [](std::int64_t x) { return x + 1; };
+  const auto statistics = run(range(3000) | map(add, {.parallelism = autotune}) |
+                                  map(add, {.parallelism = 2}) | prefetch() | prefetch(7),
+                              {.executor = Executor::threads(3)});
+  const StageStatistics& tuned = find(statistics, "map[1]");
+  EXPECT_TRUE(tuned.is_tuned);
+  EXPECT_EQ(tuned.parallelism, 3);
+  const StageStatistics& given = find(statistics, "map[2]");
+  EXPECT_FALSE(given.is_tuned);
+  EXPECT_EQ(given.parallelism, 2);
+  EXPECT_TRUE(find(statistics, "prefetch[1]").is_tuned);
+  EXPECT_GE(find(statistics, "prefetch[1]").queue_elements_max, 2);
+  EXPECT_FALSE(find(statistics, "prefetch[2]").is_tuned);
+  EXPECT_EQ(find(statistics, "prefetch[2]").queue_elements_max, 7);
+  EXPECT_THAT(statistics.table(), HasSubstr("\nautotune chose for map[1]: parallelism 3\n"));
+  EXPECT_THAT(statistics.table(), HasSubstr("\nautotune chose for prefetch[1]: a queue of "));
+}
+
+/// Numbers become #, and so do units and the width of what stands before them.
+std::string shape_of(const std::string& text) {
+  std::string shape = std::regex_replace(text, std::regex("[0-9][0-9,.]*"), "#");
+  shape = std::regex_replace(shape, std::regex("(#%|#| -)(?= |\n)( (ns|us|ms|s)\\b)?"), " #");
+  return std::regex_replace(shape, std::regex(" +"), " ");
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST(Statistics, TheTableIsTheOneOfTheReadme) {
+  std::stringstream readme;
+  readme << std::ifstream(INFEED_PIPELINE_README).rdbuf();
+  const std::string text = readme.str();
+  const std::size_t begin = text.find("s, of which the consumer waited");
+  ASSERT_NE(begin, text.npos);
+  const std::size_t first_line = text.rfind('\n', begin) + 1;
+  const auto theirs = lines_of(text.substr(first_line, text.find("\n```", begin) - first_line));
+  const auto add = [](std::int64_t x) { return x + 1; };
+  const auto ours = lines_of(run(range(3000) | map(add, {.name = "decode"}) |
+                                 map(compute, {.name = "augment"}) | batch(32) | prefetch())
+                                 .table());
+  ASSERT_EQ(ours.size(), theirs.size());
+  for (std::size_t i = 0; i + 1 < ours.size(); ++i) {
+    EXPECT_EQ(shape_of(ours[i] + "\n"), shape_of(theirs[i] + "\n"));
+    EXPECT_LE(ours[i].size(), 100);
+  }
+  for (const std::string& verdict : {ours.back(), theirs.back()}) {
+    EXPECT_TRUE(verdict.starts_with("verdict: ")) << verdict;
+    EXPECT_THAT(verdict, HasSubstr("map[2] 'augment'"));
+  }
+}
+
+TEST(Statistics, ALongNameKeepsItsColumn) {
+  const auto statistics = run(range(10, {.name = std::string(64, 'n')}));
+  EXPECT_EQ(statistics.stages.front().given_name, std::string(64, 'n'));
+  EXPECT_EQ(lines_of(statistics.table())[2].size(), lines_of(statistics.table())[1].size());
+}
+
+}  // namespace
+}  // namespace infeed::test
