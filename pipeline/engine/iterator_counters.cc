@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "engine/pull_sample.h"
+#include "engine/statistics/pull_sample.h"
 #include "engine/threads/clock.h"
 
 namespace infeed::detail {

@@ -7,7 +7,7 @@
 #include <infeed/pipeline/philox.h>
 
 #include "engine/iterator_context.h"
-#include "engine/pull_sample.h"
+#include "engine/statistics/pull_sample.h"
 #include "engine/threads/clock.h"
 
 namespace infeed {

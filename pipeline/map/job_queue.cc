@@ -4,7 +4,7 @@
 #include <chrono>
 #include <sys/resource.h>
 
-#include "engine/pull_sample.h"
+#include "engine/statistics/pull_sample.h"
 #include "engine/threads/clock.h"
 #include "engine/threads/driver.h"
 

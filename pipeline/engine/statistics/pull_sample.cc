@@ -1,4 +1,4 @@
-#include "engine/pull_sample.h"
+#include "engine/statistics/pull_sample.h"
 
 #include <algorithm>
 #include <time.h>

@@ -3,7 +3,7 @@
 #include <infeed/pipeline/executor.h>
 
 #include "engine/iterator_counters.h"
-#include "engine/pull_sample.h"
+#include "engine/statistics/pull_sample.h"
 #include "engine/threads/clock.h"
 
 // From counters to the figures that users see.
