@@ -1,5 +1,3 @@
-#include <atomic>
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <thread>
 
@@ -87,21 +85,36 @@ TEST(StageName, TheMemoryThatIsRefusedSaysIt) {
               HasSubstr("(shuffle 'mix' "));
 }
 
-TEST(StageName, TheWatchdogSaysIt) {
-  std::atomic<bool> released{false};
-  const auto hangs = [&](std::int64_t x) {
-    while (!released) std::this_thread::yield();
-    return x;
+/// It gives nothing until the run is cancelled.
+class HangingStage final : public Stage {
+ public:
+  using Stage::Stage;
+  Pull do_pull(Chunk&, std::size_t) override {
+    while (!cancelled()) std::this_thread::yield();
+    return Pull::cancelled;
+  }
+};
+
+class HangingNode final : public Node {
+ public:
+  explicit HangingNode(const NodePointer& input) : Node("hang", input->type(), {input}) {}
+
+ protected:
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
+    return std::make_unique<HangingStage>(context);
+  }
+};
+
+TEST(StageName, TheWatchdogSaysItOfAStageOfOnesOwn) {
+  const auto make = [](const NodePointer& input) -> NodePointer {
+    return std::make_shared<HangingNode>(input);
   };
-  const auto dataset = range(3) | map(add) | map(hangs, {.name = "augment"}) | prefetch();
-  auto iterator = dataset.iterate({.watchdog = std::chrono::milliseconds(8)});
-  const Error error = error_of([&] { iterator.next(); });
-  released = true;
-  EXPECT_EQ(
-      error.message(),
-      "nothing has moved for 8 ms: the consumer waits for prefetch; prefetch waits for map[2] "
-      "'augment'; map[2] 'augment' is inside its own code (a user's function, a read, or a "
-      "full queue)");
+  auto iterator = (range(3) | map(add) | named_stage("camera", untyped_stage(make)) | prefetch())
+                      .iterate({.watchdog = std::chrono::milliseconds(8)});
+  EXPECT_EQ(error_of([&] { iterator.next(); }).message(),
+            "nothing has moved for 8 ms: the consumer waits for prefetch; prefetch waits for hang "
+            "'camera'; hang 'camera' is inside its own code (a user's function, a read, or a full "
+            "queue)");
 }
 
 Dataset<std::int64_t> shuffled(StageName map_name, StageName shuffle_name) {
