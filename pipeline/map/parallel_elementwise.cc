@@ -34,8 +34,8 @@ class ParallelElementwiseStage final : public Stage {
         queue_(run(), counters(), spec_, epoch(), queue_options(*spec_, run().executor())),
         waker_(run(), [this] { queue_.stop(); }) {
     counters().has_threads = true;
-    const bool tuned = spec_->parallelism == autotune;
-    counters().note_parallelism(tuned ? run().executor().concurrency() : spec_->parallelism, tuned);
+    counters().note_parallelism(queue_options(*spec_, run().executor()).parallelism,
+                                spec_->parallelism == autotune);
   }
 
   ~ParallelElementwiseStage() override {

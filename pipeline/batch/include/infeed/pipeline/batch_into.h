@@ -90,11 +90,10 @@ struct BatchIntoFactory {
                                            std::size_t row) {
         (*call)(element, Row<Out>(batch, row));
       };
-      return fill_columns<Out>(
-          input, size, write, "batch_into",
-          {.parallelism = options.parallelism,
-           .drop_remainder = options.drop_remainder,
-           .name = options.name});
+      return fill_columns<Out>(input, size, write, "batch_into",
+                               {.parallelism = options.parallelism,
+                                .drop_remainder = options.drop_remainder,
+                                .name = options.name});
     } else {
       return refused<Batch<Out>>();
     }

@@ -67,8 +67,8 @@ struct FlatMapStageFactory {
 
 template <class F>
 auto flat_map(F function, FlatMapOptions options) {
-  return named_stage(options.name,
-                     detail::FlatMapStageFactory<F>{std::make_shared<const F>(std::move(function)), options});
+  return named_stage(options.name, detail::FlatMapStageFactory<F>{
+                                       std::make_shared<const F>(std::move(function)), options});
 }
 
 }  // namespace infeed

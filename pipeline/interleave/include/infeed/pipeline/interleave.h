@@ -101,8 +101,8 @@ struct InterleaveStageFactory {
 
 template <class F>
 auto interleave(F function, InterleaveOptions options) {
-  return named_stage(options.name,
-                     detail::InterleaveStageFactory<F>{std::make_shared<const F>(std::move(function)), options});
+  return named_stage(options.name, detail::InterleaveStageFactory<F>{
+                                       std::make_shared<const F>(std::move(function)), options});
 }
 
 }  // namespace infeed

@@ -92,8 +92,8 @@ struct FilterStageFactory {
 
 template <class F>
 auto filter(F predicate, StageOptions options) {
-  return named_stage(options.name, detail::FilterStageFactory<F>{
-                                       std::make_shared<const F>(std::move(predicate))});
+  return named_stage(
+      options.name, detail::FilterStageFactory<F>{std::make_shared<const F>(std::move(predicate))});
 }
 
 }  // namespace infeed

@@ -146,8 +146,8 @@ struct MapStageFactory {
 
 template <class F>
 auto map(F function, MapOptions options) {
-  return named_stage(options.name,
-                     detail::MapStageFactory<F>{std::make_shared<const F>(std::move(function)), options});
+  return named_stage(options.name, detail::MapStageFactory<F>{
+                                       std::make_shared<const F>(std::move(function)), options});
 }
 
 }  // namespace infeed

@@ -6,8 +6,8 @@
 namespace infeed {
 
 struct ShardOptions {
-  Count count;  ///< of shards, at least 1
-  Count index;  ///< of this one, less than count
+  Count count;          ///< of shards, at least 1
+  Count index;          ///< of this one, less than count
   StageName name = {};  ///< as in StageOptions
 };
 
