@@ -8,17 +8,12 @@
 #include <infeed/records/record_index.h>
 #include <infeed/records/record_writer.h>
 
+#include "pipeline/sources/value_of_record.h"
 #include "pipeline/suite/stage_suite.h"
 #include "records/temporary_files.h"
 #include "thrown_error.h"
 
-namespace infeed {
-
-static std::int64_t value_of(const Record& record) {
-  return std::stoll(std::string(record.bytes()));
-}
-
-namespace test {
+namespace infeed::test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -198,5 +193,4 @@ TEST_F(DroppedRecords, AFileCacheKeepsThem) {
 }
 
 }  // namespace
-}  // namespace test
-}  // namespace infeed
+}  // namespace infeed::test

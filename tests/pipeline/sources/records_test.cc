@@ -9,18 +9,12 @@
 #include <infeed/records/files.h>
 #include <infeed/records/record_writer.h>
 
+#include "pipeline/sources/value_of_record.h"
 #include "pipeline/suite/stage_suite.h"
 #include "records/temporary_files.h"
 #include "thrown_error.h"
 
-namespace infeed {
-
-/// A record of these tests holds a number.
-static std::int64_t value_of(const Record& record) {
-  return std::stoll(std::string(record.bytes()));
-}
-
-namespace test {
+namespace infeed::test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -352,5 +346,4 @@ TEST_F(Records, ACheckpointIsBoundToTheFilesAndOptions) {
 }
 
 }  // namespace
-}  // namespace test
-}  // namespace infeed
+}  // namespace infeed::test

@@ -65,7 +65,7 @@ TEST(ExpectEqualAfterResume, FindsAStreamThatEndsElsewhere) {
   };
   const Error error = error_of([&] { expect_equal_after_resume(range(3) | map(fails_later)); });
   EXPECT_TRUE(error.message().starts_with(
-      "resumed at element 0, element 2 differs: found the error 'user function failed: the second "
+      "resumed at element 0, element 2 differs: found the error 'user_function: the second "
       "time [stage map]', expected 'element 2'; look for "))
       << error.message();
 }

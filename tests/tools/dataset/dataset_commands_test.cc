@@ -135,7 +135,7 @@ TEST_F(DatasetCommands, RepairSavesWhatIsWhole) {
 
   const ProgramResult again = run_infeed({"repair", shard(1), "-o", saved});
   EXPECT_EQ(again.status, 1);
-  EXPECT_THAT(again.err, AllOf(HasSubstr("already exists"), HasSubstr("--overwrite replaces it")));
+  EXPECT_THAT(again.err, AllOf(HasSubstr("already_exists"), HasSubstr("--overwrite replaces it")));
   const ProgramResult table =
       run_infeed({"repair", folder_.file("t.csv"), "-o", folder_.file("none")});
   EXPECT_EQ(table.status, 1);

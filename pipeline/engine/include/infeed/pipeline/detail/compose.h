@@ -23,7 +23,7 @@ struct Refused {
   template <class T>
   operator T() const;
 };
-template <class T = Refused>
+template <class T = Refused, class... Dependent>
 Dataset<T> refused();  // never called: the program that would call it doesn't compile
 
 /// A dataset, or what derives from one.
@@ -98,7 +98,7 @@ requires((LibraryStage<First> || LibraryStage<Second>)&&!DatasetLike<First>)  //
     return ComposedStages<std::decay_t<First>, std::decay_t<Second>>{std::forward<First>(first),
                                                                      std::forward<Second>(second)};
   } else {
-    return refused();
+    return refused<Refused, First>();  // depends on First: Dataset is defined later
   }
 }
 
