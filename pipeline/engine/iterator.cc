@@ -75,7 +75,7 @@ void IteratorCore::resume(const IterateOptions& options) {
   try {
     const ResumeReport report(*run_, options, checkpoint.position);
     const Waiting waiting(watchdog_.get());
-    const ConsumerWait consumer_waits(run_->counters());
+    const ResumeWait resume_wait(run_->counters());
     skipped = root_->skip(checkpoint.position,
                           checkpoint.errors == 0 ? Known::no_errors : Known::nothing);
     if (run_->cancelled()) throw Error(*cancellation("while it resumed"));
@@ -174,7 +174,7 @@ bool IteratorCore::may_read_ahead() {
 Pull IteratorCore::pull_root() {
   try {
     const Waiting waiting(watchdog_.get());
-    const ConsumerWait consumer_waits(run_->counters());
+    run_->counters().note_begin();
     return ready_ == nullptr ? root_->pull(chunk_, chunk_.capacity()) : ready_->pop(chunk_);
   } catch (...) {
     fail(terminal_error());

@@ -146,24 +146,39 @@ std::string IteratorCounters::who_waits_for_whom() const {
   return text + waiter + " is inside its own code (a user's function, a read, or a full queue)";
 }
 
-void IteratorCounters::consumer_begins_to_wait() {
-  const std::uint64_t now = ticks_now();
-  if (begin_ticks_.load(std::memory_order_relaxed) == 0) {
-    begin_cpu_ns_.store(process_cpu_ns(), std::memory_order_relaxed);
-    begin_ticks_.store(now, std::memory_order_relaxed);
-  }
-  waiting_since_ticks_.store(now, std::memory_order_relaxed);
-}
-
-void IteratorCounters::consumer_has_waited() {
-  const std::uint64_t since = waiting_since_ticks_.exchange(0, std::memory_order_relaxed);
-  StageCounters::add(waited_ticks_, ticks_now() - since);
+void IteratorCounters::begin() {
+  begin_cpu_ns_.store(process_cpu_ns(), std::memory_order_relaxed);
+  begin_ticks_.store(ticks_now(), std::memory_order_relaxed);
 }
 
 void IteratorCounters::note_end() {
   if (end_ticks_.load(std::memory_order_relaxed) != 0) return;
   end_cpu_ns_.store(process_cpu_ns(), std::memory_order_relaxed);
   end_ticks_.store(ticks_now(), std::memory_order_relaxed);
+}
+
+std::uint64_t IteratorCounters::consumer_wait_ticks() const {
+  const std::lock_guard lock(counters_mutex_);
+  if (counters_.empty()) return 0;
+  const StageCounters& root = counters_.front().counters;
+  const std::uint64_t since = root.pull_begin_ticks.load(std::memory_order_relaxed);
+  const std::uint64_t now = ticks_now();
+  const std::uint64_t under_way = since == 0 || since > now ? 0 : now - since;
+  return root.ticks.load(std::memory_order_relaxed) + under_way;
+}
+
+ResumeWait::ResumeWait(IteratorCounters& counters)
+    : counters_(counters),
+      begin_ticks_(ticks_now()),
+      pulled_before_ticks_(counters.consumer_wait_ticks()) {
+  counters_.note_begin();
+}
+
+/// Without what the resume pulled, which counts as pulls do.
+ResumeWait::~ResumeWait() {
+  const std::uint64_t pulled = counters_.consumer_wait_ticks() - pulled_before_ticks_;
+  const std::uint64_t ticks = ticks_now() - begin_ticks_;
+  counters_.add_resume_ticks(ticks - std::min(ticks, pulled));
 }
 
 }  // namespace infeed::detail

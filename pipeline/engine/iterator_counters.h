@@ -40,11 +40,16 @@ class IteratorCounters {
   /// A cache gives what its input made with so many errors on the way.
   void note_hidden_errors(std::uint64_t errors);
 
-  /// The consumer is inside next(), or resumes. The first one begins the time that shares are of.
-  void consumer_begins_to_wait();
-  void consumer_has_waited();
+  /// The consumer asks for an element, or resumes: the first time begins what shares are of.
+  void note_begin() {
+    if (begin_ticks_.load(std::memory_order_relaxed) == 0) begin();
+  }
   /// Nothing more will come: that time ends.
   void note_end();
+  /// What the consumer waited for in the root's pulls, the one under way included.
+  std::uint64_t consumer_wait_ticks() const;
+  /// It waited for so long in a resume, too.
+  void add_resume_ticks(std::uint64_t ticks) { StageCounters::add(resume_ticks_, ticks); }
 
  private:
   struct Entry {
@@ -54,11 +59,13 @@ class IteratorCounters {
     StageCounters counters;
   };
 
+  void begin();
   Entry* find(const std::string& name, const StageCounters* consumer, std::size_t ordinal);
   Entry& add_tree(const Node& node, StageCounters* consumer, std::size_t ordinal,
                   const StageCounters* outer);
   void label_new_entries();
   int count_of_kind(const StageCounters& counters) const;
+  void add_stages(PipelineStatistics& result) const;
   void fill_times(PipelineStatistics& result) const;
   StageStatistics statistics_of(const StageCounters& counters) const;
 
@@ -66,29 +73,28 @@ class IteratorCounters {
   std::uint64_t errors_where(const Counts& counts) const;
 
   std::atomic<std::uint64_t> hidden_errors_{0};
-  // Of the consumer; the first two and the fourth are 0 until they are known.
+  // 0 until they are known.
   std::atomic<std::uint64_t> begin_ticks_{0};
-  std::atomic<std::uint64_t> waiting_since_ticks_{0};
-  std::atomic<std::uint64_t> waited_ticks_{0};
-  std::atomic<std::uint64_t> end_ticks_{0};
   std::atomic<std::uint64_t> begin_cpu_ns_{0};
+  std::atomic<std::uint64_t> end_ticks_{0};
   std::atomic<std::uint64_t> end_cpu_ns_{0};
+  std::atomic<std::uint64_t> resume_ticks_{0};
   mutable std::mutex counters_mutex_;
   std::list<Entry> counters_;
 };
 
-/// While it lives the consumer waits for the pipeline.
-class ConsumerWait {
+/// While it lives the consumer resumes, and waits for that.
+class ResumeWait {
  public:
-  explicit ConsumerWait(IteratorCounters& counters) : counters_(counters) {
-    counters_.consumer_begins_to_wait();
-  }
-  ~ConsumerWait() { counters_.consumer_has_waited(); }
-  ConsumerWait(const ConsumerWait&) = delete;
-  ConsumerWait& operator=(const ConsumerWait&) = delete;
+  explicit ResumeWait(IteratorCounters& counters);
+  ~ResumeWait();
+  ResumeWait(const ResumeWait&) = delete;
+  ResumeWait& operator=(const ResumeWait&) = delete;
 
  private:
   IteratorCounters& counters_;
+  const std::uint64_t begin_ticks_;
+  const std::uint64_t pulled_before_ticks_;
 };
 
 }  // namespace infeed::detail

@@ -49,6 +49,7 @@ Pull Stage::counted(Chunk& out, DoPull pull) {
   const Counters::Inside inside(*counters_);
   detail::PullSample sample(*counters_, sample_stride_);
   const std::uint64_t begin = detail::ticks_now();
+  counters_->pull_begin_ticks.store(begin, std::memory_order_relaxed);
   Pull pulled = Pull::values;
   try {
     pulled = pull();

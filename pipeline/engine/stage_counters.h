@@ -23,6 +23,7 @@ struct StageCounters {
   std::atomic<std::uint64_t> dropped_bytes{0};
   std::atomic<std::uint64_t> pulls{0};
   std::atomic<std::uint64_t> ticks{0};
+  std::atomic<std::uint64_t> pull_begin_ticks{0};  ///< of the pull under way; 0: none
   std::atomic<std::uint64_t> work_ticks{0};
   std::atomic<std::uint64_t> wait_ticks{0};
   std::atomic<std::uint64_t> full_ticks{0};
@@ -51,7 +52,10 @@ struct StageCounters {
     explicit Inside(StageCounters& counters) : counters_(counters) {
       counters_.inside.fetch_add(1, std::memory_order_relaxed);
     }
-    ~Inside() { counters_.inside.fetch_sub(1, std::memory_order_relaxed); }
+    ~Inside() {
+      counters_.pull_begin_ticks.store(0, std::memory_order_relaxed);
+      counters_.inside.fetch_sub(1, std::memory_order_relaxed);
+    }
     Inside(const Inside&) = delete;
     Inside& operator=(const Inside&) = delete;
 

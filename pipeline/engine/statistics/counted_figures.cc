@@ -121,17 +121,23 @@ void IteratorCounters::fill_times(PipelineStatistics& result) const {
   if (begin == 0) return;
   const std::uint64_t end = load(end_ticks_);
   const std::uint64_t now = end == 0 ? ticks_now() : end;
-  const std::uint64_t since = load(waiting_since_ticks_);
-  const std::uint64_t waiting = since == 0 ? 0 : less(now, since);
   result.elapsed_ns = ns_of_ticks(less(now, begin));
-  result.consumer_wait_ns = std::min(result.elapsed_ns, ns_of_ticks(load(waited_ticks_) + waiting));
+  result.consumer_wait_ns =
+      std::min(result.elapsed_ns, ns_of_ticks(consumer_wait_ticks() + load(resume_ticks_)));
   result.process_cpu_ns =
       less(end == 0 ? process_cpu_ns() : load(end_cpu_ns_), load(begin_cpu_ns_));
 }
 
 PipelineStatistics IteratorCounters::statistics() const {
-  const std::lock_guard lock(counters_mutex_);
   PipelineStatistics result;
+  add_stages(result);
+  fill_times(result);
+  limit_cpu(result);
+  return result;
+}
+
+void IteratorCounters::add_stages(PipelineStatistics& result) const {
+  const std::lock_guard lock(counters_mutex_);
   std::vector<const StageCounters*> shown;
   for (const Entry& entry : counters_) {
     if (!entry.is_open) continue;
@@ -140,9 +146,6 @@ PipelineStatistics IteratorCounters::statistics() const {
     stage.consumer = index_in(shown, entry.counters.consumer);
     stage.inside = index_in(shown, entry.counters.outer);
   }
-  fill_times(result);
-  limit_cpu(result);
-  return result;
 }
 
 }  // namespace infeed::detail

@@ -194,16 +194,16 @@ std::string PipelineStatistics::verdict() const {
     return fmt::format("it is too early to tell: {:.1f} ms have gone by",
                        static_cast<double>(elapsed_ns) / 1e6);
   }
+  if (stages.front().elements == 0) {
+    return "no element has come yet: a call that is under way counts once it returns; "
+           "IterateOptions::watchdog says who waits for whom";
+  }
   const double wait_share = share(consumer_wait_ns, elapsed_ns);
   if (wait_share < kConsumerBound) {
     return fmt::format(
         "the consumer is slower than the pipeline (it waited {} of the time): there "
         "is nothing to tune here",
         percent(wait_share));
-  }
-  if (stages.front().elements == 0) {
-    return "no element has come yet: a call that is under way counts once it returns; "
-           "IterateOptions::watchdog says who waits for whom";
   }
   const std::vector<Lane> lanes = lanes_of(*this);
   const Lane lane = *std::max_element(

@@ -102,6 +102,32 @@ TEST(Statistics, TheTimeBeginsWithTheFirstElementAndStopsAtTheEnd) {
   EXPECT_LE(at_end.consumer_wait_ns, at_end.elapsed_ns);
 }
 
+TEST(Statistics, APullUnderWayIsWaitingAlready) {
+  Iterator<std::int64_t>* running = nullptr;
+  PipelineStatistics inside;
+  const auto look = [&](std::int64_t x) {
+    for (int i = 0; i < 1000; ++i) x = compute(x);
+    inside = running->statistics();
+    return x;
+  };
+  auto iterator = (range(1) | map(look)).iterate();
+  running = &iterator;
+  iterator.next();
+  EXPECT_GT(2 * inside.consumer_wait_ns, inside.elapsed_ns);
+  EXPECT_EQ(inside.stages.front().elements, 0);
+  EXPECT_THAT(inside.verdict(), HasSubstr("no element has come yet"));
+}
+
+TEST(Statistics, AResumeIsWaitingToo) {
+  const auto dataset = range(1000) | filter([](std::int64_t x) { return compute(x) != 0; });
+  auto iterator = dataset.iterate();
+  for (int i = 0; i < 900; ++i) iterator.next();
+  auto resumed = dataset.iterate({.resume = iterator.checkpoint()});
+  const auto statistics = resumed.statistics();
+  EXPECT_GT(2 * statistics.consumer_wait_ns, statistics.elapsed_ns);
+  EXPECT_LE(statistics.consumer_wait_ns, statistics.elapsed_ns);
+}
+
 TEST(Statistics, BytesAreWhatElementsOwn) {
   const auto statistics =
       run(range(3000) | map([](std::int64_t) { return std::string(1000, 'x'); }));
