@@ -66,7 +66,7 @@ zip(numbers, numbers, words) | map([](std::int64_t a, std::int64_t b) { return a
 zip(numbers, words) | map([](const std::string& word, std::int64_t) { return word; });
 
 // case: map with a function whose results can't be moved
-// error: infeed: an element must be movable without throwing
+// error: infeed::map: the function returns what can't be an element
 numbers | map([](std::int64_t) { return std::atomic<int>(1); });
 
 // case: filter that returns a string

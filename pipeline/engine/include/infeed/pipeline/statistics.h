@@ -9,6 +9,7 @@
 /// pipeline. Every pull is counted and timed where stages meet (no stage does it itself); reading
 /// the figures disturbs nobody.
 ///
+///     auto iterator = dataset.iterate();
 ///     std::puts(iterator.statistics().table().c_str());  // from any thread, at any time
 ///
 /// pipeline/README.md shows a table and says how to read it.

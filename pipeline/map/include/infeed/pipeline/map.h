@@ -125,7 +125,10 @@ struct MapStageFactory {
                   "infeed::Rng& behind them");
     static_assert(!Call::kPossible || !std::is_void_v<Out>,
                   "infeed::map: the function returns nothing: it must return the new element");
-    if constexpr (!std::is_void_v<Out>) {
+    static_assert(std::is_void_v<Out> || std::is_nothrow_move_constructible_v<Out>,
+                  "infeed::map: the function returns what can't be an element: an element must be "
+                  "movable without throwing");
+    if constexpr (std::is_nothrow_move_constructible_v<Out>) {
       ElementwiseSpec spec{.name = "map",
                            .signature = versioned_signature("map", options.version),
                            .out_type = &type_info<Out>()};
