@@ -63,10 +63,11 @@ Pull Stage::counted(Chunk& out, DoPull pull) {
   }
   // What came before the failure is handed over first.
   if (failure_ != nullptr && out.empty()) throw Error(*failure_);
-  Counters::add(counters_->ticks, detail::ticks_now() - begin - sample.overhead_ticks());
+  const std::uint64_t ticks = detail::ticks_now() - begin;
+  Counters::add(counters_->ticks, sample.is_taken() ? ticks - sample.overhead_ticks() : ticks);
   Counters::add(counters_->pulls, 1);
   Counters::add(counters_->elements, out.slots());
-  sample.note_elements(out);
+  if (sample.is_taken()) sample.note_elements(out);
   if (out.has_error()) {
     Counters::add(counters_->errors, 1);
     if (out.error()->stage().empty()) {

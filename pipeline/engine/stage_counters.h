@@ -15,15 +15,18 @@ struct StageCounters {
   StageCounters* consumer = nullptr;     ///< the stage that pulls this one; null at the root
   const StageCounters* outer = nullptr;  ///< the flat_map in whose inner datasets it is, or null
   std::atomic<bool> has_threads{false};  ///< its upstream runs in another thread than its own pulls
+  // What each pull writes, side by side.
   std::atomic<std::uint64_t> elements{0};
+  std::atomic<std::uint64_t> pulls{0};
+  std::atomic<std::uint64_t> ticks{0};
+  std::atomic<std::uint64_t> pull_begin_ticks{0};  ///< of the pull under way; 0: none
+  std::atomic<int> inside{0};                      ///< threads that are pulling it now
+
   std::atomic<std::uint64_t> errors{0};
   std::atomic<std::uint64_t> skipped{0};  ///< passed over unseen: only shows that something moves
   std::atomic<std::uint64_t> errors_arisen{0};  ///< those that came from no stage before it
   std::atomic<std::uint64_t> dropped_records{0};
   std::atomic<std::uint64_t> dropped_bytes{0};
-  std::atomic<std::uint64_t> pulls{0};
-  std::atomic<std::uint64_t> ticks{0};
-  std::atomic<std::uint64_t> pull_begin_ticks{0};  ///< of the pull under way; 0: none
   std::atomic<std::uint64_t> work_ticks{0};
   std::atomic<std::uint64_t> wait_ticks{0};
   std::atomic<std::uint64_t> full_ticks{0};
@@ -41,7 +44,6 @@ struct StageCounters {
   std::atomic<bool> is_tuned{false};  ///< autotune chose these
   std::atomic<std::uint64_t> buffered_elements{0};
   std::atomic<std::uint64_t> buffered_bytes{0};
-  std::atomic<int> inside{0};  ///< threads that are pulling it now
 
   /// "prefetch < batch < map": from the consumer's side to this stage.
   std::string path() const;

@@ -35,6 +35,7 @@ std::uint64_t PullSample::read_cpu_ns() {
 }
 
 void PullSample::begin() {
+  overhead_before_ticks_ = thread_.overhead_ticks;
   overhead_cpu_ns_ = thread_.overhead_cpu_ns;
   begin_cpu_ns_ = read_cpu_ns();
   overhead_ticks_ = thread_.overhead_ticks;
@@ -51,7 +52,7 @@ void PullSample::end() {
   if (thread_.depth == 1) choose_stride(thread_.overhead_ticks - overhead_before_ticks_);
 }
 
-void PullSample::add_elements(const Chunk& out) {
+void PullSample::note_elements(const Chunk& out) {
   const std::uint64_t begin = ticks_now();
   StageCounters::add(counters_.sampled_elements, thread_.weight * out.slots());
   StageCounters::add(counters_.sampled_bytes, thread_.weight * out.bytes());

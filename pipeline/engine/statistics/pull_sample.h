@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include <infeed/pipeline/chunk.h>
@@ -30,19 +31,17 @@ inline thread_local constinit SamplingThread sampling_thread;
 /// thread begins is measured, with all pulls within it (what a stage spends itself is the
 /// difference to its input's), and n keeps what the samples really took below 1/400 of the time: a
 /// pull of 1 ms is always measured, one of 300 ns about once a millisecond. Each sample counts for
-/// as many pulls as it stands for.
+/// as many pulls as it stands for, up to 16: enough for the first pull, which opens files, to count
+/// for little, and for no single sample to count for all.
 ///
 /// Invariants: the samples of one thread nest as its pulls do. `stride` belongs to the stage that
 /// is pulled, so to one thread at a time.
 class PullSample {
  public:
   PullSample(StageCounters& counters, SampleStride& stride)
-      : counters_(counters),
-        stride_(stride),
-        thread_(sampling_thread),
-        overhead_before_ticks_(thread_.overhead_ticks),
-        overhead_ticks_(overhead_before_ticks_) {
-    if (thread_.depth++ == 0 && --stride_.left == 0) thread_.weight = stride_.length;
+      : counters_(counters), stride_(stride), thread_(sampling_thread) {
+    if (thread_.depth++ == 0 && --stride_.left == 0)
+      thread_.weight = std::min(stride_.length, kWeightMax);
     if (thread_.weight != 0) begin();
   }
   ~PullSample() {
@@ -52,24 +51,25 @@ class PullSample {
   PullSample(const PullSample&) = delete;
   PullSample& operator=(const PullSample&) = delete;
 
-  /// What the samples within this pull took, which is no stage's own time.
+  bool is_taken() const { return thread_.weight != 0; }
+  // Only of one that is taken:
+  /// What samples have spent within this pull, which is no stage's own time.
   std::uint64_t overhead_ticks() const { return thread_.overhead_ticks - overhead_ticks_; }
-  void note_elements(const Chunk& out) {
-    if (thread_.weight != 0) add_elements(out);
-  }
+  void note_elements(const Chunk& out);
 
  private:
+  static constexpr std::uint32_t kWeightMax = 16;
+
   void begin();
   void end();
   std::uint64_t read_cpu_ns();
-  void add_elements(const Chunk& out);
   void choose_stride(std::uint64_t price_ticks);
 
   StageCounters& counters_;
   SampleStride& stride_;
   SamplingThread& thread_;
-  const std::uint64_t overhead_before_ticks_;  ///< of the thread, before this sample
-  std::uint64_t overhead_ticks_;               ///< and with its first reading
+  std::uint64_t overhead_before_ticks_ = 0;  ///< of the thread, before this sample
+  std::uint64_t overhead_ticks_ = 0;         ///< and with its first reading
   std::uint64_t overhead_cpu_ns_ = 0;
   std::uint64_t begin_ticks_ = 0;
   std::uint64_t begin_cpu_ns_ = 0;

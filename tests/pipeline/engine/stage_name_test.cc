@@ -111,10 +111,11 @@ TEST(StageName, TheWatchdogSaysItOfAStageOfOnesOwn) {
   };
   auto iterator = (range(3) | map(add) | named_stage("camera", untyped_stage(make)) | prefetch())
                       .iterate({.watchdog = std::chrono::milliseconds(400)});
-  EXPECT_EQ(error_of([&] { iterator.next(); }).message(),
-            "nothing has moved for 400 ms: the consumer waits for prefetch; prefetch waits for hang "
-            "'camera'; hang 'camera' is inside its own code (a user's function, a read, or a full "
-            "queue)");
+  EXPECT_EQ(
+      error_of([&] { iterator.next(); }).message(),
+      "nothing has moved for 400 ms: the consumer waits for prefetch; prefetch waits for hang "
+      "'camera'; hang 'camera' is inside its own code (a user's function, a read, or a full "
+      "queue)");
 }
 
 Dataset<std::int64_t> shuffled(StageName map_name, StageName shuffle_name) {
