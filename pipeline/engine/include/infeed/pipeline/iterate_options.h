@@ -38,8 +38,8 @@ struct IterateOptions {
   /// in its consumer's thread; elements and their order are the same. 0: no limit. Not among them
   /// are those of a given executor, of time limits, of the watchdog and of URLs.
   int threads_max = 0;
-  /// Each thread that the iterator starts calls it first, with the thread's name ("prefetch",
-  /// "worker", ...): for affinity, priorities, a profiler. It must not throw.
+  /// Each thread that the iterator starts, but for those of URLs, calls it first, with the thread's
+  /// name ("prefetch", "worker", ...): for affinity, priorities, a profiler. It must not throw.
   std::function<void(std::string_view)> on_thread_start = {};
   /// Which iteration of the dataset this is (it keys shuffles); by default they are counted.
   std::optional<std::uint64_t> epoch = std::nullopt;
