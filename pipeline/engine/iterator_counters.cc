@@ -157,7 +157,18 @@ void IteratorCounters::note_end() {
   end_ticks_.store(ticks_now(), std::memory_order_relaxed);
 }
 
+StageCounters& IteratorCounters::begin_ready_queue() {
+  note_begin();
+  waited_before_ticks_.store(consumer_wait_ticks(), std::memory_order_relaxed);
+  has_ready_queue_.store(true, std::memory_order_release);
+  return ready_queue_;
+}
+
 std::uint64_t IteratorCounters::consumer_wait_ticks() const {
+  if (has_ready_queue_.load(std::memory_order_acquire)) {
+    return waited_before_ticks_.load(std::memory_order_relaxed) +
+           ready_queue_.wait_ticks.load(std::memory_order_relaxed);
+  }
   const std::lock_guard lock(counters_mutex_);
   if (counters_.empty()) return 0;
   const StageCounters& root = counters_.front().counters;

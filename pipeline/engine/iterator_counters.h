@@ -46,8 +46,12 @@ class IteratorCounters {
   }
   /// Nothing more will come: that time ends.
   void note_end();
-  /// What the consumer waited for in the root's pulls, the one under way included.
+  /// What the consumer waited for in the root's pulls, the one under way included, or at the queue
+  /// of those that are ready.
   std::uint64_t consumer_wait_ticks() const;
+  /// From now on a thread pulls the root for a consumer that asks without waiting. What the queue
+  /// between them counts, which is no stage.
+  StageCounters& begin_ready_queue();
   /// It waited for so long in a resume, too.
   void add_resume_ticks(std::uint64_t ticks) { StageCounters::add(resume_ticks_, ticks); }
 
@@ -79,6 +83,9 @@ class IteratorCounters {
   std::atomic<std::uint64_t> end_ticks_{0};
   std::atomic<std::uint64_t> end_cpu_ns_{0};
   std::atomic<std::uint64_t> resume_ticks_{0};
+  StageCounters ready_queue_;
+  std::atomic<bool> has_ready_queue_{false};
+  std::atomic<std::uint64_t> waited_before_ticks_{0};  ///< there was a ready queue
   mutable std::mutex counters_mutex_;
   std::list<Entry> counters_;
 };

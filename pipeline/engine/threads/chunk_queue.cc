@@ -15,8 +15,8 @@ constexpr auto kCollectChunks = std::chrono::microseconds(200);
 }  // namespace
 
 ChunkQueue::ChunkQueue(IteratorContext& run, StageCounters& counters, const TypeInfo& type,
-                       const QueueLimits& limits)
-    : run_(run), counters_(counters), type_(type), limits_(limits) {
+                       const QueueLimits& limits, std::function<void()> on_ready)
+    : run_(run), counters_(counters), type_(type), on_ready_(std::move(on_ready)), limits_(limits) {
   publish_limits();
 }
 

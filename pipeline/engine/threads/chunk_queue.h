@@ -35,8 +35,10 @@ struct QueueLimits {
 /// below one chunk would be a deadlock).
 class ChunkQueue {
  public:
+  /// `on_ready` is called whenever an empty queue gets something, and at its end. It must not use
+  /// the queue.
   ChunkQueue(IteratorContext& run, StageCounters& counters, const TypeInfo& type,
-             const QueueLimits& limits);
+             const QueueLimits& limits, std::function<void()> on_ready = {});
   ~ChunkQueue();
   ChunkQueue(const ChunkQueue&) = delete;
   ChunkQueue& operator=(const ChunkQueue&) = delete;
@@ -55,9 +57,6 @@ class ChunkQueue {
   /// Whether pop() returns at once, waiting for that until the deadline or a stop.
   bool wait_until_ready(std::chrono::steady_clock::time_point deadline,
                         const std::stop_token& stop);
-  /// Calls `notify` whenever an empty queue gets something, and at its end. It is set before the
-  /// first push, and must not use the queue.
-  void on_ready(std::function<void()> notify) { on_ready_ = std::move(notify); }
 
  private:
   bool admits(std::uint64_t elements, std::uint64_t bytes) const;
@@ -78,7 +77,7 @@ class ChunkQueue {
   IteratorContext& run_;
   StageCounters& counters_;
   const TypeInfo& type_;
-  std::function<void()> on_ready_;
+  const std::function<void()> on_ready_;
   HandOff hand_off_;
   WaitPoint values_{hand_off_};
   WaitPoint room_{hand_off_};

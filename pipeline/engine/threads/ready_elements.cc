@@ -47,10 +47,9 @@ ReadyElements::ReadyElements(IteratorContext& run, const TypeInfo& type, Stage& 
                              ThreadShare thread, const ReadyEvent& event)
     : thread_(std::move(thread)),
       event_(event),
-      queue_(run, counters_, type, kLimits),
+      queue_(run, run.counters().begin_ready_queue(), type, kLimits, [this] { event_.set(); }),
       waker_(run, [this] { queue_.stop(); }),
       driver_(run, "ready", root, type, queue_) {
-  queue_.on_ready([this] { event_.set(); });
   driver_.start();
 }
 

@@ -4,7 +4,6 @@
 #include <stop_token>
 
 #include "engine/iterator_context.h"
-#include "engine/stage_counters.h"
 #include "engine/threads/chunk_queue.h"
 #include "engine/threads/driver.h"
 #include "engine/threads/thread_budget.h"
@@ -47,7 +46,6 @@ class ReadyElements {
   Pull pop(Chunk& out) { return queue_.pop(out); }
 
  private:
-  StageCounters counters_;  // nobody reads them: it is no stage
   const ThreadShare thread_;
   const ReadyEvent& event_;
   ChunkQueue queue_;

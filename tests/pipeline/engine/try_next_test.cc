@@ -8,6 +8,7 @@
 #include <infeed/pipeline/map.h>
 #include <infeed/pipeline/range.h>
 
+#include "pipeline/suite/busy.h"
 #include "pipeline/suite/test_sources.h"
 #include "thrown_error.h"
 
@@ -98,6 +99,19 @@ TEST(TryNext, ATerminalErrorIsSomethingToBeHad) {
   EXPECT_EQ(error_of([&] { iterator.try_next(); }).code(), ErrorCode::cancelled);
   EXPECT_EQ(error_of([&] { iterator.try_next(); }).code(), ErrorCode::cancelled);
   EXPECT_EQ(gate.stages(), 0);
+}
+
+TEST(TryNext, ReadingAheadIsNoWaiting) {
+  Gate gate;
+  auto iterator = gated_numbers(gate).iterate();
+  EXPECT_FALSE(iterator.try_next());
+  gate.wait_until_asked();
+  be_busy_for(milliseconds(5));
+  const PipelineStatistics busy = iterator.statistics();
+  EXPECT_GE(busy.elapsed_ns, 5'000'000);
+  EXPECT_LT(busy.consumer_wait_ns, busy.elapsed_ns / 2);
+  EXPECT_FALSE(iterator.next_for(milliseconds(5)));
+  EXPECT_GE(iterator.statistics().consumer_wait_ns, busy.consumer_wait_ns + 4'000'000);
 }
 
 TEST(TryNext, WithoutThreadsItIsNext) {
