@@ -21,7 +21,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../tools/shell_common.sh"
 for argument in "$@"; do
   case $argument in
     --help | -h)
-      sed -n '2,/^set/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" | sed '$d'
+      print_help
       exit 0
       ;;
   esac

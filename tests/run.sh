@@ -47,7 +47,7 @@ while (($#)); do
       shift
       ;;
     --help | -h)
-      sed -n '2,/^set/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" | sed '$d'
+      print_help
       exit 0
       ;;
     *) ctest_options+=("$1") ;;

@@ -38,14 +38,12 @@ other_packages=(
   clang-tidy
 )
 
-usage() { sed -n '2,/^set/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" | sed '$d'; }
-
 list_only=false
 group=run
 for argument in "$@"; do
   case $argument in
     --list) list_only=true ;;
-    --help | -h) usage && exit 0 ;;
+    --help | -h) print_help && exit 0 ;;
     run | test | all) group=$argument ;;
     *) die "unknown argument '$argument': the groups are run, test and all (see --help)" 2 ;;
   esac

@@ -16,7 +16,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/shell_common.sh"
 
 case ${1:-} in
   --help | -h)
-    sed -n '2,/^set/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" | sed '$d'
+    print_help
     exit 0
     ;;
   --help-train) set -- --help ;;

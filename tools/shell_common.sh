@@ -16,6 +16,9 @@ die() {
   exit "${2:-1}"
 }
 
+# What a script says of itself: its comment, from the second line up to its `set`.
+print_help() { sed -n '2,/^set/s/^# \{0,1\}//p' "$0" | sed '$d'; }
+
 as_minutes() { printf '%d:%02d min' $(($1 / 60)) $(($1 % 60)); }
 
 # Reads what ninja prints. On a terminal its [done/total] lines become one line that counts up; in a

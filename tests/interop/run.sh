@@ -22,7 +22,7 @@ while (($#)); do
       shift
       ;;
     --help | -h)
-      sed -n '2,/^set/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" | sed '$d'
+      print_help
       exit 0
       ;;
     test_*.py) tests+=("$1") ;;
