@@ -5,7 +5,9 @@
 
 #include "example/example_lists.h"
 #include "infeed/error.h"
+#include "infeed/records/bfloat16.h"
 #include "infeed/records/example.h"
+#include "infeed/records/float16.h"
 #include "io/little_endian.h"
 
 namespace infeed {
@@ -36,7 +38,7 @@ void convert_floats(std::string_view run, F* out) {
     if (!run.empty()) std::memcpy(out, run.data(), run.size());
   } else {
     for (std::size_t at = 0; at < run.size(); at += sizeof(float)) {
-      *out++ = detail::load_little<float>(run.data() + at);
+      *out++ = static_cast<F>(detail::load_little<float>(run.data() + at));
     }
   }
 }
@@ -239,6 +241,8 @@ template void FeatureView::append_integers(std::vector<long long>&) const;
 template void FeatureView::append_integers(std::vector<unsigned long long>&) const;
 template void FeatureView::read_floats_into(std::span<float>) const;
 template void FeatureView::read_floats_into(std::span<double>) const;
+template void FeatureView::read_floats_into(std::span<float16>) const;
+template void FeatureView::read_floats_into(std::span<bfloat16>) const;
 template void FeatureView::append_floats(std::vector<float>&) const;
 template void FeatureView::append_floats(std::vector<double>&) const;
 

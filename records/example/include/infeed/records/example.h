@@ -88,7 +88,7 @@ class FeatureView {
   std::size_t count() const;
 
   /// Exactly `out.size()` values; another number, kind, or a value that does not fit is an Error
-  /// that says so. I: any integer type, or bool. F: float or double.
+  /// that says so. I: any integer type, or bool. F: float, double, float16 or bfloat16.
   template <class I, std::size_t N>
   void read_integers(std::span<I, N> out) const {
     read_integers_into(std::span<I>(out));

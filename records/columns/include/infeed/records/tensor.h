@@ -1,0 +1,112 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "infeed/records/dtype.h"
+#include "infeed/records/shape.h"
+#include "infeed/records/tensor_pool.h"
+
+namespace infeed {
+
+/// Why: numbers whose type and shape are known when the program runs, in memory that is shared and
+/// not copied: what a column of a batch is made of, and what goes on to NumPy, JAX or Arrow.
+///
+///     infeed::Tensor images(infeed::DType::float32, {2, 3});     // unset
+///     for (float& pixel : images.writable<float>()) pixel = 0.5F;
+///     infeed::Tensor copy = images;                              // the same memory
+///     std::span<const float> pixels = copy.slice(1, 1).values<float>();
+///
+/// Layout: row by row (C order), without gaps. Memory that infeed allocates begins at a 64-byte
+/// boundary; a slice or adopted memory only where an item may lie.
+///
+/// Ownership: copies and slices share the memory, which goes (back to its pool) with the last of
+/// them. It may be written as long as there is one Tensor of it and nobody else: see writable().
+/// Memory that was adopted belongs to its owner, which is kept alive, and is never written.
+///
+/// Errors: invalid_argument that says what was found and what was expected; resource_exhausted when
+/// there is no memory. Thread-safety: any thread may read, copy and drop Tensors of one memory.
+class Tensor {
+ public:
+  /// No items: of uint8, shape [0].
+  Tensor();
+  /// Memory whose values nobody has set. `dtype` must not be bytes.
+  Tensor(DType dtype, Shape shape);
+  Tensor(DType dtype, Shape shape, const TensorPool& pool);
+
+  /// A copy of the values; there must be as many as the shape has items.
+  template <class T>
+  static Tensor copy_of(Shape shape, std::span<const T> values) {
+    return copy_of(dtype_of<T>(), std::move(shape), values.data(), values.size_bytes());
+  }
+  template <class T>
+  static Tensor copy_of(Shape shape, std::initializer_list<T> values) {
+    return copy_of(std::move(shape), std::span<const T>(values.begin(), values.size()));
+  }
+  /// Values that lie somewhere already, row by row: nothing is copied, and `owner` is kept until
+  /// the last Tensor of them is gone. They must not change as long as that.
+  ///
+  ///     auto pixels = std::make_shared<std::vector<float>>(784);
+  ///     infeed::Tensor image =
+  ///         infeed::Tensor::adopt(infeed::DType::float32, {784}, pixels->data(), pixels);
+  static Tensor adopt(DType dtype, Shape shape, const void* data,
+                      std::shared_ptr<const void> owner);
+
+  DType dtype() const { return dtype_; }
+  const Shape& shape() const { return shape_; }
+  /// Bytes of the values.
+  std::size_t bytes() const {
+    return static_cast<std::size_t>(shape_.items()) * item_bytes(dtype_);
+  }
+  /// Never null.
+  const std::byte* data() const { return data_; }
+
+  /// All values, row by row. T must be the type of dtype().
+  template <class T>
+  std::span<const T> values() const {
+    if (dtype_of<T>() != dtype_) fail_dtype(dtype_of<T>());
+    return {reinterpret_cast<const T*>(data_), static_cast<std::size_t>(shape_.items())};
+  }
+  /// The same to be set. failed_precondition when a copy or a slice shares the memory, or it was
+  /// adopted: what somebody may be reading never changes.
+  template <class T>
+  std::span<T> writable() {
+    if (dtype_of<T>() != dtype_) fail_dtype(dtype_of<T>());
+    return {reinterpret_cast<T*>(writable_data()), static_cast<std::size_t>(shape_.items())};
+  }
+  /// Whether writable() gives it.
+  bool is_writable() const;
+
+  /// Rows first, ..., first + count - 1 of axis 0, in the same memory.
+  Tensor slice(std::int64_t first, std::int64_t count) const;
+  /// The same items in the same memory; the shape must have as many.
+  Tensor reshaped(Shape shape) const;
+
+  /// The same dtype, shape and bytes: so a NaN equals itself, and 0 does not equal -0.
+  bool operator==(const Tensor& other) const;
+  /// Depends on what operator== compares alone, not on where it lies. It may be another in another
+  /// version of infeed.
+  std::uint64_t hash() const;
+
+  /// What keeps the memory alive; for whoever hands it on to another library.
+  const std::shared_ptr<const void>& owner() const { return owner_; }
+
+  /// For who has filled a block of a pool: `shape` says what of it there is.
+  static Tensor of_block(DType dtype, Shape shape, TensorPool::Block block);
+
+ private:
+  static Tensor copy_of(DType dtype, Shape shape, const void* values, std::size_t bytes);
+  std::byte* writable_data();
+  [[noreturn]] void fail_dtype(DType wanted) const;
+
+  DType dtype_ = DType::uint8;
+  bool is_adopted_ = false;
+  Shape shape_;
+  const std::byte* data_ = nullptr;
+  std::shared_ptr<const void> owner_;
+};
+
+}  // namespace infeed

@@ -1,0 +1,139 @@
+#include "infeed/records/tensor_pool.h"
+
+#include <bit>
+#include <cstdint>
+#include <deque>
+#include <fmt/format.h>
+#include <map>
+#include <mutex>
+#include <new>
+#include <utility>
+
+#include "infeed/error.h"
+
+namespace infeed {
+namespace {
+
+constexpr std::align_val_t kBlockAlignment{64};
+
+/// Sizes go up in quarters of a power of two, so that the next batch, a little larger, finds the
+/// memory of the last one.
+std::size_t rounded_block_bytes(std::size_t bytes) {
+  if (bytes <= 64) return 64;
+  const std::size_t step = std::max<std::size_t>(std::bit_floor(bytes - 1) / 4, 64);
+  return (bytes + step - 1) / step * step;
+}
+
+}  // namespace
+
+/// The free blocks by size. Invariants: all is guarded by mutex_; blocks in use keep it alive.
+class TensorPool::Blocks {
+ public:
+  explicit Blocks(std::size_t free_bytes_max) : free_bytes_max_(free_bytes_max) {}
+  ~Blocks() { close(); }
+  Blocks(const Blocks&) = delete;
+  Blocks& operator=(const Blocks&) = delete;
+
+  /// Null when none of this size is free.
+  std::byte* take(std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    const auto found = free_.find(bytes);
+    if (found == free_.end()) return nullptr;
+    std::byte* const memory = found->second.back().memory;
+    found->second.pop_back();
+    if (found->second.empty()) free_.erase(found);
+    free_bytes_ -= bytes;
+    return memory;
+  }
+
+  void give_back(std::byte* memory, std::size_t bytes) noexcept {
+    const std::lock_guard lock(mutex_);
+    if (closed_) {
+      ::operator delete(memory, kBlockAlignment);
+      return;
+    }
+    try {
+      free_[bytes].push_back({memory, returns_++});
+    } catch (const std::bad_alloc&) {
+      ::operator delete(memory, kBlockAlignment);
+      return;
+    }
+    free_bytes_ += bytes;
+    while (free_bytes_ > free_bytes_max_ && free_bytes_ > bytes) free_oldest();
+  }
+
+  /// From now on blocks that come back are freed.
+  void close() {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    for (const auto& [bytes, blocks] : free_) {
+      for (const Free& block : blocks) ::operator delete(block.memory, kBlockAlignment);
+    }
+    free_.clear();
+    free_bytes_ = 0;
+  }
+
+  std::size_t free_bytes() const {
+    const std::lock_guard lock(mutex_);
+    return free_bytes_;
+  }
+
+ private:
+  struct Free {
+    std::byte* memory;
+    std::uint64_t returned;  ///< the smaller, the longer ago
+  };
+
+  void free_oldest() {
+    auto oldest = free_.begin();  // there are four sizes for each power of two: few
+    for (auto i = free_.begin(); i != free_.end(); ++i) {
+      if (i->second.front().returned < oldest->second.front().returned) oldest = i;
+    }
+    ::operator delete(oldest->second.front().memory, kBlockAlignment);
+    free_bytes_ -= oldest->first;
+    oldest->second.pop_front();
+    if (oldest->second.empty()) free_.erase(oldest);
+  }
+
+  const std::size_t free_bytes_max_;
+  mutable std::mutex mutex_;
+  std::map<std::size_t, std::deque<Free>> free_;
+  std::size_t free_bytes_ = 0;
+  std::uint64_t returns_ = 0;
+  bool closed_ = false;
+};
+
+/// Who has the pool, as opposed to a block of it.
+struct TensorPool::Keeper {
+  explicit Keeper(std::size_t free_bytes_max) : blocks(std::make_shared<Blocks>(free_bytes_max)) {}
+  ~Keeper() { blocks->close(); }
+  Keeper(const Keeper&) = delete;
+  Keeper& operator=(const Keeper&) = delete;
+
+  std::shared_ptr<Blocks> blocks;
+};
+
+TensorPool::TensorPool(TensorPoolOptions options)
+    : keeper_(std::make_shared<Keeper>(options.free_bytes_max)) {}
+
+TensorPool::Block TensorPool::take(std::size_t bytes) const {
+  const std::size_t rounded = rounded_block_bytes(bytes);
+  std::byte* memory = keeper_->blocks->take(rounded);
+  if (memory == nullptr) {
+    memory = static_cast<std::byte*>(::operator new(rounded, kBlockAlignment, std::nothrow));
+  }
+  if (memory == nullptr) {
+    throw Error(
+        ErrorCode::resource_exhausted,
+        fmt::format("there is no memory for a tensor of {} bytes; make the batch smaller", bytes));
+  }
+  // On failure shared_ptr's constructor calls the deleter itself.
+  const auto give_back = [blocks = keeper_->blocks, rounded](std::byte* block) {
+    blocks->give_back(block, rounded);
+  };
+  return {std::shared_ptr<std::byte>(memory, give_back), rounded};
+}
+
+std::size_t TensorPool::free_bytes() const { return keeper_->blocks->free_bytes(); }
+
+}  // namespace infeed
