@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
-#include <numeric>
 #include <set>
-#include <span>
 #include <vector>
 
 #include <infeed/pipeline/statistics.h>
+#include <infeed/records/detail/nearest_names.h>
 #include <infeed/records/sequence_example.h>
 
 #include "engine/iterator_context.h"
@@ -22,23 +21,6 @@ constexpr std::uint64_t kRecords = 1000;
 constexpr std::uint64_t kSkippedMax = 4 * kRecords;
 /// For the message; a record may have a million features.
 constexpr std::size_t kNamesMax = 1000;
-constexpr std::size_t kNamesToldMax = 12;
-
-/// Levenshtein's: characters to be changed, inserted or left out.
-std::size_t distance_between(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
-    }
-  }
-  return row[b.size()];
-}
 
 /// What is expected of the records of one pass, and what they have.
 class Looker {
@@ -74,10 +56,7 @@ class Looker {
         "{}: {}{} '{}' {} in none of the first {} record{}, which would all become empty vectors",
         spec_.stage, noun, missing.size() == 1 ? "" : "s", fmt::join(missing, "', '"),
         missing.size() == 1 ? "is" : "are", records_, records_ == 1 ? "" : "s");
-    if (!nearest.empty() &&
-        distance_between(nearest.front(), name) <= std::max<std::size_t>(2, name.size() / 3)) {
-      text += fmt::format("; did you mean '{}'?", nearest.front());
-    }
+    text += did_you_mean(nearest, name);
     text += fmt::format("; the records have {}", told(nearest, noun));
     if (spec_.expected.of_sequences) {
       text += of_list ? fmt::format(" and {}", told(by_distance(features_, name), "feature"))
@@ -100,19 +79,13 @@ class Looker {
 
   static std::vector<std::string> by_distance(const std::set<std::string>& names,
                                               const std::string& to) {
-    std::vector<std::string> sorted(names.begin(), names.end());
-    std::stable_sort(sorted.begin(), sorted.end(), [&to](const auto& a, const auto& b) {
-      return distance_between(a, to) < distance_between(b, to);
-    });
-    return sorted;
+    return names_by_distance(std::vector<std::string>(names.begin(), names.end()), to);
   }
 
   /// "the features 'a', 'b', ..."
   static std::string told(const std::vector<std::string>& names, std::string_view noun) {
     if (names.empty()) return fmt::format("no {}s", noun);
-    const auto shown = std::span(names).first(std::min(names.size(), kNamesToldMax));
-    return fmt::format("the {}{} '{}'{}", noun, names.size() == 1 ? "" : "s",
-                       fmt::join(shown, "', '"), shown.size() < names.size() ? ", ..." : "");
+    return fmt::format("the {}{} {}", noun, names.size() == 1 ? "" : "s", quoted_names(names));
   }
 
   const ExpectFeaturesSpec& spec_;

@@ -21,7 +21,7 @@ std::size_t checked_tensor_bytes(DType dtype, const Shape& shape) {
   if (dtype == DType::bytes) {
     throw Error(ErrorCode::invalid_argument,
                 "bytes of different lengths are no items of a tensor; make a column of them by "
-                "Column::bytes");
+                "Column::of_bytes");
   }
   constexpr std::int64_t kBytesMax = std::numeric_limits<std::ptrdiff_t>::max();
   if (shape.items() > kBytesMax / static_cast<std::int64_t>(item_bytes(dtype))) {

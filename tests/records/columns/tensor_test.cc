@@ -139,7 +139,7 @@ TEST(Tensor, errors_name_both) {
             "a tensor of shape [2] can't become one of shape [3]: they have 2 and 3 items");
   EXPECT_EQ(error_of([] { Tensor::copy_of({3}, {1.0F}); }).message(),
             "1 values are given, but a tensor of shape [3] has 3");
-  EXPECT_THAT(error_of([] { Tensor(DType::bytes, {1}); }).message(), HasSubstr("Column::bytes"));
+  EXPECT_THAT(error_of([] { Tensor(DType::bytes, {1}); }).message(), HasSubstr("Column::of_bytes"));
   const std::int64_t huge = std::int64_t{1} << 62;
   EXPECT_EQ(error_of([&] { Tensor(DType::int64, {huge}); }).code(), ErrorCode::resource_exhausted);
 }

@@ -1,0 +1,128 @@
+#include "infeed/records/column_batch.h"
+
+#include <fmt/format.h>
+#include <utility>
+
+#include "columns/content_hash.h"
+#include "infeed/error.h"
+#include "infeed/records/detail/name_table.h"
+#include "infeed/records/detail/nearest_names.h"
+
+namespace infeed {
+
+namespace detail {
+
+/// Thread-safety: it does not change once it is made.
+class ColumnNames {
+ public:
+  explicit ColumnNames(std::vector<std::string> names) {
+    for (std::string& name : names) table_.add(std::move(name), "column");
+  }
+  const std::vector<std::string>& all() const { return table_.names(); }
+  /// all().size() when there is none.
+  std::size_t find(std::string_view name) const {
+    if (all().empty()) return 0;
+    std::size_t predicted = table_.first();
+    return table_.find(name, predicted);
+  }
+
+ private:
+  NameTable table_;
+};
+
+std::shared_ptr<const ColumnNames> column_names(std::vector<std::string> names) {
+  return std::make_shared<const ColumnNames>(std::move(names));
+}
+
+}  // namespace detail
+
+struct ColumnBatch::Content {
+  std::shared_ptr<const detail::ColumnNames> names;
+  std::vector<Column> columns;
+};
+
+ColumnBatch::ColumnBatch() : ColumnBatch(std::vector<NamedColumn>()) {}
+
+ColumnBatch::ColumnBatch(std::vector<NamedColumn> columns)
+    : ColumnBatch(
+          [&] {
+            std::vector<std::string> names;
+            for (const NamedColumn& column : columns) names.push_back(column.name);
+            return detail::column_names(std::move(names));
+          }(),
+          [&] {
+            std::vector<Column> only_columns;
+            for (NamedColumn& column : columns) only_columns.push_back(std::move(column.column));
+            return only_columns;
+          }()) {}
+
+ColumnBatch::ColumnBatch(std::shared_ptr<const detail::ColumnNames> names,
+                         std::vector<Column> columns)
+    : content_(std::make_shared<const Content>(Content{std::move(names), std::move(columns)})) {
+  const auto& all = content_->names->all();
+  if (all.size() != content_->columns.size()) {
+    throw Error(ErrorCode::invalid_argument, fmt::format("a batch of {} columns has {} names",
+                                                         content_->columns.size(), all.size()));
+  }
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    if (content_->columns[i].rows() != content_->columns[0].rows()) {
+      throw Error(
+          ErrorCode::invalid_argument,
+          fmt::format("column '{}' has {} rows, but '{}' has {}; all columns of a batch have as "
+                      "many",
+                      all[i], content_->columns[i].rows(), all[0], content_->columns[0].rows()));
+    }
+  }
+}
+
+std::int64_t ColumnBatch::rows() const {
+  return content_->columns.empty() ? 0 : content_->columns.front().rows();
+}
+
+std::span<const Column> ColumnBatch::columns() const { return content_->columns; }
+
+const std::vector<std::string>& ColumnBatch::names() const { return content_->names->all(); }
+
+const Column* ColumnBatch::find(std::string_view name) const {
+  const std::size_t index = content_->names->find(name);
+  return index == content_->columns.size() ? nullptr : &content_->columns[index];
+}
+
+const Column& ColumnBatch::column(std::string_view name) const {
+  if (const Column* const found = find(name)) return *found;
+  const std::vector<std::string> nearest = detail::names_by_distance(names(), name);
+  throw Error(ErrorCode::invalid_argument,
+              nearest.empty() ? fmt::format("there is no column '{}': the batch has none", name)
+                              : fmt::format("there is no column '{}'{}; the batch has {}", name,
+                                            detail::did_you_mean(nearest, name),
+                                            detail::quoted_names(nearest)));
+}
+
+ColumnBatch ColumnBatch::slice(std::int64_t first, std::int64_t rows) const {
+  std::vector<Column> columns;
+  columns.reserve(content_->columns.size());
+  for (const Column& column : content_->columns) columns.push_back(column.slice(first, rows));
+  return {content_->names, std::move(columns)};
+}
+
+std::size_t ColumnBatch::bytes() const {
+  std::size_t total = 0;
+  for (const Column& column : content_->columns) total += column.memory_bytes();
+  return total;
+}
+
+bool ColumnBatch::operator==(const ColumnBatch& other) const {
+  return content_ == other.content_ ||
+         (names() == other.names() && content_->columns == other.content_->columns);
+}
+
+std::uint64_t ColumnBatch::hash() const {
+  detail::ContentHash hash;
+  for (std::size_t i = 0; i < content_->columns.size(); ++i) {
+    hash.add(std::string_view(names()[i]));
+    hash.add(content_->columns[i].hash());
+  }
+  return hash.value();
+}
+
+}  // namespace infeed

@@ -1,0 +1,239 @@
+#include "infeed/records/column.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <limits>
+#include <random>
+#include <string>
+
+#include "infeed/records/column_batch.h"
+#include "records/columns/drawn_columns.h"
+#include "records/temporary_files.h"
+#include "thrown_error.h"
+
+namespace infeed {
+namespace {
+
+using testing::draw_column;
+using ::testing::ElementsAre;
+using testing::error_of;
+using testing::int64s;
+
+Column tokens() { return Column::ragged(Tensor::copy_of({3}, {7, 8, 9}), {int64s({0, 2, 2, 3})}); }
+
+TEST(Column, dense) {
+  const Column column = Column::dense(Tensor::copy_of({2, 2}, {1.0F, 2.0F, 3.0F, 4.0F}));
+  EXPECT_EQ(column.kind(), ColumnKind::dense);
+  EXPECT_EQ(column.dtype(), DType::float32);
+  EXPECT_EQ(column.rows(), 2);
+  EXPECT_EQ(column.row_shape(), Shape({2}));
+  EXPECT_EQ(column.memory_bytes(), 16U);
+  const Column second = column.slice(1, 1);
+  EXPECT_THAT(second.values<float>(), ElementsAre(3.0F, 4.0F));
+  EXPECT_EQ(second.values().data(), column.values().data() + 8) << "values are not copied";
+}
+
+TEST(Column, ragged) {
+  const Column column = tokens();
+  EXPECT_EQ(column.rows(), 3);
+  EXPECT_EQ(column.levels(), 1U);
+  EXPECT_THAT(column.row_splits(), ElementsAre(0, 2, 2, 3));
+  EXPECT_EQ(column.memory_bytes(), 12U + 32U);
+  const Column rest = column.slice(1, 2);
+  EXPECT_THAT(rest.row_splits(), ElementsAre(0, 0, 1));
+  EXPECT_THAT(rest.values<int>(), ElementsAre(9));
+  EXPECT_EQ(rest.values().data(), column.values().data() + 8);
+  const Column first = column.slice(0, 1);
+  EXPECT_EQ(first.row_splits().data(), column.row_splits().data()) << "they begin with 0 already";
+}
+
+TEST(Column, ragged_of_two_levels) {
+  const Column column =
+      Column::ragged(Tensor::copy_of({4}, {1, 2, 3, 4}), {int64s({0, 1, 3}), int64s({0, 2, 2, 4})});
+  EXPECT_EQ(column.rows(), 2);  // [[[1, 2]], [[], [3, 4]]]
+  EXPECT_EQ(column.levels(), 2U);
+  const Column second = column.slice(1, 1);
+  EXPECT_THAT(second.row_splits(0), ElementsAre(0, 2));
+  EXPECT_THAT(second.row_splits(1), ElementsAre(0, 0, 2));
+  EXPECT_THAT(second.values<int>(), ElementsAre(3, 4));
+}
+
+TEST(Column, bytes) {
+  const Column column = Column::of_bytes({"one", "", "three"});
+  EXPECT_EQ(column.dtype(), DType::bytes);
+  EXPECT_EQ(column.rows(), 3);
+  EXPECT_EQ(column.bytes(0), "one");
+  EXPECT_EQ(column.bytes(1), "");
+  EXPECT_EQ(column.slice(1, 2).bytes(1), "three");
+  EXPECT_EQ(column.slice(1, 2).bytes(1).data(), column.bytes(2).data());
+  EXPECT_THAT(column.offsets(), ElementsAre(0, 3, 3, 8));
+  EXPECT_EQ(error_of([&] { column.bytes(3); }).message(), "bytes 3 are wanted of a column of 3");
+}
+
+TEST(Column, ragged_bytes) {
+  const Column flat = Column::of_bytes({"a", "bc", "def"});
+  const Column column =
+      Column::ragged_bytes({int64s({0, 0, 2, 3})}, flat.partitions()[0], flat.values());
+  EXPECT_EQ(column.rows(), 3);
+  EXPECT_EQ(column.bytes(1), "bc");
+  const Column rest = column.slice(1, 2);
+  EXPECT_THAT(rest.row_splits(), ElementsAre(0, 2, 3));
+  EXPECT_EQ(rest.bytes(2), "def");
+  const Column last = column.slice(2, 1);
+  EXPECT_THAT(last.offsets(), ElementsAre(0, 3));
+  EXPECT_EQ(last.bytes(0), "def");
+}
+
+TEST(Column, padded) {
+  const Column column =
+      Column::padded(Tensor::copy_of({2, 3}, {1, 2, -1, 3, -1, -1}), int64s({2, 1}));
+  EXPECT_EQ(column.width(), 3);
+  EXPECT_EQ(column.row_shape(), Shape());
+  const Column second = column.slice(1, 1);
+  EXPECT_THAT(second.values<int>(), ElementsAre(3, -1, -1));
+  EXPECT_THAT(second.lengths(), ElementsAre(1));
+}
+
+TEST(Column, parts_must_fit) {
+  const Tensor three = Tensor::copy_of({3}, {7, 8, 9});
+  const auto message = [&](Tensor splits) {
+    return error_of([&] { Column::ragged(three, {std::move(splits)}); }).message();
+  };
+  EXPECT_EQ(message(int64s({1, 3})), "row splits of a column begin with 1, not 0");
+  EXPECT_EQ(message(int64s({0, 2, 1, 3})), "row splits of a column fall from 2 to 1 at 2");
+  EXPECT_EQ(message(int64s({0, 2})), "row splits of a column end with 2, but they cut 3 items");
+  EXPECT_EQ(message(int64s({})), "row splits of a column are empty; they begin with 0");
+  EXPECT_EQ(message(three),
+            "row splits of a column must be int64 of rank 1, but these are int32 "
+            "of shape [3]");
+  EXPECT_EQ(error_of([&] { Column::ragged(three, {}); }).message(),
+            "a ragged column needs row splits; there are none");
+  EXPECT_EQ(error_of([&] {
+              Column::padded(three.reshaped({1, 3}), int64s({4}));
+            }).message(),
+            "a row of a padded column has the length 4, but the width is 3");
+  EXPECT_EQ(error_of([&] {
+              Column::padded(three.reshaped({1, 3}), int64s({1, 1}));
+            }).message(),
+            "a padded column of 1 rows has 2 lengths");
+  EXPECT_EQ(error_of([&] { Column::padded(three, int64s({3})); }).message(),
+            "the values of a padded column have rows and a width, but their shape is [3]");
+  EXPECT_EQ(error_of([&] {
+              Column::bytes(int64s({0, 3}), three);
+            }).message(),
+            "the data of a column of bytes must be uint8 of rank 1, but it is int32 of shape [3]");
+  EXPECT_EQ(error_of([&] { Column::dense(Tensor(DType::int8, {})); }).message(),
+            "the values of a column have no axis for its rows: their shape is []");
+}
+
+TEST(Column, what_belongs_to_another_kind) {
+  const Column column = tokens();
+  EXPECT_EQ(error_of([&] { column.lengths(); }).message(),
+            "lengths are wanted of a column that is ragged; only one that is padded has them");
+  EXPECT_EQ(error_of([&] { column.bytes(0); }).message(),
+            "offsets are wanted of a column that is ragged; only one that is bytes has them");
+  EXPECT_EQ(error_of([&] { column.row_splits(1); }).message(),
+            "row splits of level 1 are wanted, but a column that is ragged has 1");
+  EXPECT_EQ(error_of([&] { column.slice(2, 2); }).message(),
+            "2 rows from 2 on are wanted of a column of 3");
+}
+
+/// Random columns: a slice shows what its copy shows, and is equal to it and hashed as it.
+TEST(Column, slices_of_drawn_columns) {
+  const auto seed = testing::test_seed();
+  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  for (int round = 0; round < 2000; ++round) {
+    const Column column = draw_column(random, static_cast<std::int64_t>(random() % 9));
+    const auto first = static_cast<std::int64_t>(random() % (column.rows() + 1));
+    const auto rows = static_cast<std::int64_t>(random() % (column.rows() - first + 1));
+    const Column slice = column.slice(first, rows);
+    ASSERT_EQ(slice.rows(), rows);
+    const Column copy = testing::deep_copy(slice);
+    ASSERT_EQ(slice, copy);
+    ASSERT_EQ(slice.hash(), copy.hash());
+    for (std::int64_t i = 0; i < rows; ++i) {
+      ASSERT_EQ(testing::row_text(slice, i), testing::row_text(column, first + i));
+    }
+    if (rows != column.rows()) {
+      ASSERT_NE(slice, column);
+      ASSERT_NE(slice.hash(), column.hash());
+    }
+    const Column whole = column.slice(0, column.rows());
+    ASSERT_EQ(whole, column);
+    ASSERT_EQ(whole.hash(), column.hash());
+  }
+}
+
+ColumnBatch small_batch() {
+  return ColumnBatch({{"image", Column::dense(Tensor(DType::uint8, {3, 4}))},
+                      {"meta.author", Column::of_bytes({"Ada", "Grace", "Ada"})},
+                      {"tokens", tokens()}});
+}
+
+TEST(ColumnBatch, finds_columns_by_name) {
+  const ColumnBatch batch = small_batch();
+  EXPECT_EQ(batch.rows(), 3);
+  EXPECT_THAT(batch.names(), ElementsAre("image", "meta.author", "tokens"));
+  EXPECT_EQ(batch.columns().size(), 3U);
+  EXPECT_EQ(batch.column("meta.author").bytes(1), "Grace");
+  EXPECT_EQ(batch.find("label"), nullptr);
+  EXPECT_EQ(batch.bytes(), 12U + (4 * 8 + 11) + (3 * 4 + 4 * 8));
+  const ColumnBatch last = batch.slice(2, 1);
+  EXPECT_EQ(last.rows(), 1);
+  EXPECT_THAT(last.column("tokens").values<int>(), ElementsAre(9));
+  EXPECT_EQ(error_of([&] { batch.column("token"); }).message(),
+            "there is no column 'token'; did you mean 'tokens'?; the batch has 'tokens', 'image', "
+            "'meta.author'");
+  EXPECT_EQ(error_of([&] { batch.column("a long name"); }).message(),
+            "there is no column 'a long name'; the batch has 'image', 'tokens', 'meta.author'");
+}
+
+TEST(ColumnBatch, without_columns) {
+  const ColumnBatch batch;
+  EXPECT_EQ(batch.rows(), 0);
+  EXPECT_EQ(batch.find(""), nullptr);
+  EXPECT_EQ(batch, ColumnBatch(std::vector<NamedColumn>()));
+  EXPECT_EQ(error_of([&] { batch.column("x"); }).message(),
+            "there is no column 'x': the batch has none");
+}
+
+TEST(ColumnBatch, columns_must_fit) {
+  EXPECT_EQ(error_of([] {
+              ColumnBatch({{"a", Column::of_bytes({"x"})}, {"a", Column::of_bytes({"y"})}});
+            }).message(),
+            "column 'a' is asked for twice");
+  EXPECT_EQ(error_of([] {
+              ColumnBatch({{"a", Column::of_bytes({"x"})}, {"b", Column::of_bytes({})}});
+            }).message(),
+            "column 'b' has 0 rows, but 'a' has 1; all columns of a batch have as many");
+}
+
+TEST(ColumnBatch, is_compared_and_hashed_by_its_content) {
+  const Column ada = Column::of_bytes({"Ada"});
+  const ColumnBatch batch({{"a", ada}, {"b", ada}});
+  EXPECT_EQ(batch, ColumnBatch({{"a", ada}, {"b", testing::deep_copy(ada)}}));
+  EXPECT_NE(batch, ColumnBatch({{"b", ada}, {"a", ada}}));
+  EXPECT_NE(batch.hash(), ColumnBatch({{"b", ada}, {"a", ada}}).hash());
+  EXPECT_NE(batch.hash(), ColumnBatch({{"a", ada}}).hash());
+  const Tensor nan = Tensor::copy_of({1}, {std::numeric_limits<double>::quiet_NaN()});
+  EXPECT_EQ(ColumnBatch({{"x", Column::dense(nan)}}),
+            ColumnBatch({{"x", testing::deep_copy(Column::dense(nan))}}));
+}
+
+TEST(ColumnBatch, hundreds_of_columns) {
+  std::vector<NamedColumn> columns;
+  for (int i = 0; i < 1000; ++i) {
+    columns.push_back({"feature_" + std::to_string(i), Column::dense(Tensor::copy_of({1}, {i}))});
+  }
+  const ColumnBatch batch(std::move(columns));
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_EQ(batch.column("feature_" + std::to_string(i)).values<int>()[0], i);
+  }
+  EXPECT_THAT(error_of([&] { batch.column("feature_1000"); }).message(),
+              ::testing::StartsWith("there is no column 'feature_1000'; did you mean "
+                                    "'feature_100'?; the batch has 'feature_100', "));
+}
+
+}  // namespace
+}  // namespace infeed
