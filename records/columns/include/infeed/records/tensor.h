@@ -77,6 +77,7 @@ class Tensor {
     if (dtype_of<T>() != dtype_) fail_dtype(dtype_of<T>());
     return {reinterpret_cast<T*>(writable_data()), static_cast<std::size_t>(shape_.items())};
   }
+  std::span<std::byte> writable_bytes() { return {writable_data(), bytes()}; }
   /// Whether writable() gives it.
   bool is_writable() const;
 

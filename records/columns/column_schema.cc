@@ -1,0 +1,277 @@
+#include "infeed/records/column_schema.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <limits>
+#include <utility>
+
+#include "columns/column_values.h"
+#include "infeed/error.h"
+
+namespace infeed {
+
+namespace detail {
+namespace {
+
+[[noreturn]] void refuse_type(const ColumnType& type, std::string_view why) {
+  throw Error(ErrorCode::invalid_argument, fmt::format("column '{}' {}", type.name, why));
+}
+
+template <class T>
+constexpr bool kIsFloatItem = is_float(dtype_of<T>());
+
+/// Copies `numbers` in the type; what is no value of it is refused.
+template <class Number>
+void store_default(const ColumnType& type, const std::vector<Number>& numbers, std::byte* out) {
+  for (const Number number : numbers) {
+    if (!store_number(number, type.dtype, out)) {
+      refuse_type(type,
+                  fmt::format("has the default {}, which is no {}", number, to_string(type.dtype)));
+    }
+    out += item_bytes(type.dtype);
+  }
+}
+
+void check_default(const ColumnType& type) {
+  if (type.dtype != DType::bytes) {
+    default_numbers(type);
+    return;
+  }
+  const auto* const texts = std::get_if<std::vector<std::string>>(&*type.missing);
+  const bool is_empty_list =
+      std::visit([](const auto& list) { return list.empty(); }, *type.missing);
+  if (texts == nullptr && !is_empty_list) {
+    refuse_type(type, "is of bytes, but its default is a number");
+  }
+  if (type.kind == ColumnKind::bytes && (texts == nullptr || texts->size() != 1)) {
+    refuse_type(type, fmt::format("has one value a row, but its default has {}",
+                                  texts == nullptr ? 0 : texts->size()));
+  }
+}
+
+}  // namespace
+
+bool store_number(double number, DType dtype, void* out) {
+  return with_dtype(dtype, [&]<class T>(T) {
+    if constexpr (kIsFloatItem<T>) {
+      if constexpr (sizeof(T) == 2) {
+        *static_cast<T*>(out) = T(static_cast<float>(number));
+      } else {
+        *static_cast<T*>(out) = static_cast<T>(number);
+      }
+      return true;
+    } else {
+      // Both limits are powers of two, which a double holds.
+      if (!(number >= -0x1p63 && number < 0x1p63) || number != std::trunc(number)) return false;
+      return store_number(static_cast<std::int64_t>(number), dtype, out);
+    }
+  });
+}
+
+bool store_number(std::int64_t number, DType dtype, void* out) {
+  return with_dtype(dtype, [&]<class T>(T) {
+    if constexpr (std::is_same_v<T, bool>) {
+      if (number != 0 && number != 1) return false;
+      *static_cast<bool*>(out) = number == 1;
+      return true;
+    } else if constexpr (kIsFloatItem<T>) {
+      return store_number(static_cast<double>(number), dtype, out);
+    } else {
+      if (!std::in_range<T>(number)) return false;
+      *static_cast<T*>(out) = static_cast<T>(number);
+      return true;
+    }
+  });
+}
+
+Tensor default_numbers(const ColumnType& type) {
+  if (std::holds_alternative<std::vector<std::string>>(*type.missing) &&
+      !std::get<std::vector<std::string>>(*type.missing).empty()) {
+    refuse_type(type, fmt::format("is of {}, but its default is text", to_string(type.dtype)));
+  }
+  const auto count = static_cast<std::int64_t>(
+      std::visit([](const auto& list) { return list.size(); }, *type.missing));
+  Tensor given(type.dtype, {count});
+  std::visit(
+      [&]<class Value>(const std::vector<Value>& list) {
+        if constexpr (!std::is_same_v<Value, std::string>) {
+          if (!list.empty()) store_default(type, list, given.writable_bytes().data());
+        }
+      },
+      *type.missing);
+  const std::int64_t items = type.shape.items();
+  if (type.kind != ColumnKind::dense) {
+    if (items == 0 ? count != 0 : count % items != 0) {
+      refuse_type(type, fmt::format("has items of shape {}, but its default has {} values",
+                                    type.shape.to_string(), count));
+    }
+    if (type.width && count > *type.width * items) {
+      refuse_type(
+          type, fmt::format("is padded to {}, but its default has {} values", *type.width, count));
+    }
+    return given;
+  }
+  if (count == items) return given;
+  if (count != 1) {
+    refuse_type(type, fmt::format("has rows of shape {}, but its default has {} values",
+                                  type.shape.to_string(), count));
+  }
+  Tensor repeated(type.dtype, {items});
+  const std::size_t item = item_bytes(type.dtype);
+  const std::span<std::byte> bytes = repeated.writable_bytes();
+  for (std::size_t at = 0; at < bytes.size(); at += item) {
+    std::copy_n(given.data(), item, bytes.data() + at);
+  }
+  return repeated;
+}
+
+void check_column_type(const ColumnType& type) {
+  const bool is_bytes = type.kind == ColumnKind::bytes || type.kind == ColumnKind::ragged_bytes;
+  const bool is_ragged = type.kind == ColumnKind::ragged || type.kind == ColumnKind::ragged_bytes;
+  if (is_bytes != (type.dtype == DType::bytes)) {
+    refuse_type(type, fmt::format("is {}, but its dtype is {}", to_string(type.kind),
+                                  to_string(type.dtype)));
+  }
+  if (is_bytes && type.shape.rank() != 0) {
+    refuse_type(type, fmt::format("is {}, which has no shape, but {} is given",
+                                  to_string(type.kind), type.shape.to_string()));
+  }
+  if (type.kind != ColumnKind::dense && type.shape.items() == 0) {
+    refuse_type(type,
+                fmt::format("has items of shape {}, which hold nothing", type.shape.to_string()));
+  }
+  if (type.ragged_levels < 1 || (type.ragged_levels > 1 && !is_ragged)) {
+    refuse_type(type, fmt::format("is {} and can't have {} ragged levels", to_string(type.kind),
+                                  type.ragged_levels));
+  }
+  if (type.partition && type.ragged_levels != 2) {
+    refuse_type(type, fmt::format("has a feature that cuts its values, which makes two ragged "
+                                  "levels, but it has {}",
+                                  type.ragged_levels));
+  }
+  if (type.kind != ColumnKind::padded && (type.width || type.padding != 0)) {
+    refuse_type(type, fmt::format("is {}; only one that is padded has a width and a padding",
+                                  to_string(type.kind)));
+  }
+  if (type.width && *type.width < 0) {
+    refuse_type(type, fmt::format("has the width {}", *type.width));
+  }
+  if (type.kind == ColumnKind::padded) {
+    Tensor place(type.dtype, {1});
+    if (!store_number(type.padding, type.dtype, place.writable_bytes().data())) {
+      refuse_type(type, fmt::format("has the padding {}, which is no {}", type.padding,
+                                    to_string(type.dtype)));
+    }
+  }
+  if (type.missing) check_default(type);
+}
+
+}  // namespace detail
+
+namespace {
+
+/// Nobody can say of which type an empty list is, so all are of one.
+void normalise(ColumnType& type) {
+  const bool is_empty =
+      type.missing && std::visit([](const auto& list) { return list.empty(); }, *type.missing);
+  if (is_empty) type.missing = std::vector<std::int64_t>();
+}
+
+}  // namespace
+
+bool ColumnType::operator==(const ColumnType& other) const {
+  const auto partition_of = [](const ColumnType& type) {
+    if (!type.partition) return std::pair(-1, std::string());
+    return std::pair(static_cast<int>(type.partition->index()),
+                     std::visit([](const auto& by) { return by.feature; }, *type.partition));
+  };
+  const bool same_padding =
+      padding == other.padding || (std::isnan(padding) && std::isnan(other.padding));
+  return name == other.name && dtype == other.dtype && shape == other.shape && kind == other.kind &&
+         ragged_levels == other.ragged_levels && width == other.width && same_padding &&
+         missing == other.missing && partition_of(*this) == partition_of(other);
+}
+
+ColumnSchema& ColumnSchema::add(ColumnType type) & {
+  detail::check_column_type(type);
+  names_.add(type.name, "column");
+  columns_.push_back(std::move(type));
+  normalise(columns_.back());
+  return *this;
+}
+
+ColumnSchema& ColumnSchema::column(std::string name, DType dtype, Shape shape) & {
+  return add({.name = std::move(name), .dtype = dtype, .shape = std::move(shape)});
+}
+
+ColumnSchema& ColumnSchema::ragged(std::string name, DType dtype, Shape shape) & {
+  return add({.name = std::move(name),
+              .dtype = dtype,
+              .shape = std::move(shape),
+              .kind = ColumnKind::ragged});
+}
+
+ColumnSchema& ColumnSchema::padded(std::string name, DType dtype, std::optional<std::int64_t> width,
+                                   double padding) & {
+  return add({.name = std::move(name),
+              .dtype = dtype,
+              .kind = ColumnKind::padded,
+              .width = width,
+              .padding = padding});
+}
+
+ColumnSchema& ColumnSchema::bytes(std::string name) & {
+  return add({.name = std::move(name), .dtype = DType::bytes, .kind = ColumnKind::bytes});
+}
+
+ColumnSchema& ColumnSchema::ragged_bytes(std::string name) & {
+  return add({.name = std::move(name), .dtype = DType::bytes, .kind = ColumnKind::ragged_bytes});
+}
+
+ColumnSchema& ColumnSchema::if_missing(ColumnDefault value) & {
+  if (columns_.empty()) {
+    throw Error(ErrorCode::invalid_argument,
+                "if_missing() belongs to the column before it, but there is none");
+  }
+  ColumnType type = columns_.back();
+  type.missing = std::move(value);
+  detail::check_column_type(type);
+  columns_.back() = std::move(type);
+  normalise(columns_.back());
+  return *this;
+}
+
+ColumnSchema ColumnSchema::from(const InferredSchema& inferred) {
+  if (!inferred.lists.empty()) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("the records are SequenceExamples (feature list '{}'), whose steps no "
+                            "column holds; parse them by a SequenceExampleSchema",
+                            inferred.lists.front().name));
+  }
+  const std::uint64_t records = inferred.records - inferred.opaque_records;
+  ColumnSchema schema;
+  for (const InferredFeature& feature : inferred.features) {
+    const bool is_bytes = feature.kind == FeatureKind::bytes;
+    ColumnType type{.name = feature.name,
+                    .dtype = is_bytes                              ? DType::bytes
+                             : feature.kind == FeatureKind::floats ? DType::float32
+                                                                   : DType::int64};
+    const bool is_everywhere = feature.examples == records;
+    const bool is_fixed =
+        is_everywhere && feature.value_count.is_one_value() && feature.value_count.min != 0;
+    if (is_bytes) {
+      type.kind =
+          is_fixed && feature.value_count.min == 1 ? ColumnKind::bytes : ColumnKind::ragged_bytes;
+    } else if (!is_fixed) {
+      type.kind = ColumnKind::ragged;
+    } else if (feature.value_count.min != 1) {
+      type.shape = {static_cast<std::int64_t>(feature.value_count.min)};
+    }
+    if (!is_everywhere) type.missing = std::vector<std::int64_t>();
+    schema.add(std::move(type));
+  }
+  return schema;
+}
+
+}  // namespace infeed

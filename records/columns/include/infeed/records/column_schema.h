@@ -1,0 +1,124 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "infeed/records/column.h"
+#include "infeed/records/detail/name_table.h"
+#include "infeed/records/example_schema.h"
+#include "infeed/records/inferred_schema.h"
+
+namespace infeed {
+
+/// What a row becomes whose source lacks the column. Of a dense column it is one value for all
+/// items or one for each; of bytes a single string; of a ragged or padded one any number of values
+/// (none: an empty row).
+using ColumnDefault =
+    std::variant<std::vector<std::int64_t>, std::vector<double>, std::vector<std::string>>;
+
+/// What a column holds. Whatever doesn't fit together is refused by ColumnSchema::add().
+struct ColumnType {
+  std::string name;
+  DType dtype = DType::uint8;  ///< bytes, when the kind is bytes or ragged_bytes
+  Shape shape = {};            ///< of a dense row, or of one item of a ragged or padded one
+  ColumnKind kind = ColumnKind::dense;
+  std::int64_t ragged_levels = 1;                    ///< of ragged kinds: levels of row splits
+  std::optional<std::int64_t> width = std::nullopt;  ///< of padded; none: the batch's longest row
+  double padding = 0;                                ///< of padded: what rows are filled up with
+  std::optional<ColumnDefault> missing = std::nullopt;  ///< none: the column must be there
+  /// Of two ragged levels: the feature that cuts the values of an Example's.
+  std::optional<std::variant<RowLengths, RowSplits>> partition = std::nullopt;
+
+  bool operator==(const ColumnType& other) const;
+};
+
+/// Why: which columns a batch has, and of which types, said when the program runs: in code, in a
+/// file that somebody wrote, or as it was inferred from records.
+///
+///     const auto schema = infeed::ColumnSchema()
+///                             .column("image", infeed::DType::uint8, {28, 28})
+///                             .column("label", infeed::DType::int64)
+///                             .if_missing(std::vector<std::int64_t>{-1})
+///                             .ragged("tokens", infeed::DType::int32)
+///                             .bytes("text");
+///     const auto same = infeed::ColumnSchema::from_json(schema.to_json());
+///
+/// In JSON:
+///
+/// ```text
+///     {"columns": [
+///       {"name": "image", "dtype": "uint8", "shape": [28, 28]},
+///       {"name": "label", "dtype": "int64", "default": -1},
+///       {"name": "tokens", "kind": "ragged", "dtype": "int32"},
+///       {"name": "boxes", "kind": "ragged", "dtype": "float32", "shape": [4]},
+///       {"name": "words", "kind": "ragged", "dtype": "int32", "ragged_levels": 2,
+///        "row_lengths": "word_lengths"},
+///       {"name": "ids", "kind": "padded", "dtype": "int32", "width": 512, "padding": -1},
+///       {"name": "text", "kind": "bytes"},
+///       {"name": "tags", "kind": "ragged_bytes", "default": []}]}
+/// ```
+///
+/// kind is dense and shape is [] where it isn't said; "row_splits" may stand for "row_lengths";
+/// numbers that JSON can't write are "nan", "inf" and "-inf".
+///
+/// Errors: invalid_argument, of JSON with the place ("columns[2].dtype") and what is allowed there.
+/// Thread-safety: a value.
+class ColumnSchema {
+ public:
+  ColumnSchema& add(ColumnType type) &;
+  ColumnSchema&& add(ColumnType type) && { return std::move(add(std::move(type))); }
+
+  /// A dense column: each row has the shape.
+  ColumnSchema&& column(std::string name, DType dtype, Shape shape = {}) && {
+    return std::move(column(std::move(name), dtype, std::move(shape)));
+  }
+  ColumnSchema& column(std::string name, DType dtype, Shape shape = {}) &;
+  /// Rows of any number of items, each of the shape.
+  ColumnSchema&& ragged(std::string name, DType dtype, Shape shape = {}) && {
+    return std::move(ragged(std::move(name), dtype, std::move(shape)));
+  }
+  ColumnSchema& ragged(std::string name, DType dtype, Shape shape = {}) &;
+  /// Rows filled up to the width, or, without one, to the batch's longest.
+  ColumnSchema&& padded(std::string name, DType dtype,
+                        std::optional<std::int64_t> width = std::nullopt, double padding = 0) && {
+    return std::move(padded(std::move(name), dtype, width, padding));
+  }
+  ColumnSchema& padded(std::string name, DType dtype,
+                       std::optional<std::int64_t> width = std::nullopt, double padding = 0) &;
+  ColumnSchema&& bytes(std::string name) && { return std::move(bytes(std::move(name))); }
+  ColumnSchema& bytes(std::string name) &;
+  ColumnSchema&& ragged_bytes(std::string name) && {
+    return std::move(ragged_bytes(std::move(name)));
+  }
+  ColumnSchema& ragged_bytes(std::string name) &;
+  /// For the column that was added last.
+  ColumnSchema&& if_missing(ColumnDefault value) && {
+    return std::move(if_missing(std::move(value)));
+  }
+  ColumnSchema& if_missing(ColumnDefault value) &;
+
+  const std::vector<ColumnType>& columns() const { return columns_; }
+  std::size_t size() const { return columns_.size(); }
+
+  /// The columns as above, one a line. Names must be UTF-8.
+  std::string to_json() const;
+  static ColumnSchema from_json(std::string_view text);
+  /// Features that always have as many values become dense (int64, float32), other numbers ragged,
+  /// bytes become bytes or, where it is not one value, ragged_bytes. What some records lack is
+  /// ragged, with an empty row for them. (A picture in bytes of one length is bytes here; whoever
+  /// wants a dense uint8 column of it says so.) Refuses SequenceExamples.
+  static ColumnSchema from(const InferredSchema& inferred);
+
+  bool operator==(const ColumnSchema& other) const { return columns_ == other.columns_; }
+
+ private:
+  std::vector<ColumnType> columns_;
+  detail::NameTable names_;
+};
+
+}  // namespace infeed

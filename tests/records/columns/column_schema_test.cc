@@ -1,0 +1,225 @@
+#include "infeed/records/column_schema.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <limits>
+#include <random>
+
+#include "infeed/records/example.h"
+#include "records/temporary_files.h"
+#include "thrown_error.h"
+
+namespace infeed {
+namespace {
+
+using testing::error_of;
+
+TEST(ColumnSchema, built_in_code_and_read_from_json) {
+  const auto schema = ColumnSchema()
+                          .column("image", DType::uint8, {28, 28})
+                          .column("label", DType::int64)
+                          .if_missing(std::vector<std::int64_t>{-1})
+                          .ragged("tokens", DType::int32)
+                          .ragged("boxes", DType::float32, {4})
+                          .add({.name = "words",
+                                .dtype = DType::int32,
+                                .kind = ColumnKind::ragged,
+                                .ragged_levels = 2,
+                                .partition = RowLengths{"word_lengths"}})
+                          .padded("ids", DType::int32, 512, -1)
+                          .bytes("text")
+                          .ragged_bytes("tags")
+                          .if_missing(std::vector<std::string>{});
+  EXPECT_EQ(schema.to_json(), R"({"columns": [
+  {"name":"image","dtype":"uint8","shape":[28,28]},
+  {"name":"label","dtype":"int64","default":-1},
+  {"name":"tokens","kind":"ragged","dtype":"int32"},
+  {"name":"boxes","kind":"ragged","dtype":"float32","shape":[4]},
+  {"name":"words","kind":"ragged","dtype":"int32","ragged_levels":2,"row_lengths":"word_lengths"},
+  {"name":"ids","kind":"padded","dtype":"int32","width":512,"padding":-1.0},
+  {"name":"text","kind":"bytes"},
+  {"name":"tags","kind":"ragged_bytes","default":[]}]}
+)");
+  const ColumnSchema read = ColumnSchema::from_json(schema.to_json());
+  EXPECT_EQ(read, schema);
+  EXPECT_EQ(ColumnSchema::from_json("{\"columns\": []}").size(), 0U);
+}
+
+TEST(ColumnSchema, numbers_that_json_can_not_write) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const auto schema = ColumnSchema()
+                          .padded("x", DType::float32, std::nullopt, -infinity)
+                          .if_missing(std::vector<double>{infinity, 0.5})
+                          .padded("y", DType::float16, 3, std::numeric_limits<double>::quiet_NaN());
+  EXPECT_EQ(ColumnSchema::from_json(schema.to_json()), schema);
+}
+
+std::string refused(const std::string& column) {
+  return error_of([&] {
+           ColumnSchema::from_json("{\"columns\": [{\"name\": \"a\", \"dtype\": \"int8\"}, " +
+                                   column + "]}");
+         })
+      .message();
+}
+
+TEST(ColumnSchema, errors_of_json_name_the_place_and_what_is_allowed) {
+  EXPECT_EQ(refused(R"({"name": "x", "dtype": "int31"})"),
+            "columns[1].dtype is 'int31': there is no dtype 'int31'; the dtypes are bool, int8, "
+            "int16, int32, int64, uint8, uint16, uint32, uint64, float16, bfloat16, float32, "
+            "float64, bytes");
+  EXPECT_EQ(refused(R"({"name": "x", "dtpye": "int32"})"),
+            "columns[1] has the key 'dtpye', which no column has; did you mean 'dtype'?; the keys "
+            "are name, kind, dtype, shape, ragged_levels, width, padding, default, row_lengths, "
+            "row_splits");
+  EXPECT_EQ(refused(R"({"name": "x", "kind": "sparse", "dtype": "int32"})"),
+            "columns[1].kind is 'sparse'; the kinds are dense, ragged, padded, bytes, "
+            "ragged_bytes");
+  EXPECT_EQ(refused(R"({"name": "x", "dtype": "int32", "shape": 4})"),
+            "columns[1].shape is 4; it must be a list of whole numbers, as [28, 28]");
+  EXPECT_EQ(refused(R"({"name": "x", "dtype": "int32", "shape": [2, "3"]})"),
+            "columns[1].shape[1] is \"3\"; it must be a whole number");
+  EXPECT_EQ(refused(R"({"name": "x", "dtype": "int32", "shape": [-2]})"),
+            "columns[1].shape is wrong: the shape [-2] has a negative extent");
+  EXPECT_EQ(refused(R"({"dtype": "int32"})"), "columns[1] has no \"name\"");
+  EXPECT_EQ(refused(R"({"name": "x"})"), "columns[1] has no \"dtype\"");
+  EXPECT_EQ(refused(R"({"name": 1, "dtype": "int32"})"),
+            "columns[1].name is 1; it must be a string");
+  EXPECT_EQ(refused("7"),
+            "columns[1] is 7; a column is an object as {\"name\": \"label\", \"dtype\": "
+            "\"int64\"}");
+  EXPECT_EQ(refused(R"({"name": "a", "dtype": "int32"})"),
+            "columns[1]: column 'a' is asked for twice");
+  EXPECT_EQ(refused(R"({"name": "x", "dtype": "int8", "default": 128})"),
+            "columns[1]: column 'x' has the default 128, which is no int8");
+  EXPECT_EQ(refused(R"({"name": "x", "dtype": "int8", "default": "many"})"),
+            "columns[1].default is \"many\"; it must be a number, \"nan\", \"inf\" or \"-inf\"");
+  EXPECT_EQ(error_of([] { ColumnSchema::from_json("{\"columns\": [\n{]}"); }).message(),
+            "the schema is no JSON: it goes wrong at byte 16 (line 2)");
+  EXPECT_EQ(error_of([] { ColumnSchema::from_json("[]"); }).message(),
+            "the schema is []; it must be an object with a list of columns, as {\"columns\": "
+            "[{\"name\": \"label\", \"dtype\": \"int64\"}]}");
+  EXPECT_EQ(error_of([] { ColumnSchema::from_json("{\"columns\": [], \"x\": 1}"); }).message(),
+            "the schema has the key 'x'; there is only columns");
+}
+
+std::string refused(ColumnType type) {
+  return error_of([&] { ColumnSchema().add(std::move(type)); }).message();
+}
+
+TEST(ColumnSchema, refuses_what_does_not_fit_together) {
+  using enum DType;
+  const auto ragged = ColumnKind::ragged;
+  EXPECT_EQ(refused({.name = "x", .dtype = DType::bytes}),
+            "column 'x' is dense, but its dtype is bytes");
+  EXPECT_EQ(refused({.name = "x", .dtype = int8, .kind = ColumnKind::bytes}),
+            "column 'x' is bytes, but its dtype is int8");
+  EXPECT_EQ(refused({.name = "x", .dtype = DType::bytes, .shape = {2}, .kind = ColumnKind::bytes}),
+            "column 'x' is bytes, which has no shape, but [2] is given");
+  EXPECT_EQ(refused({.name = "x", .dtype = int8, .shape = {0}, .kind = ragged}),
+            "column 'x' has items of shape [0], which hold nothing");
+  EXPECT_EQ(refused({.name = "x", .dtype = int8, .ragged_levels = 2}),
+            "column 'x' is dense and can't have 2 ragged levels");
+  EXPECT_EQ(refused({.name = "x", .dtype = int8, .kind = ragged, .partition = RowSplits{"y"}}),
+            "column 'x' has a feature that cuts its values, which makes two ragged levels, but it "
+            "has 1");
+  EXPECT_EQ(refused({.name = "x", .dtype = int8, .width = 3}),
+            "column 'x' is dense; only one that is padded has a width and a padding");
+  EXPECT_EQ(refused({.name = "x", .dtype = int8, .kind = ColumnKind::padded, .width = -1}),
+            "column 'x' has the width -1");
+  EXPECT_EQ(refused({.name = "x", .dtype = int8, .kind = ColumnKind::padded, .padding = 0.5}),
+            "column 'x' has the padding 0.5, which is no int8");
+  const auto three = std::vector<std::int64_t>{1, 2, 3};
+  EXPECT_EQ(refused({.name = "x", .dtype = int8, .shape = {2}, .missing = three}),
+            "column 'x' has rows of shape [2], but its default has 3 values");
+  EXPECT_EQ(refused({.name = "x", .dtype = int8, .shape = {2}, .kind = ragged, .missing = three}),
+            "column 'x' has items of shape [2], but its default has 3 values");
+  EXPECT_EQ(
+      refused(
+          {.name = "x", .dtype = int8, .kind = ColumnKind::padded, .width = 2, .missing = three}),
+      "column 'x' is padded to 2, but its default has 3 values");
+  EXPECT_EQ(refused({.name = "x", .dtype = boolean, .missing = std::vector<double>{0.5}}),
+            "column 'x' has the default 0.5, which is no bool");
+  EXPECT_EQ(refused({.name = "x", .dtype = int64, .missing = std::vector<double>{1e19}}),
+            "column 'x' has the default 1e+19, which is no int64");
+  EXPECT_EQ(refused({.name = "x", .dtype = int8, .missing = std::vector<std::string>{"1"}}),
+            "column 'x' is of int8, but its default is text");
+  EXPECT_EQ(
+      refused({.name = "x", .dtype = DType::bytes, .kind = ColumnKind::bytes, .missing = three}),
+      "column 'x' is of bytes, but its default is a number");
+  EXPECT_EQ(refused({.name = "x",
+                     .dtype = DType::bytes,
+                     .kind = ColumnKind::bytes,
+                     .missing = std::vector<std::string>{}}),
+            "column 'x' has one value a row, but its default has 0");
+  EXPECT_EQ(error_of([] { ColumnSchema().if_missing(std::vector<double>{1}); }).message(),
+            "if_missing() belongs to the column before it, but there is none");
+  EXPECT_EQ(error_of([] { ColumnSchema().bytes("\xff").to_json(); }).message(),
+            "column '\xff' has a name or a default that is no UTF-8, which JSON can't hold");
+}
+
+TEST(ColumnSchema, from_what_records_hold) {
+  SchemaInference inference;
+  for (int i = 0; i < 5; ++i) {
+    ExampleBuilder builder;
+    const std::vector<float> floats(3);
+    const std::vector<std::int64_t> tokens(static_cast<std::size_t>(i), 7);
+    const std::vector<std::string> words(static_cast<std::size_t>(i), "word");
+    builder.bytes("image", "1234").integers("label", i);
+    builder.floats("embedding", std::span<const float>(floats));
+    builder.integers("tokens", std::span<const std::int64_t>(tokens));
+    builder.bytes("words", std::span<const std::string>(words));
+    if (i > 2) builder.floats("score", 1).bytes("note", "x");
+    inference.add(builder.encode());
+  }
+  inference.add("no Example");
+  const ColumnSchema schema = ColumnSchema::from(inference.schema());
+  EXPECT_EQ(schema, ColumnSchema()
+                        .column("embedding", DType::float32, {3})
+                        .bytes("image")
+                        .column("label", DType::int64)
+                        .ragged_bytes("note")
+                        .if_missing(std::vector<std::int64_t>{})
+                        .ragged("score", DType::float32)
+                        .if_missing(std::vector<std::int64_t>{})
+                        .ragged("tokens", DType::int64)
+                        .ragged_bytes("words"));
+  EXPECT_EQ(ColumnSchema::from_json(schema.to_json()), schema);
+  InferredSchema sequences;
+  sequences.lists.push_back({.name = "frames", .examples = 1, .step_count = {}, .steps = {}});
+  EXPECT_EQ(error_of([&] { ColumnSchema::from(sequences); }).message(),
+            "the records are SequenceExamples (feature list 'frames'), whose steps no column "
+            "holds; parse them by a SequenceExampleSchema");
+}
+
+/// Whatever the bytes are, they become a schema or an Error.
+TEST(ColumnSchema, damaged_json) {
+  const auto seed = testing::test_seed();
+  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  const std::string whole = ColumnSchema()
+                                .column("image", DType::uint8, {28, 28})
+                                .padded("ids", DType::int32, 512, -1)
+                                .bytes("text")
+                                .if_missing(std::vector<std::string>{"x"})
+                                .to_json();
+  for (int round = 0; round < 20'000; ++round) {
+    std::string text = whole;
+    for (std::uint64_t i = 1 + random() % 3; i > 0; --i) {
+      const std::size_t at = random() % text.size();
+      if (random() % 2 == 0) {
+        text[at] = static_cast<char>(random());
+      } else {
+        text.erase(at, 1 + random() % 4);
+      }
+    }
+    try {
+      const ColumnSchema schema = ColumnSchema::from_json(text);
+      ASSERT_EQ(ColumnSchema::from_json(schema.to_json()), schema);
+    } catch (const Error& error) {
+      ASSERT_EQ(error.code(), ErrorCode::invalid_argument) << text;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace infeed
