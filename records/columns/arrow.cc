@@ -58,7 +58,7 @@ Tensor packed_bits(std::span<const bool> values) {
   return bits;
 }
 
-void show(ArrowNode& node, Tensor tensor) {
+void show_buffer(ArrowNode& node, Tensor tensor) {
   node.buffers.push_back(tensor.data());
   node.keeps.push_back(std::move(tensor));
 }
@@ -70,7 +70,7 @@ ArrowNode numbers_node(std::string name, const Tensor& values) {
                                  ? arrow_metadata("infeed.dtype", "bfloat16")
                                  : "",
                  .length = values.shape().items()};
-  show(node, values.dtype() == DType::boolean ? packed_bits(values.values<bool>()) : values);
+  show_buffer(node, values.dtype() == DType::boolean ? packed_bits(values.values<bool>()) : values);
   return node;
 }
 
@@ -101,18 +101,18 @@ ArrowNode column_node(std::string name, const Column& column) {
   if (column.dtype() == DType::bytes) {
     node.format = arrow_format_of(DType::bytes);
     node.length = splits.back().shape()[0] - 1;
-    show(node, splits.back());
-    show(node, column.values());
+    show_buffer(node, splits.back());
+    show_buffer(node, column.values());
     splits = splits.first(splits.size() - 1);
   } else {
     node = shaped_node("item", column.values());
-    if (column.kind() == ColumnKind::padded) splits = {};
+    if (column.kind() == Column::Kind::padded) splits = {};
   }
   for (std::size_t level = splits.size(); level-- > 0;) {
     node.name = "item";
     ArrowNode list{
         .name = "item", .format = "+L", .metadata = "", .length = splits[level].shape()[0] - 1};
-    show(list, splits[level]);
+    show_buffer(list, splits[level]);
     list.children.push_back(std::move(node));
     node = std::move(list);
   }
@@ -131,7 +131,7 @@ ArrowNode batch_node(const ColumnBatch& batch) {
                               i, name.c_str()));
     }
     node.children.push_back(column_node(name, column));
-    if (column.kind() == ColumnKind::padded) {
+    if (column.kind() == Column::Kind::padded) {
       node.children.push_back(numbers_node(name + ".lengths", column.partitions()[0]));
     }
   }

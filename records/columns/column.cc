@@ -50,12 +50,12 @@ void require_splits(const Tensor& splits, std::string_view noun, std::int64_t it
   }
 }
 
-bool is_of_bytes(ColumnKind kind) {
-  return kind == ColumnKind::bytes || kind == ColumnKind::ragged_bytes;
+bool is_of_bytes(Column::Kind kind) {
+  return kind == Column::Kind::bytes || kind == Column::Kind::ragged_bytes;
 }
 
 /// From the innermost to the outermost; returns how many rows the outermost ones make.
-std::int64_t check_partitions(ColumnKind kind, const Tensor& values,
+std::int64_t check_partitions(Column::Kind kind, const Tensor& values,
                               std::span<const Tensor> partitions) {
   std::int64_t items = length_of(values);
   for (std::size_t i = partitions.size(); i-- > 0;) {
@@ -81,11 +81,11 @@ Tensor cut_splits(const Tensor& splits, std::int64_t first, std::int64_t count) 
 
 }  // namespace
 
-std::string_view to_string(ColumnKind kind) {
+std::string_view to_string(Column::Kind kind) {
   return kColumnKindNames.at(static_cast<std::size_t>(kind));
 }
 
-Column::Column(ColumnKind kind, Tensor values, std::vector<Tensor> partitions)
+Column::Column(Column::Kind kind, Tensor values, std::vector<Tensor> partitions)
     : kind_(kind), values_(std::move(values)), partitions_(std::move(partitions)) {
   if (values_.shape().rank() == 0) {
     refuse_column("the values of a column have no axis for its rows: their shape is []");
@@ -93,20 +93,20 @@ Column::Column(ColumnKind kind, Tensor values, std::vector<Tensor> partitions)
 }
 
 Column Column::dense(Tensor values) {
-  Column column(ColumnKind::dense, std::move(values), {});
+  Column column(Column::Kind::dense, std::move(values), {});
   column.rows_ = length_of(column.values_);
   return column;
 }
 
 Column Column::ragged(Tensor values, std::vector<Tensor> row_splits) {
   if (row_splits.empty()) refuse_column("a ragged column needs row splits; there are none");
-  Column column(ColumnKind::ragged, std::move(values), std::move(row_splits));
+  Column column(Column::Kind::ragged, std::move(values), std::move(row_splits));
   column.rows_ = check_partitions(column.kind_, column.values_, column.partitions_);
   return column;
 }
 
 Column Column::padded(Tensor values, Tensor lengths) {
-  Column column(ColumnKind::padded, std::move(values), {});
+  Column column(Column::Kind::padded, std::move(values), {});
   const Shape& shape = column.values_.shape();
   if (shape.rank() < 2) {
     refuse_column(
@@ -132,7 +132,7 @@ Column Column::padded(Tensor values, Tensor lengths) {
 
 Column Column::bytes(Tensor offsets, Tensor data) {
   Column column = ragged_bytes({}, std::move(offsets), std::move(data));
-  column.kind_ = ColumnKind::bytes;
+  column.kind_ = Column::Kind::bytes;
   return column;
 }
 
@@ -144,7 +144,7 @@ Column Column::ragged_bytes(std::vector<Tensor> row_splits, Tensor offsets, Tens
                     to_string(data.dtype()), data.shape().to_string()));
   }
   row_splits.push_back(std::move(offsets));
-  Column column(ColumnKind::ragged_bytes, std::move(data), std::move(row_splits));
+  Column column(Column::Kind::ragged_bytes, std::move(data), std::move(row_splits));
   column.rows_ = check_partitions(column.kind_, column.values_, column.partitions_);
   return column;
 }
@@ -167,12 +167,12 @@ DType Column::dtype() const { return is_of_bytes(kind_) ? DType::bytes : values_
 Shape Column::row_shape() const {
   if (is_of_bytes(kind_)) return {};
   const Shape item = values_.shape().without_first();
-  return kind_ == ColumnKind::padded ? item.without_first() : item;
+  return kind_ == Column::Kind::padded ? item.without_first() : item;
 }
 
 std::size_t Column::levels() const {
-  if (kind_ == ColumnKind::ragged) return partitions_.size();
-  return kind_ == ColumnKind::ragged_bytes ? partitions_.size() - 1 : 0;
+  if (kind_ == Column::Kind::ragged) return partitions_.size();
+  return kind_ == Column::Kind::ragged_bytes ? partitions_.size() - 1 : 0;
 }
 
 std::span<const std::int64_t> Column::row_splits(std::size_t level) const {
@@ -183,7 +183,7 @@ std::span<const std::int64_t> Column::row_splits(std::size_t level) const {
   return partitions_[level].values<std::int64_t>();
 }
 
-const Tensor& Column::partition_of(ColumnKind kind, ColumnKind other, const char* noun) const {
+const Tensor& Column::partition_of(Column::Kind kind, Column::Kind other, const char* noun) const {
   if (kind_ != kind && kind_ != other) {
     refuse_column(fmt::format("{} are wanted of a column that is {}; only one that is {} has them",
                               noun, to_string(kind_), to_string(kind)));
@@ -192,16 +192,16 @@ const Tensor& Column::partition_of(ColumnKind kind, ColumnKind other, const char
 }
 
 std::span<const std::int64_t> Column::lengths() const {
-  return partition_of(ColumnKind::padded, ColumnKind::padded, "lengths").values<std::int64_t>();
+  return partition_of(Column::Kind::padded, Column::Kind::padded, "lengths").values<std::int64_t>();
 }
 
 std::int64_t Column::width() const {
-  partition_of(ColumnKind::padded, ColumnKind::padded, "widths");
+  partition_of(Column::Kind::padded, Column::Kind::padded, "widths");
   return values_.shape()[1];
 }
 
 std::span<const std::int64_t> Column::offsets() const {
-  return partition_of(ColumnKind::bytes, ColumnKind::ragged_bytes, "offsets")
+  return partition_of(Column::Kind::bytes, Column::Kind::ragged_bytes, "offsets")
       .values<std::int64_t>();
 }
 
@@ -223,7 +223,7 @@ Column Column::slice(std::int64_t first, std::int64_t rows) const {
   Column result = *this;
   result.rows_ = rows;
   for (Tensor& partition : result.partitions_) {
-    if (kind_ == ColumnKind::padded) {
+    if (kind_ == Column::Kind::padded) {
       partition = partition.slice(first, rows);
       continue;
     }

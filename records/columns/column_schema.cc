@@ -44,7 +44,7 @@ void check_default(const ColumnType& type) {
   if (texts == nullptr && !is_empty_list) {
     refuse_type(type, "is of bytes, but its default is a number");
   }
-  if (type.kind == ColumnKind::bytes && (texts == nullptr || texts->size() != 1)) {
+  if (type.kind == Column::Kind::bytes && (texts == nullptr || texts->size() != 1)) {
     refuse_type(type, fmt::format("has one value a row, but its default has {}",
                                   texts == nullptr ? 0 : texts->size()));
   }
@@ -101,7 +101,7 @@ Tensor default_numbers(const ColumnType& type) {
       },
       *type.missing);
   const std::int64_t items = type.shape.items();
-  if (type.kind != ColumnKind::dense) {
+  if (type.kind != Column::Kind::dense) {
     if (items == 0 ? count != 0 : count % items != 0) {
       refuse_type(type, fmt::format("has items of shape {}, but its default has {} values",
                                     type.shape.to_string(), count));
@@ -127,8 +127,9 @@ Tensor default_numbers(const ColumnType& type) {
 }
 
 void check_column_type(const ColumnType& type) {
-  const bool is_bytes = type.kind == ColumnKind::bytes || type.kind == ColumnKind::ragged_bytes;
-  const bool is_ragged = type.kind == ColumnKind::ragged || type.kind == ColumnKind::ragged_bytes;
+  const bool is_bytes = type.kind == Column::Kind::bytes || type.kind == Column::Kind::ragged_bytes;
+  const bool is_ragged =
+      type.kind == Column::Kind::ragged || type.kind == Column::Kind::ragged_bytes;
   if (is_bytes != (type.dtype == DType::bytes)) {
     refuse_type(type, fmt::format("is {}, but its dtype is {}", to_string(type.kind),
                                   to_string(type.dtype)));
@@ -137,7 +138,7 @@ void check_column_type(const ColumnType& type) {
     refuse_type(type, fmt::format("is {}, which has no shape, but {} is given",
                                   to_string(type.kind), type.shape.to_string()));
   }
-  if (type.kind != ColumnKind::dense && type.shape.items() == 0) {
+  if (type.kind != Column::Kind::dense && type.shape.items() == 0) {
     refuse_type(type,
                 fmt::format("has items of shape {}, which hold nothing", type.shape.to_string()));
   }
@@ -150,14 +151,14 @@ void check_column_type(const ColumnType& type) {
                                   "levels, but it has {}",
                                   type.ragged_levels));
   }
-  if (type.kind != ColumnKind::padded && (type.width || type.padding != 0)) {
+  if (type.kind != Column::Kind::padded && (type.width || type.padding != 0)) {
     refuse_type(type, fmt::format("is {}; only one that is padded has a width and a padding",
                                   to_string(type.kind)));
   }
   if (type.width && *type.width < 0) {
     refuse_type(type, fmt::format("has the width {}", *type.width));
   }
-  if (type.kind == ColumnKind::padded) {
+  if (type.kind == Column::Kind::padded) {
     Tensor place(type.dtype, {1});
     if (!store_number(type.padding, type.dtype, place.writable_bytes().data())) {
       refuse_type(type, fmt::format("has the padding {}, which is no {}", type.padding,
@@ -209,24 +210,24 @@ ColumnSchema& ColumnSchema::ragged(std::string name, DType dtype, Shape shape) &
   return add({.name = std::move(name),
               .dtype = dtype,
               .shape = std::move(shape),
-              .kind = ColumnKind::ragged});
+              .kind = Column::Kind::ragged});
 }
 
 ColumnSchema& ColumnSchema::padded(std::string name, DType dtype, std::optional<std::int64_t> width,
                                    double padding) & {
   return add({.name = std::move(name),
               .dtype = dtype,
-              .kind = ColumnKind::padded,
+              .kind = Column::Kind::padded,
               .width = width,
               .padding = padding});
 }
 
 ColumnSchema& ColumnSchema::bytes(std::string name) & {
-  return add({.name = std::move(name), .dtype = DType::bytes, .kind = ColumnKind::bytes});
+  return add({.name = std::move(name), .dtype = DType::bytes, .kind = Column::Kind::bytes});
 }
 
 ColumnSchema& ColumnSchema::ragged_bytes(std::string name) & {
-  return add({.name = std::move(name), .dtype = DType::bytes, .kind = ColumnKind::ragged_bytes});
+  return add({.name = std::move(name), .dtype = DType::bytes, .kind = Column::Kind::ragged_bytes});
 }
 
 ColumnSchema& ColumnSchema::if_missing(ColumnDefault value) & {
@@ -261,10 +262,10 @@ ColumnSchema ColumnSchema::from(const InferredSchema& inferred) {
     const bool is_fixed =
         is_everywhere && feature.value_count.is_one_value() && feature.value_count.min != 0;
     if (is_bytes) {
-      type.kind =
-          is_fixed && feature.value_count.min == 1 ? ColumnKind::bytes : ColumnKind::ragged_bytes;
+      type.kind = is_fixed && feature.value_count.min == 1 ? Column::Kind::bytes
+                                                           : Column::Kind::ragged_bytes;
     } else if (!is_fixed) {
-      type.kind = ColumnKind::ragged;
+      type.kind = Column::Kind::ragged;
     } else if (feature.value_count.min != 1) {
       type.shape = {static_cast<std::int64_t>(feature.value_count.min)};
     }

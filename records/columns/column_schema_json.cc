@@ -46,20 +46,20 @@ Json json_of_default(const ColumnType& type) {
         }
       },
       *type.missing);
-  const bool is_scalar = type.kind == ColumnKind::dense || type.kind == ColumnKind::bytes;
+  const bool is_scalar = type.kind == Column::Kind::dense || type.kind == Column::Kind::bytes;
   return is_scalar && list.size() == 1 ? list[0] : list;
 }
 
 Json json_of_column(const ColumnType& type) {
   Json json = {{"name", type.name}};
-  if (type.kind != ColumnKind::dense) json["kind"] = to_string(type.kind);
+  if (type.kind != Column::Kind::dense) json["kind"] = to_string(type.kind);
   if (type.dtype != DType::bytes) json["dtype"] = to_string(type.dtype);
   if (type.shape.rank() != 0) {
     json["shape"] = std::vector<std::int64_t>(type.shape.begin(), type.shape.end());
   }
   if (type.ragged_levels != 1) json["ragged_levels"] = type.ragged_levels;
   if (type.width) json["width"] = *type.width;
-  if (type.kind == ColumnKind::padded) json["padding"] = json_of_number(type.padding);
+  if (type.kind == Column::Kind::padded) json["padding"] = json_of_number(type.padding);
   if (type.missing) json["default"] = json_of_default(type);
   if (type.partition) {
     const bool has_splits = std::holds_alternative<RowSplits>(*type.partition);
@@ -86,7 +86,8 @@ class ColumnReader {
     if (!json_.contains("name")) refuse_json(place_, "has no \"name\"");
     type.name = text("name");
     type.kind = kind();
-    const bool is_bytes = type.kind == ColumnKind::bytes || type.kind == ColumnKind::ragged_bytes;
+    const bool is_bytes =
+        type.kind == Column::Kind::bytes || type.kind == Column::Kind::ragged_bytes;
     type.dtype = dtype(is_bytes);
     if (json_.contains("shape")) type.shape = shape();
     if (json_.contains("ragged_levels")) type.ragged_levels = integer("ragged_levels");
@@ -138,13 +139,13 @@ class ColumnReader {
     }
     return value.get<double>();
   }
-  ColumnKind kind() const {
-    if (!json_.contains("kind")) return ColumnKind::dense;
+  Column::Kind kind() const {
+    if (!json_.contains("kind")) return Column::Kind::dense;
     const std::string name = text("kind");
     std::vector<std::string_view> known;
-    for (int i = 0; i <= static_cast<int>(ColumnKind::ragged_bytes); ++i) {
-      known.push_back(to_string(static_cast<ColumnKind>(i)));
-      if (name == known.back()) return static_cast<ColumnKind>(i);
+    for (int i = 0; i <= static_cast<int>(Column::Kind::ragged_bytes); ++i) {
+      known.push_back(to_string(static_cast<Column::Kind>(i)));
+      if (name == known.back()) return static_cast<Column::Kind>(i);
     }
     refuse_json(at("kind"), fmt::format("is '{}'; the kinds are {}", name, fmt::join(known, ", ")));
   }

@@ -23,7 +23,7 @@ TEST(ColumnSchema, built_in_code_and_read_from_json) {
                           .ragged("boxes", DType::float32, {4})
                           .add({.name = "words",
                                 .dtype = DType::int32,
-                                .kind = ColumnKind::ragged,
+                                .kind = Column::Kind::ragged,
                                 .ragged_levels = 2,
                                 .partition = RowLengths{"word_lengths"}})
                           .padded("ids", DType::int32, 512, -1)
@@ -108,13 +108,14 @@ std::string refused(ColumnType type) {
 
 TEST(ColumnSchema, refuses_what_does_not_fit_together) {
   using enum DType;
-  const auto ragged = ColumnKind::ragged;
+  const auto ragged = Column::Kind::ragged;
   EXPECT_EQ(refused({.name = "x", .dtype = DType::bytes}),
             "column 'x' is dense, but its dtype is bytes");
-  EXPECT_EQ(refused({.name = "x", .dtype = int8, .kind = ColumnKind::bytes}),
+  EXPECT_EQ(refused({.name = "x", .dtype = int8, .kind = Column::Kind::bytes}),
             "column 'x' is bytes, but its dtype is int8");
-  EXPECT_EQ(refused({.name = "x", .dtype = DType::bytes, .shape = {2}, .kind = ColumnKind::bytes}),
-            "column 'x' is bytes, which has no shape, but [2] is given");
+  EXPECT_EQ(
+      refused({.name = "x", .dtype = DType::bytes, .shape = {2}, .kind = Column::Kind::bytes}),
+      "column 'x' is bytes, which has no shape, but [2] is given");
   EXPECT_EQ(refused({.name = "x", .dtype = int8, .shape = {0}, .kind = ragged}),
             "column 'x' has items of shape [0], which hold nothing");
   EXPECT_EQ(refused({.name = "x", .dtype = int8, .ragged_levels = 2}),
@@ -124,9 +125,9 @@ TEST(ColumnSchema, refuses_what_does_not_fit_together) {
             "has 1");
   EXPECT_EQ(refused({.name = "x", .dtype = int8, .width = 3}),
             "column 'x' is dense; only one that is padded has a width and a padding");
-  EXPECT_EQ(refused({.name = "x", .dtype = int8, .kind = ColumnKind::padded, .width = -1}),
+  EXPECT_EQ(refused({.name = "x", .dtype = int8, .kind = Column::Kind::padded, .width = -1}),
             "column 'x' has the width -1");
-  EXPECT_EQ(refused({.name = "x", .dtype = int8, .kind = ColumnKind::padded, .padding = 0.5}),
+  EXPECT_EQ(refused({.name = "x", .dtype = int8, .kind = Column::Kind::padded, .padding = 0.5}),
             "column 'x' has the padding 0.5, which is no int8");
   const auto three = std::vector<std::int64_t>{1, 2, 3};
   EXPECT_EQ(refused({.name = "x", .dtype = int8, .shape = {2}, .missing = three}),
@@ -135,7 +136,7 @@ TEST(ColumnSchema, refuses_what_does_not_fit_together) {
             "column 'x' has items of shape [2], but its default has 3 values");
   EXPECT_EQ(
       refused(
-          {.name = "x", .dtype = int8, .kind = ColumnKind::padded, .width = 2, .missing = three}),
+          {.name = "x", .dtype = int8, .kind = Column::Kind::padded, .width = 2, .missing = three}),
       "column 'x' is padded to 2, but its default has 3 values");
   EXPECT_EQ(refused({.name = "x", .dtype = boolean, .missing = std::vector<double>{0.5}}),
             "column 'x' has the default 0.5, which is no bool");
@@ -144,11 +145,11 @@ TEST(ColumnSchema, refuses_what_does_not_fit_together) {
   EXPECT_EQ(refused({.name = "x", .dtype = int8, .missing = std::vector<std::string>{"1"}}),
             "column 'x' is of int8, but its default is text");
   EXPECT_EQ(
-      refused({.name = "x", .dtype = DType::bytes, .kind = ColumnKind::bytes, .missing = three}),
+      refused({.name = "x", .dtype = DType::bytes, .kind = Column::Kind::bytes, .missing = three}),
       "column 'x' is of bytes, but its default is a number");
   EXPECT_EQ(refused({.name = "x",
                      .dtype = DType::bytes,
-                     .kind = ColumnKind::bytes,
+                     .kind = Column::Kind::bytes,
                      .missing = std::vector<std::string>{}}),
             "column 'x' has one value a row, but its default has 0");
   EXPECT_EQ(error_of([] { ColumnSchema().if_missing(std::vector<double>{1}); }).message(),

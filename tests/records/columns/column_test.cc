@@ -23,7 +23,7 @@ Column tokens() { return Column::ragged(Tensor::copy_of({3}, {7, 8, 9}), {int64s
 
 TEST(Column, dense) {
   const Column column = Column::dense(Tensor::copy_of({2, 2}, {1.0F, 2.0F, 3.0F, 4.0F}));
-  EXPECT_EQ(column.kind(), ColumnKind::dense);
+  EXPECT_EQ(column.kind(), Column::Kind::dense);
   EXPECT_EQ(column.dtype(), DType::float32);
   EXPECT_EQ(column.rows(), 2);
   EXPECT_EQ(column.row_shape(), Shape({2}));

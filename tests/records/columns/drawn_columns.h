@@ -53,12 +53,12 @@ inline Tensor draw_splits(std::mt19937_64& random, std::int64_t rows) {
 }
 
 inline Column draw_column(std::mt19937_64& random, std::int64_t rows) {
-  const auto kind = static_cast<ColumnKind>(random() % 5);
-  if (kind == ColumnKind::dense) {
+  const auto kind = static_cast<Column::Kind>(random() % 5);
+  if (kind == Column::Kind::dense) {
     return Column::dense(
         draw_tensor(random, draw_dtype(random), Shape(rows, draw_row_shape(random))));
   }
-  if (kind == ColumnKind::padded) {
+  if (kind == Column::Kind::padded) {
     const auto width = static_cast<std::int64_t>(random() % 4);
     Tensor lengths(DType::int64, {rows});
     for (std::int64_t& length : lengths.writable<std::int64_t>()) {
@@ -69,15 +69,15 @@ inline Column draw_column(std::mt19937_64& random, std::int64_t rows) {
         std::move(lengths));
   }
   std::vector<Tensor> splits;
-  const std::uint64_t levels = kind == ColumnKind::bytes          ? 1
-                               : kind == ColumnKind::ragged_bytes ? 2 + random() % 2
-                                                                  : 1 + random() % 3;
+  const std::uint64_t levels = kind == Column::Kind::bytes          ? 1
+                               : kind == Column::Kind::ragged_bytes ? 2 + random() % 2
+                                                                    : 1 + random() % 3;
   std::int64_t items = rows;
   for (std::uint64_t i = 0; i < levels; ++i) {
     splits.push_back(draw_splits(random, items));
     items = splits.back().values<std::int64_t>().back();
   }
-  if (kind == ColumnKind::ragged) {
+  if (kind == Column::Kind::ragged) {
     return Column::ragged(
         draw_tensor(random, draw_dtype(random), Shape(items, draw_row_shape(random))),
         std::move(splits));
@@ -85,7 +85,7 @@ inline Column draw_column(std::mt19937_64& random, std::int64_t rows) {
   Tensor data = draw_tensor(random, DType::uint8, {items});
   Tensor offsets = std::move(splits.back());
   splits.pop_back();
-  if (kind == ColumnKind::bytes) return Column::bytes(std::move(offsets), std::move(data));
+  if (kind == Column::Kind::bytes) return Column::bytes(std::move(offsets), std::move(data));
   return Column::ragged_bytes(std::move(splits), std::move(offsets), std::move(data));
 }
 
@@ -100,15 +100,15 @@ inline Column deep_copy(const Column& column) {
   for (const Tensor& partition : column.partitions()) partitions.push_back(deep_copy(partition));
   Tensor values = deep_copy(column.values());
   switch (column.kind()) {
-    case ColumnKind::dense:
+    case Column::Kind::dense:
       return Column::dense(std::move(values));
-    case ColumnKind::ragged:
+    case Column::Kind::ragged:
       return Column::ragged(std::move(values), std::move(partitions));
-    case ColumnKind::padded:
+    case Column::Kind::padded:
       return Column::padded(std::move(values), std::move(partitions[0]));
-    case ColumnKind::bytes:
+    case Column::Kind::bytes:
       return Column::bytes(std::move(partitions[0]), std::move(values));
-    case ColumnKind::ragged_bytes:
+    case Column::Kind::ragged_bytes:
       break;
   }
   Tensor offsets = std::move(partitions.back());
@@ -141,7 +141,7 @@ inline std::string row_text(const Column& column, std::int64_t row) {
     return text + "]";
   };
   std::string text = visit(visit, 0, row);
-  if (column.kind() == ColumnKind::padded) text += fmt::format(" {}", column.lengths()[row]);
+  if (column.kind() == Column::Kind::padded) text += fmt::format(" {}", column.lengths()[row]);
   return text;
 }
 

@@ -11,11 +11,6 @@
 
 namespace infeed {
 
-enum class ColumnKind : std::uint8_t { dense, ragged, padded, bytes, ragged_bytes };
-
-/// "dense", "ragged", "padded", "bytes", "ragged_bytes".
-std::string_view to_string(ColumnKind kind);
-
 /// Why: one column of a batch whose types are known when the program runs, in the layouts that
 /// NumPy, Arrow and TensorFlow's RaggedTensor have.
 ///
@@ -46,6 +41,8 @@ std::string_view to_string(ColumnKind kind);
 /// another kind. Thread-safety: any thread may read, copy and drop copies.
 class Column {
  public:
+  enum class Kind : std::uint8_t { dense, ragged, padded, bytes, ragged_bytes };
+
   /// Dense, without rows.
   Column() : values_(DType::uint8, {0}) {}
 
@@ -61,7 +58,7 @@ class Column {
     return of_bytes(std::span<const std::string_view>(rows.begin(), rows.size()));
   }
 
-  ColumnKind kind() const { return kind_; }
+  Kind kind() const { return kind_; }
   /// Of the values; DType::bytes where they are bytes.
   DType dtype() const;
   std::int64_t rows() const { return rows_; }
@@ -103,13 +100,16 @@ class Column {
   std::span<const Tensor> partitions() const { return partitions_; }
 
  private:
-  Column(ColumnKind kind, Tensor values, std::vector<Tensor> partitions);
-  const Tensor& partition_of(ColumnKind kind, ColumnKind other, const char* noun) const;
+  Column(Kind kind, Tensor values, std::vector<Tensor> partitions);
+  const Tensor& partition_of(Kind kind, Kind other, const char* noun) const;
 
-  ColumnKind kind_ = ColumnKind::dense;
+  Kind kind_ = Kind::dense;
   std::int64_t rows_ = 0;
   Tensor values_;
   std::vector<Tensor> partitions_;
 };
+
+/// "dense", "ragged", "padded", "bytes", "ragged_bytes".
+std::string_view to_string(Column::Kind kind);
 
 }  // namespace infeed

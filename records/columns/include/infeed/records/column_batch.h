@@ -10,17 +10,6 @@
 
 #include "infeed/records/column.h"
 
-namespace infeed {
-
-struct NamedColumn {
-  std::string name;
-  Column column;
-};
-
-namespace detail {
-class ColumnNames;
-}  // namespace detail
-
 /// Why: a batch whose columns are known when the program runs only: what Python gets, what a file
 /// of another program becomes, and what statistics by column look at. Where the types are known
 /// when it is compiled, Batch<T> (pipeline/batch.h) says more and checks more.
@@ -38,6 +27,17 @@ class ColumnNames;
 ///
 /// Ownership: copies share everything, and nothing of it changes. A copy is one atomic increment.
 /// Errors: invalid_argument. Thread-safety: any thread may read, copy and drop copies.
+namespace infeed {
+
+struct NamedColumn {
+  std::string name;
+  Column column;
+};
+
+namespace detail {
+class ColumnNames;
+}  // namespace detail
+
 class ColumnBatch {
  public:
   /// No columns, no rows.

@@ -26,7 +26,7 @@ struct ColumnType {
   std::string name;
   DType dtype = DType::uint8;  ///< bytes, when the kind is bytes or ragged_bytes
   Shape shape = {};            ///< of a dense row, or of one item of a ragged or padded one
-  ColumnKind kind = ColumnKind::dense;
+  Column::Kind kind = Column::Kind::dense;
   std::int64_t ragged_levels = 1;                    ///< of ragged kinds: levels of row splits
   std::optional<std::int64_t> width = std::nullopt;  ///< of padded; none: the batch's longest row
   double padding = 0;                                ///< of padded: what rows are filled up with

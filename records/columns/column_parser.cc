@@ -1,0 +1,168 @@
+#include "infeed/records/column_parser.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <string>
+#include <utility>
+
+#include "columns/column_plan.h"
+#include "infeed/error.h"
+#include "infeed/records/detail/feature_codec.h"
+
+namespace infeed {
+namespace {
+
+/// Views of the features of one record. Hundreds of them would have to be cleared on the stack for
+/// each record; these only keep the memory.
+std::span<FeatureView> spare_views(std::size_t count) {
+  thread_local std::vector<FeatureView> views;
+  if (views.size() < count) views.resize(count);
+  return std::span(views).first(count);
+}
+
+[[noreturn]] void refuse_row(std::size_t row, std::string_view why) {
+  throw Error(ErrorCode::invalid_argument, fmt::format("row {} can't be parsed: {}", row, why));
+}
+
+void check_levels(const ColumnType& type) {
+  if (type.ragged_levels > 2 || (type.ragged_levels == 2 && !type.partition)) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("column '{}' has {} ragged levels, but a feature of an Example has "
+                            "one, or two with another feature that cuts its values (row_lengths "
+                            "or row_splits)",
+                            type.name, type.ragged_levels));
+  }
+}
+
+std::shared_ptr<const detail::ColumnPlan> make_plan(ColumnSchema schema) {
+  auto plan = std::make_shared<detail::ColumnPlan>();
+  std::vector<std::string> names;
+  for (const ColumnType& type : schema.columns()) {
+    check_levels(type);
+    auto column = std::make_unique<detail::PlannedColumn>();
+    column->type = type;
+    column->first_view = plan->parser.want(type.name);
+    if (type.partition) {
+      plan->parser.want(std::visit([](const auto& by) { return by.feature; }, *type.partition));
+    }
+    detail::plan_column(*column);
+    if (!column->has_fixed_rows && plan->has_fixed_rows) {
+      plan->has_fixed_rows = false;
+      plan->first_growing = plan->columns.size();
+    }
+    names.push_back(type.name);
+    plan->columns.push_back(std::move(column));
+  }
+  plan->names = detail::column_names(std::move(names));
+  plan->schema = std::move(schema);
+  return plan;
+}
+
+/// Whether the column's default stands in for what the record holds.
+bool takes_default(const detail::PlannedColumn& column, const FeatureView* view) {
+  if (!column.type.missing) return false;
+  if (column.type.partition) return !view[0].is_present() && !view[1].is_present();
+  return detail::is_missing_or_empty(*view);
+}
+
+}  // namespace
+
+ColumnParser::ColumnParser(ColumnSchema schema) : plan_(make_plan(std::move(schema))) {}
+
+const ColumnSchema& ColumnParser::schema() const { return plan_->schema; }
+
+bool ColumnParser::has_fixed_rows() const { return plan_->has_fixed_rows; }
+
+ExpectedFeatures ColumnParser::expected() const {
+  ExpectedFeatures expected;
+  for (const auto& column : plan_->columns) {
+    if (!column->must_be_there && !column->type.missing) {
+      expected.features.push_back(column->type.name);
+    }
+  }
+  return expected;
+}
+
+ColumnRows ColumnParser::begin(std::size_t rows_max) const {
+  ColumnRows rows(plan_, rows_max);
+  for (std::size_t i = 0; i < plan_->columns.size(); ++i) {
+    detail::begin_column(*plan_->columns[i], rows_max, rows.columns_[i], plan_->pool);
+  }
+  return rows;
+}
+
+void ColumnParser::parse_row(std::string_view example, const Record* place, std::size_t row,
+                             ColumnRows& rows) const {
+  const detail::ColumnPlan& plan = *plan_;
+  if (rows.plan_ != plan_) refuse_row(row, "the rows were begun by another parser");
+  if (row >= rows.rows_max_) {
+    refuse_row(row, fmt::format("there are at most {} rows", rows.rows_max_));
+  }
+  if (!plan.has_fixed_rows && row != rows.appended()) {
+    refuse_row(row, fmt::format("rows are appended, and the next one is {}", rows.appended()));
+  }
+  try {
+    const std::span<FeatureView> views = spare_views(plan.parser.size());
+    plan.parser.parse(example, views);
+    for (std::size_t i = 0; i < plan.columns.size(); ++i) {
+      const detail::PlannedColumn& column = *plan.columns[i];
+      const FeatureView* const view = &views[column.first_view];
+      if (takes_default(column, view)) {
+        detail::append_default(column, rows.columns_[i], row, plan.pool);
+        continue;
+      }
+      if (column.must_be_there && !view->is_present()) detail::fail_missing(*view, example);
+      column.parse(column, view, rows.columns_[i], row, plan.pool);
+    }
+  } catch (...) {
+    rows.truncate(row);
+    if (place == nullptr) throw;
+    detail::rethrow_with_place(*place);
+  }
+}
+
+ColumnBatch ColumnParser::finish(ColumnRows&& rows, std::size_t row_count) const {
+  const std::size_t there = plan_->has_fixed_rows ? rows.rows_max_ : rows.appended();
+  if (rows.plan_ != plan_ || row_count > there) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("a batch of {} rows can't be made: {}", row_count,
+                            rows.plan_ != plan_ ? std::string("they were begun by another parser")
+                                                : fmt::format("there are {}", there)));
+  }
+  ColumnRows taken = std::move(rows);
+  taken.truncate(row_count);
+  std::vector<Column> columns;
+  columns.reserve(plan_->columns.size());
+  for (std::size_t i = 0; i < plan_->columns.size(); ++i) {
+    columns.push_back(
+        detail::finish_column(*plan_->columns[i], row_count, taken.columns_[i], plan_->pool));
+  }
+  return {plan_->names, std::move(columns)};
+}
+
+ColumnRows::ColumnRows(std::shared_ptr<const detail::ColumnPlan> plan, std::size_t rows_max)
+    : plan_(std::move(plan)), rows_max_(rows_max), columns_(plan_->columns.size()) {}
+ColumnRows::ColumnRows(ColumnRows&&) noexcept = default;
+ColumnRows& ColumnRows::operator=(ColumnRows&&) noexcept = default;
+ColumnRows::~ColumnRows() = default;
+
+std::size_t ColumnRows::appended() const {
+  return columns_[plan_->first_growing].partitions[0].size<std::int64_t>() - 1;
+}
+
+void ColumnRows::truncate(std::size_t rows) {
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    detail::truncate_column(*plan_->columns[i], rows, columns_[i]);
+  }
+}
+
+std::size_t ColumnRows::memory_bytes() const {
+  std::size_t total = 0;
+  for (const detail::GrowingColumn& column : columns_) {
+    total += column.values.capacity_bytes();
+    for (const detail::GrowingBuffer& part : column.partitions) total += part.capacity_bytes();
+  }
+  return total;
+}
+
+}  // namespace infeed

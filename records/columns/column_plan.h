@@ -1,0 +1,71 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "columns/growing_buffer.h"
+#include "infeed/records/column_batch.h"
+#include "infeed/records/column_schema.h"
+#include "infeed/records/example.h"
+
+namespace infeed::detail {
+
+/// Of a column in the making: in each row splits begin with 0, the outermost come first.
+struct GrowingColumn {
+  GrowingBuffer values;
+  std::array<GrowingBuffer, 3> partitions;  ///< row splits, then offsets; or lengths
+};
+
+struct PlannedColumn;
+
+/// Decodes a feature into row `row` of a column. A column with a partition finds the view of that
+/// feature behind the one that it is given.
+using ParseFeature = void (*)(const PlannedColumn& column, const FeatureView* view,
+                              GrowingColumn& out, std::size_t row, const TensorPool& pool);
+
+/// What is known of a column before the first record.
+struct PlannedColumn {
+  ColumnType type;
+  std::size_t first_view = 0;   ///< in the parser
+  std::size_t item_values = 1;  ///< numbers in a dense row, or in one item of another
+  std::size_t item_bytes = 0;   ///< bytes of them
+  std::size_t partitions = 0;   ///< how many of GrowingColumn's it has while it grows
+  bool has_fixed_rows = true;   ///< a row's place is known before
+  bool must_be_there = true;    ///< and has no default
+  alignas(8) std::array<std::byte, 8> padding{};  ///< one number of the type
+  std::optional<Tensor> missing;                  ///< the default's numbers
+  ParseFeature parse = nullptr;
+  /// Bytes that the column's parts had in the last batch: the values, then the partitions.
+  mutable std::array<std::atomic<std::size_t>, 4> guesses{};
+
+  bool is_of_bytes() const { return type.dtype == DType::bytes; }
+};
+
+/// How to decode a column of this type; sets what `column` says of it.
+void plan_column(PlannedColumn& column);
+/// Row `row` becomes the default of the type.
+void append_default(const PlannedColumn& column, GrowingColumn& out, std::size_t row,
+                    const TensorPool& pool);
+/// Memory for so many rows.
+void begin_column(const PlannedColumn& column, std::size_t rows_max, GrowingColumn& out,
+                  const TensorPool& pool);
+void truncate_column(const PlannedColumn& column, std::size_t rows, GrowingColumn& out);
+Column finish_column(const PlannedColumn& column, std::size_t rows, GrowingColumn& growing,
+                     const TensorPool& pool);
+
+/// Thread-safety: it does not change, but for the guesses, which any thread may set.
+struct ColumnPlan {
+  ColumnSchema schema;
+  ExampleParser parser;
+  std::vector<std::unique_ptr<const PlannedColumn>> columns;
+  std::shared_ptr<const ColumnNames> names;
+  bool has_fixed_rows = true;
+  std::size_t first_growing = 0;  ///< a column that has not, when some haven't
+  TensorPool pool;
+};
+
+}  // namespace infeed::detail

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "infeed/records/tensor.h"
+
+namespace infeed::detail {
+
+/// Memory of a pool that grows until it becomes a Tensor; its bytes are whatever was there before.
+class GrowingBuffer {
+ public:
+  std::byte* data() const { return data_; }
+  std::size_t size_bytes() const { return size_bytes_; }
+  std::size_t capacity_bytes() const { return block_.bytes; }
+  template <class T>
+  std::size_t size() const {
+    return size_bytes_ / sizeof(T);
+  }
+  template <class T>
+  std::span<T> values() const {
+    return {reinterpret_cast<T*>(data_), size<T>()};
+  }
+
+  void reserve(std::size_t bytes, const TensorPool& pool) {
+    if (bytes > block_.bytes || data_ == nullptr) grow(bytes, pool);
+  }
+  /// So many bytes more.
+  std::byte* extend(std::size_t bytes, const TensorPool& pool) {
+    if (bytes > block_.bytes - size_bytes_) {
+      grow(std::max(size_bytes_ + bytes, 2 * block_.bytes), pool);
+    }
+    return data_ + std::exchange(size_bytes_, size_bytes_ + bytes);
+  }
+  template <class T>
+  std::span<T> extend_by(std::size_t count, const TensorPool& pool) {
+    return {reinterpret_cast<T*>(extend(count * sizeof(T), pool)), count};
+  }
+  void push_back(std::int64_t value, const TensorPool& pool) {
+    extend_by<std::int64_t>(1, pool)[0] = value;
+  }
+  void truncate(std::size_t bytes) { size_bytes_ = bytes; }
+
+  /// What is there; the buffer is empty afterwards.
+  Tensor finish(DType dtype, Shape shape) {
+    data_ = nullptr;
+    size_bytes_ = 0;
+    return Tensor::of_block(dtype, std::move(shape), std::exchange(block_, {}));
+  }
+
+ private:
+  void grow(std::size_t bytes, const TensorPool& pool) {
+    TensorPool::Block block = pool.take(bytes);
+    if (size_bytes_ != 0) std::memcpy(block.memory.get(), data_, size_bytes_);
+    block_ = std::move(block);
+    data_ = block_.memory.get();
+  }
+
+  std::byte* data_ = nullptr;
+  std::size_t size_bytes_ = 0;
+  TensorPool::Block block_;
+};
+
+}  // namespace infeed::detail

@@ -1,0 +1,200 @@
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <infeed/records/column_schema.h>
+#include <infeed/records/example.h>
+
+/// What a column's rows must hold, value by value: the reference that ColumnParser is tested with.
+namespace infeed::testing {
+
+/// A row in another form: its items one by one, as bytes; and where inner sequences end.
+struct PlainRow {
+  std::vector<std::string> items;
+  std::vector<std::size_t> ends;
+
+  bool operator==(const PlainRow&) const = default;
+};
+
+template <class T>
+std::string bytes_of_value(T value) {
+  std::string bytes(sizeof(T), '\0');
+  std::memcpy(bytes.data(), &value, sizeof(T));
+  return bytes;
+}
+
+/// Nothing: no value of the type.
+inline std::optional<std::string> integer_as(DType dtype, std::int64_t value) {
+  const auto narrow = [value]<class T>(T) -> std::optional<std::string> {
+    if (!std::in_range<T>(value)) return std::nullopt;
+    return bytes_of_value(static_cast<T>(value));
+  };
+  switch (dtype) {
+    case DType::boolean:
+      return value == 0 || value == 1 ? std::optional(std::string(1, static_cast<char>(value)))
+                                      : std::nullopt;
+    case DType::int8:
+      return narrow(std::int8_t{});
+    case DType::int16:
+      return narrow(std::int16_t{});
+    case DType::int32:
+      return narrow(std::int32_t{});
+    case DType::int64:
+      return narrow(std::int64_t{});
+    case DType::uint8:
+      return narrow(std::uint8_t{});
+    case DType::uint16:
+      return narrow(std::uint16_t{});
+    case DType::uint32:
+      return narrow(std::uint32_t{});
+    default:
+      return narrow(std::uint64_t{});
+  }
+}
+
+inline std::string float_as(DType dtype, float value) {
+  switch (dtype) {
+    case DType::float16:
+      return bytes_of_value(float16(value));
+    case DType::bfloat16:
+      return bytes_of_value(bfloat16(value));
+    case DType::float32:
+      return bytes_of_value(value);
+    default:
+      return bytes_of_value(static_cast<double>(value));
+  }
+}
+
+/// The feature's values in the column's type; nothing when it can't hold them.
+inline std::optional<std::vector<std::string>> plain_values(const ColumnType& type,
+                                                            const FeatureView& view) {
+  std::vector<std::string> values;
+  if (!view.is_present()) return values;
+  // Of items with a shape an empty list of any kind makes none, as of a vector of arrays.
+  const bool may_be_any_kind = type.kind != Column::Kind::dense && type.shape.rank() != 0 &&
+                               (type.dtype != DType::uint8 || view.kind() == FeatureKind::integers);
+  if (may_be_any_kind && view.count() == 0) return values;
+  if (type.dtype == DType::bytes ||
+      (type.dtype == DType::uint8 && type.kind != Column::Kind::dense) ||
+      (type.dtype == DType::uint8 && type.shape.rank() != 0)) {
+    if (view.kind() == FeatureKind::bytes) {
+      std::vector<std::string_view> texts;
+      view.append_bytes(texts);
+      if (type.dtype == DType::bytes) return std::vector<std::string>(texts.begin(), texts.end());
+      if (texts.size() != 1) return std::nullopt;
+      for (const char c : texts[0]) values.emplace_back(1, c);
+      return values;
+    }
+    if (type.dtype == DType::bytes) return std::nullopt;
+  }
+  if (is_float(type.dtype)) {
+    if (view.kind() != FeatureKind::floats) return std::nullopt;
+    std::vector<float> floats;
+    view.append_floats(floats);
+    for (const float value : floats) values.push_back(float_as(type.dtype, value));
+    return values;
+  }
+  if (view.kind() != FeatureKind::integers) return std::nullopt;
+  std::vector<std::int64_t> integers;
+  view.append_integers(integers);
+  for (const std::int64_t value : integers) {
+    const auto bytes = integer_as(type.dtype, value);
+    if (!bytes) return std::nullopt;
+    values.push_back(*bytes);
+  }
+  return values;
+}
+
+/// What the row must become; nothing when it must be refused.
+inline std::optional<PlainRow> plain_row(const ColumnType& type, const FeatureView& view) {
+  const bool is_uint8_sequence = type.dtype == DType::uint8 && type.kind != Column::Kind::dense;
+  const bool is_required =
+      type.kind == Column::Kind::dense || type.kind == Column::Kind::bytes || is_uint8_sequence;
+  std::vector<std::string> values;
+  if (type.missing && (!view.is_present() || view.count() == 0)) {
+    std::visit(
+        [&]<class Value>(const std::vector<Value>& list) {
+          for (const Value& value : list) {
+            if constexpr (std::is_same_v<Value, std::string>) {
+              values.push_back(value);
+            } else if constexpr (std::is_same_v<Value, double>) {
+              values.push_back(float_as(type.dtype, static_cast<float>(value)));
+            } else {
+              values.push_back(*integer_as(type.dtype, value));
+            }
+          }
+        },
+        *type.missing);
+    if (type.kind == Column::Kind::dense && values.size() == 1) {
+      values.resize(static_cast<std::size_t>(type.shape.items()), values[0]);
+    }
+  } else {
+    if (is_required && !view.is_present()) return std::nullopt;
+    const auto found = plain_values(type, view);
+    if (!found) return std::nullopt;
+    values = *found;
+  }
+  if (type.kind == Column::Kind::bytes && values.size() != 1) return std::nullopt;
+  const auto item_values = static_cast<std::size_t>(type.shape.items());
+  if (type.kind == Column::Kind::dense) {
+    if (values.size() != item_values) return std::nullopt;
+    PlainRow row;
+    row.items.emplace_back();
+    for (const std::string& value : values) row.items[0] += value;
+    return row;
+  }
+  if (values.size() % item_values != 0) return std::nullopt;
+  if (type.width && values.size() / item_values > static_cast<std::size_t>(*type.width)) {
+    return std::nullopt;
+  }
+  PlainRow row;
+  for (std::size_t i = 0; i < values.size(); i += item_values) {
+    std::string& item = row.items.emplace_back();
+    for (std::size_t k = 0; k < item_values; ++k) item += values[i + k];
+  }
+  return row;
+}
+
+/// Row `row` of what was parsed. The padding of a padded row is checked, and left out.
+inline PlainRow row_of_column(const ColumnType& type, const Column& column, std::int64_t row) {
+  PlainRow plain;
+  std::int64_t begin = row;
+  std::int64_t end = row + 1;
+  if (column.kind() == Column::Kind::padded) {
+    begin = row * column.width();
+    end = begin + column.lengths()[row];
+    const double padding = type.padding;
+    const std::string expected = is_float(type.dtype)
+                                     ? float_as(type.dtype, static_cast<float>(padding))
+                                     : *integer_as(type.dtype, static_cast<std::int64_t>(padding));
+    const std::size_t size = expected.size();
+    const std::size_t first = static_cast<std::size_t>(end * type.shape.items());
+    const std::size_t last =
+        static_cast<std::size_t>((row + 1) * column.width() * type.shape.items());
+    for (std::size_t i = first; i < last; ++i) {
+      EXPECT_EQ(std::memcmp(column.values().data() + i * size, expected.data(), size), 0);
+    }
+  } else if (column.is_ragged()) {
+    begin = column.row_splits()[row];
+    end = column.row_splits()[row + 1];
+  }
+  for (std::int64_t i = begin; i < end; ++i) {
+    if (column.dtype() == DType::bytes) {
+      plain.items.emplace_back(column.bytes(i));
+    } else {
+      const std::size_t size =
+          static_cast<std::size_t>(type.shape.items()) * item_bytes(type.dtype);
+      plain.items.emplace_back(reinterpret_cast<const char*>(column.values().data()) + i * size,
+                               size);
+    }
+  }
+  return plain;
+}
+
+}  // namespace infeed::testing
