@@ -1,5 +1,6 @@
 #include "infeed/records/column_batch.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <utility>
 
@@ -21,7 +22,6 @@ class ColumnNames {
   const std::vector<std::string>& all() const { return table_.names(); }
   /// all().size() when there is none.
   std::size_t find(std::string_view name) const {
-    if (all().empty()) return 0;
     std::size_t predicted = table_.first();
     return table_.find(name, predicted);
   }
@@ -40,8 +40,6 @@ struct ColumnBatch::Content {
   std::shared_ptr<const detail::ColumnNames> names;
   std::vector<Column> columns;
 };
-
-ColumnBatch::ColumnBatch() : ColumnBatch(std::vector<NamedColumn>()) {}
 
 ColumnBatch::ColumnBatch(std::vector<NamedColumn> columns)
     : ColumnBatch(
@@ -64,6 +62,10 @@ ColumnBatch::ColumnBatch(std::shared_ptr<const detail::ColumnNames> names,
     throw Error(ErrorCode::invalid_argument, fmt::format("a batch of {} columns has {} names",
                                                          content_->columns.size(), all.size()));
   }
+  if (all.empty()) {
+    content_ = nullptr;
+    return;
+  }
   for (std::size_t i = 1; i < all.size(); ++i) {
     if (content_->columns[i].rows() != content_->columns[0].rows()) {
       throw Error(
@@ -76,14 +78,20 @@ ColumnBatch::ColumnBatch(std::shared_ptr<const detail::ColumnNames> names,
 }
 
 std::int64_t ColumnBatch::rows() const {
-  return content_->columns.empty() ? 0 : content_->columns.front().rows();
+  return content_ == nullptr ? 0 : content_->columns.front().rows();
 }
 
-std::span<const Column> ColumnBatch::columns() const { return content_->columns; }
+std::span<const Column> ColumnBatch::columns() const {
+  return content_ == nullptr ? std::span<const Column>() : content_->columns;
+}
 
-const std::vector<std::string>& ColumnBatch::names() const { return content_->names->all(); }
+const std::vector<std::string>& ColumnBatch::names() const {
+  static const std::vector<std::string> kNone;
+  return content_ == nullptr ? kNone : content_->names->all();
+}
 
 const Column* ColumnBatch::find(std::string_view name) const {
+  if (content_ == nullptr) return nullptr;
   const std::size_t index = content_->names->find(name);
   return index == content_->columns.size() ? nullptr : &content_->columns[index];
 }
@@ -99,28 +107,33 @@ const Column& ColumnBatch::column(std::string_view name) const {
 }
 
 ColumnBatch ColumnBatch::slice(std::int64_t first, std::int64_t rows) const {
-  std::vector<Column> columns;
-  columns.reserve(content_->columns.size());
-  for (const Column& column : content_->columns) columns.push_back(column.slice(first, rows));
-  return {content_->names, std::move(columns)};
+  if (content_ == nullptr) {
+    Column().slice(first, rows);  // says what is wrong, unless nothing is wanted of nothing
+    return {};
+  }
+  std::vector<Column> sliced;
+  sliced.reserve(content_->columns.size());
+  for (const Column& column : content_->columns) sliced.push_back(column.slice(first, rows));
+  return {content_->names, std::move(sliced)};
 }
 
 std::size_t ColumnBatch::bytes() const {
   std::size_t total = 0;
-  for (const Column& column : content_->columns) total += column.memory_bytes();
+  for (const Column& column : columns()) total += column.memory_bytes();
   return total;
 }
 
 bool ColumnBatch::operator==(const ColumnBatch& other) const {
   return content_ == other.content_ ||
-         (names() == other.names() && content_->columns == other.content_->columns);
+         (names() == other.names() &&
+          std::equal(columns().begin(), columns().end(), other.columns().begin()));
 }
 
 std::uint64_t ColumnBatch::hash() const {
   detail::ContentHash hash;
-  for (std::size_t i = 0; i < content_->columns.size(); ++i) {
+  for (std::size_t i = 0; i < columns().size(); ++i) {
     hash.add(std::string_view(names()[i]));
-    hash.add(content_->columns[i].hash());
+    hash.add(columns()[i].hash());
   }
   return hash.value();
 }

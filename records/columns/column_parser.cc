@@ -122,13 +122,13 @@ void ColumnParser::parse_row(std::string_view example, const Record* place, std:
 }
 
 ColumnBatch ColumnParser::finish(ColumnRows&& rows, std::size_t row_count) const {
-  const std::size_t there = plan_->has_fixed_rows ? rows.rows_max_ : rows.appended();
-  if (rows.plan_ != plan_ || row_count > there) {
+  const auto refuse_batch = [row_count](std::string_view why) {
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("a batch of {} rows can't be made: {}", row_count,
-                            rows.plan_ != plan_ ? std::string("they were begun by another parser")
-                                                : fmt::format("there are {}", there)));
-  }
+                fmt::format("a batch of {} rows can't be made: {}", row_count, why));
+  };
+  if (rows.plan_ != plan_) refuse_batch("they were begun by another parser");
+  const std::size_t there = plan_->has_fixed_rows ? rows.rows_max_ : rows.appended();
+  if (row_count > there) refuse_batch(fmt::format("there are {}", there));
   ColumnRows taken = std::move(rows);
   taken.truncate(row_count);
   std::vector<Column> columns;

@@ -206,7 +206,7 @@ Column finish_padded(const PlannedColumn& column, std::size_t rows, GrowingColum
 void plan_column(PlannedColumn& column) {
   const ColumnType& type = column.type;
   column.item_values = static_cast<std::size_t>(type.shape.items());
-  column.item_bytes = column.item_values * std::max<std::size_t>(item_bytes(type.dtype), 1);
+  column.item_bytes = type.dtype == DType::bytes ? 1 : checked_tensor_bytes(type.dtype, type.shape);
   column.must_be_there = !type.missing;
   if (type.kind == Column::Kind::bytes) {
     column.parse = &parse_bytes;
@@ -290,8 +290,10 @@ void begin_column(const PlannedColumn& column, std::size_t rows_max, GrowingColu
     return bytes + bytes / 16;
   };
   if (column.has_fixed_rows) {
-    const std::size_t width = static_cast<std::size_t>(column.type.width.value_or(1));
-    out.values.extend(rows_max * width * column.item_bytes, pool);
+    const Shape row =
+        column.type.width ? Shape(*column.type.width, column.type.shape) : column.type.shape;
+    const Shape shape(static_cast<std::int64_t>(rows_max), row);
+    out.values.extend(checked_tensor_bytes(column.type.dtype, shape), pool);
     if (column.partitions != 0) out.partitions[0].extend(rows_max * sizeof(std::int64_t), pool);
     return;
   }

@@ -49,6 +49,9 @@ decltype(auto) with_dtype(DType dtype, Visitor&& visit) {
 bool store_number(double number, DType dtype, void* out);
 bool store_number(std::int64_t number, DType dtype, void* out);
 
+/// Bytes of a Tensor; an Error when there can be none of that dtype and shape.
+std::size_t checked_tensor_bytes(DType dtype, const Shape& shape);
+
 /// A column's default, if it is of numbers: [items of a dense row], or [values] of another.
 /// Throws invalid_argument when they are not of the column's type.
 Tensor default_numbers(const ColumnType& type);

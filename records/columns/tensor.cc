@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "columns/column_values.h"
 #include "columns/content_hash.h"
 #include "infeed/error.h"
 
@@ -16,7 +17,10 @@ namespace {
 /// What Tensors without items point at.
 alignas(64) constexpr std::byte kNoItems[64] = {};
 
-/// Bytes of all items; an Error when there can be no such Tensor.
+}  // namespace
+
+namespace detail {
+
 std::size_t checked_tensor_bytes(DType dtype, const Shape& shape) {
   if (dtype == DType::bytes) {
     throw Error(ErrorCode::invalid_argument,
@@ -32,9 +36,27 @@ std::size_t checked_tensor_bytes(DType dtype, const Shape& shape) {
   return static_cast<std::size_t>(shape.items()) * item_bytes(dtype);
 }
 
-}  // namespace
+}  // namespace detail
 
-Tensor::Tensor() : is_adopted_(true), shape_({0}), data_(kNoItems) {}
+using detail::checked_tensor_bytes;
+
+Tensor::Tensor() noexcept : is_adopted_(true), shape_({0}), data_(kNoItems) {}
+
+Tensor::Tensor(Tensor&& other) noexcept : Tensor() { swap(other); }
+
+Tensor& Tensor::operator=(Tensor&& other) noexcept {
+  Tensor moved(std::move(other));
+  swap(moved);
+  return *this;
+}
+
+void Tensor::swap(Tensor& other) noexcept {
+  std::swap(dtype_, other.dtype_);
+  std::swap(is_adopted_, other.is_adopted_);
+  std::swap(shape_, other.shape_);
+  std::swap(data_, other.data_);
+  owner_.swap(other.owner_);
+}
 
 Tensor::Tensor(DType dtype, Shape shape) : dtype_(dtype), shape_(std::move(shape)) {
   const std::size_t size_bytes = checked_tensor_bytes(dtype_, shape_);

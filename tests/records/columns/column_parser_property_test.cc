@@ -210,8 +210,9 @@ std::string message_of(const auto& parse) {
 
 /// One feature at a time becomes another, and both say the same of it.
 TEST(ColumnParserProperty, words_its_errors_as_example_schema_does) {
-  const auto [typed, columns] = both_schemas();
-  const ColumnParser parser(columns);
+  const auto schemas = both_schemas();
+  const ExampleSchema<Typed>& typed = schemas.first;
+  const ColumnParser parser(schemas.second);
   Typed object;
   object.tokens = {1, 2};
   object.boxes.resize(2);
@@ -255,8 +256,9 @@ TEST(ColumnParserProperty, damaged_records) {
   SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
   std::mt19937_64 random(seed);
   WildExamples wild(seed);
-  const auto [typed, columns] = both_schemas();
-  const ColumnParser parser(columns);
+  const auto schemas = both_schemas();
+  const ExampleSchema<Typed>& typed = schemas.first;
+  const ColumnParser parser(schemas.second);
   for (int round = 0; round < 3000; ++round) {
     Typed object;
     object.label = static_cast<std::int16_t>(random());

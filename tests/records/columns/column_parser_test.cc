@@ -242,7 +242,23 @@ TEST(ColumnParser, rows_come_in_order) {
   parser.parse_row(example({5, 6}, {}, 1), nullptr, 1, rows);
   EXPECT_THAT(parser.finish(std::move(rows), 2).column("tokens").row_splits(),
               ElementsAre(0, 1, 3));
+  EXPECT_EQ(error_of([&] { parser.finish(std::move(rows), 0); }).message(),
+            "a batch of 0 rows can't be made: they were begun by another parser");
   EXPECT_EQ(parser.finish(parser.begin(10), 0).rows(), 0);
+}
+
+/// A schema comes from people: what it asks for is no memory that wraps around.
+TEST(ColumnParser, rows_larger_than_any_memory) {
+  const std::int64_t huge = std::int64_t{1} << 60;
+  EXPECT_EQ(error_of([&] {
+              const ColumnParser parser(ColumnSchema().column("x", DType::int64, {huge}));
+            }).code(),
+            ErrorCode::resource_exhausted);
+  const ColumnParser parser(ColumnSchema().column("x", DType::int64, {huge / 16}));
+  EXPECT_EQ(error_of([&] { parser.begin(1 << 10); }).message(),
+            "the shape [1024, 72057594037927936] has more items than 64 bits count");
+  EXPECT_EQ(error_of([&] { parser.begin(16); }).code(), ErrorCode::resource_exhausted);
+  EXPECT_EQ(error_of([&] { parser.begin(1); }).code(), ErrorCode::resource_exhausted);
 }
 
 TEST(ColumnParser, schemas_that_examples_can_not_fill) {

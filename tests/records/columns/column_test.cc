@@ -198,6 +198,18 @@ TEST(ColumnBatch, without_columns) {
             "there is no column 'x': the batch has none");
 }
 
+TEST(ColumnBatch, one_that_was_moved_from_has_no_columns) {
+  ColumnBatch batch = small_batch();
+  const ColumnBatch moved = std::move(batch);
+  EXPECT_EQ(moved.rows(), 3);
+  EXPECT_EQ(batch, ColumnBatch());  // NOLINT(bugprone-use-after-move): that is what is tested
+  EXPECT_EQ(batch.slice(0, 0).rows(), 0);
+  EXPECT_EQ(batch.bytes(), 0U);
+  EXPECT_EQ(batch.hash(), ColumnBatch().hash());
+  EXPECT_EQ(error_of([&] { batch.slice(0, 1); }).message(),
+            "1 rows from 0 on are wanted of a column of 0");
+}
+
 TEST(ColumnBatch, columns_must_fit) {
   EXPECT_EQ(error_of([] {
               ColumnBatch({{"a", Column::of_bytes({"x"})}, {"a", Column::of_bytes({"y"})}});

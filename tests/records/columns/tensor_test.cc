@@ -127,6 +127,14 @@ TEST(Tensor, copies_share_and_are_not_written) {
   EXPECT_EQ(tensor.reshaped({3, 2}).slice(2, 1).values<std::int32_t>()[0], 4);
 }
 
+TEST(Tensor, one_that_was_moved_from_has_no_items) {
+  Tensor tensor = Tensor::copy_of({2}, {1, 2});
+  const Tensor moved = std::move(tensor);
+  EXPECT_EQ(moved.bytes(), 8U);
+  EXPECT_EQ(tensor, Tensor());  // NOLINT(bugprone-use-after-move): that is what is tested
+  EXPECT_FALSE(tensor.is_writable());
+}
+
 TEST(Tensor, errors_name_both) {
   const Tensor tensor = Tensor::copy_of({2}, {1.5F, 2.5F});
   EXPECT_EQ(error_of([&] { tensor.values<double>(); }).message(),

@@ -44,7 +44,7 @@ class Column {
   enum class Kind : std::uint8_t { dense, ragged, padded, bytes, ragged_bytes };
 
   /// Dense, without rows.
-  Column() : values_(DType::uint8, {0}) {}
+  Column() = default;
 
   static Column dense(Tensor values);
   /// The splits are int64 Tensors [n + 1], the outermost first; there must be one at least.

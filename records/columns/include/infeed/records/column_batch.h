@@ -40,8 +40,8 @@ class ColumnNames;
 
 class ColumnBatch {
  public:
-  /// No columns, no rows.
-  ColumnBatch();
+  /// No columns, no rows. So is one that was moved from.
+  ColumnBatch() = default;
   explicit ColumnBatch(std::vector<NamedColumn> columns);
   /// For who makes many batches with the same names, of which there must be as many as columns.
   ColumnBatch(std::shared_ptr<const detail::ColumnNames> names, std::vector<Column> columns);
@@ -67,7 +67,7 @@ class ColumnBatch {
  private:
   struct Content;
 
-  std::shared_ptr<const Content> content_;
+  std::shared_ptr<const Content> content_;  ///< null without columns
 };
 
 namespace detail {

@@ -31,8 +31,13 @@ namespace infeed {
 /// there is no memory. Thread-safety: any thread may read, copy and drop Tensors of one memory.
 class Tensor {
  public:
-  /// No items: of uint8, shape [0].
-  Tensor();
+  /// No items: of uint8, shape [0]. So is one that was moved from.
+  Tensor() noexcept;
+  Tensor(const Tensor&) = default;
+  Tensor(Tensor&& other) noexcept;
+  Tensor& operator=(const Tensor&) = default;
+  Tensor& operator=(Tensor&& other) noexcept;
+  ~Tensor() = default;
   /// Memory whose values nobody has set. `dtype` must not be bytes.
   Tensor(DType dtype, Shape shape);
   Tensor(DType dtype, Shape shape, const TensorPool& pool);
@@ -97,6 +102,7 @@ class Tensor {
 
   /// For who has filled a block of a pool: `shape` says what of it there is.
   static Tensor of_block(DType dtype, Shape shape, TensorPool::Block block);
+  void swap(Tensor& other) noexcept;
 
  private:
   static Tensor copy_of(DType dtype, Shape shape, const void* values, std::size_t bytes);
