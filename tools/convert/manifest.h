@@ -3,10 +3,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <infeed/convert/example_input.h>
-#include <infeed/records/file_sum.h>
+#include <infeed/records/shard_manifest.h>
 
 #include "convert/column_statistics.h"
 
@@ -14,12 +15,11 @@
 /// .json) does: which shards, how many examples and bytes, CRC-32C of every file, which columns
 /// with what values, what was left out. It is written last, so that where it is, all is there.
 ///
-/// The JSON: "format": "infeed-manifest 1"; "plan": the plan's own JSON (conversion_plan.h) and
-/// "plan_id"; "examples", "bytes"; "shards": file, bytes, crc32c, examples, and "index" with bytes
-/// and crc32c; "columns": ColumnStatistics, and "shape" where all examples have one; "classes": what
-/// the labels 0, 1... stand for, where the input knows; "quarantined": input, error; "checksum": CRC-32C of the
-/// compact JSON of the rest. A gzip shard has "points" in the place of "index", an lz4 shard
-/// neither.
+/// The JSON: format, shards and checksum as infeed/records/shard_manifest.h has them, where an
+/// entry of a gzip shard has "points" in the place of "index", and one of an lz4 shard neither;
+/// "plan": the plan's own JSON (conversion_plan.h) and "plan_id"; "examples", "bytes"; "columns":
+/// ColumnStatistics, and "shape" where all examples have one; "classes": what the labels 0, 1...
+/// stand for, where the input knows; "quarantined": input, error.
 namespace infeed::tools {
 
 /// An example that could not be read and was left out.
@@ -29,20 +29,12 @@ struct QuarantinedExample {
   bool operator==(const QuarantinedExample&) const = default;
 };
 
-/// What lies beside a shard (side_file.h).
-struct SideFile {
-  std::string ending;  ///< ".index" or ".points": its name is the shard's with that behind
-  FileSum sum;
-  bool operator==(const SideFile&) const = default;
-};
-
 /// A finished shard, as the journal has it.
-struct ShardEntry {
+struct ShardEntry : ManifestShard {
+  ShardEntry() = default;
+  explicit ShardEntry(ManifestShard of_manifest) : ManifestShard(std::move(of_manifest)) {}
+
   std::uint32_t shard = 0;
-  std::string file;  ///< without its folder
-  FileSum sum;
-  std::uint64_t examples = 0;
-  std::optional<SideFile> side_file;
   ColumnStatistics statistics;
   std::vector<QuarantinedExample> quarantined;
 };

@@ -1,0 +1,131 @@
+#include "infeed/records/shard_manifest.h"
+
+#include <filesystem>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <unordered_map>
+#include <utility>
+
+#include "infeed/error.h"
+#include "infeed/records/crc32c.h"
+#include "infeed/records/file.h"
+#include "infeed/records/files.h"
+
+namespace infeed {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::string_view kManifestFormat = "infeed-manifest 1";
+constexpr std::string_view kManifestEnding = ".manifest.json";
+
+std::string hexadecimal(std::uint32_t value) { return fmt::format("{:08x}", value); }
+
+Json describe_sum(const FileSum& sum) {
+  return {{"bytes", sum.bytes}, {"crc32c", hexadecimal(sum.crc32c)}};
+}
+
+FileSum parse_sum(const Json& json) {
+  return {.bytes = json.at("bytes").get<std::uint64_t>(),
+          .crc32c = static_cast<std::uint32_t>(
+              std::stoul(json.at("crc32c").get<std::string>(), nullptr, 16))};
+}
+
+ManifestShard parse_shard(const Json& json) {
+  ManifestShard shard;
+  shard.file = json.at("file").get<std::string>();
+  shard.sum = parse_sum(json);
+  shard.examples = json.at("examples").get<std::uint64_t>();
+  for (const std::string name : {"index", "points"}) {
+    if (json.contains(name)) shard.side_file = SideFile{"." + name, parse_sum(json[name])};
+  }
+  return shard;
+}
+
+/// Bytes of an input may stand in messages, and JSON is UTF-8.
+std::string dump_json(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+using ListedShards = std::unordered_map<std::string, ManifestShard>;
+
+/// By name; none where there is no manifest.
+ListedShards list_shards(const std::string& manifest_file) {
+  ListedShards shards;
+  std::error_code ignored;
+  if (!std::filesystem::exists(manifest_file, ignored)) return shards;
+  for (ManifestShard& shard : read_shard_manifest(manifest_file).shards) {
+    std::string name = shard.file;
+    shards.emplace(std::move(name), std::move(shard));
+  }
+  return shards;
+}
+
+}  // namespace
+
+std::string to_json(const ManifestShard& shard) {
+  Json json = describe_sum(shard.sum);
+  json["file"] = shard.file;
+  json["examples"] = shard.examples;
+  if (shard.side_file) json[shard.side_file->ending.substr(1)] = describe_sum(shard.side_file->sum);
+  return dump_json(json, -1);
+}
+
+ManifestShard parse_manifest_shard(const std::string& json) try {
+  return parse_shard(Json::parse(json));
+} catch (const std::exception&) {
+  throw Error(ErrorCode::data_loss, fmt::format("'{}' describes no shard of a manifest", json));
+}
+
+std::optional<std::string> manifest_of(const std::string& shard) {
+  if (is_url(shard)) return std::nullopt;
+  const std::optional<ShardName> name = parse_shard_name(shard);
+  if (!name) return std::nullopt;
+  return std::string(name->prefix).append(kManifestEnding);
+}
+
+ShardManifest read_shard_manifest(const std::string& file) {
+  Json json = Json::parse(read_file(file), nullptr, false);
+  if (json.is_object() && json.value("format", Json()) != kManifestFormat) {
+    throw Error(ErrorCode::failed_precondition,
+                fmt::format("this is no manifest of this version ('{}')", kManifestFormat))
+        .at_file(file);
+  }
+  try {
+    const std::string checksum = json.at("checksum").get<std::string>();
+    json.erase("checksum");
+    ShardManifest manifest{.shards = {}, .json = dump_json(json, -1)};
+    if (checksum != hexadecimal(crc32c(manifest.json))) throw std::runtime_error("checksum");
+    for (const Json& shard : json.at("shards")) manifest.shards.push_back(parse_shard(shard));
+    return manifest;
+  } catch (const std::exception&) {
+    throw Error(ErrorCode::data_loss,
+                "the manifest is damaged: its checksum does not match what it says; take it from a "
+                "copy, or make the dataset anew")
+        .at_file(file);
+  }
+}
+
+std::vector<std::optional<ManifestShard>> find_in_manifests(const std::vector<std::string>& files) {
+  std::unordered_map<std::string, ListedShards> sets;
+  std::vector<std::optional<ManifestShard>> found(files.size());
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const std::optional<std::string> manifest = manifest_of(files[i]);
+    if (!manifest) continue;
+    const auto [set, is_new] = sets.try_emplace(*manifest);
+    if (is_new) set->second = list_shards(*manifest);
+    const auto shard = set->second.find(std::filesystem::path(files[i]).filename().string());
+    if (shard != set->second.end()) found[i] = shard->second;
+  }
+  return found;
+}
+
+std::string seal_manifest(const std::string& json) {
+  Json sealed = Json::parse(json);
+  sealed["format"] = kManifestFormat;
+  sealed["checksum"] = hexadecimal(crc32c(dump_json(sealed, -1)));
+  return dump_json(sealed, 1) + "\n";
+}
+
+}  // namespace infeed

@@ -1,0 +1,90 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <infeed/records/shard_manifest.h>
+
+#include "records/temporary_files.h"
+#include "thrown_error.h"
+
+namespace infeed {
+namespace {
+
+using testing::error_of;
+using ::testing::HasSubstr;
+using testing::TemporaryFolder;
+
+/// Two shards of 100 and 90 examples.
+std::string two_shards(const std::string& set) {
+  const ManifestShard first{
+      set + "-00000-of-00002.tfrecord", {2400, 0xdeadbeef}, 100, SideFile{".index", {836, 7}}};
+  const ManifestShard second{set + "-00001-of-00002.tfrecord", {2160, 1}, 90, std::nullopt};
+  return seal_manifest("{\"shards\": [" + to_json(first) + ", " + to_json(second) +
+                       "], \"plan\": {}}");
+}
+
+TEST(ShardManifest, is_read_as_it_was_written) {
+  const TemporaryFolder folder;
+  const auto file = folder.write("train.manifest.json", two_shards("train"));
+  const ShardManifest manifest = read_shard_manifest(file);
+  ASSERT_EQ(manifest.shards.size(), 2U);
+  EXPECT_EQ(manifest.shards[0].file, "train-00000-of-00002.tfrecord");
+  EXPECT_EQ(manifest.shards[0].sum, (FileSum{2400, 0xdeadbeef}));
+  EXPECT_EQ(manifest.shards[0].examples, 100U);
+  EXPECT_EQ(manifest.shards[0].side_file, (SideFile{".index", {836, 7}}));
+  EXPECT_EQ(manifest.shards[1].side_file, std::nullopt);
+  EXPECT_THAT(manifest.json, HasSubstr("\"plan\":{}"));
+}
+
+TEST(ShardManifest, golden_text_of_a_shard) {
+  const ManifestShard shard{"a.tfrecord", {24, 0xab}, 1, SideFile{".points", {8, 9}}};
+  EXPECT_EQ(to_json(shard), R"({"bytes":24,"crc32c":"000000ab","examples":1,"file":"a.tfrecord",)"
+                            R"("points":{"bytes":8,"crc32c":"00000009"}})");
+  EXPECT_EQ(to_json(parse_manifest_shard(to_json(shard))), to_json(shard));
+  EXPECT_EQ(error_of([] { parse_manifest_shard("{}"); }).message(),
+            "'{}' describes no shard of a manifest");
+}
+
+TEST(ShardManifest, every_change_is_noticed) {
+  const TemporaryFolder folder;
+  const std::string good = two_shards("train");
+  for (std::size_t i = 0; i + 1 < good.size(); ++i) {
+    std::string bad = good;
+    bad[i] = bad[i] == '7' ? '8' : '7';
+    if (good[i] == ' ' || good[i] == '\n') continue;  // a change that JSON may not see
+    const Error error = error_of([&] { read_shard_manifest(folder.write("x", bad)); });
+    EXPECT_TRUE(error.code() == ErrorCode::data_loss ||
+                error.code() == ErrorCode::failed_precondition)
+        << error.what();
+  }
+  EXPECT_THAT(error_of([&] { read_shard_manifest(folder.write("x", good.substr(0, 99))); }).what(),
+              HasSubstr("the manifest is damaged"));
+  EXPECT_EQ(error_of([&] { read_shard_manifest(folder.write("x", "{\"format\": 3}")); }).message(),
+            "this is no manifest of this version ('infeed-manifest 1')");
+  EXPECT_EQ(error_of([&] { read_shard_manifest(folder.file("none")); }).code(),
+            ErrorCode::not_found);
+}
+
+TEST(ShardManifest, belongs_to_files_by_their_names) {
+  EXPECT_EQ(manifest_of("data/train-00003-of-00016.tfrecord"), "data/train.manifest.json");
+  EXPECT_EQ(manifest_of("train-00003-of-00016.tfrecord.gz"), "train.manifest.json");
+  EXPECT_EQ(manifest_of("data/train.tfrecord"), std::nullopt);
+  EXPECT_EQ(manifest_of("s3://bucket/train-00003-of-00016.tfrecord"), std::nullopt);
+}
+
+TEST(ShardManifest, of_several_sets) {
+  const TemporaryFolder folder;
+  folder.write("train.manifest.json", two_shards("train"));
+  folder.write("test.manifest.json", two_shards("test"));
+  const auto found = find_in_manifests(
+      {folder.file("test-00001-of-00002.tfrecord"), folder.file("other.tfrecord"),
+       folder.file("train-00000-of-00002.tfrecord"), folder.file("train-00000-of-00003.tfrecord"),
+       folder.file("none-00000-of-00002.tfrecord")});
+  ASSERT_EQ(found.size(), 5U);
+  ASSERT_TRUE(found[0] && found[2]);
+  EXPECT_EQ(found[0]->examples, 90U);
+  EXPECT_EQ(found[2]->sum.bytes, 2400U);
+  EXPECT_FALSE(found[1] || found[3] || found[4]);
+}
+
+}  // namespace
+}  // namespace infeed
