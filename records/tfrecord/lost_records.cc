@@ -12,7 +12,7 @@
 #include "infeed/records/files.h"
 #include "io/input_file.h"
 #include "io/little_endian.h"
-#include "tfrecord/framing.h"
+#include "tfrecord/index_header.h"
 
 namespace infeed {
 namespace {
@@ -27,16 +27,10 @@ class IndexOnDisk {
     std::error_code ignored;
     if (is_url(file) || !std::filesystem::exists(name, ignored)) return std::nullopt;
     IndexOnDisk index(detail::open_input_file(name));
-    std::array<char, kHeaderBytes> header{};
-    if (index.file_->read_at(0, header) != header.size() ||
-        std::string_view(header.data(), 8) != "INFEEDIX" ||
-        detail::load_little<std::uint32_t>(header.data() + 8) != 1 ||
-        detail::load_little<std::uint64_t>(header.data() + 16) != file_bytes) {
-      return std::nullopt;
-    }
+    const auto header = detail::read_index_header(*index.file_);
+    if (!header || header->file_bytes != file_bytes) return std::nullopt;
     index.file_bytes_ = file_bytes;
-    index.count_ = detail::load_little<std::uint64_t>(header.data() + 24);
-    if (index.count_ > file_bytes / detail::kFramingBytes) return std::nullopt;
+    index.count_ = header->count;
     return index;
   }
 
@@ -44,7 +38,7 @@ class IndexOnDisk {
   std::uint64_t offset(std::uint64_t record) const {
     if (record >= count_) return file_bytes_;
     std::array<char, 8> bytes{};
-    file_->read_at(kHeaderBytes + bytes.size() * record, bytes);
+    file_->read_at(detail::kIndexHeaderBytes + bytes.size() * record, bytes);
     return detail::load_little<std::uint64_t>(bytes.data());
   }
   /// The first record that begins at `offset` or behind it.
@@ -63,8 +57,6 @@ class IndexOnDisk {
   }
 
  private:
-  static constexpr std::size_t kHeaderBytes = 32;  // index_format.md
-
   explicit IndexOnDisk(std::unique_ptr<detail::InputFile> file) : file_(std::move(file)) {}
 
   std::unique_ptr<detail::InputFile> file_;

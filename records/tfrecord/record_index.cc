@@ -13,13 +13,14 @@
 #include "io/file_ends.h"
 #include "io/little_endian.h"
 #include "tfrecord/framing.h"
+#include "tfrecord/index_header.h"
 
 namespace infeed {
 namespace {
 
-constexpr std::string_view kMagic = "INFEEDIX";
-constexpr std::uint32_t kVersion = 1;
-constexpr std::size_t kIndexHeaderBytes = 32;
+using detail::kIndexHeaderBytes;
+using detail::kIndexMagic;
+using detail::kIndexVersion;
 
 Error damaged_index(const std::string& index_file, std::string what) {
   return Error(ErrorCode::data_loss, fmt::format("the index is damaged: {}; make it anew", what))
@@ -43,10 +44,10 @@ RecordIndex parse_binary(const std::string& bytes, const std::string& index_file
   }
   const std::string_view body(bytes.data(), bytes.size() - 4);
   const auto version = detail::load_little<std::uint32_t>(bytes.data() + 8);
-  if (version != kVersion) {
+  if (version != kIndexVersion) {
     throw Error(ErrorCode::failed_precondition,
                 fmt::format("the index has version {}, but only {} is known; make it anew", version,
-                            kVersion))
+                            kIndexVersion))
         .at_file(index_file);
   }
   if (detail::load_little<std::uint32_t>(body.data() + body.size()) != crc32c(body)) {
@@ -121,8 +122,8 @@ RecordIndex index_records(const std::string& name) {
 
 void write_index(const RecordIndex& index, const std::string& index_file) {
   std::string bytes(kIndexHeaderBytes + 8 * index.size() + 4, '\0');
-  std::copy(kMagic.begin(), kMagic.end(), bytes.begin());
-  detail::store_little(bytes.data() + 8, kVersion);
+  std::copy(kIndexMagic.begin(), kIndexMagic.end(), bytes.begin());
+  detail::store_little(bytes.data() + 8, kIndexVersion);
   detail::store_little(bytes.data() + 12, index.ends_crc);
   detail::store_little(bytes.data() + 16, index.file_bytes());
   detail::store_little(bytes.data() + 24, index.size());
@@ -136,8 +137,8 @@ void write_index(const RecordIndex& index, const std::string& index_file) {
 
 RecordIndex read_index(const std::string& index_file) {
   const std::string bytes = read_file(index_file);
-  RecordIndex index =
-      bytes.starts_with(kMagic) ? parse_binary(bytes, index_file) : parse_dali(bytes, index_file);
+  RecordIndex index = bytes.starts_with(kIndexMagic) ? parse_binary(bytes, index_file)
+                                                     : parse_dali(bytes, index_file);
   check_offsets(index, index_file);
   return index;
 }

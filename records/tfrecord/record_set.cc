@@ -1,0 +1,319 @@
+#include "infeed/records/record_set.h"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <optional>
+#include <utility>
+
+#include "infeed/records/files.h"
+#include "io/open_files.h"
+#include "tfrecord/framing.h"
+#include "tfrecord/indexed_shard.h"
+
+namespace infeed {
+namespace {
+
+using detail::IndexedShard;
+
+constexpr std::size_t kRowsAtOnce = 256;
+constexpr std::uint64_t kBytesAtOnce = std::uint64_t{1} << 20;
+// A system call costs about as much as copying this many bytes that nobody wants.
+constexpr std::uint64_t kGapBytesMax = 4096;
+// What stays in the second-level cache between the kernel's copy and the checksum.
+constexpr std::size_t kRunBytesMax = std::size_t{256} << 10;
+// A block of a smaller run has the run's size; one of a larger is used again.
+constexpr std::size_t kPooledRunBytesMin = std::size_t{64} << 10;
+
+/// One row of a call, and where it lies.
+struct WantedRecord {
+  std::uint64_t record;  // of the shard
+  std::uint64_t begin;   // in the file
+  std::uint64_t end;
+  std::uint32_t shard;
+  std::uint32_t place;  // in the call
+};
+
+bool lies_before(const WantedRecord& a, const WantedRecord& b) {
+  return a.shard != b.shard ? a.shard < b.shard : a.begin < b.begin;
+}
+
+/// The first of the rows of a call that failed.
+struct FirstFailure {
+  std::size_t place = kRowsAtOnce;
+  std::optional<Error> error = std::nullopt;
+
+  void note(std::size_t failed_place, const Error& failed) {
+    if (failed_place >= place) return;
+    place = failed_place;
+    error = failed;
+  }
+};
+
+/// How many of the sorted `wanted` are read at once.
+std::size_t length_of_run(std::span<const WantedRecord> wanted) {
+  std::size_t length = 1;
+  while (length < wanted.size()) {
+    const WantedRecord& next = wanted[length];
+    const bool joins = next.shard == wanted[0].shard &&
+                       next.begin <= wanted[length - 1].end + kGapBytesMax &&
+                       next.end - wanted[0].begin <= kRunBytesMax;
+    if (!joins) break;
+    ++length;
+  }
+  return length;
+}
+
+/// Where the bytes lie in their cache line as in their file, the kernel copies quicker (README.md).
+std::size_t lead_of(std::uint64_t offset) {
+  return static_cast<std::size_t>(offset % detail::kBlockLeadBytes);
+}
+
+detail::BlockReference block_for(std::uint64_t begin, std::size_t bytes,
+                                 const std::shared_ptr<detail::BlockPool>& pool) {
+  const bool is_pooled = bytes >= kPooledRunBytesMin && bytes <= kRunBytesMax;
+  detail::BlockReference block(is_pooled ? pool->take(kRunBytesMax + detail::kBlockLeadBytes)
+                                         : detail::make_lone_block(bytes + lead_of(begin), pool));
+  block->stream_offset = begin - lead_of(begin);
+  return block;
+}
+
+std::vector<std::string> require_local(std::vector<std::string> files) {
+  for (const std::string& file : files) {
+    if (!is_url(file)) continue;
+    throw Error(ErrorCode::invalid_argument,
+                "records by rows are read from local files only; copy the files, or read URLs in "
+                "order (records())")
+        .at_file(redacted_url(file));
+  }
+  return files;
+}
+
+}  // namespace
+
+class RecordSet::Shards {
+ public:
+  Shards(std::vector<std::string> list, const RecordSetOptions& set_options)
+      : files(require_local(std::move(list))),
+        options(set_options),
+        open_(files.size(), options.open_files_max.of("RecordSet", "open_files_max")) {
+    find_all();
+  }
+
+  std::uint64_t size() const { return first_rows_.back(); }
+  std::size_t read(std::span<const std::uint64_t> rows, const std::vector<std::uint64_t>* selected,
+                   std::span<Record> out) const;
+
+  const std::vector<std::string> files;
+  const RecordSetOptions options;
+
+ private:
+  void find_all();
+  /// `shard` is where the last one was found.
+  WantedRecord locate(std::uint64_t row, std::uint32_t shard) const;
+  void read_run(std::span<const WantedRecord> run, std::span<Record> out,
+                FirstFailure& failure) const;
+  std::string_view checked_payload(const WantedRecord& wanted, const char* at) const;
+  Error cut(const WantedRecord& wanted, std::uint64_t file_bytes) const;
+
+  std::vector<std::unique_ptr<IndexedShard>> shards_;
+  std::vector<std::uint64_t> first_rows_{0};  // of each shard, and their end
+  mutable detail::OpenFiles open_;
+};
+
+void RecordSet::Shards::find_all() {
+  constexpr std::size_t kSpareBytes = std::size_t{4} << 20;
+  const auto spare = std::make_shared<SpareBlocks>(kSpareBytes);
+  const auto listed = find_in_manifests(files);
+  std::vector<std::string> unknown;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    shards_.push_back(IndexedShard::find(files[i], listed[i], options.without_index, spare));
+    if (shards_.back() == nullptr) {
+      unknown.push_back(files[i]);
+    } else {
+      first_rows_.push_back(first_rows_.back() + shards_.back()->size());
+    }
+  }
+  if (unknown.empty()) return;
+  const std::string others =
+      unknown.size() == 1 ? std::string() : fmt::format(" (nor of {} others)", unknown.size() - 1);
+  throw Error(ErrorCode::failed_precondition,
+              fmt::format("nothing says where the records of this file are{}: there is neither "
+                          "'{}.index' nor a manifest; write indices with infeed index, or give "
+                          "{{.without_index = WithoutIndex::scan}}, which reads all headers first, "
+                          "each time",
+                          others, unknown.front()))
+      .at_file(unknown.front());
+}
+
+WantedRecord RecordSet::Shards::locate(std::uint64_t row, std::uint32_t shard) const {
+  if (row < first_rows_[shard] || row >= first_rows_[shard + 1]) {
+    const auto after = std::upper_bound(first_rows_.begin(), first_rows_.end(), row);
+    shard = static_cast<std::uint32_t>(after - first_rows_.begin() - 1);
+  }
+  const IndexedShard& found = *shards_[shard];
+  const std::uint64_t record = row - first_rows_[shard];
+  const IndexedShard::Places* places = found.places();
+  if (places == nullptr) places = &found.load(*open_.get(shard, found.name()));
+  if (record >= places->records.size()) {
+    Error error = *places->rest;
+    if (error.file() == found.name()) error.at_record(record);  // not of what lies beside it
+    throw error;
+  }
+  const WantedRecord wanted{.record = record,
+                            .begin = places->records.offset(record),
+                            .end = places->records.offset(record + 1),
+                            .shard = shard,
+                            .place = 0};
+  // Nothing is allocated on an index's word alone.
+  if (wanted.end > places->file_bytes) throw cut(wanted, places->file_bytes);
+  return wanted;
+}
+
+Error RecordSet::Shards::cut(const WantedRecord& wanted, std::uint64_t file_bytes) const {
+  return Error(ErrorCode::data_loss,
+               fmt::format("record is cut: its index has it end at byte {}, but the file ends at "
+                           "byte {}; take the file from a copy, or make the index anew (infeed "
+                           "index)",
+                           wanted.end, file_bytes))
+      .at_file(files[wanted.shard])
+      .at_offset(wanted.begin)
+      .at_record(wanted.record);
+}
+
+std::string_view RecordSet::Shards::checked_payload(const WantedRecord& wanted,
+                                                    const char* at) const {
+  const auto fail = [&](std::string what) {
+    throw Error(ErrorCode::data_loss, std::move(what))
+        .at_file(files[wanted.shard])
+        .at_offset(wanted.begin)
+        .at_record(wanted.record);
+  };
+  const std::uint64_t length = wanted.end - wanted.begin - detail::kFramingBytes;
+  const detail::Header header = detail::load_header(at);
+  if (!header.is_valid() || header.length != length) {
+    fail(
+        fmt::format("there is no record of {} bytes at this place: the record is damaged, or the "
+                    "index is another file's (infeed verify tells which)",
+                    length));
+  }
+  const std::string_view payload(at + detail::kHeaderBytes, length);
+  if (options.verify == Verify::everything && !detail::payload_is_valid(payload)) {
+    fail(fmt::format("record is damaged: its {} bytes do not have the checksum that is stored",
+                     length));
+  }
+  return payload;
+}
+
+void RecordSet::Shards::read_run(std::span<const WantedRecord> run, std::span<Record> out,
+                                 FirstFailure& failure) const {
+  const std::uint64_t begin = run.front().begin;
+  const auto bytes = static_cast<std::size_t>(run.back().end - begin);
+  const IndexedShard& shard = *shards_[run.front().shard];
+  detail::BlockReference block;
+  std::size_t got = 0;
+  try {
+    const auto file = open_.get(run.front().shard, shard.name());
+    block = block_for(begin, bytes, shard.blocks());
+    got = file->read_at(begin, {block->data + lead_of(begin), bytes});
+  } catch (const Error& error) {
+    if (run.size() == 1) return failure.note(run.front().place, error);
+    // What can't be read may be one sector of all these.
+    for (std::size_t i = 0; i < run.size(); ++i) read_run(run.subspan(i, 1), out, failure);
+    return;
+  }
+  const char* const front = block->data + lead_of(begin);
+  // All at once, since each would be a locked addition; those that weren't used are taken back.
+  block->references.fetch_add(run.size(), std::memory_order_relaxed);
+  std::uint64_t unused = run.size();
+  for (const WantedRecord& wanted : run) {
+    try {
+      if (wanted.end - begin > got) throw cut(wanted, begin + got);
+      const std::string_view payload = checked_payload(wanted, front + (wanted.begin - begin));
+      out[wanted.place] = Record::adopt(block.get(), payload, wanted.record);
+      --unused;
+    } catch (const Error& error) {
+      failure.note(wanted.place, error);
+    }
+  }
+  if (unused > 0) block->references.fetch_sub(unused, std::memory_order_acq_rel);
+}
+
+std::size_t RecordSet::Shards::read(std::span<const std::uint64_t> rows,
+                                    const std::vector<std::uint64_t>* selected,
+                                    std::span<Record> out) const {
+  std::array<WantedRecord, kRowsAtOnce> all;
+  std::size_t count = 0;
+  try {
+    std::uint64_t bytes = 0;
+    std::uint32_t shard = 0;
+    for (; count < std::min({rows.size(), out.size(), kRowsAtOnce}); ++count) {
+      all[count] = locate(selected == nullptr ? rows[count] : (*selected)[rows[count]], shard);
+      all[count].place = static_cast<std::uint32_t>(count);
+      shard = all[count].shard;
+      bytes += all[count].end - all[count].begin;
+      if (count > 0 && bytes > kBytesAtOnce) break;
+    }
+  } catch (const Error&) {
+    if (count == 0) throw;  // else it comes with the next call, which begins with this row
+  }
+  std::span<const WantedRecord> wanted(all.data(), count);
+  if (!std::is_sorted(wanted.begin(), wanted.end(), lies_before)) {
+    std::sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count), lies_before);
+  }
+  FirstFailure failure;
+  while (!wanted.empty()) {
+    const std::size_t length = length_of_run(wanted);
+    read_run(wanted.first(length), out, failure);
+    wanted = wanted.subspan(length);
+  }
+  if (!failure.error) return count;
+  if (failure.place == 0) throw Error(*failure.error);
+  for (Record& record : out.subspan(failure.place, count - failure.place)) record = Record();
+  return failure.place;
+}
+
+RecordSet::RecordSet(const std::string& pattern, RecordSetOptions options)
+    : RecordSet(is_url(pattern) ? std::vector{pattern} : match_files(pattern), options) {}
+
+RecordSet::RecordSet(std::vector<std::string> files, RecordSetOptions options)
+    : shards_(std::make_shared<const Shards>(std::move(files), options)) {}
+
+RecordSet::RecordSet(std::initializer_list<std::string> files, RecordSetOptions options)
+    : RecordSet(std::vector(files), options) {}
+
+std::uint64_t RecordSet::size() const { return rows_ == nullptr ? shards_->size() : rows_->size(); }
+
+void RecordSet::require_row(std::uint64_t row) const {
+  if (row < size()) return;
+  throw Error(
+      ErrorCode::invalid_argument,
+      fmt::format("row {} is asked for, but there are {} (they count from 0)", row, size()));
+}
+
+Record RecordSet::at(std::uint64_t row) const {
+  Record record;
+  read({&row, 1}, {&record, 1});
+  return record;
+}
+
+std::size_t RecordSet::read(std::span<const std::uint64_t> rows, std::span<Record> out) const {
+  for (const std::uint64_t row : rows) require_row(row);
+  return rows.empty() || out.empty() ? 0 : shards_->read(rows, rows_.get(), out);
+}
+
+RecordSet RecordSet::select(std::vector<std::uint64_t> rows) const {
+  for (std::uint64_t& row : rows) {
+    require_row(row);
+    if (rows_ != nullptr) row = (*rows_)[row];
+  }
+  RecordSet chosen(*this);
+  chosen.rows_ = std::make_shared<const std::vector<std::uint64_t>>(std::move(rows));
+  return chosen;
+}
+
+const std::vector<std::string>& RecordSet::files() const { return shards_->files; }
+
+const RecordSetOptions& RecordSet::options() const { return shards_->options; }
+
+}  // namespace infeed
