@@ -23,4 +23,9 @@ void ReaderResources::drop_spare_blocks() {
   spare_blocks_ = nullptr;
 }
 
+std::optional<ManifestShard> ReaderResources::find_in_manifest(const std::string& file) {
+  const std::lock_guard lock(manifests_mutex_);
+  return manifests_.find(file);
+}
+
 }  // namespace infeed::detail

@@ -2,8 +2,11 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 
 #include <infeed/pipeline/memory_account.h>
+#include <infeed/records/shard_manifest.h>
 #include <infeed/records/spare_blocks.h>
 #include <infeed/records/url_options.h>
 
@@ -21,6 +24,9 @@ class ReaderResources {
   std::shared_ptr<SpareBlocks> spare_blocks();
   /// At the end of the run.
   void drop_spare_blocks();
+  /// What a manifest says of a record file. Each manifest is read once, however many of its shards
+  /// are opened one by one.
+  std::optional<ManifestShard> find_in_manifest(const std::string& file);
   /// Of the readers of files by URL.
   const std::shared_ptr<SharedCredentials>& shared_credentials() const { return credentials_; }
 
@@ -29,6 +35,8 @@ class ReaderResources {
   const std::shared_ptr<SharedCredentials> credentials_ = share_credentials();
   std::mutex mutex_;
   std::shared_ptr<SpareBlocks> spare_blocks_;  // what it may keep is in the account
+  std::mutex manifests_mutex_;
+  ShardManifests manifests_;
 };
 
 }  // namespace infeed::detail

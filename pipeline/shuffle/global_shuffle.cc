@@ -82,10 +82,11 @@ NodePointer make_global_shuffle(const GlobalShuffleOptions& options, NodePointer
   if (!input->is_indexable()) {
     throw Error(
         ErrorCode::invalid_argument,
-        fmt::format("global_shuffle: elements of '{}' can't be asked for by position; put it "
-                    "right behind range or slices (or a serial map of them) and the rest "
-                    "behind it, or use shuffle with a buffer",
-                    input->name()));
+        fmt::format(
+            "global_shuffle: elements of '{}' can't be asked for by position; put it "
+            "right behind range, slices or indexed_records (or a serial map of them) and the rest "
+            "behind it, or use shuffle with a buffer",
+            input->name()));
   }
   const Seeds seeds = given_or_random(options.seed);
   return std::make_shared<GlobalShuffleNode>(seeds, options.reshuffle_each_iteration,

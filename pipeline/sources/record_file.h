@@ -33,13 +33,13 @@ class RecordFile {
   Lost rest(RecordPosition position) const;
   /// Records of a damaged range, where an index knows.
   std::optional<std::uint64_t> records_of(const DamagedRange& range) const;
+  std::optional<std::uint64_t> file_bytes() const;
 
  private:
   void open_parallel(const std::string& file, const RecordsOptions& options, int threads);
   void give_back();
 
   Compression compression() const;
-  std::optional<std::uint64_t> file_bytes() const;
 
   const std::string& file_;
   IteratorContext& run_;

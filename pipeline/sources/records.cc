@@ -15,6 +15,7 @@
 #include <infeed/records/files.h>
 
 #include "engine/iterator_context.h"
+#include "sources/listed_counts.h"
 #include "sources/record_file.h"
 
 namespace infeed {
@@ -32,10 +33,15 @@ struct FileCount {
 /// What all iterators of one source share.
 struct Sources {
   Sources(std::vector<std::string> list, RecordsOptions reader_options)
-      : files(std::move(list)), options(std::move(reader_options)), counts(files.size()) {}
+      : files(std::move(list)),
+        options(std::move(reader_options)),
+        listed(options.manifest == ManifestUse::check ? detail::ListedCounts(files)
+                                                      : detail::ListedCounts()),
+        counts(files.size()) {}
 
   const std::vector<std::string> files;
   const RecordsOptions options;
+  const detail::ListedCounts listed;
   std::vector<FileCount> counts;
 };
 
@@ -83,8 +89,11 @@ class RecordsStage final : public Stage {
         out.set_error(failed(current_error()));
         return Pull::values;
       }
-      end_of_file();
+      ErrorPointer wrong_count = end_of_file();
       if (run().cancelled()) return Pull::cancelled;
+      if (wrong_count == nullptr) continue;
+      out.set_error(std::move(wrong_count));
+      return Pull::values;
     }
     return Pull::end;
   }
@@ -123,18 +132,42 @@ class RecordsStage final : public Stage {
   void open() {
     if (reader_) return;
     given_ = 0;
+    lost_ = 0;
     failed_ = false;
     unseen_ = false;
+    listed_ = sources_->listed.of(file_, sources_->files[file_], run());
     reader_.emplace(sources_->files[file_], options_, run());
     counters().note_parallelism(reader_->threads(), options_.parallelism == autotune);
   }
 
-  void end_of_file() {
+  /// Gives an error when the file had another number of records than it should have.
+  ErrorPointer end_of_file() {
+    ErrorPointer wrong_count = failed_ ? nullptr : check_count();
     FileCount& count = sources_->counts[file_];
     if (!failed_) (unseen_ ? count.skipped : count.read) = given_;
     reader_.reset();
     ++file_;
+    return wrong_count;
   }
+
+  ErrorPointer check_count() {
+    if (!listed_ || listed_->examples == given_) return nullptr;
+    if (may_lose_records()) {
+      // Those that a range of damage had were counted with it, where an index knew them.
+      if (listed_->examples > given_ + lost_) {
+        count_dropped(listed_->examples - given_ - lost_, {});
+      }
+      return nullptr;
+    }
+    failed_ = true;
+    const Error error =
+        detail::wrong_count(sources_->files[file_], *listed_, given_, reader_->file_bytes());
+    if (error.lost()) count_dropped(error.lost()->records, {});
+    return std::make_shared<const Error>(error);
+  }
+
+  /// Without an error.
+  bool may_lose_records() const { return options_.damage != DamagePolicy::fail; }
 
   /// The error as it is handed on: with what goes with the file.
   ErrorPointer failed(ErrorPointer error) {
@@ -200,20 +233,25 @@ class RecordsStage final : public Stage {
       const std::uint64_t skipped = reader_->skip(want);
       given_ += skipped;
       detail::StageCounters::add(counters().skipped, skipped);
-      if (skipped < want) end_of_file();
-      return skipped;
+      if (skipped == want || end_of_file() == nullptr) return skipped;
+      count_skipped_error();
+      return skipped + 1;
     } catch (const std::bad_alloc&) {
       throw;
     } catch (...) {
       if (run().cancelled()) return 0;
       throw_on_users_stop();
-      // The error is an element, too; those before it were passed over.
-      detail::StageCounters::add(counters().errors, 1);
-      detail::StageCounters::add(counters().errors_arisen, 1);
+      count_skipped_error();  // those before it were passed over
       const std::uint64_t passed = reader_ ? reader_->passed() - before : 0;
       failed(current_error());
       return passed + 1;
     }
+  }
+
+  /// The error is an element, too.
+  void count_skipped_error() {
+    detail::StageCounters::add(counters().errors, 1);
+    detail::StageCounters::add(counters().errors_arisen, 1);
   }
 
   std::uint64_t read_and_drop(std::uint64_t count) {
@@ -224,7 +262,9 @@ class RecordsStage final : public Stage {
   }
 
   void pass_over(const DamagedRange& range) {
-    count_dropped(reader_->records_of(range), range.end - range.begin);
+    const std::optional<std::uint64_t> records = reader_->records_of(range);
+    lost_ += records.value_or(0);
+    count_dropped(records, range.end - range.begin);
     if (!sources_->options.on_damage) return;
     callback_threw_ = true;
     sources_->options.on_damage(range);
@@ -235,7 +275,9 @@ class RecordsStage final : public Stage {
   RecordsOptions options_;
   std::size_t file_ = 0;
   std::optional<detail::RecordFile> reader_;  ///< of file_, once it is begun
+  std::optional<ManifestShard> listed_;       ///< what a manifest says of file_
   std::uint64_t given_ = 0;                   ///< records of file_ so far
+  std::uint64_t lost_ = 0;                    ///< of it to damage, where an index knows
   /// Made ready for one read. A block holds few large records, and a whole chunk of places for two
   /// records costs as much as an eighth of their reading.
   std::size_t places_ = kPlacesMin;
@@ -268,7 +310,9 @@ class RecordsNode final : public Node {
     return text + ")";
   }
   Cardinality cardinality() const override {
-    return sources_->files.empty() ? Cardinality::finite(0) : Cardinality::unknown();
+    if (sources_->files.empty()) return Cardinality::finite(0);
+    const bool may_lose_records = sources_->options.damage != DamagePolicy::fail;
+    return may_lose_records ? Cardinality::unknown() : sources_->listed.sum();
   }
 
  protected:

@@ -109,8 +109,9 @@ class RecordSet::Shards {
 
  private:
   void find_all();
-  /// `shard` is where the last one was found.
-  WantedRecord locate(std::uint64_t row, std::uint32_t shard) const;
+  /// Fills in all but the place; `shard` is where the last one was found. It writes where the result
+  /// stays: to copy a row costs more than to find it.
+  void locate(std::uint64_t row, std::uint32_t shard, WantedRecord& wanted) const;
   void read_run(std::span<const WantedRecord> run, std::span<Record> out,
                 FirstFailure& failure) const;
   std::string_view checked_payload(const WantedRecord& wanted, const char* at) const;
@@ -124,12 +125,12 @@ class RecordSet::Shards {
 void RecordSet::Shards::find_all() {
   constexpr std::size_t kSpareBytes = std::size_t{4} << 20;
   const auto spare = std::make_shared<SpareBlocks>(kSpareBytes);
-  const auto listed = find_in_manifests(files);
+  ShardManifests manifests;
   std::vector<std::string> unknown;
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    shards_.push_back(IndexedShard::find(files[i], listed[i], options.without_index, spare));
+  for (const std::string& file : files) {
+    shards_.push_back(IndexedShard::find(file, manifests.find(file), options.without_index, spare));
     if (shards_.back() == nullptr) {
-      unknown.push_back(files[i]);
+      unknown.push_back(file);
     } else {
       first_rows_.push_back(first_rows_.back() + shards_.back()->size());
     }
@@ -146,7 +147,7 @@ void RecordSet::Shards::find_all() {
       .at_file(unknown.front());
 }
 
-WantedRecord RecordSet::Shards::locate(std::uint64_t row, std::uint32_t shard) const {
+void RecordSet::Shards::locate(std::uint64_t row, std::uint32_t shard, WantedRecord& wanted) const {
   if (row < first_rows_[shard] || row >= first_rows_[shard + 1]) {
     const auto after = std::upper_bound(first_rows_.begin(), first_rows_.end(), row);
     shard = static_cast<std::uint32_t>(after - first_rows_.begin() - 1);
@@ -160,14 +161,12 @@ WantedRecord RecordSet::Shards::locate(std::uint64_t row, std::uint32_t shard) c
     if (error.file() == found.name()) error.at_record(record);  // not of what lies beside it
     throw error;
   }
-  const WantedRecord wanted{.record = record,
-                            .begin = places->records.offset(record),
-                            .end = places->records.offset(record + 1),
-                            .shard = shard,
-                            .place = 0};
+  wanted.record = record;
+  wanted.begin = places->records.offset(record);
+  wanted.end = places->records.offset(record + 1);
+  wanted.shard = shard;
   // Nothing is allocated on an index's word alone.
   if (wanted.end > places->file_bytes) throw cut(wanted, places->file_bytes);
-  return wanted;
 }
 
 Error RecordSet::Shards::cut(const WantedRecord& wanted, std::uint64_t file_bytes) const {
@@ -248,7 +247,7 @@ std::size_t RecordSet::Shards::read(std::span<const std::uint64_t> rows,
     std::uint64_t bytes = 0;
     std::uint32_t shard = 0;
     for (; count < std::min({rows.size(), out.size(), kRowsAtOnce}); ++count) {
-      all[count] = locate(selected == nullptr ? rows[count] : (*selected)[rows[count]], shard);
+      locate(selected == nullptr ? rows[count] : (*selected)[rows[count]], shard, all[count]);
       all[count].place = static_cast<std::uint32_t>(count);
       shard = all[count].shard;
       bytes += all[count].end - all[count].begin;
@@ -298,7 +297,7 @@ Record RecordSet::at(std::uint64_t row) const {
 }
 
 std::size_t RecordSet::read(std::span<const std::uint64_t> rows, std::span<Record> out) const {
-  for (const std::uint64_t row : rows) require_row(row);
+  if (!rows.empty()) require_row(*std::max_element(rows.begin(), rows.end()));
   return rows.empty() || out.empty() ? 0 : shards_->read(rows, rows_.get(), out);
 }
 

@@ -107,18 +107,13 @@ ShardManifest read_shard_manifest(const std::string& file) {
   }
 }
 
-std::vector<std::optional<ManifestShard>> find_in_manifests(const std::vector<std::string>& files) {
-  std::unordered_map<std::string, ListedShards> sets;
-  std::vector<std::optional<ManifestShard>> found(files.size());
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    const std::optional<std::string> manifest = manifest_of(files[i]);
-    if (!manifest) continue;
-    const auto [set, is_new] = sets.try_emplace(*manifest);
-    if (is_new) set->second = list_shards(*manifest);
-    const auto shard = set->second.find(std::filesystem::path(files[i]).filename().string());
-    if (shard != set->second.end()) found[i] = shard->second;
-  }
-  return found;
+std::optional<ManifestShard> ShardManifests::find(const std::string& file) {
+  const std::optional<std::string> manifest = manifest_of(file);
+  if (!manifest) return std::nullopt;
+  auto set = sets_.find(*manifest);
+  if (set == sets_.end()) set = sets_.emplace(*manifest, list_shards(*manifest)).first;
+  const auto shard = set->second.find(std::filesystem::path(file).filename().string());
+  return shard == set->second.end() ? std::nullopt : std::optional(shard->second);
 }
 
 std::string seal_manifest(const std::string& json) {

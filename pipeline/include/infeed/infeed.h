@@ -19,6 +19,7 @@
 #include <infeed/pipeline/generate.h>
 #include <infeed/pipeline/global_shuffle.h>
 #include <infeed/pipeline/group_by_window.h>
+#include <infeed/pipeline/indexed_records.h>
 #include <infeed/pipeline/interleave.h>
 #include <infeed/pipeline/map.h>
 #include <infeed/pipeline/padded_batch.h>

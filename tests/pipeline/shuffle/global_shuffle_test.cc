@@ -143,8 +143,8 @@ TEST(GlobalShuffle, ResumesAnywhereAtOnce) {
 
 TEST(GlobalShuffle, RefusesWhatHasNoPositions) {
   const std::string rest =
-      "' can't be asked for by position; put it right behind range or slices (or a serial map of "
-      "them) and the rest behind it, or use shuffle with a buffer";
+      "' can't be asked for by position; put it right behind range, slices or indexed_records "
+      "(or a serial map of them) and the rest behind it, or use shuffle with a buffer";
   const auto even = [](std::int64_t x) { return x % 2 == 0; };
   EXPECT_EQ(error_of([&] { range(9) | filter(even) | global_shuffle(); }).message(),
             "global_shuffle: elements of 'filter" + rest);

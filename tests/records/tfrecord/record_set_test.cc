@@ -8,7 +8,6 @@
 
 #include "records/temporary_files.h"
 #include "records/tfrecord/framed.h"
-#include "tfrecord/indexed_shard.h"
 #include "thrown_error.h"
 
 namespace infeed {
@@ -383,18 +382,6 @@ TEST_F(RecordSetTest, refuses_what_has_no_places) {
   EXPECT_EQ(error_of([&] { RecordSet set({folder_.file("none")}); }).code(), ErrorCode::not_found);
   EXPECT_THAT(error_of([&] { RecordSet set({gzip}, {.open_files_max = -1}); }).message(),
               HasSubstr("open_files_max"));
-}
-
-TEST(RecordPlaces, hold_any_offsets) {
-  std::mt19937_64 random(9);
-  for (const std::uint64_t largest : {100ULL, 1ULL << 20, 1ULL << 34}) {
-    std::vector<std::uint64_t> offsets{0};
-    for (int i = 0; i < 1000; ++i) offsets.push_back(offsets.back() + random() % largest);
-    const detail::RecordPlaces places(offsets);
-    ASSERT_EQ(places.size(), 1000U);
-    for (std::uint64_t i = 0; i <= 1000; ++i) ASSERT_EQ(places.offset(i), offsets[i]);
-  }
-  EXPECT_EQ(detail::RecordPlaces({0}).size(), 0U);
 }
 
 }  // namespace

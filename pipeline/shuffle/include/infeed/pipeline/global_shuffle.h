@@ -22,9 +22,9 @@ struct GlobalShuffleOptions {
 ///     infeed::range(1'000'000'000) | infeed::global_shuffle({.seed = 42})
 ///                                  | infeed::map(read_sample)
 ///
-/// The input must be indexable: range, slices, and map or enumerate without parallelism on top of
-/// them; put the rest, and parallel maps, behind the shuffle. Other inputs are refused
-/// (invalid_argument); they have shuffle().
+/// The input must be indexable: range, slices, indexed_records, and map or enumerate without
+/// parallelism on top of them; put the rest, and parallel maps, behind the shuffle. Other inputs
+/// are refused (invalid_argument); they have shuffle().
 ///
 /// p is a Feistel network of 6 rounds over bit_width(n - 1) bits, keyed by Philox(seed, pass), and
 /// applied again while the result is n or more (at most once on average).

@@ -13,6 +13,12 @@
 
 namespace infeed {
 
+/// Whether the manifest that infeed convert wrote beside shards is asked how many records each has.
+enum class ManifestUse {
+  check,
+  ignore,  ///< as if there were none: for shards that were changed since on purpose
+};
+
 /// The options are those of one file (record_reader.h), and how many threads decode it.
 struct RecordsOptions {
   Compression compression = Compression::automatic;
@@ -30,6 +36,7 @@ struct RecordsOptions {
   /// counted as queues are.
   Count read_ahead_bytes = std::uint64_t{16} << 20;
   UrlOptions url = {};  ///< where files are named by URLs
+  ManifestUse manifest = ManifestUse::check;
   StageName name = {};  ///< as in StageOptions
 };
 
@@ -49,6 +56,14 @@ struct RecordsOptions {
 ///
 /// Patterns are those of infeed::match_files, looked up when the source is described.
 ///
+/// A file that was cut between two records looks whole. Where `infeed convert` wrote the shards,
+/// its manifest beside them says how many records each has, and the count is checked at each file's
+/// end; where it lists all files, cardinality() is known (with DamagePolicy::fail: the others may
+/// lose records that are no errors; what is missing by the manifest is counted as dropped). That is
+/// the default, since it costs a look for one file a set of shards, and is the only thing that
+/// notices such a loss. A single shard of several, as interleave reads them, is checked, too, but
+/// its cardinality stays unknown.
+///
 /// Errors:
 /// | what                                             | when, and how                            |
 /// |--------------------------------------------------|------------------------------------------|
@@ -58,6 +73,9 @@ struct RecordsOptions {
 /// |                                                  | dropped, the next file follows           |
 /// | a file that is gone or can't be read when its    | an element's: one for the file, however  |
 /// | turn comes (not_found, permission_denied, ...)   | many follow; the next file follows       |
+/// | another number of records than the manifest says | an element's, behind the file's last     |
+/// | (data_loss)                                      | record; the next file follows            |
+/// | a manifest that is damaged (data_loss)           | thrown when the source is described      |
 /// | what on_damage throws                            | an element's; the file goes on           |
 ///
 /// So none is terminal: one shard among a thousand that is missing doesn't end a run. (tf.data goes

@@ -67,7 +67,7 @@ class RecordSet {
   /// The pattern is one of match_files().
   explicit RecordSet(const std::string& pattern, RecordSetOptions options = {});
   explicit RecordSet(std::vector<std::string> files, RecordSetOptions options = {});
-  RecordSet(std::initializer_list<std::string> files, RecordSetOptions options = {});
+  explicit RecordSet(std::initializer_list<std::string> files, RecordSetOptions options = {});
 
   std::uint64_t size() const;
   Record at(std::uint64_t row) const;
@@ -78,9 +78,10 @@ class RecordSet {
   /// than some MiB at a time. It stops in front of a record that can't be read; the call that
   /// begins with that one throws.
   ///
-  ///     for (std::size_t done = 0; done < rows.size();) {
-  ///       done += set.read(rows.subspan(done), out.subspan(done));
-  ///     }
+  ///     const infeed::RecordSet set("data/train-*.tfrecord");
+  ///     const std::vector<std::uint64_t> rows = {7, 8, 123'456};
+  ///     std::vector<infeed::Record> records(rows.size());
+  ///     std::size_t read = set.read(rows, records);
   std::size_t read(std::span<const std::uint64_t> rows, std::span<Record> out) const;
 
   /// The set of these rows of this one, in this order; a row may come several times. The files

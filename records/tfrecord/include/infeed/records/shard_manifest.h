@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "infeed/records/file_sum.h"
@@ -21,7 +22,7 @@
 ///
 /// Errors: data_loss when it is damaged, failed_precondition when it is no manifest or one of
 /// another version, and what read_file() throws.
-/// Thread-safety: values.
+/// Thread-safety: values; ShardManifests is for one thread at a time.
 namespace infeed {
 
 /// What lies beside a shard.
@@ -53,9 +54,15 @@ std::optional<std::string> manifest_of(const std::string& shard);
 
 ShardManifest read_shard_manifest(const std::string& file);
 
-/// What the manifests beside these files say of each of them; nothing for a file that none lists.
-/// It looks for one manifest a set of shards, and reads those that are there once.
-std::vector<std::optional<ManifestShard>> find_in_manifests(const std::vector<std::string>& files);
+/// The manifests beside record files: each is looked for, and read, once.
+class ShardManifests {
+ public:
+  /// What they say of this file; nothing for a file that none lists.
+  std::optional<ManifestShard> find(const std::string& file);
+
+ private:
+  std::unordered_map<std::string, std::unordered_map<std::string, ManifestShard>> sets_;
+};
 
 /// For those who write one: the text of the file for a JSON object with "shards" and whatever else.
 std::string seal_manifest(const std::string& json);
