@@ -21,7 +21,7 @@ run_packages=(
   libcurl4-openssl-dev libssl-dev ca-certificates  # shards by URL
   libtbb-dev             # the executor
   libcli11-dev           # the command's options
-  nlohmann-json3-dev     # --json, schemas of columns, and what services that lend credentials answer
+  nlohmann-json3-dev     # manifests, schemas, --json, and what services that lend credentials answer
   libzip-dev             # NumPy's NPZ files in infeed convert
   libjpeg-dev libpng-dev # pictures in infeed inspect
   dataset-fashion-mnist  # 60,000 training and 10,000 test images
