@@ -5,6 +5,8 @@ import os
 import subprocess
 
 FASHION_MNIST = "/usr/share/datasets/fashion-mnist"
+# More with sanitizers (CMakeLists.txt).
+SECONDS_MAX = float(os.environ.get("INFEED_PROGRAM_SECONDS_MAX", 240))
 
 
 def infeed(*arguments):
@@ -42,7 +44,7 @@ def drawn_pipelines(seed, count, elements_max):
 
 
 def _run(command, **more):
-    done = subprocess.run(command, text=True, capture_output=True, timeout=240, **more)
+    done = subprocess.run(command, text=True, capture_output=True, timeout=SECONDS_MAX, **more)
     if done.returncode != 0:
         raise AssertionError(
             f"{' '.join(command[:2])} ended with status {done.returncode}:\n{done.stdout}{done.stderr}")

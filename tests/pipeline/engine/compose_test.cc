@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <functional>
 #include <vector>
 
@@ -57,8 +58,9 @@ TEST(Dataset, RefusesANodeOfAnotherType) {
   const Error error = error_of([&] { Dataset<std::int64_t>(words.node()); });
   EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
   EXPECT_EQ(error.message(),
-            "Dataset<long int>: the elements of the node 'shuffle' are "
-            "std::__cxx11::basic_string<char>; make a Dataset of that type");
+            fmt::format("Dataset<{}>: the elements of the node 'shuffle' are {}; make a Dataset of "
+                        "that type",
+                        type_info<std::int64_t>().name, type_info<std::string>().name));
   EXPECT_EQ(Dataset<std::string>(words.node()).node(), words.node());
 }
 

@@ -83,10 +83,10 @@ TEST(Statistics, ASlowSourceStandsOut) {
 
 TEST(Statistics, ASlowConsumerStandsOut) {
   auto iterator = (range(3000) | map([](std::int64_t x) { return x + 1; })).iterate();
-  std::int64_t sum = 0;
-  while (const auto element = iterator.next()) sum += compute(*element);
+  std::uint64_t sum = 0;
+  while (const auto element = iterator.next()) sum += static_cast<std::uint64_t>(compute(*element));
   const auto statistics = iterator.statistics();
-  EXPECT_NE(sum, 0);
+  EXPECT_NE(sum, 0U);
   EXPECT_GT(statistics.elapsed_ns, 10 * statistics.consumer_wait_ns);
   EXPECT_THAT(statistics.verdict(), HasSubstr("the consumer is slower than the pipeline"));
 }

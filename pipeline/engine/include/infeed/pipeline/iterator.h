@@ -85,6 +85,7 @@ class Iterator {
     // In floating point, since hours::max() is more nanoseconds than there are numbers for.
     const std::chrono::duration<double> left = Clock::time_point::max() - now;
     if (std::chrono::duration<double>(time) >= left) return next(stop);
+    if (time <= time.zero()) return try_next();
     return next_by(now + std::chrono::ceil<Clock::duration>(time), stop);
   }
   NextResult<T> next(const std::stop_token& stop) {
