@@ -8,6 +8,7 @@
 
 #include "data.h"
 #include "drain.h"
+#include "parse_loop.h"
 #include "record_kinds.h"
 
 // Record files of several kinds. The twins are in tfdata_records.py.
@@ -87,45 +88,6 @@ double crc_rate(double seconds, std::size_t bytes) {
   });
 }
 
-/// Records a second that both cores could do at most: get the file's bytes, check them, copy them
-/// once.
-double read_check_copy_rate(const RunOptions& options, const char* kind) {
-  const std::vector<std::string> files = match_files(record_files(options.data, kind).string());
-  std::uint64_t records_in_files = 0;
-  std::uint64_t bytes_in_files = 0;
-  for (const std::string& file : files) {
-    records_in_files += count_records(file);
-    bytes_in_files += std::filesystem::file_size(file);
-  }
-  const std::size_t record_bytes = bytes_in_files / records_in_files;
-  const auto pass = [&](std::size_t first) {
-    std::vector<char> block(std::size_t{256} << 10);
-    std::vector<char> copy(std::size_t{4} << 20);
-    std::uint64_t sum = 0;
-    std::size_t at = 0;
-    for (std::size_t i = first; i < files.size(); i += 2) {
-      std::ifstream in(files[i], std::ios::binary);
-      in.rdbuf()->pubsetbuf(nullptr, 0);
-      while (in.read(block.data(), static_cast<std::streamsize>(block.size())) || in.gcount() > 0) {
-        const auto size = static_cast<std::size_t>(in.gcount());
-        for (std::size_t from = 0; from < size; from += record_bytes) {
-          const std::size_t piece = std::min(record_bytes, size - from);
-          sum += crc32c({block.data() + from, piece});
-        }
-        std::memcpy(copy.data() + at, block.data(), size);
-        at = at + 2 * block.size() <= copy.size() ? at + block.size() : 0;
-      }
-    }
-    use(sum);
-  };
-  return rate(options.measure_seconds, [&] {
-    std::thread other(pass, 1);
-    pass(0);
-    other.join();
-    return static_cast<double>(records_in_files);
-  });
-}
-
 template <class Kind>
 Dataset<Batch<Kind>> batches(const Dataset<Record>& input) {
   if constexpr (detail::field_count<Kind>() > 0) {
@@ -142,8 +104,48 @@ Row parse_row(std::string name, const char* kind) {
               return static_cast<double>(rows_of.size());
             };
             return {rate_of(options, batches<Kind>(read(options, kind)) | prefetch(), rows),
-                    read_check_copy_rate(options, kind)};
+                    two_plain_loops_rate(options, kind)};
           }};
+}
+
+Row gzip_row(std::string name, const char* kind) {
+  return {std::move(name), [kind](const RunOptions& options) -> Measurement {
+            const auto rows = [](const Batch<TextRecord>& batch) {
+              return static_cast<double>(batch.size());
+            };
+            return {rate_of(options, batches<TextRecord>(read(options, kind)) | prefetch(), rows)};
+          }};
+}
+
+/// The same by a schema that is known at run time only.
+Row parse_columns_row(std::string name, const char* kind, ColumnSchema schema) {
+  return {std::move(name), [kind, schema](const RunOptions& options) -> Measurement {
+            const auto batches =
+                read(options, kind) |
+                parse_columns(schema, kRecordsPerBatch, {.parallelism = autotune}) | prefetch();
+            const auto rows = [](const ColumnBatch& batch) {
+              return static_cast<double>(batch.rows());
+            };
+            return {rate_of(options, batches, rows), two_plain_loops_rate(options, kind)};
+          }};
+}
+
+ColumnSchema image_columns(std::int64_t bytes) {
+  return ColumnSchema().column("image", DType::uint8, {bytes}).column("label", DType::int64);
+}
+ColumnSchema scalar_columns() {
+  ColumnSchema schema;
+  for (int i = 0; i < 40; ++i) {
+    const std::string digits = std::to_string(i);
+    schema.column("s" + std::string(2 - digits.size(), '0') + digits, DType::float32);
+  }
+  return schema;
+}
+ColumnSchema float_columns() {
+  return ColumnSchema().column("label", DType::int64).column("values", DType::float32, {768});
+}
+ColumnSchema token_columns() {
+  return ColumnSchema().column("mask", DType::int64, {512}).column("tokens", DType::int64, {512});
 }
 
 /// Megabytes of payload a second, and the lower of the two ceilings.
@@ -174,7 +176,14 @@ std::vector<Row> records_rows() {
       parse_row<FloatRecord>("parse, 768 floats", "floats"),
       parse_row<TokenRecord>("parse, 512 tokens", "tokens"),
       parse_row<TextRecord>("parse, 2 KB text", "text"),
-      parse_row<TextRecord>("parse, gzip text", "text-gzip"),
+      parse_columns_row("columns, 784 B images", "image-784", image_columns(784)),
+      parse_columns_row("columns, 2 KB images", "image-2k", image_columns(2048)),
+      parse_columns_row("columns, 112 KB images", "image-112k", image_columns(112 * 1024)),
+      parse_columns_row("columns, 40 scalars", "scalars", scalar_columns()),
+      parse_columns_row("columns, 768 floats", "floats", float_columns()),
+      parse_columns_row("columns, 512 tokens", "tokens", token_columns()),
+      parse_columns_row("columns, 2 KB text", "text", ColumnSchema().bytes("text")),
+      gzip_row("parse, gzip text", "text-gzip"),
       ceiling_row("read, 784 B images, against the lower ceiling", "image-784", 784),
       ceiling_row("read, 2 KB images, against the lower ceiling", "image-2k", 2048),
       ceiling_row("read, 112 KB images, against the lower ceiling", "image-112k", 112 * 1024),

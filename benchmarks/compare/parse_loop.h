@@ -1,0 +1,14 @@
+#pragma once
+
+#include "row.h"
+
+namespace infeed::compare {
+
+/// Records a second that two plain loops parse, one on each core at the same time: what a person
+/// would write by hand for record files of one layout. Each reads its half of the files from the
+/// page cache in blocks of 256 KiB, checks both checksums, and parses tf.train.Example into dense
+/// columns that it empties every 128 records. There is no schema, no text of an error, no order
+/// between the two, and nothing of infeed in it.
+double two_plain_loops_rate(const RunOptions& options, const char* kind);
+
+}  // namespace infeed::compare
