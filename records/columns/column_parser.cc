@@ -1,6 +1,7 @@
 #include "infeed/records/column_parser.h"
 
 #include <algorithm>
+#include <cstring>
 #include <fmt/format.h>
 #include <string>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "columns/column_plan.h"
 #include "infeed/error.h"
 #include "infeed/records/detail/feature_codec.h"
+#include "infeed/records/detail/usual_form.h"
 
 namespace infeed {
 namespace {
@@ -46,6 +48,7 @@ std::shared_ptr<const detail::ColumnPlan> make_plan(ColumnSchema schema) {
       plan->parser.want(std::visit([](const auto& by) { return by.feature; }, *type.partition));
     }
     detail::plan_column(*column);
+    column->parse_list = detail::plan_usual_form(type);
     if (!column->has_fixed_rows && plan->has_fixed_rows) {
       plan->has_fixed_rows = false;
       plan->first_growing = plan->columns.size();
@@ -56,6 +59,19 @@ std::shared_ptr<const detail::ColumnPlan> make_plan(ColumnSchema schema) {
   plan->names = detail::column_names(std::move(names));
   plan->schema = std::move(schema);
   return plan;
+}
+
+/// Reads a record in the usual form; false where it isn't, and `rows` has whatever was read of it.
+bool parse_usual(const detail::ColumnPlan& plan, std::string_view example, std::size_t row,
+                 std::span<detail::GrowingColumn> rows) {
+  if (plan.parser.size() != plan.columns.size()) return false;
+  return detail::visit_usual_features(plan.parser.name_table(), example,
+                                      [&](std::size_t i, FeatureKind kind, std::string_view list) {
+                                        const detail::PlannedColumn& column = *plan.columns[i];
+                                        return column.parse_list != nullptr &&
+                                               column.parse_list(column, kind, list, rows[i], row,
+                                                                 plan.pool);
+                                      });
 }
 
 /// Whether the column's default stands in for what the record holds.
@@ -102,6 +118,8 @@ void ColumnParser::parse_row(std::string_view example, const Record* place, std:
     refuse_row(row, fmt::format("rows are appended, and the next one is {}", rows.appended()));
   }
   try {
+    if (parse_usual(plan, example, row, rows.columns_)) return;
+    rows.truncate(row);
     const std::span<FeatureView> views = spare_views(plan.parser.size());
     plan.parser.parse(example, views);
     for (std::size_t i = 0; i < plan.columns.size(); ++i) {
@@ -153,6 +171,25 @@ std::size_t ColumnRows::appended() const {
 void ColumnRows::truncate(std::size_t rows) {
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     detail::truncate_column(*plan_->columns[i], rows, columns_[i]);
+  }
+}
+
+void ColumnRows::close_gaps(std::size_t rows, std::span<const std::size_t> gaps) {
+  const auto close = [&](detail::GrowingBuffer& buffer) {
+    const std::size_t row_bytes = buffer.size_bytes() / std::max<std::size_t>(1, rows_max_);
+    std::size_t to = gaps.front();
+    for (std::size_t i = 0; i < gaps.size(); ++i) {
+      const std::size_t from = gaps[i] + 1;
+      const std::size_t end = i + 1 < gaps.size() ? gaps[i + 1] : rows;
+      std::memmove(buffer.data() + to * row_bytes, buffer.data() + from * row_bytes,
+                   (end - from) * row_bytes);
+      to += end - from;
+    }
+  };
+  if (gaps.empty()) return;
+  for (detail::GrowingColumn& column : columns_) {
+    if (column.values.size_bytes() != 0) close(column.values);
+    if (column.partitions[0].size_bytes() != 0) close(column.partitions[0]);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "columns/growing_buffer.h"
@@ -27,6 +28,11 @@ struct PlannedColumn;
 using ParseFeature = void (*)(const PlannedColumn& column, const FeatureView* view,
                               GrowingColumn& out, std::size_t row, const TensorPool& pool);
 
+/// The same from the only list of a feature in the usual form (usual_form.h). False where that isn't
+/// what the column takes; what it has appended is to be truncated.
+using ParseList = bool (*)(const PlannedColumn& column, FeatureKind kind, std::string_view list,
+                           GrowingColumn& out, std::size_t row, const TensorPool& pool);
+
 /// What is known of a column before the first record.
 struct PlannedColumn {
   ColumnType type;
@@ -39,6 +45,7 @@ struct PlannedColumn {
   alignas(8) std::array<std::byte, 8> padding{};  ///< one number of the type
   std::optional<Tensor> missing;                  ///< the default's numbers
   ParseFeature parse = nullptr;
+  ParseList parse_list = nullptr;  ///< null: only by `parse`
   /// Bytes that the column's parts had in the last batch: the values, then the partitions.
   mutable std::array<std::atomic<std::size_t>, 4> guesses{};
 
@@ -47,6 +54,8 @@ struct PlannedColumn {
 
 /// How to decode a column of this type; sets what `column` says of it.
 void plan_column(PlannedColumn& column);
+/// Null where a column of the type has no quicker way.
+ParseList plan_usual_form(const ColumnType& type);
 /// Row `row` becomes the default of the type.
 void append_default(const PlannedColumn& column, GrowingColumn& out, std::size_t row,
                     const TensorPool& pool);

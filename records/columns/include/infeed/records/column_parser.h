@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -85,6 +86,9 @@ class ColumnRows {
   std::size_t rows_max() const { return rows_max_; }
   /// Forgets the rows behind the first `rows`.
   void truncate(std::size_t rows);
+  /// Of the first `rows` rows, moves those behind each of the rows at `gaps` (in order) up; only with
+  /// has_fixed_rows().
+  void close_gaps(std::size_t rows, std::span<const std::size_t> gaps);
   /// Bytes of memory that it holds.
   std::size_t memory_bytes() const;
 

@@ -153,6 +153,7 @@ class ExampleParser {
   void want_features_of(std::string_view example);
   std::size_t size() const { return names_.size(); }
   const std::vector<std::string>& names() const { return names_.names(); }
+  const detail::NameTable& name_table() const { return names_; }
 
   /// out[i] becomes the feature names()[i]. out.size() must be size(). The views name features by
   /// this parser's strings, so it must outlive them too. Returns how many features the example has

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <memory>
 #include <optional>
 #include <span>
@@ -13,7 +12,9 @@
 #include "infeed/error.h"
 #include "infeed/records/detail/feature_codec.h"
 #include "infeed/records/detail/schema_fields.h"
+#include "infeed/records/detail/visit_fields.h"
 #include "infeed/records/example.h"
+#include "infeed/records/schema_parts.h"
 
 /// Why: users have structs, files have tf.train.Example. A schema says once which feature belongs
 /// to which member and then goes both ways; the member's type says what the feature must hold.
@@ -51,25 +52,6 @@
 /// Errors: as in example.h, with file, offset and record when parsing a Record.
 /// Thread-safety: immutable once built; cheap to copy.
 namespace infeed {
-
-/// Partitions of a ragged feature, as in TensorFlow's RaggedFeature: which integer feature says how
-/// its values are cut into inner sequences.
-struct RowLengths {
-  std::string feature;  ///< how long each is
-};
-struct RowSplits {
-  std::string feature;  ///< 0, and where each ends
-};
-
-/// What at least some of many records should have: what fills vectors and was not said to be
-/// optional. Whatever can't be missing is not among it.
-struct ExpectedFeatures {
-  std::vector<std::string> features;
-  std::vector<std::string> lists;  ///< of SequenceExamples
-  bool of_sequences = false;
-
-  bool empty() const { return features.empty() && lists.empty(); }
-};
 
 template <class T>
 class SequenceExampleSchema;
@@ -148,11 +130,15 @@ class ExampleSchema {
   /// contiguous matrix of floats. What an Error leaves in the row is unspecified; use the row
   /// again.
   void parse_row(const Record& record, std::size_t row, std::span<void* const> column_data) const {
+    const auto assign_list = [&](const Field& field, std::size_t i, auto kind, auto list) {
+      return field.decode_list_at(kind, list, &record, column_data[i], row);
+    };
     const auto assign = [&](const Field& field, std::size_t i, const FeatureView& view) {
       field.decode_at(view, record.bytes(), column_data[i], row);
     };
     try {
       if (column_data.size() != fields_.size()) detail::fail_columns(column_data.size(), names());
+      if (with_lists(record.bytes(), assign_list)) return;
       with_views(record, assign);
     } catch (...) {
       detail::rethrow_with_place(record);
@@ -164,7 +150,12 @@ class ExampleSchema {
   /// so.
   void append_row(const Record& record, std::size_t row, std::span<void* const> columns) const {
     if (columns.size() != fields_.size()) detail::fail_columns(columns.size(), names());
+    const auto append_list = [&](const Field& field, std::size_t i, auto kind, auto list) {
+      return field.append_list(kind, list, &record, columns[i]);
+    };
     try {
+      if (with_lists(record.bytes(), append_list)) return;
+      for (std::size_t i = 0; i < fields_.size(); ++i) fields_[i]->truncate(columns[i], row);
       with_views(record, [&](const Field& field, std::size_t i, const FeatureView& view) {
         field.append(view, record.bytes(), columns[i]);
       });
@@ -174,7 +165,7 @@ class ExampleSchema {
     }
   }
 
-  /// One element of a column: name, offset_bytes (of the member within T), size_bytes, alignment.
+  /// One element of a column.
   using Column = detail::SchemaColumn;
   std::vector<Column> columns() const {
     std::vector<Column> result;
@@ -231,15 +222,24 @@ class ExampleSchema {
 
   template <class Bytes>
   void parse_into(const Bytes& example, T& object) const {
+    const Record* const record = detail::record_of(example);
+    const auto decode_list = [&](const Field& field, std::size_t, auto kind, auto list) {
+      return field.decode_list(kind, list, record, object);
+    };
+    if (with_lists(detail::bytes_of(example), decode_list)) return;
     with_views(example, [&](const Field& field, std::size_t, const FeatureView& view) {
       field.decode(view, detail::bytes_of(example), object);
     });
   }
 
-  /// visit(field, its index, its view) for every field.
   template <class Bytes, class Visitor>
   void with_views(const Bytes& example, Visitor&& visit) const {
     detail::visit_fields<T>(parser_, example, fields_, first_views_, visit);
+  }
+
+  template <class Visitor>
+  bool with_lists(std::string_view example, Visitor&& visit) const {
+    return detail::visit_usual_fields<T>(parser_, example, fields_, visit);
   }
 
   ExampleParser parser_;

@@ -12,6 +12,7 @@
 
 #include "infeed/records/detail/aligned_array.h"
 #include "infeed/records/detail/feature_codec.h"
+#include "infeed/records/detail/usual_form.h"
 #include "infeed/records/sequence_example.h"
 
 /// Why: rows of sequences as a training step takes them: the values of all rows one behind the
@@ -56,6 +57,29 @@ void append_values(const FeatureView& view, AlignedArray<U>& out) {
   }
 }
 
+/// The same from a list in the usual form; false where it isn't, and `out` is as before.
+template <class U>
+bool append_usual_values(FeatureKind kind, std::string_view list, AlignedArray<U>& out) {
+  if constexpr (kIsByte<U>) {
+    std::string_view value;
+    if (kind != FeatureKind::bytes || !read_usual_bytes(list, value)) return false;
+    const std::span<U> place = out.extend(value.size());
+    if (!value.empty()) std::memcpy(place.data(), value.data(), value.size());
+    return true;
+  } else if constexpr (kIsUsualInteger<U>) {
+    return kind == FeatureKind::integers && append_usual_integers(list, out);
+  } else if constexpr (std::is_same_v<U, float>) {
+    std::size_t size = 0;
+    const char* const run = kind == FeatureKind::floats ? usual_whole(list, 0x0a, size) : nullptr;
+    if (run == nullptr || size == 0 || size % sizeof(float) != 0) return false;
+    const std::span<U> place = out.extend(size / sizeof(float));
+    std::memcpy(place.data(), run, size);
+    return true;
+  } else {
+    return false;
+  }
+}
+
 /// What a step must hold where its element can't be missing.
 template <class U>
 void require_step(const FeatureView& step) {
@@ -86,6 +110,19 @@ struct RowColumn {
     FeatureCodec<M>::decode(view, value);
     append(std::move(value));
   }
+  /// Of a list in the usual form; false where it isn't.
+  bool append_usual(FeatureKind kind, std::string_view list, const Record* record) {
+    if constexpr (std::is_trivially_default_constructible_v<M>) {
+      if (detail::UsualForm<M>::read(kind, list, record, values.extend(1)[0])) return true;
+      values.truncate(values.size() - 1);
+      return false;
+    } else {
+      M value{};
+      if (!detail::UsualForm<M>::read(kind, list, record, value)) return false;
+      append(std::move(value));
+      return true;
+    }
+  }
   /// Forgets the rows behind the first `rows`; also half a row.
   void truncate(std::size_t rows) { values.truncate(rows); }
   /// Room for so many rows with so many values in all.
@@ -105,6 +142,11 @@ struct RowColumn<std::vector<U>> {
   void append_feature(const FeatureView& view) {
     detail::append_values(view, values);
     detail::end_row(values, row_splits);
+  }
+  bool append_usual(FeatureKind kind, std::string_view list, const Record*) {
+    if (!detail::append_usual_values(kind, list, values)) return false;
+    detail::end_row(values, row_splits);
+    return true;
   }
   /// One value a step.
   void append_list(const FeatureListView& list) {
@@ -144,6 +186,7 @@ struct RowColumn<std::vector<std::vector<V>>> {
     FeatureCodec<std::vector<std::vector<V>>>::decode(view, row);
     append(std::move(row));
   }
+  bool append_usual(FeatureKind, std::string_view, const Record*) { return false; }
   /// One inner sequence a step.
   void append_list(const FeatureListView& list) {
     FeatureSteps steps(list);

@@ -13,6 +13,7 @@
 
 #include "infeed/records/detail/feature_codec.h"
 #include "infeed/records/detail/row_column.h"
+#include "infeed/records/detail/usual_form.h"
 #include "infeed/records/example.h"
 
 /// The fields that a schema is made of: one a member, behind an interface that doesn't know the
@@ -44,6 +45,16 @@ struct SchemaField {
   virtual void decode_at(const FeatureView& view, std::string_view example, void* column,
                          std::size_t row) const = 0;
   virtual void append(const FeatureView& view, std::string_view example, void* column) const = 0;
+  /// Of the only list of a feature in the usual form (usual_form.h); where they return false, the
+  /// functions above are to do it.
+  virtual bool decode_list(FeatureKind, std::string_view, const Record*, T&) const { return false; }
+  virtual bool decode_list_at(FeatureKind, std::string_view, const Record*, void*,
+                              std::size_t) const {
+    return false;
+  }
+  virtual bool append_list(FeatureKind, std::string_view, const Record*, void*) const {
+    return false;
+  }
   virtual void truncate(void* column, std::size_t rows) const = 0;
   virtual SchemaColumn column() const = 0;
   virtual bool is_expected() const = 0;
@@ -69,6 +80,18 @@ struct MemberField final : SchemaField<T> {
     } else {
       rows.append_feature(view);
     }
+  }
+  bool decode_list(FeatureKind kind, std::string_view list, const Record* record,
+                   T& object) const override {
+    return UsualForm<M>::read(kind, list, record, object.*member);
+  }
+  bool decode_list_at(FeatureKind kind, std::string_view list, const Record* record, void* column,
+                      std::size_t row) const override {
+    return UsualForm<M>::read(kind, list, record, static_cast<M*>(column)[row]);
+  }
+  bool append_list(FeatureKind kind, std::string_view list, const Record* record,
+                   void* column) const override {
+    return static_cast<RowColumn<M>*>(column)->append_usual(kind, list, record);
   }
   void truncate(void* column, std::size_t rows) const override {
     static_cast<RowColumn<M>*>(column)->truncate(rows);
@@ -181,36 +204,5 @@ struct RaggedField final : SchemaField<T> {
   bool has_splits;
   std::optional<M> missing;
 };
-
-/// Parses the example and calls run() with the views of its features. Few views lie on the stack,
-/// where each record has to clear them.
-template <class Run>
-void parse_views(const ExampleParser& parser, const auto& example, Run&& run) {
-  const auto parse = [&](std::span<FeatureView> views) {
-    parser.parse(example, views);
-    run(views);
-  };
-  if (parser.size() <= 4) {
-    std::array<FeatureView, 4> views;
-    parse(std::span(views).first(parser.size()));
-  } else if (parser.size() <= 64) {
-    std::array<FeatureView, 64> views;
-    parse(std::span(views).first(parser.size()));
-  } else {
-    std::vector<FeatureView> views(parser.size());
-    parse(views);
-  }
-}
-
-/// Parses the example and calls visit(field, its index, its view) for every field; first_views says
-/// where in the parser each field's views begin.
-template <class T, class Visitor>
-void visit_fields(const ExampleParser& parser, const auto& example,
-                  const std::vector<std::shared_ptr<const SchemaField<T>>>& fields,
-                  const std::vector<std::size_t>& first_views, Visitor&& visit) {
-  parse_views(parser, example, [&](std::span<const FeatureView> views) {
-    for (std::size_t i = 0; i < fields.size(); ++i) visit(*fields[i], i, views[first_views[i]]);
-  });
-}
 
 }  // namespace infeed::detail

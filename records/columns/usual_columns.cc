@@ -1,0 +1,102 @@
+#include <cstring>
+
+#include "columns/column_plan.h"
+#include "columns/column_values.h"
+#include "infeed/records/detail/usual_form.h"
+
+// Columns from lists in the usual form (usual_form.h).
+namespace infeed::detail {
+namespace {
+
+template <class T>
+bool read_dense(const PlannedColumn& column, FeatureKind kind, std::string_view list,
+                GrowingColumn& out, std::size_t row, const TensorPool&) {
+  const std::size_t count = column.item_values;
+  const std::span<T> to(reinterpret_cast<T*>(out.values.data()) + row * count, count);
+  if constexpr (std::is_same_v<T, float>) {
+    return kind == FeatureKind::floats && read_usual_floats(list, to);
+  } else if (kind == FeatureKind::integers) {
+    return read_usual_integers(list, to);
+  }
+  return false;
+}
+
+/// The bytes of a single value.
+bool read_pixels(const PlannedColumn& column, FeatureKind kind, std::string_view list,
+                 GrowingColumn& out, std::size_t row, const TensorPool&) {
+  std::string_view bytes;
+  if (kind != FeatureKind::bytes || !read_usual_bytes(list, bytes)) return false;
+  if (bytes.size() != column.item_values || bytes.empty()) return false;
+  std::memcpy(out.values.data() + row * bytes.size(), bytes.data(), bytes.size());
+  return true;
+}
+
+bool append_text(const PlannedColumn&, FeatureKind kind, std::string_view list, GrowingColumn& out,
+                 std::size_t, const TensorPool& pool) {
+  std::string_view text;
+  if (kind != FeatureKind::bytes || !read_usual_bytes(list, text)) return false;
+  std::byte* const to = out.values.extend(text.size(), pool);
+  if (!text.empty()) std::memcpy(to, text.data(), text.size());
+  out.partitions[0].push_back(static_cast<std::int64_t>(out.values.size_bytes()), pool);
+  return true;
+}
+
+void end_usual_row(GrowingColumn& out, std::size_t items, const TensorPool& pool) {
+  GrowingBuffer& splits = out.partitions[0];
+  const std::int64_t begin = splits.values<std::int64_t>().back();
+  splits.push_back(begin + static_cast<std::int64_t>(items), pool);
+}
+
+template <class T>
+bool append_integers(const PlannedColumn&, FeatureKind kind, std::string_view list,
+                     GrowingColumn& out, std::size_t, const TensorPool& pool) {
+  if (kind != FeatureKind::integers) return false;
+  const std::size_t before = out.values.size_bytes();
+  const std::span<T> room = out.values.extend_by<T>(usual_integers_room(list), pool);
+  const std::size_t count = unpack_usual_integers<T>(list, room);
+  out.values.truncate(before + count * sizeof(T));
+  if (count != 0) end_usual_row(out, count, pool);
+  return count != 0;
+}
+
+bool append_floats(const PlannedColumn&, FeatureKind kind, std::string_view list,
+                   GrowingColumn& out, std::size_t, const TensorPool& pool) {
+  std::size_t size = 0;
+  const char* const run = kind == FeatureKind::floats ? usual_whole(list, 0x0a, size) : nullptr;
+  if (run == nullptr || size == 0 || size % sizeof(float) != 0) return false;
+  std::memcpy(out.values.extend(size, pool), run, size);
+  end_usual_row(out, size / sizeof(float), pool);
+  return true;
+}
+
+template <class T>
+ParseList parse_list_of(const ColumnType& type) {
+  constexpr bool kIsFloat = std::is_same_v<T, float>;
+  if constexpr (!kIsFloat && !kIsUsualInteger<T>) {
+    return nullptr;
+  } else if (type.kind == Column::Kind::dense) {
+    if (std::is_same_v<T, std::uint8_t> && type.shape.rank() != 0) return &read_pixels;
+    return type.shape.items() == 0 ? nullptr : &read_dense<T>;
+  } else if (type.width || type.kind != Column::Kind::ragged || type.shape.rank() != 0) {
+    return nullptr;
+  } else if constexpr (kIsFloat) {
+    return &append_floats;
+  } else if constexpr (std::is_same_v<T, std::uint8_t>) {
+    return nullptr;
+  } else {
+    return &append_integers<T>;
+  }
+}
+
+}  // namespace
+
+ParseList plan_usual_form(const ColumnType& type) {
+  if (type.partition) return nullptr;
+  if (type.kind == Column::Kind::bytes) return &append_text;
+  if (type.dtype == DType::bytes) return nullptr;
+  ParseList parse = nullptr;
+  with_dtype(type.dtype, [&]<class T>(T) { parse = parse_list_of<T>(type); });
+  return parse;
+}
+
+}  // namespace infeed::detail

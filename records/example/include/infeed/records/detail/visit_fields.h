@@ -1,0 +1,65 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "infeed/records/detail/schema_fields.h"
+#include "infeed/records/detail/usual_form.h"
+#include "infeed/records/example.h"
+
+/// How the fields of a schema find their features in a record.
+namespace infeed::detail {
+
+/// Which record the bytes are of, where it is known.
+inline const Record* record_of(const Record& record) { return &record; }
+inline const Record* record_of(std::string_view) { return nullptr; }
+
+/// Parses the example and calls run() with the views of its features. Few views lie on the stack,
+/// where each record has to clear them.
+template <class Run>
+void parse_views(const ExampleParser& parser, const auto& example, Run&& run) {
+  const auto parse = [&](std::span<FeatureView> views) {
+    parser.parse(example, views);
+    run(views);
+  };
+  if (parser.size() <= 4) {
+    std::array<FeatureView, 4> views;
+    parse(std::span(views).first(parser.size()));
+  } else if (parser.size() <= 64) {
+    std::array<FeatureView, 64> views;
+    parse(std::span(views).first(parser.size()));
+  } else {
+    std::vector<FeatureView> views(parser.size());
+    parse(views);
+  }
+}
+
+/// Calls visit(field, its index, kind, list) -> bool for every field of a record in the usual form;
+/// false where it isn't. (A field that wants several features is never read so.)
+template <class T, class Visitor>
+bool visit_usual_fields(const ExampleParser& parser, std::string_view example,
+                        const std::vector<std::shared_ptr<const SchemaField<T>>>& fields,
+                        Visitor&& visit) {
+  if (parser.size() != fields.size()) return false;
+  return visit_usual_features(parser.name_table(), example,
+                              [&](std::size_t i, FeatureKind kind, std::string_view list) {
+                                return visit(*fields[i], i, kind, list);
+                              });
+}
+
+/// Parses the example and calls visit(field, its index, its view) for every field; first_views says
+/// where in the parser each field's views begin.
+template <class T, class Visitor>
+void visit_fields(const ExampleParser& parser, const auto& example,
+                  const std::vector<std::shared_ptr<const SchemaField<T>>>& fields,
+                  const std::vector<std::size_t>& first_views, Visitor&& visit) {
+  parse_views(parser, example, [&](std::span<const FeatureView> views) {
+    for (std::size_t i = 0; i < fields.size(); ++i) visit(*fields[i], i, views[first_views[i]]);
+  });
+}
+
+}  // namespace infeed::detail

@@ -1,0 +1,136 @@
+#include "infeed/records/detail/usual_form.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "example/varints.h"
+#include "infeed/error.h"
+
+namespace infeed::detail {
+namespace {
+
+/// One value of up to ten bytes that fills `bytes`; false where it isn't that.
+bool read_one(std::string_view bytes, std::uint64_t& value) {
+  constexpr std::size_t kBytesMax = 10;
+  if (bytes.empty() || bytes.size() > kBytesMax) return false;
+  value = 0;
+  for (std::size_t i = 0; i + 1 < bytes.size(); ++i) {
+    const auto byte = static_cast<std::uint8_t>(bytes[i]);
+    if (byte < 0x80) return false;
+    value |= static_cast<std::uint64_t>(byte & 0x7f) << (7 * i);
+  }
+  const auto last = static_cast<std::uint8_t>(bytes.back());
+  if (last >= 0x80) return false;
+  value |= static_cast<std::uint64_t>(last) << (7 * (bytes.size() - 1));
+  return true;
+}
+
+template <class I>
+bool narrow_usual(std::span<const std::uint64_t> values, I* out) {
+  bool all_fit = true;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto value = static_cast<std::int64_t>(values[i]);
+    if constexpr (!std::is_same_v<I, std::int64_t>) all_fit &= std::in_range<I>(value);
+    out[i] = static_cast<I>(value);
+  }
+  return all_fit;
+}
+
+constexpr std::size_t kNotUsual = std::numeric_limits<std::size_t>::max();
+
+/// Decodes up to `room` values of whole blocks; how many there are, or kNotUsual.
+template <class I>
+std::size_t unpack_blocks(const char*& at, const char* end, I* out, std::size_t room) {
+  static const UnpackBlock unpack_block = choose_unpack_block();
+  std::size_t count = 0;
+  std::array<std::uint64_t, kVarintBlockBytes> values;
+  while (end - at >= kVarintBlockBytes + 8) {
+    if (std::is_same_v<I, std::int64_t> && room - count >= values.size()) {
+      // Straight to where they stay: the bits of an int64.
+      count += unpack_block(at, reinterpret_cast<std::uint64_t*>(out + count));
+      continue;
+    }
+    const std::size_t more = unpack_block(at, values.data());
+    if (more > room - count) return kNotUsual;
+    if (!narrow_usual<I>(std::span(values).first(more), out + count)) return kNotUsual;
+    count += more;
+  }
+  return count;
+}
+
+/// The same of all values.
+template <class I>
+std::size_t unpack_usual(std::string_view run, I* out, std::size_t room) try {
+  const char* at = run.data();
+  const char* const end = at + run.size();
+  std::size_t count = unpack_blocks(at, end, out, room);
+  if (count == kNotUsual) return kNotUsual;
+  while (at != end) {
+    const char* last = at;
+    while (last != end && static_cast<std::uint8_t>(*last) >= 0x80) ++last;
+    if (last == end || count == room) return kNotUsual;
+    std::uint64_t value = 0;
+    if (!read_one({at, static_cast<std::size_t>(last + 1 - at)}, value)) return kNotUsual;
+    if (!narrow_usual<I>({&value, 1}, out + count)) return kNotUsual;
+    ++count;
+    at = last + 1;
+  }
+  return count;
+} catch (const Error&) {  // a value of more than ten bytes: who reads it again says so
+  return kNotUsual;
+}
+
+}  // namespace
+
+template <class I>
+bool read_usual_integers(std::string_view list, std::span<I> out) {
+  constexpr std::uint8_t kUnpacked = 0x08;
+  if (out.size() == 1) {
+    std::size_t size = 0;
+    const char* const run = usual_whole(list, 0x0a, size);
+    std::string_view bytes;
+    if (run != nullptr) {
+      bytes = {run, size};
+    } else if (!list.empty() && static_cast<std::uint8_t>(list[0]) == kUnpacked) {
+      bytes = list.substr(1);
+    }
+    std::uint64_t value = 0;
+    return read_one(bytes, value) && narrow_usual<I>({&value, 1}, out.data());
+  }
+  std::size_t size = 0;
+  const char* const run = usual_whole(list, 0x0a, size);
+  return run != nullptr && unpack_usual<I>({run, size}, out.data(), out.size()) == out.size();
+}
+
+template <class I>
+std::size_t unpack_usual_integers(std::string_view list, std::span<I> out) {
+  std::size_t size = 0;
+  const char* const run = usual_whole(list, 0x0a, size);
+  if (run == nullptr || size == 0) return 0;  // an empty list may count as a missing one
+  const std::size_t count = unpack_usual<I>({run, size}, out.data(), out.size());
+  return count == kNotUsual ? 0 : count;
+}
+
+template bool read_usual_integers(std::string_view, std::span<signed char>);
+template bool read_usual_integers(std::string_view, std::span<unsigned char>);
+template bool read_usual_integers(std::string_view, std::span<short>);
+template bool read_usual_integers(std::string_view, std::span<unsigned short>);
+template bool read_usual_integers(std::string_view, std::span<int>);
+template bool read_usual_integers(std::string_view, std::span<unsigned>);
+template bool read_usual_integers(std::string_view, std::span<long>);
+template bool read_usual_integers(std::string_view, std::span<unsigned long>);
+template bool read_usual_integers(std::string_view, std::span<long long>);
+template bool read_usual_integers(std::string_view, std::span<unsigned long long>);
+template std::size_t unpack_usual_integers(std::string_view, std::span<signed char>);
+template std::size_t unpack_usual_integers(std::string_view, std::span<unsigned char>);
+template std::size_t unpack_usual_integers(std::string_view, std::span<short>);
+template std::size_t unpack_usual_integers(std::string_view, std::span<unsigned short>);
+template std::size_t unpack_usual_integers(std::string_view, std::span<int>);
+template std::size_t unpack_usual_integers(std::string_view, std::span<unsigned>);
+template std::size_t unpack_usual_integers(std::string_view, std::span<long>);
+template std::size_t unpack_usual_integers(std::string_view, std::span<unsigned long>);
+template std::size_t unpack_usual_integers(std::string_view, std::span<long long>);
+template std::size_t unpack_usual_integers(std::string_view, std::span<unsigned long long>);
+
+}  // namespace infeed::detail
