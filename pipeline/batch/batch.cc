@@ -165,19 +165,24 @@ class BatchNode final : public Node {
 
 }  // namespace
 
-NodePointer make_batch(std::int64_t size, const BatchOptions& options, const BatchLayout& layout,
-                       Lengths lengths, const TypeInfo& out_type, NodePointer input) {
+std::size_t checked_batch_size(std::string_view stage, std::int64_t size, std::size_t row_bytes) {
   if (size < 1) {
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("batch: size is {}; give at least 1", size));
+                fmt::format("{}: size is {}; give at least 1", stage, size));
   }
-  if (static_cast<std::uint64_t>(size) > kBatchBytesMax / layout.row->size) {
+  const std::uint64_t most = kBatchBytesMax / std::max<std::size_t>(1, row_bytes);
+  if (static_cast<std::uint64_t>(size) > most) {
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("batch: size is {}; with rows of {} bytes give at most {}", size,
-                            layout.row->size, kBatchBytesMax / layout.row->size));
+                fmt::format("{}: size is {}; with rows of {} bytes give at most {}", stage, size,
+                            row_bytes, most));
   }
-  return std::make_shared<BatchNode>(static_cast<std::size_t>(size), options, layout, lengths,
-                                     out_type, std::move(input));
+  return static_cast<std::size_t>(size);
+}
+
+NodePointer make_batch(std::int64_t size, const BatchOptions& options, const BatchLayout& layout,
+                       Lengths lengths, const TypeInfo& out_type, NodePointer input) {
+  return std::make_shared<BatchNode>(checked_batch_size("batch", size, layout.row->size), options,
+                                     layout, lengths, out_type, std::move(input));
 }
 
 }  // namespace infeed::detail

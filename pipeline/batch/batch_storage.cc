@@ -12,8 +12,9 @@ namespace infeed::detail {
 namespace {
 
 // A pipeline has a few batches under way; more free ones than that were a burst. They are outside
-// the memory account, so large blocks are kept one at a time.
+// the memory account, so of large blocks only two are kept: one comes back while another is taken.
 constexpr std::size_t kFreeBlocksMax = 16;
+constexpr std::size_t kFreeLargeBlocksMax = 2;
 constexpr std::size_t kFreeBytesMax = 8 << 20;
 
 /// Of a block's columns: a cache line, or what an over-aligned field asks for.
@@ -91,8 +92,9 @@ BatchReference BatchPool::take() {
 void BatchPool::give_back(BatchStorage* storage) {
   {
     const std::lock_guard lock(mutex_);
-    const bool fits = free_.empty() || (free_.size() < kFreeBlocksMax &&
-                                        (free_.size() + 1) * block_bytes_ <= kFreeBytesMax);
+    const bool fits =
+        free_.size() < kFreeLargeBlocksMax ||
+        (free_.size() < kFreeBlocksMax && (free_.size() + 1) * block_bytes_ <= kFreeBytesMax);
     if (!closed_ && fits) {
       free_.push_back(storage);
       return;
@@ -114,6 +116,23 @@ void BatchStorage::shrink(std::size_t rows) {
     type.destroy(column(i) + rows * type.size, size_ - rows);
   }
   size_ = rows;
+}
+
+void BatchStorage::close_gaps(std::span<const std::size_t> gaps) {
+  for (std::size_t i = 0; i < offsets_.size(); ++i) {
+    const TypeInfo& type = *pool_layout_.columns[i].type;
+    std::byte* const rows = column(i);
+    std::size_t to = gaps.front();
+    for (std::size_t g = 0; g < gaps.size(); ++g) {
+      type.destroy(rows + gaps[g] * type.size, 1);
+      const std::size_t end = g + 1 < gaps.size() ? gaps[g + 1] : size_;
+      // One at a time: the places overlap.
+      for (std::size_t from = gaps[g] + 1; from < end; ++from, ++to) {
+        type.relocate(rows + to * type.size, rows + from * type.size, 1);
+      }
+    }
+  }
+  size_ -= gaps.size();
 }
 
 std::size_t BatchStorage::bytes() const {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include <infeed/pipeline/batch.h>
@@ -58,6 +59,8 @@ class BatchStorage {
   void set_size(std::size_t rows) { size_ = rows; }
   /// Destroys the rows behind the first `rows`.
   void shrink(std::size_t rows);
+  /// Destroys the rows at `gaps`, which are in order, and moves those behind them up.
+  void close_gaps(std::span<const std::size_t> gaps);
 
   void add_reference() { references_.fetch_add(1, std::memory_order_relaxed); }
   void drop_reference();

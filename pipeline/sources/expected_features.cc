@@ -131,6 +131,11 @@ class ExpectFeaturesStage final : private HiddenCounters, public Stage {
     return pulled;
   }
 
+  RecordBlockSource* record_blocks() override {
+    if (passed_ > kSkippedMax) is_looking_ = false;
+    return is_looking_ ? nullptr : input_->record_blocks();
+  }
+
  protected:
   std::uint64_t do_skip(std::uint64_t count, Known known) override {
     const bool is_source = input_node_->inputs().empty();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include <infeed/records/files.h>
 #include <infeed/records/lost_records.h>
 
 namespace infeed::detail {
@@ -73,6 +74,10 @@ std::size_t RecordFile::read(std::span<Record> out) {
 
 std::uint64_t RecordFile::skip(std::uint64_t count) {
   return parallel_ ? parallel_->skip(count) : reader_->skip(count);
+}
+
+bool RecordFile::has_blocks() const {
+  return reader_ && compression() == Compression::none && file_bytes() && !is_url(file_);
 }
 
 std::uint64_t RecordFile::passed() const {

@@ -29,6 +29,12 @@ class RecordFile {
   std::uint64_t skip(std::uint64_t count);
   /// Records handed out or passed over so far, those before an error included.
   std::uint64_t passed() const;
+  /// Whether it is a plain file on a disk, read by the thread that pulls: it can be read in blocks.
+  bool has_blocks() const;
+  /// The record that comes next, and to go to one; only where it has blocks.
+  RecordPosition position() const { return reader_->position(); }
+  bool is_at_end() const { return position().offset == file_bytes(); }
+  void seek(RecordPosition position) { reader_->seek(position); }
   /// What goes with the damaged record at `position` when the file is given up there.
   Lost rest(RecordPosition position) const;
   /// Records of a damaged range, where an index knows.

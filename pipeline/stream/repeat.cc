@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <limits>
 
+#include <infeed/pipeline/detail/record_block_source.h>
+
 #include "engine/iterator_context.h"
 
 namespace infeed::detail {
@@ -11,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t kForever = std::numeric_limits<std::uint64_t>::max();
 
-class RepeatStage final : public Stage {
+class RepeatStage final : public Stage, private RecordBlockSource {
  public:
   RepeatStage(const StageContext& context, std::uint64_t count, const Node& input)
       : Stage(context), context_(context), count_(count), node_(input) {}
@@ -26,6 +28,12 @@ class RepeatStage final : public Stage {
       end_pass();
     }
     return Pull::end;
+  }
+
+  /// Of one pass: a pass behind it begins by pull().
+  RecordBlockSource* record_blocks() override {
+    blocks_ = open_pass() ? input_->record_blocks() : nullptr;
+    return blocks_ == nullptr ? nullptr : this;
   }
 
  protected:
@@ -54,6 +62,14 @@ class RepeatStage final : public Stage {
     pass_ += passes;
     return passes * length.count();
   }
+
+  bool claim(RecordBlock& block) override { return blocks_->claim(block); }
+  void note(const Taken& taken) override {
+    given_in_pass_ += taken.records;
+    StageCounters::add(counters().elements, taken.records);
+    blocks_->note(taken);
+  }
+  void leave(const std::optional<Place>& place) override { blocks_->leave(place); }
 
   /// False when all passes are done.
   bool open_pass() {
@@ -88,6 +104,7 @@ class RepeatStage final : public Stage {
   const std::uint64_t count_;
   const Node& node_;
   std::unique_ptr<Stage> input_;
+  RecordBlockSource* blocks_ = nullptr;  ///< of input_
   std::uint64_t pass_ = 0;
   std::uint64_t given_in_pass_ = 0;
 };

@@ -24,6 +24,7 @@
 #include <infeed/pipeline/map.h>
 #include <infeed/pipeline/padded_batch.h>
 #include <infeed/pipeline/parse.h>
+#include <infeed/pipeline/parse_columns.h>
 #include <infeed/pipeline/parse_sequences.h>
 #include <infeed/pipeline/prefetch.h>
 #include <infeed/pipeline/ragged_batch.h>

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -118,6 +119,9 @@ namespace detail {
 
 /// Whether the vectors of a column may differ in length: only where they go on into another batch.
 enum class Lengths : std::uint8_t { equal, any };
+
+/// Throws invalid_argument for a size of less than 1, or of more than a batch can have.
+std::size_t checked_batch_size(std::string_view stage, std::int64_t size, std::size_t row_bytes);
 
 /// `out_type` is that of Batch<T>; its only member is a BatchReference.
 NodePointer make_batch(std::int64_t size, const BatchOptions& options, const BatchLayout& layout,

@@ -6,8 +6,9 @@
 #include <tuple>
 
 #include <infeed/pipeline/batch.h>
-#include <infeed/pipeline/detail/batch_filling.h>
+#include <infeed/pipeline/detail/element_call.h>
 #include <infeed/pipeline/detail/expected_features.h>
+#include <infeed/pipeline/detail/row_filling.h>
 #include <infeed/records/example_schema.h>
 
 namespace infeed {

@@ -42,6 +42,8 @@ using NodePointer = std::shared_ptr<const Node>;
 
 namespace detail {
 
+class RecordBlockSource;
+
 /// How many pulls lie between two that are measured with the thread's CPU clock.
 struct SampleStride {
   std::uint32_t length = 1;
@@ -104,6 +106,10 @@ class Stage {
   /// stop early, and stops behind an error; it never gives Pull::end, and doesn't move what pull()
   /// gives.
   Pull pull_at(Chunk& out, std::span<const std::uint64_t> positions);
+
+  /// Where its next elements can be had as blocks of a record file (detail/record_block_source.h);
+  /// null where they can only be pulled. The answer is of now.
+  virtual detail::RecordBlockSource* record_blocks() { return nullptr; }
 
   /// The type of the elements that it gives.
   const TypeInfo& type() const { return *type_; }

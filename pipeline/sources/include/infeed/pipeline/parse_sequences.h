@@ -11,6 +11,7 @@
 
 #include <infeed/pipeline/batch_into.h>
 #include <infeed/pipeline/detail/expected_features.h>
+#include <infeed/pipeline/detail/fill_sequences.h>
 #include <infeed/pipeline/padded_batch.h>
 #include <infeed/pipeline/ragged_batch.h>
 #include <infeed/records/sequence_example_schema.h>
@@ -61,91 +62,6 @@ auto parse_padded_batch(Schema schema, std::int64_t size, ParsePaddedBatchOption
 // Only the library reads what follows.
 namespace detail {
 
-template <class Schema>
-struct RowOfSchema {
-  static_assert(sizeof(Schema) == 0,
-                "infeed: give an infeed::ExampleSchema or an infeed::SequenceExampleSchema");
-};
-template <class T>
-struct RowOfSchema<ExampleSchema<T>> {
-  using type = T;
-};
-template <class T>
-struct RowOfSchema<SequenceExampleSchema<T>> {
-  using type = T;
-};
-
-/// A column grows by doubling, which costs page faults; how many values the batch before had is a
-/// good guess. One a column, shared by the threads that parse.
-using SizeGuesses = std::array<std::atomic<std::size_t>, kFieldsMax>;
-
-/// Fills SequenceBatch<T, Sequence> from Records, decoding values where they will stay.
-template <class Schema, template <class> class Sequence>
-struct FillSequences {
-  using T = typename RowOfSchema<Schema>::type;
-  using Filling = RowColumns<T>;
-  using Result = SequenceBatch<T, Sequence>;
-
-  Filling begin(std::size_t rows) const {
-    Filling filling;
-    std::size_t i = 0;
-    const auto reserve = [&](auto& column) {
-      const std::size_t guess = (*guesses)[i++].load(std::memory_order_relaxed);
-      column.reserve(rows, guess + guess / 16);
-    };
-    std::apply([&](auto&... column) { (reserve(column), ...); }, filling);
-    return filling;
-  }
-  void write_row(const Record& record, Filling& filling, std::size_t row) const {
-    const auto all = std::apply(
-        [](auto&... column) { return std::array<void*, sizeof...(column)>{&column...}; }, filling);
-    std::array<void*, kFieldsMax> places;
-    for (std::size_t i = 0; i < columns.size(); ++i) places[i] = all[columns[i]];
-    const auto used = std::span<void* const>(places).first(columns.size());
-    schema.append_row(record, row, used);
-    if (has_widths) check_row(record, filling, row);
-  }
-  Result finish(Filling filling, std::size_t rows) const {
-    if (rows == 0) return {};
-    std::size_t i = 0;
-    const auto remember = [&](const auto& column) {
-      (*guesses)[i++].store(column.values.size(), std::memory_order_relaxed);
-    };
-    std::apply([&](const auto&... column) { (remember(column), ...); }, filling);
-    return Result(std::move(filling), rows, paddings);
-  }
-
-  Schema schema;
-  std::vector<std::size_t> columns;  ///< of the schema's features
-  std::vector<PaddingOfField> paddings = std::vector<PaddingOfField>(kRowFields<T>);
-  bool has_widths = false;
-  std::shared_ptr<SizeGuesses> guesses = std::make_shared<SizeGuesses>();
-
- private:
-  /// Takes the row back when one of its sequences is too long.
-  void check_row(const Record& record, Filling& filling, std::size_t row) const {
-    try {
-      std::size_t i = 0;
-      std::apply([&](const auto&... column) { (check_column(column, row, paddings[i++]), ...); },
-                 filling);
-    } catch (...) {
-      std::apply([row](auto&... column) { (column.truncate(row), ...); }, filling);
-      rethrow_with_place(record);
-    }
-  }
-  template <class M>
-  static void check_column(const RowColumn<M>& column, std::size_t row,
-                           const PaddingOfField& padding) {
-    if constexpr (kIsSequenceField<M>) {
-      const auto splits = column.row_splits.values();
-      const std::int64_t length = splits[row + 1] - splits[row];
-      if (padding.width >= 0 && length > padding.width) {
-        refuse_long_sequence("parse_padded_batch", static_cast<std::size_t>(length), padding.width);
-      }
-    }
-  }
-};
-
 template <class T, std::size_t... I>
 constexpr bool has_nested_sequences(std::index_sequence<I...>) {
   constexpr auto is_nested = []<class Field>(std::type_identity<Field>) {
@@ -184,12 +100,14 @@ struct ParseRaggedBatchFactory {
     require_columns<T>();
     static_assert(field_count<T>() > 0 || has_no_columns<T>(),
                   "infeed::parse_ragged_batch: T must be a plain struct");
-    FillSequences<Schema, Ragged> fill{schema, columns_of_schema<T>("parse_ragged_batch", schema)};
-    return fill_batches<RaggedBatch<T>>(expect_features("parse_ragged_batch", schema, input), size,
-                                        std::move(fill), "parse_ragged_batch",
-                                        {.parallelism = options.parallelism,
-                                         .drop_remainder = options.drop_remainder,
-                                         .name = options.name});
+    constexpr std::string_view kName = "parse_ragged_batch";
+    const std::size_t rows = checked_batch_size(kName, size, sizeof(T));
+    FillSequences<Schema, Ragged> fill{schema, rows, columns_of_schema<T>(kName, schema)};
+    return fill_batches(expect_features(std::string(kName), schema, input), rows, std::move(fill),
+                        std::string(kName),
+                        {.parallelism = options.parallelism,
+                         .drop_remainder = options.drop_remainder,
+                         .name = options.name});
   }
 };
 
@@ -223,15 +141,17 @@ struct ParsePaddedBatchFactory {
         !has_nested_sequences<T>(std::make_index_sequence<kRowFields<T>>()),
         "infeed::parse_padded_batch: a member is a vector of vectors, which has no width; "
         "use infeed::parse_ragged_batch");
-    FillSequences<Schema, Padded> fill{schema, columns_of_schema<T>("parse_padded_batch", schema)};
+    constexpr std::string_view kName = "parse_padded_batch";
+    const std::size_t rows = checked_batch_size(kName, size, sizeof(T));
+    FillSequences<Schema, Padded> fill{schema, rows, columns_of_schema<T>(kName, schema)};
     fill.paddings =
         paddings_of({.widths = options.widths, .padding = options.padding}, sequence_fields<T>());
     fill.has_widths = !options.widths.empty();
-    return fill_batches<PaddedBatch<T>>(expect_features("parse_padded_batch", schema, input), size,
-                                        std::move(fill), "parse_padded_batch",
-                                        {.parallelism = options.parallelism,
-                                         .drop_remainder = options.drop_remainder,
-                                         .name = options.name});
+    return fill_batches(expect_features(std::string(kName), schema, input), rows, std::move(fill),
+                        std::string(kName),
+                        {.parallelism = options.parallelism,
+                         .drop_remainder = options.drop_remainder,
+                         .name = options.name});
   }
 };
 

@@ -1,0 +1,201 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <infeed/pipeline/batch.h>
+#include <infeed/pipeline/chunk.h>
+#include <infeed/pipeline/errors_in_flight.h>
+#include <infeed/records/record.h>
+
+/// Batches whose rows a function writes in place, by several threads at once: what batch_into and
+/// the stages that parse records into batches are made of.
+namespace infeed::detail {
+
+/// How one kind of batch is filled. The stage (row_filling.cc) knows neither its rows nor its
+/// elements; a filling is a batch in the making.
+struct RowFillSpec {
+  std::string name;
+  std::size_t size = 0;
+  bool drop_remainder = false;
+  Count parallelism = 1;
+  const TypeInfo* batch_type = nullptr;
+  /// Of a batch of `size` rows, as far as that is known beforehand.
+  std::uint64_t batch_bytes_min = 0;
+  /// Each row has its place, so that any threads may write different rows at once, and a row that
+  /// failed leaves a gap; else rows are appended by one thread at a time, and one that failed
+  /// leaves nothing.
+  bool rows_have_places = false;
+  std::shared_ptr<const void> fill = nullptr;
+
+  void* (*begin)(const void* fill, std::size_t rows) = nullptr;
+  void (*drop)(void* filling) noexcept = nullptr;
+  /// Writes an element to a row; null, or its error.
+  ErrorPointer (*write)(const void* fill, const void* element, void* filling,
+                        std::size_t row) = nullptr;
+  /// Forgets the rows behind the first `rows`; only where rows are appended.
+  void (*truncate)(void* filling, std::size_t rows) = nullptr;
+  /// Appends the batch of the first `rows` rows, without those at `gaps`, to `out`; the filling is
+  /// gone. There is at least one row left.
+  void (*finish)(const void* fill, void* filling, std::size_t rows,
+                 std::span<const std::size_t> gaps, Chunk& out) = nullptr;
+};
+
+NodePointer make_row_filling(RowFillSpec spec, NodePointer input);
+
+/// What `first` says, and how many rows of the batch failed in all.
+ErrorPointer rows_failed(const ErrorPointer& first, std::size_t failed, std::size_t rows);
+
+/// A batch of which rows are written in place.
+class BatchFiller {
+ public:
+  /// `layout` lives for ever (batch_layout<T>()).
+  BatchFiller(const BatchLayout& layout, std::size_t rows_max);
+
+  /// A fresh batch of `rows` rows, whose columns are yet to be constructed.
+  BatchReference take(std::size_t rows) const;
+  /// Keeps the first `rows` without those at `gaps`, which are in order; destroys the others.
+  static void close_gaps(const BatchReference& batch, std::size_t rows,
+                         std::span<const std::size_t> gaps);
+  std::uint64_t batch_bytes() const;
+
+ private:
+  std::shared_ptr<BatchPool> pool_;
+};
+
+template <class Column>
+void construct_column(void* at, std::size_t rows) {
+  if constexpr (!std::is_trivially_default_constructible_v<Column>) {
+    std::uninitialized_value_construct_n(static_cast<Column*>(at), rows);
+  }
+}
+
+template <class T>
+void construct_columns(const BatchReference& batch, std::size_t rows) {
+  if constexpr (field_count<T>() == 0) {
+    construct_column<T>(batch.column(0), rows);
+  } else {
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      (construct_column<std::tuple_element_t<I, FieldTypes<T>>>(batch.column(I), rows), ...);
+    }
+    (std::make_index_sequence<field_count<T>()>());
+  }
+}
+
+/// Fills the rows of Batch<Out> by `write(const In&, const BatchReference&, row)`.
+template <class Out, class Write>
+struct FillColumns {
+  using Filling = BatchReference;
+  using Result = Batch<Out>;
+
+  BatchReference begin(std::size_t rows) const {
+    BatchReference batch = filler.take(rows);
+    construct_columns<Out>(batch, rows);
+    return batch;
+  }
+  template <class In>
+  void write_row(const In& element, BatchReference& batch, std::size_t row) const {
+    write(element, batch, row);
+  }
+  Result finish(BatchReference batch, std::size_t rows, std::span<const std::size_t> gaps) const {
+    BatchFiller::close_gaps(batch, rows, gaps);
+    return Result(std::move(batch));
+  }
+  static void truncate(BatchReference&, std::size_t) {}
+  bool rows_have_places() const { return true; }
+  std::uint64_t batch_bytes_min() const { return filler.batch_bytes(); }
+
+  BatchFiller filler;
+  Write write;
+};
+
+template <class In, class Fill>
+struct RowFillFunctions {
+  using Filling = typename Fill::Filling;
+
+  static void* begin(const void* fill, std::size_t rows) {
+    return new Filling(static_cast<const Fill*>(fill)->begin(rows));
+  }
+  static void drop(void* filling) noexcept { delete static_cast<Filling*>(filling); }
+  static ErrorPointer write(const void* fill, const void* element, void* filling, std::size_t row) {
+    try {
+      static_cast<const Fill*>(fill)->write_row(*static_cast<const In*>(element),
+                                                *static_cast<Filling*>(filling), row);
+      return nullptr;
+    } catch (...) {
+      return current_error();
+    }
+  }
+  static void truncate(void* filling, std::size_t rows) {
+    Fill::truncate(*static_cast<Filling*>(filling), rows);
+  }
+  static void finish(const void* fill, void* filling, std::size_t rows,
+                     std::span<const std::size_t> gaps, Chunk& out) {
+    const std::unique_ptr<Filling> owned(static_cast<Filling*>(filling));
+    out.append(static_cast<const Fill*>(fill)->finish(std::move(*owned), rows, gaps));
+  }
+};
+
+/// An element must be one column, from which the rows are written.
+template <class In>
+inline constexpr bool kIsRowInput = field_count<In>() == 0 || std::is_same_v<In, Record>;
+
+struct FillOptions {
+  Count parallelism = 1;
+  bool drop_remainder = false;
+  StageName name = {};
+};
+
+/// The batches of type Fill::Result that `fill` makes of the input's elements. Fill has the
+/// functions that FillColumns has; truncate() is called where rows are appended only.
+template <class Fill, class In>
+Dataset<typename Fill::Result> fill_batches(const Dataset<In>& input, std::size_t size, Fill fill,
+                                            std::string name, const FillOptions& options) {
+  using Functions = RowFillFunctions<In, Fill>;
+  RowFillSpec spec;
+  spec.name = std::move(name);
+  spec.size = size;
+  spec.drop_remainder = options.drop_remainder;
+  spec.parallelism = options.parallelism;
+  spec.batch_type = &type_info<typename Fill::Result>();
+  spec.batch_bytes_min = fill.batch_bytes_min();
+  spec.rows_have_places = fill.rows_have_places();
+  spec.fill = std::make_shared<const Fill>(std::move(fill));
+  spec.begin = &Functions::begin;
+  spec.drop = &Functions::drop;
+  spec.write = &Functions::write;
+  spec.truncate = &Functions::truncate;
+  spec.finish = &Functions::finish;
+  return Dataset<typename Fill::Result>(
+      named(make_row_filling(std::move(spec), input.node()), options.name));
+}
+
+template <class Out, class In, class Write>
+Dataset<Batch<Out>> fill_columns(const Dataset<In>& input, std::int64_t size, Write write,
+                                 std::string name, const FillOptions& options) {
+  const std::size_t rows = checked_batch_size(name, size, batch_layout<Out>().row->size);
+  return fill_batches(
+      input, rows,
+      FillColumns<Out, Write>{BatchFiller(batch_layout<Out>(), rows), std::move(write)},
+      std::move(name), options);
+}
+
+/// For each feature of the schema, the column of Batch<T> that it fills; throws invalid_argument
+/// when a column has none, or several.
+std::vector<std::size_t> columns_of_features(std::string_view stage, const BatchLayout& layout,
+                                             const std::vector<std::size_t>& feature_offsets);
+template <class T, class Schema>
+std::vector<std::size_t> columns_of_schema(std::string_view stage, const Schema& schema) {
+  std::vector<std::size_t> offsets;
+  for (const auto& column : schema.columns()) offsets.push_back(column.offset_bytes);
+  return columns_of_features(stage, batch_layout<T>(), offsets);
+}
+
+}  // namespace infeed::detail

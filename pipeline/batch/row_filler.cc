@@ -1,0 +1,245 @@
+#include "batch/row_filler.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include <infeed/pipeline/errors_in_flight.h>
+
+#include "engine/iterator_context.h"
+#include "engine/threads/clock.h"
+
+namespace infeed::detail {
+namespace {
+
+// Where batches come more quickly than that, the consumer waits a little for several.
+constexpr double kQuickUs = 100;
+constexpr auto kCollectBatches = std::chrono::microseconds(200);
+
+}  // namespace
+
+RowFiller::RowFiller(IteratorContext& run, StageCounters& counters, const RowFillSpec& spec,
+                     Stage& input, const TypeInfo& in_type)
+    : run_(run),
+      counters_(counters),
+      spec_(spec),
+      input_(input),
+      in_type_(in_type),
+      size_(spec.size),
+      share_(run.threads(), spec.parallelism != 1 && !run.is_inline()),
+      required_(run.memory(), spec.name),
+      batch_bytes_(spec.batch_bytes_min) {
+  required_.grow(batch_bytes_);
+  counters_.has_threads = share_.count() != 0;
+}
+
+RowFiller::~RowFiller() {
+  hand_off_.stop();
+  for (std::thread& thread : threads_) thread.join();
+  while (!batches_.empty()) {
+    drop_rows(*batches_.back());
+    batches_.pop_back();
+  }
+}
+
+void RowFiller::begin() {
+  has_begun_ = true;
+  if (share_.count() == 0) return;
+  share_.grow(spec_.parallelism == autotune ? run_.concurrency()
+                                            : static_cast<int>(spec_.parallelism.value()));
+  counters_.note_parallelism(share_.count(), spec_.parallelism == autotune);
+  thread_count_ = static_cast<std::size_t>(share_.count());
+  for (std::size_t i = 0; i < thread_count_; ++i) threads_.emplace_back([this] { work(); });
+}
+
+void RowFiller::work() {
+  run_.begin_thread(spec_.name);
+  try {
+    std::shared_ptr<InputRows> used;
+    Lock lock = hand_off_.lock();
+    while (work_.wait(lock, [this] { return has_ended_ || has_work(); })) {
+      if (!has_work()) return;
+      do_some(lock, used);
+    }
+  } catch (...) {
+    hand_off_.abort(terminal_error());
+  }
+}
+
+bool RowFiller::has_work() const {
+  return can_place() || can_claim() ||
+         std::any_of(pieces_.begin(), pieces_.end(), &RowFiller::can_start);
+}
+
+void RowFiller::do_some(Lock& lock, std::shared_ptr<InputRows>& used) {
+  ++busy_;
+  // What it has read itself is in its cache; what others have read is for when there is no more to
+  // be read.
+  const auto own = std::find_if(pieces_.begin(), pieces_.end(), [&](const Todo& todo) {
+    return todo.piece.rows == used && can_start(todo);
+  });
+  if (own != pieces_.end()) {
+    write(lock, own);
+  } else if (can_place()) {
+    place_parked(lock);
+  } else if (can_claim()) {
+    claim(lock, used);
+  } else if (const auto any = std::find_if(pieces_.begin(), pieces_.end(), &RowFiller::can_start);
+             any != pieces_.end()) {
+    write(lock, any);
+  }
+  --busy_;
+  if (!has_blocks_left_ && is_quiet()) end_blocks();
+  if (has_ended_) work_.wake_all();
+  if (!spec_.rows_have_places) wake_worker();  // a piece of the same batch may be next
+  tell_ready();
+}
+
+Pull RowFiller::take(Chunk& out, std::size_t want) {
+  if (!has_begun_) begin();
+  Lock lock = hand_off_.lock();
+  while (true) {
+    while (out.slots() < want && !out.has_error() && front_is_ready()) hand_over_front(out);
+    if (!out.empty()) return Pull::values;
+    if (!hand_off_.goes_on()) return Pull::cancelled;
+    if (is_over()) {
+      if (failure_ != nullptr) throw Error(*failure_);
+      return Pull::end;
+    }
+    if (thread_count_ == 0) {
+      do_some(lock, used_);
+    } else {
+      wait_until_ready(lock);
+    }
+  }
+}
+
+// ---- the consumer's side ----
+
+bool RowFiller::front_is_ready() const {
+  return !batches_.empty() && (batches_.front()->is_made || !batches_.front()->errors.empty());
+}
+
+std::size_t RowFiller::ready_batches() const {
+  const auto unready = std::find_if(batches_.begin(), batches_.end(),
+                                    [](const auto& batch) { return !batch->is_made; });
+  return static_cast<std::size_t>(unready - batches_.begin());
+}
+
+void RowFiller::wait_until_ready(Lock& lock) {
+  const std::uint64_t begin_ticks = ticks_now();
+  const bool come_quickly = element_ticks_ != 0 && element_ticks_ * size_ < ticks_of_us(kQuickUs);
+  while (!front_is_ready() && !is_over() && hand_off_.goes_on()) {
+    if (come_quickly) {
+      wake_at_ = std::max<std::size_t>(2, rows_ahead_max() / 2 / size_);
+      ready_.wait_once_for(lock, kCollectBatches);
+    } else {
+      wake_at_ = 1;
+      ready_.wait_once(lock);
+    }
+  }
+  wake_at_ = 0;
+  StageCounters::add(counters_.wait_ticks, ticks_now() - begin_ticks);
+}
+
+void RowFiller::tell_ready() {
+  if (wake_at_ == 0 || !(front_is_ready() || is_over())) return;
+  const bool is_urgent = is_over() || !batches_.front()->errors.empty() || is_short_of_memory_;
+  if (is_urgent || ready_batches() >= wake_at_) ready_.wake_one();
+}
+
+void RowFiller::hand_over_front(Chunk& out) {
+  BatchInFill& front = *batches_.front();
+  if (!front.errors.empty()) {
+    out.set_error(std::move(front.errors.front()));
+    front.errors.pop_front();
+    return;
+  }
+  if (front.rows_error != nullptr) {
+    out.set_error(std::move(front.rows_error));
+  } else {
+    note_buffered(0 - front.made.size(), 0 - front.made.bytes());
+    out.append_from(front.made, 1);
+  }
+  if (front.made.size() != 0) return;
+  drop_rows(front);
+  batches_.pop_front();
+  ++first_batch_;
+  // Not for each batch: at half of what may be ahead.
+  if (is_short_of_memory_ || rows_ <= first_batch_ * size_ + rows_ahead_max() / 2) {
+    is_short_of_memory_ = false;
+    wake_worker();
+  }
+}
+
+void RowFiller::wake_worker() {
+  if (work_.waiting() != 0 && has_work()) work_.wake_one();
+}
+
+/// More of it, or less: sums are modulo 2^64.
+void RowFiller::note_buffered(std::uint64_t batches, std::uint64_t bytes) {
+  buffered_batches_ += batches;
+  buffered_bytes_ += bytes;
+  counters_.note_buffered(buffered_batches_, buffered_bytes_);
+}
+
+void RowFiller::drop_rows(BatchInFill& batch) {
+  if (batch.filling != nullptr) spec_.drop(std::exchange(batch.filling, nullptr));
+  note_buffered(0 - batch.made.size(), 0 - batch.made.bytes());
+  batch.made.clear();
+  batch.is_made = false;
+  batch.rows_error = nullptr;
+  batch.failed.clear();
+  batch.placed = batch.done = batch.appended = 0;
+  if (std::exchange(batch.is_required, false)) {
+    required_is_free_ = true;
+    required_.shrink(required_.bytes() - spec_.batch_bytes_min);
+  }
+  run_.memory().release_best_effort(std::exchange(batch.reserved_bytes, 0));
+  over_bytes_ -= std::exchange(batch.over_bytes, 0);
+}
+
+// ---- the end of blocks, and of all ----
+
+void RowFiller::note_damage(std::uint64_t row, const RecordBlockSource::Place& place) {
+  has_blocks_left_ = false;
+  if (!damage_ || row < damage_->row) damage_ = Damage{row, place};
+}
+
+/// No stretch is under way.
+void RowFiller::end_blocks() {
+  std::optional<RecordBlockSource::Place> place;
+  if (damage_) {
+    forget_rows_from(damage_->row);
+    place = damage_->place;
+    damage_.reset();
+  }
+  std::exchange(source_, nullptr)->leave(place);
+  has_blocks_left_ = true;
+  is_short_of_memory_ = false;
+  wake_worker();
+}
+
+void RowFiller::forget_rows_from(std::uint64_t row) {
+  source_->note({.records = row - rows_});  // fewer: the sum is modulo 2^64
+  rows_ = row;
+  while (!batches_.empty() && first_row_of(*batches_.back()) >= row) {
+    drop_rows(*batches_.back());
+    if (!batches_.back()->errors.empty()) return;
+    batches_.pop_back();
+  }
+  if (batches_.empty() || first_row_of(*batches_.back()) + batches_.back()->placed <= row) return;
+  BatchInFill& batch = *batches_.back();
+  batch.placed = batch.done = static_cast<std::size_t>(row - first_row_of(batch));
+  std::erase_if(batch.failed, [&](const auto& failed) { return failed.first >= batch.placed; });
+  if (spec_.rows_have_places) return;
+  batch.appended = batch.placed - batch.failed.size();
+  spec_.truncate(batch.filling, batch.appended);
+}
+
+void RowFiller::end_input(Lock& lock, ErrorPointer failure) {
+  has_ended_ = true;
+  failure_ = std::move(failure);
+  if (!batches_.empty()) finish_if_complete(lock, *batches_.back());
+}
+
+}  // namespace infeed::detail

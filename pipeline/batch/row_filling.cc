@@ -1,0 +1,117 @@
+#include "infeed/pipeline/detail/row_filling.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "batch/batch_storage.h"
+#include "batch/row_filler.h"
+#include "engine/iterator_context.h"
+
+namespace infeed::detail {
+namespace {
+
+class RowFillingStage final : public Stage {
+ public:
+  RowFillingStage(const StageContext& context, const RowFillSpec& spec, const TypeInfo& in_type,
+                  std::unique_ptr<Stage> input)
+      : Stage(context),
+        spec_(spec),
+        input_(std::move(input)),
+        filler_(run(), counters(), spec_, *input_, in_type),
+        waker_(run(), [this] { filler_.stop(); }) {}
+
+  Pull do_pull(Chunk& out, std::size_t want) override { return filler_.take(out, want); }
+
+ protected:
+  std::uint64_t do_skip(std::uint64_t count, Known known) override {
+    if (filler_.has_begun() || known != Known::no_errors || count > UINT64_MAX / spec_.size) {
+      return Stage::do_skip(count, known);
+    }
+    const std::uint64_t rows = input_->skip(count * spec_.size, known);
+    return rows / spec_.size + (rows % spec_.size != 0 && !spec_.drop_remainder ? 1 : 0);
+  }
+
+ private:
+  const RowFillSpec& spec_;
+  const std::unique_ptr<Stage> input_;
+  RowFiller filler_;
+  CancellationWaker waker_;
+};
+
+class RowFillingNode final : public Node {
+ public:
+  RowFillingNode(RowFillSpec spec, NodePointer input)
+      : Node(spec.name, *spec.batch_type, {std::move(input)}), spec_(std::move(spec)) {}
+
+  std::string signature() const override {
+    return fmt::format("{}({}{})", name(), spec_.size,
+                       spec_.drop_remainder ? ", drop_remainder" : "");
+  }
+  Cardinality cardinality() const override {
+    return input().cardinality().transform([this](std::uint64_t n) {
+      return spec_.drop_remainder ? n / spec_.size : n / spec_.size + (n % spec_.size != 0 ? 1 : 0);
+    });
+  }
+  std::uint64_t buffer_bytes_min() const override { return spec_.batch_bytes_min; }
+  std::uint64_t element_bytes_min() const override { return type().size + spec_.batch_bytes_min; }
+
+ protected:
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
+    return std::make_unique<RowFillingStage>(context, spec_, input().type(), input().open(context));
+  }
+
+ private:
+  const RowFillSpec spec_;
+};
+
+}  // namespace
+
+NodePointer make_row_filling(RowFillSpec spec, NodePointer input) {
+  checked_parallelism(spec.name, spec.parallelism);
+  return std::make_shared<RowFillingNode>(std::move(spec), std::move(input));
+}
+
+BatchFiller::BatchFiller(const BatchLayout& layout, std::size_t rows_max)
+    : pool_(std::make_shared<BatchPool>(layout, rows_max)) {}
+
+BatchReference BatchFiller::take(std::size_t rows) const {
+  BatchReference batch = pool_->take();
+  batch.get()->set_size(rows);
+  return batch;
+}
+
+void BatchFiller::close_gaps(const BatchReference& batch, std::size_t rows,
+                             std::span<const std::size_t> gaps) {
+  batch.get()->shrink(rows);
+  if (!gaps.empty()) batch.get()->close_gaps(gaps);
+}
+
+std::uint64_t BatchFiller::batch_bytes() const { return pool_->block_bytes(); }
+
+ErrorPointer rows_failed(const ErrorPointer& first, std::size_t failed, std::size_t rows) {
+  if (failed == 1) return first;
+  return std::make_shared<const Error>(first->reworded(
+      first->code(), fmt::format("{} of {} rows of a batch failed, the first with: {}", failed,
+                                 rows, first->message())));
+}
+
+std::vector<std::size_t> columns_of_features(std::string_view stage, const BatchLayout& layout,
+                                             const std::vector<std::size_t>& feature_offsets) {
+  std::vector<std::size_t> columns;
+  for (const std::size_t offset : feature_offsets) {
+    const auto column = std::find_if(layout.columns.begin(), layout.columns.end(),
+                                     [offset](const auto& c) { return c.offset == offset; });
+    columns.push_back(static_cast<std::size_t>(column - layout.columns.begin()));
+  }
+  for (std::size_t i = 0; i < layout.columns.size(); ++i) {
+    if (std::count(columns.begin(), columns.end(), i) == 1) continue;
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{}: member {} of {} ({}) has {} features in the schema; it needs "
+                            "exactly one",
+                            stage, i, layout.row->name, layout.columns[i].type->name,
+                            std::count(columns.begin(), columns.end(), i)));
+  }
+  return columns;
+}
+
+}  // namespace infeed::detail

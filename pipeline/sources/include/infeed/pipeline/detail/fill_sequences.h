@@ -1,0 +1,111 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <infeed/pipeline/padded_batch.h>
+#include <infeed/pipeline/sequence_batch.h>
+#include <infeed/records/sequence_example_schema.h>
+
+/// How records become batches of sequences; see parse_sequences.h.
+namespace infeed::detail {
+
+template <class Schema>
+struct RowOfSchema {
+  static_assert(sizeof(Schema) == 0,
+                "infeed: give an infeed::ExampleSchema or an infeed::SequenceExampleSchema");
+};
+template <class T>
+struct RowOfSchema<ExampleSchema<T>> {
+  using type = T;
+};
+template <class T>
+struct RowOfSchema<SequenceExampleSchema<T>> {
+  using type = T;
+};
+
+/// A column grows by doubling, which costs page faults; how many values the batch before had is a
+/// good guess. One a column, shared by the threads that parse.
+using SizeGuesses = std::array<std::atomic<std::size_t>, kFieldsMax>;
+
+/// Fills SequenceBatch<T, Sequence> from Records, decoding values where they will stay.
+template <class Schema, template <class> class Sequence>
+struct FillSequences {
+  using T = typename RowOfSchema<Schema>::type;
+  using Filling = RowColumns<T>;
+  using Result = SequenceBatch<T, Sequence>;
+
+  Filling begin(std::size_t rows) const {
+    Filling filling;
+    std::size_t i = 0;
+    const auto reserve = [&](auto& column) {
+      const std::size_t guess = (*guesses)[i++].load(std::memory_order_relaxed);
+      column.reserve(rows, guess + guess / 16);
+    };
+    std::apply([&](auto&... column) { (reserve(column), ...); }, filling);
+    return filling;
+  }
+  void write_row(const Record& record, Filling& filling, std::size_t row) const {
+    const auto all = std::apply(
+        [](auto&... column) { return std::array<void*, sizeof...(column)>{&column...}; }, filling);
+    std::array<void*, kFieldsMax> places;
+    for (std::size_t i = 0; i < columns.size(); ++i) places[i] = all[columns[i]];
+    const auto used = std::span<void* const>(places).first(columns.size());
+    schema.append_row(record, row, used);
+    if (has_widths) check_row(record, filling, row);
+  }
+  static void truncate(Filling& filling, std::size_t rows) {
+    std::apply([rows](auto&... column) { (column.truncate(rows), ...); }, filling);
+  }
+  Result finish(Filling filling, std::size_t rows, std::span<const std::size_t>) const {
+    std::size_t i = 0;
+    const auto remember = [&](const auto& column) {
+      (*guesses)[i++].store(column.values.size(), std::memory_order_relaxed);
+    };
+    std::apply([&](const auto&... column) { (remember(column), ...); }, filling);
+    return Result(std::move(filling), rows, paddings);
+  }
+
+  static bool rows_have_places() { return false; }
+  /// Of the members that are no sequences; how long those are is known when they are there.
+  std::uint64_t batch_bytes_min() const { return size * sizeof(T); }
+
+  Schema schema;
+  std::size_t size;
+  std::vector<std::size_t> columns;  ///< of the schema's features
+  std::vector<PaddingOfField> paddings = std::vector<PaddingOfField>(kRowFields<T>);
+  bool has_widths = false;
+  std::shared_ptr<SizeGuesses> guesses = std::make_shared<SizeGuesses>();
+
+ private:
+  /// Takes the row back when one of its sequences is too long.
+  void check_row(const Record& record, Filling& filling, std::size_t row) const {
+    try {
+      std::size_t i = 0;
+      std::apply([&](const auto&... column) { (check_column(column, row, paddings[i++]), ...); },
+                 filling);
+    } catch (...) {
+      truncate(filling, row);
+      rethrow_with_place(record);
+    }
+  }
+  template <class M>
+  static void check_column(const RowColumn<M>& column, std::size_t row,
+                           const PaddingOfField& padding) {
+    if constexpr (kIsSequenceField<M>) {
+      const auto splits = column.row_splits.values();
+      const std::int64_t length = splits[row + 1] - splits[row];
+      if (padding.width >= 0 && length > padding.width) {
+        refuse_long_sequence("parse_padded_batch", static_cast<std::size_t>(length), padding.width);
+      }
+    }
+  }
+};
+
+}  // namespace infeed::detail

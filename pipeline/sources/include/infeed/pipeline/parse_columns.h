@@ -1,0 +1,106 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <infeed/pipeline/batch_into.h>
+#include <infeed/pipeline/detail/expected_features.h>
+#include <infeed/pipeline/detail/row_filling.h>
+#include <infeed/records/column_batch.h>
+#include <infeed/records/column_parser.h>
+
+namespace infeed {
+
+/// Owned by whoever has the batch: its columns' memory, which several batches may share.
+template <>
+struct Payload<ColumnBatch> {
+  static std::size_t bytes(const ColumnBatch& batch) { return batch.bytes(); }
+};
+template <>
+struct IsTriviallyRelocatable<ColumnBatch> : std::true_type {};
+
+/// Why: parses records straight into columns that are known when the program runs only: by a schema
+/// in a file, as it was inferred from records, or as somebody typed it. It is parse_batch without a
+/// struct, and as quick.
+///
+///     const auto schema = infeed::ColumnSchema()
+///                             .column("image", infeed::DType::uint8, {784})
+///                             .column("label", infeed::DType::int64)
+///                             .bytes("text");
+///     auto batches = infeed::records("train-*.tfrecord")
+///                  | infeed::parse_columns(schema, 128, {.parallelism = infeed::autotune});
+///     for (const infeed::ColumnBatch& batch : batches.iterate()) {
+///       std::span<const std::uint8_t> pixels = batch.column("image").values<std::uint8_t>();
+///     }
+///
+/// What a column may be, and what it is made of: column_parser.h. A batch goes to NumPy, PyTorch and
+/// Arrow without a copy by dlpack.h and arrow.h. A row that fails is left out of its batch, and one
+/// element's error before the batch names the first failure and how many there were. A ragged column
+/// that none of the first records has is an error, as with parse().
+///
+/// Errors: invalid_argument where Examples can't fill the schema, when it is described.
+inline auto parse_columns(ColumnSchema schema, std::int64_t size, BatchIntoOptions options = {});
+
+// Only the library reads what follows.
+namespace detail {
+
+/// Fills ColumnBatches from Records.
+struct FillColumnBatch {
+  using Filling = ColumnRows;
+  using Result = ColumnBatch;
+
+  ColumnRows begin(std::size_t rows) const { return parser.begin(rows); }
+  void write_row(const Record& record, ColumnRows& rows, std::size_t row) const {
+    parser.parse_row(record.bytes(), &record, row, rows);
+  }
+  static void truncate(ColumnRows& rows, std::size_t row_count) { rows.truncate(row_count); }
+  ColumnBatch finish(ColumnRows rows, std::size_t row_count,
+                     std::span<const std::size_t> gaps) const {
+    rows.close_gaps(row_count, gaps);
+    return parser.finish(std::move(rows), row_count - gaps.size());
+  }
+  bool rows_have_places() const { return parser.has_fixed_rows(); }
+  std::uint64_t batch_bytes_min() const { return parser.begin(size).memory_bytes(); }
+
+  ColumnParser parser;
+  std::size_t size;
+};
+
+struct ParseColumnsFactory {
+  using ComposesAsStage = void;
+  ColumnParser parser;
+  std::int64_t size;
+  BatchIntoOptions options;
+
+  template <class Element>
+  Dataset<ColumnBatch> operator()(const Dataset<Element>& input) const {
+    static_assert(std::is_same_v<Element, Record>,
+                  "infeed::parse_columns: the dataset's Element must be an infeed::Record, as "
+                  "infeed::records() gives them");
+    if constexpr (std::is_same_v<Element, Record>) {
+      const std::string name = "parse_columns";
+      const std::size_t rows = checked_batch_size(name, size, 1);
+      return fill_batches(expect_features(name, parser, input), rows, FillColumnBatch{parser, rows},
+                          name,
+                          {.parallelism = options.parallelism,
+                           .drop_remainder = options.drop_remainder,
+                           .name = options.name});
+    } else {
+      return refused<ColumnBatch>();
+    }
+  }
+};
+
+}  // namespace detail
+
+inline auto parse_columns(ColumnSchema schema, std::int64_t size, BatchIntoOptions options) {
+  return detail::ParseColumnsFactory{ColumnParser(std::move(schema)), size, options};
+}
+
+}  // namespace infeed

@@ -1,0 +1,380 @@
+#include "sources/records_stage.h"
+
+#include <algorithm>
+#include <deque>
+#include <fmt/format.h>
+#include <functional>
+#include <new>
+#include <optional>
+#include <stop_token>
+
+#include <infeed/pipeline/detail/record_block_source.h>
+#include <infeed/pipeline/errors_in_flight.h>
+#include <infeed/records/files.h>
+
+#include "engine/iterator_context.h"
+#include "sources/record_file.h"
+
+namespace infeed::detail {
+namespace {
+
+/// The same error, which says what is given up with the record that it stands for.
+ErrorPointer with_loss(const Error& error, const Lost& lost, DamagePolicy damage) {
+  const bool is_avoidable =
+      error.code() == ErrorCode::data_loss && damage != DamagePolicy::skip_and_resynchronise;
+  if (!is_avoidable || lost.records == 0U) {
+    return std::make_shared<const Error>(Error(error).losing(lost));
+  }
+  Error changed = error.reworded(
+      error.code(), fmt::format("{}; the rest of the file ({}) is dropped: {{.damage = "
+                                "DamagePolicy::skip_and_resynchronise}} loses only what is damaged",
+                                error.message(), lost.to_string()));
+  return std::make_shared<const Error>(std::move(changed).losing(lost));
+}
+
+class RecordsStage final : public Stage, private RecordBlockSource {
+ public:
+  RecordsStage(const StageContext& context, std::shared_ptr<RecordSources> sources)
+      : Stage(context), sources_(std::move(sources)), options_(sources_->options) {
+    if (options_.on_damage || options_.damage == DamagePolicy::skip_and_resynchronise) {
+      options_.on_damage = [this](const auto& range) { pass_over(range); };
+    }
+    if (std::none_of(sources_->files.begin(), sources_->files.end(), &is_url)) return;
+    // A file is read at once, but an answer of a server may take long to come.
+    stop_ = std::stop_source();
+    options_.url.stop = stop_.get_token();
+    end_waiting_.emplace(run(), [this] { stop_.request_stop(); });
+    if (sources_->options.url.stop.stop_possible()) {
+      users_stop_.emplace(sources_->options.url.stop, [this] { stop_.request_stop(); });
+    }
+  }
+
+  Pull do_pull(Chunk& out, std::size_t want) override {
+    while (!at_end()) {
+      try {
+        open();
+        if (read(out, want)) return Pull::values;
+      } catch (const std::bad_alloc&) {
+        throw;  // terminal
+      } catch (...) {
+        if (run().cancelled()) return Pull::cancelled;
+        throw_on_users_stop();
+        out.set_error(failed(current_error()));
+        return Pull::values;
+      }
+      ErrorPointer wrong_count = end_of_file();
+      if (run().cancelled()) return Pull::cancelled;
+      if (wrong_count == nullptr) continue;
+      out.set_error(std::move(wrong_count));
+      return Pull::values;
+    }
+    return Pull::end;
+  }
+
+  RecordBlockSource* record_blocks() override {
+    if (at_end() || goes_on_at_) return nullptr;
+    try {
+      open_for_blocks();
+    } catch (...) {  // pull() meets it, too, and says so
+      return nullptr;
+    }
+    const bool can_be = reader_ && reader_->has_blocks() && !reader_->is_at_end();
+    return can_be && reader_->position() != damage_ ? this : nullptr;
+  }
+
+ protected:
+  std::uint64_t do_skip(std::uint64_t count, Known known) override {
+    std::uint64_t skipped = 0;
+    while (skipped < count && !at_end() && !run().cancelled()) {
+      if (const std::uint64_t whole = known_count(known); !reader_ && whole <= count - skipped) {
+        skipped += whole;
+        ++file_;
+      } else if (skip_is_exact(known)) {
+        skipped += skip_in_file(count - skipped);
+      } else {
+        skipped += read_and_drop(count - skipped);
+      }
+    }
+    return skipped;
+  }
+
+ private:
+  static constexpr std::size_t kNoFile = std::numeric_limits<std::size_t>::max();
+  static constexpr std::size_t kPlacesMin = 16;
+  // A watchdog looks whether a long resume moves, and a cancellation ends it: both between two of
+  // these.
+  static constexpr std::uint64_t kSkippedAtOnce = std::uint64_t{1} << 16;
+
+  /// Throws the exception in flight on when it is no record's fault: the user's own token made the
+  /// reader give up.
+  void throw_on_users_stop() const {
+    if (!sources_->options.url.stop.stop_requested()) return;
+    if (terminal_error()->code() == ErrorCode::cancelled) throw;
+  }
+
+  bool at_end() const { return file_ == sources_->files.size(); }
+
+  void open() {
+    if (reader_) return;
+    if (goes_on_at_) {
+      reader_.emplace(sources_->files[file_], without_threads(), run());
+      reader_->seek(*std::exchange(goes_on_at_, std::nullopt));
+      return;
+    }
+    begin_file();
+    reader_.emplace(sources_->files[file_], options_, run());
+    counters().note_parallelism(reader_->threads(), options_.parallelism == autotune);
+  }
+
+  void begin_file() {
+    given_ = 0;
+    lost_ = 0;
+    failed_ = false;
+    unseen_ = false;
+    listed_ = sources_->listed.of(file_, sources_->files[file_], run());
+    damage_.reset();
+  }
+
+  RecordsOptions without_threads() const {
+    RecordsOptions options = options_;
+    options.parallelism = 1;
+    return options;
+  }
+
+  /// Opens the next file if it has blocks, and leaves it to open() if not.
+  void open_for_blocks() {
+    if (reader_ || file_ == without_blocks_) return;
+    begin_file();
+    reader_.emplace(sources_->files[file_], without_threads(), run());
+    if (reader_->has_blocks()) return;
+    reader_.reset();
+    without_blocks_ = file_;
+  }
+
+  // ---- RecordBlockSource ----
+
+  bool claim(RecordBlock& block) override {
+    if (in_blocks_.empty()) begin_blocks(file_, reader_->position());
+    while (!in_blocks_.back().file->claim(block)) {
+      const std::size_t next = in_blocks_.back().index + 1;
+      if (next == sources_->files.size()) return false;
+      try {
+        const RecordFile file(sources_->files[next], without_threads(), run());
+        if (!file.has_blocks() || file.is_at_end()) return false;
+        begin_blocks(next, {});
+      } catch (...) {  // pull() meets it, too, and says so
+        return false;
+      }
+    }
+    return true;
+  }
+
+  void begin_blocks(std::size_t index, RecordPosition begin) {
+    std::optional<std::uint64_t> records;
+    const auto listed = sources_->listed.of(index, sources_->files[index], run());
+    if (listed && !may_lose_records()) records = listed->examples;
+    auto file = std::make_shared<BlockFile>(
+        sources_->files[index], begin,
+        BlockFileOptions{.block_bytes = options_.block_bytes,
+                         .record_bytes_max = options_.record_bytes_max,
+                         .verifies_payloads = options_.verify == Verify::everything,
+                         .records = records,
+                         .spare_blocks = run().readers().spare_blocks()});
+    in_blocks_.push_back({index, std::move(file), begin});
+  }
+
+  void note(const Taken& taken) override {
+    StageCounters::add(counters().elements, taken.records);
+    StageCounters::add(counters().sampled_elements, taken.records);
+    StageCounters::add(counters().sampled_bytes, taken.bytes);
+    StageCounters::add(counters().ticks, taken.ticks);
+    StageCounters::add(counters().sampled_ticks, taken.sampled_ticks);
+    StageCounters::add(counters().sampled_cpu_ns, taken.sampled_cpu_ns);
+  }
+
+  void leave(const std::optional<Place>& place) override {
+    for (const FileInBlocks& read : in_blocks_) {
+      if (file_ != read.index) {
+        file_ = read.index;
+        begin_file();
+      }
+      reader_.reset();
+      if (place && place->file == read.file.get()) {
+        given_ += place->position.record - read.begin.record;
+        goes_on_at_ = damage_ = place->position;
+        break;
+      }
+      given_ += read.file->next().record - read.begin.record;
+      end_of_file();
+    }
+    in_blocks_.clear();
+  }
+
+  /// Gives an error when the file had another number of records than it should have.
+  ErrorPointer end_of_file() {
+    ErrorPointer wrong_count = failed_ ? nullptr : check_count();
+    FileCount& count = sources_->counts[file_];
+    if (!failed_) (unseen_ ? count.skipped : count.read) = given_;
+    reader_.reset();
+    ++file_;
+    return wrong_count;
+  }
+
+  ErrorPointer check_count() {
+    if (!listed_ || listed_->examples == given_) return nullptr;
+    if (may_lose_records()) {
+      // Those that a range of damage had were counted with it, where an index knew them.
+      if (listed_->examples > given_ + lost_) {
+        count_dropped(listed_->examples - given_ - lost_, {});
+      }
+      return nullptr;
+    }
+    failed_ = true;
+    const Error error =
+        wrong_count(sources_->files[file_], *listed_, given_, reader_->file_bytes());
+    if (error.lost()) count_dropped(error.lost()->records, {});
+    return std::make_shared<const Error>(error);
+  }
+
+  /// Without an error.
+  bool may_lose_records() const { return options_.damage != DamagePolicy::fail; }
+
+  /// The error as it is handed on: with what goes with the file.
+  ErrorPointer failed(ErrorPointer error) {
+    failed_ = true;
+    // What the user's own callback throws is no reason to give up the file.
+    if (reader_ && std::exchange(callback_threw_, false)) return error;
+    const Lost lost = rest_of_file(*error);
+    count_dropped(lost.records, lost.bytes);
+    end_of_file();
+    return with_loss(*error, lost, options_.damage);
+  }
+
+  Lost rest_of_file(const Error& error) const {
+    if (!reader_) return {};
+    if (!error.offset() || !error.record()) return {};
+    return reader_->rest({*error.record(), *error.offset()});
+  }
+
+  void count_dropped(std::optional<std::uint64_t> records, std::optional<std::uint64_t> bytes) {
+    StageCounters::add(counters().dropped_records, records.value_or(0));
+    StageCounters::add(counters().dropped_bytes, bytes.value_or(0));
+  }
+
+  /// False at the end of the file.
+  bool read(Chunk& out, std::size_t want) {
+    auto* const records = static_cast<Record*>(out.back());
+    want = std::min(want, places_);
+    std::uninitialized_default_construct_n(records, want);
+    std::size_t count = 0;
+    try {
+      count = reader_->read({records, want});
+    } catch (...) {
+      std::destroy_n(records, want);
+      throw;
+    }
+    std::destroy_n(records + count, want - count);
+    places_ = std::max(kPlacesMin, 2 * count);
+    out.grow(count);
+    given_ += count;
+    return count > 0;
+  }
+
+  /// To pass over records without checking their bytes is the same as reading them only when no
+  /// payload is damaged, or damaged ones are not looked at anyway.
+  bool skip_is_exact(Known known) const {
+    if (options_.verify == Verify::lengths) return true;
+    return known == Known::no_errors && options_.damage != DamagePolicy::skip_and_resynchronise;
+  }
+
+  std::uint64_t known_count(Known known) const {
+    const FileCount& count = sources_->counts[file_];
+    const std::uint64_t read = count.read;
+    return read == kNotCounted && skip_is_exact(known) ? count.skipped.load() : read;
+  }
+
+  std::uint64_t skip_in_file(std::uint64_t count) {
+    std::uint64_t before = 0;
+    try {
+      open();
+      before = reader_->passed();
+      unseen_ = unseen_ || options_.verify != Verify::lengths;
+      const std::uint64_t want = std::min(count, kSkippedAtOnce);
+      const std::uint64_t skipped = reader_->skip(want);
+      given_ += skipped;
+      StageCounters::add(counters().skipped, skipped);
+      if (skipped == want || end_of_file() == nullptr) return skipped;
+      count_skipped_error();
+      return skipped + 1;
+    } catch (const std::bad_alloc&) {
+      throw;
+    } catch (...) {
+      if (run().cancelled()) return 0;
+      throw_on_users_stop();
+      count_skipped_error();  // those before it were passed over
+      const std::uint64_t passed = reader_ ? reader_->passed() - before : 0;
+      failed(current_error());
+      return passed + 1;
+    }
+  }
+
+  /// The error is an element, too.
+  void count_skipped_error() {
+    StageCounters::add(counters().errors, 1);
+    StageCounters::add(counters().errors_arisen, 1);
+  }
+
+  std::uint64_t read_and_drop(std::uint64_t count) {
+    Chunk dropped(type());
+    const std::uint64_t want = std::min<std::uint64_t>(count, dropped.capacity());
+    if (pull(dropped, static_cast<std::size_t>(want)) != Pull::values) return 0;
+    return dropped.slots();
+  }
+
+  void pass_over(const DamagedRange& range) {
+    const std::optional<std::uint64_t> records = reader_->records_of(range);
+    lost_ += records.value_or(0);
+    count_dropped(records, range.end - range.begin);
+    if (!sources_->options.on_damage) return;
+    callback_threw_ = true;
+    sources_->options.on_damage(range);
+    callback_threw_ = false;
+  }
+
+  const std::shared_ptr<RecordSources> sources_;
+  RecordsOptions options_;
+  std::size_t file_ = 0;
+  std::optional<RecordFile> reader_;     ///< of file_, once it is begun
+  std::optional<ManifestShard> listed_;  ///< what a manifest says of file_
+  std::uint64_t given_ = 0;              ///< records of file_ so far
+  std::uint64_t lost_ = 0;               ///< of it to damage, where an index knows
+  /// Made ready for one read. A block holds few large records, and a whole chunk of places for two
+  /// records costs as much as an eighth of their reading.
+  std::size_t places_ = kPlacesMin;
+  bool failed_ = false;  ///< something in file_ was an error
+  bool unseen_ = false;  ///< some payloads of file_ were not checked
+  bool callback_threw_ = false;
+  /// What is read in blocks, in the order of files.
+  struct FileInBlocks {
+    std::size_t index;
+    std::shared_ptr<BlockFile> file;
+    RecordPosition begin;
+  };
+  std::deque<FileInBlocks> in_blocks_;
+  std::size_t without_blocks_ = kNoFile;      ///< a file that has none
+  std::optional<RecordPosition> goes_on_at_;  ///< in file_, which is to be opened again
+  std::optional<RecordPosition> damage_;      ///< a record at which the blocks of file_ ended
+  // With URLs only: whatever ends the run, or the user's own token, ends a reader's waiting.
+  std::stop_source stop_{std::nostopstate};
+  std::optional<std::stop_callback<std::function<void()>>> users_stop_;
+  std::optional<CancellationWaker> end_waiting_;  ///< last: goes before the rest
+};
+
+}  // namespace
+
+std::unique_ptr<Stage> make_records_stage(const StageContext& context,
+                                          std::shared_ptr<RecordSources> sources) {
+  return std::make_unique<RecordsStage>(context, std::move(sources));
+}
+
+}  // namespace infeed::detail

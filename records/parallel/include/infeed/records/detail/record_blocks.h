@@ -1,0 +1,144 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "infeed/records/record_reader.h"
+#include "infeed/records/spare_blocks.h"
+
+/// Why: one thread that reads, frames and verifies all records is the limit of every pipeline
+/// behind it, and records that another core has read come out of a slower cache. So a plain file
+/// can be had in blocks, each of which one thread reads, verifies and uses. Where a block's first
+/// record begins only the block before it knows; to go from header to header costs 5 ns a record
+/// and is all that is done in turn.
+///
+/// | step       | by            | what it does                                |
+/// |------------|---------------|---------------------------------------------|
+/// | claim()    | all in turn   | takes the next bytes of the file            |
+/// | read()     | any threads   | reads them into memory                      |
+/// | frame()    | all in turn   | finds the records that begin in these bytes |
+/// | complete() | all in turn   | reads the rest of the last one              |
+/// | is_valid() | any threads   | verifies a record                           |
+///
+/// It only ever gives what RecordReader would give. Whatever else there is (damage, an error of the
+/// system, a file that is shorter than it was) ends the blocks at that record, and a RecordReader
+/// that goes on there says what it is. Not meant to be used directly.
+namespace infeed::detail {
+
+class InputFile;
+class BlockPool;
+class BlockFile;
+
+/// The records of a file that begin in some of its bytes. Moves; owns one reference of its memory.
+class RecordBlock {
+ public:
+  struct Extent {
+    std::size_t begin;  ///< of the payload in the block
+    std::size_t size;
+  };
+
+  RecordBlock() = default;
+  ~RecordBlock() { release(); }
+  RecordBlock(RecordBlock&& other) noexcept { swap(other); }
+  RecordBlock& operator=(RecordBlock&& other) noexcept {
+    RecordBlock moved(std::move(other));
+    swap(moved);
+    return *this;
+  }
+
+  std::size_t size() const { return records_.size(); }
+  /// Of the file that it is from.
+  BlockFile& file() const { return *file_; }
+  /// Of record i.
+  RecordPosition position(std::size_t i) const {
+    return {first_record_ + i, block_->stream_offset + records_[i].begin - kRecordHeaderBytes};
+  }
+  std::string_view bytes(std::size_t i) const {
+    return {block_->data + records_[i].begin, records_[i].size};
+  }
+  /// A Record that holds no reference of its own: it is to be forgotten without being destroyed,
+  /// before the block goes. Copies and slices of it count as usual.
+  Record borrowed(std::size_t i) const {
+    return Record::adopt(block_, bytes(i), first_record_ + i);
+  }
+  /// Whether record i is what its checksum says, where payloads are verified.
+  bool is_valid(std::size_t i) const;
+
+ private:
+  friend class BlockFile;
+  static constexpr std::size_t kRecordHeaderBytes = 12;
+
+  void swap(RecordBlock& other) noexcept;
+  void release();
+
+  std::shared_ptr<BlockFile> file_;
+  std::uint64_t begin_ = 0;  ///< in the file: what was claimed
+  std::uint64_t end_ = 0;
+  Block* block_ = nullptr;
+  std::size_t held_bytes_ = 0;  ///< of the file in block_, from its stream_offset on
+  bool is_read_ = false;
+  std::uint64_t first_record_ = 0;
+  std::vector<Extent> records_;
+};
+
+struct BlockFileOptions {
+  std::size_t block_bytes = std::size_t{256} << 10;
+  std::uint64_t record_bytes_max = std::uint64_t{1} << 31;
+  bool verifies_payloads = true;
+  /// How many the file should have; with another number its end is not as it should be.
+  std::optional<std::uint64_t> records = {};
+  /// Where memory comes from and goes to; it may be null.
+  std::shared_ptr<SpareBlocks> spare_blocks = {};
+};
+
+/// One plain file on a disk that is read in blocks.
+///
+/// Thread-safety: see above. "In turn": the caller sees to it that no two threads are in claim(), no
+/// two in frame(), and that blocks are framed in the order in which they were claimed.
+class BlockFile : public std::enable_shared_from_this<BlockFile> {
+ public:
+  /// From the record at `begin` on. Throws as RecordReader's constructor.
+  BlockFile(const std::string& file, RecordPosition begin, const BlockFileOptions& options);
+  ~BlockFile();
+  BlockFile(const BlockFile&) = delete;
+  BlockFile& operator=(const BlockFile&) = delete;
+
+  /// False at the end of the file; `block` is then untouched. One that was used before keeps its
+  /// memory, which is warm in the cache of the core that used it.
+  bool claim(RecordBlock& block);
+  void read(RecordBlock& block) const;
+  /// False when not all of the block's records could be found: it has those before next().
+  bool frame(RecordBlock& block);
+  /// Before anybody looks at a record. False when the last one isn't whole after all.
+  bool complete(RecordBlock& block) const;
+
+  /// The record behind those that were framed.
+  RecordPosition next() const { return next_; }
+  /// Whether that is the end of the file.
+  bool is_at_end() const { return next_.offset == file_bytes_; }
+
+ private:
+  friend class RecordBlock;
+  bool read_more(RecordBlock& block, std::uint64_t end) const;
+
+  const std::unique_ptr<InputFile> input_;
+  const std::shared_ptr<BlockPool> pool_;
+  const std::uint64_t file_bytes_;
+  const std::uint64_t record_bytes_max_;
+  const bool verifies_payloads_;
+  const std::optional<std::uint64_t> records_;
+  const std::size_t block_bytes_;
+  std::uint64_t claimed_;  ///< up to here
+  RecordPosition next_;
+  // What frame() has found tells claim() how much to take, and what is known to be no beginning.
+  std::atomic<std::uint64_t> framed_to_;
+  std::atomic<std::size_t> record_bytes_{0};  ///< about
+};
+
+}  // namespace infeed::detail

@@ -1,0 +1,217 @@
+#include <algorithm>
+#include <fstream>
+#include <gmock/gmock.h>
+#include <string>
+#include <vector>
+
+#include <infeed/pipeline/batch_into.h>
+#include <infeed/pipeline/map.h>
+#include <infeed/pipeline/parse_sequences.h>
+#include <infeed/pipeline/records.h>
+#include <infeed/pipeline/repeat.h>
+#include <infeed/pipeline/testing.h>
+#include <infeed/records/example_schema.h>
+#include <infeed/records/files.h>
+#include <infeed/records/record_writer.h>
+
+#include "pipeline/suite/random_seed.h"
+#include "pipeline/suite/stage_suite.h"
+#include "records/temporary_files.h"
+
+// What several threads make of blocks of record files must be what one thread makes of the records
+// one by one. A map between the source and the batches hides the blocks.
+namespace infeed::test {
+namespace {
+
+using testing::TemporaryFolder;
+
+struct FilledSample {
+  std::int64_t id;
+  std::string text;
+};
+
+struct FilledSequence {
+  std::vector<std::int64_t> ids;
+  std::int64_t length;
+};
+
+/// As elements.h shows batches, and errors with their places.
+template <class B, class Show>
+Stream shown(Iterator<B>& iterator, const Show& show) {
+  Stream stream;
+  while (true) {
+    try {
+      const auto batch = iterator.next();
+      if (!batch) return stream;
+      stream.push_back(show(*batch));
+    } catch (const Error& error) {
+      stream.push_back(std::string("! ") + std::string(error.message()) + " " +
+                       std::string(error.file()) + " " +
+                       std::to_string(error.record().value_or(0)));
+    }
+  }
+}
+
+std::string show_samples(const Batch<FilledSample>& batch) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const FilledSample sample = batch.row(i);
+    text += std::to_string(sample.id) + ":" + std::to_string(sample.text.size()) + " ";
+  }
+  return text;
+}
+
+std::string show_sequences(const RaggedBatch<FilledSequence>& batch) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    for (const std::int64_t id : batch.column<0>().row(i)) text += std::to_string(id) + ",";
+    text += " ";
+  }
+  return text;
+}
+
+/// The first place at which they differ; empty where they are the same.
+std::string difference(const Stream& got, const Stream& expected) {
+  for (std::size_t i = 0; i < std::max(got.size(), expected.size()); ++i) {
+    const std::string ours = i < got.size() ? got[i].substr(0, 300) : "the end";
+    const std::string theirs = i < expected.size() ? expected[i].substr(0, 300) : "the end";
+    if (i >= got.size() || i >= expected.size() || got[i] != expected[i]) {
+      return std::to_string(i) + ": " + ours + "\nexpected: " + theirs;
+    }
+  }
+  return {};
+}
+
+class RowFilling : public ::testing::Test {
+ protected:
+  void write(std::size_t files, std::size_t records, std::size_t text_bytes_max) {
+    std::int64_t id = 0;
+    for (std::size_t f = 0; f < files; ++f) {
+      list_.push_back(folder_.file("data-" + std::to_string(f)));
+      RecordWriter writer(list_.back(), {.existing = ExistingFile::replace});
+      const std::size_t count = f == 1 ? random_.below(3) : records;
+      for (std::size_t i = 0; i < count; ++i, ++id) {
+        ExampleBuilder builder;
+        builder.bytes("text", std::string(random_.below(text_bytes_max + 1), 'x'));
+        if (!random_.chance(0.01)) builder.integers("id", id);  // some have none: a row's error
+        std::vector<std::int64_t> ids(random_.below(9), id);
+        builder.integers("ids", std::span<const std::int64_t>(ids));
+        writer.write(builder.encode());
+      }
+      writer.close();
+    }
+  }
+  /// Flips a byte, cuts the file, or puts something behind it.
+  void damage(const std::string& file) {
+    std::string whole = testing::read_whole(file);
+    switch (random_.below(4)) {
+      case 0:
+        whole.resize(random_.below(whole.size() + 1));
+        break;
+      case 1:
+        whole.append(1 + random_.below(40), '\xff');
+        break;
+      default:
+        if (!whole.empty()) whole[random_.below(whole.size())] ^= '\x20';
+    }
+    std::ofstream(file, std::ios::binary) << whole;
+  }
+
+  Dataset<Record> source(const RecordsOptions& options) const {
+    return records(list_, options) | repeat(2);
+  }
+  static Dataset<Record> without_blocks(const Dataset<Record>& input) {
+    return input | map([](const Record& record) { return record; });
+  }
+
+  TemporaryFolder folder_;
+  RandomSource random_;
+  std::vector<std::string> list_;
+};
+
+TEST_F(RowFilling, IsTheSameFromBlocksOfFilesAsFromRecords) {
+  const auto samples = ExampleSchema<FilledSample>()
+                           .feature("id", &FilledSample::id)
+                           .feature("text", &FilledSample::text);
+  const auto sequences = ExampleSchema<FilledSequence>()
+                             .feature("ids", &FilledSequence::ids, {})
+                             .feature("id", &FilledSequence::length);
+  for (int round = 0; round < 12; ++round) {
+    list_.clear();
+    // Texts of up to 20 KB end outside blocks of 4 KiB; those of 40 leave a hundred in one.
+    write(4, 150 + random_.below(300), round % 2 == 0 ? 40 : 20'000);
+    for (std::size_t i = 0; i < list_.size(); ++i) {
+      if (round >= 4 && random_.chance(0.5)) damage(list_[i]);
+    }
+    for (const DamagePolicy policy : {DamagePolicy::fail, DamagePolicy::skip_and_resynchronise,
+                                      DamagePolicy::stop_like_tensorflow}) {
+      const RecordsOptions options{.damage = policy, .block_bytes = 4096};
+      const auto size = static_cast<std::int64_t>(1 + random_.below(100));
+      const bool drop_remainder = random_.chance(0.3);
+      const auto expected_samples = [&] {
+        auto iterator = (without_blocks(source(options)) |
+                         parse_batch(samples, size, {.drop_remainder = drop_remainder}))
+                            .iterate();
+        return shown(iterator, show_samples);
+      }();
+      const auto expected_sequences = [&] {
+        auto iterator = (without_blocks(source(options)) |
+                         parse_ragged_batch(sequences, size, {.drop_remainder = drop_remainder}))
+                            .iterate();
+        return shown(iterator, show_sequences);
+      }();
+      for (const std::int64_t parallelism : {1, 2, 4}) {
+        SCOPED_TRACE("round " + std::to_string(round) + ", size " + std::to_string(size) +
+                     ", parallelism " + std::to_string(parallelism));
+        const BatchIntoOptions how{.parallelism = parallelism, .drop_remainder = drop_remainder};
+        auto from_blocks = (source(options) | parse_batch(samples, size, how)).iterate();
+        ASSERT_EQ(difference(shown(from_blocks, show_samples), expected_samples), "");
+        auto ragged = (source(options) | parse_ragged_batch(sequences, size, how)).iterate();
+        ASSERT_EQ(difference(shown(ragged, show_sequences), expected_sequences), "");
+      }
+    }
+  }
+}
+
+TEST_F(RowFilling, OfBlocksPassesTheSuite) {
+  write(3, 60, 300);
+  damage(list_[2]);
+  const auto schema = ExampleSchema<FilledSample>()
+                          .feature("id", &FilledSample::id)
+                          .feature("text", &FilledSample::text);
+  for (const std::int64_t parallelism : {1, 3}) {
+    for (const DamagePolicy policy : {DamagePolicy::fail, DamagePolicy::skip_and_resynchronise}) {
+      const RecordsOptions options{.damage = policy, .block_bytes = 4096};
+      const auto ids = [](const Batch<FilledSample>& batch) {
+        const auto column = batch.column(&FilledSample::id);
+        return std::vector<std::int64_t>(column.begin(), column.end());
+      };
+      const Stream expected =
+          stream_of(without_blocks(source(options)) | parse_batch(schema, 7) | map(ids));
+      run_source_suite(
+          [&] {
+            return source(options) | parse_batch(schema, 7, {.parallelism = parallelism}) |
+                   map(ids);
+          },
+          expected);
+    }
+  }
+}
+
+TEST_F(RowFilling, CountsTheRecordsOfBlocks) {
+  write(1, 1000, 40);
+  const auto schema = ExampleSchema<FilledSample>()
+                          .feature("text", &FilledSample::text)
+                          .feature("id", &FilledSample::id, 0);
+  auto iterator = (records(list_) | parse_batch(schema, 10, {.parallelism = 2})).iterate();
+  while (iterator.next()) {
+  }
+  const PipelineStatistics statistics = iterator.statistics();
+  ASSERT_EQ(statistics.stages.size(), 2U);
+  EXPECT_EQ(statistics.stages[0].elements, 100U);
+  EXPECT_EQ(statistics.stages[1].label, "records");
+  EXPECT_EQ(statistics.stages[1].elements, 1000U);
+}
+
+}  // namespace
+}  // namespace infeed::test
