@@ -5,6 +5,7 @@
 
 #include <infeed/pipeline/reservation.h>
 
+#include "batch/batch_count.h"
 #include "batch/batch_storage.h"
 #include "engine/iterator_context.h"
 
@@ -17,12 +18,11 @@ constexpr std::uint64_t kBatchBytesMax = std::uint64_t{1} << 40;
 class BatchStage final : public Stage {
  public:
   BatchStage(const StageContext& context, std::size_t size, const BatchOptions& options,
-             const BatchLayout& layout, Lengths lengths, std::unique_ptr<Stage> input)
+             const BatchLayout& layout, std::unique_ptr<Stage> input)
       : Stage(context),
         size_(size),
         options_(options),
         layout_(layout),
-        lengths_(lengths),
         input_(std::move(input)),
         in_(*layout.row),
         pool_(std::make_shared<BatchPool>(layout, size)),
@@ -63,7 +63,7 @@ class BatchStage final : public Stage {
       return Stage::do_skip(count, known);
     }
     const std::uint64_t rows = input_->skip(count * size_, known);
-    return rows / size_ + (rows % size_ != 0 && !options_.drop_remainder ? 1 : 0);
+    return batch_count(rows, size_, options_.drop_remainder);
   }
 
  private:
@@ -81,7 +81,7 @@ class BatchStage final : public Stage {
   /// The batch that is filled, or the error in its place; false behind an error.
   bool hand_over(Chunk& out) {
     BatchReference filled = std::move(partial_);
-    ErrorPointer error = lengths_ == Lengths::equal ? unequal_lengths(filled) : nullptr;
+    ErrorPointer error = unequal_lengths(filled);
     if (error != nullptr) {
       out.set_error(std::move(error));
       return false;
@@ -119,7 +119,6 @@ class BatchStage final : public Stage {
   const std::size_t size_;
   const BatchOptions options_;
   const BatchLayout& layout_;
-  const Lengths lengths_;
   const std::unique_ptr<Stage> input_;
   Chunk in_;
   const std::shared_ptr<BatchPool> pool_;
@@ -131,20 +130,18 @@ class BatchStage final : public Stage {
 class BatchNode final : public Node {
  public:
   BatchNode(std::size_t size, const BatchOptions& options, const BatchLayout& layout,
-            Lengths lengths, const TypeInfo& out_type, NodePointer input)
+            const TypeInfo& out_type, NodePointer input)
       : Node("batch", out_type, {std::move(input)}),
         size_(size),
         options_(options),
-        layout_(layout),
-        lengths_(lengths) {}
+        layout_(layout) {}
 
   std::string signature() const override {
     return fmt::format("batch({}{})", size_, options_.drop_remainder ? ", drop_remainder" : "");
   }
   Cardinality cardinality() const override {
-    return input().cardinality().transform([this](std::uint64_t n) {
-      return options_.drop_remainder ? n / size_ : n / size_ + (n % size_ != 0 ? 1 : 0);
-    });
+    return input().cardinality().transform(
+        [this](std::uint64_t n) { return batch_count(n, size_, options_.drop_remainder); });
   }
   std::uint64_t buffer_bytes_min() const override { return size_ * layout_.row->size; }
   /// The last one may have fewer rows, but it has the memory of a whole one.
@@ -152,15 +149,13 @@ class BatchNode final : public Node {
 
  protected:
   std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
-    return std::make_unique<BatchStage>(context, size_, options_, layout_, lengths_,
-                                        input().open(context));
+    return std::make_unique<BatchStage>(context, size_, options_, layout_, input().open(context));
   }
 
  private:
   const std::size_t size_;
   const BatchOptions options_;
   const BatchLayout& layout_;
-  const Lengths lengths_;
 };
 
 }  // namespace
@@ -180,9 +175,9 @@ std::size_t checked_batch_size(std::string_view stage, std::int64_t size, std::s
 }
 
 NodePointer make_batch(std::int64_t size, const BatchOptions& options, const BatchLayout& layout,
-                       Lengths lengths, const TypeInfo& out_type, NodePointer input) {
+                       const TypeInfo& out_type, NodePointer input) {
   return std::make_shared<BatchNode>(checked_batch_size("batch", size, layout.row->size), options,
-                                     layout, lengths, out_type, std::move(input));
+                                     layout, out_type, std::move(input));
 }
 
 }  // namespace infeed::detail

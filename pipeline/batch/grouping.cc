@@ -9,6 +9,7 @@
 #include <infeed/pipeline/errors_in_flight.h>
 #include <infeed/pipeline/reservation.h>
 
+#include "batch/batch_count.h"
 #include "engine/iterator_context.h"
 
 namespace infeed::detail {
@@ -201,7 +202,7 @@ class GroupingStage final : public Stage {
     const auto size = static_cast<std::uint64_t>(spec_.size(spec_.context.get(), 0));
     if (count > std::numeric_limits<std::uint64_t>::max() / size) return 0;
     const std::uint64_t rows = input_->skip(count * size, known);
-    return rows / size + (rows % size != 0 && !spec_.drop_remainder ? 1 : 0);
+    return batch_count(rows, size, spec_.drop_remainder);
   }
 
   static constexpr std::size_t kRowsMin = 16;
@@ -227,9 +228,8 @@ class GroupingNode final : public Node {
     if (upstream == Cardinality::finite(0)) return upstream;
     if (spec_.key != nullptr) return Cardinality::unknown();
     const auto size = static_cast<std::uint64_t>(spec_.size(spec_.context.get(), 0));
-    return upstream.transform([&](std::uint64_t n) {
-      return n / size + (n % size != 0 && !spec_.drop_remainder ? 1 : 0);
-    });
+    return upstream.transform(
+        [&](std::uint64_t n) { return batch_count(n, size, spec_.drop_remainder); });
   }
   std::uint64_t buffer_bytes_min() const override {
     const std::uint64_t each = input().element_bytes_min();

@@ -14,6 +14,10 @@ namespace {
 // Where batches come more quickly than that, the consumer waits a little for several.
 constexpr double kQuickUs = 100;
 constexpr auto kCollectBatches = std::chrono::microseconds(200);
+// What may keep a consumer that takes part from a batch that is ready.
+constexpr double kTakePartUs = 100;
+// A consumer that is away for longer leaves its core to the threads.
+constexpr double kAwayUs = 200;
 
 }  // namespace
 
@@ -56,18 +60,27 @@ void RowFiller::work() {
   try {
     std::shared_ptr<InputRows> used;
     Lock lock = hand_off_.lock();
-    while (work_.wait(lock, [this] { return has_ended_ || has_work(); })) {
+    while (work_.wait(lock, [this] { return has_ended_ || (has_turn() && has_work()); })) {
       if (!has_work()) return;
+      ++at_work_;
       do_some(lock, used);
+      --at_work_;
+      note_absence();
+      if (!has_turn()) ready_.wake_one();
     }
   } catch (...) {
     hand_off_.abort(terminal_error());
   }
 }
 
-bool RowFiller::has_work() const {
-  return can_place() || can_claim() ||
-         std::any_of(pieces_.begin(), pieces_.end(), &RowFiller::can_start);
+bool RowFiller::can_write() const {
+  return std::any_of(pieces_.begin(), pieces_.end(), &RowFiller::can_start);
+}
+
+bool RowFiller::has_work() const { return can_place() || can_claim() || can_write(); }
+
+bool RowFiller::has_turn() const {
+  return at_work_ == 0 || at_work_ + (takes_part_ ? 1 : 0) < thread_count_;
 }
 
 void RowFiller::do_some(Lock& lock, std::shared_ptr<InputRows>& used) {
@@ -97,9 +110,10 @@ void RowFiller::do_some(Lock& lock, std::shared_ptr<InputRows>& used) {
 Pull RowFiller::take(Chunk& out, std::size_t want) {
   if (!has_begun_) begin();
   Lock lock = hand_off_.lock();
+  is_away_ = false;
   while (true) {
     while (out.slots() < want && !out.has_error() && front_is_ready()) hand_over_front(out);
-    if (!out.empty()) return Pull::values;
+    if (!out.empty()) return leave(), Pull::values;
     if (!hand_off_.goes_on()) return Pull::cancelled;
     if (is_over()) {
       if (failure_ != nullptr) throw Error(*failure_);
@@ -107,6 +121,8 @@ Pull RowFiller::take(Chunk& out, std::size_t want) {
     }
     if (thread_count_ == 0) {
       do_some(lock, used_);
+    } else if (can_take_part()) {
+      take_part(lock);
     } else {
       wait_until_ready(lock);
     }
@@ -125,10 +141,40 @@ std::size_t RowFiller::ready_batches() const {
   return static_cast<std::size_t>(unready - batches_.begin());
 }
 
+bool RowFiller::can_take_part() const {
+  if (element_ticks_ == 0 || element_ticks_ > ticks_of_us(kTakePartUs)) return false;
+  if (at_work_ == thread_count_) return false;
+  const bool can_read = reads_blocks_ && slow_read_ticks_ < ticks_of_us(kTakePartUs);
+  return can_place() || can_write() || (can_read && can_claim());
+}
+
+void RowFiller::take_part(Lock& lock) {
+  const std::uint64_t begin_ticks = ticks_now();
+  try {
+    do_some(lock, used_);
+  } catch (...) {
+    if (!lock.owns_lock()) HandOff::lock_again(lock);
+    hand_off_.abort_locked(terminal_error());
+  }
+  StageCounters::add(counters_.wait_ticks, ticks_now() - begin_ticks);
+}
+
+void RowFiller::leave() {
+  is_away_ = true;
+  left_ticks_ = ticks_now();
+}
+
+void RowFiller::note_absence() {
+  if (!takes_part_ || !is_away_ || ticks_now() - left_ticks_ < ticks_of_us(kAwayUs)) return;
+  takes_part_ = false;
+  wake_worker();
+}
+
 void RowFiller::wait_until_ready(Lock& lock) {
   const std::uint64_t begin_ticks = ticks_now();
   const bool come_quickly = element_ticks_ != 0 && element_ticks_ * size_ < ticks_of_us(kQuickUs);
-  while (!front_is_ready() && !is_over() && hand_off_.goes_on()) {
+  takes_part_ = element_ticks_ != 0 && element_ticks_ < ticks_of_us(kTakePartUs);
+  while (!front_is_ready() && !is_over() && hand_off_.goes_on() && !can_take_part()) {
     if (come_quickly) {
       wake_at_ = std::max<std::size_t>(2, rows_ahead_max() / 2 / size_);
       ready_.wait_once_for(lock, kCollectBatches);
@@ -172,7 +218,7 @@ void RowFiller::hand_over_front(Chunk& out) {
 }
 
 void RowFiller::wake_worker() {
-  if (work_.waiting() != 0 && has_work()) work_.wake_one();
+  if (work_.waiting() != 0 && has_turn() && has_work()) work_.wake_one();
 }
 
 /// More of it, or less: sums are modulo 2^64.
@@ -214,6 +260,7 @@ void RowFiller::end_blocks() {
     damage_.reset();
   }
   std::exchange(source_, nullptr)->leave(place);
+  reads_blocks_ = false;
   has_blocks_left_ = true;
   is_short_of_memory_ = false;
   wake_worker();

@@ -75,6 +75,9 @@ struct BatchInFill {
 /// waits with it: whoever comes next gives rows their places and queues the work, so that a thread
 /// that lost its core holds up nobody.
 ///
+/// A consumer that finds nothing ready takes part in place of one thread: on two cores 128 rows of
+/// 784 bytes come at 8.9 million a second so, and at 6.9 when threads and consumer take turns.
+///
 /// Order: rows and errors are those of the serial form, whatever the threads do. Where a record of
 /// a block turns out to be damaged, what came behind it is forgotten and pulled from the input,
 /// which knows what to do about damage.
@@ -96,6 +99,7 @@ class RowFiller {
   /// As Stage::do_pull.
   Pull take(Chunk& out, std::size_t want);
   bool has_begun() const { return has_begun_; }
+  bool has_threads() const { return share_.count() != 0; }
   void stop() { hand_off_.stop(); }
 
  private:
@@ -123,6 +127,9 @@ class RowFiller {
   void begin();
   void work();
   bool has_work() const;
+  bool can_write() const;
+  /// Whether one more thread may work.
+  bool has_turn() const;
   /// A little of what there is to do: `used` is what the thread has read before.
   void do_some(Lock& lock, std::shared_ptr<InputRows>& used);
 
@@ -130,6 +137,7 @@ class RowFiller {
   std::uint64_t rows_ahead_max() const;
   void claim(Lock& lock, std::shared_ptr<InputRows>& used);
   static void read_block(InputRows& rows, bool is_sampled);
+  void note_read(std::uint64_t ticks);
   void pull_rows(InputRows& rows, std::size_t want);
   std::size_t elements_per_pull() const;
 
@@ -163,6 +171,11 @@ class RowFiller {
   std::size_t ready_batches() const;
   void tell_ready();
   void wake_worker();
+  /// Whether the consumer has something to do that doesn't keep it from a batch for long.
+  bool can_take_part() const;
+  void take_part(Lock& lock);
+  void leave();
+  void note_absence();
   void wait_until_ready(Lock& lock);
   void hand_over_front(Chunk& out);
   /// Its rows and their memory; the input's errors stay.
@@ -184,6 +197,13 @@ class RowFiller {
   WaitPoint ready_{hand_off_};  ///< for the consumer
   std::size_t wake_at_ = 0;     ///< so many batches are worth waking the consumer; 0: it is awake
   std::size_t busy_ = 0;        ///< threads that do something without the lock
+  std::size_t at_work_ = 0;     ///< of threads_
+
+  bool takes_part_ = false;            ///< the consumer; one of threads_ rests meanwhile
+  bool is_away_ = false;               ///< the consumer, with what it has taken
+  std::uint64_t left_ticks_ = 0;       ///< since then
+  bool reads_blocks_ = false;          ///< source_ was there for the last claim
+  std::uint64_t slow_read_ticks_ = 0;  ///< what a block takes to be read: the most of late
 
   Reservation required_;
   bool required_is_free_ = true;
@@ -195,7 +215,7 @@ class RowFiller {
   std::deque<std::unique_ptr<BatchInFill>> batches_;
   std::uint64_t first_batch_ = 0;    ///< the number of batches_.front()
   std::uint64_t rows_ = 0;           ///< that have places
-  std::shared_ptr<InputRows> used_;  ///< without threads: what was read before
+  std::shared_ptr<InputRows> used_;  ///< what the consumer has read before
   std::size_t stretch_rows_ = 1;     ///< the most that came at once
   std::uint64_t element_ticks_ = 0;  ///< what one takes to be written
   std::uint64_t stretches_ = 0;

@@ -58,8 +58,9 @@ void RowFiller::claim(Lock& lock, std::shared_ptr<InputRows>& used) {
   if (source_ == nullptr) source_ = input_.record_blocks();
   if (source_ != nullptr) {
     const bool is_claimed = source_->claim(rows->block);
-    lock.lock();
+    HandOff::lock_again(lock);
     is_claiming_ = false;
+    reads_blocks_ = is_claimed;
     if (!is_claimed) {
       has_blocks_left_ = false;
       return;
@@ -69,11 +70,12 @@ void RowFiller::claim(Lock& lock, std::shared_ptr<InputRows>& used) {
     wake_worker();
     lock.unlock();
     read_block(*rows, ticket % kSampleEvery == 0);
-    lock.lock();
+    HandOff::lock_again(lock);
+    note_read(rows->taken.ticks);
     parked_[static_cast<std::size_t>(ticket - first_parked_)] = rows;
   } else {
     pull_rows(*rows, want);
-    lock.lock();
+    HandOff::lock_again(lock);
     is_claiming_ = false;
     if (hand_off_.stopped()) return;
     has_input_left_ = !rows->is_end;
@@ -92,6 +94,11 @@ void RowFiller::read_block(InputRows& rows, bool is_sampled) {
   if (!is_sampled) return;
   taken.sampled_ticks = taken.ticks;
   taken.sampled_cpu_ns = thread_cpu_ns() - begin_cpu_ns;
+}
+
+/// A slow one is remembered for a while.
+void RowFiller::note_read(std::uint64_t ticks) {
+  slow_read_ticks_ = std::max(ticks, slow_read_ticks_ - slow_read_ticks_ / 16);
 }
 
 void RowFiller::pull_rows(InputRows& rows, std::size_t want) {
@@ -148,7 +155,7 @@ void RowFiller::frame(Lock& lock, InputRows& rows) {
   if (!file.complete(block)) --rows.whole;
   rows.taken.records = block.size();
   for (std::size_t i = 0; i < block.size(); ++i) rows.taken.bytes += block.bytes(i).size();
-  lock.lock();
+  HandOff::lock_again(lock);
   rows.is_framed = true;
   source_->note(rows.taken);
   stretch_rows_ = std::max(stretch_rows_, block.size());
@@ -214,7 +221,7 @@ void RowFiller::write(Lock& lock, std::deque<Todo>::iterator place) {
   const bool is_sampled = stretches_++ % kSampleEvery == 0;
   lock.unlock();
   Outcome outcome = write_rows(batch, todo.piece, is_sampled);
-  lock.lock();
+  HandOff::lock_again(lock);
   batch.is_busy = false;
   account(batch, todo.piece, std::move(outcome));
   finish_if_complete(lock, batch);
@@ -295,14 +302,14 @@ void RowFiller::finish_if_complete(Lock& lock, BatchInFill& batch) {
     const std::size_t rows = spec_.rows_have_places ? batch.placed : batch.appended;
     lock.unlock();
     spec_.finish(spec_.fill.get(), filling, rows, gaps, batch.made);
-    lock.lock();
+    HandOff::lock_again(lock);
+    note_buffered(batch.made.size(), batch.made.bytes());
     note_made(batch);
   }
   if (is_wanted && !batch.failed.empty()) {
     batch.rows_error = rows_failed(batch.failed.front().second, batch.failed.size(), batch.placed);
   }
   batch.is_made = true;
-  note_buffered(batch.made.size(), batch.made.bytes());
   tell_ready();
 }
 

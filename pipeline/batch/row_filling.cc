@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "batch/batch_count.h"
 #include "batch/batch_storage.h"
 #include "batch/row_filler.h"
 #include "engine/iterator_context.h"
@@ -21,6 +22,7 @@ class RowFillingStage final : public Stage {
         waker_(run(), [this] { filler_.stop(); }) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override { return filler_.take(out, want); }
+  bool runs_ahead() const override { return filler_.has_threads(); }
 
  protected:
   std::uint64_t do_skip(std::uint64_t count, Known known) override {
@@ -28,7 +30,7 @@ class RowFillingStage final : public Stage {
       return Stage::do_skip(count, known);
     }
     const std::uint64_t rows = input_->skip(count * spec_.size, known);
-    return rows / spec_.size + (rows % spec_.size != 0 && !spec_.drop_remainder ? 1 : 0);
+    return batch_count(rows, spec_.size, spec_.drop_remainder);
   }
 
  private:
@@ -48,9 +50,8 @@ class RowFillingNode final : public Node {
                        spec_.drop_remainder ? ", drop_remainder" : "");
   }
   Cardinality cardinality() const override {
-    return input().cardinality().transform([this](std::uint64_t n) {
-      return spec_.drop_remainder ? n / spec_.size : n / spec_.size + (n % spec_.size != 0 ? 1 : 0);
-    });
+    return input().cardinality().transform(
+        [this](std::uint64_t n) { return batch_count(n, spec_.size, spec_.drop_remainder); });
   }
   std::uint64_t buffer_bytes_min() const override { return spec_.batch_bytes_min; }
   std::uint64_t element_bytes_min() const override { return type().size + spec_.batch_bytes_min; }

@@ -55,7 +55,7 @@ class PrefetchStage final : public Stage {
   Driver driver_;
 };
 
-/// Without threads: a stage all the same, so that the statistics show it.
+/// Without a thread of its own: a stage all the same, so that the statistics show it.
 class PassThroughStage final : public Stage {
  public:
   PassThroughStage(const StageContext& context, std::unique_ptr<Stage> input)
@@ -83,7 +83,8 @@ class PrefetchNode final : public Node {
  protected:
   std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
     std::unique_ptr<Stage> below = input().open(context);
-    const bool serial = context.run.is_inline() || limits_.elements_max == 0;
+    const bool serial = context.run.is_inline() || limits_.elements_max == 0 ||
+                        (limits_.adaptive && below->runs_ahead());
     ThreadShare thread(context.run.threads(), !serial);
     if (thread.count() == 0) return std::make_unique<PassThroughStage>(context, std::move(below));
     return std::make_unique<PrefetchStage>(context, limits_, std::move(thread), std::move(below));

@@ -65,13 +65,12 @@ std::shared_ptr<const detail::ColumnPlan> make_plan(ColumnSchema schema) {
 bool parse_usual(const detail::ColumnPlan& plan, std::string_view example, std::size_t row,
                  std::span<detail::GrowingColumn> rows) {
   if (plan.parser.size() != plan.columns.size()) return false;
-  return detail::visit_usual_features(plan.parser.name_table(), example,
-                                      [&](std::size_t i, FeatureKind kind, std::string_view list) {
-                                        const detail::PlannedColumn& column = *plan.columns[i];
-                                        return column.parse_list != nullptr &&
-                                               column.parse_list(column, kind, list, rows[i], row,
-                                                                 plan.pool);
-                                      });
+  return detail::visit_usual_features(
+      plan.parser, example, [&](std::size_t i, FeatureKind kind, std::string_view list) {
+        const detail::PlannedColumn& column = *plan.columns[i];
+        return column.parse_list != nullptr &&
+               column.parse_list(column, kind, list, rows[i], row, plan.pool);
+      });
 }
 
 /// Whether the column's default stands in for what the record holds.
@@ -97,6 +96,12 @@ ExpectedFeatures ColumnParser::expected() const {
     }
   }
   return expected;
+}
+
+std::size_t ColumnParser::row_bytes_min() const {
+  std::size_t bytes = 0;
+  for (const auto& column : plan_->columns) bytes += detail::column_row_bytes_min(*column);
+  return bytes;
 }
 
 ColumnRows ColumnParser::begin(std::size_t rows_max) const {

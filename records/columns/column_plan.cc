@@ -283,6 +283,21 @@ void append_default(const PlannedColumn& column, GrowingColumn& out, std::size_t
   end_row(out.partitions[0], items, pool);
 }
 
+namespace {
+
+std::size_t fixed_values_bytes(const PlannedColumn& column, std::size_t rows) {
+  const Shape row =
+      column.type.width ? Shape(*column.type.width, column.type.shape) : column.type.shape;
+  return checked_tensor_bytes(column.type.dtype, Shape(static_cast<std::int64_t>(rows), row));
+}
+
+}  // namespace
+
+std::size_t column_row_bytes_min(const PlannedColumn& column) {
+  const std::size_t places_bytes = column.partitions == 0 ? 0 : sizeof(std::int64_t);
+  return places_bytes + (column.has_fixed_rows ? fixed_values_bytes(column, 1) : 0);
+}
+
 void begin_column(const PlannedColumn& column, std::size_t rows_max, GrowingColumn& out,
                   const TensorPool& pool) {
   const auto guess = [&column](std::size_t part) {
@@ -290,10 +305,7 @@ void begin_column(const PlannedColumn& column, std::size_t rows_max, GrowingColu
     return bytes + bytes / 16;
   };
   if (column.has_fixed_rows) {
-    const Shape row =
-        column.type.width ? Shape(*column.type.width, column.type.shape) : column.type.shape;
-    const Shape shape(static_cast<std::int64_t>(rows_max), row);
-    out.values.extend(checked_tensor_bytes(column.type.dtype, shape), pool);
+    out.values.extend(fixed_values_bytes(column, rows_max), pool);
     if (column.partitions != 0) out.partitions[0].extend(rows_max * sizeof(std::int64_t), pool);
     return;
   }

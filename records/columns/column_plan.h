@@ -59,6 +59,8 @@ ParseList plan_usual_form(const ColumnType& type);
 /// Row `row` becomes the default of the type.
 void append_default(const PlannedColumn& column, GrowingColumn& out, std::size_t row,
                     const TensorPool& pool);
+/// What a row takes whatever the record holds.
+std::size_t column_row_bytes_min(const PlannedColumn& column);
 /// Memory for so many rows.
 void begin_column(const PlannedColumn& column, std::size_t rows_max, GrowingColumn& out,
                   const TensorPool& pool);

@@ -72,20 +72,9 @@ std::size_t unpack_block_anywhere(const char*& at, std::uint64_t* out) {
 
 #if defined(__x86_64__)
 
-/// The same with one instruction for the compression, another one for the ends, and for 64 values
-/// below 128 (masks, padding, counts) without any of it.
-__attribute__((target("avx512f,avx512bw,bmi,bmi2"))) std::size_t unpack_block_avx512(
-    const char*& at, std::uint64_t* out) {
-  const __m512i bytes = _mm512_loadu_si512(at);
-  std::uint64_t ends = ~static_cast<std::uint64_t>(_mm512_movepi8_mask(bytes));
-  if (ends == ~std::uint64_t{0}) {
-    for (std::size_t i = 0; i < 64; i += 8) {
-      const __m128i eight = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(at + i));
-      _mm512_storeu_si512(out + i, _mm512_cvtepu8_epi64(eight));
-    }
-    at += 64;
-    return 64;
-  }
+/// The same with one instruction for the compression.
+__attribute__((target("bmi,bmi2"), always_inline)) inline std::size_t unpack_up_to(
+    std::uint64_t ends, const char*& at, std::uint64_t* out) {
   std::size_t begin = 0;
   std::size_t count = 0;
   while (ends != 0) {
@@ -102,24 +91,24 @@ __attribute__((target("avx512f,avx512bw,bmi,bmi2"))) std::size_t unpack_block_av
   return count;
 }
 
-/// Without AVX-512.
 __attribute__((target("bmi,bmi2"))) std::size_t unpack_block_bmi2(const char*& at,
                                                                   std::uint64_t* out) {
-  std::uint64_t ends = varint_ends(at);
-  std::size_t begin = 0;
-  std::size_t count = 0;
-  while (ends != 0) {
-    const std::uint64_t last = _tzcnt_u64(ends);
-    const std::size_t size = last + 1 - begin;
-    const std::uint64_t mask = _bzhi_u64(0x7f7f7f7f7f7f7f7fU, static_cast<std::uint32_t>(8 * size));
-    out[count++] = size <= 8 ? _pext_u64(load_little<std::uint64_t>(at + begin), mask)
-                             : long_value(at + begin, size);
-    begin = last + 1;
-    ends = _blsr_u64(ends);
+  return unpack_up_to(varint_ends(at), at, out);
+}
+
+/// With one instruction for the ends, and for 64 values below 128 (masks, padding, counts) without
+/// any compression.
+__attribute__((target("avx512f,avx512bw,bmi,bmi2"))) std::size_t unpack_block_avx512(
+    const char*& at, std::uint64_t* out) {
+  const __m512i bytes = _mm512_loadu_si512(at);
+  const std::uint64_t ends = ~static_cast<std::uint64_t>(_mm512_movepi8_mask(bytes));
+  if (ends != ~std::uint64_t{0}) return unpack_up_to(ends, at, out);
+  for (std::size_t i = 0; i < 64; i += 8) {
+    const __m128i eight = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(at + i));
+    _mm512_storeu_si512(out + i, _mm512_cvtepu8_epi64(eight));
   }
-  if (begin == 0) fail_wire("an integer has more than ten bytes");
-  at += begin;
-  return count;
+  at += 64;
+  return 64;
 }
 
 #endif

@@ -117,36 +117,31 @@ inline auto batch(std::int64_t size, BatchOptions options = {});
 // Only the library reads what follows.
 namespace detail {
 
-/// Whether the vectors of a column may differ in length: only where they go on into another batch.
-enum class Lengths : std::uint8_t { equal, any };
-
 /// Throws invalid_argument for a size of less than 1, or of more than a batch can have.
 std::size_t checked_batch_size(std::string_view stage, std::int64_t size, std::size_t row_bytes);
 
 /// `out_type` is that of Batch<T>; its only member is a BatchReference.
 NodePointer make_batch(std::int64_t size, const BatchOptions& options, const BatchLayout& layout,
-                       Lengths lengths, const TypeInfo& out_type, NodePointer input);
+                       const TypeInfo& out_type, NodePointer input);
 
 struct BatchStageFactory {
   using ComposesAsStage = void;
   std::int64_t size;
   BatchOptions options;
-  Lengths lengths = Lengths::equal;
 
   template <class T>
   Dataset<Batch<T>> operator()(const Dataset<T>& input) const {
     static_assert(sizeof(Batch<T>) == sizeof(BatchReference));
     require_columns<T>();
     return Dataset<Batch<T>>(
-        make_batch(size, options, batch_layout<T>(), lengths, type_info<Batch<T>>(), input.node()));
+        make_batch(size, options, batch_layout<T>(), type_info<Batch<T>>(), input.node()));
   }
 };
 
 }  // namespace detail
 
 inline auto batch(std::int64_t size, BatchOptions options) {
-  return named_stage(options.name,
-                     detail::BatchStageFactory{size, options, detail::Lengths::equal});
+  return named_stage(options.name, detail::BatchStageFactory{size, options});
 }
 
 }  // namespace infeed

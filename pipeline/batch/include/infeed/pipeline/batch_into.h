@@ -91,10 +91,7 @@ struct BatchIntoFactory {
                                            std::size_t row) {
         (*call)(element, Row<Out>(batch, row));
       };
-      return fill_columns<Out>(input, size, write, "batch_into",
-                               {.parallelism = options.parallelism,
-                                .drop_remainder = options.drop_remainder,
-                                .name = options.name});
+      return fill_columns<Out>(input, size, write, "batch_into", options);
     } else {
       return refused<Batch<Out>>();
     }
@@ -133,10 +130,7 @@ struct ParseBatchFactory {
       schema.parse_row(record, row, std::span(places).first(columns.size()));
     };
     return fill_columns<T>(expect_features("parse_batch", schema, input), size, write,
-                           "parse_batch",
-                           {.parallelism = options.parallelism,
-                            .drop_remainder = options.drop_remainder,
-                            .name = options.name});
+                           "parse_batch", options);
   }
 };
 

@@ -111,6 +111,10 @@ class Stage {
   /// null where they can only be pulled. The answer is of now.
   virtual detail::RecordBlockSource* record_blocks() { return nullptr; }
 
+  /// Whether threads of its own keep several elements ready, so that another queue behind it would
+  /// only cost its thread switches.
+  virtual bool runs_ahead() const { return false; }
+
   /// The type of the elements that it gives.
   const TypeInfo& type() const { return *type_; }
 

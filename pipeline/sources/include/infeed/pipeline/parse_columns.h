@@ -66,7 +66,7 @@ struct FillColumnBatch {
     return parser.finish(std::move(rows), row_count - gaps.size());
   }
   bool rows_have_places() const { return parser.has_fixed_rows(); }
-  std::uint64_t batch_bytes_min() const { return parser.begin(size).memory_bytes(); }
+  std::uint64_t batch_bytes_min() const { return size * parser.row_bytes_min(); }
 
   ColumnParser parser;
   std::size_t size;
@@ -85,12 +85,9 @@ struct ParseColumnsFactory {
                   "infeed::records() gives them");
     if constexpr (std::is_same_v<Element, Record>) {
       const std::string name = "parse_columns";
-      const std::size_t rows = checked_batch_size(name, size, 1);
+      const std::size_t rows = checked_batch_size(name, size, parser.row_bytes_min());
       return fill_batches(expect_features(name, parser, input), rows, FillColumnBatch{parser, rows},
-                          name,
-                          {.parallelism = options.parallelism,
-                           .drop_remainder = options.drop_remainder,
-                           .name = options.name});
+                          name, options);
     } else {
       return refused<ColumnBatch>();
     }

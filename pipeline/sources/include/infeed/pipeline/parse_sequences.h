@@ -104,10 +104,7 @@ struct ParseRaggedBatchFactory {
     const std::size_t rows = checked_batch_size(kName, size, sizeof(T));
     FillSequences<Schema, Ragged> fill{schema, rows, columns_of_schema<T>(kName, schema)};
     return fill_batches(expect_features(std::string(kName), schema, input), rows, std::move(fill),
-                        std::string(kName),
-                        {.parallelism = options.parallelism,
-                         .drop_remainder = options.drop_remainder,
-                         .name = options.name});
+                        std::string(kName), options);
   }
 };
 
@@ -148,10 +145,7 @@ struct ParsePaddedBatchFactory {
         paddings_of({.widths = options.widths, .padding = options.padding}, sequence_fields<T>());
     fill.has_widths = !options.widths.empty();
     return fill_batches(expect_features(std::string(kName), schema, input), rows, std::move(fill),
-                        std::string(kName),
-                        {.parallelism = options.parallelism,
-                         .drop_remainder = options.drop_remainder,
-                         .name = options.name});
+                        std::string(kName), options);
   }
 };
 

@@ -59,6 +59,8 @@ class ColumnParser {
   /// What at least some of many records should have; see ExampleSchema::expected().
   ExpectedFeatures expected() const;
 
+  /// Bytes of a row, as far as that is known beforehand: one of columns that grow counts its places.
+  std::size_t row_bytes_min() const;
   /// Columns in the making, of up to rows_max rows; their memory comes from a pool. What grows is
   /// as large from the start as the batch before had become.
   ColumnRows begin(std::size_t rows_max) const;

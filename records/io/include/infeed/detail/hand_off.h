@@ -59,7 +59,22 @@ class HandOff {
   HandOff(const HandOff&) = delete;
   HandOff& operator=(const HandOff&) = delete;
 
-  std::unique_lock<std::mutex> lock() const { return std::unique_lock(mutex_); }
+  std::unique_lock<std::mutex> lock() const {
+    std::unique_lock lock(mutex_, std::defer_lock);
+    lock_again(lock);
+    return lock;
+  }
+  /// Whoever holds it mostly lets go within a microsecond, and to sleep until then takes twenty.
+  static void lock_again(std::unique_lock<std::mutex>& lock) {
+    constexpr int kTries = 40;
+    for (int i = 0; i < kTries; ++i) {
+      if (lock.try_lock()) return;
+#if defined(__x86_64__)
+      __builtin_ia32_pause();
+#endif
+    }
+    lock.lock();
+  }
 
   void finish(Failure failure = nullptr) {
     const std::lock_guard lock(mutex_);

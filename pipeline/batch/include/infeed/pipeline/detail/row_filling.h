@@ -147,17 +147,12 @@ struct RowFillFunctions {
 template <class In>
 inline constexpr bool kIsRowInput = field_count<In>() == 0 || std::is_same_v<In, Record>;
 
-struct FillOptions {
-  Count parallelism = 1;
-  bool drop_remainder = false;
-  StageName name = {};
-};
-
 /// The batches of type Fill::Result that `fill` makes of the input's elements. Fill has the
-/// functions that FillColumns has; truncate() is called where rows are appended only.
+/// functions that FillColumns has; truncate() is called where rows are appended only. The options
+/// are those of BatchIntoOptions.
 template <class Fill, class In>
 Dataset<typename Fill::Result> fill_batches(const Dataset<In>& input, std::size_t size, Fill fill,
-                                            std::string name, const FillOptions& options) {
+                                            std::string name, const auto& options) {
   using Functions = RowFillFunctions<In, Fill>;
   RowFillSpec spec;
   spec.name = std::move(name);
@@ -179,7 +174,7 @@ Dataset<typename Fill::Result> fill_batches(const Dataset<In>& input, std::size_
 
 template <class Out, class In, class Write>
 Dataset<Batch<Out>> fill_columns(const Dataset<In>& input, std::int64_t size, Write write,
-                                 std::string name, const FillOptions& options) {
+                                 std::string name, const auto& options) {
   const std::size_t rows = checked_batch_size(name, size, batch_layout<Out>().row->size);
   return fill_batches(
       input, rows,
