@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "infeed/records/detail/example_shapes.h"
 #include "infeed/records/detail/name_table.h"
 #include "infeed/records/record.h"
 
@@ -148,12 +149,17 @@ class ExampleParser {
   explicit ExampleParser(const std::vector<std::string>& names);
 
   /// Adds a name; returns its place in `out` of parse().
-  std::size_t want(std::string name) { return names_.add(std::move(name), "feature"); }
+  std::size_t want(std::string name) {
+    shapes_.clear();
+    return names_.add(std::move(name), "feature");
+  }
   /// Adds the names of all features of an Example that are not there yet.
   void want_features_of(std::string_view example);
   std::size_t size() const { return names_.size(); }
   const std::vector<std::string>& names() const { return names_.names(); }
   const detail::NameTable& name_table() const { return names_; }
+  /// Of the records that it has met; not meant to be used directly.
+  detail::ExampleShapes& shapes() const { return shapes_; }
 
   /// out[i] becomes the feature names()[i]. out.size() must be size(). The views name features by
   /// this parser's strings, so it must outlive them too. Returns how many features the example has
@@ -169,6 +175,7 @@ class ExampleParser {
                     std::span<FeatureView> out) const;
 
   detail::NameTable names_;
+  mutable detail::ExampleShapes shapes_;  // has its own synchronisation
 };
 
 struct FeatureSummary {

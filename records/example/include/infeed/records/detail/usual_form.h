@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "infeed/records/detail/aligned_array.h"
+#include "infeed/records/detail/example_shapes.h"
+#include "infeed/records/detail/feature_codec.h"
 #include "infeed/records/detail/name_table.h"
 #include "infeed/records/example.h"
 
@@ -78,11 +80,12 @@ class SeenFeatures {
   std::array<std::uint64_t, kFeaturesMax / 64> words_;
 };
 
-/// Calls visit(index in `names`, kind, list) -> bool for each feature whose name is there. True
-/// when the whole record is in the usual form, has every one of the names once, and no visit
-/// returned false.
-template <class Visit>
-bool visit_usual_features(const NameTable& names, std::string_view example, Visit&& visit) {
+/// Calls visit(index in `names`, kind, list) -> bool for each feature whose name is there, and
+/// skip(bytes) for the rest of each other one. True when the whole record is in the usual form, has
+/// every one of the names once, and no visit returned false.
+template <class Visit, class Skip>
+bool walk_usual_features(const NameTable& names, std::string_view example, Visit&& visit,
+                         Skip&& skip) {
   constexpr std::uint8_t kFirst = 0x0a;   // field 1, length-delimited
   constexpr std::uint8_t kSecond = 0x12;  // field 2
   constexpr std::uint8_t kThird = 0x1a;   // field 3
@@ -101,7 +104,10 @@ bool visit_usual_features(const NameTable& names, std::string_view example, Visi
     const char* const name = usual_content(entry, entry_end, kFirst, size);
     if (name == nullptr) return false;
     const std::size_t index = names.find({name, size}, predicted);
-    if (index == names.size()) continue;
+    if (index == names.size()) {
+      skip(std::string_view(entry, static_cast<std::size_t>(entry_end - entry)));
+      continue;
+    }
     const char* const feature = usual_content(entry, entry_end, kSecond, size);
     if (feature == nullptr || entry != entry_end || size == 0) return false;
     const auto tag = static_cast<std::uint8_t>(*feature);
@@ -114,6 +120,20 @@ bool visit_usual_features(const NameTable& names, std::string_view example, Visi
     ++found;
   }
   return found == names.size();
+}
+
+/// Of an example that walk_usual_features() has walked.
+std::unique_ptr<const ExampleShape> usual_shape(const NameTable& names, std::string_view example);
+
+/// Calls visit as walk_usual_features(), by a shape where one is known.
+template <class Visit>
+bool visit_usual_features(const ExampleParser& parser, std::string_view example, Visit&& visit) {
+  ExampleShapes& shapes = parser.shapes();
+  if (const ExampleShape* const shape = shapes.find(example)) return shape->visit(example, visit);
+  const NameTable& names = parser.name_table();
+  if (!walk_usual_features(names, example, visit, [](std::string_view) {})) return false;
+  if (shapes.wants(example)) shapes.learn(usual_shape(names, example));
+  return true;
 }
 
 // A list that is in the usual form and fits the value; else false, and the value may hold anything.
@@ -160,11 +180,7 @@ inline bool read_usual_bytes(std::string_view list, std::string_view& out) {
 }
 
 template <class T>
-inline constexpr bool kIsUsualByte =
-    std::is_same_v<T, std::uint8_t> || std::is_same_v<T, std::byte>;
-template <class T>
-inline constexpr bool kIsUsualInteger =
-    std::is_integral_v<T> && !std::is_same_v<T, char> && !std::is_same_v<T, bool>;
+inline constexpr bool kIsUsualInteger = kIsInteger<T> && !std::is_same_v<T, bool>;
 
 /// How a member is read from a list in the usual form; the general case never is.
 template <class M>
@@ -188,10 +204,10 @@ struct UsualForm<float> {
 };
 
 template <class T, std::size_t N>
-requires(N != 0 && (kIsUsualInteger<T> || kIsUsualByte<T> || std::is_same_v<T, float>))  //
+requires(N != 0 && (kIsUsualInteger<T> || kIsByte<T> || std::is_same_v<T, float>))  //
     struct UsualForm<std::array<T, N>> {
   static bool read(FeatureKind kind, std::string_view list, const Record*, std::array<T, N>& out) {
-    if constexpr (kIsUsualByte<T>) {
+    if constexpr (kIsByte<T>) {
       std::string_view value;
       if (kind != FeatureKind::bytes || !read_usual_bytes(list, value) || value.size() != N) {
         return false;

@@ -45,7 +45,7 @@ bool visit_usual_fields(const ExampleParser& parser, std::string_view example,
                         const std::vector<std::shared_ptr<const SchemaField<T>>>& fields,
                         Visitor&& visit) {
   if (parser.size() != fields.size()) return false;
-  return visit_usual_features(parser.name_table(), example,
+  return visit_usual_features(parser, example,
                               [&](std::size_t i, FeatureKind kind, std::string_view list) {
                                 return visit(*fields[i], i, kind, list);
                               });

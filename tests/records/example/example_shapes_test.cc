@@ -1,0 +1,92 @@
+#include "infeed/records/detail/example_shapes.h"
+
+#include <array>
+#include <cstdint>
+#include <gtest/gtest.h>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <infeed/error.h>
+#include <infeed/records/detail/usual_form.h>
+#include <infeed/records/example_schema.h>
+
+namespace infeed {
+namespace {
+
+struct Shaped {
+  std::array<float, 3> floats;
+  std::int64_t label;
+  std::string text;
+
+  bool operator==(const Shaped&) const = default;
+};
+
+ExampleSchema<Shaped> shaped_schema() {
+  return ExampleSchema<Shaped>()
+      .feature("floats", &Shaped::floats)
+      .feature("label", &Shaped::label)
+      .feature("text", &Shaped::text);
+}
+
+std::string shaped_example(const Shaped& values, const std::string& unwanted) {
+  ExampleBuilder builder;
+  builder.floats("floats", values.floats);
+  builder.integers("label", values.label);
+  builder.bytes("note", unwanted);
+  builder.bytes("text", values.text);
+  return builder.encode();
+}
+
+/// "" and the values, or what the error says.
+std::string outcome(const ExampleSchema<Shaped>& schema, const std::string& example) {
+  try {
+    const Shaped parsed = schema.parse(example);
+    return ::testing::PrintToString(parsed.floats) + std::to_string(parsed.label) + parsed.text;
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+TEST(ExampleShapes, AreLearntFromTheSecondRecordOfASize) {
+  const std::vector<std::string> names{"floats", "label", "text"};
+  const ExampleParser parser(names);
+  const auto ignore = [](std::size_t, FeatureKind, std::string_view) { return true; };
+  const std::string first = shaped_example({{1, 2, 3}, 4, "five"}, "no");
+  ASSERT_TRUE(detail::visit_usual_features(parser, first, ignore));
+  EXPECT_EQ(parser.shapes().find(first), nullptr);
+  ASSERT_TRUE(detail::visit_usual_features(parser, first, ignore));
+  EXPECT_NE(parser.shapes().find(first), nullptr);
+  const std::string other_values = shaped_example({{6, 7, 8}, 9, "zero"}, "NO");
+  EXPECT_NE(parser.shapes().find(other_values), nullptr);
+  EXPECT_EQ(parser.shapes().find(shaped_example({{6, 7, 8}, 9, "zeros"}, "N")), nullptr);
+  EXPECT_EQ(ExampleParser(parser).shapes().find(first), nullptr) << "a copy learns anew";
+}
+
+TEST(ExampleShapes, AnUnwantedFeatureMayHoldAnything) {
+  const ExampleSchema<Shaped> schema = shaped_schema();
+  for (const char* const note : {"abc", "abc", "xyz", "123"}) {
+    const Shaped values{{1, 2, 3}, 200, "text"};
+    EXPECT_EQ(schema.parse(shaped_example(values, note)), values);
+  }
+}
+
+TEST(ExampleShapes, ChangeNothingForBytesOfAnyKind) {
+  const std::uint64_t seed = std::random_device()();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  const ExampleSchema<Shaped> schema = shaped_schema();
+  const auto draw = [&random](std::uint64_t below) { return random() % below; };
+  for (int i = 0; i < 4000; ++i) {
+    const Shaped values{{static_cast<float>(draw(9)), 2, 3},
+                        static_cast<std::int64_t>(draw(3) * 100),
+                        std::string(draw(3), static_cast<char>('a' + draw(26)))};
+    std::string example = shaped_example(values, std::string(2, static_cast<char>('a' + draw(9))));
+    if (draw(2) == 0) example[draw(example.size())] ^= static_cast<char>(1 << draw(8));
+    const ExampleSchema<Shaped> fresh = shaped_schema();
+    ASSERT_EQ(outcome(schema, example), outcome(fresh, example));
+  }
+}
+
+}  // namespace
+}  // namespace infeed
