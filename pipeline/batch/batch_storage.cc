@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <new>
 
+#include <infeed/detail/large_memory.h>
 #include <infeed/error.h>
 
 #include "engine/move_values.h"
@@ -11,11 +12,13 @@
 namespace infeed::detail {
 namespace {
 
-// A pipeline has a few batches under way; more free ones than that were a burst. They are outside
-// the memory account, so of large blocks only two are kept: one comes back while another is taken.
+// Free blocks are outside the memory account. Two are always kept: one comes back while another is
+// taken. More of them only as long as there were as many in use at once, and not beyond this: with
+// two free blocks of 14 MB the third was given back to the system and had again, 60 times in three
+// seconds, which cost a quarter of the rate.
+constexpr std::size_t kFreeBlocksMin = 2;
 constexpr std::size_t kFreeBlocksMax = 16;
-constexpr std::size_t kFreeLargeBlocksMax = 2;
-constexpr std::size_t kFreeBytesMax = 8 << 20;
+constexpr std::size_t kFreeBytesMax = std::size_t{64} << 20;
 
 /// Of a block's columns: a cache line, or what an over-aligned field asks for.
 std::size_t alignment_of(const BatchLayout& layout) {
@@ -26,9 +29,10 @@ std::size_t alignment_of(const BatchLayout& layout) {
   return alignment;
 }
 
-void free_block(BatchStorage* storage, std::byte* block, const BatchLayout& layout) {
+void free_block(BatchStorage* storage, std::byte* block, std::size_t bytes,
+                const BatchLayout& layout) {
   delete storage;
-  ::operator delete (block, std::align_val_t{alignment_of(layout)});
+  free_block_memory(block, bytes, alignment_of(layout));
 }
 
 }  // namespace
@@ -59,7 +63,7 @@ BatchPool::~BatchPool() { close(); }
 void BatchPool::close() {
   const std::lock_guard lock(mutex_);
   closed_ = true;
-  for (BatchStorage* storage : free_) free_block(storage, storage->block_, layout_);
+  for (BatchStorage* storage : free_) free_block(storage, storage->block_, block_bytes_, layout_);
   free_.clear();
 }
 
@@ -71,10 +75,10 @@ BatchReference BatchPool::take() {
       storage = free_.back();
       free_.pop_back();
     }
+    most_in_use_ = std::max(most_in_use_, ++in_use_);
   }
   if (storage == nullptr) {
-    void* const block =
-        ::operator new (block_bytes_, std::align_val_t{alignment_of(layout_)}, std::nothrow);
+    std::byte* const block = allocate_block_memory(block_bytes_, alignment_of(layout_));
     if (block == nullptr) {
       throw Error(
           ErrorCode::resource_exhausted,
@@ -82,7 +86,7 @@ BatchReference BatchPool::take() {
                       "smaller",
                       rows_max_, block_bytes_));
     }
-    storage = new BatchStorage(*this, static_cast<std::byte*>(block));
+    storage = new BatchStorage(*this, block);
   }
   storage->pool_ = shared_from_this();
   storage->references_.store(1, std::memory_order_relaxed);
@@ -92,15 +96,16 @@ BatchReference BatchPool::take() {
 void BatchPool::give_back(BatchStorage* storage) {
   {
     const std::lock_guard lock(mutex_);
+    const std::size_t there = free_.size() + --in_use_;
     const bool fits =
-        free_.size() < kFreeLargeBlocksMax ||
-        (free_.size() < kFreeBlocksMax && (free_.size() + 1) * block_bytes_ <= kFreeBytesMax);
+        free_.size() < kFreeBlocksMin || (there < most_in_use_ && free_.size() < kFreeBlocksMax &&
+                                          (free_.size() + 1) * block_bytes_ <= kFreeBytesMax);
     if (!closed_ && fits) {
       free_.push_back(storage);
       return;
     }
   }
-  free_block(storage, storage->block_, layout_);
+  free_block(storage, storage->block_, block_bytes_, layout_);
 }
 
 void BatchStorage::drop_reference() {

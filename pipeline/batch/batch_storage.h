@@ -39,6 +39,8 @@ class BatchPool : public std::enable_shared_from_this<BatchPool> {
   std::size_t block_bytes_ = 0;
   std::mutex mutex_;
   std::vector<BatchStorage*> free_;
+  std::size_t in_use_ = 0;
+  std::size_t most_in_use_ = 0;  ///< at once
   bool closed_ = false;
 };
 

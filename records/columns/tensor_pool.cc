@@ -9,12 +9,13 @@
 #include <new>
 #include <utility>
 
+#include "infeed/detail/large_memory.h"
 #include "infeed/error.h"
 
 namespace infeed {
 namespace {
 
-constexpr std::align_val_t kBlockAlignment{64};
+constexpr std::size_t kBlockAlignment = 64;
 
 /// Sizes go up in quarters of a power of two, so that the next batch, a little larger, finds the
 /// memory of the last one.
@@ -22,6 +23,10 @@ std::size_t rounded_block_bytes(std::size_t bytes) {
   if (bytes <= 64) return 64;
   const std::size_t step = std::max<std::size_t>(std::bit_floor(bytes - 1) / 4, 64);
   return (bytes + step - 1) / step * step;
+}
+
+void free_memory(std::byte* memory, std::size_t bytes) noexcept {
+  detail::free_block_memory(memory, bytes, kBlockAlignment);
 }
 
 }  // namespace
@@ -49,13 +54,13 @@ class TensorPool::Blocks {
   void give_back(std::byte* memory, std::size_t bytes) noexcept {
     const std::lock_guard lock(mutex_);
     if (closed_) {
-      ::operator delete(memory, kBlockAlignment);
+      free_memory(memory, bytes);
       return;
     }
     try {
       free_[bytes].push_back({memory, returns_++});
     } catch (const std::bad_alloc&) {
-      ::operator delete(memory, kBlockAlignment);
+      free_memory(memory, bytes);
       return;
     }
     free_bytes_ += bytes;
@@ -67,7 +72,7 @@ class TensorPool::Blocks {
     const std::lock_guard lock(mutex_);
     closed_ = true;
     for (const auto& [bytes, blocks] : free_) {
-      for (const Free& block : blocks) ::operator delete(block.memory, kBlockAlignment);
+      for (const Free& block : blocks) free_memory(block.memory, bytes);
     }
     free_.clear();
     free_bytes_ = 0;
@@ -89,7 +94,7 @@ class TensorPool::Blocks {
     for (auto i = free_.begin(); i != free_.end(); ++i) {
       if (i->second.front().returned < oldest->second.front().returned) oldest = i;
     }
-    ::operator delete(oldest->second.front().memory, kBlockAlignment);
+    free_memory(oldest->second.front().memory, oldest->first);
     free_bytes_ -= oldest->first;
     oldest->second.pop_front();
     if (oldest->second.empty()) free_.erase(oldest);
@@ -120,7 +125,7 @@ TensorPool::Block TensorPool::take(std::size_t bytes) const {
   const std::size_t rounded = rounded_block_bytes(bytes);
   std::byte* memory = keeper_->blocks->take(rounded);
   if (memory == nullptr) {
-    memory = static_cast<std::byte*>(::operator new(rounded, kBlockAlignment, std::nothrow));
+    memory = detail::allocate_block_memory(rounded, kBlockAlignment);
   }
   if (memory == nullptr) {
     throw Error(

@@ -2,6 +2,7 @@
 
 #include "columns/column_plan.h"
 #include "columns/column_values.h"
+#include "infeed/detail/large_memory.h"
 #include "infeed/records/detail/usual_form.h"
 
 // Columns from lists in the usual form (usual_form.h).
@@ -27,7 +28,7 @@ bool read_pixels(const PlannedColumn& column, FeatureKind kind, std::string_view
   std::string_view bytes;
   if (kind != FeatureKind::bytes || !read_usual_bytes(list, bytes)) return false;
   if (bytes.size() != column.item_values || bytes.empty()) return false;
-  std::memcpy(out.values.data() + row * bytes.size(), bytes.data(), bytes.size());
+  copy_value(out.values.data() + row * bytes.size(), bytes.data(), bytes.size());
   return true;
 }
 

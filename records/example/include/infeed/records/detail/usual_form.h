@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "infeed/detail/large_memory.h"
 #include "infeed/records/detail/aligned_array.h"
 #include "infeed/records/detail/example_shapes.h"
 #include "infeed/records/detail/feature_codec.h"
@@ -212,7 +213,7 @@ requires(N != 0 && (kIsUsualInteger<T> || kIsByte<T> || std::is_same_v<T, float>
       if (kind != FeatureKind::bytes || !read_usual_bytes(list, value) || value.size() != N) {
         return false;
       }
-      std::memcpy(out.data(), value.data(), N);
+      copy_value(out.data(), value.data(), N);
       return true;
     } else if constexpr (std::is_same_v<T, float>) {
       return kind == FeatureKind::floats && read_usual_floats(list, std::span<float>(out));
