@@ -41,14 +41,18 @@ Measurement naive(const RunOptions& options) {
                                       map(augment, {.seed = 42}) | batch(kImagesPerBatch));
 }
 
-/// Parsing and augmentation in one map, as on the other side: a stage less to hand elements to.
+/// Parsed and augmented where the image will stay: in its row of the batch.
 Measurement tuned(const RunOptions& options) {
-  const auto parse_and_augment = [schema = image_schema()](const Record& record, Rng& rng) {
-    return augment(schema.parse(record), rng);
-  };
-  return images_a_second(
-      options, shards(options) | map(parse_and_augment, {.parallelism = autotune, .seed = 42}) |
-                   batch(kImagesPerBatch) | prefetch());
+  const auto parse_and_augment =
+      [schema = image_schema()](const Record& record, const infeed::Row<Example>& row, Rng& rng) {
+        const Image image = schema.parse(record);
+        augment_into(image, rng, row.column(&Example::image));
+        row.column(&Example::label) = static_cast<std::int32_t>(image.label);
+      };
+  return images_a_second(options, shards(options) |
+                                      batch_into<Example>(kImagesPerBatch, parse_and_augment,
+                                                          {.parallelism = autotune, .seed = 42}) |
+                                      prefetch());
 }
 
 }  // namespace

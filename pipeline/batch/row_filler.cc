@@ -22,12 +22,13 @@ constexpr double kAwayUs = 200;
 }  // namespace
 
 RowFiller::RowFiller(IteratorContext& run, StageCounters& counters, const RowFillSpec& spec,
-                     Stage& input, const TypeInfo& in_type)
+                     Stage& input, const TypeInfo& in_type, const Place& begin)
     : run_(run),
       counters_(counters),
       spec_(spec),
       input_(input),
       in_type_(in_type),
+      begin_(begin),
       size_(spec.size),
       share_(run.threads(), spec.parallelism != 1 && !run.is_inline()),
       required_(run.memory(), spec.name),

@@ -91,7 +91,7 @@ class RowFiller {
  public:
   /// All of them outlive it.
   RowFiller(IteratorContext& run, StageCounters& counters, const RowFillSpec& spec, Stage& input,
-            const TypeInfo& in_type);
+            const TypeInfo& in_type, const Place& begin);
   ~RowFiller();
   RowFiller(const RowFiller&) = delete;
   RowFiller& operator=(const RowFiller&) = delete;
@@ -101,6 +101,8 @@ class RowFiller {
   bool has_begun() const { return has_begun_; }
   bool has_threads() const { return share_.count() != 0; }
   void stop() { hand_off_.stop(); }
+  /// Before it has begun: rows of the input that nobody will ask for.
+  void note_skipped(std::uint64_t rows) { begin_.position += rows; }
 
  private:
   using Lock = std::unique_lock<std::mutex>;
@@ -187,6 +189,7 @@ class RowFiller {
   const RowFillSpec& spec_;
   Stage& input_;
   const TypeInfo& in_type_;
+  Place begin_;  ///< of row 0
   const std::size_t size_;
   ThreadShare share_;
   bool has_begun_ = false;

@@ -243,9 +243,11 @@ RowFiller::Outcome RowFiller::write_rows(const BatchInFill& batch, const Piece& 
     return spec_.rows_have_places ? piece.row + i : batch.appended + outcome.appended;
   };
   const void* const fill = spec_.fill.get();
+  Place place = begin_;
+  place.position += first_row_of(batch) + piece.row;
   if (Chunk* const chunk = piece.rows->chunk ? &*piece.rows->chunk : nullptr) {
     for (std::size_t i = 0; i < piece.count; ++i) {
-      note(i, spec_.write(fill, chunk->value(piece.first + i), batch.filling, row_of(i)));
+      note(i, spec_.write(fill, chunk->value(piece.first + i), batch.filling, row_of(i), place, i));
     }
   } else {
     const RecordBlock& block = piece.rows->block;
@@ -257,7 +259,7 @@ RowFiller::Outcome RowFiller::write_rows(const BatchInFill& batch, const Piece& 
       }
       BorrowedRecord borrowed;
       ::new (static_cast<void*>(&borrowed.record)) Record(block.borrowed(at));
-      note(i, spec_.write(fill, &borrowed.record, batch.filling, row_of(i)));
+      note(i, spec_.write(fill, &borrowed.record, batch.filling, row_of(i), place, i));
     }
   }
   outcome.ticks = ticks_now() - begin_ticks;

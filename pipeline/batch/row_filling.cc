@@ -7,6 +7,7 @@
 #include "batch/batch_storage.h"
 #include "batch/row_filler.h"
 #include "engine/iterator_context.h"
+#include "engine/signature.h"
 
 namespace infeed::detail {
 namespace {
@@ -18,7 +19,8 @@ class RowFillingStage final : public Stage {
       : Stage(context),
         spec_(spec),
         input_(std::move(input)),
-        filler_(run(), counters(), spec_, *input_, in_type),
+        filler_(run(), counters(), spec_, *input_, in_type,
+                {0, epoch(), {context.seeds.seed, spec.key.positions}, &run()}),
         waker_(run(), [this] { filler_.stop(); }) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override { return filler_.take(out, want); }
@@ -30,6 +32,7 @@ class RowFillingStage final : public Stage {
       return Stage::do_skip(count, known);
     }
     const std::uint64_t rows = input_->skip(count * spec_.size, known);
+    filler_.note_skipped(rows);
     return batch_count(rows, spec_.size, spec_.drop_remainder);
   }
 
@@ -46,8 +49,11 @@ class RowFillingNode final : public Node {
       : Node(spec.name, *spec.batch_type, {std::move(input)}), spec_(std::move(spec)) {}
 
   std::string signature() const override {
-    return fmt::format("{}({}{})", name(), spec_.size,
-                       spec_.drop_remainder ? ", drop_remainder" : "");
+    return spec_.seeds ? signature_with(*spec_.seeds) : plain_signature();
+  }
+  std::optional<Seeds> seeds() const override { return spec_.seeds; }
+  std::string signature_with(const Seeds& seeds) const override {
+    return with_seed(plain_signature(), seeds.seed);
   }
   Cardinality cardinality() const override {
     return input().cardinality().transform(
@@ -62,6 +68,11 @@ class RowFillingNode final : public Node {
   }
 
  private:
+  std::string plain_signature() const {
+    return fmt::format("{}({}{})", name(), spec_.size,
+                       spec_.drop_remainder ? ", drop_remainder" : "");
+  }
+
   const RowFillSpec spec_;
 };
 
@@ -69,6 +80,7 @@ class RowFillingNode final : public Node {
 
 NodePointer make_row_filling(RowFillSpec spec, NodePointer input) {
   checked_parallelism(spec.name, spec.parallelism);
+  if (spec.seeds) spec.key = {spec.seeds->seed, input->unsharded_positions()};
   return std::make_shared<RowFillingNode>(std::move(spec), std::move(input));
 }
 

@@ -7,7 +7,10 @@
 #include <vector>
 
 #include <infeed/pipeline/batch_into.h>
+#include <infeed/pipeline/map.h>
 #include <infeed/pipeline/range.h>
+#include <infeed/pipeline/repeat.h>
+#include <infeed/pipeline/shard.h>
 #include <infeed/pipeline/slices.h>
 
 namespace infeed {
@@ -110,6 +113,57 @@ TEST(BatchInto, the_same_on_every_executor_and_after_resume_at_every_step) {
       EXPECT_EQ(seen, expected) << "resumed at " << step << " of " << count;
     }
   }
+}
+
+std::vector<std::int64_t> labels_of(Iterator<Batch<Sample>>& iterator) {
+  std::vector<std::int64_t> labels;
+  while (const auto batch = iterator.next()) {
+    for (const std::int64_t label : batch->column(&Sample::label)) labels.push_back(label);
+  }
+  return labels;
+}
+
+void draw_label(const std::int64_t&, const Row<Sample>& row, Rng& rng) {
+  row.column(&Sample::label) = static_cast<std::int64_t>(rng() % 1000);
+}
+
+TEST(BatchInto, rows_draw_what_map_draws_for_the_same_positions) {
+  const auto draw = [](std::int64_t, Rng& rng) { return static_cast<std::int64_t>(rng() % 1000); };
+  const auto of_shard = [&](std::int64_t shards, std::int64_t index) {
+    return range(50) | repeat(2) | shard({.count = shards, .index = index});
+  };
+  for (const std::int64_t shards : {1, 3}) {
+    for (std::int64_t index = 0; index < shards; ++index) {
+      std::vector<std::int64_t> expected;
+      for (const std::int64_t label :
+           (of_shard(shards, index) | map(draw, {.seed = 7})).iterate()) {
+        expected.push_back(label);
+      }
+      for (const int threads : {1, 3}) {
+        // Described anew each time: a second iteration of a dataset is its next epoch.
+        const auto batches = [&] {
+          return of_shard(shards, index) |
+                 batch_into<Sample>(4, draw_label, {.parallelism = threads, .seed = 7});
+        };
+        auto all = batches().iterate();
+        EXPECT_EQ(labels_of(all), expected) << threads << " threads";
+        auto before = batches().iterate();
+        before.next();
+        before.next();
+        auto after =
+            batches().iterate({.resume = Checkpoint::from_text(before.checkpoint().to_text())});
+        EXPECT_EQ(labels_of(after), std::vector(expected.begin() + 8, expected.end()));
+      }
+    }
+  }
+}
+
+TEST(BatchInto, a_resume_takes_the_seed_that_was_drawn) {
+  const auto batches = [] { return range(50) | batch_into<Sample>(4, draw_label); };
+  auto first = batches().iterate();
+  const Checkpoint begin = first.checkpoint();
+  auto again = batches().iterate({.resume = begin});
+  EXPECT_EQ(labels_of(again), labels_of(first));
 }
 
 TEST(ParseBatch, examples_become_columns_whatever_the_order_of_the_schema) {

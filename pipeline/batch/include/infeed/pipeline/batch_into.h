@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -37,9 +39,13 @@ class Row {
 };
 
 struct BatchIntoOptions {
-  /// So many batches are filled at the same time; MapOptions::parallelism explains the values.
+  /// So many threads of the stage's own fill batches; with 1 the thread that pulls does, and it
+  /// helps the others when it finds no batch ready. autotune takes as many as there are usable
+  /// cores: say how many where the function waits rather than computes.
   Count parallelism = 1;
   bool drop_remainder = false;
+  /// For a function that takes an Rng, as MapOptions::seed.
+  std::optional<std::uint64_t> seed = std::nullopt;
   StageName name = {};  ///< as in StageOptions
 };
 
@@ -52,6 +58,10 @@ struct BatchIntoOptions {
 ///                     decode(record, row.column(&Sample::image));
 ///                     row.column(&Sample::label) = label_of(record);
 ///                   })
+///
+/// A function that takes an infeed::Rng& as last argument gets a generator keyed by (seed, epoch,
+/// the row's position in the stream), as map's does: random augmentation is the same at any number
+/// of threads and after any resume.
 ///
 /// A row that fails is left out of its batch, and one error behind the batch names the first
 /// failure and how many there were. `size` means what it means in batch().
@@ -78,20 +88,29 @@ struct BatchIntoFactory {
 
   template <class Element>
   Dataset<Batch<Out>> operator()(const Dataset<Element>& input) const {
-    constexpr bool kTakesRow = kCallable<F, const Element&, const Row<Out>&>;
+    constexpr bool kIsPlain = kCallable<F, const Element&, const Row<Out>&>;
+    constexpr bool kTakesRow = kIsPlain || kCallable<F, const Element&, const Row<Out>&, Rng&>;
     require_columns<Out>();
     static_assert(kTakesRow,
                   "infeed::batch_into: the function can't be called as const with the dataset's "
-                  "Element and the row: it takes (const Element&, const infeed::Row<Out>&)");
+                  "Element and the row: it takes (const Element&, const infeed::Row<Out>&), and "
+                  "may take an infeed::Rng& behind them");
     static_assert(!kTakesRow || kIsRowInput<Element>,
                   "infeed::batch_into: the dataset's Element must be a number, a string, an "
                   "infeed::Record, a std::array or a class with constructors: map structs first");
-    if constexpr (kTakesRow && kIsRowInput<Element>) {
+    if constexpr (kIsPlain && kIsRowInput<Element>) {
       const auto write = [call = function](const Element& element, const BatchReference& batch,
                                            std::size_t row) {
         (*call)(element, Row<Out>(batch, row));
       };
       return fill_columns<Out>(input, size, write, "batch_into", options);
+    } else if constexpr (kTakesRow && kIsRowInput<Element>) {
+      const auto write = [call = function](const Element& element, const BatchReference& batch,
+                                           std::size_t row, Rng& rng) {
+        (*call)(element, Row<Out>(batch, row), rng);
+      };
+      return fill_columns<Out>(input, size, write, "batch_into", options,
+                               given_or_random(options.seed));
     } else {
       return refused<Batch<Out>>();
     }

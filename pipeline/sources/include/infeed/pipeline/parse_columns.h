@@ -56,7 +56,8 @@ struct FillColumnBatch {
   using Result = ColumnBatch;
 
   ColumnRows begin(std::size_t rows) const { return parser.begin(rows); }
-  void write_row(const Record& record, ColumnRows& rows, std::size_t row) const {
+  void write_row(const Record& record, ColumnRows& rows, std::size_t row, const Place&,
+                 std::size_t) const {
     parser.parse_row(record.bytes(), &record, row, rows);
   }
   static void truncate(ColumnRows& rows, std::size_t row_count) { rows.truncate(row_count); }

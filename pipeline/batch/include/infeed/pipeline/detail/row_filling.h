@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,7 +13,10 @@
 
 #include <infeed/pipeline/batch.h>
 #include <infeed/pipeline/chunk.h>
+#include <infeed/pipeline/detail/element_call.h>
+#include <infeed/pipeline/detail/elementwise.h>
 #include <infeed/pipeline/errors_in_flight.h>
+#include <infeed/pipeline/philox.h>
 #include <infeed/records/record.h>
 
 /// Batches whose rows a function writes in place, by several threads at once: what batch_into and
@@ -34,12 +38,14 @@ struct RowFillSpec {
   /// leaves nothing.
   bool rows_have_places = false;
   std::shared_ptr<const void> fill = nullptr;
+  std::optional<Seeds> seeds = std::nullopt;  ///< of rows that draw; the signature gets them
+  DrawKey key = {};                           ///< for write(); make_row_filling() sets it
 
   void* (*begin)(const void* fill, std::size_t rows) = nullptr;
   void (*drop)(void* filling) noexcept = nullptr;
-  /// Writes an element to a row; null, or its error.
-  ErrorPointer (*write)(const void* fill, const void* element, void* filling,
-                        std::size_t row) = nullptr;
+  /// Writes an element to a row; null, or its error. Element i of the place is the row's.
+  ErrorPointer (*write)(const void* fill, const void* element, void* filling, std::size_t row,
+                        const Place& place, std::size_t i) = nullptr;
   /// Forgets the rows behind the first `rows`; only where rows are appended.
   void (*truncate)(void* filling, std::size_t rows) = nullptr;
   /// Appends the batch of the first `rows` rows, without those at `gaps`, to `out`; the filling is
@@ -89,7 +95,8 @@ void construct_columns(const BatchReference& batch, std::size_t rows) {
   }
 }
 
-/// Fills the rows of Batch<Out> by `write(const In&, const BatchReference&, row)`.
+/// Fills the rows of Batch<Out> by `write(const In&, const BatchReference&, row)`, which may take
+/// an Rng& behind them.
 template <class Out, class Write>
 struct FillColumns {
   using Filling = BatchReference;
@@ -101,8 +108,14 @@ struct FillColumns {
     return batch;
   }
   template <class In>
-  void write_row(const In& element, BatchReference& batch, std::size_t row) const {
-    write(element, batch, row);
+  void write_row(const In& element, BatchReference& batch, std::size_t row, const Place& place,
+                 std::size_t i) const {
+    if constexpr (kCallable<Write, const In&, const BatchReference&, std::size_t, Rng&>) {
+      Rng rng(place.key.seed, place.epoch, place.unsharded(i));
+      write(element, batch, row, rng);
+    } else {
+      write(element, batch, row);
+    }
   }
   Result finish(BatchReference batch, std::size_t rows, std::span<const std::size_t> gaps) const {
     BatchFiller::close_gaps(batch, rows, gaps);
@@ -124,10 +137,11 @@ struct RowFillFunctions {
     return new Filling(static_cast<const Fill*>(fill)->begin(rows));
   }
   static void drop(void* filling) noexcept { delete static_cast<Filling*>(filling); }
-  static ErrorPointer write(const void* fill, const void* element, void* filling, std::size_t row) {
+  static ErrorPointer write(const void* fill, const void* element, void* filling, std::size_t row,
+                            const Place& place, std::size_t i) {
     try {
       static_cast<const Fill*>(fill)->write_row(*static_cast<const In*>(element),
-                                                *static_cast<Filling*>(filling), row);
+                                                *static_cast<Filling*>(filling), row, place, i);
       return nullptr;
     } catch (...) {
       return current_error();
@@ -152,7 +166,8 @@ inline constexpr bool kIsRowInput = field_count<In>() == 0 || std::is_same_v<In,
 /// are those of BatchIntoOptions.
 template <class Fill, class In>
 Dataset<typename Fill::Result> fill_batches(const Dataset<In>& input, std::size_t size, Fill fill,
-                                            std::string name, const auto& options) {
+                                            std::string name, const auto& options,
+                                            std::optional<Seeds> seeds = std::nullopt) {
   using Functions = RowFillFunctions<In, Fill>;
   RowFillSpec spec;
   spec.name = std::move(name);
@@ -162,6 +177,7 @@ Dataset<typename Fill::Result> fill_batches(const Dataset<In>& input, std::size_
   spec.batch_type = &type_info<typename Fill::Result>();
   spec.batch_bytes_min = fill.batch_bytes_min();
   spec.rows_have_places = fill.rows_have_places();
+  spec.seeds = seeds;
   spec.fill = std::make_shared<const Fill>(std::move(fill));
   spec.begin = &Functions::begin;
   spec.drop = &Functions::drop;
@@ -174,12 +190,13 @@ Dataset<typename Fill::Result> fill_batches(const Dataset<In>& input, std::size_
 
 template <class Out, class In, class Write>
 Dataset<Batch<Out>> fill_columns(const Dataset<In>& input, std::int64_t size, Write write,
-                                 std::string name, const auto& options) {
+                                 std::string name, const auto& options,
+                                 std::optional<Seeds> seeds = std::nullopt) {
   const std::size_t rows = checked_batch_size(name, size, batch_layout<Out>().row->size);
   return fill_batches(
       input, rows,
       FillColumns<Out, Write>{BatchFiller(batch_layout<Out>(), rows), std::move(write)},
-      std::move(name), options);
+      std::move(name), options, seeds);
 }
 
 /// For each feature of the schema, the column of Batch<T> that it fills; throws invalid_argument

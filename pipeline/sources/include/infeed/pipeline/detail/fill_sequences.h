@@ -51,7 +51,8 @@ struct FillSequences {
     std::apply([&](auto&... column) { (reserve(column), ...); }, filling);
     return filling;
   }
-  void write_row(const Record& record, Filling& filling, std::size_t row) const {
+  void write_row(const Record& record, Filling& filling, std::size_t row, const Place&,
+                 std::size_t) const {
     const auto all = std::apply(
         [](auto&... column) { return std::array<void*, sizeof...(column)>{&column...}; }, filling);
     std::array<void*, kFieldsMax> places;
