@@ -1,5 +1,6 @@
 #include "augment_arithmetic.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -9,12 +10,25 @@ namespace {
 // Mean and standard deviation of the training images' pixels.
 constexpr float kMean = 0.2860F * 255;
 constexpr float kDeviation = 0.3530F * 255;
+constexpr float kScale = 1 / kDeviation;
 
 /// Rounds to nearest even, as infeed::bfloat16 does.
-inline std::uint16_t normalised_bits(std::uint8_t pixel) {
-  const auto bits = std::bit_cast<std::uint32_t>((static_cast<float>(pixel) - kMean) / kDeviation);
+constexpr std::uint16_t bfloat16_bits(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
   return static_cast<std::uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }
+constexpr std::uint16_t normalised_bits(int pixel) {
+  return bfloat16_bits((static_cast<float>(pixel) - kMean) * kScale);
+}
+/// A product takes a quarter of a quotient's time, and gives the same.
+constexpr bool is_same_as_quotient() {
+  for (int pixel = 0; pixel < 256; ++pixel) {
+    const float quotient = (static_cast<float>(pixel) - kMean) / kDeviation;
+    if (normalised_bits(pixel) != bfloat16_bits(quotient)) return false;
+  }
+  return true;
+}
+static_assert(is_same_as_quotient());
 
 }  // namespace
 
@@ -22,25 +36,25 @@ void augment_pixels(const std::uint8_t* pixels, const Augmentation& drawn, std::
   // Rows are worked on in whole vectors: what is behind a row's end is written over by the next.
   constexpr int kWide = 32;
   constexpr int kSlack = kWide - kSide;
-  std::uint8_t row[kSlack + kSide + 2 * kPadding + kSlack] = {};
-  std::uint16_t wide[kPixels + kSlack];
-  std::uint8_t* const padded = row + kSlack;
+  constexpr int kPadded = kSide + 2 * kPadding;
+  std::uint8_t padded[kSlack + kSide * kPadded + kSlack] = {};
+  std::uint16_t last[kWide];
+  const int first = std::max(0, -drawn.down);
+  const int end = std::min(kSide, kSide - drawn.down);
+  for (int y = first; y < end; ++y) {
+    std::uint8_t* const row = padded + kSlack + y * kPadded + kPadding;
+    std::memcpy(row, pixels + (y + drawn.down) * kSide, kSide);
+  }
   for (int y = 0; y < kSide; ++y) {
-    const int from = y + drawn.down;
-    if (from >= 0 && from < kSide) {
-      std::memcpy(padded + kPadding, pixels + from * kSide, kSide);
-    } else {
-      std::memset(padded + kPadding, 0, kSide);
-    }
-    const std::uint8_t* const crop = padded + drawn.right;
-    std::uint16_t* const to = wide + y * kSide;
+    const std::uint8_t* const crop = padded + kSlack + y * kPadded + drawn.right;
+    std::uint16_t* const to = y + 1 == kSide ? last : out + y * kSide;
     if (drawn.flip) {
       for (int x = 0; x < kWide; ++x) to[x] = normalised_bits(crop[kSide - 1 - x]);
     } else {
       for (int x = 0; x < kWide; ++x) to[x] = normalised_bits(crop[x]);
     }
   }
-  std::memcpy(out, wide, kPixels * sizeof(*out));
+  std::memcpy(out + kPixels - kSide, last, kSide * sizeof(*out));
 }
 
 }  // namespace infeed::compare

@@ -15,7 +15,7 @@
 namespace infeed {
 
 struct bfloat16 {
-  std::uint16_t bits = 0;
+  std::uint16_t bits;  ///< like a float, one that is not initialised holds anything
 
   constexpr bfloat16() = default;
   explicit constexpr bfloat16(float value)

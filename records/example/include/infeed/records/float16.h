@@ -14,7 +14,7 @@
 namespace infeed {
 
 struct float16 {
-  std::uint16_t bits = 0;
+  std::uint16_t bits;  ///< like a float, one that is not initialised holds anything
 
   constexpr float16() = default;
   explicit constexpr float16(float value) : bits(round_bits(std::bit_cast<std::uint32_t>(value))) {}
