@@ -46,7 +46,7 @@ Measurement tuned(const RunOptions& options) {
   const auto parse_and_augment =
       [schema = image_schema()](const Record& record, const infeed::Row<Example>& row, Rng& rng) {
         Image image;
-    schema.parse(record, image);
+        schema.parse(record, image);
         augment_into(image, rng, row.column(&Example::image));
         row.column(&Example::label) = static_cast<std::int32_t>(image.label);
       };

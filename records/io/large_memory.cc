@@ -1,0 +1,55 @@
+#include "infeed/detail/large_memory.h"
+
+#include <cstdint>
+#include <new>
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+namespace infeed::detail {
+namespace {
+
+constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
+constexpr std::size_t kLargeBlockBytes = 2 * kHugePageBytes;
+
+std::align_val_t block_alignment(std::size_t bytes, std::size_t alignment) {
+  const bool is_large = bytes >= kLargeBlockBytes && alignment < kHugePageBytes;
+  return std::align_val_t{is_large ? kHugePageBytes : alignment};
+}
+
+}  // namespace
+
+std::byte* allocate_block_memory(std::size_t bytes, std::size_t alignment) noexcept {
+  void* const memory = ::operator new(bytes, block_alignment(bytes, alignment), std::nothrow);
+#if defined(__linux__)
+  if (memory != nullptr && bytes >= kLargeBlockBytes) ::madvise(memory, bytes, MADV_HUGEPAGE);
+#endif
+  return static_cast<std::byte*>(memory);
+}
+
+void free_block_memory(std::byte* memory, std::size_t bytes, std::size_t alignment) noexcept {
+  ::operator delete(memory, block_alignment(bytes, alignment));
+}
+
+void copy_large_value(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+  std::size_t at = 0;
+#if defined(__SSE2__)
+  constexpr std::size_t kLineBytes = 64;
+  at = (0 - reinterpret_cast<std::uintptr_t>(to)) % kLineBytes;
+  std::memcpy(to, from, at);
+  for (; at + kLineBytes <= bytes; at += kLineBytes) {
+    for (std::size_t i = at; i < at + kLineBytes; i += sizeof(__m128i)) {
+      _mm_stream_si128(reinterpret_cast<__m128i*>(to + i),
+                       _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i)));
+    }
+  }
+  _mm_sfence();
+#endif
+  std::memcpy(to + at, from + at, bytes - at);
+}
+
+}  // namespace infeed::detail
