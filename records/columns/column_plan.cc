@@ -305,8 +305,13 @@ void begin_column(const PlannedColumn& column, std::size_t rows_max, GrowingColu
     return bytes + bytes / 16;
   };
   if (column.has_fixed_rows) {
-    out.values.extend(fixed_values_bytes(column, rows_max), pool);
-    if (column.partitions != 0) out.partitions[0].extend(rows_max * sizeof(std::int64_t), pool);
+    const std::size_t bytes = fixed_values_bytes(column, rows_max);
+    out.values.reserve(bytes, pool);  // of no bytes, too: a Tensor lies somewhere
+    out.values.extend(bytes, pool);
+    if (column.partitions != 0) {
+      out.partitions[0].reserve(rows_max * sizeof(std::int64_t), pool);
+      out.partitions[0].extend(rows_max * sizeof(std::int64_t), pool);
+    }
     return;
   }
   out.values.reserve(guess(0), pool);

@@ -33,23 +33,6 @@ void store_default(const ColumnType& type, const std::vector<Number>& numbers, s
   }
 }
 
-void check_default(const ColumnType& type) {
-  if (type.dtype != DType::bytes) {
-    default_numbers(type);
-    return;
-  }
-  const auto* const texts = std::get_if<std::vector<std::string>>(&*type.missing);
-  const bool is_empty_list =
-      std::visit([](const auto& list) { return list.empty(); }, *type.missing);
-  if (texts == nullptr && !is_empty_list) {
-    refuse_type(type, "is of bytes, but its default is a number");
-  }
-  if (type.kind == Column::Kind::bytes && (texts == nullptr || texts->size() != 1)) {
-    refuse_type(type, fmt::format("has one value a row, but its default has {}",
-                                  texts == nullptr ? 0 : texts->size()));
-  }
-}
-
 }  // namespace
 
 bool store_number(double number, DType dtype, void* out) {
@@ -85,7 +68,10 @@ bool store_number(std::int64_t number, DType dtype, void* out) {
   });
 }
 
-Tensor default_numbers(const ColumnType& type) {
+namespace {
+
+/// As they were given, which is checked.
+Tensor given_numbers(const ColumnType& type) {
   if (std::holds_alternative<std::vector<std::string>>(*type.missing) &&
       !std::get<std::vector<std::string>>(*type.missing).empty()) {
     refuse_type(type, fmt::format("is of {}, but its default is text", to_string(type.dtype)));
@@ -112,11 +98,36 @@ Tensor default_numbers(const ColumnType& type) {
     }
     return given;
   }
-  if (count == items) return given;
-  if (count != 1) {
+  if (count != items && count != 1) {
     refuse_type(type, fmt::format("has rows of shape {}, but its default has {} values",
                                   type.shape.to_string(), count));
   }
+  return given;
+}
+
+void check_default(const ColumnType& type) {
+  if (type.dtype != DType::bytes) {
+    given_numbers(type);
+    return;
+  }
+  const auto* const texts = std::get_if<std::vector<std::string>>(&*type.missing);
+  const bool is_empty_list =
+      std::visit([](const auto& list) { return list.empty(); }, *type.missing);
+  if (texts == nullptr && !is_empty_list) {
+    refuse_type(type, "is of bytes, but its default is a number");
+  }
+  if (type.kind == Column::Kind::bytes && (texts == nullptr || texts->size() != 1)) {
+    refuse_type(type, fmt::format("has one value a row, but its default has {}",
+                                  texts == nullptr ? 0 : texts->size()));
+  }
+}
+
+}  // namespace
+
+Tensor default_numbers(const ColumnType& type) {
+  Tensor given = given_numbers(type);
+  const std::int64_t items = type.shape.items();
+  if (type.kind != Column::Kind::dense || given.shape()[0] == items) return given;
   Tensor repeated(type.dtype, {items});
   const std::size_t item = item_bytes(type.dtype);
   const std::span<std::byte> bytes = repeated.writable_bytes();
@@ -179,6 +190,17 @@ void normalise(ColumnType& type) {
   if (is_empty) type.missing = std::vector<std::int64_t>();
 }
 
+bool is_same_number(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+
+bool is_same_default(const std::optional<ColumnDefault>& a, const std::optional<ColumnDefault>& b) {
+  if (!a || !b || a->index() != b->index()) return a.has_value() == b.has_value() && a == b;
+  const auto* const numbers = std::get_if<std::vector<double>>(&*a);
+  if (numbers == nullptr) return a == b;
+  const auto& others = std::get<std::vector<double>>(*b);
+  return std::equal(numbers->begin(), numbers->end(), others.begin(), others.end(),
+                    &is_same_number);
+}
+
 }  // namespace
 
 bool ColumnType::operator==(const ColumnType& other) const {
@@ -187,11 +209,10 @@ bool ColumnType::operator==(const ColumnType& other) const {
     return std::pair(static_cast<int>(type.partition->index()),
                      std::visit([](const auto& by) { return by.feature; }, *type.partition));
   };
-  const bool same_padding =
-      padding == other.padding || (std::isnan(padding) && std::isnan(other.padding));
   return name == other.name && dtype == other.dtype && shape == other.shape && kind == other.kind &&
-         ragged_levels == other.ragged_levels && width == other.width && same_padding &&
-         missing == other.missing && partition_of(*this) == partition_of(other);
+         ragged_levels == other.ragged_levels && width == other.width &&
+         is_same_number(padding, other.padding) && is_same_default(missing, other.missing) &&
+         partition_of(*this) == partition_of(other);
 }
 
 ColumnSchema& ColumnSchema::add(ColumnType type) & {

@@ -219,13 +219,25 @@ std::string ColumnSchema::to_json() const {
 ColumnSchema ColumnSchema::from_json(std::string_view text) {
   Json json;
   try {
-    json = Json::parse(text);
+    // Nothing of a schema lies deeper than four; what does would be shown, which nests calls.
+    json = Json::parse(text, [](int depth, Json::parse_event_t, const Json&) {
+      constexpr int kDepthMax = 64;
+      if (depth <= kDepthMax) return true;
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("the schema is nested more than {} deep; it must be an object with a "
+                              "list of columns",
+                              kDepthMax));
+    });
   } catch (const Json::parse_error& error) {
     const std::string_view before = text.substr(0, std::min(error.byte, text.size()));
     const auto line = 1 + std::count(before.begin(), before.end(), '\n');
     throw Error(
         ErrorCode::invalid_argument,
         fmt::format("the schema is no JSON: it goes wrong at byte {} (line {})", error.byte, line));
+  } catch (const Json::out_of_range&) {
+    throw Error(ErrorCode::invalid_argument,
+                "the schema has a number beyond the range of a double (1.8e308): write a smaller "
+                "one, or \"inf\"");
   }
   if (!json.is_object() || !json.contains("columns") || !json["columns"].is_array()) {
     throw Error(ErrorCode::invalid_argument,

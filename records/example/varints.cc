@@ -115,18 +115,24 @@ __attribute__((target("avx512f,avx512bw,bmi,bmi2"))) std::size_t unpack_block_av
 
 }  // namespace
 
-UnpackBlock choose_unpack_block() {
+std::vector<UnpackBlock> unpack_block_forms() {
+  std::vector<UnpackBlock> forms;
 #if defined(__x86_64__)
   // AMD's first two Zens have pext as a slow program of micro-operations.
-  static const bool has_fast_pext = __builtin_cpu_supports("bmi2") != 0 &&
-                                    __builtin_cpu_is("znver1") == 0 &&
-                                    __builtin_cpu_is("znver2") == 0;
-  static const bool has_avx512 = has_fast_pext && __builtin_cpu_supports("avx512f") != 0 &&
-                                 __builtin_cpu_supports("avx512bw") != 0;
-  if (has_avx512) return &unpack_block_avx512;
-  if (has_fast_pext) return &unpack_block_bmi2;
+  const bool has_fast_pext = __builtin_cpu_supports("bmi2") != 0 &&
+                             __builtin_cpu_is("znver1") == 0 && __builtin_cpu_is("znver2") == 0;
+  const bool has_avx512 = has_fast_pext && __builtin_cpu_supports("avx512f") != 0 &&
+                          __builtin_cpu_supports("avx512bw") != 0;
+  if (has_avx512) forms.push_back(&unpack_block_avx512);
+  if (has_fast_pext) forms.push_back(&unpack_block_bmi2);
 #endif
-  return &unpack_block_anywhere;
+  forms.push_back(&unpack_block_anywhere);
+  return forms;
+}
+
+UnpackBlock choose_unpack_block() {
+  static const UnpackBlock fastest = unpack_block_forms().front();
+  return fastest;
 }
 
 }  // namespace infeed::detail

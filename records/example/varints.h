@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "example/wire.h"
 
@@ -22,6 +23,8 @@ inline constexpr std::ptrdiff_t kVarintBlockBytes = 64;
 /// room for 64. Returns the number of values; `at` goes behind the last one that is whole.
 using UnpackBlock = std::size_t (*)(const char*& at, std::uint64_t* out);
 
+/// Those that this machine can run, the fastest first.
+std::vector<UnpackBlock> unpack_block_forms();
 /// The fastest for this machine.
 UnpackBlock choose_unpack_block();
 

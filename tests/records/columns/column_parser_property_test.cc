@@ -11,6 +11,7 @@
 #include "records/columns/drawn_columns.h"
 #include "records/columns/plain_rows.h"
 #include "records/example/wild_examples.h"
+#include "records/example/wire_writer.h"
 #include "records/temporary_files.h"
 #include "thrown_error.h"
 
@@ -248,6 +249,26 @@ TEST(ColumnParserProperty, words_its_errors_as_example_schema_does) {
     }
   }
   EXPECT_GT(refused, 30U);
+}
+
+/// Whether a record is read the quick way or not, what is wrong with it is told.
+TEST(ColumnParserProperty, damage_of_features_that_nobody_asked_for) {
+  const ColumnParser parser(ColumnSchema().column("a", DType::int64));
+  const std::string good = ExampleBuilder().integers("a", 7).encode();
+  const auto with = [&](const std::string& entry) {
+    return good + testing::bytes_field(1, testing::bytes_field(1, entry));
+  };
+  const auto in_one = [&](const std::string& entry) {
+    return testing::bytes_field(1, good.substr(2) + testing::bytes_field(1, entry));
+  };
+  for (const std::string& rest : {std::string("\x12\x05x"), std::string("\x0f")}) {
+    const std::string entry = testing::bytes_field(1, "b") + rest;
+    for (const std::string& bytes : {with(entry), in_one(entry)}) {
+      ColumnRows rows = parser.begin(1);
+      EXPECT_EQ(message_of([&] { parser.parse_row(bytes, nullptr, 0, rows); }).substr(0, 9),
+                "data_loss");
+    }
+  }
 }
 
 /// Damaged records are refused by both or by none, and leave no trace.

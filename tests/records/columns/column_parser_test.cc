@@ -86,7 +86,10 @@ TEST(ColumnParser, padded_to_the_longest_or_to_a_width) {
   const Column fixed = parse_all(padded(3), records).column("tokens");
   EXPECT_THAT(fixed.values<std::int32_t>(), ElementsAre(1, 2, -1, -1, -1, -1, 3, -1, -1));
   EXPECT_THAT(fixed.lengths(), ElementsAre(2, 0, 1));
-  EXPECT_EQ(parse_all(padded(0), {records[1]}).column("tokens").values().shape(), Shape({1, 0}));
+  const Column nothing = parse_all(padded(0), {records[1]}).column("tokens");
+  EXPECT_EQ(nothing.values().shape(), Shape({1, 0}));
+  EXPECT_NE(nothing.values().data(), nullptr);
+  EXPECT_NE(parse_all(padded(3), {}).column("tokens").lengths().data(), nullptr);
   const Error error = error_of([&] { parse_all(padded(1), records); });
   EXPECT_EQ(error.code(), ErrorCode::data_loss);
   EXPECT_EQ(error.message(),

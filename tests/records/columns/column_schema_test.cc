@@ -47,10 +47,23 @@ TEST(ColumnSchema, built_in_code_and_read_from_json) {
 
 TEST(ColumnSchema, numbers_that_json_can_not_write) {
   const double infinity = std::numeric_limits<double>::infinity();
+  const auto schema =
+      ColumnSchema()
+          .padded("x", DType::float32, std::nullopt, -infinity)
+          .if_missing(std::vector<double>{infinity, 0.5})
+          .padded("y", DType::float16, 3, std::numeric_limits<double>::quiet_NaN())
+          .column("z", DType::float64)
+          .if_missing(std::vector<double>{std::numeric_limits<double>::quiet_NaN()});
+  EXPECT_EQ(ColumnSchema::from_json(schema.to_json()), schema);
+  const auto other = ColumnSchema::from_json(schema.to_json());
+  EXPECT_FALSE(other == ColumnSchema());
+}
+
+/// A schema may be written on another machine than that which has the memory for its rows.
+TEST(ColumnSchema, defaults_of_rows_that_no_memory_holds) {
   const auto schema = ColumnSchema()
-                          .padded("x", DType::float32, std::nullopt, -infinity)
-                          .if_missing(std::vector<double>{infinity, 0.5})
-                          .padded("y", DType::float16, 3, std::numeric_limits<double>::quiet_NaN());
+                          .column("x", DType::int8, {std::int64_t{1} << 50})
+                          .if_missing(std::vector<std::int64_t>{1});
   EXPECT_EQ(ColumnSchema::from_json(schema.to_json()), schema);
 }
 
@@ -95,6 +108,11 @@ TEST(ColumnSchema, errors_of_json_name_the_place_and_what_is_allowed) {
             "columns[1].default is \"many\"; it must be a number, \"nan\", \"inf\" or \"-inf\"");
   EXPECT_EQ(error_of([] { ColumnSchema::from_json("{\"columns\": [\n{]}"); }).message(),
             "the schema is no JSON: it goes wrong at byte 16 (line 2)");
+  EXPECT_EQ(refused(R"({"name": "x", "dtype": "int8", "default": 1e999})"),
+            "the schema has a number beyond the range of a double (1.8e308): write a smaller one, "
+            "or \"inf\"");
+  EXPECT_EQ(error_of([] { ColumnSchema::from_json(std::string(1'000'000, '[')); }).message(),
+            "the schema is nested more than 64 deep; it must be an object with a list of columns");
   EXPECT_EQ(error_of([] { ColumnSchema::from_json("[]"); }).message(),
             "the schema is []; it must be an object with a list of columns, as {\"columns\": "
             "[{\"name\": \"label\", \"dtype\": \"int64\"}]}");

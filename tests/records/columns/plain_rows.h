@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <cstring>
-#include <gtest/gtest.h>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,6 +11,7 @@
 #include <infeed/records/example.h>
 
 /// What a column's rows must hold, value by value: the reference that ColumnParser is tested with.
+/// A View is a FeatureView, or has its members as far as they are used here.
 namespace infeed::testing {
 
 /// A row in another form: its items one by one, as bytes; and where inner sequences end.
@@ -72,8 +72,8 @@ inline std::string float_as(DType dtype, float value) {
 }
 
 /// The feature's values in the column's type; nothing when it can't hold them.
-inline std::optional<std::vector<std::string>> plain_values(const ColumnType& type,
-                                                            const FeatureView& view) {
+template <class View>
+std::optional<std::vector<std::string>> plain_values(const ColumnType& type, const View& view) {
   std::vector<std::string> values;
   if (!view.is_present()) return values;
   // Of items with a shape an empty list of any kind makes none, as of a vector of arrays.
@@ -111,29 +111,69 @@ inline std::optional<std::vector<std::string>> plain_values(const ColumnType& ty
   return values;
 }
 
-/// What the row must become; nothing when it must be refused.
-inline std::optional<PlainRow> plain_row(const ColumnType& type, const FeatureView& view) {
-  const bool is_uint8_sequence = type.dtype == DType::uint8 && type.kind != Column::Kind::dense;
+/// Where the inner sequences of `items` items end, as `partition` cuts them; nothing when it can't.
+template <class View>
+std::optional<std::vector<std::size_t>> plain_ends(const View& partition, bool has_splits,
+                                                   std::size_t items) {
+  std::vector<std::int64_t> cuts;
+  if (partition.is_present()) {
+    if (partition.kind() != FeatureKind::integers) return std::nullopt;
+    partition.append_integers(cuts);
+  }
+  std::vector<std::size_t> ends;
+  std::int64_t end = 0;
+  for (std::size_t i = 0; i < cuts.size(); ++i) {
+    if (cuts[i] < 0 || cuts[i] > static_cast<std::int64_t>(items)) return std::nullopt;
+    const std::int64_t next = has_splits ? cuts[i] : end + cuts[i];
+    if (has_splits && i == 0) {
+      if (next != 0) return std::nullopt;
+      continue;
+    }
+    if (next < end || next > static_cast<std::int64_t>(items)) return std::nullopt;
+    end = next;
+    ends.push_back(static_cast<std::size_t>(end));
+  }
+  if (end != static_cast<std::int64_t>(items)) return std::nullopt;
+  return ends;
+}
+
+/// What stands in for a row that is missing.
+inline std::vector<std::string> plain_default(const ColumnType& type) {
+  std::vector<std::string> values;
+  std::visit(
+      [&]<class Value>(const std::vector<Value>& list) {
+        for (const Value& value : list) {
+          if constexpr (std::is_same_v<Value, std::string>) {
+            values.push_back(value);
+          } else if constexpr (std::is_same_v<Value, double>) {
+            values.push_back(float_as(type.dtype, static_cast<float>(value)));
+          } else {
+            values.push_back(*integer_as(type.dtype, value));
+          }
+        }
+      },
+      *type.missing);
+  if (type.kind == Column::Kind::dense && values.size() == 1) {
+    values.resize(static_cast<std::size_t>(type.shape.items()), values[0]);
+  }
+  return values;
+}
+
+/// What the row must become; nothing when it must be refused. `partition` is of the feature that
+/// cuts the values, or null.
+template <class View>
+std::optional<PlainRow> plain_row(const ColumnType& type, const View& view,
+                                  const View* partition = nullptr) {
+  const bool is_uint8_sequence =
+      type.dtype == DType::uint8 && type.kind != Column::Kind::dense && partition == nullptr;
   const bool is_required =
       type.kind == Column::Kind::dense || type.kind == Column::Kind::bytes || is_uint8_sequence;
+  const bool is_missing = partition == nullptr ? !view.is_present() || view.count() == 0
+                                               : !view.is_present() && !partition->is_present();
+  const bool takes_default = type.missing && is_missing;
   std::vector<std::string> values;
-  if (type.missing && (!view.is_present() || view.count() == 0)) {
-    std::visit(
-        [&]<class Value>(const std::vector<Value>& list) {
-          for (const Value& value : list) {
-            if constexpr (std::is_same_v<Value, std::string>) {
-              values.push_back(value);
-            } else if constexpr (std::is_same_v<Value, double>) {
-              values.push_back(float_as(type.dtype, static_cast<float>(value)));
-            } else {
-              values.push_back(*integer_as(type.dtype, value));
-            }
-          }
-        },
-        *type.missing);
-    if (type.kind == Column::Kind::dense && values.size() == 1) {
-      values.resize(static_cast<std::size_t>(type.shape.items()), values[0]);
-    }
+  if (takes_default) {
+    values = plain_default(type);
   } else {
     if (is_required && !view.is_present()) return std::nullopt;
     const auto found = plain_values(type, view);
@@ -158,31 +198,53 @@ inline std::optional<PlainRow> plain_row(const ColumnType& type, const FeatureVi
     std::string& item = row.items.emplace_back();
     for (std::size_t k = 0; k < item_values; ++k) item += values[i + k];
   }
+  if (partition == nullptr) return row;
+  if (takes_default) {
+    if (!row.items.empty()) row.ends = {row.items.size()};
+    return row;
+  }
+  const bool has_splits = std::holds_alternative<RowSplits>(*type.partition);
+  const auto ends = plain_ends(*partition, has_splits, row.items.size());
+  if (!ends) return std::nullopt;
+  row.ends = *ends;
   return row;
 }
 
-/// Row `row` of what was parsed. The padding of a padded row is checked, and left out.
+/// Row `row` of what was parsed. The padding of a padded row is checked, and left out: another one
+/// is an item more.
 inline PlainRow row_of_column(const ColumnType& type, const Column& column, std::int64_t row) {
   PlainRow plain;
   std::int64_t begin = row;
   std::int64_t end = row + 1;
+  bool is_padded_well = true;
   if (column.kind() == Column::Kind::padded) {
     begin = row * column.width();
     end = begin + column.lengths()[row];
-    const double padding = type.padding;
-    const std::string expected = is_float(type.dtype)
-                                     ? float_as(type.dtype, static_cast<float>(padding))
-                                     : *integer_as(type.dtype, static_cast<std::int64_t>(padding));
+    std::string expected(item_bytes(type.dtype), '\0');
+    if (type.padding != 0) {
+      expected = is_float(type.dtype)
+                     ? float_as(type.dtype, static_cast<float>(type.padding))
+                     : *integer_as(type.dtype, static_cast<std::int64_t>(type.padding));
+    }
     const std::size_t size = expected.size();
     const std::size_t first = static_cast<std::size_t>(end * type.shape.items());
     const std::size_t last =
         static_cast<std::size_t>((row + 1) * column.width() * type.shape.items());
     for (std::size_t i = first; i < last; ++i) {
-      EXPECT_EQ(std::memcmp(column.values().data() + i * size, expected.data(), size), 0);
+      const std::byte* const at = column.values().data() + i * size;
+      is_padded_well = is_padded_well && std::memcmp(at, expected.data(), size) == 0;
     }
   } else if (column.is_ragged()) {
     begin = column.row_splits()[row];
     end = column.row_splits()[row + 1];
+    if (column.levels() == 2) {
+      const auto inner = column.row_splits(1);
+      for (std::int64_t i = begin; i < end; ++i) {
+        plain.ends.push_back(static_cast<std::size_t>(inner[i + 1] - inner[begin]));
+      }
+      begin = inner[begin];
+      end = inner[end];
+    }
   }
   for (std::int64_t i = begin; i < end; ++i) {
     if (column.dtype() == DType::bytes) {
@@ -194,6 +256,7 @@ inline PlainRow row_of_column(const ColumnType& type, const Column& column, std:
                                size);
     }
   }
+  if (!is_padded_well) plain.items.emplace_back("another padding");
   return plain;
 }
 

@@ -82,7 +82,7 @@ class SeenFeatures {
 };
 
 /// Calls visit(index in `names`, kind, list) -> bool for each feature whose name is there, and
-/// skip(bytes) for the rest of each other one. True when the whole record is in the usual form, has
+/// skip(bytes) for the content of each other one. True when the whole record is in the usual form, has
 /// every one of the names once, and no visit returned false.
 template <class Visit, class Skip>
 bool walk_usual_features(const NameTable& names, std::string_view example, Visit&& visit,
@@ -105,12 +105,13 @@ bool walk_usual_features(const NameTable& names, std::string_view example, Visit
     const char* const name = usual_content(entry, entry_end, kFirst, size);
     if (name == nullptr) return false;
     const std::size_t index = names.find({name, size}, predicted);
+    const char* const feature = usual_content(entry, entry_end, kSecond, size);
+    if (feature == nullptr || entry != entry_end) return false;
     if (index == names.size()) {
-      skip(std::string_view(entry, static_cast<std::size_t>(entry_end - entry)));
+      skip(std::string_view(feature, size));
       continue;
     }
-    const char* const feature = usual_content(entry, entry_end, kSecond, size);
-    if (feature == nullptr || entry != entry_end || size == 0) return false;
+    if (size == 0) return false;
     const auto tag = static_cast<std::uint8_t>(*feature);
     if (tag != kFirst && tag != kSecond && tag != kThird) return false;
     std::size_t list_size = 0;

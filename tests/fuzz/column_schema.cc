@@ -1,0 +1,47 @@
+#include <algorithm>
+#include <string>
+
+#include <infeed/error.h>
+#include <infeed/records/column_parser.h>
+#include <infeed/records/column_schema.h>
+
+#include "fuzz.h"
+
+namespace {
+
+/// Whether rows of the schema's columns fit into memory, with their defaults.
+bool is_small(const infeed::ColumnSchema& schema) {
+  constexpr std::int64_t kItemsMax = 1 << 16;
+  return std::all_of(
+      schema.columns().begin(), schema.columns().end(), [](const infeed::ColumnType& type) {
+        return type.shape.items() <= kItemsMax && type.width.value_or(0) <= kItemsMax;
+      });
+}
+
+}  // namespace
+
+/// Schemas in JSON: whatever stands there, it is a schema or an Error that says why not, and a
+/// schema comes back as it was.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using infeed::ColumnSchema;
+  using infeed::fuzz::require;
+  ColumnSchema schema;
+  try {
+    schema = ColumnSchema::from_json({reinterpret_cast<const char*>(data), size});
+  } catch (const infeed::Error& error) {
+    require(error.code() == infeed::ErrorCode::invalid_argument, error.what());
+    require(!error.message().empty(), "it says why");
+    return 0;
+  }
+  const std::string text = schema.to_json();
+  const ColumnSchema again = ColumnSchema::from_json(text);
+  require(again == schema, "a schema comes back");
+  require(again.to_json() == text, "its text does, too");
+  if (!is_small(schema)) return 0;
+  try {
+    const infeed::ColumnParser parser(schema);
+  } catch (const infeed::Error& error) {
+    require(error.code() == infeed::ErrorCode::invalid_argument, error.what());
+  }
+  return 0;
+}

@@ -1,0 +1,156 @@
+#include <array>
+#include <google/protobuf/stubs/logging.h>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <infeed/error.h>
+#include <infeed/records/column_parser.h>
+
+#include "fuzz.h"
+#include "records/columns/plain_rows.h"
+#include "records/columns/reference_view.h"
+
+/// A drawn schema, and any bytes as records: what libprotobuf takes becomes the rows that the
+/// values make one by one, or is refused where those don't fit; and the quick way of reading gives
+/// the batch, or the error, that the general one does.
+namespace infeed::fuzz {
+namespace {
+
+using testing::PlainRow;
+using testing::ReferenceFeatures;
+
+constexpr std::array<const char*, 6> kNames = {"a", "b", "image", "label", "text", ""};
+constexpr std::array<const char*, 6> kPartitions = {"ca", "cb", "cimage", "clabel", "ctext", "c"};
+
+/// A byte says which kind, one which type and shape, one what is optional.
+ColumnType take_type(Input& input, std::size_t number) {
+  const std::uint8_t kind = input.byte();
+  const std::uint8_t dtype = input.byte();
+  const std::uint8_t more = input.byte();
+  ColumnType type{.name = kNames.at(number), .kind = static_cast<Column::Kind>(kind % 5)};
+  const bool is_bytes = type.kind == Column::Kind::bytes || type.kind == Column::Kind::ragged_bytes;
+  const bool is_ragged =
+      type.kind == Column::Kind::ragged || type.kind == Column::Kind::ragged_bytes;
+  type.dtype = is_bytes ? DType::bytes : static_cast<DType>((dtype & 15) % 13);
+  if (!is_bytes && (dtype & 0x80) != 0) type.shape = {1 + (dtype >> 4) % 4};
+  if (type.kind == Column::Kind::padded) {
+    if ((more & 1) != 0) type.width = more >> 4;
+    type.padding = (more & 2) != 0 ? 1 : 0;
+  }
+  if (is_ragged && (more & 1) != 0) {
+    type.ragged_levels = 2;
+    const std::string by = kPartitions.at(number);
+    if ((more & 2) != 0) {
+      type.partition = RowSplits{by};
+    } else {
+      type.partition = RowLengths{by};
+    }
+  }
+  if ((more & 4) == 0) return type;
+  const auto count = static_cast<std::size_t>(type.shape.items());
+  if (is_bytes) {
+    type.missing = std::vector<std::string>{"none"};
+  } else if (is_float(type.dtype)) {
+    type.missing = std::vector<double>(count, 0.5);
+  } else {
+    type.missing = std::vector<std::int64_t>(count, 1);
+  }
+  return type;
+}
+
+ColumnSchema take_schema(Input& input) {
+  ColumnSchema schema;
+  for (std::size_t i = 0, n = 1 + input.byte() % kNames.size(); i < n; ++i) {
+    const ColumnType type = take_type(input, i);
+    try {
+      schema.add(type);
+    } catch (const Error& error) {
+      // A row of width 0 has no room for its default.
+      require(type.width && error.code() == ErrorCode::invalid_argument, error.what());
+    }
+  }
+  return schema;
+}
+
+/// What libprotobuf makes of a record, or nothing where the schema refuses it.
+std::optional<std::vector<PlainRow>> expected_row(const ColumnSchema& schema,
+                                                  const ReferenceFeatures& features) {
+  std::vector<PlainRow> row;
+  for (const ColumnType& type : schema.columns()) {
+    const auto view = features.view(type.name);
+    std::optional<PlainRow> plain;
+    if (type.partition) {
+      const auto partition =
+          features.view(std::visit([](const auto& by) { return by.feature; }, *type.partition));
+      plain = testing::plain_row(type, view, &partition);
+    } else {
+      plain = testing::plain_row(type, view);
+    }
+    if (!plain) return std::nullopt;
+    row.push_back(std::move(*plain));
+  }
+  return row;
+}
+
+/// Empty where the record became a row.
+std::string parse(const ColumnParser& parser, std::string_view record, std::size_t row,
+                  ColumnRows& rows) {
+  try {
+    parser.parse_row(record, nullptr, row, rows);
+  } catch (const Error& error) {
+    const bool is_of_record =
+        error.code() == ErrorCode::data_loss || error.code() == ErrorCode::invalid_argument;
+    require(is_of_record, error.what());
+    return error.what();
+  }
+  return {};
+}
+
+void check(Input input) {
+  const ColumnSchema schema = take_schema(input);
+  if (schema.size() == 0) return;
+  const ColumnParser parser(schema);
+  constexpr std::size_t kRowsMax = 4;
+  ColumnRows quick = parser.begin(kRowsMax);
+  ColumnRows general = parser.begin(kRowsMax);
+  std::vector<std::optional<std::vector<PlainRow>>> expected;
+  for (int i = 0; i < 6 && !input.is_empty() && expected.size() < kRowsMax; ++i) {
+    const std::size_t size = input.two_bytes();
+    const std::string record(input.bytes(size));
+    // A field that nobody knows is passed over, but not by who expects the usual form.
+    const std::string unusual = std::string("\x78\x00", 2) + record;
+    const std::string error = parse(parser, record, expected.size(), quick);
+    const std::string other_error = parse(parser, unusual, expected.size(), general);
+    require(error == other_error, "errors are the same: '" + error + "', '" + other_error + "'");
+    const ReferenceFeatures features(record);
+    if (features.are_valid()) {
+      auto row = expected_row(schema, features);
+      require(row.has_value() == error.empty(), "a row is right or refused; " + error);
+      if (row) expected.emplace_back(std::move(row));
+    } else if (error.empty()) {
+      expected.emplace_back();
+    }
+  }
+  const ColumnBatch batch = parser.finish(std::move(quick), expected.size());
+  require(batch == parser.finish(std::move(general), expected.size()), "batches are the same");
+  for (std::size_t i = 0; i < schema.size(); ++i) {
+    for (std::size_t row = 0; row < expected.size(); ++row) {
+      if (!expected[row]) continue;
+      const PlainRow found = testing::row_of_column(schema.columns()[i], batch.columns()[i],
+                                                    static_cast<std::int64_t>(row));
+      require(found == (*expected[row])[i], "a row has the values of its record");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace infeed::fuzz
+
+/// Columns, then records behind two bytes of length each.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const google::protobuf::LogSilencer no_complaints_about_utf8;
+  infeed::fuzz::check({data, size});
+  return 0;
+}

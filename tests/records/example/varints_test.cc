@@ -1,0 +1,64 @@
+#include "example/varints.h"
+
+#include <gtest/gtest.h>
+#include <string>
+#include <vector>
+
+#include "records/example/wire_writer.h"
+#include "records/temporary_files.h"
+#include "thrown_error.h"
+
+namespace infeed::detail {
+namespace {
+
+/// Values of 1 to 10 bytes, as many as fill a block and what is loaded behind it.
+std::string draw_block(std::mt19937_64& random, std::vector<std::uint64_t>& values) {
+  std::string block;
+  const std::uint64_t size_bits = 1 + random() % 64;
+  while (block.size() < static_cast<std::size_t>(kVarintBlockBytes) + 8) {
+    const std::uint64_t value = random() >> (64 - (1 + random() % size_bits));
+    values.push_back(value);
+    block += testing::varint(value);
+  }
+  return block;
+}
+
+TEST(Varints, every_form_of_this_machine_decodes_alike) {
+  const auto seed = testing::test_seed();
+  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  for (int round = 0; round < 20000; ++round) {
+    std::vector<std::uint64_t> values;
+    const std::string block = draw_block(random, values);
+    for (const UnpackBlock form : unpack_block_forms()) {
+      std::array<std::uint64_t, kVarintBlockBytes> found;
+      const char* at = block.data();
+      const std::size_t count = form(at, found.data());
+      ASSERT_LE(at - block.data(), kVarintBlockBytes);
+      ASSERT_GT(at - block.data(), kVarintBlockBytes - 10);
+      ASSERT_TRUE(std::equal(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(count),
+                             values.begin()));
+    }
+  }
+}
+
+TEST(Varints, every_form_refuses_what_has_more_than_ten_bytes) {
+  const std::string too_long = std::string(20, '\x01') + std::string(10, '\xff') + '\x01';
+  const std::string endless(static_cast<std::size_t>(kVarintBlockBytes) + 8, '\xff');
+  for (const std::string& begin : {too_long, endless}) {
+    std::string block = begin;
+    block.resize(static_cast<std::size_t>(kVarintBlockBytes) + 8, '\x01');
+    for (const UnpackBlock form : unpack_block_forms()) {
+      const Error error = testing::error_of([&] {
+        std::array<std::uint64_t, kVarintBlockBytes> found;
+        const char* at = block.data();
+        form(at, found.data());
+      });
+      EXPECT_EQ(error.message(),
+                "the record is not a valid Example: an integer has more than ten bytes");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace infeed::detail
