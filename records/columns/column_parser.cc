@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "columns/column_plan.h"
+#include "columns/step_columns.h"
 #include "infeed/error.h"
 #include "infeed/records/detail/feature_codec.h"
 #include "infeed/records/detail/usual_form.h"
@@ -26,7 +27,11 @@ std::span<FeatureView> spare_views(std::size_t count) {
   throw Error(ErrorCode::invalid_argument, fmt::format("row {} can't be parsed: {}", row, why));
 }
 
-void check_levels(const ColumnType& type) {
+void check_source(const ColumnType& type) {
+  if (type.source == ColumnSource::feature_list) {
+    detail::check_steps(type);
+    return;
+  }
   if (type.ragged_levels > 2 || (type.ragged_levels == 2 && !type.partition)) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("column '{}' has {} ragged levels, but a feature of an Example has "
@@ -40,15 +45,22 @@ std::shared_ptr<const detail::ColumnPlan> make_plan(ColumnSchema schema) {
   auto plan = std::make_shared<detail::ColumnPlan>();
   std::vector<std::string> names;
   for (const ColumnType& type : schema.columns()) {
-    check_levels(type);
+    check_source(type);
     auto column = std::make_unique<detail::PlannedColumn>();
     column->type = type;
-    column->first_view = plan->parser.want(type.name);
-    if (type.partition) {
-      plan->parser.want(std::visit([](const auto& by) { return by.feature; }, *type.partition));
-    }
     detail::plan_column(*column);
-    column->parse_list = detail::plan_usual_form(type);
+    if (column->is_of_steps()) {
+      plan->lists.want_list(type.name);
+      plan->list_columns.push_back(plan->columns.size());
+      detail::plan_steps(*column);
+    } else {
+      column->first_view = plan->parser.want(type.name);
+      if (type.partition) {
+        plan->parser.want(std::visit([](const auto& by) { return by.feature; }, *type.partition));
+      }
+      plan->feature_columns.push_back(plan->columns.size());
+      column->parse_list = detail::plan_usual_form(type);
+    }
     if (!column->has_fixed_rows && plan->has_fixed_rows) {
       plan->has_fixed_rows = false;
       plan->first_growing = plan->columns.size();
@@ -64,6 +76,7 @@ std::shared_ptr<const detail::ColumnPlan> make_plan(ColumnSchema schema) {
 /// Reads a record in the usual form; false where it isn't, and `rows` has whatever was read of it.
 bool parse_usual(const detail::ColumnPlan& plan, std::string_view example, std::size_t row,
                  std::span<detail::GrowingColumn> rows) {
+  if (!plan.list_columns.empty()) return parse_usual_sequence(plan, example, row, rows);
   if (plan.parser.size() != plan.columns.size()) return false;
   return detail::visit_usual_features(
       plan.parser, example, [&](std::size_t i, FeatureKind kind, std::string_view list) {
@@ -90,9 +103,10 @@ bool ColumnParser::has_fixed_rows() const { return plan_->has_fixed_rows; }
 
 ExpectedFeatures ColumnParser::expected() const {
   ExpectedFeatures expected;
+  expected.of_sequences = !plan_->list_columns.empty();
   for (const auto& column : plan_->columns) {
     if (!column->must_be_there && !column->type.missing) {
-      expected.features.push_back(column->type.name);
+      (column->is_of_steps() ? expected.lists : expected.features).push_back(column->type.name);
     }
   }
   return expected;
@@ -127,7 +141,7 @@ void ColumnParser::parse_row(std::string_view example, const Record* place, std:
     rows.truncate(row);
     const std::span<FeatureView> views = spare_views(plan.parser.size());
     plan.parser.parse(example, views);
-    for (std::size_t i = 0; i < plan.columns.size(); ++i) {
+    for (const std::size_t i : plan.feature_columns) {
       const detail::PlannedColumn& column = *plan.columns[i];
       const FeatureView* const view = &views[column.first_view];
       if (takes_default(column, view)) {
@@ -137,6 +151,7 @@ void ColumnParser::parse_row(std::string_view example, const Record* place, std:
       if (column.must_be_there && !view->is_present()) detail::fail_missing(*view, example);
       column.parse(column, view, rows.columns_[i], row, plan.pool);
     }
+    if (!plan.list_columns.empty()) detail::parse_lists(plan, example, row, rows.columns_);
   } catch (...) {
     rows.truncate(row);
     if (place == nullptr) throw;

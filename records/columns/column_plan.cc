@@ -4,53 +4,12 @@
 #include <utility>
 
 #include "columns/column_values.h"
+#include "columns/feature_reading.h"
 #include "infeed/error.h"
 #include "infeed/records/detail/feature_codec.h"
 
 namespace infeed::detail {
 namespace {
-
-/// Values of a row of an Example; reused, so that no record allocates.
-std::vector<std::string_view>& spare_texts() {
-  thread_local std::vector<std::string_view> texts;
-  texts.clear();
-  return texts;
-}
-
-template <class T>
-void read_numbers(const FeatureView& view, std::span<T> out) {
-  if constexpr (is_float(dtype_of<T>())) {
-    view.read_floats(out);
-  } else {
-    view.read_integers(out);
-  }
-}
-
-/// How many numbers of type T a row will have. uint8 are the bytes of a single value, unless the
-/// feature is one of integers.
-template <class T>
-std::size_t count_numbers(const PlannedColumn& column, const FeatureView& view) {
-  if constexpr (std::is_same_v<T, std::uint8_t>) {
-    if (view.kind() != FeatureKind::integers) return view.single_bytes().size();
-  }
-  constexpr FeatureKind kWanted =
-      is_float(dtype_of<T>()) ? FeatureKind::floats : FeatureKind::integers;
-  // As with vectors: the wrong kind is told before anything is counted, but of items with a shape
-  // an empty list of any kind makes none.
-  if (view.kind() != kWanted && column.type.shape.rank() == 0) read_numbers(view, std::span<T>());
-  return view.count();
-}
-
-template <class T>
-void read_numbers_or_bytes(const FeatureView& view, std::span<T> out) {
-  if constexpr (std::is_same_v<T, std::uint8_t>) {
-    if (view.kind() != FeatureKind::integers) {
-      copy_exactly(view, out.data(), out.size());
-      return;
-    }
-  }
-  read_numbers(view, out);
-}
 
 template <class T>
 void parse_scalar(const PlannedColumn&, const FeatureView* view, GrowingColumn& out,
@@ -64,44 +23,6 @@ void parse_dense(const PlannedColumn& column, const FeatureView* view, GrowingCo
   const std::size_t count = column.item_values;
   read_numbers_or_bytes(*view,
                         std::span<T>(reinterpret_cast<T*>(out.values.data()) + row * count, count));
-}
-
-[[noreturn]] void refuse_multiple(const FeatureView& view, std::size_t count, std::size_t of) {
-  throw Error(ErrorCode::invalid_argument,
-              fmt::format("{} holds {} values, which is no multiple of the {} of a row",
-                          view.subject(), count, of));
-}
-
-/// Behind the values that are there; returns how many items they make.
-template <class T>
-std::size_t append_numbers(const PlannedColumn& column, const FeatureView& view,
-                           GrowingBuffer& values, const TensorPool& pool) {
-  if (!view.is_present()) return 0;
-  const std::size_t count = count_numbers<T>(column, view);
-  if (column.item_values != 1 && count % column.item_values != 0) {
-    refuse_multiple(view, count, column.item_values);
-  }
-  if (count == 0) return 0;
-  read_numbers_or_bytes(view, values.extend_by<T>(count, pool));
-  return count / column.item_values;
-}
-
-/// The same of bytes, with their ends as offsets.
-std::size_t append_texts(const FeatureView& view, GrowingColumn& out, GrowingBuffer& offsets,
-                         const TensorPool& pool) {
-  std::vector<std::string_view>& texts = spare_texts();
-  view.append_bytes(texts);
-  for (const std::string_view text : texts) {
-    std::byte* const to = out.values.extend(text.size(), pool);
-    if (!text.empty()) std::memcpy(to, text.data(), text.size());
-    offsets.push_back(static_cast<std::int64_t>(out.values.size_bytes()), pool);
-  }
-  return texts.size();
-}
-
-void end_row(GrowingBuffer& splits, std::size_t items, const TensorPool& pool) {
-  const std::int64_t begin = splits.values<std::int64_t>().back();
-  splits.push_back(begin + static_cast<std::int64_t>(items), pool);
 }
 
 /// Cuts the items that a row has got into inner sequences.
@@ -144,14 +65,6 @@ void parse_bytes(const PlannedColumn&, const FeatureView* view, GrowingColumn& o
   std::byte* const to = out.values.extend(text.size(), pool);
   if (!text.empty()) std::memcpy(to, text.data(), text.size());
   out.partitions[0].push_back(static_cast<std::int64_t>(out.values.size_bytes()), pool);
-}
-
-/// Fills up a row of a padded column behind its first `count` numbers.
-template <class T>
-void pad_row(const PlannedColumn& column, T* row, std::size_t count, std::size_t row_values) {
-  T padding;
-  std::memcpy(&padding, column.padding.data(), sizeof(T));
-  std::fill(row + count, row + row_values, padding);
 }
 
 template <class T>
@@ -216,7 +129,7 @@ void plan_column(PlannedColumn& column) {
   }
   if (type.kind == Column::Kind::ragged_bytes) {
     column.parse = &parse_ragged_bytes;
-    column.partitions = type.partition ? 3 : 2;
+    column.partitions = type.ragged_levels == 2 ? 3 : 2;
     column.has_fixed_rows = false;
     column.must_be_there = false;
     return;
@@ -231,7 +144,7 @@ void plan_column(PlannedColumn& column) {
     }
     column.must_be_there = kIsByte && !type.missing && !type.partition;
     column.has_fixed_rows = type.width.has_value();
-    column.partitions = type.partition ? 2 : 1;
+    column.partitions = type.ragged_levels == 2 ? 2 : 1;
     column.parse = type.width       ? &parse_padded<T>
                    : type.partition ? &parse_cut<T>
                                     : &parse_ragged<T>;

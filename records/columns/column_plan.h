@@ -12,6 +12,7 @@
 #include "infeed/records/column_batch.h"
 #include "infeed/records/column_schema.h"
 #include "infeed/records/example.h"
+#include "infeed/records/sequence_example.h"
 
 namespace infeed::detail {
 
@@ -33,6 +34,12 @@ using ParseFeature = void (*)(const PlannedColumn& column, const FeatureView* vi
 using ParseList = bool (*)(const PlannedColumn& column, FeatureKind kind, std::string_view list,
                            GrowingColumn& out, std::size_t row, const TensorPool& pool);
 
+struct RowOfSteps;
+/// Decodes the next step of a feature list (step_columns.h), and the same from its only list in the
+/// usual form.
+using ParseStep = void (*)(RowOfSteps& row, const FeatureView& step);
+using ReadUsualStep = bool (*)(RowOfSteps& row, FeatureKind kind, std::string_view list);
+
 /// What is known of a column before the first record.
 struct PlannedColumn {
   ColumnType type;
@@ -46,10 +53,17 @@ struct PlannedColumn {
   std::optional<Tensor> missing;                  ///< the default's numbers
   ParseFeature parse = nullptr;
   ParseList parse_list = nullptr;  ///< null: only by `parse`
+  // Of a column that comes from a feature list:
+  ParseStep parse_step = nullptr;           ///< in the place of `parse`
+  ReadUsualStep read_usual_step = nullptr;  ///< null: only by `parse_step`
+  std::size_t step_values = 1;              ///< numbers in each step, if as many are
+  std::size_t steps_max = 0;                ///< of dense columns all rows have as many
+  bool steps_are_scalars = true;
   /// Bytes that the column's parts had in the last batch: the values, then the partitions.
   mutable std::array<std::atomic<std::size_t>, 4> guesses{};
 
   bool is_of_bytes() const { return type.dtype == DType::bytes; }
+  bool is_of_steps() const { return type.source == ColumnSource::feature_list; }
 };
 
 /// How to decode a column of this type; sets what `column` says of it.
@@ -71,7 +85,10 @@ Column finish_column(const PlannedColumn& column, std::size_t rows, GrowingColum
 /// Thread-safety: it does not change, but for the guesses, which any thread may set.
 struct ColumnPlan {
   ColumnSchema schema;
-  ExampleParser parser;
+  ExampleParser parser;                      ///< of an Example, or of the context
+  SequenceExampleParser lists;               ///< without the context
+  std::vector<std::size_t> feature_columns;  ///< those that are no list's, in order
+  std::vector<std::size_t> list_columns;     ///< as in `lists`
   std::vector<std::unique_ptr<const PlannedColumn>> columns;
   std::shared_ptr<const ColumnNames> names;
   bool has_fixed_rows = true;

@@ -201,6 +201,29 @@ bool is_same_default(const std::optional<ColumnDefault>& a, const std::optional<
                     &is_same_number);
 }
 
+DType dtype_of_kind(std::optional<FeatureKind> kind) {
+  if (kind == FeatureKind::bytes) return DType::bytes;
+  return kind == FeatureKind::floats ? DType::float32 : DType::int64;
+}
+
+/// An item a step, or, where they have different numbers of values, an inner sequence.
+ColumnType type_of_steps(const InferredFeatureList& list) {
+  const InferredFeature& steps = list.steps;
+  ColumnType type;
+  type.dtype = dtype_of_kind(steps.kind);
+  type.source = ColumnSource::feature_list;
+  const bool is_bytes = type.dtype == DType::bytes;
+  type.kind = is_bytes ? Column::Kind::ragged_bytes : Column::Kind::ragged;
+  const bool is_fixed =
+      steps.value_count.is_one_value() && steps.value_count.min != 0 && list.empty_steps == 0;
+  if (!is_fixed || (is_bytes && steps.value_count.min != 1)) {
+    type.ragged_levels = 2;
+  } else if (steps.value_count.min != 1) {
+    type.shape = {static_cast<std::int64_t>(steps.value_count.min)};
+  }
+  return type;
+}
+
 }  // namespace
 
 bool ColumnType::operator==(const ColumnType& other) const {
@@ -212,7 +235,7 @@ bool ColumnType::operator==(const ColumnType& other) const {
   return name == other.name && dtype == other.dtype && shape == other.shape && kind == other.kind &&
          ragged_levels == other.ragged_levels && width == other.width &&
          is_same_number(padding, other.padding) && is_same_default(missing, other.missing) &&
-         partition_of(*this) == partition_of(other);
+         partition_of(*this) == partition_of(other) && source == other.source;
 }
 
 ColumnSchema& ColumnSchema::add(ColumnType type) & {
@@ -264,21 +287,21 @@ ColumnSchema& ColumnSchema::if_missing(ColumnDefault value) & {
   return *this;
 }
 
-ColumnSchema ColumnSchema::from(const InferredSchema& inferred) {
-  if (!inferred.lists.empty()) {
+ColumnSchema& ColumnSchema::from_feature_list() & {
+  if (columns_.empty()) {
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("the records are SequenceExamples (feature list '{}'), whose steps no "
-                            "column holds; parse them by a SequenceExampleSchema",
-                            inferred.lists.front().name));
+                "from_feature_list() belongs to the column before it, but there is none");
   }
+  columns_.back().source = ColumnSource::feature_list;
+  return *this;
+}
+
+ColumnSchema ColumnSchema::from(const InferredSchema& inferred) {
   const std::uint64_t records = inferred.records - inferred.opaque_records;
   ColumnSchema schema;
   for (const InferredFeature& feature : inferred.features) {
     const bool is_bytes = feature.kind == FeatureKind::bytes;
-    ColumnType type{.name = feature.name,
-                    .dtype = is_bytes                              ? DType::bytes
-                             : feature.kind == FeatureKind::floats ? DType::float32
-                                                                   : DType::int64};
+    ColumnType type{.name = feature.name, .dtype = dtype_of_kind(feature.kind)};
     const bool is_everywhere = feature.examples == records;
     const bool is_fixed =
         is_everywhere && feature.value_count.is_one_value() && feature.value_count.min != 0;
@@ -291,6 +314,12 @@ ColumnSchema ColumnSchema::from(const InferredSchema& inferred) {
       type.shape = {static_cast<std::int64_t>(feature.value_count.min)};
     }
     if (!is_everywhere) type.missing = std::vector<std::int64_t>();
+    schema.add(std::move(type));
+  }
+  for (const InferredFeatureList& list : inferred.lists) {
+    ColumnType type = type_of_steps(list);
+    type.name = list.name;
+    if (list.examples != records) type.missing = std::vector<std::int64_t>();
     schema.add(std::move(type));
   }
   return schema;

@@ -66,6 +66,7 @@ Json json_of_column(const ColumnType& type) {
     json[has_splits ? "row_splits" : "row_lengths"] =
         std::visit([](const auto& by) { return by.feature; }, *type.partition);
   }
+  if (type.source == ColumnSource::feature_list) json["feature_list"] = true;
   return json;
 }
 
@@ -96,13 +97,16 @@ class ColumnReader {
     if (json_.contains("default")) type.missing = missing();
     if (json_.contains("row_lengths")) type.partition = RowLengths{text("row_lengths")};
     if (json_.contains("row_splits")) type.partition = RowSplits{text("row_splits")};
+    if (json_.contains("feature_list") && truth("feature_list")) {
+      type.source = ColumnSource::feature_list;
+    }
     return type;
   }
 
  private:
-  static constexpr std::array<std::string_view, 10> kKeys = {
-      "name",  "kind",    "dtype",   "shape",       "ragged_levels",
-      "width", "padding", "default", "row_lengths", "row_splits"};
+  static constexpr std::array<std::string_view, 11> kKeys = {
+      "name",    "kind",    "dtype",       "shape",      "ragged_levels", "width",
+      "padding", "default", "row_lengths", "row_splits", "feature_list"};
 
   std::string at(std::string_view key) const { return fmt::format("{}.{}", place_, key); }
 
@@ -119,6 +123,13 @@ class ColumnReader {
       refuse_json(at(key), fmt::format("is {}; it must be a string", shown_json(value)));
     }
     return value.get<std::string>();
+  }
+  bool truth(const char* key) const {
+    const Json& value = json_[key];
+    if (!value.is_boolean()) {
+      refuse_json(at(key), fmt::format("is {}; it must be true or false", shown_json(value)));
+    }
+    return value.get<bool>();
   }
   std::int64_t integer(const char* key) const { return integer(json_[key], at(key)); }
   static std::int64_t integer(const Json& value, const std::string& place) {

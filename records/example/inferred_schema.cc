@@ -96,7 +96,11 @@ void SchemaInference::add_list(const FeatureListView& view) {
   std::uint64_t step_count = 0;
   FeatureSteps steps(view);
   for (FeatureView step; steps.next(step); ++step_count) {
-    if (step.is_present()) list.steps.add(step);
+    if (step.is_present()) {
+      list.steps.add(step);
+    } else {
+      ++list.empty_steps;
+    }
   }
   ++list.examples;
   list.step_count.add(step_count);
@@ -121,6 +125,7 @@ void SchemaInference::merge(const SchemaInference& later) {
     InferredFeatureList& known = lists_[name];
     known.examples += list.examples;
     known.step_count.merge(list.step_count);
+    known.empty_steps += list.empty_steps;
     known.steps.merge(list.steps);
   }
   records_ += later.records_;

@@ -19,7 +19,7 @@ namespace infeed::fuzz {
 namespace {
 
 using testing::PlainRow;
-using testing::ReferenceFeatures;
+using testing::ReferenceRecord;
 
 constexpr std::array<const char*, 6> kNames = {"a", "b", "image", "label", "text", ""};
 constexpr std::array<const char*, 6> kPartitions = {"ca", "cb", "cimage", "clabel", "ctext", "c"};
@@ -39,7 +39,13 @@ ColumnType take_type(Input& input, std::size_t number) {
     if ((more & 1) != 0) type.width = more >> 4;
     type.padding = (more & 2) != 0 ? 1 : 0;
   }
-  if (is_ragged && (more & 1) != 0) {
+  const bool can_be_of_steps = type.kind != Column::Kind::bytes &&
+                               (type.kind != Column::Kind::dense || type.shape.rank() != 0);
+  if (can_be_of_steps && (more & 8) != 0) {
+    type.source = ColumnSource::feature_list;
+    if (is_ragged && (more & 1) != 0) type.ragged_levels = 2;
+    if (type.kind == Column::Kind::dense && (more & 1) != 0) type.shape = Shape(2, type.shape);
+  } else if (is_ragged && (more & 1) != 0) {
     type.ragged_levels = 2;
     const std::string by = kPartitions.at(number);
     if ((more & 2) != 0) {
@@ -74,26 +80,6 @@ ColumnSchema take_schema(Input& input) {
   return schema;
 }
 
-/// What libprotobuf makes of a record, or nothing where the schema refuses it.
-std::optional<std::vector<PlainRow>> expected_row(const ColumnSchema& schema,
-                                                  const ReferenceFeatures& features) {
-  std::vector<PlainRow> row;
-  for (const ColumnType& type : schema.columns()) {
-    const auto view = features.view(type.name);
-    std::optional<PlainRow> plain;
-    if (type.partition) {
-      const auto partition =
-          features.view(std::visit([](const auto& by) { return by.feature; }, *type.partition));
-      plain = testing::plain_row(type, view, &partition);
-    } else {
-      plain = testing::plain_row(type, view);
-    }
-    if (!plain) return std::nullopt;
-    row.push_back(std::move(*plain));
-  }
-  return row;
-}
-
 /// Empty where the record became a row.
 std::string parse(const ColumnParser& parser, std::string_view record, std::size_t row,
                   ColumnRows& rows) {
@@ -124,9 +110,9 @@ void check(Input input) {
     const std::string error = parse(parser, record, expected.size(), quick);
     const std::string other_error = parse(parser, unusual, expected.size(), general);
     require(error == other_error, "errors are the same: '" + error + "', '" + other_error + "'");
-    const ReferenceFeatures features(record);
-    if (features.are_valid()) {
-      auto row = expected_row(schema, features);
+    const ReferenceRecord reference(record, testing::message_of_schema(schema));
+    if (reference.is_valid()) {
+      auto row = testing::reference_row(schema, reference);
       require(row.has_value() == error.empty(), "a row is right or refused; " + error);
       if (row) expected.emplace_back(std::move(row));
     } else if (error.empty()) {

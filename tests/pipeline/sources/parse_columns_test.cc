@@ -7,6 +7,7 @@
 #include <infeed/pipeline/parse_columns.h>
 #include <infeed/pipeline/records.h>
 #include <infeed/records/record_writer.h>
+#include <infeed/records/sequence_example.h>
 
 #include "pipeline/suite/stage_suite.h"
 #include "records/temporary_files.h"
@@ -110,6 +111,51 @@ TEST_F(ParseColumns, PassesTheSuite) {
     const auto make = [&](std::int64_t parallelism) {
       return records(file_, {.block_bytes = 4096}) |
              parse_columns(schema, 6, {.parallelism = parallelism}) | map(ids);
+    };
+    const Stream expected = stream_of(make(1));
+    ASSERT_GT(expected.size(), 10U);
+    for (const std::int64_t parallelism : {1, 3}) {
+      run_source_suite([&] { return make(parallelism); }, expected);
+    }
+  }
+}
+
+/// Some lack the list of ids, which is an error, or have more tokens than the others.
+TEST_F(ParseColumns, OfSequenceExamplesPassesTheSuite) {
+  RecordWriter writer(file_);
+  for (std::int64_t i = 0; i < 50; ++i) {
+    SequenceExampleBuilder builder;
+    builder.context().integers("number", i);
+    if (i % 7 != 1) builder.list("ids").integers(i).integers(i + 100);
+    FeatureListBuilder& tokens = builder.list("tokens");
+    for (std::int64_t k = 0; k < i % 4; ++k) {
+      tokens.integers(std::vector<std::int64_t>(static_cast<std::size_t>(k), i));
+    }
+    writer.write(builder.encode());
+  }
+  writer.close();
+  const auto sums = [](const ColumnBatch& batch) {
+    const auto ids = batch.column("ids").values<std::int64_t>();
+    std::vector<std::int64_t> shown(ids.begin(), ids.end());
+    if (const Column* const tokens = batch.find("tokens")) {
+      for (const std::int64_t split : tokens->row_splits(1)) shown.push_back(split);
+      for (const std::int32_t token : tokens->values<std::int32_t>()) shown.push_back(token);
+    }
+    return shown;
+  };
+  for (const bool has_tokens : {false, true}) {
+    ColumnSchema schema;
+    schema.column("ids", DType::int64, {2}).from_feature_list().column("number", DType::int8);
+    if (has_tokens) {
+      schema.add({.name = "tokens",
+                  .dtype = DType::int32,
+                  .kind = Column::Kind::ragged,
+                  .ragged_levels = 2,
+                  .source = ColumnSource::feature_list});
+    }
+    const auto make = [&](std::int64_t parallelism) {
+      return records(file_, {.block_bytes = 4096}) |
+             parse_columns(schema, 6, {.parallelism = parallelism}) | map(sums);
     };
     const Stream expected = stream_of(make(1));
     ASSERT_GT(expected.size(), 10U);

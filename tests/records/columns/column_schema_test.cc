@@ -83,7 +83,7 @@ TEST(ColumnSchema, errors_of_json_name_the_place_and_what_is_allowed) {
   EXPECT_EQ(refused(R"({"name": "x", "dtpye": "int32"})"),
             "columns[1] has the key 'dtpye', which no column has; did you mean 'dtype'?; the keys "
             "are name, kind, dtype, shape, ragged_levels, width, padding, default, row_lengths, "
-            "row_splits");
+            "row_splits, feature_list");
   EXPECT_EQ(refused(R"({"name": "x", "kind": "sparse", "dtype": "int32"})"),
             "columns[1].kind is 'sparse'; the kinds are dense, ragged, padded, bytes, "
             "ragged_bytes");
@@ -203,11 +203,6 @@ TEST(ColumnSchema, from_what_records_hold) {
                         .ragged("tokens", DType::int64)
                         .ragged_bytes("words"));
   EXPECT_EQ(ColumnSchema::from_json(schema.to_json()), schema);
-  InferredSchema sequences;
-  sequences.lists.push_back({.name = "frames", .examples = 1, .step_count = {}, .steps = {}});
-  EXPECT_EQ(error_of([&] { ColumnSchema::from(sequences); }).message(),
-            "the records are SequenceExamples (feature list 'frames'), whose steps no column "
-            "holds; parse them by a SequenceExampleSchema");
 }
 
 /// Whatever the bytes are, they become a schema or an Error.

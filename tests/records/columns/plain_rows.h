@@ -145,10 +145,10 @@ inline std::vector<std::string> plain_default(const ColumnType& type) {
         for (const Value& value : list) {
           if constexpr (std::is_same_v<Value, std::string>) {
             values.push_back(value);
-          } else if constexpr (std::is_same_v<Value, double>) {
+          } else if (is_float(type.dtype)) {
             values.push_back(float_as(type.dtype, static_cast<float>(value)));
           } else {
-            values.push_back(*integer_as(type.dtype, value));
+            values.push_back(*integer_as(type.dtype, static_cast<std::int64_t>(value)));
           }
         }
       },
@@ -208,6 +208,44 @@ std::optional<PlainRow> plain_row(const ColumnType& type, const View& view,
   if (!ends) return std::nullopt;
   row.ends = *ends;
   return row;
+}
+
+/// The same of a column from a feature list: `steps` are its Views, or nothing where it is missing.
+template <class View>
+std::optional<PlainRow> plain_row_of_steps(const ColumnType& type,
+                                           const std::optional<std::vector<View>>& steps) {
+  const bool is_dense = type.kind == Column::Kind::dense;
+  const bool has_two_levels = type.ragged_levels == 2;
+  if (type.missing && (!steps || steps->empty())) {
+    ColumnType of_features = type;
+    of_features.ragged_levels = 1;
+    auto row = plain_row(of_features, View());
+    if (has_two_levels && !row->items.empty()) row->ends = {row->items.size()};
+    return row;
+  }
+  if (!steps) return has_two_levels ? std::optional(PlainRow()) : std::nullopt;
+  ColumnType of_step{.name = type.name, .dtype = type.dtype};
+  of_step.shape = is_dense ? type.shape.without_first() : type.shape;
+  const bool is_bytes = type.dtype == DType::bytes;
+  if (has_two_levels) {
+    of_step.kind = is_bytes ? Column::Kind::ragged_bytes : Column::Kind::ragged;
+  } else if (is_bytes) {
+    of_step.kind = Column::Kind::bytes;
+  }
+  PlainRow row;
+  for (const View& step : *steps) {
+    const auto items = plain_row(of_step, step);
+    if (!items) return std::nullopt;
+    row.items.insert(row.items.end(), items->items.begin(), items->items.end());
+    if (has_two_levels) row.ends.push_back(row.items.size());
+  }
+  if (type.width && steps->size() > static_cast<std::size_t>(*type.width)) return std::nullopt;
+  if (!is_dense) return row;
+  if (steps->size() != static_cast<std::size_t>(type.shape[0])) return std::nullopt;
+  PlainRow joined;
+  joined.items.emplace_back();
+  for (const std::string& item : row.items) joined.items[0] += item;
+  return joined;
 }
 
 /// Row `row` of what was parsed. The padding of a padded row is checked, and left out: another one

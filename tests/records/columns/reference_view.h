@@ -1,7 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,8 +11,9 @@
 #include <infeed/records/example.h>
 
 #include "example.pb.h"
+#include "records/columns/plain_rows.h"
 
-/// Features as libprotobuf reads them, with as much of FeatureView as plain_rows.h looks at.
+/// Records as libprotobuf reads them, in the form that plain_rows.h looks at.
 namespace infeed::testing {
 
 class ReferenceView {
@@ -47,23 +50,70 @@ class ReferenceView {
   const reference::Feature* feature_ = nullptr;
 };
 
-/// Those of an Example; not valid where libprotobuf refuses its bytes.
-class ReferenceFeatures {
+/// A record; not valid where libprotobuf refuses its bytes.
+class ReferenceRecord {
  public:
-  explicit ReferenceFeatures(std::string_view example)
-      : is_valid_(message_.ParseFromArray(example.data(), static_cast<int>(example.size()))) {}
+  enum class Message { example, sequence_example };
 
-  bool are_valid() const { return is_valid_; }
-  /// Not present where there is none of the name; the features outlive it.
-  ReferenceView view(const std::string& name) const {
-    const auto found = message_.features().feature().find(name);
-    if (found == message_.features().feature().end()) return {};
+  ReferenceRecord(std::string_view bytes, Message message)
+      : is_valid_(message == Message::example
+                      ? example_.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))
+                      : sequence_.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))),
+        features_(message == Message::example ? example_.features() : sequence_.context()) {}
+  ReferenceRecord(const ReferenceRecord&) = delete;
+  ReferenceRecord& operator=(const ReferenceRecord&) = delete;
+
+  bool is_valid() const { return is_valid_; }
+  /// Not present where there is none of the name; the record outlives it.
+  ReferenceView feature(const std::string& name) const {
+    const auto found = features_.feature().find(name);
+    if (found == features_.feature().end()) return {};
     return ReferenceView(found->second);
+  }
+  /// Nothing where there is no list of the name.
+  std::optional<std::vector<ReferenceView>> steps(const std::string& name) const {
+    const auto& lists = sequence_.feature_lists().feature_list();
+    const auto found = lists.find(name);
+    if (found == lists.end()) return std::nullopt;
+    std::vector<ReferenceView> views;
+    for (const reference::Feature& step : found->second.feature()) views.emplace_back(step);
+    return views;
   }
 
  private:
-  reference::Example message_;
-  bool is_valid_ = false;
+  reference::Example example_;
+  reference::SequenceExample sequence_;
+  bool is_valid_;
+  const reference::Features& features_;
 };
+
+/// What libprotobuf makes of a record, or nothing where the schema refuses it.
+inline std::optional<std::vector<PlainRow>> reference_row(const ColumnSchema& schema,
+                                                          const ReferenceRecord& record) {
+  std::vector<PlainRow> row;
+  for (const ColumnType& type : schema.columns()) {
+    std::optional<PlainRow> plain;
+    if (type.source == ColumnSource::feature_list) {
+      plain = plain_row_of_steps(type, record.steps(type.name));
+    } else if (type.partition) {
+      const ReferenceView partition =
+          record.feature(std::visit([](const auto& by) { return by.feature; }, *type.partition));
+      plain = plain_row(type, record.feature(type.name), &partition);
+    } else {
+      plain = plain_row(type, record.feature(type.name));
+    }
+    if (!plain) return std::nullopt;
+    row.push_back(std::move(*plain));
+  }
+  return row;
+}
+
+/// What it has to be parsed as.
+inline ReferenceRecord::Message message_of_schema(const ColumnSchema& schema) {
+  const bool has_lists =
+      std::any_of(schema.columns().begin(), schema.columns().end(),
+                  [](const ColumnType& type) { return type.source == ColumnSource::feature_list; });
+  return has_lists ? ReferenceRecord::Message::sequence_example : ReferenceRecord::Message::example;
+}
 
 }  // namespace infeed::testing

@@ -11,9 +11,9 @@
 #include "infeed/records/example_schema.h"
 #include "infeed/records/record.h"
 
-/// Why: parses tf.train.Examples into columns whose names and types come from a file or a script,
-/// any number of them. Values are decoded where they will stay; nothing is allocated for a record,
-/// and nothing is dispatched for a value.
+/// Why: parses tf.train.Examples and SequenceExamples into columns whose names and types come from a
+/// file or a script, any number of them. Values are decoded where they will stay; nothing is
+/// allocated for a record, and nothing is dispatched for a value.
 ///
 ///     const infeed::ColumnParser parser(
 ///         infeed::ColumnSchema().column("image", infeed::DType::uint8, {784}).bytes("text"));
@@ -31,6 +31,18 @@
 /// | ragged of two levels | the same, cut by the feature that the schema's partition names      |
 /// | bytes                | one value of bytes                                                  |
 /// | ragged_bytes         | any number of values of bytes; none if missing                      |
+///
+/// A column from a feature list (ColumnSchema::from_feature_list) makes the records SequenceExamples,
+/// whose other columns come from the context. Its steps are the items:
+///
+/// | column               | each step holds                                                     |
+/// |----------------------|---------------------------------------------------------------------|
+/// | dense                | a row of the shape behind its first extent, which is their number   |
+/// | ragged, padded       | an item of the shape; of shaped uint8 also one value of its bytes   |
+/// | ragged of two levels | any number of items: an inner sequence                              |
+/// | ragged_bytes         | one value of bytes, or with two levels any number                   |
+///
+/// A list must be there unless it has two levels or a default, which stands in for one without steps.
 ///
 /// float64, float16 and bfloat16 are made of the feature's floats, the latter rounded to the nearest
 /// (ties to even). What a column's ColumnType::missing says stands in for a feature that is missing

@@ -21,6 +21,12 @@ namespace infeed {
 using ColumnDefault =
     std::variant<std::vector<std::int64_t>, std::vector<double>, std::vector<std::string>>;
 
+/// Where the values of a column come from.
+enum class ColumnSource : std::uint8_t {
+  features,      ///< a feature of an Example, or of the context of a SequenceExample
+  feature_list,  ///< a feature list of a SequenceExample: an item, or an inner sequence, a step
+};
+
 /// What a column holds. Whatever doesn't fit together is refused by ColumnSchema::add().
 struct ColumnType {
   std::string name;
@@ -33,6 +39,7 @@ struct ColumnType {
   std::optional<ColumnDefault> missing = std::nullopt;  ///< none: the column must be there
   /// Of two ragged levels: the feature that cuts the values of an Example's.
   std::optional<std::variant<RowLengths, RowSplits>> partition = std::nullopt;
+  ColumnSource source = ColumnSource::features;
 
   bool operator==(const ColumnType& other) const;
 };
@@ -60,7 +67,9 @@ struct ColumnType {
 ///        "row_lengths": "word_lengths"},
 ///       {"name": "ids", "kind": "padded", "dtype": "int32", "width": 512, "padding": -1},
 ///       {"name": "text", "kind": "bytes"},
-///       {"name": "tags", "kind": "ragged_bytes", "default": []}]}
+///       {"name": "tags", "kind": "ragged_bytes", "default": []},
+///       {"name": "frames", "kind": "ragged", "dtype": "uint8", "shape": [784],
+///        "feature_list": true}]}
 /// ```
 ///
 /// kind is dense and shape is [] where it isn't said; "row_splits" may stand for "row_lengths";
@@ -101,6 +110,9 @@ class ColumnSchema {
     return std::move(if_missing(std::move(value)));
   }
   ColumnSchema& if_missing(ColumnDefault value) &;
+  /// The column that was added last comes from the feature list of its name (column_parser.h).
+  ColumnSchema&& from_feature_list() && { return std::move(from_feature_list()); }
+  ColumnSchema& from_feature_list() &;
 
   const std::vector<ColumnType>& columns() const { return columns_; }
   std::size_t size() const { return columns_.size(); }
@@ -111,7 +123,8 @@ class ColumnSchema {
   /// Features that always have as many values become dense (int64, float32), other numbers ragged,
   /// bytes become bytes or, where it is not one value, ragged_bytes. What some records lack is
   /// ragged, with an empty row for them. (A picture in bytes of one length is bytes here; whoever
-  /// wants a dense uint8 column of it says so.) Refuses SequenceExamples.
+  /// wants a dense uint8 column of it says so.) Feature lists become ragged columns, of one level
+  /// where all steps have as many values.
   static ColumnSchema from(const InferredSchema& inferred);
 
   bool operator==(const ColumnSchema& other) const { return columns_ == other.columns_; }

@@ -64,8 +64,9 @@ struct InferredFeature {
 
 struct InferredFeatureList {
   std::string name;
-  std::uint64_t examples = 0;  ///< records that have the list
-  ValueRange step_count;       ///< steps in one record
+  std::uint64_t examples = 0;     ///< records that have the list
+  ValueRange step_count;          ///< steps in one record
+  std::uint64_t empty_steps = 0;  ///< that hold no list of values, of all records
   /// What holds for all steps, as if each were a record of one feature: `examples` counts steps.
   InferredFeature steps;
 };

@@ -136,6 +136,8 @@ class SequenceExampleParser {
   std::size_t want_list(std::string name) { return lists_.add(std::move(name), "feature list"); }
   const std::vector<std::string>& context_names() const { return context_.names(); }
   const std::vector<std::string>& list_names() const { return lists_.names(); }
+  /// For whoever looks the names up; not meant to be used directly.
+  const detail::NameTable& list_name_table() const { return lists_; }
 
   /// context[i] becomes the feature context_names()[i], lists[i] the list list_names()[i]. The
   /// views name them by this parser's strings, so it must outlive them too.

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "columns/column_plan.h"
+#include "infeed/records/sequence_example.h"
+
+/// Columns from the feature lists of SequenceExamples: an item a step.
+namespace infeed::detail {
+
+/// A row of a column, as far as its steps are there.
+struct RowOfSteps {
+  const PlannedColumn& column;
+  GrowingColumn& out;
+  std::size_t row;
+  const TensorPool& pool;
+  std::size_t steps = 0;
+};
+
+/// Throws invalid_argument when no feature list can fill the column.
+void check_steps(const ColumnType& type);
+/// How to decode a column that comes from a feature list; of one that plan_column() has planned.
+void plan_steps(PlannedColumn& column);
+
+/// Decodes all lists of a plan into row `row`.
+void parse_lists(const ColumnPlan& plan, std::string_view example, std::size_t row,
+                 std::span<GrowingColumn> rows);
+/// Reads a SequenceExample in the usual form (usual_form.h), context and lists; false where it isn't,
+/// and `rows` has whatever was read of it.
+bool parse_usual_sequence(const ColumnPlan& plan, std::string_view example, std::size_t row,
+                          std::span<GrowingColumn> rows);
+
+}  // namespace infeed::detail

@@ -1,0 +1,353 @@
+#include <gmock/gmock.h>
+#include <google/protobuf/stubs/logging.h>
+#include <gtest/gtest.h>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "infeed/records/column_parser.h"
+#include "infeed/records/inferred_schema.h"
+#include "infeed/records/sequence_example.h"
+#include "records/columns/drawn_columns.h"
+#include "records/columns/plain_rows.h"
+#include "records/columns/reference_view.h"
+#include "records/example/wild_examples.h"
+#include "records/temporary_files.h"
+#include "thrown_error.h"
+
+/// SequenceExamples in run-time columns.
+namespace infeed {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::error_of;
+using ::testing::HasSubstr;
+using testing::PlainRow;
+
+ColumnBatch parse_all(const ColumnParser& parser, const std::vector<std::string>& records) {
+  ColumnRows rows = parser.begin(records.size());
+  for (std::size_t i = 0; i < records.size(); ++i) parser.parse_row(records[i], nullptr, i, rows);
+  return parser.finish(std::move(rows), records.size());
+}
+
+/// Of step i: two bytes, i words, the floats i and i + 0.5, the integer i.
+std::string clip(std::int64_t label, int steps) {
+  SequenceExampleBuilder builder;
+  builder.context().integers("label", label);
+  FeatureListBuilder& frames = builder.list("frames");
+  for (int i = 0; i < steps; ++i) frames.bytes(std::string{static_cast<char>(i), 'f'});
+  FeatureListBuilder& words = builder.list("words");
+  for (int i = 0; i < steps; ++i) {
+    words.bytes(std::vector<std::string>(static_cast<std::size_t>(i), "w"));
+  }
+  FeatureListBuilder& points = builder.list("points");
+  for (int i = 0; i < steps; ++i) {
+    const auto at = static_cast<float>(i);
+    points.floats(std::vector<float>{at, at + 0.5F});
+  }
+  FeatureListBuilder& times = builder.list("times");
+  for (int i = 0; i < steps; ++i) times.integers(std::int64_t{i});
+  return builder.encode();
+}
+
+/// A field that nobody knows makes a record unusual, and nothing else.
+std::string unusual(const std::string& record) { return std::string("\x78\x00", 2) + record; }
+
+TEST(SequenceColumns, every_kind_of_column) {
+  ColumnSchema schema;
+  schema.column("label", DType::int64);
+  schema.ragged("frames", DType::uint8, {2}).from_feature_list();
+  schema.padded("points", DType::float32).from_feature_list();
+  schema.ragged("times", DType::int16).from_feature_list();
+  schema.add({.name = "words",
+              .dtype = DType::bytes,
+              .kind = Column::Kind::ragged_bytes,
+              .ragged_levels = 2,
+              .source = ColumnSource::feature_list});
+  schema = ColumnSchema::from_json(schema.to_json());
+  EXPECT_THAT(schema.to_json(), HasSubstr("\"feature_list\":true"));
+  // Points have two values a step.
+  ColumnSchema shaped;
+  for (ColumnType type : schema.columns()) {
+    if (type.name == "points") type.shape = {2};
+    shaped.add(std::move(type));
+  }
+  const ColumnParser parser(shaped);
+  EXPECT_FALSE(parser.has_fixed_rows());
+  const std::vector<std::string> records = {clip(7, 2), clip(8, 0), clip(9, 3)};
+  const ColumnBatch batch = parse_all(parser, records);
+  EXPECT_THAT(batch.column("label").values<std::int64_t>(), ElementsAre(7, 8, 9));
+  const Column& frames = batch.column("frames");
+  EXPECT_THAT(frames.row_splits(), ElementsAre(0, 2, 2, 5));
+  EXPECT_THAT(frames.values<std::uint8_t>(), ElementsAre(0, 'f', 1, 'f', 0, 'f', 1, 'f', 2, 'f'));
+  const Column& points = batch.column("points");
+  EXPECT_THAT(points.lengths(), ElementsAre(2, 0, 3));
+  EXPECT_EQ(points.values().shape(), Shape({3, 3, 2}));
+  EXPECT_THAT(points.values<float>().first(6), ElementsAre(0, 0.5F, 1, 1.5F, 0, 0));
+  EXPECT_THAT(batch.column("times").values<std::int16_t>(), ElementsAre(0, 1, 0, 1, 2));
+  const Column& words = batch.column("words");
+  EXPECT_THAT(words.row_splits(0), ElementsAre(0, 2, 2, 5));
+  EXPECT_THAT(words.row_splits(1), ElementsAre(0, 0, 1, 1, 2, 4));
+  EXPECT_THAT(words.offsets(), ElementsAre(0, 1, 2, 3, 4));
+  EXPECT_EQ(batch, parse_all(parser, {unusual(records[0]), unusual(records[1]), records[2]}));
+}
+
+TEST(SequenceColumns, rows_with_places) {
+  ColumnSchema schema;
+  schema.column("points", DType::float64, {2, 2}).from_feature_list();
+  schema.padded("times", DType::int64, 3, -1).from_feature_list();
+  const ColumnParser parser(schema);
+  EXPECT_TRUE(parser.has_fixed_rows());
+  ColumnRows rows = parser.begin(2);
+  parser.parse_row(clip(0, 2), nullptr, 1, rows);
+  parser.parse_row(unusual(clip(0, 2)), nullptr, 0, rows);
+  const ColumnBatch batch = parser.finish(std::move(rows), 2);
+  EXPECT_THAT(batch.column("points").values<double>(), ElementsAre(0, 0.5, 1, 1.5, 0, 0.5, 1, 1.5));
+  EXPECT_THAT(batch.column("times").values<std::int64_t>(), ElementsAre(0, 1, -1, 0, 1, -1));
+  EXPECT_THAT(batch.column("times").lengths(), ElementsAre(2, 2));
+}
+
+std::string refused(const ColumnSchema& schema, const std::string& record) {
+  const ColumnParser parser(schema);
+  return error_of([&] { parse_all(parser, {record}); }).message();
+}
+
+TEST(SequenceColumns, errors_name_list_and_step) {
+  const auto column = [](const char* name, DType dtype, Shape shape = {}) {
+    return ColumnSchema().column(name, dtype, std::move(shape)).from_feature_list();
+  };
+  const auto ragged = [](const char* name, DType dtype, Shape shape = {}) {
+    return ColumnSchema().ragged(name, dtype, std::move(shape)).from_feature_list();
+  };
+  EXPECT_EQ(refused(column("points", DType::float32, {3, 2}), clip(0, 2)),
+            "feature list 'points' has 2 steps, but 3 are wanted");
+  EXPECT_EQ(refused(column("points", DType::float32, {1, 2}), clip(0, 2)),
+            "feature list 'points' has 2 steps, but 1 is wanted");
+  EXPECT_EQ(
+      refused(ColumnSchema().padded("times", DType::int64, 2).from_feature_list(), clip(0, 3)),
+      "feature list 'times' has 3 steps, but is to be padded to 2; cut it, or make the "
+      "width larger");
+  EXPECT_EQ(refused(ragged("points", DType::float32), clip(0, 2)),
+            "step 0 of feature list 'points' holds 2 values, but 1 is wanted");
+  EXPECT_EQ(refused(ragged("times", DType::float32), clip(0, 2)),
+            "step 0 of feature list 'times' holds integers, but floats are wanted");
+  EXPECT_EQ(refused(ragged("frames", DType::uint8, {3}), clip(0, 2)),
+            "step 0 of feature list 'frames' has 2 bytes, but 3 are wanted");
+  EXPECT_EQ(refused(ColumnSchema().ragged_bytes("words").from_feature_list(), clip(0, 2)),
+            "step 0 of feature list 'words' holds 0 values, but 1 is wanted");
+  EXPECT_THAT(refused(ragged("frame", DType::int64), clip(0, 2)),
+              HasSubstr("feature list 'frame' is required but could not be found; the record has "
+                        "the feature lists 'frames' (2 steps of bytes)"));
+  SequenceExampleBuilder builder;
+  builder.list("x").integers(std::int64_t{1}).nothing();
+  EXPECT_EQ(refused(ragged("x", DType::int64), builder.encode()),
+            "step 1 of feature list 'x' holds no list of values");
+}
+
+TEST(SequenceColumns, schemas_that_feature_lists_can_not_fill) {
+  const auto refused_type = [](ColumnType type) {
+    type.name = "x";
+    type.source = ColumnSource::feature_list;
+    return error_of([&] { ColumnParser(ColumnSchema().add(type)); }).message();
+  };
+  EXPECT_EQ(refused_type({.name = {}, .dtype = DType::bytes, .kind = Column::Kind::bytes}),
+            "column 'x' comes from a feature list, which has any number of steps: it can be "
+            "ragged_bytes, but not bytes");
+  EXPECT_EQ(refused_type({.name = {}, .dtype = DType::int8}),
+            "column 'x' comes from a feature list, so the first extent of its shape is the number "
+            "of steps, but its shape is []");
+  EXPECT_EQ(refused_type({.name = {},
+                          .dtype = DType::int8,
+                          .kind = Column::Kind::ragged,
+                          .ragged_levels = 2,
+                          .partition = RowLengths{"y"}}),
+            "column 'x' comes from a feature list, whose steps cut its values: no other feature "
+            "can");
+  EXPECT_EQ(
+      refused_type(
+          {.name = {}, .dtype = DType::int8, .kind = Column::Kind::ragged, .ragged_levels = 3}),
+      "column 'x' comes from a feature list, which has one ragged level, or two with any "
+      "number of values a step, but it has 3");
+  EXPECT_EQ(error_of([] { ColumnSchema().from_feature_list(); }).message(),
+            "from_feature_list() belongs to the column before it, but there is none");
+  EXPECT_EQ(error_of([] {
+              ColumnSchema::from_json(
+                  R"({"columns": [{"name": "x", "kind": "bytes", "feature_list": 1}]})");
+            }).message(),
+            "columns[0].feature_list is 1; it must be true or false");
+}
+
+TEST(SequenceColumns, defaults_stand_in_for_lists_without_steps) {
+  ColumnSchema schema;
+  schema.ragged("times", DType::int64)
+      .if_missing(std::vector<std::int64_t>{5, 6})
+      .from_feature_list();
+  schema.column("points", DType::float32, {2, 2})
+      .if_missing(std::vector<double>{4})
+      .from_feature_list();
+  const std::string without_lists("\x0a\x00", 2);
+  const ColumnBatch batch =
+      parse_all(ColumnParser(schema), {clip(0, 2), clip(0, 0), "", without_lists});
+  EXPECT_THAT(batch.column("times").row_splits(), ElementsAre(0, 2, 4, 6, 8));
+  EXPECT_THAT(batch.column("points").values<float>().subspan(4, 4), ElementsAre(4, 4, 4, 4));
+}
+
+TEST(SequenceColumns, expected_and_inferred) {
+  SchemaInference inference;
+  inference.add(clip(1, 2));
+  inference.add(clip(2, 3));
+  const ColumnSchema schema = ColumnSchema::from(inference.schema());
+  ColumnSchema wanted;
+  wanted.column("label", DType::int64);
+  wanted.ragged_bytes("frames").from_feature_list();
+  wanted.ragged("points", DType::float32, {2}).from_feature_list();
+  wanted.ragged("times", DType::int64).from_feature_list();
+  wanted.add({.name = "words",
+              .dtype = DType::bytes,
+              .kind = Column::Kind::ragged_bytes,
+              .ragged_levels = 2,
+              .source = ColumnSource::feature_list});
+  EXPECT_EQ(schema, wanted);
+  const ExpectedFeatures expected = ColumnParser(schema).expected();
+  EXPECT_TRUE(expected.of_sequences);
+  EXPECT_THAT(expected.lists, ElementsAre("words"));
+  EXPECT_TRUE(expected.features.empty());
+  const ColumnBatch batch = parse_all(ColumnParser(schema), {clip(1, 2), clip(2, 3)});
+  EXPECT_THAT(batch.column("frames").row_splits(), ElementsAre(0, 2, 5));
+}
+
+// ---- beside libprotobuf ----
+
+class DrawnSchema {
+ public:
+  explicit DrawnSchema(std::mt19937_64& random) : random_(random) {}
+
+  ColumnSchema draw() {
+    std::vector<std::string> names = {"a", "b", "label", "image", "", "none"};
+    std::shuffle(names.begin(), names.end(), random_);
+    ColumnSchema schema;
+    for (std::size_t i = 1 + pick(4); i > 0; --i) schema.add(type(names[i - 1]));
+    return schema;
+  }
+  std::size_t pick(std::size_t n) { return random_() % n; }
+
+ private:
+  ColumnType type(std::string name) {
+    ColumnType type{.name = std::move(name)};
+    const bool is_list = pick(4) != 0;
+    if (is_list) type.source = ColumnSource::feature_list;
+    constexpr std::array kKinds = {Column::Kind::dense, Column::Kind::ragged, Column::Kind::ragged,
+                                   Column::Kind::padded, Column::Kind::ragged_bytes};
+    type.kind = kKinds.at(pick(kKinds.size()));
+    const bool is_bytes = type.kind == Column::Kind::ragged_bytes;
+    // What WildExamples draw fits these at times.
+    type.dtype = is_bytes ? DType::bytes : pick(2) == 0 ? DType::int64 : DType::float32;
+    if (is_list && (is_bytes || type.kind == Column::Kind::ragged) && pick(3) != 0) {
+      type.ragged_levels = 2;
+    }
+    if (is_list && type.kind == Column::Kind::dense) {
+      type.shape = {static_cast<std::int64_t>(pick(2))};
+    }
+    if (type.kind == Column::Kind::padded && pick(2) == 0) type.width = 4;
+    if (pick(2) == 0) {
+      type.missing = is_bytes ? ColumnDefault(std::vector<std::string>{"none"})
+                              : ColumnDefault(std::vector<std::int64_t>(
+                                    static_cast<std::size_t>(type.shape.items()), 1));
+    }
+    return type;
+  }
+
+  std::mt19937_64& random_;
+};
+
+/// Each step as many values, mostly of the kind that the column wants.
+std::string likely_sequence(const ColumnSchema& schema, DrawnSchema& drawn) {
+  SequenceExampleBuilder builder;
+  const auto values = [&](auto&& add, const ColumnType& type, std::size_t count) {
+    if (type.dtype == DType::bytes) {
+      add(std::vector<std::string>(count, "text"));
+    } else if (is_float(type.dtype)) {
+      add(std::vector<float>(count, 0.5F));
+    } else {
+      add(std::vector<std::int64_t>(count, 300));
+    }
+  };
+  for (const ColumnType& type : schema.columns()) {
+    if (drawn.pick(12) == 0) continue;
+    if (type.source == ColumnSource::features) {
+      const auto add = [&]<class V>(const std::vector<V>& list) {
+        if constexpr (std::is_same_v<V, std::string>) {
+          builder.context().bytes(type.name, std::span<const std::string>(list));
+        } else if constexpr (std::is_same_v<V, float>) {
+          builder.context().floats(type.name, std::span<const float>(list));
+        } else {
+          builder.context().integers(type.name, std::span<const std::int64_t>(list));
+        }
+      };
+      values(add, type, type.kind == Column::Kind::dense ? 1 : drawn.pick(4));
+      continue;
+    }
+    FeatureListBuilder& list = builder.list(type.name);
+    const std::size_t steps =
+        type.kind == Column::Kind::dense ? static_cast<std::size_t>(type.shape[0]) : drawn.pick(5);
+    for (std::size_t i = 0; i < steps; ++i) {
+      const auto add = [&]<class V>(const std::vector<V>& step) {
+        if constexpr (std::is_same_v<V, std::string>) {
+          list.bytes(step);
+        } else if constexpr (std::is_same_v<V, float>) {
+          list.floats(step);
+        } else {
+          list.integers(step);
+        }
+      };
+      values(add, type, type.ragged_levels == 2 ? drawn.pick(4) : 1);
+    }
+  }
+  return builder.encode();
+}
+
+TEST(SequenceColumnsProperty, agree_with_protobuf_in_both_ways_of_reading) {
+  const google::protobuf::LogSilencer no_complaints_about_utf8;
+  const auto seed = testing::test_seed();
+  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  DrawnSchema drawn(random);
+  testing::WildExamples wild(seed);
+  std::size_t accepted = 0;
+  std::size_t refused = 0;
+  for (int round = 0; round < 8000; ++round) {
+    const ColumnSchema schema = drawn.draw();
+    const ColumnParser parser(schema);
+    ColumnRows quick = parser.begin(2);
+    ColumnRows general = parser.begin(2);
+    std::string bytes = drawn.pick(4) == 0 ? wild.draw_sequence() : likely_sequence(schema, drawn);
+    if (drawn.pick(8) == 0) bytes = wild.mutated(bytes);
+    const auto parse = [&](const std::string& record, ColumnRows& rows) -> std::string {
+      try {
+        parser.parse_row(record, nullptr, 0, rows);
+      } catch (const Error& error) {
+        return error.what();
+      }
+      return {};
+    };
+    const std::string error = parse(bytes, quick);
+    ASSERT_EQ(parse(unusual(bytes), general), error) << schema.to_json();
+    const std::size_t rows = error.empty() ? 1 : 0;
+    const ColumnBatch batch = parser.finish(std::move(quick), rows);
+    ASSERT_EQ(batch, parser.finish(std::move(general), rows)) << schema.to_json();
+    const testing::ReferenceRecord reference(bytes, testing::message_of_schema(schema));
+    if (!reference.is_valid()) continue;
+    const auto expected = testing::reference_row(schema, reference);
+    ASSERT_EQ(expected.has_value(), error.empty()) << schema.to_json() << error;
+    (expected ? accepted : refused) += 1;
+    for (std::size_t i = 0; expected && i < schema.size(); ++i) {
+      ASSERT_EQ(testing::row_of_column(schema.columns()[i], batch.columns()[i], 0), (*expected)[i])
+          << schema.to_json();
+    }
+  }
+  EXPECT_GT(accepted, 1000U);
+  EXPECT_GT(refused, 1000U);
+}
+
+}  // namespace
+}  // namespace infeed
