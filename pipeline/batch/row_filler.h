@@ -138,7 +138,7 @@ class RowFiller {
   bool can_claim() const;
   std::uint64_t rows_ahead_max() const;
   void claim(Lock& lock, std::shared_ptr<InputRows>& used);
-  static void read_block(InputRows& rows, bool is_sampled);
+  static void read_block(InputRows& rows, std::uint64_t claim_ticks, bool is_sampled);
   void note_read(std::uint64_t ticks);
   void pull_rows(InputRows& rows, std::size_t want);
   std::size_t elements_per_pull() const;

@@ -57,7 +57,9 @@ void RowFiller::claim(Lock& lock, std::shared_ptr<InputRows>& used) {
   lock.unlock();
   if (source_ == nullptr) source_ = input_.record_blocks();
   if (source_ != nullptr) {
+    const std::uint64_t begin_ticks = ticks_now();
     const bool is_claimed = source_->claim(rows->block);
+    const std::uint64_t claim_ticks = ticks_now() - begin_ticks;
     HandOff::lock_again(lock);
     is_claiming_ = false;
     reads_blocks_ = is_claimed;
@@ -69,7 +71,7 @@ void RowFiller::claim(Lock& lock, std::shared_ptr<InputRows>& used) {
     parked_.emplace_back();
     wake_worker();
     lock.unlock();
-    read_block(*rows, ticket % kSampleEvery == 0);
+    read_block(*rows, claim_ticks, ticket % kSampleEvery == 0);
     HandOff::lock_again(lock);
     note_read(rows->taken.ticks);
     parked_[static_cast<std::size_t>(ticket - first_parked_)] = rows;
@@ -85,14 +87,15 @@ void RowFiller::claim(Lock& lock, std::shared_ptr<InputRows>& used) {
   used = std::move(rows);
 }
 
-void RowFiller::read_block(InputRows& rows, bool is_sampled) {
+void RowFiller::read_block(InputRows& rows, std::uint64_t claim_ticks, bool is_sampled) {
   RecordBlockSource::Taken& taken = rows.taken = {};
   const std::uint64_t begin_cpu_ns = is_sampled ? thread_cpu_ns() : 0;
   const std::uint64_t begin_ticks = ticks_now();
   rows.block.file().read(rows.block);
-  taken.ticks = ticks_now() - begin_ticks;
+  const std::uint64_t read_ticks = ticks_now() - begin_ticks;
+  taken.ticks = claim_ticks + read_ticks;
   if (!is_sampled) return;
-  taken.sampled_ticks = taken.ticks;
+  taken.sampled_ticks = read_ticks;
   taken.sampled_cpu_ns = thread_cpu_ns() - begin_cpu_ns;
 }
 

@@ -77,7 +77,19 @@ std::uint64_t RecordFile::skip(std::uint64_t count) {
 }
 
 bool RecordFile::has_blocks() const {
-  return reader_ && compression() == Compression::none && file_bytes() && !is_url(file_);
+  if (!reader_ || !file_bytes() || is_url(file_)) return false;
+  return compression() == Compression::none || position() == RecordPosition();
+}
+
+void RecordFile::seek(RecordPosition to) {
+  if (compression() == Compression::none) {
+    reader_->seek(to);
+    return;
+  }
+  reader_->skip(to.record - position().record);
+  if (position() == to) return;
+  throw Error(ErrorCode::data_loss, "the file changed while it was read; read it again")
+      .at_file(file_);
 }
 
 std::uint64_t RecordFile::passed() const {

@@ -29,12 +29,17 @@ class RecordFile {
   std::uint64_t skip(std::uint64_t count);
   /// Records handed out or passed over so far, those before an error included.
   std::uint64_t passed() const;
-  /// Whether it is a plain file on a disk, read by the thread that pulls: it can be read in blocks.
+  /// Whether it is a file on a disk, read by the thread that pulls, which can be read in blocks: a
+  /// plain one from anywhere, one that is compressed from the front.
   bool has_blocks() const;
-  /// The record that comes next, and to go to one; only where it has blocks.
+  /// The record that comes next, and to go to one; only of a file that has blocks.
   RecordPosition position() const { return reader_->position(); }
-  bool is_at_end() const { return position().offset == file_bytes(); }
-  void seek(RecordPosition position) { reader_->seek(position); }
+  void seek(RecordPosition position);
+  /// Of a plain file.
+  bool is_at_end() const {
+    return compression() == Compression::none && position().offset == file_bytes();
+  }
+  Compression compression() const;
   /// What goes with the damaged record at `position` when the file is given up there.
   Lost rest(RecordPosition position) const;
   /// Records of a damaged range, where an index knows.
@@ -44,8 +49,6 @@ class RecordFile {
  private:
   void open_parallel(const std::string& file, const RecordsOptions& options, int threads);
   void give_back();
-
-  Compression compression() const;
 
   const std::string& file_;
   IteratorContext& run_;

@@ -154,14 +154,14 @@ class RecordsStage final : public Stage, private RecordBlockSource {
   // ---- RecordBlockSource ----
 
   bool claim(RecordBlock& block) override {
-    if (in_blocks_.empty()) begin_blocks(file_, reader_->position());
+    if (in_blocks_.empty()) begin_blocks(file_, *reader_);
     while (!in_blocks_.back().file->claim(block)) {
       const std::size_t next = in_blocks_.back().index + 1;
       if (next == sources_->files.size()) return false;
       try {
         const RecordFile file(sources_->files[next], without_threads(), run());
         if (!file.has_blocks() || file.is_at_end()) return false;
-        begin_blocks(next, {});
+        begin_blocks(next, file);
       } catch (...) {  // pull() meets it, too, and says so
         return false;
       }
@@ -169,17 +169,20 @@ class RecordsStage final : public Stage, private RecordBlockSource {
     return true;
   }
 
-  void begin_blocks(std::size_t index, RecordPosition begin) {
+  void begin_blocks(std::size_t index, const RecordFile& opened) {
     std::optional<std::uint64_t> records;
     const auto listed = sources_->listed.of(index, sources_->files[index], run());
     if (listed && !may_lose_records()) records = listed->examples;
-    auto file = std::make_shared<BlockFile>(
+    const RecordPosition begin = opened.position();
+    auto file = open_block_file(
         sources_->files[index], begin,
-        BlockFileOptions{.block_bytes = options_.block_bytes,
-                         .record_bytes_max = options_.record_bytes_max,
-                         .verifies_payloads = options_.verify == Verify::everything,
-                         .records = records,
-                         .spare_blocks = run().readers().spare_blocks()});
+        {.compression = opened.compression(),
+         .block_bytes = options_.block_bytes,
+         .record_bytes_max = options_.record_bytes_max,
+         .verifies_payloads = options_.verify == Verify::everything,
+         .ignores_trailing_bytes = options_.damage == DamagePolicy::stop_like_tensorflow,
+         .records = records,
+         .spare_blocks = run().readers().spare_blocks()});
     in_blocks_.push_back({index, std::move(file), begin});
   }
 

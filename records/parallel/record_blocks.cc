@@ -1,12 +1,14 @@
 #include "infeed/records/detail/record_blocks.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <utility>
 
 #include "infeed/error.h"
 #include "io/block.h"
 #include "io/input_file.h"
+#include "parallel/compressed_blocks.h"
 #include "tfrecord/framing.h"
 
 namespace infeed::detail {
@@ -30,6 +32,8 @@ void RecordBlock::swap(RecordBlock& other) noexcept {
   std::swap(block_, other.block_);
   std::swap(held_bytes_, other.held_bytes_);
   std::swap(is_read_, other.is_read_);
+  std::swap(segment_, other.segment_);
+  std::swap(crc32_, other.crc32_);
   std::swap(first_record_, other.first_record_);
   std::swap(records_, other.records_);
 }
@@ -43,21 +47,52 @@ bool RecordBlock::is_valid(std::size_t i) const {
 }
 
 BlockFile::BlockFile(const std::string& file, RecordPosition begin, const BlockFileOptions& options)
-    : input_(open_input_file(file)),
-      pool_(
-          std::make_shared<BlockPool>(input_->name(), kFreeRecordBlocksMax, options.spare_blocks)),
-      file_bytes_(input_->size_bytes().value_or(0)),
-      record_bytes_max_(options.record_bytes_max),
-      verifies_payloads_(options.verifies_payloads),
-      records_(options.records),
+    : record_bytes_max_(options.record_bytes_max),
       block_bytes_(std::max<std::size_t>(options.block_bytes, kPageBytes)),
-      claimed_(begin.offset),
+      pool_(std::make_shared<BlockPool>(file, kFreeRecordBlocksMax, options.spare_blocks)),
       next_(begin),
-      framed_to_(begin.offset) {}
+      verifies_payloads_(options.verifies_payloads),
+      records_(options.records) {}
 
 BlockFile::~BlockFile() = default;
 
-bool BlockFile::claim(RecordBlock& block) {
+void BlockFile::make_room(RecordBlock& block, std::size_t bytes) const {
+  const bool is_free = block.block_ != nullptr && block.block_->capacity_bytes >= bytes &&
+                       block.block_->references.load(std::memory_order_acquire) == 1;
+  if (is_free) return;
+  block.release();
+  block.block_ = pool_->take(bytes);
+}
+
+class PlainBlocks final : public BlockFile {
+ public:
+  PlainBlocks(const std::string& file, RecordPosition begin, const BlockFileOptions& options)
+      : PlainBlocks(open_input_file(file), begin, options) {}
+
+  bool claim(RecordBlock& block) override;
+  void read(RecordBlock& block) override;
+  bool frame(RecordBlock& block) override;
+  bool complete(RecordBlock& block) const override;
+
+ private:
+  PlainBlocks(std::unique_ptr<InputFile> input, RecordPosition begin,
+              const BlockFileOptions& options)
+      : BlockFile(input->name(), begin, options),
+        input_(std::move(input)),
+        file_bytes_(input_->size_bytes().value_or(0)),
+        claimed_(begin.offset),
+        framed_to_(begin.offset) {}
+  bool read_more(RecordBlock& block, std::uint64_t end) const;
+
+  const std::unique_ptr<InputFile> input_;
+  const std::uint64_t file_bytes_;
+  std::uint64_t claimed_;  ///< up to here
+  // What frame() has found tells claim() how much to take, and what is known to be no beginning.
+  std::atomic<std::uint64_t> framed_to_;
+  std::atomic<std::size_t> record_bytes_{0};  ///< about
+};
+
+bool PlainBlocks::claim(RecordBlock& block) {
   claimed_ = std::max(claimed_, framed_to_.load(std::memory_order_relaxed));
   if (claimed_ >= file_bytes_) return false;
   const std::size_t several = kRecordsPerBlockMin * record_bytes_.load(std::memory_order_relaxed);
@@ -72,16 +107,10 @@ bool BlockFile::claim(RecordBlock& block) {
   return true;
 }
 
-void BlockFile::read(RecordBlock& block) const {
+void PlainBlocks::read(RecordBlock& block) {
   // Room for the rest of a record that ends in the next block.
   const auto claimed_bytes = static_cast<std::size_t>(block.end_ - block.begin_);
-  const std::size_t room_bytes = kBlockLeadBytes + 2 * claimed_bytes;
-  const bool is_free = block.block_ != nullptr && block.block_->capacity_bytes >= room_bytes &&
-                       block.block_->references.load(std::memory_order_acquire) == 1;
-  if (!is_free) {
-    block.release();
-    block.block_ = pool_->take(room_bytes);
-  }
+  make_room(block, kBlockLeadBytes + 2 * claimed_bytes);
   // Bytes lie in their cache line as they do in the page.
   const auto lead = static_cast<std::size_t>(block.begin_ % kBlockLeadBytes);
   block.block_->stream_offset = block.begin_ - lead;
@@ -91,7 +120,7 @@ void BlockFile::read(RecordBlock& block) const {
 }
 
 /// False when the file doesn't give them.
-bool BlockFile::read_more(RecordBlock& block, std::uint64_t end) const {
+bool PlainBlocks::read_more(RecordBlock& block, std::uint64_t end) const {
   const std::uint64_t at = block.block_->stream_offset + block.held_bytes_;
   if (end <= at) return true;
   const auto wanted = static_cast<std::size_t>(end - at);
@@ -111,7 +140,7 @@ bool BlockFile::read_more(RecordBlock& block, std::uint64_t end) const {
   }
 }
 
-bool BlockFile::frame(RecordBlock& block) {
+bool PlainBlocks::frame(RecordBlock& block) {
   if (!block.is_read_) return false;
   block.first_record_ = next_.record;
   const std::uint64_t stream_offset = block.block_->stream_offset;
@@ -133,14 +162,20 @@ bool BlockFile::frame(RecordBlock& block) {
     record_bytes_.store(static_cast<std::size_t>((next_.offset - begin) / block.size()),
                         std::memory_order_relaxed);
   }
-  return !is_at_end() || !records_ || next_.record == *records_;
+  return next_.offset != file_bytes_ || is_right_count(next_.record);
 }
 
-bool BlockFile::complete(RecordBlock& block) const {
+bool PlainBlocks::complete(RecordBlock& block) const {
   if (block.records_.empty()) return true;
   const RecordBlock::Extent& last = block.records_.back();
   const std::uint64_t end = block.block_->stream_offset + last.begin + last.size + kFooterBytes;
   return read_more(block, end);
+}
+
+std::shared_ptr<BlockFile> open_block_file(const std::string& file, RecordPosition begin,
+                                           const BlockFileOptions& options) {
+  if (options.compression != Compression::none) return open_compressed_blocks(file, options);
+  return std::make_shared<PlainBlocks>(file, begin, options);
 }
 
 }  // namespace infeed::detail

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <gmock/gmock.h>
 #include <string>
@@ -84,11 +85,14 @@ std::string difference(const Stream& got, const Stream& expected) {
 
 class RowFilling : public ::testing::Test {
  protected:
-  void write(std::size_t files, std::size_t records, std::size_t text_bytes_max) {
+  void write(std::size_t files, std::size_t records, std::size_t text_bytes_max,
+             RecordWriterOptions options = {}) {
+    options.existing = ExistingFile::replace;
     std::int64_t id = 0;
     for (std::size_t f = 0; f < files; ++f) {
       list_.push_back(folder_.file("data-" + std::to_string(f)));
-      RecordWriter writer(list_.back(), {.existing = ExistingFile::replace});
+      std::filesystem::remove(list_.back() + ".points");
+      RecordWriter writer(list_.back(), options);
       const std::size_t count = f == 1 ? random_.below(3) : records;
       for (std::size_t i = 0; i < count; ++i, ++id) {
         ExampleBuilder builder;
@@ -99,6 +103,21 @@ class RowFilling : public ::testing::Test {
         writer.write(builder.encode());
       }
       writer.close();
+    }
+  }
+  /// Plain files, such as are cut into segments, and such as are decompressed from the front.
+  RecordWriterOptions draw_compression() {
+    switch (random_.below(5)) {
+      case 0:
+        return {};
+      case 1:
+        return {.compression = Compression::gzip};
+      case 2:
+        return {.compression = Compression::zlib};
+      case 3:
+        return {.compression = Compression::lz4};
+      default:
+        return {.compression = Compression::gzip, .flush_point_bytes = 1 + random_.below(20'000)};
     }
   }
   /// Flips a byte, cuts the file, or puts something behind it.
@@ -136,12 +155,13 @@ TEST_F(RowFilling, IsTheSameFromBlocksOfFilesAsFromRecords) {
   const auto sequences = ExampleSchema<FilledSequence>()
                              .feature("ids", &FilledSequence::ids, {})
                              .feature("id", &FilledSequence::length);
-  for (int round = 0; round < 12; ++round) {
+  for (int round = 0; round < 16; ++round) {
     list_.clear();
     // Texts of up to 20 KB end outside blocks of 4 KiB; those of 40 leave a hundred in one.
-    write(4, 150 + random_.below(300), round % 2 == 0 ? 40 : 20'000);
+    const RecordWriterOptions compression = draw_compression();
+    write(4, 100 + random_.below(200), round % 2 == 0 ? 40 : 20'000, compression);
     for (std::size_t i = 0; i < list_.size(); ++i) {
-      if (round >= 4 && random_.chance(0.5)) damage(list_[i]);
+      if (round >= 6 && random_.chance(0.5)) damage(list_[i]);
     }
     for (const DamagePolicy policy : {DamagePolicy::fail, DamagePolicy::skip_and_resynchronise,
                                       DamagePolicy::stop_like_tensorflow}) {
@@ -161,8 +181,9 @@ TEST_F(RowFilling, IsTheSameFromBlocksOfFilesAsFromRecords) {
         return shown(iterator, show_sequences);
       }();
       for (const std::int64_t parallelism : {1, 2, 4}) {
-        SCOPED_TRACE("round " + std::to_string(round) + ", size " + std::to_string(size) +
-                     ", parallelism " + std::to_string(parallelism));
+        SCOPED_TRACE("round " + std::to_string(round) + ", " +
+                     std::string(to_string(compression.compression)) + ", size " +
+                     std::to_string(size) + ", parallelism " + std::to_string(parallelism));
         const BatchIntoOptions how{.parallelism = parallelism, .drop_remainder = drop_remainder};
         auto from_blocks = (source(options) | parse_batch(samples, size, how)).iterate();
         ASSERT_EQ(difference(shown(from_blocks, show_samples), expected_samples), "");

@@ -82,8 +82,8 @@ class SeenFeatures {
 };
 
 /// Calls visit(index in `names`, kind, list) -> bool for each feature whose name is there, and
-/// skip(bytes) for the content of each other one. True when the whole record is in the usual form, has
-/// every one of the names once, and no visit returned false.
+/// skip(bytes) for the content of each other one. True when the whole record is in the usual form,
+/// has every one of the names once, and no visit returned false.
 template <class Visit, class Skip>
 bool walk_usual_features(const NameTable& names, std::string_view example, Visit&& visit,
                          Skip&& skip) {

@@ -1,0 +1,250 @@
+#include "parallel/compressed_blocks.h"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <mutex>
+#include <utility>
+#include <vector>
+#include <zlib.h>
+
+#include "infeed/error.h"
+#include "io/block.h"
+#include "io/byte_source.h"
+#include "parallel/segment_source.h"
+#include "tfrecord/framing.h"
+
+namespace infeed::detail {
+namespace {
+
+// A segment becomes a block, and what lies beside a file may claim anything. Larger ones are
+// decompressed from the front.
+constexpr std::uint64_t kSegmentBytesMax = std::uint64_t{16} << 20;
+
+/// Whether a record may begin so.
+bool can_be_record(const Header& header, std::uint64_t record_bytes_max) {
+  return header.is_valid() && header.length <= record_bytes_max;
+}
+
+bool are_small(const std::vector<Segment>& segments) {
+  return std::all_of(segments.begin(), segments.end(), [](const Segment& segment) {
+    return segment.stream_end - segment.stream_begin <= kSegmentBytesMax;
+  });
+}
+
+}  // namespace
+
+/// Each block is a segment.
+class SegmentBlocks final : public BlockFile {
+ public:
+  SegmentBlocks(const std::string& file, const BlockFileOptions& options,
+                std::vector<Segment> segments)
+      : BlockFile(file, {}, options),
+        file_(file),
+        compression_(options.compression),
+        segments_(std::move(segments)) {}
+
+  bool claim(RecordBlock& block) override {
+    if (claimed_ == segments_.size()) return false;
+    if (block.file_.get() != this) block = RecordBlock();
+    block.file_ = shared_from_this();
+    block.records_.clear();
+    block.is_read_ = false;
+    block.segment_ = claimed_++;
+    return true;
+  }
+
+  void read(RecordBlock& block) override {
+    const Segment& segment = segments_[block.segment_];
+    const auto size = static_cast<std::size_t>(segment.stream_end - segment.stream_begin);
+    make_room(block, size);
+    block.block_->stream_offset = segment.stream_begin;
+    block.held_bytes_ = 0;
+    try {
+      std::unique_ptr<SegmentSource> source = take_source();
+      source->begin(segment);
+      while (block.held_bytes_ < size) {
+        const std::size_t got =
+            source->read({block.block_->data + block.held_bytes_, size - block.held_bytes_});
+        if (got == 0) return;
+        block.held_bytes_ += got;
+      }
+      block.crc32_ = source->crc32();
+      block.is_read_ = true;
+      give_back(std::move(source));
+    } catch (const Error&) {  // a RecordReader will meet it, too, and say so
+    } catch (const StreamDamage&) {
+    }
+  }
+
+  bool frame(RecordBlock& block) override {
+    const Segment& segment = segments_[block.segment_];
+    if (!block.is_read_ || next_.offset != segment.stream_begin) return false;
+    block.first_record_ = next_.record;
+    while (next_.offset < segment.stream_end) {
+      const auto at = static_cast<std::size_t>(next_.offset - segment.stream_begin);
+      const std::uint64_t rest = segment.stream_end - next_.offset;
+      if (rest < kFramingBytes) return false;
+      const Header header = load_header(block.block_->data + at);
+      if (!can_be_record(header, record_bytes_max_) || header.length > rest - kFramingBytes) {
+        return false;
+      }
+      block.records_.push_back({at + kHeaderBytes, static_cast<std::size_t>(header.length)});
+      next_.offset += kFramingBytes + header.length;
+      ++next_.record;
+    }
+    if (compression_ == Compression::gzip) {
+      const auto bytes = static_cast<z_off_t>(segment.stream_end - segment.stream_begin);
+      crc32_ = static_cast<std::uint32_t>(::crc32_combine(crc32_, block.crc32_, bytes));
+    }
+    const bool is_last = block.segment_ + 1 == segments_.size();
+    return !is_last || (is_right_count(next_.record) && ends_well());
+  }
+
+ private:
+  bool ends_well() const {
+    if (compression_ != Compression::gzip) return true;
+    try {
+      return gzip_tail_is_right(file_, segments_.back().file_end, crc32_, next_.offset);
+    } catch (const Error&) {
+      return false;
+    }
+  }
+
+  std::unique_ptr<SegmentSource> take_source() {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!sources_.empty()) {
+        std::unique_ptr<SegmentSource> source = std::move(sources_.back());
+        sources_.pop_back();
+        return source;
+      }
+    }
+    return make_segment_source(file_, compression_, block_bytes_);
+  }
+  void give_back(std::unique_ptr<SegmentSource> source) {
+    const std::lock_guard lock(mutex_);
+    sources_.push_back(std::move(source));
+  }
+
+  const std::string file_;
+  const Compression compression_;
+  const std::vector<Segment> segments_;
+  std::size_t claimed_ = 0;
+  std::uint32_t crc32_ = 0;  ///< of what was framed
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<SegmentSource>> sources_;  ///< that nobody uses now
+};
+
+/// claim() decompresses, and keeps the front of a record that ends in the next block.
+class StreamBlocks final : public BlockFile {
+ public:
+  StreamBlocks(const std::string& file, const BlockFileOptions& options)
+      : BlockFile(file, {}, options),
+        source_(open_source(file, {.compression = options.compression,
+                                   .input_block_bytes = block_bytes_,
+                                   .trailing = options.ignores_trailing_bytes
+                                                   ? TrailingStreams::ignore_like_tensorflow
+                                                   : TrailingStreams::read})
+                    .source) {}
+
+  bool claim(RecordBlock& block) override {
+    if (has_ended_) return false;
+    if (block.file_.get() != this) block = RecordBlock();
+    block.file_ = shared_from_this();
+    block.records_.clear();
+    std::size_t room_bytes = std::max(block_bytes_, source_->room_preferred()) + carried_.size();
+    make_room(block, room_bytes);
+    block.block_->stream_offset = claimed_.offset;
+    block.held_bytes_ = carried_.size();
+    if (!carried_.empty()) std::memcpy(block.block_->data, carried_.data(), carried_.size());
+    block.first_record_ = claimed_.record;
+    // Up to the end of one record at least; each time as much more as there is already.
+    while (fill(block, room_bytes) && block.records_.empty()) {
+      room_bytes *= 2;
+      make_larger(block, room_bytes);
+    }
+    block.is_read_ = is_good_;
+    block.end_ = claimed_.offset;
+    const auto used = static_cast<std::size_t>(claimed_.offset - block.block_->stream_offset);
+    carried_.assign(block.block_->data + used, block.held_bytes_ - used);
+    return true;
+  }
+
+  void read(RecordBlock&) override {}
+
+  bool frame(RecordBlock& block) override {
+    next_ = {block.first_record_ + block.records_.size(), block.end_};
+    return block.is_read_;
+  }
+
+ private:
+  /// Decompresses as much as there is room and finds the records that are whole. False at the end.
+  bool fill(RecordBlock& block, std::size_t room_bytes) {
+    Block& memory = *block.block_;
+    while (!has_ended_ && block.held_bytes_ < room_bytes) {
+      try {
+        const std::size_t got =
+            source_->read({memory.data + block.held_bytes_, room_bytes - block.held_bytes_});
+        block.held_bytes_ += got;
+        has_ended_ = got == 0;
+      } catch (const Error&) {  // a RecordReader will meet it, too, and say so
+        give_up();
+      } catch (const StreamDamage&) {
+        give_up();
+      }
+    }
+    find_records(block);
+    const bool is_whole = claimed_.offset == memory.stream_offset + block.held_bytes_;
+    if (has_ended_ && !(is_whole && is_right_count(claimed_.record))) give_up();
+    return !has_ended_;
+  }
+
+  void find_records(RecordBlock& block) {
+    const Block& memory = *block.block_;
+    while (true) {
+      const auto at = static_cast<std::size_t>(claimed_.offset - memory.stream_offset);
+      const std::size_t held = block.held_bytes_ - at;
+      if (held < kHeaderBytes) return;
+      const Header header = load_header(memory.data + at);
+      if (!can_be_record(header, record_bytes_max_)) {
+        give_up();
+        return;
+      }
+      if (held < kFramingBytes || header.length > held - kFramingBytes) return;
+      block.records_.push_back({at + kHeaderBytes, static_cast<std::size_t>(header.length)});
+      claimed_.offset += kFramingBytes + header.length;
+      ++claimed_.record;
+    }
+  }
+
+  void make_larger(RecordBlock& block, std::size_t room_bytes) const {
+    if (block.block_->capacity_bytes >= room_bytes) return;
+    Block* const larger = pool_->take(room_bytes);
+    larger->stream_offset = block.block_->stream_offset;
+    std::memcpy(larger->data, block.block_->data, block.held_bytes_);
+    drop_block(std::exchange(block.block_, larger));
+  }
+
+  void give_up() {
+    is_good_ = false;
+    has_ended_ = true;
+  }
+
+  const std::unique_ptr<ByteSource> source_;
+  RecordPosition claimed_;  ///< behind the records of all blocks
+  std::string carried_;     ///< what was decompressed behind them
+  bool has_ended_ = false;
+  bool is_good_ = true;  ///< all so far
+};
+
+std::shared_ptr<BlockFile> open_compressed_blocks(const std::string& file,
+                                                  const BlockFileOptions& options) {
+  SegmentPlan plan = plan_segments(file, options.compression, options.block_bytes);
+  if (plan.segments.empty() || !are_small(plan.segments)) {
+    return std::make_shared<StreamBlocks>(file, options);
+  }
+  return std::make_shared<SegmentBlocks>(file, options, std::move(plan.segments));
+}
+
+}  // namespace infeed::detail

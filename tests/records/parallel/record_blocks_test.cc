@@ -1,0 +1,186 @@
+#include "infeed/records/detail/record_blocks.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <gtest/gtest.h>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "infeed/records/record_reader.h"
+#include "infeed/records/record_writer.h"
+#include "records/temporary_files.h"
+#include "thrown_error.h"
+
+namespace infeed::detail {
+namespace {
+
+using testing::TemporaryFolder;
+
+struct Found {
+  std::vector<std::string> payloads;
+  std::vector<std::uint64_t> offsets;
+  RecordPosition next;
+  bool ended_well = true;
+  std::size_t blocks = 0;
+};
+
+/// As several threads would: some blocks are claimed and read, in any order, before one is framed.
+Found read_blocks(const std::shared_ptr<BlockFile>& file, std::mt19937_64& random) {
+  Found found;
+  while (found.ended_well) {
+    std::vector<RecordBlock> blocks(1 + random() % 3);
+    const auto unclaimed = std::find_if(blocks.begin(), blocks.end(),
+                                        [&](RecordBlock& block) { return !file->claim(block); });
+    blocks.erase(unclaimed, blocks.end());
+    if (blocks.empty()) break;
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < blocks.size(); ++i) order.push_back(i);
+    std::shuffle(order.begin(), order.end(), random);
+    for (const std::size_t i : order) file->read(blocks[i]);
+    for (RecordBlock& block : blocks) {
+      found.ended_well = file->frame(block);
+      ++found.blocks;
+      const bool is_whole = file->complete(block);
+      for (std::size_t i = 0; i < block.size(); ++i) {
+        if ((i + 1 == block.size() && !is_whole) || !block.is_valid(i)) {
+          found.ended_well = false;
+          found.next = block.position(i);
+          return found;
+        }
+        EXPECT_EQ(block.position(i).record, found.payloads.size());
+        found.payloads.emplace_back(block.bytes(i));
+        found.offsets.push_back(block.position(i).offset);
+      }
+      found.next = file->next();
+      if (!found.ended_well) break;
+    }
+  }
+  return found;
+}
+
+/// Records before the end, or before the first error.
+Found read_records(const std::string& file) {
+  Found found;
+  RecordReader reader(file);
+  try {
+    for (Record record; reader.next(record);) {
+      found.payloads.emplace_back(record.bytes());
+      found.offsets.push_back(*record.offset() - 12);
+    }
+  } catch (const Error&) {
+    found.ended_well = false;
+  }
+  found.next = reader.position();
+  return found;
+}
+
+class RecordBlocks : public ::testing::Test {
+ protected:
+  void write(const RecordWriterOptions& options, std::size_t records, std::size_t bytes_max) {
+    std::filesystem::remove(file_ + ".points");
+    RecordWriterOptions replacing = options;
+    replacing.existing = ExistingFile::replace;
+    RecordWriter writer(file_, replacing);
+    for (std::size_t i = 0; i < records; ++i) {
+      writer.write(testing::random_bytes(random_, random_() % (bytes_max + 1)));
+    }
+    writer.close();
+  }
+  std::shared_ptr<BlockFile> open(Compression compression, BlockFileOptions options = {}) const {
+    options.compression = compression;
+    options.block_bytes = 4096;
+    return open_block_file(file_, {}, options);
+  }
+
+  const std::uint64_t seed_ = testing::test_seed();
+  std::mt19937_64 random_{seed_};
+  const TemporaryFolder folder_;
+  const std::string file_ = folder_.file("data");
+  const std::vector<RecordWriterOptions> options_ = {
+      {},
+      {.compression = Compression::gzip},
+      {.compression = Compression::zlib},
+      {.compression = Compression::lz4},
+      {.compression = Compression::gzip, .flush_point_bytes = 5000},
+      {.compression = Compression::gzip, .flush_point_bytes = 1}};
+};
+
+TEST_F(RecordBlocks, hold_what_a_reader_gives) {
+  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed_));
+  for (const RecordWriterOptions& options : options_) {
+    // Many to a block, some larger than a block, and none at all.
+    for (const auto& [records, bytes_max] : std::vector<std::pair<std::size_t, std::size_t>>{
+             {10'000, 100}, {300, 30'000}, {1, 10}, {0, 0}}) {
+      SCOPED_TRACE(std::string(to_string(options.compression)) + " " + std::to_string(records));
+      write(options, records, bytes_max);
+      const Found expected = read_records(file_);
+      const Found found = read_blocks(open(options.compression), random_);
+      EXPECT_TRUE(found.ended_well);
+      ASSERT_EQ(found.payloads, expected.payloads);
+      EXPECT_EQ(found.offsets, expected.offsets);
+      EXPECT_EQ(found.next, expected.next);
+      if (records > 1) {
+        EXPECT_GT(found.blocks, 1U);
+      }
+    }
+  }
+}
+
+/// A file that has another number of records than it should, and one with more behind its end.
+TEST_F(RecordBlocks, end_before_what_is_wrong_at_the_end) {
+  for (const RecordWriterOptions& options : options_) {
+    SCOPED_TRACE(std::string(to_string(options.compression)));
+    write(options, 300, 100);
+    for (const std::uint64_t listed : {299, 301}) {
+      const Found found = read_blocks(open(options.compression, {.records = listed}), random_);
+      EXPECT_FALSE(found.ended_well);
+      EXPECT_EQ(found.next.record, 300U);
+    }
+    EXPECT_TRUE(read_blocks(open(options.compression, {.records = 300}), random_).ended_well);
+    std::string bytes = testing::read_whole(file_);
+    bytes += "more";
+    folder_.write("data", bytes);
+    if (options.compression == Compression::lz4) continue;  // its end mark ends it
+    EXPECT_FALSE(read_blocks(open(options.compression), random_).ended_well);
+  }
+}
+
+/// Whatever happens to the bytes, blocks give the first records that a reader gives, and end well
+/// only where it does.
+TEST_F(RecordBlocks, of_damaged_files) {
+  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed_));
+  for (int round = 0; round < 400; ++round) {
+    const RecordWriterOptions& options = options_[random_() % options_.size()];
+    write(options, 40, round % 2 == 0 ? 100 : 3000);
+    const std::string name =
+        random_() % 8 == 0 && options.flush_point_bytes != 0 ? file_ + ".points" : file_;
+    std::string bytes = testing::read_whole(name);
+    if (random_() % 4 == 0) {
+      bytes.resize(random_() % (bytes.size() + 1));
+    } else {
+      bytes[random_() % bytes.size()] ^= static_cast<char>(1 << random_() % 8);
+    }
+    folder_.write(name.substr(file_.size() - 4), bytes);
+    SCOPED_TRACE(std::string(to_string(options.compression)) + " round " + std::to_string(round));
+    Compression compression{};
+    Found expected;
+    try {
+      compression = RecordReader(file_).compression();
+      expected = read_records(file_);
+    } catch (const Error&) {
+      continue;  // not even its kind is known
+    }
+    const Found found = read_blocks(open(compression), random_);
+    ASSERT_LE(found.payloads.size(), expected.payloads.size());
+    ASSERT_TRUE(
+        std::equal(found.payloads.begin(), found.payloads.end(), expected.payloads.begin()));
+    if (found.ended_well) {
+      ASSERT_TRUE(expected.ended_well);
+      ASSERT_EQ(found.payloads.size(), expected.payloads.size());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace infeed::detail
