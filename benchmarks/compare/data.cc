@@ -89,6 +89,7 @@ void make_data(const fs::path& folder) {
   kind(std::type_identity<TextRecord>(), "text-gzip", 30'000, {.compression = Compression::gzip});
   kind(std::type_identity<TextRecord>(), "text-one-gzip", 30'000,
        {.compression = Compression::gzip, .flush_point_bytes = std::size_t{1} << 20}, 1);
+  kind(std::type_identity<TextRecord>(), "text-lz4", 30'000, {.compression = Compression::lz4});
 }
 
 fs::path record_files(const fs::path& folder, const std::string& kind) {

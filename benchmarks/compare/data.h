@@ -13,7 +13,8 @@ void make_data(const std::filesystem::path& folder);
 std::filesystem::path fashion_mnist_shards(const std::filesystem::path& folder);
 
 /// Pattern of the files of one kind of record: "image-784", "image-2k", "image-112k", "scalars",
-/// "floats", "tokens", "text", "text-gzip", "text-one-gzip" (one file with flush points).
+/// "floats", "tokens", "text", "text-gzip", "text-one-gzip" (one file with flush points),
+/// "text-lz4".
 std::filesystem::path record_files(const std::filesystem::path& folder, const std::string& kind);
 
 }  // namespace infeed::compare

@@ -108,7 +108,7 @@ Row parse_row(std::string name, const char* kind) {
           }};
 }
 
-Row gzip_row(std::string name, const char* kind) {
+Row compressed_row(std::string name, const char* kind) {
   return {std::move(name), [kind](const RunOptions& options) -> Measurement {
             const auto rows = [](const Batch<TextRecord>& batch) {
               return static_cast<double>(batch.size());
@@ -118,6 +118,18 @@ Row gzip_row(std::string name, const char* kind) {
 }
 
 /// The same by a schema that is known at run time only.
+Row compressed_columns_row(std::string name, const char* kind) {
+  return {std::move(name), [kind](const RunOptions& options) -> Measurement {
+            const auto batches = read(options, kind) |
+                                 parse_columns(ColumnSchema().bytes("text"), kRecordsPerBatch,
+                                               {.parallelism = autotune}) |
+                                 prefetch();
+            const auto rows = [](const ColumnBatch& batch) {
+              return static_cast<double>(batch.rows());
+            };
+            return {rate_of(options, batches, rows)};
+          }};
+}
 Row parse_columns_row(std::string name, const char* kind, ColumnSchema schema) {
   return {std::move(name), [kind, schema](const RunOptions& options) -> Measurement {
             const auto batches =
@@ -183,7 +195,11 @@ std::vector<Row> records_rows() {
       parse_columns_row("columns, 768 floats", "floats", float_columns()),
       parse_columns_row("columns, 512 tokens", "tokens", token_columns()),
       parse_columns_row("columns, 2 KB text", "text", ColumnSchema().bytes("text")),
-      gzip_row("parse, gzip text", "text-gzip"),
+      compressed_row("parse, gzip text", "text-gzip"),
+      compressed_row("parse, one gzip file with flush points", "text-one-gzip"),
+      compressed_row("parse, lz4 text", "text-lz4"),
+      compressed_columns_row("columns, gzip text", "text-gzip"),
+      compressed_columns_row("columns, lz4 text", "text-lz4"),
       ceiling_row("read, 784 B images, against the lower ceiling", "image-784", 784),
       ceiling_row("read, 2 KB images, against the lower ceiling", "image-2k", 2048),
       ceiling_row("read, 112 KB images, against the lower ceiling", "image-112k", 112 * 1024),

@@ -83,4 +83,6 @@ def measurements():
                        "mask": tf.io.FixedLenFeature([512], tf.int64)}),
         "parse, 2 KB text": _parse("text", {"text": _one(tf.string)}),
         "parse, gzip text": _parse("text-gzip", {"text": _one(tf.string)}),
+        "parse, one gzip file with flush points": _parse("text-one-gzip",
+                                                         {"text": _one(tf.string)}),
     }
