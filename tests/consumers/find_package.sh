@@ -55,14 +55,23 @@ expect(TARGET infeed::records AND TARGET infeed::pipeline AND TARGET infeed::dev
 expect(TARGET infeed::infeed AND TARGET infeed::convert AND infeed_convert_FOUND)
 END
 accepted named <<'END'
-find_package(infeed 0.1 REQUIRED COMPONENTS records pipeline device convert)
+find_package(infeed 0.1 REQUIRED COMPONENTS records pipeline image device convert)
 expect(TARGET infeed::infeed AND TARGET infeed::convert)
-expect(infeed_records_FOUND AND infeed_pipeline_FOUND AND infeed_device_FOUND AND infeed_convert_FOUND)
+expect(infeed_records_FOUND AND infeed_pipeline_FOUND AND infeed_image_FOUND AND infeed_device_FOUND AND infeed_convert_FOUND)
 END
 accepted lower_components_come_along <<'END'
 find_package(infeed REQUIRED COMPONENTS pipeline)
 expect(TARGET infeed::pipeline AND TARGET infeed::records)
 expect(NOT TARGET infeed::device AND NOT TARGET infeed::infeed)
+END
+accepted images_need_no_device <<'END'
+find_package(infeed REQUIRED COMPONENTS image)
+expect(TARGET infeed::image AND TARGET infeed::pipeline)
+expect(NOT TARGET infeed::device AND NOT TARGET infeed::infeed)
+END
+accepted no_images_without_libjpeg -DCMAKE_DISABLE_FIND_PACKAGE_JPEG=TRUE <<'END'
+find_package(infeed REQUIRED COMPONENTS pipeline OPTIONAL_COMPONENTS image)
+expect(infeed_FOUND AND TARGET infeed::pipeline AND NOT infeed_image_FOUND AND NOT TARGET infeed::image)
 END
 accepted asked_for_twice <<'END'
 find_package(infeed REQUIRED COMPONENTS records)
@@ -97,7 +106,7 @@ expect(infeed_NOT_FOUND_MESSAGE MATCHES "^infeed has no component 'pipelines'")
 END
 
 refused unknown \
-  "infeed has no component 'pipelines'; it has records, pipeline, device, convert" <<'END'
+  "infeed has no component 'pipelines'; it has records, pipeline, image, device, convert" <<'END'
 find_package(infeed REQUIRED COMPONENTS records pipelines)
 END
 refused tbb_is_missing \
@@ -106,7 +115,7 @@ refused tbb_is_missing \
 find_package(infeed REQUIRED COMPONENTS records pipeline)
 END
 refused all_that_is_missing_is_said_at_once \
-  "TBB (Debian package libtbb-dev), JPEG (Debian package libjpeg-dev); needed for pipeline, device, convert" \
+  "TBB (Debian package libtbb-dev), JPEG (Debian package libjpeg-dev); needed for pipeline, image, device, convert" \
   -DCMAKE_DISABLE_FIND_PACKAGE_TBB=TRUE -DCMAKE_DISABLE_FIND_PACKAGE_JPEG=TRUE <<'END'
 find_package(infeed REQUIRED)
 END
@@ -139,7 +148,7 @@ fi
 # As cmake --install leaves it where the tools weren't built.
 rm "$prefix"/lib*/cmake/infeed/infeed-convert-targets*.cmake
 refused not_installed \
-  "infeed's component 'convert' is not installed in $prefix, only records, pipeline, device; convert belongs to the tools, which -DINFEED_BUILD_TOOLS=ON builds" <<'END'
+  "infeed's component 'convert' is not installed in $prefix, only records, pipeline, image, device; -DINFEED_IMAGES=ON builds image, -DINFEED_BUILD_TOOLS=ON convert" <<'END'
 find_package(infeed REQUIRED COMPONENTS convert)
 END
 accepted all_that_is_installed <<'END'

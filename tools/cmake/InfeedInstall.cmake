@@ -19,6 +19,9 @@ endfunction()
 
 infeed_install_library(records infeed_records)
 infeed_install_library(pipeline infeed_pipeline)
+if(INFEED_IMAGES)
+  infeed_install_library(image infeed_image)
+endif()
 infeed_install_library(device infeed_device)
 infeed_install_library(infeed infeed)
 

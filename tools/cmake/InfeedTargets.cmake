@@ -54,16 +54,19 @@ if(INFEED_SANITIZE)
   target_link_options(infeed_options INTERFACE -fsanitize=${INFEED_SANITIZE})
 endif()
 
-# infeed_module(NAME SOURCES ... PUBLIC ... PRIVATE ...)
+# infeed_module(NAME [WITHOUT room] SOURCES ... PUBLIC ... PRIVATE ...)
 # A library infeed::NAME whose public headers lie in the module's include/ or in that of one of its
 # rooms (all are included the same way), each verified to compile alone (target
-# all_verify_interface_header_sets).
+# all_verify_interface_header_sets). WITHOUT names a room that is a library of its own.
 function(infeed_module NAME)
-  cmake_parse_arguments(ARG "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
+  cmake_parse_arguments(ARG "" "WITHOUT" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
   add_library(infeed_${NAME} STATIC ${ARG_SOURCES})
   add_library(infeed::${NAME} ALIAS infeed_${NAME})
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS *.h)
   list(FILTER headers INCLUDE REGEX "/include/infeed/")
+  if(ARG_WITHOUT)
+    list(FILTER headers EXCLUDE REGEX "^${CMAKE_CURRENT_SOURCE_DIR}/${ARG_WITHOUT}/")
+  endif()
   list(TRANSFORM headers REPLACE "/include/infeed/.*" "/include" OUTPUT_VARIABLE folders)
   list(REMOVE_DUPLICATES folders)
   target_sources(infeed_${NAME} PUBLIC FILE_SET HEADERS BASE_DIRS ${folders} FILES ${headers})

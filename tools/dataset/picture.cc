@@ -7,9 +7,8 @@
 #include <fmt/format.h>
 
 #include <infeed/error.h>
+#include <infeed/image/decode.h>
 #include <infeed/records/example.h>
-
-#include "convert/images/image_decoder.h"
 
 namespace infeed::tools {
 namespace {
@@ -76,14 +75,14 @@ Picture from_raw(std::string_view bytes, const std::string& column, const std::s
 /// Grey becomes three equal channels; what is transparent becomes black.
 Picture from_encoded(std::string_view bytes, const std::string& column) try {
   // A picture of a terminal's size is enough, and a damaged one is worth a look.
-  const DecodedImage image =
-      decode_image(bytes, {.jpeg_width_max = 512, .refuse_damaged_jpeg = false});
+  const image::Image image = image::decode(bytes, {.channels = image::Channels::as_in_file,
+                                                   .upright = false,
+                                                   .refuse_damaged = false,
+                                                   .jpeg_width_max = 512});
   Picture picture{image.width, image.height, {}};
   const std::size_t colours = image.channels < 3 ? 1 : 3;
   for (std::size_t at = 0; at < image.pixels.size(); at += image.channels) {
-    const auto value = [&](std::size_t i) {
-      return unsigned{static_cast<unsigned char>(image.pixels[at + i])};
-    };
+    const auto value = [&](std::size_t i) { return unsigned{image.pixels[at + i]}; };
     const unsigned alpha = colours == image.channels ? 255 : value(colours);
     for (std::size_t c = 0; c < 3; ++c) {
       picture.rgb.push_back(

@@ -11,7 +11,7 @@
 #include <infeed/records/record_writer.h>
 #include <infeed/records/sequence_example.h>
 
-#include "tools/convert/images/encoded_images.h"
+#include "pipeline/image/encoded_images.h"
 #include "tools/convert/inputs/example_text.h"
 #include "tools/folder_content.h"
 #include "tools/run_program.h"

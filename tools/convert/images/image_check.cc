@@ -4,9 +4,8 @@
 #include <fmt/format.h>
 
 #include <infeed/error.h>
-
-#include "convert/images/image_decoder.h"
-#include "convert/images/image_header.h"
+#include <infeed/image/decode.h>
+#include <infeed/image/header.h>
 
 namespace infeed::tools {
 namespace {
@@ -97,24 +96,24 @@ void check_webp(std::string_view bytes) {
 }  // namespace
 
 void check_image(std::string_view bytes) {
-  switch (image_format(bytes)) {
-    case ImageFormat::jpeg:
+  switch (image::format_of(bytes)) {
+    case image::ImageFormat::jpeg:
       // An eighth of the size reads every coefficient and computes a pixel of 64.
-      decode_image(bytes, {.jpeg_width_max = 1});
+      image::decode(bytes, {.jpeg_width_max = 1});
       break;
-    case ImageFormat::png:
-      decode_image(bytes);
+    case image::ImageFormat::png:
+      image::decode(bytes);
       break;
-    case ImageFormat::gif:
+    case image::ImageFormat::gif:
       GifBlocks(bytes).follow();
       break;
-    case ImageFormat::bmp:
+    case image::ImageFormat::bmp:
       check_bmp(bytes);
       break;
-    case ImageFormat::webp:
+    case image::ImageFormat::webp:
       check_webp(bytes);
       break;
-    case ImageFormat::unknown:
+    case image::ImageFormat::unknown:
       throw Error(ErrorCode::data_loss,
                   fmt::format("its {} bytes don't begin like a JPEG, PNG, GIF, BMP or WebP image",
                               bytes.size()));

@@ -4,28 +4,26 @@
 #include <fmt/format.h>
 
 #include <infeed/error.h>
+#include <infeed/image/decode.h>
+#include <infeed/image/resize.h>
 
 #include "convert/images/image_check.h"
-#include "convert/images/image_decoder.h"
-#include "convert/images/image_header.h"
-#include "convert/images/image_operations.h"
 
 namespace infeed::tools {
 namespace {
 
-DecodedImage decode(std::string_view encoded, const ImageOptions& options, std::size_t channels) {
-  DecodedImage image = decode_image(encoded);
-  image = turn_upright(std::move(image), read_image_header(encoded).orientation);
-  image = with_channels(std::move(image), channels);
+image::Image decode(std::string_view encoded, const ImageOptions& options, std::size_t channels) {
+  image::Image image = image::decode(encoded, {.channels = static_cast<image::Channels>(channels)});
   if (options.width == 0) return image;
-  return resize(std::move(image), options.width, options.height);
+  return image::resize(image, {options.width, options.height});
 }
 
-void add_pixels(const DecodedImage& image, const ImagePlace& place, ExampleBuilder& builder) {
+void add_pixels(const image::Image& image, const ImagePlace& place, ExampleBuilder& builder) {
   const auto add_size = [&](std::string_view name, std::size_t size) {
     builder.integers(fmt::format("{}{}", place.prefix, name), static_cast<std::int64_t>(size));
   };
-  builder.bytes(place.column, image.pixels);
+  builder.bytes(place.column,
+                {reinterpret_cast<const char*>(image.pixels.data()), image.pixels.size()});
   add_size("height", image.height);
   add_size("width", image.width);
   add_size("channels", image.channels);

@@ -18,7 +18,7 @@ struct ImagePlace {
 
 /// Decoded: {column: the pixels, prefix + "height", "width", "channels": integers}, upright, with
 /// `channels` channels. Else {column: its bytes}, which are checked first unless they are trusted.
-/// Errors: of decode_image() and check_image(), with the file.
+/// Errors: of image::decode() and check_image(), with the file.
 void add_image(std::string_view encoded, const ImagePlace& place, const ImageOptions& options,
                std::size_t channels, ExampleBuilder& builder);
 

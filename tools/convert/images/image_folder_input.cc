@@ -5,12 +5,12 @@
 #include <utility>
 
 #include <infeed/error.h>
+#include <infeed/image/header.h>
 #include <infeed/records/file.h>
 
 #include "cli/parallel.h"
 #include "convert/images/image_features.h"
 #include "convert/images/image_folder_scan.h"
-#include "convert/images/image_header.h"
 #include "convert/images/image_survey.h"
 #include "convert/inputs/open_input.h"
 
@@ -78,7 +78,7 @@ class ImageFolderInput final : public ExampleInput {
   static void add_header(const std::string& name, ImageSurvey& survey) {
     try {
       const File file = File::open_to_read(name);
-      survey.add(read_image_header(
+      survey.add(image::read_header(
           [&](std::uint64_t offset, std::span<char> into) { return file.read_at(offset, into); }));
     } catch (const Error&) {
       return;
@@ -101,7 +101,7 @@ class ImageReader final : public FeatureReader {
     const FolderImage& image = input_.found_.images[index];
     const std::string file = input_.file_of(image);
     const std::string bytes = read_file(file);
-    if (image_format(bytes) == ImageFormat::unknown) {
+    if (image::format_of(bytes) == image::ImageFormat::unknown) {
       throw Error(ErrorCode::data_loss,
                   fmt::format("its {} bytes don't begin like a JPEG, PNG, GIF, BMP or WebP image",
                               bytes.size()))

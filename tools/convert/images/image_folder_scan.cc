@@ -10,9 +10,8 @@
 #include <utility>
 
 #include <infeed/error.h>
+#include <infeed/image/header.h>
 #include <infeed/records/file.h>
-
-#include "convert/images/image_header.h"
 
 namespace infeed::tools {
 namespace {
@@ -30,7 +29,7 @@ struct LeftOutKind {
 
 bool has_image_name(const fs::path& path) {
   const std::string extension = path.extension().string();
-  return !extension.empty() && is_image_extension(std::string_view(extension).substr(1));
+  return !extension.empty() && image::is_image_extension(std::string_view(extension).substr(1));
 }
 
 /// In the order of their bytes: the file system's is another one on each machine.

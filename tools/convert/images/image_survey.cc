@@ -27,7 +27,7 @@ std::string count_text(std::uint64_t count) {
 
 }  // namespace
 
-void ImageSurvey::add(const ImageHeader& header) {
+void ImageSurvey::add(const image::ImageHeader& header) {
   if (header.width == 0 || header.height == 0 || header.channels == 0) return;
   ++images_;
   ++by_channels_[header.channels];

@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "convert/images/image_header.h"
+#include <infeed/image/header.h>
+
 #include "convert/images/image_options.h"
 
 /// Why: one column of pixels wants one number of channels, and a user wants to know which images
@@ -16,7 +17,7 @@ namespace infeed::tools {
 
 class ImageSurvey {
  public:
-  void add(const ImageHeader& header);
+  void add(const image::ImageHeader& header);
   void merge(const ImageSurvey& other);
 
   /// Of the decoded images, as ImageOptions has it.

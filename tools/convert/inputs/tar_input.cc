@@ -5,9 +5,9 @@
 #include <set>
 
 #include <infeed/error.h>
+#include <infeed/image/header.h>
 
 #include "convert/images/image_features.h"
-#include "convert/images/image_header.h"
 #include "convert/images/image_survey.h"
 #include "convert/inputs/open_input.h"
 #include "convert/inputs/tar_members.h"
@@ -31,7 +31,7 @@ SplitName split_name(std::string_view name) {
 
 /// "jpg", "seg.png"
 bool is_image_name(std::string_view extension) {
-  return is_image_extension(extension.substr(extension.rfind('.') + 1));
+  return image::is_image_extension(extension.substr(extension.rfind('.') + 1));
 }
 
 /// By their extensions.
@@ -171,7 +171,7 @@ class TarInput final : public ExampleInput {
       const std::uint64_t left = part.bytes - std::min(offset, part.bytes);
       return tar.read_at(part.offset + offset, into.first(std::min(into.size(), left)));
     };
-    surveys_[part.extension].add(read_image_header(read));
+    surveys_[part.extension].add(image::read_header(read));
   }
 
   const ImageOptions options_;

@@ -9,7 +9,7 @@
 #include "convert/images/image_check.h"
 #include "convert/images/image_header.h"
 #include "convert/images/image_operations.h"
-#include "tools/convert/images/encoded_images.h"
+#include "pipeline/image/encoded_images.h"
 
 /// Headers, checks and operations on images, each alone.
 namespace infeed::testing {

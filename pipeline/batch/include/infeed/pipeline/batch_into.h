@@ -89,7 +89,7 @@ struct BatchIntoFactory {
   template <class Element>
   Dataset<Batch<Out>> operator()(const Dataset<Element>& input) const {
     constexpr bool kIsPlain = kCallable<F, const Element&, const Row<Out>&>;
-    constexpr bool kTakesRow = kIsPlain || kCallable<F, const Element&, const Row<Out>&, Rng&>;
+    constexpr bool kTakesRow = takes_row<Element, kIsPlain>();
     require_columns<Out>();
     static_assert(kTakesRow,
                   "infeed::batch_into: the function can't be called as const with the dataset's "
@@ -113,6 +113,17 @@ struct BatchIntoFactory {
                                given_or_random(options.seed));
     } else {
       return refused<Batch<Out>>();
+    }
+  }
+
+ private:
+  /// A template may take an Rng for anything: where it needs none, it isn't even asked.
+  template <class Element, bool kIsPlain>
+  static constexpr bool takes_row() {
+    if constexpr (kIsPlain) {
+      return true;
+    } else {
+      return kCallable<F, const Element&, const Row<Out>&, Rng&>;
     }
   }
 };

@@ -13,7 +13,7 @@
 #include <infeed/records/files.h>
 #include <infeed/records/record_reader.h>
 
-#include "tools/convert/images/encoded_images.h"
+#include "pipeline/image/encoded_images.h"
 #include "tools/folder_content.h"
 #include "tools/run_program.h"
 #include "tools/temporary_folder.h"

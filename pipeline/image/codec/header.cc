@@ -1,4 +1,4 @@
-#include "convert/images/image_header.h"
+#include "infeed/image/header.h"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 #include <cstring>
 #include <string>
 
-namespace infeed::tools {
+namespace infeed::image {
 namespace {
 
 constexpr std::string_view kExifMagic{"Exif\0\0", 6};
@@ -25,11 +25,27 @@ std::size_t number_at(std::string_view bytes, std::size_t at, std::size_t size, 
   return value;
 }
 
-std::string read_some(const ReadAt& read_at, std::uint64_t offset, std::size_t bytes) {
-  std::string text(bytes, '\0');
-  text.resize(read_at(offset, text));
-  return text;
-}
+/// Where a header comes from: memory is looked at as it lies there, anything else is copied.
+class HeaderSource {
+ public:
+  explicit HeaderSource(std::string_view bytes) : bytes_(bytes) {}
+  explicit HeaderSource(const ReadAt& read_at) : read_at_(&read_at) {}
+
+  /// Valid until the next call; fewer bytes where the image ends.
+  std::string_view read(std::uint64_t offset, std::size_t count) {
+    if (read_at_ == nullptr) {
+      return offset < bytes_.size() ? bytes_.substr(offset, count) : std::string_view();
+    }
+    copy_.resize(count);
+    copy_.resize((*read_at_)(offset, copy_));
+    return copy_;
+  }
+
+ private:
+  std::string_view bytes_;
+  const ReadAt* read_at_ = nullptr;
+  std::string copy_;
+};
 
 /// Of a TIFF structure: the first directory's entries of 12 bytes are tag, type, count, value.
 int tiff_orientation(std::string_view tiff) {
@@ -64,13 +80,13 @@ void take_frame(std::string_view frame, ImageHeader& header) {
 }
 
 /// Segments: 0xFF, a marker, two bytes of size that count themselves, content.
-void read_jpeg(const ReadAt& read_at, ImageHeader& header) {
+void read_jpeg(HeaderSource& source, ImageHeader& header) {
   constexpr unsigned char kExifSegment = 0xE1;
   constexpr unsigned char kScan = 0xDA;
   constexpr std::size_t kFrameBytes = 6;
   std::uint64_t at = 2;
   while (true) {
-    const std::string begin = read_some(read_at, at, 4);
+    const std::string_view begin = source.read(at, 4);
     if (begin.size() < 4 || begin[0] != '\xff') return;
     const auto marker = static_cast<unsigned char>(begin[1]);
     if (marker == 0xFF) {  // may be filled up with these
@@ -81,13 +97,15 @@ void read_jpeg(const ReadAt& read_at, ImageHeader& header) {
     const std::size_t size = number_at(begin, 2, 2, ByteOrder::big);
     if (size < 2) return;
     if (begins_frame(marker)) {
-      take_frame(read_some(read_at, at + 4, kFrameBytes), header);
+      constexpr unsigned char kProgressive = 0xC2;
+      header.is_progressive = marker == kProgressive;
+      take_frame(source.read(at + 4, kFrameBytes), header);
       return;
     }
     if (marker == kExifSegment) {
-      const std::string content = read_some(read_at, at + 4, std::min(size - 2, kExifBytesMax));
+      const std::string_view content = source.read(at + 4, std::min(size - 2, kExifBytesMax));
       if (content.starts_with(kExifMagic)) {
-        header.orientation = tiff_orientation(std::string_view(content).substr(kExifMagic.size()));
+        header.orientation = tiff_orientation(content.substr(kExifMagic.size()));
       }
     }
     at += 2 + size;
@@ -96,14 +114,13 @@ void read_jpeg(const ReadAt& read_at, ImageHeader& header) {
 
 /// Chunks: four bytes of size, four of name, content, CRC. A palette or grey becomes transparent by
 /// a chunk tRNS before the pixels.
-bool png_has_transparency(const ReadAt& read_at) {
+bool png_has_transparency(HeaderSource& source) {
   constexpr std::uint64_t kHeaderEnd = 8 + 12 + 13;
   constexpr int kChunksMax = 1000;
   std::uint64_t at = kHeaderEnd;
   for (int i = 0; i < kChunksMax; ++i) {
-    const std::string begin = read_some(read_at, at, 8);
-    const std::string_view name =
-        std::string_view(begin).substr(std::min<std::size_t>(4, begin.size()));
+    const std::string_view begin = source.read(at, 8);
+    const std::string_view name = begin.substr(std::min<std::size_t>(4, begin.size()));
     if (name == "tRNS") return true;
     if (name.size() < 4 || name == "IDAT" || name == "IEND") return false;
     at += number_at(begin, 0, 4, ByteOrder::big) + 12;
@@ -111,9 +128,9 @@ bool png_has_transparency(const ReadAt& read_at) {
   return false;
 }
 
-void read_png(const ReadAt& read_at, ImageHeader& header) {
-  const std::string begin = read_some(read_at, 0, 26);
-  if (begin.size() < 26) return;
+void read_png(HeaderSource& source, ImageHeader& header) {
+  const std::string_view begin = source.read(0, 29);
+  if (begin.size() < 29) return;
   header.width = number_at(begin, 16, 4, ByteOrder::big);
   header.height = number_at(begin, 20, 4, ByteOrder::big);
   const std::size_t depth = number_at(begin, 24, 1, ByteOrder::big);
@@ -122,13 +139,14 @@ void read_png(const ReadAt& read_at, ImageHeader& header) {
   if (colour >= kChannels.size()) return;
   header.bits = depth == 16 ? 16 : 8;
   header.channels = kChannels.at(colour);
+  header.is_progressive = begin[28] != 0;
   const bool may_have_transparency = header.channels == 1 || header.channels == 3;
-  if (may_have_transparency && png_has_transparency(read_at)) ++header.channels;
+  if (may_have_transparency && png_has_transparency(source)) ++header.channels;
 }
 
 }  // namespace
 
-ImageFormat image_format(std::string_view bytes) {
+ImageFormat format_of(std::string_view bytes) {
   if (bytes.starts_with("\xff\xd8\xff")) return ImageFormat::jpeg;
   if (bytes.starts_with("\x89PNG\r\n\x1a\n")) return ImageFormat::png;
   if (bytes.starts_with("GIF8")) return ImageFormat::gif;
@@ -144,21 +162,20 @@ bool is_image_extension(std::string_view extension) {
   return std::find(kKnown.begin(), kKnown.end(), lower) != kKnown.end();
 }
 
-ImageHeader read_image_header(const ReadAt& read_at) {
+namespace {
+
+ImageHeader read_from(HeaderSource source) {
   ImageHeader header;
-  header.format = image_format(read_some(read_at, 0, 12));
-  if (header.format == ImageFormat::jpeg) read_jpeg(read_at, header);
-  if (header.format == ImageFormat::png) read_png(read_at, header);
+  header.format = format_of(source.read(0, 12));
+  if (header.format == ImageFormat::jpeg) read_jpeg(source, header);
+  if (header.format == ImageFormat::png) read_png(source, header);
   return header;
 }
 
-ImageHeader read_image_header(std::string_view bytes) {
-  return read_image_header([bytes](std::uint64_t offset, std::span<char> into) {
-    if (offset >= bytes.size()) return std::size_t{0};
-    const std::string_view part = bytes.substr(offset, into.size());
-    std::memcpy(into.data(), part.data(), part.size());
-    return part.size();
-  });
-}
+}  // namespace
 
-}  // namespace infeed::tools
+ImageHeader read_header(std::string_view bytes) { return read_from(HeaderSource(bytes)); }
+
+ImageHeader read_header(const ReadAt& read_at) { return read_from(HeaderSource(read_at)); }
+
+}  // namespace infeed::image

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace infeed::image {
+
+/// `width` pixels of 1 to 4 channels to 1, 3 or 4 of them. What has alpha that isn't wanted lies
+/// over the background, if there is one.
+void convert_row(const std::uint8_t* from, std::size_t from_channels, std::uint8_t* to,
+                 std::size_t to_channels, std::size_t width,
+                 const std::optional<std::array<std::uint8_t, 3>>& background);
+
+}  // namespace infeed::image

@@ -1,0 +1,203 @@
+#include "image/codec/jpeg_reader.h"
+
+#include <algorithm>
+#include <array>
+#include <csetjmp>
+#include <cstdio>
+#include <cstring>
+#include <fmt/format.h>
+#include <jpeglib.h>
+
+// Needs what jpeglib.h declares.
+#include <jerror.h>
+
+#include <infeed/error.h>
+
+#include "image/codec/jpeg_markers.h"
+#include "image/requirements.h"
+
+namespace infeed::image {
+
+/// libjpeg reports by a call that must not return. So what decodes has no object with a destructor
+/// between setjmp and libjpeg: the jump would pass it by.
+struct JpegErrors {
+  jpeg_error_mgr manager;
+  std::array<char, JMSG_LENGTH_MAX> message;
+  bool refuse_damaged;
+  std::jmp_buf jump;
+};
+
+namespace {
+
+void jump_out_of_jpeg(j_common_ptr decoder) {
+  auto* const errors = reinterpret_cast<JpegErrors*>(decoder->err);
+  decoder->err->format_message(decoder, errors->message.data());
+  std::longjmp(errors->jump, 1);
+}
+
+/// Level -1 are warnings: the image would go on, with pixels that are guessed.
+void note_jpeg_warning(j_common_ptr decoder, int level) {
+  const auto* const errors = reinterpret_cast<const JpegErrors*>(decoder->err);
+  // Bytes between two markers hurt nobody, and cameras write them.
+  if (level >= 0 || decoder->err->msg_code == JWRN_EXTRANEOUS_DATA) return;
+  if (errors->refuse_damaged) jump_out_of_jpeg(decoder);
+}
+
+/// Without a colour profile, as TensorFlow does it. Files with Adobe's marker hold inverted ink.
+/// In place: three bytes follow where four were.
+void cmyk_to_rgb(std::uint8_t* pixels, std::size_t width, bool is_inverted) {
+  for (std::size_t x = 0; x < width; ++x) {
+    const std::uint8_t* const ink = pixels + 4 * x;
+    const auto light = [&](std::size_t i) {
+      return is_inverted ? unsigned{ink[i]} : 255U - ink[i];
+    };
+    const unsigned key = light(3);
+    const std::array<unsigned, 3> rgb{light(0), light(1), light(2)};
+    for (std::size_t i = 0; i < 3; ++i) {
+      pixels[3 * x + i] = static_cast<std::uint8_t>(rgb.at(i) * key / 255);
+    }
+  }
+}
+
+void rgb_to_grey(std::uint8_t* pixels, std::size_t width) {
+  for (std::size_t x = 0; x < width; ++x) pixels[x] = grey_of(pixels + 3 * x);
+}
+
+}  // namespace
+
+struct JpegReader::State {
+  jpeg_decompress_struct decoder{};
+  JpegErrors errors{};
+};
+
+JpegReader::JpegReader() : state_(std::make_unique<State>()) {
+  jpeg_decompress_struct& decoder = state_->decoder;
+  decoder.err = jpeg_std_error(&state_->errors.manager);
+  state_->errors.manager.error_exit = jump_out_of_jpeg;
+  state_->errors.manager.emit_message = note_jpeg_warning;
+  if (setjmp(state_->errors.jump) == 0) {
+    jpeg_create_decompress(&decoder);
+  } else {
+    fail();
+  }
+}
+
+JpegReader::~JpegReader() { jpeg_destroy_decompress(&state_->decoder); }
+
+void JpegReader::fail() const {
+  throw Error(ErrorCode::data_loss,
+              fmt::format("the JPEG image can't be decoded: {}", state_->errors.message.data()));
+}
+
+bool JpegReader::read_header() {
+  jpeg_decompress_struct& decoder = state_->decoder;
+  if (setjmp(state_->errors.jump) != 0) return false;
+  jpeg_abort_decompress(&decoder);  // of an image before that failed
+  jpeg_mem_src(&decoder, reinterpret_cast<const unsigned char*>(bytes_.data()), bytes_.size());
+  jpeg_read_header(&decoder, TRUE);
+  return true;
+}
+
+void JpegReader::open(std::string_view bytes, const DecodeLimits& limits, bool refuse_damaged) {
+  bytes_ = bytes;
+  state_->errors.refuse_damaged = refuse_damaged;
+  if (!read_header()) fail();
+  require_pixels(size(), limits);
+  if (jpeg_has_multiple_scans(&state_->decoder)) {
+    const std::size_t scans = count_jpeg_scans(bytes, limits.scans_max);
+    if (scans > limits.scans_max) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("the JPEG image has over {} scans; DecodeLimits::scans_max allows no "
+                              "more, as each passes over the whole image",
+                              limits.scans_max));
+    }
+  }
+  if (refuse_damaged) require_plausible();
+}
+
+/// A Huffman code has at least a bit, and each block of 8 x 8 at least one code: what is shorter is
+/// cut, which costs nothing to see here and up to memory_bytes_max and seconds later.
+void JpegReader::require_plausible() const {
+  const jpeg_decompress_struct& decoder = state_->decoder;
+  if (decoder.arith_code) return;
+  const std::uint64_t blocks =
+      std::uint64_t{(decoder.image_width + 7) / 8} * ((decoder.image_height + 7) / 8);
+  if (bytes_.size() >= blocks / 8) return;
+  throw Error(ErrorCode::data_loss,
+              fmt::format("the JPEG image can't be decoded: {} x {} pixels don't fit into its {} "
+                          "bytes, so it is cut",
+                          decoder.image_width, decoder.image_height, bytes_.size()));
+}
+
+Size JpegReader::size() const {
+  return {state_->decoder.image_width, state_->decoder.image_height};
+}
+
+std::size_t JpegReader::channels() const { return state_->decoder.num_components == 1 ? 1 : 3; }
+
+std::uint64_t JpegReader::memory_bytes() const {
+  const jpeg_decompress_struct& decoder = state_->decoder;
+  constexpr std::uint64_t kBlockBytes = sizeof(JBLOCK);
+  std::uint64_t blocks = 0;
+  for (int i = 0; i < decoder.num_components; ++i) {
+    const jpeg_component_info& component = decoder.comp_info[i];
+    const bool is_whole = jpeg_has_multiple_scans(&state_->decoder) != 0;
+    blocks += std::uint64_t{component.width_in_blocks + 4} *
+              (is_whole ? component.height_in_blocks + 4 : 4);
+  }
+  return blocks * kBlockBytes;
+}
+
+Size JpegReader::scaled_size(unsigned denominator) const {
+  const auto scaled = [denominator](std::size_t side) {
+    return (side + denominator - 1) / denominator;
+  };
+  return {scaled(size().width), scaled(size().height)};
+}
+
+bool JpegReader::read_rows(const Rect& part, unsigned denominator, std::size_t channels,
+                           RowSink& sink) {
+  jpeg_decompress_struct& decoder = state_->decoder;
+  if (setjmp(state_->errors.jump) != 0) return false;
+  decoder.scale_num = 1;
+  decoder.scale_denom = denominator;
+  const bool is_cmyk = decoder.num_components == 4;
+  // libjpeg makes CMYK of YCCK, but RGB of neither.
+  decoder.out_color_space = is_cmyk ? JCS_CMYK : channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+  jpeg_start_decompress(&decoder);
+  // A pixel more each way: colours are interpolated between neighbours, which would otherwise be
+  // missing where a block ends with the crop.
+  JDIMENSION left = static_cast<JDIMENSION>(part.left > 0 ? part.left - 1 : 0);
+  JDIMENSION width = static_cast<JDIMENSION>(
+      std::min<std::size_t>(part.left + part.width + 1, decoder.output_width) - left);
+  if (width < decoder.output_width) {
+    jpeg_crop_scanline(&decoder, &left, &width);
+  }
+  if (part.top > 0) jpeg_skip_scanlines(&decoder, static_cast<JDIMENSION>(part.top));
+  const auto components = static_cast<std::size_t>(decoder.output_components);
+  const bool is_exact = width == part.width && components == channels;
+  const std::size_t from = part.left - left;
+  for (std::size_t y = 0; y < part.height; ++y) {
+    std::uint8_t* const place = is_exact ? sink.place() : nullptr;
+    JSAMPROW row = place != nullptr ? place : row_.data();
+    if (jpeg_read_scanlines(&decoder, &row, 1) != 1) break;
+    std::uint8_t* const pixels = row + from * components;
+    if (is_cmyk) cmyk_to_rgb(pixels, part.width, decoder.saw_Adobe_marker != 0);
+    if (is_cmyk && channels == 1) rgb_to_grey(pixels, part.width);
+    sink.take(pixels);
+  }
+  // Behind the last row stands what else may be wrong; behind a crop there is too much to look at.
+  if (decoder.output_scanline == decoder.output_height) {
+    jpeg_finish_decompress(&decoder);
+  } else {
+    jpeg_abort_decompress(&decoder);
+  }
+  return true;
+}
+
+void JpegReader::read(const Rect& part, unsigned denominator, std::size_t channels, RowSink& sink) {
+  row_.resize(std::max(row_.size(), scaled_size(denominator).width * 4 + kRowPadding));
+  if (!read_rows(part, denominator, channels, sink)) fail();
+}
+
+}  // namespace infeed::image

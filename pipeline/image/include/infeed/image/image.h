@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+/// Why: what the functions of infeed::image hand to each other: pixels of a byte a channel, rows
+/// from the top, the channels of a pixel beside each other.
+///
+///     infeed::image::Image grey{.width = 2, .height = 1, .channels = 1, .pixels = {0, 255}};
+///     const std::uint8_t right = grey.row(0)[1];
+namespace infeed::image {
+
+struct Size {
+  std::size_t width = 0;
+  std::size_t height = 0;
+  bool operator==(const Size&) const = default;
+};
+
+/// A part of an image; its upper left pixel is (left, top).
+struct Rect {
+  std::size_t left = 0;
+  std::size_t top = 0;
+  std::size_t width = 0;
+  std::size_t height = 0;
+  bool operator==(const Rect&) const = default;
+};
+
+struct Image {
+  std::size_t width = 0;
+  std::size_t height = 0;
+  std::size_t channels = 0;          ///< 1 grey, 2 grey and alpha, 3 RGB, 4 RGB and alpha
+  std::vector<std::uint8_t> pixels;  ///< height x width x channels
+
+  Size size() const { return {width, height}; }
+  std::size_t row_bytes() const { return width * channels; }
+  const std::uint8_t* row(std::size_t y) const { return pixels.data() + y * row_bytes(); }
+  std::uint8_t* row(std::size_t y) { return pixels.data() + y * row_bytes(); }
+  bool operator==(const Image&) const = default;
+};
+
+}  // namespace infeed::image

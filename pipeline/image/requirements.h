@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+
+#include <infeed/image/decode.h>
+#include <infeed/image/image.h>
+
+namespace infeed::image {
+
+/// Throws where a header claims nothing, or more pixels than the limit.
+void require_pixels(Size size, const DecodeLimits& limits);
+
+/// `what` is "decoding it" or the like.
+void require_memory(std::uint64_t bytes, const DecodeLimits& limits);
+
+/// Throws where the crop is empty or leaves an image of that size.
+void require_inside(const Rect& crop, Size size);
+
+constexpr std::uint8_t grey_of(const std::uint8_t* rgb) {
+  constexpr std::uint32_t kRed = 19'595;  // 0.299 * 2^16
+  constexpr std::uint32_t kGreen = 38'470;
+  constexpr std::uint32_t kBlue = 7'471;
+  constexpr std::uint32_t kHalf = 1U << 15;
+  return static_cast<std::uint8_t>((kRed * rgb[0] + kGreen * rgb[1] + kBlue * rgb[2] + kHalf) >>
+                                   16);
+}
+
+}  // namespace infeed::image
