@@ -1,6 +1,7 @@
 """DALI's side: its TFRecord reader on the CPU. It needs an index beside each file and verifies no
 checksums. The twin of tfdata_records.py."""
 
+import dataclasses
 import glob
 import os
 import struct
@@ -8,7 +9,7 @@ import time
 
 import nvidia.dali.fn as fn
 import nvidia.dali.tfrecord as tfrecord
-from nvidia.dali import pipeline_def
+from nvidia.dali import pipeline_def, types
 
 import peer
 
@@ -54,7 +55,10 @@ def _records_a_second(kind, features, request, prefetch_queue_depth=2, num_threa
             dont_use_mmap=dont_use_mmap, prefetch_queue_depth=prefetch_queue_depth)
         return tuple(columns[name] for name in features)
 
-    pipe = pipeline()
+    return _batches_a_second(pipeline(), request) * BATCH
+
+
+def _batches_a_second(pipe, request):
     pipe.build()
 
     def batches_until(seconds):
@@ -67,7 +71,47 @@ def _records_a_second(kind, features, request, prefetch_queue_depth=2, num_threa
 
     batches_until(request.seconds / 2)
     batches, elapsed = batches_until(request.seconds)
-    return BATCH * batches / elapsed
+    return batches / elapsed
+
+
+def _photographs_a_second(request, num_threads=2, prefetch_queue_depth=2, layout="HWC",
+                          jpeg_fancy_upsampling=False, antialias=True):
+    files = sorted(glob.glob(os.path.join(request.data, "photos", "data-*.tfrecord")))
+    assert len(files) == 4, files
+
+    @pipeline_def(batch_size=BATCH, num_threads=num_threads, device_id=None,
+                  prefetch_queue_depth=prefetch_queue_depth)
+    def pipeline():
+        columns = fn.readers.tfrecord(
+            path=files, index_path=[_index_of(file) for file in files],
+            features={"image": _one(tfrecord.string, ""), "label": _one(tfrecord.int64, -1)})
+        images = fn.decoders.image_random_crop(
+            columns["image"], random_area=[0.08, 1.0], random_aspect_ratio=[3 / 4, 4 / 3],
+            num_attempts=10, jpeg_fancy_upsampling=jpeg_fancy_upsampling)
+        images = fn.resize(images, size=[224, 224], antialias=antialias)
+        images = fn.crop_mirror_normalize(
+            images, mirror=fn.random.coin_flip(), dtype=types.FLOAT, output_layout=layout,
+            mean=[0.485 * 255, 0.456 * 255, 0.406 * 255],
+            std=[0.229 * 255, 0.224 * 255, 0.225 * 255])
+        return images, columns["label"]
+
+    # A batch takes a quarter of a second.
+    longer = dataclasses.replace(request, seconds=5 * request.seconds)
+    return _batches_a_second(pipeline(), longer) * BATCH
+
+
+PHOTO_FORMS = {
+    "two threads": {},
+    "two threads, without antialiasing": {"antialias": False},
+    "two threads, four batches ahead": {"prefetch_queue_depth": 4},
+    "two threads, CHW": {"layout": "CHW"},
+    "three threads": {"num_threads": 3},
+}
+
+
+def _photographs():
+    return {form: (lambda request, more=more: _photographs_a_second(request, **more))
+            for form, more in PHOTO_FORMS.items()}
 
 
 def _parse(kind, features):
@@ -93,6 +137,7 @@ def main():
         "parse, 512 tokens": _parse("tokens", {
             name: tfrecord.FixedLenFeature([512], tfrecord.int64, 0) for name in ("tokens", "mask")}),
         "parse, 2 KB text": _parse("text", {"text": _one(tfrecord.string, "")}),
+        "decode, random resized crop, flip, normalise: batches of 128": _photographs(),
     })
 
 

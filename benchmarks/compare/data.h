@@ -14,7 +14,7 @@ std::filesystem::path fashion_mnist_shards(const std::filesystem::path& folder);
 
 /// Pattern of the files of one kind of record: "image-784", "image-2k", "image-112k", "scalars",
 /// "floats", "tokens", "text", "text-gzip", "text-one-gzip" (one file with flush points),
-/// "text-lz4".
+/// "text-lz4", and "photos", which photo_data.py makes.
 std::filesystem::path record_files(const std::filesystem::path& folder, const std::string& kind);
 
 }  // namespace infeed::compare

@@ -34,5 +34,6 @@ std::vector<Row> engine_rows();
 std::vector<Row> thread_rows();
 std::vector<Row> records_rows();
 std::vector<Row> convert_rows();
+std::vector<Row> image_rows();
 
 }  // namespace infeed::compare

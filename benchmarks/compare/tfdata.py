@@ -8,12 +8,14 @@ import peer
 import tfdata_convert
 import tfdata_engine
 import tfdata_images
+import tfdata_photos
 import tfdata_records
 
 
 def main():
     peer.serve({**tfdata_engine.measurements(), **tfdata_images.measurements(),
-                **tfdata_records.measurements(), **tfdata_convert.measurements()})
+                **tfdata_records.measurements(), **tfdata_convert.measurements(),
+                **tfdata_photos.measurements()})
 
 
 if __name__ == "__main__":

@@ -177,9 +177,10 @@ bool JpegReader::read_rows(const Rect& part, unsigned denominator, std::size_t c
   const auto components = static_cast<std::size_t>(decoder.output_components);
   const bool is_exact = width == part.width && components == channels;
   const std::size_t from = part.left - left;
+  std::uint8_t* const own_row = row_.data() + row_offset_;
   for (std::size_t y = 0; y < part.height; ++y) {
     std::uint8_t* const place = is_exact ? sink.place() : nullptr;
-    JSAMPROW row = place != nullptr ? place : row_.data();
+    JSAMPROW row = place != nullptr ? place : own_row;
     if (jpeg_read_scanlines(&decoder, &row, 1) != 1) break;
     std::uint8_t* const pixels = row + from * components;
     if (is_cmyk) cmyk_to_rgb(pixels, part.width, decoder.saw_Adobe_marker != 0);
@@ -196,7 +197,12 @@ bool JpegReader::read_rows(const Rect& part, unsigned denominator, std::size_t c
 }
 
 void JpegReader::read(const Rect& part, unsigned denominator, std::size_t channels, RowSink& sink) {
-  row_.resize(std::max(row_.size(), scaled_size(denominator).width * 4 + kRowPadding));
+  // To an aligned row libjpeg-turbo writes past the caches, and whoever reads it next waits for the
+  // memory: that made a resize three times as long.
+  constexpr std::size_t kVectorBytes = 64;
+  row_.resize(
+      std::max(row_.size(), scaled_size(denominator).width * 4 + kVectorBytes + kRowPadding));
+  row_offset_ = reinterpret_cast<std::uintptr_t>(row_.data()) % 16 == 0 ? 8 : 0;
   if (!read_rows(part, denominator, channels, sink)) fail();
 }
 

@@ -45,6 +45,7 @@ class JpegReader {
   std::unique_ptr<State> state_;
   std::string_view bytes_;
   std::vector<std::uint8_t> row_;
+  std::size_t row_offset_ = 0;
 };
 
 }  // namespace infeed::image
