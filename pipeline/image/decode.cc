@@ -1,8 +1,8 @@
 #include "infeed/image/decode.h"
 
 #include "image/image_rows.h"
-#include "image/requirements.h"
 #include "image/orientation.h"
+#include "image/requirements.h"
 #include "image/scratch.h"
 
 namespace infeed::image {

@@ -47,17 +47,11 @@ void resize_into(const Image& image, Size size, Filter filter, std::span<std::ui
                     "has {}",
                     out.size(), size.width, size.height, image.channels, size.height * row_bytes));
   }
-  Scratch& scratch = thread_scratch();
-  Resampler& resampler = scratch.resampler;
+  Resampler& resampler = thread_scratch().resampler;
   BytesRows rows(row_bytes, out);
   resampler.begin({.length = image.width, .outputs = size.width},
                   {.length = image.height, .outputs = size.height}, image.channels, filter, rows);
-  for (std::size_t y = 0; y + 1 < image.height; ++y) resampler.take(image.row(y));
-  // Kernels read a little behind a row: of the last one nothing is there.
-  std::vector<std::uint8_t>& last = scratch.turned.pixels;
-  last.assign(image.row(image.height - 1), image.row(image.height - 1) + image.row_bytes());
-  last.resize(image.row_bytes() + kRowPadding);
-  resampler.take(last.data());
+  resampler.take_all(image);
 }
 
 Image resize(const Image& image, Size size, Filter filter) {

@@ -8,8 +8,8 @@
 
 #include "image/batch_rows.h"
 #include "image/image_rows.h"
-#include "image/requirements.h"
 #include "image/orientation.h"
+#include "image/requirements.h"
 #include "image/scratch.h"
 
 namespace infeed::image {
@@ -46,43 +46,100 @@ bool changes(const ColourFactors& colours) {
   return colours.brightness != 1 || colours.contrast != 1 || colours.saturation != 1;
 }
 
-/// What was opened, to `row`.
+/// Where an axis of a decoded part lies when the image is turned by half.
+ResizedLine reversed(ResizedLine line) {
+  line.begin = line.end_pixel() * line.pitch - line.begin - line.length;
+  return line;
+}
+
+/// The same without the pixels before the first one.
+ResizedLine from_first_pixel(ResizedLine line) {
+  line.begin -= line.first_pixel() * line.pitch;
+  return line;
+}
+
+/// From what was opened to the target's pixels, in bytes.
+class CropResize {
+ public:
+  CropResize(Scratch& scratch, const Target& target, const Augmentation& augmentation)
+      : scratch_(scratch),
+        target_(target),
+        flip_(augmentation.flip),
+        orientation_(scratch.reader.header().orientation),
+        channels_(static_cast<std::size_t>(target.channels)) {
+    const ImageReader& reader = scratch.reader;
+    require_inside(augmentation.crop, upright_size(reader.size(), orientation_));
+    const Rect crop = stored_part(augmentation.crop, orientation_, reader.size());
+    // Turning back is turning.
+    const Size size = upright_size({target.width, target.height}, orientation_);
+    denominator_ = denominator_for(reader, crop, size, target.scaled_decoding);
+    across_ = {crop.left, crop.width, denominator_, size.width};
+    down_ = {crop.top, crop.height, denominator_, size.height};
+    part_ = {across_.first_pixel(), down_.first_pixel(), across_.pixels(), down_.pixels()};
+    const std::uint64_t whole =
+        is_sideways(orientation_) ? std::uint64_t{2} * part_.width * part_.height * channels_ : 0;
+    require_memory(reader.memory_bytes() + whole, target.limits);
+  }
+
+  /// Whether the rows come from the bottom.
+  bool is_bottom_up() const { return orientation_ == 3 || orientation_ == 4; }
+
+  void run(RowSink& sink) {
+    if (is_sideways(orientation_)) {
+      run_sideways(sink);
+      return;
+    }
+    const bool is_mirrored = orientation_ == 2 || orientation_ == 3;
+    scratch_.resampler.begin(across_, down_, channels_, target_.filter, sink);
+    if (is_mirrored != flip_) scratch_.resampler.mirror_rows();
+    read(scratch_.resampler);
+  }
+
+ private:
+  void read(RowSink& sink) {
+    scratch_.reader.read(part_, denominator_, channels_, target_.background, sink);
+  }
+
+  /// Turned before it is resized: of two directions the first rounds, so the other order would be
+  /// a little different.
+  void run_sideways(RowSink& sink) {
+    ImageRows rows({part_.width, part_.height}, channels_, scratch_.image);
+    read(rows);
+    turn_upright(scratch_.image, orientation_, scratch_.turned);
+    ResizedLine across = from_first_pixel(down_);
+    ResizedLine down = from_first_pixel(across_);
+    if (orientation_ == 6 || orientation_ == 7) across = reversed(across);
+    if (orientation_ == 7 || orientation_ == 8) down = reversed(down);
+    scratch_.resampler.begin(across, down, channels_, target_.filter, sink);
+    if (flip_) scratch_.resampler.mirror_rows();
+    scratch_.resampler.take_all(scratch_.image);
+  }
+
+  Scratch& scratch_;
+  const Target& target_;
+  const bool flip_;
+  const int orientation_;
+  const std::size_t channels_;
+  unsigned denominator_ = 1;
+  ResizedLine across_;
+  ResizedLine down_;
+  Rect part_;
+};
+
 template <class T>
 void write_crop(Scratch& scratch, const Target& target, const Augmentation& augmentation,
                 std::span<T> row) {
-  ImageReader& reader = scratch.reader;
-  const int orientation = reader.header().orientation;
-  require_inside(augmentation.crop, upright_size(reader.size(), orientation));
-  const Rect crop = stored_part(augmentation.crop, orientation, reader.size());
-  const Size upright{target.width, target.height};
-  const Size size = upright_size(upright, orientation);  // turning back is turning
+  CropResize crop(scratch, target, augmentation);
+  const Size size{target.width, target.height};
   const auto channels = static_cast<std::size_t>(target.channels);
-  const unsigned denominator = denominator_for(reader, crop, size, target.scaled_decoding);
-  const ResizedLine across{crop.left, crop.width, denominator, size.width};
-  const ResizedLine down{crop.top, crop.height, denominator, size.height};
-  const Rect part{across.first_pixel(), down.first_pixel(), across.pixels(), down.pixels()};
-  require_memory(reader.memory_bytes(), target.limits);
-
-  const bool is_turned_in_rows = orientation <= 4;
-  const bool is_bottom_up = orientation == 3 || orientation == 4;
-  BatchRows<T> batch_rows(upright, channels, target.normalisation,
-                          is_turned_in_rows && is_bottom_up && !changes(augmentation.colours), row);
-  const auto read = [&](RowSink& sink, bool is_mirrored) {
-    scratch.resampler.begin(across, down, channels, target.filter, sink);
-    if (is_mirrored) scratch.resampler.mirror_rows();
-    reader.read(part, denominator, channels, target.background, scratch.resampler);
-  };
-  if (is_turned_in_rows && !changes(augmentation.colours)) {
-    const bool is_mirrored = orientation == 2 || orientation == 3;
-    read(batch_rows, is_mirrored != augmentation.flip);
+  BatchRows<T> batch_rows(size, channels, target.normalisation, crop.is_bottom_up(), row);
+  if (changes(augmentation.colours)) {
+    ImageRows rows(size, channels, scratch.resized);
+    crop.run(rows);
+    adjust(scratch.resized, augmentation.colours);
+    for (std::size_t y = 0; y < size.height; ++y) batch_rows.take(scratch.resized.row(y));
   } else {
-    Image& image = scratch.image;
-    ImageRows image_rows(size, channels, image);
-    read(image_rows, false);
-    turn_upright(image, orientation, scratch.turned);
-    if (augmentation.flip) flip(image);
-    adjust(image, augmentation.colours);
-    for (std::size_t y = 0; y < image.height; ++y) batch_rows.take(image.row(y));
+    crop.run(batch_rows);
   }
   trim(scratch);
 }

@@ -10,8 +10,9 @@ Scratch& thread_scratch() {
 void trim(Scratch& scratch) {
   constexpr std::size_t kBytesMax = std::size_t{16} << 20;  // of each part
   scratch.reader.trim(kBytesMax);
-  if (scratch.image.pixels.capacity() > kBytesMax) scratch.image = {};
-  if (scratch.turned.pixels.capacity() > kBytesMax) scratch.turned = {};
+  for (Image* image : {&scratch.image, &scratch.turned, &scratch.resized}) {
+    if (image->pixels.capacity() > kBytesMax) *image = {};
+  }
 }
 
 }  // namespace infeed::image

@@ -16,6 +16,7 @@ struct Scratch {
   Resampler resampler;
   Image image;
   Image turned;
+  Image resized;
 };
 
 /// Of the calling thread; lives as long as the thread.

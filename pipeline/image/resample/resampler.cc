@@ -29,6 +29,24 @@ void Resampler::take(const std::uint8_t* row) noexcept {
   while (outputs_ < down_.outputs && down_.last[outputs_] < taken_) hand_out(outputs_++);
 }
 
+void Resampler::take_all(const Image& image) {
+  for (std::size_t y = 0; y + 1 < image.height; ++y) {
+    // What follows a row is the next one, which may be shorter than what kernels read.
+    if ((image.height - 1 - y) * image.row_bytes() < kRowPadding) {
+      take_padded(image.row(y), image.row_bytes());
+    } else {
+      take(image.row(y));
+    }
+  }
+  take_padded(image.row(image.height - 1), image.row_bytes());
+}
+
+void Resampler::take_padded(const std::uint8_t* row, std::size_t bytes) {
+  last_.assign(row, row + bytes);
+  last_.resize(bytes + kRowPadding);
+  take(last_.data());
+}
+
 void Resampler::hand_out(std::size_t output) {
   std::size_t taps = 0;
   const std::size_t first = down_.first[output];

@@ -26,9 +26,12 @@ class Resampler final : public RowSink {
   void mirror_rows() { mirror(across_); }
 
   void take(const std::uint8_t* row) noexcept override;
+  /// All rows of an image, which needs no bytes behind them.
+  void take_all(const Image& image);
 
  private:
   std::int16_t* line(std::size_t row) { return lines_.data() + row % line_count_ * line_size_; }
+  void take_padded(const std::uint8_t* row, std::size_t bytes);
   void hand_out(std::size_t output);
 
   const Kernels& kernels_;
@@ -45,6 +48,7 @@ class Resampler final : public RowSink {
   std::vector<const std::int16_t*> taps_;
   std::vector<std::int16_t> weights_;
   std::vector<std::uint8_t> row_;
+  std::vector<std::uint8_t> last_;  ///< rows of an image, with padding
 };
 
 }  // namespace infeed::image

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <gmock/gmock.h>
@@ -200,6 +201,82 @@ TEST(ParseBatch, a_member_without_a_feature_is_refused) {
     EXPECT_THAT(error.what(), HasSubstr("member 0 of"));
     EXPECT_THAT(error.what(), HasSubstr("has 0 features in the schema; it needs exactly one"));
   }
+}
+
+struct Drawn {
+  std::int64_t element;
+  std::uint32_t number;
+};
+
+void write_drawn(const std::int64_t& x, const Row<Drawn>& row, Rng& rng) {
+  if (x % 10 == 7) throw std::runtime_error("no sevens");
+  row.column(&Drawn::element) = x;
+  row.column(&Drawn::number) = rng();
+}
+
+/// "3:17 5:99", an error's message, or "end".
+std::string next_drawn(Iterator<Batch<Drawn>>& iterator) {
+  try {
+    const auto batch = iterator.next();
+    if (!batch) return "end";
+    std::string text;
+    for (std::size_t i = 0; i < batch->size(); ++i) {
+      const Drawn row = batch->row(i);
+      text += std::to_string(row.element) + ":" + std::to_string(row.number) + " ";
+    }
+    return text;
+  } catch (const Error& error) {
+    return error.message();
+  }
+}
+
+TEST(BatchInto, numbers_are_those_of_map_at_any_thread_count_and_after_resume) {
+  // Errors of the input have positions, too.
+  const auto input = range(40) | map([](std::int64_t x) {
+                       if (x % 10 == 3) throw std::runtime_error("no threes");
+                       return x;
+                     });
+  const auto drawn = [&](Count parallelism) {
+    return input | batch_into<Drawn>(4, write_drawn, {.parallelism = parallelism, .seed = 5});
+  };
+  std::vector<std::string> expected;
+  auto serial = drawn(1).iterate();
+  do expected.push_back(next_drawn(serial));
+  while (expected.back() != "end");
+  auto mapped =
+      (range(40) | map([](std::int64_t, Rng& rng) { return rng(); }, {.seed = 5})).iterate();
+  std::vector<std::uint32_t> numbers;
+  while (const auto number = mapped.next()) numbers.push_back(*number);
+  EXPECT_THAT(expected, ::testing::Contains(HasSubstr("4:" + std::to_string(numbers[4]) + " ")));
+  EXPECT_THAT(expected, ::testing::Contains(HasSubstr("39:" + std::to_string(numbers[39]) + " ")));
+  auto parallel = drawn(3).iterate();
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(next_drawn(parallel), expected[i]) << i;
+    auto resumed = drawn(2).iterate({.resume = parallel.checkpoint()});
+    EXPECT_EQ(next_drawn(resumed), expected[std::min(i + 1, expected.size() - 1)]) << i;
+  }
+}
+
+TEST(BatchInto, a_seed_that_nobody_gave_goes_with_the_checkpoint) {
+  const auto describe = [] { return range(40) | batch_into<Drawn>(4, write_drawn) | repeat(2); };
+  auto first = describe().iterate();
+  next_drawn(first);
+  const Checkpoint checkpoint = first.checkpoint();
+  EXPECT_THAT(checkpoint.to_text(), HasSubstr("stage batch_into(seed="));
+  auto resumed = describe().iterate({.resume = checkpoint});
+  for (int i = 0; i < 24; ++i) EXPECT_EQ(next_drawn(resumed), next_drawn(first)) << i;
+  auto passes = (range(4) | batch_into<Drawn>(4, write_drawn) | repeat(2)).iterate();
+  EXPECT_NE(next_drawn(passes), next_drawn(passes)) << "each pass has other numbers";
+}
+
+TEST(BatchInto, shards_draw_what_one_host_draws) {
+  const auto on = [](const auto& input) {
+    return (input | batch_into<Drawn>(1, write_drawn, {.seed = 5})).iterate();
+  };
+  auto all = on(range(7));
+  auto even = on(range(7) | shard({.count = 2, .index = 0}));
+  auto odd = on(range(7) | shard({.count = 2, .index = 1}));
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(next_drawn(i % 2 == 0 ? even : odd), next_drawn(all)) << i;
 }
 
 }  // namespace

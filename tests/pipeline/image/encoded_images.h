@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include <infeed/image/image.h>
+
 namespace infeed::testing {
 
 /// A picture whose left half is white.
@@ -57,8 +59,17 @@ inline std::string as_jpeg(std::size_t side) {
 }
 
 /// `components` bytes a pixel: 1 grey, 3 RGB, 4 CMYK with inverted ink, as Adobe's programs write it.
+struct JpegKind {
+  int quality = 100;
+  bool is_progressive = false;
+  int sampling = 2;              ///< of brightness, each way, against the colours
+  bool has_adobe_marker = true;  ///< of CMYK
+  int restart_rows = 0;
+  bool is_arithmetic = false;
+};
+
 inline std::string jpeg_of(int components, unsigned width, unsigned height,
-                           std::vector<std::uint8_t> pixels) {
+                           std::vector<std::uint8_t> pixels, const JpegKind& kind = {}) {
   jpeg_compress_struct encoder{};
   jpeg_error_mgr errors{};
   encoder.err = jpeg_std_error(&errors);
@@ -71,8 +82,12 @@ inline std::string jpeg_of(int components, unsigned width, unsigned height,
   encoder.input_components = components;
   encoder.in_color_space = components == 1 ? JCS_GRAYSCALE : components == 3 ? JCS_RGB : JCS_CMYK;
   jpeg_set_defaults(&encoder);
-  encoder.write_Adobe_marker = components == 4 ? TRUE : FALSE;
-  jpeg_set_quality(&encoder, 100, TRUE);
+  encoder.write_Adobe_marker = components == 4 && kind.has_adobe_marker ? TRUE : FALSE;
+  encoder.arith_code = kind.is_arithmetic ? TRUE : FALSE;
+  encoder.restart_in_rows = kind.restart_rows;
+  jpeg_set_quality(&encoder, kind.quality, TRUE);
+  encoder.comp_info[0].h_samp_factor = encoder.comp_info[0].v_samp_factor = kind.sampling;
+  if (kind.is_progressive) jpeg_simple_progression(&encoder);
   jpeg_start_compress(&encoder, TRUE);
   while (encoder.next_scanline < encoder.image_height) {
     JSAMPROW row =
@@ -84,6 +99,43 @@ inline std::string jpeg_of(int components, unsigned width, unsigned height,
   jpeg_destroy_compress(&encoder);
   std::free(bytes);
   return result;
+}
+
+/// A picture with gradients, edges and some noise, so that every mistake of a decoder shows.
+inline image::Image drawn_image(std::size_t width, std::size_t height, std::size_t channels,
+                                std::uint32_t seed = 1) {
+  image::Image image{width, height, channels, {}};
+  for (std::size_t y = 0; y < height; ++y) {
+    for (std::size_t x = 0; x < width; ++x) {
+      for (std::size_t c = 0; c < channels; ++c) {
+        seed = seed * 1'664'525 + 1'013'904'223;
+        const bool is_inside = (x / 13 + y / 9 + c) % 3 == 0;
+        const std::size_t value = (x * (c + 2) + y * 3) % 200 + (is_inside ? 40 : 0);
+        image.pixels.push_back(static_cast<std::uint8_t>(value + (seed >> 28)));
+      }
+    }
+  }
+  return image;
+}
+
+inline std::string as_jpeg(const image::Image& image, const JpegKind& kind = {}) {
+  return jpeg_of(static_cast<int>(image.channels), static_cast<unsigned>(image.width),
+                 static_cast<unsigned>(image.height), image.pixels, kind);
+}
+
+/// `format` is libpng's (PNG_FORMAT_GRAY...).
+inline std::string png_of(png_uint_32 format, png_uint_32 width, png_uint_32 height,
+                          const std::string& pixels) {
+  png_image image{};
+  image.version = PNG_IMAGE_VERSION;
+  image.width = width;
+  image.height = height;
+  image.format = format;
+  png_alloc_size_t size = 100'000;
+  std::string bytes(size, '\0');
+  png_image_write_to_memory(&image, bytes.data(), &size, 0, pixels.data(), 0, nullptr);
+  bytes.resize(size);
+  return bytes;
 }
 
 /// The JPEG image with an Exif segment that says how it lies, in the byte order of either processor.

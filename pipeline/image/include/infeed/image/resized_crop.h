@@ -41,7 +41,7 @@ struct Target {
   Normalisation normalisation = {};
   std::optional<std::array<std::uint8_t, 3>> background = std::nullopt;  ///< as in DecodeOptions
   /// Where a JPEG's crop is many times larger than the target both ways, it is decoded at a half, a
-  /// quarter or an eighth: up to three times as fast, and on average less than 1 of 255 away.
+  /// quarter or an eighth: up to twice as fast, and on average less than 1 of 255 away.
   bool scaled_decoding = true;
   DecodeLimits limits = {};
 };

@@ -1,0 +1,94 @@
+#include "infeed/image/header.h"
+
+#include <cstring>
+#include <gtest/gtest.h>
+#include <random>
+
+#include "pipeline/image/encoded_images.h"
+
+namespace infeed::testing {
+namespace {
+
+using image::ImageFormat;
+using image::read_header;
+
+TEST(ImageHeader, says_what_the_decoder_will_make) {
+  const auto header = read_header(as_jpeg(16));
+  EXPECT_EQ(header.format, ImageFormat::jpeg);
+  EXPECT_EQ(header.width, 16U);
+  EXPECT_EQ(header.channels, 3U);
+  EXPECT_EQ(header.bits, 8U);
+  EXPECT_EQ(header.orientation, 1);
+  EXPECT_FALSE(header.is_progressive);
+  EXPECT_TRUE(read_header(as_jpeg(drawn_image(9, 9, 3), {.is_progressive = true})).is_progressive);
+  const auto cmyk = read_header(jpeg_of(4, 8, 8, std::vector<std::uint8_t>(8 * 8 * 4, 9)));
+  EXPECT_TRUE(cmyk.is_cmyk);
+  EXPECT_EQ(cmyk.channels, 3U);
+  const auto png = read_header(as_png(9));
+  EXPECT_EQ(png.format, ImageFormat::png);
+  EXPECT_EQ(png.height, 9U);
+  EXPECT_EQ(png.channels, 3U);
+  EXPECT_EQ(read_header(png_of(PNG_FORMAT_LINEAR_Y, 1, 1, "\x12\x34")).bits, 16U);
+}
+
+TEST(ImageHeader, knows_how_an_image_lies) {
+  const std::string wide = jpeg_of(1, 24, 8, std::vector<std::uint8_t>(24 * 8, 7));
+  for (const bool is_big_endian : {false, true}) {
+    for (int orientation = 1; orientation <= 8; ++orientation) {
+      const auto turned = read_header(with_orientation(wide, orientation, is_big_endian));
+      EXPECT_EQ(turned.orientation, orientation);
+      EXPECT_EQ(turned.width, 24U);
+      EXPECT_EQ(turned.channels, 1U);
+      const image::Size upright = orientation < 5 ? image::Size{24, 8} : image::Size{8, 24};
+      EXPECT_EQ(turned.upright_size(), upright);
+    }
+  }
+  EXPECT_EQ(read_header(with_orientation(wide, 9)).orientation, 1);
+}
+
+TEST(ImageHeader, is_the_same_by_reads) {
+  for (const std::string& whole : {as_png(16), with_orientation(as_jpeg(16), 6)}) {
+    std::size_t bytes_read = 0;
+    const auto header = read_header([&](std::uint64_t offset, std::span<char> into) -> std::size_t {
+      if (offset >= whole.size()) return 0;
+      const std::size_t count = std::min(into.size(), whole.size() - offset);
+      std::memcpy(into.data(), whole.data() + offset, count);
+      bytes_read += count;
+      return count;
+    });
+    const auto expected = read_header(whole);
+    EXPECT_EQ(header.upright_size(), expected.upright_size());
+    EXPECT_EQ(header.orientation, expected.orientation);
+    EXPECT_EQ(header.channels, expected.channels);
+    EXPECT_LT(bytes_read, 200U);
+  }
+}
+
+TEST(ImageHeader, of_damaged_images_ends_in_order) {
+  std::mt19937 random(4);
+  for (const std::string& whole : {as_png(16), with_orientation(as_jpeg(16), 6)}) {
+    for (int i = 0; i < 3000; ++i) {
+      std::string damaged = whole.substr(0, i % 5 == 0 ? random() % whole.size() : whole.size());
+      for (int j = 0; j < 3 && !damaged.empty(); ++j) {
+        damaged[random() % std::min<std::size_t>(damaged.size(), 100)] =
+            static_cast<char>(random());
+      }
+      const auto header = read_header(damaged);
+      EXPECT_LE(header.channels, 4U);
+      EXPECT_GE(header.orientation, 1);
+      EXPECT_LE(header.orientation, 8);
+    }
+  }
+}
+
+TEST(ImageHeader, knows_formats_by_bytes_and_by_name) {
+  EXPECT_EQ(image::format_of("GIF89a"), ImageFormat::gif);
+  EXPECT_EQ(image::format_of("BM1234"), ImageFormat::bmp);
+  EXPECT_EQ(image::format_of("RIFF1234WEBP"), ImageFormat::webp);
+  EXPECT_EQ(image::format_of("RIFF"), ImageFormat::unknown);
+  EXPECT_TRUE(image::is_image_extension("JPG"));
+  EXPECT_FALSE(image::is_image_extension("txt"));
+}
+
+}  // namespace
+}  // namespace infeed::testing

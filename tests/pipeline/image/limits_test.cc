@@ -1,0 +1,121 @@
+#include <chrono>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <infeed/error.h>
+#include <infeed/image/decode.h>
+#include <infeed/image/resized_crop.h>
+
+#include "pipeline/image/encoded_images.h"
+#include "thrown_error.h"
+
+/// What a few bytes claim is refused before memory or time goes into it.
+namespace infeed::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+/// The image with another size in its frame header, of any kind.
+std::string claiming(std::string jpeg, unsigned width, unsigned height) {
+  for (std::size_t at = 2; at + 9 < jpeg.size();) {
+    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(jpeg[i]); };
+    if (byte(at + 1) == 0xC0 || byte(at + 1) == 0xC2) {
+      const std::string size{static_cast<char>(height >> 8), static_cast<char>(height),
+                             static_cast<char>(width >> 8), static_cast<char>(width)};
+      return jpeg.replace(at + 5, 4, size);
+    }
+    at += 2 + (std::size_t{byte(at + 2)} << 8 | byte(at + 3));
+  }
+  ADD_FAILURE() << "no frame";
+  return jpeg;
+}
+
+/// Behind the first scan's header (DA, size...) nothing but more such headers.
+std::string of_empty_scans(const std::string& progressive, int count) {
+  const std::size_t at = progressive.find("\xff\xda");
+  const std::size_t size = 2 + static_cast<unsigned char>(progressive[at + 3]);
+  std::string jpeg = progressive.substr(0, at);
+  for (int i = 0; i < count; ++i) jpeg += progressive.substr(at, size);
+  return jpeg + "\xff\xd9";
+}
+
+struct Cost {
+  std::string message;
+  double seconds;
+  double megabytes;
+};
+
+Cost cost_of(const std::string& bytes, const image::DecodeOptions& options = {}) {
+  const auto peak = [] {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return static_cast<double>(usage.ru_maxrss) / 1024;
+  };
+  const double before = peak();
+  const auto start = std::chrono::steady_clock::now();
+  const Error error = error_of([&] { image::decode(bytes, options); });
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+  return {error.message(), taken.count(), peak() - before};
+}
+
+void expect_cheap(const Cost& cost, const char* text) {
+  EXPECT_THAT(cost.message, HasSubstr(text));
+  EXPECT_LT(cost.seconds, 1);
+  EXPECT_LT(cost.megabytes, 16);
+}
+
+std::string progressive() { return as_jpeg(drawn_image(16, 16, 3), {.is_progressive = true}); }
+
+TEST(ImageLimits, a_few_bytes_may_claim_any_size) {
+  const std::string huge = claiming(progressive().substr(0, 700), 65'500, 65'500);
+  expect_cheap(cost_of(huge), "has 65500 x 65500 pixels, but at most 67108864 can be decoded");
+  // Within the limit: 400 MB of coefficients, for which there is nothing in the file.
+  const std::string large = claiming(progressive(), 8000, 8000);
+  expect_cheap(cost_of(large), "8000 x 8000 pixels don't fit into its");
+  std::string png = as_png(64);
+  png.replace(16, 8, std::string("\x7f\xff\xff\xff\x7f\xff\xff\xff", 8));
+  expect_cheap(cost_of(png), "has 2147483647 x 2147483647 pixels");
+  png.replace(16, 8, std::string("\0\0\x1f\0\0\0\x1f\0", 8));
+  expect_cheap(cost_of(png), "7936 x 7936 pixels don't fit into its");
+}
+
+TEST(ImageLimits, a_progressive_image_is_held_whole_at_any_scale) {
+  const std::string jpeg =
+      as_jpeg(drawn_image(1000, 800, 3), {.is_progressive = true, .sampling = 1});
+  const image::DecodeOptions small{.jpeg_width_max = 100, .limits = {.memory_bytes_max = 4 << 20}};
+  EXPECT_THAT(error_of([&] { image::decode(jpeg, small); }).message(),
+              AllOf(HasSubstr("the image takes 5"), HasSubstr("at most 4194304 may be used "
+                                                              "(DecodeLimits::memory_bytes_max)")));
+  EXPECT_THAT(error_of([&] {
+                image::decode_crop(jpeg, {0, 0, 8, 8}, {.limits = small.limits});
+              }).message(),
+              HasSubstr("memory_bytes_max"));
+  std::vector<float> row(8 * 8 * 3);
+  const image::Target target{.width = 8, .height = 8, .limits = small.limits};
+  EXPECT_THAT(error_of([&] { image::central_crop(jpeg, target, row); }).message(),
+              HasSubstr("memory_bytes_max"));
+  const std::string baseline = as_jpeg(drawn_image(1000, 800, 3));
+  EXPECT_EQ(image::decode(baseline, small).width, 125U) << "line by line it takes little";
+}
+
+TEST(ImageLimits, scans_are_counted_before_they_are_read) {
+  const std::string scans = of_empty_scans(claiming(progressive(), 512, 512), 1000);
+  expect_cheap(cost_of(scans), "has over 100 scans; DecodeLimits::scans_max allows no more");
+  expect_cheap(cost_of(scans, {.refuse_damaged = false}), "has over 100 scans");
+  EXPECT_THAT(cost_of(progressive(), {.limits = {.scans_max = 3}}).message,
+              HasSubstr("has over 3 scans"));
+  EXPECT_EQ(image::decode(progressive()).width, 16U);
+}
+
+TEST(ImageLimits, the_pixels_themselves_count) {
+  const std::string jpeg = as_jpeg(drawn_image(100, 100, 3));
+  EXPECT_THAT(cost_of(jpeg, {.limits = {.pixels_max = 9'999}}).message,
+              HasSubstr("has 100 x 100 pixels, but at most 9999"));
+  EXPECT_THAT(cost_of(jpeg, {.limits = {.memory_bytes_max = 29'999}}).message,
+              HasSubstr("memory_bytes_max"));
+}
+
+}  // namespace
+}  // namespace infeed::testing
