@@ -75,11 +75,6 @@ JpegReader::JpegReader() : state_(std::make_unique<State>()) {
   decoder.err = jpeg_std_error(&state_->errors.manager);
   state_->errors.manager.error_exit = jump_out_of_jpeg;
   state_->errors.manager.emit_message = note_jpeg_warning;
-  if (setjmp(state_->errors.jump) == 0) {
-    jpeg_create_decompress(&decoder);
-  } else {
-    fail();
-  }
 }
 
 JpegReader::~JpegReader() { jpeg_destroy_decompress(&state_->decoder); }
@@ -92,7 +87,10 @@ void JpegReader::fail() const {
 bool JpegReader::read_header() {
   jpeg_decompress_struct& decoder = state_->decoder;
   if (setjmp(state_->errors.jump) != 0) return false;
-  jpeg_abort_decompress(&decoder);  // of an image before that failed
+  // Not only jpeg_abort(): tables of the image before would stay, and one that lacks its own would
+  // be decoded by them.
+  jpeg_destroy_decompress(&decoder);
+  jpeg_create_decompress(&decoder);
   jpeg_mem_src(&decoder, reinterpret_cast<const unsigned char*>(bytes_.data()), bytes_.size());
   jpeg_read_header(&decoder, TRUE);
   return true;
@@ -164,6 +162,9 @@ bool JpegReader::read_rows(const Rect& part, unsigned denominator, std::size_t c
   const bool is_cmyk = decoder.num_components == 4;
   // libjpeg makes CMYK of YCCK, but RGB of neither.
   decoder.out_color_space = is_cmyk ? JCS_CMYK : channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+  // Of a progressive image that lacks scans it would blur blocks into their neighbours, of which a
+  // crop has others than the whole.
+  decoder.do_block_smoothing = FALSE;
   jpeg_start_decompress(&decoder);
   // A pixel more each way: colours are interpolated between neighbours, which would otherwise be
   // missing where a block ends with the crop.

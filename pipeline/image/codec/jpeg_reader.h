@@ -13,7 +13,7 @@
 
 namespace infeed::image {
 
-/// Decodes one JPEG after the other with what libjpeg needs once. Not for several threads at once.
+/// Decodes one JPEG after the other. Not for several threads at once.
 /// Everything it throws is an Error as decode.h says; afterwards it can be opened again.
 class JpegReader {
  public:

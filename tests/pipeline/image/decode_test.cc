@@ -61,6 +61,43 @@ TEST(ImageDecode, channels_are_those_asked_for) {
   EXPECT_EQ(decode(as_jpeg(8), {.channels = Channels::grey}).channels, 1U);
 }
 
+TEST(ImageDecode, interlaced_png_gives_its_pixels_back) {
+  const Image rgb = drawn_image(21, 13, 3);
+  const std::string png = raw_png(21, 13, 8, PNG_COLOR_TYPE_RGB, true, as_text(rgb));
+  EXPECT_EQ(decode(png), rgb);
+  EXPECT_EQ(image::decode_crop(png, {2, 5, 1, 1}).pixels[0], rgb.row(5)[6]);
+  EXPECT_THAT(error_text(png.substr(0, png.size() - 30)), HasSubstr("PNG image can't be decoded"));
+}
+
+TEST(ImageDecode, png_of_other_depths_has_8_bits) {
+  const auto pixels = [](const std::string& png) {
+    return as_text(decode(png, {.channels = Channels::as_in_file}));
+  };
+  EXPECT_EQ(pixels(raw_png(2, 1, 16, PNG_COLOR_TYPE_GRAY, false, "\x12\xff\xab\x01")), "\x12\xab")
+      << "the upper half, as TensorFlow and Pillow take it";
+  EXPECT_EQ(pixels(raw_png(9, 1, 1, PNG_COLOR_TYPE_GRAY, false, "\x81\x80")),
+            std::string("\xff\0\0\0\0\0\0\xff\xff", 9));
+  EXPECT_EQ(pixels(raw_png(2, 1, 4, PNG_COLOR_TYPE_GRAY, false, "\x1f")), "\x11\xff");
+}
+
+TEST(ImageDecode, an_image_without_tables_takes_none_of_the_image_before) {
+  const std::string whole = as_jpeg(drawn_image(16, 16, 3), {.is_progressive = true});
+  std::string bare = whole.substr(0, 2);
+  for (std::size_t at = 2; at < whole.size();) {
+    const auto marker = static_cast<unsigned char>(whole[at + 1]);
+    const std::size_t size = 2 + (std::size_t{static_cast<unsigned char>(whole[at + 2])} << 8 |
+                                  static_cast<unsigned char>(whole[at + 3]));
+    if (marker == 0xDA) {
+      bare += whole.substr(at);
+      break;
+    }
+    if (marker != 0xC4) bare += whole.substr(at, size);
+    at += size;
+  }
+  decode(whole);
+  EXPECT_THAT(error_text(bare), HasSubstr("Huffman table 0x00 was not defined"));
+}
+
 TEST(ImageDecode, what_is_transparent_may_lie_over_a_background) {
   const std::string png = png_of(PNG_FORMAT_RGBA, 2, 1, std::string("\0\0\0\xff\xc8\0\0\x80", 8));
   EXPECT_EQ(as_text(decode(png, {.background = {{255, 255, 255}}})),

@@ -138,6 +138,35 @@ inline std::string png_of(png_uint_32 format, png_uint_32 width, png_uint_32 hei
   return bytes;
 }
 
+/// `bits` 1 to 16 of each channel, of which there are as libpng's colour type says; `rows` are as they
+/// go into the file.
+inline std::string raw_png(unsigned width, unsigned height, int bits, int colour_type,
+                           bool is_interlaced, std::string rows) {
+  std::string file;
+  png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, nullptr, nullptr, nullptr);
+  png_infop info = png_create_info_struct(png);
+  png_set_write_fn(
+      png, &file,
+      [](png_structp to, png_bytep bytes, std::size_t size) {
+        static_cast<std::string*>(png_get_io_ptr(to))
+            ->append(reinterpret_cast<const char*>(bytes), size);
+      },
+      nullptr);
+  png_set_IHDR(png, info, width, height, bits, colour_type,
+               is_interlaced ? PNG_INTERLACE_ADAM7 : PNG_INTERLACE_NONE,
+               PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+  png_write_info(png, info);
+  const std::size_t row_bytes = rows.size() / height;
+  std::vector<png_bytep> pointers;
+  for (unsigned y = 0; y < height; ++y) {
+    pointers.push_back(reinterpret_cast<png_bytep>(rows.data() + y * row_bytes));
+  }
+  png_write_image(png, pointers.data());
+  png_write_end(png, nullptr);
+  png_destroy_write_struct(&png, &info);
+  return file;
+}
+
 /// The JPEG image with an Exif segment that says how it lies, in the byte order of either processor.
 inline std::string with_orientation(const std::string& jpeg, int orientation,
                                     bool is_big_endian = false) {
