@@ -21,6 +21,11 @@
 #include <infeed/device/slice.h>
 #include <infeed/device/step_accounting.h>
 #include <infeed/device/trainer.h>
+#include <infeed/image/decode.h>
+#include <infeed/image/header.h>
+#include <infeed/image/normalise.h>
+#include <infeed/image/resize.h>
+#include <infeed/image/resized_crop.h>
 #include <infeed/infeed.h>
 #include <infeed/records/file_sum.h>
 

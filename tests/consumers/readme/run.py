@@ -8,6 +8,10 @@ what it prints, the ```cmake block a project for it. The ```sh blocks behind <!-
 and <!-- commands: own project --> are run line by line as they stand: the former in a copy of the
 README's folder, the latter in the program's, both with WORK_FOLDER/home for HOME.
 
+Behind <!-- program: images --> stands a second program with what it prints, for a project of the same
+form that asks for the component image; the commands behind <!-- commands: images --> make its data of
+a folder photos, which this test fills with small images.
+
 With --infeed-build, a folder where infeed is built already, the command that builds is left out and
 the one that installs takes that folder instead: that is all that isn't as it stands. The compiler is
 $CXX, if it is set.
@@ -22,6 +26,7 @@ import shutil
 import subprocess
 import sys
 
+HERE = pathlib.Path(__file__).resolve().parent
 BUILD_FOLDER = "build/install"
 BUILD = f"cmake --build {BUILD_FOLDER}"
 INSTALL = f"cmake --install {BUILD_FOLDER} "
@@ -50,6 +55,34 @@ def extract(readme):
     if "int main(" not in program:
         raise ReadmeError(f"{readme}: the first ```cpp block has no main(): the program must be whole")
     return program, outputs[0]
+
+
+def extract_images_program(readme):
+    """The program behind <!-- program: images -->, and its output."""
+    text = readme.read_text()
+    marker = "<!-- program: images -->"
+    at = text.find(marker)
+    following = [(language, content) for language, content, start in fences_of(text) if start > at]
+    if at < 0 or [language for language, _ in following[:2]] != ["cpp", "text"]:
+        raise ReadmeError(f"{readme} has no {marker} with a ```cpp block and the ```text that it prints behind it")
+    return following[0][1], following[1][1]
+
+
+def make_photos(folder):
+    """Six JPEGs of two classes: the fuzz target's, without what it takes for itself."""
+    jpeg = (HERE.parents[1] / "fuzz/corpus/image/jpeg").read_bytes()[5:]
+    for i in range(6):
+        place = folder / "photos" / ("cat" if i % 2 else "dog") / f"{i}.jpg"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(jpeg)
+
+
+def for_images(project):
+    """The README's project with the component that the images' program needs."""
+    changed = project.replace("COMPONENTS pipeline", "COMPONENTS image").replace("infeed::pipeline", "infeed::image")
+    if changed.count("image") < 2:
+        raise ReadmeError("the README's project doesn't ask for the component pipeline and link infeed::pipeline")
+    return changed
 
 
 def extract_project(readme):
@@ -114,6 +147,8 @@ def main():
         project = extract_project(readme)
         install = extract_commands(readme, "install")
         *build, run_program = extract_commands(readme, "own project")
+        images_program, images_expected = extract_images_program(readme)
+        images_project, images_data = for_images(project), extract_commands(readme, "images")
         if arguments.infeed_build:
             install = reuse_build(install, arguments.infeed_build.resolve())
     except (ReadmeError, OSError) as error:
@@ -127,14 +162,21 @@ def main():
     copy_tree(readme.parent, tree)
     (own / "main.cc").write_text(program)
     (own / "CMakeLists.txt").write_text(project)
+    images = work / "my_images"
+    images.mkdir()
+    (images / "main.cc").write_text(images_program)
+    (images / "CMakeLists.txt").write_text(images_project)
     environment = {**os.environ, "HOME": str(home)}
     try:
         run_lines(install, tree, environment)
         run_lines(build, own, environment)
         printed = run_lines([run_program], own, environment, stdout=subprocess.PIPE, text=True).stdout
+        make_photos(images)
+        run_lines(images_data + build, images, environment)
+        printed_of_images = run_lines([run_program], images, environment, stdout=subprocess.PIPE, text=True).stdout
     except subprocess.CalledProcessError as error:
         sys.exit(f"a command of the README ended with status {error.returncode}: the last line with a + above")
-    difference = compare(expected, printed)
+    difference = compare(expected + images_expected, printed + printed_of_images)
     if difference:
         sys.exit(f"the README's program prints something else; put this into the README, or mend it:\n{difference}")
 

@@ -37,6 +37,24 @@ class ReadmeTest(unittest.TestCase):
         self.expect_error("```text\nx\n```\n" + PROGRAM, "no ```text block after its program")
         self.expect_error("```cpp\nauto x = 1;\n```\n```text\n1\n```\n", r"has no main\(\)")
 
+    def images(self, text):
+        with tempfile.TemporaryDirectory() as folder:
+            readme = pathlib.Path(folder) / "README.md"
+            readme.write_text(text)
+            return run.extract_images_program(readme)
+
+    def test_program_of_images_behind_its_marker(self):
+        marker = "<!-- program: images -->\n"
+        self.assertEqual(self.images(PROGRAM + marker + "```cpp\nint x;\n```\nprints\n```text\ny\n```\n"),
+                         ("int x;\n", "y\n"))
+        for text in (PROGRAM, marker + PROGRAM, marker + "```text\ny\n```\n" + PROGRAM):
+            with self.assertRaisesRegex(run.ReadmeError, "has no <!-- program: images --> with a ```cpp block"):
+                self.images(text)
+        self.assertEqual(run.for_images("COMPONENTS pipeline) PRIVATE infeed::pipeline"),
+                         "COMPONENTS image) PRIVATE infeed::image")
+        with self.assertRaisesRegex(run.ReadmeError, "doesn't ask for the component pipeline"):
+            run.for_images("COMPONENTS records")
+
     def commands(self, text, name="install"):
         with tempfile.TemporaryDirectory() as folder:
             readme = pathlib.Path(folder) / "README.md"

@@ -17,7 +17,7 @@
 /// written straight into the batch.
 ///
 ///     struct Picture { std::array<float, 224 * 224 * 3> pixels; };
-///     jpeg_files | infeed::batch_into<Picture>(
+///     infeed::slices(jpegs) | infeed::batch_into<Picture>(
 ///         128, [](const std::string& jpeg, const infeed::Row<Picture>& row, infeed::Rng& rng) {
 ///           infeed::image::random_resized_crop(jpeg, {.width = 224, .height = 224}, rng,
 ///                                              row.column(&Picture::pixels));
