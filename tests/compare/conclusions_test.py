@@ -74,6 +74,13 @@ class Conclusions(unittest.TestCase):
         for of_memcpy, met in ((100, True), (200, False)):
             self.assertEqual(measured(ceiling, [(90, of_memcpy)], {"a": [40]})["bar_met"], met)
 
+    def test_the_best_peer_may_be_any(self):
+        for best_peer, met in ((True, False), (False, True)):
+            row = rows.Row("r", "g", "1/s", ("a", "b"), ratio_min=2, best_peer=best_peer,
+                           higher_is_better=True)
+            peers = {name: {"as written": {"median": rate}} for name, rate in (("a", 40), ("b", 60))}
+            self.assertEqual(row.judge({"ours": {"median": 100}, "peers": peers})["bar_met"], met)
+
     def test_a_form_that_fails_costs_itself_only(self):
         row = rows.Row("r", "g", "ns")
         result = measured(row, [(1,), (1,)], {"hangs": [sides.MeasureError("took over 60 s")],
