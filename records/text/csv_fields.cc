@@ -1,0 +1,47 @@
+#include "text/csv_fields.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "infeed/error.h"
+#include "text/text_plan.h"
+
+namespace infeed::detail {
+
+RowFormat row_format(const CsvOptions& options) {
+  return {options.delimiter, options.quotes == Quotes::rfc4180, false};
+}
+
+std::vector<CsvField> split_fields(std::string_view row, const RowFormat& format) {
+  if (row.ends_with('\n')) row.remove_suffix(1);
+  if (row.ends_with('\r')) row.remove_suffix(1);
+  std::vector<CsvField> fields;
+  std::size_t at = 0;
+  while (true) {
+    CsvField field;
+    if (format.has_quotes && at < row.size() && row[at] == '"') {
+      field.was_quoted = true;
+      for (++at; at < row.size(); ++at) {
+        if (row[at] == '"' && (++at == row.size() || row[at] != '"')) break;
+        field.text += row[at];
+      }
+    }
+    const std::size_t end = std::min(row.find(format.delimiter, at), row.size());
+    field.text += row.substr(at, end - at);
+    fields.push_back(std::move(field));
+    if (end == row.size()) return fields;
+    at = end + 1;
+  }
+}
+
+void check_csv_options(const CsvOptions& options) {
+  const char c = options.delimiter;
+  if (c == '\n' || c == '\r' || c == '\0' || (c == '"' && options.quotes != Quotes::none)) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("csv: the delimiter is {}; give a byte that is no line break, no zero "
+                            "and no quote",
+                            quoted_text({&c, 1})));
+  }
+}
+
+}  // namespace infeed::detail

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "infeed/records/text_options.h"
+#include "text/row_scan.h"
+
+namespace infeed::detail {
+
+RowFormat row_format(const CsvOptions& options);
+
+/// A field of a row, in text that goes on behind the row by kTextPaddingBytes.
+struct CsvField {
+  std::string text;
+  bool was_quoted = false;
+};
+
+/// For the few rows where speed doesn't matter: headers, samples, messages. `row` may end with its
+/// line break. A quote that is followed by something else than a delimiter ends nothing.
+std::vector<CsvField> split_fields(std::string_view row, const RowFormat& format);
+
+/// Throws invalid_argument for options that can't be.
+void check_csv_options(const CsvOptions& options);
+
+}  // namespace infeed::detail

@@ -1,0 +1,221 @@
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+#include <unordered_map>
+
+#include "columns/column_values.h"
+#include "infeed/records/detail/text_parser.h"
+#include "text/json_values.h"
+#include "text/row_scan.h"
+#include "text/text_masks.h"
+#include "text/text_plan.h"
+
+namespace infeed::detail {
+namespace {
+
+constexpr std::size_t kNoMember = ~std::size_t{0};
+
+/// Which column, and which object that columns lie in, a member is; perhaps both, perhaps neither.
+struct MemberUse {
+  std::size_t column = kNoMember;
+  std::size_t object = kNoMember;
+};
+
+/// A ragged or padded column that a line lacks has an empty row there.
+ColumnSchema with_empty_rows(const ColumnSchema& schema) {
+  ColumnSchema changed;
+  for (ColumnType type : schema.columns()) {
+    const bool is_list = type.kind != Column::Kind::dense && type.kind != Column::Kind::bytes;
+    if (is_list && (type.ragged_levels != 1 || type.partition)) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("json_lines: column '{}' has several ragged levels, but a value is a "
+                              "flat array at most",
+                              type.name));
+    }
+    if (is_list && !type.missing) {
+      if (type.dtype == DType::bytes) {
+        type.missing = std::vector<std::string>();
+      } else {
+        type.missing = std::vector<std::int64_t>();
+      }
+    }
+    changed.add(std::move(type));
+  }
+  return changed;
+}
+
+class JsonLinesParser final : public TextParser {
+ public:
+  JsonLinesParser(const ColumnSchema& schema, JsonLinesOptions options)
+      : TextParser(with_empty_rows(schema), options.bad_rows), options_(std::move(options)) {
+    options_.row_bytes_max.of("json_lines", "row_bytes_max");
+    objects_.push_back("");
+    for (std::size_t i = 0; i < plan().columns.size(); ++i) {
+      const std::string& name = plan().columns[i]->type.name;
+      uses_[name].column = i;
+      for (std::size_t dot = name.find('.'); dot != name.npos; dot = name.find('.', dot + 1)) {
+        MemberUse& use = uses_[name.substr(0, dot)];
+        if (use.object != kNoMember) continue;
+        use.object = objects_.size();
+        objects_.push_back(name.substr(0, dot + 1));
+      }
+    }
+  }
+
+  TextFeedOptions feed_options() const override {
+    return {.row_bytes_max = options_.row_bytes_max,
+            .compression = options_.compression,
+            .url = options_.url};
+  }
+
+ protected:
+  void parse_piece(const TextPiece& piece, Rows& rows) const override;
+
+ private:
+  /// A line has mostly the members of the one before, in the same order.
+  struct KnownMember {
+    std::string written;
+    std::size_t object = kNoMember;  ///< that it lies in
+    MemberUse use;
+  };
+  struct Line {
+    JsonCursor& cursor;
+    Rows& rows;
+    std::vector<KnownMember>& known;
+    std::vector<std::size_t>& seen;  ///< by column: the line that had it last
+    std::size_t number = 0;
+    std::size_t members = 0;
+    std::size_t columns = 0;
+    std::size_t column = kNoMember;  ///< that a problem belongs to
+  };
+
+  bool parse_line(Line& line) const;
+  bool parse_members(Line& line, std::size_t object, int depth) const;
+  MemberUse use_of(Line& line, std::size_t object, const JsonString& name) const;
+  bool parse_column(Line& line, std::size_t column) const;
+  bool fill_absent(Line& line) const;
+
+  JsonLinesOptions options_;
+  std::vector<std::string> objects_;  ///< "", "meta.", ...
+  std::unordered_map<std::string, MemberUse> uses_;
+};
+
+MemberUse JsonLinesParser::use_of(Line& line, std::size_t object, const JsonString& name) const {
+  const std::size_t place = line.members++;
+  if (place == line.known.size()) line.known.emplace_back();
+  KnownMember& known = line.known[place];
+  if (known.object == object && known.written == name.view()) [[likely]] {
+    return known.use;
+  }
+  const auto found = uses_.find(objects_[object] + unescaped_json(name));
+  known = {std::string(name.view()), object, found == uses_.end() ? MemberUse{} : found->second};
+  return known.use;
+}
+
+bool JsonLinesParser::parse_column(Line& line, std::size_t column) const {
+  line.column = column;
+  if (line.seen[column] == line.number)
+    return line.cursor.fail("the member comes twice in the line");
+  line.seen[column] = line.number;
+  const PlannedColumn& planned = *plan().columns[column];
+  if (line.cursor.peek() == 'n') {
+    if (!line.cursor.read_word("null")) return false;
+    if (!planned.type.missing) {
+      return line.cursor.fail(
+          fmt::format("null is no value, but {} is expected; a default "
+                      "(if_missing) would stand in for it",
+                      expected_value(planned.type.dtype)));
+    }
+    append_default(planned, line.rows.column(column), line.rows.count(), plan().pool);
+  } else if (!read_json_column(line.cursor, planned, line.rows.column(column), line.rows.count(),
+                               plan().pool)) {
+    return false;
+  }
+  ++line.columns;
+  line.column = kNoMember;
+  return true;
+}
+
+bool JsonLinesParser::parse_members(Line& line, std::size_t object, int depth) const {
+  JsonCursor& cursor = line.cursor;
+  if (!cursor.enter(depth)) return false;
+  cursor.take();
+  if (cursor.peek() == '}') return cursor.take(), true;
+  while (true) {
+    JsonString name;
+    if (cursor.peek() != '"') return cursor.fail_expected("a member's name");
+    if (!cursor.read_string(name)) return false;
+    if (cursor.peek() != ':') return cursor.fail_expected("':'");
+    cursor.take();
+    const MemberUse use = use_of(line, object, name);
+    const bool is_object = use.object != kNoMember && cursor.peek() == '{';
+    const bool is_good = is_object                 ? parse_members(line, use.object, depth + 1)
+                         : use.column != kNoMember ? parse_column(line, use.column)
+                                                   : cursor.skip_value(depth);
+    if (!is_good) return false;
+    const char next = cursor.peek();
+    if (next == '}') return cursor.take(), true;
+    if (next != ',') return cursor.fail_expected("',' or '}'");
+    cursor.take();
+  }
+}
+
+bool JsonLinesParser::fill_absent(Line& line) const {
+  for (std::size_t i = 0; i < plan().columns.size(); ++i) {
+    if (line.seen[i] == line.number) continue;
+    const PlannedColumn& planned = *plan().columns[i];
+    if (!planned.type.missing) {
+      line.column = i;
+      return line.cursor.fail(
+          fmt::format("the line has no such member, but {} is expected; a "
+                      "default (if_missing) would stand in for it",
+                      expected_value(planned.type.dtype)));
+    }
+    append_default(planned, line.rows.column(i), line.rows.count(), plan().pool);
+  }
+  return true;
+}
+
+bool JsonLinesParser::parse_line(Line& line) const {
+  if (line.cursor.peek() != '{') return line.cursor.fail_expected("an object");
+  if (!parse_members(line, 0, 1)) return false;
+  if (line.cursor.peek() != '\n') return line.cursor.fail_expected("the line's end");
+  return line.columns == plan().columns.size() || fill_absent(line);
+}
+
+void JsonLinesParser::parse_piece(const TextPiece& piece, Rows& rows) const {
+  const char* at = piece.text.bytes().data();
+  const char* const end = at + piece.text.size();
+  std::vector<KnownMember> known;
+  std::vector<std::size_t> seen(plan().columns.size(), 0);
+  std::size_t number = 0;
+  while (at != end) {
+    if (*at == '\n' || (*at == '\r' && at[1] == '\n')) {
+      at += *at == '\r' ? 2 : 1;
+      continue;
+    }
+    JsonCursor cursor(at);
+    Line line{cursor, rows, known, seen, ++number};
+    if (parse_line(line)) [[likely]] {
+      rows.end_row();
+      at = cursor.at() + 1;
+      continue;
+    }
+    const JsonProblem& problem = cursor.problem();
+    const std::string column =
+        line.column == kNoMember ? "" : plan().columns[line.column]->type.name;
+    rows.refuse(
+        piece, at,
+        {column, fmt::format("{} (byte {} of the line)", problem.what, problem.at - at + 1)});
+    at = find_char(at, end, '\n') + 1;
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<const TextParser> make_json_lines_parser(ColumnSchema schema,
+                                                         JsonLinesOptions options) {
+  return std::make_shared<JsonLinesParser>(schema, std::move(options));
+}
+
+}  // namespace infeed::detail

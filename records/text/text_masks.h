@@ -1,0 +1,89 @@
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+/// Where characters stand among 64 or 16 neighbours: a bit a byte, the first one lowest.
+namespace infeed::detail {
+
+#if defined(__SSE2__)
+
+inline std::uint32_t mask_of_16(__m128i bytes, char c) {
+  return static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(c))));
+}
+
+/// 64 bytes in registers, for any number of questions.
+class Bytes64 {
+ public:
+  explicit Bytes64(const char* at) {
+    for (int i = 0; i < 4; ++i) {
+      parts_[i] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at + 16 * i));
+    }
+  }
+  std::uint64_t equal(char c) const {
+    const __m128i wanted = _mm_set1_epi8(c);
+    return mask([&](int i) { return _mm_cmpeq_epi8(parts_[i], wanted); });
+  }
+  std::uint64_t equal_any(char a, char b, char c) const {
+    const __m128i x = _mm_set1_epi8(a);
+    const __m128i y = _mm_set1_epi8(b);
+    const __m128i z = _mm_set1_epi8(c);
+    return mask([&](int i) {
+      return _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(parts_[i], x), _mm_cmpeq_epi8(parts_[i], y)),
+                          _mm_cmpeq_epi8(parts_[i], z));
+    });
+  }
+
+ private:
+  template <class Compare>
+  static std::uint64_t mask(Compare compare) {
+    std::uint64_t bits = 0;
+    for (int i = 0; i < 4; ++i) {
+      const auto part = static_cast<std::uint32_t>(_mm_movemask_epi8(compare(i)));
+      bits |= std::uint64_t{part} << (16 * i);
+    }
+    return bits;
+  }
+  __m128i parts_[4];
+};
+
+#else
+
+class Bytes64 {
+ public:
+  explicit Bytes64(const char* at) { std::memcpy(bytes_, at, sizeof(bytes_)); }
+  std::uint64_t equal(char c) const {
+    std::uint64_t bits = 0;
+    for (int i = 0; i < 64; ++i) bits |= std::uint64_t{bytes_[i] == c} << i;
+    return bits;
+  }
+  std::uint64_t equal_any(char a, char b, char c) const { return equal(a) | equal(b) | equal(c); }
+
+ private:
+  char bytes_[64];
+};
+
+#endif
+
+/// The first `c` at or behind `at`; `end` when there is none. Reads up to 15 bytes behind the end.
+inline const char* find_char(const char* at, const char* end, char c) {
+#if defined(__SSE2__)
+  for (; at < end; at += 16) {
+    const std::uint32_t found =
+        mask_of_16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at)), c);
+    if (found == 0) continue;
+    at += std::countr_zero(found);
+    return at < end ? at : end;
+  }
+  return end;
+#else
+  const void* const found = std::memchr(at, c, static_cast<std::size_t>(end - at));
+  return found == nullptr ? end : static_cast<const char*>(found);
+#endif
+}
+
+}  // namespace infeed::detail

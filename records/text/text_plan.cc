@@ -1,0 +1,130 @@
+#include "text/text_plan.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <limits>
+
+#include "columns/column_values.h"
+
+namespace infeed::detail {
+
+namespace {
+
+std::shared_ptr<const TextPlan> make_text_plan(ColumnSchema schema) {
+  auto plan = std::make_shared<TextPlan>();
+  std::vector<std::string> names;
+  for (const ColumnType& type : schema.columns()) {
+    auto column = std::make_unique<PlannedColumn>();
+    column->type = type;
+    plan_column(*column);
+    names.push_back(type.name);
+    plan->columns.push_back(std::move(column));
+  }
+  plan->names = column_names(std::move(names));
+  plan->schema = std::move(schema);
+  return plan;
+}
+
+std::string rows_of(std::size_t count) {
+  return fmt::format("{} row{}", count, count == 1 ? "" : "s");
+}
+
+}  // namespace
+
+TextParser::TextParser(ColumnSchema schema, BadRows bad_rows)
+    : plan_(make_text_plan(std::move(schema))), bad_rows_(bad_rows) {}
+
+const ColumnSchema& TextParser::schema() const { return plan_->schema; }
+
+ColumnBatch TextParser::parse(const TextRows& rows, std::size_t* rows_left_out) const {
+  Rows parsed(*plan_, rows.rows);
+  for (const TextPiece& piece : rows.pieces) parse_piece(piece, parsed);
+  if (rows_left_out != nullptr) *rows_left_out = parsed.refused();
+  if (parsed.refused() == 0) return parsed.finish();
+  const Error& first = *parsed.first_refusal();
+  if (bad_rows_ == BadRows::leave_out) {
+    if (parsed.count() != 0) return parsed.finish();
+    throw first.reworded(first.code(), fmt::format("{}; none of the {} of this batch can be read",
+                                                   first.message(), rows_of(rows.rows)));
+  }
+  const std::size_t others = parsed.refused() - 1;
+  throw first
+      .reworded(first.code(),
+                fmt::format("{}; with it go the {} of its batch{}: {{.bad_rows = "
+                            "infeed::BadRows::leave_out}} loses only what can't be read",
+                            first.message(), rows_of(rows.rows),
+                            others == 0 ? "" : fmt::format(" ({} more are bad)", others)))
+      .losing({.records = rows.rows - 1});
+}
+
+TextParser::Rows::Rows(const TextPlan& plan, std::size_t rows_max)
+    : plan_(plan), columns_(plan.columns.size()) {
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    begin_column(*plan.columns[i], rows_max, columns_[i], plan.pool);
+  }
+}
+
+void TextParser::Rows::refuse(const TextPiece& piece, const char* row, const Problem& problem) {
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    truncate_column(*plan_.columns[i], count_, columns_[i]);
+  }
+  if (refused_++ != 0) return;
+  const std::string_view text = piece.text.bytes();
+  const std::string_view before(text.data(), static_cast<std::size_t>(row - text.data()));
+  const auto lines = static_cast<std::uint64_t>(std::count(before.begin(), before.end(), '\n'));
+  const std::string column =
+      problem.column.empty() ? "" : fmt::format(", column '{}'", problem.column);
+  Error error(ErrorCode::data_loss,
+              fmt::format("line {}{}: {}", piece.line + lines, column, problem.what));
+  error.at_file(std::string(piece.text.file()));
+  const std::uint64_t begin = piece.text.offset().value_or(0);
+  error.at_offset(begin + before.size());
+  first_ = std::make_unique<Error>(std::move(error));
+}
+
+ColumnBatch TextParser::Rows::finish() {
+  std::vector<Column> columns;
+  columns.reserve(columns_.size());
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    columns.push_back(finish_column(*plan_.columns[i], count_, columns_[i], plan_.pool));
+  }
+  return {plan_.names, std::move(columns)};
+}
+
+std::string quoted_text(std::string_view text) {
+  constexpr std::size_t kBytesMax = 40;
+  std::string shown;
+  for (const char c : text.substr(0, kBytesMax)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f) {
+      shown += fmt::format("\\x{:02x}", byte);
+    } else {
+      shown += c;
+    }
+  }
+  // No half a character at the end.
+  if (text.size() > kBytesMax) {
+    while (!shown.empty() && (static_cast<unsigned char>(shown.back()) & 0xc0) == 0x80) {
+      shown.pop_back();
+    }
+    if (!shown.empty() && static_cast<unsigned char>(shown.back()) >= 0xc0) shown.pop_back();
+    shown += "...";
+  }
+  return fmt::format("'{}'", shown);
+}
+
+std::string expected_value(DType dtype) {
+  if (dtype == DType::bytes) return "text";
+  if (dtype == DType::boolean) return "true or false (bool)";
+  if (is_float(dtype)) return fmt::format("a number ({})", to_string(dtype));
+  std::string range;
+  with_dtype(dtype, [&range]<class T>(T) {
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+      range = fmt::format("from {} to {}", std::numeric_limits<T>::min(),
+                          std::numeric_limits<T>::max());
+    }
+  });
+  return fmt::format("a whole number {} ({})", range, to_string(dtype));
+}
+
+}  // namespace infeed::detail

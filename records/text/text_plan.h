@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "columns/column_plan.h"
+#include "infeed/error.h"
+#include "infeed/records/detail/text_parser.h"
+
+namespace infeed::detail {
+
+/// Of all batches of one schema.
+struct TextPlan {
+  ColumnSchema schema;
+  std::vector<std::unique_ptr<const PlannedColumn>> columns;
+  std::shared_ptr<const ColumnNames> names;
+  TensorPool pool;
+};
+
+/// The columns of one batch in the making, and what is wrong with its rows.
+class TextParser::Rows {
+ public:
+  Rows(const TextPlan& plan, std::size_t rows_max);
+
+  /// What is wrong with a row: its column (empty where it is none's) and what was found, expected.
+  struct Problem {
+    std::string column;
+    std::string what;
+  };
+  /// The row that is being appended, which begins at `row`, is left out; the row is over then.
+  void refuse(const TextPiece& piece, const char* row, const Problem& problem);
+
+  GrowingColumn& column(std::size_t i) { return columns_[i]; }
+  std::size_t count() const { return count_; }
+  /// The row is whole.
+  void end_row() { ++count_; }
+  std::size_t refused() const { return refused_; }
+  const Error* first_refusal() const { return first_.get(); }
+  ColumnBatch finish();
+
+ private:
+  const TextPlan& plan_;
+  std::vector<GrowingColumn> columns_;
+  std::size_t count_ = 0;
+  std::size_t refused_ = 0;
+  std::unique_ptr<Error> first_;
+};
+
+/// For messages: in quotes, cut to some forty characters, without control characters.
+std::string quoted_text(std::string_view text);
+/// "a whole number from -128 to 127 (int8)", "a number (float32)", "text".
+std::string expected_value(DType dtype);
+
+}  // namespace infeed::detail

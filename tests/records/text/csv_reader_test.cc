@@ -1,0 +1,235 @@
+#include <cmath>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <zlib.h>
+
+#include <infeed/records/csv.h>
+
+#include "records/temporary_files.h"
+#include "thrown_error.h"
+
+namespace infeed::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class CsvReaderTest : public ::testing::Test {
+ protected:
+  /// All rows of a table in one batch.
+  ColumnBatch read(std::string_view text, const ColumnSchema& schema, CsvOptions options = {}) {
+    CsvReader reader({folder_.write("table.csv", text)}, schema, std::move(options));
+    auto batch = reader.read(1'000'000);
+    return batch == nullptr ? ColumnBatch() : *batch;
+  }
+  Error refused(std::string_view text, const ColumnSchema& schema, const CsvOptions& options = {}) {
+    return error_of([&] { read(text, schema, options); });
+  }
+
+  const TemporaryFolder folder_;
+  const ColumnSchema people_ =
+      ColumnSchema().column("age", DType::int32).column("size", DType::float32).bytes("name");
+};
+
+std::vector<std::string> texts(const Column& column) {
+  std::vector<std::string> all;
+  for (std::int64_t i = 0; i < column.rows(); ++i) all.emplace_back(column.bytes(i));
+  return all;
+}
+
+TEST_F(CsvReaderTest, ReadsColumnsByName) {
+  const ColumnBatch batch = read(
+      "name,unused,size,age\nAda,x,1.65,36\n\"Grace, \"\"Amazing\"\"\",\"a\nb\",1.7,85\n", people_);
+  EXPECT_THAT(batch.names(), ElementsAre("age", "size", "name"));
+  EXPECT_THAT(batch.column("age").values<std::int32_t>(), ElementsAre(36, 85));
+  EXPECT_THAT(batch.column("size").values<float>(), ElementsAre(1.65F, 1.7F));
+  EXPECT_THAT(texts(batch.column("name")), ElementsAre("Ada", "Grace, \"Amazing\""));
+}
+
+TEST_F(CsvReaderTest, TakesAllLineEndsBlanksAndEmptyLines) {
+  const ColumnBatch batch = read(
+      "\xef\xbb\xbf"
+      "age,size,name\r\n\r\n 1 ,\t2 ,a\r\n\n2,3,\"line\r\nbreak\"\n3,4,\r\n4,5,\"\"",
+      people_);
+  EXPECT_THAT(batch.column("age").values<std::int32_t>(), ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(texts(batch.column("name")), ElementsAre("a", "line\r\nbreak", "", ""));
+}
+
+TEST_F(CsvReaderTest, QuotesInsideAFieldAreCharacters) {
+  const ColumnBatch batch = read("age,size,name\n1,2,5\" pipe\n3,4,a\"b\"\"c\n", people_);
+  EXPECT_THAT(texts(batch.column("name")), ElementsAre("5\" pipe", "a\"b\"\"c"));
+  const ColumnBatch tabs =
+      read("age\tsize\tname\n1\t2\t\"a\n3\t4\tb\"\n", people_, tab_separated());
+  EXPECT_THAT(texts(tabs.column("name")), ElementsAre("\"a", "b\""));
+}
+
+TEST_F(CsvReaderTest, ReadsEveryType) {
+  const auto schema = ColumnSchema()
+                          .column("b", DType::boolean)
+                          .column("i8", DType::int8)
+                          .column("u64", DType::uint64)
+                          .column("f16", DType::float16)
+                          .column("bf16", DType::bfloat16)
+                          .column("f64", DType::float64);
+  const ColumnBatch batch =
+      read("true;-128;18446744073709551615;0.5;1.5;1e300\n0;127;0;-2;inf;nan\n", schema,
+           {.delimiter = ';', .has_header = false});
+  EXPECT_THAT(batch.column("b").values<bool>(), ElementsAre(true, false));
+  EXPECT_THAT(batch.column("i8").values<std::int8_t>(), ElementsAre(-128, 127));
+  EXPECT_THAT(batch.column("u64").values<std::uint64_t>(), ElementsAre(18446744073709551615U, 0U));
+  EXPECT_EQ(float(batch.column("f16").values<float16>()[1]), -2.0F);
+  EXPECT_EQ(float(batch.column("bf16").values<bfloat16>()[0]), 1.5F);
+  EXPECT_EQ(batch.column("f64").values<double>()[0], 1e300);
+  EXPECT_TRUE(std::isnan(batch.column("f64").values<double>()[1]));
+}
+
+TEST_F(CsvReaderTest, DefaultsStandInForNulls) {
+  const auto schema = ColumnSchema()
+                          .column("a", DType::int64)
+                          .if_missing(std::vector<std::int64_t>{-1})
+                          .bytes("t")
+                          .if_missing(std::vector<std::string>{"none"})
+                          .column("absent", DType::float32)
+                          .if_missing(std::vector<double>{0.5});
+  const ColumnBatch batch =
+      read("a,t\n,\nNA,NA\n7,\"NA\"\n-9,x\n", schema, {.nulls = {"", "NA", "-9"}});
+  EXPECT_THAT(batch.column("a").values<std::int64_t>(), ElementsAre(-1, -1, 7, -1));
+  EXPECT_THAT(texts(batch.column("t")), ElementsAre("none", "none", "NA", "x"));
+  EXPECT_THAT(batch.column("absent").values<float>(), ElementsAre(0.5F, 0.5F, 0.5F, 0.5F));
+}
+
+TEST_F(CsvReaderTest, ErrorsNameFileLineAndColumn) {
+  const Error error = refused("age,size,name\n1,2,a\n\n300000000000,2,\"b\nb\"\nx,y,z\n", people_);
+  EXPECT_EQ(error.code(), ErrorCode::data_loss);
+  EXPECT_THAT(
+      error.message(),
+      HasSubstr("line 4, column 'age': '300000000000' is beyond the column's type; expected "
+                "is a whole number from -2147483648 to 2147483647 (int32)"));
+  EXPECT_THAT(error.message(), HasSubstr("with it go the 3 rows of its batch (1 more are bad): "
+                                         "{.bad_rows = infeed::BadRows::leave_out}"));
+  EXPECT_THAT(error.file(), HasSubstr("table.csv"));
+  EXPECT_EQ(error.offset(), 21);
+  EXPECT_EQ(error.lost()->records, 2);
+
+  const auto message = [&](std::string_view rows) {
+    return refused("age,size,name\n" + std::string(rows), people_).message();
+  };
+  EXPECT_THAT(message("1,x,a\n"), HasSubstr("line 2, column 'size': 'x' is no number of that kind; "
+                                            "expected is a number (float32)"));
+  EXPECT_THAT(message("1,,a\n"),
+              HasSubstr("an empty cell is no value, but a number (float32) is "
+                        "expected; a default (if_missing) would stand in for it"));
+  EXPECT_THAT(message("1,2\n"),
+              HasSubstr("line 2: the row has 2 fields, but 3 are expected ('age', "
+                        "'size', 'name')"));
+  EXPECT_THAT(message("1,2,a,\n"), HasSubstr("the row has 4 fields"));
+  EXPECT_THAT(message("1,2,\"a\"b\n"),
+              HasSubstr("column 'name': behind the closing quote stands 'b' instead of the "
+                        "delimiter ','"));
+  EXPECT_THAT(message("1,2\r,a\n"), HasSubstr("a carriage return stands without a line feed"));
+  EXPECT_THAT(message("1,2,\"a\n"),
+              HasSubstr("a quote that opens a field in the row of line 2 is not closed"));
+}
+
+TEST_F(CsvReaderTest, BadRowsCanBeLeftOut) {
+  const CsvOptions options{.bad_rows = BadRows::leave_out};
+  const ColumnBatch batch =
+      read("age,size,name\n1,2,a\nx,2,b\n3,\"4,5,c\n,\"\"\",5,6\n4,5,d\n", people_, options);
+  EXPECT_THAT(batch.column("age").values<std::int32_t>(), ElementsAre(1, 4));
+  EXPECT_THAT(texts(batch.column("name")), ElementsAre("a", "d"));
+  EXPECT_THAT(refused("age,size,name\nx,1,a\n", people_, options).message(),
+              HasSubstr("none of the 1 row of this batch can be read"));
+}
+
+TEST_F(CsvReaderTest, HeadersAreChecked) {
+  EXPECT_THAT(refused("Age,size,name\n1,2,a\n", people_).message(),
+              HasSubstr("the header has no column 'age'; did you mean 'Age'?; it has 'Age'"));
+  EXPECT_THAT(refused("age,size,name,age\n1,2,a,1\n", people_).message(),
+              HasSubstr("the column 'age' twice"));
+  EXPECT_THAT(refused("", people_).message(), HasSubstr("not even a header"));
+  EXPECT_THAT(refused("\xff\xfe", people_).message(), HasSubstr("UTF-16"));
+  EXPECT_EQ(read("age,size,name", people_).rows(), 0);
+  EXPECT_THAT(error_of([&] { read("", ColumnSchema().ragged("a", DType::int8)); }).message(),
+              HasSubstr("column 'a' is ragged of shape [], but a cell holds one value"));
+  EXPECT_THAT(error_of([&] { read("", people_, {.delimiter = '\n'}); }).message(),
+              HasSubstr("the delimiter is '\\x0a'"));
+}
+
+TEST_F(CsvReaderTest, RowsThatCrossBlocksAndFilesMakeWholeBatches) {
+  std::vector<std::string> files;
+  std::string expected;
+  std::int32_t age = 0;
+  for (int f = 0; f < 3; ++f) {
+    std::string text = f == 1 ? "name,size,age\n" : "age,size,name\n";
+    for (int i = 0; i < 20'000; ++i, ++age) {
+      const std::string name(static_cast<std::size_t>(age) % 200, 'n');
+      text +=
+          f == 1 ? fmt::format("{},1,{}\n", name, age) : fmt::format("{},1,\"{}\"\n", age, name);
+    }
+    files.push_back(folder_.write(fmt::format("{}.csv", f), text));
+  }
+  CsvReader reader(files, people_);
+  std::int32_t row = 0;
+  while (const auto batch = reader.read(7'001)) {
+    ASSERT_EQ(batch->rows(), std::min(7'001, 60'000 - row));
+    for (std::int64_t i = 0; i < batch->rows(); ++i, ++row) {
+      ASSERT_EQ(batch->column("age").values<std::int32_t>()[i], row);
+      ASSERT_EQ(batch->column("name").bytes(i).size(), static_cast<std::size_t>(row % 200));
+    }
+  }
+  EXPECT_EQ(row, 60'000);
+}
+
+TEST_F(CsvReaderTest, LongRowsAndDamagedStreams) {
+  const std::string longer(3'000'000, 'x');
+  EXPECT_EQ(read("age,size,name\n1,2," + longer + "\n", people_).column("name").bytes(0), longer);
+  EXPECT_THAT(
+      refused("age,size,name\n1,2," + longer + "\n", people_, {.row_bytes_max = 100'000}).message(),
+      HasSubstr("the row that begins in line 2 is longer than 100000 bytes: perhaps a quote"));
+
+  std::string text = "age,size,name\n";
+  for (int i = 0; i < 200'000; ++i) text += fmt::format("{},1.5,name {}\n", i, i * 7919);
+  const std::string name = folder_.file("table.csv.gz");
+  gzFile packed = gzopen(name.c_str(), "wb");
+  gzwrite(packed, text.data(), static_cast<unsigned>(text.size()));
+  gzclose(packed);
+  CsvReader whole({name}, people_);
+  EXPECT_EQ(whole.read(1'000'000)->rows(), 200'000);
+
+  const std::string bytes = read_whole(name);
+  folder_.write("table.csv.gz", bytes.substr(0, bytes.size() - 100'000));
+  CsvReader cut({name, folder_.write("next.csv", "age,size,name\n-1,1,x\n")}, people_);
+  const auto before = cut.read(1'000'000);
+  EXPECT_GT(before->rows(), 1000);
+  EXPECT_EQ(error_of([&] { cut.read(10); }).code(), ErrorCode::data_loss);
+  EXPECT_EQ(cut.read(10)->column("age").values<std::int32_t>()[0], -1);
+  EXPECT_EQ(cut.read(10), nullptr);
+}
+
+TEST_F(CsvReaderTest, InfersASchema) {
+  const std::string file = folder_.write(
+      "t.csv",
+      "whole,nulls,decimal,text,code,yes,empty,quoted\n"
+      "1,1,1.5,a,00501,true,,\"1\"\n-2,,nan,2,0,False,,\"2\"\n\n3,4,1e5,\"x,y\",7,TRUE,,\"3\"\n");
+  const ColumnSchema schema = infer_csv_schema(file);
+  std::string found;
+  for (const ColumnType& type : schema.columns()) {
+    found += type.name + ":" + std::string(to_string(type.dtype)) + " ";
+  }
+  EXPECT_EQ(found,
+            "whole:int64 nulls:float64 decimal:float64 text:bytes code:bytes yes:bool "
+            "empty:bytes quoted:int64 ");
+  CsvReader reader({file}, schema);
+  const auto batch = reader.read(10);
+  EXPECT_TRUE(std::isnan(batch->column("nulls").values<double>()[1]));
+  EXPECT_THAT(infer_csv_schema(folder_.write("n.csv", "1,a\n2,b\n"), {.has_header = false})
+                  .columns()[1]
+                  .name,
+              "column2");
+  EXPECT_THAT(error_of([&] { infer_csv_schema(folder_.write("d.csv", "a,a\n1,2\n")); }).message(),
+              HasSubstr("comes twice"));
+}
+
+}  // namespace
+}  // namespace infeed::testing
