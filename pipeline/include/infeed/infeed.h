@@ -10,6 +10,7 @@
 #include <infeed/pipeline/cache.h>
 #include <infeed/pipeline/choose_from_datasets.h>
 #include <infeed/pipeline/concatenate.h>
+#include <infeed/pipeline/csv.h>
 #include <infeed/pipeline/dataset.h>
 #include <infeed/pipeline/enumerate.h>
 #include <infeed/pipeline/file_cache.h>
@@ -21,6 +22,8 @@
 #include <infeed/pipeline/group_by_window.h>
 #include <infeed/pipeline/indexed_records.h>
 #include <infeed/pipeline/interleave.h>
+#include <infeed/pipeline/json_lines.h>
+#include <infeed/pipeline/lines.h>
 #include <infeed/pipeline/map.h>
 #include <infeed/pipeline/padded_batch.h>
 #include <infeed/pipeline/parse.h>

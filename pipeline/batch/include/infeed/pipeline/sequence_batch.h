@@ -166,8 +166,8 @@ class SequenceBatch {
   template <class Member, class Owner>
   decltype(auto) column(Member Owner::*member) const {
     static_assert(std::is_same_v<Owner, T>, "infeed: the member belongs to another struct");
-    using Column = typename detail::ColumnOf<Member, Sequence>::type;
-    return static_cast<const Column*>(addresses()[detail::column_index<T>(member)])->view();
+    using MemberColumn = typename detail::ColumnOf<Member, Sequence>::type;
+    return static_cast<const MemberColumn*>(addresses()[detail::column_index<T>(member)])->view();
   }
   /// The only column of a batch of vectors.
   decltype(auto) sequences() const requires(detail::kIsSequenceField<T>) { return column<0>(); }

@@ -10,20 +10,13 @@
 #include <vector>
 
 #include <infeed/pipeline/batch_into.h>
+#include <infeed/pipeline/detail/column_batch_element.h>
 #include <infeed/pipeline/detail/expected_features.h>
 #include <infeed/pipeline/detail/row_filling.h>
 #include <infeed/records/column_batch.h>
 #include <infeed/records/column_parser.h>
 
 namespace infeed {
-
-/// Owned by whoever has the batch: its columns' memory, which several batches may share.
-template <>
-struct Payload<ColumnBatch> {
-  static std::size_t bytes(const ColumnBatch& batch) { return batch.bytes(); }
-};
-template <>
-struct IsTriviallyRelocatable<ColumnBatch> : std::true_type {};
 
 /// Why: parses records straight into columns that are known when the program runs only: by a schema
 /// in a file, as it was inferred from records, or as somebody typed it. It is parse_batch without a

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include <infeed/pipeline/dataset.h>
+#include <infeed/pipeline/detail/column_batch_element.h>
+#include <infeed/pipeline/options.h>
+#include <infeed/records/json_lines.h>
+
+namespace infeed {
+
+struct JsonLinesSourceOptions {
+  JsonLinesOptions format = {};
+  /// As in CsvSourceOptions.
+  Count parallelism = 1;
+  /// Leaves out a last batch that has fewer rows than the others.
+  bool drop_remainder = false;
+  StageName name = {};  ///< as in StageOptions
+};
+
+/// Why: gives JSON-lines files (an object a line), one file after the other, as batches of columns.
+///
+///     const auto schema = infeed::ColumnSchema()
+///                             .bytes("text")
+///                             .ragged("tokens", infeed::DType::int32)
+///                             .column("meta.score", infeed::DType::float32);
+///     auto batches =
+///         infeed::json_lines("corpus-*.jsonl.gz", schema, 256, {.parallelism = infeed::autotune});
+///
+/// Which value becomes which column: records/json_lines.h. Everything else (patterns, threads,
+/// order, errors, checkpoints) is as with csv (csv.h).
+Dataset<ColumnBatch> json_lines(const std::string& pattern, ColumnSchema schema, Count size,
+                                JsonLinesSourceOptions options = {});
+/// A list of names, in its order; none of them needs to exist yet.
+Dataset<ColumnBatch> json_lines(std::vector<std::string> files, ColumnSchema schema, Count size,
+                                JsonLinesSourceOptions options = {});
+Dataset<ColumnBatch> json_lines(std::initializer_list<std::string> files, ColumnSchema schema,
+                                Count size, JsonLinesSourceOptions options = {});
+/// With the schema that the first file suggests (infer_json_lines_schema).
+Dataset<ColumnBatch> json_lines(const std::string& pattern, Count size,
+                                JsonLinesSourceOptions options = {});
+
+}  // namespace infeed

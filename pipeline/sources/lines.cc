@@ -1,0 +1,120 @@
+#include "infeed/pipeline/lines.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <utility>
+
+#include <infeed/pipeline/files.h>
+
+#include "engine/iterator_context.h"
+#include "sources/text_stage.h"
+
+namespace infeed {
+namespace {
+
+class LinesStage final : public Stage {
+ public:
+  LinesStage(const StageContext& context, const detail::FileNames& files,
+             detail::TextFeedOptions options)
+      : Stage(context), feed_(context, files, std::move(options)) {}
+
+ protected:
+  Pull do_pull(Chunk& out, std::size_t want) override {
+    try {
+      if (!feed_.feed().read(want, text_)) return Pull::end;
+    } catch (...) {
+      if (run().cancelled()) return Pull::cancelled;
+      out.set_error(detail::error_of_feed(feed_));
+      return Pull::values;
+    }
+    for (const detail::TextPiece& piece : text_.pieces) cut(piece.text, out);
+    text_.pieces.clear();
+    return Pull::values;
+  }
+
+  std::uint64_t do_skip(std::uint64_t count, Known) override {
+    constexpr std::uint64_t kLinesSkippedAtOnce = std::uint64_t{1} << 20;
+    std::uint64_t skipped = 0;
+    while (skipped < count && !run().cancelled()) {
+      try {
+        const std::uint64_t lines =
+            feed_.feed().skip(std::min(kLinesSkippedAtOnce, count - skipped));
+        if (lines == 0) break;
+        skipped += lines;
+      } catch (...) {
+        if (run().cancelled()) break;
+        detail::error_of_feed(feed_);
+        detail::StageCounters::add(counters().errors, 1);
+        detail::StageCounters::add(counters().errors_arisen, 1);
+        ++skipped;
+      }
+    }
+    return skipped;
+  }
+
+ private:
+  static void cut(const Record& text, Chunk& out) {
+    std::string_view left = text.bytes();
+    for (std::uint64_t number = *text.number(); !left.empty(); ++number) {
+      const std::size_t end = left.find('\n');
+      std::string_view line = left.substr(0, end);
+      if (line.ends_with('\r')) line.remove_suffix(1);
+      Record record = text.slice(line);
+      record.renumber(number);
+      out.append(std::move(record));
+      left.remove_prefix(end + 1);
+    }
+  }
+
+  detail::RunningFeed feed_;
+  detail::TextRows text_;
+};
+
+class LinesNode final : public Node {
+ public:
+  LinesNode(std::vector<std::string> files, LinesOptions options)
+      : Node("lines", type_info<Record>()),
+        fingerprint_(detail::files_fingerprint(files)),
+        files_(std::make_shared<const std::vector<std::string>>(std::move(files))),
+        options_(std::move(options)) {}
+
+  std::string signature() const override { return fmt::format("lines({})", fingerprint_); }
+  Cardinality cardinality() const override {
+    return files_->empty() ? Cardinality::finite(0) : Cardinality::unknown();
+  }
+
+ protected:
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
+    return std::make_unique<LinesStage>(
+        context, files_,
+        detail::TextFeedOptions{.keeps_empty_lines = true,
+                                .row_bytes_max = options_.line_bytes_max,
+                                .block_bytes = std::size_t{256} << 10,
+                                .compression = options_.compression,
+                                .url = options_.url});
+  }
+
+ private:
+  const std::string fingerprint_;
+  const detail::FileNames files_;
+  const LinesOptions options_;
+};
+
+}  // namespace
+
+Dataset<Record> lines(std::vector<std::string> files, LinesOptions options) {
+  options.line_bytes_max.of("lines", "line_bytes_max");
+  StageName name = options.name;
+  return Dataset<Record>(
+      detail::named(std::make_shared<LinesNode>(std::move(files), std::move(options)), name));
+}
+
+Dataset<Record> lines(std::initializer_list<std::string> files, LinesOptions options) {
+  return lines(std::vector(files), std::move(options));
+}
+
+Dataset<Record> lines(const std::string& pattern, LinesOptions options) {
+  return lines(detail::find_files(pattern), std::move(options));
+}
+
+}  // namespace infeed

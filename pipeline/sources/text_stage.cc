@@ -1,0 +1,168 @@
+#include "sources/text_stage.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <new>
+#include <utility>
+
+#include <infeed/pipeline/batch.h>
+#include <infeed/pipeline/errors_in_flight.h>
+#include <infeed/pipeline/files.h>
+#include <infeed/pipeline/map.h>
+#include <infeed/records/files.h>
+
+#include "engine/iterator_context.h"
+
+namespace infeed::detail {
+
+RunningFeed::RunningFeed(const StageContext& context, const FileNames& files,
+                         TextFeedOptions options) {
+  IteratorContext& run = context.run;
+  options.spare_blocks = run.readers().spare_blocks();
+  if (options.url.credentials == nullptr)
+    options.url.credentials = run.readers().shared_credentials();
+  if (std::any_of(files->begin(), files->end(), &is_url)) {
+    // A file is read at once, but an answer of a server may take long to come.
+    users_stop_token_ = options.url.stop;
+    stop_ = std::stop_source();
+    options.url.stop = stop_.get_token();
+    end_waiting_.emplace(run, [this] { stop_.request_stop(); });
+    if (users_stop_token_.stop_possible()) {
+      users_stop_.emplace(users_stop_token_, [this] { stop_.request_stop(); });
+    }
+  }
+  feed_.emplace(files, std::move(options));
+}
+
+ErrorPointer error_of_feed(const RunningFeed& feed) {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw;  // terminal
+  } catch (...) {
+    if (feed.stopped_by_user() && terminal_error()->code() == ErrorCode::cancelled) throw;
+    return current_error();
+  }
+}
+
+namespace {
+
+// A watchdog looks whether a long resume moves, and a cancellation ends it: both between two of
+// these.
+constexpr std::uint64_t kRowsSkippedAtOnce = std::uint64_t{1} << 18;
+
+class TextRowsStage final : public Stage {
+ public:
+  TextRowsStage(const StageContext& context, const FileNames& files, TextFeedOptions options,
+                std::size_t size, bool drop_remainder)
+      : Stage(context),
+        feed_(context, files, std::move(options)),
+        size_(size),
+        drop_remainder_(drop_remainder) {}
+
+ protected:
+  Pull do_pull(Chunk& out, std::size_t want) override {
+    const HandOver hand_over;
+    while (out.size() < want) {
+      TextRows rows;
+      try {
+        if (!feed_.feed().read(size_, rows)) return out.empty() ? Pull::end : Pull::values;
+      } catch (...) {
+        if (run().cancelled()) return Pull::cancelled;
+        out.set_error(error_of_feed(feed_));
+        return Pull::values;
+      }
+      if (rows.rows == size_ || !drop_remainder_) {
+        out.append(std::move(rows));
+        if (hand_over.is_due()) break;
+      } else {
+        StageCounters::add(counters().dropped_records, rows.rows);
+      }
+      if (run().cancelled()) return Pull::cancelled;
+    }
+    return Pull::values;
+  }
+
+  /// A row is a row whether its cells can be read or not, so nothing needs to be looked at.
+  std::uint64_t do_skip(std::uint64_t count, Known) override {
+    std::uint64_t skipped = 0;
+    const std::uint64_t batches_at_once = std::max<std::uint64_t>(1, kRowsSkippedAtOnce / size_);
+    while (skipped < count && !run().cancelled()) {
+      const std::uint64_t batches = std::min(batches_at_once, count - skipped);
+      try {
+        const std::uint64_t rows = feed_.feed().skip(batches * size_);
+        if (rows == 0) break;
+        skipped += rows / size_;
+        if (rows % size_ != 0 && !drop_remainder_) ++skipped;
+      } catch (...) {
+        if (run().cancelled()) break;
+        error_of_feed(feed_);
+        StageCounters::add(counters().errors, 1);
+        StageCounters::add(counters().errors_arisen, 1);
+        ++skipped;
+      }
+    }
+    return skipped;
+  }
+
+ private:
+  RunningFeed feed_;
+  const std::size_t size_;
+  const bool drop_remainder_;
+};
+
+class TextRowsNode final : public Node {
+ public:
+  explicit TextRowsNode(const TextSourceSpec& spec)
+      : Node("text_rows", type_info<TextRows>()),
+        files_(std::make_shared<const std::vector<std::string>>(spec.files)),
+        signature_(fmt::format("text_rows({}, size={}{})", files_fingerprint(spec.files),
+                               spec.size.value(), spec.drop_remainder ? ", drop_remainder" : "")),
+        parser_(spec.parser),
+        size_(static_cast<std::size_t>(spec.size.value())),
+        drop_remainder_(spec.drop_remainder) {}
+
+  std::string signature() const override { return signature_; }
+  Cardinality cardinality() const override {
+    return files_->empty() ? Cardinality::finite(0) : Cardinality::unknown();
+  }
+
+ protected:
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
+    return std::make_unique<TextRowsStage>(context, files_, parser_->feed_options(), size_,
+                                           drop_remainder_);
+  }
+
+ private:
+  const FileNames files_;
+  const std::string signature_;
+  const std::shared_ptr<const TextParser> parser_;
+  const std::size_t size_;
+  const bool drop_remainder_;
+};
+
+struct ParseTextRows {
+  ColumnBatch operator()(const TextRows& rows) const { return parser->parse(rows); }
+
+  std::shared_ptr<const TextParser> parser;
+};
+
+}  // namespace
+
+Dataset<ColumnBatch> make_text_source(TextSourceSpec spec) {
+  if (spec.size.value() < 1) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{}: the size of a batch is {}; give 1 row or more", spec.name,
+                            spec.size.value()));
+  }
+  auto text = std::make_shared<TextRowsNode>(spec);
+  ElementwiseSpec parsing{
+      .name = spec.name, .signature = spec.signature, .out_type = &type_info<ColumnBatch>()};
+  parsing.kernel = &map_kernel<TextRows, ParseTextRows>;
+  parsing.function = share_function(ParseTextRows{spec.parser});
+  parsing.parallelism = spec.parallelism;
+  return Dataset<ColumnBatch>(
+      named(make_elementwise(std::move(parsing), std::move(text)), spec.given_name));
+}
+
+}  // namespace infeed::detail
