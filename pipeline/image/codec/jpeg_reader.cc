@@ -63,6 +63,23 @@ void rgb_to_grey(std::uint8_t* pixels, std::size_t width) {
   for (std::size_t x = 0; x < width; ++x) pixels[x] = grey_of(pixels + 3 * x);
 }
 
+struct Columns {
+  JDIMENSION left;
+  JDIMENSION width;
+};
+
+/// A pixel more each way: colours are interpolated between neighbours, which would otherwise be
+/// missing where a block ends with the crop. And not less than 32 columns: of a few libjpeg
+/// doesn't interpolate at all.
+Columns columns_with_neighbours(const Rect& part, std::size_t image_width) {
+  constexpr std::size_t kWidthMin = 32;
+  std::size_t left = part.left > 0 ? part.left - 1 : 0;
+  const std::size_t right =
+      std::min(std::max(part.left + part.width + 1, left + kWidthMin), image_width);
+  left = std::min(left, right - std::min(right, kWidthMin));
+  return {static_cast<JDIMENSION>(left), static_cast<JDIMENSION>(right - left)};
+}
+
 }  // namespace
 
 struct JpegReader::State {
@@ -166,11 +183,7 @@ bool JpegReader::read_rows(const Rect& part, unsigned denominator, std::size_t c
   // crop has others than the whole.
   decoder.do_block_smoothing = FALSE;
   jpeg_start_decompress(&decoder);
-  // A pixel more each way: colours are interpolated between neighbours, which would otherwise be
-  // missing where a block ends with the crop.
-  JDIMENSION left = static_cast<JDIMENSION>(part.left > 0 ? part.left - 1 : 0);
-  JDIMENSION width = static_cast<JDIMENSION>(
-      std::min<std::size_t>(part.left + part.width + 1, decoder.output_width) - left);
+  auto [left, width] = columns_with_neighbours(part, decoder.output_width);
   if (width < decoder.output_width) {
     jpeg_crop_scanline(&decoder, &left, &width);
   }

@@ -161,8 +161,8 @@ TEST(ImageDecode, a_crop_is_that_part_of_the_whole) {
         const Image whole = decode(jpeg);
         for (int i = 0; i < 40; ++i) {
           image::Rect crop;
-          crop.width = 1 + random() % whole.width;
-          crop.height = 1 + random() % whole.height;
+          crop.width = 1 + random() % (i % 2 == 0 ? whole.width : 5);
+          crop.height = 1 + random() % (i % 4 < 2 ? whole.height : 5);
           crop.left = random() % (whole.width - crop.width + 1);
           crop.top = random() % (whole.height - crop.height + 1);
           const Image part = image::decode_crop(jpeg, crop);
