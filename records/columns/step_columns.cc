@@ -323,9 +323,8 @@ bool parse_usual_sequence(const ColumnPlan& plan, std::string_view example, std:
            column.parse_list(column, kind, list, rows[to], row, plan.pool);
   };
   const bool is_usual_context =
-      plan.parser.size() == 0
-          ? context == nullptr || is_usual_map({context, size})
-          : visit_usual_features(plan.parser, context_field, read_feature);
+      plan.parser.size() == 0 ? context == nullptr || is_usual_map({context, size})
+                              : visit_usual_features(plan.parser, context_field, read_feature);
   if (!is_usual_context) return false;
   const char* const lists = usual_content(at, end, 0x12, size);
   if (lists == nullptr || at != end) return false;

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "columns/column_values.h"
+#include "text/json_text.h"
 
 namespace infeed::detail {
 
@@ -93,23 +94,23 @@ ColumnBatch TextParser::Rows::finish() {
 
 std::string quoted_text(std::string_view text) {
   constexpr std::size_t kBytesMax = 40;
+  std::string_view front = text.substr(0, kBytesMax);
+  // No half a character at the end.
+  while (front.size() < text.size() && !front.empty() &&
+         (static_cast<unsigned char>(text[front.size()]) & 0xc0) == 0x80) {
+    front.remove_suffix(1);
+  }
+  const unsigned first_foreign = is_utf8(front) ? 0x100 : 0x80;
   std::string shown;
-  for (const char c : text.substr(0, kBytesMax)) {
+  for (const char c : front) {
     const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) {
+    if (byte < 0x20 || byte == 0x7f || byte >= first_foreign) {
       shown += fmt::format("\\x{:02x}", byte);
     } else {
       shown += c;
     }
   }
-  // No half a character at the end.
-  if (text.size() > kBytesMax) {
-    while (!shown.empty() && (static_cast<unsigned char>(shown.back()) & 0xc0) == 0x80) {
-      shown.pop_back();
-    }
-    if (!shown.empty() && static_cast<unsigned char>(shown.back()) >= 0xc0) shown.pop_back();
-    shown += "...";
-  }
+  if (front.size() < text.size()) shown += "...";
   return fmt::format("'{}'", shown);
 }
 

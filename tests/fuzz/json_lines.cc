@@ -1,0 +1,62 @@
+#include <nlohmann/json.hpp>
+
+#include <infeed/records/json_lines.h>
+
+#include "text/json_text.h"
+#include "text_batches.h"
+
+namespace {
+
+/// What this takes for JSON is JSON, and the other way, but for how deep it may be and for numbers
+/// that no double holds.
+void check_grammar(std::string_view text) {
+  if (text.find('\n') != text.npos || text.find('\0') != text.npos) return;
+  const std::string padded = std::string(text) + "\n" + std::string(64, '"');
+  infeed::detail::JsonCursor cursor(padded.data());
+  const bool is_good = cursor.skip_value(0) && cursor.peek() == '\n';
+  if (nlohmann::json::accept(text) == is_good) return;
+  if (is_good) {
+    infeed::fuzz::require(text.find_first_of("eE") != text.npos || text.size() > 300,
+                          "only JSON is taken for JSON");
+  } else {
+    infeed::fuzz::require(cursor.problem().what.find("deep") != std::string::npos,
+                          "all JSON is taken for JSON");
+  }
+}
+
+}  // namespace
+
+/// The reader of JSON lines on any text, into columns of every kind.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace infeed;
+  fuzz::Input input(data, size);
+  const std::uint8_t rows = input.byte();
+  const std::uint8_t shift = input.byte();
+  static const auto parser =
+      detail::make_json_lines_parser(ColumnSchema()
+                                         .column("i", DType::int64)
+                                         .if_missing(std::vector<std::int64_t>{7})
+                                         .bytes("t")
+                                         .if_missing(std::vector<std::string>{"none"})
+                                         .column("o.f", DType::float32)
+                                         .if_missing(std::vector<double>{0.5})
+                                         .ragged("o.r", DType::int8)
+                                         .ragged("p", DType::float64, {2})
+                                         .padded("w", DType::uint16, 3)
+                                         .padded("v", DType::float16)
+                                         .ragged_bytes("s")
+                                         .column("b", DType::boolean)
+                                         .if_missing(std::vector<std::int64_t>{1})
+                                         .column("o", DType::bfloat16, {2})
+                                         .if_missing(std::vector<double>{0}),
+                                     {.bad_rows = BadRows::leave_out});
+  const std::string_view text = input.rest();
+  fuzz::check_text(*parser, "", text, rows, shift);
+  check_grammar(text);
+  static const fuzz::MemoryFile memory;
+  try {
+    infer_json_lines_schema(memory.write(text));
+  } catch (const Error&) {  // it may be any text
+  }
+  return 0;
+}
