@@ -42,7 +42,8 @@ struct BatchInFill {
     std::shared_ptr<InputRows> rows;
     std::size_t first;  ///< of `rows`
     std::size_t count;
-    std::size_t row;  ///< of the batch
+    std::size_t row;         ///< of the batch
+    std::uint64_t position;  ///< of the first in the input, where errors have positions, too
   };
 
   BatchInFill(const TypeInfo& type, std::uint64_t its_number, bool its_rows_have_places)
@@ -218,6 +219,7 @@ class RowFiller {
   std::deque<std::unique_ptr<BatchInFill>> batches_;
   std::uint64_t first_batch_ = 0;    ///< the number of batches_.front()
   std::uint64_t rows_ = 0;           ///< that have places
+  std::uint64_t input_errors_ = 0;   ///< before the next row
   std::shared_ptr<InputRows> used_;  ///< what the consumer has read before
   std::size_t stretch_rows_ = 1;     ///< the most that came at once
   std::uint64_t element_ticks_ = 0;  ///< what one takes to be written

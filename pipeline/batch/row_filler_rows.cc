@@ -175,13 +175,14 @@ bool RowFiller::place(const std::shared_ptr<InputRows>& rows) {
       return false;
     }
     const std::size_t count = std::min(size_ - batch.placed, rows->size() - rows->placed);
-    pieces_.push_back({&batch, {rows, rows->placed, count, batch.placed}});
+    pieces_.push_back({&batch, {rows, rows->placed, count, batch.placed, rows_ + input_errors_}});
     batch.placed += count;
     rows->placed += count;
     rows_ += count;
   }
   if (rows->chunk && rows->chunk->has_error()) {
     batch_of_next_row().errors.push_back(rows->chunk->take_error());
+    ++input_errors_;
     tell_ready();
   }
   return true;
@@ -247,7 +248,7 @@ RowFiller::Outcome RowFiller::write_rows(const BatchInFill& batch, const Piece& 
   };
   const void* const fill = spec_.fill.get();
   Place place = begin_;
-  place.position += first_row_of(batch) + piece.row;
+  place.position += piece.position;
   if (Chunk* const chunk = piece.rows->chunk ? &*piece.rows->chunk : nullptr) {
     for (std::size_t i = 0; i < piece.count; ++i) {
       note(i, spec_.write(fill, chunk->value(piece.first + i), batch.filling, row_of(i), place, i));

@@ -159,14 +159,6 @@ TEST(BatchInto, rows_draw_what_map_draws_for_the_same_positions) {
   }
 }
 
-TEST(BatchInto, a_resume_takes_the_seed_that_was_drawn) {
-  const auto batches = [] { return range(50) | batch_into<Sample>(4, draw_label); };
-  auto first = batches().iterate();
-  const Checkpoint begin = first.checkpoint();
-  auto again = batches().iterate({.resume = begin});
-  EXPECT_EQ(labels_of(again), labels_of(first));
-}
-
 TEST(ParseBatch, examples_become_columns_whatever_the_order_of_the_schema) {
   struct Pair {
     std::int64_t number;

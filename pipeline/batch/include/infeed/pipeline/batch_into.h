@@ -60,7 +60,7 @@ struct BatchIntoOptions {
 ///                   })
 ///
 /// A function that takes an infeed::Rng& as last argument gets a generator keyed by (seed, epoch,
-/// the row's position in the stream), as map's does: random augmentation is the same at any number
+/// the element's position in the stream), as map's does: random augmentation is the same at any number
 /// of threads and after any resume.
 ///
 /// A row that fails is left out of its batch, and one error behind the batch names the first
