@@ -14,10 +14,10 @@ namespace infeed::detail {
 namespace {
 
 constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
-constexpr std::size_t kLargeBlockBytes = 2 * kHugePageBytes;
+constexpr std::size_t kHugePagesFromBytes = 2 * kHugePageBytes;
 
 std::align_val_t block_alignment(std::size_t bytes, std::size_t alignment) {
-  const bool is_large = bytes >= kLargeBlockBytes && alignment < kHugePageBytes;
+  const bool is_large = bytes >= kHugePagesFromBytes && alignment < kHugePageBytes;
   return std::align_val_t{is_large ? kHugePageBytes : alignment};
 }
 
@@ -26,7 +26,7 @@ std::align_val_t block_alignment(std::size_t bytes, std::size_t alignment) {
 std::byte* allocate_block_memory(std::size_t bytes, std::size_t alignment) noexcept {
   void* const memory = ::operator new(bytes, block_alignment(bytes, alignment), std::nothrow);
 #if defined(__linux__)
-  if (memory != nullptr && bytes >= kLargeBlockBytes) ::madvise(memory, bytes, MADV_HUGEPAGE);
+  if (memory != nullptr && bytes >= kHugePagesFromBytes) ::madvise(memory, bytes, MADV_HUGEPAGE);
 #endif
   return static_cast<std::byte*>(memory);
 }

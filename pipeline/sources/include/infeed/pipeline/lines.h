@@ -24,7 +24,7 @@ struct LinesOptions {
 /// Why: gives the lines of text files, one file after the other, without copying them.
 ///
 ///     infeed::lines("corpus-*.txt.gz")
-///         | infeed::map([](const infeed::Record& line) { return tokenize(line.bytes()); })
+///         | infeed::map([](const infeed::Record& line) { return line.size(); })
 ///
 /// An element is a Record (records/record.h) that shows the line without its LF or CRLF, and knows
 /// its file, its number in it (from 0) and its offset. Empty lines are lines, too; the last one need
