@@ -36,10 +36,12 @@ std::vector<CsvField> split_fields(std::string_view row, const RowFormat& format
 
 void check_csv_options(const CsvOptions& options) {
   const char c = options.delimiter;
-  if (c == '\n' || c == '\r' || c == '\0' || (c == '"' && options.quotes != Quotes::none)) {
+  const bool is_of_numbers = (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') ||
+                             c == '.' || c == '+' || c == '-';
+  if (c == '\n' || c == '\r' || c == '\0' || c == '"' || is_of_numbers) {
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("csv: the delimiter is {}; give a byte that is no line break, no zero "
-                            "and no quote",
+                fmt::format("csv: the delimiter is {}; give a byte that is no line break, no "
+                            "quote and nothing that numbers are written with",
                             quoted_text({&c, 1})));
   }
 }

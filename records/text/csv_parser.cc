@@ -7,6 +7,7 @@
 #include "columns/column_values.h"
 #include "infeed/records/detail/nearest_names.h"
 #include "infeed/records/detail/text_parser.h"
+#include "text/csv_cells.h"
 #include "text/csv_fields.h"
 #include "text/number_text.h"
 #include "text/text_masks.h"
@@ -23,104 +24,6 @@ struct CsvLayout final : TextLayout {
   std::vector<std::size_t> absent;   ///< columns that have no field, but a default
   std::vector<std::string> names;    ///< of the fields
 };
-
-/// Goes from one end of a field to the next. The text ends with a line feed.
-class FieldEnds {
- public:
-  FieldEnds(const char* text, char delimiter)
-      : delimiter_(delimiter), block_(text), ends_(find(text)) {}
-
-  /// The first delimiter, line feed or carriage return at or behind `at`, which is never before
-  /// that of the call before.
-  const char* next(const char* at) {
-    const auto passed = static_cast<std::size_t>(at - block_);
-    if (passed < 64) {
-      ends_ &= ~std::uint64_t{0} << passed;
-    } else {
-      block_ = at;
-      ends_ = find(at);
-    }
-    while (ends_ == 0) {
-      block_ += 64;
-      ends_ = find(block_);
-    }
-    return block_ + std::countr_zero(ends_);
-  }
-
- private:
-  std::uint64_t find(const char* block) const {
-    return Bytes64(block).equal_any(delimiter_, '\n', '\r');
-  }
-
-  char delimiter_;
-  const char* block_;
-  std::uint64_t ends_;
-};
-
-enum class CellProblem : std::uint8_t { none, no_value, out_of_range, missing };
-
-struct Cell {
-  const char* begin;
-  const char* end;
-  bool is_quoted;
-  bool has_pairs;  ///< of quotes, each of which stands for one
-};
-
-constexpr bool is_blank(char c) { return c == ' ' || c == '\t'; }
-
-bool parse_bool(std::string_view text, bool& out) {
-  if (text == "true" || text == "1" || text == "True" || text == "TRUE") {
-    out = true;
-  } else if (text == "false" || text == "0" || text == "False" || text == "FALSE") {
-    out = false;
-  } else {
-    return false;
-  }
-  return true;
-}
-
-template <class T>
-NumberProblem parse_number(const char* begin, const char* end, T* out) {
-  if constexpr (std::is_same_v<T, bool>) {
-    const std::string_view text(begin, static_cast<std::size_t>(end - begin));
-    return parse_bool(text, *out) ? NumberProblem::none : NumberProblem::no_number;
-  } else if constexpr (std::is_integral_v<T>) {
-    return parse_integer(begin, end, *out);
-  } else if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
-    return parse_float(begin, end, *out);
-  } else {
-    float value = 0;
-    const NumberProblem problem = parse_float(begin, end, value);
-    if (problem == NumberProblem::none) *out = T(value);
-    return problem;
-  }
-}
-
-/// A copy of a text in quotes, with one quote for each pair.
-void append_unquoted(const Cell& cell, GrowingBuffer& values, const TensorPool& pool) {
-  for (const char* at = cell.begin; at < cell.end;) {
-    const char* const quote = std::min(find_char(at, cell.end, '"') + 1, cell.end);
-    const auto size = static_cast<std::size_t>(quote - at);
-    std::memcpy(values.extend(size, pool), at, size);
-    at = quote + 1;
-  }
-}
-
-void append_cell(const Cell& cell, GrowingColumn& out, const TensorPool& pool) {
-  constexpr std::size_t kShortBytes = 16;
-  GrowingBuffer& values = out.values;
-  if (cell.has_pairs) {
-    append_unquoted(cell, values, pool);
-  } else {
-    // Most texts are short: one copy of fixed size, without a call and a loop.
-    const auto size = static_cast<std::size_t>(cell.end - cell.begin);
-    std::byte* const to = values.extend(size + kShortBytes, pool);
-    std::memcpy(to, cell.begin, kShortBytes);
-    if (size > kShortBytes) std::memcpy(to, cell.begin, size);
-    values.truncate(values.size_bytes() - kShortBytes);
-  }
-  out.partitions[0].push_back(static_cast<std::int64_t>(values.size_bytes()), pool);
-}
 
 class CsvParser final : public TextParser {
  public:
@@ -196,10 +99,8 @@ class CsvParser final : public TextParser {
   [[gnu::always_inline]] CellProblem store_number_of(const PlannedColumn& column, const Cell& cell,
                                                      GrowingColumn& out, std::size_t row) const {
     T* const to = reinterpret_cast<T*>(out.values.data()) + row;
-    if (!numbers_as_nulls_) [[likely]] {
-      if (parse_number(cell.begin, cell.end, to) == NumberProblem::none) [[likely]] {
-        return CellProblem::none;
-      }
+    if (!numbers_as_nulls_ && parse_number(cell.begin, cell.end, to) == NumberProblem::none) {
+      return CellProblem::none;
     }
     return store_unusual_number<T>(column, cell, out, row);
   }
@@ -233,12 +134,57 @@ class CsvParser final : public TextParser {
                       [&]<class T>(T) { return store_number_of<T>(column, cell, out, row); });
   }
 
-  struct RowEnd {
-    const char* next;  ///< row; null: the row can't be read
-    Rows::Problem problem;
+  /// Where the cells of one field go, found once for many rows.
+  struct FieldTarget {
+    DType dtype = DType::bytes;
+    std::byte* values = nullptr;  ///< of numbers, whose places don't move
+    std::size_t column = kNoColumn;
+    const PlannedColumn* planned = nullptr;  ///< null: nobody wants the field
+    GrowingColumn* out = nullptr;
   };
-  const char* parse_row(const char* row, const char* end, const CsvLayout& layout, FieldEnds& ends,
-                        Rows& rows, Rows::Problem& problem) const;
+  /// The usual number without blanks and quotes: its end, where the cell ends as well; null, and
+  /// nothing is stored, when the cell is to be looked at more closely.
+  static const char* store_quickly(const FieldTarget& target, const char* at, std::size_t row,
+                                   char delimiter) {
+    const char* stop = nullptr;
+    switch (target.dtype) {
+      case DType::int64:
+        stop = scan_integer(at, reinterpret_cast<std::int64_t*>(target.values)[row]);
+        break;
+      case DType::int32:
+        stop = scan_integer(at, reinterpret_cast<std::int32_t*>(target.values)[row]);
+        break;
+      case DType::float32:
+        stop = scan_float(at, reinterpret_cast<float*>(target.values)[row]);
+        break;
+      case DType::float64:
+        stop = scan_float(at, reinterpret_cast<double*>(target.values)[row]);
+        break;
+      default:
+        return nullptr;
+    }
+    if (stop == nullptr) return nullptr;
+    return *stop == delimiter || *stop == '\n' || *stop == '\r' ? stop : nullptr;
+  }
+
+  std::vector<FieldTarget> targets_of(const CsvLayout& layout, Rows& rows) const {
+    std::vector<FieldTarget> targets;
+    for (const std::size_t c : layout.columns) {
+      FieldTarget& target = targets.emplace_back();
+      if (c == kNoColumn) continue;
+      const PlannedColumn& planned = *plan().columns[c];
+      GrowingColumn& out = rows.column(c);
+      target = {planned.type.dtype, out.values.data(), c, &planned, &out};
+      // Nulls that look like numbers must be looked for before anything else.
+      if (numbers_as_nulls_) target.dtype = DType::bytes;
+    }
+    return targets;
+  }
+
+  const char* parse_row(const char* row, const char* end, const CsvLayout& layout,
+                        const std::vector<FieldTarget>& targets, Rows& rows,
+                        Rows::Problem& problem) const;
+  const char* find_cell(const char* at, const char* end, Cell& cell) const;
   Rows::Problem problem_of_cell(CellProblem what, std::size_t column, const Cell& cell) const;
   Rows::Problem wrong_count(const char* row, const char* end, const CsvLayout& layout) const;
 
@@ -304,32 +250,42 @@ CsvParser::Rows::Problem CsvParser::wrong_count(const char* row, const char* end
                       layout.columns.size() == 1 ? "is" : "are", quoted_names(layout.names))};
 }
 
+/// Returns what stands behind the cell.
+inline const char* CsvParser::find_cell(const char* at, const char* end, Cell& cell) const {
+  if (*at != '"' || options_.quotes == Quotes::none) {
+    const char* const stop = find_field_end(at, options_.delimiter);
+    cell = {at, stop, false, false};
+    return stop;
+  }
+  cell = {at + 1, nullptr, true, false};
+  const char* stop = find_char(at + 1, end, '"');
+  while (stop != end && stop[1] == '"') {
+    cell.has_pairs = true;
+    stop = find_char(stop + 2, end, '"');
+  }
+  cell.end = stop;
+  return stop == end ? stop : stop + 1;
+}
+
 /// Returns where the next row begins; null, and sets `problem`, when it can't be read.
 const char* CsvParser::parse_row(const char* row, const char* end, const CsvLayout& layout,
-                                 FieldEnds& ends, Rows& rows, Rows::Problem& problem) const {
-  const TextPlan& text_plan = plan();
-  const bool has_quotes = options_.quotes == Quotes::rfc4180;
-  const std::size_t fields = layout.columns.size();
+                                 const std::vector<FieldTarget>& targets, Rows& rows,
+                                 Rows::Problem& problem) const {
+  const char delimiter = options_.delimiter;
+  const std::size_t fields = targets.size();
+  const std::size_t number = rows.count();
   const char* at = row;
   for (std::size_t f = 0; f < fields; ++f) {
+    const FieldTarget& target = targets[f];
     Cell cell{at, at, false, false};
-    const char* stop = nullptr;
-    if (has_quotes && *at == '"') {
-      cell.begin = at + 1;
-      cell.is_quoted = true;
-      stop = find_char(at + 1, end, '"');
-      while (stop != end && stop[1] == '"') {
-        cell.has_pairs = true;
-        stop = find_char(stop + 2, end, '"');
-      }
-      cell.end = stop;
-      if (stop != end) ++stop;
-    } else {
-      stop = ends.next(at);
-      cell.end = stop;
+    CellProblem what = CellProblem::none;
+    const char* stop = store_quickly(target, at, number, delimiter);
+    if (stop == nullptr) {
+      stop = find_cell(at, end, cell);
+      if (target.planned != nullptr) what = store(*target.planned, cell, *target.out, number);
     }
     const bool is_line_end = *stop == '\n' || (*stop == '\r' && stop[1] == '\n');
-    if (!is_line_end && *stop != options_.delimiter) {
+    if (!is_line_end && *stop != delimiter) {
       problem = {layout.names[f],
                  *stop == '\r'
                      ? "a carriage return stands without a line feed; expected are lines "
@@ -343,17 +299,14 @@ const char* CsvParser::parse_row(const char* row, const char* end, const CsvLayo
       problem = wrong_count(row, end, layout);
       return nullptr;
     }
-    at = stop + (*stop == '\r' ? 2 : 1);
-    const std::size_t c = layout.columns[f];
-    if (c == kNoColumn) continue;
-    const CellProblem what = store(*text_plan.columns[c], cell, rows.column(c), rows.count());
     if (what != CellProblem::none) {
-      problem = problem_of_cell(what, c, cell);
+      problem = problem_of_cell(what, target.column, cell);
       return nullptr;
     }
+    at = stop + (*stop == '\r' ? 2 : 1);
   }
   for (const std::size_t c : layout.absent) {
-    append_default(*text_plan.columns[c], rows.column(c), rows.count(), text_plan.pool);
+    append_default(*plan().columns[c], rows.column(c), number, plan().pool);
   }
   return at;
 }
@@ -362,7 +315,7 @@ void CsvParser::parse_piece(const TextPiece& piece, Rows& rows) const {
   const auto& layout = static_cast<const CsvLayout&>(*piece.layout);
   const char* at = piece.text.bytes().data();
   const char* const end = at + piece.text.size();
-  FieldEnds ends(at, options_.delimiter);
+  const std::vector<FieldTarget> targets = targets_of(layout, rows);
   Rows::Problem problem;
   while (at != end) {
     if (*at == '\n') {
@@ -373,16 +326,14 @@ void CsvParser::parse_piece(const TextPiece& piece, Rows& rows) const {
       at += 2;
       continue;
     }
-    const char* const next = parse_row(at, end, layout, ends, rows, problem);
+    const char* const next = parse_row(at, end, layout, targets, rows, problem);
     if (next != nullptr) {
       rows.end_row();
       at = next;
       continue;
     }
     rows.refuse(piece, at, problem);
-    const char* const behind = scan_rows(at, end, 1, row_format(options_)).end;
-    at = behind;
-    ends = FieldEnds(at, options_.delimiter);
+    at = scan_rows(at, end, 1, row_format(options_)).end;
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "columns/column_values.h"
 #include "infeed/records/detail/text_parser.h"
+#include "io/little_endian.h"
 #include "text/json_values.h"
 #include "text/row_scan.h"
 #include "text/text_masks.h"
@@ -14,6 +15,9 @@ namespace infeed::detail {
 namespace {
 
 constexpr std::size_t kNoMember = ~std::size_t{0};
+
+/// Eight bytes, the first one lowest.
+std::uint64_t load_word(const char* at) { return load_little<std::uint64_t>(at); }
 
 /// Which column, and which object that columns lie in, a member is; perhaps both, perhaps neither.
 struct MemberUse {
@@ -74,9 +78,20 @@ class JsonLinesParser final : public TextParser {
  private:
   /// A line has mostly the members of the one before, in the same order.
   struct KnownMember {
-    std::string written;
+    std::string written;             ///< with the quote behind it, and filled up to whole words
+    std::size_t size = 0;            ///< with that quote
     std::size_t object = kNoMember;  ///< that it lies in
     MemberUse use;
+
+    /// Whether the text behind a quote begins with it.
+    bool is_at(const char* text) const {
+      std::size_t i = 0;
+      for (; i + 8 <= size; i += 8) {
+        if (load_word(text + i) != load_word(written.data() + i)) return false;
+      }
+      const std::uint64_t differing = load_word(text + i) ^ load_word(written.data() + i);
+      return (differing & ((std::uint64_t{1} << (8 * (size - i))) - 1)) == 0;
+    }
   };
   struct Line {
     JsonCursor& cursor;
@@ -91,7 +106,7 @@ class JsonLinesParser final : public TextParser {
 
   bool parse_line(Line& line) const;
   bool parse_members(Line& line, std::size_t object, int depth) const;
-  MemberUse use_of(Line& line, std::size_t object, const JsonString& name) const;
+  bool read_name(Line& line, std::size_t object, MemberUse& use) const;
   bool parse_column(Line& line, std::size_t column) const;
   bool fill_absent(Line& line) const;
 
@@ -100,16 +115,27 @@ class JsonLinesParser final : public TextParser {
   std::unordered_map<std::string, MemberUse> uses_;
 };
 
-MemberUse JsonLinesParser::use_of(Line& line, std::size_t object, const JsonString& name) const {
+bool JsonLinesParser::read_name(Line& line, std::size_t object, MemberUse& use) const {
+  JsonCursor& cursor = line.cursor;
+  if (cursor.peek() != '"') return cursor.fail_expected("a member's name");
   const std::size_t place = line.members++;
   if (place == line.known.size()) line.known.emplace_back();
   KnownMember& known = line.known[place];
-  if (known.object == object && known.written == name.view()) [[likely]] {
-    return known.use;
+  if (known.object == object && known.is_at(cursor.at() + 1)) [[likely]] {
+    cursor.go_to(cursor.at() + 1 + known.size);
+  } else {
+    JsonString name;
+    if (!cursor.read_string(name)) return false;
+    const auto found = uses_.find(objects_[object] + unescaped_json(name));
+    known.size = name.view().size() + 1;
+    known.written.assign(name.view()).append(9, '"');
+    known.object = object;
+    known.use = found == uses_.end() ? MemberUse{} : found->second;
   }
-  const auto found = uses_.find(objects_[object] + unescaped_json(name));
-  known = {std::string(name.view()), object, found == uses_.end() ? MemberUse{} : found->second};
-  return known.use;
+  use = known.use;
+  if (cursor.peek() != ':') return cursor.fail_expected("':'");
+  cursor.take();
+  return true;
 }
 
 bool JsonLinesParser::parse_column(Line& line, std::size_t column) const {
@@ -142,12 +168,8 @@ bool JsonLinesParser::parse_members(Line& line, std::size_t object, int depth) c
   cursor.take();
   if (cursor.peek() == '}') return cursor.take(), true;
   while (true) {
-    JsonString name;
-    if (cursor.peek() != '"') return cursor.fail_expected("a member's name");
-    if (!cursor.read_string(name)) return false;
-    if (cursor.peek() != ':') return cursor.fail_expected("':'");
-    cursor.take();
-    const MemberUse use = use_of(line, object, name);
+    MemberUse use;
+    if (!read_name(line, object, use)) return false;
     const bool is_object = use.object != kNoMember && cursor.peek() == '{';
     const bool is_good = is_object                 ? parse_members(line, use.object, depth + 1)
                          : use.column != kNoMember ? parse_column(line, use.column)

@@ -46,6 +46,9 @@ class JsonCursor {
   /// Takes the next character, which was peeked at.
   void take() { ++at_; }
 
+  /// Behind what somebody else has read.
+  void go_to(const char* at) { at_ = at; }
+
   /// The string that begins here with its quote: escapes and UTF-8 are checked.
   bool read_string(JsonString& out);
   bool read_number(JsonNumber& out);

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 /// Numbers as people write them, into the nearest value of their type. The quick ways give what
 /// std::from_chars gives, or leave the text to it. Reads up to 8 bytes behind the text, which mean
@@ -17,19 +18,41 @@ namespace infeed::detail {
 
 enum class NumberProblem : std::uint8_t { none, no_number, out_of_range };
 
-/// Eight digits, or fewer: the text's first `count` bytes. False when one of them is none.
-inline bool parse_digits(const char* at, std::size_t count, std::uint64_t& out) {
+/// Eight characters with '0' taken away from each, the first one lowest.
+inline std::uint64_t load_digits(const char* at) {
   std::uint64_t word;
   std::memcpy(&word, at, 8);
   if constexpr (std::endian::native == std::endian::big) word = __builtin_bswap64(word);
-  // The digits' values, the last one uppermost; what is missing in front is 0.
-  word = (word ^ 0x3030303030303030U) << (8 * (8 - count));
-  if ((((word + 0x7676767676767676U) | word) & 0x8080808080808080U) != 0) return false;
+  return word ^ 0x3030303030303030U;
+}
+
+/// The upper bits of those that are no digits; above the first of them, of some others as well.
+inline std::uint64_t no_digits(std::uint64_t digits) {
+  return ((digits + 0x7676767676767676U) | digits) & 0x8080808080808080U;
+}
+
+/// How many of the eight are digits, up to the first that is none.
+inline unsigned count_digits(std::uint64_t digits) {
+  const std::uint64_t others = no_digits(digits);
+  return others == 0 ? 8 : static_cast<unsigned>(std::countr_zero(others)) / 8;
+}
+
+/// The number that the first `count` of them are, 1 to 8.
+inline std::uint64_t value_of_digits(std::uint64_t digits, std::size_t count) {
+  // The last one goes uppermost; what is missing in front is 0.
+  std::uint64_t word = digits << (8 * (8 - count));
   word = word * 10 + (word >> 8);
   constexpr std::uint64_t kPairs = 0x000000FF000000FFU;
   constexpr std::uint64_t kHundreds = 100 + (std::uint64_t{1000000} << 32);
   constexpr std::uint64_t kOnes = 1 + (std::uint64_t{10000} << 32);
-  out = ((word & kPairs) * kHundreds + ((word >> 16) & kPairs) * kOnes) >> 32;
+  return ((word & kPairs) * kHundreds + ((word >> 16) & kPairs) * kOnes) >> 32;
+}
+
+/// Eight digits, or fewer: the text's first `count` bytes. False when one of them is none.
+inline bool parse_digits(const char* at, std::size_t count, std::uint64_t& out) {
+  const std::uint64_t digits = load_digits(at);
+  if ((no_digits(digits) << (8 * (8 - count))) != 0 && count_digits(digits) < count) return false;
+  out = value_of_digits(digits, count);
   return true;
 }
 
@@ -79,7 +102,72 @@ struct Decimal {
   std::uint64_t mantissa = 0;
   int exponent = 0;
   bool is_negative = false;
+  std::ptrdiff_t whole_digits = 0;     ///< before the point
+  std::ptrdiff_t fraction_digits = 0;  ///< behind it
+  bool has_point = false;
 };
+
+inline constexpr std::uint64_t kSmallPowersOfTen[9] = {
+    1, 10, 100, 1'000, 10'000, 100'000, 1'000'000, 10'000'000, 100'000'000};
+
+/// Digits, as many as there are, behind those of `value`.
+inline const char* scan_digits(const char* at, std::uint64_t& value) {
+  while (true) {
+    const std::uint64_t digits = load_digits(at);
+    const unsigned count = count_digits(digits);
+    if (count == 0) return at;
+    value = value * kSmallPowersOfTen[count] + value_of_digits(digits, count);
+    at += count;
+    if (count != 8) return at;
+  }
+}
+
+/// The number that begins here, as far as digits and a point go, perhaps with a minus before them:
+/// returns its end. Null where it has more than 19 digits, or none.
+inline const char* scan_decimal(const char* at, Decimal& out) {
+  out.is_negative = *at == '-';
+  at += out.is_negative ? 1 : 0;
+  const char* const whole = at;
+  out.mantissa = 0;
+  at = scan_digits(at, out.mantissa);
+  out.whole_digits = at - whole;
+  out.has_point = *at == '.';
+  out.fraction_digits = 0;
+  if (out.has_point) {
+    const char* const fraction = ++at;
+    at = scan_digits(at, out.mantissa);
+    out.fraction_digits = at - fraction;
+  }
+  const std::ptrdiff_t count = out.whole_digits + out.fraction_digits;
+  out.exponent = -static_cast<int>(out.fraction_digits);
+  return count >= 1 && count <= 19 ? at : nullptr;
+}
+
+/// The whole number that begins here, perhaps with a minus before it: returns its end. Null where it
+/// has no digits, more than 16, or doesn't fit.
+template <class T>
+const char* scan_integer(const char* at, T& out) {
+  const bool is_negative = *at == '-';
+  const char* const begin = at + (is_negative ? 1 : 0);
+  std::uint64_t digits = load_digits(begin);
+  unsigned count = count_digits(digits);
+  if (count == 0) return nullptr;
+  std::uint64_t magnitude = value_of_digits(digits, count);
+  at = begin + count;
+  if (count == 8) {
+    digits = load_digits(at);
+    count = count_digits(digits);
+    if (count == 8) return nullptr;
+    if (count != 0) {
+      magnitude = magnitude * kSmallPowersOfTen[count] + value_of_digits(digits, count);
+      at += count;
+    }
+  }
+  const auto value = static_cast<std::int64_t>(is_negative ? 0 - magnitude : magnitude);
+  if (!std::in_range<T>(value)) return nullptr;
+  out = static_cast<T>(value);
+  return at;
+}
 
 /// False when the text has more than 19 digits, or isn't of this form.
 bool parse_decimal(const char* begin, const char* end, Decimal& out);
@@ -96,21 +184,40 @@ inline NumberProblem parse_float(const char* begin, const char* end, double& out
   return parse_any_float(begin, end, out);
 }
 
+/// The nearest float; false where this way can't tell which that is.
+inline bool round_to_float(const Decimal& decimal, float& out) {
+  double wide = 0;
+  if (!round_to_double(decimal, wide)) return false;
+  // A double in the middle between two floats may have been rounded to there.
+  constexpr std::uint64_t kBelowFloat = 0x1fffffff;
+  constexpr std::uint64_t kMiddle = 0x10000000;
+  const bool is_middle = (std::bit_cast<std::uint64_t>(wide) & kBelowFloat) == kMiddle;
+  const double size = std::fabs(wide);
+  if (is_middle || (size != 0 && (size < FLT_MIN || size > FLT_MAX))) return false;
+  out = static_cast<float>(wide);
+  return true;
+}
+inline bool round_decimal(const Decimal& decimal, double& out) {
+  return round_to_double(decimal, out);
+}
+inline bool round_decimal(const Decimal& decimal, float& out) {
+  return round_to_float(decimal, out);
+}
+
 inline NumberProblem parse_float(const char* begin, const char* end, float& out) {
   Decimal decimal;
-  double wide = 0;
-  if (parse_decimal(begin, end, decimal) && round_to_double(decimal, wide)) {
-    // A double in the middle between two floats may have been rounded to there.
-    constexpr std::uint64_t kBelowFloat = 0x1fffffff;
-    constexpr std::uint64_t kMiddle = 0x10000000;
-    const bool is_middle = (std::bit_cast<std::uint64_t>(wide) & kBelowFloat) == kMiddle;
-    const double size = std::fabs(wide);
-    if (!is_middle && (size == 0 || (size >= FLT_MIN && size <= FLT_MAX))) {
-      out = static_cast<float>(wide);
-      return NumberProblem::none;
-    }
+  if (parse_decimal(begin, end, decimal) && round_to_float(decimal, out)) {
+    return NumberProblem::none;
   }
   return parse_any_float(begin, end, out);
+}
+
+/// As scan_decimal, and rounded.
+template <class T>
+const char* scan_float(const char* at, T& out) {
+  Decimal decimal;
+  const char* const end = scan_decimal(at, decimal);
+  return end != nullptr && round_decimal(decimal, out) ? end : nullptr;
 }
 
 }  // namespace infeed::detail

@@ -19,6 +19,33 @@ class QuoteMasks {
  public:
   /// The bytes of a block that lie in quotes; `field_begins` are those where a quote opens a field.
   std::uint64_t inside(const char* block, std::uint64_t quotes, std::uint64_t field_begins) {
+    // As a rule every other quote opens something: a field, or, where it follows another, the second
+    // half of the same.
+    if (passed_ == 0) {
+      const std::uint64_t parity = sum_of_bits_before(quotes) ^ (in_quotes_ ? bits_from(0) : 0);
+      const std::uint64_t may_open = field_begins | quotes << 1 | (closed_at_end_ ? 1 : 0);
+      if ((quotes & parity & ~may_open) == 0) {
+        in_quotes_ = (parity >> 63) != 0;
+        closed_at_end_ = (quotes & ~parity) >> 63 != 0;
+        return parity;
+      }
+    }
+    return walk(block, quotes, field_begins | (closed_at_end_ ? 1 : 0));
+  }
+  /// For a block without quotes and outside of them.
+  void pass_none() { closed_at_end_ = false; }
+  bool in_quotes() const { return in_quotes_; }
+
+ private:
+  /// Bit i: whether there is an odd number of bits up to and with i.
+  static std::uint64_t sum_of_bits_before(std::uint64_t bits) {
+    for (unsigned shift = 1; shift < 64; shift *= 2) bits ^= bits << shift;
+    return bits;
+  }
+
+  /// The same from quote to quote.
+  std::uint64_t walk(const char* block, std::uint64_t quotes, std::uint64_t field_begins) {
+    closed_at_end_ = false;  // since this one looks behind the block
     std::uint64_t inside = 0;
     unsigned at = std::exchange(passed_, 0U);
     while (true) {
@@ -45,11 +72,10 @@ class QuoteMasks {
       }
     }
   }
-  bool in_quotes() const { return in_quotes_; }
 
- private:
   bool in_quotes_ = false;
-  unsigned passed_ = 0;  ///< bytes of the next block that were looked at
+  bool closed_at_end_ = false;  ///< the last byte was a quote that may yet be the first of a pair
+  unsigned passed_ = 0;         ///< bytes of the next block that were looked at
 };
 
 template <bool kHasQuotes>
@@ -72,6 +98,8 @@ template <bool kHasQuotes>
       const std::uint64_t separators = line_ends | bytes.equal(format.delimiter);
       if (quotes != 0 || quote_masks.in_quotes()) {
         row_ends &= ~quote_masks.inside(block, quotes, separators << 1 | field_begins);
+      } else {
+        quote_masks.pass_none();
       }
       field_begins = separators >> 63;
     }

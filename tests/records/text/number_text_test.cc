@@ -49,7 +49,7 @@ TEST(NumberText, FloatsAreTheNearestOnes) {
     const auto bits = random();
     const double any = std::bit_cast<double>(bits);
     std::string text;
-    switch (i % 6) {
+    switch (i % 7) {
       case 0:
         text = std::isfinite(any) ? fmt::format("{}", any) : "0";
         break;
@@ -68,6 +68,12 @@ TEST(NumberText, FloatsAreTheNearestOnes) {
                 : bits % 3 == 1 ? "0000001"
                                 : "");
         break;
+      case 5: {  // in the middle between two doubles
+        const std::uint64_t odd = ((std::uint64_t{1} << 53) + (bits >> 11)) * 2 + 1;
+        text = fmt::format("{}e{}", odd, static_cast<int>(random() % 2));
+        if (random() % 2 == 0 && odd % 5 == 0) text = fmt::format("{}e-1", odd);
+        break;
+      }
       default:
         text = fmt::format("{}", static_cast<float>(static_cast<double>(bits) / 3e15));
     }

@@ -45,7 +45,7 @@ struct TextFeedOptions {
   bool has_quotes = false;         ///< rows as RFC 4180 has them; else a row is a line
   bool keeps_empty_lines = false;  ///< an empty line is a row
   std::size_t row_bytes_max = std::size_t{16} << 20;
-  std::size_t block_bytes = std::size_t{1} << 20;
+  std::size_t block_bytes = std::size_t{256} << 10;
   Compression compression = Compression::automatic;
   UrlOptions url = {};
   /// Of the file's first row, which then is none of the rows; none: there is no header. What it

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <type_traits>
+
+#include "columns/column_plan.h"
+#include "text/number_text.h"
+#include "text/text_masks.h"
+
+/// One cell of a table: where it ends, and how it becomes a value.
+namespace infeed::detail {
+
+/// The first delimiter, line feed or carriage return; there is one, since a text ends with a line
+/// feed.
+inline const char* find_field_end(const char* at, char delimiter) {
+#if defined(__SSE2__)
+  const __m128i wanted = _mm_set1_epi8(delimiter);
+  const __m128i line_feed = _mm_set1_epi8('\n');
+  const __m128i carriage_return = _mm_set1_epi8('\r');
+  for (;; at += 16) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+    const __m128i ends = _mm_or_si128(
+        _mm_cmpeq_epi8(bytes, wanted),
+        _mm_or_si128(_mm_cmpeq_epi8(bytes, line_feed), _mm_cmpeq_epi8(bytes, carriage_return)));
+    const auto found = static_cast<std::uint32_t>(_mm_movemask_epi8(ends));
+    if (found != 0) return at + std::countr_zero(found);
+  }
+#else
+  while (*at != delimiter && *at != '\n' && *at != '\r') ++at;
+  return at;
+#endif
+}
+
+enum class CellProblem : std::uint8_t { none, no_value, out_of_range, missing };
+
+struct Cell {
+  const char* begin;
+  const char* end;
+  bool is_quoted;
+  bool has_pairs;  ///< of quotes, each of which stands for one
+};
+
+constexpr bool is_blank(char c) { return c == ' ' || c == '\t'; }
+
+inline bool parse_bool(std::string_view text, bool& out) {
+  if (text == "true" || text == "1" || text == "True" || text == "TRUE") {
+    out = true;
+  } else if (text == "false" || text == "0" || text == "False" || text == "FALSE") {
+    out = false;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+template <class T>
+NumberProblem parse_number(const char* begin, const char* end, T* out) {
+  if constexpr (std::is_same_v<T, bool>) {
+    const std::string_view text(begin, static_cast<std::size_t>(end - begin));
+    return parse_bool(text, *out) ? NumberProblem::none : NumberProblem::no_number;
+  } else if constexpr (std::is_integral_v<T>) {
+    return parse_integer(begin, end, *out);
+  } else if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
+    return parse_float(begin, end, *out);
+  } else {
+    float value = 0;
+    const NumberProblem problem = parse_float(begin, end, value);
+    if (problem == NumberProblem::none) *out = T(value);
+    return problem;
+  }
+}
+
+/// A copy of a text in quotes, with one quote for each pair.
+inline void append_unquoted(const Cell& cell, GrowingBuffer& values, const TensorPool& pool) {
+  for (const char* at = cell.begin; at < cell.end;) {
+    const char* const quote = std::min(find_char(at, cell.end, '"') + 1, cell.end);
+    const auto size = static_cast<std::size_t>(quote - at);
+    std::memcpy(values.extend(size, pool), at, size);
+    at = quote + 1;
+  }
+}
+
+inline void append_cell(const Cell& cell, GrowingColumn& out, const TensorPool& pool) {
+  constexpr std::size_t kShortBytes = 16;
+  GrowingBuffer& values = out.values;
+  if (cell.has_pairs) {
+    append_unquoted(cell, values, pool);
+  } else {
+    // Most texts are short: one copy of fixed size, without a call and a loop.
+    const auto size = static_cast<std::size_t>(cell.end - cell.begin);
+    std::byte* const to = values.extend(size + kShortBytes, pool);
+    std::memcpy(to, cell.begin, kShortBytes);
+    if (size > kShortBytes) std::memcpy(to, cell.begin, size);
+    values.truncate(values.size_bytes() - kShortBytes);
+  }
+  out.partitions[0].push_back(static_cast<std::int64_t>(values.size_bytes()), pool);
+}
+
+}  // namespace infeed::detail
