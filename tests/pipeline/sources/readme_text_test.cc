@@ -1,0 +1,41 @@
+#include <filesystem>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <infeed/infeed.h>
+
+#include "records/temporary_files.h"
+
+namespace infeed::test {
+namespace {
+
+/// In the folder that a program's relative names belong to.
+class InFolder {
+ public:
+  explicit InFolder(const std::filesystem::path& folder) { std::filesystem::current_path(folder); }
+  ~InFolder() { std::filesystem::current_path(before_); }
+  InFolder(const InFolder&) = delete;
+  InFolder& operator=(const InFolder&) = delete;
+
+ private:
+  const std::filesystem::path before_ = std::filesystem::current_path();
+};
+
+TEST(ReadmeText, TheTextPipelineDoesWhatItSays) {
+  const testing::TemporaryFolder folder;
+  double expected = 0;
+  for (int file = 0; file < 2; ++file) {
+    std::string text = "city,age,income\n";
+    for (int i = 0; i < 1000; ++i) {
+      text += fmt::format("\"Berlin, {}\",{},{}.5\n", i, i % 90, i);
+      expected += i + 0.5;
+    }
+    folder.write(fmt::format("people-{}.csv", file), text);
+  }
+  const InFolder there(folder.path());
+#include "readme_text_pipeline.h"
+  EXPECT_EQ(sum, expected);
+}
+
+}  // namespace
+}  // namespace infeed::test
