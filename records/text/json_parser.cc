@@ -76,14 +76,15 @@ class JsonLinesParser final : public TextParser {
   void parse_piece(const TextPiece& piece, Rows& rows) const override;
 
  private:
-  /// A line has mostly the members of the one before, in the same order.
+  /// A line has mostly the members of the one before, in the same order, and written in the same way.
   struct KnownMember {
-    std::string written;             ///< with the quote behind it, and filled up to whole words
-    std::size_t size = 0;            ///< with that quote
+    /// All that stood between the value before (or the brace) and its own, filled up to whole words.
+    std::string written;
+    std::size_t size = 0;
     std::size_t object = kNoMember;  ///< that it lies in
+    bool is_first = false;           ///< of its object
     MemberUse use;
 
-    /// Whether the text behind a quote begins with it.
     bool is_at(const char* text) const {
       std::size_t i = 0;
       for (; i + 8 <= size; i += 8) {
@@ -106,7 +107,8 @@ class JsonLinesParser final : public TextParser {
 
   bool parse_line(Line& line) const;
   bool parse_members(Line& line, std::size_t object, int depth) const;
-  bool read_name(Line& line, std::size_t object, MemberUse& use) const;
+  enum class Next : std::uint8_t { member, end, problem };
+  Next read_name(Line& line, std::size_t object, bool is_first, MemberUse& use) const;
   bool parse_column(Line& line, std::size_t column) const;
   bool fill_absent(Line& line) const;
 
@@ -115,27 +117,43 @@ class JsonLinesParser final : public TextParser {
   std::unordered_map<std::string, MemberUse> uses_;
 };
 
-bool JsonLinesParser::read_name(Line& line, std::size_t object, MemberUse& use) const {
+/// Goes to the next member's value; to the closing brace where there is no further one.
+JsonLinesParser::Next JsonLinesParser::read_name(Line& line, std::size_t object, bool is_first,
+                                                 MemberUse& use) const {
   JsonCursor& cursor = line.cursor;
-  if (cursor.peek() != '"') return cursor.fail_expected("a member's name");
+  const char* const begin = cursor.at();
   const std::size_t place = line.members++;
   if (place == line.known.size()) line.known.emplace_back();
   KnownMember& known = line.known[place];
-  if (known.object == object && known.is_at(cursor.at() + 1)) [[likely]] {
-    cursor.go_to(cursor.at() + 1 + known.size);
-  } else {
-    JsonString name;
-    if (!cursor.read_string(name)) return false;
-    const auto found = uses_.find(objects_[object] + unescaped_json(name));
-    known.size = name.view().size() + 1;
-    known.written.assign(name.view()).append(9, '"');
-    known.object = object;
-    known.use = found == uses_.end() ? MemberUse{} : found->second;
+  if (known.object == object && known.is_first == is_first && known.is_at(begin)) [[likely]] {
+    cursor.go_to(begin + known.size);
+    use = known.use;
+    return Next::member;
   }
-  use = known.use;
-  if (cursor.peek() != ':') return cursor.fail_expected("':'");
+  const auto fail_expected = [&cursor](std::string_view expected) {
+    cursor.fail_expected(expected);
+    return Next::problem;
+  };
+  const char next = cursor.peek();
+  if (next == '}') return Next::end;
+  if (!is_first) {
+    if (next != ',') return fail_expected("',' or '}'");
+    cursor.take();
+  }
+  JsonString name;
+  if (cursor.peek() != '"') return fail_expected("a member's name");
+  if (!cursor.read_string(name)) return Next::problem;
+  if (cursor.peek() != ':') return fail_expected("':'");
   cursor.take();
-  return true;
+  cursor.peek();
+  const auto found = uses_.find(objects_[object] + unescaped_json(name));
+  known.size = static_cast<std::size_t>(cursor.at() - begin);
+  known.written.assign(begin, known.size).append(8, ' ');
+  known.object = object;
+  known.is_first = is_first;
+  known.use = found == uses_.end() ? MemberUse{} : found->second;
+  use = known.use;
+  return Next::member;
 }
 
 bool JsonLinesParser::parse_column(Line& line, std::size_t column) const {
@@ -166,19 +184,16 @@ bool JsonLinesParser::parse_members(Line& line, std::size_t object, int depth) c
   JsonCursor& cursor = line.cursor;
   if (!cursor.enter(depth)) return false;
   cursor.take();
-  if (cursor.peek() == '}') return cursor.take(), true;
-  while (true) {
+  for (bool is_first = true;; is_first = false) {
     MemberUse use;
-    if (!read_name(line, object, use)) return false;
-    const bool is_object = use.object != kNoMember && cursor.peek() == '{';
+    const Next next = read_name(line, object, is_first, use);
+    if (next == Next::problem) return false;
+    if (next == Next::end) return cursor.take(), true;
+    const bool is_object = use.object != kNoMember && *cursor.at() == '{';
     const bool is_good = is_object                 ? parse_members(line, use.object, depth + 1)
                          : use.column != kNoMember ? parse_column(line, use.column)
                                                    : cursor.skip_value(depth);
     if (!is_good) return false;
-    const char next = cursor.peek();
-    if (next == '}') return cursor.take(), true;
-    if (next != ',') return cursor.fail_expected("',' or '}'");
-    cursor.take();
   }
 }
 

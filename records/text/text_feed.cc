@@ -56,7 +56,7 @@ std::size_t TextRows::bytes() const {
 struct TextFeed::File {
   File(const std::string& name_given, const TextFeedOptions& options)
       : name(redacted_url(name_given)),
-        pool(std::make_shared<BlockPool>(name, 4, options.spare_blocks)),
+        pool(std::make_shared<BlockPool>(name, 16, options.spare_blocks)),
         source(open_text(name_given, options)) {}
 
   std::string_view text() const { return {at, static_cast<std::size_t>(end - at)}; }

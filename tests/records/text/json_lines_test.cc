@@ -105,6 +105,9 @@ TEST_F(JsonLinesTest, ErrorsSayWhatIsWrongWhere) {
   expect(R"({"a": 1} x)", "'x' stands where the line's end is expected");
   expect(R"({"a": 1,})", "'}' stands where a member's name is expected");
   expect(R"({"a": 1)", "the line ends where ',' or '}' is expected");
+  expect(R"({"a": })", "'}' stands where a whole number");
+  expect(R"({, "a": 1})", "',' stands where a member's name is expected");
+  expect(R"({"a": 1 "r": []})", "'\"' stands where ',' or '}' is expected");
   expect(R"({"a" 1})", "'1' stands where ':' is expected");
   expect(R"({"a": 01})", "begins with a zero");
   expect(R"({"a": 1, "x": 1.})", "no digit behind its point");
