@@ -150,7 +150,8 @@ def main():
     peers = {row_tables.TFDATA: sides.Peer(row_tables.TFDATA, "tfdata.py"),
              row_tables.MLX: sides.Peer(row_tables.MLX, "mlx_data.py"),
              row_tables.GRAIN: sides.Peer(row_tables.GRAIN, "grain_data.py"),
-             row_tables.DALI: sides.Peer(row_tables.DALI, "dali_data.py")}
+             row_tables.DALI: sides.Peer(row_tables.DALI, "dali_data.py"),
+             row_tables.PYARROW: sides.Peer(row_tables.PYARROW, "pyarrow_text.py")}
     results, failures = [], 0
     try:
         for group in options.groups:

@@ -11,6 +11,7 @@
 
 #include "images.h"
 #include "record_kinds.h"
+#include "table_data.h"
 
 namespace infeed::compare {
 namespace {
@@ -73,6 +74,7 @@ void make_data(const fs::path& folder) {
     fs::rename(partial, folder / name);
   };
   once("fashion-mnist", make_fashion_mnist);
+  once("table", make_table);
   // 30 to 100 MB of each kind: more than a core's caches, little beside the page cache.
   const auto kind = [&]<class Kind>(std::type_identity<Kind>, const char* name, std::size_t total,
                                     const RecordWriterOptions& options = {},

@@ -35,5 +35,6 @@ std::vector<Row> thread_rows();
 std::vector<Row> records_rows();
 std::vector<Row> convert_rows();
 std::vector<Row> image_rows();
+std::vector<Row> text_rows();
 
 }  // namespace infeed::compare

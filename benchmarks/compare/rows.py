@@ -12,6 +12,7 @@ TFDATA = "tf.data"
 MLX = "mlx-data"
 GRAIN = "Grain"
 DALI = "DALI"
+PYARROW = "pyarrow"
 
 
 @dataclass(frozen=True)
@@ -193,4 +194,16 @@ IMAGE = [
         limit_share_min=0.9, higher_is_better=True),
 ]
 
-ROWS = {"main": MAIN, "engine": ENGINE, "records": RECORDS, "convert": CONVERT, "image": IMAGE}
+
+def _text(name, peer, ratio_min):
+    return Row(name, "text", "MB/s", (peer,), ratio_min=ratio_min, higher_is_better=True)
+
+
+TEXT = [
+    _text("csv to batches", PYARROW, 2),
+    _text("csv to batches, in the pipeline", TFDATA, 10),
+    _text("json lines to batches", PYARROW, 5),
+]
+
+ROWS = {"main": MAIN, "engine": ENGINE, "records": RECORDS, "convert": CONVERT, "image": IMAGE,
+        "text": TEXT}

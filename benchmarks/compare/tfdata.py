@@ -10,12 +10,13 @@ import tfdata_engine
 import tfdata_images
 import tfdata_photos
 import tfdata_records
+import tfdata_text
 
 
 def main():
     peer.serve({**tfdata_engine.measurements(), **tfdata_images.measurements(),
                 **tfdata_records.measurements(), **tfdata_convert.measurements(),
-                **tfdata_photos.measurements()})
+                 **tfdata_photos.measurements(), **tfdata_text.measurements()})
 
 
 if __name__ == "__main__":

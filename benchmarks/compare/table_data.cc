@@ -1,0 +1,56 @@
+#include "table_data.h"
+
+#include <array>
+#include <cstdint>
+#include <fmt/format.h>
+#include <fstream>
+#include <random>
+#include <string>
+#include <string_view>
+
+namespace infeed::compare {
+namespace {
+
+constexpr std::int64_t kCsvRows = 2'000'000;
+constexpr std::int64_t kJsonRows = 500'000;
+
+constexpr std::array<std::string_view, 7> kWords = {
+    "alpha", "beta gamma", "delta", "epsilon, zeta", "eta", "theta iota kappa", "lambda"};
+
+std::string in_quotes_if_needed(const std::string& text) {
+  return text.find(',') == text.npos ? text : '"' + text + '"';
+}
+
+}  // namespace
+
+void make_table(const std::filesystem::path& folder) {
+  std::filesystem::create_directories(folder);
+  std::ofstream csv(folder / "table.csv", std::ios::binary);
+  std::ofstream json(folder / "table.jsonl", std::ios::binary);
+  std::mt19937_64 random(1);
+  std::normal_distribution<double> normal;
+  const auto unit = [&random] { return static_cast<double>(random() >> 11) * 0x1p-53; };
+  csv << "id,user,count,year,price,score,x,y,name,comment\n";
+  for (std::int64_t id = 0; id < kCsvRows; ++id) {
+    const std::uint64_t user = random() % 1'000'000'000;
+    const auto count = static_cast<std::int64_t>(random() % 2000) - 1000;
+    const std::uint64_t year = 1900 + random() % 130;
+    // Prices, rounded figures, what float32 and what float64 prints as.
+    const std::string price = fmt::format("{:.2f}", unit() * 1000);
+    const std::string score = fmt::format("{:.6f}", normal(random));
+    const std::string x = fmt::format("{}", static_cast<float>(unit()));
+    const std::string y = fmt::format("{}", normal(random) * 1000);
+    const std::string name(kWords[random() % kWords.size()]);
+    const std::string comment = fmt::format("{} {}", kWords[random() % kWords.size()], name);
+    csv << fmt::format("{},{},{},{},{},{},{},{},{},{}\n", id, user, count, year, price, score, x, y,
+                       in_quotes_if_needed(name), in_quotes_if_needed(comment));
+    if (id >= kJsonRows) continue;
+    json << fmt::format(
+        R"({{"id": {}, "user": {}, "count": {}, "year": {}, "price": {}, "score": {}, "x": {}, )"
+        R"("y": {}, "name": "{}", "comment": "{}"}})"
+        "\n",
+        id, user, count, year, price, score, x, y, name, comment);
+  }
+}
+
+}  // namespace infeed::compare
