@@ -11,8 +11,7 @@
 namespace infeed::compare {
 namespace {
 
-constexpr std::int64_t kCsvRows = 2'000'000;
-constexpr std::int64_t kJsonRows = 500'000;
+constexpr std::int64_t kRows = 2'000'000;
 
 constexpr std::array<std::string_view, 7> kWords = {
     "alpha", "beta gamma", "delta", "epsilon, zeta", "eta", "theta iota kappa", "lambda"};
@@ -31,7 +30,7 @@ void make_table(const std::filesystem::path& folder) {
   std::normal_distribution<double> normal;
   const auto unit = [&random] { return static_cast<double>(random() >> 11) * 0x1p-53; };
   csv << "id,user,count,year,price,score,x,y,name,comment\n";
-  for (std::int64_t id = 0; id < kCsvRows; ++id) {
+  for (std::int64_t id = 0; id < kRows; ++id) {
     const std::uint64_t user = random() % 1'000'000'000;
     const auto count = static_cast<std::int64_t>(random() % 2000) - 1000;
     const std::uint64_t year = 1900 + random() % 130;
@@ -44,7 +43,6 @@ void make_table(const std::filesystem::path& folder) {
     const std::string comment = fmt::format("{} {}", kWords[random() % kWords.size()], name);
     csv << fmt::format("{},{},{},{},{},{},{},{},{},{}\n", id, user, count, year, price, score, x, y,
                        in_quotes_if_needed(name), in_quotes_if_needed(comment));
-    if (id >= kJsonRows) continue;
     json << fmt::format(
         R"({{"id": {}, "user": {}, "count": {}, "year": {}, "price": {}, "score": {}, "x": {}, )"
         R"("y": {}, "name": "{}", "comment": "{}"}})"

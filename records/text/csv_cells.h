@@ -20,14 +20,17 @@ namespace infeed::detail {
 inline const char* find_field_end(const char* at, char delimiter) {
 #if defined(__SSE2__)
   const __m128i wanted = _mm_set1_epi8(delimiter);
-  const __m128i line_feed = _mm_set1_epi8('\n');
-  const __m128i carriage_return = _mm_set1_epi8('\r');
-  for (;; at += 16) {
-    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
-    const __m128i ends = _mm_or_si128(
-        _mm_cmpeq_epi8(bytes, wanted),
-        _mm_or_si128(_mm_cmpeq_epi8(bytes, line_feed), _mm_cmpeq_epi8(bytes, carriage_return)));
-    const auto found = static_cast<std::uint32_t>(_mm_movemask_epi8(ends));
+  const auto ends_of = [wanted](const char* part) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(part));
+    const __m128i line_feed = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\n'));
+    const __m128i carriage_return = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\r'));
+    const __m128i ends =
+        _mm_or_si128(_mm_cmpeq_epi8(bytes, wanted), _mm_or_si128(line_feed, carriage_return));
+    return static_cast<std::uint32_t>(_mm_movemask_epi8(ends));
+  };
+  // Two at once: most texts end in the first 32 bytes, but whether in the first 16 is any guess.
+  for (;; at += 32) {
+    const std::uint32_t found = ends_of(at) | ends_of(at + 16) << 16;
     if (found != 0) return at + std::countr_zero(found);
   }
 #else
@@ -86,7 +89,7 @@ inline void append_unquoted(const Cell& cell, GrowingBuffer& values, const Tenso
 }
 
 inline void append_cell(const Cell& cell, GrowingColumn& out, const TensorPool& pool) {
-  constexpr std::size_t kShortBytes = 16;
+  constexpr std::size_t kShortBytes = 32;
   GrowingBuffer& values = out.values;
   if (cell.has_pairs) {
     append_unquoted(cell, values, pool);

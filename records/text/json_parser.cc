@@ -94,11 +94,16 @@ class JsonLinesParser final : public TextParser {
       return (differing & ((std::uint64_t{1} << (8 * (size - i))) - 1)) == 0;
     }
   };
+  struct ColumnTarget {
+    DType scalar = DType::bytes;  ///< of one number a line, whose places don't move
+    std::byte* values = nullptr;
+    std::size_t seen = 0;  ///< the line that had it last
+  };
   struct Line {
     JsonCursor& cursor;
     Rows& rows;
     std::vector<KnownMember>& known;
-    std::vector<std::size_t>& seen;  ///< by column: the line that had it last
+    std::vector<ColumnTarget>& targets;
     std::size_t number = 0;
     std::size_t members = 0;
     std::size_t columns = 0;
@@ -158,11 +163,16 @@ JsonLinesParser::Next JsonLinesParser::read_name(Line& line, std::size_t object,
 
 bool JsonLinesParser::parse_column(Line& line, std::size_t column) const {
   line.column = column;
-  if (line.seen[column] == line.number)
-    return line.cursor.fail("the member comes twice in the line");
-  line.seen[column] = line.number;
+  ColumnTarget& target = line.targets[column];
+  if (target.seen == line.number) return line.cursor.fail("the member comes twice in the line");
+  target.seen = line.number;
+  const char first = line.cursor.peek();
   const PlannedColumn& planned = *plan().columns[column];
-  if (line.cursor.peek() == 'n') {
+  const char* const end =
+      scan_json_number(line.cursor.at(), target.scalar, target.values, line.rows.count());
+  if (end != nullptr) {
+    line.cursor.go_to(end);
+  } else if (first == 'n') {
     if (!line.cursor.read_word("null")) return false;
     if (!planned.type.missing) {
       return line.cursor.fail(
@@ -199,7 +209,7 @@ bool JsonLinesParser::parse_members(Line& line, std::size_t object, int depth) c
 
 bool JsonLinesParser::fill_absent(Line& line) const {
   for (std::size_t i = 0; i < plan().columns.size(); ++i) {
-    if (line.seen[i] == line.number) continue;
+    if (line.targets[i].seen == line.number) continue;
     const PlannedColumn& planned = *plan().columns[i];
     if (!planned.type.missing) {
       line.column = i;
@@ -224,7 +234,12 @@ void JsonLinesParser::parse_piece(const TextPiece& piece, Rows& rows) const {
   const char* at = piece.text.bytes().data();
   const char* const end = at + piece.text.size();
   std::vector<KnownMember> known;
-  std::vector<std::size_t> seen(plan().columns.size(), 0);
+  std::vector<ColumnTarget> targets(plan().columns.size());
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    const ColumnType& type = plan().columns[i]->type;
+    if (type.kind != Column::Kind::dense || type.shape.rank() != 0) continue;
+    targets[i] = {type.dtype, rows.column(i).values.data()};
+  }
   std::size_t number = 0;
   while (at != end) {
     if (*at == '\n' || (*at == '\r' && at[1] == '\n')) {
@@ -232,7 +247,7 @@ void JsonLinesParser::parse_piece(const TextPiece& piece, Rows& rows) const {
       continue;
     }
     JsonCursor cursor(at);
-    Line line{cursor, rows, known, seen, ++number};
+    Line line{cursor, rows, known, targets, ++number};
     if (parse_line(line)) [[likely]] {
       rows.end_row();
       at = cursor.at() + 1;

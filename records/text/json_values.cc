@@ -95,7 +95,7 @@ bool read_number_of(JsonCursor& cursor, T* out) {
 
 bool read_text(JsonCursor& cursor, GrowingColumn& out, GrowingBuffer& offsets,
                const TensorPool& pool) {
-  constexpr std::size_t kShortTextBytes = 16;
+  constexpr std::size_t kShortTextBytes = 32;
   if (cursor.peek() != '"') return fail_value(cursor, cursor.at(), DType::bytes);
   JsonString text;
   if (!cursor.read_string(text)) return false;
@@ -198,6 +198,21 @@ bool read_growing_row(JsonCursor& cursor, const PlannedColumn& column, GrowingCo
 }
 
 }  // namespace
+
+const char* scan_json_number(const char* at, DType dtype, std::byte* values, std::size_t row) {
+  switch (dtype) {
+    case DType::int64:
+      return scan_usual_number(at, reinterpret_cast<std::int64_t*>(values) + row);
+    case DType::int32:
+      return scan_usual_number(at, reinterpret_cast<std::int32_t*>(values) + row);
+    case DType::float32:
+      return scan_usual_number(at, reinterpret_cast<float*>(values) + row);
+    case DType::float64:
+      return scan_usual_number(at, reinterpret_cast<double*>(values) + row);
+    default:
+      return nullptr;
+  }
+}
 
 bool read_json_column(JsonCursor& cursor, const PlannedColumn& column, GrowingColumn& out,
                       std::size_t row, const TensorPool& pool) {

@@ -11,6 +11,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "text/rounding.h"
+
 /// Numbers as people write them, into the nearest value of their type. The quick ways give what
 /// std::from_chars gives, or leave the text to it. Reads up to 8 bytes behind the text, which mean
 /// nothing.
@@ -97,16 +99,6 @@ NumberProblem parse_integer(const char* begin, const char* end, T& out) {
   return NumberProblem::none;
 }
 
-/// A decimal number's parts: mantissa * 10^exponent.
-struct Decimal {
-  std::uint64_t mantissa = 0;
-  int exponent = 0;
-  bool is_negative = false;
-  std::ptrdiff_t whole_digits = 0;     ///< before the point
-  std::ptrdiff_t fraction_digits = 0;  ///< behind it
-  bool has_point = false;
-};
-
 inline constexpr std::uint64_t kSmallPowersOfTen[9] = {
     1, 10, 100, 1'000, 10'000, 100'000, 1'000'000, 10'000'000, 100'000'000};
 
@@ -163,7 +155,9 @@ const char* scan_integer(const char* at, T& out) {
       at += count;
     }
   }
-  const auto value = static_cast<std::int64_t>(is_negative ? 0 - magnitude : magnitude);
+  // Without a branch: nobody can foretell signs.
+  const std::uint64_t sign = is_negative ? 1 : 0;
+  const auto value = static_cast<std::int64_t>((magnitude ^ (0 - sign)) + sign);
   if (!std::in_range<T>(value)) return nullptr;
   out = static_cast<T>(value);
   return at;
@@ -171,8 +165,6 @@ const char* scan_integer(const char* at, T& out) {
 
 /// False when the text has more than 19 digits, or isn't of this form.
 bool parse_decimal(const char* begin, const char* end, Decimal& out);
-/// The nearest double; false where this way can't tell which that is.
-bool round_to_double(const Decimal& decimal, double& out);
 
 /// Decimal, with a sign, a point, an exponent perhaps; "inf", "infinity", "nan" in any case. Too
 /// large a number is out_of_range, too small a one 0.

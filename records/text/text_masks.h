@@ -20,33 +20,24 @@ inline std::uint32_t mask_of_16(__m128i bytes, char c) {
 class Bytes64 {
  public:
   explicit Bytes64(const char* at) {
-    for (int i = 0; i < 4; ++i) {
-      parts_[i] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at + 16 * i));
-    }
+    parts_[0] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+    parts_[1] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at + 16));
+    parts_[2] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at + 32));
+    parts_[3] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at + 48));
   }
   std::uint64_t equal(char c) const {
     const __m128i wanted = _mm_set1_epi8(c);
     return mask([&](int i) { return _mm_cmpeq_epi8(parts_[i], wanted); });
   }
-  std::uint64_t equal_any(char a, char b, char c) const {
-    const __m128i x = _mm_set1_epi8(a);
-    const __m128i y = _mm_set1_epi8(b);
-    const __m128i z = _mm_set1_epi8(c);
-    return mask([&](int i) {
-      return _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(parts_[i], x), _mm_cmpeq_epi8(parts_[i], y)),
-                          _mm_cmpeq_epi8(parts_[i], z));
-    });
-  }
 
  private:
+  /// Written out, as compilers keep the loop.
   template <class Compare>
   static std::uint64_t mask(Compare compare) {
-    std::uint64_t bits = 0;
-    for (int i = 0; i < 4; ++i) {
-      const auto part = static_cast<std::uint32_t>(_mm_movemask_epi8(compare(i)));
-      bits |= std::uint64_t{part} << (16 * i);
-    }
-    return bits;
+    const auto part = [&compare](int i) {
+      return std::uint64_t{static_cast<std::uint32_t>(_mm_movemask_epi8(compare(i)))};
+    };
+    return (part(0) | part(1) << 16) | (part(2) | part(3) << 16) << 32;
   }
   __m128i parts_[4];
 };
@@ -61,7 +52,6 @@ class Bytes64 {
     for (int i = 0; i < 64; ++i) bits |= std::uint64_t{bytes_[i] == c} << i;
     return bits;
   }
-  std::uint64_t equal_any(char a, char b, char c) const { return equal(a) | equal(b) | equal(c); }
 
  private:
   char bytes_[64];
