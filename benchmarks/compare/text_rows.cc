@@ -11,7 +11,7 @@
 namespace infeed::compare {
 namespace {
 
-constexpr std::int64_t kBatchRows = 1024;
+constexpr std::int64_t kBatchRows = 256;
 
 ColumnSchema table_schema() {
   return ColumnSchema()

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from tfdata_drain import AUTOTUNE
 
-_ROWS = 1024
+_ROWS = 256
 _TYPES = [tf.int64] * 4 + [tf.float64] * 4 + [tf.string] * 2
 _DEFAULTS = [tf.constant([], dtype=dtype) for dtype in _TYPES]
 
