@@ -75,7 +75,8 @@ void RowFiller::work() {
 }
 
 bool RowFiller::can_write() const {
-  return std::any_of(pieces_.begin(), pieces_.end(), &RowFiller::can_start);
+  return std::any_of(pieces_.begin(), pieces_.end(),
+                     [this](const Todo& todo) { return can_start(todo); });
 }
 
 bool RowFiller::has_work() const { return can_place() || can_claim() || can_write(); }
@@ -97,7 +98,8 @@ void RowFiller::do_some(Lock& lock, std::shared_ptr<InputRows>& used) {
     place_parked(lock);
   } else if (can_claim()) {
     claim(lock, used);
-  } else if (const auto any = std::find_if(pieces_.begin(), pieces_.end(), &RowFiller::can_start);
+  } else if (const auto any = std::find_if(pieces_.begin(), pieces_.end(),
+                                           [this](const Todo& todo) { return can_start(todo); });
              any != pieces_.end()) {
     write(lock, any);
   }
@@ -208,11 +210,12 @@ void RowFiller::hand_over_front(Chunk& out) {
     out.append_from(front.made, 1);
   }
   if (front.made.size() != 0) return;
+  const bool was_short = is_short_of_memory_ || over_bytes_ != 0;
   drop_rows(front);
   batches_.pop_front();
   ++first_batch_;
   // Not for each batch: at half of what may be ahead.
-  if (is_short_of_memory_ || rows_ <= first_batch_ * size_ + rows_ahead_max() / 2) {
+  if (was_short || rows_ <= first_batch_ * size_ + rows_ahead_max() / 2) {
     is_short_of_memory_ = false;
     wake_worker();
   }

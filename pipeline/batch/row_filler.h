@@ -21,6 +21,30 @@
 
 namespace infeed::detail {
 
+/// What somebody holds of the memory account's best effort; gives it back when it goes away.
+class HeldBytes {
+ public:
+  HeldBytes() = default;
+  HeldBytes(const HeldBytes&) = delete;
+  HeldBytes& operator=(const HeldBytes&) = delete;
+  ~HeldBytes() {
+    if (account_ != nullptr) account_->release_best_effort(bytes_);
+  }
+  bool is_empty() const { return bytes_ == 0; }
+  /// False when there is no room for what it has grown by; it then holds what it did.
+  bool grow_to(MemoryAccount& account, std::uint64_t bytes) {
+    if (bytes <= bytes_) return true;
+    if (!account.try_reserve_best_effort(bytes - bytes_)) return false;
+    account_ = &account;
+    bytes_ = bytes;
+    return true;
+  }
+
+ private:
+  MemoryAccount* account_ = nullptr;
+  std::uint64_t bytes_ = 0;
+};
+
 /// A stretch of the input: the records of a block, elements that were pulled, or the end.
 struct InputRows {
   RecordBlock block;
@@ -31,6 +55,7 @@ struct InputRows {
   bool is_framed = false;
   std::size_t placed = 0;  ///< that have a place in a batch
   std::size_t whole = 0;   ///< records of a block that are there to their ends
+  HeldBytes held;          ///< for its memory
 
   std::size_t size() const { return chunk ? chunk->size() : block.size(); }
 };
@@ -137,8 +162,12 @@ class RowFiller {
   void do_some(Lock& lock, std::shared_ptr<InputRows>& used);
 
   bool can_claim() const;
+  /// The batch that is to be handed over next has not got all of its rows.
+  bool front_needs_rows() const;
   std::uint64_t rows_ahead_max() const;
   void claim(Lock& lock, std::shared_ptr<InputRows>& used);
+  /// It has so much memory.
+  void note_stretch(InputRows& rows, std::uint64_t bytes);
   static void read_block(InputRows& rows, std::uint64_t claim_ticks, bool is_sampled);
   void note_read(std::uint64_t ticks);
   void pull_rows(InputRows& rows, std::size_t want);
@@ -152,12 +181,15 @@ class RowFiller {
   BatchInFill& batch_of_next_row();
   bool begin_filling(BatchInFill& batch);
 
-  static bool can_start(const Todo& todo);
+  bool can_start(const Todo& todo) const;
+  const BatchInFill* first_unmade() const;
   void write(Lock& lock, std::deque<Todo>::iterator place);
   Outcome write_rows(const BatchInFill& batch, const Piece& piece, bool is_sampled) const;
   void account(BatchInFill& batch, const Piece& piece, Outcome outcome);
   void finish_if_complete(Lock& lock, BatchInFill& batch);
   void note_made(BatchInFill& batch);
+  /// The batch has become so large.
+  void hold_batch(BatchInFill& batch, std::uint64_t bytes);
   void note_buffered(std::uint64_t batches, std::uint64_t bytes);
 
   // The end of blocks, and of all.
@@ -224,6 +256,9 @@ class RowFiller {
   std::size_t stretch_rows_ = 1;     ///< the most that came at once
   std::uint64_t element_ticks_ = 0;  ///< what one takes to be written
   std::uint64_t stretches_ = 0;
+  std::uint64_t stretch_bytes_ = 0;  ///< memory of one that was read
+  /// There was no room for another one; and while some wait to be written, nobody asks again.
+  bool is_short_of_stretches_ = false;
 
   RecordBlockSource* source_ = nullptr;
   bool is_claiming_ = false;

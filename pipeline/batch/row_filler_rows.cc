@@ -43,8 +43,13 @@ std::uint64_t RowFiller::rows_ahead_max() const {
 bool RowFiller::can_claim() const {
   if (is_claiming_ || !has_input_left_ || !has_blocks_left_) return false;
   if (parked_.size() > kParkedPerThread * thread_count_) return false;
-  if (over_bytes_ != 0 && !batches_.empty()) return false;
+  if (over_bytes_ != 0 && !batches_.empty() && !front_needs_rows()) return false;
+  if (is_short_of_stretches_ && !(parked_.empty() && pieces_.empty())) return false;
   return rows_ < first_batch_ * size_ + rows_ahead_max();
+}
+
+bool RowFiller::front_needs_rows() const {
+  return !batches_.front()->is_made && batches_.front()->placed < size_;
 }
 
 void RowFiller::claim(Lock& lock, std::shared_ptr<InputRows>& used) {
@@ -53,6 +58,12 @@ void RowFiller::claim(Lock& lock, std::shared_ptr<InputRows>& used) {
   auto rows = is_free ? std::move(used) : std::make_shared<InputRows>();
   rows->placed = 0;
   rows->is_framed = false;
+  // One at a time is read whatever there is room for.
+  is_short_of_stretches_ = !rows->held.grow_to(run_.memory(), stretch_bytes_);
+  if (is_short_of_stretches_ && !(parked_.empty() && pieces_.empty())) {
+    is_claiming_ = false;
+    return;
+  }
   const std::size_t want = elements_per_pull();
   lock.unlock();
   if (source_ == nullptr) source_ = input_.record_blocks();
@@ -74,10 +85,12 @@ void RowFiller::claim(Lock& lock, std::shared_ptr<InputRows>& used) {
     read_block(*rows, claim_ticks, ticket % kSampleEvery == 0);
     HandOff::lock_again(lock);
     note_read(rows->taken.ticks);
+    note_stretch(*rows, rows->block.memory_bytes());
     parked_[static_cast<std::size_t>(ticket - first_parked_)] = rows;
   } else {
     pull_rows(*rows, want);
     HandOff::lock_again(lock);
+    note_stretch(*rows, rows->chunk->bytes());
     is_claiming_ = false;
     if (hand_off_.stopped()) return;
     has_input_left_ = !rows->is_end;
@@ -85,6 +98,11 @@ void RowFiller::claim(Lock& lock, std::shared_ptr<InputRows>& used) {
   }
   if (can_place()) place_parked(lock);
   used = std::move(rows);
+}
+
+void RowFiller::note_stretch(InputRows& rows, std::uint64_t bytes) {
+  stretch_bytes_ = bytes;
+  if (!rows.held.grow_to(run_.memory(), bytes)) is_short_of_stretches_ = true;
 }
 
 void RowFiller::read_block(InputRows& rows, std::uint64_t claim_ticks, bool is_sampled) {
@@ -160,6 +178,7 @@ void RowFiller::frame(Lock& lock, InputRows& rows) {
   for (std::size_t i = 0; i < block.size(); ++i) rows.taken.bytes += block.bytes(i).size();
   HandOff::lock_again(lock);
   rows.is_framed = true;
+  note_stretch(rows, block.memory_bytes());
   source_->note(rows.taken);
   stretch_rows_ = std::max(stretch_rows_, block.size());
   if (!is_good) note_damage(rows_ + block.size(), {&file, file.next()});
@@ -211,10 +230,18 @@ bool RowFiller::begin_filling(BatchInFill& batch) {
   return true;
 }
 
-/// Where rows are appended, pieces of a batch are written one after the other.
-bool RowFiller::can_start(const Todo& todo) {
+/// Where rows are appended, pieces of a batch are written one after the other. Where batches have
+/// grown beyond what there is room for, only the next one to be handed over grows on.
+bool RowFiller::can_start(const Todo& todo) const {
   const BatchInFill& batch = *todo.batch;
+  if (over_bytes_ != 0 && !batch.has_places && &batch != first_unmade()) return false;
   return batch.has_places || (!batch.is_busy && todo.piece.row == batch.done);
+}
+
+const BatchInFill* RowFiller::first_unmade() const {
+  const auto unmade = std::find_if(batches_.begin(), batches_.end(),
+                                   [](const auto& batch) { return !batch->is_made; });
+  return unmade == batches_.end() ? nullptr : unmade->get();
 }
 
 void RowFiller::write(Lock& lock, std::deque<Todo>::iterator place) {
@@ -227,6 +254,7 @@ void RowFiller::write(Lock& lock, std::deque<Todo>::iterator place) {
   Outcome outcome = write_rows(batch, todo.piece, is_sampled);
   HandOff::lock_again(lock);
   batch.is_busy = false;
+  is_short_of_stretches_ = false;
   account(batch, todo.piece, std::move(outcome));
   finish_if_complete(lock, batch);
 }
@@ -281,6 +309,7 @@ void RowFiller::account(BatchInFill& batch, const Piece& piece, Outcome outcome)
   element_ticks_ = element_ticks_ == 0 ? each : (3 * element_ticks_ + each + 2) / 4;
   batch.done += piece.count;
   batch.appended += outcome.appended;
+  if (spec_.filling_bytes != nullptr) hold_batch(batch, spec_.filling_bytes(batch.filling));
   std::move(outcome.failed.begin(), outcome.failed.end(), std::back_inserter(batch.failed));
   if (!outcome.damaged) return;
   const RecordBlock& block = piece.rows->block;
@@ -319,15 +348,31 @@ void RowFiller::finish_if_complete(Lock& lock, BatchInFill& batch) {
   tell_ready();
 }
 
-/// What the batch has grown to.
 void RowFiller::note_made(BatchInFill& batch) {
-  batch_bytes_ = std::max<std::uint64_t>(spec_.batch_bytes_min, batch.made.bytes());
-  if (batch.is_required) {
-    required_.grow(batch_bytes_ - spec_.batch_bytes_min);
-  } else if (batch_bytes_ > batch.reserved_bytes) {
-    const std::uint64_t more = batch_bytes_ - batch.reserved_bytes;
-    (run_.memory().try_reserve_best_effort(more) ? batch.reserved_bytes : batch.over_bytes) += more;
-    over_bytes_ += batch.over_bytes;
+  hold_batch(batch, batch.made.bytes());
+  // Where sizes swing, the next batch may be as large as any of late.
+  const std::uint64_t of_late = batch_bytes_ - batch_bytes_ / 16;
+  batch_bytes_ = std::max({spec_.batch_bytes_min, std::uint64_t{batch.made.bytes()}, of_late});
+}
+
+void RowFiller::hold_batch(BatchInFill& batch, std::uint64_t bytes) {
+  MemoryAccount& account = run_.memory();
+  const std::uint64_t held = batch.is_required ? required_.bytes() : batch.reserved_bytes;
+  if (bytes <= held + batch.over_bytes) return;
+  const std::uint64_t more = bytes - held - batch.over_bytes;
+  const bool is_too_large = bytes > account.required_limit_bytes();  // whoever else holds what
+  if (batch.is_required || is_too_large) {
+    required_.grow(is_too_large ? bytes : more);
+  } else if (account.try_reserve_best_effort(more)) {
+    batch.reserved_bytes += more;
+  } else if (std::exchange(required_is_free_, false)) {
+    batch.is_required = true;
+    account.release_best_effort(std::exchange(batch.reserved_bytes, 0));
+    over_bytes_ -= std::exchange(batch.over_bytes, 0);
+    if (bytes > required_.bytes()) required_.grow(bytes - required_.bytes());
+  } else {
+    batch.over_bytes += more;
+    over_bytes_ += more;
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include <infeed/pipeline/errors_in_flight.h>
 #include <infeed/pipeline/files.h>
+#include <infeed/pipeline/reservation.h>
 #include <infeed/records/crc32c.h>
 #include <infeed/records/files.h>
 
@@ -19,7 +20,9 @@ namespace {
 class IndexedRecordsStage final : public Stage {
  public:
   IndexedRecordsStage(const StageContext& context, RecordSet set)
-      : Stage(context), set_(std::move(set)) {}
+      : Stage(context), set_(std::move(set)) {
+    places_.grow(set_.memory_bytes_max());
+  }
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     const auto count =
@@ -82,6 +85,7 @@ class IndexedRecordsStage final : public Stage {
   }
 
   const RecordSet set_;
+  Reservation places_{memory(), "indexed_records"};
   std::uint64_t position_ = 0;
   std::size_t step_ = kStepMin;
 };
@@ -96,6 +100,8 @@ class IndexedRecordsNode final : public Node {
   std::string signature() const override { return signature_; }
   Cardinality cardinality() const override { return Cardinality::finite(set_.size()); }
   bool is_indexable() const override { return true; }
+  /// Of the places of its records.
+  std::uint64_t buffer_bytes_min() const override { return set_.memory_bytes_max(); }
 
  protected:
   std::unique_ptr<Stage> make_stage(const StageContext& context) const override {

@@ -25,6 +25,11 @@ class RecordPlaces {
   explicit RecordPlaces(std::vector<std::uint64_t> offsets);
 
   std::uint64_t size() const { return size_; }
+  /// Memory for the places of so many records.
+  static constexpr std::uint64_t bytes_of(std::uint64_t records) {
+    const std::uint64_t offsets = records + 1;
+    return offsets * sizeof(std::uint32_t) + (offsets / kGroup + 1) * sizeof(std::uint64_t);
+  }
   /// The begin of a record; that of number size() is the end of the last one.
   std::uint64_t offset(std::uint64_t record) const {
     return wide_.empty() ? bases_[record / kGroup] + within_[record] : wide_[record];

@@ -101,6 +101,11 @@ class RecordSet::Shards {
   }
 
   std::uint64_t size() const { return first_rows_.back(); }
+  std::uint64_t places_bytes_max() const {
+    std::uint64_t total = 0;
+    for (const auto& shard : shards_) total += detail::RecordPlaces::bytes_of(shard->size());
+    return total;
+  }
   std::size_t read(std::span<const std::uint64_t> rows, const std::vector<std::uint64_t>* selected,
                    std::span<Record> out) const;
 
@@ -282,6 +287,11 @@ RecordSet::RecordSet(std::initializer_list<std::string> files, RecordSetOptions 
     : RecordSet(std::vector(files), options) {}
 
 std::uint64_t RecordSet::size() const { return rows_ == nullptr ? shards_->size() : rows_->size(); }
+
+std::uint64_t RecordSet::memory_bytes_max() const {
+  const std::uint64_t selected = rows_ == nullptr ? 0 : rows_->size() * sizeof(std::uint64_t);
+  return selected + shards_->places_bytes_max();
+}
 
 void RecordSet::require_row(std::uint64_t row) const {
   if (row < size()) return;

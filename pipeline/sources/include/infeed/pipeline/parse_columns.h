@@ -54,6 +54,7 @@ struct FillColumnBatch {
     parser.parse_row(record.bytes(), &record, row, rows);
   }
   static void truncate(ColumnRows& rows, std::size_t row_count) { rows.truncate(row_count); }
+  static std::uint64_t filling_bytes(const ColumnRows& rows) { return rows.memory_bytes(); }
   ColumnBatch finish(ColumnRows rows, std::size_t row_count,
                      std::span<const std::size_t> gaps) const {
     rows.close_gaps(row_count, gaps);

@@ -44,7 +44,8 @@
 /// | a file or index that is gone or damaged  | that error, for all records of that file          |
 /// | a row beyond size()                      | invalid_argument                                  |
 ///
-/// Memory: 4.2 bytes a record of the files that were read from so far. A record has memory of its
+/// Memory: 4.2 bytes a record of the files that were read from so far, and eight a row that select()
+/// chose; memory_bytes_max() says how much that can become. A record has memory of its
 /// own, or shares it with its neighbours (see read()).
 ///
 /// Thread-safety: a value, cheap to copy; all functions may be called by any threads at once.
@@ -70,6 +71,9 @@ class RecordSet {
   explicit RecordSet(std::initializer_list<std::string> files, RecordSetOptions options = {});
 
   std::uint64_t size() const;
+  /// Of the places of all files' records, and of the rows that select() chose. (Twice as much of a
+  /// file in which some 64 neighbours have more than 4 GiB.)
+  std::uint64_t memory_bytes_max() const;
   Record at(std::uint64_t row) const;
 
   /// The same for several rows at once, which is quicker: `out` takes their records in the order

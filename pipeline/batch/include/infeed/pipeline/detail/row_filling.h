@@ -48,6 +48,9 @@ struct RowFillSpec {
                         const Place& place, std::size_t i) = nullptr;
   /// Forgets the rows behind the first `rows`; only where rows are appended.
   void (*truncate)(void* filling, std::size_t rows) = nullptr;
+  /// Bytes of memory that a filling has; null where that doesn't change from batch_bytes_min on, as
+  /// far as anybody knows.
+  std::uint64_t (*filling_bytes)(const void* filling) = nullptr;
   /// Appends the batch of the first `rows` rows, without those at `gaps`, to `out`; the filling is
   /// gone. There is at least one row left.
   void (*finish)(const void* fill, void* filling, std::size_t rows,
@@ -150,6 +153,9 @@ struct RowFillFunctions {
   static void truncate(void* filling, std::size_t rows) {
     Fill::truncate(*static_cast<Filling*>(filling), rows);
   }
+  static std::uint64_t filling_bytes(const void* filling) {
+    return Fill::filling_bytes(*static_cast<const Filling*>(filling));
+  }
   static void finish(const void* fill, void* filling, std::size_t rows,
                      std::span<const std::size_t> gaps, Chunk& out) {
     const std::unique_ptr<Filling> owned(static_cast<Filling*>(filling));
@@ -162,8 +168,8 @@ template <class In>
 inline constexpr bool kIsRowInput = field_count<In>() == 0 || std::is_same_v<In, Record>;
 
 /// The batches of type Fill::Result that `fill` makes of the input's elements. Fill has the
-/// functions that FillColumns has; truncate() is called where rows are appended only. The options
-/// are those of BatchIntoOptions.
+/// functions that FillColumns has; truncate() is called where rows are appended only, and so is
+/// filling_bytes(filling), which it may have besides. The options are those of BatchIntoOptions.
 template <class Fill, class In>
 Dataset<typename Fill::Result> fill_batches(const Dataset<In>& input, std::size_t size, Fill fill,
                                             std::string name, const auto& options,
@@ -184,6 +190,9 @@ Dataset<typename Fill::Result> fill_batches(const Dataset<In>& input, std::size_
   spec.write = &Functions::write;
   spec.truncate = &Functions::truncate;
   spec.finish = &Functions::finish;
+  if constexpr (requires(const typename Fill::Filling& filling) { Fill::filling_bytes(filling); }) {
+    if (!spec.rows_have_places) spec.filling_bytes = &Functions::filling_bytes;
+  }
   return Dataset<typename Fill::Result>(
       named(make_row_filling(std::move(spec), input.node()), options.name));
 }

@@ -26,6 +26,14 @@ std::size_t bytes_of_array(const AlignedArray<U>& array) {
   return total;
 }
 
+template <class Column>
+std::uint64_t bytes_of_column(const Column& column) {
+  std::uint64_t total = bytes_of_array(column.values);
+  if constexpr (requires { column.row_splits; }) total += bytes_of_array(column.row_splits);
+  if constexpr (requires { column.inner_splits; }) total += bytes_of_array(column.inner_splits);
+  return total;
+}
+
 /// How a field becomes a column: `count` rows, `row_bytes` apart, of which this field is taken.
 struct SequenceRows {
   std::byte* first;

@@ -64,6 +64,10 @@ struct FillSequences {
   static void truncate(Filling& filling, std::size_t rows) {
     std::apply([rows](auto&... column) { (column.truncate(rows), ...); }, filling);
   }
+  static std::uint64_t filling_bytes(const Filling& filling) {
+    return std::apply([](const auto&... column) { return (bytes_of_column(column) + ...); },
+                      filling);
+  }
   Result finish(Filling filling, std::size_t rows, std::span<const std::size_t>) const {
     std::size_t i = 0;
     const auto remember = [&](const auto& column) {
