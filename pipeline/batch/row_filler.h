@@ -112,7 +112,8 @@ struct BatchInFill {
 /// the thread that has set is_claiming_; parked_.front(), which belongs to the one that has set
 /// is_placing_; and a filling's rows, which belong to those who write them. A row has a place before
 /// any behind it has. Who finds no memory for a batch goes away, and a batch that is taken brings
-/// somebody back, so that the batches before it will be made.
+/// somebody back, so that the batches before it will be made. Memory for which there is no room is
+/// taken by the first unmade batch alone, and for one stretch when nothing else is under way.
 class RowFiller {
  public:
   /// All of them outlive it.
