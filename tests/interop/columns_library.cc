@@ -9,7 +9,9 @@
 
 #include <infeed/error.h>
 #include <infeed/records/arrow.h>
+#include <infeed/records/csv.h>
 #include <infeed/records/dlpack.h>
+#include <infeed/records/json_lines.h>
 
 // Columns for test_columns.py, which loads this library and hands their memory to NumPy and pyarrow.
 namespace infeed::interop {
@@ -164,6 +166,33 @@ void infeed_arrow_stream(int fails_at, ArrowArrayStream* stream) {
         return interop::all_kinds().slice(now, 6 - now);
       },
       stream);
+}
+
+/// All rows of a table or of JSON lines (delimiter 0) as one batch; the message when it is refused,
+/// which is valid until the next call, or null.
+const char* infeed_read_text(const char* file, const char* schema_json, char delimiter,
+                             int has_quotes, ArrowSchema* schema, ArrowArray* array) {
+  static std::string message;
+  try {
+    const auto columns = ColumnSchema::from_json(schema_json);
+    std::unique_ptr<ColumnBatch> batch;
+    // An error that ends the file stands behind the rows before it.
+    const auto read_all = [&batch](auto reader) {
+      batch = reader.read(1'000'000);
+      if (batch != nullptr) reader.read(1);
+    };
+    if (delimiter == 0) {
+      read_all(JsonLinesReader({file}, columns));
+    } else {
+      const Quotes quotes = has_quotes != 0 ? Quotes::rfc4180 : Quotes::none;
+      read_all(CsvReader({file}, columns, {.delimiter = delimiter, .quotes = quotes}));
+    }
+    export_arrow(batch == nullptr ? ColumnBatch() : *batch, schema, array);
+    return nullptr;
+  } catch (const Error& error) {
+    message = error.what();
+    return message.c_str();
+  }
 }
 
 }  // extern "C"
