@@ -25,9 +25,8 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
 
   std::vector<Row> rows;
-  for (auto group :
-       {main_rows(), engine_rows(), thread_rows(), records_rows(), convert_rows(), image_rows(),
-        text_rows()}) {
+  for (auto group : {main_rows(), engine_rows(), thread_rows(), records_rows(), convert_rows(),
+                     image_rows(), text_rows()}) {
     rows.insert(rows.end(), group.begin(), group.end());
   }
   for (const std::string& name : names) {
