@@ -82,6 +82,16 @@ TEST_F(JsonLinesTest, DefaultsStandInForNullsAndGaps) {
   EXPECT_THAT(texts(batch.column("b.c")), ElementsAre("none", "none", "none", "x"));
 }
 
+/// A member is recognised by how the line before wrote it; how its value begins may differ.
+TEST_F(JsonLinesTest, ALineMayBeSpacedUnlikeTheOneBefore) {
+  const ColumnBatch batch = read(R"({"o":{"n":1}}
+{"o": {"n": 2}}
+{"o":	{ "n":3 } }
+)",
+                                 ColumnSchema().column("o.n", DType::int32));
+  EXPECT_THAT(batch.column("o.n").values<std::int32_t>(), ElementsAre(1, 2, 3));
+}
+
 TEST_F(JsonLinesTest, ErrorsSayWhatIsWrongWhere) {
   const auto schema = ColumnSchema().column("a", DType::int8).ragged("r", DType::float32);
   const auto expect = [&](std::string_view line, std::string_view what) {
