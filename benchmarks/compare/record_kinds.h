@@ -92,6 +92,15 @@ struct TokenRecord {
   }
 };
 
+/// As who only reads the text says it: it stays where the file's bytes are.
+struct TextOfRecord {
+  Record text;
+
+  static ExampleSchema<TextOfRecord> schema() {
+    return ExampleSchema<TextOfRecord>().feature("text", &TextOfRecord::text);
+  }
+};
+
 struct TextRecord {
   std::string text;
 

@@ -47,4 +47,13 @@ void refuse_long_sequence(const char* stage, std::size_t length, std::int64_t wi
                   stage, length, width));
 }
 
+std::int64_t checked_width(std::uint64_t width) {
+  constexpr std::uint64_t kWidthMax = std::uint64_t{1} << 31;
+  if (width <= kWidthMax) return static_cast<std::int64_t>(width);
+  throw Error(ErrorCode::data_loss,
+              fmt::format("the bytes of a padded batch are damaged: its width is {}; remove the "
+                          "file, so that it is written anew",
+                          width));
+}
+
 }  // namespace infeed::detail

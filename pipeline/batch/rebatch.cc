@@ -1,6 +1,7 @@
 #include "infeed/pipeline/rebatch.h"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -13,11 +14,12 @@
 namespace infeed::detail {
 namespace {
 
-class RebatchStage final : public Stage {
+/// For Batch<T>: rows are copied straight into the next block.
+class CopyRowsStage final : public Stage {
  public:
-  RebatchStage(const StageContext& context, const std::vector<std::int64_t>& sizes,
-               const RebatchOptions& options, const BatchLayout& layout,
-               std::unique_ptr<Stage> input)
+  CopyRowsStage(const StageContext& context, const std::vector<std::int64_t>& sizes,
+                const RebatchOptions& options, const BatchLayout& layout,
+                std::unique_ptr<Stage> input)
       : Stage(context),
         sizes_(sizes),
         options_(options),
@@ -30,7 +32,7 @@ class RebatchStage final : public Stage {
     memory_.grow(pool_->block_bytes());
   }
 
-  ~RebatchStage() override { pool_->close(); }
+  ~CopyRowsStage() override { pool_->close(); }
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     while (out.size() < want) {
@@ -130,30 +132,144 @@ class RebatchStage final : public Stage {
   bool ended_ = false;
 };
 
-class RebatchNode final : public Node {
+/// For batches that have no layout of their own.
+class JoinRowsStage final : public Stage {
  public:
-  RebatchNode(std::vector<std::int64_t> sizes, const RebatchOptions& options,
-              const BatchLayout& layout, const TypeInfo& type, NodePointer input)
-      : Node("rebatch", type, {std::move(input)}),
-        sizes_(std::move(sizes)),
+  JoinRowsStage(const StageContext& context, const std::vector<std::int64_t>& sizes,
+                const RebatchOptions& options, const RowJoin& join, std::unique_ptr<Stage> input)
+      : Stage(context),
+        sizes_(sizes),
         options_(options),
-        layout_(layout) {}
+        join_(join),
+        input_(std::move(input)),
+        in_(type()),
+        rows_(join.begin(), join.drop) {}
+
+  Pull do_pull(Chunk& out, std::size_t want) override {
+    while (out.size() < want) {
+      if (ended_) return out.empty() ? Pull::end : Pull::values;
+      if (count_ == size_at_hand()) {
+        hand_over(out);
+        continue;
+      }
+      if (in_.empty()) {
+        if (!out.empty()) return Pull::values;
+        const Pull pulled = input_->pull(in_, 1);
+        if (pulled == Pull::cancelled) return pulled;
+        if (pulled == Pull::end) {
+          ended_ = true;
+          if (count_ > 0 && !options_.drop_remainder) hand_over(out);
+          continue;
+        }
+      }
+      ErrorPointer error = in_.take_error();
+      if (error == nullptr) take_rows(out, error);
+      if (error != nullptr) {
+        out.set_error(std::move(error));
+        return Pull::values;
+      }
+    }
+    return Pull::values;
+  }
+
+ private:
+  std::size_t size_at_hand() const { return static_cast<std::size_t>(sizes_[turn_]); }
+
+  void next_turn() { turn_ = (turn_ + 1) % sizes_.size(); }
+
+  void hand_over(Chunk& out) {
+    join_.finish(rows_.get(), out);
+    memory_.shrink(memory_.bytes());
+    count_ = 0;
+    next_turn();
+  }
+
+  /// Goes on with the batch in front of in_.
+  void take_rows(Chunk& out, ErrorPointer& error) {
+    const std::size_t size = join_.count(in_.front());
+    if (row_ == 0 && count_ == 0 && size == size_at_hand()) {
+      out.append_from(in_, 1);
+      next_turn();
+      return;
+    }
+    const std::size_t taken = std::min(size_at_hand() - count_, size - row_);
+    try {
+      join_.append(rows_.get(), in_.front(), row_, taken);
+      count_ += taken;
+    } catch (...) {
+      error = current_error();  // what doesn't fit is lost
+    }
+    const std::uint64_t bytes = join_.bytes(rows_.get());
+    if (bytes > memory_.bytes()) memory_.grow(bytes - memory_.bytes());
+    row_ += taken;
+    if (row_ < size) return;
+    type().destroy(in_.front(), 1);
+    in_.drop_front(1);
+    row_ = 0;
+  }
+
+  const std::vector<std::int64_t> sizes_;
+  const RebatchOptions options_;
+  const RowJoin join_;
+  const std::unique_ptr<Stage> input_;
+  Chunk in_;
+  const std::unique_ptr<void, void (*)(void*) noexcept> rows_;
+  Reservation memory_{memory(), "rebatch"};  ///< of rows_
+  std::size_t count_ = 0;                    ///< of rows_
+  std::size_t turn_ = 0;
+  std::size_t row_ = 0;  ///< of the batch in front of in_: the next one
+  bool ended_ = false;
+};
+
+/// What all kinds of batches have in common.
+class RebatchNode : public Node {
+ public:
+  RebatchNode(std::vector<std::int64_t> sizes, const RebatchOptions& options, const TypeInfo& type,
+              NodePointer input)
+      : Node("rebatch", type, {std::move(input)}), sizes_(std::move(sizes)), options_(options) {
+    const auto is_negative = [](std::int64_t size) { return size < 0; };
+    const auto is_positive = [](std::int64_t size) { return size > 0; };
+    if (std::any_of(sizes_.begin(), sizes_.end(), is_negative) ||
+        std::none_of(sizes_.begin(), sizes_.end(), is_positive)) {
+      throw Error(
+          ErrorCode::invalid_argument,
+          fmt::format("rebatch: sizes are [{}]; none may be negative, and at least one must "
+                      "be more than 0",
+                      fmt::join(sizes_, ", ")));
+    }
+  }
 
   std::string signature() const override {
     return fmt::format("rebatch({}{})", fmt::join(sizes_, " "),
                        options_.drop_remainder ? ", drop_remainder" : "");
   }
+
+ protected:
+  const std::vector<std::int64_t>& sizes() const { return sizes_; }
+  const RebatchOptions& options() const { return options_; }
+
+ private:
+  const std::vector<std::int64_t> sizes_;
+  const RebatchOptions options_;
+};
+
+class CopyRowsNode final : public RebatchNode {
+ public:
+  CopyRowsNode(std::vector<std::int64_t> sizes, const RebatchOptions& options,
+               const BatchLayout& layout, const TypeInfo& type, NodePointer input)
+      : RebatchNode(std::move(sizes), options, type, std::move(input)), layout_(layout) {}
+
   std::uint64_t buffer_bytes_min() const override {
-    return rows_bytes(*std::max_element(sizes_.begin(), sizes_.end()));
+    return rows_bytes(*std::max_element(sizes().begin(), sizes().end()));
   }
   std::uint64_t element_bytes_min() const override {
-    return type().size + rows_bytes(*std::min_element(sizes_.begin(), sizes_.end()));
+    return type().size + rows_bytes(*std::min_element(sizes().begin(), sizes().end()));
   }
 
  protected:
   std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
-    return std::make_unique<RebatchStage>(context, sizes_, options_, layout_,
-                                          input().open(context));
+    return std::make_unique<CopyRowsStage>(context, sizes(), options(), layout_,
+                                           input().open(context));
   }
 
  private:
@@ -161,25 +277,50 @@ class RebatchNode final : public Node {
     return static_cast<std::uint64_t>(rows) * layout_.row->size;
   }
 
-  const std::vector<std::int64_t> sizes_;
-  const RebatchOptions options_;
   const BatchLayout& layout_;
+};
+
+class JoinRowsNode final : public RebatchNode {
+ public:
+  JoinRowsNode(std::vector<std::int64_t> sizes, const RebatchOptions& options, const RowJoin& join,
+               const TypeInfo& type, NodePointer input)
+      : RebatchNode(std::move(sizes), options, type, std::move(input)), join_(join) {}
+
+ protected:
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
+    return std::make_unique<JoinRowsStage>(context, sizes(), options(), join_,
+                                           input().open(context));
+  }
+
+ private:
+  const RowJoin join_;
 };
 
 }  // namespace
 
+void ColumnRowsToJoin::append(const ColumnBatch& batch, std::size_t first, std::size_t row_count) {
+  ColumnBatch part =
+      batch.slice(static_cast<std::int64_t>(first), static_cast<std::int64_t>(row_count));
+  if (!parts.empty()) join_rows(std::array{parts.front().slice(0, 0), part.slice(0, 0)});
+  parts.push_back(std::move(part));
+}
+
+std::uint64_t ColumnRowsToJoin::bytes() const {
+  std::uint64_t total = 0;
+  for (const ColumnBatch& part : parts) total += part.bytes();
+  return total;
+}
+
+ColumnBatch ColumnRowsToJoin::finish() { return join_rows(parts); }
+
 NodePointer make_rebatch(std::vector<std::int64_t> sizes, const RebatchOptions& options,
                          const BatchLayout& layout, const TypeInfo& type, NodePointer input) {
-  const auto is_negative = [](std::int64_t size) { return size < 0; };
-  const auto is_positive = [](std::int64_t size) { return size > 0; };
-  if (std::any_of(sizes.begin(), sizes.end(), is_negative) ||
-      std::none_of(sizes.begin(), sizes.end(), is_positive)) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("rebatch: sizes are [{}]; none may be negative, and at least one must "
-                            "be more than 0",
-                            fmt::join(sizes, ", ")));
-  }
-  return std::make_shared<RebatchNode>(std::move(sizes), options, layout, type, std::move(input));
+  return std::make_shared<CopyRowsNode>(std::move(sizes), options, layout, type, std::move(input));
+}
+
+NodePointer make_rebatch(std::vector<std::int64_t> sizes, const RebatchOptions& options,
+                         const RowJoin& join, const TypeInfo& type, NodePointer input) {
+  return std::make_shared<JoinRowsNode>(std::move(sizes), options, join, type, std::move(input));
 }
 
 }  // namespace infeed::detail

@@ -104,6 +104,18 @@ class UnbatchNode final : public Node {
 
 }  // namespace
 
+RowAccess column_row_access() {
+  return {[](const void* element) {
+            return static_cast<std::size_t>(static_cast<const ColumnBatch*>(element)->rows());
+          },
+          [](void* element, std::size_t first, std::size_t count, void* out, ErrorPointer& error) {
+            const auto& batch = *static_cast<const ColumnBatch*>(element);
+            return construct_rows<ColumnBatch>(first, count, out, error, [&](std::size_t i) {
+              return batch.slice(static_cast<std::int64_t>(i), 1);
+            });
+          }};
+}
+
 NodePointer make_unbatch(const RowAccess& access, const TypeInfo& out_type, NodePointer input) {
   return std::make_shared<UnbatchNode>(access, out_type, std::move(input));
 }

@@ -28,6 +28,9 @@ struct WithBase : Sample {
 struct WithEmptyBase : std::true_type {
   float weight;
 };
+struct WithNested {
+  Sample sample;
+};
 class Whole {
  public:
   explicit Whole(int value) : value(value) {}
@@ -111,7 +114,7 @@ slices(std::vector<Sentence>{}) | padded_batch(3);
 numbers | padded_batch(3) | prefetch();
 
 // case: a column of a class
-// error: infeed::Batch: only a plain struct of up to 16 members has a column for each
+// error: infeed::Batch: only a plain struct of up to 64 members has a column for each
 // shows: T = Whole
 Batch<Whole>().column(&Whole::value);
 
@@ -154,9 +157,14 @@ sample_from_datasets({numbers, words}, {.weights = {1, 2}}) | batch(3);
 choose_from_datasets({numbers, words}, numbers);
 
 // case: unbatch of numbers
-// error: infeed::unbatch: the dataset's Element must be an infeed::Batch or a std::vector
+// error: infeed::unbatch: the dataset's Element must be an infeed::Batch, PaddedBatch
 // shows: Element = long int
 numbers | unbatch() | batch(3);
+
+// case: the column of a member that is a struct
+// error: infeed: this member is a struct whose own members are the columns
+// shows: WithNested
+Batch<WithNested>().column(&WithNested::sample);
 
 // case: rebatch of numbers
 // error: infeed::rebatch: the dataset's Element must be an infeed::Batch

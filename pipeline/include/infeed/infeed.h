@@ -3,6 +3,7 @@
 // This is all of infeed's pipeline: sources, stages, iterators. The simulated TPU has headers of
 // its own: <infeed/device/slice.h>, <infeed/device/paced.h>, <infeed/device/trainer.h> and those
 // beside them. To prove a pipeline equal after a resume there is <infeed/pipeline/testing.h>.
+#include <infeed/pipeline/as_columns.h>
 #include <infeed/pipeline/assert_cardinality.h>
 #include <infeed/pipeline/batch.h>
 #include <infeed/pipeline/batch_into.h>

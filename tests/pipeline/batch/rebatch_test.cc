@@ -1,7 +1,13 @@
+#include <gmock/gmock.h>
+
 #include <infeed/pipeline/map.h>
+#include <infeed/pipeline/padded_batch.h>
+#include <infeed/pipeline/ragged_batch.h>
 #include <infeed/pipeline/range.h>
 #include <infeed/pipeline/rebatch.h>
+#include <infeed/pipeline/slices.h>
 
+#include "pipeline/batch/suite_rows.h"
 #include "pipeline/suite/stage_suite.h"
 #include "thrown_error.h"
 
@@ -10,15 +16,15 @@ namespace {
 
 /// Row by row: what batch(before) | rebatch(sizes) gives.
 Stream rebatch_model(const Slots& in, std::size_t before, const std::vector<std::size_t>& sizes,
-                     bool drop_remainder) {
+                     bool drop_remainder, const std::string& brackets = "[]") {
   Stream stream;
   Stream rows;
   std::size_t turn = 0;
   std::vector<std::string> batch;
-  const auto join = [](const Stream& texts) {
+  const auto join = [&brackets](const Stream& texts) {
     std::string text;
     for (const std::string& row : texts) text += (text.empty() ? "" : " ") + row;
-    return "[" + text + "]";
+    return brackets.front() + text + brackets.back();
   };
   // An empty batch comes in its turn, before the next rows are looked at.
   const auto give_full = [&] {
@@ -47,6 +53,72 @@ Stream rebatch_model(const Slots& in, std::size_t before, const std::vector<std:
   flush();
   if (!rows.empty() && !drop_remainder) stream.push_back(join(rows));
   return stream;
+}
+
+/// Batches of every other kind: `make` makes them of numbers, `before` rows each, and `numbers_of`
+/// gives the rows' numbers.
+template <class Make, class NumbersOf>
+void check_rebatching(const Make& make, const NumbersOf& numbers_of) {
+  for (const std::vector<std::int64_t>& sizes : {std::vector<std::int64_t>{4}, {2, 0, 3}, {7}}) {
+    SCOPED_TRACE(::testing::PrintToString(sizes));
+    const bool drop = sizes.size() == 3;
+    run_stage_suite_on<std::int64_t>(
+        [&](auto dataset) {
+          return make(dataset, 4) | rebatch(sizes, {.drop_remainder = drop}) | map(numbers_of);
+        },
+        [&](const Slots& in) {
+          return rebatch_model(in, 4, {sizes.begin(), sizes.end()}, drop, "{}");
+        },
+        {.sizes = {0, 1, 5, 33}});
+  }
+}
+
+TEST(Rebatch, PaddedBatchesPassTheSuite) {
+  check_rebatching(
+      [](auto dataset, std::int64_t before) {
+        return dataset | map(row_of_number) | padded_batch(before, {.padding = -1});
+      },
+      [](const PaddedBatch<SuiteRow>& rows) { return numbers_of_rows(rows); });
+}
+
+TEST(Rebatch, RaggedBatchesPassTheSuite) {
+  check_rebatching(
+      [](auto dataset, std::int64_t before) {
+        return dataset | map(row_of_number) | ragged_batch(before);
+      },
+      [](const RaggedBatch<SuiteRow>& rows) { return numbers_of_rows(rows); });
+}
+
+TEST(Rebatch, ColumnBatchesPassTheSuite) {
+  check_rebatching(
+      [](auto dataset, std::int64_t before) {
+        return dataset | map(columns_of_number) | rebatch(before);
+      },
+      [](const ColumnBatch& rows) { return numbers_of_rows(rows); });
+}
+
+TEST(Rebatch, APaddedBatchIsAsWideAsTheWidest) {
+  const std::vector<std::vector<int>> rows = {{1}, {2, 2}, {3, 3, 3}, {4}};
+  const auto batches = slices(rows) | padded_batch(2, {.padding = -7}) | rebatch({1, 3});
+  auto iterator = batches.iterate();
+  EXPECT_THAT(iterator.next()->sequences().values(), ::testing::ElementsAre(1, -7));
+  const auto wide = iterator.next();
+  EXPECT_THAT(wide->sequences().values(), ::testing::ElementsAre(2, 2, -7, 3, 3, 3, 4, -7, -7));
+  EXPECT_EQ(wide->sequences().padding(), -7);
+}
+
+TEST(Rebatch, ColumnsMustBeAlike) {
+  const auto batches = range(4) | map([](std::int64_t x) {
+                         const DType dtype = x == 2 ? DType::int32 : DType::int64;
+                         return ColumnBatch({{"x", Column::dense(Tensor(dtype, {1}))}});
+                       }) |
+                       rebatch(4);
+  const Stream stream =
+      stream_of(batches | map([](const ColumnBatch& rows) { return rows.rows(); }));
+  ASSERT_EQ(stream.size(), 2U);
+  EXPECT_THAT(stream[0], ::testing::HasSubstr("join_rows: column 'x' is dense of int64 [] in one "
+                                              "batch and dense of int32 [] in another"));
+  EXPECT_EQ(stream[1], "3");
 }
 
 TEST(Rebatch, PassesTheSuite) {

@@ -1,8 +1,12 @@
 #include <infeed/pipeline/map.h>
+#include <infeed/pipeline/padded_batch.h>
+#include <infeed/pipeline/ragged_batch.h>
 #include <infeed/pipeline/range.h>
+#include <infeed/pipeline/rebatch.h>
 #include <infeed/pipeline/skip.h>
 #include <infeed/pipeline/unbatch.h>
 
+#include "pipeline/batch/suite_rows.h"
 #include "pipeline/suite/stage_suite.h"
 
 namespace infeed::test {
@@ -29,6 +33,39 @@ TEST(Unbatch, GivesBackWhatWasBatched) {
     run_stage_suite_on<std::string>(build, model);
     run_stage_suite_on<Wide>(build, model);
   }
+}
+
+TEST(Unbatch, TakesBatchesOfEveryOtherKindApart) {
+  const auto model = [](const Slots& in) {
+    Stream stream;
+    Stream rows;
+    for (const Slot& slot : in) {
+      (slot.fails ? stream : rows).push_back(show(slot));
+      if (rows.size() < 3) continue;
+      stream.insert(stream.end(), rows.begin(), rows.end());
+      rows.clear();
+    }
+    stream.insert(stream.end(), rows.begin(), rows.end());
+    return stream;
+  };
+  const auto number = [](const SuiteRow& row) { return number_of_row(row); };
+  run_stage_suite_on<std::int64_t>(
+      [&](auto dataset) {
+        return dataset | map(row_of_number) | padded_batch(3, {.padding = -1}) | unbatch() |
+               map(number);
+      },
+      model);
+  run_stage_suite_on<std::int64_t>(
+      [&](auto dataset) {
+        return dataset | map(row_of_number) | ragged_batch(3) | unbatch() | map(number);
+      },
+      model);
+  run_stage_suite_on<std::int64_t>(
+      [](auto dataset) {
+        return dataset | map(columns_of_number) | rebatch(3) | unbatch() |
+               map([](const ColumnBatch& row) { return numbers_of_rows(row).front(); });
+      },
+      model);
 }
 
 /// Vectors of different lengths, 0 among them.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <infeed/pipeline/fields.h>
+#include <infeed/pipeline/leaves.h>
 #include <infeed/pipeline/payload.h>
 #include <infeed/pipeline/type_info.h>
 
@@ -37,6 +38,23 @@ struct MoveOnly {
 struct Nested {
   Mixed inner;
   int a;
+};
+struct SixtyFour {
+  int a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, a18, a19, a20,
+      a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, a33, a34, a35, a36, a37, a38, a39,
+      a40, a41, a42, a43, a44, a45, a46, a47, a48, a49, a50, a51, a52, a53, a54, a55, a56, a57, a58,
+      a59, a60, a61, a62, a63;
+};
+struct SixtyFive {
+  SixtyFour a;
+  int b;
+};
+struct TooMany {
+  int a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, a18, a19, a20,
+      a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, a33, a34, a35, a36, a37, a38, a39,
+      a40, a41, a42, a43, a44, a45, a46, a47, a48, a49, a50, a51, a52, a53, a54, a55, a56, a57, a58,
+      a59, a60, a61, a62, a63;
+  std::string b;
 };
 struct WithPointer {
   const char* a;
@@ -92,6 +110,9 @@ struct WithLaterNoDefault {
 };
 
 TEST(Fields, AreCounted) {
+  static_assert(detail::field_count<SixtyFour>() == 64);
+  static_assert(detail::field_count<Seventeen>() == 17);
+  static_assert(detail::leaf_count<SixtyFive>() == 65 && detail::leaf_count<int>() == 1);
   static_assert(detail::field_count<One>() == 1);
   static_assert(detail::field_count<Mixed>() == 5);
   static_assert(detail::field_count<Sixteen>() == 16);
@@ -106,8 +127,8 @@ TEST(Fields, AreCounted) {
 }
 
 TEST(Fields, WhatIsNoPlainStructStaysWhole) {
-  static_assert(detail::field_count<Seventeen>() == 0);
-  static_assert(!detail::has_c_array<Seventeen>() && !detail::has_base_class<Seventeen>());
+  static_assert(detail::field_count<TooMany>() == 0);
+  static_assert(!detail::has_c_array<TooMany>() && !detail::has_base_class<TooMany>());
   static_assert(detail::field_count<int>() == 0);
   static_assert(detail::field_count<Whole>() == 0);
   static_assert(detail::field_count<Empty>() == 0);
@@ -128,6 +149,19 @@ TEST(Fields, AreTiedInOrder) {
   EXPECT_EQ(mixed.a, 7);
   const Sixteen sixteen{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
   EXPECT_EQ(std::get<15>(detail::tie_fields(sixteen)), 16);
+}
+
+TEST(Fields, LeavesAreTiedAndPutTogether) {
+  SixtyFive value{};
+  value.a.a63 = 63;
+  value.b = 64;
+  const auto leaves = detail::tie_leaves(value);
+  EXPECT_EQ(std::get<63>(leaves), 63);
+  EXPECT_EQ(std::get<64>(leaves), 64);
+  const auto made = detail::from_leaves<SixtyFive>(
+      [](auto leaf) { return static_cast<int>(2 * decltype(leaf)::value); });
+  EXPECT_EQ(made.a.a1, 2);
+  EXPECT_EQ(made.b, 128);
 }
 
 template <class T>

@@ -13,14 +13,14 @@
 
 #include <infeed/pipeline/dataset.h>
 #include <infeed/pipeline/detail/batch_layout.h>
-#include <infeed/pipeline/fields.h>
+#include <infeed/pipeline/leaves.h>
 
 namespace infeed {
 
 /// Why: this is what a training step takes: `size()` rows as contiguous columns, each 64-byte
 /// aligned. A number, an array or any other object is one column; a plain struct, pair or tuple is
-/// one column a field. (A member must not be a C array, but a std::array; a struct with a base class
-/// has no columns.)
+/// one column a field, and one a field's field where it has some. (A member must not be a C array,
+/// but a std::array; a struct with a base class has no columns.)
 ///
 ///     struct Sample { std::array<float, 784> image; std::int64_t label; };
 ///     void step(const infeed::Batch<Sample>& batch) {
@@ -29,14 +29,16 @@ namespace infeed {
 ///       // so images is a matrix [batch.size(), 784]
 ///     }
 ///
+/// Of struct Shot { Sample sample; float weight; } they are column(&Shot::sample, &Sample::label) or
+/// column<1>(), as the fields lie one behind the other.
+///
 /// Ownership: copies share the same memory, which is never changed again; it returns to a pool when
 /// the last copy is gone. Thread-safety: any thread may read and drop copies.
 template <class T>
 class Batch {
  public:
   using row_type = T;
-  static constexpr std::size_t kColumns =
-      detail::field_count<T>() == 0 ? 1 : detail::field_count<T>();
+  static constexpr std::size_t kColumns = detail::leaf_count<T>();
 
   Batch() = default;
   explicit Batch(detail::BatchReference storage) : storage_(std::move(storage)) {}
@@ -47,17 +49,19 @@ class Batch {
   /// Column I.
   template <std::size_t I>
   auto column() const {
-    using Value = typename ColumnType<I>::type;
+    using Value = std::tuple_element_t<I, detail::LeafTypes<T>>;
     return std::span<const Value>(static_cast<const Value*>(storage_.column(I)), size());
   }
-  /// The column of a struct's member.
-  template <class Member, class Owner>
-  std::span<const Member> column(Member Owner::*member) const {
+  /// The column of a struct's member; of a member that is a struct, that of its member, and so on.
+  template <class Member, class Owner, class... Inner>
+  auto column(Member Owner::*member, Inner... inner) const {
     static_assert(std::is_same_v<Owner, T>, "infeed::Batch: the member belongs to another struct");
     static_assert(detail::field_count<T>() > 0,
-                  "infeed::Batch: only a plain struct of up to 16 members has a column for each; "
+                  "infeed::Batch: only a plain struct of up to 64 members has a column for each; "
                   "this row is one column of whole objects: use values()");
-    return {static_cast<const Member*>(storage_.column(detail::column_index<T>(member))), size()};
+    using Value = detail::MemberAt<T, Member Owner::*, Inner...>;
+    const std::size_t index = detail::column_index<T>(member, inner...);
+    return std::span<const Value>(static_cast<const Value*>(storage_.column(index)), size());
   }
   /// All elements of a batch that has one column.
   std::span<const T> values() const requires(detail::field_count<T>() == 0) { return column<0>(); }
@@ -67,8 +71,9 @@ class Batch {
   }
   /// A copy of row i.
   T row(std::size_t i) const {
-    return [&]<std::size_t... I>(std::index_sequence<I...>) { return T{column<I>()[i]...}; }
-    (std::make_index_sequence<kColumns>());
+    return detail::from_leaves<T>([&](auto leaf) -> const auto& {
+      return column<decltype(leaf)::value>()[i];
+    });
   }
 
   /// Bytes of its memory, payload of the elements included.
@@ -76,18 +81,6 @@ class Batch {
   const detail::BatchReference& storage() const { return storage_; }
 
  private:
-  template <std::size_t I>
-  struct ColumnType {
-    static auto pick() {
-      if constexpr (detail::field_count<T>() == 0) {
-        return std::type_identity<T>();
-      } else {
-        return std::type_identity<std::tuple_element_t<I, detail::FieldTypes<T>>>();
-      }
-    }
-    using type = typename decltype(pick())::type;
-  };
-
   detail::BatchReference storage_;
 };
 
@@ -145,3 +138,6 @@ inline auto batch(std::int64_t size, BatchOptions options) {
 }
 
 }  // namespace infeed
+
+// How they are written.
+#include <infeed/pipeline/detail/batch_codec.h>

@@ -23,9 +23,12 @@ class Row {
   Row(const detail::BatchReference& storage, std::size_t index)
       : storage_(storage), index_(index) {}
 
-  template <class Member>
-  Member& column(Member T::*member) const {
-    return static_cast<Member*>(storage_.column(detail::column_index<T>(member)))[index_];
+  /// As Batch::column: row.column(&Sample::camera, &Camera::iso) = 100.
+  template <class Member, class... Inner>
+  auto& column(Member T::*member, Inner... inner) const {
+    using Value = detail::MemberAt<T, Member T::*, Inner...>;
+    void* const values = storage_.column(detail::column_index<T>(member, inner...));
+    return static_cast<Value*>(values)[index_];
   }
   /// The whole row of a batch that has one column.
   T& value() const requires(detail::field_count<T>() == 0) {
@@ -155,7 +158,7 @@ struct ParseBatchFactory {
                   "infeed::parse_batch: T must be a plain struct");
     const auto write = [schema = schema, columns = columns_of_schema<T>("parse_batch", schema)](
                            const Record& record, const BatchReference& batch, std::size_t row) {
-      std::array<void*, kFieldsMax> places;
+      std::array<void*, leaf_count<T>()> places;
       for (std::size_t i = 0; i < columns.size(); ++i) places[i] = batch.column(columns[i]);
       schema.parse_row(record, row, std::span(places).first(columns.size()));
     };

@@ -54,7 +54,7 @@ struct BucketContext {
 template <class T, class F>
 struct BucketKernels {
   using Context = BucketContext<F>;
-  static constexpr std::size_t kFields = kRowFields<T>;
+  static constexpr std::size_t kFields = leaf_count<T>();
 
   static std::int64_t key(const void* context, const void* row) {
     const auto& bucket = *static_cast<const Context*>(context);

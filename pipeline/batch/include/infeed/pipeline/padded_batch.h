@@ -35,31 +35,12 @@ namespace detail {
 std::vector<PaddingOfField> paddings_of(const PaddedBatchOptions& options,
                                         const std::vector<bool>& is_sequence);
 std::string padded_batch_signature(std::int64_t size, const PaddedBatchOptions& options);
-/// Throws Error(data_loss).
-[[noreturn]] void refuse_long_sequence(const char* stage, std::size_t length, std::int64_t width);
-
 template <class T>
 std::vector<bool> sequence_fields() {
   return []<std::size_t... I>(std::index_sequence<I...>) {
-    return std::vector<bool>{kIsSequenceField<std::tuple_element_t<I, RowFields<T>>>...};
+    return std::vector<bool>{kIsSequenceField<std::tuple_element_t<I, LeafTypes<T>>>...};
   }
-  (std::make_index_sequence<kRowFields<T>>());
-}
-
-/// Throws when one of the row's sequences is longer than its width.
-template <class T>
-void check_widths(const char* stage, const T& row, const PaddingOfField* paddings) {
-  std::size_t i = 0;
-  const auto check = [&](const auto& field) {
-    if constexpr (kIsSequenceField<std::remove_cvref_t<decltype(field)>>) {
-      const std::int64_t width = paddings[i].width;
-      if (width >= 0 && field.size() > static_cast<std::size_t>(width)) {
-        refuse_long_sequence(stage, field.size(), width);
-      }
-    }
-    ++i;
-  };
-  std::apply([&](const auto&... field) { (check(field), ...); }, tie_row(row));
+  (std::make_index_sequence<leaf_count<T>()>());
 }
 
 struct PaddedBatchContext {

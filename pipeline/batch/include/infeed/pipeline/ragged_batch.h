@@ -39,7 +39,7 @@ struct RaggedBatchStageFactory {
     } else {
       GroupingSpec spec{.name = "ragged_batch", .signature = ragged_batch_signature(size, options)};
       spec.drop_remainder = options.drop_remainder;
-      PaddedBatchContext context{size, std::vector<PaddingOfField>(kRowFields<T>)};
+      PaddedBatchContext context{size, std::vector<PaddingOfField>(leaf_count<T>())};
       return group_sequences<RaggedBatch<T>>(std::move(spec), std::move(context), input.node());
     }
   }

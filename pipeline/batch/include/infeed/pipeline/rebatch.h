@@ -1,11 +1,15 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <infeed/pipeline/batch.h>
+#include <infeed/pipeline/chunk.h>
+#include <infeed/pipeline/detail/column_batch_element.h>
+#include <infeed/pipeline/sequence_batch.h>
 
 namespace infeed {
 
@@ -20,7 +24,8 @@ struct RebatchOptions {
 ///     dataset | infeed::batch(1024) | infeed::rebatch(infeed::per_replica_batch_sizes(1024, 8))
 ///
 /// A batch that already is of the right size is handed through; otherwise rows are copied, column
-/// by column. A size of 0 gives an empty batch in its turn. An error in the place of a batch comes
+/// by column. A PaddedBatch becomes as wide as the widest whose rows it takes; the columns of
+/// ColumnBatches must be alike (join_rows(), records/column_batch.h). A size of 0 gives an empty batch in its turn. An error in the place of a batch comes
 /// at once and loses no rows: the next rows go behind those that were there.
 inline auto rebatch(std::vector<std::int64_t> sizes, RebatchOptions options = {});
 inline auto rebatch(std::int64_t size, RebatchOptions options = {});
@@ -36,6 +41,53 @@ namespace detail {
 NodePointer make_rebatch(std::vector<std::int64_t> sizes, const RebatchOptions& options,
                          const BatchLayout& layout, const TypeInfo& type, NodePointer input);
 
+/// How rows of a kind of batch that has no BatchLayout are put together. `rows` is what begin() gave.
+struct RowJoin {
+  void* (*begin)();
+  void (*drop)(void* rows) noexcept;
+  std::size_t (*count)(const void* batch);
+  /// Behind those that are there; they are as before when it throws.
+  void (*append)(void* rows, const void* batch, std::size_t first, std::size_t count);
+  std::uint64_t (*bytes)(const void* rows);
+  /// Appends their batch to `out`; there are none left.
+  void (*finish)(void* rows, Chunk& out);
+};
+NodePointer make_rebatch(std::vector<std::int64_t> sizes, const RebatchOptions& options,
+                         const RowJoin& join, const TypeInfo& type, NodePointer input);
+
+/// Rows has what SequenceRowsToJoin has.
+template <class Rows>
+constexpr RowJoin row_join() {
+  using Batch = typename Rows::Batch;
+  RowJoin join{};
+  join.begin = []() -> void* { return new Rows(); };
+  join.drop = [](void* rows) noexcept { delete static_cast<Rows*>(rows); };
+  join.count = [](const void* batch) {
+    return static_cast<std::size_t>(Rows::count(*static_cast<const Batch*>(batch)));
+  };
+  join.append = [](void* rows, const void* batch, std::size_t first, std::size_t count) {
+    static_cast<Rows*>(rows)->append(*static_cast<const Batch*>(batch), first, count);
+  };
+  join.bytes = [](const void* rows) { return static_cast<const Rows*>(rows)->bytes(); };
+  join.finish = [](void* rows, Chunk& out) {
+    out.append(static_cast<Rows*>(rows)->finish());
+    *static_cast<Rows*>(rows) = Rows();
+  };
+  return join;
+}
+
+/// Shows the batches that its rows are from, until they are put together.
+struct ColumnRowsToJoin {
+  using Batch = ColumnBatch;
+
+  static std::int64_t count(const ColumnBatch& batch) { return batch.rows(); }
+  void append(const ColumnBatch& batch, std::size_t first, std::size_t row_count);
+  std::uint64_t bytes() const;
+  ColumnBatch finish();
+
+  std::vector<ColumnBatch> parts;
+};
+
 struct RebatchStageFactory {
   using ComposesAsStage = void;
   std::vector<std::int64_t> sizes;
@@ -49,13 +101,31 @@ struct RebatchStageFactory {
     return Dataset<Batch<T>>(
         make_rebatch(sizes, options, batch_layout<T>(), type_info<Batch<T>>(), input.node()));
   }
+  template <class T, template <class> class Sequence>
+  auto operator()(const Dataset<SequenceBatch<T, Sequence>>& input) const {
+    static_assert(kIsCopyable<T>,
+                  "infeed::rebatch: batches may be shared, so their rows are copied and must be "
+                  "copyable");
+    return joined<SequenceRowsToJoin<T, Sequence>>(input);
+  }
+  Dataset<ColumnBatch> operator()(const Dataset<ColumnBatch>& input) const {
+    return joined<ColumnRowsToJoin>(input);
+  }
   template <class Element>
   auto operator()(const Dataset<Element>&) const {
     static_assert(
         !std::is_same_v<Element, Element>,
-        "infeed::rebatch: the dataset's Element must be an infeed::Batch: put infeed::batch "
-        "before it");
+        "infeed::rebatch: the dataset's Element must be an infeed::Batch, PaddedBatch, RaggedBatch "
+        "or ColumnBatch: put infeed::batch before it");
     return refused();
+  }
+
+ private:
+  template <class Rows>
+  Dataset<typename Rows::Batch> joined(const Dataset<typename Rows::Batch>& input) const {
+    using Out = typename Rows::Batch;
+    return Dataset<Out>(
+        make_rebatch(sizes, options, row_join<Rows>(), type_info<Out>(), input.node()));
   }
 };
 

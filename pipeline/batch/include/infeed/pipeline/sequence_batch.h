@@ -49,6 +49,8 @@ class Padded {
   std::span<const U> row(std::size_t i) const { return values().subspan(i * width(), width()); }
   /// The length of each row without its padding.
   std::span<const std::int64_t> lengths() const { return content_.lengths.values(); }
+  /// What numbers are filled up with.
+  double padding() const { return content_.padding; }
 
   const Padded& view() const { return *this; }
   std::size_t bytes() const {
@@ -142,7 +144,7 @@ template <class T, template <class> class Sequence>
 class SequenceBatch {
  public:
   using row_type = T;
-  static constexpr std::size_t kColumns = detail::kRowFields<T>;
+  static constexpr std::size_t kColumns = detail::leaf_count<T>();
 
   SequenceBatch() = default;
   /// Takes the rows' content; `paddings`: one a field.
@@ -162,12 +164,14 @@ class SequenceBatch {
   decltype(auto) column() const {
     return std::get<I>(*columns_).view();
   }
-  /// The column of a struct's member.
-  template <class Member, class Owner>
-  decltype(auto) column(Member Owner::*member) const {
+  /// The column of a struct's member; of a member that is a struct, that of its member, and so on.
+  template <class Member, class Owner, class... Inner>
+  decltype(auto) column(Member Owner::*member, Inner... inner) const {
     static_assert(std::is_same_v<Owner, T>, "infeed: the member belongs to another struct");
-    using MemberColumn = typename detail::ColumnOf<Member, Sequence>::type;
-    return static_cast<const MemberColumn*>(addresses()[detail::column_index<T>(member)])->view();
+    using Field = detail::MemberAt<T, Member Owner::*, Inner...>;
+    using MemberColumn = typename detail::ColumnOf<Field, Sequence>::type;
+    const std::size_t index = detail::column_index<T>(member, inner...);
+    return static_cast<const MemberColumn*>(addresses()[index])->view();
   }
   /// The only column of a batch of vectors.
   decltype(auto) sequences() const requires(detail::kIsSequenceField<T>) { return column<0>(); }
@@ -189,7 +193,7 @@ class SequenceBatch {
       return detail::SequenceRows{reinterpret_cast<std::byte*>(std::addressof(member)), sizeof(T),
                                   rows.size()};
     };
-    auto members = detail::tie_row(rows.front());
+    auto members = detail::tie_leaves(rows.front());
     return std::make_shared<const Columns>(
         typename std::tuple_element_t<I, Columns>(field(std::get<I>(members)), paddings[I])...);
   }
@@ -225,3 +229,6 @@ struct Payload<SequenceBatch<T, Sequence>> {
 };
 
 }  // namespace infeed
+
+// How they are written and hashed.
+#include <infeed/pipeline/detail/sequence_rows.h>

@@ -6,14 +6,19 @@
 #include <vector>
 
 #include <infeed/pipeline/batch.h>
+#include <infeed/pipeline/detail/column_batch_element.h>
 #include <infeed/pipeline/detail/elementwise.h>
 #include <infeed/pipeline/errors_in_flight.h>
+#include <infeed/pipeline/sequence_batch.h>
 
 namespace infeed {
 
 /// Why: takes batches (or vectors) apart again: the rows, one by one.
 ///
 ///     images | infeed::batch(1024) | infeed::map(normalise_all) | infeed::unbatch()
+///
+/// The rows of a PaddedBatch come without their padding; those of a ColumnBatch are ColumnBatches of
+/// one row, which show its memory.
 ///
 /// An error in the place of a batch stays one error. A batch without rows gives nothing.
 inline auto unbatch(StageOptions options = {});
@@ -53,8 +58,11 @@ KernelResult take_batch_rows(void* element, std::size_t first, std::size_t count
   const auto& batch = *static_cast<const Batch<T>*>(element);
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
     const auto columns = std::tuple(batch.template column<I>().data()...);
-    return construct_rows<T>(first, count, out, error,
-                             [&](std::size_t i) { return T{std::get<I>(columns)[i]...}; });
+    return construct_rows<T>(first, count, out, error, [&](std::size_t i) -> decltype(auto) {
+      return from_leaves<T>([&](auto leaf) -> const auto& {
+        return std::get<decltype(leaf)::value>(columns)[i];
+      });
+    });
   }
   (std::make_index_sequence<Batch<T>::kColumns>());
 }
@@ -77,6 +85,17 @@ std::size_t row_count(const void* element) {
   return static_cast<const Element*>(element)->size();
 }
 
+template <class T, template <class> class Sequence>
+KernelResult take_sequence_rows(void* element, std::size_t first, std::size_t count, void* out,
+                                ErrorPointer& error) {
+  const auto& batch = *static_cast<const SequenceBatch<T, Sequence>*>(element);
+  return construct_rows<T>(first, count, out, error,
+                           [&](std::size_t i) { return sequence_row(batch, i); });
+}
+
+/// Of ColumnBatches.
+RowAccess column_row_access();
+
 struct UnbatchStageFactory {
   using ComposesAsStage = void;
   template <class T>
@@ -92,12 +111,22 @@ struct UnbatchStageFactory {
     return Dataset<T>(make_unbatch({&row_count<std::vector<T>>, &take_vector_rows<T>},
                                    type_info<T>(), input.node()));
   }
+  template <class T, template <class> class Sequence>
+  Dataset<T> operator()(const Dataset<SequenceBatch<T, Sequence>>& input) const {
+    return Dataset<T>(
+        make_unbatch({&row_count<SequenceBatch<T, Sequence>>, &take_sequence_rows<T, Sequence>},
+                     type_info<T>(), input.node()));
+  }
+  Dataset<ColumnBatch> operator()(const Dataset<ColumnBatch>& input) const {
+    return Dataset<ColumnBatch>(
+        make_unbatch(column_row_access(), type_info<ColumnBatch>(), input.node()));
+  }
   template <class Element>
   auto operator()(const Dataset<Element>&) const {
     static_assert(
         !std::is_same_v<Element, Element>,
-        "infeed::unbatch: the dataset's Element must be an infeed::Batch or a std::vector; to "
-        "take other containers apart use infeed::flat_map");
+        "infeed::unbatch: the dataset's Element must be an infeed::Batch, PaddedBatch, RaggedBatch "
+        "or ColumnBatch, or a std::vector; to take other containers apart use infeed::flat_map");
     return refused();
   }
 };

@@ -84,7 +84,7 @@ constexpr void require_codec() {
   static_assert(
       kHasElementCodec<Element>,
       "infeed: an Element of this type can't be written to files; put the cache before the "
-      "stage that makes them (before batch), or specialise infeed::ElementCodec");
+      "stage that makes them, or specialise infeed::ElementCodec");
 }
 
 struct FileCacheStageFactory {

@@ -17,8 +17,8 @@
 
 /// Why: a cache in files writes elements as records and reads them back. A codec says how one type
 /// becomes bytes. There are codecs for numbers, std::string, Record, std::array, std::vector,
-/// std::optional, pairs, tuples and plain structs of these, and for other types that may be copied
-/// byte by byte. For a type of your own:
+/// std::optional, pairs, tuples and plain structs of these, batches of every kind, and for other
+/// types that may be copied byte by byte. For a type of your own:
 ///
 ///     template <>
 ///     struct infeed::ElementCodec<Image> {

@@ -6,12 +6,15 @@
 #include <type_traits>
 #include <utility>
 
+#include <infeed/pipeline/detail/tie_members.h>
+
 /// Why: a batch of plain structs should become one contiguous column a field, and C++20 has no
 /// reflection. An aggregate can be taken apart by structured bindings once its number of fields is
-/// known, and that number is how many initialisers it takes. A struct may have up to 16 fields;
-/// pairs and tuples work as well. Classes with constructors, unions, structs of more fields, and
-/// structs with C array members or base classes are not taken apart; the last two can't be rows of
-/// a batch (batch_layout.h), the others are one column of whole objects.
+/// known, and that number is how many initialisers it takes. A struct may have up to 64 fields;
+/// pairs and tuples work as well. Fields that are structs, pairs or tuples themselves are taken apart
+/// in turn, so that a row's leaves may be any number (leaves.h). Classes with constructors, unions,
+/// structs of more fields, and structs with C array members or base classes are not taken apart; the
+/// last two can't be rows of a batch (batch_layout.h), the others are one column of whole objects.
 namespace infeed::detail {
 
 struct AnyField {
@@ -38,16 +41,31 @@ inline constexpr bool kTakesInitialisers<T, std::index_sequence<I...>> = require
   T{(static_cast<void>(I), AnyField{})...};
 };
 
-inline constexpr std::size_t kFieldsMax = 16;
+inline constexpr std::size_t kFieldsMax = 64;
 
-template <class T, std::size_t N = kFieldsMax + 1>
-constexpr std::size_t initialiser_count() {
-  if constexpr (N == 0) {
+/// The largest number of initialisers from `Least` to `Most` that T takes; 0 if it takes none.
+template <class T, std::size_t Most, std::size_t Least>
+constexpr std::size_t initialisers_within() {
+  if constexpr (Most < Least) {
     return 0;
-  } else if constexpr (kTakesInitialisers<T, std::make_index_sequence<N>>) {
-    return N;
+  } else if constexpr (kTakesInitialisers<T, std::make_index_sequence<Most>>) {
+    return Most;
   } else {
-    return initialiser_count<T, N - 1>();
+    return initialisers_within<T, Most - 1, Least>();
+  }
+}
+
+/// Most structs have few fields, so the compiler looks for many only where it has to: where one
+/// more than a few works, or nothing below does (a late member that must be initialised).
+template <class T>
+constexpr std::size_t initialiser_count() {
+  constexpr std::size_t kFew = 16;
+  constexpr bool kHasMany = kTakesInitialisers<T, std::make_index_sequence<kFew + 1>>;
+  constexpr std::size_t few = kHasMany ? 0 : initialisers_within<T, kFew, 1>();
+  if constexpr (few > 0) {
+    return few;
+  } else {
+    return initialisers_within<T, kFieldsMax + 1, 1>();
   }
 }
 
@@ -164,54 +182,8 @@ constexpr auto tie_fields(T& value) {
   constexpr std::size_t count = field_count<std::remove_const_t<T>>();
   if constexpr (kIsTuple<std::remove_const_t<T>>) {
     return std::apply([](auto&... field) { return std::tie(field...); }, value);
-  } else if constexpr (count == 1) {
-    auto& [a] = value;
-    return std::tie(a);
-  } else if constexpr (count == 2) {
-    auto& [a, b] = value;
-    return std::tie(a, b);
-  } else if constexpr (count == 3) {
-    auto& [a, b, c] = value;
-    return std::tie(a, b, c);
-  } else if constexpr (count == 4) {
-    auto& [a, b, c, d] = value;
-    return std::tie(a, b, c, d);
-  } else if constexpr (count == 5) {
-    auto& [a, b, c, d, e] = value;
-    return std::tie(a, b, c, d, e);
-  } else if constexpr (count == 6) {
-    auto& [a, b, c, d, e, f] = value;
-    return std::tie(a, b, c, d, e, f);
-  } else if constexpr (count == 7) {
-    auto& [a, b, c, d, e, f, g] = value;
-    return std::tie(a, b, c, d, e, f, g);
-  } else if constexpr (count == 8) {
-    auto& [a, b, c, d, e, f, g, h] = value;
-    return std::tie(a, b, c, d, e, f, g, h);
-  } else if constexpr (count == 9) {
-    auto& [a, b, c, d, e, f, g, h, i] = value;
-    return std::tie(a, b, c, d, e, f, g, h, i);
-  } else if constexpr (count == 10) {
-    auto& [a, b, c, d, e, f, g, h, i, j] = value;
-    return std::tie(a, b, c, d, e, f, g, h, i, j);
-  } else if constexpr (count == 11) {
-    auto& [a, b, c, d, e, f, g, h, i, j, k] = value;
-    return std::tie(a, b, c, d, e, f, g, h, i, j, k);
-  } else if constexpr (count == 12) {
-    auto& [a, b, c, d, e, f, g, h, i, j, k, l] = value;
-    return std::tie(a, b, c, d, e, f, g, h, i, j, k, l);
-  } else if constexpr (count == 13) {
-    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m] = value;
-    return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m);
-  } else if constexpr (count == 14) {
-    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n] = value;
-    return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n);
-  } else if constexpr (count == 15) {
-    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o] = value;
-    return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o);
-  } else if constexpr (count == 16) {
-    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = value;
-    return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p);
+  } else if constexpr (count > 0) {
+    return tie_members<count>(value);
   } else {
     return std::tuple<>{};
   }

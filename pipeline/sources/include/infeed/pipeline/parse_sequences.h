@@ -71,7 +71,7 @@ constexpr bool has_nested_sequences(std::index_sequence<I...>) {
       return false;
     }
   };
-  return (is_nested(std::type_identity<std::tuple_element_t<I, RowFields<T>>>()) || ...);
+  return (is_nested(std::type_identity<std::tuple_element_t<I, LeafTypes<T>>>()) || ...);
 }
 
 template <class Schema>
@@ -135,7 +135,7 @@ struct ParsePaddedBatchFactory {
     static_assert(field_count<T>() > 0 || has_no_columns<T>(),
                   "infeed::parse_padded_batch: T must be a plain struct");
     static_assert(
-        !has_nested_sequences<T>(std::make_index_sequence<kRowFields<T>>()),
+        !has_nested_sequences<T>(std::make_index_sequence<leaf_count<T>()>()),
         "infeed::parse_padded_batch: a member is a vector of vectors, which has no width; "
         "use infeed::parse_ragged_batch");
     constexpr std::string_view kName = "parse_padded_batch";

@@ -70,6 +70,10 @@ class ColumnBatch {
   std::shared_ptr<const Content> content_;  ///< null without columns
 };
 
+/// All rows of the batches, in order, copied; their columns must be alike: names, kinds, types and
+/// shapes, padded ones of the same width. One batch alone is given as it is.
+ColumnBatch join_rows(std::span<const ColumnBatch> batches);
+
 namespace detail {
 
 /// The names of a batch, to be shared by all that have the same. invalid_argument for one that

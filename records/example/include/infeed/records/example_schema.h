@@ -11,8 +11,9 @@
 
 #include "infeed/error.h"
 #include "infeed/records/detail/feature_codec.h"
+#include "infeed/records/detail/field_list.h"
+#include "infeed/records/detail/nested_field.h"
 #include "infeed/records/detail/schema_fields.h"
-#include "infeed/records/detail/visit_fields.h"
 #include "infeed/records/example.h"
 #include "infeed/records/schema_parts.h"
 
@@ -38,7 +39,7 @@
 /// | std::vector of std::array<N> of numbers      | rows of N values each; none when missing      |
 /// | std::optional of any of them                 | as that; empty when it is missing             |
 ///
-/// Vectors of vectors: see ragged().
+/// Vectors of vectors: see ragged(). Structs: see nested().
 ///
 /// A member that is not optional and has no default must be there. A feature that is there with an
 /// empty list counts as missing where a default or an optional member allows for that.
@@ -105,6 +106,26 @@ class ExampleSchema {
     return std::move(add_ragged(std::move(name), std::move(partition), member, std::move(missing)));
   }
 
+  /// A member that is a struct with a schema of its own, whose features have names that begin with
+  /// `name` and a dot:
+  ///
+  ///     infeed::ExampleSchema<Sample>().nested(                  // "camera.iso"
+  ///         "camera", &Sample::camera, infeed::ExampleSchema<Camera>().feature("iso", &Camera::iso))
+  template <class Inner>
+  ExampleSchema& nested(const std::string& name, Inner T::*member,
+                        const ExampleSchema<Inner>& schema) & {
+    for (const auto& field : schema.fields_.all()) {
+      fields_.add(std::make_shared<const detail::NestedField<T, Inner>>(
+          member, field->prefixed(name + ".")));
+    }
+    return *this;
+  }
+  template <class Inner>
+  ExampleSchema&& nested(const std::string& name, Inner T::*member,
+                         const ExampleSchema<Inner>& schema) && {
+    return std::move(nested(name, member, schema));
+  }
+
   T parse(const Record& record) const {
     T object{};
     parse(record, object);
@@ -118,81 +139,56 @@ class ExampleSchema {
   /// Parses into an object that is there; members that no feature belongs to stay as they are.
   void parse(const Record& record, T& object) const {
     try {
-      parse_into(record, object);
+      fields_.decode(record, object);
     } catch (...) {
       detail::rethrow_with_place(record);
     }
   }
-  void parse(std::string_view example, T& object) const { parse_into(example, object); }
+  void parse(std::string_view example, T& object) const { fields_.decode(example, object); }
 
   /// Parses straight into columns, without an object between: row `row` of columns()[i] is assigned
   /// from feature i. A column is an array of the member's type, so one of std::array<float, 3> is a
   /// contiguous matrix of floats. What an Error leaves in the row is unspecified; use the row
   /// again.
   void parse_row(const Record& record, std::size_t row, std::span<void* const> column_data) const {
-    const auto assign_list = [&](const Field& field, std::size_t i, auto kind, auto list) {
-      return field.decode_list_at(kind, list, &record, column_data[i], row);
-    };
-    const auto assign = [&](const Field& field, std::size_t i, const FeatureView& view) {
-      field.decode_at(view, record.bytes(), column_data[i], row);
-    };
-    try {
-      if (column_data.size() != fields_.size()) detail::fail_columns(column_data.size(), names());
-      if (with_lists(record.bytes(), assign_list)) return;
-      with_views(record, assign);
-    } catch (...) {
-      detail::rethrow_with_place(record);
-    }
+    fields_.parse_row(record, row, column_data);
   }
 
   /// Parses straight into columns that grow, for members of different lengths: columns[i] is the
   /// RowColumn<M> (row_column.h) of feature i's member, each with `row` rows; an Error leaves it
   /// so.
   void append_row(const Record& record, std::size_t row, std::span<void* const> columns) const {
-    if (columns.size() != fields_.size()) detail::fail_columns(columns.size(), names());
-    const auto append_list = [&](const Field& field, std::size_t i, auto kind, auto list) {
-      return field.append_list(kind, list, &record, columns[i]);
-    };
-    try {
-      if (with_lists(record.bytes(), append_list)) return;
-      for (std::size_t i = 0; i < fields_.size(); ++i) fields_[i]->truncate(columns[i], row);
-      with_views(record, [&](const Field& field, std::size_t i, const FeatureView& view) {
-        field.append(view, record.bytes(), columns[i]);
-      });
-    } catch (...) {
-      for (std::size_t i = 0; i < fields_.size(); ++i) fields_[i]->truncate(columns[i], row);
-      detail::rethrow_with_place(record);
-    }
+    fields_.append_row(record, row, columns);
   }
 
   /// One element of a column.
   using Column = detail::SchemaColumn;
   std::vector<Column> columns() const {
     std::vector<Column> result;
-    for (const auto& field : fields_) result.push_back(field->column());
+    for (const auto& field : fields_.all()) result.push_back(field->column());
     return result;
   }
 
   std::string encode(const T& object) const {
     ExampleBuilder builder;
-    for (const auto& field : fields_) field->encode(object, builder);
+    for (const auto& field : fields_.all()) field->encode(object, builder);
     return builder.encode();
   }
 
   /// The names of the features, partitions included.
-  const std::vector<std::string>& names() const { return parser_.names(); }
+  const std::vector<std::string>& names() const { return fields_.names(); }
   ExpectedFeatures expected() const {
     ExpectedFeatures expected;
-    for (const auto& field : fields_) {
+    for (const auto& field : fields_.all()) {
       if (field->is_expected()) expected.features.emplace_back(field->column().name);
     }
     return expected;
   }
 
  private:
+  template <class Outer>
+  friend class ExampleSchema;
   friend class SequenceExampleSchema<T>;
-  using Field = detail::SchemaField<T>;
-
   template <class V, class Partition>
   ExampleSchema& add_ragged(
       std::string name, Partition partition, std::vector<std::vector<V>> T::*member,
@@ -202,9 +198,7 @@ class ExampleSchema {
                   "infeed: give infeed::RowLengths or infeed::RowSplits");
     static_assert(detail::kHasFeatureCodec<std::vector<V>> && !detail::kIsByte<V>,
                   "infeed: inner sequences of a ragged feature hold numbers or std::string");
-    first_views_.push_back(parser_.want(name));
-    parser_.want(partition.feature);
-    fields_.push_back(std::make_shared<const detail::RaggedField<T, V>>(
+    fields_.add(std::make_shared<const detail::RaggedField<T, V>>(
         std::move(name), member, std::move(partition.feature), kHasSplits, std::move(missing)));
     return *this;
   }
@@ -214,37 +208,12 @@ class ExampleSchema {
     static_assert(detail::kHasFeatureCodec<M>,
                   "infeed: no feature can fill a member of this type; see the table in "
                   "example_schema.h, or specialise infeed::FeatureCodec for it");
-    first_views_.push_back(parser_.want(name));
-    fields_.push_back(std::make_shared<const detail::MemberField<T, M>>(std::move(name), member,
-                                                                        std::move(missing)));
+    fields_.add(std::make_shared<const detail::MemberField<T, M>>(std::move(name), member,
+                                                                  std::move(missing)));
     return *this;
   }
 
-  template <class Bytes>
-  void parse_into(const Bytes& example, T& object) const {
-    const Record* const record = detail::record_of(example);
-    const auto decode_list = [&](const Field& field, std::size_t, auto kind, auto list) {
-      return field.decode_list(kind, list, record, object);
-    };
-    if (with_lists(detail::bytes_of(example), decode_list)) return;
-    with_views(example, [&](const Field& field, std::size_t, const FeatureView& view) {
-      field.decode(view, detail::bytes_of(example), object);
-    });
-  }
-
-  template <class Bytes, class Visitor>
-  void with_views(const Bytes& example, Visitor&& visit) const {
-    detail::visit_fields<T>(parser_, example, fields_, first_views_, visit);
-  }
-
-  template <class Visitor>
-  bool with_lists(std::string_view example, Visitor&& visit) const {
-    return detail::visit_usual_fields<T>(parser_, example, fields_, visit);
-  }
-
-  ExampleParser parser_;
-  std::vector<std::shared_ptr<const Field>> fields_;
-  std::vector<std::size_t> first_views_;  // of the fields, in the parser
+  detail::FieldList<T> fields_;
 };
 
 }  // namespace infeed

@@ -124,13 +124,13 @@ class SequenceExampleSchema {
       with_views(
           record,
           [&](std::size_t i, const FeatureView& view) {
-            context_.fields_[i]->append(view, record.bytes(), columns[i]);
+            context_.fields_[i].append(view, record.bytes(), columns[i]);
           },
           [&](std::size_t i, const FeatureListView& list) {
             lists_[i]->append(list, record.bytes(), columns[contexts + i]);
           });
     } catch (...) {
-      for (std::size_t i = 0; i < contexts; ++i) context_.fields_[i]->truncate(columns[i], row);
+      context_.fields_.truncate(columns.first(contexts), row);
       for (std::size_t i = 0; i < lists_.size(); ++i) {
         lists_[i]->truncate(columns[contexts + i], row);
       }
@@ -161,7 +161,7 @@ class SequenceExampleSchema {
 
   std::string encode(const T& object) const {
     SequenceExampleBuilder builder;
-    for (const auto& field : context_.fields_) field->encode(object, builder.context());
+    for (const auto& field : context_.fields_.all()) field->encode(object, builder.context());
     for (const auto& list : lists_) list->encode(object, builder);
     return builder.encode();
   }
@@ -182,7 +182,7 @@ class SequenceExampleSchema {
     with_views(
         example,
         [&](std::size_t i, const FeatureView& view) {
-          context_.fields_[i]->decode(view, bytes, object);
+          context_.fields_[i].decode(view, bytes, object);
         },
         [&](std::size_t i, const FeatureListView& list) {
           lists_[i]->decode(list, bytes, object);

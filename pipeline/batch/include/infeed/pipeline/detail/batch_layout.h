@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include <infeed/pipeline/fields.h>
+#include <infeed/pipeline/leaves.h>
 #include <infeed/pipeline/type_info.h>
 
 /// How rows become columns, and the counted memory that the columns lie in.
@@ -73,26 +73,25 @@ constexpr auto length_function() -> std::size_t (*)(const void*) {
 
 template <class T, std::size_t... I>
 std::vector<BatchLayout::Column> struct_columns(std::index_sequence<I...>) {
-  // Addresses of fields are asked of a place where no object lives; nothing is read.
+  // Addresses of leaves are asked of a place where no object lives; nothing is read.
   alignas(T) static std::byte place[sizeof(T)];
   T& row = *std::launder(reinterpret_cast<T*>(place));
-  const auto fields = tie_fields(row);
+  const auto leaves = tie_leaves(row);
   return {BatchLayout::Column{
-      static_cast<std::size_t>(reinterpret_cast<std::byte*>(std::addressof(std::get<I>(fields))) -
+      static_cast<std::size_t>(reinterpret_cast<std::byte*>(std::addressof(std::get<I>(leaves))) -
                                place),
-      &type_info<std::tuple_element_t<I, FieldTypes<T>>>(),
-      length_function<std::tuple_element_t<I, FieldTypes<T>>>()}...};
+      &type_info<std::tuple_element_t<I, LeafTypes<T>>>(),
+      length_function<std::tuple_element_t<I, LeafTypes<T>>>()}...};
 }
 
 template <class T>
 const BatchLayout& batch_layout() {
   static const BatchLayout layout = [] {
-    constexpr std::size_t kFields = field_count<T>();
-    if constexpr (kFields == 0) {
-      return BatchLayout{&type_info<T>(), {{0, &type_info<T>(), length_function<T>()}}, false};
+    if constexpr (kHasFields<T>) {
+      return BatchLayout{&type_info<T>(),
+                         struct_columns<T>(std::make_index_sequence<leaf_count<T>()>()), true};
     } else {
-      return BatchLayout{&type_info<T>(), struct_columns<T>(std::make_index_sequence<kFields>()),
-                         true};
+      return BatchLayout{&type_info<T>(), {{0, &type_info<T>(), length_function<T>()}}, false};
     }
   }();
   return layout;
@@ -121,13 +120,16 @@ constexpr void require_columns() {
   }
 }
 
-/// The column of a struct's member.
-template <class T, class Member>
-std::size_t column_index(Member T::*member) {
+/// The column of a struct's member, or of a member of a member.
+template <class T, class... Path>
+std::size_t column_index(Path... path) {
+  static_assert(!kHasFields<MemberAt<T, Path...>>,
+                "infeed: this member is a struct whose own members are the columns: name one of "
+                "them, too, as in column(&Sample::camera, &Camera::iso)");
   alignas(T) static std::byte place[sizeof(T)];
   const T& row = *std::launder(reinterpret_cast<const T*>(place));
   const auto offset = static_cast<std::size_t>(
-      reinterpret_cast<const std::byte*>(std::addressof(row.*member)) - place);
+      reinterpret_cast<const std::byte*>(std::addressof(member_at(row, path...))) - place);
   const std::vector<BatchLayout::Column>& columns = batch_layout<T>().columns;
   std::size_t index = 0;
   while (columns[index].offset != offset) ++index;

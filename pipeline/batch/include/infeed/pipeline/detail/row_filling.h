@@ -13,6 +13,7 @@
 
 #include <infeed/pipeline/batch.h>
 #include <infeed/pipeline/chunk.h>
+#include <infeed/pipeline/detail/batch_filler.h>
 #include <infeed/pipeline/detail/element_call.h>
 #include <infeed/pipeline/detail/elementwise.h>
 #include <infeed/pipeline/errors_in_flight.h>
@@ -61,42 +62,6 @@ NodePointer make_row_filling(RowFillSpec spec, NodePointer input);
 
 /// What `first` says, and how many rows of the batch failed in all.
 ErrorPointer rows_failed(const ErrorPointer& first, std::size_t failed, std::size_t rows);
-
-/// A batch of which rows are written in place.
-class BatchFiller {
- public:
-  /// `layout` lives for ever (batch_layout<T>()).
-  BatchFiller(const BatchLayout& layout, std::size_t rows_max);
-
-  /// A fresh batch of `rows` rows, whose columns are yet to be constructed.
-  BatchReference take(std::size_t rows) const;
-  /// Keeps the first `rows` without those at `gaps`, which are in order; destroys the others.
-  static void close_gaps(const BatchReference& batch, std::size_t rows,
-                         std::span<const std::size_t> gaps);
-  std::uint64_t batch_bytes() const;
-
- private:
-  std::shared_ptr<BatchPool> pool_;
-};
-
-template <class Column>
-void construct_column(void* at, std::size_t rows) {
-  if constexpr (!std::is_trivially_default_constructible_v<Column>) {
-    std::uninitialized_value_construct_n(static_cast<Column*>(at), rows);
-  }
-}
-
-template <class T>
-void construct_columns(const BatchReference& batch, std::size_t rows) {
-  if constexpr (field_count<T>() == 0) {
-    construct_column<T>(batch.column(0), rows);
-  } else {
-    [&]<std::size_t... I>(std::index_sequence<I...>) {
-      (construct_column<std::tuple_element_t<I, FieldTypes<T>>>(batch.column(I), rows), ...);
-    }
-    (std::make_index_sequence<field_count<T>()>());
-  }
-}
 
 /// Fills the rows of Batch<Out> by `write(const In&, const BatchReference&, row)`, which may take
 /// an Rng& behind them.

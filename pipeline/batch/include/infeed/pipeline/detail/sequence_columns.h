@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include <infeed/pipeline/fields.h>
+#include <infeed/pipeline/leaves.h>
 #include <infeed/pipeline/payload.h>
 #include <infeed/records/detail/aligned_array.h>
 #include <infeed/records/detail/row_column.h>
@@ -72,16 +72,16 @@ class PlainColumn {
 /// All sequences of a field, filled up to the same width.
 template <class U>
 struct PaddedContent {
-  PaddedContent(const SequenceRows& rows, const PaddingOfField& padding) {
+  PaddedContent(const SequenceRows& rows, const PaddingOfField& field) : padding(field.value) {
     using Field = std::vector<U>;
     for (std::size_t i = 0; i < rows.count; ++i) {
       width = std::max(width, rows.template field<Field>(i).size());
     }
-    if (padding.width >= 0) width = static_cast<std::size_t>(padding.width);
+    if (field.width >= 0) width = static_cast<std::size_t>(field.width);
     values = AlignedArray<U>(rows.count * width);
     lengths = AlignedArray<std::int64_t>(rows.count);
     U filler{};
-    if constexpr (std::is_arithmetic_v<U>) filler = static_cast<U>(padding.value);
+    if constexpr (std::is_arithmetic_v<U>) filler = static_cast<U>(field.value);
     for (std::size_t i = 0; i < rows.count; ++i) {
       Field& sequence = rows.template field<Field>(i);
       lengths.push_back(static_cast<std::int64_t>(sequence.size()));
@@ -90,17 +90,17 @@ struct PaddedContent {
     }
   }
   /// No row is longer than a fixed width.
-  PaddedContent(RowColumn<std::vector<U>>&& rows, const PaddingOfField& padding)
-      : lengths(rows.size()) {
+  PaddedContent(RowColumn<std::vector<U>>&& rows, const PaddingOfField& field)
+      : padding(field.value), lengths(rows.size()) {
     const std::span<const std::int64_t> splits = rows.row_splits.values();
     for (std::size_t i = 0; i < rows.size(); ++i) {
       lengths.push_back(splits[i + 1] - splits[i]);
       width = std::max(width, static_cast<std::size_t>(lengths.values()[i]));
     }
-    if (padding.width >= 0) width = static_cast<std::size_t>(padding.width);
+    if (field.width >= 0) width = static_cast<std::size_t>(field.width);
     values = AlignedArray<U>(rows.size() * width);
     U filler{};
-    if constexpr (std::is_arithmetic_v<U>) filler = static_cast<U>(padding.value);
+    if constexpr (std::is_arithmetic_v<U>) filler = static_cast<U>(field.value);
     const std::span<U> taken = rows.values.values();
     for (std::size_t i = 0; i < rows.size(); ++i) {
       values.append_moved(taken.subspan(static_cast<std::size_t>(splits[i]),
@@ -109,6 +109,7 @@ struct PaddedContent {
     }
   }
 
+  double padding;
   std::size_t width = 0;
   AlignedArray<U> values;
   AlignedArray<std::int64_t> lengths;
@@ -128,37 +129,42 @@ struct ColumnOf<std::vector<U, A>, Sequence> {
   using type = Sequence<U>;
 };
 
-/// References to the fields of a row; a vector is its own only field.
-template <class T>
-auto tie_row(T& row) {
-  if constexpr (kIsSequenceField<std::remove_const_t<T>>) {
-    return std::tie(row);
-  } else {
-    return tie_fields(row);
-  }
-}
-template <class T>
-using RowFields = typename RemoveReferences<decltype(tie_row(std::declval<T&>()))>::type;
-template <class T>
-inline constexpr std::size_t kRowFields = std::tuple_size_v<RowFields<T>>;
-
 template <class T, std::size_t I = 0>
 constexpr std::size_t sequence_count() {
-  if constexpr (I == kRowFields<T>) {
+  if constexpr (I == leaf_count<T>()) {
     return 0;
   } else {
-    return (kIsSequenceField<std::tuple_element_t<I, RowFields<T>>> ? 1 : 0) +
+    return (kIsSequenceField<std::tuple_element_t<I, LeafTypes<T>>> ? 1 : 0) +
            sequence_count<T, I + 1>();
   }
 }
 
+/// Throws Error(data_loss).
+[[noreturn]] void refuse_long_sequence(const char* stage, std::size_t length, std::int64_t width);
+
+/// Throws when one of the row's sequences is longer than its width.
+template <class T>
+void check_widths(const char* stage, const T& row, const PaddingOfField* paddings) {
+  std::size_t i = 0;
+  const auto check = [&](const auto& field) {
+    if constexpr (kIsSequenceField<std::remove_cvref_t<decltype(field)>>) {
+      const std::int64_t width = paddings[i].width;
+      if (width >= 0 && field.size() > static_cast<std::size_t>(width)) {
+        refuse_long_sequence(stage, field.size(), width);
+      }
+    }
+    ++i;
+  };
+  std::apply([&](const auto&... field) { (check(field), ...); }, tie_leaves(row));
+}
+
 template <class T, template <class> class Sequence,
-          class Indices = std::make_index_sequence<kRowFields<T>>>
+          class Indices = std::make_index_sequence<leaf_count<T>()>>
 struct SequenceColumns;
 template <class T, template <class> class Sequence, std::size_t... I>
 struct SequenceColumns<T, Sequence, std::index_sequence<I...>> {
   using type =
-      std::tuple<typename ColumnOf<std::tuple_element_t<I, RowFields<T>>, Sequence>::type...>;
+      std::tuple<typename ColumnOf<std::tuple_element_t<I, LeafTypes<T>>, Sequence>::type...>;
 };
 
 template <class Fields>
@@ -169,6 +175,6 @@ struct RowColumnsOf<std::tuple<Fields...>> {
 };
 /// A batch in the making: the columns that rows are decoded into.
 template <class T>
-using RowColumns = typename RowColumnsOf<RowFields<T>>::type;
+using RowColumns = typename RowColumnsOf<LeafTypes<T>>::type;
 
 }  // namespace infeed::detail

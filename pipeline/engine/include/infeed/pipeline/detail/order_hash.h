@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -18,8 +19,8 @@
 /// into one number; the number travels in the checkpoint, so an interrupted and resumed run ends
 /// with the same number as an uninterrupted one, or something is wrong.
 ///
-/// Covered: numbers, enums, strings, Records, arrays, vectors, plain structs,
-/// pairs and tuples, and Batches of all of them.
+/// Covered: numbers, enums, strings, Records, arrays, vectors, plain structs, pairs and tuples,
+/// batches of every kind of them, and types that ElementHash is specialised for.
 namespace infeed {
 
 template <class T>
@@ -57,7 +58,21 @@ class OrderHash {
   std::uint64_t value_ = 0;
 };
 
+/// The general case has no members. For a type of your own:
+///
+///     template <>
+///     struct infeed::ElementHash<Image> {
+///       static void add(const Image& image, infeed::OrderHash& hash) { hash.add(image.checksum()); }
+///     };
+template <class T, class = void>
+struct ElementHash {};
+
 namespace detail {
+
+template <class T>
+inline constexpr bool kHasElementHash = requires(const T& value, OrderHash& hash) {
+  ElementHash<T>::add(value, hash);
+};
 
 template <class T>
 inline constexpr bool kIsBatch = false;
@@ -82,7 +97,7 @@ constexpr bool all_have_content(std::type_identity<std::tuple<Ts...>>) {
 template <class T>
 constexpr bool has_content() {
   if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, Record> ||
-                std::is_same_v<T, std::string>) {
+                std::is_same_v<T, std::string> || kHasElementHash<T>) {
     return true;
   } else if constexpr (kIsBatch<T>) {
     return has_content<typename T::row_type>();
@@ -96,8 +111,24 @@ constexpr bool has_content() {
 }
 
 template <class T>
+void hash_content(OrderHash& hash, const T& value);
+
+/// Their number and each of them.
+template <class U>
+void hash_values(OrderHash& hash, std::span<const U> values) {
+  if constexpr (std::is_arithmetic_v<U> && !std::is_same_v<U, bool>) {
+    hash.add_bytes(values.data(), values.size_bytes());
+  } else {
+    hash.add(values.size());
+    for (const U& value : values) hash_content<U>(hash, value);
+  }
+}
+
+template <class T>
 void hash_content(OrderHash& hash, const T& value) {
-  if constexpr (std::is_same_v<T, Record>) {
+  if constexpr (kHasElementHash<T>) {
+    ElementHash<T>::add(value, hash);
+  } else if constexpr (std::is_same_v<T, Record>) {
     hash.add_bytes(value.bytes().data(), value.bytes().size());
   } else if constexpr (std::is_same_v<T, std::string>) {
     hash.add_bytes(value.data(), value.size());

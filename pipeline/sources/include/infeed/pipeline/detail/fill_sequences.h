@@ -32,7 +32,8 @@ struct RowOfSchema<SequenceExampleSchema<T>> {
 
 /// A column grows by doubling, which costs page faults; how many values the batch before had is a
 /// good guess. One a column, shared by the threads that parse.
-using SizeGuesses = std::array<std::atomic<std::size_t>, kFieldsMax>;
+template <class T>
+using SizeGuesses = std::array<std::atomic<std::size_t>, leaf_count<T>()>;
 
 /// Fills SequenceBatch<T, Sequence> from Records, decoding values where they will stay.
 template <class Schema, template <class> class Sequence>
@@ -55,7 +56,7 @@ struct FillSequences {
                  std::size_t) const {
     const auto all = std::apply(
         [](auto&... column) { return std::array<void*, sizeof...(column)>{&column...}; }, filling);
-    std::array<void*, kFieldsMax> places;
+    std::array<void*, leaf_count<T>()> places;
     for (std::size_t i = 0; i < columns.size(); ++i) places[i] = all[columns[i]];
     const auto used = std::span<void* const>(places).first(columns.size());
     schema.append_row(record, row, used);
@@ -84,9 +85,9 @@ struct FillSequences {
   Schema schema;
   std::size_t size;
   std::vector<std::size_t> columns;  ///< of the schema's features
-  std::vector<PaddingOfField> paddings = std::vector<PaddingOfField>(kRowFields<T>);
+  std::vector<PaddingOfField> paddings = std::vector<PaddingOfField>(leaf_count<T>());
   bool has_widths = false;
-  std::shared_ptr<SizeGuesses> guesses = std::make_shared<SizeGuesses>();
+  std::shared_ptr<SizeGuesses<T>> guesses = std::make_shared<SizeGuesses<T>>();
 
  private:
   /// Takes the row back when one of its sequences is too long.

@@ -59,6 +59,10 @@ struct SchemaField {
   virtual SchemaColumn column() const = 0;
   virtual bool is_expected() const = 0;
   virtual void encode(const T& object, ExampleBuilder& builder) const = 0;
+  /// The names of the features that it wants, in their order.
+  virtual std::vector<std::string> wanted() const = 0;
+  /// The same field, whose features have names that begin with `prefix`.
+  virtual std::shared_ptr<const SchemaField> prefixed(const std::string& prefix) const = 0;
 };
 
 template <class T, class M>
@@ -119,6 +123,10 @@ struct MemberField final : SchemaField<T> {
   }
   void encode(const T& object, ExampleBuilder& builder) const override {
     FeatureCodec<M>::encode(name, object.*member, builder);
+  }
+  std::vector<std::string> wanted() const override { return {name}; }
+  std::shared_ptr<const SchemaField<T>> prefixed(const std::string& prefix) const override {
+    return std::make_shared<const MemberField>(prefix + name, member, missing);
   }
 
   std::string name;
@@ -192,6 +200,11 @@ struct RaggedField final : SchemaField<T> {
     }
     FeatureCodec<std::vector<V>>::encode(name, flat, builder);
     builder.integers(partition, std::span<const std::int64_t>(cuts));
+  }
+  std::vector<std::string> wanted() const override { return {name, partition}; }
+  std::shared_ptr<const SchemaField<T>> prefixed(const std::string& prefix) const override {
+    return std::make_shared<const RaggedField>(prefix + name, member, prefix + partition,
+                                               has_splits, missing);
   }
   /// The partition was wanted right behind the values.
   std::vector<std::size_t> ends(const FeatureView& view, std::size_t values) const {

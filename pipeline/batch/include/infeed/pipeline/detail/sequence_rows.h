@@ -1,0 +1,191 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <infeed/pipeline/detail/batch_codec.h>
+#include <infeed/pipeline/detail/order_hash.h>
+#include <infeed/pipeline/leaves.h>
+#include <infeed/pipeline/sequence_batch.h>
+
+/// The rows of a SequenceBatch, for the stages that take batches apart and put them together anew,
+/// and for what writes and hashes them.
+namespace infeed {
+
+namespace detail {
+
+template <class M, class Column>
+M value_of_row(const Column& column, std::size_t row) {
+  if constexpr (requires { column.lengths(); }) {
+    const auto values = column.row(row).first(static_cast<std::size_t>(column.lengths()[row]));
+    return M(values.begin(), values.end());
+  } else if constexpr (requires { column.inner_splits(); }) {
+    M inner;
+    for (std::size_t step = 0; step < column.row_size(row); ++step) {
+      const auto values = column.inner(row, step);
+      inner.emplace_back(values.begin(), values.end());
+    }
+    return inner;
+  } else if constexpr (requires { column.row_splits(); }) {
+    return M(column.row(row).begin(), column.row(row).end());
+  } else {
+    return column[row];
+  }
+}
+
+/// Row i, without its padding.
+template <class T, template <class> class Sequence>
+T sequence_row(const SequenceBatch<T, Sequence>& batch, std::size_t row) {
+  return from_leaves<T>([&](auto leaf) {
+    constexpr std::size_t kLeaf = decltype(leaf)::value;
+    using M = std::tuple_element_t<kLeaf, LeafTypes<T>>;
+    return value_of_row<M>(batch.template column<kLeaf>(), row);
+  });
+}
+
+/// Calls visit() with the parts that say all of a column: values, and how they are cut.
+template <class Column, class Visit>
+void visit_parts(const Column& column, const Visit& visit) {
+  if constexpr (requires { column.lengths(); }) {
+    visit(column.lengths());
+    visit(column.values());
+  } else if constexpr (requires { column.inner_splits(); }) {
+    visit(column.row_splits());
+    visit(column.inner_splits());
+    visit(column.values());
+  } else if constexpr (requires { column.row_splits(); }) {
+    visit(column.row_splits());
+    visit(column.values());
+  } else {
+    visit(column);
+  }
+}
+
+template <class T, template <class> class Sequence, class Visit>
+void visit_columns(const SequenceBatch<T, Sequence>& batch, const Visit& visit) {
+  [&]<std::size_t... I>(std::index_sequence<I...>) { (visit(batch.template column<I>()), ...); }
+  (std::make_index_sequence<SequenceBatch<T, Sequence>::kColumns>());
+}
+
+/// Throws Error(data_loss) for a width that nothing has.
+std::int64_t checked_width(std::uint64_t width);
+
+/// Rows that are put together to a batch; no batch yet.
+template <class T, template <class> class Sequence>
+struct SequenceRowsToJoin {
+  using Batch = SequenceBatch<T, Sequence>;
+
+  static std::size_t count(const Batch& batch) { return batch.size(); }
+  /// Copies rows. A padded column becomes as wide as the widest that rows came from.
+  void append(const Batch& batch, std::size_t first, std::size_t count) {
+    try {
+      [&]<std::size_t... I>(std::index_sequence<I...>) {
+        (append_column<I>(batch.template column<I>(), first, count), ...);
+      }
+      (std::make_index_sequence<Batch::kColumns>());
+      size += count;
+    } catch (...) {
+      std::apply([&](auto&... column) { (column.truncate(size), ...); }, columns);
+      throw;
+    }
+  }
+  std::uint64_t bytes() const {
+    return std::apply([](const auto&... column) { return (bytes_of_column(column) + ...); },
+                      columns);
+  }
+  Batch finish() { return Batch(std::move(columns), size, paddings); }
+
+  RowColumns<T> columns;
+  std::vector<PaddingOfField> paddings = std::vector<PaddingOfField>(leaf_count<T>());
+  std::size_t size = 0;
+
+ private:
+  template <std::size_t I, class Column>
+  void append_column(const Column& column, std::size_t first, std::size_t count) {
+    using M = std::tuple_element_t<I, LeafTypes<T>>;
+    for (std::size_t row = first; row < first + count; ++row) {
+      std::get<I>(columns).append(value_of_row<M>(column, row));
+    }
+    if constexpr (requires { column.width(); }) {
+      const auto width = static_cast<std::int64_t>(column.width());
+      paddings[I] = {.width = std::max(paddings[I].width, width), .value = column.padding()};
+    }
+  }
+};
+
+}  // namespace detail
+
+template <class T, template <class> class Sequence>
+struct ElementHash<SequenceBatch<T, Sequence>, std::enable_if_t<detail::has_content<T>()>> {
+  static void add(const SequenceBatch<T, Sequence>& batch, OrderHash& hash) {
+    hash.add(batch.size());
+    detail::visit_columns(batch, [&](const auto& column) {
+      detail::visit_parts(column, [&](auto values) { detail::hash_values(hash, values); });
+    });
+  }
+};
+
+/// Rows without their padding, which is made anew.
+template <class T, template <class> class Sequence>
+struct ElementCodec<SequenceBatch<T, Sequence>, std::enable_if_t<kHasElementCodec<T>>> {
+  using Batch = SequenceBatch<T, Sequence>;
+
+  static std::string layout() {
+    const std::string kind = kIsPadded ? "padded_batch<" : "ragged_batch<";
+    return kind + ElementCodec<T>::layout() + ">";
+  }
+  static void encode(const Batch& batch, std::string& out) {
+    detail::append_count(out, batch.size());
+    if (batch.empty()) return;
+    detail::visit_columns(batch, [&](const auto& column) {
+      if constexpr (requires { column.width(); }) {
+        detail::append_count(out, column.width());
+        const double padding = column.padding();
+        detail::append_bytes(out, &padding, sizeof(padding));
+      }
+    });
+    for (std::size_t row = 0; row < batch.size(); ++row) {
+      ElementCodec<T>::encode(detail::sequence_row(batch, row), out);
+    }
+  }
+  static Batch decode(ElementReader& in) {
+    const std::size_t size = in.count(1);
+    if (size == 0) return {};
+    std::vector<detail::PaddingOfField> paddings(Batch::kColumns);
+    if constexpr (kIsPadded)
+      read_paddings(in, paddings, std::make_index_sequence<Batch::kColumns>());
+    std::vector<T> rows;
+    for (std::size_t row = 0; row < size; ++row) {
+      rows.push_back(ElementCodec<T>::decode(in));
+      if constexpr (kIsPadded) detail::check_widths("cache", rows.back(), paddings.data());
+    }
+    return Batch(std::span<T>(rows), paddings);
+  }
+
+ private:
+  static constexpr bool kIsPadded = std::is_same_v<Batch, PaddedBatch<T>>;
+
+  template <std::size_t... I>
+  static void read_paddings(ElementReader& in, std::vector<detail::PaddingOfField>& paddings,
+                            std::index_sequence<I...>) {
+    const auto read = [&in](detail::PaddingOfField& padding, auto is_sequence) {
+      if constexpr (decltype(is_sequence)::value) {
+        padding.width = detail::checked_width(in.number<std::uint64_t>());
+        padding.value = in.number<double>();
+      }
+    };
+    (read(paddings[I],
+          std::bool_constant<
+              detail::kIsSequenceField<std::tuple_element_t<I, detail::LeafTypes<T>>>>()),
+     ...);
+  }
+};
+
+}  // namespace infeed

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <type_traits>
+
+#include <infeed/pipeline/detail/order_hash.h>
+#include <infeed/pipeline/element_codec.h>
+#include <infeed/pipeline/type_info.h>
+#include <infeed/records/column_batch.h>
+#include <infeed/records/detail/column_bytes.h>
+
+/// What the engine has to know of ColumnBatches, for all stages that give them.
+namespace infeed {
+
+/// Owned by whoever has the batch: its columns' memory, which several batches may share.
+template <>
+struct Payload<ColumnBatch> {
+  static std::size_t bytes(const ColumnBatch& batch) { return batch.bytes(); }
+};
+template <>
+struct IsTriviallyRelocatable<ColumnBatch> : std::true_type {};
+
+template <>
+struct ElementHash<ColumnBatch> {
+  static void add(const ColumnBatch& batch, OrderHash& hash) { hash.add(batch.hash()); }
+};
+
+template <>
+struct ElementCodec<ColumnBatch> {
+  static std::string layout() { return std::string(detail::kColumnBytesLayout); }
+  static void encode(const ColumnBatch& batch, std::string& out) {
+    const std::size_t begin = out.size();
+    detail::append_count(out, 0);
+    detail::encode_columns(batch, out);
+    const std::uint64_t size = out.size() - begin - sizeof(std::uint64_t);
+    std::memcpy(out.data() + begin, &size, sizeof(size));
+  }
+  static ColumnBatch decode(ElementReader& in) {
+    return detail::decode_columns(in.bytes(in.count(1)));
+  }
+};
+
+}  // namespace infeed

@@ -1,0 +1,112 @@
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "infeed/error.h"
+#include "infeed/records/column_batch.h"
+
+namespace infeed {
+namespace {
+
+[[noreturn]] void refuse_to_join(std::string message) {
+  throw Error(ErrorCode::invalid_argument, "join_rows: " + std::move(message));
+}
+
+/// One behind the other along axis 0.
+Tensor joined_tensors(std::span<const Column> columns) {
+  const Tensor& first = columns.front().values();
+  std::int64_t rows = 0;
+  for (const Column& column : columns) rows += column.values().shape()[0];
+  Tensor result(first.dtype(), Shape(rows, first.shape().without_first()));
+  std::byte* at = result.writable_bytes().data();
+  for (const Column& column : columns) {
+    const Tensor& part = column.values();
+    if (part.bytes() != 0) std::memcpy(at, part.data(), part.bytes());
+    at += part.bytes();
+  }
+  return result;
+}
+
+/// Of splits or offsets each part begins with 0; of lengths there is nothing to add.
+Tensor joined_partitions(std::span<const Column> columns, std::size_t level, bool are_lengths) {
+  const std::int64_t extra = are_lengths ? 0 : 1;
+  std::int64_t entries = extra;
+  for (const Column& column : columns) entries += column.partitions()[level].shape()[0] - extra;
+  Tensor result(DType::int64, {entries});
+  const auto to = result.writable<std::int64_t>();
+  std::size_t at = 0;
+  std::int64_t base = 0;
+  if (!are_lengths) to[at++] = 0;
+  for (const Column& column : columns) {
+    const auto part = column.partitions()[level].values<std::int64_t>();
+    for (const std::int64_t entry : part.subspan(static_cast<std::size_t>(extra))) {
+      to[at++] = base + entry;
+    }
+    if (!are_lengths) base += part.back();
+  }
+  return result;
+}
+
+Column joined_columns(std::span<const Column> columns, std::string_view name) {
+  const Column& first = columns.front();
+  const auto shape_of = [](const Column& column) {
+    return column.values().shape().without_first();
+  };
+  for (const Column& column : columns) {
+    if (column.kind() != first.kind() || column.dtype() != first.dtype() ||
+        column.levels() != first.levels() || shape_of(column) != shape_of(first)) {
+      refuse_to_join(fmt::format(
+          "column '{}' is {} of {} {} in one batch and {} of {} {} in "
+          "another; all must be alike",
+          name, to_string(first.kind()), to_string(first.dtype()), shape_of(first).to_string(),
+          to_string(column.kind()), to_string(column.dtype()), shape_of(column).to_string()));
+    }
+  }
+  std::vector<Tensor> partitions;
+  const bool are_lengths = first.kind() == Column::Kind::padded;
+  for (std::size_t i = 0; i < first.partitions().size(); ++i) {
+    partitions.push_back(joined_partitions(columns, i, are_lengths));
+  }
+  Tensor values = joined_tensors(columns);
+  Tensor last;
+  if (!partitions.empty() && first.kind() != Column::Kind::ragged) {
+    last = std::move(partitions.back());
+    partitions.pop_back();
+  }
+  switch (first.kind()) {
+    case Column::Kind::dense:
+      return Column::dense(std::move(values));
+    case Column::Kind::ragged:
+      return Column::ragged(std::move(values), std::move(partitions));
+    case Column::Kind::padded:
+      return Column::padded(std::move(values), std::move(last));
+    case Column::Kind::bytes:
+      return Column::bytes(std::move(last), std::move(values));
+    case Column::Kind::ragged_bytes:
+      break;
+  }
+  return Column::ragged_bytes(std::move(partitions), std::move(last), std::move(values));
+}
+
+}  // namespace
+
+ColumnBatch join_rows(std::span<const ColumnBatch> batches) {
+  if (batches.empty()) return {};
+  const ColumnBatch& first = batches.front();
+  for (const ColumnBatch& batch : batches) {
+    if (batch.names() == first.names()) continue;
+    refuse_to_join(fmt::format("one batch has the columns [{}], another [{}]",
+                               fmt::join(first.names(), ", "), fmt::join(batch.names(), ", ")));
+  }
+  if (batches.size() == 1) return first;
+  std::vector<NamedColumn> joined;
+  std::vector<Column> parts(batches.size());
+  for (std::size_t i = 0; i < first.columns().size(); ++i) {
+    for (std::size_t b = 0; b < batches.size(); ++b) parts[b] = batches[b].columns()[i];
+    joined.push_back({first.names()[i], joined_columns(parts, first.names()[i])});
+  }
+  return ColumnBatch(std::move(joined));
+}
+
+}  // namespace infeed

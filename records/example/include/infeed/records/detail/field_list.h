@@ -1,0 +1,101 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "infeed/records/detail/schema_fields.h"
+#include "infeed/records/detail/visit_fields.h"
+#include "infeed/records/example.h"
+#include "infeed/records/record.h"
+
+namespace infeed::detail {
+
+/// The fields of a schema and the parser that finds what they want.
+template <class T>
+class FieldList {
+ public:
+  using Field = SchemaField<T>;
+
+  void add(std::shared_ptr<const Field> field) {
+    first_views_.push_back(parser_.names().size());
+    for (const std::string& name : field->wanted()) parser_.want(name);
+    fields_.push_back(std::move(field));
+  }
+
+  const std::vector<std::shared_ptr<const Field>>& all() const { return fields_; }
+  std::size_t size() const { return fields_.size(); }
+  const Field& operator[](std::size_t i) const { return *fields_[i]; }
+  const std::vector<std::string>& names() const { return parser_.names(); }
+
+  template <class Bytes>
+  void decode(const Bytes& example, T& object) const {
+    const Record* const record = record_of(example);
+    const auto decode_list = [&](const Field& field, std::size_t, auto kind, auto list) {
+      return field.decode_list(kind, list, record, object);
+    };
+    if (with_lists(bytes_of(example), decode_list)) return;
+    with_views(example, [&](const Field& field, std::size_t, const FeatureView& view) {
+      field.decode(view, bytes_of(example), object);
+    });
+  }
+
+  /// As ExampleSchema::parse_row.
+  void parse_row(const Record& record, std::size_t row, std::span<void* const> columns) const {
+    const auto assign_list = [&](const Field& field, std::size_t i, auto kind, auto list) {
+      return field.decode_list_at(kind, list, &record, columns[i], row);
+    };
+    const auto assign = [&](const Field& field, std::size_t i, const FeatureView& view) {
+      field.decode_at(view, record.bytes(), columns[i], row);
+    };
+    try {
+      if (columns.size() != fields_.size()) fail_columns(columns.size(), names());
+      if (with_lists(record.bytes(), assign_list)) return;
+      with_views(record, assign);
+    } catch (...) {
+      rethrow_with_place(record);
+    }
+  }
+
+  /// As ExampleSchema::append_row.
+  void append_row(const Record& record, std::size_t row, std::span<void* const> columns) const {
+    if (columns.size() != fields_.size()) fail_columns(columns.size(), names());
+    const auto append_list = [&](const Field& field, std::size_t i, auto kind, auto list) {
+      return field.append_list(kind, list, &record, columns[i]);
+    };
+    try {
+      if (with_lists(record.bytes(), append_list)) return;
+      truncate(columns, row);
+      with_views(record, [&](const Field& field, std::size_t i, const FeatureView& view) {
+        field.append(view, record.bytes(), columns[i]);
+      });
+    } catch (...) {
+      truncate(columns, row);
+      rethrow_with_place(record);
+    }
+  }
+
+  void truncate(std::span<void* const> columns, std::size_t rows) const {
+    for (std::size_t i = 0; i < fields_.size(); ++i) fields_[i]->truncate(columns[i], rows);
+  }
+
+ private:
+  template <class Bytes, class Visitor>
+  void with_views(const Bytes& example, Visitor&& visit) const {
+    visit_fields<T>(parser_, example, fields_, first_views_, visit);
+  }
+  template <class Visitor>
+  bool with_lists(std::string_view example, Visitor&& visit) const {
+    return visit_usual_fields<T>(parser_, example, fields_, visit);
+  }
+
+  ExampleParser parser_;
+  std::vector<std::shared_ptr<const Field>> fields_;
+  std::vector<std::size_t> first_views_;  ///< of the fields, in the parser
+};
+
+}  // namespace infeed::detail
