@@ -47,13 +47,16 @@ void refuse_long_sequence(const char* stage, std::size_t length, std::int64_t wi
                   stage, length, width));
 }
 
-std::int64_t checked_width(std::uint64_t width) {
-  constexpr std::uint64_t kWidthMax = std::uint64_t{1} << 31;
-  if (width <= kWidthMax) return static_cast<std::int64_t>(width);
+std::int64_t checked_width(std::uint64_t width, std::size_t column_bytes,
+                           std::size_t encoded_bytes) {
+  constexpr std::uint64_t kBytesAnyway = std::uint64_t{64} << 20;
+  constexpr std::uint64_t kRatioMax = 1024;
+  const std::uint64_t bytes_max = std::max(kBytesAnyway, kRatioMax * encoded_bytes);
+  if (width <= bytes_max / column_bytes) return static_cast<std::int64_t>(width);
   throw Error(ErrorCode::data_loss,
-              fmt::format("the bytes of a padded batch are damaged: its width is {}; remove the "
-                          "file, so that it is written anew",
-                          width));
+              fmt::format("the bytes of a padded batch are damaged: {} of them are padded to a "
+                          "width of {}; remove the file, so that it is written anew",
+                          encoded_bytes, width));
 }
 
 }  // namespace infeed::detail

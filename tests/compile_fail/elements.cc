@@ -178,8 +178,8 @@ samples | unique();
 
 // case: a cache in files of what can't be written
 // error: infeed: an Element of this type can't be written to files
-// shows: Element = infeed::Batch<Sample>
-samples | batch(3) | cache({.path = "x"});
+// shows: Element = std::unique_ptr<int
+numbers | map([](std::int64_t) { return std::unique_ptr<int>(); }) | cache({.path = "x"});
 
 // case: a stage behind a vector
 // error: infeed: what stands before `| stage` is no infeed::Dataset and no stage

@@ -74,8 +74,10 @@ void visit_columns(const SequenceBatch<T, Sequence>& batch, const Visit& visit) 
   (std::make_index_sequence<SequenceBatch<T, Sequence>::kColumns>());
 }
 
-/// Throws Error(data_loss) for a width that nothing has.
-std::int64_t checked_width(std::uint64_t width);
+/// Of a column each value of whose width takes `column_bytes`. Throws Error(data_loss) where padding
+/// would make much more of the bytes than anybody writes, so that damage doesn't ask for memory.
+std::int64_t checked_width(std::uint64_t width, std::size_t column_bytes,
+                           std::size_t encoded_bytes);
 
 /// Rows that are put together to a batch; no batch yet.
 template <class T, template <class> class Sequence>
@@ -159,8 +161,7 @@ struct ElementCodec<SequenceBatch<T, Sequence>, std::enable_if_t<kHasElementCode
     const std::size_t size = in.count(1);
     if (size == 0) return {};
     std::vector<detail::PaddingOfField> paddings(Batch::kColumns);
-    if constexpr (kIsPadded)
-      read_paddings(in, paddings, std::make_index_sequence<Batch::kColumns>());
+    if constexpr (kIsPadded) read_paddings(in, size, paddings);
     std::vector<T> rows;
     for (std::size_t row = 0; row < size; ++row) {
       rows.push_back(ElementCodec<T>::decode(in));
@@ -172,19 +173,21 @@ struct ElementCodec<SequenceBatch<T, Sequence>, std::enable_if_t<kHasElementCode
  private:
   static constexpr bool kIsPadded = std::is_same_v<Batch, PaddedBatch<T>>;
 
-  template <std::size_t... I>
-  static void read_paddings(ElementReader& in, std::vector<detail::PaddingOfField>& paddings,
-                            std::index_sequence<I...>) {
-    const auto read = [&in](detail::PaddingOfField& padding, auto is_sequence) {
-      if constexpr (decltype(is_sequence)::value) {
-        padding.width = detail::checked_width(in.number<std::uint64_t>());
+  static void read_paddings(ElementReader& in, std::size_t rows,
+                            std::vector<detail::PaddingOfField>& paddings) {
+    const std::size_t encoded_bytes = in.record().size();
+    const auto read = [&]<class Field>(detail::PaddingOfField& padding, std::type_identity<Field>) {
+      if constexpr (detail::kIsSequenceField<Field>) {
+        const std::size_t column_bytes = rows * sizeof(typename Field::value_type);
+        padding.width =
+            detail::checked_width(in.number<std::uint64_t>(), column_bytes, encoded_bytes);
         padding.value = in.number<double>();
       }
     };
-    (read(paddings[I],
-          std::bool_constant<
-              detail::kIsSequenceField<std::tuple_element_t<I, detail::LeafTypes<T>>>>()),
-     ...);
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      (read(paddings[I], std::type_identity<std::tuple_element_t<I, detail::LeafTypes<T>>>()), ...);
+    }
+    (std::make_index_sequence<Batch::kColumns>());
   }
 };
 
