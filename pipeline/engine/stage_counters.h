@@ -27,6 +27,9 @@ struct StageCounters {
   std::atomic<std::uint64_t> errors_arisen{0};  ///< those that came from no stage before it
   std::atomic<std::uint64_t> dropped_records{0};
   std::atomic<std::uint64_t> dropped_bytes{0};
+  std::atomic<std::uint64_t> dropped_items{0};
+  std::atomic<std::uint64_t> room_items{0};
+  std::atomic<std::uint64_t> held_items{0};
   std::atomic<std::uint64_t> work_ticks{0};
   std::atomic<std::uint64_t> wait_ticks{0};
   std::atomic<std::uint64_t> full_ticks{0};

@@ -38,6 +38,9 @@ void copy_counts(const StageCounters& counters, StageStatistics& stage) {
       scaled(stage.elements, load(counters.sampled_bytes), load(counters.sampled_elements));
   stage.dropped_records = load(counters.dropped_records);
   stage.dropped_bytes = load(counters.dropped_bytes);
+  stage.dropped_items = load(counters.dropped_items);
+  stage.room_items = load(counters.room_items);
+  stage.held_items = load(counters.held_items);
   stage.pulls = load(counters.pulls);
   stage.total_ns = ns_of_ticks(load(counters.ticks));
   stage.wait_ns = ns_of_ticks(load(counters.wait_ticks));

@@ -69,6 +69,21 @@ std::string tuned(const std::vector<StageStatistics>& stages) {
   return text;
 }
 
+std::string packed(const std::vector<StageStatistics>& stages) {
+  std::string text;
+  for (const StageStatistics& stage : stages) {
+    if (stage.room_items == 0) continue;
+    fmt::format_to(std::back_inserter(text), "packed by {}: {:.1f} % of the rows are filled{}\n",
+                   stage.label,
+                   100.0 * static_cast<double>(stage.held_items) /
+                       static_cast<double>(stage.room_items),
+                   stage.dropped_items == 0
+                       ? ""
+                       : fmt::format("; {} items were cut off", stage.dropped_items));
+  }
+  return text;
+}
+
 std::string dropped(const std::vector<StageStatistics>& stages) {
   std::string text;
   for (const StageStatistics& stage : stages) {
@@ -94,7 +109,7 @@ std::string PipelineStatistics::table() const {
       fmt::format("{:<30} {:>11} {:>6} {:>10} {:>7} {:>7} {:>6} {:>6} {:>9}\n", "stage", "elements",
                   "errors", "own/elem", "own", "on CPU", "wait", "full", "buffered");
   for (const StageStatistics& stage : stages) text += line(stage, elapsed_ns);
-  return text + tuned(stages) + dropped(stages) + "verdict: " + verdict() + "\n";
+  return text + tuned(stages) + packed(stages) + dropped(stages) + "verdict: " + verdict() + "\n";
 }
 
 std::string detail::StageCounters::path() const {

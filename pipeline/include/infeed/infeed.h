@@ -26,6 +26,7 @@
 #include <infeed/pipeline/json_lines.h>
 #include <infeed/pipeline/lines.h>
 #include <infeed/pipeline/map.h>
+#include <infeed/pipeline/pack.h>
 #include <infeed/pipeline/padded_batch.h>
 #include <infeed/pipeline/parse.h>
 #include <infeed/pipeline/parse_columns.h>

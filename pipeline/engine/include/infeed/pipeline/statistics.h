@@ -40,6 +40,11 @@ struct StageStatistics {
   /// The bytes that were given up for both reasons, the damaged ones included; in a compressed file
   /// decompressed ones, where their number is known.
   std::uint64_t dropped_bytes = 0;
+  /// Items that pack() cut off documents (TooLong::truncate).
+  std::uint64_t dropped_items = 0;
+  /// Of the rows that pack() has filled: items that they have room for, and those that they hold.
+  std::uint64_t room_items = 0;
+  std::uint64_t held_items = 0;
   std::uint64_t pulls = 0;  ///< how often it was asked
 
   std::uint64_t total_ns = 0;  ///< inside it, what it pulls included

@@ -1,0 +1,152 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <infeed/pipeline/dataset.h>
+#include <infeed/pipeline/detail/column_batch_element.h>
+#include <infeed/pipeline/leaves.h>
+#include <infeed/pipeline/member_names.h>
+
+namespace infeed {
+
+/// One column of documents, as it is packed.
+struct PackedColumn {
+  std::string name;
+  std::int64_t length = 0;  ///< of its rows; 0: PackOptions::length
+  double padding = 0;       ///< what rows are filled up with
+};
+
+struct PackOptions {
+  /// Items in a row.
+  std::int64_t length = 0;
+  /// The last so many rows that were begun may still take documents. More of them waste less room
+  /// and hold more memory, and a document may move further.
+  std::int64_t window = 64;
+  enum class TooLong : std::uint8_t {
+    split,     ///< into documents of a row's length and what is left
+    truncate,  ///< to a row's length; what is lost is counted in StageStatistics::dropped_items
+    fail,      ///< an element's error in its place
+  };
+  TooLong too_long = TooLong::split;
+  /// Of structs: what each member is called, in their order; they are called as in the program if it
+  /// is empty. Of ColumnBatches: which columns are packed; all if it is empty.
+  std::vector<PackedColumn> columns = {};
+  /// Leaves out a last batch that has fewer rows than the others.
+  bool drop_remainder = false;
+  StageName name = {};  ///< as in StageOptions
+};
+
+/// Why: language models train on rows of one length, and documents have any. Padding wastes half of
+/// the accelerator; packing puts several documents into a row and says where each is.
+///
+///     struct Document { std::vector<std::int32_t> tokens; std::vector<std::int32_t> targets; };
+///     documents | infeed::pack(8, {.length = 2048})
+///
+/// The batches are ColumnBatches of `rows` rows. For each sequence, say "tokens", they have three
+/// columns [rows, length]:
+/// | tokens             | the documents one behind the other, then padding                       |
+/// | tokens_segment_ids | int32: 1 for the row's first document, 2 for the next, ..., 0: padding |
+/// | tokens_positions   | int32: 0, 1, ... within each document; 0 in padding                    |
+///
+/// First fit: a document goes to the first of the last `window` rows that has room for all of its
+/// sequences, else to a new row. Rows come in the order in which they were begun, documents in a row
+/// in the order of the input, whatever the threads do; nothing is lost. Documents without items take
+/// no place. StageStatistics tells how much of the rows is filled.
+///
+/// Elements may be std::vectors of numbers, structs whose members (at any depth) are such vectors, or
+/// ColumnBatches of ragged columns (parse_columns, json_lines), each row of which is a document.
+///
+/// An element's error comes at once and loses no document. Errors: invalid_argument for options that
+/// don't fit, when it is described. Memory: window + rows rows.
+inline auto pack(Count rows, PackOptions options);
+
+// Only the library reads what follows.
+namespace detail {
+
+/// Sequences of one document.
+struct PackValues {
+  const void* data = nullptr;
+  std::size_t count = 0;
+};
+
+/// What the stage has to know of an element that is a document; nothing of ColumnBatches.
+struct PackInput {
+  PackValues (*values)(const void* element, std::size_t column) = nullptr;
+  std::vector<DType> dtypes = {};
+  std::vector<std::string> names = {};  ///< as in the program; empty where it doesn't say
+};
+
+/// Throws invalid_argument.
+NodePointer make_pack(std::int64_t rows, PackOptions options, PackInput documents,
+                      NodePointer input);
+
+template <class T>
+inline constexpr bool kIsPackable = false;
+template <class U, class A>
+inline constexpr bool kIsPackable<std::vector<U, A>> =
+    (std::is_arithmetic_v<U> && !std::is_same_v<U, bool>) || std::is_same_v<U, bfloat16> ||
+    std::is_same_v<U, float16>;
+
+template <class Leaves>
+inline constexpr bool kAllPackable = false;
+template <class... Leaf>
+inline constexpr bool kAllPackable<std::tuple<Leaf...>> = (kIsPackable<Leaf> && ...);
+
+template <class T>
+PackInput pack_input() {
+  PackInput input{};
+  if constexpr (kHasMemberNames) input.names = member_names<T>();
+  input.values = [](const void* element, std::size_t column) {
+    PackValues found;
+    std::size_t i = 0;
+    std::apply(
+        [&](const auto&... leaf) {
+          ((i++ == column ? void(found = {leaf.data(), leaf.size()}) : void()), ...);
+        },
+        tie_leaves(*static_cast<const T*>(element)));
+    return found;
+  };
+  [&]<class... Leaf>(std::type_identity<std::tuple<Leaf...>>) {
+    input.dtypes = {dtype_of<typename Leaf::value_type>()...};
+  }(std::type_identity<LeafTypes<T>>());
+  return input;
+}
+struct PackStageFactory {
+  using ComposesAsStage = void;
+  std::int64_t rows;
+  PackOptions options;
+
+  template <class T>
+  Dataset<ColumnBatch> operator()(const Dataset<T>& input) const {
+    constexpr bool kIsColumns = std::is_same_v<T, ColumnBatch>;
+    if constexpr (kIsColumns) {
+      return Dataset<ColumnBatch>(make_pack(rows, options, {}, input.node()));
+    } else {
+      constexpr bool kFits = kAllPackable<LeafTypes<T>>;
+      static_assert(
+          kFits,
+          "infeed::pack: the dataset's Element must be a std::vector of numbers, a struct "
+          "of nothing but them, or an infeed::ColumnBatch: map to what is to be packed");
+      if constexpr (kFits) {
+        return Dataset<ColumnBatch>(make_pack(rows, options, pack_input<T>(), input.node()));
+      } else {
+        return refused<ColumnBatch>();
+      }
+    }
+  }
+};
+
+}  // namespace detail
+
+inline auto pack(Count rows, PackOptions options) {
+  return named_stage(options.name, detail::PackStageFactory{rows.value(), std::move(options)});
+}
+
+}  // namespace infeed

@@ -1,0 +1,402 @@
+#include "infeed/pipeline/pack.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <fmt/format.h>
+#include <optional>
+#include <utility>
+
+#include <infeed/pipeline/errors_in_flight.h>
+#include <infeed/pipeline/reservation.h>
+
+#include "batch/pack_rows.h"
+#include "engine/iterator_context.h"
+
+namespace infeed::detail {
+namespace {
+
+using TooLong = PackOptions::TooLong;
+
+[[noreturn]] void refuse_packing(std::string message) {
+  throw Error(ErrorCode::invalid_argument, "pack: " + std::move(message));
+}
+
+template <class Item>
+std::uint64_t item_bits(auto value) {
+  const auto item = static_cast<Item>(value);
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &item, sizeof(item));
+  return bits;
+}
+
+/// What a row of the type is filled up with.
+std::uint64_t padding_bits(DType dtype, double value) {
+  switch (dtype) {
+    case DType::float16:
+      return item_bits<float16>(static_cast<float>(value));
+    case DType::bfloat16:
+      return item_bits<bfloat16>(static_cast<float>(value));
+    case DType::float32:
+      return item_bits<float>(value);
+    case DType::float64:
+      return item_bits<double>(value);
+    default:
+      // The low bytes of a negative number are those of a narrower one.
+      return value < 0 ? item_bits<std::int64_t>(value) : item_bits<std::uint64_t>(value);
+  }
+}
+
+std::vector<PackColumnPlan> plan_columns(const std::vector<PackedColumn>& columns,
+                                         const std::vector<DType>& dtypes) {
+  std::vector<PackColumnPlan> plans;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const double padding = columns[i].padding;
+    if (is_integer(dtypes[i]) && (padding != std::trunc(padding) || std::abs(padding) > 0x1p53)) {
+      refuse_packing(fmt::format("column '{}' is of {}, but is to be filled up with {}",
+                                 columns[i].name, to_string(dtypes[i]), padding));
+    }
+    plans.push_back({.dtype = dtypes[i],
+                     .item_bytes = item_bytes(dtypes[i]),
+                     .length = static_cast<std::size_t>(columns[i].length),
+                     .padding = padding_bits(dtypes[i], columns[i].padding)});
+  }
+  return plans;
+}
+
+std::shared_ptr<const ColumnNames> packed_names(const std::vector<PackedColumn>& columns) {
+  std::vector<std::string> names;
+  for (const PackedColumn& column : columns) {
+    for (const char* suffix : {"", "_segment_ids", "_positions"}) {
+      names.push_back(column.name + suffix);
+    }
+  }
+  return column_names(std::move(names));
+}
+
+struct PackSpec {
+  std::size_t rows;
+  PackOptions options;  ///< its columns have lengths
+  PackInput input;
+};
+
+/// The documents of one element, one after the other.
+class PackDocuments {
+ public:
+  PackDocuments(const PackSpec& spec, const TypeInfo& in_type) : spec_(spec), in_(in_type) {}
+
+  Chunk& chunk() { return in_; }
+  /// The element in front of chunk() is another one.
+  void begin(const std::vector<PackedColumn>& columns, const std::vector<DType>& dtypes) {
+    document_ = 0;
+    count_ = 1;
+    if (is_columns()) look_up(columns, dtypes);
+  }
+  bool has_document() const { return in_.size() != 0 && document_ < count_; }
+  bool is_begun() const { return count_ != 0; }
+  void values(std::span<PackValues> out) const {
+    for (std::size_t c = 0; c < out.size(); ++c) {
+      if (!is_columns()) {
+        out[c] = spec_.input.values(in_.front(), c);
+        continue;
+      }
+      const auto splits = columns_[c]->row_splits();
+      const auto first = static_cast<std::size_t>(splits[document_]);
+      const auto end = static_cast<std::size_t>(splits[document_ + 1]);
+      out[c] = {columns_[c]->values().data() + first * item_bytes(columns_[c]->dtype()),
+                end - first};
+    }
+  }
+  void next() { ++document_; }
+  void end() {
+    in_.type().destroy(in_.front(), 1);
+    in_.drop_front(1);
+    count_ = 0;
+  }
+  bool is_columns() const { return spec_.input.values == nullptr; }
+  const ColumnBatch& batch() const { return *static_cast<const ColumnBatch*>(in_.front()); }
+
+ private:
+  void look_up(const std::vector<PackedColumn>& columns, const std::vector<DType>& dtypes) {
+    columns_.clear();
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+      const Column& column = batch().column(columns[c].name);
+      if (column.kind() != Column::Kind::ragged || column.levels() != 1 ||
+          column.row_shape().rank() != 0 || column.dtype() != dtypes[c]) {
+        refuse_packing(fmt::format(
+            "column '{}' is {} of {} {}, but ragged numbers of {} with one level are packed",
+            columns[c].name, to_string(column.kind()), to_string(column.dtype()),
+            column.row_shape().to_string(), to_string(dtypes[c])));
+      }
+      columns_.push_back(&column);
+    }
+    count_ = static_cast<std::size_t>(batch().rows());
+  }
+
+  const PackSpec& spec_;
+  Chunk in_;
+  std::size_t document_ = 0;
+  std::size_t count_ = 0;  ///< documents of the element; 0: it is yet to be looked at
+  std::vector<const Column*> columns_;
+};
+
+class PackStage final : public Stage {
+ public:
+  PackStage(const StageContext& context, const PackSpec& spec, const TypeInfo& in_type,
+            std::unique_ptr<Stage> input)
+      : Stage(context), spec_(spec), input_(std::move(input)), documents_(spec, in_type) {
+    if (!documents_.is_columns()) begin_rows(spec.options.columns, spec.input.dtypes);
+  }
+
+  Pull do_pull(Chunk& out, std::size_t want) override {
+    const HandOver hand_over;
+    while (out.slots() < want && !out.has_error()) {
+      if (rows_ && rows_->has_batch()) {
+        append_batch(out);
+        continue;
+      }
+      if (ended_) return finish(out);
+      if (!out.empty() && (documents_.chunk().empty() || hand_over.is_due())) return Pull::values;
+      if (cancelled()) return out.empty() ? Pull::cancelled : Pull::values;
+      ErrorPointer error;
+      const Pull pulled = take_document(error);
+      if (pulled == Pull::cancelled) return pulled;
+      if (pulled == Pull::end) {
+        ended_ = true;
+        if (rows_) rows_->close_all();
+        note_fill();
+      }
+      if (error != nullptr) out.set_error(std::move(error));
+    }
+    return Pull::values;
+  }
+
+ private:
+  Pull finish(Chunk& out) {
+    const bool is_left = rows_ && rows_->batches() != 0;
+    if (is_left && !spec_.options.drop_remainder) {
+      append_batch(out);
+      return Pull::values;
+    }
+    return out.empty() ? Pull::end : Pull::values;
+  }
+
+  void append_batch(Chunk& out) {
+    out.append(rows_->take_batch());
+    hold_batches();
+    note_fill();
+  }
+
+  /// Places the next document, or a part of it.
+  Pull take_document(ErrorPointer& error) {
+    Chunk& in = documents_.chunk();
+    if (in.empty()) {
+      const Pull pulled = input_->pull(in, in.capacity());
+      if (pulled != Pull::values) return pulled;
+    }
+    if (in.size() == 0) {
+      error = in.take_error();
+      return Pull::values;
+    }
+    try {
+      if (!documents_.is_begun()) begin_element();
+    } catch (...) {
+      error = current_error();
+      documents_.end();
+      return Pull::values;
+    }
+    if (documents_.has_document()) {
+      documents_.values(whole_);
+      place_document(error);
+    } else {
+      documents_.end();
+      return Pull::values;
+    }
+    if (!documents_.has_document()) documents_.end();
+    return Pull::values;
+  }
+
+  void begin_element() {
+    if (!rows_) {
+      std::vector<PackedColumn> columns = spec_.options.columns;
+      if (columns.empty()) {
+        for (const std::string& name : documents_.batch().names()) {
+          columns.push_back({name, spec_.options.length});
+        }
+      }
+      std::vector<DType> dtypes;
+      for (const PackedColumn& column : columns) {
+        dtypes.push_back(documents_.batch().column(column.name).dtype());
+        if (dtypes.back() == DType::bytes) {
+          refuse_packing(
+              fmt::format("column '{}' is of bytes, but numbers are packed; name the "
+                          "columns (PackOptions::columns), or leave it out before",
+                          column.name));
+        }
+      }
+      documents_.begin(columns, dtypes);
+      begin_rows(columns, dtypes);
+      return;
+    }
+    documents_.begin(columns_, dtypes_);
+  }
+
+  void begin_rows(const std::vector<PackedColumn>& columns, const std::vector<DType>& dtypes) {
+    columns_ = columns;
+    dtypes_ = dtypes;
+    whole_.resize(columns.size());
+    part_.resize(columns.size());
+    rows_.emplace(plan_columns(columns, dtypes), packed_names(columns), spec_.rows,
+                  static_cast<std::size_t>(spec_.options.window));
+  }
+
+  void place_document(ErrorPointer& error) {
+    bool has_items = false;
+    bool has_more = false;
+    for (std::size_t c = 0; c < whole_.size(); ++c) {
+      const auto length = static_cast<std::size_t>(columns_[c].length);
+      const std::size_t begin = std::min(part_number_ * length, whole_[c].count);
+      const std::size_t count = std::min(length, whole_[c].count - begin);
+      part_[c] = {static_cast<const std::byte*>(whole_[c].data) + begin * item_bytes(dtypes_[c]),
+                  count};
+      has_items = has_items || count != 0;
+      has_more = has_more || begin + count < whole_[c].count;
+    }
+    if (has_more && spec_.options.too_long == TooLong::fail) {
+      error = too_long_error();
+      has_items = has_more = false;
+    } else if (has_more && spec_.options.too_long == TooLong::truncate) {
+      for (std::size_t c = 0; c < whole_.size(); ++c) {
+        StageCounters::add(counters().dropped_items, whole_[c].count - part_[c].count);
+      }
+      has_more = false;
+    }
+    if (has_items) {
+      rows_->place(part_);
+      hold_batches();
+    }
+    if (has_more) {
+      ++part_number_;
+    } else {
+      part_number_ = 0;
+      documents_.next();
+    }
+  }
+
+  ErrorPointer too_long_error() const {
+    std::size_t c = 0;
+    while (whole_[c].count <= static_cast<std::size_t>(columns_[c].length)) ++c;
+    return std::make_shared<const Error>(
+        ErrorCode::data_loss,
+        fmt::format(
+            "pack: a document has {} items of '{}', but its rows have {}; make them longer, "
+            "or let PackOptions::too_long split or truncate it",
+            whole_[c].count, columns_[c].name, columns_[c].length));
+  }
+
+  /// Counts the batches that are being made.
+  void hold_batches() {
+    if (rows_->batches() == held_batches_) return;
+    held_batches_ = rows_->batches();
+    const std::uint64_t bytes = held_batches_ * rows_->batch_bytes();
+    if (bytes > memory_.bytes()) {
+      memory_.grow(bytes - memory_.bytes());
+    } else {
+      memory_.shrink(memory_.bytes() - bytes);
+    }
+    counters().note_buffered(held_batches_, bytes);
+  }
+
+  void note_fill() {
+    if (!rows_) return;
+    counters().room_items.store(rows_->room_items(), std::memory_order_relaxed);
+    counters().held_items.store(rows_->held_items(), std::memory_order_relaxed);
+  }
+
+  const PackSpec& spec_;
+  const std::unique_ptr<Stage> input_;
+  PackDocuments documents_;
+  std::vector<PackedColumn> columns_;
+  std::vector<DType> dtypes_;
+  std::optional<PackRows> rows_;  ///< none before the first ColumnBatch
+  Reservation memory_{memory(), "pack"};
+  std::size_t held_batches_ = 0;
+  std::vector<PackValues> whole_;
+  std::vector<PackValues> part_;
+  std::size_t part_number_ = 0;  ///< of the document that is split
+  bool ended_ = false;
+};
+
+class PackNode final : public Node {
+ public:
+  PackNode(PackSpec spec, NodePointer input)
+      : Node("pack", type_info<ColumnBatch>(), {std::move(input)}), spec_(std::move(spec)) {}
+
+  std::string signature() const override {
+    const PackOptions& options = spec_.options;
+    std::string columns;
+    for (const PackedColumn& column : options.columns) {
+      columns += fmt::format("{}:{}:{} ", column.name, column.length, column.padding);
+    }
+    return fmt::format("pack({}, length={}, window={}, too_long={}, {}{})", spec_.rows,
+                       options.length, options.window, static_cast<int>(options.too_long), columns,
+                       options.drop_remainder ? "drop_remainder" : "");
+  }
+  Cardinality cardinality() const override { return input().cardinality().unknown_unless_empty(); }
+  /// As many batches as its window may touch.
+  std::uint64_t buffer_bytes_min() const override {
+    if (spec_.input.values == nullptr) return 0;
+    const PackRows rows(plan_columns(spec_.options.columns, spec_.input.dtypes), nullptr,
+                        spec_.rows, 1);
+    const auto window = static_cast<std::uint64_t>(spec_.options.window);
+    return ((window + spec_.rows - 2) / spec_.rows + 1) * rows.batch_bytes();
+  }
+
+ protected:
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
+    return std::make_unique<PackStage>(context, spec_, input().type(), input().open(context));
+  }
+
+ private:
+  const PackSpec spec_;
+};
+
+void check_pack_columns(PackOptions& options, const PackInput& input) {
+  const bool has_input_names = !input.names.empty();
+  if (options.columns.empty() && has_input_names) {
+    for (const std::string& name : input.names) options.columns.push_back({name});
+  }
+  if (input.values != nullptr && options.columns.size() != input.dtypes.size()) {
+    refuse_packing(
+        fmt::format("{} columns are named, but an element has {} sequences; name each of them, in "
+                    "their order",
+                    options.columns.size(), input.dtypes.size()));
+  }
+  for (PackedColumn& column : options.columns) {
+    if (column.length == 0) column.length = options.length;
+    if (column.length < 1) {
+      refuse_packing(fmt::format("the rows of column '{}' have a length of {}; give 1 or more",
+                                 column.name, column.length));
+    }
+  }
+  if (options.columns.empty() && options.length < 1) {
+    refuse_packing(fmt::format("rows have a length of {}; give 1 or more", options.length));
+  }
+  packed_names(options.columns);  // says which comes twice
+}
+
+}  // namespace
+
+NodePointer make_pack(std::int64_t rows, PackOptions options, PackInput documents,
+                      NodePointer input) {
+  if (rows < 1) refuse_packing(fmt::format("a batch has {} rows; give 1 or more", rows));
+  if (options.window < 1) {
+    refuse_packing(fmt::format("the window is {} rows; give 1 or more", options.window));
+  }
+  check_pack_columns(options, documents);
+  return std::make_shared<PackNode>(
+      PackSpec{static_cast<std::size_t>(rows), std::move(options), std::move(documents)},
+      std::move(input));
+}
+
+}  // namespace infeed::detail

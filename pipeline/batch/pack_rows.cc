@@ -1,0 +1,149 @@
+#include "batch/pack_rows.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <utility>
+
+namespace infeed::detail {
+namespace {
+
+template <class Item>
+void fill_items(std::byte* at, std::size_t count, std::uint64_t value) {
+  const auto item = static_cast<Item>(value);
+  for (std::size_t i = 0; i < count; ++i) std::memcpy(at + i * sizeof(Item), &item, sizeof(Item));
+}
+
+void fill_up(std::byte* at, std::size_t count, const PackColumnPlan& column) {
+  switch (column.item_bytes) {
+    case 1:
+      return fill_items<std::uint8_t>(at, count, column.padding);
+    case 2:
+      return fill_items<std::uint16_t>(at, count, column.padding);
+    case 4:
+      return fill_items<std::uint32_t>(at, count, column.padding);
+    default:
+      return fill_items<std::uint64_t>(at, count, column.padding);
+  }
+}
+
+}  // namespace
+
+PackRows::PackRows(std::vector<PackColumnPlan> columns, std::shared_ptr<const ColumnNames> names,
+                   std::size_t rows, std::size_t window)
+    : columns_(std::move(columns)),
+      names_(std::move(names)),
+      rows_(rows),
+      window_(window),
+      free_(window * columns_.size()),
+      segments_(window) {}
+
+bool PackRows::has_room(std::size_t slot, std::span<const PackValues> document) const {
+  const std::size_t* const room = free_.data() + slot * columns_.size();
+  for (std::size_t c = 0; c < document.size(); ++c) {
+    if (document[c].count > room[c]) return false;
+  }
+  return true;
+}
+
+std::uint64_t PackRows::row_for(std::span<const PackValues> document) {
+  std::size_t slot = slot_of(first_open_);
+  for (std::uint64_t row = first_open_; row < next_; ++row) {
+    if (has_room(slot, document)) return row;
+    if (++slot == window_) slot = 0;
+  }
+  return begin_row();
+}
+
+std::uint64_t PackRows::begin_row() {
+  if (next_ - first_open_ == window_) close_first();
+  if (next_ % rows_ == 0) batches_.push_back(new_batch());
+  const std::size_t slot = slot_of(next_);
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    free_[slot * columns_.size() + c] = columns_[c].length;
+  }
+  segments_[slot] = 0;
+  return next_++;
+}
+
+void PackRows::place(std::span<const PackValues> document) {
+  const std::uint64_t row = row_for(document);
+  const std::size_t slot = slot_of(row);
+  const std::int32_t segment = ++segments_[slot];
+  Making& batch = batches_[static_cast<std::size_t>(row / rows_ - first_batch_)];
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    const PackColumnPlan& column = columns_[c];
+    const PackValues& values = document[c];
+    if (values.count == 0) continue;
+    std::size_t& room = free_[slot * columns_.size() + c];
+    const std::size_t at =
+        static_cast<std::size_t>(row % rows_) * column.length + column.length - room;
+    std::memcpy(batch[c].items + at * column.item_bytes, values.data,
+                values.count * column.item_bytes);
+    std::fill_n(batch[c].ids + at, values.count, segment);
+    std::iota(batch[c].places + at, batch[c].places + at + values.count, 0);
+    room -= values.count;
+  }
+}
+
+void PackRows::close_first() {
+  const std::size_t slot = slot_of(first_open_);
+  Making& batch = batches_[static_cast<std::size_t>(first_open_ / rows_ - first_batch_)];
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    const PackColumnPlan& column = columns_[c];
+    const std::size_t room = free_[slot * columns_.size() + c];
+    const std::size_t at = static_cast<std::size_t>(first_open_ % rows_ + 1) * column.length - room;
+    fill_up(batch[c].items + at * column.item_bytes, room, column);
+    std::fill_n(batch[c].ids + at, room, 0);
+    std::fill_n(batch[c].places + at, room, 0);
+    room_items_ += column.length;
+    held_items_ += column.length - room;
+  }
+  ++first_open_;
+}
+
+void PackRows::close_all() {
+  while (first_open_ < next_) close_first();
+}
+
+ColumnBatch PackRows::take_batch() {
+  const auto rows = static_cast<std::int64_t>(std::min<std::uint64_t>(rows_, rows_left()));
+  std::vector<Column> columns;
+  for (PackedTensor& column : batches_.front()) {
+    for (Tensor* tensor : {&column.values, &column.segment_ids, &column.positions}) {
+      columns.push_back(Column::dense(tensor->slice(0, rows)));
+    }
+  }
+  batches_.pop_front();
+  ++first_batch_;
+  return {names_, std::move(columns)};
+}
+
+std::uint64_t PackRows::batch_bytes() const {
+  std::uint64_t row_bytes = 0;
+  for (const PackColumnPlan& column : columns_) {
+    row_bytes += column.length * (column.item_bytes + 2 * sizeof(std::int32_t));
+  }
+  return row_bytes * rows_;
+}
+
+Tensor PackRows::new_tensor(DType dtype, std::size_t length) const {
+  return Tensor(dtype, {static_cast<std::int64_t>(rows_), static_cast<std::int64_t>(length)},
+                pool_);
+}
+
+PackRows::Making PackRows::new_batch() const {
+  Making batch;
+  for (const PackColumnPlan& plan : columns_) {
+    PackedTensor& column = batch.emplace_back();
+    column.values = new_tensor(plan.dtype, plan.length);
+    column.segment_ids = new_tensor(DType::int32, plan.length);
+    column.positions = new_tensor(DType::int32, plan.length);
+    column.items = column.values.writable_bytes().data();
+    column.ids = column.segment_ids.writable<std::int32_t>().data();
+    column.places = column.positions.writable<std::int32_t>().data();
+  }
+  return batch;
+}
+
+}  // namespace infeed::detail
