@@ -73,13 +73,11 @@ std::string packed(const std::vector<StageStatistics>& stages) {
   std::string text;
   for (const StageStatistics& stage : stages) {
     if (stage.room_items == 0) continue;
-    fmt::format_to(std::back_inserter(text), "packed by {}: {:.1f} % of the rows are filled{}\n",
-                   stage.label,
-                   100.0 * static_cast<double>(stage.held_items) /
-                       static_cast<double>(stage.room_items),
-                   stage.dropped_items == 0
-                       ? ""
-                       : fmt::format("; {} items were cut off", stage.dropped_items));
+    fmt::format_to(
+        std::back_inserter(text), "packed by {}: {:.1f} % of the rows are filled{}\n", stage.label,
+        100.0 * static_cast<double>(stage.held_items) / static_cast<double>(stage.room_items),
+        stage.dropped_items == 0 ? ""
+                                 : fmt::format("; {} items were cut off", stage.dropped_items));
   }
   return text;
 }
