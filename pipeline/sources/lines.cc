@@ -24,7 +24,7 @@ class LinesStage final : public Stage {
       if (!feed_.feed().read(want, text_)) return Pull::end;
     } catch (...) {
       if (run().cancelled()) return Pull::cancelled;
-      out.set_error(detail::error_of_feed(feed_));
+      out.set_error(feed_.error_in_flight());
       return Pull::values;
     }
     for (const detail::TextPiece& piece : text_.pieces) cut(piece.text, out);
@@ -43,7 +43,7 @@ class LinesStage final : public Stage {
         skipped += lines;
       } catch (...) {
         if (run().cancelled()) break;
-        detail::error_of_feed(feed_);
+        feed_.error_in_flight();
         detail::StageCounters::add(counters().errors, 1);
         detail::StageCounters::add(counters().errors_arisen, 1);
         ++skipped;

@@ -2,14 +2,11 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <new>
 #include <utility>
 
 #include <infeed/pipeline/batch.h>
-#include <infeed/pipeline/errors_in_flight.h>
 #include <infeed/pipeline/files.h>
 #include <infeed/pipeline/map.h>
-#include <infeed/records/files.h>
 
 #include "engine/iterator_context.h"
 
@@ -17,32 +14,9 @@ namespace infeed::detail {
 
 RunningFeed::RunningFeed(const StageContext& context, const FileNames& files,
                          TextFeedOptions options) {
-  IteratorContext& run = context.run;
-  options.spare_blocks = run.readers().spare_blocks();
-  if (options.url.credentials == nullptr)
-    options.url.credentials = run.readers().shared_credentials();
-  if (std::any_of(files->begin(), files->end(), &is_url)) {
-    // A file is read at once, but an answer of a server may take long to come.
-    users_stop_token_ = options.url.stop;
-    stop_ = std::stop_source();
-    options.url.stop = stop_.get_token();
-    end_waiting_.emplace(run, [this] { stop_.request_stop(); });
-    if (users_stop_token_.stop_possible()) {
-      users_stop_.emplace(users_stop_token_, [this] { stop_.request_stop(); });
-    }
-  }
+  options.spare_blocks = context.run.readers().spare_blocks();
+  stop_.emplace(context, *files, options.url);
   feed_.emplace(files, std::move(options));
-}
-
-ErrorPointer error_of_feed(const RunningFeed& feed) {
-  try {
-    throw;
-  } catch (const std::bad_alloc&) {
-    throw;  // terminal
-  } catch (...) {
-    if (feed.stopped_by_user() && terminal_error()->code() == ErrorCode::cancelled) throw;
-    return current_error();
-  }
 }
 
 namespace {
@@ -69,7 +43,7 @@ class TextRowsStage final : public Stage {
         if (!feed_.feed().read(size_, rows)) return out.empty() ? Pull::end : Pull::values;
       } catch (...) {
         if (run().cancelled()) return Pull::cancelled;
-        out.set_error(error_of_feed(feed_));
+        out.set_error(feed_.error_in_flight());
         return Pull::values;
       }
       if (rows.rows == size_ || !drop_remainder_) {
@@ -96,7 +70,7 @@ class TextRowsStage final : public Stage {
         if (rows % size_ != 0 && !drop_remainder_) ++skipped;
       } catch (...) {
         if (run().cancelled()) break;
-        error_of_feed(feed_);
+        feed_.error_in_flight();
         StageCounters::add(counters().errors, 1);
         StageCounters::add(counters().errors_arisen, 1);
         ++skipped;

@@ -1,10 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -14,6 +12,8 @@
 #include <infeed/pipeline/stage.h>
 #include <infeed/records/detail/text_feed.h>
 #include <infeed/records/detail/text_parser.h>
+
+#include "sources/url_stop.h"
 
 namespace infeed {
 
@@ -32,19 +32,13 @@ class RunningFeed {
   RunningFeed(const StageContext& context, const FileNames& files, TextFeedOptions options);
 
   TextFeed& feed() { return *feed_; }
-  /// Whether the user's own token made the feed give up: that is no element's fault.
-  bool stopped_by_user() const { return users_stop_token_.stop_requested(); }
+  /// What the feed threw as an element's error; throws on what is none.
+  ErrorPointer error_in_flight() const { return stop_->error_in_flight(); }
 
  private:
-  std::stop_source stop_{std::nostopstate};
-  std::stop_token users_stop_token_;
+  std::optional<UrlStop> stop_;
   std::optional<TextFeed> feed_;
-  std::optional<std::stop_callback<std::function<void()>>> users_stop_;
-  std::optional<CancellationWaker> end_waiting_;  ///< last: goes before the rest
 };
-
-/// What a feed threw as an element's error; throws on what is none (memory, the user's stop).
-ErrorPointer error_of_feed(const RunningFeed& feed);
 
 /// Batches of rows of text, and behind them the parser, in as many threads as are wanted.
 struct TextSourceSpec {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <unistd.h>
 #include <utility>
 
@@ -136,6 +137,31 @@ OpenedSource open_source(const std::string& name, const SourceOptions& options) 
                                         options.input_block_bytes, options.trailing);
   }
   return opened;
+}
+
+OpenedSource open_data_source(const std::string& name, SourceOptions options) {
+  OpenedSource opened = open_source(name, options);
+  if (options.compression != Compression::automatic || opened.compression != Compression::zlib) {
+    return opened;
+  }
+  options.compression = Compression::none;
+  return open_source(name, options);
+}
+
+std::optional<std::uint64_t> plain_file_bytes(const std::string& name, Compression compression) {
+  std::error_code error;
+  // A pipe is not even opened: that could wait for its other end.
+  if (!std::filesystem::is_regular_file(name, error)) return std::nullopt;
+  try {
+    const File file = File::open_to_read(name);
+    if (compression == Compression::automatic) {
+      compression = recognise_compression(read_prefix(file));
+      if (compression == Compression::zlib) compression = Compression::none;
+    }
+    return compression == Compression::none ? file.size_bytes() : std::nullopt;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace detail

@@ -67,5 +67,12 @@ struct SourceOptions {
 
 /// By path or URL.
 OpenedSource open_source(const std::string& file, const SourceOptions& options);
+/// The same for text and for data of any kind, which may by chance begin as a zlib stream does
+/// ("x^2,..."): nobody keeps those in one, so zlib has to be named.
+OpenedSource open_data_source(const std::string& file, SourceOptions options);
+
+/// The size of a regular file that open_data_source() would give as it is; nothing for one that is
+/// compressed, no regular file, or can't be opened.
+std::optional<std::uint64_t> plain_file_bytes(const std::string& file, Compression compression);
 
 }  // namespace infeed::detail

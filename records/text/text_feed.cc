@@ -26,17 +26,6 @@ std::size_t whole_pages(std::size_t bytes) {
   return (bytes + kTextPageBytes - 1) / kTextPageBytes * kTextPageBytes;
 }
 
-/// Text may by chance begin as a zlib stream does ("x^2,..."), and nobody keeps text in those.
-std::unique_ptr<ByteSource> open_text(const std::string& file, const TextFeedOptions& options) {
-  SourceOptions source{.compression = options.compression, .url = options.url};
-  OpenedSource opened = open_source(file, source);
-  if (options.compression == Compression::automatic && opened.compression == Compression::zlib) {
-    source.compression = Compression::none;
-    opened = open_source(file, source);
-  }
-  return std::move(opened.source);
-}
-
 void require_utf8_text(std::string_view begin) {
   const bool is_utf16 = begin.starts_with("\xff\xfe") || begin.starts_with("\xfe\xff");
   if (!is_utf16) return;
@@ -57,7 +46,9 @@ struct TextFeed::File {
   File(const std::string& name_given, const TextFeedOptions& options)
       : name(redacted_url(name_given)),
         pool(std::make_shared<BlockPool>(name, 16, options.spare_blocks)),
-        source(open_text(name_given, options)) {}
+        source(
+            open_data_source(name_given, {.compression = options.compression, .url = options.url})
+                .source) {}
 
   std::string_view text() const { return {at, static_cast<std::size_t>(end - at)}; }
   std::uint64_t offset() const {

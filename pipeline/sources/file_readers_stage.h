@@ -1,0 +1,113 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <infeed/pipeline/stage.h>
+#include <infeed/records/spare_blocks.h>
+
+#include "engine/iterator_context.h"
+#include "sources/url_stop.h"
+
+namespace infeed::detail {
+
+/// One file's elements, as the stage below asks for them. What it throws is the error of the element
+/// that stands there; it may go on behind it, or give nothing more.
+template <class Element>
+class FileReader {
+ public:
+  virtual ~FileReader() = default;
+  /// Appends 1 to `want` elements to `out`; none at the end.
+  virtual void read(std::vector<Element>& out, std::size_t want) = 0;
+  /// Passes over up to `count` elements, and no error; none at the end.
+  virtual std::uint64_t skip(std::uint64_t count) = 0;
+};
+
+/// What a reader is opened with.
+struct FileReaderContext {
+  UrlOptions url;
+  std::shared_ptr<SpareBlocks> spare_blocks;
+};
+
+/// The elements of several files, one after the other. A file that can't be opened is one error.
+template <class Element>
+class FileReadersStage final : public Stage {
+ public:
+  using Open =
+      std::function<std::unique_ptr<FileReader<Element>>(std::size_t file, FileReaderContext)>;
+
+  FileReadersStage(const StageContext& context,
+                   std::shared_ptr<const std::vector<std::string>> files, UrlOptions url, Open open)
+      : Stage(context),
+        files_(std::move(files)),
+        readers_{std::move(url), context.run.readers().spare_blocks()},
+        stop_(context, *files_, readers_.url),
+        open_(std::move(open)) {}
+
+ protected:
+  Pull do_pull(Chunk& out, std::size_t want) override {
+    const HandOver hand_over;
+    while (out.size() < want) {
+      try {
+        if (!open_next()) return out.empty() ? Pull::end : Pull::values;
+        got_.clear();
+        reader_->read(got_, want - out.size());
+      } catch (...) {
+        if (run().cancelled()) return Pull::cancelled;
+        out.set_error(stop_.error_in_flight());
+        return Pull::values;
+      }
+      if (got_.empty()) reader_.reset();
+      for (Element& element : got_) out.append(std::move(element));
+      if (run().cancelled()) return Pull::cancelled;
+      if (!out.empty() && hand_over.is_due()) break;
+    }
+    return Pull::values;
+  }
+
+  std::uint64_t do_skip(std::uint64_t count, Known) override {
+    constexpr std::uint64_t kSkippedAtOnce = std::uint64_t{1} << 16;
+    std::uint64_t skipped = 0;
+    while (skipped < count && !run().cancelled()) {
+      try {
+        if (!open_next()) break;
+        const std::uint64_t passed = reader_->skip(std::min(kSkippedAtOnce, count - skipped));
+        if (passed == 0) reader_.reset();
+        skipped += passed;
+      } catch (...) {
+        if (run().cancelled()) break;
+        stop_.error_in_flight();
+        StageCounters::add(counters().errors, 1);
+        StageCounters::add(counters().errors_arisen, 1);
+        ++skipped;
+      }
+    }
+    return skipped;
+  }
+
+ private:
+  bool open_next() {
+    if (reader_ != nullptr) return true;
+    if (next_ == files_->size()) return false;
+    const std::size_t file = next_++;  // counts as opened, whether it can be or not
+    reader_ = open_(file, readers_);
+    return true;
+  }
+
+  const std::shared_ptr<const std::vector<std::string>> files_;
+  FileReaderContext readers_;
+  const UrlStop stop_;
+  const Open open_;
+  std::size_t next_ = 0;
+  std::unique_ptr<FileReader<Element>> reader_;  ///< null between files
+  std::vector<Element> got_;
+};
+
+}  // namespace infeed::detail
