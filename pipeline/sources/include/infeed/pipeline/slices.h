@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -21,13 +22,24 @@ namespace infeed {
 ///     infeed::slices(std::move(samples))            // a std::vector<Sample>
 ///     infeed::slices(std::make_shared<const std::vector<Sample>>(load()))
 ///
-/// Skipping costs nothing. A copy that throws is an error in that element's place.
+/// Values that lie anywhere, as in a mapped file, are shown by from_memory() as they are; whoever
+/// owns them is kept until the last iterator is gone. They must not change as long as that.
+///
+///     const auto owner = std::make_shared<const std::vector<int>>(1000);
+///     infeed::from_memory(std::span<const int>(*owner).subspan(10), owner)
+///
+/// Skipping costs nothing. A copy that throws is an error in that element's place. Describing the
+/// source reads numbers, plain structs and strings once, as a checkpoint is bound to them.
 template <class T>
 Dataset<T> slices(std::shared_ptr<const std::vector<T>> values, StageOptions options = {});
 template <class T>
 Dataset<T> slices(std::vector<T> values, StageOptions options = {});
 template <class T>
 Dataset<T> slices(std::initializer_list<T> values, StageOptions options = {});
+/// `owner` may be null for what lives as long as the program does.
+template <class T>
+Dataset<T> from_memory(std::span<const T> values, std::shared_ptr<const void> owner,
+                       StageOptions options = {});
 
 // Only the library reads what follows.
 namespace detail {
@@ -94,6 +106,13 @@ Dataset<T> slices(std::vector<T> values, StageOptions options) {
 template <class T>
 Dataset<T> slices(std::initializer_list<T> values, StageOptions options) {
   return slices(std::vector<T>(values), std::move(options));
+}
+
+template <class T>
+Dataset<T> from_memory(std::span<const T> values, std::shared_ptr<const void> owner,
+                       StageOptions options) {
+  return detail::slices_of<T>(std::shared_ptr<const T>(std::move(owner), values.data()),
+                              values.size(), options);
 }
 
 }  // namespace infeed

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <fmt/format.h>
+#include <string_view>
+
+#include <infeed/count.h>
+#include <infeed/error.h>
+
+/// What the sources that give batches of rows share.
+namespace infeed::detail {
+
+/// The size of a batch, or an error that names the source.
+inline std::uint64_t checked_rows(std::string_view source, Count size) {
+  if (size.value() >= 1) return size;
+  throw Error(
+      ErrorCode::invalid_argument,
+      fmt::format("{}: the size of a batch is {}; give 1 row or more", source, size.value()));
+}
+
+/// How many batches so many rows make.
+inline std::uint64_t batches_of_rows(std::uint64_t rows, std::uint64_t size, bool drop_remainder) {
+  return rows / size + (rows % size != 0 && !drop_remainder ? 1 : 0);
+}
+
+}  // namespace infeed::detail
