@@ -22,7 +22,6 @@ run_packages=(
   libtbb-dev             # the executor
   libcli11-dev           # the command's options
   nlohmann-json3-dev     # manifests, schemas, --json, and what services that lend credentials answer
-  libzip-dev             # NumPy's NPZ files in infeed convert
   libjpeg-dev libpng-dev # pictures in infeed inspect
   dataset-fashion-mnist  # 60,000 training and 10,000 test images
 )

@@ -9,6 +9,7 @@
 #include <infeed/pipeline/map.h>
 
 #include "engine/iterator_context.h"
+#include "sources/batch_rows.h"
 
 namespace infeed::detail {
 
@@ -124,11 +125,7 @@ struct ParseTextRows {
 }  // namespace
 
 Dataset<ColumnBatch> make_text_source(TextSourceSpec spec) {
-  if (spec.size.value() < 1) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("{}: the size of a batch is {}; give 1 row or more", spec.name,
-                            spec.size.value()));
-  }
+  checked_rows(spec.name, spec.size);
   auto text = std::make_shared<TextRowsNode>(spec);
   ElementwiseSpec parsing{
       .name = spec.name, .signature = spec.signature, .out_type = &type_info<ColumnBatch>()};

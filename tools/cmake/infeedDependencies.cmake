@@ -7,7 +7,7 @@ set(infeed_remote_dependencies CURL OpenSSL)  # of records, with INFEED_REMOTE
 set(infeed_pipeline_dependencies Threads fmt TBB)
 set(infeed_image_dependencies Threads fmt JPEG PNG)  # with INFEED_IMAGES
 set(infeed_device_dependencies Threads fmt)
-set(infeed_convert_dependencies Threads fmt ZIP)
+set(infeed_convert_dependencies Threads fmt)
 
 set(infeed_debian_package_Threads libc6-dev)
 set(infeed_debian_package_PkgConfig pkg-config)
@@ -20,7 +20,6 @@ set(infeed_debian_package_OpenSSL libssl-dev)
 set(infeed_debian_package_TBB libtbb-dev)
 set(infeed_debian_package_JPEG libjpeg-dev)
 set(infeed_debian_package_PNG libpng-dev)
-set(infeed_debian_package_ZIP libzip-dev)
 set(infeed_debian_package_CLI11 libcli11-dev)
 set(infeed_debian_package_nlohmann_json nlohmann-json3-dev)
 set(infeed_debian_package_GTest "libgtest-dev and libgmock-dev")
@@ -30,11 +29,10 @@ set(infeed_debian_package_benchmark libbenchmark-dev)
 set(infeed_version_min_CURL 7.84)
 set(infeed_version_min_OpenSSL 3)
 
-# These have no CMake configuration, or one that asks for programs of other packages (libzip's), so
+# These have no CMake configuration, or one that asks for programs of other packages, so
 # pkg-config finds them, into the target PkgConfig::NAME.
 set(infeed_pkg_config_ISAL libisal)
 set(infeed_pkg_config_LZ4 liblz4)
-set(infeed_pkg_config_ZIP libzip)
 
 # infeed_find_dependency(NAME MISSING): defines NAME's targets. MISSING becomes the text that says what
 # isn't there and which package has it, or empty.

@@ -5,24 +5,25 @@
 #include <fmt/format.h>
 
 #include <infeed/error.h>
+#include <infeed/records/detail/zip_file.h>
+#include <infeed/records/npy.h>
 
-#include "convert/inputs/npy_array.h"
+#include "convert/inputs/npy_features.h"
 #include "convert/inputs/open_input.h"
-#include "convert/inputs/zip_members.h"
 
 namespace infeed::tools {
 namespace {
 
 class NpyReader final : public FeatureReader {
  public:
-  explicit NpyReader(const std::deque<NpyColumn>& columns) : columns_(columns) {}
+  explicit NpyReader(const std::deque<NpyArray>& columns) : columns_(columns) {}
 
  private:
   void add_features(std::uint64_t index, ExampleBuilder& builder) override {
-    for (const NpyColumn& column : columns_) column.add_row(index, bytes_, builder);
+    for (const NpyArray& column : columns_) add_npy_row(column, index, bytes_, builder);
   }
 
-  const std::deque<NpyColumn>& columns_;
+  const std::deque<NpyArray>& columns_;
   std::string bytes_;
 };
 
@@ -49,13 +50,13 @@ class NpyInput final : public ExampleInput {
         .at_file(files.front());
   }
 
-  std::uint64_t size() const override { return columns_.front().rows(); }
+  std::uint64_t size() const override { return rows_of(columns_.front()); }
   std::unique_ptr<ExampleReader> open_reader() const override {
     return std::make_unique<NpyReader>(columns_);
   }
   std::vector<std::string> columns() const override {
     std::vector<std::string> names;
-    for (const NpyColumn& column : columns_) names.push_back(column.name());
+    for (const NpyArray& column : columns_) names.push_back(column.name());
     return names;
   }
   std::string describe() const override {
@@ -67,18 +68,25 @@ class NpyInput final : public ExampleInput {
   std::vector<InputFile> files() const override { return files_; }
   ColumnShapes shapes() const override {
     ColumnShapes shapes;
-    for (const NpyColumn& column : columns_) shapes[column.name()] = column.shape();
+    for (const NpyArray& column : columns_) {
+      const Shape& shape = column.layout().row_shape;
+      shapes[column.name()] = {shape.begin(), shape.end()};
+    }
     return shapes;
   }
   std::vector<std::string> notes() const override {
     std::vector<std::string> notes;
-    for (const NpyColumn& column : columns_) {
-      if (const std::string note = column.note(); !note.empty()) notes.push_back(note);
+    for (const NpyArray& column : columns_) {
+      if (const std::string note = npy_note(column); !note.empty()) notes.push_back(note);
     }
     return notes;
   }
 
  private:
+  static std::uint64_t rows_of(const NpyArray& array) {
+    return static_cast<std::uint64_t>(array.layout().rows);
+  }
+
   static std::string column_name(const std::string& file) {
     std::string name = std::filesystem::path(input_file_name(file)).stem().string();
     if (name.ends_with(kEnding)) name.resize(name.size() - kEnding.size());  // of name.npy.gz
@@ -86,8 +94,8 @@ class NpyInput final : public ExampleInput {
   }
 
   void add_members(const std::shared_ptr<const SeekableFile>& zip) {
-    const ZipFile members(zip);
-    for (const ZipFile::Member& member : members.members()) {
+    const detail::ZipFile members(zip);
+    for (const detail::ZipFile::Member& member : members.members()) {
       if (!member.name.ends_with(kEnding)) {
         throw Error(ErrorCode::invalid_argument,
                     fmt::format("its member '{}' is no array (.npy); write the file with "
@@ -104,8 +112,8 @@ class NpyInput final : public ExampleInput {
     return wanted_.empty() || std::find(wanted_.begin(), wanted_.end(), name) != wanted_.end();
   }
 
-  void add(const std::string& name, FilePart array) {
-    for (const NpyColumn& column : columns_) {
+  void add(const std::string& name, detail::FilePart array) {
+    for (const NpyArray& column : columns_) {
       if (column.name() != name) continue;
       throw Error(ErrorCode::invalid_argument,
                   fmt::format("a column '{}' comes from '{}', too; give one another name", name,
@@ -113,20 +121,21 @@ class NpyInput final : public ExampleInput {
           .at_file(array.file->name());
     }
     columns_.emplace_back(name, std::move(array));
-    const NpyColumn& first = columns_.front();
-    const NpyColumn& last = columns_.back();
-    if (last.rows() == first.rows()) return;
+    const NpyArray& first = columns_.front();
+    const NpyArray& last = columns_.back();
+    require_rows_that_fit(last);
+    if (rows_of(last) == rows_of(first)) return;
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("array '{}' has {} rows, but '{}' has {}; columns of one dataset have "
                             "as many rows: choose those that belong together with --columns",
-                            name, last.rows(), first.name(), first.rows()))
+                            name, rows_of(last), first.name(), rows_of(first)))
         .at_file(last.file());
   }
 
   static constexpr std::string_view kEnding = ".npy";
   const std::vector<std::string> wanted_;
   std::vector<InputFile> files_;
-  std::deque<NpyColumn> columns_;
+  std::deque<NpyArray> columns_;
 };
 
 }  // namespace

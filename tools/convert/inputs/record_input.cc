@@ -8,10 +8,10 @@
 #include <infeed/error.h>
 #include <infeed/records/record_index.h>
 #include <infeed/records/record_reader.h>
+#include <infeed/records/seekable_file.h>
 
 #include "convert/inputs/found_dataset.h"
 #include "convert/inputs/open_input.h"
-#include "convert/inputs/seekable_file.h"
 
 namespace infeed::tools {
 namespace {

@@ -6,28 +6,15 @@
 
 #include <infeed/error.h>
 #include <infeed/image/header.h>
+#include <infeed/records/seekable_file.h>
+#include <infeed/records/tar.h>
 
 #include "convert/images/image_features.h"
 #include "convert/images/image_survey.h"
 #include "convert/inputs/open_input.h"
-#include "convert/inputs/tar_members.h"
 
 namespace infeed::tools {
 namespace {
-
-/// WebDataset's rule: the key is the path up to the first dot of the last part, the rest is what it
-/// is called in the example.
-struct SplitName {
-  std::string_view key;
-  std::string_view extension;
-};
-
-SplitName split_name(std::string_view name) {
-  const std::size_t last_part = name.rfind('/') + 1;  // 0 when there is no slash
-  const std::size_t dot = name.find('.', last_part);
-  if (dot == std::string_view::npos) return {name, "content"};
-  return {name.substr(0, dot), name.substr(dot + 1)};
-}
 
 /// "jpg", "seg.png"
 bool is_image_name(std::string_view extension) {
@@ -142,7 +129,7 @@ class TarInput final : public ExampleInput {
  private:
   /// Members of one example stand behind each other, in one file, whose examples begin at `first`.
   void add(const TarMember& member, std::size_t first) {
-    const SplitName name = split_name(member.name);
+    const TarName name = split_tar_name(member.name);
     if (examples_.size() == first || examples_.back().key != name.key) {
       examples_.push_back({std::string(name.key), tars_.size() - 1, {}});
     }

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "convert/inputs/seekable_file.h"
+#include <infeed/records/seekable_file.h>
 
 /// Why: rows of text have no fixed places, and a list of all of them would not fit into memory for
 /// large tables. One pass notes where every 64th row begins (or one every 4 KiB), and a reader

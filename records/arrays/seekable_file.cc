@@ -1,19 +1,20 @@
-#include "convert/inputs/seekable_file.h"
+#include "infeed/records/seekable_file.h"
 
 #include <array>
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <system_error>
 
-#include <infeed/error.h>
-#include <infeed/records/byte_stream.h>
-#include <infeed/records/file.h>
-#include <infeed/records/files.h>
-#include <infeed/records/page_buffer.h>
+#include "infeed/error.h"
+#include "infeed/records/byte_stream.h"
+#include "infeed/records/file.h"
+#include "infeed/records/files.h"
+#include "infeed/records/page_buffer.h"
 
-namespace infeed::tools {
+namespace infeed {
 namespace {
 
 bool is_gzip(const File& file) {
@@ -22,12 +23,13 @@ bool is_gzip(const File& file) {
 }
 
 /// Errors of what is read name it `shown`.
-File copy_without_name(const std::string& from, Compression compression, const std::string& shown) {
+File copy_without_name(const std::string& from, Compression compression, const std::string& shown,
+                       const UrlOptions& url = {}) {
   constexpr std::size_t kStepBytes = std::size_t{1} << 20;
   File copy = make_nameless_file(shown);
   const PageBuffer step(kStepBytes);
   try {
-    ByteStream stream(from, compression);
+    ByteStream stream(from, compression, url);
     while (const std::size_t got = stream.read(step)) copy.write({step.data(), got});
   } catch (const Error& error) {
     if (error.file() != from) throw;
@@ -44,15 +46,15 @@ bool is_regular(const std::string& file) {
 }
 
 /// Its bytes as they are, at any place.
-File open_plain(const std::string& file) {
+File open_plain(const std::string& file, const UrlOptions& url) {
   if (is_url(file) || !is_regular(file)) {
-    return copy_without_name(file, Compression::none, redacted_url(file));
+    return copy_without_name(file, Compression::none, redacted_url(file), url);
   }
   return File::open_to_read(file);
 }
 
-File open_seekable(const std::string& file, Compression compression) {
-  File plain = open_plain(file);
+File open_seekable(const std::string& file, Compression compression, const UrlOptions& url) {
+  File plain = open_plain(file, url);
   if (compression == Compression::automatic) {
     compression = is_gzip(plain) ? Compression::gzip : Compression::none;
   }
@@ -78,9 +80,9 @@ File make_nameless_file(const std::string& purpose) {
 SeekableFile::SeekableFile(std::string name, File file)
     : name_(std::move(name)), file_(std::move(file)), size_bytes_(file_.size_bytes().value_or(0)) {}
 
-SeekableFile::SeekableFile(const std::string& file, Compression compression)
+SeekableFile::SeekableFile(const std::string& file, Compression compression, const UrlOptions& url)
     : name_(redacted_url(file)),
-      file_(open_seekable(file, compression)),
+      file_(open_seekable(file, compression, url)),
       size_bytes_(file_.size_bytes().value_or(0)) {}
 
 void SeekableFile::read_exactly(std::uint64_t offset, std::span<char> into) const {
@@ -92,6 +94,19 @@ void SeekableFile::read_exactly(std::uint64_t offset, std::span<char> into) cons
       .at_offset(offset);
 }
 
+std::shared_ptr<const char> SeekableFile::map() const {
+  const std::lock_guard lock(mapping_mutex_);
+  if (mapping_ != nullptr) return mapping_;
+  const auto bytes = static_cast<std::size_t>(size_bytes_);
+  void* const memory = bytes == 0
+                           ? MAP_FAILED
+                           : ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file_.descriptor(), 0);
+  if (memory == MAP_FAILED) return nullptr;
+  mapping_ = {static_cast<const char*>(memory),
+              [bytes](const char* at) { ::munmap(const_cast<char*>(at), bytes); }};
+  return mapping_;
+}
+
 std::string SeekableFile::path() const { return path_of(file_); }
 
-}  // namespace infeed::tools
+}  // namespace infeed

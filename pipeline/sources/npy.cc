@@ -1,0 +1,194 @@
+#include "infeed/pipeline/npy.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <mutex>
+#include <utility>
+
+#include <infeed/error.h>
+#include <infeed/pipeline/files.h>
+#include <infeed/records/crc32c.h>
+
+#include "engine/iterator_context.h"
+#include "sources/array_feed.h"
+#include "sources/batch_rows.h"
+#include "sources/url_stop.h"
+
+namespace infeed {
+namespace {
+
+struct ArraysSpec {
+  std::string name;
+  std::shared_ptr<const detail::ArrayFiles> files;
+  std::uint64_t size;
+  ArrayMemory memory;
+  bool drop_remainder;
+};
+
+class ArraysStage final : public Stage {
+ public:
+  ArraysStage(const StageContext& context, const ArraysSpec& spec)
+      : Stage(context),
+        spec_(spec),
+        url_(spec.files->options().url),
+        stop_(context, spec.files->names(), url_),
+        feed_(spec.files, url_) {}
+
+ protected:
+  Pull do_pull(Chunk& out, std::size_t want) override {
+    const HandOver hand_over;
+    do {
+      try {
+        const std::uint64_t rows = feed_.read(spec_.size, pieces_);
+        if (rows == 0) return out.empty() ? Pull::end : Pull::values;
+        if (rows < spec_.size && spec_.drop_remainder) {
+          detail::StageCounters::add(counters().dropped_records, rows);
+        } else {
+          out.append(detail::read_array_rows(pieces_, spec_.memory));
+        }
+      } catch (...) {
+        if (run().cancelled()) return Pull::cancelled;
+        out.set_error(stop_.error_in_flight());
+        return Pull::values;
+      }
+      if (run().cancelled()) return Pull::cancelled;
+    } while (out.empty() || (out.size() < want && !hand_over.is_due()));
+    return Pull::values;
+  }
+
+  /// A row is a row whether its values can be read or not; but a file of which more than the header
+  /// is looked at may turn out to be damaged.
+  std::uint64_t do_skip(std::uint64_t count, Known known) override {
+    const std::uint64_t batches_at_once =
+        std::max<std::uint64_t>(1, (std::uint64_t{1} << 40) / spec_.size);
+    std::uint64_t skipped = 0;
+    while (skipped < count && !run().cancelled()) {
+      try {
+        const std::uint64_t batches = std::min(batches_at_once, count - skipped);
+        const std::uint64_t rows = feed_.skip(batches * spec_.size, known == Known::no_errors);
+        if (rows == 0) break;
+        skipped += detail::batches_of_rows(rows, spec_.size, spec_.drop_remainder);
+      } catch (...) {
+        if (run().cancelled()) break;
+        stop_.error_in_flight();
+        detail::StageCounters::add(counters().errors, 1);
+        detail::StageCounters::add(counters().errors_arisen, 1);
+        ++skipped;
+      }
+    }
+    return skipped;
+  }
+
+ private:
+  const ArraysSpec spec_;
+  UrlOptions url_;
+  const detail::UrlStop stop_;
+  detail::ArrayFeed feed_;
+  std::vector<detail::ArrayRows> pieces_;
+};
+
+class ArraysNode final : public Node {
+ public:
+  ArraysNode(ArraysSpec spec, std::string signature)
+      : Node(spec.name, type_info<ColumnBatch>()),
+        spec_(std::move(spec)),
+        signature_(std::move(signature)) {}
+
+  std::string signature() const override { return signature_; }
+  /// Asks the headers when it is asked for first: whoever doesn't need it opens no file.
+  Cardinality cardinality() const override {
+    std::call_once(counted_, [this] {
+      const auto rows = spec_.files->count_all();
+      if (!rows) return;
+      cardinality_ =
+          Cardinality::finite(detail::batches_of_rows(*rows, spec_.size, spec_.drop_remainder));
+    });
+    return cardinality_;
+  }
+
+ protected:
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
+    return std::make_unique<ArraysStage>(context, spec_);
+  }
+
+ private:
+  const ArraysSpec spec_;
+  const std::string signature_;
+  mutable std::once_flag counted_;
+  mutable Cardinality cardinality_ = Cardinality::unknown();
+};
+
+Dataset<ColumnBatch> arrays(const std::string& name,
+                            std::vector<std::vector<detail::ArrayFile>> parts, Count size,
+                            NpySourceOptions options) {
+  const std::uint64_t rows = detail::checked_rows(name, size);
+  std::string columns;
+  for (const auto& part : parts) {
+    for (const auto& file : part) columns += file.column + '\n';
+  }
+  for (const std::string& array : options.arrays) columns += array + '\n';
+  const auto files = std::make_shared<const detail::ArrayFiles>(
+      std::move(parts), NpyOptions{.compression = options.compression,
+                                   .arrays = std::move(options.arrays),
+                                   .verify = options.verify,
+                                   .url = std::move(options.url)});
+  std::string signature = fmt::format("{}({}, columns={:08x}, size={}{})", name,
+                                      detail::files_fingerprint(files->names()), crc32c(columns),
+                                      rows, options.drop_remainder ? ", drop_remainder" : "");
+  return Dataset<ColumnBatch>(
+      detail::named(std::make_shared<ArraysNode>(
+                        ArraysSpec{name, files, rows, options.memory, options.drop_remainder},
+                        std::move(signature)),
+                    options.name));
+}
+
+std::vector<std::vector<detail::ArrayFile>> one_part_each(std::vector<std::string> files,
+                                                          const std::string& column) {
+  std::vector<std::vector<detail::ArrayFile>> parts;
+  for (std::string& file : files) parts.push_back({{column, std::move(file)}});
+  return parts;
+}
+
+}  // namespace
+
+Dataset<ColumnBatch> npy(std::vector<std::string> files, Count size, NpySourceOptions options) {
+  if (options.column.empty()) {
+    throw Error(ErrorCode::invalid_argument, "npy: the column's name is empty; give it one");
+  }
+  auto parts = one_part_each(std::move(files), options.column);
+  return arrays("npy", std::move(parts), size, std::move(options));
+}
+
+Dataset<ColumnBatch> npy(const std::string& pattern, Count size, NpySourceOptions options) {
+  return npy(detail::find_files(pattern), size, std::move(options));
+}
+
+Dataset<ColumnBatch> npz(std::vector<std::string> files, Count size, NpySourceOptions options) {
+  return arrays("npz", one_part_each(std::move(files), {}), size, std::move(options));
+}
+
+Dataset<ColumnBatch> npz(const std::string& pattern, Count size, NpySourceOptions options) {
+  return npz(detail::find_files(pattern), size, std::move(options));
+}
+
+Dataset<ColumnBatch> npy_columns(std::vector<NpyColumn> columns, Count size,
+                                 NpySourceOptions options) {
+  std::vector<detail::ArrayFile> part;
+  for (NpyColumn& one : columns) {
+    const bool is_twice = std::any_of(part.begin(), part.end(),
+                                      [&](const auto& file) { return file.column == one.column; });
+    if (one.column.empty() || is_twice) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("npy_columns: the name '{}' is empty or comes twice; each file's "
+                              "column has a name of its own",
+                              one.column));
+    }
+    part.push_back({std::move(one.column), std::move(one.file)});
+  }
+  if (part.empty()) {
+    throw Error(ErrorCode::invalid_argument, "npy_columns: no columns are given");
+  }
+  return arrays("npy_columns", {std::move(part)}, size, std::move(options));
+}
+
+}  // namespace infeed
