@@ -1,0 +1,106 @@
+#include "infeed/pipeline/tar.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <zlib.h>
+
+#include <infeed/pipeline/element_codec.h>
+#include <infeed/pipeline/files.h>
+#include <infeed/pipeline/interleave.h>
+#include <infeed/pipeline/map.h>
+#include <infeed/pipeline/skip_errors.h>
+
+#include "pipeline/suite/stage_suite.h"
+#include "records/samples/tar_bytes.h"
+#include "records/temporary_files.h"
+#include "thrown_error.h"
+
+namespace infeed::test {
+namespace {
+
+static_assert(detail::kHasPayload<TarSample>, "a memory limit counts what it holds");
+static_assert(kHasElementCodec<TarSample>, "a file cache can write it");
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using testing::tar_of;
+using testing::TemporaryFolder;
+
+class TarSource : public ::testing::Test {
+ protected:
+  static std::string samples(int first, int count) {
+    std::vector<std::pair<std::string, std::string>> members;
+    for (int i = first; i < first + count; ++i) {
+      members.emplace_back(fmt::format("s/{}.txt", i), std::to_string(i));
+      // Some are larger than what is read at once.
+      members.emplace_back(fmt::format("s/{}.bin", i), std::string(i % 7 == 3 ? 300'000 : 90, 'b'));
+    }
+    return tar_of(members);
+  }
+  static std::int64_t value_of_sample(const TarSample& sample) {
+    EXPECT_NE(sample.find("bin"), nullptr);
+    EXPECT_EQ(sample.find("bin")->bytes().find_first_not_of('b'), std::string_view::npos);
+    const auto number = std::stoll(std::string(sample.find("txt")->bytes()));
+    EXPECT_EQ(sample.key, fmt::format("s/{}", number));
+    return number;
+  }
+  Dataset<std::int64_t> values(TarSourceOptions options = {}) const {
+    return tar(folder_.file("*.tar*"), std::move(options)) | map(&value_of_sample);
+  }
+  static Stream counted(std::int64_t count) {
+    std::vector<std::int64_t> values(static_cast<std::size_t>(count));
+    for (std::int64_t i = 0; i < count; ++i) values[static_cast<std::size_t>(i)] = i;
+    return numbers(values);
+  }
+  void write_gzipped(const std::string& name, const std::string& text) const {
+    gzFile packed = gzopen(folder_.file(name).c_str(), "wb");
+    gzwrite(packed, text.data(), static_cast<unsigned>(text.size()));
+    gzclose(packed);
+  }
+
+  const TemporaryFolder folder_;
+};
+
+TEST_F(TarSource, PassesTheSuite) {
+  folder_.write("0.tar", samples(0, 20));
+  write_gzipped("1.tar.gz", samples(20, 20));
+  folder_.write("2.tar", samples(40, 20));
+  EXPECT_TRUE(values().cardinality().is_unknown());
+  run_source_suite([&] { return values(); }, counted(60));
+}
+
+TEST_F(TarSource, PassesTheSuiteWithErrors) {
+  const std::string twice = tar_of({{"s/5.txt", "5"}, {"s/5.bin", "b"}, {"s/5.bin", "b"}});
+  folder_.write("0.tar", samples(0, 5));
+  folder_.write("1.tar", twice.substr(0, twice.size() - 1024) + samples(6, 4));
+  folder_.write("2.tar", samples(10, 5).substr(0, 9000));
+  folder_.write("3.tar", std::string(5000, 'x'));
+  write_gzipped("4.tar.gz", samples(20, 5));
+  const std::string packed = testing::read_whole(folder_.file("4.tar.gz"));
+  folder_.write("4.tar.gz", packed.substr(0, packed.size() / 2));
+  folder_.write("5.tar", samples(30, 5));
+  const auto make = [&] { return values(); };
+  const Stream all = stream_of(make());
+  EXPECT_THAT(all, Contains(HasSubstr("the member 's/5.bin' comes twice in one sample")));
+  EXPECT_THAT(all, Contains(HasSubstr("the tar file is cut")));
+  EXPECT_THAT(all, Contains(HasSubstr("this is no tar file")));
+  EXPECT_THAT(all, Contains("34"));
+  run_source_suite(make, all);
+  run_source_suite([&] { return make() | skip_errors(); }, stream_of(make() | skip_errors()));
+}
+
+TEST_F(TarSource, SeveralAtOnce) {
+  for (int f = 0; f < 3; ++f) folder_.write(fmt::format("{}.tar", f), samples(10 * f, 10));
+  Stream found = stream_of(
+      files(folder_.file("*.tar")) |
+      interleave([](const std::string& file) { return tar({file}); }, {.cycle_length = 3}) |
+      map(&value_of_sample));
+  EXPECT_EQ(found.size(), 30);
+  EXPECT_EQ(found[1], "10");
+  EXPECT_EQ(error_of([&] { tar(folder_.file("gone-*")); }).code(), ErrorCode::not_found);
+  EXPECT_THAT(error_of([&] { tar({"x"}, {.format = {.member_bytes_max = -1}}); }).message(),
+              HasSubstr("member_bytes_max"));
+}
+
+}  // namespace
+}  // namespace infeed::test
