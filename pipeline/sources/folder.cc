@@ -1,0 +1,64 @@
+#include "infeed/pipeline/folder.h"
+
+#include <fmt/format.h>
+#include <memory>
+#include <utility>
+
+#include <infeed/error.h>
+#include <infeed/pipeline/detail/elementwise.h>
+#include <infeed/pipeline/map.h>
+#include <infeed/pipeline/slices.h>
+#include <infeed/records/crc32c.h>
+
+namespace infeed {
+namespace {
+
+struct ReadClassFile {
+  LabeledFile operator()(const ClassFile& file) const {
+    return {read_whole_file(found->path_of(file)), file.label, file.name};
+  }
+
+  std::shared_ptr<const ClassFolder> found;
+};
+
+std::string folder_signature(const ClassFolder& found) {
+  std::uint32_t crc = 0;
+  for (const ClassFile& file : found.files) {
+    crc = extend_crc32c(crc, fmt::format("{} {}\n", file.label, file.name));
+  }
+  return fmt::format("folder({} files, {} classes, crc32c={:08x})", found.files.size(),
+                     found.classes.size(), crc);
+}
+
+}  // namespace
+
+Dataset<LabeledFile> folder(ClassFolder found, FolderOptions options) {
+  if (found.files.empty()) {
+    throw Error(
+        ErrorCode::not_found,
+        fmt::format("no files were found in '{}': a folder a class is expected, with files "
+                    "{}in it",
+                    found.folder,
+                    options.files.extensions.empty()
+                        ? std::string()
+                        : fmt::format("named .{} ", fmt::join(options.files.extensions, ", ."))));
+  }
+  const auto shared = std::make_shared<const ClassFolder>(std::move(found));
+  NodePointer names = detail::make_slices(
+      {"folder_names", folder_signature(*shared), &type_info<ClassFile>(),
+       std::shared_ptr<const void>(shared, shared->files.data()), shared->files.size()});
+  detail::ElementwiseSpec reading{
+      .name = "folder", .signature = "folder", .out_type = &type_info<LabeledFile>()};
+  reading.kernel = &detail::map_kernel<ClassFile, ReadClassFile>;
+  reading.function = detail::share_function(ReadClassFile{shared});
+  reading.parallelism = options.parallelism;
+  return Dataset<LabeledFile>(
+      detail::named(detail::make_elementwise(std::move(reading), std::move(names)), options.name));
+}
+
+Dataset<LabeledFile> folder(const std::string& folder, FolderOptions options) {
+  ClassFolder found = find_class_folder(folder, options.files);
+  return infeed::folder(std::move(found), std::move(options));
+}
+
+}  // namespace infeed

@@ -1,0 +1,167 @@
+#include "infeed/records/class_folder.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <fcntl.h>
+#include <filesystem>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <system_error>
+#include <utility>
+
+#include "infeed/error.h"
+#include "infeed/records/file.h"
+#include "io/block.h"
+
+namespace infeed {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// In the order of their bytes: the file system's is another one on each machine.
+std::vector<fs::path> sorted_entries(const fs::path& folder) {
+  std::error_code error;
+  std::vector<fs::path> entries;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    entries.push_back(at->path());
+  }
+  if (error) throw system_error("list", folder.string(), error.value());
+  std::sort(entries.begin(), entries.end());
+  return entries;
+}
+
+bool equals_without_case(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c + 0; };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [&](char x, char y) { return lower(x) == lower(y); });
+}
+
+class ClassFolderScan {
+ public:
+  ClassFolderScan(std::string folder, const ClassFolderOptions& options) : options_(options) {
+    while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
+    result_.folder = std::move(folder);
+    result_.classes = options.classes;
+  }
+
+  ClassFolder run() {
+    visit(result_.folder, Where::top);
+    return std::move(result_);
+  }
+
+ private:
+  enum class Where { top, in_class };
+  /// What tells a folder from others, by whatever name it is reached.
+  using Identity = std::pair<dev_t, ino_t>;
+
+  void visit(const fs::path& folder, Where where) {
+    struct stat status {};
+    if (::stat(folder.c_str(), &status) != 0) throw system_error("list", folder.string(), errno);
+    const Identity identity{status.st_dev, status.st_ino};
+    if (std::find(above_.begin(), above_.end(), identity) != above_.end()) {
+      leave_out(LeftOut::loop, folder);
+      return;
+    }
+    above_.push_back(identity);
+    for (const fs::path& entry : sorted_entries(folder)) take(entry, where);
+    above_.pop_back();
+  }
+
+  void take(const fs::path& entry, Where where) {
+    std::error_code error;
+    const fs::file_status status = fs::status(entry, error);
+    const bool is_missing = status.type() == fs::file_type::not_found || error;
+    if (entry.filename().string().starts_with('.')) {
+      leave_out(LeftOut::hidden, entry);
+    } else if (fs::is_directory(status)) {
+      where == Where::top ? add_class(entry) : visit(entry, where);
+    } else if (!is_wanted(entry)) {
+      leave_out(LeftOut::other_name, entry);
+    } else if (where == Where::top) {
+      leave_out(LeftOut::beside_classes, entry);
+    } else if (!fs::is_regular_file(status) && !is_missing) {
+      leave_out(LeftOut::no_file, entry);
+    } else {
+      result_.files.push_back({name_of(entry), label_, is_missing});
+    }
+  }
+
+  void add_class(const fs::path& folder) {
+    const std::size_t before = result_.files.size();
+    const std::string name = folder.filename().string();
+    std::vector<std::string>& classes = result_.classes;
+    const auto known = std::find(classes.begin(), classes.end(), name);
+    label_ = options_.classes.empty() ? static_cast<std::int64_t>(classes.size())
+                                      : static_cast<std::int64_t>(known - classes.begin());
+    visit(folder, Where::in_class);
+    if (result_.files.size() == before) {
+      leave_out(LeftOut::empty_class, folder);
+    } else if (options_.classes.empty()) {
+      classes.push_back(name);
+    } else if (known == classes.end()) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("the folder '{}' is no class that was asked for: there are {}", name,
+                              fmt::join(options_.classes, ", ")))
+          .at_file(folder.string());
+    }
+  }
+
+  bool is_wanted(const fs::path& path) const {
+    const std::string name = path.filename().string();
+    if (options_.wants && !options_.wants(name)) return false;
+    if (options_.extensions.empty()) return true;
+    const std::string extension = path.extension().string();
+    return std::any_of(options_.extensions.begin(), options_.extensions.end(),
+                       [&](std::string_view one) {
+                         if (one.starts_with('.')) one.remove_prefix(1);
+                         return !extension.empty() &&
+                                equals_without_case(std::string_view(extension).substr(1), one);
+                       });
+  }
+
+  std::string name_of(const fs::path& path) const {
+    return path.lexically_relative(result_.folder).string();
+  }
+
+  void leave_out(LeftOut why, const fs::path& path) {
+    constexpr std::size_t kNamesMax = 3;
+    ClassFolder::Omission& kind = result_.left_out.at(static_cast<std::size_t>(why));
+    ++kind.count;
+    if (kind.first.size() < kNamesMax) kind.first.push_back(name_of(path));
+  }
+
+  const ClassFolderOptions& options_;
+  ClassFolder result_;
+  std::int64_t label_ = 0;
+  std::vector<Identity> above_;
+};
+
+}  // namespace
+
+ClassFolder find_class_folder(const std::string& folder, const ClassFolderOptions& options) {
+  return ClassFolderScan(folder, options).run();
+}
+
+Record read_whole_file(const std::string& name) {
+  const File file = File::open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  const std::optional<std::uint64_t> bytes = file.size_bytes();
+  if (!bytes) {
+    throw Error(ErrorCode::invalid_argument,
+                "this is no regular file (a folder, pipe or device), which is not read here")
+        .at_file(name);
+  }
+  if (*bytes == 0) return Record();
+  detail::BlockReference block(detail::make_lone_block(static_cast<std::size_t>(*bytes),
+                                                       std::make_shared<detail::BlockPool>(name)));
+  const std::size_t got = file.read_at(0, {block->data, block->capacity_bytes});
+  if (got < *bytes) {
+    throw Error(ErrorCode::data_loss,
+                fmt::format("the file became shorter while it was read: {} of {} bytes are there",
+                            got, *bytes))
+        .at_file(name);
+  }
+  detail::Block* const read = block.release();
+  return Record::adopt(read, {read->data, got}, 0);
+}
+
+}  // namespace infeed

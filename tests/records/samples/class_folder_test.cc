@@ -1,0 +1,86 @@
+#include "infeed/records/class_folder.h"
+
+#include <filesystem>
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include "records/temporary_files.h"
+#include "thrown_error.h"
+
+namespace infeed::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class ClassFolders : public ::testing::Test {
+ protected:
+  void write(const std::string& name) const {
+    fs::create_directories(fs::path(folder_.file(name)).parent_path());
+    folder_.write(name, name);
+  }
+  static std::vector<std::string> names(const ClassFolder& found) {
+    std::vector<std::string> texts;
+    for (const ClassFile& file : found.files) {
+      texts.push_back(file.name + " " + std::to_string(file.label));
+    }
+    return texts;
+  }
+  static std::vector<std::string> omitted(const ClassFolder& found, LeftOut why) {
+    return found.left_out.at(static_cast<std::size_t>(why)).first;
+  }
+
+  const TemporaryFolder folder_;
+};
+
+TEST_F(ClassFolders, ClassesAndFilesInTheOrderOfTheirBytes) {
+  for (const char* const name :
+       {"b/2.jpg", "b/10.JPG", "a/deep/1.jpg", "a/0.jpg", "a/notes.txt", "C/1.jpeg", "top.jpg"}) {
+    write(name);
+  }
+  fs::create_directory(folder_.file("empty"));
+  const ClassFolder found =
+      find_class_folder(folder_.file("") + "/", {.extensions = {"jpg", ".jpeg"}});
+  EXPECT_THAT(found.classes, ElementsAre("C", "a", "b"));
+  EXPECT_THAT(names(found),
+              ElementsAre("C/1.jpeg 0", "a/0.jpg 1", "a/deep/1.jpg 1", "b/10.JPG 2", "b/2.jpg 2"));
+  EXPECT_EQ(read_whole_file(found.path_of(found.files[2])).bytes(), "a/deep/1.jpg");
+  EXPECT_THAT(omitted(found, LeftOut::other_name), ElementsAre("a/notes.txt"));
+  EXPECT_THAT(omitted(found, LeftOut::beside_classes), ElementsAre("top.jpg"));
+  EXPECT_THAT(omitted(found, LeftOut::empty_class), ElementsAre("empty"));
+}
+
+TEST_F(ClassFolders, NothingThatWaitsOrGoesInCircles) {
+  write("a/1");
+  write("a/.hidden");
+  ASSERT_EQ(::mkfifo(folder_.file("a/pipe").c_str(), 0600), 0);
+  fs::create_directory_symlink("..", folder_.file("a/up"));
+  fs::create_symlink("nothing", folder_.file("a/2"));
+  const ClassFolder found = find_class_folder(folder_.path().string());
+  EXPECT_THAT(names(found), ElementsAre("a/1 0", "a/2 0"));
+  EXPECT_TRUE(found.files[1].is_missing);
+  EXPECT_THAT(omitted(found, LeftOut::no_file), ElementsAre("a/pipe"));
+  EXPECT_THAT(omitted(found, LeftOut::loop), ElementsAre("a/up"));
+  EXPECT_THAT(omitted(found, LeftOut::hidden), ElementsAre("a/.hidden"));
+  const Error error = error_of([&] { read_whole_file(folder_.file("a/pipe")); });
+  EXPECT_THAT(error.message(), HasSubstr("no regular file"));
+  EXPECT_EQ(error_of([&] { read_whole_file(folder_.file("a/2")); }).code(), ErrorCode::not_found);
+}
+
+TEST_F(ClassFolders, LabelsOfAnotherFolder) {
+  write("b/1");
+  const ClassFolderOptions options{.classes = {"a", "b", "c"}};
+  const ClassFolder found = find_class_folder(folder_.path().string(), options);
+  EXPECT_THAT(names(found), ElementsAre("b/1 1"));
+  EXPECT_THAT(found.classes, ElementsAre("a", "b", "c"));
+  write("d/1");
+  const Error error = error_of([&] { find_class_folder(folder_.path().string(), options); });
+  EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+  EXPECT_THAT(error.message(), HasSubstr("'d' is no class that was asked for: there are a, b, c"));
+  EXPECT_EQ(error_of([&] { find_class_folder(folder_.file("gone")); }).code(),
+            ErrorCode::not_found);
+}
+
+}  // namespace
+}  // namespace infeed::testing
