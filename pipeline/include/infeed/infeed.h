@@ -17,7 +17,10 @@
 #include <infeed/pipeline/file_cache.h>
 #include <infeed/pipeline/files.h>
 #include <infeed/pipeline/filter.h>
+#include <infeed/pipeline/fixed_length_records.h>
 #include <infeed/pipeline/flat_map.h>
+#include <infeed/pipeline/folder.h>
+#include <infeed/pipeline/from_columns.h>
 #include <infeed/pipeline/generate.h>
 #include <infeed/pipeline/global_shuffle.h>
 #include <infeed/pipeline/group_by_window.h>
@@ -26,6 +29,7 @@
 #include <infeed/pipeline/json_lines.h>
 #include <infeed/pipeline/lines.h>
 #include <infeed/pipeline/map.h>
+#include <infeed/pipeline/npy.h>
 #include <infeed/pipeline/pack.h>
 #include <infeed/pipeline/padded_batch.h>
 #include <infeed/pipeline/parse.h>
@@ -50,6 +54,7 @@
 #include <infeed/pipeline/snapshot.h>
 #include <infeed/pipeline/take.h>
 #include <infeed/pipeline/take_while.h>
+#include <infeed/pipeline/tar.h>
 #include <infeed/pipeline/unbatch.h>
 #include <infeed/pipeline/unique.h>
 #include <infeed/pipeline/window.h>

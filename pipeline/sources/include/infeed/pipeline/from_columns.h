@@ -21,9 +21,8 @@ struct FromColumnsOptions {
 ///     });
 ///     auto batches = infeed::from_columns(all, 3);   // of 3 rows, and of 1
 ///
-/// Batch k is all.slice(k * size, size): a view, whose values are not copied. To take rows in another
-/// order, shuffle batches of one row and rebatch them: global_shuffle may stand right behind this
-/// source, as any batch can be had at once.
+/// Batch k is all.slice(k * size, size): a view, whose values are not copied. Any batch can be had at
+/// once, so a global_shuffle of the batches may stand right behind.
 ///
 /// Skipping costs nothing; the number of batches is known. Describing the source reads the columns
 /// once, as a checkpoint is bound to their content. Errors: invalid_argument for a size below 1.
