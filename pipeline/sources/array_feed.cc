@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <infeed/error.h>
-#include <infeed/records/detail/concatenate_columns.h>
 #include <infeed/records/files.h>
 
 namespace infeed::detail {
@@ -175,7 +174,7 @@ ColumnBatch read_array_rows(const std::vector<ArrayRows>& pieces, ArrayMemory me
     }
     batches.emplace_back(std::move(columns));
   }
-  return batches.size() == 1 ? std::move(batches.front()) : concatenate_columns(batches);
+  return join_rows(batches);
 }
 
 std::uint64_t ArrayFeed::read(std::uint64_t rows_max, std::vector<ArrayRows>& out) {

@@ -95,7 +95,9 @@ ColumnBatch join_rows(std::span<const ColumnBatch> batches) {
   if (batches.empty()) return {};
   const ColumnBatch& first = batches.front();
   for (const ColumnBatch& batch : batches) {
-    if (batch.names() == first.names()) continue;
+    const bool has_all = std::all_of(first.names().begin(), first.names().end(),
+                                     [&](const auto& name) { return batch.find(name) != nullptr; });
+    if (has_all && batch.names().size() == first.names().size()) continue;
     refuse_to_join(fmt::format("one batch has the columns [{}], another [{}]",
                                fmt::join(first.names(), ", "), fmt::join(batch.names(), ", ")));
   }
@@ -103,8 +105,9 @@ ColumnBatch join_rows(std::span<const ColumnBatch> batches) {
   std::vector<NamedColumn> joined;
   std::vector<Column> parts(batches.size());
   for (std::size_t i = 0; i < first.columns().size(); ++i) {
-    for (std::size_t b = 0; b < batches.size(); ++b) parts[b] = batches[b].columns()[i];
-    joined.push_back({first.names()[i], joined_columns(parts, first.names()[i])});
+    const std::string& name = first.names()[i];
+    for (std::size_t b = 0; b < batches.size(); ++b) parts[b] = *batches[b].find(name);
+    joined.push_back({name, joined_columns(parts, name)});
   }
   return ColumnBatch(std::move(joined));
 }

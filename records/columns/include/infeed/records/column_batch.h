@@ -70,8 +70,8 @@ class ColumnBatch {
   std::shared_ptr<const Content> content_;  ///< null without columns
 };
 
-/// All rows of the batches, in order, copied; their columns must be alike: names, kinds, types and
-/// shapes, padded ones of the same width. One batch alone is given as it is.
+/// All rows of the batches, in order, copied; their columns must be alike: names (in any order),
+/// kinds, types and shapes, padded ones of the same width. One batch alone is given as it is.
 ColumnBatch join_rows(std::span<const ColumnBatch> batches);
 
 namespace detail {
