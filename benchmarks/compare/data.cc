@@ -9,6 +9,7 @@
 #include <infeed/records/idx.h>
 #include <infeed/records/record_writer.h>
 
+#include "document_data.h"
 #include "images.h"
 #include "record_kinds.h"
 #include "table_data.h"
@@ -74,6 +75,7 @@ void make_data(const fs::path& folder) {
     fs::rename(partial, folder / name);
   };
   once("fashion-mnist", make_fashion_mnist);
+  once("documents", make_documents);
   once("table", make_table);
   // 30 to 100 MB of each kind: more than a core's caches, little beside the page cache.
   const auto kind = [&]<class Kind>(std::type_identity<Kind>, const char* name, std::size_t total,

@@ -11,6 +11,7 @@ import time
 import grain
 import numpy as np
 
+import grain_pack
 import peer
 from grain import experimental
 
@@ -76,6 +77,7 @@ def _window_shuffle(dataset):
 
 def main():
     peer.serve({
+        **grain_pack.measurements(),
         "map": _forms(lambda d: d.map(_add_one)),
         "filter": _forms(lambda d: d.filter(_is_of_first_half), per_element=2,
                          an_IterDataset=lambda: _source().to_iter_dataset(_ALONE).filter(_is_of_first_half)),

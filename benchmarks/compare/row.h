@@ -36,5 +36,6 @@ std::vector<Row> records_rows();
 std::vector<Row> convert_rows();
 std::vector<Row> image_rows();
 std::vector<Row> text_rows();
+std::vector<Row> pack_rows();
 
 }  // namespace infeed::compare

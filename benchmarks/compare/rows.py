@@ -205,5 +205,11 @@ TEXT = [
     _text("json lines to batches", PYARROW, 5),
 ]
 
+PACK = [
+    Row("documents packed into rows of 2048", "pack", "documents/s", (GRAIN,), ratio_min=20,
+        higher_is_better=True),
+    Row("rows of 2048 that are filled", "pack", "%", (GRAIN,), ratio_min=1, higher_is_better=True),
+]
+
 ROWS = {"main": MAIN, "engine": ENGINE, "records": RECORDS, "convert": CONVERT, "image": IMAGE,
-        "text": TEXT}
+        "text": TEXT, "pack": PACK}
