@@ -6,7 +6,14 @@
 
 namespace infeed::detail {
 
-void check_buckets(const BucketOptions& options) {
+void check_buckets(const BucketOptions& options, bool is_padded) {
+  const bool says_padding = options.pad_to_boundary || !options.widths.empty() ||
+                            options.padding != 0 || !options.paddings.empty();
+  if (!is_padded && says_padding) {
+    throw Error(ErrorCode::invalid_argument,
+                "bucket_by_sequence_length: ragged batches have no padding; leave out "
+                "pad_to_boundary, widths, padding and paddings, or take padded batches");
+  }
   const auto& boundaries = options.boundaries;
   const auto not_ascending = [](std::int64_t a, std::int64_t b) { return a >= b; };
   const bool ascending =
@@ -26,9 +33,10 @@ void check_buckets(const BucketOptions& options) {
 }
 
 std::string buckets_signature(const BucketOptions& options) {
-  return fmt::format("bucket_by_sequence_length(boundaries=[{}], batch_sizes=[{}], padding={}{}{})",
+  return fmt::format("bucket_by_sequence_length(boundaries=[{}], batch_sizes=[{}]{}{}{})",
                      fmt::join(options.boundaries, " "), fmt::join(options.batch_sizes, " "),
-                     options.padding, options.pad_to_boundary ? ", pad_to_boundary" : "",
+                     padding_signature(options.widths, options.padding, options.paddings),
+                     options.pad_to_boundary ? ", pad_to_boundary" : "",
                      options.drop_remainder ? ", drop_remainder" : "");
 }
 

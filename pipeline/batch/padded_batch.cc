@@ -8,30 +8,48 @@
 
 namespace infeed::detail {
 
-std::vector<PaddingOfField> paddings_of(const PaddedBatchOptions& options,
+std::vector<PaddingOfField> paddings_of(std::string_view stage,
+                                        const std::vector<std::int64_t>& widths, double padding,
+                                        const std::vector<double>& paddings,
                                         const std::vector<bool>& is_sequence) {
   const auto sequences =
       static_cast<std::size_t>(std::count(is_sequence.begin(), is_sequence.end(), true));
-  const bool one_is_wrong = std::any_of(options.widths.begin(), options.widths.end(),
-                                        [](std::int64_t width) { return width < -1; });
-  if ((!options.widths.empty() && options.widths.size() != sequences) || one_is_wrong) {
+  const bool one_is_wrong =
+      std::any_of(widths.begin(), widths.end(), [](std::int64_t width) { return width < -1; });
+  if ((!widths.empty() && widths.size() != sequences) || one_is_wrong) {
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("padded_batch: widths are [{}], but the elements have {} sequences; "
-                            "give one width each, -1 for the longest of the batch",
-                            fmt::join(options.widths, ", "), sequences));
+                fmt::format("{}: widths are [{}], but the elements have {} sequences; give one "
+                            "width each, -1 for the longest of the batch",
+                            stage, fmt::join(widths, ", "), sequences));
   }
-  std::vector<PaddingOfField> paddings(is_sequence.size());
+  if (!paddings.empty() && paddings.size() != sequences) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{}: paddings are [{}], but the elements have {} sequences; give one "
+                            "value each",
+                            stage, fmt::join(paddings, ", "), sequences));
+  }
+  std::vector<PaddingOfField> all(is_sequence.size());
   std::size_t next = 0;
-  for (std::size_t i = 0; i < paddings.size(); ++i) {
-    paddings[i].value = options.padding;
-    if (is_sequence[i] && !options.widths.empty()) paddings[i].width = options.widths[next++];
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].value = padding;
+    if (!is_sequence[i]) continue;
+    if (!widths.empty()) all[i].width = widths[next];
+    if (!paddings.empty()) all[i].value = paddings[next];
+    ++next;
   }
-  return paddings;
+  return all;
+}
+
+std::string padding_signature(const std::vector<std::int64_t>& widths, double padding,
+                              const std::vector<double>& paddings) {
+  return fmt::format(
+      ", widths=[{}], padding={}{}", fmt::join(widths, " "), padding,
+      paddings.empty() ? "" : fmt::format(", paddings=[{}]", fmt::join(paddings, " ")));
 }
 
 std::string padded_batch_signature(std::int64_t size, const PaddedBatchOptions& options) {
-  return fmt::format("padded_batch({}, widths=[{}], padding={}{})", size,
-                     fmt::join(options.widths, " "), options.padding,
+  return fmt::format("padded_batch({}{}{})", size,
+                     padding_signature(options.widths, options.padding, options.paddings),
                      options.drop_remainder ? ", drop_remainder" : "");
 }
 

@@ -1,4 +1,7 @@
+#include <gmock/gmock.h>
+
 #include <infeed/pipeline/bucket_by_sequence_length.h>
+#include <infeed/pipeline/map.h>
 #include <infeed/pipeline/range.h>
 #include <infeed/pipeline/slices.h>
 
@@ -49,6 +52,43 @@ Stream bucket_model(const Slots& in, const BucketOptions& options) {
     if (!buckets[bucket].empty()) give(bucket);
   }
   return stream;
+}
+
+struct BucketedPair {
+  std::vector<std::int32_t> source;
+  std::vector<std::int64_t> target;
+};
+
+TEST(BucketBySequenceLength, EachFieldMayHaveItsOwnWidthAndPadding) {
+  const std::vector<BucketedPair> pairs = {{{1, 2}, {3}}, {{4}, {5, 6}}, {{7}, {1, 2, 3, 4}}};
+  const auto length = [](const BucketedPair& pair) { return pair.source.size(); };
+  auto iterator = (slices(pairs) | bucket_by_sequence_length(length, {.boundaries = {4},
+                                                                      .batch_sizes = {2, 1},
+                                                                      .pad_to_boundary = true,
+                                                                      .widths = {-1, 3},
+                                                                      .paddings = {0, -100}}))
+                      .iterate();
+  const auto batch = *iterator.next();
+  EXPECT_THAT(batch.column(&BucketedPair::source).values(),
+              ::testing::ElementsAre(1, 2, 0, 4, 0, 0));
+  EXPECT_THAT(batch.column(&BucketedPair::target).values(),
+              ::testing::ElementsAre(3, -100, -100, 5, 6, -100));
+  EXPECT_THAT(error_of([&] { iterator.next(); }).message(),
+              ::testing::HasSubstr("a sequence has 4 values, but is to be padded to 3"));
+}
+
+TEST(BucketBySequenceLength, GivesRaggedBatchesToo) {
+  const auto ragged = range(1, 5) | map(sequence_of) |
+                      bucket_by_sequence_length<Ragged>(kLength, {.batch_sizes = {2}});
+  const RaggedBatch<Sequence> first = *ragged.iterate().next();
+  EXPECT_THAT(first.sequences().row_splits(),
+              ::testing::ElementsAre(0, std::ssize(sequence_of(1)),
+                                     std::ssize(sequence_of(1)) + std::ssize(sequence_of(2))));
+  EXPECT_THAT(error_of([] {
+                slices(std::vector<Sequence>()) |
+                    bucket_by_sequence_length<Ragged>(kLength, {.batch_sizes = {2}, .padding = 1});
+              }).message(),
+              ::testing::HasSubstr("ragged batches have no padding"));
 }
 
 TEST(BucketBySequenceLength, PassesTheSuite) {

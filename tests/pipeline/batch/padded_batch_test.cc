@@ -1,5 +1,8 @@
+#include <gmock/gmock.h>
+
 #include <infeed/pipeline/padded_batch.h>
 #include <infeed/pipeline/range.h>
+#include <infeed/pipeline/slices.h>
 
 #include "pipeline/suite/sequences.h"
 #include "pipeline/suite/stage_suite.h"
@@ -120,6 +123,26 @@ TEST(PaddedBatch, PassesOverBatchesWithoutReading) {
   checkpoint.position = 90'000;
   EXPECT_EQ((*batches.iterate({.resume = checkpoint}).next())[1][0], 900'001);
   EXPECT_LE(*calls, 512);
+}
+
+struct Translation {
+  std::vector<std::int32_t> source;
+  std::vector<std::int64_t> target;
+};
+
+TEST(PaddedBatch, EachFieldMayHaveItsOwnPadding) {
+  const std::vector<Translation> pairs = {{{1, 2}, {3}}, {{4}, {5, 6}}};
+  const auto batch = *(slices(pairs) | padded_batch(2, {.widths = {3, -1}, .paddings = {-1, -100}}))
+                          .iterate()
+                          .next();
+  EXPECT_THAT(batch.column(&Translation::source).values(),
+              ::testing::ElementsAre(1, 2, -1, 4, -1, -1));
+  EXPECT_THAT(batch.column(&Translation::target).values(), ::testing::ElementsAre(3, -100, 5, 6));
+  EXPECT_EQ(error_of([&] {
+              slices(pairs) | padded_batch(2, {.paddings = {1, 2, 3}});
+            }).message(),
+            "padded_batch: paddings are [1, 2, 3], but the elements have 2 sequences; give one "
+            "value each");
 }
 
 TEST(PaddedBatch, RefusesWhatCannotBe) {

@@ -10,14 +10,16 @@ namespace infeed {
 struct BucketOptions {
   /// They ascend; bucket i holds the elements with boundaries[i-1] <= length < boundaries[i], the
   /// first bucket all below boundaries[0], the last one all from the last boundary on.
-  std::vector<std::int64_t> boundaries;
+  std::vector<std::int64_t> boundaries = {};
   /// Each bucket has one, so there is one more of them than of boundaries.
-  std::vector<std::int64_t> batch_sizes;
+  std::vector<std::int64_t> batch_sizes = {};
   /// Pads to the longest that the bucket can hold, boundaries[i] - 1, so that few shapes occur;
   /// elements from the last boundary on are then errors in their places.
   bool pad_to_boundary = false;
-  /// What sequences of numbers are filled up with; others are filled with U{}.
+  /// These mean what they mean in PaddedBatchOptions. A width goes before pad_to_boundary.
+  std::vector<std::int64_t> widths = {};
   double padding = 0;
+  std::vector<double> paddings = {};
   /// Leaves out the batches that are not full at the end.
   bool drop_remainder = false;
   StageName name = {};  ///< as in StageOptions
@@ -32,14 +34,20 @@ struct BucketOptions {
 /// A full batch leaves its bucket at once; at the end of the input the others leave, the shortest
 /// sequences first. A failed element, and one that can't be padded to its boundary, is an error in
 /// its place. All that lies in the buckets is counted in the iterator's memory limit.
-template <class F>
+///
+/// Without padding, as RaggedBatches (TensorFlow's no_padding):
+///
+///     sentences | infeed::bucket_by_sequence_length<infeed::Ragged>(
+///                     [](const Sentence& s) { return s.tokens.size(); },
+///                     {.boundaries = {16}, .batch_sizes = {64, 8}})
+template <template <class> class Sequence = Padded, class F>
 auto bucket_by_sequence_length(F length, BucketOptions options);
 
 // Only the library reads what follows.
 namespace detail {
 
 /// Throws Error(invalid_argument).
-void check_buckets(const BucketOptions& options);
+void check_buckets(const BucketOptions& options, bool is_padded);
 std::string buckets_signature(const BucketOptions& options);
 std::int64_t bucket_of(const BucketOptions& options, std::int64_t length);
 /// -1: the longest of the batch. Throws Error(data_loss) when there is no boundary to pad to.
@@ -48,26 +56,28 @@ std::int64_t bucket_width(const BucketOptions& options, std::int64_t bucket);
 template <class F>
 struct BucketContext {
   BucketOptions options;
-  F length;
+  std::shared_ptr<const F> length;
+  std::vector<PaddingOfField> paddings = {};  ///< as the options say, without pad_to_boundary
 };
 
-template <class T, class F>
+template <class T, template <class> class Sequence, class F>
 struct BucketKernels {
   using Context = BucketContext<F>;
-  static constexpr std::size_t kFields = leaf_count<T>();
 
   static std::int64_t key(const void* context, const void* row) {
     const auto& bucket = *static_cast<const Context*>(context);
     return bucket_of(bucket.options,
-                     static_cast<std::int64_t>(bucket.length(*static_cast<const T*>(row))));
+                     static_cast<std::int64_t>((*bucket.length)(*static_cast<const T*>(row))));
   }
   static std::int64_t size(const void* context, std::int64_t key) {
     return static_cast<const Context*>(context)->options.batch_sizes[static_cast<std::size_t>(key)];
   }
-  static std::array<PaddingOfField, kFields> paddings(const void* context, std::int64_t key) {
-    const BucketOptions& options = static_cast<const Context*>(context)->options;
-    std::array<PaddingOfField, kFields> all;
-    all.fill({.width = bucket_width(options, key), .value = options.padding});
+  static std::vector<PaddingOfField> paddings(const void* context, std::int64_t key) {
+    const auto& bucket = *static_cast<const Context*>(context);
+    std::vector<PaddingOfField> all = bucket.paddings;
+    for (PaddingOfField& field : all) {
+      if (field.width < 0) field.width = bucket_width(bucket.options, key);
+    }
     return all;
   }
   static void check(const void* context, std::int64_t key, const void* row) {
@@ -76,11 +86,12 @@ struct BucketKernels {
   }
   static void assemble(const void* context, std::int64_t key, void* rows, std::size_t count,
                        void* out) {
-    ::new (out) PaddedBatch<T>(std::span<T>(static_cast<T*>(rows), count), paddings(context, key));
+    ::new (out) SequenceBatch<T, Sequence>(std::span<T>(static_cast<T*>(rows), count),
+                                           paddings(context, key));
   }
 };
 
-template <class F>
+template <template <class> class Sequence, class F>
 struct BucketStageFactory {
   using ComposesAsStage = void;
   std::shared_ptr<const BucketContext<F>> context;
@@ -93,28 +104,34 @@ struct BucketStageFactory {
     static_assert(sequence_count<T>() > 0,
                   "infeed::bucket_by_sequence_length: the elements must be std::vectors, or "
                   "structs, pairs or tuples with a std::vector among their fields");
-    using Kernels = BucketKernels<T, F>;
+    using Kernels = BucketKernels<T, Sequence, F>;
+    using Out = SequenceBatch<T, Sequence>;
+    auto complete = std::make_shared<BucketContext<F>>(*context);
+    complete->paddings = paddings_of<T>("bucket_by_sequence_length", context->options);
     GroupingSpec spec{.name = "bucket_by_sequence_length",
                       .signature = buckets_signature(context->options)};
-    spec.out_type = &type_info<PaddedBatch<T>>();
-    spec.context = context;
+    spec.out_type = &type_info<Out>();
+    spec.context = complete;
     spec.key = &Kernels::key;
     spec.size = &Kernels::size;
-    if (context->options.pad_to_boundary) spec.check = &Kernels::check;
+    if (context->options.pad_to_boundary || !context->options.widths.empty()) {
+      spec.check = &Kernels::check;
+    }
     spec.assemble = &Kernels::assemble;
     spec.drop_remainder = context->options.drop_remainder;
-    return Dataset<PaddedBatch<T>>(make_grouping(std::move(spec), input.node()));
+    return Dataset<Out>(make_grouping(std::move(spec), input.node()));
   }
 };
 
 }  // namespace detail
 
-template <class F>
+template <template <class> class Sequence, class F>
 auto bucket_by_sequence_length(F length, BucketOptions options) {
-  detail::check_buckets(options);
-  return named_stage(options.name,
-                     detail::BucketStageFactory<F>{std::make_shared<const detail::BucketContext<F>>(
-                         detail::BucketContext<F>{options, std::move(length)})});
+  detail::check_buckets(options, std::is_same_v<Sequence<int>, Padded<int>>);
+  return named_stage(
+      options.name,
+      detail::BucketStageFactory<Sequence, F>{std::make_shared<const detail::BucketContext<F>>(
+          detail::BucketContext<F>{options, std::make_shared<const F>(std::move(length))})});
 }
 
 }  // namespace infeed

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include <infeed/pipeline/detail/grouping.h>
@@ -15,6 +17,9 @@ struct PaddedBatchOptions {
   std::vector<std::int64_t> widths = {};
   /// What sequences of numbers are filled up with; others are filled with U{}.
   double padding = 0;
+  /// The same for each sequence field, in their order: tokens with 0 and targets with -100, say. If
+  /// the list is empty, all have `padding`.
+  std::vector<double> paddings = {};
   /// Leaves out the last batch when it is short.
   bool drop_remainder = false;
   StageName name = {};  ///< as in StageOptions
@@ -31,10 +36,6 @@ inline auto padded_batch(std::int64_t size, PaddedBatchOptions options = {});
 // Only the library reads what follows.
 namespace detail {
 
-/// The widths of all fields, -1 for those that are no sequences. Throws Error(invalid_argument).
-std::vector<PaddingOfField> paddings_of(const PaddedBatchOptions& options,
-                                        const std::vector<bool>& is_sequence);
-std::string padded_batch_signature(std::int64_t size, const PaddedBatchOptions& options);
 template <class T>
 std::vector<bool> sequence_fields() {
   return []<std::size_t... I>(std::index_sequence<I...>) {
@@ -43,6 +44,21 @@ std::vector<bool> sequence_fields() {
   (std::make_index_sequence<leaf_count<T>()>());
 }
 
+/// Of all fields; those that are no sequences have none. `options` are PaddedBatchOptions, or others
+/// that say the same. Throws Error(invalid_argument).
+std::vector<PaddingOfField> paddings_of(std::string_view stage,
+                                        const std::vector<std::int64_t>& widths, double padding,
+                                        const std::vector<double>& paddings,
+                                        const std::vector<bool>& is_sequence);
+template <class T>
+std::vector<PaddingOfField> paddings_of(std::string_view stage, const auto& options) {
+  return paddings_of(stage, options.widths, options.padding, options.paddings,
+                     sequence_fields<T>());
+}
+/// ", widths=[...]", for a signature.
+std::string padding_signature(const std::vector<std::int64_t>& widths, double padding,
+                              const std::vector<double>& paddings);
+std::string padded_batch_signature(std::int64_t size, const PaddedBatchOptions& options);
 struct PaddedBatchContext {
   std::int64_t size;
   std::vector<PaddingOfField> paddings;
@@ -89,7 +105,7 @@ struct PaddedBatchStageFactory {
     } else {
       GroupingSpec spec{.name = "padded_batch", .signature = padded_batch_signature(size, options)};
       spec.drop_remainder = options.drop_remainder;
-      PaddedBatchContext context{size, paddings_of(options, sequence_fields<T>())};
+      PaddedBatchContext context{size, paddings_of<T>("padded_batch", options)};
       for (const PaddingOfField& padding : context.paddings) {
         if (padding.width >= 0) spec.check = &check_padded_row<T>;
       }

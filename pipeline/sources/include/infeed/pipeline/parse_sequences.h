@@ -26,6 +26,7 @@ struct ParsePaddedBatchOptions {
   /// of its row.
   std::vector<std::int64_t> widths = {};
   double padding = 0;
+  std::vector<double> paddings = {};
   StageName name = {};  ///< as in StageOptions
 };
 
@@ -141,8 +142,7 @@ struct ParsePaddedBatchFactory {
     constexpr std::string_view kName = "parse_padded_batch";
     const std::size_t rows = checked_batch_size(kName, size, sizeof(T));
     FillSequences<Schema, Padded> fill{schema, rows, columns_of_schema<T>(kName, schema)};
-    fill.paddings =
-        paddings_of({.widths = options.widths, .padding = options.padding}, sequence_fields<T>());
+    fill.paddings = paddings_of<T>(kName, options);
     fill.has_widths = !options.widths.empty();
     return fill_batches(expect_features(std::string(kName), schema, input), rows, std::move(fill),
                         std::string(kName), options);
