@@ -11,6 +11,7 @@ namespace {
 /// that no double holds.
 void check_grammar(std::string_view text) {
   if (text.find('\n') != text.npos || text.find('\0') != text.npos) return;
+  if (text.starts_with("\xef\xbb\xbf")) return;  // a file's mark, which the other passes over
   const std::string padded = std::string(text) + "\n" + std::string(64, '"');
   infeed::detail::JsonCursor cursor(padded.data());
   const bool is_good = cursor.skip_value(0) && cursor.peek() == '\n';

@@ -18,8 +18,11 @@
 /// Why: a batch whose struct is known when the program is compiled is to go to NumPy, PyTorch or
 /// Arrow (dlpack.h, arrow.h), or to code that knows no struct: the same batch as columns by name.
 ///
-///     const infeed::ColumnBatch columns = infeed::as_columns(batch);
-///     std::span<const std::int64_t> labels = columns.column("label").values<std::int64_t>();
+///     struct Pixels { std::array<float, 784> image; std::int64_t label; };
+///     void step(const infeed::Batch<Pixels>& batch) {
+///       const infeed::ColumnBatch columns = infeed::as_columns(batch);
+///       std::span<const std::int64_t> labels = columns.column("label").values<std::int64_t>();
+///     }
 ///
 /// | leaf of a row (leaves.h)                         | column                                      |
 /// |--------------------------------------------------|---------------------------------------------|
@@ -91,11 +94,16 @@ Column copied_texts(std::span<const Text> texts) {
 template <class Content>
 Column shown_column(const Content& column, const Keeper& keeper) {
   using U = std::remove_cvref_t<decltype(*std::declval<Content>().begin())>;
+  static_assert(!kIsSequenceField<U>,
+                "infeed::as_columns: sequences of any length are no column of a Batch; make it by "
+                "padded_batch or ragged_batch");
   if constexpr (kIsText<U>) {
     return copied_texts(column);
-  } else {
+  } else if constexpr (!kIsSequenceField<U>) {
     return Column::dense(
         shown_values(column.data(), {static_cast<std::int64_t>(column.size())}, keeper));
+  } else {
+    return {};
   }
 }
 

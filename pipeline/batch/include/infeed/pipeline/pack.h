@@ -47,7 +47,12 @@ struct PackOptions {
 /// the accelerator; packing puts several documents into a row and says where each is.
 ///
 ///     struct Document { std::vector<std::int32_t> tokens; std::vector<std::int32_t> targets; };
-///     documents | infeed::pack(8, {.length = 2048})
+///     void train(const infeed::Dataset<Document>& documents) {
+///       for (const infeed::ColumnBatch& rows :
+///            (documents | infeed::pack(8, {.length = 2048})).iterate()) {
+///         std::span<const std::int32_t> tokens = rows.column("tokens").values<std::int32_t>();
+///       }
+///     }
 ///
 /// The batches are ColumnBatches of `rows` rows. For each sequence, say "tokens", they have three
 /// columns [rows, length]:

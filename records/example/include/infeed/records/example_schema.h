@@ -109,8 +109,10 @@ class ExampleSchema {
   /// A member that is a struct with a schema of its own, whose features have names that begin with
   /// `name` and a dot:
   ///
-  ///     infeed::ExampleSchema<Sample>().nested(                  // "camera.iso"
-  ///         "camera", &Sample::camera, infeed::ExampleSchema<Camera>().feature("iso", &Camera::iso))
+  ///     struct Camera { std::int64_t iso; };
+  ///     struct Shot { Camera camera; };
+  ///     const auto camera = infeed::ExampleSchema<Camera>().feature("iso", &Camera::iso);
+  ///     infeed::ExampleSchema<Shot>().nested("camera", &Shot::camera, camera)  // "camera.iso"
   template <class Inner>
   ExampleSchema& nested(const std::string& name, Inner T::*member,
                         const ExampleSchema<Inner>& schema) & {

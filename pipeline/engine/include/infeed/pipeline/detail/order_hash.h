@@ -62,7 +62,10 @@ class OrderHash {
 ///
 ///     template <>
 ///     struct infeed::ElementHash<Image> {
-///       static void add(const Image& image, infeed::OrderHash& hash) { hash.add(image.checksum()); }
+///       static void add(const Image& image, infeed::OrderHash& hash) {
+///         const std::string bytes = image.to_png();
+///         hash.add_bytes(bytes.data(), bytes.size());
+///       }
 ///     };
 template <class T, class = void>
 struct ElementHash {};
