@@ -106,6 +106,7 @@ class SelectStage final : public Stage {
 
   void end_input(Input& input) {
     input.ended = true;
+    selector_->note_end(static_cast<std::size_t>(&input - inputs_.data()));
     input.stage = nullptr;
     --open_;
     if (stop_on_empty_) open_ = 0;

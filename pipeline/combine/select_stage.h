@@ -17,6 +17,8 @@ class Selector {
   /// would_wait than a pull.
   enum class Next { input, error, end, cancelled, would_wait };
   virtual Next next(std::size_t& index, ErrorPointer& error, bool may_wait) = 0;
+  /// It is told of an input that has ended.
+  virtual void note_end(std::size_t) {}
 };
 
 /// Takes each element from the input that the selector says. An input that has ended ends the whole

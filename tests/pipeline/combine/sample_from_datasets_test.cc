@@ -1,3 +1,4 @@
+#include <infeed/pipeline/map.h>
 #include <infeed/pipeline/range.h>
 #include <infeed/pipeline/repeat.h>
 #include <infeed/pipeline/sample_from_datasets.h>
@@ -59,6 +60,111 @@ TEST(SampleFromDatasets, PassesTheSuite) {
   }
 }
 
+/// Both forms of change; the second dataset is not drawn at first, the first one not at the end.
+SampleOptions changing(WeightChange change) {
+  return {.weights = {1, 0, 1},
+          .schedule = {{.draw = 40, .weights = {1, 1, 0}}, {.draw = 90, .weights = {0, 2, 1}}},
+          .change = change,
+          .seed = 3};
+}
+
+TEST(SampleFromDatasets, PassesTheSuiteWithAScheduleOfWeights) {
+  const Slots second = failing_slots(80, [](std::size_t i) { return i % 9 == 8; });
+  for (const WeightChange change : {WeightChange::linear, WeightChange::at_once}) {
+    std::vector<Dataset<std::int64_t>> endless{counter(0, 0), counter(1, 0), counter(2, 0)};
+    std::vector<std::size_t> order;
+    auto iterator = sample_from_datasets(endless, changing(change)).iterate();
+    while (order.size() < 5000) order.push_back(static_cast<std::size_t>(*iterator.next()));
+    run_stage_suite(
+        [&](auto dataset) {
+          using T = typename decltype(dataset)::element_type;
+          const std::vector<Dataset<T>> datasets{dataset, listed<T>(second),
+                                                 listed<T>(plain_slots(30))};
+          return sample_from_datasets(datasets, changing(change));
+        },
+        [&](const Slots& in) {
+          const std::vector<Slots> inputs{in, second, plain_slots(30)};
+          std::vector<std::size_t> next(3, 0);
+          Stream stream;
+          for (const std::size_t i : order) {
+            if (next[i] < inputs[i].size()) stream.push_back(show(inputs[i][next[i]++]));
+          }
+          return stream;
+        });
+  }
+}
+
+TEST(SampleFromDatasets, FollowsItsSchedule) {
+  const auto share_of_second = [](WeightChange change, std::size_t begin) {
+    const std::vector<Dataset<std::int64_t>> endless{counter(0, 0), counter(1, 0)};
+    auto iterator =
+        sample_from_datasets(endless, {.weights = {1, 0},
+                                       .schedule = {{.draw = 100'000, .weights = {0, 1}}},
+                                       .change = change,
+                                       .seed = 4})
+            .iterate();
+    for (std::size_t i = 0; i < begin; ++i) iterator.next();
+    double sum = 0;
+    for (int i = 0; i < 10'000; ++i) sum += static_cast<double>(*iterator.next());
+    return sum / 10'000;
+  };
+  EXPECT_NEAR(share_of_second(WeightChange::linear, 0), 0.05, 0.01);
+  EXPECT_NEAR(share_of_second(WeightChange::linear, 70'000), 0.75, 0.02);
+  EXPECT_EQ(share_of_second(WeightChange::linear, 100'000), 1);
+  EXPECT_EQ(share_of_second(WeightChange::at_once, 90'000), 0);
+  EXPECT_EQ(share_of_second(WeightChange::at_once, 100'000), 1);
+}
+
+/// What is left has no weight any more: it must not be waited for.
+TEST(SampleFromDatasets, EndsWhereNothingWillBeDrawn) {
+  const auto mixed = sample_from_datasets(std::vector{range(1000), range(5)},
+                                          {.weights = {1, 1},
+                                           .schedule = {{.draw = 10, .weights = {0, 1}}},
+                                           .change = WeightChange::at_once,
+                                           .seed = 1});
+  EXPECT_TRUE(mixed.cardinality().is_unknown());
+  const std::size_t count = stream_of(mixed).size();
+  EXPECT_GE(count, 5);
+  EXPECT_LE(count, 15);
+}
+
+TEST(SampleFromDatasets, GivesVariantsOfDatasetsOfDifferentTypes) {
+  const auto words = range(40) | map([](std::int64_t n) { return std::to_string(n); });
+  const auto mixed =
+      sample_from_datasets(std::tuple(range(30), words, range(100, 130)), {.seed = 6});
+  static_assert(
+      std::is_same_v<decltype(mixed),
+                     const Dataset<std::variant<std::int64_t, std::string, std::int64_t>>>);
+  EXPECT_EQ(mixed.cardinality(), Cardinality::finite(100));
+  const auto of = [&](std::size_t index) {
+    Stream stream;
+    for (const auto& element : mixed.iterate()) {
+      if (element.index() != index) continue;
+      if (index == 1) stream.push_back(std::get<1>(element));
+      if (index == 0) stream.push_back(std::to_string(std::get<0>(element)));
+      if (index == 2) stream.push_back(std::to_string(std::get<2>(element)));
+    }
+    return stream;
+  };
+  EXPECT_EQ(of(0), stream_of(range(30)));
+  EXPECT_EQ(of(1), stream_of(range(40)));
+  EXPECT_EQ(of(2), stream_of(range(100, 130)));
+}
+
+TEST(SampleFromDatasets, PassesTheSuiteWithDifferentTypes) {
+  run_stage_suite_on<std::int64_t>(
+      [](const Dataset<std::int64_t>& dataset) {
+        const auto words = listed<std::string>(plain_slots(30));
+        return sample_from_datasets(std::tuple(dataset, words), {.weights = {0.5, 2}, .seed = 3}) |
+               map([](const std::variant<std::int64_t, std::string>& element) {
+                 return std::visit([](const auto& value) { return value_of(value); }, element);
+               });
+      },
+      [](const Slots& in) {
+        return sample_model({in, plain_slots(30)}, {0.5, 2}, false);
+      });
+}
+
 TEST(SampleFromDatasets, KeepsTheProportions) {
   std::vector<int> counts(3, 0);
   for (const std::size_t i : draws({1, 2, 7}, 11, 100'000)) ++counts[i];
@@ -86,6 +192,22 @@ TEST(SampleFromDatasets, NeverDrawsAWeightOfZero) {
   Stream stream = stream_of(mixed);
   std::sort(stream.begin(), stream.end());
   EXPECT_EQ(stream, (Stream{"0", "1", "10", "11", "2"}));
+}
+
+TEST(SampleFromDatasets, RefusesASchedule) {
+  const auto with = [](std::vector<WeightsAt> schedule) {
+    return error_of([&] {
+             sample_from_datasets(std::vector{range(1), range(2)},
+                                  {.schedule = std::move(schedule)});
+           })
+        .message();
+  };
+  EXPECT_EQ(with({{.draw = 5, .weights = {1, 1}}, {.draw = 5, .weights = {1, 2}}}),
+            "sample_from_datasets: in the schedule draw 5 follows draw 5; give them in ascending "
+            "order, from 1 on");
+  EXPECT_EQ(with({{.draw = 5, .weights = {1}}}),
+            "sample_from_datasets: weights are [1] for 2 datasets; give one each, at least 0, not "
+            "all of them 0");
 }
 
 TEST(SampleFromDatasets, RefusesWhatCannotBe) {

@@ -3,16 +3,35 @@
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <tuple>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include <infeed/pipeline/dataset.h>
+#include <infeed/pipeline/map.h>
 
 namespace infeed {
+
+/// Weights from a draw on; draws count from 0.
+struct WeightsAt {
+  Count draw;
+  std::vector<double> weights;
+};
+
+enum class WeightChange {
+  linear,   ///< in a straight line from one point to the next
+  at_once,  ///< at the point's draw
+};
 
 struct SampleOptions {
   /// How often each dataset is drawn, relative to the others. If it is empty, all are drawn as
   /// often; one with a weight of 0 is never drawn.
   std::vector<double> weights = {};
+  /// Weights that change while draws go on: `weights` at draw 0, then these, in ascending order; the
+  /// last hold for ever. As long as no dataset has ended, draw k gives element k.
+  std::vector<WeightsAt> schedule = {};
+  WeightChange change = WeightChange::linear;
   /// Without one, a random seed is drawn when the dataset is described.
   std::optional<std::uint64_t> seed = std::nullopt;
   /// If true, the end of any of them ends the whole, so that the proportions hold to the end; if
@@ -28,15 +47,28 @@ struct SampleOptions {
 ///
 ///     infeed::sample_from_datasets({clean, noisy}, {.weights = {0.9, 0.1}, .seed = 1})
 ///
+///     // From noisy to clean samples in the first million, and on with clean ones.
+///     infeed::sample_from_datasets(
+///         {noisy, clean}, {.weights = {1, 0}, .schedule = {{.draw = 1'000'000, .weights = {0, 1}}}})
+///
+/// Datasets of different types are given as a std::tuple; then elements are std::variants, whose
+/// index() says which dataset they are of:
+///
+///     infeed::sample_from_datasets(std::tuple(clean, infeed::lines("text.txt")), {.weights = {3, 1}})
+///
 /// Draw k is a function of (seed, k): the k-th 64 bits of Philox. A draw that meets a dataset that
-/// has ended is drawn anew. Errors count as elements of their dataset. The order is not
-/// TensorFlow's, whose draws depend on its kernels for random numbers.
+/// has ended is drawn anew; where none that is left will ever be drawn again, the whole ends. Errors
+/// count as elements of their dataset. The order is not TensorFlow's, whose draws depend on its
+/// kernels for random numbers.
 template <class T>
 Dataset<T> sample_from_datasets(const std::vector<Dataset<T>>& datasets,
                                 const SampleOptions& options = {});
 template <class T>
 Dataset<T> sample_from_datasets(std::initializer_list<Dataset<T>> datasets,
                                 const SampleOptions& options = {});
+template <class... Ts>
+Dataset<std::variant<Ts...>> sample_from_datasets(const std::tuple<Dataset<Ts>...>& datasets,
+                                                  const SampleOptions& options = {});
 
 // Only the library reads what follows.
 namespace detail {
@@ -45,9 +77,10 @@ namespace detail {
 struct DatasetsOfSeveralTypes {
   template <class First, class... Others>
   DatasetsOfSeveralTypes(const Dataset<First>&, const Dataset<Others>&...) {
-    static_assert(sizeof...(Others) == 0,
-                  "infeed: the datasets have elements of different types: infeed::map them to one "
-                  "type, or put them side by side by infeed::zip");
+    static_assert(
+        sizeof...(Others) == 0,
+        "infeed: the datasets have elements of different types: infeed::map them to one "
+        "type, sample from a std::tuple of them, or put them side by side by infeed::zip");
   }
 };
 
@@ -59,6 +92,13 @@ std::vector<NodePointer> nodes_of(const std::vector<Dataset<T>>& datasets) {
   std::vector<NodePointer> nodes;
   for (const Dataset<T>& dataset : datasets) nodes.push_back(dataset.node());
   return nodes;
+}
+
+/// Its elements as alternative I.
+template <std::size_t I, class Variant, class T>
+NodePointer as_alternative(const Dataset<T>& dataset) {
+  const auto put = [](T element) { return Variant(std::in_place_index<I>, std::move(element)); };
+  return (dataset | map(put)).node();
 }
 
 }  // namespace detail
@@ -77,6 +117,21 @@ Dataset<T> sample_from_datasets(const std::vector<Dataset<T>>& datasets,
                                 const SampleOptions& options) {
   return Dataset<T>(detail::named(
       detail::make_sample_from_datasets(options, type_info<T>(), detail::nodes_of(datasets)),
+      options.name));
+}
+
+template <class... Ts>
+Dataset<std::variant<Ts...>> sample_from_datasets(const std::tuple<Dataset<Ts>...>& datasets,
+                                                  const SampleOptions& options) {
+  static_assert(sizeof...(Ts) > 0, "infeed::sample_from_datasets: there are no datasets");
+  using Variant = std::variant<Ts...>;
+  std::vector<NodePointer> nodes;
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    (nodes.push_back(detail::as_alternative<I, Variant>(std::get<I>(datasets))), ...);
+  }
+  (std::index_sequence_for<Ts...>());
+  return Dataset<Variant>(detail::named(
+      detail::make_sample_from_datasets(options, type_info<Variant>(), std::move(nodes)),
       options.name));
 }
 
