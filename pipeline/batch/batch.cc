@@ -5,8 +5,8 @@
 
 #include <infeed/pipeline/reservation.h>
 
-#include "batch/batch_count.h"
 #include "batch/batch_storage.h"
+#include "engine/batch_count.h"
 #include "engine/iterator_context.h"
 
 namespace infeed::detail {

@@ -9,7 +9,7 @@
 #include <infeed/pipeline/errors_in_flight.h>
 #include <infeed/pipeline/reservation.h>
 
-#include "batch/batch_count.h"
+#include "engine/batch_count.h"
 #include "engine/iterator_context.h"
 
 namespace infeed::detail {

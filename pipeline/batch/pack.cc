@@ -1,15 +1,15 @@
 #include "infeed/pipeline/pack.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
 #include <fmt/format.h>
 #include <optional>
 #include <utility>
 
 #include <infeed/pipeline/errors_in_flight.h>
 #include <infeed/pipeline/reservation.h>
+#include <infeed/records/detail/store_number.h>
 
+#include "batch/pack_documents.h"
 #include "batch/pack_rows.h"
 #include "engine/iterator_context.h"
 
@@ -18,48 +18,18 @@ namespace {
 
 using TooLong = PackOptions::TooLong;
 
-[[noreturn]] void refuse_packing(std::string message) {
-  throw Error(ErrorCode::invalid_argument, "pack: " + std::move(message));
-}
-
-template <class Item>
-std::uint64_t item_bits(auto value) {
-  const auto item = static_cast<Item>(value);
-  std::uint64_t bits = 0;
-  std::memcpy(&bits, &item, sizeof(item));
-  return bits;
-}
-
-/// What a row of the type is filled up with.
-std::uint64_t padding_bits(DType dtype, double value) {
-  switch (dtype) {
-    case DType::float16:
-      return item_bits<float16>(static_cast<float>(value));
-    case DType::bfloat16:
-      return item_bits<bfloat16>(static_cast<float>(value));
-    case DType::float32:
-      return item_bits<float>(value);
-    case DType::float64:
-      return item_bits<double>(value);
-    default:
-      // The low bytes of a negative number are those of a narrower one.
-      return value < 0 ? item_bits<std::int64_t>(value) : item_bits<std::uint64_t>(value);
-  }
-}
-
 std::vector<PackColumnPlan> plan_columns(const std::vector<PackedColumn>& columns,
                                          const std::vector<DType>& dtypes) {
   std::vector<PackColumnPlan> plans;
   for (std::size_t i = 0; i < columns.size(); ++i) {
-    const double padding = columns[i].padding;
-    if (is_integer(dtypes[i]) && (padding != std::trunc(padding) || std::abs(padding) > 0x1p53)) {
+    PackColumnPlan plan{.dtype = dtypes[i],
+                        .item_bytes = item_bytes(dtypes[i]),
+                        .length = static_cast<std::size_t>(columns[i].length)};
+    if (!store_number(columns[i].padding, dtypes[i], &plan.padding)) {
       refuse_packing(fmt::format("column '{}' is of {}, but is to be filled up with {}",
-                                 columns[i].name, to_string(dtypes[i]), padding));
+                                 columns[i].name, to_string(dtypes[i]), columns[i].padding));
     }
-    plans.push_back({.dtype = dtypes[i],
-                     .item_bytes = item_bytes(dtypes[i]),
-                     .length = static_cast<std::size_t>(columns[i].length),
-                     .padding = padding_bits(dtypes[i], columns[i].padding)});
+    plans.push_back(plan);
   }
   return plans;
 }
@@ -73,72 +43,6 @@ std::shared_ptr<const ColumnNames> packed_names(const std::vector<PackedColumn>&
   }
   return column_names(std::move(names));
 }
-
-struct PackSpec {
-  std::size_t rows;
-  PackOptions options;  ///< its columns have lengths
-  PackInput input;
-};
-
-/// The documents of one element, one after the other.
-class PackDocuments {
- public:
-  PackDocuments(const PackSpec& spec, const TypeInfo& in_type) : spec_(spec), in_(in_type) {}
-
-  Chunk& chunk() { return in_; }
-  /// The element in front of chunk() is another one.
-  void begin(const std::vector<PackedColumn>& columns, const std::vector<DType>& dtypes) {
-    document_ = 0;
-    count_ = 1;
-    if (is_columns()) look_up(columns, dtypes);
-  }
-  bool has_document() const { return in_.size() != 0 && document_ < count_; }
-  bool is_begun() const { return count_ != 0; }
-  void values(std::span<PackValues> out) const {
-    for (std::size_t c = 0; c < out.size(); ++c) {
-      if (!is_columns()) {
-        out[c] = spec_.input.values(in_.front(), c);
-        continue;
-      }
-      const auto splits = columns_[c]->row_splits();
-      const auto first = static_cast<std::size_t>(splits[document_]);
-      const auto end = static_cast<std::size_t>(splits[document_ + 1]);
-      out[c] = {columns_[c]->values().data() + first * item_bytes(columns_[c]->dtype()),
-                end - first};
-    }
-  }
-  void next() { ++document_; }
-  void end() {
-    in_.type().destroy(in_.front(), 1);
-    in_.drop_front(1);
-    count_ = 0;
-  }
-  bool is_columns() const { return spec_.input.values == nullptr; }
-  const ColumnBatch& batch() const { return *static_cast<const ColumnBatch*>(in_.front()); }
-
- private:
-  void look_up(const std::vector<PackedColumn>& columns, const std::vector<DType>& dtypes) {
-    columns_.clear();
-    for (std::size_t c = 0; c < columns.size(); ++c) {
-      const Column& column = batch().column(columns[c].name);
-      if (column.kind() != Column::Kind::ragged || column.levels() != 1 ||
-          column.row_shape().rank() != 0 || column.dtype() != dtypes[c]) {
-        refuse_packing(fmt::format(
-            "column '{}' is {} of {} {}, but ragged numbers of {} with one level are packed",
-            columns[c].name, to_string(column.kind()), to_string(column.dtype()),
-            column.row_shape().to_string(), to_string(dtypes[c])));
-      }
-      columns_.push_back(&column);
-    }
-    count_ = static_cast<std::size_t>(batch().rows());
-  }
-
-  const PackSpec& spec_;
-  Chunk in_;
-  std::size_t document_ = 0;
-  std::size_t count_ = 0;  ///< documents of the element; 0: it is yet to be looked at
-  std::vector<const Column*> columns_;
-};
 
 class PackStage final : public Stage {
  public:
@@ -246,7 +150,9 @@ class PackStage final : public Stage {
     dtypes_ = dtypes;
     whole_.resize(columns.size());
     part_.resize(columns.size());
-    rows_.emplace(plan_columns(columns, dtypes), packed_names(columns), spec_.rows,
+    const auto plans = plan_columns(columns, dtypes);
+    batch_bytes_ = packed_batch_bytes(plans, spec_.rows);
+    rows_.emplace(plans, packed_names(columns), spec_.rows,
                   static_cast<std::size_t>(spec_.options.window));
   }
 
@@ -298,7 +204,7 @@ class PackStage final : public Stage {
   void hold_batches() {
     if (rows_->batches() == held_batches_) return;
     held_batches_ = rows_->batches();
-    const std::uint64_t bytes = held_batches_ * rows_->batch_bytes();
+    const std::uint64_t bytes = held_batches_ * batch_bytes_;
     if (bytes > memory_.bytes()) {
       memory_.grow(bytes - memory_.bytes());
     } else {
@@ -320,6 +226,7 @@ class PackStage final : public Stage {
   std::vector<DType> dtypes_;
   std::optional<PackRows> rows_;  ///< none before the first ColumnBatch
   Reservation memory_{memory(), "pack"};
+  std::uint64_t batch_bytes_ = 0;
   std::size_t held_batches_ = 0;
   std::vector<PackValues> whole_;
   std::vector<PackValues> part_;
@@ -346,10 +253,9 @@ class PackNode final : public Node {
   /// As many batches as its window may touch.
   std::uint64_t buffer_bytes_min() const override {
     if (spec_.input.values == nullptr) return 0;
-    const PackRows rows(plan_columns(spec_.options.columns, spec_.input.dtypes), nullptr,
-                        spec_.rows, 1);
+    const auto plans = plan_columns(spec_.options.columns, spec_.input.dtypes);
     const auto window = static_cast<std::uint64_t>(spec_.options.window);
-    return ((window + spec_.rows - 2) / spec_.rows + 1) * rows.batch_bytes();
+    return ((window + spec_.rows - 2) / spec_.rows + 1) * packed_batch_bytes(plans, spec_.rows);
   }
 
  protected:

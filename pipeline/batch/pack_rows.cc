@@ -29,6 +29,14 @@ void fill_up(std::byte* at, std::size_t count, const PackColumnPlan& column) {
 
 }  // namespace
 
+std::uint64_t packed_batch_bytes(std::span<const PackColumnPlan> columns, std::size_t rows) {
+  std::uint64_t row_bytes = 0;
+  for (const PackColumnPlan& column : columns) {
+    row_bytes += column.length * (column.item_bytes + 2 * sizeof(std::int32_t));
+  }
+  return row_bytes * rows;
+}
+
 PackRows::PackRows(std::vector<PackColumnPlan> columns, std::shared_ptr<const ColumnNames> names,
                    std::size_t rows, std::size_t window)
     : columns_(std::move(columns)),
@@ -117,14 +125,6 @@ ColumnBatch PackRows::take_batch() {
   batches_.pop_front();
   ++first_batch_;
   return {names_, std::move(columns)};
-}
-
-std::uint64_t PackRows::batch_bytes() const {
-  std::uint64_t row_bytes = 0;
-  for (const PackColumnPlan& column : columns_) {
-    row_bytes += column.length * (column.item_bytes + 2 * sizeof(std::int32_t));
-  }
-  return row_bytes * rows_;
 }
 
 Tensor PackRows::new_tensor(DType dtype, std::size_t length) const {

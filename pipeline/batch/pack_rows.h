@@ -21,6 +21,9 @@ struct PackColumnPlan {
   std::uint64_t padding = 0;  ///< the item's bytes, the first one lowest
 };
 
+/// Of a batch, with its segment ids and positions.
+std::uint64_t packed_batch_bytes(std::span<const PackColumnPlan> columns, std::size_t rows);
+
 /// Why: rows that documents are packed into, first fit. They lie in the batches that they will be
 /// part of from the start, so that an item is copied once.
 ///
@@ -42,7 +45,6 @@ class PackRows {
   /// Rows of a last batch that isn't; behind close_all().
   std::size_t rows_left() const { return static_cast<std::size_t>(next_ - first_batch_ * rows_); }
 
-  std::uint64_t batch_bytes() const;
   std::size_t batches() const { return batches_.size(); }
 
   /// Of rows that take no documents any more: items that they have room for, and that they hold.

@@ -14,32 +14,19 @@
 namespace infeed::detail {
 namespace {
 
-/// For Batch<T>: rows are copied straight into the next block.
-class CopyRowsStage final : public Stage {
+/// What both ways of joining rows have in common: which size is next, and which row.
+class RebatchStage : public Stage {
  public:
-  CopyRowsStage(const StageContext& context, const std::vector<std::int64_t>& sizes,
-                const RebatchOptions& options, const BatchLayout& layout,
-                std::unique_ptr<Stage> input)
-      : Stage(context),
-        sizes_(sizes),
-        options_(options),
-        layout_(layout),
-        input_(std::move(input)),
-        in_(type()),
-        pool_(std::make_shared<BatchPool>(
-            layout, static_cast<std::size_t>(*std::max_element(sizes.begin(), sizes.end())))),
-        memory_(run().memory(), "rebatch") {
-    memory_.grow(pool_->block_bytes());
-  }
+  RebatchStage(const StageContext& context, const std::vector<std::int64_t>& sizes,
+               const RebatchOptions& options, std::unique_ptr<Stage> input)
+      : Stage(context), sizes_(sizes), options_(options), input_(std::move(input)), in_(type()) {}
 
-  ~CopyRowsStage() override { pool_->close(); }
-
-  Pull do_pull(Chunk& out, std::size_t want) override {
+  Pull do_pull(Chunk& out, std::size_t want) final {
     while (out.size() < want) {
       if (ended_) return out.empty() ? Pull::end : Pull::values;
-      const std::size_t missing = size_at_hand() - partial_.size();
-      if (missing == 0) {
+      if (rows_taken() == size_at_hand()) {
         hand_over(out);
+        next_turn();
         continue;
       }
       if (in_.empty()) {
@@ -48,12 +35,12 @@ class CopyRowsStage final : public Stage {
         if (pulled == Pull::cancelled) return pulled;
         if (pulled == Pull::end) {
           ended_ = true;
-          if (partial_.size() > 0 && !options_.drop_remainder) hand_over(out);
+          if (rows_taken() > 0 && !options_.drop_remainder) hand_over(out);
           continue;
         }
       }
       ErrorPointer error = in_.take_error();
-      if (error == nullptr) take_rows(missing, out, error);
+      if (error == nullptr) take_from_front(out, error);
       if (error != nullptr) {
         out.set_error(std::move(error));
         return Pull::values;
@@ -62,41 +49,85 @@ class CopyRowsStage final : public Stage {
     return Pull::values;
   }
 
+ protected:
+  /// Rows of the batch that is being made.
+  virtual std::size_t rows_taken() const = 0;
+  virtual std::size_t rows_of(const void* batch) const = 0;
+  /// Takes `count` rows of the batch; returns by how many to go on, and why any of them is lost.
+  virtual std::size_t take_rows(const void* batch, std::size_t first, std::size_t count,
+                                ErrorPointer& error) = 0;
+  /// The batch that is being made.
+  virtual void hand_over(Chunk& out) = 0;
+
  private:
   std::size_t size_at_hand() const { return static_cast<std::size_t>(sizes_[turn_]); }
+  void next_turn() { turn_ = (turn_ + 1) % sizes_.size(); }
 
-  void hand_over(Chunk& out) {
-    if (partial_.get() == nullptr) partial_ = pool_->take();
-    out.append(std::move(partial_));
-    turn_ = (turn_ + 1) % sizes_.size();
-  }
-
-  /// Goes on with the batch in front of in_.
-  void take_rows(std::size_t missing, Chunk& out, ErrorPointer& error) {
-    auto& batch = *static_cast<BatchReference*>(in_.front());
-    if (row_ == 0 && partial_.size() == 0 && batch.size() == missing) {
-      out.append(std::move(batch));
-      turn_ = (turn_ + 1) % sizes_.size();
-      row_ = missing;
-    } else {
-      const std::size_t count = std::min(missing, batch.size() - row_);
-      if (partial_.get() == nullptr) partial_ = pool_->take();
-      if (!copy_rows(batch, row_, count)) {
-        // Rare: only the row that can't be copied is lost.
-        if (count == 1 || !copy_rows(batch, row_, 1)) error = last_error_;
-        ++row_;
-      } else {
-        row_ += count;
-      }
+  void take_from_front(Chunk& out, ErrorPointer& error) {
+    const std::size_t size = rows_of(in_.front());
+    if (row_ == 0 && rows_taken() == 0 && size == size_at_hand()) {
+      out.append_from(in_, 1);
+      next_turn();
+      return;
     }
-    if (row_ < batch.size()) return;
+    const std::size_t count = std::min(size_at_hand() - rows_taken(), size - row_);
+    row_ += take_rows(in_.front(), row_, count, error);
+    if (row_ < size) return;
     type().destroy(in_.front(), 1);
     in_.drop_front(1);
     row_ = 0;
   }
 
+  const std::vector<std::int64_t> sizes_;
+  const RebatchOptions options_;
+  const std::unique_ptr<Stage> input_;
+  Chunk in_;
+  std::size_t turn_ = 0;
+  std::size_t row_ = 0;  ///< of the batch in front of in_: the next one
+  bool ended_ = false;
+};
+
+/// For Batch<T>: rows are copied straight into the next block.
+class CopyRowsStage final : public RebatchStage {
+ public:
+  CopyRowsStage(const StageContext& context, const std::vector<std::int64_t>& sizes,
+                const RebatchOptions& options, const BatchLayout& layout,
+                std::unique_ptr<Stage> input)
+      : RebatchStage(context, sizes, options, std::move(input)),
+        layout_(layout),
+        pool_(std::make_shared<BatchPool>(
+            layout, static_cast<std::size_t>(*std::max_element(sizes.begin(), sizes.end())))),
+        memory_(run().memory(), "rebatch") {
+    memory_.grow(pool_->block_bytes());
+  }
+
+  ~CopyRowsStage() override { pool_->close(); }
+
+ private:
+  std::size_t rows_taken() const override { return partial_.size(); }
+
+  std::size_t rows_of(const void* batch) const override {
+    return static_cast<const BatchReference*>(batch)->size();
+  }
+
+  void hand_over(Chunk& out) override {
+    if (partial_.get() == nullptr) partial_ = pool_->take();
+    out.append(std::move(partial_));
+  }
+
+  std::size_t take_rows(const void* batch, std::size_t first, std::size_t count,
+                        ErrorPointer& error) override {
+    const auto& from = *static_cast<const BatchReference*>(batch);
+    if (partial_.get() == nullptr) partial_ = pool_->take();
+    if (copy_rows(from, first, count, error)) return count;
+    // Rare: only the row that can't be copied is lost, so they are taken one by one.
+    if (count > 1 && copy_rows(from, first, 1, error)) error = nullptr;
+    return 1;
+  }
+
   /// Copies rows behind those of partial_; all or none.
-  bool copy_rows(const BatchReference& from, std::size_t first, std::size_t count) {
+  bool copy_rows(const BatchReference& from, std::size_t first, std::size_t count,
+                 ErrorPointer& error) {
     BatchStorage& to = *partial_.get();
     const std::size_t size = to.size();
     std::size_t done = 0;
@@ -109,7 +140,7 @@ class CopyRowsStage final : public Stage {
       to.set_size(size + count);
       return true;
     } catch (...) {
-      last_error_ = current_error();
+      error = current_error();
       while (done-- > 0) {
         const TypeInfo& column = *layout_.columns[done].type;
         column.destroy(to.column(done) + size * column.size, count);
@@ -118,107 +149,50 @@ class CopyRowsStage final : public Stage {
     }
   }
 
-  const std::vector<std::int64_t> sizes_;
-  const RebatchOptions options_;
   const BatchLayout& layout_;
-  const std::unique_ptr<Stage> input_;
-  Chunk in_;
   const std::shared_ptr<BatchPool> pool_;
   Reservation memory_;  ///< of the batch that is being filled
   BatchReference partial_;
-  std::size_t turn_ = 0;
-  std::size_t row_ = 0;  ///< of the batch in front of in_: the next one
-  ErrorPointer last_error_;
-  bool ended_ = false;
 };
 
 /// For batches that have no layout of their own.
-class JoinRowsStage final : public Stage {
+class JoinRowsStage final : public RebatchStage {
  public:
   JoinRowsStage(const StageContext& context, const std::vector<std::int64_t>& sizes,
                 const RebatchOptions& options, const RowJoin& join, std::unique_ptr<Stage> input)
-      : Stage(context),
-        sizes_(sizes),
-        options_(options),
+      : RebatchStage(context, sizes, options, std::move(input)),
         join_(join),
-        input_(std::move(input)),
-        in_(type()),
         rows_(join.begin(), join.drop) {}
 
-  Pull do_pull(Chunk& out, std::size_t want) override {
-    while (out.size() < want) {
-      if (ended_) return out.empty() ? Pull::end : Pull::values;
-      if (count_ == size_at_hand()) {
-        hand_over(out);
-        continue;
-      }
-      if (in_.empty()) {
-        if (!out.empty()) return Pull::values;
-        const Pull pulled = input_->pull(in_, 1);
-        if (pulled == Pull::cancelled) return pulled;
-        if (pulled == Pull::end) {
-          ended_ = true;
-          if (count_ > 0 && !options_.drop_remainder) hand_over(out);
-          continue;
-        }
-      }
-      ErrorPointer error = in_.take_error();
-      if (error == nullptr) take_rows(out, error);
-      if (error != nullptr) {
-        out.set_error(std::move(error));
-        return Pull::values;
-      }
-    }
-    return Pull::values;
-  }
-
  private:
-  std::size_t size_at_hand() const { return static_cast<std::size_t>(sizes_[turn_]); }
+  std::size_t rows_taken() const override { return count_; }
 
-  void next_turn() { turn_ = (turn_ + 1) % sizes_.size(); }
+  std::size_t rows_of(const void* batch) const override { return join_.count(batch); }
 
-  void hand_over(Chunk& out) {
+  void hand_over(Chunk& out) override {
     join_.finish(rows_.get(), out);
     memory_.shrink(memory_.bytes());
     count_ = 0;
-    next_turn();
   }
 
-  /// Goes on with the batch in front of in_.
-  void take_rows(Chunk& out, ErrorPointer& error) {
-    const std::size_t size = join_.count(in_.front());
-    if (row_ == 0 && count_ == 0 && size == size_at_hand()) {
-      out.append_from(in_, 1);
-      next_turn();
-      return;
-    }
-    const std::size_t taken = std::min(size_at_hand() - count_, size - row_);
+  /// What can't be joined is lost as a whole.
+  std::size_t take_rows(const void* batch, std::size_t first, std::size_t count,
+                        ErrorPointer& error) override {
     try {
-      join_.append(rows_.get(), in_.front(), row_, taken);
-      count_ += taken;
+      join_.append(rows_.get(), batch, first, count);
+      count_ += count;
     } catch (...) {
-      error = current_error();  // what doesn't fit is lost
+      error = current_error();
     }
     const std::uint64_t bytes = join_.bytes(rows_.get());
     if (bytes > memory_.bytes()) memory_.grow(bytes - memory_.bytes());
-    row_ += taken;
-    if (row_ < size) return;
-    type().destroy(in_.front(), 1);
-    in_.drop_front(1);
-    row_ = 0;
+    return count;
   }
 
-  const std::vector<std::int64_t> sizes_;
-  const RebatchOptions options_;
   const RowJoin join_;
-  const std::unique_ptr<Stage> input_;
-  Chunk in_;
   const std::unique_ptr<void, void (*)(void*) noexcept> rows_;
   Reservation memory_{memory(), "rebatch"};  ///< of rows_
   std::size_t count_ = 0;                    ///< of rows_
-  std::size_t turn_ = 0;
-  std::size_t row_ = 0;  ///< of the batch in front of in_: the next one
-  bool ended_ = false;
 };
 
 /// What all kinds of batches have in common.

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "batch/batch_count.h"
 #include "batch/batch_storage.h"
 #include "batch/row_filler.h"
+#include "engine/batch_count.h"
 #include "engine/iterator_context.h"
 #include "engine/signature.h"
 

@@ -74,6 +74,12 @@ struct StageCounters {
     buffered_bytes.store(bytes, std::memory_order_relaxed);
   }
 
+  /// A source's error that was passed over: it is an element, too.
+  void note_skipped_error() {
+    add(errors, 1);
+    add(errors_arisen, 1);
+  }
+
   /// How many threads work for the stage, and whether autotune chose that.
   void note_parallelism(int threads, bool tuned) {
     parallelism.store(threads, std::memory_order_relaxed);

@@ -18,9 +18,4 @@ inline std::uint64_t checked_rows(std::string_view source, Count size) {
       fmt::format("{}: the size of a batch is {}; give 1 row or more", source, size.value()));
 }
 
-/// How many batches so many rows make.
-inline std::uint64_t batches_of_rows(std::uint64_t rows, std::uint64_t size, bool drop_remainder) {
-  return rows / size + (rows % size != 0 && !drop_remainder ? 1 : 0);
-}
-
 }  // namespace infeed::detail

@@ -14,6 +14,7 @@
 #include <infeed/records/spare_blocks.h>
 
 #include "engine/iterator_context.h"
+#include "engine/skip_parts.h"
 #include "sources/url_stop.h"
 
 namespace infeed::detail {
@@ -74,22 +75,14 @@ class FileReadersStage final : public Stage {
 
   std::uint64_t do_skip(std::uint64_t count, Known) override {
     constexpr std::uint64_t kSkippedAtOnce = std::uint64_t{1} << 16;
-    std::uint64_t skipped = 0;
-    while (skipped < count && !run().cancelled()) {
-      try {
-        if (!open_next()) break;
-        const std::uint64_t passed = reader_->skip(std::min(kSkippedAtOnce, count - skipped));
-        if (passed == 0) reader_.reset();
-        skipped += passed;
-      } catch (...) {
-        if (run().cancelled()) break;
-        stop_.error_in_flight();
-        StageCounters::add(counters().errors, 1);
-        StageCounters::add(counters().errors_arisen, 1);
-        ++skipped;
-      }
-    }
-    return skipped;
+    const auto pass = [this](std::uint64_t at_most) -> std::optional<std::uint64_t> {
+      if (!open_next()) return std::nullopt;
+      const std::uint64_t passed = reader_->skip(at_most);
+      if (passed == 0) reader_.reset();
+      return passed;
+    };
+    return skip_parts(run(), counters(), count, kSkippedAtOnce, pass,
+                      [this] { stop_.error_in_flight(); });
   }
 
  private:

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include "engine/batch_count.h"
 #include "sources/batch_rows.h"
 
 namespace infeed {
@@ -57,8 +58,8 @@ class FromColumnsNode final : public Node {
         signature_(fmt::format("from_columns(rows={}, hash={:016x}, size={}{})", columns.rows(),
                                columns.hash(), size, drop_remainder ? ", drop_remainder" : "")),
         sliced_{std::move(columns), size, 0} {
-    sliced_.batches = detail::batches_of_rows(static_cast<std::uint64_t>(sliced_.columns.rows()),
-                                              size, drop_remainder);
+    sliced_.batches = detail::batch_count(static_cast<std::uint64_t>(sliced_.columns.rows()), size,
+                                          drop_remainder);
   }
 
   std::string signature() const override { return signature_; }

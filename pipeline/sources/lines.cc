@@ -7,6 +7,7 @@
 #include <infeed/pipeline/files.h>
 
 #include "engine/iterator_context.h"
+#include "engine/skip_parts.h"
 #include "sources/text_stage.h"
 
 namespace infeed {
@@ -34,22 +35,12 @@ class LinesStage final : public Stage {
 
   std::uint64_t do_skip(std::uint64_t count, Known) override {
     constexpr std::uint64_t kLinesSkippedAtOnce = std::uint64_t{1} << 20;
-    std::uint64_t skipped = 0;
-    while (skipped < count && !run().cancelled()) {
-      try {
-        const std::uint64_t lines =
-            feed_.feed().skip(std::min(kLinesSkippedAtOnce, count - skipped));
-        if (lines == 0) break;
-        skipped += lines;
-      } catch (...) {
-        if (run().cancelled()) break;
-        feed_.error_in_flight();
-        detail::StageCounters::add(counters().errors, 1);
-        detail::StageCounters::add(counters().errors_arisen, 1);
-        ++skipped;
-      }
-    }
-    return skipped;
+    const auto pass = [this](std::uint64_t at_most) -> std::optional<std::uint64_t> {
+      const std::uint64_t lines = feed_.feed().skip(at_most);
+      return lines == 0 ? std::nullopt : std::optional(lines);
+    };
+    return detail::skip_parts(run(), counters(), count, kLinesSkippedAtOnce, pass,
+                              [this] { feed_.error_in_flight(); });
   }
 
  private:

@@ -9,7 +9,9 @@
 #include <infeed/pipeline/files.h>
 #include <infeed/records/crc32c.h>
 
+#include "engine/batch_count.h"
 #include "engine/iterator_context.h"
+#include "engine/skip_parts.h"
 #include "sources/array_feed.h"
 #include "sources/batch_rows.h"
 #include "sources/url_stop.h"
@@ -61,22 +63,13 @@ class ArraysStage final : public Stage {
   std::uint64_t do_skip(std::uint64_t count, Known known) override {
     const std::uint64_t batches_at_once =
         std::max<std::uint64_t>(1, (std::uint64_t{1} << 40) / spec_.size);
-    std::uint64_t skipped = 0;
-    while (skipped < count && !run().cancelled()) {
-      try {
-        const std::uint64_t batches = std::min(batches_at_once, count - skipped);
-        const std::uint64_t rows = feed_.skip(batches * spec_.size, known == Known::no_errors);
-        if (rows == 0) break;
-        skipped += detail::batches_of_rows(rows, spec_.size, spec_.drop_remainder);
-      } catch (...) {
-        if (run().cancelled()) break;
-        stop_.error_in_flight();
-        detail::StageCounters::add(counters().errors, 1);
-        detail::StageCounters::add(counters().errors_arisen, 1);
-        ++skipped;
-      }
-    }
-    return skipped;
+    const auto pass = [&](std::uint64_t batches) -> std::optional<std::uint64_t> {
+      const std::uint64_t rows = feed_.skip(batches * spec_.size, known == Known::no_errors);
+      if (rows == 0) return std::nullopt;
+      return detail::batch_count(rows, spec_.size, spec_.drop_remainder);
+    };
+    return detail::skip_parts(run(), counters(), count, batches_at_once, pass,
+                              [this] { stop_.error_in_flight(); });
   }
 
  private:
@@ -101,7 +94,7 @@ class ArraysNode final : public Node {
       const auto rows = spec_.files->count_all();
       if (!rows) return;
       cardinality_ =
-          Cardinality::finite(detail::batches_of_rows(*rows, spec_.size, spec_.drop_remainder));
+          Cardinality::finite(detail::batch_count(*rows, spec_.size, spec_.drop_remainder));
     });
     return cardinality_;
   }

@@ -307,24 +307,18 @@ class RecordsStage final : public Stage, private RecordBlockSource {
       given_ += skipped;
       StageCounters::add(counters().skipped, skipped);
       if (skipped == want || end_of_file() == nullptr) return skipped;
-      count_skipped_error();
+      counters().note_skipped_error();
       return skipped + 1;
     } catch (const std::bad_alloc&) {
       throw;
     } catch (...) {
       if (run().cancelled()) return 0;
       throw_on_users_stop();
-      count_skipped_error();  // those before it were passed over
+      counters().note_skipped_error();  // those before it were passed over
       const std::uint64_t passed = reader_ ? reader_->passed() - before : 0;
       failed(current_error());
       return passed + 1;
     }
-  }
-
-  /// The error is an element, too.
-  void count_skipped_error() {
-    StageCounters::add(counters().errors, 1);
-    StageCounters::add(counters().errors_arisen, 1);
   }
 
   std::uint64_t read_and_drop(std::uint64_t count) {

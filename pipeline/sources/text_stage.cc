@@ -8,7 +8,9 @@
 #include <infeed/pipeline/files.h>
 #include <infeed/pipeline/map.h>
 
+#include "engine/batch_count.h"
 #include "engine/iterator_context.h"
+#include "engine/skip_parts.h"
 #include "sources/batch_rows.h"
 
 namespace infeed::detail {
@@ -21,10 +23,6 @@ RunningFeed::RunningFeed(const StageContext& context, const FileNames& files,
 }
 
 namespace {
-
-// A watchdog looks whether a long resume moves, and a cancellation ends it: both between two of
-// these.
-constexpr std::uint64_t kRowsSkippedAtOnce = std::uint64_t{1} << 18;
 
 class TextRowsStage final : public Stage {
  public:
@@ -60,24 +58,15 @@ class TextRowsStage final : public Stage {
 
   /// A row is a row whether its cells can be read or not, so nothing needs to be looked at.
   std::uint64_t do_skip(std::uint64_t count, Known) override {
-    std::uint64_t skipped = 0;
+    constexpr std::uint64_t kRowsSkippedAtOnce = std::uint64_t{1} << 18;
     const std::uint64_t batches_at_once = std::max<std::uint64_t>(1, kRowsSkippedAtOnce / size_);
-    while (skipped < count && !run().cancelled()) {
-      const std::uint64_t batches = std::min(batches_at_once, count - skipped);
-      try {
-        const std::uint64_t rows = feed_.feed().skip(batches * size_);
-        if (rows == 0) break;
-        skipped += rows / size_;
-        if (rows % size_ != 0 && !drop_remainder_) ++skipped;
-      } catch (...) {
-        if (run().cancelled()) break;
-        feed_.error_in_flight();
-        StageCounters::add(counters().errors, 1);
-        StageCounters::add(counters().errors_arisen, 1);
-        ++skipped;
-      }
-    }
-    return skipped;
+    const auto pass = [this](std::uint64_t batches) -> std::optional<std::uint64_t> {
+      const std::uint64_t rows = feed_.feed().skip(batches * size_);
+      if (rows == 0) return std::nullopt;
+      return batch_count(rows, size_, drop_remainder_);
+    };
+    return skip_parts(run(), counters(), count, batches_at_once, pass,
+                      [this] { feed_.error_in_flight(); });
   }
 
  private:

@@ -149,6 +149,35 @@ Column Column::ragged_bytes(std::vector<Tensor> row_splits, Tensor offsets, Tens
   return column;
 }
 
+Column Column::of_parts(Kind kind, Tensor values, std::vector<Tensor> partitions) {
+  Tensor last;
+  if (kind != Column::Kind::dense && kind != Column::Kind::ragged) {
+    if (partitions.empty()) {
+      refuse_column(fmt::format("a column that is {} lacks its {}", to_string(kind),
+                                kind == Column::Kind::padded ? "lengths" : "offsets"));
+    }
+    last = std::move(partitions.back());
+    partitions.pop_back();
+  }
+  if (kind != Column::Kind::ragged && kind != Column::Kind::ragged_bytes && !partitions.empty()) {
+    refuse_column(fmt::format("a column that is {} has {} partitions too many", to_string(kind),
+                              partitions.size()));
+  }
+  switch (kind) {
+    case Column::Kind::dense:
+      return dense(std::move(values));
+    case Column::Kind::ragged:
+      return ragged(std::move(values), std::move(partitions));
+    case Column::Kind::padded:
+      return padded(std::move(values), std::move(last));
+    case Column::Kind::bytes:
+      return bytes(std::move(last), std::move(values));
+    case Column::Kind::ragged_bytes:
+      break;
+  }
+  return ragged_bytes(std::move(partitions), std::move(last), std::move(values));
+}
+
 Column Column::of_bytes(std::span<const std::string_view> rows) {
   Tensor offsets(DType::int64, {static_cast<std::int64_t>(rows.size()) + 1});
   const auto ends = offsets.writable<std::int64_t>();

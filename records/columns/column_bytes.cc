@@ -11,6 +11,10 @@ namespace infeed::detail {
 namespace {
 
 constexpr std::size_t kRankMax = 255;
+// A tensor has a dtype, a rank and the number of its bytes; a column the length of its name, a kind,
+// a tensor and the number of partitions.
+constexpr std::size_t kTensorBytesMin = 10;
+constexpr std::size_t kColumnBytesMin = 8 + 1 + kTensorBytesMin + 8;
 
 [[noreturn]] void refuse_column_bytes(std::string_view what) {
   throw Error(
@@ -91,29 +95,13 @@ class ColumnBytes {
 Column read_column(ColumnBytes& in) {
   const std::uint8_t kind = in.byte();
   Tensor values = in.tensor();
-  std::vector<Tensor> partitions(in.count(10));
+  std::vector<Tensor> partitions(in.count(kTensorBytesMin));
   for (Tensor& partition : partitions) partition = in.tensor();
-  const auto take_last = [&] {
-    if (partitions.empty()) refuse_column_bytes("a column lacks its offsets or lengths");
-    Tensor last = std::move(partitions.back());
-    partitions.pop_back();
-    return last;
-  };
-  switch (static_cast<Column::Kind>(kind)) {
-    case Column::Kind::dense:
-      return Column::dense(std::move(values));
-    case Column::Kind::ragged:
-      return Column::ragged(std::move(values), std::move(partitions));
-    case Column::Kind::padded:
-      return Column::padded(std::move(values), take_last());
-    case Column::Kind::bytes:
-      return Column::bytes(take_last(), std::move(values));
-    case Column::Kind::ragged_bytes: {
-      Tensor offsets = take_last();
-      return Column::ragged_bytes(std::move(partitions), std::move(offsets), std::move(values));
-    }
+  if (kind > static_cast<std::uint8_t>(Column::Kind::ragged_bytes)) {
+    refuse_column_bytes(fmt::format("there is no kind of column of number {}", kind));
   }
-  refuse_column_bytes(fmt::format("there is no kind of column of number {}", kind));
+  return Column::of_parts(static_cast<Column::Kind>(kind), std::move(values),
+                          std::move(partitions));
 }
 
 }  // namespace
@@ -139,7 +127,7 @@ void encode_columns(const ColumnBatch& batch, std::string& out) {
 ColumnBatch decode_columns(std::string_view bytes) {
   ColumnBytes in(bytes);
   try {
-    std::vector<NamedColumn> columns(in.count(26));
+    std::vector<NamedColumn> columns(in.count(kColumnBytesMin));
     for (NamedColumn& column : columns) {
       column.name = in.take(in.number());
       column.column = read_column(in);

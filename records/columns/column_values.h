@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "infeed/records/column_schema.h"
+#include "infeed/records/detail/store_number.h"
 #include "infeed/records/dtype.h"
 #include "infeed/records/tensor.h"
 
@@ -44,10 +45,6 @@ decltype(auto) with_dtype(DType dtype, Visitor&& visit) {
   }
   return visit(double{});
 }
-
-/// The number in the type; false when it is none of its values. Floats are rounded.
-bool store_number(double number, DType dtype, void* out);
-bool store_number(std::int64_t number, DType dtype, void* out);
 
 /// Bytes of a Tensor; an Error when there can be none of that dtype and shape.
 std::size_t checked_tensor_bytes(DType dtype, const Shape& shape);

@@ -68,25 +68,7 @@ Column joined_columns(std::span<const Column> columns, std::string_view name) {
   for (std::size_t i = 0; i < first.partitions().size(); ++i) {
     partitions.push_back(joined_partitions(columns, i, are_lengths));
   }
-  Tensor values = joined_tensors(columns);
-  Tensor last;
-  if (!partitions.empty() && first.kind() != Column::Kind::ragged) {
-    last = std::move(partitions.back());
-    partitions.pop_back();
-  }
-  switch (first.kind()) {
-    case Column::Kind::dense:
-      return Column::dense(std::move(values));
-    case Column::Kind::ragged:
-      return Column::ragged(std::move(values), std::move(partitions));
-    case Column::Kind::padded:
-      return Column::padded(std::move(values), std::move(last));
-    case Column::Kind::bytes:
-      return Column::bytes(std::move(last), std::move(values));
-    case Column::Kind::ragged_bytes:
-      break;
-  }
-  return Column::ragged_bytes(std::move(partitions), std::move(last), std::move(values));
+  return Column::of_parts(first.kind(), joined_tensors(columns), std::move(partitions));
 }
 
 }  // namespace

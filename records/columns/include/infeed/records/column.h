@@ -52,6 +52,8 @@ class Column {
   static Column padded(Tensor values, Tensor lengths);
   static Column bytes(Tensor offsets, Tensor data);
   static Column ragged_bytes(std::vector<Tensor> row_splits, Tensor offsets, Tensor data);
+  /// Of what values() and partitions() of such a column are.
+  static Column of_parts(Kind kind, Tensor values, std::vector<Tensor> partitions);
   /// A bytes column of copies.
   static Column of_bytes(std::span<const std::string_view> rows);
   static Column of_bytes(std::initializer_list<std::string_view> rows) {
