@@ -19,6 +19,17 @@ constexpr double kTakePartUs = 100;
 // A consumer that is away for longer leaves its core to the threads.
 constexpr double kAwayUs = 200;
 
+int threads_wanted(const RowFillSpec& spec, IteratorContext& run) {
+  return spec.parallelism == autotune ? run.concurrency()
+                                      : static_cast<int>(spec.parallelism.value());
+}
+
+KnobSpec knob_of(const RowFillSpec& spec, bool has_threads, IteratorContext& run) {
+  const int most = has_threads ? threads_wanted(spec, run) : 0;
+  const bool is_tuned = has_threads && spec.parallelism == autotune;
+  return {.shape = KnobShape::readers, .value = most, .min = is_tuned ? 0 : most, .max = most};
+}
+
 }  // namespace
 
 RowFiller::RowFiller(IteratorContext& run, StageCounters& counters, const RowFillSpec& spec,
@@ -32,7 +43,9 @@ RowFiller::RowFiller(IteratorContext& run, StageCounters& counters, const RowFil
       size_(spec.size),
       share_(run.threads(), spec.parallelism != 1 && !run.is_inline()),
       required_(run.memory(), spec.name),
-      batch_bytes_(spec.batch_bytes_min) {
+      batch_bytes_(spec.batch_bytes_min),
+      knob_(run.knobs(), counters, knob_of(spec, share_.count() != 0, run),
+            [this](auto workers) { set_workers(static_cast<std::size_t>(workers)); }) {
   required_.grow(batch_bytes_);
   counters_.has_threads = share_.count() != 0;
 }
@@ -47,13 +60,26 @@ RowFiller::~RowFiller() {
 }
 
 void RowFiller::begin() {
+  if (share_.count() != 0) share_.grow(threads_wanted(spec_, run_));
+  const Lock lock = hand_off_.lock();
   has_begun_ = true;
   if (share_.count() == 0) return;
-  share_.grow(spec_.parallelism == autotune ? run_.concurrency()
-                                            : static_cast<int>(spec_.parallelism.value()));
-  counters_.note_parallelism(share_.count(), spec_.parallelism == autotune);
-  thread_count_ = static_cast<std::size_t>(share_.count());
-  for (std::size_t i = 0; i < thread_count_; ++i) threads_.emplace_back([this] { work(); });
+  workers_ = static_cast<std::size_t>(std::min<std::int64_t>(share_.count(), knob_.value()));
+  add_threads();
+}
+
+void RowFiller::add_threads() {
+  counters_.note_parallelism(static_cast<int>(workers_), spec_.parallelism == autotune);
+  while (threads_.size() < workers_) threads_.emplace_back([this] { work(); });
+}
+
+void RowFiller::set_workers(std::size_t workers) {
+  const Lock lock = hand_off_.lock();
+  if (!has_begun_ || hand_off_.stopped()) return;  // begin() looks at the knob
+  workers_ = std::min(workers, static_cast<std::size_t>(share_.count()));
+  add_threads();
+  work_.wake_all();
+  ready_.wake_all();
 }
 
 void RowFiller::work() {
@@ -82,7 +108,8 @@ bool RowFiller::can_write() const {
 bool RowFiller::has_work() const { return can_place() || can_claim() || can_write(); }
 
 bool RowFiller::has_turn() const {
-  return at_work_ == 0 || at_work_ + (takes_part_ ? 1 : 0) < thread_count_;
+  if (workers_ == 0) return false;
+  return at_work_ == 0 || at_work_ + (takes_part_ ? 1 : 0) < workers_;
 }
 
 void RowFiller::do_some(Lock& lock, std::shared_ptr<InputRows>& used) {
@@ -122,7 +149,7 @@ Pull RowFiller::take(Chunk& out, std::size_t want) {
       if (failure_ != nullptr) throw Error(*failure_);
       return Pull::end;
     }
-    if (thread_count_ == 0) {
+    if (workers_ == 0 && has_work()) {
       do_some(lock, used_);
     } else if (can_take_part()) {
       take_part(lock);
@@ -146,7 +173,8 @@ std::size_t RowFiller::ready_batches() const {
 
 bool RowFiller::can_take_part() const {
   if (element_ticks_ == 0 || element_ticks_ > ticks_of_us(kTakePartUs)) return false;
-  if (at_work_ == thread_count_) return false;
+  if (workers_ == 0) return has_work();
+  if (at_work_ >= workers_) return false;
   const bool can_read = reads_blocks_ && slow_read_ticks_ < ticks_of_us(kTakePartUs);
   return can_place() || can_write() || (can_read && can_claim());
 }
@@ -264,7 +292,7 @@ void RowFiller::end_blocks() {
     damage_.reset();
   }
   std::exchange(source_, nullptr)->leave(place);
-  reads_blocks_ = false;
+  note_blocks(false);
   has_blocks_left_ = true;
   is_short_of_memory_ = false;
   wake_worker();

@@ -18,6 +18,7 @@
 
 #include "engine/stage_counters.h"
 #include "engine/threads/thread_budget.h"
+#include "engine/tuning/knobs.h"
 
 namespace infeed::detail {
 
@@ -154,6 +155,9 @@ class RowFiller {
   };
 
   void begin();
+  void add_threads();
+  /// So many threads from now on; 0: the consumer does it all. Of the tuner.
+  void set_workers(std::size_t workers);
   void work();
   bool has_work() const;
   bool can_write() const;
@@ -162,6 +166,11 @@ class RowFiller {
   /// A little of what there is to do: `used` is what the thread has read before.
   void do_some(Lock& lock, std::shared_ptr<InputRows>& used);
 
+  /// Whether the input comes in blocks, which threads read side by side.
+  void note_blocks(bool reads_blocks) {
+    reads_blocks_ = reads_blocks;
+    knob_.note_shape(reads_blocks ? KnobShape::segments : KnobShape::readers);
+  }
   bool can_claim() const;
   /// The batch that is to be handed over next has not got all of its rows.
   bool front_needs_rows() const;
@@ -227,7 +236,7 @@ class RowFiller {
   const std::size_t size_;
   ThreadShare share_;
   bool has_begun_ = false;
-  std::size_t thread_count_ = 0;  ///< set before the first of them begins
+  std::size_t workers_ = 0;  ///< of threads_, those that may work
 
   HandOff hand_off_;
   WaitPoint work_{hand_off_};   ///< there is something to do, or all is over
@@ -275,6 +284,7 @@ class RowFiller {
   ErrorPointer failure_;
 
   std::vector<std::thread> threads_;
+  Knob knob_;
 };
 
 }  // namespace infeed::detail

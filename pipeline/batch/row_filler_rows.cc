@@ -37,12 +37,12 @@ union BorrowedRecord {
 /// consumer sleep and wake for every batch.
 std::uint64_t RowFiller::rows_ahead_max() const {
   const std::uint64_t rounds = batch_bytes_ < kLargeBatchBytes ? 2 : 1;
-  return rounds * (thread_count_ + 1) * std::max(size_, stretch_rows_);
+  return rounds * (workers_ + 1) * std::max(size_, stretch_rows_);
 }
 
 bool RowFiller::can_claim() const {
   if (is_claiming_ || !has_input_left_ || !has_blocks_left_) return false;
-  if (parked_.size() > kParkedPerThread * thread_count_) return false;
+  if (parked_.size() > kParkedPerThread * workers_) return false;
   if (over_bytes_ != 0 && !batches_.empty() && !front_needs_rows()) return false;
   if (is_short_of_stretches_ && !(parked_.empty() && pieces_.empty())) return false;
   return rows_ < first_batch_ * size_ + rows_ahead_max();
@@ -73,7 +73,7 @@ void RowFiller::claim(Lock& lock, std::shared_ptr<InputRows>& used) {
     const std::uint64_t claim_ticks = ticks_now() - begin_ticks;
     HandOff::lock_again(lock);
     is_claiming_ = false;
-    reads_blocks_ = is_claimed;
+    note_blocks(is_claimed);
     if (!is_claimed) {
       has_blocks_left_ = false;
       return;
@@ -137,7 +137,7 @@ void RowFiller::pull_rows(InputRows& rows, std::size_t want) {
 
 std::size_t RowFiller::elements_per_pull() const {
   // A batch that is complete doesn't wait for the next one's rows.
-  if (thread_count_ == 0) return size_ - rows_ % size_;
+  if (workers_ == 0) return size_ - rows_ % size_;
   if (element_ticks_ == 0) return 1;
   return static_cast<std::size_t>(
       std::max<std::uint64_t>(1, ticks_of_us(kStretchUs) / element_ticks_));

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include <infeed/pipeline/errors_in_flight.h>
+#include <infeed/records/detail/nearest_names.h>
 
 #include "engine/iterator_context.h"
 #include "engine/resume_report.h"
@@ -12,6 +13,7 @@
 #include "engine/threads/forks.h"
 #include "engine/threads/ready_elements.h"
 #include "engine/threads/watchdog.h"
+#include "engine/tuning/tuner_thread.h"
 
 namespace infeed::detail {
 
@@ -40,6 +42,27 @@ void throw_no_stream() {
               "dataset.iterate() to it first");
 }
 
+namespace {
+
+/// A bound on a stage that isn't there would be a wish that nobody hears.
+void check_bounds(IteratorContext& run) {
+  for (const KnobBound& bound : run.knobs().bounds()) {
+    if (bound.min < 0 || bound.min > bound.max) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("tuner: the bounds of '{}' are {} to {}; give 0 or more, and no more "
+                              "than the second one",
+                              bound.stage, bound.min, bound.max));
+    }
+    const std::vector<std::string> labels = run.counters().labels();
+    if (std::find(labels.begin(), labels.end(), bound.stage) != labels.end()) continue;
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("tuner: there is no stage '{}' to be bounded; the stages are {}",
+                            bound.stage, quoted_names(labels)));
+  }
+}
+
+}  // namespace
+
 IteratorCore::IteratorCore(NodePointer node, IterateOptions options)
     : node_(std::move(node)),
       run_(std::make_shared<IteratorContext>(options)),
@@ -47,7 +70,9 @@ IteratorCore::IteratorCore(NodePointer node, IterateOptions options)
       hashes_order_(options.order_hash),
       order_hash_(options.resume ? options.resume->order_hash : 0),
       chunk_(node_->type()),
-      forks_(forks_of_this_process()) {
+      forks_(forks_of_this_process()),
+      tuner_options_(options.tuner),
+      may_tune_(options.tuner.mode != TunerMode::off && !run_->is_inline()) {
   check_memory(*node_, options.memory_bytes_max);
   if (options.resume) run_->adopt_seeds(check_signature(*options.resume, *node_));
   if (options.stop.stop_possible()) stop_.emplace(options.stop, [run = run_] { run->cancel(); });
@@ -55,6 +80,7 @@ IteratorCore::IteratorCore(NodePointer node, IterateOptions options)
   StageContext context{.run = *run_, .counters = nullptr};
   context.set_pass(epoch_);
   root_ = node_->open(context);
+  check_bounds(*run_);
   if (options.resume) resume(options);
 }
 
@@ -66,6 +92,7 @@ IteratorCore::~IteratorCore() {
   run_->cancel();
   ready_ = nullptr;
   watchdog_ = nullptr;
+  tuner_ = nullptr;
   root_ = nullptr;  // joins the drivers, which use run_
 }
 
@@ -89,7 +116,7 @@ void IteratorCore::resume(const IterateOptions& options) {
                     "{}; the data has changed since",
                     checkpoint.position, skipped)));
   }
-  position_ = skipped;
+  advance(skipped);
   errors_before_ = checkpoint.errors;
 }
 
@@ -97,7 +124,7 @@ bool IteratorCore::refill() {
   while (true) {
     if (chunk_.has_error()) {
       const ErrorPointer error = chunk_.take_error();
-      ++position_;
+      advance(1);
       if (hashes_order_) order_hash_.add(static_cast<std::uint64_t>(error->code()));
       throw Error(*error);
     }
@@ -113,7 +140,7 @@ bool IteratorCore::refill() {
         end_stages();
         return false;
       case Pull::cancelled:
-        fail(cancellation(fmt::format("after {} elements", position_)));
+        fail(cancellation(fmt::format("after {} elements", position())));
     }
   }
 }
@@ -134,6 +161,7 @@ void IteratorCore::leave_to_parent() {
   (void)ready_.release();
   (void)root_.release();
   (void)watchdog_.release();
+  (void)tuner_.release();
   (void)new std::shared_ptr<IteratorContext>(run_);
 }
 
@@ -175,6 +203,7 @@ Pull IteratorCore::pull_root() {
   try {
     const Waiting waiting(watchdog_.get());
     run_->counters().note_begin();
+    if (run_->knobs().can_change() && !is_tuning_.load(std::memory_order_relaxed)) begin_tuning();
     return ready_ == nullptr ? root_->pull(chunk_, chunk_.capacity()) : ready_->pop(chunk_);
   } catch (...) {
     fail(terminal_error());
@@ -200,6 +229,7 @@ void IteratorCore::fail(const ErrorPointer& error) {
 /// What still waits for input that nobody will take is woken.
 void IteratorCore::end_stages() {
   run_->counters().note_end();
+  if (tuner_ != nullptr) tuner_->stop();
   run_->cancel();
   ready_ = nullptr;
   root_ = nullptr;
@@ -207,11 +237,31 @@ void IteratorCore::end_stages() {
 }
 
 Checkpoint IteratorCore::checkpoint() const {
-  return Checkpoint{.position = position_,
+  return Checkpoint{.position = position(),
                     .epoch = epoch_,
                     .errors = errors_before_ + run_->counters().errors_seen(),
                     .order_hash = order_hash_.value(),
                     .signature = signature_of(*node_, run_->seeds_for_checkpoint())};
+}
+
+/// When the first element is asked for, or a stage with a knob comes later.
+void IteratorCore::begin_tuning() {
+  if (!may_tune_) return;
+  tuner_ = std::make_unique<TunerThread>(*run_, tuner_options_, position_);
+  is_tuning_.store(true, std::memory_order_release);
+  if (!may_tune_) tuner_->freeze();
+}
+
+TuningReport IteratorCore::tuning() const {
+  if (is_tuning_.load(std::memory_order_acquire)) return tuner_->report();
+  TuningReport report;
+  report.verdict = "nothing is tuned: what is marked autotune has its fixed choice";
+  return report;
+}
+
+void IteratorCore::freeze_tuning() {
+  may_tune_ = false;
+  if (is_tuning_.load(std::memory_order_acquire)) tuner_->freeze();
 }
 
 void IteratorCore::cancel() { run_->cancel(); }

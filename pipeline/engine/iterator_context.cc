@@ -21,7 +21,8 @@ IteratorContext::IteratorContext(const IterateOptions& options)
       given_inline_(options.executor != nullptr && options.executor->concurrency() == 0),
       threads_(checked_threads_max(options.threads_max)),
       on_thread_start_(options.on_thread_start),
-      executor_(options.executor) {}
+      executor_(options.executor),
+      knobs_(options.tuner.bounds) {}
 
 void IteratorContext::begin_thread(const std::string& name) const {
   detail::begin_thread(name, on_thread_start_);

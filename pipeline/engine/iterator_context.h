@@ -18,6 +18,7 @@
 #include "engine/reader_resources.h"
 #include "engine/signature.h"
 #include "engine/threads/thread_budget.h"
+#include "engine/tuning/knobs.h"
 
 namespace infeed {
 
@@ -66,6 +67,8 @@ class IteratorContext {
   const detail::ReaderResources& readers() const { return readers_; }
   bool is_inline() const { return given_inline_; }
   detail::ThreadBudget& threads() { return threads_; }
+  /// What its stages let the tuner set.
+  detail::Knobs& knobs() { return knobs_; }
   /// Each thread of a stage begins with it: names the thread and tells the caller.
   void begin_thread(const std::string& name) const;
   const std::function<void(std::string_view)>& on_thread_start() const { return on_thread_start_; }
@@ -98,6 +101,7 @@ class IteratorContext {
   std::list<std::function<void()>> wakers_;
 
   detail::IteratorCounters counters_;
+  detail::Knobs knobs_;
 };
 
 }  // namespace infeed

@@ -86,6 +86,13 @@ std::uint64_t IteratorCounters::errors_where(const Counts& counts) const {
   return std::max(arisen, most);
 }
 
+std::vector<std::string> IteratorCounters::labels() const {
+  const std::lock_guard lock(counters_mutex_);
+  std::vector<std::string> labels;
+  for (const Entry& entry : counters_) labels.push_back(entry.counters.label);
+  return labels;
+}
+
 std::uint64_t IteratorCounters::errors_seen() const {
   return errors_where([](const StageCounters&) { return true; });
 }

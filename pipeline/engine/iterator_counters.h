@@ -23,7 +23,7 @@ class IteratorCounters {
   /// The counters of the node's stage that `consumer` pulls. When they are asked for first, they
   /// are made for all stages before it, too, so that labels never depend on what is opened when.
   StageCounters& of_stage(const Node& node, StageCounters* consumer, std::size_t ordinal);
-  PipelineStatistics statistics() const;
+  PipelineStatistics statistics(std::vector<const StageCounters*>* shown = nullptr) const;
   /// A number that grows whenever a stage hands something over or a user's function returns.
   std::uint64_t progress() const;
   /// Elements that a resume has looked at so far: as many as its busiest stage handed over.
@@ -35,6 +35,8 @@ class IteratorCounters {
   /// do those that nobody hands over since a cache hides them. Where there were some, a resume
   /// looks at each element.
   std::uint64_t errors_seen() const;
+  /// Of all stages that are described, from the consumer's side on.
+  std::vector<std::string> labels() const;
   /// Those that arose in the stages before `consumer`, or that caches there hide.
   std::uint64_t errors_before(const StageCounters& consumer) const;
   /// A cache gives what its input made with so many errors on the way.
@@ -69,7 +71,7 @@ class IteratorCounters {
                   const StageCounters* outer);
   void label_new_entries();
   int count_of_kind(const StageCounters& counters) const;
-  void add_stages(PipelineStatistics& result) const;
+  void add_stages(PipelineStatistics& result, std::vector<const StageCounters*>& shown) const;
   void fill_times(PipelineStatistics& result) const;
   StageStatistics statistics_of(const StageCounters& counters) const;
 

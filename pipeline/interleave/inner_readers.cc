@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include <infeed/pipeline/errors_in_flight.h>
+
 #include "engine/threads/clock.h"
 #include "engine/threads/driver.h"
 
@@ -15,6 +17,18 @@ constexpr auto kCollectElements = std::chrono::microseconds(200);
 
 }  // namespace
 
+template <class Body>
+void InnerReaders::run_thread(Body body) {
+  run_.begin_thread("interleave");
+  auto lock = hand_off_.lock();
+  try {
+    body(lock);
+  } catch (...) {
+    if (!lock.owns_lock()) lock.lock();
+    hand_off_.abort_locked(terminal_error());
+  }
+}
+
 InnerReaders::InnerReaders(IteratorContext& run, StageCounters& counters, const TypeInfo& type,
                            const TypeInfo& outer_type, OuterInput& outer, const InnerOpener& opener,
                            const InnerReadersOptions& options)
@@ -24,11 +38,13 @@ InnerReaders::InnerReaders(IteratorContext& run, StageCounters& counters, const 
       outer_type_(outer_type),
       outer_(outer),
       opener_(opener),
-      options_(options) {}
+      options_(options),
+      workers_(options.threads) {}
 
 InnerReaders::~InnerReaders() {
   stop();
-  for (std::thread& thread : threads_) thread.join();
+  if (outer_thread_.joinable()) outer_thread_.join();
+  for (Reader& reader : readers_) reader.thread.join();
 }
 
 void InnerReaders::adopt(std::size_t slot, InnerStream stream) {
@@ -39,11 +55,31 @@ void InnerReaders::adopt(std::size_t slot, InnerStream stream) {
 }
 
 void InnerReaders::start() {
-  threads_.reserve(static_cast<std::size_t>(options_.threads) + 1);
-  threads_.emplace_back([this] { run_thread(&InnerReaders::take_outer_elements); });
-  for (int i = 0; i < options_.threads; ++i) {
-    threads_.emplace_back([this] { run_thread(&InnerReaders::read_inner_datasets); });
+  const auto lock = hand_off_.lock();
+  outer_thread_ = std::thread(
+      [this] { run_thread([this](auto& own_lock) { take_outer_elements(own_lock); }); });
+  add_readers();
+}
+
+void InnerReaders::add_readers() {
+  const auto wanted = static_cast<std::size_t>(workers_);
+  if (readers_.size() < wanted) readers_.resize(wanted);
+  for (std::size_t i = 0; i < wanted; ++i) {
+    if (readers_[i].runs) continue;
+    if (readers_[i].thread.joinable()) readers_[i].thread.join();  // it has nothing left to do
+    readers_[i].runs = true;
+    readers_[i].thread = std::thread(
+        [this, i] { run_thread([this, i](auto& lock) { read_inner_datasets(lock, i); }); });
   }
+}
+
+void InnerReaders::set_workers(int workers) {
+  const auto lock = hand_off_.lock();
+  if (hand_off_.stopped()) return;
+  workers_ = workers;
+  if (outer_thread_.joinable()) add_readers();
+  work_.wake_all();
+  outer_room_.wake_one();
 }
 
 void InnerReaders::stop() {

@@ -55,7 +55,7 @@ struct InnerReadAhead {
 
 struct InnerReadersOptions {
   std::uint64_t cycle_length;
-  int threads;
+  int threads;  ///< at the start
   bool ordered;
 };
 
@@ -82,8 +82,10 @@ class InnerReaders final : public InnerSupplier {
   /// Takes over an inner dataset that was opened before the start.
   void adopt(std::size_t slot, InnerStream stream);
   void start();
-  bool started() const { return !threads_.empty(); }
+  bool started() const { return outer_thread_.joinable(); }
   void stop();
+  /// So many threads read from now on, at least one; more only where there are. Of the tuner.
+  void set_workers(int workers);
 
   Supply open(std::size_t slot, ErrorPointer& error) override;
   Supply refill(std::size_t slot, Chunk& out) override;
@@ -100,9 +102,11 @@ class InnerReaders final : public InnerSupplier {
     std::uint64_t reserved_bytes;
   };
 
-  void run_thread(void (InnerReaders::*body)(std::unique_lock<std::mutex>&));
+  void add_readers();
+  template <class Body>
+  void run_thread(Body body);
   void take_outer_elements(std::unique_lock<std::mutex>& lock);
-  void read_inner_datasets(std::unique_lock<std::mutex>& lock);
+  void read_inner_datasets(std::unique_lock<std::mutex>& lock, std::size_t number);
   bool wants_outer() const;
   InnerReadAhead* choose() const;
   InnerReadAhead* first_in_need(bool only_empty) const;
@@ -141,7 +145,14 @@ class InnerReaders final : public InnerSupplier {
   std::vector<std::unique_ptr<InnerReadAhead>> cycle_;  ///< by slot; null where none is open
   std::deque<std::unique_ptr<InnerReadAhead>> pending_;
   std::vector<Chunk> spare_;
-  std::vector<std::thread> threads_;
+  std::thread outer_thread_;
+  /// Those beyond workers_ end.
+  struct Reader {
+    std::thread thread;
+    bool runs = false;
+  };
+  std::vector<Reader> readers_;
+  int workers_;  ///< how many readers there are to be
   std::size_t open_in_cycle_ = 0;
   std::size_t turn_ = 0;  ///< the slot that the consumer was at last
   std::uint64_t elements_ = 0;

@@ -15,27 +15,16 @@ constexpr double kQuickReadUs = 20;
 
 }  // namespace
 
-void InnerReaders::run_thread(void (InnerReaders::*body)(std::unique_lock<std::mutex>&)) {
-  run_.begin_thread("interleave");
-  auto lock = hand_off_.lock();
-  try {
-    (this->*body)(lock);
-  } catch (...) {
-    if (!lock.owns_lock()) lock.lock();
-    hand_off_.abort_locked(terminal_error());
-  }
-}
-
 /// As many inner datasets ahead as there are threads; while the cycle fills up, twice as many.
 bool InnerReaders::wants_outer() const {
-  const std::uint64_t threads = static_cast<std::uint64_t>(options_.threads);
+  const std::uint64_t threads = static_cast<std::uint64_t>(workers_);
   const std::uint64_t empty_slots = options_.cycle_length - open_in_cycle_;
   return pending_.size() < threads + std::min(threads, empty_slots);
 }
 
 void InnerReaders::wake_outer() {
   // Not for each inner dataset: they may be tiny.
-  const bool low = 2 * pending_.size() <= static_cast<std::size_t>(options_.threads);
+  const bool low = 2 * pending_.size() <= static_cast<std::size_t>(workers_);
   if (low && wants_outer()) outer_room_.wake_one();
 }
 
@@ -62,8 +51,8 @@ void InnerReaders::take_outer_elements(std::unique_lock<std::mutex>& lock) {
   }
 }
 
-void InnerReaders::read_inner_datasets(std::unique_lock<std::mutex>& lock) {
-  while (!hand_off_.stopped()) {
+void InnerReaders::read_inner_datasets(std::unique_lock<std::mutex>& lock, std::size_t number) {
+  while (!hand_off_.stopped() && number < static_cast<std::size_t>(workers_)) {
     if (InnerReadAhead* const inner = choose()) {
       work_on(lock, *inner);
       continue;
@@ -71,6 +60,7 @@ void InnerReaders::read_inner_datasets(std::unique_lock<std::mutex>& lock) {
     work_.wait_once(lock);
     reader_wakes_ = false;
   }
+  readers_[number].runs = false;
 }
 
 bool InnerReaders::is_wanted(const InnerReadAhead& inner) const {

@@ -15,6 +15,18 @@ int readers_wanted(const InterleaveSpec& spec, int concurrency) {
   return static_cast<int>(std::min(spec.cycle_length, threads));
 }
 
+// More of them have not been seen to bring anything on a single machine.
+constexpr std::uint64_t kReadersMax = 64;
+
+KnobSpec readers_knob(const InterleaveSpec& spec, int threads) {
+  const bool is_tuned = spec.parallelism == autotune;
+  const auto most = static_cast<int>(std::min(spec.cycle_length, kReadersMax));
+  return {.shape = KnobShape::inner,
+          .value = threads,
+          .min = is_tuned ? 1 : threads,
+          .max = is_tuned ? std::max(most, threads) : threads};
+}
+
 /// Before its threads start, a resume skips through it as through the serial form; then they take
 /// the open inner datasets over.
 class ParallelInterleaveStage final : public Stage {
@@ -32,9 +44,12 @@ class ParallelInterleaveStage final : public Stage {
                  {.cycle_length = spec.cycle_length,
                   .threads = share_.readers.grow(readers_wanted(spec, run().concurrency())),
                   .ordered = spec.ordered}),
-        waker_(run(), [this] { threads_.stop(); }) {
+        waker_(run(), [this] { threads_.stop(); }),
+        knob_(run().knobs(), counters(), readers_knob(spec, share_.readers.count()),
+              [this](std::int64_t readers) { set_readers(readers); }) {
     counters().has_threads = true;
     counters().note_parallelism(share_.readers.count(), spec.parallelism == autotune);
+    if (knob_.value() != share_.readers.count()) set_readers(knob_.value());
   }
 
   Pull do_pull(Chunk& out, std::size_t want) override {
@@ -53,6 +68,13 @@ class ParallelInterleaveStage final : public Stage {
   }
 
  private:
+  void set_readers(std::int64_t readers) {
+    const int threads =
+        std::min(static_cast<int>(readers), share_.readers.grow(static_cast<int>(readers)));
+    counters().note_parallelism(threads, true);
+    threads_.set_workers(threads);
+  }
+
   InterleaveThreads share_;
   const InnerOpener opener_;
   OuterInput outer_;
@@ -60,6 +82,7 @@ class ParallelInterleaveStage final : public Stage {
   InterleaveCycle cycle_;
   InnerReaders threads_;
   CancellationWaker waker_;
+  Knob knob_;
 };
 
 }  // namespace

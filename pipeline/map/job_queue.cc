@@ -27,6 +27,9 @@ constexpr auto kCollectJobs = std::chrono::microseconds(2000);
 constexpr double kBlockedShare = 0.5;
 constexpr double kBlockedUs = 400;
 constexpr std::uint64_t kBlockedJobs = 3;
+// More of them that wait have not been seen to bring anything on a single machine.
+constexpr int kBlockingWorkersMax = 64;
+constexpr std::uint64_t kWatchEvery = 8;
 
 std::uint64_t times_thread_waited() {
   rusage usage{};
@@ -45,13 +48,14 @@ JobQueue::JobQueue(IteratorContext& run, StageCounters& counters,
       epoch_(epoch),
       options_(options),
       own_share_(run.threads(), /*is_wanted=*/false),
+      workers_(options.parallelism),
       lifeline_(std::make_shared<Lifeline>()) {
   lifeline_->queue = this;
 }
 
 JobQueue::~JobQueue() {
   stop();
-  for (std::thread& thread : own_threads_) thread.join();
+  for (OwnThread& own : own_threads_) own.thread.join();
   {
     std::unique_lock lock(lifeline_->mutex);
     lifeline_->queue = nullptr;
@@ -62,8 +66,7 @@ JobQueue::~JobQueue() {
 
 std::size_t JobQueue::jobs_max() const {
   // Four times what runs: as many again wait for a free thread, the others for the consumer.
-  const int parallelism = blocking_ ? own_share_.count() : options_.parallelism;
-  return 4 * static_cast<std::size_t>(parallelism) + 2;
+  return 4 * static_cast<std::size_t>(workers_) + 2;
 }
 
 std::size_t JobQueue::elements_per_job() const {
@@ -104,7 +107,13 @@ void JobQueue::extend_last(Chunk& chunk, std::uint64_t& position) {
 }
 
 void JobQueue::run_here(Job& job) {
-  run_job(job);
+  // The clocks cost 3 us: not for each of many short ones.
+  const bool is_watched = turn_.is_serial() && ++jobs_here_ % kWatchEvery == 0;
+  if (is_watched) {
+    run_and_watch(job);
+  } else {
+    run_job(job);
+  }
   const auto lock = hand_off_.lock();
   note_cost(job);
   job.state = Job::State::done;
@@ -150,27 +159,40 @@ bool JobQueue::add(std::unique_ptr<Job> job) {
 
 void JobQueue::start_runners(std::unique_lock<std::mutex>& lock) {
   if (blocking_) {
-    add_own_threads(1);
     lock.unlock();
     work_.wake_one();
     return;
   }
-  if (runners_ >= options_.parallelism) return;
+  if (runners_ >= workers_) return;
   ++runners_;
   lock.unlock();
   submit_runner();
 }
 
-/// Up to `count` more, within the limit.
-void JobQueue::add_own_threads(std::size_t count) {
-  const auto most = static_cast<std::size_t>(own_share_.count());
-  const std::size_t wanted = std::min(most, own_threads_.size() + count);
-  while (own_threads_.size() < wanted) {
-    own_threads_.emplace_back([this] {
-      run_.begin_thread(spec_->name);
-      run_jobs();
-    });
+void JobQueue::add_own_threads() {
+  const auto wanted = static_cast<std::size_t>(std::min(workers_, own_share_.count()));
+  if (own_threads_.size() < wanted) own_threads_.resize(wanted);
+  for (std::size_t i = 0; i < wanted; ++i) {
+    OwnThread& own = own_threads_[i];
+    if (own.runs) continue;
+    if (own.thread.joinable()) own.thread.join();  // it has nothing left to do
+    own.runs = true;
+    own.thread = std::thread([this, i] { work_as(i); });
   }
+}
+
+/// What one of its own threads does, as long as there are to be so many.
+void JobQueue::work_as(std::size_t number) {
+  run_.begin_thread(spec_->name);
+  auto lock = hand_off_.lock();
+  while (!hand_off_.stopped() && number < static_cast<std::size_t>(workers_)) {
+    if (Job* const job = claim()) {
+      run_unlocked(lock, *job);
+    } else {
+      work_.wait_once(lock);
+    }
+  }
+  own_threads_[number].runs = false;
 }
 
 void JobQueue::submit_runner() {
@@ -243,19 +265,13 @@ void JobQueue::run_unlocked(std::unique_lock<std::mutex>& lock, Job& job) {
 
 void JobQueue::run_jobs() {
   auto lock = hand_off_.lock();
-  const bool own_thread =
-      std::any_of(own_threads_.begin(), own_threads_.end(),
-                  [](const std::thread& t) { return t.get_id() == std::this_thread::get_id(); });
-  while (!hand_off_.stopped()) {
-    if (blocking_ && !own_thread) break;  // the rest is for the stage's own threads
-    if (Job* const job = claim()) {
-      run_unlocked(lock, *job);
-      continue;
-    }
-    if (!own_thread) break;
-    work_.wait_once(lock);
+  // Once it blocks, the rest is for the stage's own threads.
+  while (!hand_off_.stopped() && !blocking_ && runners_ <= workers_) {
+    Job* const job = claim();
+    if (job == nullptr) break;
+    run_unlocked(lock, *job);
   }
-  if (!own_thread) --runners_;
+  --runners_;
 }
 
 /// Jobs that could be taken now, counted up to what the consumer waits for.
@@ -285,19 +301,53 @@ void JobQueue::job_done(Job& job, bool blocked) {
   note_cost(job);
   slow_jobs_blocked_ = blocked ? slow_jobs_blocked_ + 1 : 0;
   // Once it is stopped, somebody may be joining the threads that there are.
-  if (!blocking_ && !hand_off_.stopped() && slow_jobs_blocked_ >= kBlockedJobs &&
-      own_share_.grow(options_.parallelism_blocking) > 0) {
-    blocking_ = true;
-    if (options_.parallelism_blocking != options_.parallelism) {
-      counters_.note_parallelism(own_share_.count(), true);
-    }
-    add_own_threads(static_cast<std::size_t>(own_share_.count()));
-    room_.wake_one();
-  }
+  if (!blocking_ && !hand_off_.stopped() && slow_jobs_blocked_ >= kBlockedJobs) note_blocking();
   if (wake_at_ != 0 && ready_at_head() >= wake_at_) {
     wake_at_ = 0;
     ready_.wake_one();
   }
+}
+
+/// Its jobs go to threads of its own from now on.
+void JobQueue::note_blocking() {
+  int wanted = options_.parallelism_blocking;
+  if (knob_ != nullptr) {
+    wanted = static_cast<int>(knob_->note_waits(wanted, std::max(wanted, kBlockingWorkersMax)));
+  }
+  if (own_share_.grow(wanted) == 0) return;  // threads_max leaves none
+  blocking_ = true;
+  workers_ = own_share_.count();
+  if (options_.is_tuned) counters_.note_parallelism(workers_, true);
+  add_own_threads();
+  room_.wake_one();
+}
+
+bool JobQueue::wait_for_turn() {
+  auto lock = hand_off_.lock();
+  return turn_.wait_for_driver(lock);
+}
+
+void JobQueue::give_back() {
+  const auto lock = hand_off_.lock();
+  turn_.give_back();
+}
+
+void JobQueue::set_knob(Knob& knob) {
+  const auto lock = hand_off_.lock();
+  knob_ = &knob;
+}
+
+void JobQueue::set_workers(int workers) {
+  const auto lock = hand_off_.lock();
+  if (hand_off_.stopped()) return;
+  // Where it is serial what is there is still done by as many as before.
+  if (workers > 0) workers_ = workers;
+  if (blocking_ && workers > own_share_.count()) workers_ = own_share_.grow(workers);
+  counters_.note_parallelism(workers_, true);
+  if (blocking_) add_own_threads();
+  turn_.set_serial(workers == 0);
+  work_.wake_all();
+  room_.wake_all();
 }
 
 Pull JobQueue::take(std::unique_ptr<Job>& result) {
@@ -318,10 +368,13 @@ Pull JobQueue::take(std::unique_ptr<Job>& result) {
       hand_off_.throw_failure();
       return Pull::end;
     }
+    if (jobs_.empty() && turn_.can_take()) {
+      turn_.take();
+      return Pull::values;
+    }
     if (wait_begin == 0) wait_begin = ticks_now();
     // Nobody has begun the next job: don't wait for a thread, be one.
-    if (!blocking_ && waiting_from_ == 0 && !jobs_.empty() &&
-        running_jobs_ < options_.parallelism) {
+    if (!blocking_ && waiting_from_ == 0 && !jobs_.empty() && running_jobs_ < workers_) {
       run_unlocked(lock, *claim());
       continue;
     }

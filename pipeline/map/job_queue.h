@@ -12,6 +12,7 @@
 #include <infeed/pipeline/detail/elementwise.h>
 
 #include "engine/iterator_context.h"
+#include "engine/threads/input_turn.h"
 
 namespace infeed::detail {
 
@@ -34,6 +35,7 @@ struct JobQueueOptions {
   int parallelism;           ///< jobs that may run at the same time
   int parallelism_blocking;  ///< the same once the function is seen to block
   bool ordered;
+  bool is_tuned = false;  ///< what `parallelism` says is only the beginning
 };
 
 /// The jobs of one parallel stage between its driver, who adds them, the threads that run them and
@@ -81,6 +83,17 @@ class JobQueue {
   std::unique_ptr<Job> recycled();
   void stop() { hand_off_.stop(); }
 
+  /// The driver, before it pulls the input; false when it needn't any more.
+  bool wait_for_turn();
+  /// The serial form: take() gives no job once there are none, and the consumer has the input from
+  /// then until give_back().
+  bool is_serial() const { return turn_.is_serial(); }
+  void give_back();
+  /// Jobs that may run at the same time from now on; 0: the serial form. Of the tuner.
+  void set_workers(int workers);
+  /// Told when the function is seen to block.
+  void set_knob(Knob& knob);
+
  private:
   /// What a submitted task holds; it may run when the queue is long gone.
   struct Lifeline {
@@ -94,9 +107,11 @@ class JobQueue {
   void submit_runner();
   void run_job(Job& job);
   bool run_and_watch(Job& job);
+  void note_blocking();
   void run_jobs();
+  void work_as(std::size_t number);
   void run_unlocked(std::unique_lock<std::mutex>& lock, Job& job);
-  void add_own_threads(std::size_t count);
+  void add_own_threads();
   void note_cost(const Job& job);
   void job_done(Job& job, bool blocked);
   void start_runners(std::unique_lock<std::mutex>& lock);
@@ -111,18 +126,27 @@ class JobQueue {
   ThreadShare own_share_;  ///< for own_threads_, once the function is seen to block
 
   HandOff hand_off_;
-  WaitPoint ready_{hand_off_};             ///< for the consumer
-  WaitPoint room_{hand_off_};              ///< for the driver
-  WaitPoint work_{hand_off_};              ///< for the stage's own threads
+  WaitPoint ready_{hand_off_};  ///< for the consumer
+  WaitPoint room_{hand_off_};   ///< for the driver
+  WaitPoint work_{hand_off_};   ///< for the stage's own threads
+  InputTurn turn_{hand_off_, ready_};
+  int workers_;  ///< that may run jobs
+  Knob* knob_ = nullptr;
   std::deque<std::unique_ptr<Job>> jobs_;  ///< in the input's order
   std::size_t waiting_from_ = 0;           ///< jobs_ before this index are claimed
   std::vector<std::unique_ptr<Job>> recycled_;
-  std::vector<std::thread> own_threads_;
+  /// Those beyond workers_ end.
+  struct OwnThread {
+    std::thread thread;
+    bool runs = false;
+  };
+  std::vector<OwnThread> own_threads_;
   const std::shared_ptr<Lifeline> lifeline_;
   int runners_ = 0;  ///< tasks submitted or running
   int running_jobs_ = 0;
   std::uint64_t ticks_per_element_ = 0;  ///< smoothed
   std::uint64_t slow_jobs_blocked_ = 0;
+  std::uint64_t jobs_here_ = 0;  ///< that run_here() ran; the caller's
   std::size_t wake_at_ = 0;  ///< done jobs at the head that wake the consumer; 0: it doesn't wait
   bool waits_for_any_job_ = false;  ///< the consumer does: there is none
   bool driver_waits_ = false;

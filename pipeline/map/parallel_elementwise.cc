@@ -2,7 +2,7 @@
 
 #include <infeed/pipeline/errors_in_flight.h>
 
-#include "engine/threads/driver.h"
+#include "engine/threads/clock.h"
 #include "map/elementwise.h"
 #include "map/job_queue.h"
 
@@ -17,7 +17,15 @@ JobQueueOptions queue_options(const ElementwiseSpec& spec, const Executor& execu
   const int given = static_cast<int>(spec.parallelism.value());
   return {.parallelism = chosen ? given : executor.concurrency(),
           .parallelism_blocking = chosen ? given : kBlockingThreads,
-          .ordered = spec.ordered};
+          .ordered = spec.ordered,
+          .is_tuned = !chosen};
+}
+
+KnobSpec workers_knob(const JobQueueOptions& options) {
+  return {.shape = KnobShape::behind,
+          .value = options.parallelism,
+          .min = options.is_tuned ? 0 : options.parallelism,
+          .max = options.parallelism};
 }
 
 /// A driver thread cuts the input into jobs; the consumer takes their results.
@@ -32,10 +40,16 @@ class ParallelElementwiseStage final : public Stage {
         in_type_(in_type),
         input_(std::move(input)),
         queue_(run(), counters(), spec_, epoch(), queue_options(*spec_, run().executor())),
-        waker_(run(), [this] { queue_.stop(); }) {
+        waker_(run(), [this] { queue_.stop(); }),
+        knob_(run().knobs(), counters(), workers_knob(queue_options(*spec_, run().executor())),
+              [this](std::int64_t workers) { queue_.set_workers(static_cast<int>(workers)); }) {
     counters().has_threads = true;
-    counters().note_parallelism(queue_options(*spec_, run().executor()).parallelism,
-                                spec_->parallelism == autotune);
+    const JobQueueOptions options = queue_options(*spec_, run().executor());
+    counters().note_parallelism(options.parallelism, options.is_tuned);
+    queue_.set_knob(knob_);
+    if (knob_.value() != options.parallelism) {
+      queue_.set_workers(static_cast<int>(knob_.value()));
+    }
   }
 
   ~ParallelElementwiseStage() override {
@@ -44,18 +58,30 @@ class ParallelElementwiseStage final : public Stage {
   }
 
   Pull do_pull(Chunk& out, std::size_t want) override {
-    if (!driver_.joinable()) driver_ = std::thread([this] { drive(); });
+    has_begun_ = true;
     while (true) {
       if (front_ != nullptr && hand_over(out, want)) return Pull::values;
       if (front_ != nullptr) queue_.recycle(std::move(front_));
-      const Pull taken = queue_.take(front_);
-      if (taken != Pull::values) return taken;
+      if (has_input_ && !queue_.is_serial()) {
+        has_input_ = false;
+        queue_.give_back();
+      }
+      if (!has_input_) {
+        if (!queue_.is_serial() && !driver_.joinable()) driver_ = std::thread([this] { drive(); });
+        const Pull taken = queue_.take(front_);
+        if (taken != Pull::values) return taken;
+        has_input_ = front_ == nullptr;
+      }
+      if (has_input_) {
+        const Pull pulled = pull_here(want);
+        if (pulled != Pull::values) return pulled;
+      }
     }
   }
 
  protected:
   std::uint64_t do_skip(std::uint64_t count, Known known) override {
-    if (driver_.joinable() || !spec_->one_to_one) return Stage::do_skip(count, known);
+    if (has_begun_ || !spec_->one_to_one) return Stage::do_skip(count, known);
     const std::uint64_t skipped = input_->skip(count, known);
     position_ += skipped;
     return skipped;
@@ -82,12 +108,43 @@ class ParallelElementwiseStage final : public Stage {
     return false;
   }
 
+  /// In the serial form: the next job, done.
+  Pull pull_here(std::size_t want) {
+    const std::uint64_t begin = ticks_now();
+    const Pull pulled =
+        input_->pull(chunk_, std::min({want, chunk_.capacity(), queue_.elements_per_job()}));
+    if (pulled == Pull::end) {
+      queue_.finish();
+      has_input_ = false;
+      queue_.give_back();
+    }
+    if (pulled != Pull::values) return pulled;
+    front_ = job_of(chunk_, chunk_.size());
+    if (front_->in.size() > 0) queue_.run_here(*front_);
+    StageCounters::add(counters().wait_ticks, ticks_now() - begin);
+    return Pull::values;
+  }
+
+  /// Of the chunk's next elements, and of the error behind them when there are no more.
+  std::unique_ptr<Job> job_of(Chunk& chunk, std::size_t elements) {
+    std::unique_ptr<Job> job = queue_.recycled();
+    if (job == nullptr) job = std::make_unique<Job>(in_type_, job_capacity());
+    job->out.clear();
+    job->state = Job::State::waiting;
+    job->position = position_;
+    job->in.append_from(chunk, elements);
+    job->elements = job->in.size();
+    if (chunk.size() == 0 && chunk.has_error()) job->in.set_error(chunk.take_error());
+    position_ += job->in.slots();
+    return job;
+  }
+
   void drive() {
     run().begin_thread(spec_->name + "-driver");
     Chunk chunk(in_type_);
     ErrorPointer failure;
     try {
-      while (true) {
+      while (queue_.wait_for_turn()) {
         const std::size_t want = std::clamp<std::size_t>(
             queue_.elements_per_job() * queue_.room_jobs(), 1, chunk.capacity());
         const Pull pulled = input_->pull(chunk, want);
@@ -106,15 +163,7 @@ class ParallelElementwiseStage final : public Stage {
     while (!chunk.empty()) {
       if (!cheap && chunk.size() > 0) queue_.extend_last(chunk, position_);
       if (chunk.empty()) break;
-      std::unique_ptr<Job> job = queue_.recycled();
-      if (job == nullptr) job = std::make_unique<Job>(in_type_, job_capacity());
-      job->out.clear();
-      job->state = Job::State::waiting;
-      job->position = position_;
-      job->in.append_from(chunk, cheap ? chunk.size() : queue_.elements_per_job());
-      job->elements = job->in.size();
-      if (chunk.size() == 0 && chunk.has_error()) job->in.set_error(chunk.take_error());
-      position_ += job->in.slots();
+      std::unique_ptr<Job> job = job_of(chunk, cheap ? chunk.size() : queue_.elements_per_job());
       if (cheap && job->in.size() > 0) queue_.run_here(*job);
       if (!queue_.add(std::move(job))) return false;
     }
@@ -133,11 +182,15 @@ class ParallelElementwiseStage final : public Stage {
   const std::shared_ptr<const ElementwiseSpec> spec_;
   const TypeInfo& in_type_;
   const std::unique_ptr<Stage> input_;
-  std::uint64_t position_ = 0;  ///< the driver's, once it runs
+  std::uint64_t position_ = 0;  ///< of whoever has the input
   JobQueue queue_;
   CancellationWaker waker_;
   std::unique_ptr<Job> front_;
+  Chunk chunk_{in_type_};  ///< of the serial form
+  bool has_begun_ = false;
+  bool has_input_ = false;  ///< the consumer's thread, as the serial form wants it
   std::thread driver_;
+  Knob knob_;
 };
 
 }  // namespace

@@ -3,14 +3,31 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "engine/iterator_context.h"
 #include "engine/threads/chunk_queue.h"
+#include "engine/threads/clock.h"
 #include "engine/threads/driver.h"
 #include "engine/threads/thread_budget.h"
 
 namespace infeed::detail {
 namespace {
 
-constexpr std::uint64_t kBytesReady = 32 * 1024;
+constexpr std::uint64_t kDepthMin = 2;
+
+/// One thread or none, where the depth is autotune.
+KnobSpec driver_knob(const QueueLimits& limits) {
+  return {.shape = KnobShape::driver, .value = 1, .min = limits.adaptive ? 0 : 1, .max = 1};
+}
+
+KnobSpec depth_knob(const QueueLimits& limits) {
+  const auto depth = static_cast<std::int64_t>(limits.elements_max);
+  const bool adaptive = limits.adaptive;
+  return {.kind = KnobKind::depth,
+          .shape = KnobShape::driver,
+          .value = depth,
+          .min = depth,
+          .max = adaptive ? static_cast<std::int64_t>(QueueLimits::kAdaptiveDepthMax) : depth};
+}
 
 class PrefetchStage final : public Stage {
  public:
@@ -22,15 +39,32 @@ class PrefetchStage final : public Stage {
         front_(type()),
         queue_(run(), counters(), type(), limits),
         waker_(run(), [this] { queue_.stop(); }),
-        driver_(run(), "prefetch", *input_, type(), queue_) {
+        driver_(run(), "prefetch", *input_, type(), queue_),
+        driver_knob_(run().knobs(), counters(), driver_knob(limits),
+                     [this](std::int64_t threads) { queue_.set_serial(threads == 0); }),
+        depth_knob_(run().knobs(), counters(), depth_knob(limits), [this](std::int64_t depth) {
+          queue_.set_depth(static_cast<std::uint64_t>(depth));
+        }) {
     counters().has_threads = true;
+    if (!limits.adaptive) return;
+    queue_.set_serial(driver_knob_.value() == 0);
+    queue_.set_depth(static_cast<std::uint64_t>(depth_knob_.value()));
+    queue_.set_depth_knob(depth_knob_);
   }
 
   Pull do_pull(Chunk& out, std::size_t want) override {
-    driver_.start();
+    has_begun_ = true;
+    if (has_input_) {
+      if (queue_.is_serial()) return pull_here(out, want);
+      has_input_ = false;
+      queue_.give_back();
+    }
     if (front_.empty()) {
+      if (!queue_.is_serial()) driver_.start();
       const Pull popped = queue_.pop(front_);
       if (popped != Pull::values) return popped;
+      has_input_ = front_.empty();
+      if (has_input_) return pull_here(out, want);
     }
     if (front_.slots() <= want && front_.capacity() == out.capacity()) {
       out.swap(front_);
@@ -43,16 +77,33 @@ class PrefetchStage final : public Stage {
 
  protected:
   std::uint64_t do_skip(std::uint64_t count, Known known) override {
-    return driver_.started() ? Stage::do_skip(count, known) : input_->skip(count, known);
+    return has_begun_ ? Stage::do_skip(count, known) : input_->skip(count, known);
   }
 
  private:
+  /// In the serial form.
+  Pull pull_here(Chunk& out, std::size_t want) {
+    const std::uint64_t begin = ticks_now();
+    const Pull pulled = input_->pull(out, want);
+    if (pulled == Pull::end) {
+      queue_.finish();
+      has_input_ = false;
+      queue_.give_back();
+    }
+    StageCounters::add(counters().wait_ticks, ticks_now() - begin);
+    return pulled;
+  }
+
   const ThreadShare thread_;
   const std::unique_ptr<Stage> input_;
   Chunk front_;  ///< what was popped and not yet handed over
   ChunkQueue queue_;
   CancellationWaker waker_;
   Driver driver_;
+  bool has_begun_ = false;
+  bool has_input_ = false;  ///< the consumer's thread, as the serial form wants it
+  Knob driver_knob_;
+  Knob depth_knob_;
 };
 
 /// Without a thread of its own: a stage all the same, so that the statistics show it.
@@ -103,9 +154,8 @@ NodePointer make_prefetch(std::int64_t depth, NodePointer input) {
         fmt::format("prefetch: depth is {}; give 0 (none) or more, or infeed::autotune", depth));
   }
   const bool adaptive = depth == autotune;
-  const QueueLimits limits{.elements_max = adaptive ? 2 : static_cast<std::uint64_t>(depth),
-                           .bytes_max = kBytesReady,
-                           .adaptive = adaptive};
+  QueueLimits limits = QueueLimits::of_depth(kDepthMin, adaptive);
+  if (!adaptive) limits.elements_max = static_cast<std::uint64_t>(depth);
   return std::make_shared<PrefetchNode>(limits, std::move(input));
 }
 

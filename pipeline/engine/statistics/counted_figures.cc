@@ -131,17 +131,18 @@ void IteratorCounters::fill_times(PipelineStatistics& result) const {
       less(end == 0 ? process_cpu_ns() : load(end_cpu_ns_), load(begin_cpu_ns_));
 }
 
-PipelineStatistics IteratorCounters::statistics() const {
+PipelineStatistics IteratorCounters::statistics(std::vector<const StageCounters*>* shown) const {
   PipelineStatistics result;
-  add_stages(result);
+  std::vector<const StageCounters*> stages;
+  add_stages(result, shown == nullptr ? stages : *shown);
   fill_times(result);
   limit_cpu(result);
   return result;
 }
 
-void IteratorCounters::add_stages(PipelineStatistics& result) const {
+void IteratorCounters::add_stages(PipelineStatistics& result,
+                                  std::vector<const StageCounters*>& shown) const {
   const std::lock_guard lock(counters_mutex_);
-  std::vector<const StageCounters*> shown;
   for (const Entry& entry : counters_) {
     if (!entry.is_open) continue;
     shown.push_back(&entry.counters);

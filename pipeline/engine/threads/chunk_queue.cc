@@ -8,7 +8,6 @@
 namespace infeed::detail {
 namespace {
 
-constexpr std::uint64_t kAdaptiveBytesMax = 64 << 20;
 constexpr std::size_t kQueueSpareChunksMax = 4;
 constexpr auto kCollectChunks = std::chrono::microseconds(200);
 
@@ -113,18 +112,14 @@ bool ChunkQueue::push(Chunk& chunk) {
 
 /// False when there will be no chunk.
 bool ChunkQueue::wait_for_chunks(std::unique_lock<std::mutex>& lock) {
-  if (was_full_ && limits_.adaptive && limits_.bytes_max < kAdaptiveBytesMax) {
-    limits_.elements_max *= 2;
-    limits_.bytes_max *= 2;
-    publish_limits();
-  }
+  if (was_full_ && limits_.adaptive) double_depth();
   was_full_ = false;
   if (producer_waits_) room_.wake_one();
   const std::uint64_t begin = ticks_now();
   const std::uint64_t collecting_ticks =
       ticks_of_us(std::chrono::microseconds(kCollectChunks).count());
   const std::uint64_t arriving = interval_ticks_ == 0 ? 1 : collecting_ticks / interval_ticks_;
-  while (chunks_.empty() && !hand_off_.over()) {
+  while (chunks_.empty() && !hand_off_.over() && !turn_.can_take()) {
     wake_at_ = std::clamp<std::size_t>(static_cast<std::size_t>(arriving), 1, 16);
     if (wake_at_ == 1) {
       values_.wait_once(lock);
@@ -175,6 +170,10 @@ Pull ChunkQueue::pop(Chunk& out) {
   if (chunks_.empty() && !hand_off_.over()) wait_for_chunks(lock);
   if (hand_off_.stopped()) return Pull::cancelled;
   if (chunks_.empty()) {
+    if (!hand_off_.over()) {
+      turn_.take();
+      return Pull::values;
+    }
     hand_off_.throw_failure();
     return Pull::end;
   }
@@ -186,6 +185,10 @@ Pull ChunkQueue::pop(Chunk& out) {
   bytes_ -= entry.bytes;
   run_.memory().release_best_effort(entry.reserved_bytes);
   publish_level();
+  if (depth_knob_ != nullptr) {
+    depth_knob_->note_low(
+        static_cast<std::int64_t>(std::max(elements_, bytes_ / QueueLimits::kBytesPerDepth)));
+  }
   const bool half_empty = 2 * elements_ <= limits_.elements_max || 2 * bytes_ <= limits_.bytes_max;
   if (producer_waits_ && (half_empty || chunks_.empty())) {
     producer_waits_ = false;
@@ -193,6 +196,46 @@ Pull ChunkQueue::pop(Chunk& out) {
     room_.wake_one();
   }
   return Pull::values;
+}
+
+void ChunkQueue::double_depth() {
+  const std::uint64_t most = depth_knob_ == nullptr
+                                 ? QueueLimits::kAdaptiveDepthMax
+                                 : static_cast<std::uint64_t>(depth_knob_->max());
+  if (2 * limits_.elements_max > most) return;
+  limits_ = QueueLimits::of_depth(2 * limits_.elements_max, true);
+  if (depth_knob_ != nullptr) {
+    depth_knob_->note_value(static_cast<std::int64_t>(limits_.elements_max));
+  }
+  publish_limits();
+}
+
+void ChunkQueue::set_depth(std::uint64_t depth) {
+  const auto lock = hand_off_.lock();
+  limits_ = QueueLimits::of_depth(depth, limits_.adaptive);
+  was_full_ = false;
+  publish_limits();
+  room_.wake_one();
+}
+
+void ChunkQueue::set_depth_knob(Knob& knob) {
+  const auto lock = hand_off_.lock();
+  depth_knob_ = &knob;
+}
+
+bool ChunkQueue::wait_for_turn() {
+  auto lock = hand_off_.lock();
+  return turn_.wait_for_driver(lock);
+}
+
+void ChunkQueue::set_serial(bool serial) {
+  const auto lock = hand_off_.lock();
+  turn_.set_serial(serial);
+}
+
+void ChunkQueue::give_back() {
+  const auto lock = hand_off_.lock();
+  turn_.give_back();
 }
 
 void ChunkQueue::publish_level() { counters_.note_buffered(elements_, bytes_); }

@@ -11,6 +11,7 @@
 #include <infeed/pipeline/chunk.h>
 
 #include "engine/iterator_context.h"
+#include "engine/threads/input_turn.h"
 
 namespace infeed::detail {
 
@@ -20,6 +21,13 @@ struct QueueLimits {
   std::uint64_t elements_max;
   std::uint64_t bytes_max;
   bool adaptive;  ///< doubles both after the queue was full and then found empty
+
+  /// What a queue of that depth may hold.
+  static QueueLimits of_depth(std::uint64_t depth, bool adaptive) {
+    return {.elements_max = depth, .bytes_max = depth * kBytesPerDepth, .adaptive = adaptive};
+  }
+  static constexpr std::uint64_t kBytesPerDepth = 16 * 1024;
+  static constexpr std::uint64_t kAdaptiveDepthMax = 4096;
 };
 
 /// A bounded queue of chunks between one producer thread and one consumer thread.
@@ -50,9 +58,20 @@ class ChunkQueue {
   /// Nothing more will be pushed: the input is over or, with `failure`, has failed for good.
   void finish(ErrorPointer failure = nullptr);
   /// Exchanges `out`, which is empty, for the next chunk; waits for one. Throws the failure behind
-  /// the last one.
+  /// the last one. In the serial form `out` stays empty once there are no more: from then until
+  /// give_back() the consumer has the input.
   Pull pop(Chunk& out);
   void stop();
+
+  /// The producer, before it pulls the input; false when it needn't any more.
+  bool wait_for_turn();
+  bool is_serial() const { return turn_.is_serial(); }
+  void give_back();
+  // Of the tuner:
+  void set_serial(bool serial);
+  void set_depth(std::uint64_t depth);
+  /// Tells the knob of its depth what it doubles itself, and how empty it gets.
+  void set_depth_knob(Knob& knob);
 
   /// Whether pop() returns at once, waiting for that until the deadline or a stop.
   bool wait_until_ready(std::chrono::steady_clock::time_point deadline,
@@ -67,6 +86,7 @@ class ChunkQueue {
   void tell_ready() const;
   void publish_level();
   void publish_limits();
+  void double_depth();
 
   struct Entry {
     Chunk chunk;
@@ -81,6 +101,8 @@ class ChunkQueue {
   HandOff hand_off_;
   WaitPoint values_{hand_off_};
   WaitPoint room_{hand_off_};
+  InputTurn turn_{hand_off_, values_};
+  Knob* depth_knob_ = nullptr;
   QueueLimits limits_;
   std::deque<Entry> chunks_;
   std::vector<Chunk> spare_;  ///< emptied by the consumer, for the producer

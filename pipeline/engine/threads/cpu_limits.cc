@@ -19,9 +19,10 @@ int affinity_cores() {
   return CPU_COUNT(&set);
 }
 
-int cores_of_quota(double quota, double period) {
-  if (quota <= 0 || period <= 0) return std::numeric_limits<int>::max();
-  return std::max(1, static_cast<int>(std::ceil(quota / period)));
+constexpr double kNoQuota = std::numeric_limits<double>::infinity();
+
+double cpu_time_of_quota(double quota, double period) {
+  return quota <= 0 || period <= 0 ? kNoQuota : quota / period;
 }
 
 /// The path of this process in the hierarchy whose line in `groups_file` names `controller` ("" for
@@ -46,44 +47,54 @@ std::string parent_of(const std::string& path) {
 }
 
 /// The tightest quota on the way from this process's group to the root.
-template <class CoresOf>
-int tightest(const std::string& mount, std::string path, CoresOf cores_of) {
-  int cores = std::numeric_limits<int>::max();
+template <class QuotaOf>
+double tightest(const std::string& mount, std::string path, QuotaOf quota_of) {
+  double quota = kNoQuota;
   while (true) {
-    cores = std::min(cores, cores_of(mount + path + (path == "/" ? "" : "/")));
-    if (path == "/" || path.empty()) return cores;
+    quota = std::min(quota, quota_of(mount + path + (path == "/" ? "" : "/")));
+    if (path == "/" || path.empty()) return quota;
     path = parent_of(path);
   }
 }
 
-int cores_v2(const std::string& folder) {
+double quota_v2(const std::string& folder) {
   std::ifstream file(folder + "cpu.max");
   std::string quota;
   double period = 0;
-  if (!(file >> quota >> period) || quota == "max") return std::numeric_limits<int>::max();
-  return cores_of_quota(std::atof(quota.c_str()), period);
+  if (!(file >> quota >> period) || quota == "max") return kNoQuota;
+  return cpu_time_of_quota(std::atof(quota.c_str()), period);
 }
 
-int cores_v1(const std::string& folder) {
+double quota_v1(const std::string& folder) {
   double quota = -1;
   double period = 0;
   std::ifstream(folder + "cpu.cfs_quota_us") >> quota;
   std::ifstream(folder + "cpu.cfs_period_us") >> period;
-  return cores_of_quota(quota, period);
+  return cpu_time_of_quota(quota, period);
 }
 
 }  // namespace
 
 namespace detail {
 
-int cgroup_cores(const std::string& mount, const std::string& groups_file) {
-  int cores = tightest(mount, cgroup_path(groups_file, ""), cores_v2);
+double cgroup_quota(const std::string& mount, const std::string& groups_file) {
+  double quota = tightest(mount, cgroup_path(groups_file, ""), quota_v2);
   // Both versions may be mounted side by side; inside a container the group is the mount's root.
   for (const char* controller : {"/cpu", "/cpu,cpuacct"}) {
-    cores =
-        std::min(cores, tightest(mount + controller, cgroup_path(groups_file, "cpu"), cores_v1));
+    quota =
+        std::min(quota, tightest(mount + controller, cgroup_path(groups_file, "cpu"), quota_v1));
   }
-  return cores;
+  return quota;
+}
+
+int cgroup_cores(const std::string& mount, const std::string& groups_file) {
+  const double quota = cgroup_quota(mount, groups_file);
+  if (quota >= std::numeric_limits<int>::max()) return std::numeric_limits<int>::max();
+  return std::max(1, static_cast<int>(std::ceil(quota)));
+}
+
+double usable_cpu_time() {
+  return std::min<double>(affinity_cores(), cgroup_quota("/sys/fs/cgroup", "/proc/self/cgroup"));
 }
 
 }  // namespace detail

@@ -4,6 +4,11 @@
 
 namespace infeed::detail {
 
+/// CPU time that the quotas of this process's control groups allow in a second; infinite when there
+/// is none. Arguments as below.
+double cgroup_quota(const std::string& mount, const std::string& groups_file);
+/// The same for all limits together, affinity included; a quota may be less than one.
+double usable_cpu_time();
 /// Cores that the CPU quotas of this process's control groups allow, rounded up; INT_MAX when there
 /// is none. `mount` is where the groups' folders are (/sys/fs/cgroup; both versions), `groups_file`
 /// names this process's own (/proc/self/cgroup). See cgroups(7).

@@ -28,6 +28,7 @@ void Driver::run() {
   try {
     Pull pulled = Pull::values;
     do {
+      if (!queue_.wait_for_turn()) return;
       pulled = input_.pull(chunk, std::min(chunk.capacity(), queue_.room_elements()));
       if (pulled == Pull::values && !queue_.push(chunk)) return;
     } while (pulled == Pull::values);

@@ -40,6 +40,7 @@
 #include <infeed/pipeline/random_integers.h>
 #include <infeed/pipeline/range.h>
 #include <infeed/pipeline/rebatch.h>
+#include <infeed/pipeline/recorded_tuning.h>
 #include <infeed/pipeline/records.h>
 #include <infeed/pipeline/rejection_resample.h>
 #include <infeed/pipeline/repeat.h>
@@ -55,6 +56,7 @@
 #include <infeed/pipeline/take.h>
 #include <infeed/pipeline/take_while.h>
 #include <infeed/pipeline/tar.h>
+#include <infeed/pipeline/tuning_policy.h>
 #include <infeed/pipeline/unbatch.h>
 #include <infeed/pipeline/unique.h>
 #include <infeed/pipeline/window.h>

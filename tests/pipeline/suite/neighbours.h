@@ -53,9 +53,9 @@ Dataset<T> add_neighbour(const Dataset<T>& dataset, Neighbour neighbour) {
       if constexpr (detail::kIsCopyable<T>) return dataset | cache();
       break;
     case Neighbour::prefetch:
-      return dataset | prefetch(2);
+      return dataset | prefetch();
     case Neighbour::parallel_map:
-      return dataset | map([](T element) { return element; }, {.parallelism = 2});
+      return dataset | map([](T element) { return element; }, {.parallelism = autotune});
   }
   return dataset;
 }

@@ -15,6 +15,7 @@
 
 #include "pipeline/suite/busy.h"
 #include "pipeline/suite/executors.h"
+#include "pipeline/suite/random_knobs.h"
 #include "pipeline/suite/random_seed.h"
 #include "pipeline/suite/stream.h"
 #include "pipeline/suite/terminal.h"
@@ -179,6 +180,8 @@ class StreamCheck {
     IterateOptions options;
     options.executor = executor.executor;
     options.memory_bytes_max = options_.memory_bytes_max;
+    // Whatever the tuner does, nothing of this may depend on it.
+    if (random_.chance(0.5)) options.tuner = random_knobs(random_());
     return options;
   }
 

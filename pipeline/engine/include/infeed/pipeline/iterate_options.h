@@ -10,6 +10,7 @@
 
 #include <infeed/pipeline/checkpoint.h>
 #include <infeed/pipeline/executor.h>
+#include <infeed/pipeline/tuning.h>
 
 /// What one iteration of a dataset may use, and where it begins:
 ///
@@ -36,8 +37,10 @@ struct IterateOptions {
   /// The most threads that the iterator may start: the pool that runs functions (half of them), and
   /// those of prefetch, parallel map, interleave and readers. A stage for which none is left works
   /// in its consumer's thread; elements and their order are the same. 0: no limit. Not among them
-  /// are those of a given executor, of time limits, of the watchdog and of URLs.
+  /// are those of a given executor, of time limits, of the watchdog, of the tuner and of URLs.
   int threads_max = 0;
+  /// Who chooses what is marked autotune (tuning.h).
+  TunerOptions tuner = {};
   /// Each thread that the iterator starts, but for those of URLs, calls it first, with the thread's
   /// name ("prefetch", "worker", ...): for affinity, priorities, a profiler. It must not throw.
   std::function<void(std::string_view)> on_thread_start = {};

@@ -41,7 +41,8 @@
 ///     const int descriptor = iterator.ready_descriptor();  // for poll(), epoll, an event loop
 ///     while (auto next = iterator.try_next()) use(*next);  // whenever it is readable
 ///
-/// Thread-safety: one thread at a time, but cancel() and statistics() may be called from any.
+/// Thread-safety: one thread at a time, but cancel(), statistics() and tuning() may be called from
+/// any.
 /// fork(): a Dataset may be iterated in a child process. An iterator's threads stay in the parent,
 /// so its next() throws in the child, and its destructor lets nothing go there.
 namespace infeed {
@@ -128,6 +129,10 @@ class Iterator {
   /// {.time_limit = ...}} is set; without it cancel() and the destructor wait for it.
   void cancel() { core().cancel(); }
   PipelineStatistics statistics() const { return core().statistics(); }
+  /// What the tuner has set and why; from any thread.
+  TuningReport tuning() const { return core().tuning(); }
+  /// From now on the tuner changes nothing; from any thread.
+  void freeze_tuning() { core().freeze_tuning(); }
   const MemoryAccount& memory() const { return core().memory(); }
 
   /// Input iterator for range-for; it moves through this Iterator itself.

@@ -8,8 +8,8 @@
 
 namespace infeed {
 
-/// "You choose": accepted wherever a number of threads or a depth is asked for. Until the tuner is
-/// there it stands for a fixed choice that each option documents; statistics() tells which.
+/// "You choose": accepted wherever a number of threads or a depth is asked for. It begins with a
+/// fixed choice that each option documents; from there the tuner goes on (tuning.h).
 inline constexpr int autotune = -1;
 
 /// What a stage is called in statistics, in errors and in the watchdog's report: "map[1] 'augment'".

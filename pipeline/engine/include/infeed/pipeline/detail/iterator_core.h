@@ -21,6 +21,7 @@ namespace infeed::detail {
 
 class ReadyElements;
 class ReadyEvent;
+class TunerThread;
 class Watchdog;
 
 /// Of a Dataset that was default-constructed or moved from: throws Error(failed_precondition).
@@ -49,17 +50,23 @@ class IteratorCore {
   /// `count` elements of the chunk were taken.
   void took(std::size_t count) {
     chunk_.drop_front(count);
-    position_ += count;
+    advance(count);
   }
-  std::uint64_t position() const { return position_; }
+  std::uint64_t position() const { return position_.load(std::memory_order_relaxed); }
   /// Null unless the order is hashed.
   OrderHash* order_hash() { return hashes_order_ ? &order_hash_ : nullptr; }
   Checkpoint checkpoint() const;
   void cancel();
   PipelineStatistics statistics() const;
   const MemoryAccount& memory() const;
+  TuningReport tuning() const;
+  void freeze_tuning();
 
  private:
+  void advance(std::uint64_t count) {
+    position_.store(position() + count, std::memory_order_relaxed);
+  }
+  void begin_tuning();
   void resume(const IterateOptions& options);
   Pull pull_root();
   ErrorPointer cancellation(std::string_view when) const;
@@ -73,7 +80,7 @@ class IteratorCore {
   NodePointer node_;
   std::shared_ptr<IteratorContext> run_;
   std::uint64_t epoch_;
-  std::uint64_t position_ = 0;
+  std::atomic<std::uint64_t> position_{0};  ///< written by the consumer, read by the tuner
   std::uint64_t errors_before_ = 0;
   bool ended_ = false;
   ErrorPointer failure_;  ///< terminal
@@ -85,6 +92,11 @@ class IteratorCore {
   std::unique_ptr<ReadyEvent> ready_event_;
   std::unique_ptr<ReadyElements> ready_;  ///< null until somebody asks without waiting
   std::unique_ptr<Watchdog> watchdog_;    ///< null unless it was asked for
+  const TunerOptions tuner_options_;
+  std::atomic<bool> may_tune_;  ///< false from freeze_tuning() on
+  // Set once, by the consumer; others read the pointer with is_tuning_.
+  std::unique_ptr<TunerThread> tuner_;
+  std::atomic<bool> is_tuning_{false};
   std::optional<std::stop_callback<std::function<void()>>> stop_;
 };
 

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Compares the tuner with the best fixed setting of each workload: all settings of a grid are run
+# (the oracle), then the oracle and the tuner by turns, then the fixed choice, one worker everywhere
+# and hill climbing. Half the CPU quota is taken away in one run, and busy neighbours keep all cores
+# busy in others. Prints a table.
+#
+#   benchmarks/autotune.sh [--json FILE] [--svg FILE] [--short] [--only TEXT]
+#
+#   --json FILE   also writes the rows as JSON
+#   --svg FILE    also draws a chart
+#   --short       6 seconds a run rather than 20: figures to look at, not to quote
+#   --only TEXT   only the workloads whose name holds TEXT
+#   --help        this text
+set -euo pipefail
+# shellcheck source=tools/shell_common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../tools/shell_common.sh"
+
+for argument in "$@"; do
+  case $argument in
+    --help | -h)
+      print_help
+      exit 0
+      ;;
+  esac
+done
+
+"$infeed_root/tools/install_packages.sh" test
+if ! is_configured release ||
+  grep -qx 'INFEED_BUILD_BENCHMARKS:BOOL=OFF' "$infeed_root/build/release/CMakeCache.txt"; then
+  say "configuring in $infeed_root/build/release"
+  configure_preset release -DINFEED_BUILD_BENCHMARKS=ON
+fi
+build_targets release infeed_autotune infeed_compare ||
+  die "the build failed: what the compiler said is above"
+"$infeed_root/build/release/benchmarks/infeed_compare" --make-data \
+  --data "$infeed_root/build/compare-data"
+
+exec python3 "$infeed_root/benchmarks/autotune/autotune.py" \
+  --program "$infeed_root/build/release/benchmarks/infeed_autotune" \
+  --data "$infeed_root/build/compare-data" "$@"

@@ -1,0 +1,139 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <sys/resource.h>
+#include <thread>
+
+#include <infeed/pipeline/recorded_tuning.h>
+
+#include "hill_climb.h"
+#include "workload.h"
+
+// Runs one workload once, by the tuner or with knobs that are fixed, and prints one JSON object.
+// Meant to be run by autotune.sh; alone it shows what the tuner does.
+namespace infeed::autotuning {
+namespace {
+
+/// "map 'a'=4" or "prefetch/depth=16".
+KnobBound bound_of(const std::string& text) {
+  const std::size_t equals = text.rfind('=');
+  if (equals == text.npos) throw CLI::ValidationError("--set", "give STAGE=VALUE, not " + text);
+  KnobBound bound{.stage = text.substr(0, equals)};
+  constexpr std::string_view kDepth = "/depth";
+  if (bound.stage.ends_with(kDepth)) {
+    bound.stage.resize(bound.stage.size() - kDepth.size());
+    bound.kind = KnobKind::depth;
+  }
+  bound.min = bound.max = std::stoll(text.substr(equals + 1));
+  return bound;
+}
+
+/// Of /proc/self/status, in its own unit.
+std::uint64_t status_value(const std::string& key) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with(key + ":")) return std::stoull(line.substr(key.size() + 1));
+  }
+  return 0;
+}
+
+double cpu_seconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+int run(const Workload& workload, const RunOptions& options) {
+  compute(1, 0);  // measures the core
+  const std::uint64_t resident_before_kib = status_value("VmRSS");
+  std::atomic<bool> over{false};
+  std::uint64_t threads_sum = 0;
+  std::uint64_t threads_max = 0;
+  std::uint64_t looks = 0;
+  std::uint64_t threads_end = 0;  ///< of the last look
+  std::thread watcher([&] {
+    while (!over) {
+      const std::uint64_t threads = status_value("Threads") - 1;
+      threads_max = std::max(threads_max, threads);
+      threads_sum += threads;
+      threads_end = threads;
+      ++looks;
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+  });
+  const double cpu_before = cpu_seconds();
+  const Outcome outcome = workload.run(options);
+  over = true;
+  watcher.join();
+  nlohmann::ordered_json json{
+      {"elements", outcome.elements},
+      {"cpu_seconds", cpu_seconds() - cpu_before},
+      {"resident_mib", static_cast<double>(status_value("VmHWM") - resident_before_kib) / 1024},
+      {"account_mib", static_cast<double>(outcome.memory_peak_bytes) / (1 << 20)},
+      {"threads_mean",
+       static_cast<double>(threads_sum) / static_cast<double>(std::max<std::uint64_t>(1, looks))},
+      {"threads_max", threads_max},
+      {"threads_end", threads_end},
+      {"log", outcome.tuning.text()}};
+  for (const TuningChange& change : outcome.tuning.changes) {
+    json["changes"].push_back({{"at_seconds", change.at_seconds},
+                               {"before", change.rate_before},
+                               {"predicted", change.rate_predicted},
+                               {"after", change.rate_after},
+                               {"kept", change.outcome == TuningChange::Outcome::kept}});
+  }
+  std::puts(json.dump().c_str());
+  return 0;
+}
+
+}  // namespace
+}  // namespace infeed::autotuning
+
+int main(int argc, char** argv) {
+  using namespace infeed::autotuning;
+  CLI::App app("Runs one workload of the tuner's benchmark");
+  std::string name;
+  std::string mode = "on";
+  std::string record;
+  std::vector<std::string> sets;
+  RunOptions options;
+  bool list = false;
+  std::uint64_t memory_mib = 0;
+  app.add_option("workload", name, "Its name (see --list)");
+  app.add_option("--seconds", options.seconds, "How long it runs");
+  app.add_option("--mode", mode, "on, off (the fixed choice), or hill (climbs)")
+      ->check(CLI::IsMember({"on", "off", "hill"}));
+  app.add_option("--set", sets, "Fixes a knob: STAGE=WORKERS or STAGE/depth=DEPTH");
+  app.add_option("--memory", memory_mib, "The limit in MiB");
+  app.add_option("--data", options.data, "Folder with the record files");
+  app.add_option("--record", record, "Writes what the tuner sees to this file");
+  app.add_flag("--list", list, "Only prints the names");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    for (const Workload& workload : workloads()) {
+      if (list) std::puts(workload.name.c_str());
+      if (list || workload.name != name) continue;
+      options.iterate.memory_bytes_max = memory_mib << 20;
+      if (mode == "off") options.iterate.tuner.mode = infeed::TunerMode::off;
+      if (mode == "hill") options.iterate.tuner.policy = hill_climb();
+      for (const std::string& set : sets) options.iterate.tuner.bounds.push_back(bound_of(set));
+      if (!record.empty()) {
+        options.iterate.tuner.policy = infeed::record_tuning(infeed::make_tuner(), record);
+      }
+      return run(workload, options);
+    }
+    if (list) return 0;
+    std::fprintf(stderr, "infeed_autotune: there is no workload '%s' (see --list)\n", name.c_str());
+    return 2;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "infeed_autotune: %s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,72 @@
+#include "engine/tuning/tuner_thread.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/iterator_context.h"
+
+namespace infeed::detail {
+namespace {
+
+// While nothing is to be done, one look in so many: a quota that is cut is seen in half a second.
+constexpr int kSettledLooks = 4;
+constexpr std::size_t kChangesKept = 256;
+constexpr std::size_t kNotesKept = 64;
+
+}  // namespace
+
+TunerThread::TunerThread(IteratorContext& run, const TunerOptions& options,
+                         const std::atomic<std::uint64_t>& taken)
+    : run_(run),
+      only_advises_(options.mode == TunerMode::advice_only),
+      policy_(options.policy != nullptr ? options.policy
+                                        : make_tuner(options.profile, only_advises_)),
+      observer_(run, taken) {
+  look();  // begins with what the profile says
+  thread_ =
+      std::make_unique<PeriodicThread>([&run] { run.begin_thread("tuner"); }, options.look_every,
+                                       [this] {
+                                         look();
+                                         return true;
+                                       });
+}
+
+void TunerThread::look() {
+  if (is_frozen_) return;
+  if (is_settled_ && ++skipped_looks_ % kSettledLooks != 0) return;
+  TuningDecision decision = policy_->observe(observer_.look());
+  is_settled_ = decision.is_settled;
+  if (!only_advises_) {
+    for (const KnobSetting& setting : decision.settings)
+      run_.knobs().set(setting.id, setting.value);
+  }
+  take_down(std::move(decision));
+}
+
+void TunerThread::take_down(TuningDecision decision) {
+  const std::lock_guard lock(mutex_);
+  auto& changes = report_.changes;
+  for (TuningChange& change : decision.finished) {
+    if (!changes.empty() && changes.back().outcome == TuningChange::Outcome::pending) {
+      changes.back() = std::move(change);
+    } else {
+      changes.push_back(std::move(change));
+    }
+  }
+  if (decision.begun) changes.push_back(std::move(*decision.begun));
+  if (changes.size() > kChangesKept) {
+    changes.erase(changes.begin());
+    ++report_.changes_dropped;
+  }
+  for (std::string& note : decision.notes) report_.notes.push_back(std::move(note));
+  if (report_.notes.size() > kNotesKept) report_.notes.erase(report_.notes.begin());
+  if (!decision.verdict.empty()) report_.verdict = std::move(decision.verdict);
+  if (!decision.profile.empty()) report_.profile = std::move(decision.profile);
+}
+
+TuningReport TunerThread::report() const {
+  const std::lock_guard lock(mutex_);
+  return report_;
+}
+
+}  // namespace infeed::detail

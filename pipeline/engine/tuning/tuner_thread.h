@@ -1,0 +1,48 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include <infeed/pipeline/tuning.h>
+#include <infeed/pipeline/tuning_policy.h>
+
+#include "engine/threads/periodic_thread.h"
+#include "engine/tuning/observer.h"
+
+namespace infeed::detail {
+
+/// Lets a policy look at an iterator now and then, sets what it decides, and keeps its log.
+///
+/// Invariants: policy_ and observer_ belong to the thread; report_ is guarded by mutex_.
+class TunerThread {
+ public:
+  /// `taken`: elements that the consumer took.
+  TunerThread(IteratorContext& run, const TunerOptions& options,
+              const std::atomic<std::uint64_t>& taken);
+
+  /// What has been set stays as it is.
+  void freeze() { is_frozen_ = true; }
+  /// From any thread.
+  TuningReport report() const;
+  /// Nothing is looked at any more; the report stays.
+  void stop() { thread_.reset(); }
+
+ private:
+  void look();
+  void take_down(TuningDecision decision);
+
+  IteratorContext& run_;
+  const bool only_advises_;
+  const std::shared_ptr<TuningPolicy> policy_;
+  TuningObserver observer_;
+  int skipped_looks_ = 0;
+  bool is_settled_ = false;
+  std::atomic<bool> is_frozen_{false};
+  mutable std::mutex mutex_;
+  TuningReport report_;
+  std::unique_ptr<PeriodicThread> thread_;  // last: it uses the others
+};
+
+}  // namespace infeed::detail

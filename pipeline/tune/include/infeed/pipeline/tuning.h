@@ -1,0 +1,102 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+/// Why: `autotune` chooses threads and buffers; this is what it chose, why, and how to hold it.
+///
+///     auto iterator = dataset.iterate({.tuner = {.bounds = {{.stage = "map 'augment'", .max = 4}}}});
+///     while (auto batch = iterator.next()) use(*batch);
+///     std::puts(iterator.tuning().text().c_str());
+///
+///     0.4 s  map 2 -> 16: predicted +630 %, got +655 %, kept
+///     2.1 s  map 16 -> 9: the consumer takes 1,800 elements/s; predicted +0 %, got -1 %, kept
+///     the consumer is slower than the pipeline: there is nothing to tune
+///
+/// A tuner looks at its iterator every 100 ms (every 400 ms when nothing changes), predicts what
+/// another setting would bring, applies it where that is worth it, and takes back what turns out
+/// worse. Values, order, errors and checkpoints never depend on it. pipeline/tune/README.md has
+/// the model.
+namespace infeed {
+
+enum class TunerMode {
+  on,           ///< it changes what is marked autotune, and nothing else
+  advice_only,  ///< it says what it would do
+  off,          ///< what is marked autotune keeps the fixed choice that its option documents
+};
+
+/// What a knob sets.
+enum class KnobKind {
+  /// Threads that work for a stage at the same time; 0: its consumer's thread does what it does.
+  workers,
+  /// Elements that a prefetch keeps ready, or 16 KiB for each of them where that is more.
+  depth,
+};
+
+/// What the tuner may choose for one stage. With min == max it is fixed.
+struct KnobBound {
+  std::string stage;  ///< its label in the statistics: "map", "map[1]", "map 'augment'"
+  KnobKind kind = KnobKind::workers;
+  std::int64_t min = 0;
+  std::int64_t max = INT64_MAX;
+};
+
+class TuningPolicy;
+
+struct TunerOptions {
+  TunerMode mode = TunerMode::on;
+  /// Error(invalid_argument) where the pipeline has no such stage, or min is above max.
+  std::vector<KnobBound> bounds = {};
+  /// Iterator::tuning().profile of an earlier run: it begins with that one's settings. What belongs
+  /// to another pipeline or machine is left aside, and the log says so.
+  std::string profile = {};
+  /// Windows in which it looks at the figures; at least 1 ms.
+  std::chrono::milliseconds look_every{100};
+  /// Decides in the tuner's place (tuning_policy.h); null: the tuner.
+  std::shared_ptr<TuningPolicy> policy = nullptr;
+};
+
+/// "map[1] 1 -> 2".
+struct KnobChange {
+  std::string stage;
+  KnobKind kind = KnobKind::workers;
+  std::int64_t from = 0;
+  std::int64_t to = 0;
+
+  std::string text() const;
+};
+
+/// One decision; its knobs change together.
+struct TuningChange {
+  enum class Outcome { pending, kept, rolled_back, overtaken, advised };
+
+  double at_seconds = 0;  ///< since the iteration began
+  std::vector<KnobChange> knobs = {};
+  std::string why = {};
+  double rate_before = 0;     ///< elements/s
+  double rate_predicted = 0;  ///< with the new setting
+  double rate_after = 0;      ///< measured; 0 while it is pending
+  Outcome outcome = Outcome::pending;
+
+  /// A line without its end.
+  std::string text() const;
+};
+
+/// What a tuner did so far.
+struct TuningReport {
+  std::vector<TuningChange> changes = {};  ///< the last 256
+  std::uint64_t changes_dropped = 0;       ///< before those
+  std::vector<std::string> notes = {};     ///< a stale profile, a quota that changed...
+  /// What bounds the rate, and whether any setting could change that.
+  std::string verdict = {};
+  /// For TunerOptions::profile of the next run, to be saved beside the checkpoint; empty while
+  /// nothing is known.
+  std::string profile = {};
+
+  std::string text() const;
+};
+
+}  // namespace infeed

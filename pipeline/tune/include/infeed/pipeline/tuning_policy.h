@@ -1,0 +1,104 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <infeed/pipeline/tuning.h>
+
+/// Why: what decides is kept apart from what runs. A policy gets figures and returns settings; it
+/// knows no thread and no clock, so a recorded run can be put through it again, and a program may
+/// bring one of its own:
+///
+///     class Halves : public infeed::TuningPolicy {  // half of what each stage may have
+///       infeed::TuningDecision observe(const infeed::TuningObservation& seen) override {
+///         infeed::TuningDecision decision;
+///         for (const infeed::KnobState& knob : seen.knobs) {
+///           decision.settings.push_back({knob.id, (knob.min + knob.max) / 2});
+///         }
+///         return decision;
+///       }
+///     };
+///
+/// Thread-safety: observe() is called by one thread at a time, never while a setting is applied.
+namespace infeed {
+
+/// How the threads of a stage share what it does.
+enum class KnobShape {
+  driver,    ///< one thread pulls the input ahead (prefetch)
+  behind,    ///< one thread pulls the input, workers do the stage's own work (map, filter)
+  readers,   ///< workers pull the input in turn and do the stage's own work (batch_into, parse)
+  inner,     ///< workers pull inner datasets, each one of its own (interleave)
+  segments,  ///< workers read and decode segments of files (records)
+};
+
+struct KnobState {
+  std::uint64_t id = 0;  ///< the same for as long as the iterator lives
+  int stage = 0;         ///< index into TuningObservation::stages
+  KnobKind kind = KnobKind::workers;
+  KnobShape shape = KnobShape::driver;
+  std::int64_t value = 0;
+  // What it may be set to; both are `value` where the user has fixed it.
+  std::int64_t min = 0;
+  std::int64_t max = 0;
+  /// Its workers were seen to wait for something else than a core.
+  bool waits = false;
+  /// The least that its buffer held at any time of the window, in bytes (depth).
+  std::int64_t low = 0;
+};
+
+/// One stage in the window.
+struct StageObservation {
+  std::string label = {};
+  int consumer = -1;  ///< index of the stage that pulls it; -1: the iterator's consumer does
+  int inside = -1;    ///< the flat_map or interleave in whose inner datasets it is
+  std::uint64_t elements = 0;           ///< handed over
+  std::uint64_t buffered_elements = 0;  ///< held at the window's end
+  // Spent on the stage alone by all its threads, on a core and off it.
+  std::uint64_t cpu_ns = 0;
+  std::uint64_t blocked_ns = 0;
+};
+
+/// What was seen in one window of time.
+struct TuningObservation {
+  std::uint64_t at_ns = 0;      ///< the window's end, since the iteration began
+  std::uint64_t window_ns = 0;  ///< how long it was
+  std::uint64_t elements = 0;   ///< that the consumer took
+  std::uint64_t consumer_wait_ns = 0;
+  std::uint64_t process_cpu_ns = 0;
+  double cores = 1;                ///< that affinity and quotas allow; a quota may be less than one
+  double cores_of_others = 0;      ///< of them, on average used by other processes
+  std::uint64_t memory_bytes = 0;  ///< in use, of memory_bytes_max
+  std::uint64_t memory_limit_bytes = 0;  ///< 0: none
+  std::vector<StageObservation> stages = {};
+  std::vector<KnobState> knobs = {};
+};
+
+struct KnobSetting {
+  std::uint64_t id = 0;
+  std::int64_t value = 0;  ///< put between the knob's bounds
+};
+
+struct TuningDecision {
+  std::vector<KnobSetting> settings = {};   ///< what is to change; empty: nothing
+  std::vector<TuningChange> finished = {};  ///< earlier changes, with their outcome
+  std::optional<TuningChange> begun = std::nullopt;
+  std::vector<std::string> notes = {};
+  std::string verdict = {};  ///< empty: as before
+  std::string profile = {};  ///< TuningReport::profile; empty: as before
+  bool is_settled = false;   ///< nothing is under way: look less often
+};
+
+class TuningPolicy {
+ public:
+  virtual ~TuningPolicy() = default;
+  virtual TuningDecision observe(const TuningObservation& seen) = 0;
+};
+
+/// The policy of autotune, which TunerOptions without a policy have. `profile`: as there.
+std::shared_ptr<TuningPolicy> make_tuner(const std::string& profile = {},
+                                         bool only_advises = false);
+
+}  // namespace infeed

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <infeed/pipeline/tuning_policy.h>
+
+namespace infeed::detail {
+
+/// Why: predicts what a setting brings before it is tried. It is the operational bound of a closed
+/// network: nothing is quicker than its slowest lane.
+///
+///     X <= 1 / lane      a lane is one thread, or p workers: ns an element of the consumer, over p
+///     X <= cores / cpu   what all lanes together spend on cores
+///
+/// A stage's time is that of one of its elements, times its visits: how many it handles for one of the
+/// consumer's in the long run (a buffer that fills up or is used up is no work of the consumer's). Cores and threads are apart: a worker that waits for storage needs no core. What the bound
+/// leaves out (hand-offs, uneven elements) stays about the same from one setting to the next, so
+/// forecasts are used as ratios of what is measured now.
+///
+/// Times are means over the windows of about the last two seconds.
+class PipelineModel {
+ public:
+  struct Forecast {
+    double rate = 0;  ///< elements/s
+    int stage = -1;   ///< whose lane is the slowest; kConsumer or kCores
+  };
+  static constexpr int kConsumer = -1;
+  static constexpr int kCores = -2;
+
+  /// One time of everything; the last windows count most.
+  void add(const TuningObservation& window);
+  /// All but the visits.
+  void forget();
+  bool is_empty() const { return weight_ns_ == 0; }
+
+  /// `values`: one a knob of `of`. What workers do, and the consumer's thread in the pipeline, is made
+  /// slower by `headroom`, for uneven elements.
+  Forecast forecast(const TuningObservation& of, std::span<const std::int64_t> values,
+                    double headroom = 1) const;
+  /// With everything done by the consumer's thread.
+  double serial_rate(const TuningObservation& of) const;
+  double measured_rate() const;
+  double consumer_ns() const { return consumer_ns_ / elements_; }
+  double stage_ns(int stage) const;        ///< for an element of the consumer's
+  double stage_calls_ns(int stage) const;  ///< of one of its own elements
+  double cpu_ns() const { return cpu_ns_ / elements_; }
+  /// Of all work, what no core was used for.
+  double blocked_share() const;
+  /// What buffers hold, in elements of the consumer.
+  double elements_on_the_way(const TuningObservation& seen) const;
+
+ private:
+  struct Cost {
+    double cpu_ns = 0;
+    double blocked_ns = 0;
+    double elements = 0;
+  };
+  friend class LaneWalk;
+
+  void count_visits(const TuningObservation& window);
+
+  // Sums in which older windows have faded.
+  std::vector<Cost> stages_;
+  // Of the visits, which fade slowly.
+  std::vector<double> handled_;
+  double taken_ = 0;
+  std::vector<double> visits_;
+  double elements_ = 0;
+  double weight_ns_ = 0;
+  double consumer_ns_ = 0;
+  double cpu_ns_ = 0;
+};
+
+/// Cores that the process gets when others want theirs.
+double cores_for(const TuningObservation& seen);
+
+}  // namespace infeed::detail

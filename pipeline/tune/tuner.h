@@ -1,0 +1,102 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <infeed/pipeline/tuning_policy.h>
+
+#include "tune/pipeline_model.h"
+
+namespace infeed::detail {
+
+/// The policy that `autotune` stands for.
+///
+/// Objective: the rate that the consumer takes; at that rate the fewest workers and the least
+/// memory. All workers are decided together: the model says which rate is possible at all, and then
+/// the fewest workers of each stage that reach it. A change is a trial: what was measured before and
+/// after decides whether it stays, and what failed isn't tried again until the work changes.
+class Tuner final : public TuningPolicy {
+ public:
+  explicit Tuner(const std::string& profile = {}, bool only_advises = false);
+
+  TuningDecision observe(const TuningObservation& window) override;
+
+ private:
+  using Values = std::vector<std::int64_t>;
+
+  /// What a change has to promise, other than one that saves.
+  static constexpr double kWorthAChange = 1.05;
+
+  struct Known {
+    Values values;
+    double rate;
+    bool saved;  ///< it had given something back: not worth another try
+  };
+  struct Trial {
+    TuningChange change;
+    Values before;
+    Values after;
+    bool saves = false;  ///< it gives back, rather than asks for more
+    double settled_at_ns = 0;
+    double ns = 0;
+    double elements = 0;
+    double elements_min = 0;  ///< to be judged
+  };
+  /// What a stage waited in each window.
+  struct Bursts {
+    double sum = 0;
+    double squares = 0;
+  };
+
+  bool start_from_profile(const TuningObservation& seen, TuningDecision& decision);
+  std::string profile_text(const TuningObservation& seen) const;
+  void check_profile(const TuningObservation& seen, TuningDecision& decision);
+  void begin_phase();
+  void note_cores(const TuningObservation& seen, TuningDecision& decision);
+  void note_quiet(const TuningObservation& window);
+  TuningObservation with_quiet(const TuningObservation& window);
+  bool accumulate(const TuningObservation& seen);
+  bool is_another_phase(const TuningObservation& window) const;
+  void judge(const TuningObservation& window, TuningDecision& decision);
+  void decide(const TuningObservation& seen, TuningDecision& decision);
+  bool undo_regretted(const TuningObservation& seen, TuningDecision& decision);
+  void note_bursts(const TuningObservation& window);
+  bool comes_in_bursts() const;
+  std::optional<Values> serial_instead(const TuningObservation& seen) const;
+  Values fewest_workers(const TuningObservation& seen) const;
+  void shrink_buffers(const TuningObservation& seen, Values& values);
+  bool has_failed(const Values& values) const;
+  void begin(const TuningObservation& seen, const Values& values, double predicted, bool saves,
+             std::string why, TuningDecision& decision);
+  void apply(const TuningObservation& seen, const Values& values, TuningDecision& decision) const;
+  std::string slowest_text(const TuningObservation& seen, const Values& values) const;
+  int slowest_serial_stage(const TuningObservation& seen) const;
+  std::string verdict(const TuningObservation& seen) const;
+
+  const std::string profile_;  ///< of an earlier run
+  const bool only_advises_;
+  std::map<std::string, double> profile_ns_;  ///< by stage
+  bool has_begun_ = false;
+
+  PipelineModel model_;
+  TuningObservation window_;  ///< being added up
+  TuningObservation last_;    ///< the last whole one
+  TuningObservation quiet_;   ///< in which the consumer took nothing and waited for nothing
+  double cores_ = 0;
+  double phase_rate_ = 0;   ///< what savings are measured by
+  int windows_ = 0;         ///< of this phase
+  int other_windows_ = 0;   ///< in a row that look like another phase
+  int saving_windows_ = 0;  ///< in a row that would do with less
+  int serial_windows_ = 0;  ///< in a row that would be quicker in one thread
+  std::optional<Trial> trial_;
+  std::optional<Values> last_saving_;  ///< what there was before it
+  std::vector<Bursts> bursts_;         ///< by stage
+  std::map<std::uint64_t, std::int64_t> shrunk_to_;
+  std::vector<Known> failed_;                  ///< settings that were no better
+  std::map<std::uint64_t, int> idle_buffers_;  ///< windows in a row that a buffer was too large
+};
+
+}  // namespace infeed::detail

@@ -1,0 +1,123 @@
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "tune/tuner.h"
+#include "tune/tuning_windows.h"
+
+// Which setting would be the best.
+namespace infeed::detail {
+namespace {
+
+// Workers for the spread of what elements take.
+constexpr double kHeadroom = 1.1;
+// A thread that was taken away has its core back in less than that.
+constexpr double kMostlyBlocked = 0.6;
+// A buffer is of use where what fills it comes in bursts: deviation over mean, of windows.
+constexpr double kBurst = 0.5;
+constexpr double kBurstNs = 10e6;
+constexpr double kBurstWindows = 8;
+constexpr int kIdleBufferWindows = 5;
+
+/// As many as can run at once, where workers compute.
+std::int64_t most_workers(const KnobState& knob, double cores) {
+  if (knob.waits || knob.shape == KnobShape::driver || knob.shape == KnobShape::inner) {
+    return knob.max;
+  }
+  const auto useful = static_cast<std::int64_t>(std::max(1.0, std::ceil(cores - 0.25)));
+  return std::clamp(useful, knob.min, knob.max);
+}
+
+}  // namespace
+
+/// What was tried in this phase and gave no more than there is now.
+bool Tuner::has_failed(const Values& values) const {
+  const double now = model_.measured_rate();
+  return std::any_of(failed_.begin(), failed_.end(), [&](const Known& known) {
+    return known.values == values && (known.saved || known.rate <= 1.03 * now);
+  });
+}
+
+void Tuner::note_bursts(const TuningObservation& window) {
+  bursts_.resize(window.stages.size());
+  const double part = 1e9 / static_cast<double>(window.window_ns);
+  for (std::size_t i = 0; i < bursts_.size(); ++i) {
+    const double blocked_ns = static_cast<double>(window.stages[i].blocked_ns) * part;
+    bursts_[i].sum += blocked_ns;
+    bursts_[i].squares += blocked_ns * blocked_ns;
+  }
+}
+
+/// Whether any stage waits for long now and then, rather than all the time.
+bool Tuner::comes_in_bursts() const {
+  if (windows_ < kBurstWindows) return true;  // nobody knows yet
+  return std::any_of(bursts_.begin(), bursts_.end(), [this](const Bursts& stage) {
+    const double mean = stage.sum / windows_;
+    const double variance = stage.squares / windows_ - mean * mean;
+    return mean > kBurstNs && variance > kBurst * kBurst * mean * mean;
+  });
+}
+
+/// At the best rate that is possible; where elements differ, with some to spare.
+Tuner::Values Tuner::fewest_workers(const TuningObservation& seen) const {
+  const double cores = cores_for(seen);
+  Values values = values_of(seen);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const KnobState& knob = seen.knobs[i];
+    if (knob.kind == KnobKind::workers) values[i] = std::max(values[i], most_workers(knob, cores));
+    if (knob.kind == KnobKind::workers && values[i] > most_workers(knob, cores)) {
+      values[i] = most_workers(knob, cores);
+    }
+  }
+  const double best = 0.995 * model_.forecast(seen, values, kHeadroom).rate;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const KnobState& knob = seen.knobs[i];
+    if (knob.kind != KnobKind::workers) continue;
+    const std::int64_t most = values[i];
+    values[i] = std::min(most, std::max<std::int64_t>(1, knob.min));
+    while (values[i] < most && model_.forecast(seen, values, kHeadroom).rate < best) ++values[i];
+  }
+  for (std::size_t i = values.size(); i-- > 0;) {
+    const KnobState& knob = seen.knobs[i];
+    if (knob.kind != KnobKind::workers || knob.min > 0 || values[i] == 0) continue;
+    if (knob.shape == KnobShape::driver && comes_in_bursts()) continue;
+    const std::int64_t some = std::exchange(values[i], 0);
+    if (model_.forecast(seen, values, kHeadroom).rate < best) values[i] = some;
+  }
+  return values;
+}
+
+/// Everything in the consumer's thread, where threads turn out slower than that would be: on a busy
+/// machine, and with elements that cost less than to hand them over.
+std::optional<Tuner::Values> Tuner::serial_instead(const TuningObservation& seen) const {
+  Values values = values_of(seen);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const KnobState& knob = seen.knobs[i];
+    if (knob.kind != KnobKind::workers) continue;
+    if (knob.waits) return std::nullopt;
+    values[i] = knob.min;
+  }
+  if (values == values_of(seen)) return std::nullopt;
+  if (model_.blocked_share() > kMostlyBlocked) return std::nullopt;
+  if (model_.serial_rate(seen) < kWorthAChange * model_.measured_rate()) return std::nullopt;
+  return values;
+}
+
+/// Of a buffer that was never below a half, a quarter is enough: it only serves the spread.
+void Tuner::shrink_buffers(const TuningObservation& seen, Values& values) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const KnobState& knob = seen.knobs[i];
+    if (knob.kind != KnobKind::depth) continue;
+    int& idle = idle_buffers_[knob.id];
+    std::int64_t& shrunk_to = shrunk_to_[knob.id];
+    if (shrunk_to != 0 && knob.value > shrunk_to) continue;  // it has grown again: it was needed
+    idle = 2 * knob.low > knob.value ? idle + 1 : 0;
+    if (idle < kIdleBufferWindows || comes_in_bursts()) continue;
+    values[i] = std::clamp(knob.value / 4, knob.min, knob.max);
+    if (values[i] == knob.value) continue;
+    idle = 0;
+    shrunk_to = values[i];
+  }
+}
+
+}  // namespace infeed::detail

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+
+namespace infeed::detail {
+
+/// "24,400": three digits count.
+std::string rounded(double number);
+/// "41 us".
+std::string time_text(double ns);
+/// "all 2 cores are".
+std::string cores_text(double cores);
+/// "+84 %".
+std::string change_text(double from, double to);
+
+}  // namespace infeed::detail

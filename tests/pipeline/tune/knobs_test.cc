@@ -1,0 +1,140 @@
+#include <atomic>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include <infeed/pipeline/filter.h>
+#include <infeed/pipeline/map.h>
+#include <infeed/pipeline/prefetch.h>
+#include <infeed/pipeline/range.h>
+#include <infeed/pipeline/tuning_policy.h>
+
+#include "pipeline/suite/random_knobs.h"
+#include "pipeline/suite/random_seed.h"
+#include "thrown_error.h"
+
+namespace infeed::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+Dataset<std::int64_t> tuned(std::int64_t count = 20'000) {
+  return range(count) |
+         map([](std::int64_t number) { return 2 * number; }, {.parallelism = autotune}) |
+         prefetch();
+}
+
+/// Keeps what it sees, and sets nothing.
+class Watch final : public TuningPolicy {
+ public:
+  TuningDecision observe(const TuningObservation& seen) override {
+    const std::lock_guard lock(mutex_);
+    seen_.push_back(seen);
+    return {};
+  }
+  std::vector<TuningObservation> seen() const {
+    const std::lock_guard lock(mutex_);
+    return seen_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<TuningObservation> seen_;
+};
+
+std::vector<TuningObservation> windows_of(const Dataset<std::int64_t>& dataset,
+                                          std::vector<KnobBound> bounds = {}) {
+  const auto watch = std::make_shared<Watch>();
+  auto iterator = dataset.iterate({.tuner = {.bounds = std::move(bounds), .policy = watch}});
+  while (iterator.next()) {
+  }
+  return watch->seen();
+}
+
+TEST(Knobs, AreThoseOfTheStagesThatAreMarkedAutotune) {
+  const auto windows = windows_of(tuned());
+  ASSERT_FALSE(windows.empty());
+  const TuningObservation& first = windows.front();
+  ASSERT_EQ(first.knobs.size(), 3u);
+  const auto label = [&](const KnobState& knob) {
+    return first.stages[static_cast<std::size_t>(knob.stage)].label;
+  };
+  EXPECT_EQ(label(first.knobs[0]), "map");
+  EXPECT_EQ(first.knobs[0].shape, KnobShape::behind);
+  EXPECT_EQ(first.knobs[0].min, 0);
+  EXPECT_EQ(label(first.knobs[1]), "prefetch");
+  EXPECT_EQ(first.knobs[1].kind, KnobKind::workers);
+  EXPECT_EQ(first.knobs[2].kind, KnobKind::depth);
+}
+
+TEST(Knobs, AreBoundedByTheUser) {
+  const auto windows = windows_of(tuned(), {{.stage = "map", .min = 1, .max = 1}});
+  ASSERT_FALSE(windows.empty());
+  EXPECT_EQ(windows.front().knobs[0].value, 1);
+  EXPECT_EQ(windows.front().knobs[0].min, 1);
+  EXPECT_EQ(windows.front().knobs[0].max, 1);
+}
+
+TEST(Knobs, OfFixedStagesStay) {
+  const auto dataset =
+      range(2000) | map([](std::int64_t x) { return x; }, {.parallelism = 3}) | prefetch();
+  auto iterator = dataset.iterate({.tuner = random_knobs(test_seed())});
+  while (iterator.next()) {
+  }
+  for (const StageStatistics& stage : iterator.statistics().stages) {
+    if (stage.name != "map") continue;
+    EXPECT_EQ(stage.parallelism, 3);
+  }
+}
+
+TEST(Knobs, BoundsOnAStageThatIsNotThereAreRefused) {
+  EXPECT_EQ(
+      error_of([] { tuned().iterate({.tuner = {.bounds = {{.stage = "mop", .max = 2}}}}); }).what(),
+      std::string("invalid_argument: tuner: there is no stage 'mop' to be bounded; the stages are "
+                  "'prefetch', "
+                  "'map', 'range'"));
+  EXPECT_EQ(error_of([] {
+              tuned().iterate({.tuner = {.bounds = {{.stage = "map", .min = 3, .max = 2}}}});
+            }).what(),
+            std::string("invalid_argument: tuner: the bounds of 'map' are 3 to 2; give 0 or more, "
+                        "and no more than "
+                        "the second one"));
+}
+
+TEST(Knobs, OffIsTheFixedChoice) {
+  auto iterator = tuned(100).iterate({.tuner = {.mode = TunerMode::off}});
+  EXPECT_EQ(iterator.next(), 0);
+  EXPECT_EQ(iterator.tuning().verdict,
+            "nothing is tuned: what is marked autotune has its fixed choice");
+  EXPECT_TRUE(iterator.tuning().changes.empty());
+}
+
+TEST(Knobs, FreezingMayComeAtAnyTime) {
+  auto iterator = tuned().iterate({.tuner = random_knobs(test_seed())});
+  std::thread other([&] { iterator.freeze_tuning(); });
+  std::int64_t count = 0;
+  while (const auto next = iterator.next()) EXPECT_EQ(*next, 2 * count++);
+  other.join();
+  EXPECT_EQ(count, 20'000);
+}
+
+TEST(Knobs, FormsChangeInMidStream) {
+  RandomSource random;
+  for (int round = 0; round < 20; ++round) {
+    auto iterator =
+        (tuned() | map([](std::int64_t x) { return x + 1; }, {.parallelism = autotune}) |
+         filter([](std::int64_t x) { return x % 3 != 0; }) | prefetch())
+            .iterate({.tuner = random_knobs(random())});
+    for (std::int64_t number = 0; number < 20'000; ++number) {
+      if ((2 * number + 1) % 3 == 0) continue;
+      ASSERT_EQ(iterator.next(), 2 * number + 1);
+    }
+    EXPECT_FALSE(iterator.next());
+    EXPECT_EQ(iterator.memory().in_use_bytes(), 0u);
+  }
+}
+
+}  // namespace
+}  // namespace infeed::test

@@ -1,0 +1,225 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "pipeline/tune/simulated_run.h"
+
+namespace infeed::test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+TEST(Tuner, GivesAFunctionThatWaitsAsManyThreadsAsTheConsumerNeeds) {
+  SimulatedRun run;
+  run.waits = true;
+  run.map_ns = 5e6;
+  run.consumer_ns = 500e3;  // 2,000 elements/s
+  run.workers = 4;
+  run.workers_max = 64;
+  const auto tuner = make_tuner();
+  const auto changes = run.run(*tuner, 3);
+  ASSERT_FALSE(changes.empty());
+  EXPECT_EQ(changes[0].text(),
+            "  0.2 s  map 4 -> 11: map is the slowest; predicted +150 %, got +150 %, kept");
+  EXPECT_GE(run.workers, 10);
+  EXPECT_LE(run.workers, 13);
+  EXPECT_GT(run.rate(), 1990);
+  EXPECT_THAT(run.verdict, HasSubstr("the consumer is slower than the pipeline"));
+}
+
+TEST(Tuner, LeavesAFunctionThatComputesOnAllCores) {
+  SimulatedRun run;
+  const auto tuner = make_tuner();
+  run.run(*tuner, 5);
+  EXPECT_EQ(run.workers, 2);
+  EXPECT_GT(run.rate(), 1990);
+  EXPECT_THAT(run.verdict,
+              HasSubstr("not tunable: all 2 cores are busy, at most 2,000 elements/s"));
+}
+
+TEST(Tuner, GivesThreadsBackToASlowConsumerWithinFiveSeconds) {
+  SimulatedRun run;
+  run.waits = true;
+  run.map_ns = 1e6;
+  run.consumer_ns = 1e6;
+  run.workers = run.workers_max = 64;
+  const auto tuner = make_tuner();
+  run.run(*tuner, 5);
+  EXPECT_LE(run.workers, 2);
+  EXPECT_GT(run.rate(), 990);
+}
+
+TEST(Tuner, TakesTheSerialFormWhereHandingOverCostsMore) {
+  SimulatedRun run;
+  run.map_ns = run.source_ns = run.consumer_ns = 5;
+  run.hand_over_ns = 100;
+  const auto tuner = make_tuner();
+  const auto changes = run.run(*tuner, 3);
+  ASSERT_FALSE(changes.empty());
+  EXPECT_THAT(changes[0].text(),
+              HasSubstr("map 2 -> serial, prefetch 1 -> serial: handing elements "
+                        "over costs more than it brings; predicted"));
+  EXPECT_EQ(changes[0].outcome, TuningChange::Outcome::kept);
+  EXPECT_EQ(run.workers + run.driver, 0);
+}
+
+TEST(Tuner, TakesBackWhatTurnsOutWorse) {
+  SimulatedRun run;
+  run.waits = true;
+  run.workers = 2;
+  run.workers_max = 64;
+  const auto tuner = make_tuner();
+  std::vector<TuningChange> finished;
+  for (int i = 0; i < 50; ++i) {
+    TuningDecision decision = tuner->observe(run.window());
+    run.apply(decision);
+    // A lock in the function: more threads make it slower.
+    run.map_ns = run.workers > 2 ? 40e6 : 1e6;
+    for (TuningChange& change : decision.finished) finished.push_back(std::move(change));
+  }
+  ASSERT_FALSE(finished.empty());
+  EXPECT_EQ(finished[0].outcome, TuningChange::Outcome::rolled_back);
+  EXPECT_EQ(run.workers, 2);
+  EXPECT_THAT(finished, SizeIs(::testing::Le(3u))) << "it goes on trying";
+}
+
+TEST(Tuner, AnswersAPhaseChangeWithinTwoSeconds) {
+  SimulatedRun run;
+  run.map_ns = 50e3;
+  const auto tuner = make_tuner();
+  run.run(*tuner, 5);
+  run.waits = true;
+  run.map_ns = 2e6;
+  run.workers_max = 64;
+  run.run(*tuner, 2);
+  EXPECT_GE(run.workers, 32);
+}
+
+TEST(Tuner, UsesFewerThreadsWhenTheQuotaIsCut) {
+  SimulatedRun run;
+  const auto tuner = make_tuner();
+  run.run(*tuner, 5);
+  run.cores = 1;
+  run.run(*tuner, 2);
+  EXPECT_LE(run.workers, 1);
+  EXPECT_THAT(run.notes, ElementsAre("the process may use 1 cores now (2 before)"));
+}
+
+TEST(Tuner, LearnsNothingFromAnEvaluationPause) {
+  SimulatedRun run;
+  const auto tuner = make_tuner();
+  run.run(*tuner, 5);
+  const std::int64_t workers = run.workers;
+  for (int i = 0; i < 50; ++i) {
+    TuningObservation quiet = run.window();
+    quiet.elements = 0;
+    quiet.consumer_wait_ns = 0;
+    for (StageObservation& stage : quiet.stages)
+      stage = {stage.label, stage.consumer, stage.inside};
+    const TuningDecision decision = tuner->observe(quiet);
+    EXPECT_THAT(decision.settings, IsEmpty());
+    EXPECT_FALSE(decision.begun);
+  }
+  run.run(*tuner, 2);
+  EXPECT_EQ(run.workers, workers);
+}
+
+TEST(Tuner, GivesAVerdictOnASerialStage) {
+  SimulatedRun run;
+  run.map_ns = 1000;
+  run.source_ns = 41'000;
+  const auto tuner = make_tuner();
+  run.run(*tuner, 3);
+  EXPECT_EQ(run.verdict,
+            "not tunable: range is serial at 41 us an element; at most 24,400 elements/s");
+}
+
+TEST(Tuner, NeverTouchesWhatTheUserHasFixed) {
+  SimulatedRun run;
+  run.waits = true;
+  const auto tuner = make_tuner();
+  for (int i = 0; i < 30; ++i) {
+    TuningObservation seen = run.window();
+    for (KnobState& knob : seen.knobs) knob.min = knob.max = knob.value;
+    const TuningDecision decision = tuner->observe(seen);
+    EXPECT_THAT(decision.settings, IsEmpty());
+    if (!decision.verdict.empty()) run.verdict = decision.verdict;
+  }
+  EXPECT_EQ(run.verdict, "map is fixed at 2 workers, which is what bounds it (2,000 elements/s)");
+}
+
+TEST(Tuner, ShrinksABufferThatIsNeverUsed) {
+  SimulatedRun run;
+  run.depth = 1024;
+  run.depth_low = 900;
+  run.consumer_ns = 2e6;
+  const auto tuner = make_tuner();
+  run.run(*tuner, 10);
+  EXPECT_LE(run.depth, 256);
+}
+
+TEST(Tuner, BeginsWithWhatAnEarlierRunHasLearnt) {
+  SimulatedRun first;
+  first.waits = true;
+  first.map_ns = 5e6;
+  first.consumer_ns = 500e3;
+  first.workers = 4;
+  first.workers_max = 64;
+  first.run(*make_tuner(), 5);
+  ASSERT_THAT(first.profile, HasSubstr("infeed tuning 1\ncores 2\n"));
+
+  SimulatedRun second = first;
+  second.workers = 4;
+  const auto tuner = make_tuner(first.profile);
+  second.apply(tuner->observe(second.window()));
+  EXPECT_EQ(second.workers, first.workers);
+  EXPECT_THAT(second.run(*tuner, 5), SizeIs(::testing::Le(1u)));
+}
+
+TEST(Tuner, SaysThatAProfileIsStale) {
+  SimulatedRun run;
+  run.map_ns = 5e6;
+  const auto tuner = make_tuner("infeed tuning 1\ncores 2\ntime 1000000 map\nworkers 2 map\n");
+  run.run(*tuner, 2);
+  EXPECT_THAT(run.notes,
+              ElementsAre("the profile is stale: map takes 5 ms an element now (1 ms then)"));
+}
+
+TEST(Tuner, LeavesTheProfileOfAnotherMachineAside) {
+  SimulatedRun run;
+  const auto tuner = make_tuner("infeed tuning 1\ncores 96\nworkers 1 map\n");
+  run.run(*tuner, 0.2);
+  EXPECT_EQ(run.workers, 2);
+  EXPECT_THAT(run.notes, ElementsAre(HasSubstr("of a machine with 96 cores, and there are 2")));
+}
+
+TEST(Tuner, TakesNoHarmFromAProfileThatIsNone) {
+  for (const char* text : {"x", "infeed tuning 1\nworkers 1e300 map\nworkers\n\ncores nan\n",
+                           "infeed tuning 1\nworkers -5 map\ndepth 0 prefetch\n"}) {
+    SimulatedRun run;
+    run.run(*make_tuner(text), 1);
+    EXPECT_GT(run.rate(), 0);
+  }
+}
+
+TEST(Tuner, OnlyAdvises) {
+  SimulatedRun run;
+  run.waits = true;
+  run.workers_max = 64;
+  const auto tuner = make_tuner({}, /*only_advises=*/true);
+  std::vector<std::string> advice;
+  for (int i = 0; i < 50; ++i) {
+    const TuningDecision decision = tuner->observe(run.window());
+    EXPECT_THAT(decision.settings, IsEmpty());
+    if (decision.begun) advice.push_back(decision.begun->text());
+  }
+  ASSERT_FALSE(advice.empty());
+  EXPECT_THAT(advice[0], HasSubstr("map 2 -> 64: map is the slowest; predicted "
+                                   "+3100 %, advised"));
+  EXPECT_THAT(advice, SizeIs(::testing::Le(2u))) << "it is said once";
+}
+
+}  // namespace
+}  // namespace infeed::test
