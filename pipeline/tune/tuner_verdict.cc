@@ -17,7 +17,7 @@ constexpr double kConsumerBoundWait = 0.1;
 std::string Tuner::slowest_text(const TuningObservation& seen, const Values& values) const {
   const auto forecast = model_.forecast(seen, values);
   if (forecast.stage == PipelineModel::kCores) {
-    return fmt::format("{} what bounds it", cores_text(cores_for(seen)));
+    return fmt::format("{} what bounds it", cores_text(cores_for(seen), seen.cores));
   }
   if (forecast.stage == PipelineModel::kConsumer) {
     return fmt::format("the consumer takes {} elements/s", rounded(model_.measured_rate()));
@@ -39,8 +39,8 @@ std::string Tuner::verdict(const TuningObservation& seen) const {
   }
   const auto forecast = model_.forecast(seen, now);
   if (forecast.stage == PipelineModel::kCores) {
-    return fmt::format("not tunable: {} busy, at most {} elements/s", cores_text(cores_for(seen)),
-                       rounded(forecast.rate));
+    return fmt::format("not tunable: {} busy, at most {} elements/s",
+                       cores_text(cores_for(seen), seen.cores), rounded(forecast.rate));
   }
   const int slowest = slowest_serial_stage(seen);
   const double ns = slowest < 0 ? 0 : model_.stage_ns(slowest);

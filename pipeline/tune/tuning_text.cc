@@ -26,13 +26,14 @@ std::string time_text(double ns) {
   return fmt::format("{:.3g} ns", ns);
 }
 
-std::string cores_text(double cores) {
+std::string cores_text(double cores, double all) {
+  if (cores < 0.95 * all) return fmt::format("the {:.1f} cores that others leave are", cores);
   return cores == 1 ? std::string("the only core is") : fmt::format("all {:.3g} cores are", cores);
 }
 
 std::string change_text(double from, double to) {
   if (from <= 0) return "+0 %";
-  return fmt::format("{:+.0f} %", 100 * (to / from - 1) + 0.0);
+  return fmt::format("{:+d} %", std::lround(100 * (to / from - 1)));
 }
 
 namespace {

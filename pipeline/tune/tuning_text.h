@@ -8,8 +8,8 @@ namespace infeed::detail {
 std::string rounded(double number);
 /// "41 us".
 std::string time_text(double ns);
-/// "all 2 cores are".
-std::string cores_text(double cores);
+/// "all 2 cores are", "the 1.3 cores that others leave are".
+std::string cores_text(double cores, double all);
 /// "+84 %".
 std::string change_text(double from, double to);
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -145,7 +146,7 @@ class Job {
 
   /// Also how the network of the comparison is chosen: by what the pipelines deliver to this one.
   void show_classifier() {
-    title("2  The same images through six pipelines");
+    title("2  The same images through seven pipelines");
     terminal_.line("  Each image is read, parsed, shifted, mirrored and normalised to bfloat16.");
     terminal_.line(fmt::format("  Pipelines are measured by turns, {} times; medians.", kTurns));
     terminal_.line("  The bar is full when the device never waits for input.");
@@ -202,12 +203,17 @@ class Job {
 
   void compare_pipelines() {
     set_pace();
-    terminal_.line("  Four rows add one trick each to the naive pipeline, the last has them all.");
+    terminal_.line(
+        "  Four rows add one trick each to the naive pipeline, the last two have them all: with");
+    terminal_.line("  numbers of threads that fit this machine, and with autotune alone.");
     result_.runs = measure_all(ablation_variants(), result_.step);
     terminal_.line();
     terminal_.line("  All of them: " +
                    terminal_.paint(Paint::bold, tools::compare(terminal_, result_.runs.front(),
                                                                result_.runs.back())));
+    terminal_.line("  What autotune did:");
+    std::istringstream said(result_.runs.back().tuning.text());
+    for (std::string line; std::getline(said, line);) terminal_.line("    " + line);
   }
 
   void train() {

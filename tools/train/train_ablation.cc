@@ -13,20 +13,23 @@ std::vector<Variant> ablation_variants() {
           {"parallel map", {.parallel_map = true}},
           {"cache", {.cache = true}},
           {"prefetch", {.prefetch = true}},
+          {"all, by hand", Tricks::all_by_hand()},
           {"all of them", Tricks::all()}};
 }
 
 MeasuredRun measure(const Slice& slice, const Variant& variant, const PipelineOptions& pipeline,
                     const MeasureOptions& options) {
   const Batches batches = feeding_pipeline(pipeline, variant.tricks);
-  const PacedResult result = run_paced(slice, batch_source(batches, {.executor = options.executor}),
+  const auto iterator =
+      std::make_shared<Iterator<Batch<Example>>>(batches.iterate({.executor = options.executor}));
+  const PacedResult result = run_paced(slice, batch_source(iterator),
                                        {.step = options.step,
                                         .feed = InfeedFeed::on_demand,
                                         .duration = options.duration,
                                         .warmup_steps = options.warmup_steps,
                                         .stop = options.stop});
   if (result.end == RunEnd::cancelled) throw Error(ErrorCode::cancelled, "stopped");
-  return {variant.name, result.summary};
+  return {variant.name, result.summary, iterator->tuning()};
 }
 
 namespace {

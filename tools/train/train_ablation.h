@@ -25,7 +25,7 @@ struct Variant {
   Tricks tricks;
 };
 
-/// naive, each trick alone, all of them.
+/// naive, each trick alone, all of them with numbers that were tried out, all of them by autotune.
 std::vector<Variant> ablation_variants();
 
 struct MeasureOptions {
@@ -41,6 +41,7 @@ struct MeasureOptions {
 struct MeasuredRun {
   std::string name;
   StepSummary summary;
+  TuningReport tuning = {};  ///< of the same turn
   /// Of each turn, when it was measured by turns; `summary` is the turn in the middle.
   std::vector<double> examples_per_s_turns = {};
 };

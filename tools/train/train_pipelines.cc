@@ -71,23 +71,29 @@ Example augment_lightly(const Sample& sample, Rng& rng) {
 }
 
 /// One file after the other, or all of them side by side in threads of their own.
-Dataset<Record> read_shards(const std::vector<std::string>& shards, bool in_parallel) {
+Dataset<Record> read_shards(const std::vector<std::string>& shards, bool in_parallel,
+                            int threads = autotune) {
   if (!in_parallel) return records(shards);
   return files(shards) | interleave([](const std::string& file) { return records(file); },
-                                    {.cycle_length = 16, .parallelism = autotune});
+                                    {.cycle_length = 16, .parallelism = threads});
 }
 
 }  // namespace
 
 Batches feeding_pipeline(const PipelineOptions& options, const Tricks& tricks) {
-  Dataset<Sample> samples =
-      read_shards(options.shards, tricks.parallel_interleave) | parse<Sample>(sample_schema());
+  const int cores = usable_cores();
+  Dataset<Sample> samples = read_shards(options.shards, tricks.parallel_interleave,
+                                        tricks.by_hand ? 2 * cores : autotune) |
+                            parse<Sample>(sample_schema());
   if (tricks.cache) samples = samples | cache();
-  Batches batches =
-      samples | repeat() |
-      map(augment, {.parallelism = tricks.parallel_map ? autotune : 1, .seed = options.seed}) |
-      batch(options.batch, {.drop_remainder = true});
-  return tricks.prefetch ? batches | prefetch() : batches;
+  Batches batches = samples | repeat() |
+                    map(augment, {.parallelism = !tricks.parallel_map ? 1
+                                                 : tricks.by_hand     ? cores
+                                                                      : autotune,
+                                  .seed = options.seed}) |
+                    batch(options.batch, {.drop_remainder = true});
+  if (!tricks.prefetch) return batches;
+  return batches | prefetch(tricks.by_hand ? 2 : autotune);
 }
 
 Batches training_pipeline(const PipelineOptions& options) {
@@ -103,7 +109,10 @@ Batches test_pipeline(const PipelineOptions& options) {
 }
 
 BatchSource batch_source(const Batches& batches, const IterateOptions& options) {
-  const auto iterator = std::make_shared<Iterator<Batch<Example>>>(batches.iterate(options));
+  return batch_source(std::make_shared<Iterator<Batch<Example>>>(batches.iterate(options)));
+}
+
+BatchSource batch_source(std::shared_ptr<Iterator<Batch<Example>>> iterator) {
   return {.next =
               [iterator](GlobalBatch& out) {
                 std::optional<Batch<Example>> next = iterator->next();

@@ -37,8 +37,11 @@ struct Tricks {
   bool parallel_map = false;
   bool cache = false;
   bool prefetch = false;
+  /// Numbers of threads and a depth that somebody has tried out, in place of autotune.
+  bool by_hand = false;
 
   static constexpr Tricks all() { return {true, true, true, true}; }
+  static constexpr Tricks all_by_hand() { return {true, true, true, true, true}; }
 };
 
 struct PipelineOptions {
@@ -62,5 +65,7 @@ Batches test_pipeline(const PipelineOptions& options);
 
 /// The device's view of an iteration of `batches`; nothing is copied.
 BatchSource batch_source(const Batches& batches, const IterateOptions& options = {});
+/// For those who ask the iterator for more.
+BatchSource batch_source(std::shared_ptr<Iterator<Batch<Example>>> iterator);
 
 }  // namespace infeed::tools

@@ -67,8 +67,8 @@ TEST_F(Train, TheWholeJob) {
   for (const char* const text :
        {"TPU v3-8 (8 replicas on 4 chips)", "3,000 training images in 16 shards",
         "600 test images in 2 shards", "Network ", "Chosen by measuring: ", "naive",
-        "parallel interleave", "parallel map", "cache", "prefetch", "all of them", "784-128-10",
-        "Test accuracy", "tensorboard --logdir"}) {
+        "parallel interleave", "parallel map", "cache", "prefetch", "all, by hand", "all of them",
+        "784-128-10", "What autotune did:", "Test accuracy", "tensorboard --logdir"}) {
     EXPECT_THAT(result.out, HasSubstr(text));
   }
   EXPECT_THAT(result.out, Not(HasSubstr("\x1b"))) << "no colours in a file";
@@ -90,7 +90,7 @@ TEST_F(Train, TheWholeJob) {
                 ::testing::AnyOf("NOT", "MODERATELY", "HIGHLY"));
   }
   EXPECT_THAT(names, ElementsAre("naive", "parallel interleave", "parallel map", "cache",
-                                 "prefetch", "all of them"));
+                                 "prefetch", "all, by hand", "all of them"));
   EXPECT_THAT(json.at("runs").at(0).at("images_per_s_turns"), SizeIs(3));
   EXPECT_THAT(json.at("model_cost_reason").get<std::string>(), StartsWith("Chosen by measuring"));
   EXPECT_THAT(json.at("classifier_runs"), SizeIs(2));
