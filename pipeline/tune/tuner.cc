@@ -21,6 +21,7 @@ constexpr double kLongTrialNs = 900e6;
 constexpr double kTrialElements = 20;
 constexpr int kSavingWindows = 3;
 constexpr int kSerialWindows = 2;
+constexpr double kCoresDiffer = 0.4;
 // In the same phase, what a saving may turn out to cost.
 constexpr double kRegretted = 0.93;
 constexpr double kLongestTrialNs = 15e9;
@@ -118,6 +119,16 @@ void Tuner::note_cores(const TuningObservation& seen, TuningDecision& decision) 
   trial_.reset();
 }
 
+/// When others take cores or give them back, what was no better before may be so now.
+void Tuner::note_cores_left(const TuningObservation& window) {
+  const double left = cores_for(window);
+  if (std::abs(left - cores_left_) < kCoresDiffer) return;
+  cores_left_ = left;
+  failed_.clear();
+  last_saving_.reset();
+  phase_rate_ = model_.measured_rate();
+}
+
 bool Tuner::is_another_phase(const TuningObservation& window) const {
   if (window.elements == 0) return false;
   const auto differs = [&](double now_ns, double before_ns) {
@@ -179,6 +190,7 @@ void Tuner::decide(const TuningObservation& seen, TuningDecision& decision) {
     decision.is_settled = true;
     return;
   }
+  note_cores_left(seen);
   if (undo_regretted(seen, decision)) return;
   const Values wanted = fewest_workers(seen);
   const double modelled = model_.forecast(seen, now).rate;

@@ -58,6 +58,7 @@ class Tuner final : public TuningPolicy {
   void note_cores(const TuningObservation& seen, TuningDecision& decision);
   void note_quiet(const TuningObservation& window);
   TuningObservation with_quiet(const TuningObservation& window);
+  void note_cores_left(const TuningObservation& window);
   bool accumulate(const TuningObservation& seen);
   bool is_another_phase(const TuningObservation& window) const;
   void judge(const TuningObservation& window, TuningDecision& decision);
@@ -86,6 +87,7 @@ class Tuner final : public TuningPolicy {
   TuningObservation last_;    ///< the last whole one
   TuningObservation quiet_;   ///< in which the consumer took nothing and waited for nothing
   double cores_ = 0;
+  double cores_left_ = 0;  ///< by others, when it last changed much
   double phase_rate_ = 0;   ///< what savings are measured by
   int windows_ = 0;         ///< of this phase
   int other_windows_ = 0;   ///< in a row that look like another phase

@@ -17,6 +17,7 @@ class SimulatedRun {
   double source_ns = 100;
   double consumer_ns = 100;
   double cores = 2;
+  double cores_of_others = 0;
   /// What each element costs that is handed from thread to thread.
   double hand_over_ns = 0;
   bool waits = false;
@@ -29,7 +30,7 @@ class SimulatedRun {
   double rate() const {
     const double cpu_ns = (waits ? 0 : map_ns) + source_ns + consumer_ns;
     double consumer_lane = consumer_ns;
-    double slowest = cpu_ns / cores;
+    double slowest = cpu_ns / (cores - cores_of_others);
     if (workers == 0) {
       if (driver == 0) consumer_lane += map_ns + source_ns;
       slowest = std::max(slowest, driver == 0 ? 0 : map_ns + source_ns);
@@ -54,6 +55,7 @@ class SimulatedRun {
     };
     seen.consumer_wait_ns = kNs - std::min(kNs, spent(consumer_ns));
     seen.cores = cores;
+    seen.cores_of_others = cores_of_others;
     seen.process_cpu_ns = spent((waits ? 0 : map_ns) + source_ns + consumer_ns);
     seen.stages = {
         {"prefetch", -1, -1, seen.elements, 0, 0, 0},

@@ -107,6 +107,18 @@ TEST(Tuner, UsesFewerThreadsWhenTheQuotaIsCut) {
   EXPECT_THAT(run.notes, ElementsAre("the process may use 1 cores now (2 before)"));
 }
 
+TEST(Tuner, GoesBackToThreadsWhenOthersGiveTheirCoreBack) {
+  SimulatedRun run;
+  run.hand_over_ns = 300e3;
+  run.cores_of_others = 1;
+  const auto tuner = make_tuner();
+  run.run(*tuner, 3);
+  EXPECT_EQ(run.workers, 0);
+  run.cores_of_others = 0;
+  run.run(*tuner, 3);
+  EXPECT_EQ(run.workers, 2);
+}
+
 TEST(Tuner, LearnsNothingFromAnEvaluationPause) {
   SimulatedRun run;
   const auto tuner = make_tuner();
