@@ -87,7 +87,7 @@ class Tuner final : public TuningPolicy {
   TuningObservation last_;    ///< the last whole one
   TuningObservation quiet_;   ///< in which the consumer took nothing and waited for nothing
   double cores_ = 0;
-  double cores_left_ = 0;  ///< by others, when it last changed much
+  double cores_left_ = 0;   ///< by others, when it last changed much
   double phase_rate_ = 0;   ///< what savings are measured by
   int windows_ = 0;         ///< of this phase
   int other_windows_ = 0;   ///< in a row that look like another phase
