@@ -323,6 +323,7 @@ void JobQueue::note_blocking() {
 }
 
 bool JobQueue::wait_for_turn() {
+  if (turn_.is_drivers()) return true;
   auto lock = hand_off_.lock();
   return turn_.wait_for_driver(lock);
 }

@@ -11,7 +11,7 @@ namespace infeed::detail {
 /// serial form, the consumer's, so that a thread less is woken and nothing is handed over. The form
 /// may change at any time.
 ///
-/// Invariants: all but is_serial() is called with the owner's lock. One of the two has the input at a
+/// Invariants: all but is_serial() and is_drivers() is called with the owner's lock. One of the two has the input at a
 /// time. The consumer takes it only when the driver rests and has handed over all that it pulled;
 /// the driver goes on only when the consumer has given it back.
 class InputTurn {
@@ -27,7 +27,9 @@ class InputTurn {
     consumer_.wake_all();
   }
 
-  /// The driver, before each pull; false when there is nothing more to be pulled by anybody.
+  /// The driver, before each pull and without the lock: whether it need not wait_for_driver().
+  bool is_drivers() const { return driver_runs_ && !is_serial(); }
+  /// The same with it; false when there is nothing more to be pulled by anybody.
   bool wait_for_driver(std::unique_lock<std::mutex>& lock) {
     while ((is_serial() || consumer_has_it_) && !hand_off_.over()) {
       driver_rests_ = true;
@@ -35,6 +37,7 @@ class InputTurn {
       driver_.wait_once(lock);
     }
     driver_rests_ = false;
+    driver_runs_ = true;
     return !hand_off_.over();
   }
 
@@ -52,6 +55,7 @@ class InputTurn {
   WaitPoint driver_;
   std::atomic<bool> is_serial_{false};
   bool driver_rests_ = true;  ///< until it runs
+  bool driver_runs_ = false;  ///< the driver's own: it has said that it doesn't rest
   bool consumer_has_it_ = false;
 };
 
