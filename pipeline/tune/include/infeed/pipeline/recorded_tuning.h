@@ -14,7 +14,7 @@
 ///     // later, or elsewhere
 ///     auto tuner = infeed::make_tuner();
 ///     for (const auto& window : infeed::read_recorded_tuning("windows.txt")) {
-///       show(tuner->observe(window).verdict);
+///       std::puts(tuner->observe(window).verdict.c_str());
 ///     }
 namespace infeed {
 

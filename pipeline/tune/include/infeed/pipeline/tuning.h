@@ -12,9 +12,9 @@
 ///     while (auto batch = iterator.next()) use(*batch);
 ///     std::puts(iterator.tuning().text().c_str());
 ///
-///     0.4 s  map 2 -> 16: predicted +630 %, got +655 %, kept
-///     2.1 s  map 16 -> 9: the consumer takes 1,800 elements/s; predicted +0 %, got -1 %, kept
-///     the consumer is slower than the pipeline: there is nothing to tune
+///     // 0.4 s  map 2 -> 16: map is the slowest; predicted +630 %, got +655 %, kept
+///     // 2.1 s  map 16 -> 9: the consumer takes 1,800 elements/s; predicted +0 %, got -1 %, kept
+///     // the consumer is slower than the pipeline, it takes 1,800 elements/s: there is nothing to tune
 ///
 /// A tuner looks at its iterator every 100 ms (every 400 ms when nothing changes), predicts what
 /// another setting would bring, applies it where that is worth it, and takes back what turns out
