@@ -103,6 +103,17 @@ void File::close() noexcept {
   if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
 }
 
+namespace {
+
+Error planted(const std::string& path, std::string_view what) {
+  return Error(ErrorCode::failed_precondition,
+               fmt::format("'{}' is {}, but should be a file of this program's own; nothing was "
+                           "written; remove it if you don't know it",
+                           path, what));
+}
+
+}  // namespace
+
 File File::open(const std::string& path, int flags, std::string reported) {
   if (reported.empty()) reported = path;
   int descriptor = -1;
@@ -116,17 +127,34 @@ File File::open(const std::string& path, int flags, std::string reported) {
   throw system_error(action, reported, errno);
 }
 
+File File::open_own(const std::string& path, int flags, std::string reported) {
+  if (reported.empty()) reported = path;
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) == 0 && S_ISLNK(status.st_mode)) {
+    throw planted(path, "a symbolic link").at_file(reported);
+  }
+  // The look above is for the message. It is the open that can't be led astray: a link that comes
+  // in between is ELOOP, and a pipe doesn't block.
+  File file = open(path, flags | O_NOFOLLOW | O_NONBLOCK, reported);
+  if (::fstat(file.descriptor_, &status) != 0) throw system_error("examine", reported, errno);
+  if (!S_ISREG(status.st_mode)) throw planted(path, "no regular file").at_file(reported);
+  if (status.st_nlink > 1) {
+    throw planted(path, "another name of a file that has several").at_file(reported);
+  }
+  return file;
+}
+
 std::optional<File> File::open_locked(const std::string& path, int flags,
                                       const std::string& reported) {
   while (true) {
-    File file = open(path, flags, reported);
+    File file = open_own(path, flags, reported);
     if (::flock(file.descriptor_, LOCK_EX | LOCK_NB) != 0) {
       if (errno == EWOULDBLOCK) return std::nullopt;
       throw system_error("lock", file.name_, errno);
     }
     struct stat opened {};
     struct stat named {};
-    if (::fstat(file.descriptor_, &opened) == 0 && ::stat(path.c_str(), &named) == 0 &&
+    if (::fstat(file.descriptor_, &opened) == 0 && ::lstat(path.c_str(), &named) == 0 &&
         opened.st_ino == named.st_ino && opened.st_dev == named.st_dev) {
       return file;
     }
