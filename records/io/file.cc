@@ -105,6 +105,15 @@ void File::close() noexcept {
 
 namespace {
 
+/// /dev/zero has no end; a terminal and /dev/null have one.
+constexpr std::size_t kDeviceBytesMax = std::size_t{64} << 20;
+
+bool is_device(const File& file) {
+  struct stat status {};
+  return ::fstat(file.descriptor(), &status) == 0 && !S_ISFIFO(status.st_mode) &&
+         !S_ISREG(status.st_mode) && !S_ISSOCK(status.st_mode);
+}
+
 Error planted(const std::string& path, std::string_view what) {
   return Error(ErrorCode::failed_precondition,
                fmt::format("'{}' is {}, but should be a file of this program's own; nothing was "
@@ -225,11 +234,23 @@ std::string read_file(const std::string& file) {
     return bytes;
   }
   std::array<char, 4096> step{};
-  while (const std::size_t got = in.read_some(step)) bytes.append(step.data(), got);
+  while (const std::size_t got = in.read_some(step)) {
+    bytes.append(step.data(), got);
+    if (bytes.size() > kDeviceBytesMax && is_device(in)) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("this is a device, which gave {} MiB and goes on; name a file",
+                              kDeviceBytesMax >> 20U))
+          .at_file(file);
+    }
+  }
   return bytes;
 }
 
 std::string folder_of(const std::string& file) {
+  if (is_url(file)) {  // a slash in its query parts no folders
+    const std::size_t end = file.starts_with("s3:") ? file.npos : file.find_first_of("?#");
+    return file.substr(0, std::string_view(file).substr(0, end).rfind('/'));
+  }
   const std::string folder = std::filesystem::path(file).parent_path().string();
   return folder.empty() ? "." : folder;
 }

@@ -39,6 +39,13 @@ bool is_bucket_name(std::string_view name) {
   return name.size() >= 3 && name.size() <= 63 && name.find_first_not_of(kCharacters) == name.npos;
 }
 
+/// Also of one that lacks its scheme.
+std::string printable_endpoint(const std::string& endpoint) {
+  if (is_url(endpoint)) return redacted_url(endpoint);
+  constexpr std::string_view kScheme = "x://";
+  return redacted_url(std::string(kScheme) + endpoint).substr(kScheme.size());
+}
+
 }  // namespace
 
 S3Name S3Name::parse(const std::string& name) {
@@ -107,7 +114,13 @@ void UrlTarget::parse_s3(const std::string& name, const Environment& environment
   if (scheme != "http" && scheme != "https") {
     throw invalid(name, fmt::format("the endpoint '{}' (AWS_ENDPOINT_URL) does not begin with "
                                     "https:// or http://",
-                                    endpoint));
+                                    printable_endpoint(endpoint)));
+  }
+  if (endpoint.find_first_of("@?#") != endpoint.npos) {
+    throw invalid(name,
+                  fmt::format("the endpoint '{}' (AWS_ENDPOINT_URL) holds more than a host, a "
+                              "port and a path; passwords and queries belong elsewhere",
+                              printable_endpoint(endpoint)));
   }
   const std::size_t begin = scheme.size() + 3;
   const std::size_t slash = std::min(endpoint.find('/', begin), endpoint.size());

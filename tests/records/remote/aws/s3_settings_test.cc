@@ -12,6 +12,7 @@ namespace {
 using testing::environment_of;
 using testing::error_of;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::TemporaryFolder;
 
 TEST(S3Settings, ComeFromVariables) {
@@ -161,8 +162,26 @@ TEST(UrlTarget, TakesNoRegionThatChoosesTheHost) {
 TEST(UrlTarget, ShowsNoSignature) {
   EXPECT_EQ(UrlTarget("https://host/x?X-Amz-Signature=abc", environment_of({})).name(),
             "https://host/x?...");
-  EXPECT_EQ(UrlTarget("https://host/x?version=2", environment_of({})).name(),
-            "https://host/x?version=2");
+  EXPECT_EQ(UrlTarget("https://host/x?version=2", environment_of({})).name(), "https://host/x?...");
+}
+
+TEST(UrlTarget, ShowsNoPasswordOfAnEndpoint) {
+  const auto text = [](const std::string& endpoint) {
+    const Error error = error_of([&] {
+      UrlTarget("s3://bucket/key",
+                environment_of({{"AWS_NO_SIGN_REQUEST", "1"}, {"AWS_ENDPOINT_URL", endpoint}}));
+    });
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+    return error.message();
+  };
+  for (const std::string endpoint :
+       {"https://me:secret@host:9000", "https://host:9000/?k=secret"}) {
+    EXPECT_THAT(text(endpoint), HasSubstr("(AWS_ENDPOINT_URL) holds more than a host, a port and a "
+                                          "path; passwords and queries belong elsewhere"));
+    EXPECT_THAT(text(endpoint), Not(HasSubstr("secret")));
+  }
+  EXPECT_EQ(text("me:secret@host:9000"),
+            "the endpoint 'host:9000' (AWS_ENDPOINT_URL) does not begin with https:// or http://");
 }
 
 }  // namespace
