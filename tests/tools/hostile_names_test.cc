@@ -111,6 +111,17 @@ TEST_F(HostileNames, JsonIsWrittenForFilesWhoseNamesAreNoUtf8) {
   EXPECT_EQ(json()["file"], data() + "/gr\\xf6n.tfrecord");
 }
 
+TEST_F(HostileNames, ADeviceIsNotReadToItsEnd) {
+  fs::create_symlink("/dev/zero", folder_.file("x.csv"));
+  const ProgramResult table = convert(folder_.file("x.csv"));
+  EXPECT_EQ(table.status, 1);
+  EXPECT_THAT(table.err, HasSubstr("this is a device, which may go on for ever"));
+  const ProgramResult bytes =
+      run_infeed({"convert", folder_.file("x.csv"), "--kind", "files", "-o", data()});
+  EXPECT_EQ(bytes.status, 1);
+  EXPECT_THAT(bytes.err, HasSubstr("this is a device, which gave 64 MiB and goes on"));
+}
+
 TEST_F(HostileNames, NothingOfDataActsOnATerminal) {
   const auto is_clean = [](const std::string& text) {
     EXPECT_EQ(text.find('\x1b'), std::string::npos) << text;
