@@ -42,7 +42,7 @@ void remove_unnamed(const std::string& folder, const StoreContent& content) {
 File replace_journal(const std::string& folder, const std::string& text, Durability durability) {
   const std::string name = journal_file(folder);
   replace_file(name, text, durability);
-  return File::open(name, O_RDWR | O_APPEND);
+  return File::open_own(name, O_RDWR | O_APPEND);
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 #include <iterator>
 
+#include <infeed/records/files.h>
+
 #include "cache/element_store.h"
 
 namespace infeed::detail {
@@ -93,6 +95,17 @@ StoredError parse_error(const std::vector<std::string_view>& fields) {
   return {number_of(fields[1]), std::make_shared<const Error>(std::move(error))};
 }
 
+/// Whoever made the journal could seal its lines as well.
+void require_file_name(std::string_view name) {
+  if (is_file_name(name)) return;
+  throw Error(
+      ErrorCode::data_loss,
+      fmt::format("the journal names '{}' as a shard, which is no name of a file in its own "
+                  "folder; that was not read, and who made the folder should not be "
+                  "trusted",
+                  name));
+}
+
 class JournalParser {
  public:
   /// False when the lines that count end here.
@@ -105,6 +118,7 @@ class JournalParser {
     } else if (fields[0] == "seen" && fields.size() == 2) {
       pending_errors_on_the_way_ = number_of(fields[1]);
     } else if (fields[0] == "shard" && fields.size() == 4) {
+      require_file_name(fields[1]);
       content.shards.push_back(
           {std::string(fields[1]), number_of(fields[2]), number_of(fields[3])});
       commit();
@@ -193,7 +207,11 @@ std::optional<StoreContent> read_journal(const std::string& folder) {
         .at_file(file);
   }
   JournalParser parser;
-  for (std::size_t i = 1; i < lines.size() && parser.add(lines[i]); ++i) {
+  try {
+    for (std::size_t i = 1; i < lines.size() && parser.add(lines[i]); ++i) {
+    }
+  } catch (Error& error) {
+    throw error.at_file(file);
   }
   return std::move(parser.content);
 }

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <unordered_set>
 
+#include <infeed/detail/printable_text.h>
 #include <infeed/pipeline/errors_in_flight.h>
 #include <infeed/records/file.h>
 
@@ -16,7 +17,7 @@ namespace {
 
 std::string json_text(std::string_view text) {
   std::string quoted = "\"";
-  for (const char c : text) {
+  for (const char c : utf8_name(text)) {
     if (c == '"' || c == '\\') {
       quoted += '\\';
       quoted += c;

@@ -45,8 +45,19 @@ bool is_regular(const std::string& file) {
   return ::stat(file.c_str(), &status) != 0 || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode);
 }
 
+/// /dev/zero and its like have no end, and what is no regular file is copied to its end.
+void refuse_device(const std::string& file) {
+  struct stat status {};
+  if (is_url(file) || ::stat(file.c_str(), &status) != 0) return;
+  if (!S_ISCHR(status.st_mode) && !S_ISBLK(status.st_mode)) return;
+  throw Error(ErrorCode::invalid_argument,
+              "this is a device, which may go on for ever; name a file or a pipe")
+      .at_file(file);
+}
+
 /// Its bytes as they are, at any place.
 File open_plain(const std::string& file, const UrlOptions& url) {
+  refuse_device(file);
   if (is_url(file) || !is_regular(file)) {
     return copy_without_name(file, Compression::none, redacted_url(file), url);
   }

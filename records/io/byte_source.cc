@@ -4,6 +4,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
+#include <fmt/format.h>
 #include <unistd.h>
 #include <utility>
 
@@ -41,6 +42,7 @@ class RegularFileSource final : public ByteSource {
   }
   std::size_t read(std::span<char> into) override {
     const std::size_t got = file_.read_at(offset_, into);
+    if (got == 0 && !into.empty()) require_end(offset_, size_);
     offset_ += got;
     return got;
   }
@@ -103,6 +105,14 @@ OpenedSource open_local(const std::string& name, const SourceOptions& options) {
 }
 
 }  // namespace
+
+void require_end(std::uint64_t found_bytes, std::uint64_t wanted_bytes) {
+  if (found_bytes >= wanted_bytes) return;
+  throw StreamDamage{
+      fmt::format("the file became shorter while it was read: nothing is left at {} of "
+                  "the {} bytes that it had",
+                  found_bytes, wanted_bytes)};
+}
 
 std::unique_ptr<ByteSource> make_plain_source(File file, std::string prefix) {
   const auto size = file.size_bytes();

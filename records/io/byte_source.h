@@ -35,6 +35,10 @@ class ByteSource {
   virtual void seek(std::uint64_t) {}
 };
 
+/// Throws StreamDamage where a file of `wanted_bytes` when it was opened ends at `found_bytes`. That
+/// may be the border of a record, and so pass for a good end.
+void require_end(std::uint64_t found_bytes, std::uint64_t wanted_bytes);
+
 /// A file's bytes as they are. `prefix` was read from a pipe already.
 std::unique_ptr<ByteSource> make_plain_source(File file, std::string prefix);
 

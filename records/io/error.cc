@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include "infeed/detail/printable_text.h"
+#include "infeed/records/files.h"
+
 namespace infeed {
 
 std::string_view to_string(ErrorCode code) {
@@ -54,7 +57,8 @@ Error& Error::at_stage(std::string stage) & {
 }
 
 Error& Error::at_file(std::string file) & {
-  file_ = std::move(file);
+  // Here, so that no place where an error is made can forget it.
+  file_ = is_url(file) ? redacted_url(file) : std::move(file);
   build_text();
   return *this;
 }
@@ -117,6 +121,7 @@ void Error::build_text() {
   if (lost_) add("lost with it", lost_->to_string());
   if (!stage_.empty()) add("stage", stage_);
   if (!places.empty()) fmt::format_to(std::back_inserter(text_), " [{}]", places);
+  text_ = detail::printable_text(text_, detail::LineBreaks::keep);
 }
 
 }  // namespace infeed

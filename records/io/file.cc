@@ -103,6 +103,26 @@ void File::close() noexcept {
   if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
 }
 
+namespace {
+
+/// /dev/zero has no end; a terminal and /dev/null have one.
+constexpr std::size_t kDeviceBytesMax = std::size_t{64} << 20;
+
+bool is_device(const File& file) {
+  struct stat status {};
+  return ::fstat(file.descriptor(), &status) == 0 && !S_ISFIFO(status.st_mode) &&
+         !S_ISREG(status.st_mode) && !S_ISSOCK(status.st_mode);
+}
+
+Error planted(const std::string& path, std::string_view what) {
+  return Error(ErrorCode::failed_precondition,
+               fmt::format("'{}' is {}, but should be a file of this program's own; nothing was "
+                           "written; remove it if you don't know it",
+                           path, what));
+}
+
+}  // namespace
+
 File File::open(const std::string& path, int flags, std::string reported) {
   if (reported.empty()) reported = path;
   int descriptor = -1;
@@ -116,17 +136,34 @@ File File::open(const std::string& path, int flags, std::string reported) {
   throw system_error(action, reported, errno);
 }
 
+File File::open_own(const std::string& path, int flags, std::string reported) {
+  if (reported.empty()) reported = path;
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) == 0 && S_ISLNK(status.st_mode)) {
+    throw planted(path, "a symbolic link").at_file(reported);
+  }
+  // The look above is for the message. It is the open that can't be led astray: a link that comes
+  // in between is ELOOP, and a pipe doesn't block.
+  File file = open(path, flags | O_NOFOLLOW | O_NONBLOCK, reported);
+  if (::fstat(file.descriptor_, &status) != 0) throw system_error("examine", reported, errno);
+  if (!S_ISREG(status.st_mode)) throw planted(path, "no regular file").at_file(reported);
+  if (status.st_nlink > 1) {
+    throw planted(path, "another name of a file that has several").at_file(reported);
+  }
+  return file;
+}
+
 std::optional<File> File::open_locked(const std::string& path, int flags,
                                       const std::string& reported) {
   while (true) {
-    File file = open(path, flags, reported);
+    File file = open_own(path, flags, reported);
     if (::flock(file.descriptor_, LOCK_EX | LOCK_NB) != 0) {
       if (errno == EWOULDBLOCK) return std::nullopt;
       throw system_error("lock", file.name_, errno);
     }
     struct stat opened {};
     struct stat named {};
-    if (::fstat(file.descriptor_, &opened) == 0 && ::stat(path.c_str(), &named) == 0 &&
+    if (::fstat(file.descriptor_, &opened) == 0 && ::lstat(path.c_str(), &named) == 0 &&
         opened.st_ino == named.st_ino && opened.st_dev == named.st_dev) {
       return file;
     }
@@ -197,11 +234,23 @@ std::string read_file(const std::string& file) {
     return bytes;
   }
   std::array<char, 4096> step{};
-  while (const std::size_t got = in.read_some(step)) bytes.append(step.data(), got);
+  while (const std::size_t got = in.read_some(step)) {
+    bytes.append(step.data(), got);
+    if (bytes.size() > kDeviceBytesMax && is_device(in)) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("this is a device, which gave {} MiB and goes on; name a file",
+                              kDeviceBytesMax >> 20U))
+          .at_file(file);
+    }
+  }
   return bytes;
 }
 
 std::string folder_of(const std::string& file) {
+  if (is_url(file)) {  // a slash in its query parts no folders
+    const std::size_t end = file.starts_with("s3:") ? file.npos : file.find_first_of("?#");
+    return file.substr(0, std::string_view(file).substr(0, end).rfind('/'));
+  }
   const std::string folder = std::filesystem::path(file).parent_path().string();
   return folder.empty() ? "." : folder;
 }

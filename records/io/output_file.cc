@@ -34,6 +34,17 @@ bool is_special(const std::string& name) {
   return ::stat(name.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
 }
 
+/// A link or a pipe at the name of a partial file isn't ours: somebody put it there so that we write
+/// elsewhere, or it stands for the finished file (rename_to_name() was killed between two steps).
+/// Only the name goes. Somebody else's file goes as well: its owner may have it open.
+void remove_what_no_writer_leaves(const std::string& partial_name) {
+  struct stat status {};
+  if (::lstat(partial_name.c_str(), &status) != 0 || S_ISDIR(status.st_mode)) return;
+  const bool is_ours =
+      S_ISREG(status.st_mode) && status.st_nlink == 1 && status.st_uid == ::geteuid();
+  if (!is_ours) ::unlink(partial_name.c_str());
+}
+
 }  // namespace
 
 OutputFile::OutputFile(std::string name, ExistingFile existing, Durability durability)
@@ -53,6 +64,7 @@ OutputFile::OutputFile(std::string name, ExistingFile existing, Durability durab
 void OutputFile::open_partial() {
   const std::filesystem::path path(name_);
   partial_name_ = (path.parent_path() / ("." + path.filename().string() + ".partial")).string();
+  remove_what_no_writer_leaves(partial_name_);
   std::optional<File> file = File::open_locked(partial_name_, O_RDWR | O_CREAT, name_);
   if (!file) {
     throw Error(ErrorCode::failed_precondition,

@@ -1,5 +1,6 @@
 #include "io/url.h"
 
+#include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
 #include <string_view>
@@ -54,23 +55,67 @@ std::string percent_decode(std::string_view text) {
 }  // namespace infeed::detail
 
 namespace infeed {
+namespace {
+
+/// "host", "host:port", "[::1]:port".
+bool is_host(std::string_view text) {
+  const std::size_t colon = text.rfind(':');
+  if (colon != text.npos && text.find(']', colon) == text.npos) {
+    if (text.find_first_not_of("0123456789", colon + 1) != text.npos) return false;
+    text = text.substr(0, colon);
+  }
+  if (text.starts_with('[')) return text.ends_with(']');
+  return text.find_first_of(":@\\") == text.npos;
+}
+
+/// Where the query or fragment begins. The question marks of "-?????-of-00016" are none: they stand
+/// for the numbers of shards.
+std::size_t find_query(std::string_view text) {
+  const std::size_t found = text.find_first_of("?#");
+  if (found == text.npos) return found;
+  const std::size_t marks_end = std::min(text.find_first_not_of('?', found), text.size());
+  const std::string_view behind = text.substr(marks_end);
+  constexpr std::string_view kOf = "-of-";
+  if (marks_end < found + 5 || !behind.starts_with(kOf)) return found;
+  const std::size_t digits_end =
+      std::min(behind.find_first_not_of("0123456789", kOf.size()), behind.size());
+  if (digits_end < kOf.size() + 5) return found;
+  const std::size_t more = behind.find_first_of("?#", digits_end);
+  return more == behind.npos ? more : marks_end + more;
+}
+
+/// A key may hold a question mark, and a pattern does; but who takes a URL for one of the web writes
+/// a query there.
+std::size_t find_query_of_key(std::string_view text) {
+  const std::size_t found = text.find('?');
+  if (found == text.npos || text.find_first_of("=&%", found) == text.npos) return text.npos;
+  return found;
+}
+
+}  // namespace
 
 bool is_url(std::string_view name) { return !detail::url_scheme(name).empty(); }
 
+bool is_file_name(std::string_view name) {
+  return !name.empty() && name != "." && name != ".." &&
+         name.find_first_of(std::string_view("/\0", 2)) == name.npos;
+}
+
 std::string redacted_url(std::string_view name) {
   const std::string_view scheme = detail::url_scheme(name);
-  if (scheme.empty() || scheme == "s3") return std::string(name);
-  const std::size_t host = scheme.size() + 3;
-  const std::size_t host_end = std::min(name.find_first_of("/?#", host), name.size());
-  const std::size_t at = name.substr(0, host_end).rfind('@');
-  std::string shown(name.substr(0, host));
-  shown += at == name.npos || at < host ? name.substr(host) : name.substr(at + 1);
-  const std::size_t query = shown.find('?');
-  const std::string_view asked =
-      query == shown.npos ? std::string_view() : std::string_view(shown).substr(query);
-  for (const std::string_view secret : {"Signature=", "sig=", "token=", "key="}) {
-    if (asked.find(secret) != asked.npos) return shown.substr(0, query) + "?...";
-  }
+  if (scheme.empty()) return std::string(name);
+  std::string shown(name.substr(0, scheme.size() + 3));
+  std::string_view rest = name.substr(shown.size());
+  const std::string_view authority = rest.substr(0, rest.find_first_of("/?#"));
+  const std::size_t at = authority.rfind('@');
+  // What is no host may be the front of a password that holds one of "/?#".
+  const bool may_be_secret =
+      !is_host(authority.substr(at == authority.npos ? 0 : at + 1)) && rest.find('@') != rest.npos;
+  if (may_be_secret) return shown + "...";
+  if (at != authority.npos) rest.remove_prefix(at + 1);
+  const std::size_t query = scheme == "s3" ? find_query_of_key(rest) : find_query(rest);
+  shown += rest.substr(0, query);
+  if (query != rest.npos) shown += rest[query] == '?' ? "?..." : "#...";
   return shown;
 }
 

@@ -30,6 +30,7 @@ class PartSource final : public ByteSource {
     const std::size_t got = file_.read_at(
         offset_,
         into.first(static_cast<std::size_t>(std::min<std::uint64_t>(wanted, into.size()))));
+    if (got == 0 && !into.empty()) require_end(offset_, size_.value_or(0));
     offset_ += got;
     return got;
   }

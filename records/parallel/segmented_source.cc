@@ -189,9 +189,17 @@ class SegmentedSource final : public RecordSource {
     if (position_.offset >= *reads_until_) reads_until_.reset();
   }
 
+  /// A thread that opened the file later doesn't know how long it was.
+  bool is_short() const {
+    return reader_.compression() == Compression::none &&
+           position_.offset < reader_.file_bytes().value_or(0);
+  }
+
   void finish() {
-    if (is_gzip() && !gzip_tail_is_right(reader_.file(), threads_.segments().back().file_end, crc_,
-                                         position_.offset)) {
+    if (is_short()) {
+      let_reader_read(Segment::kToEnd);  // which tells
+    } else if (is_gzip() && !gzip_tail_is_right(reader_.file(), threads_.segments().back().file_end,
+                                                crc_, position_.offset)) {
       let_reader_read(Segment::kToEnd);
     } else {
       ended_ = true;

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "infeed/detail/printable_text.h"
 #include "infeed/error.h"
 #include "infeed/records/crc32c.h"
 #include "infeed/records/file.h"
@@ -32,9 +33,16 @@ FileSum parse_sum(const Json& json) {
               std::stoul(json.at("crc32c").get<std::string>(), nullptr, 16))};
 }
 
+/// A shard that isn't one file in the manifest's own folder.
+struct StrangeName : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 ManifestShard parse_shard(const Json& json) {
   ManifestShard shard;
-  shard.file = json.at("file").get<std::string>();
+  shard.file = detail::bytes_of_utf8_name(json.at("file").get<std::string>());
+  // Whoever wrote the manifest could write its checksum as well.
+  if (!is_file_name(shard.file)) throw StrangeName(shard.file);
   shard.sum = parse_sum(json);
   shard.examples = json.at("examples").get<std::uint64_t>();
   for (const std::string name : {"index", "points"}) {
@@ -66,7 +74,7 @@ ListedShards list_shards(const std::string& manifest_file) {
 
 std::string to_json(const ManifestShard& shard) {
   Json json = describe_sum(shard.sum);
-  json["file"] = shard.file;
+  json["file"] = detail::utf8_name(shard.file);
   json["examples"] = shard.examples;
   if (shard.side_file) json[shard.side_file->ending.substr(1)] = describe_sum(shard.side_file->sum);
   return dump_json(json, -1);
@@ -99,6 +107,13 @@ ShardManifest read_shard_manifest(const std::string& file) {
     if (checksum != hexadecimal(crc32c(manifest.json))) throw std::runtime_error("checksum");
     for (const Json& shard : json.at("shards")) manifest.shards.push_back(parse_shard(shard));
     return manifest;
+  } catch (const StrangeName& name) {
+    throw Error(ErrorCode::data_loss,
+                fmt::format("the manifest names '{}' as a shard, which is no name of a file in its "
+                            "own folder; that was not read, and who made the manifest should not "
+                            "be trusted",
+                            name.what()))
+        .at_file(file);
   } catch (const std::exception&) {
     throw Error(ErrorCode::data_loss,
                 "the manifest is damaged: its checksum does not match what it says; take it from a "

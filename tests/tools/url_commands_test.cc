@@ -5,6 +5,7 @@
 
 #include <infeed/records/crc32c.h>
 #include <infeed/records/files.h>
+#include <infeed/records/shard_manifest.h>
 
 #include "records/remote/http/http_server.h"
 #include "records/tfrecord/framed.h"
@@ -78,6 +79,27 @@ TEST_F(UrlCommands, VerifyChecksShardsAndManifest) {
   EXPECT_EQ(missing.status, 1);
   EXPECT_THAT(missing.out,
               HasSubstr(server_.url("/data-00002-of-00004.tfrecord") + ": it is missing"));
+}
+
+// It read the local file that the manifest of another machine named.
+TEST_F(UrlCommands, AManifestByUrlReadsNoLocalFile) {
+  const std::string shard = to_json(ManifestShard{folder_.file("t.csv"), {5, 1}, 1, std::nullopt});
+  serve("x.manifest.json", seal_manifest("{\"shards\":[" + shard + "]}"));
+  const ProgramResult result = run({"verify", server_.url("/x.manifest.json")});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.out, HasSubstr("is no name of a file in its own folder"));
+}
+
+TEST_F(UrlCommands, PrintNoQueryOfAUrl) {
+  for (const std::string command : {"verify", "inspect"}) {
+    const ProgramResult result =
+        run({command, server_.url("/data-00000-of-00004.tfrecord?Token=x7y"), "--json",
+             folder_.file("json")});
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_THAT(result.out + result.err + read_bytes(folder_.file("json")), Not(HasSubstr("x7y")));
+  }
+  EXPECT_THAT(run({"verify", server_.url("/none.tfrecord?sas=x7y")}).err,
+              AllOf(HasSubstr("/none.tfrecord?..."), Not(HasSubstr("x7y"))));
 }
 
 TEST_F(UrlCommands, ConvertReadsEveryKindOfTextAndRecords) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <infeed/convert/command.h>
+#include <infeed/detail/printable_text.h>
 #include <infeed/error.h>
 
 #include "cli/exit_status.h"
@@ -29,7 +30,7 @@ void complain(const std::string& who, std::string text) {
   for (char& c : text) {
     if (c == '\n') c = ' ';
   }
-  fmt::print(stderr, "{}: {}\n", who, text);
+  fmt::print(stderr, "{}: {}\n", detail::printable_text(who), detail::printable_text(text));
 }
 
 /// What the user wrote wrong, and where the options are explained.

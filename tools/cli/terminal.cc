@@ -9,12 +9,15 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <infeed/detail/printable_text.h>
+
 namespace infeed::tools {
 namespace {
 
 constexpr int kColumnsOfLog = 100;
 constexpr int kColumnsMin = 60;
 constexpr int kColumnsMax = 140;
+constexpr std::string_view kPlainAgain = "\x1b[0m";
 
 bool locale_is_utf8() {
   for (const char* const name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
@@ -56,6 +59,47 @@ std::string_view escape(Paint paint) {
   return "";
 }
 
+/// Bytes of the escape sequence of paint() that `text` begins with, or 0.
+std::size_t paint_length(std::string_view text) {
+  for (const Paint paint : {Paint::bold, Paint::dim, Paint::good, Paint::warning, Paint::bad}) {
+    if (text.starts_with(escape(paint))) return escape(paint).size();
+  }
+  return text.starts_with(kPlainAgain) ? kPlainAgain.size() : 0;
+}
+
+/// The same of two pixels of a picture (picture.cc), with what is drawn in them.
+std::size_t pixels_length(std::string_view text) {
+  std::size_t at = 0;
+  for (const std::string_view begin : {"\x1b[38;2;", "\x1b[48;2;"}) {
+    if (!text.substr(at).starts_with(begin)) return 0;
+    const std::size_t end = text.find_first_not_of("0123456789;", at + begin.size());
+    if (end == text.npos || text[end] != 'm') return 0;
+    at = end + 1;
+  }
+  constexpr std::string_view kHalf = "▀";
+  return text.substr(at).starts_with(kHalf) ? at + kHalf.size() : 0;
+}
+
+/// The only way to the terminal: names and values from files and servers come along in the text, so
+/// nothing passes that a terminal would act on, but colours and empty lines before the text.
+std::string shown(std::string_view text) {
+  std::string result;
+  bool is_begin = true;
+  while (!text.empty()) {
+    std::size_t length = text.front() == '\x1b' ? paint_length(text) + pixels_length(text) : 0;
+    if (length == 0 && is_begin && text.front() == '\n') length = 1;
+    if (length != 0) {
+      result += text.substr(0, length);
+    } else {
+      is_begin = false;
+      length = std::min(text.find('\x1b', 1), text.size());
+      result += detail::printable_text(text.substr(0, length));
+    }
+    text.remove_prefix(length);
+  }
+  return result;
+}
+
 std::string repeated(std::string_view text, int count) {
   std::string result;
   for (int i = 0; i < count; ++i) result += text;
@@ -76,13 +120,13 @@ Terminal::Terminal(std::FILE* out, TerminalOptions options)
 
 void Terminal::line(std::string_view text) {
   clear_status();
-  fmt::print(out_, "{}\n", text);
+  fmt::print(out_, "{}\n", shown(text));
   std::fflush(out_);
 }
 
 void Terminal::status(std::string_view text) {
   if (!live_) return;
-  fmt::print(out_, "\r\x1b[K{}", text);
+  fmt::print(out_, "\r\x1b[K{}", shown(text));
   std::fflush(out_);
   has_status_ = true;
 }
@@ -96,7 +140,7 @@ void Terminal::clear_status() {
 
 std::string Terminal::paint(Paint paint, std::string_view text) const {
   if (!colours_ || paint == Paint::plain) return std::string(text);
-  return fmt::format("{}{}\x1b[0m", escape(paint), text);
+  return fmt::format("{}{}{}", escape(paint), text, kPlainAgain);
 }
 
 std::string Terminal::bar(double share, int width) const {

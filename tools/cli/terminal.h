@@ -27,7 +27,9 @@ class Terminal {
  public:
   explicit Terminal(std::FILE* out, TerminalOptions options = {});
 
-  /// Prints a whole line, in the place of a status line if there is one.
+  /// Prints a whole line, in the place of a status line if there is one. What a terminal would act
+  /// on is escaped (infeed/detail/printable_text.h), but for the colours of paint() and line breaks
+  /// at the begin.
   void line(std::string_view text = {});
   /// What is being done right now. Nothing when the output is no terminal.
   void status(std::string_view text);

@@ -5,6 +5,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include <infeed/detail/printable_text.h>
 #include <infeed/error.h>
 
 namespace infeed::tools {
@@ -85,11 +86,11 @@ void add_counts(const ColumnCounts& counts, Json& json) {
   if (counts.booleans > 0) json["booleans"] = counts.booleans;
   if (counts.rounded == 0) return;
   json["rounded"] = counts.rounded;
-  json["first_rounded"] = counts.first_rounded;
+  json["first_rounded"] = detail::utf8_name(counts.first_rounded);
 }
 
 Json to_json(const Column& column) {
-  Json json{{"name", column.name},
+  Json json{{"name", detail::utf8_name(column.name)},
             {"kind", to_string(column.kind)},
             {"examples", column.examples},
             {"values", column.values},
@@ -121,7 +122,7 @@ FeatureKind parse_kind(const std::string& name) {
 
 Column column_from_json(const Json& json) {
   Column column;
-  column.name = json.at("name").get<std::string>();
+  column.name = detail::bytes_of_utf8_name(json.at("name").get<std::string>());
   column.kind = parse_kind(json.at("kind").get<std::string>());
   column.examples = json.at("examples").get<std::uint64_t>();
   column.values = json.at("values").get<std::uint64_t>();
@@ -132,7 +133,8 @@ Column column_from_json(const Json& json) {
   column.source.empty = json.value("empty", std::uint64_t{0});
   column.source.booleans = json.value("booleans", std::uint64_t{0});
   column.source.rounded = json.value("rounded", std::uint64_t{0});
-  column.source.first_rounded = json.value("first_rounded", std::string());
+  column.source.first_rounded =
+      detail::bytes_of_utf8_name(json.value("first_rounded", std::string()));
   column.is_declared = true;
   if (column.kind == FeatureKind::floats) {
     column.not_finite = json.at("not_finite").get<std::uint64_t>();

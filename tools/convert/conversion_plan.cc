@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <infeed/detail/printable_text.h>
 #include <infeed/error.h>
 #include <infeed/records/crc32c.h>
 #include <infeed/records/files.h>
@@ -38,7 +39,8 @@ Json describe_files(const std::vector<InputFile>& files) {
                           : fmt::format("{} bytes, modified {} ns", file.bytes, file.modified_ns);
     bytes += file.bytes;
     crc = extend_crc32c(crc, fmt::format("{}\n{}\n", file.path, state));
-    if (files.size() <= kFilesListedMax) list[file.path] = state;
+    if (files.size() <= kFilesListedMax)
+      list[detail::utf8_name(file.path)] = detail::utf8_name(state);
   }
   return {{"count", files.size()},
           {"bytes", bytes},
@@ -115,17 +117,17 @@ ConversionPlan make_plan(const ExampleInput& input, const ConvertOptions& option
   const Json json{
       {"format", "infeed-plan 1"},
       {"infeed", INFEED_VERSION},
-      {"name", DatasetNames(options.prefix).name},
-      {"input", input.describe()},
+      {"name", detail::utf8_name(DatasetNames(options.prefix).name)},
+      {"input", detail::utf8_name(input.describe())},
       {"input_examples", input.size()},
       {"files", describe_files(input.files())},
-      {"settings", input.settings()},
+      {"settings", detail::utf8_name(input.settings())},
       {"shards", plan.shard_count},
       {"compression", to_string(options.compression)},
       {"order", options.seed ? fmt::format("shuffled with seed {}", *options.seed) : "the input's"},
-      {"part", describe_part(options)},
+      {"part", detail::utf8_name(describe_part(options))},
   };
-  plan.text = json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";  // paths are bytes
+  plan.text = json.dump(1) + "\n";
   plan.id = fmt::format("{:08x}", crc32c(plan.text));
   return plan;
 }

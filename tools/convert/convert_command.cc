@@ -17,6 +17,7 @@
 #include <infeed/records/output_file.h>
 
 #include "cli/exit_status.h"
+#include "cli/json_text.h"
 #include "cli/option_checks.h"
 #include "cli/terminal.h"
 #include "convert/convert.h"
@@ -85,7 +86,7 @@ InputOptions input_options(const ConvertCommandOptions& options) {
 }
 
 Source input_source(const ConvertCommandOptions& options) {
-  return {options.name, true, options.inputs.front(),
+  return {options.name, true, redacted_url(options.inputs.front()),
           [options] { return open_input(options.inputs, input_options(options)); }};
 }
 
@@ -146,7 +147,7 @@ class ConvertRun {
                               {"notes", notes_},
                               {"dry_run", options_.is_dry_run},
                               {"infeed_version", INFEED_VERSION}};
-    replace_file(options_.json_file, json.dump(1) + "\n");
+    replace_file(options_.json_file, json_text(json));
   }
 
  private:

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include <infeed/detail/printable_text.h>
 #include <infeed/error.h>
 
 namespace infeed::tools {
@@ -10,10 +11,16 @@ namespace {
 
 using Json = nlohmann::json;
 
+/// JSON is UTF-8, names and what messages quote may be any bytes.
+std::string bytes_at(const Json& json, const char* key) {
+  return detail::bytes_of_utf8_name(json.at(key).get<std::string>());
+}
+
 Json describe(const std::vector<QuarantinedExample>& quarantined) {
   Json list = Json::array();
   for (const QuarantinedExample& example : quarantined) {
-    list.push_back({{"input", example.input}, {"error", example.error}});
+    list.push_back(
+        {{"input", detail::utf8_name(example.input)}, {"error", detail::utf8_name(example.error)}});
   }
   return list;
 }
@@ -21,15 +28,12 @@ Json describe(const std::vector<QuarantinedExample>& quarantined) {
 std::vector<QuarantinedExample> parse_quarantined(const Json& json) {
   std::vector<QuarantinedExample> list;
   for (const Json& item : json) {
-    list.push_back({item.at("input").get<std::string>(), item.at("error").get<std::string>()});
+    list.push_back({bytes_at(item, "input"), bytes_at(item, "error")});
   }
   return list;
 }
 
-/// Bytes of an input may stand in messages, and JSON is UTF-8.
-std::string dump(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+std::string dump(const Json& json) { return json.dump(); }
 
 }  // namespace
 
@@ -89,10 +93,12 @@ std::string to_text(const Manifest& manifest) {
             {"quarantined", describe(manifest.quarantined)},
             {"shards", Json::array()}};
   for (Json& column : json["columns"]) {
-    const auto shape = manifest.shapes.find(column.at("name").get<std::string>());
+    const auto shape = manifest.shapes.find(bytes_at(column, "name"));
     if (shape != manifest.shapes.end() && !shape->second.empty()) column["shape"] = shape->second;
   }
-  if (!manifest.classes.empty()) json["classes"] = manifest.classes;
+  for (const std::string& name : manifest.classes) {
+    json["classes"].push_back(detail::utf8_name(name));
+  }
   for (const ShardEntry& entry : manifest.shards) {
     json["shards"].push_back(Json::parse(to_json(entry)));
   }
@@ -114,10 +120,11 @@ Manifest read_manifest(const std::string& file) {
     manifest.quarantined = parse_quarantined(json.at("quarantined"));
     for (const Json& column : json.at("columns")) {
       if (!column.contains("shape")) continue;
-      manifest.shapes[column.at("name").get<std::string>()] =
-          column["shape"].get<std::vector<std::uint64_t>>();
+      manifest.shapes[bytes_at(column, "name")] = column["shape"].get<std::vector<std::uint64_t>>();
     }
-    manifest.classes = json.value("classes", std::vector<std::string>());
+    for (const std::string& name : json.value("classes", std::vector<std::string>())) {
+      manifest.classes.push_back(detail::bytes_of_utf8_name(name));
+    }
     return manifest;
   } catch (const std::exception&) {
     throw Error(ErrorCode::data_loss,

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include <infeed/error.h>
+#include <infeed/records/files.h>
 #include <infeed/records/record_index.h>
 #include <infeed/records/record_reader.h>
 
@@ -53,8 +54,8 @@ void run(const IndexOptions& options, const std::stop_token& stop) {
     }
   });
   for (std::size_t i = 0; i < files.size(); ++i) {
-    terminal.line(fmt::format("{}.{}: {} records", files[i], options.is_for_dali ? "idx" : "index",
-                              with_commas(records[i])));
+    terminal.line(fmt::format("{}.{}: {} records", redacted_url(files[i]),
+                              options.is_for_dali ? "idx" : "index", with_commas(records[i])));
   }
 }
 

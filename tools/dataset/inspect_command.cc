@@ -6,9 +6,11 @@
 #include <optional>
 
 #include <infeed/error.h>
+#include <infeed/records/files.h>
 #include <infeed/records/inferred_schema.h>
 #include <infeed/records/output_file.h>
 
+#include "cli/json_text.h"
 #include "cli/option_checks.h"
 #include "cli/printable.h"
 #include "cli/side_file.h"
@@ -76,7 +78,7 @@ class InspectRun {
     print_lists();
     histogram_.print(terminal_);
     for (const std::string& text : shown_) terminal_.line(text);
-    if (!options_.json_file.empty()) replace_file(options_.json_file, describe().dump(1) + "\n");
+    if (!options_.json_file.empty()) replace_file(options_.json_file, json_text(describe()));
     if (damage_.empty()) return;
     throw Error(ErrorCode::data_loss,
                 fmt::format("{} damaged range{} found; what is whole can be saved with infeed "
@@ -109,7 +111,7 @@ class InspectRun {
     bytes_looked_at_ += scan.file_bytes.value_or(0);
     compression_ = scan.compression;
     for (const DamagedRange& range : scan.damaged) {
-      damage_.push_back(file + ": " + tools::describe(range));
+      damage_.push_back(redacted_url(file) + ": " + tools::describe(range));
     }
     ++files_looked_at_;
   }
@@ -137,14 +139,16 @@ class InspectRun {
       if (!ignored) bytes += size;
     }
     const std::string files =
-        files_.size() == 1 ? files_.front()
-                           : fmt::format("{} and {} more", files_.front(), files_.size() - 1);
+        files_.size() == 1
+            ? redacted_url(files_.front())
+            : fmt::format("{} and {} more", redacted_url(files_.front()), files_.size() - 1);
     terminal_.line(terminal_.paint(Paint::bold, files));
     const bool is_all = looked_at_ < options_.records_max && files_looked_at_ == files_.size();
     terminal_.line(fmt::format("  {}, {}; {} {} records", as_megabytes(bytes),
                                to_string(compression_), is_all ? "all" : "looked at the first",
                                with_commas(looked_at_)));
     if (sets_.size() > 1) {
+      for (std::string& set : sets_) set = redacted_url(set);
       terminal_.line(fmt::format("  {} sets together: {}", sets_.size(), fmt::join(sets_, ", ")));
     }
     for (const std::string& text : damage_) {
@@ -224,7 +228,7 @@ class InspectRun {
   nlohmann::json describe() const {
     nlohmann::json json = statistics_.to_json();
     json["schema"] = nlohmann::json::parse(schema_.schema().to_json());
-    json["files"] = files_;
+    for (const std::string& file : files_) json["files"].push_back(redacted_url(file));
     json["classes"] = classes_;
     json["shapes"] = shapes_;
     json["compression"] = to_string(compression_);

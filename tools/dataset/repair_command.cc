@@ -9,9 +9,11 @@
 
 #include <infeed/error.h>
 #include <infeed/records/file.h>
+#include <infeed/records/files.h>
 #include <infeed/records/output_file.h>
 #include <infeed/records/record_writer.h>
 
+#include "cli/json_text.h"
 #include "cli/side_file.h"
 #include "cli/terminal.h"
 #include "dataset/dataset_commands.h"
@@ -89,7 +91,7 @@ Repaired repair_file(const std::string& file, const std::string& output, bool ov
   }
   writer.close();
   write_side_file(writer, compression, Durability::synced);
-  return {file, output, std::move(scan)};
+  return {redacted_url(file), output, std::move(scan)};
 }
 
 void print(Terminal& terminal, const Repaired& repaired) {
@@ -135,7 +137,7 @@ void run(const RepairOptions& options, const std::stop_token& stop) {
     print(terminal, repaired);
     report = report_of(repaired);
   }
-  if (!options.json_file.empty()) replace_file(options.json_file, report.dump(1) + "\n");
+  if (!options.json_file.empty()) replace_file(options.json_file, json_text(report));
 }
 
 }  // namespace

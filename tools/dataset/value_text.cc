@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include <infeed/detail/printable_text.h>
 #include <infeed/error.h>
 #include <infeed/records/sequence_example.h>
 
@@ -16,7 +17,7 @@ constexpr std::size_t kValuesShownMax = 16;
 
 bool is_text(std::string_view bytes) {
   while (!bytes.empty()) {
-    const std::size_t length = utf8_length(bytes);
+    const std::size_t length = detail::utf8_length(bytes);
     const auto first = static_cast<unsigned char>(bytes.front());
     if (length == 0 || first == 0x7f) return false;
     if (first < 0x20 && first != '\n' && first != '\t' && first != '\r') return false;

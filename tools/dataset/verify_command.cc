@@ -10,6 +10,7 @@
 #include <infeed/records/files.h>
 #include <infeed/records/output_file.h>
 
+#include "cli/json_text.h"
 #include "cli/side_file.h"
 #include "cli/terminal.h"
 #include "convert/inputs/found_dataset.h"
@@ -73,7 +74,7 @@ class VerifyRun {
       note(fmt::format("{} record files", record_files.size()),
            verify_records(record_files, verify_options()));
     }
-    if (!options_.json_file.empty()) replace_file(options_.json_file, describe().dump(1) + "\n");
+    if (!options_.json_file.empty()) replace_file(options_.json_file, json_text(describe()));
     const std::size_t problems = count_problems();
     if (problems == 0) return;
     throw Error(ErrorCode::data_loss,
@@ -141,7 +142,9 @@ class VerifyRun {
         }};
   }
 
-  void note(const std::string& name, Verification verification) {
+  void note(const std::string& given, Verification verification) {
+    const std::string name = redacted_url(given);
+    for (Problem& problem : verification.problems) problem.file = redacted_url(problem.file);
     const bool is_good = verification.problems.empty();
     const double rate =
         static_cast<double>(verification.bytes) / 1e9 / std::max(verification.seconds, 1e-9);

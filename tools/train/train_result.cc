@@ -5,6 +5,8 @@
 
 #include <infeed/pipeline/executor.h>
 
+#include "cli/json_text.h"
+
 namespace infeed::tools {
 namespace {
 
@@ -93,7 +95,7 @@ std::string to_json(const TrainResultFile& result) {
       {"checkpoint_file", result.checkpoint_file},
       {"log_folder", result.log_folder},
       {"seconds", result.seconds}};
-  return json.dump(1) + "\n";
+  return json_text(json);
 }
 
 }  // namespace infeed::tools

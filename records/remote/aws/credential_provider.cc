@@ -12,6 +12,7 @@
 
 #include "infeed/error.h"
 #include "infeed/records/file.h"
+#include "infeed/records/files.h"
 #include "io/url.h"
 #include "remote/aws/service_request.h"
 #include "remote/aws/xml.h"
@@ -28,7 +29,8 @@ Time parse_expiration(const std::string& text, const std::string& url) {
   std::tm utc{};
   if (::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &utc) == nullptr) {
     throw Error(ErrorCode::permission_denied,
-                fmt::format("{} lends credentials that end at '{}', which is no time", url, text));
+                fmt::format("{} lends credentials that end at '{}', which is no time",
+                            redacted_url(url), text));
   }
   const std::chrono::seconds since_1970(::timegm(&utc));
   const auto last = std::chrono::floor<std::chrono::seconds>(Time::max().time_since_epoch());
@@ -53,7 +55,7 @@ ProvidedCredentials credentials_in(const ServiceAnswer& answer, const std::strin
   // STS says so with status 400.
   const bool may_pass = code.starts_with("Throttling") || code == "IDPCommunicationError";
   throw Error(may_pass ? ErrorCode::unavailable : ErrorCode::permission_denied,
-              fmt::format("{} lends no credentials ({})", url, why));
+              fmt::format("{} lends no credentials ({})", redacted_url(url), why));
 }
 
 ProvidedCredentials credentials_in_json(const ServiceAnswer& answer, const std::string& url) {
@@ -118,7 +120,7 @@ void require_own_host(const std::string& url, const char* variable) {
   if (scheme == "http" && (is_service || is_loopback(host))) return;
   throw Error(ErrorCode::invalid_argument,
               fmt::format("{} asks for '{}'; it must begin with https://, or name this machine",
-                          variable, url));
+                          variable, redacted_url(url)));
 }
 
 }  // namespace
@@ -154,7 +156,7 @@ CredentialProvider web_identity_provider(const Environment& environment,
                      .connect_timeout = std::chrono::seconds(3),
                      .timeout = std::chrono::seconds(10)});
     return credentials_in(
-        answer, fmt::format("{} (for the role {})", url, role), "SessionToken",
+        answer, fmt::format("{} (for the role {})", redacted_url(url), role), "SessionToken",
         [&](const char* name) { return xml_text(answer.text, name).value_or(""); });
   };
   return {fmt::format("{} {} {} {}", url, *role, session, *token_file), ask};

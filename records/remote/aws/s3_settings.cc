@@ -165,6 +165,13 @@ S3Settings read_s3_settings(const Environment& environment, SharedCredentials* s
   };
   S3Settings settings;
   if (auto region = first({"AWS_REGION", "AWS_DEFAULT_REGION"}, "region")) {
+    // It becomes a part of hosts, which are told secrets.
+    constexpr std::string_view kCharacters = "abcdefghijklmnopqrstuvwxyz0123456789-";
+    if (region->find_first_not_of(kCharacters) != region->npos) {
+      throw Error(ErrorCode::invalid_argument,
+                  "the region (AWS_REGION) is none: it has letters a-z, digits and '-', as in "
+                  "us-east-1");
+    }
     settings.region = *region;
   }
   if (auto endpoint = first({"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"}, "endpoint_url")) {

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "infeed/error.h"
+#include "infeed/records/files.h"
 #include "remote/http/curl_request.h"
 
 namespace infeed::detail {
@@ -82,7 +83,7 @@ ServiceAnswer ask_service(const ServiceRequest& request) {
   if (outcome.code == CURLE_OK && !has_trouble(outcome.answer)) return std::move(outcome.answer);
   if (outcome.code == CURLE_OK) outcome.detail = fmt::format("{}", outcome.answer.status);
   throw Error(outcome.is_connected ? ErrorCode::unavailable : ErrorCode::not_found,
-              fmt::format("{} does not answer ({})", request.url, outcome.detail));
+              fmt::format("{} does not answer ({})", redacted_url(request.url), outcome.detail));
 }
 
 }  // namespace infeed::detail

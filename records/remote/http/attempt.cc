@@ -36,10 +36,29 @@ void Attempt::prepare(const UrlTarget& target, const UrlOptions& options,
     request_.set(CURLOPT_FOLLOWLOCATION, 1L);
     request_.set(CURLOPT_MAXREDIRS, 8L);
     request_.set(CURLOPT_NETRC, static_cast<long>(CURL_NETRC_OPTIONAL));
+    request_.set(CURLOPT_HEADERFUNCTION, &Attempt::receive_header);
+    request_.set(CURLOPT_HEADERDATA, static_cast<void*>(this));
+    origin_ = Origin::of(wanted.url);
   }
   if (connection == Connection::fresh) request_.set(CURLOPT_FRESH_CONNECT, 1L);
   request_.set_ca_file(options.ca_file);
   last_byte = Transfer::Clock::now();  // signing may have waited for credentials
+}
+
+std::size_t Attempt::receive_header(char* bytes, std::size_t unit, std::size_t count,
+                                    void* attempt) {
+  auto& self = *static_cast<Attempt*>(attempt);
+  const std::size_t size = unit * count;
+  try {
+    const auto next = redirected_to(self.easy(), {bytes, size});
+    if (next && !next->may_have_password_of(self.origin_)) {
+      self.request_.set(CURLOPT_NETRC, static_cast<long>(CURL_NETRC_IGNORED));
+    }
+  } catch (const std::exception& error) {  // must not pass through libcurl
+    self.failure = HttpFailure{ErrorCode::resource_exhausted, error.what()};
+    return 0;
+  }
+  return size;
 }
 
 std::size_t Attempt::receive(char* bytes, std::size_t unit, std::size_t count, void* attempt) {

@@ -8,6 +8,7 @@
 #include "infeed/records/url_options.h"
 #include "remote/http/answer.h"
 #include "remote/http/curl_request.h"
+#include "remote/http/redirect.h"
 #include "remote/http/transfer.h"
 
 namespace infeed::detail {
@@ -44,10 +45,13 @@ class Attempt {
   Transfer::Clock::time_point last_byte = Transfer::Clock::now();
 
  private:
+  static std::size_t receive_header(char* bytes, std::size_t unit, std::size_t count,
+                                    void* attempt);
   static std::size_t receive(char* bytes, std::size_t unit, std::size_t count, void* attempt);
 
   std::shared_ptr<Transfer> transfer_;
   Sink& sink_;
+  Origin origin_;
   CurlRequest request_;
 };
 

@@ -121,8 +121,9 @@ std::vector<std::string> match_s3(const std::string& pattern) {
     found.push_back(fmt::format("s3://{}/{}", name.bucket, key));
   }
   if (found.empty()) {
-    throw Error(ErrorCode::not_found, fmt::format("no object matches '{}': {}", pattern,
-                                                  describe_others(keys, name, prefix)));
+    throw Error(ErrorCode::not_found,
+                fmt::format("no object matches '{}': {}", redacted_url(pattern),
+                            describe_others(keys, name, prefix)));
   }
   std::sort(found.begin(), found.end());
   return found;

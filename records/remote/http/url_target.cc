@@ -32,6 +32,20 @@ std::string host_header(std::string_view scheme, std::string_view host) {
   return std::string(host);
 }
 
+/// Anything else could end the host that the bucket becomes a part of, and so choose the server that
+/// the signature and the session token are sent to.
+bool is_bucket_name(std::string_view name) {
+  constexpr std::string_view kCharacters = "abcdefghijklmnopqrstuvwxyz0123456789.-";
+  return name.size() >= 3 && name.size() <= 63 && name.find_first_not_of(kCharacters) == name.npos;
+}
+
+/// Also of one that lacks its scheme.
+std::string printable_endpoint(const std::string& endpoint) {
+  if (is_url(endpoint)) return redacted_url(endpoint);
+  constexpr std::string_view kScheme = "x://";
+  return redacted_url(std::string(kScheme) + endpoint).substr(kScheme.size());
+}
+
 }  // namespace
 
 S3Name S3Name::parse(const std::string& name) {
@@ -40,6 +54,12 @@ S3Name S3Name::parse(const std::string& name) {
   S3Name parts{name.substr(begin, slash - begin), name.substr(std::min(slash + 1, name.size()))};
   if (parts.bucket.empty()) {
     throw invalid(name, "the URL names no bucket; it is written s3://bucket/key");
+  }
+  if (!is_bucket_name(parts.bucket)) {
+    throw invalid(
+        name,
+        "what stands between s3:// and the next slash is no name of a bucket, which has 3 "
+        "to 63 of a-z, 0-9, '.' and '-'; it is written s3://bucket/key");
   }
   return parts;
 }
@@ -80,7 +100,7 @@ void UrlTarget::parse_s3(const std::string& name, const Environment& environment
   try {
     s3_ = read_s3_settings(environment, shared);
   } catch (Error& error) {
-    throw error.at_file(name);
+    throw error.at_file(name_);
   }
   std::string endpoint = s3_->endpoint;
   // A certificate for *.s3... does not hold for a bucket with dots; other stores rarely have a name
@@ -94,7 +114,13 @@ void UrlTarget::parse_s3(const std::string& name, const Environment& environment
   if (scheme != "http" && scheme != "https") {
     throw invalid(name, fmt::format("the endpoint '{}' (AWS_ENDPOINT_URL) does not begin with "
                                     "https:// or http://",
-                                    endpoint));
+                                    printable_endpoint(endpoint)));
+  }
+  if (endpoint.find_first_of("@?#") != endpoint.npos) {
+    throw invalid(name,
+                  fmt::format("the endpoint '{}' (AWS_ENDPOINT_URL) holds more than a host, a "
+                              "port and a path; passwords and queries belong elsewhere",
+                              printable_endpoint(endpoint)));
   }
   const std::size_t begin = scheme.size() + 3;
   const std::size_t slash = std::min(endpoint.find('/', begin), endpoint.size());

@@ -389,5 +389,21 @@ TEST_F(FileCache, ShardsOfRecordsAreOrdinaryRecordFiles) {
   EXPECT_EQ(stream_of(again), stream_of(texts));
 }
 
+// The folder may have been downloaded.
+TEST_F(FileCache, APlantedLinkIsNotFollowed) {
+  for (const std::string name : {"lock", "elements.journal", ".elements.journal.partial"}) {
+    const std::string path = fresh();
+    const std::string victim = folder_.write("victim", "precious");
+    std::filesystem::create_directory(path);
+    std::filesystem::create_symlink(victim, path + "/" + name);
+    try {
+      EXPECT_EQ((doubles(10) | cache({.path = path})).collect().size(), 10U);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::failed_precondition) << error.what();
+    }
+    EXPECT_EQ(testing::read_whole(victim), "precious") << name;
+  }
+}
+
 }  // namespace
 }  // namespace infeed::test

@@ -7,6 +7,7 @@
 #include <infeed/pipeline/repeat.h>
 #include <infeed/pipeline/snapshot.h>
 #include <infeed/pipeline/take.h>
+#include <infeed/records/line_journal.h>
 
 #include "pipeline/suite/stage_suite.h"
 #include "records/temporary_files.h"
@@ -105,6 +106,25 @@ TEST(Snapshot, WritingSaysWhatKeepsItFromBecomingComplete) {
   take_stream(iterator, 10);
   const Error busy = error_of([&] { write_snapshot(range(1000), {.path = folder.file("s")}); });
   EXPECT_EQ(busy.code(), ErrorCode::unavailable);
+}
+
+// A journal that somebody else made has the right checksums.
+TEST(Snapshot, AShardIsOneFileInTheFolder) {
+  const TemporaryFolder folder;
+  for (const std::string name : {"/etc/passwd", "../x", ".."}) {
+    const std::vector<std::string> lines{"infeed elements 1", "is\tx", "shard\t" + name + "\t1\t1",
+                                         "end\t1"};
+    const std::string file =
+        folder.write("elements.journal", LineJournal::text_of(lines, LineChecksum::behind_text));
+    const Error error =
+        testing::error_of([&] { read_snapshot<std::int64_t>(folder.path().string()); });
+    EXPECT_EQ(error.code(), ErrorCode::data_loss);
+    EXPECT_EQ(error.message(), "the journal names '" + name +
+                                   "' as a shard, which is no name of a file in its own folder; "
+                                   "that was not read, and who made the folder should not be "
+                                   "trusted");
+    EXPECT_EQ(error.file(), file);
+  }
 }
 
 TEST(Snapshot, AShardThatCannotBeReadIsOneError) {

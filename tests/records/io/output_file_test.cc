@@ -1,9 +1,11 @@
 #include <cstdio>
+#include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <iterator>
+#include <sys/stat.h>
 
 #include <infeed/error.h>
 #include <infeed/records/output_file.h>
@@ -68,6 +70,67 @@ TEST(ReplaceFile, ADeviceIsWrittenDirectly) {
   const Error error = error_of([] { replace_file("/dev/full", "x"); });
   EXPECT_EQ(error.code(), ErrorCode::resource_exhausted);
   EXPECT_THAT(error.message(), HasSubstr("the disk is full"));
+}
+
+// A folder that was downloaded may hold links at names that we are known to use.
+TEST(ReplaceFile, APlantedLinkAtThePartialNameIsNotFollowed) {
+  const TemporaryFolder folder;
+  const std::string victim = folder.write("victim", "precious");
+  const std::string file = folder.file("a.index");
+  const std::string partial = folder.file(".a.index.partial");
+  fs::create_symlink(victim, partial);
+  check_can_write(file);
+  EXPECT_EQ(read_whole(victim), "precious");
+  fs::create_symlink(victim, partial);
+  replace_file(file, "one");
+  EXPECT_EQ(read_whole(victim), "precious");
+  EXPECT_EQ(read_whole(file), "one");
+  EXPECT_FALSE(fs::is_symlink(file));
+  fs::create_hard_link(victim, partial);
+  replace_file(file, "two");
+  EXPECT_EQ(read_whole(victim), "precious");
+  fs::create_symlink(folder.file("made"), partial);  // leads nowhere yet
+  replace_file(file, "three");
+  EXPECT_FALSE(fs::exists(folder.file("made")));
+  ASSERT_EQ(::mkfifo(partial.c_str(), 0600), 0);
+  replace_file(file, "four");
+  EXPECT_EQ(read_whole(file), "four");
+  EXPECT_EQ(entries(folder.path()), 2);
+}
+
+TEST(ReplaceFile, AFileThatAKilledWriterLeftIsUsedAgain) {
+  const TemporaryFolder folder;
+  folder.write(".a.partial", "torn");
+  replace_file(folder.file("a"), "whole");
+  EXPECT_EQ(read_whole(folder.file("a")), "whole");
+  EXPECT_EQ(entries(folder.path()), 1);
+}
+
+TEST(OwnFile, RefusesWhatLeadsElsewhere) {
+  const TemporaryFolder folder;
+  const std::string victim = folder.write("victim", "precious");
+  const auto text = [&](const std::string& name) {
+    const Error error = error_of([&] { File::open_locked(name, O_RDWR | O_CREAT | O_APPEND); });
+    EXPECT_EQ(error.code(), ErrorCode::failed_precondition);
+    EXPECT_EQ(error.file(), name);
+    return error.message();
+  };
+  const std::string link = folder.file("link");
+  fs::create_symlink(victim, link);
+  EXPECT_EQ(text(link), "'" + link +
+                            "' is a symbolic link, but should be a file of this program's own; "
+                            "nothing was written; remove it if you don't know it");
+  const std::string nowhere = folder.file("nowhere");
+  fs::create_symlink(folder.file("made"), nowhere);
+  EXPECT_THAT(text(nowhere), HasSubstr("is a symbolic link"));
+  EXPECT_FALSE(fs::exists(folder.file("made")));
+  const std::string hard = folder.file("hard");
+  fs::create_hard_link(victim, hard);
+  EXPECT_THAT(text(hard), HasSubstr("is another name of a file that has several"));
+  const std::string pipe = folder.file("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THAT(text(pipe), HasSubstr("is no regular file"));
+  EXPECT_EQ(read_whole(victim), "precious");
 }
 
 }  // namespace

@@ -56,11 +56,12 @@ TEST_F(ClassFolders, NothingThatWaitsOrGoesInCircles) {
   write("a/.hidden");
   ASSERT_EQ(::mkfifo(folder_.file("a/pipe").c_str(), 0600), 0);
   fs::create_directory_symlink("..", folder_.file("a/up"));
+  fs::create_symlink("/dev/zero", folder_.file("a/zero"));
   fs::create_symlink("nothing", folder_.file("a/2"));
   const ClassFolder found = find_class_folder(folder_.path().string());
   EXPECT_THAT(names(found), ElementsAre("a/1 0", "a/2 0"));
   EXPECT_TRUE(found.files[1].is_missing);
-  EXPECT_THAT(omitted(found, LeftOut::no_file), ElementsAre("a/pipe"));
+  EXPECT_THAT(omitted(found, LeftOut::no_file), ElementsAre("a/pipe", "a/zero"));
   EXPECT_THAT(omitted(found, LeftOut::loop), ElementsAre("a/up"));
   EXPECT_THAT(omitted(found, LeftOut::hidden), ElementsAre("a/.hidden"));
   const Error error = error_of([&] { read_whole_file(folder_.file("a/pipe")); });

@@ -252,7 +252,7 @@ TEST(RecordReader, a_file_that_shrinks_while_it_is_read_is_an_error) {
     }
   });
   EXPECT_EQ(error.code(), ErrorCode::data_loss);
-  EXPECT_THAT(error.what(), HasSubstr("record is cut"));
+  EXPECT_THAT(error.what(), HasSubstr("became shorter while it was read"));
   EXPECT_EQ(error.record(), 98U);
 }
 

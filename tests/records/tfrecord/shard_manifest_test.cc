@@ -64,6 +64,33 @@ TEST(ShardManifest, every_change_is_noticed) {
             ErrorCode::not_found);
 }
 
+// The names were opened, whatever they led to, and what lay there was printed.
+TEST(ShardManifest, names_only_files_of_its_own_folder) {
+  const TemporaryFolder folder;
+  for (const std::string name : {"/etc/passwd", "../x", "..", "", "/dev/zero", "a/b", "s3://b/x"}) {
+    const std::string shard = to_json(ManifestShard{name, {1, 1}, 1, std::nullopt});
+    const auto file =
+        folder.write("x.manifest.json", seal_manifest("{\"shards\":[" + shard + "]}"));
+    const Error error = error_of([&] { read_shard_manifest(file); });
+    EXPECT_EQ(error.code(), ErrorCode::data_loss);
+    EXPECT_EQ(error.message(), "the manifest names '" + name +
+                                   "' as a shard, which is no name of a file in its own folder; "
+                                   "that was not read, and who made the manifest should not be "
+                                   "trusted");
+    EXPECT_EQ(error.file(), file);
+    EXPECT_THROW(parse_manifest_shard(shard), Error);
+  }
+}
+
+TEST(ShardManifest, keeps_names_that_are_no_utf8) {
+  const std::string name =
+      "Gr\xf6\xdf"
+      "e-\\x41-00000-of-00001.tfrecord";
+  const std::string json = to_json(ManifestShard{name, {1, 1}, 1, std::nullopt});
+  EXPECT_THAT(json, HasSubstr(R"(Gr\\xf6\\xdfe-\\\\x41-0)"));
+  EXPECT_EQ(parse_manifest_shard(json).file, name);
+}
+
 TEST(ShardManifest, belongs_to_files_by_their_names) {
   EXPECT_EQ(manifest_of("data/train-00003-of-00016.tfrecord"), "data/train.manifest.json");
   EXPECT_EQ(manifest_of("train-00003-of-00016.tfrecord.gz"), "train.manifest.json");

@@ -80,6 +80,27 @@ TEST(Terminal, AFileGetsNeitherColoursNorStatusLines) {
   std::fclose(file);
 }
 
+std::string printed(std::string_view line) {
+  std::FILE* const file = std::tmpfile();
+  Terminal(file).line(line);
+  std::rewind(file);
+  char text[256] = {};
+  const std::string result(text, std::fread(text, 1, sizeof(text), file));
+  std::fclose(file);
+  return result;
+}
+
+TEST(Terminal, EscapesWhatATerminalWouldActOn) {
+  EXPECT_EQ(printed("a\x1b]0;t\x07\nb: good"), "a\\x1b]0;t\\x07\\nb: good\n");
+  EXPECT_EQ(printed("\x1b[8mhidden\x1b[2Jcleared\xc2\x9bx"),
+            "\\x1b[8mhidden\\x1b[2Jcleared\\u009bx\n");
+  EXPECT_EQ(printed("\x1b[38;2;0;0;0mhidden"), "\\x1b[38;2;0;0;0mhidden\n");
+  // What paint() and pictures are made of.
+  EXPECT_EQ(printed("\x1b[1m\nRecord\x1b[0m"), "\x1b[1m\nRecord\x1b[0m\n");
+  const std::string pixels = "\x1b[38;2;1;2;3m\x1b[48;2;4;5;6m▀";
+  EXPECT_EQ(printed(pixels + pixels + "\x1b[0m"), pixels + pixels + "\x1b[0m\n");
+}
+
 TEST(Terminal, Numbers) {
   EXPECT_EQ(with_commas(0), "0");
   EXPECT_EQ(with_commas(999), "999");

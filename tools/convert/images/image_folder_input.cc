@@ -6,6 +6,7 @@
 
 #include <infeed/error.h>
 #include <infeed/image/header.h>
+#include <infeed/records/class_folder.h>
 #include <infeed/records/file.h>
 
 #include "cli/parallel.h"
@@ -100,7 +101,8 @@ class ImageReader final : public FeatureReader {
   void add_features(std::uint64_t index, ExampleBuilder& builder) override {
     const FolderImage& image = input_.found_.images[index];
     const std::string file = input_.file_of(image);
-    const std::string bytes = read_file(file);
+    const Record whole = read_whole_file(file);  // perhaps it is a pipe by now
+    const std::string_view bytes = whole.bytes();
     if (image::format_of(bytes) == image::ImageFormat::unknown) {
       throw Error(ErrorCode::data_loss,
                   fmt::format("its {} bytes don't begin like a JPEG, PNG, GIF, BMP or WebP image",

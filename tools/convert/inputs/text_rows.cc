@@ -106,6 +106,14 @@ void TextRows::find_rows() {
     }
     offset += got;
   }
+  if (offset < file_.size_bytes()) {
+    throw Error(
+        ErrorCode::data_loss,
+        fmt::format("the file became shorter while it was read: nothing is left at {} of the "
+                    "{} bytes that it had",
+                    offset, file_.size_bytes()))
+        .at_file(file());
+  }
   end_row(offset);
 }
 

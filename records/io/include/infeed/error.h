@@ -84,6 +84,7 @@ class Error : public std::exception {
   const std::string& message() const { return message_; }
   /// Path of the stage, outermost first: "batch(1024) < map". Empty when outside a pipeline.
   const std::string& stage() const { return stage_; }
+  /// A URL without its secrets (redacted_url() in infeed/records/files.h).
   const std::string& file() const { return file_; }
   std::optional<std::uint64_t> offset() const { return offset_; }
   /// Number of the record in its file, from 0.
@@ -97,7 +98,8 @@ class Error : public std::exception {
   const std::optional<Lost>& lost() const { return lost_; }
 
   /// "data_loss: record is cut: ... [file x.tfrecord, offset 48210, record 61, lost with it 249
-  /// records, stage map]"
+  /// records, stage map]". Control characters and bytes that are no UTF-8 come as \xNN, since it is
+  /// printed; message() and the places have them as they are.
   const char* what() const noexcept override;
 
  private:

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <infeed/records/files.h>
+
 #include "records/remote/aws/made_environment.h"
 #include "records/remote/aws/metadata_service.h"
 #include "records/temporary_files.h"
@@ -76,7 +78,8 @@ TEST(ProvidedCredentials, AreNotAskedForByHttpOnOtherMachines) {
     const Error error = error_of([&] {
       container_provider(environment_of({{"AWS_CONTAINER_CREDENTIALS_FULL_URI", url}}));
     });
-    EXPECT_EQ(error.message(), std::string("AWS_CONTAINER_CREDENTIALS_FULL_URI asks for '") + url +
+    EXPECT_EQ(error.message(), std::string("AWS_CONTAINER_CREDENTIALS_FULL_URI asks for '") +
+                                   redacted_url(url) +
                                    "'; it must begin with https://, or name this machine");
   }
   for (const char* const url :

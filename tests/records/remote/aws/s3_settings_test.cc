@@ -12,6 +12,7 @@ namespace {
 using testing::environment_of;
 using testing::error_of;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::TemporaryFolder;
 
 TEST(S3Settings, ComeFromVariables) {
@@ -124,11 +125,63 @@ TEST(UrlTarget, RefusesWhatItCannotRead) {
             "instead | https://host/x");
 }
 
+// Each of these was asked at another server than the store's, with signature and session token.
+TEST(UrlTarget, TakesNoBucketThatChoosesTheHost) {
+  for (const std::string bucket :
+       {"localhost:8703#x", "127%2E0%2E0%2E1:8703?x", "u@localhost:8703#", "u:p@host", "a\\b",
+        "bucket#", "bucket?", "Bucket", "my_bucket", "bu cket",
+        "b\xc3\xbc"
+        "cket",
+        "ab", "bucket\n.x", "[::1]"}) {
+    const Error error = error_of([&] {
+      UrlTarget("s3://" + bucket + "/key", environment_of({{"AWS_NO_SIGN_REQUEST", "1"}}));
+    });
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument) << bucket;
+    EXPECT_EQ(error.message(),
+              "what stands between s3:// and the next slash is no name of a bucket, which has 3 to "
+              "63 of a-z, 0-9, '.' and '-'; it is written s3://bucket/key");
+  }
+  EXPECT_EQ(error_of([] { S3Name::parse("s3://" + std::string(64, 'b')); }).code(),
+            ErrorCode::invalid_argument);
+  EXPECT_EQ(S3Name::parse("s3://" + std::string(63, 'b') + "/k").bucket, std::string(63, 'b'));
+  EXPECT_EQ(S3Name::parse("s3://my.b-1/a/b?c").key, "a/b?c");
+}
+
+TEST(UrlTarget, TakesNoRegionThatChoosesTheHost) {
+  for (const std::string region : {"x.evil.example/", "us-east-1#", "u@host:1", "US"}) {
+    const Error error = error_of([&] {
+      UrlTarget("s3://bucket/key",
+                environment_of({{"AWS_NO_SIGN_REQUEST", "1"}, {"AWS_REGION", region}}));
+    });
+    EXPECT_EQ(error.message(),
+              "the region (AWS_REGION) is none: it has letters a-z, digits and '-', as in "
+              "us-east-1");
+  }
+}
+
 TEST(UrlTarget, ShowsNoSignature) {
   EXPECT_EQ(UrlTarget("https://host/x?X-Amz-Signature=abc", environment_of({})).name(),
             "https://host/x?...");
-  EXPECT_EQ(UrlTarget("https://host/x?version=2", environment_of({})).name(),
-            "https://host/x?version=2");
+  EXPECT_EQ(UrlTarget("https://host/x?version=2", environment_of({})).name(), "https://host/x?...");
+}
+
+TEST(UrlTarget, ShowsNoPasswordOfAnEndpoint) {
+  const auto text = [](const std::string& endpoint) {
+    const Error error = error_of([&] {
+      UrlTarget("s3://bucket/key",
+                environment_of({{"AWS_NO_SIGN_REQUEST", "1"}, {"AWS_ENDPOINT_URL", endpoint}}));
+    });
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+    return error.message();
+  };
+  for (const std::string endpoint :
+       {"https://me:secret@host:9000", "https://host:9000/?k=secret"}) {
+    EXPECT_THAT(text(endpoint), HasSubstr("(AWS_ENDPOINT_URL) holds more than a host, a port and a "
+                                          "path; passwords and queries belong elsewhere"));
+    EXPECT_THAT(text(endpoint), Not(HasSubstr("secret")));
+  }
+  EXPECT_EQ(text("me:secret@host:9000"),
+            "the endpoint 'host:9000' (AWS_ENDPOINT_URL) does not begin with https:// or http://");
 }
 
 }  // namespace

@@ -21,6 +21,7 @@ using ::testing::HasSubstr;
 using testing::HttpReply;
 using testing::HttpRequestSeen;
 using testing::HttpServer;
+using ::testing::Not;
 using testing::quick_retries;
 using testing::S3Environment;
 using testing::serve_bytes;
@@ -258,6 +259,23 @@ TEST_F(UrlErrors, MayBeTriedAgain) {
   EXPECT_EQ(got, content_.size() - (256U << 10));
 }
 
+TEST_F(UrlErrors, OfLz4AndGzipShowNoQuery) {
+  const std::string lz4 = "INFEEDL4" + testing::little(std::uint32_t{9});
+  const std::string of_version_9 = lz4 + testing::little(mask_crc32c(crc32c(lz4)));
+  const std::string gzip = testing::deflate_with(std::string(1000, 'x'), 31);
+  for (const std::string& content : {of_version_9, gzip.substr(0, gzip.size() / 2)}) {
+    HttpServer server([&](const HttpRequestSeen& seen) { return serve_bytes(seen, content); });
+    const Error error = error_of([&] {
+      ByteStream stream(server.url("/a?X-Amz-Signature=secret"), Compression::automatic,
+                        quick_retries());
+      std::string bytes(100'000, '\0');
+      while (stream.read(bytes) != 0) continue;
+    });
+    EXPECT_EQ(error.file(), server.url("/a?..."));
+    EXPECT_THAT(error.what(), Not(HasSubstr("secret")));
+  }
+}
+
 TEST_F(UrlErrors, AreNotTakenForAShortRecord) {
   const std::string file = testing::frame(std::vector<std::string>(100, std::string(10'000, 'r')));
   RecordIndex index;
@@ -315,6 +333,13 @@ TEST_F(S3Errors, RepeatWhatTheStoreSays) {
                 " (404 NoSuchBucket: gone); check its name, AWS_REGION and AWS_ENDPOINT_URL");
   EXPECT_THAT(s3_error_for(s3_error(503, "SlowDown", "Reduce your rate")).message(),
               HasSubstr("has trouble (503 SlowDown: Reduce your rate); tried 6 times"));
+}
+
+TEST_F(S3Errors, PrintNothingThatATerminalActsOn) {
+  const Error error = s3_error_for(s3_error(403, "\x1b[2J",
+                                            "\xc2\x9b"
+                                            "1m"));
+  EXPECT_THAT(error.what(), HasSubstr("(403 \\x1b[2J: \\u009b1m)"));
 }
 
 TEST_F(S3Errors, NameTheRegionOfTheBucket) {

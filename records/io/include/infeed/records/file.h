@@ -36,8 +36,12 @@ class File {
 
   /// `flags` as for open(2). Errors name `reported`, which is `path` unless it is given.
   static File open(const std::string& path, int flags, std::string reported = {});
-  /// Locks it, too (flock), until the File goes; nothing when somebody else has the lock. The file
-  /// is the one that has the name now: an owner before may have renamed or removed another.
+  /// For a name that we derive ourselves and others may guess, in a folder that came from elsewhere:
+  /// what lies there must be a regular file with no other name. A link, symbolic or hard, is Error
+  /// failed_precondition, and what it leads to stays as it is.
+  static File open_own(const std::string& path, int flags, std::string reported = {});
+  /// open_own(), and locks it (flock) until the File goes; nothing when somebody else has the lock.
+  /// The file is the one that has the name now: an owner before may have renamed or removed another.
   static std::optional<File> open_locked(const std::string& path, int flags,
                                          const std::string& reported = {});
   /// Refuses folders.

@@ -34,9 +34,14 @@ std::vector<std::string> match_files(std::initializer_list<std::string> patterns
 /// Whether `name` begins as a URL does ("scheme://"), also one of a kind that can't be read.
 bool is_url(std::string_view name);
 
-/// A name for people to see: a URL without its password, and without the signature of a presigned
-/// one. Anything else stays as it is.
+/// A name for people to see, and the only form in which a URL may be printed: without user and
+/// password, and with "?..." in the place of its query (a signature, a token), whatever that says.
+/// Anything but a URL stays as it is. Error::at_file() does it by itself.
 std::string redacted_url(std::string_view name);
+
+/// Whether `name` names one file in a folder that is given: no path, not "." or "..", not empty. What
+/// a manifest or a journal names is never opened unless it is.
+bool is_file_name(std::string_view name);
 
 /// Its members stand in the order of ShardOptions (pipeline/shard.h).
 struct Shard {

@@ -18,7 +18,7 @@
 /// This is the part of it that readers need; what else stands there (plan, columns, classes) is in
 /// the JSON and belongs to those who write it (tools/convert/manifest.h). The JSON as a whole is an
 /// object with "format": "infeed-manifest 1", "shards", and "checksum": CRC-32C of the compact JSON
-/// of the rest.
+/// of the rest. JSON is UTF-8: bytes of names that aren't stand there as \xNN.
 ///
 /// Errors: data_loss when it is damaged, failed_precondition when it is no manifest or one of
 /// another version, and what read_file() throws.
@@ -33,7 +33,7 @@ struct SideFile {
 };
 
 struct ManifestShard {
-  std::string file;  ///< without its folder
+  std::string file;  ///< in the manifest's folder; anything else but a file's name is data_loss
   FileSum sum;
   std::uint64_t examples = 0;
   std::optional<SideFile> side_file;

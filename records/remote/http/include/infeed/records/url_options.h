@@ -12,9 +12,9 @@
 ///     infeed::RecordReader reader("s3://bucket/train-00000-of-00016.tfrecord");
 ///     infeed::RecordReader other("https://host/a.tfrecord.gz", {.url = {.ranges_in_flight = 8}});
 ///
-/// http:// and https:// are read by ranges; redirects are followed, never from https to http; a
-/// password comes from ~/.netrc, a proxy from the usual variables. s3://bucket/key is read the same
-/// way, signed (AWS Signature Version 4).
+/// http:// and https:// are read by ranges; redirects are followed, never from https to http. A
+/// password comes from ~/.netrc (it is sent to no other port of its host), a proxy from the usual
+/// variables. s3://bucket/key is read the same way, signed (AWS Signature Version 4).
 ///
 /// For S3 the environment is read as AWS's tools do. Credentials, the first of:
 /// AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN; a web identity

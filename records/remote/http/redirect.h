@@ -1,0 +1,31 @@
+#pragma once
+
+#include <curl/curl.h>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace infeed::detail {
+
+/// Who answers for a URL.
+struct Origin {
+  std::string scheme = {};
+  std::string host = {};
+  std::string port = {};
+
+  /// With empty parts where libcurl can't take the URL apart.
+  static Origin of(const std::string& url);
+
+  /// Whether a password in ~/.netrc, which knows hosts but no ports, may be sent here after a
+  /// redirect from `asked`. The port of another user's server on the same machine must not get it;
+  /// the usual ports belong to the machine.
+  bool may_have_password_of(const Origin& asked) const;
+
+  bool operator==(const Origin&) const = default;
+};
+
+/// Where an answer sends, when `header` is its line "Location: ..."; relative to the URL that `easy`
+/// asked last.
+std::optional<Origin> redirected_to(CURL* easy, std::string_view header);
+
+}  // namespace infeed::detail

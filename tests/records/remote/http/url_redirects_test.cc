@@ -1,0 +1,70 @@
+#include <cstdlib>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <infeed/records/file.h>
+
+#include "records/remote/http/http_server.h"
+#include "records/temporary_files.h"
+
+/// Which passwords go where when a server sends on to another.
+namespace infeed {
+namespace {
+
+using ::testing::Each;
+using testing::HttpReply;
+using testing::HttpRequestSeen;
+using testing::HttpServer;
+using testing::serve_bytes;
+using ::testing::StartsWith;
+using testing::TemporaryFolder;
+
+class UrlRedirects : public ::testing::Test {
+ protected:
+  UrlRedirects() {
+    home_.write(".netrc", "machine 127.0.0.1 login me password secret\n");
+    const char* const home = std::getenv("HOME");
+    if (home != nullptr) home_before_ = home;
+    ::setenv("HOME", home_.path().c_str(), 1);
+    ::setenv("no_proxy", "*", 1);
+  }
+  ~UrlRedirects() override { ::setenv("HOME", home_before_.c_str(), 1); }
+
+  static std::vector<std::string> passwords(const HttpServer& server) {
+    std::vector<std::string> sent;
+    for (const HttpRequestSeen& request : server.seen()) {
+      sent.push_back(request.header("authorization"));
+    }
+    return sent;
+  }
+
+  const TemporaryFolder home_;
+  std::string home_before_;
+};
+
+// The machine file knows hosts but no ports, and another port may be another user's server.
+TEST_F(UrlRedirects, NoPasswordGoesToAnotherPort) {
+  HttpServer other([](const HttpRequestSeen& request) { return serve_bytes(request, "content"); });
+  HttpServer asked([&](const HttpRequestSeen&) {
+    return HttpReply{.status = 302, .headers = {"Location: " + other.url("/b")}};
+  });
+  EXPECT_EQ(read_file(asked.url("/a")), "content");
+  ASSERT_GE(asked.requests(), 1U);
+  ASSERT_GE(other.requests(), 1U);
+  EXPECT_THAT(passwords(asked), Each(StartsWith("Basic ")));
+  EXPECT_THAT(passwords(other), Each(""));
+}
+
+TEST_F(UrlRedirects, ThePasswordStaysForTheSameServer) {
+  HttpServer server([](const HttpRequestSeen& request) {
+    if (request.path == "/a") return HttpReply{.status = 302, .headers = {"Location: /b"}};
+    return serve_bytes(request, "content");
+  });
+  EXPECT_EQ(read_file(server.url("/a")), "content");
+  EXPECT_GE(server.requests(), 2U);
+  EXPECT_THAT(passwords(server), Each(StartsWith("Basic ")));
+}
+
+}  // namespace
+}  // namespace infeed
