@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include <infeed/detail/start_threads.h>
 #include <infeed/pipeline/errors_in_flight.h>
 
 #include "engine/iterator_context.h"
@@ -53,7 +54,7 @@ void RowFiller::begin() {
                                             : static_cast<int>(spec_.parallelism.value()));
   counters_.note_parallelism(share_.count(), spec_.parallelism == autotune);
   thread_count_ = static_cast<std::size_t>(share_.count());
-  for (std::size_t i = 0; i < thread_count_; ++i) threads_.emplace_back([this] { work(); });
+  start_threads(threads_, thread_count_, [this] { work(); });
 }
 
 void RowFiller::work() {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include <infeed/detail/start_threads.h>
+
 #include "engine/threads/clock.h"
 #include "engine/threads/driver.h"
 
@@ -38,12 +40,15 @@ void InnerReaders::adopt(std::size_t slot, InnerStream stream) {
   place(slot, std::move(inner));
 }
 
-void InnerReaders::start() {
+void InnerReaders::start() try {
   threads_.reserve(static_cast<std::size_t>(options_.threads) + 1);
-  threads_.emplace_back([this] { run_thread(&InnerReaders::take_outer_elements); });
-  for (int i = 0; i < options_.threads; ++i) {
-    threads_.emplace_back([this] { run_thread(&InnerReaders::read_inner_datasets); });
-  }
+  start_threads(threads_, 1, [this] { run_thread(&InnerReaders::take_outer_elements); });
+  start_threads(
+      threads_, static_cast<std::size_t>(options_.threads),
+      [this] { run_thread(&InnerReaders::read_inner_datasets); }, /*threads_min=*/2);
+} catch (...) {
+  stop();  // or those that began would be waited for
+  throw;
 }
 
 void InnerReaders::stop() {

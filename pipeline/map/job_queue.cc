@@ -4,6 +4,8 @@
 #include <chrono>
 #include <sys/resource.h>
 
+#include <infeed/detail/start_threads.h>
+
 #include "engine/statistics/pull_sample.h"
 #include "engine/threads/clock.h"
 #include "engine/threads/driver.h"
@@ -165,12 +167,10 @@ void JobQueue::start_runners(std::unique_lock<std::mutex>& lock) {
 void JobQueue::add_own_threads(std::size_t count) {
   const auto most = static_cast<std::size_t>(own_share_.count());
   const std::size_t wanted = std::min(most, own_threads_.size() + count);
-  while (own_threads_.size() < wanted) {
-    own_threads_.emplace_back([this] {
-      run_.begin_thread(spec_->name);
-      run_jobs();
-    });
-  }
+  start_threads(own_threads_, wanted - std::min(wanted, own_threads_.size()), [this] {
+    run_.begin_thread(spec_->name);
+    run_jobs();
+  });
 }
 
 void JobQueue::submit_runner() {

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include <infeed/detail/start_threads.h>
 #include <infeed/pipeline/errors_in_flight.h>
 
 #include "engine/threads/driver.h"
@@ -44,7 +45,7 @@ class ParallelElementwiseStage final : public Stage {
   }
 
   Pull do_pull(Chunk& out, std::size_t want) override {
-    if (!driver_.joinable()) driver_ = std::thread([this] { drive(); });
+    if (!driver_.joinable()) driver_ = start_thread([this] { drive(); });
     while (true) {
       if (front_ != nullptr && hand_over(out, want)) return Pull::values;
       if (front_ != nullptr) queue_.recycle(std::move(front_));
