@@ -128,6 +128,29 @@ void read_values(RecordReader& reader, const std::string& file, std::string_view
   std::memcpy(values.data(), record.bytes().data(), values.size_bytes());
 }
 
+/// Each parameter lies there three times (itself and two moments), uncompressed; so what a header
+/// claims is held against the file before memory is taken for it.
+void require_as_long_as(const ModelSpec& spec, const RecordReader& reader,
+                        const std::string& file) {
+  constexpr std::uint64_t kParameterBytes = 3 * sizeof(float);
+  constexpr std::uint64_t kCheapParameters = 65'536;  // reading on says what is missing
+  if (reader.compression() != Compression::none || !reader.file_bytes()) return;
+  const std::uint64_t parameters_max = *reader.file_bytes() / kParameterBytes + kCheapParameters;
+  std::uint64_t left = parameters_max;
+  auto inputs = static_cast<std::uint64_t>(spec.input_features);
+  for (const DenseLayer& layer : spec.layers) {
+    const auto units = static_cast<std::uint64_t>(layer.units);
+    if (units != 0 && inputs + 1 > left / units) {
+      throw damaged(file,
+                    fmt::format("its header names more parameters than the {} that its {} "
+                                "bytes can hold",
+                                *reader.file_bytes() / kParameterBytes, *reader.file_bytes()));
+    }
+    left -= (inputs + 1) * units;
+    inputs = units;
+  }
+}
+
 }  // namespace
 
 void save_model_checkpoint(const std::string& file, const DenseModel& model,
@@ -159,6 +182,7 @@ ModelCheckpoint load_model_checkpoint(const std::string& file) {
   } catch (const Error& error) {
     throw damaged(file, error.message());
   }
+  require_as_long_as(header.spec, reader, file);
   DenseModel model(header.spec);
   for (const ParameterTensor& tensor : model.tensors()) {
     read_values(reader, file, tensor.name,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include <infeed/detail/start_threads.h>
 #include <infeed/pipeline/errors_in_flight.h>
 
 #include "engine/iterator_context.h"
@@ -65,19 +66,24 @@ void RowFiller::begin() {
   has_begun_ = true;
   if (share_.count() == 0) return;
   workers_ = static_cast<std::size_t>(std::min<std::int64_t>(share_.count(), knob_.value()));
-  add_threads();
+  add_threads(std::min<std::size_t>(1, workers_));
 }
 
-void RowFiller::add_threads() {
+/// As many as the system gives; throws when that are fewer than `threads_min`.
+void RowFiller::add_threads(std::size_t threads_min) {
+  if (threads_.size() < workers_) {
+    start_threads(
+        threads_, workers_ - threads_.size(), [this] { work(); }, threads_min);
+  }
+  workers_ = std::min(workers_, threads_.size());
   counters_.note_parallelism(static_cast<int>(workers_), spec_.parallelism == autotune);
-  while (threads_.size() < workers_) threads_.emplace_back([this] { work(); });
 }
 
 void RowFiller::set_workers(std::size_t workers) {
   const Lock lock = hand_off_.lock();
   if (!has_begun_ || hand_off_.stopped()) return;  // begin() looks at the knob
   workers_ = std::min(workers, static_cast<std::size_t>(share_.count()));
-  add_threads();
+  add_threads(0);
   work_.wake_all();
   ready_.wake_all();
 }

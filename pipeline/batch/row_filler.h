@@ -155,7 +155,7 @@ class RowFiller {
   };
 
   void begin();
-  void add_threads();
+  void add_threads(std::size_t threads_min);
   /// So many threads from now on; 0: the consumer does it all. Of the tuner.
   void set_workers(std::size_t workers);
   void work();

@@ -16,6 +16,7 @@ namespace infeed::detail {
 namespace {
 
 constexpr std::string_view kHeader = "infeed elements 1";
+constexpr auto kValuesMax = std::uint64_t{INT64_MAX};
 
 std::string escape(std::string_view text) {
   std::string escaped;
@@ -119,11 +120,13 @@ class JournalParser {
       pending_errors_on_the_way_ = number_of(fields[1]);
     } else if (fields[0] == "shard" && fields.size() == 4) {
       require_file_name(fields[1]);
-      content.shards.push_back(
-          {std::string(fields[1]), number_of(fields[2]), number_of(fields[3])});
-      commit();
+      const StoredShard shard{std::string(fields[1]), number_of(fields[2]), number_of(fields[3])};
+      // A shard of none would be read again and again, and a sum beyond 2^63 would be no number.
+      if (shard.values == 0 || shard.values > kValuesMax - content.values()) return false;
+      content.shards.push_back(shard);
+      if (!commit()) return content.shards.pop_back(), false;
     } else if (fields[0] == "end" && fields.size() == 2) {
-      commit();
+      if (!commit()) return false;
       content.complete = number_of(fields[1]) == content.slots();
       return false;
     } else {
@@ -135,10 +138,21 @@ class JournalParser {
   StoreContent content;
 
  private:
-  void commit() {
+  /// False for errors that stand where there is no value, or not in the order of their places: a
+  /// checksum says whether a line is damaged, not who wrote it.
+  bool commit() {
+    const std::uint64_t values = content.values();
+    std::uint64_t begin = content.errors.empty() ? 0 : content.errors.back().position + 1;
+    std::uint64_t before = content.errors.size();
+    for (const StoredError& error : pending_) {
+      if (error.position < begin || error.position - before > values) return false;
+      begin = error.position + 1;
+      ++before;
+    }
     std::move(pending_.begin(), pending_.end(), std::back_inserter(content.errors));
     pending_.clear();
     content.errors_on_the_way = pending_errors_on_the_way_;
+    return true;
   }
 
   std::vector<StoredError> pending_;

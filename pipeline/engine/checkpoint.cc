@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <infeed/error.h>
+#include <infeed/records/crc32c.h>
 
 namespace infeed {
 namespace {
@@ -27,6 +28,17 @@ std::uint64_t parse_number(std::size_t line_number, std::string_view line, std::
   return number;
 }
 
+/// Checkpoints of before have none.
+void check_sum(std::size_t line_number, std::string_view line, std::string_view value,
+               std::string_view before) {
+  const std::string found = fmt::format("{:08x}", crc32c(before));
+  if (value == found) return;
+  refuse(line_number, line,
+         fmt::format("'checksum {}' by the lines before: one of them is damaged, so take an older "
+                     "checkpoint; whoever changed it on purpose leaves this line out",
+                     found));
+}
+
 }  // namespace
 
 std::string Checkpoint::to_text() const {
@@ -34,13 +46,16 @@ std::string Checkpoint::to_text() const {
       fmt::format("{}\nposition {}\nepoch {}\nerrors {}\n", kHeader, position, epoch, errors);
   if (order_hash != 0) text += fmt::format("order {:016x}\n", order_hash);
   for (const std::string& stage : signature) text += fmt::format("stage {}\n", stage);
-  return text;
+  return text + fmt::format("checksum {:08x}\n", crc32c(text));
 }
 
 Checkpoint Checkpoint::from_text(std::string_view text) {
   Checkpoint checkpoint;
+  const std::string_view whole = text;
+  bool is_over = false;
   std::size_t line_number = 0;
   while (!text.empty()) {
+    const std::string_view before = whole.substr(0, whole.size() - text.size());
     const std::size_t end = text.find('\n');
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(end == text.npos ? text.size() : end + 1);
@@ -50,6 +65,7 @@ Checkpoint Checkpoint::from_text(std::string_view text) {
       continue;
     }
     if (line.empty()) continue;
+    if (is_over) refuse(line_number, line, "nothing behind the checksum");
     const std::size_t space = line.find(' ');
     const std::string_view name = line.substr(0, space);
     const std::string_view value = space == line.npos ? "" : line.substr(space + 1);
@@ -63,9 +79,17 @@ Checkpoint Checkpoint::from_text(std::string_view text) {
       checkpoint.order_hash = parse_number(line_number, line, value, 16);
     } else if (name == "stage") {
       checkpoint.signature.emplace_back(value);
+    } else if (name == "checksum") {
+      check_sum(line_number, line, value, before);
+      is_over = true;
     } else {
-      refuse(line_number, line, "position, epoch, errors, order or stage");
+      refuse(line_number, line, "position, epoch, errors, order, stage or checksum");
     }
+  }
+  // Without its line break the checksum would be the end of the line before.
+  if (!is_over && !checkpoint.signature.empty() &&
+      checkpoint.signature.back().find("checksum ") != std::string::npos) {
+    refuse(line_number, checkpoint.signature.back(), "the checksum in a line of its own");
   }
   if (line_number == 0) refuse(1, "", fmt::format("'{}'", kHeader));
   return checkpoint;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <numeric>
+#include <system_error>
 
 #include <infeed/pipeline/errors_in_flight.h>
 #include <infeed/records/detail/nearest_names.h>
@@ -247,7 +248,12 @@ Checkpoint IteratorCore::checkpoint() const {
 /// When the first element is asked for, or a stage with a knob comes later.
 void IteratorCore::begin_tuning() {
   if (!may_tune_) return;
-  tuner_ = std::make_unique<TunerThread>(*run_, tuner_options_, position_);
+  try {
+    tuner_ = std::make_unique<TunerThread>(*run_, tuner_options_, position_);
+  } catch (const std::system_error&) {  // there is no thread for it: the fixed choices stay
+    may_tune_ = false;
+    return;
+  }
   is_tuning_.store(true, std::memory_order_release);
   if (!may_tune_) tuner_->freeze();
 }

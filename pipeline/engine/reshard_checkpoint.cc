@@ -9,6 +9,8 @@
 namespace infeed::detail {
 namespace {
 
+constexpr auto kCountMax = std::uint64_t{INT64_MAX};
+
 [[noreturn]] void refuse(const std::string& why) {
   throw Error(ErrorCode::failed_precondition, "reshard_checkpoint: " + why);
 }
@@ -69,14 +71,27 @@ Checkpoint make_resharded(const Checkpoint& checkpoint, const Node& node,
                     "the same place; resume with {} shards",
                     checkpoint.errors, before));
   }
-  const std::uint64_t elements = checkpoint.position * rows_before * before;
-  if (elements % (rows_now * now) != 0) {
+  // Each is any number of 64 bits, in a text that somebody may have written by hand.
+  __extension__ using Wide = unsigned __int128;
+  const Wide together = Wide{rows_before} * before;
+  const Wide share = Wide{rows_now} * now;
+  const bool is_countable =
+      together <= kCountMax && share <= kCountMax && checkpoint.position <= kCountMax / together;
+  if (!is_countable) {
+    refuse(
+        fmt::format("position {} of {} hosts with {} rows each, for {} hosts with {} rows each, is "
+                    "beyond {} elements, so it is damaged or a number is wrong",
+                    checkpoint.position, before, rows_before, now, rows_now, kCountMax));
+  }
+  const auto elements = static_cast<std::uint64_t>(checkpoint.position * together);
+  const auto elements_a_position = static_cast<std::uint64_t>(share);
+  if (elements % elements_a_position != 0) {
     refuse(
         fmt::format("{} hosts took {} elements together, which is no whole number of positions "
                     "of {} hosts with {} rows each; take the checkpoint where it is",
                     before, elements, now, rows_now));
   }
-  return Checkpoint{.position = elements / (rows_now * now),
+  return Checkpoint{.position = elements / elements_a_position,
                     .epoch = checkpoint.epoch,
                     .errors = 0,
                     .order_hash = 0,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include <infeed/detail/start_threads.h>
 #include <infeed/pipeline/errors_in_flight.h>
 
 #include "engine/threads/clock.h"
@@ -44,7 +45,9 @@ InnerReaders::InnerReaders(IteratorContext& run, StageCounters& counters, const 
 InnerReaders::~InnerReaders() {
   stop();
   if (outer_thread_.joinable()) outer_thread_.join();
-  for (Reader& reader : readers_) reader.thread.join();
+  for (Reader& reader : readers_) {
+    if (reader.thread.joinable()) reader.thread.join();
+  }
 }
 
 void InnerReaders::adopt(std::size_t slot, InnerStream stream) {
@@ -54,11 +57,14 @@ void InnerReaders::adopt(std::size_t slot, InnerStream stream) {
   place(slot, std::move(inner));
 }
 
-void InnerReaders::start() {
+void InnerReaders::start() try {
   const auto lock = hand_off_.lock();
-  outer_thread_ = std::thread(
+  outer_thread_ = start_thread(
       [this] { run_thread([this](auto& own_lock) { take_outer_elements(own_lock); }); });
   add_readers();
+} catch (...) {
+  stop();  // or the one that began would be waited for
+  throw;
 }
 
 void InnerReaders::add_readers() {
@@ -67,9 +73,15 @@ void InnerReaders::add_readers() {
   for (std::size_t i = 0; i < wanted; ++i) {
     if (readers_[i].runs) continue;
     if (readers_[i].thread.joinable()) readers_[i].thread.join();  // it has nothing left to do
-    readers_[i].runs = true;
-    readers_[i].thread = std::thread(
-        [this, i] { run_thread([this, i](auto& lock) { read_inner_datasets(lock, i); }); });
+    try {
+      readers_[i].thread = start_thread(
+          [this, i] { run_thread([this, i](auto& lock) { read_inner_datasets(lock, i); }); });
+      readers_[i].runs = true;
+    } catch (const Error&) {  // those that there are do the work
+      if (i == 0) throw;
+      workers_ = static_cast<int>(i);
+      return;
+    }
   }
 }
 

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <sys/resource.h>
 
+#include <infeed/detail/start_threads.h>
+
 #include "engine/statistics/pull_sample.h"
 #include "engine/threads/clock.h"
 #include "engine/threads/driver.h"
@@ -55,7 +57,9 @@ JobQueue::JobQueue(IteratorContext& run, StageCounters& counters,
 
 JobQueue::~JobQueue() {
   stop();
-  for (OwnThread& own : own_threads_) own.thread.join();
+  for (OwnThread& own : own_threads_) {
+    if (own.thread.joinable()) own.thread.join();
+  }
   {
     std::unique_lock lock(lifeline_->mutex);
     lifeline_->queue = nullptr;
@@ -176,9 +180,17 @@ void JobQueue::add_own_threads() {
     OwnThread& own = own_threads_[i];
     if (own.runs) continue;
     if (own.thread.joinable()) own.thread.join();  // it has nothing left to do
-    own.runs = true;
-    own.thread = std::thread([this, i] { work_as(i); });
+    try {
+      own.thread = start_thread([this, i] { work_as(i); });
+      own.runs = true;
+    } catch (const Error&) {  // those that there are do the work
+      workers_ = static_cast<int>(i);
+      break;
+    }
   }
+  if (workers_ > 0) return;
+  blocking_ = false;  // none: it is the executor's as before
+  workers_ = options_.parallelism;
 }
 
 /// What one of its own threads does, as long as there are to be so many.

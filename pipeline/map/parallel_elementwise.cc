@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include <infeed/detail/start_threads.h>
 #include <infeed/pipeline/errors_in_flight.h>
 
 #include "engine/threads/clock.h"
@@ -67,7 +68,7 @@ class ParallelElementwiseStage final : public Stage {
         queue_.give_back();
       }
       if (!has_input_) {
-        if (!queue_.is_serial() && !driver_.joinable()) driver_ = std::thread([this] { drive(); });
+        if (!queue_.is_serial() && !driver_.joinable()) driver_ = start_thread([this] { drive(); });
         const Pull taken = queue_.take(front_);
         if (taken != Pull::values) return taken;
         has_input_ = front_ == nullptr;

@@ -5,9 +5,11 @@
 #include <bit>
 #include <cstring>
 #include <fmt/format.h>
+#include <unordered_set>
 #include <utility>
 
 #include "infeed/error.h"
+#include "infeed/records/limits.h"
 
 namespace infeed {
 namespace {
@@ -67,11 +69,10 @@ template <class Visit>
 void visit_arrays(const detail::ZipFile& zip, const std::string& file, const NpyOptions& options,
                   Visit visit) {
   std::vector<std::pair<std::string, const detail::ZipFile::Member*>> arrays;
+  std::unordered_set<std::string> names_seen;
   for (const auto& member : zip.members()) {
     std::string name = array_name(member.name, file);
-    const bool is_twice = std::any_of(arrays.begin(), arrays.end(),
-                                      [&](const auto& array) { return array.first == name; });
-    if (is_twice) {
+    if (!names_seen.insert(name).second) {
       throw Error(ErrorCode::data_loss, fmt::format("it has two arrays '{}'", name)).at_file(file);
     }
     arrays.emplace_back(std::move(name), &member);
@@ -185,6 +186,14 @@ std::vector<NpyArray> open_npz(const std::string& file, const NpyOptions& option
   const auto opened = std::make_shared<SeekableFile>(file, options.compression, options.url);
   const detail::ZipFile zip(opened);
   using Check = detail::ZipFile::Check;
+  const std::size_t count = options.arrays.empty() ? zip.members().size() : options.arrays.size();
+  if (count > limits::npz_arrays) {
+    throw Error(ErrorCode::resource_exhausted,
+                fmt::format("{} of its arrays would be read at once, but {} are the limit; choose "
+                            "some",
+                            count, limits::npz_arrays))
+        .at_file(opened->name());
+  }
   std::vector<NpyArray> arrays;
   visit_arrays(zip, opened->name(), options, [&](const std::string& name, const auto& member) {
     arrays.emplace_back(name, zip.open(member, options.verify ? Check::crc : Check::nothing));

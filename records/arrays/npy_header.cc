@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "infeed/error.h"
+#include "infeed/records/limits.h"
 #include "infeed/records/npy.h"
 
 namespace infeed {
@@ -202,6 +203,10 @@ class HeaderParser {
       if (bytes > std::uint64_t{INT64_MAX} / extent) refuse_shape();
       bytes *= extent;
       if (size > 1) ++wide;
+    }
+    if (shape_.front() > limits::npy_empty_rows && std::ranges::count(shape_, 0) != 0) {
+      fail_as_damaged(fmt::format("{} rows without values, of which {} can be read", shape_.front(),
+                                  limits::npy_empty_rows));
     }
     layout_.rows = shape_.front();
     layout_.row_shape = Shape(std::span<const std::int64_t>(shape_).subspan(1));

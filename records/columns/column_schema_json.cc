@@ -9,6 +9,7 @@
 
 #include "infeed/error.h"
 #include "infeed/records/column_schema.h"
+#include "infeed/records/detail/json_depth.h"
 #include "infeed/records/detail/nearest_names.h"
 
 namespace infeed {
@@ -230,15 +231,11 @@ std::string ColumnSchema::to_json() const {
 ColumnSchema ColumnSchema::from_json(std::string_view text) {
   Json json;
   try {
-    // Nothing of a schema lies deeper than four; what does would be shown, which nests calls.
-    json = Json::parse(text, [](int depth, Json::parse_event_t, const Json&) {
-      constexpr int kDepthMax = 64;
-      if (depth <= kDepthMax) return true;
-      throw Error(ErrorCode::invalid_argument,
-                  fmt::format("the schema is nested more than {} deep; it must be an object with a "
-                              "list of columns",
-                              kDepthMax));
-    });
+    if (detail::is_json_too_deep(text)) {
+      throw Error(ErrorCode::invalid_argument, fmt::format("the schema is no list of columns: {}",
+                                                           detail::json_too_deep_text()));
+    }
+    json = Json::parse(text);
   } catch (const Json::parse_error& error) {
     const std::string_view before = text.substr(0, std::min(error.byte, text.size()));
     const auto line = 1 + std::count(before.begin(), before.end(), '\n');

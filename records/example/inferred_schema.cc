@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -67,11 +68,17 @@ bool InferredFeature::is_fixed_length() const {
 
 void SchemaInference::add(std::string_view example) {
   ++records_;
+  // To set the views of all names that were ever met takes longer the more there are: where they are
+  // many, those of this record have a parser of their own.
+  constexpr std::size_t kManyNames = 1024;
+  std::optional<ExampleParser> own;
   try {
     // All is looked at before anything is counted: what is damaged makes the whole record opaque.
     context_.want_features_of(example);
-    views_.resize(context_.size());
-    context_.parse(example, views_);
+    if (context_.size() > kManyNames) own.emplace().want_features_of(example);
+    const ExampleParser& parser = own ? *own : context_;
+    views_.resize(parser.size());
+    parser.parse(example, views_);
     for (const FeatureView& view : views_) view.count();
     visit_feature_lists(example, [](const FeatureListView& list) {
       FeatureSteps steps(list);
@@ -85,8 +92,10 @@ void SchemaInference::add(std::string_view example) {
   while (features_.size() < context_.size()) {
     features_.push_back(named(context_.names()[features_.size()]));
   }
+  std::size_t predicted = context_.name_table().first();
   for (std::size_t i = 0; i < views_.size(); ++i) {
-    if (views_[i].is_present()) features_[i].add(views_[i]);
+    if (!views_[i].is_present()) continue;
+    features_[own ? context_.name_table().find(views_[i].name(), predicted) : i].add(views_[i]);
   }
   visit_feature_lists(example, [this](const FeatureListView& list) { add_list(list); });
 }

@@ -89,9 +89,12 @@ std::string InferredSchema::to_text() const {
   const std::uint64_t examples = records - opaque_records;
   std::string text = fmt::format("{} records of {} are {}\n", examples, records,
                                  lists.empty() ? "Examples" : "SequenceExamples");
+  // Longer names push what follows to the right: one of a megabyte isn't to widen every line.
+  constexpr std::size_t kWidthMax = 64;
   std::size_t width = 0;
   for (const InferredFeature& feature : features) width = std::max(width, feature.name.size());
   for (const InferredFeatureList& list : lists) width = std::max(width, list.name.size());
+  width = std::min(width, kWidthMax);
   for (const InferredFeature& feature : features) {
     text += fmt::format(
         "  {:<{}}  {:<8}  {}{}\n", feature.name, width, kind_of(feature), describe_values(feature),

@@ -1,5 +1,6 @@
 #include "infeed/records/file.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <fcntl.h>
@@ -12,6 +13,7 @@
 #include <utility>
 
 #include "infeed/records/files.h"
+#include "infeed/records/limits.h"
 #include "io/input_file.h"
 
 namespace infeed {
@@ -222,8 +224,16 @@ void File::sync() {
 std::string read_file(const std::string& file) {
   if (is_url(file)) {
     const auto in = detail::open_input_file(file);
-    std::string whole(in->size_bytes().value_or(0), '\0');
-    in->read_at(0, whole);
+    const std::uint64_t size = in->size_bytes().value_or(0);
+    std::string whole;
+    while (whole.size() < size) {
+      const std::size_t begin = whole.size();
+      whole.resize(begin + static_cast<std::size_t>(
+                               std::min<std::uint64_t>(limits::url_step_bytes, size - begin)));
+      const std::size_t got = in->read_at(begin, std::span(whole).subspan(begin));
+      whole.resize(begin + got);
+      if (got == 0) break;
+    }
     return whole;
   }
   const File in = File::open_to_read(file);

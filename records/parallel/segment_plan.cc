@@ -6,6 +6,7 @@
 #include "codec/flush_points.h"
 #include "codec/lz4_file.h"
 #include "infeed/error.h"
+#include "infeed/records/limits.h"
 #include "infeed/records/record_index.h"
 #include "io/file_ends.h"
 #include "parallel/segment_source.h"
@@ -30,6 +31,14 @@ std::vector<Segment> join(const std::vector<SegmentPlace>& places, std::uint64_t
     first = i;
   }
   return segments;
+}
+
+/// Of one that is known beforehand: the last one of a plain file ends where that does.
+bool are_too_long(const SegmentPlan& plan, std::uint64_t size) {
+  return std::ranges::any_of(plan.segments, [size](const Segment& segment) {
+    const std::uint64_t end = segment.stream_end == Segment::kToEnd ? size : segment.stream_end;
+    return end > segment.stream_begin && end - segment.stream_begin > limits::segment_bytes;
+  });
 }
 
 SegmentPlan plan_by_guess(std::uint64_t size, std::uint64_t segment_bytes, std::string reason) {
@@ -60,13 +69,26 @@ SegmentPlan plan_plain(const std::string& file, std::uint64_t segment_bytes) {
       begin = *end;
     }
     if (!plan.segments.empty()) plan.segments.back().stream_end = Segment::kToEnd;
-    return plan;
+    if (!are_too_long(plan, *size)) return plan;
+    return plan_by_guess(
+        *size, segment_bytes,
+        fmt::format("split where records are found, because its index has a piece of more than {} "
+                    "bytes",
+                    limits::segment_bytes));
   } catch (const Error& error) {
     return plan_by_guess(
         *size, segment_bytes,
         fmt::format("split where records are found, because its index can't be used: {}",
                     error.message()));
   }
+}
+
+/// A piece as long as that would lie decoded in memory before its first record is handed out.
+SegmentPlan read_ahead_where_too_long(SegmentPlan plan) {
+  if (!are_too_long(plan, 0)) return plan;
+  return {{},
+          fmt::format("one thread decodes ahead: a piece of it is longer than {} bytes",
+                      limits::segment_bytes)};
 }
 
 }  // namespace
@@ -78,13 +100,15 @@ SegmentPlan plan_segments(const std::string& file, Compression compression,
   try {
     if (compression == Compression::lz4) {
       const auto places = read_lz4_places(*open_input_file(file));
-      return {join(places, segment_bytes), "split by the index of its blocks"};
+      return read_ahead_where_too_long(
+          {join(places, segment_bytes), "split by the index of its blocks"});
     }
     if (compression == Compression::gzip) {
       if (!exists(flush_points_name(file))) {
         return {{}, fmt::format("{}: '{}' is not there", ahead, flush_points_name(file))};
       }
-      return {join(read_flush_points(file), segment_bytes), "split at its flush points"};
+      return read_ahead_where_too_long(
+          {join(read_flush_points(file), segment_bytes), "split at its flush points"});
     }
   } catch (const Error& error) {
     return {{}, fmt::format("{}: {}", ahead, error.message())};

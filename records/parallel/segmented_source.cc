@@ -8,6 +8,7 @@
 
 #include <infeed/detail/begin_thread.h>
 #include <infeed/detail/hand_off.h>
+#include <infeed/detail/start_threads.h>
 
 #include "infeed/error.h"
 #include "parallel/record_source.h"
@@ -52,7 +53,7 @@ class SegmentThreads {
  private:
   void start() {
     const std::size_t count = std::min<std::size_t>(options_.threads, segments_.size());
-    for (std::size_t i = 0; i < count; ++i) threads_.emplace_back([this] { run(); });
+    start_threads(threads_, count, [this] { run(); });
   }
 
   void run() {

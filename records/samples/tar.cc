@@ -4,6 +4,7 @@
 #include <array>
 #include <fmt/format.h>
 #include <optional>
+#include <unordered_set>
 #include <utility>
 
 #include "infeed/error.h"
@@ -142,8 +143,9 @@ class TarSampleReader::State {
     const std::string key(split_tar_name(next_->name).key);
     if (out != nullptr) *out = {key, {}};
     std::optional<Error> wrong;
+    std::unordered_set<std::string> extensions;
     while (next_ && split_tar_name(next_->name).key == key) {
-      if (out != nullptr && !wrong) wrong = what_is_wrong(*out);
+      if (out != nullptr && !wrong) wrong = what_is_wrong(extensions);
       if (out != nullptr && !wrong) {
         out->fields.push_back(
             {std::string(split_tar_name(next_->name).extension), stream_.read(*next_, number_)});
@@ -167,9 +169,9 @@ class TarSampleReader::State {
   }
 
  private:
-  /// With the member that comes next.
-  std::optional<Error> what_is_wrong(const TarSample& sample) const {
-    if (sample.find(split_tar_name(next_->name).extension) != nullptr) {
+  /// With the member that comes next; `extensions` are those of the sample so far.
+  std::optional<Error> what_is_wrong(std::unordered_set<std::string>& extensions) const {
+    if (!extensions.emplace(split_tar_name(next_->name).extension).second) {
       return stream_.error_at(ErrorCode::data_loss,
                               fmt::format("the member '{}' comes twice in one sample", next_->name),
                               next_->offset);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "infeed/error.h"
+#include "infeed/records/limits.h"
 #include "text/text_plan.h"
 
 namespace infeed::detail {
@@ -12,10 +13,12 @@ RowFormat row_format(const CsvOptions& options) {
   return {options.delimiter, options.quotes == Quotes::rfc4180, false};
 }
 
-std::vector<CsvField> split_fields(std::string_view row, const RowFormat& format) {
+namespace {
+
+template <class Take>
+void take_fields(std::string_view row, const RowFormat& format, Take take) {
   if (row.ends_with('\n')) row.remove_suffix(1);
   if (row.ends_with('\r')) row.remove_suffix(1);
-  std::vector<CsvField> fields;
   std::size_t at = 0;
   while (true) {
     CsvField field;
@@ -28,10 +31,32 @@ std::vector<CsvField> split_fields(std::string_view row, const RowFormat& format
     }
     const std::size_t end = std::min(row.find(format.delimiter, at), row.size());
     field.text += row.substr(at, end - at);
-    fields.push_back(std::move(field));
-    if (end == row.size()) return fields;
+    take(std::move(field));
+    if (end == row.size()) return;
     at = end + 1;
   }
+}
+
+}  // namespace
+
+std::vector<CsvField> split_fields(std::string_view row, const RowFormat& format) {
+  std::vector<CsvField> fields;
+  take_fields(row, format, [&fields](CsvField field) {
+    if (fields.size() == limits::csv_row_fields) {
+      throw Error(ErrorCode::data_loss,
+                  fmt::format("a row has more than {} fields, which is the limit; is the delimiter "
+                              "another one?",
+                              limits::csv_row_fields));
+    }
+    fields.push_back(std::move(field));
+  });
+  return fields;
+}
+
+std::size_t count_fields(std::string_view row, const RowFormat& format) {
+  std::size_t fields = 0;
+  take_fields(row, format, [&fields](const CsvField& /*field*/) { ++fields; });
+  return fields;
 }
 
 void check_csv_options(const CsvOptions& options) {

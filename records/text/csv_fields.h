@@ -19,7 +19,10 @@ struct CsvField {
 
 /// For the few rows where speed doesn't matter: headers, samples, messages. `row` may end with its
 /// line break. A quote that is followed by something else than a delimiter ends nothing.
+/// Throws data_loss when there are more of them than limits::csv_row_fields.
 std::vector<CsvField> split_fields(std::string_view row, const RowFormat& format);
+/// How many they would be.
+std::size_t count_fields(std::string_view row, const RowFormat& format);
 
 /// Throws invalid_argument for options that can't be.
 void check_csv_options(const CsvOptions& options);

@@ -243,7 +243,7 @@ CsvParser::Rows::Problem CsvParser::wrong_count(const char* row, const char* end
   const RowFormat format = row_format(options_);
   const RowScan found = scan_rows(row, end, 1, format);
   const std::string_view text(row, static_cast<std::size_t>(found.end - row));
-  const std::size_t fields = split_fields(text, format).size();
+  const std::size_t fields = count_fields(text, format);
   return {{},
           fmt::format("the row has {} field{}, but {} {} expected ({})", fields,
                       fields == 1 ? "" : "s", layout.columns.size(),

@@ -2,9 +2,12 @@
 #include <fmt/format.h>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <unordered_map>
 #include <utility>
 
+#include "infeed/records/detail/json_depth.h"
 #include "infeed/records/json_lines.h"
+#include "infeed/records/limits.h"
 #include "text/row_scan.h"
 #include "text/text_reader.h"
 
@@ -78,25 +81,26 @@ class JsonMemberGuess {
   bool has_others_ = false;
 };
 
-/// In the order in which members came first.
-using JsonGuesses = std::vector<JsonMemberGuess>;
+struct JsonGuesses {
+  std::vector<JsonMemberGuess> guesses;  // in the order in which members came first
+  std::unordered_map<std::string, std::size_t> places;
+
+  JsonMemberGuess& of(const std::string& name) {
+    const auto [place, is_new] = places.emplace(name, guesses.size());
+    if (is_new) guesses.emplace_back(name);
+    return guesses[place->second];
+  }
+};
 
 void see_members(const nlohmann::ordered_json& object, const std::string& prefix, int depth,
                  JsonGuesses& guesses) {
   for (const auto& [key, value] : object.items()) {
     const std::string name = prefix + key;
-    if (value.is_object() && depth < 100) {
+    if (value.is_object() && depth < limits::json_depth) {
       see_members(value, name + ".", depth + 1, guesses);
       continue;
     }
-    auto found =
-        std::find_if(guesses.begin(), guesses.end(),
-                     [&name](const JsonMemberGuess& guess) { return guess.name() == name; });
-    if (found == guesses.end()) {
-      guesses.emplace_back(name);
-      found = std::prev(guesses.end());
-    }
-    found->see(value);
+    guesses.of(name).see(value);
   }
 }
 
@@ -135,6 +139,7 @@ ColumnSchema infer_json_lines_schema(const std::string& file, const JsonLinesOpt
     while (!left.empty()) {
       const std::string_view line = left.substr(0, left.find('\n'));
       left.remove_prefix(line.size() + 1);
+      if (detail::is_json_too_deep(line)) continue;  // reading it says so
       const auto object = nlohmann::ordered_json::parse(line, nullptr, /*allow_exceptions=*/false);
       if (!object.is_object()) continue;  // reading it says what is wrong
       ++lines;
@@ -142,7 +147,7 @@ ColumnSchema infer_json_lines_schema(const std::string& file, const JsonLinesOpt
     }
   }
   ColumnSchema schema;
-  for (const JsonMemberGuess& guess : guesses) guess.add_to(schema, lines);
+  for (const JsonMemberGuess& guess : guesses.guesses) guess.add_to(schema, lines);
   return schema;
 }
 

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <fmt/format.h>
 
+#include "infeed/records/detail/json_depth.h"
+#include "infeed/records/limits.h"
 #include "text/text_masks.h"
 #include "text/text_plan.h"
 
@@ -130,8 +132,8 @@ bool JsonCursor::fail_expected(std::string_view expected) {
 }
 
 bool JsonCursor::enter(int depth) {
-  if (depth <= kJsonDepthMax) return true;
-  return fail(fmt::format("objects and arrays lie more than {} deep in each other", kJsonDepthMax));
+  if (depth <= limits::json_depth) return true;
+  return fail(std::string(json_too_deep_text()));
 }
 
 bool JsonCursor::read_string(JsonString& out) {

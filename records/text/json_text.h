@@ -14,8 +14,6 @@ struct JsonProblem {
   const char* at = nullptr;
 };
 
-inline constexpr int kJsonDepthMax = 100;
-
 /// A string between its quotes, as it is written.
 struct JsonString {
   const char* begin = nullptr;

@@ -7,6 +7,7 @@
 
 #include "infeed/error.h"
 #include "infeed/records/files.h"
+#include "infeed/records/limits.h"
 #include "io/block.h"
 #include "io/byte_source.h"
 #include "io/little_endian.h"
@@ -249,6 +250,10 @@ class RecordReader::State {
   }
 
   void note(std::uint64_t begin, std::string message) {
+    if (damaged_.size() == limits::damaged_ranges) {
+      fail(fmt::format("more than {} ranges of the file are damaged, and no more are noted: {}",
+                       limits::damaged_ranges, message));
+    }
     damaged_.push_back({file_, begin, window_.offset(), number_, std::move(message)});
     if (window_.offset() != begin) ++number_;
     if (options_.on_damage) options_.on_damage(damaged_.back());

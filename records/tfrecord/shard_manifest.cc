@@ -10,6 +10,7 @@
 #include "infeed/detail/printable_text.h"
 #include "infeed/error.h"
 #include "infeed/records/crc32c.h"
+#include "infeed/records/detail/json_depth.h"
 #include "infeed/records/file.h"
 #include "infeed/records/files.h"
 
@@ -56,6 +57,14 @@ std::string dump_json(const Json& json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
+/// Discarded where it is no JSON. The depth is looked at first, as no checksum has been checked yet.
+Json parse_manifest(const std::string& text, const std::string& file) {
+  if (!detail::is_json_too_deep(text)) return Json::parse(text, nullptr, false);
+  throw Error(ErrorCode::data_loss,
+              fmt::format("the manifest is damaged: {}", detail::json_too_deep_text()))
+      .at_file(file);
+}
+
 using ListedShards = std::unordered_map<std::string, ManifestShard>;
 
 /// By name; none where there is no manifest.
@@ -81,6 +90,7 @@ std::string to_json(const ManifestShard& shard) {
 }
 
 ManifestShard parse_manifest_shard(const std::string& json) try {
+  if (detail::is_json_too_deep(json)) throw std::runtime_error("depth");
   return parse_shard(Json::parse(json));
 } catch (const std::exception&) {
   throw Error(ErrorCode::data_loss, fmt::format("'{}' describes no shard of a manifest", json));
@@ -94,7 +104,7 @@ std::optional<std::string> manifest_of(const std::string& shard) {
 }
 
 ShardManifest read_shard_manifest(const std::string& file) {
-  Json json = Json::parse(read_file(file), nullptr, false);
+  Json json = parse_manifest(read_file(file), file);
   if (json.is_object() && json.value("format", Json()) != kManifestFormat) {
     throw Error(ErrorCode::failed_precondition,
                 fmt::format("this is no manifest of this version ('{}')", kManifestFormat))

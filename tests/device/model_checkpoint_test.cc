@@ -132,6 +132,18 @@ TEST(ModelCheckpoint, WhatIsNoCheckpointSaysWhatItIs) {
               testing::HasSubstr("the record of dense_0/kernel has 3 bytes, expected 24"));
 }
 
+/// 100 bytes took 2 GB before the first of the values was missed.
+TEST(ModelCheckpoint, AHeaderTakesNoMemoryThatTheFileCannotFill) {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("made");
+  RecordWriter writer(file, {.existing = ExistingFile::replace});
+  writer.write("infeed.model:1\ninputs 32768\nlayer 16384 softmax\nadam 0 0.001 0.9 0.999 1e-07\n");
+  writer.close();
+  std::string message;
+  EXPECT_EQ(load_error(file, &message), ErrorCode::data_loss);
+  EXPECT_THAT(message, testing::HasSubstr("its header names more parameters than the 7 that its"));
+}
+
 TEST(ModelCheckpoint, AnotherModelIsRefused) {
   Trainer trainer(tiny_model(), Slice::parse("v3-8"));
   try {

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include <infeed/detail/start_threads.h>
 #include <infeed/error.h>
 #include <infeed/pipeline/executor.h>
 
@@ -41,7 +42,7 @@ void for_each_in_parallel(std::size_t count, int threads, const std::stop_token&
   };
   const auto cores = static_cast<std::size_t>(threads > 0 ? threads : usable_cores());
   std::vector<std::jthread> running;
-  for (std::size_t i = 0; i < std::min(cores, count); ++i) running.emplace_back(loop);
+  infeed::detail::start_threads(running, std::min(cores, count), loop);
   {
     std::unique_lock lock(mutex);
     while (!changed.wait_for(lock, std::chrono::milliseconds(100),

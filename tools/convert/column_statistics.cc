@@ -13,6 +13,8 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr std::size_t kManyNames = 1024;
+
 template <class T>
 void widen(T& lowest, T& highest, T low, T high, bool is_first) {
   lowest = is_first ? low : std::min(lowest, low);
@@ -201,9 +203,27 @@ void ColumnStatistics::add_values(Column& column, const FeatureView& view) {
   ++column.examples;
 }
 
+/// To set the views of all names that were ever met takes longer the more there are.
+void ColumnStatistics::add_by_own_names(std::string_view example) {
+  learn_names(example);
+  ExampleParser own;
+  own.want_features_of(example);
+  std::vector<FeatureView> views(own.size());
+  own.parse(example, views);
+  std::size_t predicted = parser_.name_table().first();
+  for (const FeatureView& view : views) {
+    const std::size_t column = parser_.name_table().find(view.name(), predicted);
+    if (view.is_present()) add_values(columns_[column], view);
+  }
+}
+
 void ColumnStatistics::add(std::string_view example) {
   ++examples_;
   try {
+    if (columns_.size() > kManyNames && !names_are_known_) {
+      add_by_own_names(example);
+      return;
+    }
     if (parser_.parse(example, views_) > 0 && !names_are_known_) {
       learn_names(example);
       parser_.parse(example, views_);
@@ -218,9 +238,9 @@ void ColumnStatistics::add(std::string_view example) {
 }
 
 Column& ColumnStatistics::find_or_add(const std::string& name) {
-  const auto known = std::find_if(columns_.begin(), columns_.end(),
-                                  [&](const Column& column) { return column.name == name; });
-  if (known != columns_.end()) return *known;
+  for (; indexed_ < columns_.size(); ++indexed_) places_.emplace(columns_[indexed_].name, indexed_);
+  const auto known = places_.find(name);
+  if (known != places_.end()) return columns_[known->second];
   parser_.want(name);
   columns_.push_back(named(name));
   views_.resize(columns_.size());
@@ -241,13 +261,12 @@ void ColumnStatistics::declare(const std::vector<ColumnKind>& kinds) {
 
 void ColumnStatistics::merge(const ColumnStatistics& later) {
   for (const Column& column : later.columns_) {
-    const auto known = std::find_if(columns_.begin(), columns_.end(),
-                                    [&](const Column& c) { return c.name == column.name; });
-    if (known == columns_.end()) {
-      parser_.want(column.name);
-      columns_.push_back(column);
+    const std::size_t before = columns_.size();
+    Column& known = find_or_add(column.name);
+    if (columns_.size() > before) {
+      known = column;
     } else {
-      merge_columns(*known, column);
+      merge_columns(known, column);
     }
   }
   views_.resize(columns_.size());

@@ -4,6 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include <infeed/convert/example_input.h>
@@ -65,11 +66,14 @@ class ColumnStatistics {
  private:
   void add_values(Column& column, const FeatureView& view);
   void learn_names(std::string_view example);
+  void add_by_own_names(std::string_view example);
   Column& find_or_add(const std::string& name);
 
   bool names_are_known_;
   ExampleParser parser_;
-  std::vector<Column> columns_;  // as in the parser
+  std::vector<Column> columns_;                          // as in the parser
+  std::unordered_map<std::string, std::size_t> places_;  // of the first `indexed_` columns
+  std::size_t indexed_ = 0;
   std::vector<FeatureView> views_;
   std::vector<std::int64_t> integers_;
   std::vector<double> floats_;

@@ -10,6 +10,7 @@
 #include <infeed/detail/printable_text.h>
 #include <infeed/error.h>
 #include <infeed/records/crc32c.h>
+#include <infeed/records/detail/json_depth.h>
 #include <infeed/records/files.h>
 
 #include "cli/side_file.h"
@@ -145,6 +146,7 @@ double share_of_part(const ConvertOptions& options) {
 }
 
 std::string describe_difference(const std::string& there, const std::string& now) {
+  if (detail::is_json_too_deep(there)) return "its plan can't be read";
   const Json found = Json::parse(there, nullptr, false);
   if (!found.is_object()) return "its plan can't be read";
   std::vector<std::string> differences;

@@ -12,6 +12,7 @@
 
 #include <infeed/error.h>
 #include <infeed/pipeline/executor.h>
+#include <infeed/records/detail/json_depth.h>
 #include <infeed/records/file.h>
 #include <infeed/records/output_file.h>
 
@@ -62,7 +63,7 @@ ConversionPlan choose_plan(const ExampleInput& input, const ConvertOptions& opti
   const bool is_free = options.shard_count == 0 && options.shard_bytes == 0;
   if (!is_free || options.existing == ExistingDataset::replace) return plan;
   const std::optional<std::string> begun = find_plan(names);
-  if (!begun || *begun == plan.text) return plan;
+  if (!begun || *begun == plan.text || detail::is_json_too_deep(*begun)) return plan;
   const auto json = nlohmann::json::parse(*begun, nullptr, false);
   if (!json.is_object() || !json.contains("shards") || !json["shards"].is_number_unsigned()) {
     return plan;

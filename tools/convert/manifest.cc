@@ -5,6 +5,7 @@
 
 #include <infeed/detail/printable_text.h>
 #include <infeed/error.h>
+#include <infeed/records/detail/json_depth.h>
 
 namespace infeed::tools {
 namespace {
@@ -46,6 +47,7 @@ std::string to_text(const ShardEntry& entry) {
 }
 
 std::optional<ShardEntry> parse_shard_entry(const std::string& text) try {
+  if (detail::is_json_too_deep(text)) return std::nullopt;
   const Json json = Json::parse(text);
   ShardEntry entry(parse_manifest_shard(text));
   entry.shard = json.at("shard").get<std::uint32_t>();

@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include <infeed/detail/start_threads.h>
 #include <infeed/error.h>
 #include <infeed/pipeline/executor.h>
 #include <infeed/records/record_writer.h>
@@ -48,8 +49,8 @@ ShardWorkers::ShardWorkers(const ExampleInput& input, const ConvertOptions& opti
 void ShardWorkers::run() {
   const int count = std::min(thread_count(), static_cast<int>(entries_.size()));
   std::vector<std::jthread> threads;
-  for (int i = 0; i < count; ++i) threads.emplace_back([this] { work(); });
-  report(count);
+  infeed::detail::start_threads(threads, static_cast<std::size_t>(count), [this] { work(); });
+  report(static_cast<int>(threads.size()));
   threads.clear();  // joins
   if (error_ != nullptr) std::rethrow_exception(error_);
   if (shards_done_ < entries_.size()) {

@@ -10,6 +10,8 @@
 #include <infeed/image/decode.h>
 #include <infeed/records/example.h>
 
+#include "cli/limits.h"
+
 namespace infeed::tools {
 namespace {
 
@@ -61,7 +63,8 @@ Picture from_raw(std::string_view bytes, const std::string& column, const std::s
                      "size of raw pixels with --picture-size",
                      bytes.size()));
   }
-  if (size.width * size.height * size.channels != bytes.size()) {
+  const bool is_too_large = size.width > bytes.size() || size.height > bytes.size() / size.width;
+  if (is_too_large || size.width * size.height * size.channels != bytes.size()) {
     fail(column, fmt::format("{} bytes are no {}x{} pixels of {} byte(s)", bytes.size(), size.width,
                              size.height, size.channels));
   }
@@ -148,7 +151,9 @@ std::vector<std::string> draw(const Picture& picture, const Terminal& terminal) 
   const auto room = static_cast<std::size_t>(std::max(terminal.columns() - 4, 8));
   const std::size_t columns = std::min(picture.width, room);
   // A character is about twice as high as wide, so that it stands for two pixels.
-  const std::size_t rows = std::max<std::size_t>(1, picture.height * columns / picture.width / 2);
+  // A picture that is a thousand times as high as wide is squeezed to a few screens.
+  const std::size_t rows = std::clamp<std::size_t>(picture.height * columns / picture.width / 2, 1,
+                                                   limits::picture_lines);
   std::vector<std::string> lines;
   for (std::size_t y = 0; y < rows; ++y) {
     std::string line;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <infeed/detail/start_threads.h>
 #include <infeed/pipeline/errors_in_flight.h>
 
 #include "engine/iterator_context.h"
@@ -18,7 +19,7 @@ Driver::~Driver() {
 }
 
 void Driver::start() {
-  if (!started()) thread_ = std::thread([this] { run(); });
+  if (!started()) thread_ = start_thread([this] { run(); });
 }
 
 void Driver::run() {

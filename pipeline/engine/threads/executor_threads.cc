@@ -5,6 +5,7 @@
 
 #include <infeed/detail/begin_thread.h>
 #include <infeed/detail/hand_off.h>
+#include <infeed/detail/start_threads.h>
 
 #include "infeed/pipeline/executor.h"
 
@@ -17,7 +18,7 @@ class ThreadExecutor final : public Executor {
  public:
   ThreadExecutor(int thread_count, std::function<void(std::string_view)> on_thread_start)
       : on_thread_start_(std::move(on_thread_start)) {
-    for (int i = 0; i < thread_count; ++i) threads_.emplace_back([this] { run(); });
+    detail::start_threads(threads_, static_cast<std::size_t>(thread_count), [this] { run(); });
   }
 
   ~ThreadExecutor() override {

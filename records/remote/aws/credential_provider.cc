@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "infeed/error.h"
+#include "infeed/records/detail/json_depth.h"
 #include "infeed/records/file.h"
 #include "infeed/records/files.h"
 #include "io/url.h"
@@ -59,7 +60,9 @@ ProvidedCredentials credentials_in(const ServiceAnswer& answer, const std::strin
 }
 
 ProvidedCredentials credentials_in_json(const ServiceAnswer& answer, const std::string& url) {
-  const auto json = nlohmann::json::parse(answer.text, nullptr, /*allow_exceptions=*/false);
+  const bool is_deep = detail::is_json_too_deep(answer.text);
+  const auto json =
+      nlohmann::json::parse(is_deep ? "" : answer.text, nullptr, /*allow_exceptions=*/false);
   return credentials_in(answer, url, "Token", [&json](const char* name) -> std::string {
     const bool is_there = json.is_object() && json.contains(name) && json[name].is_string();
     return is_there ? json[name].get<std::string>() : "";

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 #include <fnmatch.h>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "infeed/error.h"
 #include "infeed/records/files.h"
+#include "infeed/records/limits.h"
 #include "io/remote_files.h"
 #include "io/url.h"
 #include "remote/aws/xml.h"
@@ -29,6 +31,13 @@ std::optional<std::vector<std::string>> expand_shards(const std::string& pattern
   std::uint32_t count = 0;
   const auto [end, error] = std::from_chars(digits, pattern.data() + pattern.size(), count);
   if (error != std::errc() || end - digits < 5 || count == 0) return std::nullopt;
+  if (count > limits::shard_names) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("the pattern stands for {} shards, but {} are the limit; is the number "
+                            "behind '-of-' right?",
+                            count, limits::shard_names))
+        .at_file(redacted_url(pattern));
+  }
   const std::string prefix = pattern.substr(0, dash);
   const std::string rest(end, pattern.data() + pattern.size());
   std::vector<std::string> names;
@@ -80,10 +89,27 @@ Listing parse_listing(std::string_view xml, const UrlTarget& target) {
   return listing;
 }
 
+/// A server that gives a token again, or always another one, would be asked for ever. (A page without
+/// names is fine: those of deeper folders are left out.)
+void require_progress(const Listing& listing, std::set<std::string>& tokens,
+                      const UrlTarget& target) {
+  if (!listing.next_token) return;
+  const bool is_new = tokens.insert(*listing.next_token).second;
+  if (is_new && tokens.size() < limits::listed_pages) return;
+  const std::string why =
+      is_new ? fmt::format("has more than {} pages, which is the limit; name a longer prefix",
+                           limits::listed_pages)
+             : std::string("says twice that it goes on at the same place");
+  throw Error(ErrorCode::failed_precondition,
+              fmt::format("the list that {} gives doesn't end: it {}", target.host(), why))
+      .at_file(target.name());
+}
+
 /// All keys of the bucket that begin with `prefix`; with `is_flat` without those in deeper folders.
 std::vector<std::string> list_keys(Transfers& transfers, const std::string& prefix, bool is_flat) {
   std::vector<std::string> keys;
   std::optional<std::string> token;
+  std::set<std::string> tokens;
   do {
     NamesAndValues query = {{"list-type", "2"}, {"encoding-type", "url"}, {"prefix", prefix}};
     if (is_flat) query.emplace_back("delimiter", "/");
@@ -92,6 +118,7 @@ std::vector<std::string> list_keys(Transfers& transfers, const std::string& pref
     transfers.wait(*transfer, 0, 1);
     Listing listing = parse_listing(transfer->text, transfers.target());
     std::move(listing.keys.begin(), listing.keys.end(), std::back_inserter(keys));
+    require_progress(listing, tokens, transfers.target());
     token = std::move(listing.next_token);
   } while (token);
   return keys;

@@ -1,3 +1,6 @@
+#include <gmock/gmock.h>
+#include <utility>
+
 #include <infeed/pipeline/batch.h>
 #include <infeed/pipeline/checkpoint.h>
 #include <infeed/pipeline/map.h>
@@ -30,7 +33,8 @@ TEST(Checkpoint, IsTextThatAPersonCanRead) {
             "stage range(start=0, step=1, count=100000)\n"
             "stage shuffle(buffer=10000, seed=87654321, seed2=42, reshuffle=true)\n"
             "stage repeat(2)\n"
-            "stage batch(128, drop_remainder)\n");
+            "stage batch(128, drop_remainder)\n"
+            "checksum b7a8555e\n");
 }
 
 TEST(Checkpoint, IsUnderAKilobyteHoweverFarItIs) {
@@ -83,9 +87,38 @@ TEST(Checkpoint, BadTextIsRefusedWithTheLine) {
   EXPECT_EQ(message("infeed-checkpoint 1\nposition 99999999999999999999\n"),
             "checkpoint, line 2: found 'position 99999999999999999999', expected a whole number "
             "after the name");
-  EXPECT_EQ(message("infeed-checkpoint 1\nepoch 0\n\nplace 7\n"),
-            "checkpoint, line 4: found 'place 7', expected position, epoch, errors, order or "
-            "stage");
+  EXPECT_EQ(
+      message("infeed-checkpoint 1\nepoch 0\n\nplace 7\n"),
+      "checkpoint, line 4: found 'place 7', expected position, epoch, errors, order, stage or "
+      "checksum");
+}
+
+TEST(Checkpoint, EveryChangedByteIsNoticed) {
+  const Checkpoint checkpoint{.position = 61'440, .epoch = 2, .signature = {"range(0, 100000)"}};
+  const std::string good = checkpoint.to_text();
+  for (std::size_t at = 0; at < good.size(); ++at) {
+    for (const char c : {'0', '7', ' ', '\n', 'x'}) {
+      std::string bad = good;
+      if (std::exchange(bad[at], c) == c) continue;
+      try {
+        EXPECT_EQ(Checkpoint::from_text(bad), checkpoint) << bad;
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+      }
+    }
+  }
+  std::string bad = good;
+  bad.replace(bad.find("61440"), 5, "61441");
+  EXPECT_THAT(
+      error_of([&] { Checkpoint::from_text(bad); }).message(),
+      ::testing::HasSubstr("by the lines before: one of them is damaged, so take an older"));
+  EXPECT_EQ(error_of([&] { Checkpoint::from_text(good + "errors 1\n"); }).message(),
+            "checkpoint, line 7: found 'errors 1', expected nothing behind the checksum");
+}
+
+TEST(Checkpoint, ThoseOfBeforeHaveNoChecksum) {
+  EXPECT_EQ(Checkpoint::from_text("infeed-checkpoint 1\nposition 3\nstage range\n"),
+            (Checkpoint{.position = 3, .signature = {"range"}}));
 }
 
 TEST(Checkpoint, RandomTextNeverDoesHarm) {

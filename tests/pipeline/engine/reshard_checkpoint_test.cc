@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <gmock/gmock.h>
 
 #include <infeed/pipeline/assert_cardinality.h>
 #include <infeed/pipeline/batch.h>
@@ -83,6 +84,21 @@ TEST(ReshardCheckpoint, RefusesWhatHasNoSuchPlace) {
             "count=999)'; only the numbers of shard and batch may change");
   EXPECT_EQ(message(share(1000, {2, 7}, 0), {.shards_before = 4, .shards_now = 0}),
             "reshard_checkpoint: shards are 4 and 0, rows 1 and 1; each must be at least 1");
+  // 2^43 x 2^20 x 2 would be 0 in 64 bits.
+  checkpoint.position = std::uint64_t{1} << 43;
+  EXPECT_EQ(message(share(1000, {2, 7}, 0), {.shards_before = std::uint64_t{1} << 20,
+                                             .shards_now = 2,
+                                             .rows_before = 2,
+                                             .rows_now = 7}),
+            "reshard_checkpoint: position 8796093022208 of 1048576 hosts with 2 rows each, for 2 "
+            "hosts with 7 rows each, is beyond 9223372036854775807 elements, so it is damaged or a "
+            "number is wrong");
+  EXPECT_THAT(message(share(1000, {2, 7}, 0), {.shards_before = 2,
+                                               .shards_now = std::uint64_t{1} << 40,
+                                               .rows_before = 2,
+                                               .rows_now = std::uint64_t{1} << 24}),
+              ::testing::HasSubstr("so it is damaged or a number is wrong"));
+  checkpoint.position = 3;
   checkpoint.errors = 2;
   EXPECT_EQ(message(share(1000, {2, 7}, 0), to_two),
             "reshard_checkpoint: 2 errors were seen before the checkpoint, so the hosts needn't "

@@ -109,6 +109,9 @@ TEST_F(Npy, ShapesThatNoMemoryHolds) {
   EXPECT_EQ(open(npy_of("<i4", "(0, 3)", "")).layout().rows, 0);
   EXPECT_EQ(open(npy_of("<i4", "(7, 0)", "")).read(2, 3).row_shape(), Shape({0}));
   EXPECT_EQ(open(npy_of("<i4", "(2L,)", "abcdefgh")).layout().rows, 2) << "as Python 2 wrote it";
+  EXPECT_THAT(refusal_of_shape("(9223372036854775807, 0)", "|u1"),
+              HasSubstr("9223372036854775807 rows without values, of which 16777216 can be read"));
+  EXPECT_THAT(refusal_of_shape("(1152921504606846976, 3, 0)", "|b1"), HasSubstr("without values"));
   std::string deep = "(";
   for (int i = 0; i < 65; ++i) deep += "1, ";
   EXPECT_THAT(refusal_of_shape(deep + ")"), HasSubstr("no whole shape"));
@@ -190,6 +193,20 @@ TEST_F(Npz, ChoosesArrays) {
   const Error error = error_of([&] { open_npz(file, {.arrays = {"z"}}); });
   EXPECT_THAT(error.message(), HasSubstr("there is no array 'z' in it; there are x, y"));
   EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+}
+
+/// Each that is compressed would hold a descriptor.
+TEST_F(Npz, ManyArraysAreNotOpenedAtOnce) {
+  std::vector<std::pair<std::string, std::string>> members;
+  for (int i = 0; i < 2000; ++i) {
+    members.emplace_back(fmt::format("{}.npy", i), npy_of("|u1", "(1,)", "x"));
+  }
+  const std::string file = folder_.write("many.npz", zip_of(members));
+  const Error error = error_of([&] { open_npz(file); });
+  EXPECT_EQ(error.code(), ErrorCode::resource_exhausted);
+  EXPECT_EQ(error.message(),
+            "2000 of its arrays would be read at once, but 900 are the limit; choose some");
+  EXPECT_EQ(open_npz(file, {.arrays = {"1999", "3"}}).size(), 2U);
 }
 
 TEST_F(Npz, DamageIsFound) {

@@ -1,3 +1,4 @@
+#include <chrono>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -110,6 +111,32 @@ TEST(InferredSchema, merging_is_looking_at_both) {
   first.add(image(2, 9));
   both.add(image(2, 9));
   EXPECT_EQ(first.schema().to_json(), both.schema().to_json());
+}
+
+/// New names in each record took as long as all names before them: 18 s.
+TEST(InferredSchema, new_names_in_each_record_cost_no_more) {
+  const auto begin = std::chrono::steady_clock::now();
+  SchemaInference inference;
+  for (int i = 0; i < 30'000; ++i) {
+    inference.add(
+        ExampleBuilder().integers("label", i).integers("new " + std::to_string(i), 1).encode());
+  }
+  const InferredSchema schema = inference.schema();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(3));
+  ASSERT_EQ(schema.features.size(), 30'001U);
+  EXPECT_EQ(schema.features[0].name, "label");
+  EXPECT_EQ(schema.features[0].examples, 30'000U);
+  EXPECT_EQ(schema.features[30'000].examples, 1U);
+}
+
+/// A name of a megabyte would widen each of the lines of others.
+TEST(InferredSchema, one_long_name_widens_no_other_line) {
+  SchemaInference inference;
+  ExampleBuilder builder;
+  builder.integers(std::string(1 << 20, 'n'), 1);
+  for (int i = 0; i < 300; ++i) builder.integers("short " + std::to_string(i), 1);
+  inference.add(builder.encode());
+  EXPECT_LT(inference.schema().to_text().size(), std::size_t{2} << 20);
 }
 
 TEST(InferredSchema, names_of_any_bytes_make_json) {

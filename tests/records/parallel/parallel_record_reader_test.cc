@@ -183,6 +183,23 @@ TEST_F(ParallelRecordReaderTest, an_index_that_lies_loses_nothing) {
   expect_same(file_, {64, 1000});
 }
 
+/// All of it would lie in memory before the first record comes.
+TEST_F(ParallelRecordReaderTest, an_index_or_points_with_one_long_piece_are_not_used) {
+  const Payloads payloads(70, std::string(std::size_t{1} << 20, 'x'));
+  write_records(file_, payloads, {.compression = Compression::gzip});
+  write_records(folder_.file("y"), payloads);
+  RecordIndex index = index_records(folder_.file("y"));
+  index.offsets = {0, index.offsets.back()};
+  write_index(index, folder_.file("y") + ".index");
+  EXPECT_THAT(ParallelRecordReader(folder_.file("y"), {.threads = 2}).how(),
+              HasSubstr("split where records are found, because its index has a piece of more than "
+                        "67108864 bytes"));
+  RecordWriterOptions options{.compression = Compression::gzip,
+                              .flush_point_bytes = std::uint64_t{1} << 30};
+  write_records(file_, payloads, options);
+  EXPECT_EQ(how(), "one thread decodes ahead: a piece of it is longer than 67108864 bytes");
+}
+
 TEST_F(ParallelRecordReaderTest, lz4_files_are_split_at_their_blocks) {
   const Payloads payloads = mixed_payloads(random_, 300);
   std::vector<std::string> pieces;

@@ -207,6 +207,16 @@ TEST_F(CsvReaderTest, LongRowsAndDamagedStreams) {
   EXPECT_EQ(cut.read(10), nullptr);
 }
 
+TEST_F(CsvReaderTest, FieldsOfARowAreLimited) {
+  const std::string commas = std::string(2'000'000, ',') + "\n";
+  const std::string file = folder_.write("wide.csv", commas + "1\n");
+  const std::string limit = "a row has more than 1048576 fields, which is the limit";
+  EXPECT_THAT(error_of([&] { infer_csv_schema(file); }).message(), HasSubstr(limit));
+  EXPECT_THAT(refused(commas, people_).message(), HasSubstr(limit));
+  EXPECT_THAT(refused("age,size,name\n1,2,x" + commas, people_).message(),
+              HasSubstr("the row has 2000003 fields, but 3 are expected"));
+}
+
 TEST_F(CsvReaderTest, InfersASchema) {
   const std::string file = folder_.write(
       "t.csv",

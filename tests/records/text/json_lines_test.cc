@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include <infeed/records/detail/json_depth.h>
 #include <infeed/records/json_lines.h>
 
 #include "records/temporary_files.h"
@@ -177,6 +178,26 @@ TEST_F(JsonLinesTest, InfersASchema) {
                 infer_json_lines_schema(folder_.write("m.jsonl", "{\"a\":1}\n{\"a\":\"x\"}\n"));
               }).message(),
               HasSubstr("the values of 'a' are of several kinds"));
+}
+
+TEST_F(JsonLinesTest, InferringPassesOverLinesThatAreTooDeep) {
+  const std::string deep =
+      R"({"a": )" + std::string(400'000, '[') + std::string(400'000, ']') + "}\n";
+  const ColumnSchema schema =
+      infer_json_lines_schema(folder_.write("t.jsonl", deep + "{\"b\": 1}\n"));
+  ASSERT_EQ(schema.columns().size(), 1U);
+  EXPECT_EQ(schema.columns()[0].name, "b");
+}
+
+/// Brackets in strings are text.
+TEST(JsonDepth, CountsWhatIsOpen) {
+  const auto nested = [](std::size_t depth) {
+    return std::string(depth, '[') + R"("[[\"[[", {}, [])" + std::string(depth, ']');
+  };
+  EXPECT_FALSE(detail::is_json_too_deep(nested(99)));
+  EXPECT_TRUE(detail::is_json_too_deep(nested(100)));
+  EXPECT_FALSE(detail::is_json_too_deep(""));
+  EXPECT_FALSE(detail::is_json_too_deep("\"" + std::string(1000, '[') + "\\"));
 }
 
 /// What another parser takes of random and nearly right texts, this one takes, and nothing else.

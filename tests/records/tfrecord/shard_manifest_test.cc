@@ -44,6 +44,17 @@ TEST(ShardManifest, golden_text_of_a_shard) {
             "'{}' describes no shard of a manifest");
 }
 
+/// 400,000 levels are freed by calls in calls, which is more than a stack holds.
+TEST(ShardManifest, depth_is_limited_before_the_checksum_is_looked_at) {
+  const TemporaryFolder folder;
+  const std::string deep =
+      R"({"plan": )" + std::string(400'000, '[') + std::string(400'000, ']') + "}";
+  const Error error = error_of([&] { read_shard_manifest(folder.write("x", deep)); });
+  EXPECT_EQ(error.code(), ErrorCode::data_loss);
+  EXPECT_EQ(error.message(),
+            "the manifest is damaged: objects and arrays lie more than 100 deep in each other");
+}
+
 TEST(ShardManifest, every_change_is_noticed) {
   const TemporaryFolder folder;
   const std::string good = two_shards("train");

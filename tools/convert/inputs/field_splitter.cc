@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <infeed/error.h>
+#include <infeed/records/limits.h>
 
 namespace infeed::tools {
 namespace {
@@ -33,6 +34,12 @@ const std::vector<std::string_view>& FieldSplitter::split(std::string_view row) 
   unquoted_.clear();
   unquoted_.reserve(row.size());  // views into it stay valid
   for (std::size_t at = 0; at <= row.size();) {
+    if (fields_.size() == infeed::limits::csv_row_fields) {
+      throw Error(ErrorCode::data_loss,
+                  fmt::format("the row has more than {} fields, which is the limit; is --delimiter "
+                              "another one?",
+                              infeed::limits::csv_row_fields));
+    }
     if (format_.quotes == Quotes::csv && at < row.size() && row[at] == '"') {
       at = take_quoted(row, at);
     } else {

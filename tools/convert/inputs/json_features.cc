@@ -7,7 +7,10 @@
 #include <utility>
 
 #include <infeed/error.h>
+#include <infeed/records/detail/json_depth.h>
+#include <infeed/records/limits.h>
 
+#include "cli/limits.h"
 #include "cli/printable.h"
 
 namespace infeed::tools {
@@ -58,6 +61,7 @@ class FeatureCollector final : public nlohmann::json_sax<Json> {
 
   bool start_object(std::size_t /*count*/) override {
     if (list_depth_ > 0) fail_list("an object");
+    require_shallow();
     prefix_sizes_.push_back(prefix_.size());
     if (prefix_sizes_.size() > 1) prefix_ = name_ + ".";
     return true;
@@ -73,6 +77,7 @@ class FeatureCollector final : public nlohmann::json_sax<Json> {
   }
   bool start_array(std::size_t /*count*/) override {
     require_object();
+    require_shallow();
     if (list_depth_++ == 0) begin_feature();
     return true;
   }
@@ -101,12 +106,21 @@ class FeatureCollector final : public nlohmann::json_sax<Json> {
   void require_object() const {
     if (prefix_sizes_.empty()) fail_line(line_, "");
   }
+  /// Before one more object or array: each repeats the names of those around it.
+  void require_shallow() const {
+    if (prefix_sizes_.size() + list_depth_ < infeed::limits::json_depth) return;
+    fail_line(line_, fmt::format(": {}", detail::json_too_deep_text()));
+  }
   void begin_feature() {
     require_object();
     features_.push_back({.name = name_});
   }
   bool add(JsonValue value) {
     if (list_depth_ == 0) begin_feature();
+    if (++values_ > limits::json_line_values) {
+      fail_line(line_, fmt::format(": it has more than {} values, which is the limit",
+                                   limits::json_line_values));
+    }
     features_.back().values.push_back(std::move(value));
     return true;
   }
@@ -121,6 +135,7 @@ class FeatureCollector final : public nlohmann::json_sax<Json> {
   std::vector<std::size_t> prefix_sizes_;
   std::string name_;
   std::size_t list_depth_ = 0;
+  std::size_t values_ = 0;
   std::vector<JsonFeature> features_;
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <map>
 #include <set>
+#include <unordered_set>
 
 #include <infeed/error.h>
 #include <infeed/image/header.h>
@@ -132,10 +133,10 @@ class TarInput final : public ExampleInput {
     const TarName name = split_tar_name(member.name);
     if (examples_.size() == first || examples_.back().key != name.key) {
       examples_.push_back({std::string(name.key), tars_.size() - 1, {}});
+      extensions_.clear();
     }
     std::vector<TarPart>& parts = examples_.back().parts;
-    for (const TarPart& part : parts) {
-      if (part.extension != name.extension) continue;
+    if (!extensions_.emplace(name.extension).second) {
       throw Error(ErrorCode::data_loss,
                   fmt::format("the member '{}' comes twice in one example", member.name))
           .at_file(tars_.back().name())
@@ -165,6 +166,7 @@ class TarInput final : public ExampleInput {
   std::vector<InputFile> files_;
   std::deque<SeekableFile> tars_;
   std::vector<TarExample> examples_;
+  std::unordered_set<std::string> extensions_;  // of the last example
   std::set<std::string> columns_{"__key__"};
   ImageSurveys surveys_;
 };

@@ -1,9 +1,12 @@
 #include "convert/inputs/text_rows.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 
 #include <infeed/error.h>
 #include <infeed/records/page_buffer.h>
+
+#include "cli/limits.h"
 
 namespace infeed::tools {
 namespace {
@@ -76,6 +79,17 @@ void TextRows::require_utf8(std::string_view begin) const {
       .at_file(file());
 }
 
+void TextRows::require_row_fits(std::uint64_t begin, std::uint64_t end, std::uint64_t line) const {
+  if (end - begin <= limits::text_row_bytes) return;
+  throw Error(ErrorCode::data_loss,
+              fmt::format("the row that begins in line {} is longer than {} bytes, which is the "
+                          "limit{}",
+                          line, limits::text_row_bytes,
+                          quotes_ == Quotes::none ? "" : "; perhaps a quote in it is not closed"))
+      .at_file(file())
+      .at_offset(begin);
+}
+
 void TextRows::find_rows() {
   Splitter splitter(quotes_, separator_);
   constexpr std::size_t kStepBytes = std::size_t{1} << 20;
@@ -101,6 +115,7 @@ void TextRows::find_rows() {
       const std::size_t piece_end = end == std::string_view::npos ? got : end;
       const std::string_view piece = bytes.substr(at, piece_end - at);
       if (piece.find_first_not_of("\r\n") != std::string_view::npos) ++visible;
+      require_row_fits(row_begin, offset + piece_end, lines_before + 1);
       if (end != std::string_view::npos) end_row(offset + end);
       at = piece_end;
     }

@@ -52,6 +52,8 @@ class TextRows {
   };
   /// Throws when the file begins as another encoding does.
   void require_utf8(std::string_view begin) const;
+  /// Of what is known of a row; `line` is the one that it begins in.
+  void require_row_fits(std::uint64_t begin, std::uint64_t end, std::uint64_t line) const;
   void find_rows();
   void count_row(std::uint64_t begin, std::uint64_t lines);
 

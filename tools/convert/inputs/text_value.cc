@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include <infeed/error.h>
+#include <infeed/records/detail/json_depth.h>
 #include <infeed/records/file.h>
 
 namespace infeed::tools {
@@ -181,7 +182,13 @@ std::optional<Float32> to_float32(double value, std::string_view written) {
 }
 
 ColumnKinds read_schema(const std::string& file) {
-  const auto json = nlohmann::json::parse(read_file(file), nullptr, false);
+  const std::string text = read_file(file);
+  if (detail::is_json_too_deep(text)) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("this is no schema: {}", detail::json_too_deep_text()))
+        .at_file(file);
+  }
+  const auto json = nlohmann::json::parse(text, nullptr, false);
   if (!json.is_object() || !json.contains("columns") || !json["columns"].is_object()) {
     throw Error(ErrorCode::invalid_argument,
                 R"(a schema is JSON like {"columns": {"age": "integers", "note": "bytes"}})")

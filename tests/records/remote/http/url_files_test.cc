@@ -89,6 +89,39 @@ TEST(UrlFiles, AreFoundInABucketPageByPage) {
   EXPECT_THAT(seen[1].header("authorization"), HasSubstr("Credential=AKIDTEST/"));
 }
 
+/// It was asked for ever.
+TEST(UrlFiles, AListThatRepeatsATokenEnds) {
+  HttpServer server([](const HttpRequestSeen& request) {
+    return HttpReply{.body = listing({"data/a"}, request.number % 2 == 0 ? "one" : "two")};
+  });
+  const S3Environment environment(server.url(""));
+  EXPECT_EQ(error_of([] { match_files("s3://bucket/data/*"); }).message(),
+            fmt::format("the list that 127.0.0.1:{} gives doesn't end: it says twice that it goes "
+                        "on at the same place",
+                        server.port()));
+  EXPECT_EQ(server.seen().size(), 3U);
+}
+
+TEST(UrlFiles, ShardsAreNotCountedToBillions) {
+  EXPECT_EQ(error_of([] { match_files("https://host/x-*-of-4294967295"); }).message(),
+            "the pattern stands for 4294967295 shards, but 99999 are the limit; is the number "
+            "behind '-of-' right?");
+}
+
+/// 3 GB were taken before the first byte came.
+TEST(UrlFiles, WhatAServerClaimsTakesNoMemoryBeforeItComes) {
+  HttpServer server([](const HttpRequestSeen& request) {
+    const auto [first, last] = request.range.value_or(std::pair<std::uint64_t, std::uint64_t>());
+    if (first > 0) return HttpReply{.status = 404};
+    return HttpReply{.status = 206,
+                     .headers = {fmt::format("Content-Range: bytes {}-{}/{}", first, last,
+                                             std::uint64_t{1} << 50)},
+                     .body = std::string(static_cast<std::size_t>(last - first + 1), 'x')};
+  });
+  EXPECT_EQ(error_of([&] { read_file(server.url("/train.manifest.json")); }).code(),
+            ErrorCode::not_found);
+}
+
 TEST(UrlFiles, OfABucketWithoutWildcardAreNotLookedUp) {
   EXPECT_THAT(match_files("s3://bucket/key"), ElementsAre("s3://bucket/key"));
 }

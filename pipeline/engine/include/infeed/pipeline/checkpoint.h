@@ -17,9 +17,11 @@
 ///     stage range(0, 100000)
 ///     stage shuffle(buffer=10000, seed=42, seed2=0)
 ///     stage batch(128)
+///     checksum 1a2b3c4d
 /// ```
 ///
-/// It counts what the consumer took, not what was read ahead.
+/// It counts what the consumer took, not what was read ahead. The checksum is that of the lines before;
+/// whoever edits them takes it out, and texts without one are read as they are.
 namespace infeed {
 
 struct Checkpoint {

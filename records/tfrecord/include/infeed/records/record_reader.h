@@ -119,7 +119,8 @@ class RecordReader {
   Compression compression() const;
   /// Size of the file as it lies on disk or at its URL; nothing for a pipe.
   std::optional<std::uint64_t> file_bytes() const;
-  /// The ledger of skip_and_resynchronise, in the order of the file.
+  /// The ledger of skip_and_resynchronise, in the order of the file. It holds
+  /// limits::damaged_ranges; one more is an Error about damage.
   const std::vector<DamagedRange>& damaged() const;
   /// Payload bytes that were hashed so far, by searches behind damage too. However a file is
   /// damaged, even on purpose, that is at most about 13 times its size.

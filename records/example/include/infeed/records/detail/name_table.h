@@ -35,12 +35,17 @@ class NameTable {
     std::uint64_t hash;
     std::uint32_t index_plus_one;  // 0: free
   };
+  std::uint64_t hash(std::string_view name) const;
+  void put(std::size_t index);
   std::size_t find_by_hash(std::string_view name) const;
 
   std::vector<std::string> names_;
   std::vector<std::uint32_t> successors_;  // by name: what a sorted record has next
   std::uint32_t first_ = 0;
   std::vector<Slot> table_;
+  /// 0: names are hashed by their ends, which is quick. Names that were made to collide so are hashed
+  /// whole, with this key, which nobody who writes them can know.
+  std::uint64_t key_ = 0;
 };
 
 }  // namespace infeed::detail

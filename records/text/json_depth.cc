@@ -1,0 +1,30 @@
+#include "infeed/records/detail/json_depth.h"
+
+#include "infeed/records/limits.h"
+
+namespace infeed::detail {
+
+bool is_json_too_deep(std::string_view text) {
+  int depth = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '"') {
+      in_string = !in_string;
+    } else if (in_string) {
+      if (c == '\\') ++i;  // whatever is escaped, it is no quote that ends the string
+    } else if (c == '{' || c == '[') {
+      if (++depth > limits::json_depth) return true;
+    } else if (c == '}' || c == ']') {
+      --depth;
+    }
+  }
+  return false;
+}
+
+std::string_view json_too_deep_text() {
+  static_assert(limits::json_depth == 100);
+  return "objects and arrays lie more than 100 deep in each other";
+}
+
+}  // namespace infeed::detail

@@ -1,0 +1,66 @@
+#include <gtest/gtest.h>
+#include <vector>
+
+#include <infeed/detail/start_threads.h>
+
+#include "thrown_error.h"
+
+namespace infeed::testing {
+namespace {
+
+/// Threads of a system that gives so many.
+class FewThreads {
+ public:
+  explicit FewThreads(std::size_t left) : left_(left) {}
+  template <class Work>
+  void emplace_back(const Work& work) {
+    if (left_ == size_) {
+      throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again));
+    }
+    work();
+    ++size_;
+  }
+  std::size_t size() const { return size_; }
+
+ private:
+  std::size_t left_;
+  std::size_t size_ = 0;
+};
+
+TEST(StartThreads, FewerWillDo) {
+  int begun = 0;
+  const auto work = [&begun] { ++begun; };
+  FewThreads plenty(100);
+  detail::start_threads(plenty, 4, work);
+  EXPECT_EQ(begun, 4);
+  FewThreads two(2);
+  detail::start_threads(two, 8, work);
+  EXPECT_EQ(begun, 6);
+  detail::start_threads(two, 8, work);
+  EXPECT_EQ(begun, 6);
+}
+
+TEST(StartThreads, NoneIsAnErrorThatSaysWhatToDo) {
+  FewThreads none(0);
+  const Error error = error_of([&] { detail::start_threads(none, 2, [] {}); });
+  EXPECT_EQ(error.code(), ErrorCode::resource_exhausted);
+  EXPECT_EQ(error.message(),
+            "the system gives no further thread (Resource temporarily unavailable): ask for fewer "
+            "threads, or raise the limit of processes (ulimit -u, or that of the container)");
+  FewThreads one(1);
+  detail::start_threads(one, 1, [] {});
+  EXPECT_EQ(error_of([&] {
+              detail::start_threads(
+                  one, 1, [] {}, 2);
+            }).code(),
+            ErrorCode::resource_exhausted);
+}
+
+TEST(StartThreads, AThreadDoesItsWork) {
+  bool is_done = false;
+  detail::start_thread([&is_done] { is_done = true; }).join();
+  EXPECT_TRUE(is_done);
+}
+
+}  // namespace
+}  // namespace infeed::testing

@@ -1,0 +1,101 @@
+#include "cli/limits.h"
+
+#include <chrono>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <infeed/records/example.h>
+
+#include "cli/terminal.h"
+#include "convert/column_statistics.h"
+#include "convert/inputs/field_splitter.h"
+#include "convert/inputs/json_features.h"
+#include "convert/inputs/text_rows.h"
+#include "convert/inputs/text_value.h"
+#include "dataset/picture.h"
+#include "thrown_error.h"
+#include "tools/temporary_folder.h"
+
+/// What an input may ask of the commands.
+namespace infeed::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// 522 KB of gzip took 5.6 GB.
+TEST(ToolLimits, ARowOfTextHasAnEnd) {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("t.csv");
+  std::ofstream(file) << "a,b\n1,2\n";
+  std::filesystem::resize_file(file, tools::limits::text_row_bytes + 100);  // zeros, no line feed
+  for (const tools::Quotes quotes : {tools::Quotes::none, tools::Quotes::csv}) {
+    const Error error = error_of([&] { tools::TextRows(file, quotes, ','); });
+    EXPECT_EQ(error.code(), ErrorCode::data_loss);
+    EXPECT_THAT(error.message(),
+                HasSubstr("the row that begins in line 3 is longer than 67108864 bytes, which is "
+                          "the limit"));
+  }
+}
+
+/// 33 KB of gzip took 577 MB.
+TEST(ToolLimits, ARowHasSoManyFields) {
+  tools::FieldSplitter splitter({.separator = ',', .quotes = tools::Quotes::csv});
+  EXPECT_EQ(splitter.split(std::string(1'048'575, ',')).size(), 1'048'576U);
+  EXPECT_EQ(
+      error_of([&] { splitter.split(std::string(1'048'576, ',')); }).message(),
+      "the row has more than 1048576 fields, which is the limit; is --delimiter another one?");
+}
+
+TEST(ToolLimits, ALineOfJsonHasSoManyValues) {
+  std::string line = R"({"a": [0)";
+  for (std::size_t i = 0; i < tools::limits::json_line_values; ++i) line += ",0";
+  EXPECT_THAT(error_of([&] { tools::parse_json_features(line + "]}"); }).message(),
+              HasSubstr(": it has more than 4194304 values, which is the limit"));
+}
+
+TEST(ToolLimits, ASchemaIsNoDeepNest) {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("schema.json");
+  std::ofstream(file) << std::string(400'000, '[') << std::string(400'000, ']');
+  EXPECT_EQ(error_of([&] { tools::read_schema(file); }).message(),
+            "this is no schema: objects and arrays lie more than 100 deep in each other");
+}
+
+/// A column of a million pixels was drawn in 500,000 lines.
+TEST(ToolLimits, APictureHasSoManyLines) {
+  constexpr std::size_t kHeight = 1'000'000;
+  const tools::Picture picture{1, kHeight, std::vector<std::uint8_t>(3 * kHeight, 128)};
+  EXPECT_EQ(tools::draw(picture, tools::Terminal(stdout)).size(), tools::limits::picture_lines);
+}
+
+TEST(ToolLimits, APictureOfMoreThanItsBytesIsRefused) {
+  const std::string record = ExampleBuilder().bytes("image", "xy").encode();
+  EXPECT_THAT(
+      error_of([&] { tools::decode_picture(record, "image", "4294967296x4294967297"); }).message(),
+      HasSubstr("2 bytes are no 4294967296x4294967297 pixels"));
+}
+
+/// Each record took as long as there were names before it: 7 s.
+TEST(ToolLimits, NewNamesInEachRecordCostNoMore) {
+  const auto begin = std::chrono::steady_clock::now();
+  tools::ColumnStatistics first, second;
+  for (int i = 0; i < 30'000; ++i) {
+    const std::string record =
+        ExampleBuilder().integers("label", i).integers(fmt::format("new {}", i), 1).encode();
+    (i < 15'000 ? first : second).add(record);
+  }
+  first.merge(second);
+  const auto columns = first.columns();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(3));
+  ASSERT_EQ(columns.size(), 30'001U);
+  EXPECT_EQ(columns[0].name, "label");
+  EXPECT_EQ(columns[0].examples, 30'000U);
+  EXPECT_EQ(columns[0].integer_max, 29'999);
+  EXPECT_EQ(columns[30'000].examples, 1U);
+}
+
+}  // namespace
+}  // namespace infeed::testing
