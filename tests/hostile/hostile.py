@@ -1,0 +1,243 @@
+#!/usr/bin/env python3
+"""Runs every command on files that mean harm: under 512 MB of memory and in 10 seconds each ends with
+a clear error or the right result, and writes nowhere else."""
+
+import argparse
+import gzip
+import json
+import os
+import pathlib
+import resource
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import zlib
+
+DATA_BYTES_MAX = 512 << 20
+SECONDS_MAX = 10
+# Of a run that hung: what timeout would say.
+HUNG = 124
+
+
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = (crc >> 1) ^ (0x82F63B78 & -(crc & 1))
+    return crc ^ 0xFFFFFFFF
+
+
+def masked(crc):
+    return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+def record(payload):
+    length = struct.pack("<Q", len(payload))
+    return (length + struct.pack("<I", masked(crc32c(length))) + payload
+            + struct.pack("<I", masked(crc32c(payload))))
+
+
+def npy(shape, descr="<f4", data=b""):
+    header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}".encode()
+    header += b" " * (-(len(header) + 11) % 64) + b"\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data
+
+
+def png(width, height):
+    def chunk(kind, data):
+        body = kind + data
+        return struct.pack(">I", len(data)) + body + struct.pack(">I", zlib.crc32(body))
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header)
+            + chunk(b"IDAT", zlib.compress(b"\0" * 1000)) + chunk(b"IEND", b""))
+
+
+def write(folder, name, data):
+    path = pathlib.Path(folder, name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data if isinstance(data, bytes) else data.encode())
+    return str(path)
+
+
+def text_inputs(folder):
+    deep = "[" * 400_000 + "]" * 400_000
+    objects = '{"a":' * 20_000 + "1" + "}" * 20_000
+    yield write(folder, "deep.jsonl", f'{{"x": {deep}}}\n')
+    yield write(folder, "objects.jsonl", objects + "\n")
+    yield write(folder, "names.jsonl",
+                "".join(f'{{"name{i}": 1}}\n' for i in range(3_000)))
+    yield write(folder, "one_line.csv.gz", gzip.compress(b"a,b\n" + b"x" * (256 << 20), 1))
+    yield write(folder, "commas.csv.gz", gzip.compress(b"a,b\n" + b"," * (32 << 20), 1))
+    yield write(folder, "latin1.csv", "größe,caf\xe9\n1,2\n".encode("latin-1"))
+    yield write(folder, "control.csv", "\x1b]0;owned\x07,\u202eb\n1,2\n")
+    yield write(folder, "quote.csv", 'a,b\n"' + "x" * 1_000_000)
+    yield write(folder, "empty.csv", "")
+
+
+def array_inputs(folder):
+    yield write(folder, "rows.npy", npy("(18446744073709551615, 0)"))
+    yield write(folder, "strings.npy", npy("(9223372036854775808, 4)", "|S9223372036854775808"))
+    yield write(folder, "claims.npy", npy("(1000000000000,)", "<f8", b"\0" * 80))
+    yield write(folder, "header.npy", b"\x93NUMPY\x02\x00\xff\xff\xff\xff{")
+
+
+def image_folders(folder):
+    for name, data in {"wide.png": png(65_000, 65_000), "zero.png": png(0, 0),
+                       "cut.jpg": b"\xff\xd8\xff\xe0\0\x10JFIF" + b"\0" * 20}.items():
+        root = pathlib.Path(folder, f"images-{name}")
+        write(root, f"class/{name}", data)
+        yield str(root)
+    root = pathlib.Path(folder, "images-special")
+    write(root, "class/good.png", png(1, 1))
+    os.mkfifo(root / "class" / "pipe.png")
+    (root / "class" / "zero-device.png").symlink_to("/dev/zero")
+    (root / "class" / "loop").symlink_to("..")
+    (root / "class" / "itself.png").symlink_to("itself.png")
+    yield str(root)
+
+
+def record_files(folder):
+    yield write(folder, "huge.tfrecord", struct.pack("<QI", 1 << 62, 0) + b"x" * 100)
+    yield write(folder, "checked.tfrecord", (lambda length: length + struct.pack(
+        "<I", masked(crc32c(length))) + b"x" * 100)(struct.pack("<Q", 1 << 40)))
+    yield write(folder, "bomb.tfrecord.gz", gzip.compress(b"\0" * (256 << 20), 9))
+    yield write(folder, "noise.tfrecord", os.urandom(100_000))
+    yield write(folder, "groups.tfrecord", record(b"\x0b" * 100_000))
+    indexed = write(folder, "indexed.tfrecord", record(b"abc") * 3)
+    write(folder, "indexed.tfrecord.index", b"\xff" * 4096)
+    yield indexed
+
+
+def manifests(infeed, folder):
+    """Those that infeed has written, changed by somebody who can make a checksum, too."""
+    table = write(folder, "good.csv", "a\n1\n")
+    good = pathlib.Path(folder, "good")
+    subprocess.run([infeed, "convert", table, "--output", str(good)], check=True,
+                   capture_output=True)
+    for name, file in {"same": "data-00000-of-00001.tfrecord", "passwd": "/etc/passwd",
+                       "above": "../good/data-00000-of-00001.tfrecord", "zero": "/dev/zero",
+                       "control": "\u001b]0;owned\u0007"}.items():
+        root = pathlib.Path(folder, f"manifest-{name}")
+        shutil.copytree(good, root)
+        manifest = root / "data.manifest.json"
+        json_of = json.loads(manifest.read_text(encoding="utf-8"))
+        del json_of["checksum"]
+        json_of["shards"][0]["file"] = file
+        text = json.dumps(json_of, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
+        json_of["checksum"] = f"{crc32c(text.encode()):08x}"
+        manifest.write_text(json.dumps(json_of, ensure_ascii=False), encoding="utf-8")
+        yield str(root), name == "same"
+    root = pathlib.Path(folder, "manifest-deep")
+    shutil.copytree(good, root)
+    write(root, "data.manifest.json", "[" * 400_000)
+    yield str(root), False
+
+
+def commands(infeed, folder):
+    """Each, and the exit status that it is to have; None: any of those that are documented."""
+    out = [0]
+
+    def output():
+        out[0] += 1
+        return str(pathlib.Path(folder, f"out-{out[0]}"))
+
+    for path in [*text_inputs(folder), *array_inputs(folder), *image_folders(folder)]:
+        yield [infeed, "convert", path, "--output", output()], None
+    for path in record_files(folder):
+        yield [infeed, "verify", path, "--json", output()], None
+        yield [infeed, "inspect", path], None
+    for path, is_good in manifests(infeed, folder):
+        yield [infeed, "verify", path, "--json", output()], 0 if is_good else 1
+        yield [infeed, "inspect", path], None
+    yield [infeed, "inspect", str(pathlib.Path(folder, "x-*-of-4294967295"))], 1
+    yield [infeed, "verify", str(pathlib.Path(folder, "x-?????-of-4294967295"))], 1
+    yield [infeed, "inspect", "s3://localhost:1#x/key"], 1
+    yield [infeed, "inspect", "s3://u@localhost:1/key"], 1
+    planted(folder)
+    yield [infeed, "index", str(pathlib.Path(folder, "planted", "a.tfrecord"))], None
+    yield [infeed, "convert", str(pathlib.Path(folder, "planted", "a.csv")), "--output",
+           str(pathlib.Path(folder, "planted", "out"))], 1
+
+
+def planted(folder):
+    """Links at the names that partial files and journals have."""
+    root = pathlib.Path(folder, "planted")
+    write(root, "a.tfrecord", record(b"abc"))
+    write(root, "a.csv", "a\n1\n")
+    (root / "out").mkdir()
+    mine = write(folder, "mine", "untouched")
+    for name in (".a.tfrecord.index.partial", "out/.data.journal", "out/.data.plan",
+                 "out/.data-00000-of-00001.tfrecord.partial"):
+        (root / name).symlink_to(mine)
+
+
+def limit():
+    # RLIMIT_DATA, since the address space of threads' stacks and arenas is no memory.
+    resource.setrlimit(resource.RLIMIT_DATA, (DATA_BYTES_MAX, DATA_BYTES_MAX))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def run(command):
+    """Its exit status, and what it said."""
+    environment = {**os.environ, "AWS_ACCESS_KEY_ID": "AKIDTEST", "AWS_SECRET_ACCESS_KEY": "hidden",
+                   "AWS_SESSION_TOKEN": "hidden-token", "MALLOC_ARENA_MAX": "2"}
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=SECONDS_MAX, check=False,
+                              preexec_fn=limit, env=environment, stdin=subprocess.DEVNULL)
+    except subprocess.TimeoutExpired:
+        return HUNG, b""
+    return done.returncode, done.stdout + done.stderr
+
+
+def run_badly(command):
+    """Each kind of harm in place of a command, to see that it is noticed."""
+    done = subprocess.run(["sh", "-c", "printf '\\033'; exit 3"], capture_output=True, check=False)
+    hung = subprocess.run(["timeout", "0.1", "sleep", "60"], check=False)
+    return (done.returncode, done.stdout) if "verify" in command else (hung.returncode, b"")
+
+
+def faults(status, wanted, said, folder):
+    if status == HUNG:
+        yield "it hung"
+    elif status not in (0, 1) or wanted not in (None, status):
+        yield f"exit status {status}"
+    for secret in (b"hidden", b"root:x:0", b"Internal error", b"internal:"):
+        if secret in said:
+            yield f"it said {secret!r}"
+    if any(byte < 0x20 and byte not in b"\n\r\t" for byte in said):
+        yield "control characters reach the terminal"
+    if status != 0 and not said.strip():
+        yield "it failed without a word"
+    mine = pathlib.Path(folder, "mine")
+    if mine.exists() and mine.read_text(encoding="utf-8") != "untouched":
+        yield "it wrote to a file that a link led to"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--infeed", required=True, help="the program")
+    parser.add_argument("--show", action="store_true", help="also what each command said")
+    parser.add_argument("--badly", action="store_true", help="do harm in place of the commands")
+    arguments = parser.parse_args()
+    folder = tempfile.mkdtemp(prefix="infeed-hostile-")
+    count = bad = 0
+    try:
+        for command, wanted in commands(arguments.infeed, folder):
+            status, said = (run_badly if arguments.badly else run)(command)
+            count += 1
+            if arguments.show:
+                print(f"{status} {' '.join(command[1:])[:120]}: {said[:200]!r}")
+            for fault in faults(status, wanted, said, folder):
+                bad += 1
+                print(f"{' '.join(command[1:])[:200]}: {fault}\n  {said[-400:]!r}")
+    finally:
+        shutil.rmtree(folder)
+    print(f"{count} commands on hostile input, {bad} faults")
+    return 1 if bad or not count else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
