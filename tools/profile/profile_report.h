@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "profile/recorded_run.h"
+
+/// Why: one answer to "why is my accelerator waiting?", from which the terminal, the JSON and the
+/// HTML report are printed alike.
+///
+///     const RecordedRun run = read_recorded_run("run.profile");
+///     const ProfileReport report = explain(run);
+///     std::puts(report.verdict.c_str());
+namespace infeed::tools {
+
+/// Why a step came late.
+enum class Cause {
+  slow_read,         ///< storage or a server took long for a record
+  slow_element,      ///< a function computed long on an element
+  waiting_function,  ///< a function waited: for a lock, a sleep, storage of its own
+  quota,             ///< the CPU quota held the process back
+  others_on_cores,   ///< other processes had the cores
+  memory_limit,      ///< the memory limit left no room to read ahead
+  tuner_change,      ///< the tuner was trying another setting
+  starved,           ///< a stage is slower than the step, on average
+  recompilation,     ///< the step said so by its name
+  slow_step,         ///< the step itself took long; the input was there
+  unknown,
+};
+/// "slow_read": as in the JSON.
+std::string name_of(Cause cause);
+
+struct LateStep {
+  std::uint64_t step = 0;  ///< its number
+  std::uint64_t begin_ns = 0;
+  std::uint64_t length_ns = 0;
+  std::uint64_t late_ns = 0;  ///< longer than the typical step
+  Cause cause = Cause::unknown;
+  int stage = -1;             ///< that is to blame; -1: none
+  int slow_call = -1;         ///< index into RecordedRun::slow_calls; -1: none
+  std::string sentence = {};  ///< for a person
+};
+
+/// Where the time goes: a stage's share of the run.
+struct StageShare {
+  int stage = 0;
+  std::uint64_t elements = 0;
+  double elements_per_s = 0;
+  std::uint64_t cpu_ns = 0;
+  std::uint64_t blocked_ns = 0;
+  std::uint64_t wait_ns = 0;
+  std::uint64_t full_ns = 0;
+  std::uint64_t memory_bytes_peak = 0;
+  int parallelism = 1;
+  double elements_per_s_max = 0;  ///< what it could hand over with what it has; 0: not known
+  bool is_bottleneck = false;
+};
+
+/// A change that was not made, and what the model says it would bring.
+struct WhatIf {
+  std::string change = {};                          ///< "twice the cores"
+  std::string how = {};                             ///< what to write: "map[1]: {.parallelism = 4}"
+  double predicted_gain = 0;                        ///< 0.25: a quarter more elements a second
+  std::optional<double> tried_gain = std::nullopt;  ///< with --try
+  std::string note = {};
+};
+
+struct ProfileReport {
+  std::string verdict = {};        ///< one sentence
+  double input_bound_percent = 0;  ///< of the steps' time, waiting for input
+  double steps_per_s = 0;
+  double elements_per_s = 0;
+  std::uint64_t typical_step_ns = 0;
+  std::uint64_t slowest_step_ns = 0;
+  std::uint64_t infeed_wait_ns = 0;  ///< these five are sums over all steps
+  std::uint64_t transfer_ns = 0;
+  std::uint64_t compute_ns = 0;
+  std::uint64_t all_reduce_ns = 0;
+  std::uint64_t idle_ns = 0;
+  int bottleneck = -1;                    ///< a stage's id
+  std::vector<StageShare> stages = {};    ///< by stage id
+  std::vector<LateStep> late_steps = {};  ///< by number
+  /// Headroom: what the pipeline could give to an infinitely fast device, and the device could take
+  /// from an infinitely fast pipeline; steps a second, 0: not known.
+  double pipeline_steps_per_s_max = 0;
+  double device_steps_per_s_max = 0;
+  std::vector<WhatIf> what_ifs = {};  ///< the best one first
+};
+
+ProfileReport explain(const RecordedRun& run);
+
+}  // namespace infeed::tools

@@ -1,0 +1,136 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+/// Why: what a training process recorded (INFEED_PROFILE, IterateOptions::recording) is read by
+/// `infeed profile`, `infeed compare` and the exporters in one form, whatever recorded it.
+///
+///     const RecordedRun run = read_recorded_run("run.profile");
+///     for (const RecordedStep& step : run.steps) ...
+///
+/// All times are nanoseconds since the iteration began; `started_unix_s` ties them to the calendar.
+/// The file's lines are described in pipeline/recording.md.
+namespace infeed::tools {
+
+struct RecordedStage {
+  int id = 0;              ///< index in RecordedRun::stages; it never changes within a run
+  std::string name = {};   ///< its kind: "map"
+  std::string label = {};  ///< "map[1] 'augment'"
+  std::string path = {};   ///< "prefetch < batch < map[1]"
+  int consumer = -1;       ///< the stage that pulls it; -1 next to the training step
+  int inside = -1;         ///< the flat_map or interleave in whose inner datasets it is
+};
+
+/// What a stage did in a window, and how full it was at its end. Times are sums over threads.
+struct StageWindow {
+  int stage = 0;
+  std::uint64_t elements = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t cpu_ns = 0;      ///< its own work, on a core
+  std::uint64_t blocked_ns = 0;  ///< its own work, off the core: storage, a lock, a sleep
+  std::uint64_t wait_ns = 0;     ///< its consumer waited for it (stages that run ahead)
+  std::uint64_t full_ns = 0;     ///< its thread waited for room (stages that run ahead)
+  std::uint64_t buffered_elements = 0;
+  std::uint64_t buffered_bytes = 0;
+  std::uint64_t queue_elements_max = 0;  ///< 0: it has no queue
+  int parallelism = 1;
+};
+
+struct RecordedWindow {
+  std::uint64_t begin_ns = 0;
+  std::uint64_t length_ns = 0;
+  std::uint64_t elements = 0;          ///< that the training step took
+  std::uint64_t consumer_wait_ns = 0;  ///< of the window, it was inside next()
+  std::uint64_t process_cpu_ns = 0;
+  std::uint64_t throttled_ns = 0;  ///< the CPU quota held the process back
+  double cores = 0;                ///< that the process may use: affinity and quota
+  double cores_of_others = 0;      ///< busy with other processes
+  std::uint64_t memory_bytes = 0;
+  std::uint64_t memory_limit_bytes = 0;  ///< 0: none
+  std::vector<StageWindow> stages = {};
+};
+
+/// One training step: its five parts add up to its length.
+struct RecordedStep {
+  std::uint64_t number = 0;
+  std::uint64_t begin_ns = 0;
+  std::uint64_t infeed_wait_ns = 0;
+  std::uint64_t transfer_ns = 0;
+  std::uint64_t compute_ns = 0;
+  std::uint64_t all_reduce_ns = 0;
+  std::uint64_t idle_ns = 0;
+  std::uint64_t elements = 1;  ///< of the pipeline's end that it took
+  std::string name = {};       ///< StepTimer's, such as "recompilation"; empty: an ordinary one
+
+  std::uint64_t length_ns() const {
+    return infeed_wait_ns + transfer_ns + compute_ns + all_reduce_ns + idle_ns;
+  }
+  std::uint64_t end_ns() const { return begin_ns + length_ns(); }
+};
+
+/// The record (or the few records) of a file that an element was made from.
+struct RecordedPlace {
+  std::string file = {};
+  std::uint64_t record = 0;  ///< the first one, from 0
+  std::uint64_t count = 1;
+  std::optional<std::uint64_t> offset = std::nullopt;  ///< of the first one, in bytes
+};
+
+/// A call that took long: of a user's function, of a read, of a stage's own code.
+struct SlowCall {
+  std::uint64_t begin_ns = 0;
+  std::uint64_t took_ns = 0;
+  std::uint64_t cpu_ns = 0;        ///< of it, on a core
+  std::uint64_t preempted_ns = 0;  ///< of it, ready to run, but others had the cores
+  int stage = 0;
+  std::uint64_t position = 0;  ///< of the stage's elements in its pass, from 0
+  std::uint64_t count = 1;     ///< it is one of so many
+  std::uint64_t pass = 0;
+  int thread = 0;
+  /// What it was seen to wait in: "lock", "sleep", "file", "network", "memory" (a page that had to
+  /// be read), "other"; empty: it was not seen waiting.
+  std::string waited_in = {};
+  std::optional<RecordedPlace> place = std::nullopt;
+  std::string untraceable = {};  ///< why there is no place
+
+  std::uint64_t end_ns() const { return begin_ns + took_ns; }
+};
+
+/// A line of the tuner's log.
+struct RecordedTuning {
+  std::uint64_t at_ns = 0;
+  std::string text = {};
+};
+
+struct RecordedRun {
+  std::string path = {};  ///< of the file
+  int version = 1;
+  std::string program = {};
+  std::string host = {};
+  std::int64_t process = 0;
+  double started_unix_s = 0;
+  double cores = 1;
+  bool has_steps = false;   ///< StepTimer or a device timed them; else each next() counts as one
+  std::string device = {};  ///< "v3-8", where a simulated one ran
+  std::string end = {};     ///< "end of data", "cancelled", "iterator destroyed", an error's text
+  bool is_cut = false;      ///< no end was written: the process was killed, or still runs
+  std::uint64_t dropped_events = 0;  ///< that came too quickly to be written
+  std::vector<RecordedStage> stages = {};
+  std::vector<RecordedWindow> windows = {};
+  std::vector<RecordedStep> steps = {};
+  std::vector<SlowCall> slow_calls = {};
+  std::vector<RecordedTuning> tuning = {};
+  /// By stage id: how many of its calls took 2^i to 2^(i+1) ns of its own time.
+  std::vector<std::vector<std::uint64_t>> call_histograms = {};
+
+  std::uint64_t end_ns() const;
+};
+
+/// Throws Error: the file isn't there, is none of ours (it says what it is instead), is of a later
+/// version, or has a damaged line before its last. A last line that is cut is left out.
+RecordedRun read_recorded_run(const std::string& path);
+
+}  // namespace infeed::tools
