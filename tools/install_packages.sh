@@ -23,6 +23,7 @@ run_packages=(
   libcli11-dev           # the command's options
   nlohmann-json3-dev     # manifests, schemas, --json, and what services that lend credentials answer
   libjpeg-dev libpng-dev # pictures in infeed inspect
+  libjs-chart.js         # the charts of the HTML report; without it the report draws its own
   dataset-fashion-mnist  # 60,000 training and 10,000 test images
 )
 test_packages=(

@@ -1,0 +1,179 @@
+#include "profile/outputs/profile_figures.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+#include <unordered_map>
+#include <utility>
+
+#include "cli/terminal.h"
+
+namespace infeed::tools {
+
+std::uint64_t steps_ns(const ProfileReport& report) {
+  std::uint64_t sum = 0;
+  for (const StepPart& part : kStepParts) sum += report.*part.of_run;
+  return sum;
+}
+
+std::uint64_t duration_ns(const RecordedRun& run) {
+  std::uint64_t end = 0;
+  for (const RecordedStep& step : run.steps) end = std::max(end, step.end_ns());
+  for (const RecordedWindow& window : run.windows) {
+    end = std::max(end, window.begin_ns + window.length_ns);
+  }
+  for (const SlowCall& call : run.slow_calls) end = std::max(end, call.end_ns());
+  for (const RecordedTuning& tuning : run.tuning) end = std::max(end, tuning.at_ns);
+  return end;
+}
+
+std::vector<Stall> stalls_of(const ProfileReport& report) {
+  std::map<std::pair<Cause, int>, Stall> by_kind;
+  for (const LateStep& late : report.late_steps) {
+    Stall& stall = by_kind[{late.cause, late.stage}];
+    stall.cause = late.cause;
+    stall.stage = late.stage;
+    stall.steps += 1;
+    stall.late_ns += late.late_ns;
+  }
+  std::vector<Stall> stalls;
+  for (const auto& [kind, stall] : by_kind) stalls.push_back(stall);
+  std::stable_sort(stalls.begin(), stalls.end(),
+                   [](const Stall& a, const Stall& b) { return a.late_ns > b.late_ns; });
+  return stalls;
+}
+
+std::vector<StageTotals> stage_totals(const RecordedRun& run) {
+  std::vector<StageTotals> totals(run.stages.size());
+  std::vector<double> filled_ns(run.stages.size()), queued_ns(run.stages.size());
+  for (const RecordedWindow& window : run.windows) {
+    for (const StageWindow& stage : window.stages) {
+      if (!is_stage(run, stage.stage)) continue;
+      const auto id = static_cast<std::size_t>(stage.stage);
+      totals[id].bytes += stage.bytes;
+      if (stage.queue_elements_max == 0) continue;
+      totals[id].queue_elements_max = stage.queue_elements_max;
+      const double fill = static_cast<double>(stage.buffered_elements) /
+                          static_cast<double>(stage.queue_elements_max);
+      filled_ns[id] += std::min(fill, 1.0) * static_cast<double>(window.length_ns);
+      queued_ns[id] += static_cast<double>(window.length_ns);
+    }
+  }
+  for (std::size_t id = 0; id < totals.size(); ++id) {
+    if (queued_ns[id] > 0) totals[id].queue_fill = filled_ns[id] / queued_ns[id];
+  }
+  return totals;
+}
+
+bool is_stage(const RecordedRun& run, int stage) {
+  return stage >= 0 && static_cast<std::size_t>(stage) < run.stages.size();
+}
+
+std::string label_of(const RecordedRun& run, int stage) {
+  if (!is_stage(run, stage)) return "";
+  const RecordedStage& found = run.stages[static_cast<std::size_t>(stage)];
+  return found.label.empty() ? found.name : found.label;
+}
+
+int depth_of(const RecordedRun& run, int stage) {
+  int depth = 0;
+  // Bounded, as a file may name stages that pull each other in a circle.
+  while (is_stage(run, stage) && static_cast<std::size_t>(depth) < run.stages.size()) {
+    stage = run.stages[static_cast<std::size_t>(stage)].consumer;
+    if (is_stage(run, stage)) ++depth;
+  }
+  return depth;
+}
+
+const SlowCall* slow_call_of(const RecordedRun& run, const LateStep& late) {
+  if (late.slow_call < 0 || static_cast<std::size_t>(late.slow_call) >= run.slow_calls.size()) {
+    return nullptr;
+  }
+  return &run.slow_calls[static_cast<std::size_t>(late.slow_call)];
+}
+
+std::vector<int> late_index_by_step(const RecordedRun& run, const ProfileReport& report) {
+  std::unordered_map<std::uint64_t, int> by_number;
+  for (std::size_t i = 0; i < report.late_steps.size(); ++i) {
+    by_number[report.late_steps[i].step] = static_cast<int>(i);
+  }
+  std::vector<int> indices;
+  indices.reserve(run.steps.size());
+  for (const RecordedStep& step : run.steps) {
+    const auto found = by_number.find(step.number);
+    indices.push_back(found == by_number.end() ? -1 : found->second);
+  }
+  return indices;
+}
+
+std::string words_of(Cause cause) {
+  switch (cause) {
+    case Cause::slow_read:
+      return "slow read";
+    case Cause::slow_element:
+      return "slow element";
+    case Cause::waiting_function:
+      return "function waited";
+    case Cause::quota:
+      return "CPU quota";
+    case Cause::others_on_cores:
+      return "others on the cores";
+    case Cause::memory_limit:
+      return "memory limit";
+    case Cause::tuner_change:
+      return "tuner's change";
+    case Cause::starved:
+      return "starved";
+    case Cause::recompilation:
+      return "recompilation";
+    case Cause::slow_step:
+      return "slow step";
+    case Cause::unknown:
+      return "unknown";
+  }
+  return "unknown";
+}
+
+std::string duration_text(std::uint64_t ns) {
+  const auto value = static_cast<double>(ns);
+  if (ns < 1'000) return fmt::format("{} ns", ns);
+  if (ns < 1'000'000) return fmt::format("{:.3g} us", value / 1e3);
+  if (ns < 999'500'000) return fmt::format("{:.3g} ms", value / 1e6);
+  if (ns < 600'000'000'000) return fmt::format("{:.1f} s", value / 1e9);
+  return fmt::format("{:.0f} min", value / 60e9);
+}
+
+std::string place_text(const RecordedPlace& place) {
+  std::string text = place.file + ", ";
+  if (place.count > 1) {
+    text += fmt::format("records {} to {}", with_commas(place.record),
+                        with_commas(place.record + place.count - 1));
+  } else {
+    text += fmt::format("record {}", with_commas(place.record));
+  }
+  if (place.offset) text += fmt::format(" at byte {}", with_commas(*place.offset));
+  return text;
+}
+
+std::string origin_text(const SlowCall& call) {
+  if (call.place) return place_text(*call.place);
+  return call.untraceable.empty() ? "" : "no record can be named: " + call.untraceable;
+}
+
+std::string run_text(const RecordedRun& run) {
+  std::string text = run.program.empty() ? "a program" : run.program;
+  if (!run.host.empty()) text += " on " + run.host;
+  if (run.process != 0) text += fmt::format(" (process {})", run.process);
+  if (!run.device.empty()) text += ", " + run.device;
+  text += fmt::format(", {} {} in {}", with_commas(run.steps.size()),
+                      run.has_steps ? "steps" : "elements taken", duration_text(duration_ns(run)));
+  if (run.is_cut) return text + "; the recording has no end: the process was killed, or still runs";
+  return run.end.empty() || run.end == "end of data" ? text : text + "; it ended with: " + run.end;
+}
+
+double percent_of_steps(const ProfileReport& report, std::uint64_t ns) {
+  const std::uint64_t all = steps_ns(report);
+  return all == 0 ? 0 : 100 * static_cast<double>(ns) / static_cast<double>(all);
+}
+
+}  // namespace infeed::tools

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "profile/profile_report.h"
+#include "profile/recorded_run.h"
+
+/// Why: scripts and CI ask the same questions as a person. The schema is described in
+/// tools/profile/README.md; a name in it keeps its meaning, and what changes raises the version.
+namespace infeed::tools {
+
+inline constexpr int kProfileSchemaVersion = 1;
+
+nlohmann::ordered_json profile_json(const RecordedRun& run, const ProfileReport& report);
+
+/// The same as text: UTF-8, whatever bytes the names have.
+std::string profile_json_text(const RecordedRun& run, const ProfileReport& report);
+
+}  // namespace infeed::tools
