@@ -36,6 +36,7 @@ test_packages=(
 other_packages=(
   clang libclang-rt-14-dev llvm  # the second compiler, its sanitizers, and names in their reports
   clang-tidy
+  chromium fonts-dejavu-core  # opens the HTML report and Perfetto in tests/interop
 )
 
 list_only=false

@@ -9,7 +9,8 @@
 // Writes every output of a profile that no machine recorded, for the Python tests to open.
 //
 //   infeed_profiles KIND FOLDER   KIND: plain, hostile (names that want to break out), empty (no
-//                                 step), single (one step), long (20,000 steps)
+//                                 step), single (one step), long (20,000 steps),
+//                                 branched (a dozen stages, not in a line)
 namespace {
 
 using infeed::testing::SyntheticOptions;
@@ -26,6 +27,24 @@ SyntheticOptions options_of(std::string_view kind) {
   return {};
 }
 
+/// Its shuffle becomes a zip of the records and of files that are interleaved, with a few stages more.
+void branch(infeed::testing::SyntheticProfile& profile) {
+  auto& stages = profile.run.stages;
+  stages[3].name = stages[3].label = "zip";
+  const auto add = [&](const char* name, int consumer, int inside) {
+    const int id = static_cast<int>(stages.size());
+    stages.push_back(
+        {.id = id, .name = name, .label = name, .consumer = consumer, .inside = inside});
+    profile.report.stages.push_back(
+        {.stage = id, .elements = 1000, .elements_per_s = 1600, .elements_per_s_max = 5000});
+    return id;
+  };
+  const int interleave = add("interleave", 3, -1);
+  add("files", interleave, -1);
+  add("records", add("parse", -1, interleave), interleave);
+  add("range", add("cache", add("filter", add("skip", 4, -1), -1), -1), -1);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -35,8 +54,10 @@ int main(int argc, char** argv) {
   }
   const std::string folder = argv[2];
   try {
-    const auto [run, report] = infeed::testing::synthetic_profile(options_of(argv[1]));
-    infeed::tools::write_profile_outputs(run, report,
+    infeed::testing::SyntheticProfile profile =
+        infeed::testing::synthetic_profile(options_of(argv[1]));
+    if (std::string_view(argv[1]) == "branched") branch(profile);
+    infeed::tools::write_profile_outputs(profile.run, profile.report,
                                          {.text = folder + "/profile.txt",
                                           .json = folder + "/profile.json",
                                           .html = folder + "/profile.html",

@@ -43,6 +43,11 @@ def drawn_pipelines(seed, count, elements_max):
                  str(elements_max)]).splitlines()
 
 
+def profiles(kind, folder):
+    """Every output of a profile of a run that no machine recorded."""
+    return _run([os.environ["INFEED_PROFILES"], kind, str(folder)])
+
+
 def _run(command, **more):
     done = subprocess.run(command, text=True, capture_output=True, timeout=SECONDS_MAX, **more)
     if done.returncode != 0:

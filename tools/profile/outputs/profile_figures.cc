@@ -75,14 +75,20 @@ std::string label_of(const RecordedRun& run, int stage) {
   return found.label.empty() ? found.name : found.label;
 }
 
-int depth_of(const RecordedRun& run, int stage) {
-  int depth = 0;
+int taker_of(const RecordedRun& run, int stage) {
+  if (!is_stage(run, stage)) return -1;
+  const RecordedStage& found = run.stages[static_cast<std::size_t>(stage)];
+  return is_stage(run, found.consumer) ? found.consumer : found.inside;
+}
+
+std::vector<int> chain_to(const RecordedRun& run, int stage) {
+  std::vector<int> chain;
   // Bounded, as a file may name stages that pull each other in a circle.
-  while (is_stage(run, stage) && static_cast<std::size_t>(depth) < run.stages.size()) {
-    stage = run.stages[static_cast<std::size_t>(stage)].consumer;
-    if (is_stage(run, stage)) ++depth;
+  for (; is_stage(run, stage) && chain.size() < run.stages.size(); stage = taker_of(run, stage)) {
+    chain.push_back(stage);
   }
-  return depth;
+  std::reverse(chain.begin(), chain.end());
+  return chain;
 }
 
 const SlowCall* slow_call_of(const RecordedRun& run, const LateStep& late) {

@@ -56,8 +56,11 @@ std::vector<StageTotals> stage_totals(const RecordedRun& run);
 bool is_stage(const RecordedRun& run, int stage);
 /// Its label; "" for none.
 std::string label_of(const RecordedRun& run, int stage);
-/// How many stages stand between it and the training step.
-int depth_of(const RecordedRun& run, int stage);
+/// The stage that takes its elements: its consumer, or the flat_map or interleave that it is inside
+/// of; -1: the training step does.
+int taker_of(const RecordedRun& run, int stage);
+/// The stages from the training step's side to this one.
+std::vector<int> chain_to(const RecordedRun& run, int stage);
 /// The call that made it late; null: none is known.
 const SlowCall* slow_call_of(const RecordedRun& run, const LateStep& late);
 

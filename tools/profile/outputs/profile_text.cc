@@ -176,7 +176,7 @@ class TextReport {
     for (const StageShare& stage : report_.stages) {
       if (!is_stage(run_, stage.stage)) continue;
       const double fill = totals[static_cast<std::size_t>(stage.stage)].queue_fill;
-      const std::string indent(static_cast<std::size_t>(std::min(depth_of(run_, stage.stage), 8)),
+      const std::string indent(std::min<std::size_t>(chain_to(run_, stage.stage).size() - 1, 8),
                                ' ');
       const std::string mark(stage.is_bottleneck ? terminal_.either("▶", ">") : " ");
       const std::string line = fmt::format(
@@ -231,7 +231,7 @@ class TextReport {
     std::stable_sort(slowest.begin(), slowest.end(),
                      [](const LateStep* a, const LateStep* b) { return a->late_ns > b->late_ns; });
     const std::size_t shown = std::min(slowest.size(), kLateStepsShown);
-    title(shown < slowest.size() ? fmt::format("The {} latest steps", shown) : "They are");
+    title(shown < slowest.size() ? fmt::format("The {} that cost most", shown) : "They are");
     for (std::size_t i = 0; i < shown; ++i) {
       const LateStep& late = *slowest[i];
       add(fmt::format("  step {:>9}  {:>8}, {} late: {}", with_commas(late.step),

@@ -208,17 +208,6 @@ std::string iterator_name(const RecordedStage& stage) {
   return name.empty() ? "Stage" : name;
 }
 
-/// The stages from the training step's side to `stage`.
-std::vector<int> chain_to(const RecordedRun& run, int stage) {
-  std::vector<int> chain;
-  for (; is_stage(run, stage) && chain.size() < run.stages.size();
-       stage = run.stages[static_cast<std::size_t>(stage)].consumer) {
-    chain.push_back(stage);
-  }
-  std::reverse(chain.begin(), chain.end());
-  return chain;
-}
-
 class HostPlane {
  public:
   HostPlane(const RecordedRun& run, const ProfileReport& report) : run_(run), report_(report) {}
@@ -237,17 +226,21 @@ class HostPlane {
     std::vector<ProtoMessage> events;
     for (std::size_t i = 0; i < run_.steps.size(); ++i) {
       const RecordedStep& step = run_.steps[i];
-      if (step.infeed_wait_ns == 0) continue;  // tf.data's analysis stops at calls of no length
+      // Steps that only the device names are left out when there is a host.
+      events.push_back(plane_.event("train", step.begin_ns, step.length_ns(),
+                                    {plane_.integer_stat("group_id", step.number),
+                                     plane_.integer_stat("step_num", step.number)}));
+      if (step.infeed_wait_ns == 0) continue;  // tf.data's analysis ends at calls of no length
       int blamed = report_.bottleneck;
       if (late[i] >= 0) {
         const int stage = report_.late_steps[static_cast<std::size_t>(late[i])].stage;
         if (is_stage(run_, stage)) blamed = stage;
       }
       std::string name = "Iterator::Root";
-      std::uint64_t parent = 0, depth = 0;
+      std::uint64_t parent = 0, depth = 1;
       const auto add = [&] {
         std::vector<ProtoMessage> stats{plane_.integer_stat("id", ++last_id_),
-                                        plane_.integer_stat("step", step.number)};
+                                        plane_.integer_stat("group_id", step.number)};
         if (parent != 0) stats.push_back(plane_.integer_stat("parent_id", parent));
         parent = last_id_;
         events.push_back(plane_.event(name, step.begin_ns, step.infeed_wait_ns, stats, depth++));

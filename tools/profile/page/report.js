@@ -43,7 +43,7 @@ function section(title, note, {half = false} = {}) {
 }
 
 function head() {
-  const level = report.input_bound_percent >= 20 ? "highly" : report.input_bound_percent >= 5 ? "moderately" : "not";
+  const level = report.input_bound_percent >= 20 ? "highly" : report.input_bound_percent >= 5 ? "moderately" : report.steps.count > 0 ? "not" : "nothing";
   document.getElementById("verdict").classList.add(level);
   const tile = (value, text, kind = "") => node("div", {className: `tile ${kind}`}, node("b", {textContent: value}), node("span", {textContent: text}));
   const steps = report.steps;
@@ -238,7 +238,7 @@ function lateSteps() {
   if (report.late_steps.length === 0) return;
   const latest = report.late_steps.map((late, index) => ({late, index})).sort((a, b) => b.late.late_ns - a.late.late_ns).slice(0, LATE_ROWS);
   const more = report.late_steps_total - latest.length;
-  const place = section("Late steps", `The latest first${more > 0 ? `; ${count(more)} more are in the JSON` : ""}. Click one to find it in the timeline.`);
+  const place = section("Late steps", `Those that cost most come first${more > 0 ? `; ${count(more)} more are in the JSON` : ""}. Click one to find it in the timeline.`);
   place.append(table("late", [["step", "number"], ["length", "number"], ["late", "number"], ["cause"], ["why"], ["record"]],
     latest.map(({late, index}) => {
       const row = node("tr", {className: "pick"},
