@@ -311,13 +311,29 @@ class HtmlReport(Profiles):
                   const place = canvas.getBoundingClientRect();
                   return [place.x + chart.scales.x.getPixelForValue(step), place.y + chart.chartArea.top + 20];
                 }""", late["step"] - 1000)
-                page.mouse.click(x, y)
-                self.assertEqual(page.inner_text("#detail"), text)
+                page.mouse.click(x, y)  # Chart.js acts on it with the next frame
+                page.wait_for_function("(text) => document.getElementById('detail').innerText === text", arg=text, timeout=10_000)
+
+    def test_without_chart_js_it_draws_for_itself(self):
+        with open(self.file("plain", "profile.html"), encoding="utf-8") as file:
+            parts = file.read().split("<script>")
+        parts[1] = "</script>\n"  # the library's
+        os.makedirs(self.file("bare"), exist_ok=True)
+        with open(self.file("bare", "profile.html"), "w", encoding="utf-8") as file:
+            file.write("<script>".join(parts))
+        with browser() as chromium:
+            for width in (1280, 420):
+                with self.opened(chromium, "bare", width=width) as page:
+                    self.assertEqual(page.evaluate("document.documentElement.dataset.drawnWith"), "svg")
+                    self.assertEqual(page.locator(".chart svg").count(), 3)
+                    # Five parts, and a mark a late step.
+                    self.assertEqual(page.locator(".chart").first.locator("path").count(), 5 + 10)
+                    self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth"), width)
 
     def test_the_same_page_follows_a_change_of_the_scheme(self):
         with browser() as chromium, self.opened(chromium, "plain") as page:
             page.emulate_media(color_scheme="dark")
-            page.wait_for_timeout(50)
+            page.wait_for_function("getComputedStyle(document.body).backgroundColor === 'rgb(17, 21, 27)'")
             colours = page.evaluate(self.COLOURS)
             self.assertTrue(all(count > 10 for count in colours), colours)
 

@@ -91,6 +91,18 @@ TEST(ProfileTrace, CallsOfAThreadThatOverlapGetATrackMore) {
   EXPECT_THAT(text, ::testing::HasSubstr("\"thread 5 (2)\""));
 }
 
+TEST(ProfileTrace, AStepThatBeginsBeforeAnotherOneEndsIsLeftOut) {
+  SyntheticProfile profile = synthetic_profile({.steps = 5, .late_every = 0});
+  profile.run.steps[2].begin_ns -= 1;
+  std::swap(profile.run.steps[3], profile.run.steps[4]);
+  std::vector<std::string> steps;
+  for (const Json& slice : events_of(trace_of(profile), "X")) {
+    const std::string name = slice["name"];
+    if (name.starts_with("step ")) steps.push_back(name);
+  }
+  EXPECT_THAT(steps, ::testing::ElementsAre("step 1000", "step 1001", "step 1003", "step 1004"));
+}
+
 TEST(ProfileTrace, HasCountersByStageAndTheTunersChanges) {
   const std::string text = trace_of(synthetic_profile());
   std::map<std::string, int> counters;

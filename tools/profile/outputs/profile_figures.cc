@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
+#include <numeric>
 #include <unordered_map>
 #include <utility>
 
@@ -96,6 +97,21 @@ const SlowCall* slow_call_of(const RecordedRun& run, const LateStep& late) {
     return nullptr;
   }
   return &run.slow_calls[static_cast<std::size_t>(late.slow_call)];
+}
+
+std::vector<std::size_t> steps_in_line(const RecordedRun& run) {
+  std::vector<std::size_t> order(run.steps.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return run.steps[a].begin_ns < run.steps[b].begin_ns;
+  });
+  std::uint64_t end_ns = 0;
+  std::erase_if(order, [&](std::size_t i) {
+    if (run.steps[i].begin_ns < end_ns) return true;
+    end_ns = run.steps[i].end_ns();
+    return false;
+  });
+  return order;
 }
 
 std::vector<int> late_index_by_step(const RecordedRun& run, const ProfileReport& report) {

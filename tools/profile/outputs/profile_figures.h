@@ -64,6 +64,10 @@ std::vector<int> chain_to(const RecordedRun& run, int stage);
 /// The call that made it late; null: none is known.
 const SlowCall* slow_call_of(const RecordedRun& run, const LateStep& late);
 
+/// The steps (as indices) in the order of time, without those that begin before the one before them
+/// has ended: on one track viewers take such for parts of each other, or refuse all.
+std::vector<std::size_t> steps_in_line(const RecordedRun& run);
+
 /// A late step's mark, with which the picture and the traces agree: the report's late steps by the
 /// index of their step in RecordedRun::steps; -1 for those that are not late.
 std::vector<int> late_index_by_step(const RecordedRun& run, const ProfileReport& report);

@@ -149,7 +149,7 @@ class Trace {
   }
 
   void steps() {
-    for (std::size_t i = 0; i < run_.steps.size(); ++i) {
+    for (const std::size_t i : steps_) {
       const RecordedStep& step = run_.steps[i];
       TraceJson arguments = TraceJson::object();
       std::string name = fmt::format("step {}", step.number);
@@ -187,7 +187,7 @@ class Trace {
 
   /// An arrow ends where the step goes on: at the first part behind the wait.
   void flows() {
-    for (std::size_t i = 0; i < run_.steps.size(); ++i) {
+    for (const std::size_t i : steps_) {
       if (late_[i] < 0) continue;
       const LateStep& late = report_.late_steps[static_cast<std::size_t>(late_[i])];
       const SlowCall* const call = slow_call_of(run_, late);
@@ -233,6 +233,7 @@ class Trace {
   const RecordedRun& run_;
   const ProfileReport& report_;
   const std::function<void(std::string_view)>& write_;
+  const std::vector<std::size_t> steps_ = steps_in_line(run_);
   const std::vector<int> late_;
   std::vector<int> call_tracks_;  ///< by slow call
   std::vector<std::string> track_names_;

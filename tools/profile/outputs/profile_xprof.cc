@@ -162,16 +162,17 @@ ProtoMessage device_plane(const RecordedRun& run) {
          plane.text_stat("hlo_category", kOperations[i].category)});
   }
   std::vector<ProtoMessage> steps, modules, operations;
-  for (const RecordedStep& step : run.steps) {
+  for (const std::size_t i : steps_in_line(run)) {
+    const RecordedStep& step = run.steps[i];
     const std::vector<ProtoMessage> group{plane.integer_stat("group_id", step.number)};
     steps.push_back(
         plane.event(std::to_string(step.number), step.begin_ns, step.length_ns(), group));
     modules.push_back(plane.event("jit_step(1)", step.begin_ns, step.length_ns(), group));
     std::uint64_t at = step.begin_ns;
-    for (std::size_t i = 0; i < kStepParts.size(); ++i) {
-      const std::uint64_t length = step.*kStepParts[i].of_step;
-      if (kOperations[i].name != nullptr && length > 0) {
-        operations.push_back(plane.event(kOperations[i].name, at, length, group));
+    for (std::size_t part = 0; part < kStepParts.size(); ++part) {
+      const std::uint64_t length = step.*kStepParts[part].of_step;
+      if (kOperations[part].name != nullptr && length > 0) {
+        operations.push_back(plane.event(kOperations[part].name, at, length, group));
       }
       at += length;
     }
@@ -224,7 +225,7 @@ class HostPlane {
   void add_waits() {
     const std::vector<int> late = late_index_by_step(run_, report_);
     std::vector<ProtoMessage> events;
-    for (std::size_t i = 0; i < run_.steps.size(); ++i) {
+    for (const std::size_t i : steps_) {
       const RecordedStep& step = run_.steps[i];
       // Steps that only the device names are left out when there is a host.
       events.push_back(plane_.event("train", step.begin_ns, step.length_ns(),
@@ -256,7 +257,8 @@ class HostPlane {
 
   void add_transfers() {
     std::vector<ProtoMessage> events;
-    for (const RecordedStep& step : run_.steps) {
+    for (const std::size_t i : steps_) {
+      const RecordedStep& step = run_.steps[i];
       if (step.transfer_ns == 0) continue;
       events.push_back(plane_.event("infeed:InfeedEnqueueTuple",
                                     step.begin_ns + step.infeed_wait_ns, step.transfer_ns));
@@ -296,6 +298,7 @@ class HostPlane {
 
   const RecordedRun& run_;
   const ProfileReport& report_;
+  const std::vector<std::size_t> steps_ = steps_in_line(run_);
   Plane plane_{2, "/host:CPU"};
   std::uint64_t last_id_ = 0;
 };
@@ -312,7 +315,7 @@ std::string new_session(const std::string& logdir) {
   std::array<char, 32> name{};
   std::strftime(name.data(), name.size(), "%Y_%m_%d_%H_%M_%S", &calendar);
   for (int number = 1;; ++number) {
-    const std::string session =
+    std::string session =
         (sessions / (number == 1 ? name.data() : fmt::format("{}_{}", name.data(), number)))
             .string();
     if (std::filesystem::create_directory(session, error)) return session;
