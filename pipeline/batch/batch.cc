@@ -32,6 +32,10 @@ class BatchStage final : public Stage {
 
   ~BatchStage() override { pool_->close(); }
 
+  TracedPlace do_trace(std::uint64_t position) const override {
+    return trace_rows(*input_, position, size_);
+  }
+
   Pull do_pull(Chunk& out, std::size_t want) override {
     const HandOver since_begin;
     std::size_t produced_bytes = 0;

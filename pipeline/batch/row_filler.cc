@@ -48,6 +48,7 @@ RowFiller::RowFiller(IteratorContext& run, StageCounters& counters, const RowFil
       knob_(run.knobs(), counters, knob_of(spec, share_.count() != 0, run),
             [this](auto workers) { set_workers(static_cast<std::size_t>(workers)); }) {
   required_.grow(batch_bytes_);
+  counters_.has_own_calls = true;
   counters_.has_threads = share_.count() != 0;
 }
 
@@ -77,6 +78,13 @@ void RowFiller::add_threads(std::size_t threads_min) {
   }
   workers_ = std::min(workers_, threads_.size());
   counters_.note_parallelism(static_cast<int>(workers_), spec_.parallelism == autotune);
+}
+
+TracedPlace RowFiller::trace(std::uint64_t row) const {
+  TracedPlace traced = places_.find(row);
+  if (!traced.place) traced = input_.trace(row);
+  if (traced.place) traced.place->count = size_;  // of the batch
+  return traced;
 }
 
 void RowFiller::set_workers(std::size_t workers) {
@@ -186,6 +194,7 @@ bool RowFiller::can_take_part() const {
 }
 
 void RowFiller::take_part(Lock& lock) {
+  const WaitWatch wait(run_.recorder());
   const std::uint64_t begin_ticks = ticks_now();
   try {
     do_some(lock, used_);
@@ -208,6 +217,7 @@ void RowFiller::note_absence() {
 }
 
 void RowFiller::wait_until_ready(Lock& lock) {
+  const WaitWatch wait(run_.recorder());
   const std::uint64_t begin_ticks = ticks_now();
   const bool come_quickly = element_ticks_ != 0 && element_ticks_ * size_ < ticks_of_us(kQuickUs);
   takes_part_ = element_ticks_ != 0 && element_ticks_ < ticks_of_us(kTakePartUs);

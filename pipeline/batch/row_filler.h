@@ -16,6 +16,7 @@
 #include <infeed/pipeline/reservation.h>
 #include <infeed/pipeline/stage.h>
 
+#include "engine/recording/place_log.h"
 #include "engine/stage_counters.h"
 #include "engine/threads/thread_budget.h"
 #include "engine/tuning/knobs.h"
@@ -53,6 +54,7 @@ struct InputRows {
   bool is_end = false;
   ErrorPointer failure;  ///< at the end
   RecordBlockSource::Taken taken;
+  RecordBlockSource::SlowRead slow_read;  ///< to be told once it is framed; 0 ticks: it wasn't slow
   bool is_framed = false;
   std::size_t placed = 0;  ///< that have a place in a batch
   std::size_t whole = 0;   ///< records of a block that are there to their ends
@@ -129,6 +131,8 @@ class RowFiller {
   bool has_begun() const { return has_begun_; }
   bool has_threads() const { return share_.count() != 0; }
   void stop() { hand_off_.stop(); }
+  /// Of a row; from any thread.
+  TracedPlace trace(std::uint64_t row) const;
   /// Before it has begun: rows of the input that nobody will ask for.
   void note_skipped(std::uint64_t rows) { begin_.position += rows; }
 
@@ -154,6 +158,8 @@ class RowFiller {
     std::uint64_t cpu_ns = 0;  ///< where they were measured
   };
 
+  class RowWatch;
+
   void begin();
   void add_threads(std::size_t threads_min);
   /// So many threads from now on; 0: the consumer does it all. Of the tuner.
@@ -178,7 +184,7 @@ class RowFiller {
   void claim(Lock& lock, std::shared_ptr<InputRows>& used);
   /// It has so much memory.
   void note_stretch(InputRows& rows, std::uint64_t bytes);
-  static void read_block(InputRows& rows, std::uint64_t claim_ticks, bool is_sampled);
+  void read_block(InputRows& rows, std::uint64_t claim_ticks, bool is_sampled) const;
   void note_read(std::uint64_t ticks);
   void pull_rows(InputRows& rows, std::size_t want);
   std::size_t elements_per_pull() const;
@@ -271,6 +277,7 @@ class RowFiller {
   bool is_short_of_stretches_ = false;
 
   RecordBlockSource* source_ = nullptr;
+  PlaceLog places_;  ///< of rows that came in blocks, in an iterator that records
   bool is_claiming_ = false;
   bool has_input_left_ = true;                     ///< nobody has seen its end
   bool has_blocks_left_ = true;                    ///< of source_

@@ -5,6 +5,7 @@
 #include <infeed/pipeline/errors_in_flight.h>
 
 #include "batch/row_filler.h"
+#include "batch/row_watch.h"
 #include "engine/iterator_context.h"
 #include "engine/statistics/pull_sample.h"
 #include "engine/threads/clock.h"
@@ -105,12 +106,18 @@ void RowFiller::note_stretch(InputRows& rows, std::uint64_t bytes) {
   if (!rows.held.grow_to(run_.memory(), bytes)) is_short_of_stretches_ = true;
 }
 
-void RowFiller::read_block(InputRows& rows, std::uint64_t claim_ticks, bool is_sampled) {
+void RowFiller::read_block(InputRows& rows, std::uint64_t claim_ticks, bool is_sampled) const {
   RecordBlockSource::Taken& taken = rows.taken = {};
   const std::uint64_t begin_cpu_ns = is_sampled ? thread_cpu_ns() : 0;
+  CallWatch watch(run_.recorder(), counters_);
   const std::uint64_t begin_ticks = ticks_now();
   rows.block.file().read(rows.block);
   const std::uint64_t read_ticks = ticks_now() - begin_ticks;
+  rows.slow_read = {};
+  if (watch.is_on()) {
+    const OwnTime time = watch.end();
+    if (run_.recorder()->is_slow(time)) rows.slow_read = {time.begin_ticks, time.ticks};
+  }
   taken.ticks = claim_ticks + read_ticks;
   if (!is_sampled) return;
   taken.sampled_ticks = read_ticks;
@@ -180,6 +187,12 @@ void RowFiller::frame(Lock& lock, InputRows& rows) {
   rows.is_framed = true;
   note_stretch(rows, block.memory_bytes());
   source_->note(rows.taken);
+  if (rows.slow_read.ticks != 0) source_->note_slow_read(block, rows.slow_read);
+  if (run_.recorder() != nullptr && block.size() != 0) {
+    const RecordPosition first = block.position(0);
+    places_.add(begin_.position + rows_, block.size(), file.file_name(), first.record,
+                first.offset);
+  }
   stretch_rows_ = std::max(stretch_rows_, block.size());
   if (!is_good) note_damage(rows_ + block.size(), {&file, file.next()});
 }
@@ -277,8 +290,10 @@ RowFiller::Outcome RowFiller::write_rows(const BatchInFill& batch, const Piece& 
   const void* const fill = spec_.fill.get();
   Place place = begin_;
   place.position += piece.position;
+  RowWatch watch(*this, piece);
   if (Chunk* const chunk = piece.rows->chunk ? &*piece.rows->chunk : nullptr) {
     for (std::size_t i = 0; i < piece.count; ++i) {
+      watch.begin(i);
       note(i, spec_.write(fill, chunk->value(piece.first + i), batch.filling, row_of(i), place, i));
     }
   } else {
@@ -289,11 +304,13 @@ RowFiller::Outcome RowFiller::write_rows(const BatchInFill& batch, const Piece& 
         outcome.damaged = i;
         break;
       }
+      watch.begin(i);
       BorrowedRecord borrowed;
       ::new (static_cast<void*>(&borrowed.record)) Record(block.borrowed(at));
       note(i, spec_.write(fill, &borrowed.record, batch.filling, row_of(i), place, i));
     }
   }
+  watch.end(piece.count);
   outcome.ticks = ticks_now() - begin_ticks;
   if (is_sampled) outcome.cpu_ns = thread_cpu_ns() - begin_cpu_ns;
   return outcome;

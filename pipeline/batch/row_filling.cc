@@ -24,6 +24,9 @@ class RowFillingStage final : public Stage {
         waker_(run(), [this] { filler_.stop(); }) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override { return filler_.take(out, want); }
+  TracedPlace do_trace(std::uint64_t position) const override {
+    return filler_.trace(position * spec_.size);
+  }
   bool runs_ahead() const override { return filler_.has_threads(); }
 
  protected:

@@ -9,8 +9,10 @@
 #include <infeed/records/detail/nearest_names.h>
 
 #include "engine/iterator_context.h"
+#include "engine/recording/recorder.h"
 #include "engine/resume_report.h"
 #include "engine/signature.h"
+#include "engine/threads/clock.h"
 #include "engine/threads/forks.h"
 #include "engine/threads/ready_elements.h"
 #include "engine/threads/watchdog.h"
@@ -90,6 +92,7 @@ IteratorCore::~IteratorCore() {
     leave_to_parent();
     return;
   }
+  if (run_->recorder() != nullptr) run_->recorder()->finish("iterator destroyed");
   run_->cancel();
   ready_ = nullptr;
   watchdog_ = nullptr;
@@ -205,10 +208,40 @@ Pull IteratorCore::pull_root() {
     const Waiting waiting(watchdog_.get());
     run_->counters().note_begin();
     if (run_->knobs().can_change() && !is_tuning_.load(std::memory_order_relaxed)) begin_tuning();
-    return ready_ == nullptr ? root_->pull(chunk_, chunk_.capacity()) : ready_->pop(chunk_);
+    if (run_->recorder() != nullptr) return recorded_pull(*run_->recorder());
+    return pull_or_pop();
   } catch (...) {
     fail(terminal_error());
   }
+}
+
+Pull IteratorCore::pull_or_pop() {
+  return ready_ == nullptr ? root_->pull(chunk_, chunk_.capacity()) : ready_->pop(chunk_);
+}
+
+Pull IteratorCore::recorded_pull(Recorder& recorder) {
+  recorder.start();
+  const std::uint64_t begin_ticks = ticks_now();
+  const Pull pulled = pull_or_pop();
+  recorder.note_pull(begin_ticks, ticks_now(), chunk_.slots());
+  return pulled;
+}
+
+RecordingStatus IteratorCore::recording() const { return run_->recording(); }
+
+void IteratorCore::expect_steps() {
+  if (run_->recorder() != nullptr) run_->recorder()->expect_steps();
+}
+
+void IteratorCore::record_step(const StepTimes& step) {
+  if (Recorder* const recorder = run_->recorder()) {
+    recorder->expect_steps();
+    recorder->note_step(step);
+  }
+}
+
+std::chrono::nanoseconds IteratorCore::consumer_wait() const {
+  return std::chrono::nanoseconds(ns_of_ticks(run_->counters().consumer_wait_ticks()));
 }
 
 /// Why the run was ended: by the watchdog, or by somebody who cancelled it.
@@ -231,6 +264,9 @@ void IteratorCore::fail(const ErrorPointer& error) {
 void IteratorCore::end_stages() {
   run_->counters().note_end();
   if (tuner_ != nullptr) tuner_->stop();
+  if (run_->recorder() != nullptr) {
+    run_->recorder()->finish(failure_ == nullptr ? "end of data" : failure_->what());
+  }
   run_->cancel();
   ready_ = nullptr;
   root_ = nullptr;

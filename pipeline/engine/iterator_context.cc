@@ -22,7 +22,12 @@ IteratorContext::IteratorContext(const IterateOptions& options)
       threads_(checked_threads_max(options.threads_max)),
       on_thread_start_(options.on_thread_start),
       executor_(options.executor),
-      knobs_(options.tuner.bounds) {}
+      knobs_(options.tuner.bounds),
+      recorder_(detail::Recorder::of(*this, options.recording, recording_)) {}
+
+RecordingStatus IteratorContext::recording() const {
+  return recorder_ == nullptr ? recording_ : recorder_->status();
+}
 
 void IteratorContext::begin_thread(const std::string& name) const {
   detail::begin_thread(name, on_thread_start_);

@@ -16,6 +16,7 @@
 
 #include "engine/iterator_counters.h"
 #include "engine/reader_resources.h"
+#include "engine/recording/recorder.h"
 #include "engine/signature.h"
 #include "engine/threads/thread_budget.h"
 #include "engine/tuning/knobs.h"
@@ -69,6 +70,10 @@ class IteratorContext {
   detail::ThreadBudget& threads() { return threads_; }
   /// What its stages let the tuner set.
   detail::Knobs& knobs() { return knobs_; }
+  /// Null unless the iterator records.
+  detail::Recorder* recorder() const { return recorder_.get(); }
+  /// Also where there is none, since it couldn't be begun.
+  RecordingStatus recording() const;
   /// Each thread of a stage begins with it: names the thread and tells the caller.
   void begin_thread(const std::string& name) const;
   const std::function<void(std::string_view)>& on_thread_start() const { return on_thread_start_; }
@@ -102,6 +107,8 @@ class IteratorContext {
 
   detail::IteratorCounters counters_;
   detail::Knobs knobs_;
+  RecordingStatus recording_;                   ///< where there is no recorder
+  std::unique_ptr<detail::Recorder> recorder_;  ///< last: it uses the others
 };
 
 }  // namespace infeed

@@ -42,12 +42,13 @@ void key_by_place(StageContext& context, std::uint64_t input_ordinal) {
 }  // namespace
 
 template <class DoPull>
-Pull Stage::counted(Chunk& out, DoPull pull) {
+Pull Stage::counted(Chunk& out, std::uint64_t position, DoPull pull) {
   if (run_.cancelled()) return Pull::cancelled;
   if (failure_ != nullptr) throw Error(*failure_);
   using Counters = detail::StageCounters;
   const Counters::Inside inside(*counters_);
   detail::PullSample sample(*counters_, sample_stride_);
+  detail::CallWatch watch(run_.recorder(), *counters_);
   const std::uint64_t begin = detail::ticks_now();
   counters_->pull_begin_ticks.store(begin, std::memory_order_relaxed);
   Pull pulled = Pull::values;
@@ -63,6 +64,7 @@ Pull Stage::counted(Chunk& out, DoPull pull) {
   }
   // What came before the failure is handed over first.
   if (failure_ != nullptr && out.empty()) throw Error(*failure_);
+  if (watch.is_on()) note_own_time(watch, position, out.slots());
   const std::uint64_t ticks = detail::ticks_now() - begin;
   Counters::add(counters_->ticks, sample.is_taken() ? ticks - sample.overhead_ticks() : ticks);
   Counters::add(counters_->pulls, 1);
@@ -79,7 +81,25 @@ Pull Stage::counted(Chunk& out, DoPull pull) {
 }
 
 Pull Stage::pull(Chunk& out, std::size_t want) {
-  return counted(out, [&] { return do_pull(out, want); });
+  const Pull pulled = counted(out, position_, [&] { return do_pull(out, want); });
+  position_ += out.slots();
+  return pulled;
+}
+
+/// Only where the iterator records.
+void Stage::note_own_time(detail::CallWatch& watch, std::uint64_t position, std::uint64_t count) {
+  const detail::OwnTime time = watch.end();
+  if (!counters_->has_own_calls.load(std::memory_order_relaxed))
+    counters_->note_call(time.ticks, 1);
+  if (!run_.recorder()->is_slow(time)) return;
+  run_.recorder()->note_slow(
+      *counters_, time, {epoch_, position, count},
+      count == 0 ? TracedPlace::unknown("it gave nothing: the end of a pass") : trace(position));
+}
+
+TracedPlace Stage::do_trace(std::uint64_t) const {
+  return TracedPlace::unknown(counters_->label +
+                              " doesn't tell which of its input's elements its own are made of");
 }
 
 std::uint64_t Stage::skip(std::uint64_t count, Known known) {
@@ -87,6 +107,7 @@ std::uint64_t Stage::skip(std::uint64_t count, Known known) {
   if (failure_ != nullptr) throw Error(*failure_);
   const detail::StageCounters::Inside inside(*counters_);
   std::uint64_t skipped = 0;
+  const std::uint64_t position_before = position_;
   try {
     skipped = do_skip(count, known);
   } catch (...) {
@@ -94,11 +115,12 @@ std::uint64_t Stage::skip(std::uint64_t count, Known known) {
     throw Error(*failure_);
   }
   detail::StageCounters::add(counters_->skipped, skipped);
+  position_ = position_before + skipped;  // whether it pulled them or not
   return skipped;
 }
 
 Pull Stage::pull_at(Chunk& out, std::span<const std::uint64_t> positions) {
-  return counted(out, [&] { return do_pull_at(out, positions); });
+  return counted(out, positions.front(), [&] { return do_pull_at(out, positions); });
 }
 
 Pull Stage::do_pull_at(Chunk&, std::span<const std::uint64_t>) {

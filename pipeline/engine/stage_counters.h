@@ -1,8 +1,14 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <string>
+
+#include "engine/threads/clock.h"
 
 namespace infeed::detail {
 
@@ -41,6 +47,9 @@ struct StageCounters {
   std::atomic<std::uint64_t> sampled_bytes{0};
   std::atomic<std::uint64_t> sampled_work_ticks{0};
   std::atomic<std::uint64_t> sampled_work_cpu_ns{0};
+  /// Where the iterator records: calls whose own time was 2^i to 2^(i+1) ns.
+  std::array<std::atomic<std::uint32_t>, 40> calls_by_log2_ns{};
+  std::atomic<bool> has_own_calls{false};  ///< these are of its function, not of its pulls
   std::atomic<int> parallelism{1};
   std::atomic<std::uint64_t> queue_elements_max{0};
   std::atomic<std::uint64_t> queue_bytes_max{0};
@@ -67,6 +76,14 @@ struct StageCounters {
    private:
     StageCounters& counters_;
   };
+
+  /// `count` calls took so long together.
+  void note_call(std::uint64_t took_ticks, std::uint64_t count) {
+    const std::uint64_t ns = std::max<std::uint64_t>(1, ns_of_ticks(took_ticks) / count);
+    const auto log2 = static_cast<std::size_t>(std::bit_width(ns)) - 1;
+    calls_by_log2_ns[std::min(log2, calls_by_log2_ns.size() - 1)].fetch_add(
+        static_cast<std::uint32_t>(count), std::memory_order_relaxed);
+  }
 
   /// What the stage holds now.
   void note_buffered(std::uint64_t count, std::uint64_t bytes) {

@@ -4,6 +4,7 @@
 #include <infeed/pipeline/errors_in_flight.h>
 
 #include "engine/iterator_context.h"
+#include "engine/recording/place_log.h"
 #include "interleave/inner_stream.h"
 
 namespace infeed::detail {
@@ -22,6 +23,7 @@ class FlatMapStage final : public Stage {
     while (true) {
       if (inner_.is_open()) {
         const Pull pulled = inner_.pull(out, want);
+        if (pulled == Pull::values && run().recorder() != nullptr) note_places(out.slots());
         if (pulled != Pull::end) return pulled;
         inner_.close();
       }
@@ -63,7 +65,16 @@ class FlatMapStage final : public Stage {
     return skipped;
   }
 
+  TracedPlace do_trace(std::uint64_t position) const override { return places_.find(position); }
+
  private:
+  void note_places(std::uint64_t count) {
+    const InnerPlaces places = inner_.places();
+    if (!places.first.place || !places.are_neighbours) return;
+    places_.add(position(), count, places.first.place->file, places.first.place->record,
+                places.first.place->offset);
+  }
+
   /// The inner dataset of the outer element at hand; null, and `error`, when there is none.
   NodePointer describe(ErrorPointer& error) {
     error = element_.take_error();
@@ -97,6 +108,7 @@ class FlatMapStage final : public Stage {
   Chunk element_;
   std::uint64_t position_ = 0;  ///< of the outer element
   InnerStream inner_;
+  PlaceLog places_;  ///< in an iterator that records
 };
 
 class FlatMapNode final : public Node {

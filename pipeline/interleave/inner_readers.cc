@@ -119,6 +119,7 @@ void InnerReaders::publish_level() { counters_.note_buffered(elements_, bytes_);
 
 void InnerReaders::wait_for(std::unique_lock<std::mutex>& lock, Awaited what,
                             InnerReadAhead* inner) {
+  const WaitWatch watch(run_.recorder());
   const std::uint64_t begin = ticks_now();
   awaited_ = what;
   wanted_ = inner;
@@ -214,6 +215,10 @@ void InnerReaders::take_chunk(InnerReadAhead& inner, Chunk& out) {
   out.swap(inner.ready.front());
   give_spare(std::move(inner.ready.front()));
   inner.ready.pop_front();
+  if (!inner.ready_places.empty()) {
+    inner.taken_places = std::move(inner.ready_places.front());
+    inner.ready_places.pop_front();
+  }
   const bool last = inner.ready.empty();
   const std::uint64_t bytes =
       last ? inner.ready_bytes : std::min<std::uint64_t>(out.bytes(), inner.ready_bytes);

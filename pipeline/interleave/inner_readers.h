@@ -34,6 +34,7 @@ struct InnerReadAhead {
 
   void drop_ready() {
     ready.clear();
+    ready_places.clear();
     account.release_best_effort(std::exchange(reserved_bytes, 0));
     ready_elements = ready_bytes = 0;
   }
@@ -43,6 +44,9 @@ struct InnerReadAhead {
   InnerStream stream;
   std::uint64_t position = 0;
   std::deque<Chunk> ready;
+  // In an iterator that records: of the chunks in `ready`, and of the one that was taken last.
+  std::deque<InnerPlaces> ready_places;
+  InnerPlaces taken_places = {};
   std::uint64_t ready_elements = 0;
   std::uint64_t ready_bytes = 0;
   std::uint64_t reserved_bytes = 0;  ///< in the account, for `ready`
@@ -90,6 +94,7 @@ class InnerReaders final : public InnerSupplier {
   Supply open(std::size_t slot, ErrorPointer& error) override;
   Supply refill(std::size_t slot, Chunk& out) override;
   Pull wait() override;
+  InnerPlaces places(std::size_t slot) const override { return cycle_[slot]->taken_places; }
 
  private:
   /// What the consumer waits for: elements of one inner dataset, the opening of the next one, or
@@ -117,7 +122,8 @@ class InnerReaders final : public InnerSupplier {
   void work_on(std::unique_lock<std::mutex>& lock, InnerReadAhead& inner);
   bool read_once(std::unique_lock<std::mutex>& lock, InnerReadAhead& inner, Chunk& chunk);
   Grant reserve(const InnerReadAhead& inner);
-  void publish(InnerReadAhead& inner, Chunk& chunk, std::uint64_t bytes, const Grant& grant);
+  void publish(InnerReadAhead& inner, Chunk& chunk, std::uint64_t bytes, const Grant& grant,
+               InnerPlaces places);
   Chunk take_spare();
   void give_spare(Chunk chunk);
 

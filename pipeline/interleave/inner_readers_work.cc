@@ -185,6 +185,8 @@ bool InnerReaders::read_once(std::unique_lock<std::mutex>& lock, InnerReadAhead&
   const bool quick = ticks_now() - begin < ticks_of_us(kQuickReadUs);
   const bool whole = chunk.slots() == grant.want;
   const std::uint64_t bytes = chunk.bytes();
+  InnerPlaces places;
+  if (pulled == Pull::values && run_.recorder() != nullptr) places = inner.stream.places();
   if (pulled == Pull::end) inner.stream.close();
   lock.lock();
   if (pulled == Pull::cancelled) hand_off_.stop_locked();
@@ -198,7 +200,7 @@ bool InnerReaders::read_once(std::unique_lock<std::mutex>& lock, InnerReadAhead&
   granted_bytes_ -= grant.reserved_bytes;
   inner.ended = pulled == Pull::end;
   const bool over = inner.ended || inner.failure != nullptr;
-  publish(inner, chunk, bytes, grant);
+  publish(inner, chunk, bytes, grant, std::move(places));
   const bool for_anything = awaited_ == Awaited::anything;
   const bool waited_for = for_anything || wanted_ == &inner;
   const bool at_once = for_anything || !collects_ || !quick || !whole || !inner.is_low() || over;
@@ -208,7 +210,7 @@ bool InnerReaders::read_once(std::unique_lock<std::mutex>& lock, InnerReadAhead&
 
 /// Puts what was read, maybe nothing, behind what is ready, and corrects the reservation.
 void InnerReaders::publish(InnerReadAhead& inner, Chunk& chunk, std::uint64_t bytes,
-                           const Grant& grant) {
+                           const Grant& grant, InnerPlaces places) {
   std::uint64_t reserved = grant.reserved_bytes;
   if (reserved > bytes) {
     run_.memory().release_best_effort(reserved - bytes);
@@ -226,7 +228,10 @@ void InnerReaders::publish(InnerReadAhead& inner, Chunk& chunk, std::uint64_t by
   bytes_ += bytes;
   elements_ += elements;
   publish_level();
-  Chunk* const last = inner.ready.empty() ? nullptr : &inner.ready.back();
+  // What is recorded keeps the places of each read.
+  const bool may_merge = run_.recorder() == nullptr && !inner.ready.empty();
+  if (run_.recorder() != nullptr) inner.ready_places.push_back(std::move(places));
+  Chunk* const last = may_merge ? &inner.ready.back() : nullptr;
   if (last != nullptr && !last->has_error() && last->room() >= chunk.size()) {
     last->append_from(chunk, chunk.size());
     if (chunk.has_error()) last->set_error(chunk.take_error());

@@ -19,6 +19,7 @@ InnerStream& InnerStream::operator=(InnerStream&& other) noexcept {
   node_ = std::move(other.node_);
   stage_ = std::move(other.stage_);
   given_ = other.given_;
+  given_last_ = other.given_last_;
   return *this;
 }
 
@@ -29,8 +30,21 @@ void InnerStream::close() {
 
 Pull InnerStream::pull(Chunk& out, std::size_t want) {
   const Pull pulled = stage_->pull(out, want);
-  given_ += out.slots();
+  given_last_ = out.slots();
+  given_ += given_last_;
   return pulled;
+}
+
+InnerPlaces InnerStream::places() const {
+  if (given_last_ == 0) return {TracedPlace::unknown("there is none"), false};
+  const std::uint64_t first = given_ - given_last_;
+  InnerPlaces places{stage_->trace(first), given_last_ == 1};
+  if (given_last_ == 1) return places;
+  const TracedPlace last = stage_->trace(given_ - 1);
+  places.are_neighbours = places.first.place && last.place &&
+                          places.first.place->file == last.place->file &&
+                          last.place->record - places.first.place->record == given_last_ - 1;
+  return places;
 }
 
 std::uint64_t InnerStream::skip(std::uint64_t count, Known known) {

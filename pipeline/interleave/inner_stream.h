@@ -5,6 +5,8 @@
 
 #include <infeed/pipeline/detail/inner_dataset.h>
 
+#include "interleave/cycle_history.h"
+
 // The pieces that flat_map and interleave are made of.
 namespace infeed::detail {
 
@@ -40,6 +42,8 @@ class InnerStream {
   std::uint64_t given() const { return given_; }
   Pull pull(Chunk& out, std::size_t want);
   std::uint64_t skip(std::uint64_t count, Known known);
+  /// Of what the last pull gave; the thread that pulls.
+  InnerPlaces places() const;
   void close();
 
  private:
@@ -50,6 +54,7 @@ class InnerStream {
   NodePointer node_;
   std::unique_ptr<Stage> stage_;
   std::uint64_t given_ = 0;
+  std::uint64_t given_last_ = 0;  ///< by the last pull
 };
 
 /// Makes inner datasets of outer elements; outlives them. Thread-safety: any thread may call it.

@@ -63,14 +63,17 @@ class InterleaveStage final : public Stage {
         opener_(spec.inner, context),
         outer_(outer_type, std::move(input)),
         supplier_(outer_type, outer_, opener_),
-        cycle_(type(), spec.cycle_length, spec.block_length) {}
+        cycle_(type(), spec.cycle_length, spec.block_length, run().recorder() != nullptr) {}
 
-  Pull do_pull(Chunk& out, std::size_t want) override { return cycle_.pull(supplier_, out, want); }
+  Pull do_pull(Chunk& out, std::size_t want) override {
+    return cycle_.pull(supplier_, out, want, position());
+  }
 
  protected:
   std::uint64_t do_skip(std::uint64_t count, Known known) override {
     return cycle_.skip(supplier_, count, known, run());
   }
+  TracedPlace do_trace(std::uint64_t position) const override { return cycle_.trace(position); }
 
  private:
   const InnerOpener opener_;

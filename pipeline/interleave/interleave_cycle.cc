@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "engine/iterator_context.h"
 
@@ -61,10 +62,31 @@ void InterleaveCycle::take_values(Chunk& out, std::size_t want) {
   out.grow(want - room);
 }
 
-Pull InterleaveCycle::pull(InnerSupplier& supplier, Chunk& out, std::size_t want) {
+CycleHistory::Turn InterleaveCycle::turn() const {
+  CycleHistory::Turn turn{at_, block_left_};
+  for (const Slot& slot : slots_) {
+    turn.slots.push_back({slot.places, slot.refilled - slot.in.slots()});
+  }
+  return turn;
+}
+
+void InterleaveCycle::give_values(Chunk& out, std::size_t want, std::uint64_t position) {
+  CycleHistory::Turn before;
+  if (history_ != nullptr) before = turn();
+  with_size(type_, [&](auto size) { take_values<decltype(size)::value>(out, want); });
+  if (history_ != nullptr && out.size() > 0) history_->add(position, out.size(), std::move(before));
+}
+
+TracedPlace InterleaveCycle::trace(std::uint64_t position) const {
+  if (history_ == nullptr) return TracedPlace::unknown("nothing is recorded");
+  return history_->find(position);
+}
+
+Pull InterleaveCycle::pull(InnerSupplier& supplier, Chunk& out, std::size_t want,
+                           std::uint64_t position) {
   std::size_t not_ready = 0;
   while (true) {
-    with_size(type_, [&](auto size) { take_values<decltype(size)::value>(out, want); });
+    give_values(out, want, position);
     if (!out.empty()) return Pull::values;
     Slot& slot = at_hand();
     ErrorPointer error = slot.in.take_error();
@@ -100,6 +122,10 @@ Supply InterleaveCycle::fill(InnerSupplier& supplier, Slot& slot, ErrorPointer& 
     ++open_;
   }
   const Supply filled = supplier.refill(at_, slot.in);
+  if (history_ != nullptr && filled == Supply::values) {
+    slot.places = supplier.places(at_);
+    slot.refilled = slot.in.slots();
+  }
   if (filled == Supply::end) close(slot);
   return filled;
 }

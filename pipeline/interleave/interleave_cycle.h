@@ -7,6 +7,7 @@
 #include <infeed/pipeline/chunk.h>
 
 #include "engine/move_values.h"
+#include "interleave/cycle_history.h"
 #include "interleave/inner_stream.h"
 
 namespace infeed::detail {
@@ -28,6 +29,8 @@ class InnerSupplier {
   /// Puts the next elements of an open slot's inner dataset into `out`, which is empty. Supply::end
   /// frees the slot.
   virtual Supply refill(std::size_t slot, Chunk& out) = 0;
+  /// Of the elements that the last refill of this slot gave; in an iterator that records.
+  virtual InnerPlaces places(std::size_t slot) const = 0;
   /// Waits until a slot has something again. Called when none had.
   virtual Pull wait() = 0;
 };
@@ -40,6 +43,7 @@ class SerialInnerSupplier final : public InnerSupplier {
 
   Supply open(std::size_t slot, ErrorPointer& error) override;
   Supply refill(std::size_t slot, Chunk& out) override;
+  InnerPlaces places(std::size_t slot) const override { return streams_[slot].places(); }
   Pull wait() override { return Pull::values; }
   /// What is open in a slot, for a skip or for threads that take it over.
   InnerStream& stream(std::size_t slot) { return streams_[slot]; }
@@ -60,18 +64,25 @@ class SerialInnerSupplier final : public InnerSupplier {
 /// dataset (an error) is handed over in passing: the slot remains at hand and opens the next one.
 class InterleaveCycle {
  public:
-  InterleaveCycle(const TypeInfo& type, std::uint64_t cycle_length, std::uint64_t block_length)
+  /// `keeps_history`: so that trace() knows.
+  InterleaveCycle(const TypeInfo& type, std::uint64_t cycle_length, std::uint64_t block_length,
+                  bool keeps_history)
       : type_(type),
+        history_(keeps_history ? std::make_unique<CycleHistory>(block_length) : nullptr),
         cycle_length_(cycle_length),
         block_length_(block_length),
         block_left_(block_length) {}
 
-  Pull pull(InnerSupplier& supplier, Chunk& out, std::size_t want);
+  /// `position`: elements before these.
+  Pull pull(InnerSupplier& supplier, Chunk& out, std::size_t want, std::uint64_t position);
 
   /// Passes over elements as pull() would; inner datasets are skipped, not read. Where no element
   /// fails cardinalities are exact, and whole rounds are passed over at once.
   std::uint64_t skip(SerialInnerSupplier& supplier, std::uint64_t count, Known known,
                      const IteratorContext& run);
+
+  /// Of the element at a position; from any thread.
+  TracedPlace trace(std::uint64_t position) const;
 
   template <class Visit>
   void for_each_open_slot(Visit visit) const {
@@ -85,6 +96,9 @@ class InterleaveCycle {
     explicit Slot(const TypeInfo& type) : in(type) {}
     bool is_open = false;
     Chunk in;
+    // Where there is a history: of what came into `in` last.
+    InnerPlaces places = {};
+    std::uint64_t refilled = 0;
   };
 
   Slot& at_hand();
@@ -98,7 +112,11 @@ class InterleaveCycle {
   std::uint64_t drop_buffered(Slot& slot, std::uint64_t count);
   std::uint64_t skip_rounds(SerialInnerSupplier& supplier, std::uint64_t count, Known known);
 
+  CycleHistory::Turn turn() const;
+  void give_values(Chunk& out, std::size_t want, std::uint64_t position);
+
   const TypeInfo& type_;
+  const std::unique_ptr<CycleHistory> history_;
   const std::uint64_t cycle_length_;
   const std::uint64_t block_length_;
   std::vector<Slot> slots_;  ///< grows up to cycle_length as slots are visited

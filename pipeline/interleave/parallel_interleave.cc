@@ -39,7 +39,8 @@ class ParallelInterleaveStage final : public Stage {
         opener_(spec.inner, context),
         outer_(outer_type, std::move(input)),
         serial_(outer_type, outer_, opener_),
-        cycle_(type(), spec.cycle_length, spec.block_length),
+        cycle_(type(), spec.cycle_length, spec.block_length,
+               spec.ordered && run().recorder() != nullptr),
         threads_(run(), counters(), type(), outer_type, outer_, opener_,
                  {.cycle_length = spec.cycle_length,
                   .threads = share_.readers.grow(readers_wanted(spec, run().concurrency())),
@@ -58,7 +59,7 @@ class ParallelInterleaveStage final : public Stage {
           [this](std::size_t slot) { threads_.adopt(slot, std::move(serial_.stream(slot))); });
       threads_.start();
     }
-    return cycle_.pull(threads_, out, want);
+    return cycle_.pull(threads_, out, want, position());
   }
 
  protected:
@@ -66,6 +67,7 @@ class ParallelInterleaveStage final : public Stage {
     if (threads_.started()) return Stage::do_skip(count, known);
     return cycle_.skip(serial_, count, known, run());
   }
+  TracedPlace do_trace(std::uint64_t position) const override { return cycle_.trace(position); }
 
  private:
   void set_readers(std::int64_t readers) {

@@ -5,6 +5,8 @@
 #include <optional>
 
 #include "engine/iterator_context.h"
+#include "engine/recording/note_calls.h"
+#include "engine/recording/place_log.h"
 #include "map/guard.h"
 
 namespace infeed::detail {
@@ -18,7 +20,9 @@ class ElementwiseStage final : public Stage {
         spec_(std::move(spec)),
         input_(std::move(input)),
         in_(in_type),
-        state_(spec_->make_state == nullptr ? nullptr : spec_->make_state(spec_->function.get())) {}
+        state_(spec_->make_state == nullptr ? nullptr : spec_->make_state(spec_->function.get())) {
+    counters().has_own_calls = true;
+  }
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     pacer_.start();
@@ -48,6 +52,10 @@ class ElementwiseStage final : public Stage {
     const std::uint64_t skipped = input_->skip(count, known);
     position_ += skipped;
     return skipped;
+  }
+  TracedPlace do_trace(std::uint64_t position) const override {
+    if (spec_->one_to_one) return input_->trace(position);
+    return traced_through(kept_, position, *input_);
   }
 
   Pull do_pull_at(Chunk& out, std::span<const std::uint64_t> positions) override {
@@ -90,9 +98,16 @@ class ElementwiseStage final : public Stage {
       if (room == 0) return true;
       const std::size_t count = std::min({in_.size(), room, pacer_.block()});
       ErrorPointer error;
+      CallWatch watch(run().recorder(), counters());
       const KernelResult result =
           spec_->kernel(spec_->function.get(), state_.get(), in_.front(), out.back(), count,
                         Place{position_, epoch(), spec_->key, &run()}, error);
+      if (watch.is_on()) {
+        note_calls(run(), counters(), watch, {epoch(), position_, result.consumed}, *input_);
+        if (!spec_->one_to_one) {
+          kept_.add(position() + out.slots(), result.produced, {position_, result.consumed});
+        }
+      }
       in_.drop_front(result.consumed);
       out.grow(result.produced);
       position_ += result.consumed;
@@ -117,6 +132,7 @@ class ElementwiseStage final : public Stage {
   BlockPacer pacer_;
   const std::shared_ptr<void> state_;
   std::optional<Chunk> at_;  ///< for pull_at()
+  PositionLog kept_;         ///< where not all are
   std::uint64_t position_ = 0;
   bool ended_ = false;
 };

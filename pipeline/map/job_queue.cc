@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <sys/resource.h>
 
 #include <infeed/detail/start_threads.h>
 
-#include "engine/statistics/pull_sample.h"
+#include "engine/recording/call_watch.h"
 #include "engine/threads/clock.h"
 #include "engine/threads/driver.h"
 
@@ -22,37 +21,28 @@ constexpr double kJobUs = 600;
 // more.
 constexpr double kWorthAThreadUs = 20;
 constexpr auto kCollectJobs = std::chrono::microseconds(2000);
-// A job is waiting rather than computing when its CPU clock ran for less than half of its time and
-// its thread gave the core away by itself; on a busy machine the core is taken away from it
-// instead, and more threads would only get in each other's way. Three long ones in a row are the
-// function's nature.
-constexpr double kBlockedShare = 0.5;
-constexpr double kBlockedUs = 400;
+// Three long jobs in a row that waited are the function's nature.
 constexpr std::uint64_t kBlockedJobs = 3;
 // More of them that wait have not been seen to bring anything on a single machine.
 constexpr int kBlockingWorkersMax = 64;
 constexpr std::uint64_t kWatchEvery = 8;
 
-std::uint64_t times_thread_waited() {
-  rusage usage{};
-  getrusage(RUSAGE_THREAD, &usage);
-  return static_cast<std::uint64_t>(usage.ru_nvcsw);
-}
-
 }  // namespace
 
 JobQueue::JobQueue(IteratorContext& run, StageCounters& counters,
-                   std::shared_ptr<const ElementwiseSpec> spec, std::uint64_t epoch,
-                   const JobQueueOptions& options)
+                   std::shared_ptr<const ElementwiseSpec> spec, const Stage& input,
+                   std::uint64_t epoch, const JobQueueOptions& options)
     : run_(run),
       counters_(counters),
       spec_(std::move(spec)),
+      input_(input),
       epoch_(epoch),
       options_(options),
       own_share_(run.threads(), /*is_wanted=*/false),
       workers_(options.parallelism),
       lifeline_(std::make_shared<Lifeline>()) {
   lifeline_->queue = this;
+  counters_.has_own_calls = true;
 }
 
 JobQueue::~JobQueue() {
@@ -234,40 +224,6 @@ Job* JobQueue::claim() {
   return nullptr;
 }
 
-void JobQueue::run_job(Job& job) {
-  const std::uint64_t begin = ticks_now();
-  std::uint64_t position = job.position;
-  while (job.in.size() > 0) {
-    if (job.out.empty() || job.out.back().has_error()) {
-      job.out.emplace_back(*spec_->out_type, job.in.size());
-    }
-    Chunk& out = job.out.back();
-    ErrorPointer error;
-    const KernelResult result =
-        spec_->kernel(spec_->function.get(), nullptr, job.in.front(), out.back(), job.in.size(),
-                      Place{position, epoch_, spec_->key, &run_}, error);
-    job.in.drop_front(result.consumed);
-    position += result.consumed;
-    out.grow(result.produced);
-    if (error != nullptr) out.set_error(std::move(error));
-  }
-  job.ticks = ticks_now() - begin;
-}
-
-/// Whether the function waited for something for most of the time.
-bool JobQueue::run_and_watch(Job& job) {
-  const std::uint64_t waited_before = times_thread_waited();
-  const std::uint64_t cpu_before_ns = thread_cpu_ns();
-  run_job(job);
-  const std::uint64_t cpu_ns = thread_cpu_ns() - cpu_before_ns;
-  StageCounters::add(counters_.sampled_work_ticks, job.ticks);
-  StageCounters::add(counters_.sampled_work_cpu_ns, cpu_ns);
-  return job.ticks > ticks_of_us(kBlockedUs) &&
-         static_cast<double>(cpu_ns) <
-             kBlockedShare * static_cast<double>(ns_of_ticks(job.ticks)) &&
-         times_thread_waited() > waited_before;
-}
-
 void JobQueue::run_unlocked(std::unique_lock<std::mutex>& lock, Job& job) {
   lock.unlock();
   const bool blocked = run_and_watch(job);
@@ -366,6 +322,7 @@ void JobQueue::set_workers(int workers) {
 Pull JobQueue::take(std::unique_ptr<Job>& result) {
   auto lock = hand_off_.lock();
   std::uint64_t wait_begin = 0;
+  std::optional<WaitWatch> wait;
   while (true) {
     if (hand_off_.stopped()) return Pull::cancelled;
     const auto end = options_.ordered && !jobs_.empty() ? jobs_.begin() + 1 : jobs_.end();
@@ -385,7 +342,10 @@ Pull JobQueue::take(std::unique_ptr<Job>& result) {
       turn_.take();
       return Pull::values;
     }
-    if (wait_begin == 0) wait_begin = ticks_now();
+    if (wait_begin == 0) {
+      wait_begin = ticks_now();
+      wait.emplace(run_.recorder());
+    }
     // Nobody has begun the next job: don't wait for a thread, be one.
     if (!blocking_ && waiting_from_ == 0 && !jobs_.empty() && running_jobs_ < workers_) {
       run_unlocked(lock, *claim());

@@ -54,7 +54,7 @@ struct JobQueueOptions {
 class JobQueue {
  public:
   JobQueue(IteratorContext& run, StageCounters& counters,
-           std::shared_ptr<const ElementwiseSpec> spec, std::uint64_t epoch,
+           std::shared_ptr<const ElementwiseSpec> spec, const Stage& input, std::uint64_t epoch,
            const JobQueueOptions& options);
   ~JobQueue();
   JobQueue(const JobQueue&) = delete;
@@ -106,6 +106,8 @@ class JobQueue {
   Job* claim();
   void submit_runner();
   void run_job(Job& job);
+  void run_watched(Job& job, std::uint64_t& position);
+  void run_elements(Job& job, std::uint64_t& position, std::size_t count);
   bool run_and_watch(Job& job);
   void note_blocking();
   void run_jobs();
@@ -121,6 +123,7 @@ class JobQueue {
   IteratorContext& run_;
   StageCounters& counters_;
   const std::shared_ptr<const ElementwiseSpec> spec_;
+  const Stage& input_;  ///< to trace through
   const std::uint64_t epoch_;
   const JobQueueOptions options_;
   ThreadShare own_share_;  ///< for own_threads_, once the function is seen to block

@@ -40,7 +40,7 @@ class ParallelElementwiseStage final : public Stage {
         spec_(std::move(spec)),
         in_type_(in_type),
         input_(std::move(input)),
-        queue_(run(), counters(), spec_, epoch(), queue_options(*spec_, run().executor())),
+        queue_(run(), counters(), spec_, *input_, epoch(), queue_options(*spec_, run().executor())),
         waker_(run(), [this] { queue_.stop(); }),
         knob_(run().knobs(), counters(), workers_knob(queue_options(*spec_, run().executor())),
               [this](std::int64_t workers) { queue_.set_workers(static_cast<int>(workers)); }) {
@@ -86,6 +86,12 @@ class ParallelElementwiseStage final : public Stage {
     const std::uint64_t skipped = input_->skip(count, known);
     position_ += skipped;
     return skipped;
+  }
+  TracedPlace do_trace(std::uint64_t position) const override {
+    if (!spec_->ordered)
+      return TracedPlace::unknown("an unordered " + spec_->name + " keeps no order");
+    if (!spec_->one_to_one) return Stage::do_trace(position);
+    return input_->trace(position);
   }
 
  private:
@@ -187,6 +193,7 @@ class ParallelElementwiseStage final : public Stage {
   JobQueue queue_;
   CancellationWaker waker_;
   std::unique_ptr<Job> front_;
+  PositionLog kept_;       ///< where not all are, in an iterator that records
   Chunk chunk_{in_type_};  ///< of the serial form
   bool has_begun_ = false;
   bool has_input_ = false;  ///< the consumer's thread, as the serial form wants it

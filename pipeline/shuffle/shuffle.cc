@@ -1,6 +1,7 @@
 #include "shuffle/shuffle.h"
 
 #include <algorithm>
+#include <atomic>
 #include <fmt/format.h>
 #include <limits>
 #include <unordered_map>
@@ -44,7 +45,10 @@ class ShuffleStage final : public Stage {
         if (!out.empty()) return Pull::values;
         const Pull pulled = input_->pull(in_, in_.capacity());
         if (pulled == Pull::cancelled) return pulled;
-        if (pulled == Pull::end) ended_ = true;
+        if (pulled == Pull::end) {
+          ended_ = true;
+          count_ = end_;
+        }
       }
       if (!ended_ && end_ < buffer_ && end_ - start_ < buffer_ && !in_.empty()) {
         fill();
@@ -76,6 +80,13 @@ class ShuffleStage final : public Stage {
       input_count = seen;
       input_ = node_.open(input_context_);
     }
+  }
+  TracedPlace do_trace(std::uint64_t position) const override {
+    const std::uint64_t count = count_;
+    if (count == kUnknown && buffer_ == whole_input) {
+      return TracedPlace::unknown("shuffle doesn't know the length of its input yet");
+    }
+    return input_->trace(input_position_of(words_.generator(), buffer_, count, position));
   }
 
  private:
@@ -304,6 +315,7 @@ class ShuffleStage final : public Stage {
   std::uint64_t start_ = 0;                                 ///< hand-outs so far
   std::uint64_t end_ = 0;                                   ///< elements that have entered
   bool ended_ = false;                                      ///< the input is
+  std::atomic<std::uint64_t> count_{length_of(node_)};      ///< of the input, once it is known
 };
 
 class ShuffleNode final : public Node {

@@ -31,6 +31,11 @@ struct Buffered {
 std::vector<Buffered> buffer_content(const Philox& generator, std::uint64_t buffer,
                                      std::uint64_t input_count, std::uint64_t handed_out);
 
+/// The input element that hand-out `t` gives. O(buffer) steps back, however many hand-outs there
+/// were. `input_count` as above.
+std::uint64_t input_position_of(const Philox& generator, std::uint64_t buffer,
+                                std::uint64_t input_count, std::uint64_t t);
+
 /// x mod divisor by two multiplications instead of a division (Lemire, Kaser, Kurz 2019).
 class FastModulo {
  public:

@@ -47,4 +47,23 @@ std::vector<Buffered> buffer_content(const Philox& generator, std::uint64_t buff
   return found;
 }
 
+std::uint64_t input_position_of(const Philox& generator, std::uint64_t buffer,
+                                std::uint64_t input_count, std::uint64_t t) {
+  const auto slot_of = [&](std::uint64_t hand_out) {
+    const std::uint64_t live = std::min(buffer, input_count - hand_out);
+    const std::uint64_t word = generator.block(hand_out >> 2)[hand_out & 3];
+    return (hand_out % buffer + word % live) % buffer;
+  };
+  const std::uint64_t room = buffer - 1;
+  std::uint64_t slot = slot_of(t);
+  while (t > 0) {
+    const std::uint64_t freed = (t - 1) % buffer;
+    // Before this hand-out the slot that the one before has freed was filled again.
+    if (slot == freed && input_count - t >= buffer) return t + room;
+    --t;
+    if (slot == slot_of(t)) slot = t % buffer;  // the hand-out moved that one's content here
+  }
+  return slot;
+}
+
 }  // namespace infeed::detail

@@ -13,6 +13,7 @@
 #include <infeed/records/files.h>
 
 #include "engine/iterator_context.h"
+#include "engine/recording/place_log.h"
 #include "sources/record_file.h"
 
 namespace infeed::detail {
@@ -97,6 +98,7 @@ class RecordsStage final : public Stage, private RecordBlockSource {
     }
     return skipped;
   }
+  TracedPlace do_trace(std::uint64_t position) const override { return traced_.find(position); }
 
  private:
   static constexpr std::size_t kNoFile = std::numeric_limits<std::size_t>::max();
@@ -195,6 +197,17 @@ class RecordsStage final : public Stage, private RecordBlockSource {
     StageCounters::add(counters().sampled_cpu_ns, taken.sampled_cpu_ns);
   }
 
+  void note_slow_read(const RecordBlock& block, const SlowRead& read) override {
+    TracedPlace traced = TracedPlace::unknown("no record begins in what was read");
+    if (block.size() != 0) {
+      const RecordPosition first = block.position(0);
+      traced = {RecordPlace{block.file().file_name(), first.record, block.size(), first.offset},
+                {}};
+    }
+    run().recorder()->note_slow(counters(), {read.begin_ticks, read.ticks},
+                                {epoch(), 0, block.size()}, std::move(traced));
+  }
+
   void leave(const std::optional<Place>& place) override {
     for (const FileInBlocks& read : in_blocks_) {
       if (file_ != read.index) {
@@ -279,6 +292,9 @@ class RecordsStage final : public Stage, private RecordBlockSource {
     std::destroy_n(records + count, want - count);
     places_ = std::max(kPlacesMin, 2 * count);
     out.grow(count);
+    if (count > 0 && run().recorder() != nullptr) {
+      traced_.add(position() + out.slots() - count, count, sources_->files[file_], given_);
+    }
     given_ += count;
     return count > 0;
   }
@@ -358,6 +374,7 @@ class RecordsStage final : public Stage, private RecordBlockSource {
     RecordPosition begin;
   };
   std::deque<FileInBlocks> in_blocks_;
+  PlaceLog traced_;                           ///< in an iterator that records
   std::size_t without_blocks_ = kNoFile;      ///< a file that has none
   std::optional<RecordPosition> goes_on_at_;  ///< in file_, which is to be opened again
   std::optional<RecordPosition> damage_;      ///< a record at which the blocks of file_ ended

@@ -79,6 +79,7 @@ class PrefetchStage final : public Stage {
   std::uint64_t do_skip(std::uint64_t count, Known known) override {
     return has_begun_ ? Stage::do_skip(count, known) : input_->skip(count, known);
   }
+  TracedPlace do_trace(std::uint64_t position) const override { return input_->trace(position); }
 
  private:
   /// In the serial form.
@@ -117,6 +118,7 @@ class PassThroughStage final : public Stage {
   std::uint64_t do_skip(std::uint64_t count, Known known) override {
     return input_->skip(count, known);
   }
+  TracedPlace do_trace(std::uint64_t position) const override { return input_->trace(position); }
 
  private:
   const std::unique_ptr<Stage> input_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <limits>
+#include <mutex>
 
 #include <infeed/pipeline/detail/record_block_source.h>
 
@@ -50,6 +51,13 @@ class RepeatStage final : public Stage, private RecordBlockSource {
     }
     return skipped;
   }
+  TracedPlace do_trace(std::uint64_t position) const override {
+    const std::lock_guard lock(pass_mutex_);
+    if (input_ == nullptr || position < pass_begin_) {
+      return TracedPlace::unknown("it is of a pass that is over");
+    }
+    return input_->trace(position - pass_begin_);
+  }
 
  private:
   /// Whole passes of a known length need not be looked at, unless errors may have changed the
@@ -60,6 +68,7 @@ class RepeatStage final : public Stage, private RecordBlockSource {
     if (input_ != nullptr || !exact) return 0;
     const std::uint64_t passes = std::min(count / length.count(), count_ - pass_);
     pass_ += passes;
+    given_ += passes * length.count();
     return passes * length.count();
   }
 
@@ -69,13 +78,19 @@ class RepeatStage final : public Stage, private RecordBlockSource {
     StageCounters::add(counters().elements, taken.records);
     blocks_->note(taken);
   }
+  void note_slow_read(const RecordBlock& block, const SlowRead& read) override {
+    blocks_->note_slow_read(block, read);
+  }
   void leave(const std::optional<Place>& place) override { blocks_->leave(place); }
 
   /// False when all passes are done.
   bool open_pass() {
     if (input_ != nullptr) return true;
     if (pass_ >= count_) return false;
-    input_ = node_.open(context_of_pass());
+    std::unique_ptr<Stage> input = node_.open(context_of_pass());
+    const std::lock_guard lock(pass_mutex_);
+    input_ = std::move(input);
+    pass_begin_ = given_;
     given_in_pass_ = 0;
     return true;
   }
@@ -95,7 +110,11 @@ class RepeatStage final : public Stage, private RecordBlockSource {
   }
 
   void end_pass() {
-    input_ = nullptr;
+    given_ += given_in_pass_;
+    {
+      const std::lock_guard lock(pass_mutex_);
+      input_ = nullptr;
+    }
     ++pass_;
     if (given_in_pass_ == 0 && count_ == kForever) pass_ = count_;
   }
@@ -103,7 +122,11 @@ class RepeatStage final : public Stage, private RecordBlockSource {
   const StageContext context_;
   const std::uint64_t count_;
   const Node& node_;
+  // Other threads trace through it: written with pass_mutex_.
+  mutable std::mutex pass_mutex_;
   std::unique_ptr<Stage> input_;
+  std::uint64_t pass_begin_ = 0;         ///< elements of the passes before the one at hand
+  std::uint64_t given_ = 0;              ///< elements of passes that are over
   RecordBlockSource* blocks_ = nullptr;  ///< of input_
   std::uint64_t pass_ = 0;
   std::uint64_t given_in_pass_ = 0;

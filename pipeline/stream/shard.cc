@@ -43,6 +43,9 @@ class ShardStage final : public Stage {
     before_ = options_.count - 1;
     return (passed + options_.count - 1) / options_.count;
   }
+  TracedPlace do_trace(std::uint64_t position) const override {
+    return input_->trace(options_.index + position * options_.count);
+  }
 
  private:
   static constexpr std::uint64_t kSkipFrom = 64;

@@ -22,6 +22,9 @@ class SkipStage final : public Stage {
   std::uint64_t do_skip(std::uint64_t count, Known known) override {
     return skip_the_head(known) ? input_->skip(count, known) : 0;
   }
+  TracedPlace do_trace(std::uint64_t position) const override {
+    return input_->trace(head_ + position);
+  }
 
  private:
   bool skip_the_head(Known known) {
@@ -32,6 +35,7 @@ class SkipStage final : public Stage {
   }
 
   std::uint64_t count_;
+  const std::uint64_t head_ = count_;
   const std::unique_ptr<Stage> input_;
 };
 

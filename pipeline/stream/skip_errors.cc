@@ -6,29 +6,14 @@
 #include <mutex>
 #include <unordered_set>
 
-#include <infeed/detail/printable_text.h>
 #include <infeed/pipeline/errors_in_flight.h>
 #include <infeed/records/file.h>
 
 #include "engine/iterator_context.h"
+#include "engine/recording/recorded_lines.h"
 
 namespace infeed::detail {
 namespace {
-
-std::string json_text(std::string_view text) {
-  std::string quoted = "\"";
-  for (const char c : utf8_name(text)) {
-    if (c == '"' || c == '\\') {
-      quoted += '\\';
-      quoted += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      quoted += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + '"';
-}
 
 /// Without the position and the closing brace.
 std::string json_of(const Error& error) {

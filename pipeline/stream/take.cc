@@ -25,6 +25,7 @@ class TakeStage final : public Stage {
     left_ -= skipped;
     return skipped;
   }
+  TracedPlace do_trace(std::uint64_t position) const override { return input_->trace(position); }
 
  private:
   std::uint64_t left_;

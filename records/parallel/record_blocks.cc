@@ -51,6 +51,7 @@ BlockFile::BlockFile(const std::string& file, RecordPosition begin, const BlockF
       block_bytes_(std::max<std::size_t>(options.block_bytes, kPageBytes)),
       pool_(std::make_shared<BlockPool>(file, kFreeRecordBlocksMax, options.spare_blocks)),
       next_(begin),
+      file_name_(file),
       verifies_payloads_(options.verifies_payloads),
       records_(options.records) {}
 

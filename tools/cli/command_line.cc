@@ -20,6 +20,7 @@
 #include "cli/stop_on_signal.h"
 #include "convert/convert_command.h"
 #include "dataset/dataset_commands.h"
+#include "profile/profile_command.h"
 #include "train/train_command.h"
 
 namespace infeed::tools {
@@ -119,6 +120,9 @@ int run_command_line(int argc, const char* const* argv, const std::vector<InputK
                                       add_repair_command(app),
                                       add_index_command(app),
                                       add_train_command(app),
+                                      add_profile_command(app),
+                                      add_top_command(app),
+                                      add_compare_command(app),
                                       add_help_command(app, INFEED_VERSION)};
   for (const Command& command : commands) refuse_senseless_values(*command.options);
   if (argc < 2) return complain_about_command(commands, "which command?", "");

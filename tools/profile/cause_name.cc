@@ -30,4 +30,32 @@ std::string name_of(Cause cause) {
   return "unknown";
 }
 
+std::string words_of(Cause cause) {
+  switch (cause) {
+    case Cause::slow_read:
+      return "slow read";
+    case Cause::slow_element:
+      return "slow element";
+    case Cause::waiting_function:
+      return "function waited";
+    case Cause::quota:
+      return "CPU quota";
+    case Cause::others_on_cores:
+      return "others on the cores";
+    case Cause::memory_limit:
+      return "memory limit";
+    case Cause::tuner_change:
+      return "tuner's change";
+    case Cause::starved:
+      return "starved";
+    case Cause::recompilation:
+      return "recompilation";
+    case Cause::slow_step:
+      return "slow step";
+    case Cause::unknown:
+      return "unknown";
+  }
+  return "unknown";
+}
+
 }  // namespace infeed::tools

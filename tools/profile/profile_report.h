@@ -31,6 +31,8 @@ enum class Cause {
 };
 /// "slow_read": as in the JSON.
 std::string name_of(Cause cause);
+/// "slow read": for a person.
+std::string words_of(Cause cause);
 
 struct LateStep {
   std::uint64_t step = 0;  ///< its number

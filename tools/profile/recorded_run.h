@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 /// Why: what a training process recorded (INFEED_PROFILE, IterateOptions::recording) is read by
@@ -16,12 +17,13 @@
 namespace infeed::tools {
 
 struct RecordedStage {
-  int id = 0;              ///< index in RecordedRun::stages; it never changes within a run
-  std::string name = {};   ///< its kind: "map"
-  std::string label = {};  ///< "map[1] 'augment'"
-  std::string path = {};   ///< "prefetch < batch < map[1]"
-  int consumer = -1;       ///< the stage that pulls it; -1 next to the training step
-  int inside = -1;         ///< the flat_map or interleave in whose inner datasets it is
+  int id = 0;               ///< index in RecordedRun::stages; it never changes within a run
+  std::string name = {};    ///< its kind: "map"
+  std::string label = {};   ///< "map[1] 'augment'"
+  std::string path = {};    ///< "prefetch < batch < map[1]"
+  int consumer = -1;        ///< the stage that pulls it; -1 next to the training step
+  int inside = -1;          ///< the flat_map or interleave in whose inner datasets it is
+  bool runs_ahead = false;  ///< what it pulls runs in other threads than its consumer
 };
 
 /// What a stage did in a window, and how full it was at its end. Times are sums over threads.
@@ -112,6 +114,7 @@ struct RecordedRun {
   std::string host = {};
   std::int64_t process = 0;
   double started_unix_s = 0;
+  std::uint64_t slow_after_ns = 1'000'000;  ///< calls that took longer were kept
   double cores = 1;
   bool has_steps = false;   ///< StepTimer or a device timed them; else each next() counts as one
   std::string device = {};  ///< "v3-8", where a simulated one ran
@@ -132,5 +135,7 @@ struct RecordedRun {
 /// Throws Error: the file isn't there, is none of ours (it says what it is instead), is of a later
 /// version, or has a damaged line before its last. A last line that is cut is left out.
 RecordedRun read_recorded_run(const std::string& path);
+/// The same of a file's content; errors name `path`.
+RecordedRun parse_recorded_run(std::string_view text, const std::string& path);
 
 }  // namespace infeed::tools

@@ -115,6 +115,7 @@ bool ChunkQueue::wait_for_chunks(std::unique_lock<std::mutex>& lock) {
   if (was_full_ && limits_.adaptive) double_depth();
   was_full_ = false;
   if (producer_waits_) room_.wake_one();
+  const WaitWatch wait(run_.recorder());
   const std::uint64_t begin = ticks_now();
   const std::uint64_t collecting_ticks =
       ticks_of_us(std::chrono::microseconds(kCollectChunks).count());
@@ -154,6 +155,7 @@ bool ChunkQueue::wait_until_ready(std::chrono::steady_clock::time_point deadline
     values_.wake_all();
   });
   auto lock = hand_off_.lock();
+  const WaitWatch wait(run_.recorder());
   const std::uint64_t begin = ticks_now();
   bool in_time = deadline > std::chrono::steady_clock::time_point{};
   while (chunks_.empty() && !hand_off_.over() && in_time && !stop.stop_requested()) {

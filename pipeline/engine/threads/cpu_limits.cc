@@ -6,6 +6,7 @@
 #include <limits>
 #include <sched.h>
 #include <string>
+#include <unistd.h>
 
 #include "infeed/pipeline/executor.h"
 
@@ -91,6 +92,47 @@ int cgroup_cores(const std::string& mount, const std::string& groups_file) {
   const double quota = cgroup_quota(mount, groups_file);
   if (quota >= std::numeric_limits<int>::max()) return std::numeric_limits<int>::max();
   return std::max(1, static_cast<int>(std::ceil(quota)));
+}
+
+namespace {
+
+/// Both versions count it in cpu.stat, in other units.
+std::uint64_t throttled_ns_in(const std::string& folder) {
+  std::ifstream file(folder + "cpu.stat");
+  std::string name;
+  std::uint64_t value = 0;
+  while (file >> name >> value) {
+    if (name == "throttled_usec") return value * 1000;
+    if (name == "throttled_time") return value;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::uint64_t throttled_cpu_ns(const std::string& mount, const std::string& groups_file) {
+  std::uint64_t most = 0;
+  const auto look = [&most](const std::string& root, std::string path) {
+    while (true) {
+      most = std::max(most, throttled_ns_in(root + path + (path == "/" ? "" : "/")));
+      if (path == "/" || path.empty()) return;
+      path = parent_of(path);
+    }
+  };
+  look(mount, cgroup_path(groups_file, ""));
+  look(mount + "/cpu", cgroup_path(groups_file, "cpu"));
+  return most;
+}
+
+std::uint64_t throttled_cpu_ns() { return throttled_cpu_ns("/sys/fs/cgroup", "/proc/self/cgroup"); }
+
+std::uint64_t machine_busy_ns() {
+  std::ifstream file("/proc/stat");
+  std::string cpu;
+  std::uint64_t user = 0, nice = 0, system = 0, idle = 0, io = 0, irq = 0, soft = 0, steal = 0;
+  if (!(file >> cpu >> user >> nice >> system >> idle >> io >> irq >> soft >> steal)) return 0;
+  const auto ticks_per_second = static_cast<std::uint64_t>(std::max(1L, sysconf(_SC_CLK_TCK)));
+  return (user + nice + system + irq + soft + steal) * (1'000'000'000 / ticks_per_second);
 }
 
 double usable_cpu_time() {

@@ -1,10 +1,7 @@
 #include "engine/tuning/observer.h"
 
 #include <algorithm>
-#include <fstream>
-#include <string>
 #include <thread>
-#include <unistd.h>
 #include <utility>
 
 #include "engine/iterator_context.h"
@@ -14,17 +11,6 @@ namespace infeed::detail {
 namespace {
 
 std::uint64_t grown(std::uint64_t now, std::uint64_t before) { return now - std::min(now, before); }
-
-/// Of all cores of the machine since it was started; see proc(5), /proc/stat. What other guests of
-/// the host took (steal) is busy, too.
-std::uint64_t machine_busy_ns() {
-  std::ifstream file("/proc/stat");
-  std::string cpu;
-  std::uint64_t user = 0, nice = 0, system = 0, idle = 0, io = 0, irq = 0, soft = 0, steal = 0;
-  if (!(file >> cpu >> user >> nice >> system >> idle >> io >> irq >> soft >> steal)) return 0;
-  const auto ticks_per_second = static_cast<std::uint64_t>(std::max(1L, sysconf(_SC_CLK_TCK)));
-  return (user + nice + system + irq + soft + steal) * (1'000'000'000 / ticks_per_second);
-}
 
 }  // namespace
 

@@ -44,6 +44,11 @@ void TunerThread::look() {
 }
 
 void TunerThread::take_down(TuningDecision decision) {
+  if (Recorder* const recorder = run_.recorder()) {
+    for (const TuningChange& change : decision.finished) recorder->note_tuning(change.text());
+    if (decision.begun) recorder->note_tuning(decision.begun->text());
+    for (const std::string& note : decision.notes) recorder->note_tuning(note);
+  }
   const std::lock_guard lock(mutex_);
   auto& changes = report_.changes;
   for (TuningChange& change : decision.finished) {

@@ -128,34 +128,6 @@ std::vector<int> late_index_by_step(const RecordedRun& run, const ProfileReport&
   return indices;
 }
 
-std::string words_of(Cause cause) {
-  switch (cause) {
-    case Cause::slow_read:
-      return "slow read";
-    case Cause::slow_element:
-      return "slow element";
-    case Cause::waiting_function:
-      return "function waited";
-    case Cause::quota:
-      return "CPU quota";
-    case Cause::others_on_cores:
-      return "others on the cores";
-    case Cause::memory_limit:
-      return "memory limit";
-    case Cause::tuner_change:
-      return "tuner's change";
-    case Cause::starved:
-      return "starved";
-    case Cause::recompilation:
-      return "recompilation";
-    case Cause::slow_step:
-      return "slow step";
-    case Cause::unknown:
-      return "unknown";
-  }
-  return "unknown";
-}
-
 std::string duration_text(std::uint64_t ns) {
   const auto value = static_cast<double>(ns);
   if (ns < 1'000) return fmt::format("{} ns", ns);

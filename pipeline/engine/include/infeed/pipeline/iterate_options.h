@@ -10,6 +10,7 @@
 
 #include <infeed/pipeline/checkpoint.h>
 #include <infeed/pipeline/executor.h>
+#include <infeed/pipeline/recording.h>
 #include <infeed/pipeline/tuning.h>
 
 /// What one iteration of a dataset may use, and where it begins:
@@ -55,6 +56,8 @@ struct IterateOptions {
   /// throw.
   std::function<void(const ResumeProgress&)> on_resume = {};
   std::chrono::milliseconds on_resume_every{1000};  ///< at least 1 ms
+  /// What is written down for `infeed profile` (recording.h).
+  RecordingOptions recording = {};
   /// Keep Iterator::order_hash(); costs about 1 ns a number or 8 bytes.
   bool order_hash = false;
 };

@@ -134,6 +134,13 @@ class Iterator {
   /// From now on the tuner changes nothing; from any thread.
   void freeze_tuning() { core().freeze_tuning(); }
   const MemoryAccount& memory() const { return core().memory(); }
+  /// Whether it records, where to, and what went wrong.
+  RecordingStatus recording() const { return core().recording(); }
+  /// A step that the caller has measured, for the recording; nothing where there is none. The
+  /// consumer's thread. A loop that measures nothing has StepTimer.
+  void record_step(const StepTimes& step) { core().record_step(step); }
+  /// For StepTimer.
+  detail::IteratorCore& core_for_timer() { return core(); }
 
   /// Input iterator for range-for; it moves through this Iterator itself.
   class Cursor {

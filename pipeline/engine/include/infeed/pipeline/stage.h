@@ -13,6 +13,7 @@
 #include <infeed/pipeline/memory_account.h>
 #include <infeed/pipeline/options.h>
 #include <infeed/pipeline/stage_context.h>
+#include <infeed/pipeline/traced_place.h>
 
 /// Why: this is the interface between stages, and the one to write a stage of your own against.
 ///
@@ -42,6 +43,7 @@ using NodePointer = std::shared_ptr<const Node>;
 
 namespace detail {
 
+class CallWatch;
 class RecordBlockSource;
 
 /// How many pulls lie between two that are measured with the thread's CPU clock.
@@ -115,6 +117,10 @@ class Stage {
   /// only cost its thread switches.
   virtual bool runs_ahead() const { return false; }
 
+  /// Where the element at a position of its pass came from. Any thread may ask while the stage lives,
+  /// and others pull it meanwhile.
+  TracedPlace trace(std::uint64_t position) const { return do_trace(position); }
+
   /// The type of the elements that it gives.
   const TypeInfo& type() const { return *type_; }
 
@@ -126,7 +132,12 @@ class Stage {
   /// It is only asked of stages whose node says is_indexable().
   virtual Pull do_pull_at(Chunk& out, std::span<const std::uint64_t> positions);
 
+  /// A stage that knows asks its input; what do_pull() writes it touches with a lock only.
+  virtual TracedPlace do_trace(std::uint64_t position) const;
+
   std::uint64_t epoch() const { return epoch_; }
+  /// Elements of this pass that were handed over or skipped before the call at hand.
+  std::uint64_t position() const { return position_; }
   /// True once somebody cancelled the iteration or a stage failed: a stage that waits or loops ends
   /// that and returns Pull::cancelled. CancellationWaker wakes one that waits.
   bool cancelled() const;
@@ -141,16 +152,18 @@ class Stage {
   detail::StageCounters& counters() const { return *counters_; }
 
  private:
-  /// Counts and times what `pull` does.
+  /// Counts and times what `pull` does, which gives the elements from `position` on.
   template <class DoPull>
-  Pull counted(Chunk& out, DoPull pull);
+  Pull counted(Chunk& out, std::uint64_t position, DoPull pull);
+  void note_own_time(detail::CallWatch& watch, std::uint64_t position, std::uint64_t count);
 
   IteratorContext& run_;
   detail::StageCounters* counters_;
   const TypeInfo* type_;
   std::uint64_t epoch_;
   detail::SampleStride sample_stride_;
-  ErrorPointer failure_;  ///< terminal: what do_pull threw
+  ErrorPointer failure_;        ///< terminal: what do_pull threw
+  std::uint64_t position_ = 0;  ///< of the pass: elements handed over or skipped
 };
 
 /// When a stage that collects elements hands over what it has rather than waits for more: 100 us

@@ -21,6 +21,7 @@ namespace infeed::detail {
 
 class ReadyElements;
 class ReadyEvent;
+class Recorder;
 class TunerThread;
 class Watchdog;
 
@@ -61,6 +62,12 @@ class IteratorCore {
   const MemoryAccount& memory() const;
   TuningReport tuning() const;
   void freeze_tuning();
+  RecordingStatus recording() const;
+  void record_step(const StepTimes& step);
+  /// Steps will be recorded, so that next() doesn't count as one.
+  void expect_steps();
+  /// What the consumer waited for in next() so far; the consumer's thread.
+  std::chrono::nanoseconds consumer_wait() const;
 
  private:
   void advance(std::uint64_t count) {
@@ -69,6 +76,8 @@ class IteratorCore {
   void begin_tuning();
   void resume(const IterateOptions& options);
   Pull pull_root();
+  Pull pull_or_pop();
+  Pull recorded_pull(Recorder& recorder);
   ErrorPointer cancellation(std::string_view when) const;
   [[noreturn]] void fail(const ErrorPointer& error);
   void end_stages();

@@ -29,6 +29,12 @@ class RecordBlockSource {
     std::uint64_t sampled_cpu_ns = 0;
   };
   virtual void note(const Taken& taken) = 0;
+  /// In an iterator that records: to read this block, which is framed now, took long.
+  struct SlowRead {
+    std::uint64_t begin_ticks = 0;
+    std::uint64_t ticks = 0;
+  };
+  virtual void note_slow_read(const RecordBlock& block, const SlowRead& read) = 0;
   /// A record that was not taken.
   struct Place {
     const BlockFile* file;

@@ -129,6 +129,7 @@ class BlockFile : public std::enable_shared_from_this<BlockFile> {
   /// Before anybody looks at a record. False when the last one isn't whole after all.
   virtual bool complete(RecordBlock&) const { return true; }
 
+  const std::string& file_name() const { return file_name_; }
   /// The record behind those that were framed.
   RecordPosition next() const { return next_; }
 
@@ -146,6 +147,7 @@ class BlockFile : public std::enable_shared_from_this<BlockFile> {
 
  private:
   friend class RecordBlock;
+  const std::string file_name_;
   const bool verifies_payloads_;
   const std::optional<std::uint64_t> records_;
 };

@@ -1,0 +1,50 @@
+#include "engine/recording/live_page.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <infeed/records/file.h>
+
+namespace infeed::detail {
+
+std::string live_page_begin(long process) { return fmt::format("/dev/shm/infeed-{}.", process); }
+
+LivePage::LivePage(std::uint64_t number)
+    : file_(fmt::format("{}{}", live_page_begin(::getpid()), number)) {}
+
+LivePage::~LivePage() { ::unlink(file_.c_str()); }
+
+void LivePage::add(const std::string& line) {
+  if (line.starts_with("{\"infeed_recording\"")) {
+    header_ = line;
+  } else if (line.starts_with("{\"stages\"")) {
+    stages_ = line;
+  } else {
+    lines_.push_back(line);
+    if (lines_.size() > kLinesMax) lines_.pop_front();
+  }
+}
+
+bool LivePage::show() {
+  std::string text = header_ + stages_;
+  for (const std::string& line : lines_) text += line;
+  const std::string next = file_ + ".next";
+  try {
+    ::unlink(next.c_str());
+    // Made anew, so that it is nobody else's.
+    const int descriptor =
+        ::open(next.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (descriptor < 0) throw system_error("create", next, errno);
+    File(descriptor, next).write(text);
+    if (std::rename(next.c_str(), file_.c_str()) != 0) throw system_error("rename", next, errno);
+  } catch (const Error&) {
+    ::unlink(next.c_str());
+    return false;
+  }
+  return true;
+}
+
+}  // namespace infeed::detail

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include <infeed/pipeline/traced_place.h>
+
+namespace infeed::detail {
+
+/// Which records the elements of a stage's pass were, as far as it looks back: neighbours take one
+/// entry together, so that it is mostly one a file. Only stages of an iterator that records keep it.
+///
+/// Invariants: entries_ is guarded by mutex_, and in the order of positions.
+class PlaceLog {
+ public:
+  /// The elements from `position` on are records from `record` on.
+  void add(std::uint64_t position, std::uint64_t count, const std::string& file,
+           std::uint64_t record, std::optional<std::uint64_t> offset = std::nullopt);
+  TracedPlace find(std::uint64_t position) const;
+
+ private:
+  struct Entry {
+    std::uint64_t position;
+    std::uint64_t count;
+    const std::string* file;
+    std::uint64_t record;
+    std::optional<std::uint64_t> offset;  ///< of the first record
+  };
+  static constexpr std::size_t kEntriesMax = 4096;
+
+  mutable std::mutex mutex_;
+  std::deque<std::string> files_;  ///< that entries point to
+  std::deque<Entry> entries_;
+};
+
+/// Which elements of its input the elements of a stage that drops some are.
+///
+/// Invariants: as above.
+class PositionLog {
+ public:
+  struct Inputs {
+    std::uint64_t position;
+    std::uint64_t count;  ///< it is one of so many
+  };
+  /// `count` elements from `position` on are among those inputs.
+  void add(std::uint64_t position, std::uint64_t count, const Inputs& inputs);
+  std::optional<Inputs> find(std::uint64_t position) const;
+
+ private:
+  struct Entry {
+    std::uint64_t position;
+    std::uint64_t count;
+    Inputs inputs;
+  };
+  static constexpr std::size_t kEntriesMax = 4096;
+
+  mutable std::mutex mutex_;
+  std::deque<Entry> entries_;
+};
+
+}  // namespace infeed::detail

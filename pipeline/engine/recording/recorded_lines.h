@@ -1,0 +1,114 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include <infeed/pipeline/statistics.h>
+#include <infeed/pipeline/traced_place.h>
+
+#include "engine/stage_counters.h"
+
+// What stands in the lines of a recording (pipeline/recording.md), and their text.
+namespace infeed {
+
+class IteratorContext;
+
+namespace detail {
+
+/// Stages as the lines name them.
+using StageIds = std::unordered_map<const StageCounters*, int>;
+
+/// `text`, which may be any bytes, in quotes.
+std::string json_text(std::string_view text);
+
+/// A step, or what the consumer took by itself: times in ns since the start.
+struct RecordedStepRow {
+  std::uint64_t number = 0;
+  std::uint64_t begin_ns = 0;
+  std::uint64_t infeed_wait_ns = 0;
+  std::uint64_t transfer_ns = 0;
+  std::uint64_t compute_ns = 0;
+  std::uint64_t all_reduce_ns = 0;
+  std::uint64_t idle_ns = 0;
+  std::uint64_t elements = 0;
+  std::string name;
+
+  std::uint64_t length_ns() const {
+    return infeed_wait_ns + transfer_ns + compute_ns + all_reduce_ns + idle_ns;
+  }
+};
+
+/// {"steps": [...]} or {"late_steps": [...]}; `are_measured`: else each next() counts as one.
+std::string line_of_steps(std::string_view kind, const std::vector<RecordedStepRow>& rows,
+                          bool are_measured);
+
+struct RecordedSlowCall {
+  std::uint64_t begin_ns = 0;
+  std::uint64_t took_ns = 0;
+  std::uint64_t cpu_ns = 0;
+  std::uint64_t preempted_ns = 0;
+  const StageCounters* stage = nullptr;
+  std::uint64_t position = 0;
+  std::uint64_t count = 1;
+  std::uint64_t pass = 0;
+  int thread = 0;
+  std::uint64_t begin_ticks = 0;
+  std::uint64_t end_ticks = 0;
+  const char* waited_in = "";
+  TracedPlace traced;
+};
+
+/// `kind`: "slow", or "outlier" for one that is far from what the stage's calls usually take.
+std::string line_of_slow_call(std::string_view kind, const RecordedSlowCall& call, int stage);
+/// `counters` are those of `stages`.
+std::string line_of_stages(const std::vector<StageStatistics>& stages,
+                           const std::vector<const StageCounters*>& counters, const StageIds& ids);
+
+/// What all stages did since the last look.
+class WindowMaker {
+ public:
+  explicit WindowMaker(IteratorContext& run) : run_(run) {}
+
+  struct StageRow {
+    const StageCounters* stage;
+    StageStatistics figures;  ///< those that grow: of the window alone
+  };
+  struct Window {
+    std::uint64_t begin_ns = 0;
+    std::uint64_t length_ns = 0;
+    std::uint64_t elements = 0;
+    std::uint64_t consumer_wait_ns = 0;
+    std::uint64_t process_cpu_ns = 0;
+    std::uint64_t throttled_ns = 0;
+    double cores = 0;
+    double cores_of_others = 0;
+    std::uint64_t memory_bytes = 0;
+    std::uint64_t memory_limit_bytes = 0;
+    std::vector<StageRow> stages;
+  };
+  /// `now_ns` since the start of the recording.
+  Window look(std::uint64_t now_ns);
+  /// As it was at the last look.
+  const PipelineStatistics& statistics() const { return before_; }
+  const std::vector<const StageCounters*>& stages() const { return stages_; }
+
+ private:
+  IteratorContext& run_;
+  PipelineStatistics before_;
+  std::vector<const StageCounters*> stages_;
+  std::unordered_map<const StageCounters*, StageStatistics> stages_before_;
+  std::uint64_t before_ns_ = 0;
+  std::uint64_t throttled_before_ns_ = 0;
+  std::uint64_t machine_before_ns_ = 0;
+  std::uint64_t limits_read_at_ns_ = 0;
+  double cores_ = 0;
+};
+
+std::string line_of_window(const WindowMaker::Window& window, const StageIds& ids);
+
+}  // namespace detail
+}  // namespace infeed

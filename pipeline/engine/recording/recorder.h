@@ -1,0 +1,142 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <infeed/pipeline/recording.h>
+#include <infeed/pipeline/stage.h>
+#include <infeed/pipeline/tuning.h>
+
+#include "engine/recording/call_watch.h"
+#include "engine/recording/recorded_lines.h"
+#include "engine/recording/recording_file.h"
+#include "engine/threads/periodic_thread.h"
+
+namespace infeed {
+
+class IteratorContext;
+
+namespace detail {
+
+class LivePage;
+
+/// Keeps what an iterator that records does: collects it from the threads that work, and writes it
+/// down in a thread of its own.
+///
+/// Invariants: what the working threads add (slow_, rows_, tuning_) is guarded by mutex_, the
+/// threads by threads_mutex_; what the windows are made of belongs to the recorder's thread until
+/// finish() has joined it.
+class Recorder {
+ public:
+  /// Null where nobody wants a recording, or where it can't be begun: `status` then says why.
+  static std::unique_ptr<Recorder> of(IteratorContext& run, const RecordingOptions& options,
+                                      RecordingStatus& status);
+  Recorder(IteratorContext& run, const RecordingOptions& options,
+           std::optional<RecordingFile> file);
+  ~Recorder();
+
+  /// Stages are there from now on. Calls after the first one do nothing.
+  void start();
+  /// What is left is written, and why the run ended. Calls after the first one do nothing.
+  void finish(const std::string& why);
+  RecordingStatus status() const;
+
+  // ---- for the threads that work ----
+  /// Null where there are too many of them.
+  WatchedThread* this_thread();
+  /// Reads them when the last reading is older than a millisecond.
+  void refresh_usage(WatchedThread& thread, std::uint64_t now_ticks) const;
+  bool is_slow(const OwnTime& time) const { return time.ticks >= slow_ticks_; }
+  /// Of a stage, in its pass: one of `count` from `position` on.
+  struct Elements {
+    std::uint64_t pass;
+    std::uint64_t position;
+    std::uint64_t count;
+  };
+  /// A call of the calling thread has been slow.
+  void note_slow(const StageCounters& stage, const OwnTime& time, const Elements& elements,
+                 TracedPlace traced);
+
+  // ---- for the consumer's thread ----
+  /// The consumer waited for its next elements.
+  void note_pull(std::uint64_t begin_ticks, std::uint64_t end_ticks, std::uint64_t elements);
+  /// From now on steps are told, and pulls are no rows of their own.
+  void expect_steps() { has_steps_.store(true, std::memory_order_relaxed); }
+  void note_step(const StepTimes& step);
+
+  // ---- for the tuner's thread ----
+  void note_tuning(std::string text);
+
+ private:
+  struct Wait {
+    int thread;
+    const StageCounters* stage;
+    std::uint64_t at_ticks;
+    const char* where;
+  };
+
+  std::uint64_t ns_since_start(std::uint64_t ticks) const;
+  void end_pulls_at(std::uint64_t now_ns);
+  void end_pulls();
+  void add_row(RecordedStepRow row);
+
+  bool look();
+  void look_at_threads();
+  const char* seen_waiting(const RecordedSlowCall& call) const;
+  std::uint64_t usual_call_ns(const StageCounters& stage) const;
+  void append(const std::string& line);
+  void flush();
+  void write_header();
+  void write_down(bool is_last);
+  void write_window();
+  void write_new_stages();
+  void write_steps(std::vector<RecordedStepRow> rows);
+  void write_slow_calls(std::vector<RecordedSlowCall> calls);
+  void write_histograms();
+  int id_of(const StageCounters& stage) const;
+
+  IteratorContext& run_;
+  const std::uint64_t slow_ticks_;
+  const std::uint64_t stale_ticks_ = ticks_of_us(1000);
+  const std::uint64_t start_ticks_;
+  const std::chrono::steady_clock::time_point start_time_;
+  const std::uint64_t number_;  ///< of this recorder in the process
+
+  std::mutex threads_mutex_;
+  std::deque<WatchedThread> threads_;
+
+  mutable std::mutex mutex_;
+  std::vector<RecordedSlowCall> slow_;
+  std::vector<RecordedStepRow> rows_;
+  std::vector<std::pair<std::uint64_t, std::string>> tuning_;
+  std::uint64_t dropped_ = 0;
+  RecordingStatus status_;
+
+  std::atomic<bool> has_steps_{false};
+  std::uint64_t steps_ = 0;  ///< of the consumer's thread, as is what follows
+  bool has_pulls_ = false;
+  RecordedStepRow pulls_;
+
+  // Of the recorder's thread.
+  std::optional<RecordingFile> file_;
+  bool is_writing_ = true;
+  WindowMaker windows_;
+  StageIds ids_;
+  std::vector<Wait> waits_;
+  std::vector<std::uint64_t> step_lengths_ns_;  ///< of the last few hundred
+  std::uint64_t looks_ = 0;
+  std::uint64_t windows_written_ = 0;
+  bool has_ended_ = false;
+  std::unique_ptr<LivePage> live_;
+  std::unique_ptr<PeriodicThread> thread_;  // last: it uses the others
+};
+
+}  // namespace detail
+}  // namespace infeed

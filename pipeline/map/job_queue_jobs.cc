@@ -1,0 +1,89 @@
+#include <algorithm>
+#include <sys/resource.h>
+#include <utility>
+
+#include "engine/recording/note_calls.h"
+#include "engine/statistics/pull_sample.h"
+#include "engine/threads/clock.h"
+#include "map/job_queue.h"
+
+// What a thread does with a job that it has claimed.
+namespace infeed::detail {
+namespace {
+
+// A job is waiting rather than computing when its CPU clock ran for less than half of its time and
+// its thread gave the core away by itself; on a busy machine the core is taken away from it
+// instead, and more threads would only get in each other's way.
+constexpr double kBlockedShare = 0.5;
+constexpr double kBlockedUs = 400;
+// In an iterator that records: a watch costs 30 ns.
+constexpr double kWorthWatchingUs = 2;
+constexpr std::size_t kWatchedAtOnce = 32;
+
+std::uint64_t times_thread_waited() {
+  rusage usage{};
+  getrusage(RUSAGE_THREAD, &usage);
+  return static_cast<std::uint64_t>(usage.ru_nvcsw);
+}
+
+}  // namespace
+
+void JobQueue::run_job(Job& job) {
+  const std::uint64_t begin = ticks_now();
+  std::uint64_t position = job.position;
+  if (run_.recorder() == nullptr) {
+    run_elements(job, position, job.in.size());
+  } else {
+    run_watched(job, position);
+  }
+  job.ticks = ticks_now() - begin;
+}
+
+/// One by one where that costs little, so that a slow element is known by its position.
+void JobQueue::run_watched(Job& job, std::uint64_t& position) {
+  std::size_t block = 1;
+  while (job.in.size() > 0) {
+    const std::uint64_t first = position;
+    const std::uint64_t begin = ticks_now();
+    CallWatch watch(run_.recorder(), counters_);
+    run_elements(job, position, std::min(block, job.in.size()));
+    const std::uint64_t count = position - first;
+    if (watch.is_on()) note_calls(run_, counters_, watch, {epoch_, first, count}, input_);
+    const bool is_cheap = ticks_now() - begin < count * ticks_of_us(kWorthWatchingUs);
+    block = is_cheap ? std::min(kWatchedAtOnce, 2 * block) : 1;
+  }
+}
+
+void JobQueue::run_elements(Job& job, std::uint64_t& position, std::size_t count) {
+  const std::uint64_t end = position + count;
+  while (position < end && job.in.size() > 0) {
+    if (job.out.empty() || job.out.back().has_error()) {
+      job.out.emplace_back(*spec_->out_type, job.in.size());
+    }
+    Chunk& out = job.out.back();
+    ErrorPointer error;
+    const KernelResult result = spec_->kernel(spec_->function.get(), nullptr, job.in.front(),
+                                              out.back(), static_cast<std::size_t>(end - position),
+                                              Place{position, epoch_, spec_->key, &run_}, error);
+    job.in.drop_front(result.consumed);
+    position += result.consumed;
+    out.grow(result.produced);
+    if (error != nullptr) out.set_error(std::move(error));
+  }
+}
+
+/// Whether the function waited for something for most of the time.
+bool JobQueue::run_and_watch(Job& job) {
+  const std::uint64_t waited_before = times_thread_waited();
+  const std::uint64_t cpu_before_ns = thread_cpu_ns();
+  run_job(job);
+  const std::uint64_t cpu_ns = thread_cpu_ns() - cpu_before_ns;
+  StageCounters::add(counters_.sampled_work_ticks, job.ticks);
+  StageCounters::add(counters_.sampled_work_cpu_ns, cpu_ns);
+  return job.ticks > ticks_of_us(kBlockedUs) &&
+         static_cast<double>(cpu_ns) <
+             kBlockedShare * static_cast<double>(ns_of_ticks(job.ticks)) &&
+         times_thread_waited() > waited_before;
+}
+
+}  // namespace infeed::detail

@@ -1,0 +1,219 @@
+#include <chrono>
+#include <cstdlib>
+#include <fmt/format.h>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+#include <infeed/infeed.h>
+#include <infeed/pipeline/step_timer.h>
+
+#include "records/temporary_files.h"
+
+namespace infeed::test {
+namespace {
+
+using namespace std::chrono_literals;
+using Json = nlohmann::json;
+
+std::vector<Json> lines_of(const std::string& file) {
+  std::ifstream in(file);
+  std::vector<Json> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(Json::parse(line));
+  return lines;
+}
+
+/// The members of this name of all lines.
+std::vector<Json> all_of(const std::vector<Json>& lines, const char* name) {
+  std::vector<Json> found;
+  for (const Json& line : lines) {
+    if (line.contains(name)) found.push_back(line.at(name));
+  }
+  return found;
+}
+
+class Recording : public ::testing::Test {
+ protected:
+  testing::TemporaryFolder folder_;
+  const std::string file_ = folder_.file("run.profile");
+};
+
+TEST_F(Recording, HoldsStagesWindowsStepsAndAnEnd) {
+  auto iterator =
+      (range(1000) | map([](std::int64_t x) { return x + 1; }, {.name = "add"}) | batch(10))
+          .iterate({.recording = {.file = file_}});
+  EXPECT_TRUE(iterator.recording().is_on);
+  EXPECT_EQ(iterator.recording().file, file_);
+  StepTimer timer(iterator);
+  while (iterator.next()) {
+    timer.begin();
+    timer.end();
+  }
+  const std::vector<Json> lines = lines_of(file_);
+  EXPECT_EQ(lines.front().at("infeed_recording"), 1);
+  EXPECT_EQ(lines.front().at("process"), ::getpid());
+  const std::vector<Json> stages = all_of(lines, "stages");
+  ASSERT_EQ(stages.size(), 1U);
+  ASSERT_EQ(stages[0].size(), 3U);
+  EXPECT_EQ(stages[0][1].at("label"), "map 'add'");
+  std::uint64_t elements = 0;
+  for (const Json& window : all_of(lines, "window")) elements += window.at("elements").get<int>();
+  EXPECT_EQ(elements, 100U);
+  std::size_t steps = 0;
+  for (const char* kind : {"steps", "late_steps"}) {
+    for (const Json& rows : all_of(lines, kind)) steps += rows.size();
+  }
+  EXPECT_EQ(steps, 100U);
+  EXPECT_EQ(timer.steps(), 100U);
+  EXPECT_NE(timer.summary().find("100 steps, "), std::string::npos) << timer.summary();
+  EXPECT_EQ(lines.back().at("end").at("why"), "end of data");
+  EXPECT_TRUE(iterator.recording().problem.empty());
+}
+
+TEST_F(Recording, StepsAddUp) {
+  auto iterator = range(50).iterate({.recording = {.file = file_}});
+  StepTimer timer(iterator);
+  const auto begin = std::chrono::steady_clock::now();
+  while (iterator.next()) {
+    timer.begin();
+    timer.end();
+  }
+  const auto all = timer.infeed_wait() + timer.compute() + timer.idle();
+  EXPECT_LE(all, std::chrono::steady_clock::now() - begin + 1ms);
+  std::uint64_t last_end = 0;
+  for (const char* kind : {"steps", "late_steps"}) {
+    for (const Json& rows : all_of(lines_of(file_), kind)) {
+      for (const Json& row : rows) {
+        EXPECT_GE(row[1].get<std::uint64_t>() + 1000, last_end);
+        last_end = row[1].get<std::uint64_t>();
+        for (int part = 2; part < 7; ++part) {
+          last_end += row[static_cast<std::size_t>(part)].get<std::uint64_t>();
+        }
+      }
+    }
+  }
+  EXPECT_GT(last_end, 0U);
+}
+
+TEST_F(Recording, ASlowCallIsTracedToItsElement) {
+  auto slow = [](std::int64_t x) {
+    if (x == 77) std::this_thread::sleep_for(5ms);  // what is slow is the test
+    return x;
+  };
+  for (const auto& _ : (range(100) | map(slow)).iterate({.recording = {.file = file_}})) (void)_;
+  const std::vector<Json> slow_calls = all_of(lines_of(file_), "outlier");
+  ASSERT_GE(slow_calls.size(), 1U);
+  const Json& call = slow_calls.front();
+  EXPECT_LE(call.at("position"), 77);
+  EXPECT_GT(call.at("position").get<int>() + call.at("count").get<int>(), 77);
+  EXPECT_GE(call.at("took_ns"), 5'000'000);
+  EXPECT_LE(call.at("cpu_ns"), 2'500'000);
+  EXPECT_NE(call.at("untraceable").get<std::string>().find("range"), std::string::npos);
+}
+
+TEST_F(Recording, OrderAndValuesAreTheSame) {
+  const auto numbers = slices(std::vector<std::int64_t>{10, 20, 30, 40}) |
+                       interleave([](std::int64_t n) { return range(n); },
+                                  {.cycle_length = 3, .block_length = 2, .parallelism = 2}) |
+                       filter([](std::int64_t x) { return x % 3 != 0; }) |
+                       map([](std::int64_t x) { return 2 * x; }, {.parallelism = 2}) |
+                       shuffle({.buffer = 16, .seed = 3}) | batch(7) | prefetch();
+  auto plain = numbers.iterate({.epoch = 0, .order_hash = true});
+  auto recorded = numbers.iterate({.epoch = 0, .recording = {.file = file_}, .order_hash = true});
+  while (plain.next()) {
+  }
+  while (recorded.next()) {
+  }
+  EXPECT_EQ(plain.order_hash(), recorded.order_hash());
+  EXPECT_EQ(plain.position(), recorded.position());
+}
+
+TEST_F(Recording, TheEnvironmentAsksForIt) {
+  ::setenv("INFEED_PROFILE", file_.c_str(), 1);
+  auto first = range(3).iterate();
+  auto second = range(4).iterate();
+  ::unsetenv("INFEED_PROFILE");
+  while (first.next()) {
+  }
+  while (second.next()) {
+  }
+  EXPECT_EQ(first.recording().file, file_);
+  EXPECT_EQ(second.recording().file, file_ + "-2");
+  EXPECT_EQ(lines_of(file_ + "-2").back().at("end").at("why"), "end of data");
+}
+
+TEST_F(Recording, AForeignFileStaysAsItIs) {
+  std::ofstream(file_) << "precious\n";
+  auto iterator = range(3).iterate({.recording = {.file = file_}});
+  EXPECT_FALSE(iterator.recording().is_on);
+  EXPECT_NE(iterator.recording().problem.find("that is no recording, and it is not replaced"),
+            std::string::npos)
+      << iterator.recording().problem;
+  int elements = 0;
+  while (iterator.next()) ++elements;
+  EXPECT_EQ(elements, 3);
+  std::ostringstream content;
+  content << std::ifstream(file_).rdbuf();
+  EXPECT_EQ(content.str(), "precious\n");
+}
+
+TEST_F(Recording, TwoProcessesDontShareAFile) {
+  int ready[2];
+  int end[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  ASSERT_EQ(::pipe(end), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    auto iterator = range(3).iterate({.recording = {.file = file_}});
+    char byte = iterator.recording().is_on ? 'y' : 'n';
+    (void)!::write(ready[1], &byte, 1);
+    (void)!::read(end[0], &byte, 1);
+    ::_exit(0);
+  }
+  char byte = 0;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  EXPECT_EQ(byte, 'y');
+  auto iterator = range(3).iterate({.recording = {.file = file_}});
+  EXPECT_NE(iterator.recording().problem.find("another process is recording to this file"),
+            std::string::npos)
+      << iterator.recording().problem;
+  EXPECT_TRUE(iterator.next());
+  ASSERT_EQ(::write(end[1], &byte, 1), 1);
+  ::waitpid(child, nullptr, 0);
+}
+
+TEST_F(Recording, AFullDiskEndsTheRecordingAndNotTheRun) {
+  auto iterator = range(1000).iterate({.recording = {.file = "/dev/full"}});
+  // A device is no file of ours at all.
+  EXPECT_FALSE(iterator.recording().is_on);
+  EXPECT_FALSE(iterator.recording().problem.empty());
+  int elements = 0;
+  while (iterator.next()) ++elements;
+  EXPECT_EQ(elements, 1000);
+}
+
+TEST_F(Recording, GrowsNoFurtherThanItMay) {
+  auto iterator = range(40'000).iterate(
+      {.recording = {.file = file_, .slow_after = 10us, .bytes_max = 100'000}});
+  StepTimer timer(iterator);
+  while (iterator.next()) {
+    timer.begin();
+    timer.end();
+    if (timer.steps() % 2000 == 0) std::this_thread::sleep_for(110ms);  // a window more
+  }
+  std::ifstream in(file_, std::ios::ate);
+  EXPECT_LT(in.tellg(), 1'000'000);
+  const std::vector<Json> lines = lines_of(file_);
+  EXPECT_EQ(lines.front().at("infeed_recording"), 1);
+  EXPECT_EQ(all_of(lines, "stages").size(), 1U);
+  EXPECT_TRUE(lines.back().contains("end"));
+}
+
+}  // namespace
+}  // namespace infeed::test

@@ -1,0 +1,243 @@
+#include <algorithm>
+#include <chrono>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <infeed/infeed.h>
+#include <infeed/pipeline/step_timer.h>
+
+#include "profile/profile_report.h"
+#include "tools/profile/slow_reads.h"
+#include "tools/temporary_folder.h"
+
+/// Stalls of known kinds at known records, in real pipelines: each late step must be traced to the
+/// stage, the cause and the record that made it late, and no other step to anything.
+namespace infeed::tools {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::SlowRead;
+using testing::SlowReads;
+
+using Place = std::pair<std::string, std::uint64_t>;  // file, record
+
+constexpr int kFiles = 4;
+constexpr int kRecordsPerFile = 2000;
+constexpr auto kStall = 60ms;
+
+void compute_for(std::chrono::microseconds time) {
+  const auto end = std::chrono::steady_clock::now() + time;
+  while (std::chrono::steady_clock::now() < end) {
+  }
+}
+
+/// Of a record's content, which says where it stands.
+Place place_of(const Record& record) {
+  const std::string text(record.bytes());
+  const std::size_t space = text.find(' ');
+  return {text.substr(0, space), std::stoull(text.substr(space + 1))};
+}
+
+class Blame : public ::testing::Test {
+ protected:
+  Blame() {
+    for (int i = 0; i < kFiles; ++i) {
+      const std::string name = folder_.file(fmt::format("part-{}.tfrecord", i));
+      RecordWriter writer(name);
+      for (int record = 0; record < kRecordsPerFile; ++record) {
+        writer.write(fmt::format("{} {:<{}}", name, record, 100));
+      }
+      writer.close();
+      files_.push_back(name);
+    }
+    // One record in 400, here and there.
+    for (const std::string& file : files_) {
+      for (std::uint64_t record = 123; record < kRecordsPerFile; record += 397) {
+        slow_.insert({file, record});
+      }
+    }
+  }
+
+  template <class Do>
+  auto slow_function(Do stall) const {
+    return [slow = slow_, stall](const Record& record) {
+      const Place place = place_of(record);
+      if (slow.contains(place)) {
+        stall();
+      } else {
+        compute_for(10us);
+      }
+      return static_cast<std::int64_t>(place.second);
+    };
+  }
+
+  /// Runs it for so many steps of 2 ms each.
+  template <class T>
+  ProfileReport report_of(const Dataset<T>& dataset, int steps_max = 400,
+                          std::chrono::milliseconds step = 2ms) {
+    const std::string file = folder_.file("run.profile");
+    auto iterator = dataset.iterate({.recording = {.file = file}});
+    StepTimer timer(iterator);
+    for (int i = 0; i < steps_max; ++i) {
+      if (!iterator.next()) break;
+      timer.begin();
+      std::this_thread::sleep_for(step);
+      timer.end();
+    }
+    iterator = {};
+    run_ = read_recorded_run(file);
+    return explain(run_);
+  }
+
+  /// At least 95 % of the late steps that waited for input name this cause, a stage of this kind and
+  /// one of the slow records; and there are some.
+  void expect_blamed(const ProfileReport& report, Cause cause, const std::string& stage) const {
+    int late = 0;
+    int right = 0;
+    std::string wrong;
+    for (const LateStep& step : report.late_steps) {
+      if (step.cause == Cause::slow_step) continue;  // the machine took the core from the consumer
+      ++late;
+      const SlowCall* const call =
+          step.slow_call < 0 ? nullptr : &run_.slow_calls[static_cast<std::size_t>(step.slow_call)];
+      const bool is_right = step.cause == cause && call != nullptr && call->place &&
+                            run_.stages[static_cast<std::size_t>(step.stage)].name == stage &&
+                            is_slow_record(*call->place);
+      right += is_right ? 1 : 0;
+      if (!is_right) wrong += fmt::format("step {}: {}\n", step.step, step.sentence);
+    }
+    EXPECT_GE(late, 3);
+    EXPECT_GE(right * 100, late * 95) << right << " of " << late << "; the others:\n" << wrong;
+  }
+
+  bool is_slow_record(const RecordedPlace& place) const {
+    for (std::uint64_t i = 0; i < place.count; ++i) {
+      if (slow_.contains({place.file, place.record + i})) return true;
+    }
+    return false;
+  }
+
+  testing::TemporaryFolder folder_;
+  std::vector<std::string> files_;
+  std::set<Place> slow_;
+  RecordedRun run_;
+};
+
+TEST_F(Blame, ASlowElementOfASerialMap) {
+  const auto stall = [] { compute_for(kStall); };
+  expect_blamed(report_of(records(files_) | map(slow_function(stall)) | batch(16) | prefetch()),
+                Cause::slow_element, "map");
+}
+
+TEST_F(Blame, ASlowElementOfAParallelMapBehindAShuffle) {
+  const auto stall = [] { compute_for(kStall); };
+  expect_blamed(report_of(records(files_) | shuffle({.buffer = 300, .seed = 5}) |
+                          map(slow_function(stall), {.parallelism = 2}) | batch(16) | prefetch()),
+                Cause::slow_element, "map");
+}
+
+TEST_F(Blame, AFunctionThatSleepsBehindAnInterleave) {
+  const auto stall = [] { std::this_thread::sleep_for(kStall); };
+  const auto one_file = [](const std::string& file) { return records(file); };
+  for (const int parallelism : {1, 2}) {
+    expect_blamed(
+        report_of(slices(files_) |
+                  interleave(one_file,
+                             {.cycle_length = 3, .block_length = 2, .parallelism = parallelism}) |
+                  map(slow_function(stall)) | batch(16) | prefetch()),
+        Cause::waiting_function, "map");
+  }
+}
+
+TEST_F(Blame, ALockThatAnotherThreadHolds) {
+  auto mutex = std::make_shared<std::mutex>();
+  // Held by another thread each time for the length of the stall.
+  const auto stall = [mutex] {
+    std::mutex begun;
+    begun.lock();
+    std::thread holder([&] {
+      const std::lock_guard lock(*mutex);
+      begun.unlock();
+      std::this_thread::sleep_for(kStall);
+    });
+    begun.lock();
+    { const std::lock_guard lock(*mutex); }
+    holder.join();
+  };
+  const ProfileReport report =
+      report_of(records(files_) | map(slow_function(stall)) | batch(16) | prefetch());
+  expect_blamed(report, Cause::waiting_function, "map");
+  for (const LateStep& step : report.late_steps) {
+    if (step.slow_call < 0) continue;
+    EXPECT_EQ(run_.slow_calls[static_cast<std::size_t>(step.slow_call)].waited_in, "lock");
+  }
+}
+
+TEST_F(Blame, ASlowRead) {
+  if (!testing::kCanSlowReads) return;
+  slow_.clear();
+  std::vector<SlowRead> reads;
+  // In the middle of each file; of the first one its beginning would be the start of the run.
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    const std::uint64_t bytes = std::filesystem::file_size(files_[i]);
+    reads.push_back({files_[i], bytes / 2, bytes / 2 + 1, kStall});
+  }
+  const SlowReads slow(reads);
+  const ProfileReport report =
+      report_of(records(files_, {.block_bytes = 16 << 10}) |
+                map([](const Record& record) { return record.bytes().size(); }) | batch(16));
+  // Nothing is read ahead of a step, or it would hide the reads of such small files.
+  ASSERT_GE(report.late_steps.size(), 2U);
+  for (const LateStep& step : report.late_steps) {
+    if (step.cause == Cause::slow_step) continue;
+    ASSERT_EQ(name_of(step.cause), "slow_read") << step.sentence;
+    const RecordedPlace& place =
+        run_.slow_calls[static_cast<std::size_t>(step.slow_call)].place.value();
+    const std::uint64_t middle = kRecordsPerFile / 2;
+    EXPECT_LE(place.record, middle) << step.sentence;
+    EXPECT_GE(place.record + place.count + 250, middle) << step.sentence;
+  }
+}
+
+TEST_F(Blame, AStepThatComputesLong) {
+  const std::string file = folder_.file("run.profile");
+  auto iterator = (records(files_) | batch(16) | prefetch()).iterate({.recording = {.file = file}});
+  StepTimer timer(iterator);
+  for (int i = 0; i < 200; ++i) {
+    ASSERT_TRUE(iterator.next());
+    timer.begin(i == 100 ? "recompilation" : "");
+    std::this_thread::sleep_for(i == 100 || i == 150 ? 50ms : 2ms);
+    timer.end();
+  }
+  iterator = {};
+  const ProfileReport report = explain(read_recorded_run(file));
+  const auto of_step = [&report](std::uint64_t step) {
+    const auto found = std::find_if(report.late_steps.begin(), report.late_steps.end(),
+                                    [step](const LateStep& late) { return late.step == step; });
+    return found == report.late_steps.end() ? "none" : name_of(found->cause);
+  };
+  EXPECT_EQ(of_step(100), "recompilation");
+  EXPECT_EQ(of_step(150), "slow_step");
+}
+
+TEST_F(Blame, NobodyWhereNothingIsSlow) {
+  slow_.clear();
+  const auto never = [] {};
+  const ProfileReport report = report_of(
+      records(files_) | repeat(3) | map(slow_function(never)) | batch(16) | prefetch(), 1000);
+  EXPECT_GE(run_.steps.size(), 1000U);
+  for (const LateStep& late : report.late_steps) {
+    // On a machine that is shared the core may go away for milliseconds, and that is what is said.
+    EXPECT_TRUE(late.cause == Cause::slow_step || late.cause == Cause::others_on_cores)
+        << late.step << ": " << late.sentence;
+  }
+}
+
+}  // namespace
+}  // namespace infeed::tools

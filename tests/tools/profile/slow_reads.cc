@@ -1,0 +1,55 @@
+#include "tools/profile/slow_reads.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <fmt/format.h>
+#include <string_view>
+#include <sys/syscall.h>
+#include <thread>
+#include <unistd.h>
+#include <utility>
+
+namespace infeed::testing {
+namespace {
+
+std::atomic<const std::vector<SlowRead>*> slow_reads{nullptr};
+
+[[maybe_unused]] void delay(int descriptor, std::uint64_t begin, std::uint64_t end) {
+  const std::vector<SlowRead>* const reads = slow_reads.load();
+  if (reads == nullptr) return;
+  std::array<char, 4096> path{};
+  const std::string link = fmt::format("/proc/self/fd/{}", descriptor);
+  const ssize_t length = ::readlink(link.c_str(), path.data(), path.size());
+  if (length <= 0) return;
+  const std::string_view name(path.data(), static_cast<std::size_t>(length));
+  for (const SlowRead& read : *reads) {
+    if (name.ends_with(read.file_end) && begin < read.end && end > read.begin) {
+      std::this_thread::sleep_for(read.takes);
+    }
+  }
+}
+
+}  // namespace
+
+SlowReads::SlowReads(std::vector<SlowRead> reads) : reads_(std::move(reads)) {
+  slow_reads = &reads_;
+}
+
+SlowReads::~SlowReads() { slow_reads = nullptr; }
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(__has_feature)
+const bool kCanSlowReads = false;
+#else
+const bool kCanSlowReads = true;
+#endif
+
+}  // namespace infeed::testing
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(__has_feature)
+extern "C" ssize_t pread(int descriptor, void* into, std::size_t bytes, off_t offset) {
+  const auto begin = static_cast<std::uint64_t>(offset);
+  infeed::testing::delay(descriptor, begin, begin + bytes);
+  return ::syscall(SYS_pread64, descriptor, into, bytes, offset);
+}
+#endif

@@ -1,0 +1,277 @@
+#include "profile/blame.h"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <optional>
+#include <utility>
+
+namespace infeed::tools {
+namespace {
+
+// A call explains a wait when it covers so much of what is unusual about it.
+constexpr double kExplainingShare = 0.4;
+// A call that takes what the stage's calls usually take holds nobody up by itself.
+constexpr double kUnusualTimes = 2;
+// A share of a call, or of a wait, that makes it what it is.
+constexpr double kMostOf = 0.5;
+// Held back by a quota, or short of memory, for so much of the wait.
+constexpr double kHeldBackShare = 0.3;
+constexpr double kFullMemory = 0.9;
+
+struct Interval {
+  std::uint64_t begin_ns;
+  std::uint64_t end_ns;
+
+  std::uint64_t overlap_ns(const Interval& other) const {
+    const std::uint64_t begin = std::max(begin_ns, other.begin_ns);
+    const std::uint64_t end = std::min(end_ns, other.end_ns);
+    return end - std::min(begin, end);
+  }
+};
+
+std::uint64_t middle_of(std::vector<std::uint64_t> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+std::string milliseconds(std::uint64_t ns) {
+  return fmt::format("{:.3g} ms", static_cast<double>(ns) / 1e6);
+}
+
+/// What calls of each stage usually take, from all its calls (not only the slow ones).
+std::vector<std::uint64_t> usual_calls_ns(const RecordedRun& run) {
+  std::vector<std::uint64_t> usual(run.stages.size(), 0);
+  for (std::size_t stage = 0; stage < run.call_histograms.size(); ++stage) {
+    const std::vector<std::uint64_t>& counts = run.call_histograms[stage];
+    std::uint64_t all = 0;
+    for (const std::uint64_t count : counts) all += count;
+    std::uint64_t below = 0;
+    for (std::size_t i = 0; i < counts.size() && all != 0; ++i) {
+      below += counts[i];
+      if (2 * below < all) continue;
+      usual[stage] = std::uint64_t{3} << i >> 1;  // the middle of the bucket
+      break;
+    }
+  }
+  return usual;
+}
+
+class Blame {
+ public:
+  Blame(const RecordedRun& run, const FlowModel& model)
+      : run_(run), model_(model), typical_(typical_step(run)), usual_ns_(usual_calls_ns(run)) {
+    for (const SlowCall& call : run.slow_calls) longest_ns_ = std::max(longest_ns_, call.took_ns);
+  }
+
+  std::vector<LateStep> steps() const {
+    std::vector<LateStep> late;
+    const std::uint64_t limit_ns =
+        typical_.length_ns + std::max(run_.slow_after_ns, typical_.length_ns / 2);
+    for (const RecordedStep& step : run_.steps) {
+      if (step.length_ns() <= limit_ns) continue;
+      LateStep one = explained(step);
+      // The first one waits for the pipeline to begin; that is late only when something was slow.
+      const bool is_start = &step == &run_.steps.front() && one.slow_call < 0;
+      if (!is_start) late.push_back(std::move(one));
+    }
+    return late;
+  }
+
+ private:
+  LateStep explained(const RecordedStep& step) const {
+    LateStep late{.step = step.number,
+                  .begin_ns = step.begin_ns,
+                  .length_ns = step.length_ns(),
+                  .late_ns = step.length_ns() - typical_.length_ns};
+    const std::uint64_t waited_ns =
+        step.infeed_wait_ns - std::min(step.infeed_wait_ns, typical_.infeed_wait_ns);
+    if (static_cast<double>(waited_ns) < kMostOf * static_cast<double>(late.late_ns)) {
+      blame_step(step, late);
+    } else {
+      blame_input(step, waited_ns, late);
+    }
+    return late;
+  }
+
+  void blame_step(const RecordedStep& step, LateStep& late) const {
+    late.cause = step.name.empty() ? Cause::slow_step : Cause::recompilation;
+    late.sentence =
+        step.name.empty()
+            ? fmt::format("the step itself took {}; its input was there",
+                          milliseconds(step.length_ns() - step.infeed_wait_ns))
+            : fmt::format("the step itself took {}: {}",
+                          milliseconds(step.length_ns() - step.infeed_wait_ns), step.name);
+  }
+
+  void blame_input(const RecordedStep& step, std::uint64_t waited_ns, LateStep& late) const {
+    // The wait stands at the step's beginning; what isn't known of it is where idle time lies.
+    const Interval wait{step.begin_ns, step.begin_ns + step.infeed_wait_ns + step.idle_ns};
+    const int call = slowest_call_in(wait, waited_ns);
+    if (call >= 0) {
+      blame_call(call, wait, late);
+    } else if (held_back_ns(wait) > kHeldBackShare * static_cast<double>(waited_ns)) {
+      late.cause = Cause::quota;
+      late.sentence = fmt::format("the CPU quota held the process back while the step waited {}",
+                                  milliseconds(step.infeed_wait_ns));
+    } else if (const RecordedTuning* const change = change_in(wait)) {
+      late.cause = Cause::tuner_change;
+      late.sentence = "the tuner changed a setting: " + change->text;
+    } else if (memory_was_full(wait)) {
+      late.cause = Cause::memory_limit;
+      late.sentence = "the memory limit left no room to read ahead";
+    } else {
+      blame_rate(wait, late);
+    }
+  }
+
+  /// The call that covers most of the wait; -1 when none covers enough of it.
+  int slowest_call_in(const Interval& wait, std::uint64_t waited_ns) const {
+    int best = -1;
+    std::uint64_t best_ns = 0;
+    // Those that begin later can't matter, nor those that ended before: the longest says where.
+    const std::uint64_t from =
+        wait.begin_ns - std::min(wait.begin_ns, longest_ns_ + wait.end_ns - wait.begin_ns);
+    auto at = std::lower_bound(
+        run_.slow_calls.begin(), run_.slow_calls.end(), from,
+        [](const SlowCall& call, std::uint64_t begin) { return call.begin_ns < begin; });
+    for (; at != run_.slow_calls.end() && at->begin_ns < wait.end_ns; ++at) {
+      const std::uint64_t usual_ns = usual_ns_[static_cast<std::size_t>(at->stage)];
+      if (static_cast<double>(at->took_ns) < kUnusualTimes * static_cast<double>(usual_ns))
+        continue;
+      const std::uint64_t covers_ns = wait.overlap_ns({at->begin_ns, end_of(*at)});
+      if (covers_ns <= best_ns) continue;
+      best = static_cast<int>(at - run_.slow_calls.begin());
+      best_ns = covers_ns;
+    }
+    const bool is_enough =
+        static_cast<double>(best_ns) > kExplainingShare * static_cast<double>(waited_ns);
+    return is_enough ? best : -1;
+  }
+
+  /// Its own time may lie about calls within it.
+  static std::uint64_t end_of(const SlowCall& call) { return call.end_ns(); }
+
+  void blame_call(int index, const Interval& wait, LateStep& late) const {
+    const SlowCall& call = run_.slow_calls[static_cast<std::size_t>(index)];
+    const RecordedStage& stage = run_.stages[static_cast<std::size_t>(call.stage)];
+    late.slow_call = index;
+    late.stage = call.stage;
+    late.cause = cause_of(call, wait);
+    late.sentence = sentence_of(late.cause, call, stage);
+    if (const auto& place = call.place) {
+      late.sentence += place->count == 1
+                           ? fmt::format(": {} record {}", place->file, place->record)
+                           : fmt::format(": {} records {} to {}", place->file, place->record,
+                                         place->record + place->count - 1);
+    } else {
+      late.sentence +=
+          fmt::format(": element {}, not traced ({})", call.position, call.untraceable);
+    }
+  }
+
+  static std::string sentence_of(Cause cause, const SlowCall& call, const RecordedStage& stage) {
+    const std::string took = milliseconds(call.took_ns);
+    switch (cause) {
+      case Cause::slow_read:
+        return fmt::format("{} took {} for a read", stage.label, took);
+      case Cause::slow_element:
+        return fmt::format("{} computed {} on an element", stage.label, took);
+      case Cause::waiting_function:
+        return fmt::format("the function of {} waited {}{}", stage.label, took,
+                           call.waited_in.empty() ? "" : " (" + call.waited_in + ")");
+      default:
+        return fmt::format("{} had no core for most of {} ({})", stage.label, took,
+                           words_of(cause));
+    }
+  }
+
+  Cause cause_of(const SlowCall& call, const Interval& wait) const {
+    const auto took_ns = static_cast<double>(call.took_ns);
+    if (static_cast<double>(call.preempted_ns) > kMostOf * took_ns) {
+      return held_back_ns(wait) > 0 ? Cause::quota : Cause::others_on_cores;
+    }
+    if (model_.is_source(call.stage)) return Cause::slow_read;
+    if (static_cast<double>(call.cpu_ns) > kMostOf * took_ns) return Cause::slow_element;
+    return Cause::waiting_function;
+  }
+
+  /// By the quota, in the windows that the interval touches.
+  double held_back_ns(const Interval& interval) const {
+    double sum_ns = 0;
+    for (const RecordedWindow& window : windows_of(interval)) {
+      sum_ns += static_cast<double>(window.throttled_ns);
+    }
+    return sum_ns;
+  }
+
+  std::vector<RecordedWindow> windows_of(const Interval& interval) const {
+    auto at = std::lower_bound(run_.windows.begin(), run_.windows.end(), interval.begin_ns,
+                               [](const RecordedWindow& window, std::uint64_t begin) {
+                                 return window.begin_ns + window.length_ns < begin;
+                               });
+    std::vector<RecordedWindow> windows;
+    for (; at != run_.windows.end() && at->begin_ns < interval.end_ns; ++at) windows.push_back(*at);
+    return windows;
+  }
+
+  const RecordedTuning* change_in(const Interval& interval) const {
+    for (const RecordedTuning& change : run_.tuning) {
+      if (change.at_ns >= interval.begin_ns && change.at_ns <= interval.end_ns) return &change;
+    }
+    return nullptr;
+  }
+
+  bool memory_was_full(const Interval& interval) const {
+    const std::vector<RecordedWindow> windows = windows_of(interval);
+    return !windows.empty() &&
+           std::all_of(windows.begin(), windows.end(), [](const RecordedWindow& window) {
+             return window.memory_limit_bytes != 0 &&
+                    static_cast<double>(window.memory_bytes) >
+                        kFullMemory * static_cast<double>(window.memory_limit_bytes);
+           });
+  }
+
+  void blame_rate(const Interval& wait, LateStep& late) const {
+    double others = 0;
+    const std::vector<RecordedWindow> windows = windows_of(wait);
+    for (const RecordedWindow& window : windows) others = std::max(others, window.cores_of_others);
+    late.stage = model_.busiest_stage(windows);
+    if (others > kMostOf * run_.cores) {
+      late.cause = Cause::others_on_cores;
+      late.sentence = fmt::format("other processes had {:.1f} of {:.0f} cores", others, run_.cores);
+    } else if (late.stage >= 0) {
+      late.cause = Cause::starved;
+      late.sentence = fmt::format("{} gives less than the step takes",
+                                  run_.stages[static_cast<std::size_t>(late.stage)].label);
+    } else {
+      late.sentence = "nothing that was recorded explains it";
+    }
+  }
+
+  const RecordedRun& run_;
+  const FlowModel& model_;
+  const TypicalStep typical_;
+  const std::vector<std::uint64_t> usual_ns_;
+  std::uint64_t longest_ns_ = 0;
+};
+
+}  // namespace
+
+TypicalStep typical_step(const RecordedRun& run) {
+  std::vector<std::uint64_t> lengths;
+  std::vector<std::uint64_t> waits;
+  for (const RecordedStep& step : run.steps) {
+    lengths.push_back(step.length_ns());
+    waits.push_back(step.infeed_wait_ns);
+  }
+  return {middle_of(std::move(lengths)), middle_of(std::move(waits))};
+}
+
+std::vector<LateStep> late_steps(const RecordedRun& run, const FlowModel& model) {
+  return Blame(run, model).steps();
+}
+
+}  // namespace infeed::tools

@@ -1,0 +1,126 @@
+#include <algorithm>
+#include <fmt/format.h>
+#include <numeric>
+#include <utility>
+
+#include "profile/blame.h"
+#include "profile/flow_model.h"
+#include "profile/profile_report.h"
+
+namespace infeed::tools {
+namespace {
+
+constexpr double kHighlyPercent = 20;
+constexpr double kModeratelyPercent = 5;
+
+void add_up_steps(const RecordedRun& run, ProfileReport& report) {
+  for (const RecordedStep& step : run.steps) {
+    report.infeed_wait_ns += step.infeed_wait_ns;
+    report.transfer_ns += step.transfer_ns;
+    report.compute_ns += step.compute_ns;
+    report.all_reduce_ns += step.all_reduce_ns;
+    report.idle_ns += step.idle_ns;
+    report.slowest_step_ns = std::max(report.slowest_step_ns, step.length_ns());
+  }
+  const std::uint64_t all_ns = report.infeed_wait_ns + report.transfer_ns + report.compute_ns +
+                               report.all_reduce_ns + report.idle_ns;
+  if (all_ns == 0) return;
+  const auto seconds = static_cast<double>(all_ns) / 1e9;
+  report.input_bound_percent =
+      100 * static_cast<double>(report.infeed_wait_ns) / static_cast<double>(all_ns);
+  report.steps_per_s = static_cast<double>(run.steps.size()) / seconds;
+  report.typical_step_ns = typical_step(run).length_ns;
+}
+
+void add_up_stages(const RecordedRun& run, ProfileReport& report) {
+  for (std::size_t i = 0; i < run.stages.size(); ++i) {
+    report.stages.push_back({.stage = static_cast<int>(i)});
+  }
+  std::uint64_t length_ns = 0;
+  std::uint64_t elements = 0;
+  for (const RecordedWindow& window : run.windows) {
+    length_ns += window.length_ns;
+    elements += window.elements;
+    for (const StageWindow& row : window.stages) {
+      StageShare& share = report.stages[static_cast<std::size_t>(row.stage)];
+      share.elements += row.elements;
+      share.cpu_ns += row.cpu_ns;
+      share.blocked_ns += row.blocked_ns;
+      share.wait_ns += row.wait_ns;
+      share.full_ns += row.full_ns;
+      share.memory_bytes_peak = std::max(share.memory_bytes_peak, row.buffered_bytes);
+      share.parallelism = row.parallelism;
+    }
+  }
+  if (length_ns == 0) return;
+  const auto seconds = static_cast<double>(length_ns) / 1e9;
+  report.elements_per_s = static_cast<double>(elements) / seconds;
+  for (StageShare& share : report.stages) {
+    share.elements_per_s = static_cast<double>(share.elements) / seconds;
+    const auto busy_s = static_cast<double>(share.cpu_ns + share.blocked_ns) / 1e9;
+    if (busy_s > 0) {
+      share.elements_per_s_max = static_cast<double>(share.elements) * share.parallelism / busy_s;
+    }
+  }
+}
+
+std::string most_frequent_cause(const RecordedRun& run, const ProfileReport& report) {
+  struct Group {
+    Cause cause;
+    int stage;
+    std::uint64_t late_ns = 0;
+    std::size_t steps = 0;
+  };
+  std::vector<Group> groups;
+  for (const LateStep& late : report.late_steps) {
+    auto found = std::find_if(groups.begin(), groups.end(), [&late](const Group& group) {
+      return group.cause == late.cause && group.stage == late.stage;
+    });
+    if (found == groups.end()) found = groups.insert(groups.end(), {late.cause, late.stage});
+    found->late_ns += late.late_ns;
+    ++found->steps;
+  }
+  if (groups.empty()) return {};
+  const auto worst =
+      std::max_element(groups.begin(), groups.end(),
+                       [](const Group& a, const Group& b) { return a.late_ns < b.late_ns; });
+  const std::string stage =
+      worst->stage < 0 ? "" : " in " + run.stages[static_cast<std::size_t>(worst->stage)].label;
+  return fmt::format("; {} of {} late steps: {}{}", worst->steps, report.late_steps.size(),
+                     words_of(worst->cause), stage);
+}
+
+std::string verdict_of(const RecordedRun& run, const ProfileReport& report) {
+  if (run.steps.empty() && run.windows.empty()) return "nothing was recorded";
+  const double percent = report.input_bound_percent;
+  std::string verdict = percent >= kHighlyPercent       ? "highly input-bound"
+                        : percent >= kModeratelyPercent ? "moderately input-bound"
+                                                        : "not input-bound";
+  verdict = fmt::format("{}: {:.1f} % of the steps' time is waiting for input", verdict, percent);
+  if (percent >= kModeratelyPercent && report.bottleneck >= 0) {
+    verdict += fmt::format("; the slowest stage is {}",
+                           run.stages[static_cast<std::size_t>(report.bottleneck)].label);
+  }
+  return verdict + most_frequent_cause(run, report);
+}
+
+}  // namespace
+
+ProfileReport explain(const RecordedRun& run) {
+  ProfileReport report;
+  add_up_steps(run, report);
+  add_up_stages(run, report);
+  const FlowModel model(run);
+  report.bottleneck = model.bottleneck();
+  if (report.bottleneck >= 0) {
+    report.stages[static_cast<std::size_t>(report.bottleneck)].is_bottleneck = true;
+  }
+  report.late_steps = late_steps(run, model);
+  report.pipeline_steps_per_s_max = model.pipeline_steps_per_s();
+  report.device_steps_per_s_max = model.device_steps_per_s();
+  report.what_ifs = model.what_ifs();
+  report.verdict = verdict_of(run, report);
+  return report;
+}
+
+}  // namespace infeed::tools

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "profile/profile_report.h"
+
+/// Why: what a change would bring is asked before it is made. The model is a bound: a pipeline can't
+/// give more than the slowest of its lanes (a thread, or the threads of one stage), nor more than
+/// its cores can compute, nor than the training step takes.
+///
+///     const FlowModel model(run);
+///     for (const WhatIf& what_if : model.what_ifs()) ...
+///
+/// Service times come from the windows of the recording: CPU and blocked time of each stage, per
+/// element that the training step took. A change alters them, and the bound is taken again; the gain
+/// is the ratio of the two. What lies between the bound and the measured rate (variance, waking) is
+/// taken to stay.
+namespace infeed::tools {
+
+class FlowModel {
+ public:
+  explicit FlowModel(const RecordedRun& run);
+
+  /// The stage that bounds the rate; -1 when it is the training step, or nothing was recorded.
+  int bottleneck() const;
+  /// Nothing pulls from anything: it reads files or makes elements.
+  bool is_source(int stage) const;
+  /// That spent most of its lane's time in these windows; -1: none.
+  int busiest_stage(const std::vector<RecordedWindow>& windows) const;
+  double pipeline_steps_per_s() const;
+  double device_steps_per_s() const;
+  /// Those that would gain something, the best one first.
+  std::vector<WhatIf> what_ifs() const;
+
+ private:
+  /// Per element that the training step took.
+  struct Service {
+    double cpu_s = 0;
+    double blocked_s = 0;
+    int parallelism = 1;
+    bool is_parallel = false;  ///< its work is done by threads of its own
+  };
+  struct Costs {
+    std::vector<Service> stages;
+    double step_s = 0;  ///< the consumer's own time, per element
+    double cores = 1;
+  };
+
+  void measure();
+  /// The stage whose thread pulls this one: itself for one that runs ahead.
+  std::vector<int> lanes() const;
+  /// Seconds an element takes at best, and the stage that bounds it.
+  struct Bound {
+    double seconds = 0;
+    int stage = -1;
+  };
+  Bound bound(const Costs& costs, bool with_step) const;
+  double gain(const Costs& changed) const;
+  void add(std::vector<WhatIf>& what_ifs, const Costs& changed, std::string change,
+           std::string how) const;
+  bool is_before(int stage, int consumer) const;
+
+  const RecordedRun& run_;
+  Costs costs_;
+  double elements_per_step_ = 1;
+  double seconds_ = 0;
+};
+
+}  // namespace infeed::tools

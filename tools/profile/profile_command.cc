@@ -1,0 +1,140 @@
+#include "profile/profile_command.h"
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fmt/format.h>
+#include <memory>
+#include <optional>
+#include <signal.h>
+#include <spawn.h>
+#include <string>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
+
+#include <infeed/error.h>
+#include <infeed/records/file.h>
+
+#include "cli/side_file.h"
+#include "cli/terminal.h"
+#include "profile/described_pipeline.h"
+#include "profile/outputs/profile_outputs.h"
+#include "profile/outputs/profile_text.h"
+#include "profile/profile_report.h"
+#include "profile/tried_advice.h"
+
+extern char** environ;  // NOLINT: POSIX has it in no header
+
+namespace infeed::tools {
+namespace {
+
+struct ProfileCommandOptions {
+  std::string recording;
+  std::vector<std::string> program;
+  std::string pipeline_file;
+  double seconds = 5;
+  bool tries = false;
+  ProfileOutputs outputs;
+  bool no_color = false;
+};
+
+/// The program runs with INFEED_PROFILE; what it prints is its own. Its exit status doesn't matter
+/// as long as it has recorded something: a run that failed is worth a look, too.
+void record_program(const std::vector<std::string>& program, const std::string& recording,
+                    const std::stop_token& stop) {
+  ::setenv("INFEED_PROFILE", recording.c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
+  std::vector<char*> arguments;
+  for (std::string argument : program) arguments.push_back(::strdup(argument.c_str()));
+  arguments.push_back(nullptr);
+  // This program's threads have signals blocked, which the other one is not to inherit.
+  posix_spawnattr_t attributes;
+  sigset_t none;
+  sigemptyset(&none);
+  ::posix_spawnattr_init(&attributes);
+  ::posix_spawnattr_setsigmask(&attributes, &none);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  pid_t child = 0;
+  const int failed =
+      ::posix_spawnp(&child, arguments[0], nullptr, &attributes, arguments.data(), environ);
+  ::posix_spawnattr_destroy(&attributes);
+  for (char* argument : arguments) std::free(argument);  // NOLINT(cppcoreguidelines-no-malloc)
+  if (failed != 0) throw system_error("run", program.front(), failed);
+  const std::stop_callback end(stop, [child] { ::kill(child, SIGTERM); });
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFSIGNALED(status)) {
+    fmt::print(stderr, "infeed: {} was ended by signal {}\n", program.front(), WTERMSIG(status));
+  } else if (WEXITSTATUS(status) != 0) {
+    fmt::print(stderr, "infeed: {} ended with status {}\n", program.front(), WEXITSTATUS(status));
+  }
+}
+
+void run_profile(const ProfileCommandOptions& options, const std::stop_token& stop) {
+  if (!options.program.empty()) record_program(options.program, options.recording, stop);
+  std::optional<DescribedPipeline> pipeline;
+  if (!options.pipeline_file.empty()) {
+    pipeline = DescribedPipeline::parse(read_file(options.pipeline_file), options.pipeline_file);
+    run_described(*pipeline, options.seconds, options.recording, stop);
+  }
+  const RecordedRun run = read_recorded_run(options.recording);
+  ProfileReport report = explain(run);
+  if (options.tries) try_advice(*pipeline, options.seconds, options.recording, stop, report);
+  Terminal terminal(stdout, {.colours = !options.no_color});
+  for (const std::string& line : profile_text(run, report, terminal)) terminal.line(line);
+  write_profile_outputs(run, report, options.outputs);
+}
+
+}  // namespace
+
+Command add_profile_command(CLI::App& app) {
+  const auto options = std::make_shared<ProfileCommandOptions>();
+  CLI::App* const command =
+      app.add_subcommand("profile", "Say why a training run waited for its input, to the record");
+  command
+      ->add_option("RECORDING", options->recording, "What INFEED_PROFILE=FILE made a program write")
+      ->required();
+  command->add_option("PROGRAM", options->program,
+                      "Behind --: a program to be run and recorded first, with its arguments");
+  auto* const pipeline = command
+                             ->add_option("--pipeline", options->pipeline_file,
+                                          "A pipeline in JSON, to be run and recorded first")
+                             ->type_name("FILE");
+  pipeline->excludes("PROGRAM");
+  command->add_option("--seconds", options->seconds, "How long that runs")
+      ->check(CLI::Range(0.1, 86400.0))
+      ->capture_default_str()
+      ->type_name("S");
+  command
+      ->add_flag(
+          "--try", options->tries,
+          "Make what is advised, as far as the pipeline's file has it, measure it against the "
+          "pipeline as it is, by turns, and say what came of it")
+      ->needs(pipeline);
+  command->add_option("--json", options->outputs.json, "Write all figures to FILE")
+      ->type_name("FILE");
+  command->add_option("--html", options->outputs.html, "Write a report for a browser, in one file")
+      ->type_name("FILE");
+  command->add_option("--trace", options->outputs.trace, "Write a trace for Perfetto or Chrome")
+      ->type_name("FILE");
+  command
+      ->add_option("--tensorboard", options->outputs.tensorboard,
+                   "Write scalars for TensorBoard into a folder")
+      ->type_name("FOLDER");
+  command
+      ->add_option("--xprof", options->outputs.xprof, "Write a profile for XProf into a log folder")
+      ->type_name("FOLDER");
+  command->add_flag("--no-color", options->no_color, "Print no colours");
+  command->footer(
+      "Examples: INFEED_PROFILE=run.profile ./train && infeed profile run.profile\n"
+      "          infeed profile run.profile -- ./train --epochs 2\n"
+      "          infeed profile run.profile --html report.html --trace run.json\n"
+      "          infeed profile run.profile --pipeline pipeline.json --try\n"
+      "A recording may be looked at while the program runs, and after it was killed.\n");
+  return {.options = command,
+          .run = [options](std::stop_token stop) { run_profile(*options, stop); }};
+}
+
+}  // namespace infeed::tools

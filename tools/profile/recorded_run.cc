@@ -1,0 +1,290 @@
+#include "profile/recorded_run.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include <infeed/detail/printable_text.h>
+#include <infeed/error.h>
+#include <infeed/records/detail/json_depth.h>
+#include <infeed/records/file.h>
+
+namespace infeed::tools {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int kVersion = 1;
+constexpr std::string_view kBegin = "{\"infeed_recording\": ";
+// The recorder keeps its files below 64 MB, and a line is a tenth of a second.
+constexpr std::size_t kLineBytesMax = std::size_t{64} << 20;
+constexpr int kStagesMax = 100'000;
+
+std::uint64_t number(const Json& object, const char* key) {
+  return object.at(key).get<std::uint64_t>();
+}
+
+/// Names as they were: the recording has bytes that are no UTF-8 escaped.
+std::string name_of(const Json& text) {
+  return detail::bytes_of_utf8_name(text.get_ref<const std::string&>());
+}
+
+class Reading {
+ public:
+  explicit Reading(RecordedRun& run) : run_(run) {}
+
+  void take(const Json& line) {
+    if (line.contains("infeed_recording")) return header(line);
+    if (const auto found = line.find("stages"); found != line.end()) return stages(*found);
+    if (const auto found = line.find("window"); found != line.end()) return window(*found);
+    for (const char* kind : {"steps", "late_steps"}) {
+      if (const auto found = line.find(kind); found != line.end()) return steps(*found, line);
+    }
+    for (const char* kind : {"slow", "outlier"}) {
+      if (const auto found = line.find(kind); found != line.end()) return slow(*found);
+    }
+    if (const auto found = line.find("tuning"); found != line.end()) {
+      run_.tuning.push_back({number(*found, "at_ns"), name_of(found->at("text"))});
+    } else if (const auto histogram = line.find("histogram"); histogram != line.end()) {
+      auto& counts = run_.call_histograms[stage_of(histogram->at("stage"))];
+      counts = histogram->at("calls_by_log2_ns").get<std::vector<std::uint64_t>>();
+    } else if (const auto end = line.find("end"); end != line.end()) {
+      run_.end = name_of(end->at("why"));
+      run_.is_cut = false;
+      run_.dropped_events = number(*end, "dropped_events");
+    }  // what a later version adds is passed over
+  }
+
+ private:
+  void header(const Json& line) {
+    run_.version = line.at("infeed_recording").get<int>();
+    run_.process = line.at("process").get<std::int64_t>();
+    run_.program = name_of(line.at("program"));
+    run_.host = name_of(line.at("host"));
+    run_.started_unix_s = line.at("started_unix_s").get<double>();
+    run_.slow_after_ns = number(line, "slow_after_ns");
+  }
+
+  std::size_t stage_of(const Json& id) const {
+    const int stage = id.get<int>();
+    if (stage < 0 || static_cast<std::size_t>(stage) >= run_.stages.size()) {
+      throw Error(ErrorCode::data_loss,
+                  fmt::format("it names stage {} of {}", stage, run_.stages.size()));
+    }
+    return static_cast<std::size_t>(stage);
+  }
+
+  void stages(const Json& list) {
+    for (const Json& entry : list) {
+      const int id = entry.at("id").get<int>();
+      if (id < 0 || id >= kStagesMax) {
+        throw Error(ErrorCode::data_loss, fmt::format("it names stage {}", id));
+      }
+      const auto at = static_cast<std::size_t>(id);
+      if (run_.stages.size() <= at) {
+        run_.stages.resize(at + 1);
+        run_.call_histograms.resize(at + 1);
+      }
+      run_.stages[at] = {.id = id,
+                         .name = name_of(entry.at("name")),
+                         .label = name_of(entry.at("label")),
+                         .path = name_of(entry.at("path")),
+                         .consumer = entry.at("consumer").get<int>(),
+                         .inside = entry.at("inside").get<int>(),
+                         .runs_ahead = entry.at("runs_ahead").get<bool>()};
+    }
+    for (const RecordedStage& stage : run_.stages) {
+      const int count = static_cast<int>(run_.stages.size());
+      if (stage.consumer >= count || stage.inside >= count || stage.consumer == stage.id) {
+        throw Error(ErrorCode::data_loss, "a stage names a consumer that isn't there");
+      }
+    }
+  }
+
+  void window(const Json& entry) {
+    RecordedWindow window;
+    window.begin_ns = number(entry, "begin_ns");
+    window.length_ns = number(entry, "length_ns");
+    window.elements = number(entry, "elements");
+    window.consumer_wait_ns = number(entry, "consumer_wait_ns");
+    window.process_cpu_ns = number(entry, "process_cpu_ns");
+    window.throttled_ns = number(entry, "throttled_ns");
+    window.cores = entry.at("cores").get<double>();
+    window.cores_of_others = entry.at("cores_of_others").get<double>();
+    window.memory_bytes = number(entry, "memory_bytes");
+    window.memory_limit_bytes = number(entry, "memory_limit_bytes");
+    for (const Json& row : entry.at("stages")) {
+      StageWindow stage;
+      stage.stage = static_cast<int>(stage_of(row.at(0)));
+      stage.elements = row.at(1).get<std::uint64_t>();
+      stage.bytes = row.at(2).get<std::uint64_t>();
+      stage.cpu_ns = row.at(3).get<std::uint64_t>();
+      stage.blocked_ns = row.at(4).get<std::uint64_t>();
+      stage.wait_ns = row.at(5).get<std::uint64_t>();
+      stage.full_ns = row.at(6).get<std::uint64_t>();
+      stage.buffered_elements = row.at(7).get<std::uint64_t>();
+      stage.buffered_bytes = row.at(8).get<std::uint64_t>();
+      stage.queue_elements_max = row.at(9).get<std::uint64_t>();
+      stage.parallelism = std::max(1, row.at(10).get<int>());
+      window.stages.push_back(stage);
+    }
+    run_.cores = window.cores;
+    run_.windows.push_back(std::move(window));
+  }
+
+  void steps(const Json& rows, const Json& line) {
+    std::unordered_map<std::uint64_t, std::string> names;
+    if (const auto found = line.find("names"); found != line.end()) {
+      for (const auto& [step, name] : found->items()) names[std::stoull(step)] = name_of(name);
+    }
+    if (const auto found = line.find("measured"); found != line.end()) {
+      run_.has_steps = run_.has_steps || found->get<bool>();
+    }
+    for (const Json& row : rows) {
+      RecordedStep step;
+      step.number = row.at(0).get<std::uint64_t>();
+      step.begin_ns = row.at(1).get<std::uint64_t>();
+      step.infeed_wait_ns = row.at(2).get<std::uint64_t>();
+      step.transfer_ns = row.at(3).get<std::uint64_t>();
+      step.compute_ns = row.at(4).get<std::uint64_t>();
+      step.all_reduce_ns = row.at(5).get<std::uint64_t>();
+      step.idle_ns = row.at(6).get<std::uint64_t>();
+      step.elements = row.at(7).get<std::uint64_t>();
+      if (const auto name = names.find(step.number); name != names.end()) step.name = name->second;
+      run_.steps.push_back(std::move(step));
+    }
+  }
+
+  void slow(const Json& entry) {
+    SlowCall call;
+    call.begin_ns = number(entry, "begin_ns");
+    call.took_ns = number(entry, "took_ns");
+    call.cpu_ns = number(entry, "cpu_ns");
+    call.preempted_ns = number(entry, "preempted_ns");
+    call.stage = static_cast<int>(stage_of(entry.at("stage")));
+    call.position = number(entry, "position");
+    call.count = number(entry, "count");
+    call.pass = number(entry, "pass");
+    call.thread = entry.at("thread").get<int>();
+    if (const auto found = entry.find("waited_in"); found != entry.end()) {
+      call.waited_in = name_of(*found);
+    }
+    if (entry.contains("file")) {
+      RecordedPlace& place = call.place.emplace();
+      place.file = name_of(entry.at("file"));
+      place.record = number(entry, "record");
+      place.count = number(entry, "records");
+      if (entry.contains("offset")) place.offset = number(entry, "offset");
+    } else {
+      call.untraceable = name_of(entry.at("untraceable"));
+    }
+    run_.slow_calls.push_back(std::move(call));
+  }
+
+  RecordedRun& run_;
+};
+
+/// What a file is that begins so, for somebody who has taken the wrong one.
+std::string_view likeness(std::string_view begin) {
+  if (begin.starts_with("{\"traceEvents\"") || begin.starts_with("[{\"ph\"")) return "a trace";
+  if (begin.starts_with("{")) return "other JSON";
+  if (begin.starts_with("\x1f\x8b")) return "compressed by gzip";
+  if (begin.starts_with("PERFILE2")) return "perf's";
+  return "something else";
+}
+
+void check_begin(const std::string& path, const std::string& first_line) {
+  if (first_line.starts_with(kBegin)) return;
+  if (first_line.empty()) {
+    throw Error(ErrorCode::failed_precondition,
+                "the recording is empty: nothing was iterated, or it was cut at its very beginning")
+        .at_file(path);
+  }
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("this is no recording of infeed ({}); INFEED_PROFILE=FILE before a "
+                          "program's name makes it record",
+                          likeness(first_line)))
+      .at_file(path);
+}
+
+void check_version(const Json& header, const std::string& path) {
+  const int version = header.at("infeed_recording").get<int>();
+  if (version <= kVersion) return;
+  throw Error(ErrorCode::failed_precondition,
+              fmt::format("it was recorded by a later version of infeed (format {}; this one reads "
+                          "{}); use that version's infeed profile",
+                          version, kVersion))
+      .at_file(path);
+}
+
+Json parsed(const std::string& line) {
+  if (detail::is_json_too_deep(line)) throw Error(ErrorCode::data_loss, "it is nested too deeply");
+  return Json::parse(line);
+}
+
+Error damaged(const std::string& path, std::size_t number, const std::string& why) {
+  return Error(ErrorCode::data_loss,
+               fmt::format("line {} of the recording is damaged ({}); the lines before it are "
+                           "readable: head -n {} makes a file of them",
+                           number, why, number - 1))
+      .at_file(path);
+}
+
+}  // namespace
+
+std::uint64_t RecordedRun::end_ns() const {
+  std::uint64_t last = windows.empty() ? 0 : windows.back().begin_ns + windows.back().length_ns;
+  for (const RecordedStep& step : steps) last = std::max(last, step.end_ns());
+  return last;
+}
+
+RecordedRun parse_recorded_run(std::string_view text, const std::string& path) {
+  RecordedRun run;
+  run.path = path;
+  run.is_cut = true;
+  Reading reading(run);
+  std::size_t number = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = text.find('\n', at);
+    const std::string line(text.substr(at, end - at));
+    const bool is_cut = end == text.npos;
+    ++number;
+    if (number == 1) check_begin(path, line);
+    at = is_cut ? text.size() : end + 1;
+    try {
+      if (line.size() > kLineBytesMax) throw Error(ErrorCode::data_loss, "it is too long");
+      const Json json = parsed(line);
+      if (number == 1) check_version(json, path);
+      reading.take(json);
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::failed_precondition) throw;
+      if (!is_cut) throw damaged(path, number, error.message());
+    } catch (const std::exception& error) {
+      if (!is_cut) throw damaged(path, number, error.what());
+    }
+  }
+  if (number == 0) check_begin(path, "");
+  // Late ones stand in lines of their own.
+  std::stable_sort(run.steps.begin(), run.steps.end(),
+                   [](const auto& a, const auto& b) { return a.begin_ns < b.begin_ns; });
+  std::stable_sort(run.slow_calls.begin(), run.slow_calls.end(),
+                   [](const auto& a, const auto& b) { return a.begin_ns < b.begin_ns; });
+  return run;
+}
+
+RecordedRun read_recorded_run(const std::string& path) {
+  File file = File::open_to_read(path);
+  const std::string begin = [&file] {
+    std::string bytes(64, '\0');
+    bytes.resize(file.read_at(0, bytes));
+    return bytes;
+  }();
+  check_begin(path, begin);  // before a large foreign file is read
+  return parse_recorded_run(read_file(path), path);
+}
+
+}  // namespace infeed::tools

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "profile/profile_report.h"
+
+/// Why: "is it slower than last week?" is a question about noise as much as about speed. Each figure
+/// is taken of stretches of both runs; a difference counts when it is larger than what the stretches
+/// of one run differ by.
+///
+///     const RunComparison comparison(before, after);
+///     comparison.holds("input_bound_percent > 5");  // for CI
+namespace infeed::tools {
+
+struct ComparedFigure {
+  std::string name = {};  ///< "steps_per_s"; of a stage: "map[1]: cpu_us_per_element"
+  double before = 0;
+  double after = 0;
+  double noise = 0;  ///< of the difference: two standard errors
+  bool is_changed = false;
+  /// In percent of `before`; 0 where that is 0.
+  double change_percent() const { return before == 0 ? 0 : 100 * (after / before - 1); }
+};
+
+class RunComparison {
+ public:
+  RunComparison(const RecordedRun& before, const RecordedRun& after);
+
+  const std::vector<ComparedFigure>& figures() const { return figures_; }
+  /// Whether "NAME > NUMBER" or "NAME < NUMBER" is true of the second run; NAME is a figure's, or
+  /// NAME_change_percent. Throws Error (invalid_argument) for what it can't read, and names the
+  /// figures that there are.
+  bool holds(std::string_view condition) const;
+
+ private:
+  std::vector<ComparedFigure> figures_;
+};
+
+}  // namespace infeed::tools

@@ -1,0 +1,67 @@
+#include "profile/tried_advice.h"
+
+#include <cmath>
+#include <filesystem>
+#include <fmt/format.h>
+#include <optional>
+#include <string_view>
+
+namespace infeed::tools {
+namespace {
+
+constexpr int kTriedMax = 3;
+constexpr int kTurns = 2;
+// A machine that is shared differs by that from run to run.
+constexpr double kConfirmedWithin = 0.1;
+
+/// What the file can say; empty where it can't.
+std::optional<DescribedPipeline> changed(const DescribedPipeline& pipeline,
+                                         std::string_view change) {
+  DescribedPipeline other = pipeline;
+  if (change.starts_with("a cache behind records") ||
+      change.starts_with("a cache behind interleave")) {
+    other.cache = true;
+  } else if (change.starts_with("prefetch at the end")) {
+    other.prefetch = true;
+  } else if (change.starts_with("threads for")) {
+    other.threads.reset();
+  } else {
+    return std::nullopt;
+  }
+  return other;
+}
+
+}  // namespace
+
+void try_advice(const DescribedPipeline& pipeline, double seconds, const std::string& recording,
+                const std::stop_token& stop, ProfileReport& report) {
+  const std::string tried = recording + "-tried";
+  int count = 0;
+  for (WhatIf& what_if : report.what_ifs) {
+    const auto other = changed(pipeline, what_if.change);
+    if (!other || count == kTriedMax) continue;
+    ++count;
+    double before = 0;
+    double after = 0;
+    for (int turn = 0; turn < kTurns; ++turn) {
+      for (const bool is_changed : {false, true}) {
+        const MeasuredRate rate =
+            run_described(is_changed ? *other : pipeline, seconds / kTurns, tried, stop);
+        (is_changed ? after : before) += rate.steps_per_s;
+      }
+    }
+    what_if.tried_gain = before <= 0 ? 0 : after / before - 1;
+    const bool is_confirmed = std::abs(*what_if.tried_gain - what_if.predicted_gain) <=
+                              kConfirmedWithin * (1 + what_if.predicted_gain);
+    what_if.note = is_confirmed ? "confirmed" : "not confirmed";
+  }
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::filesystem::absolute(tried).parent_path())) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(std::filesystem::path(tried).filename().string())) {
+      std::filesystem::remove(entry.path());
+    }
+  }
+}
+
+}  // namespace infeed::tools
