@@ -12,9 +12,10 @@ namespace {
 
 std::string text_of(const TuningObservation& seen) {
   std::string text =
-      fmt::format("window {} {} {} {} {} {:.3f} {:.3f} {} {}\n", seen.at_ns, seen.window_ns,
-                  seen.elements, seen.consumer_wait_ns, seen.process_cpu_ns, seen.cores,
-                  seen.cores_of_others, seen.memory_bytes, seen.memory_limit_bytes);
+      fmt::format("window {} {} {} {} {} {:.3f} {:.3f} {} {} {} {} {}\n", seen.at_ns,
+                  seen.window_ns, seen.elements, seen.consumer_wait_ns, seen.process_cpu_ns,
+                  seen.cores, seen.cores_of_others, seen.memory_bytes, seen.memory_limit_bytes,
+                  seen.ready_bytes, seen.group_bytes, seen.group_limit_bytes);
   for (const StageObservation& stage : seen.stages) {
     text +=
         fmt::format("stage {} {} {} {} {} {} {}\n", stage.consumer, stage.inside, stage.elements,
@@ -59,6 +60,10 @@ bool read_line(const std::string& line, std::vector<TuningObservation>& windows)
     words >> seen.at_ns >> seen.window_ns >> seen.elements >> seen.consumer_wait_ns >>
         seen.process_cpu_ns >> seen.cores >> seen.cores_of_others >> seen.memory_bytes >>
         seen.memory_limit_bytes;
+    if (words.fail()) return false;
+    // Runs that were recorded before these were looked at end here.
+    if (words >> std::ws; words.eof()) return true;
+    words >> seen.ready_bytes >> seen.group_bytes >> seen.group_limit_bytes;
     return !words.fail();
   }
   if (windows.empty()) return false;

@@ -35,6 +35,7 @@ TuningDecision Tuner::observe(const TuningObservation& window) {
   TuningDecision decision;
   if (!std::exchange(has_begun_, true) && start_from_profile(window, decision)) return decision;
   note_cores(window, decision);
+  note_memory(window, decision);
   if (is_quiet(window)) {
     note_quiet(window);
     return decision;

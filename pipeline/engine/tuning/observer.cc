@@ -9,6 +9,7 @@
 
 #include "engine/iterator_context.h"
 #include "engine/threads/cpu_limits.h"
+#include "engine/tuning/group_memory.h"
 
 namespace infeed::detail {
 namespace {
@@ -40,6 +41,10 @@ TuningObservation TuningObserver::look() {
   seen.cores_of_others = cores_of_others(seen);
   seen.memory_bytes = run_.memory().in_use_bytes();
   seen.memory_limit_bytes = run_.memory().limit_bytes();
+  seen.ready_bytes = run_.memory().best_effort_bytes();
+  const GroupMemory group = group_memory("/sys/fs/cgroup", "/proc/self/cgroup");
+  seen.group_bytes = group.in_use_bytes;
+  seen.group_limit_bytes = group.limit_bytes;
   fill_stages(now, seen);
   const std::uint64_t taken = taken_.load(std::memory_order_relaxed);
   seen.elements = grown(taken, std::exchange(taken_before_, taken));
