@@ -20,6 +20,7 @@ std::string text_of(const TuningObservation& seen) {
     text +=
         fmt::format("stage {} {} {} {} {} {} {}\n", stage.consumer, stage.inside, stage.elements,
                     stage.buffered_elements, stage.cpu_ns, stage.blocked_ns, stage.label);
+    if (stage.pass_bytes != 0) text += fmt::format("pass {}\n", stage.pass_bytes);
   }
   for (const KnobState& knob : seen.knobs) {
     text += fmt::format("knob {} {} {} {} {} {} {} {} {}\n", knob.id, knob.stage,
@@ -72,6 +73,10 @@ bool read_line(const std::string& line, std::vector<TuningObservation>& windows)
     words >> stage.consumer >> stage.inside >> stage.elements >> stage.buffered_elements >>
         stage.cpu_ns >> stage.blocked_ns;
     return static_cast<bool>(std::getline(words >> std::ws, stage.label));
+  }
+  if (what == "pass" && !windows.back().stages.empty()) {
+    words >> windows.back().stages.back().pass_bytes;
+    return !words.fail();
   }
   if (what != "knob") return false;
   KnobState& knob = windows.back().knobs.emplace_back();

@@ -56,7 +56,8 @@ TuningDecision Tuner::observe(const TuningObservation& window) {
   model_.add(last_);
   note_bursts(last_);
   if (phase_rate_ == 0) phase_rate_ = model_.measured_rate();
-  if (++windows_ == 1) check_profile(last_, decision);
+  ++windows_;
+  if (checks_profile(last_, decision)) return decision;
   decide(last_, decision);
   decision.verdict = verdict(last_);
   if (!trial_) decision.profile = profile_text(last_);

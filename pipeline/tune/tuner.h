@@ -53,7 +53,7 @@ class Tuner final : public TuningPolicy {
 
   bool start_from_profile(const TuningObservation& seen, TuningDecision& decision);
   std::string profile_text(const TuningObservation& seen) const;
-  void check_profile(const TuningObservation& seen, TuningDecision& decision);
+  bool checks_profile(const TuningObservation& seen, TuningDecision& decision);
   void begin_phase();
   void note_cores(const TuningObservation& seen, TuningDecision& decision);
   void note_memory(const TuningObservation& seen, TuningDecision& decision);
@@ -77,10 +77,13 @@ class Tuner final : public TuningPolicy {
   std::string slowest_text(const TuningObservation& seen, const Values& values) const;
   int slowest_serial_stage(const TuningObservation& seen) const;
   std::string verdict(const TuningObservation& seen) const;
+  std::string bound_text(const TuningObservation& seen) const;
+  std::string cache_text(const TuningObservation& seen) const;
 
   const std::string profile_;  ///< of an earlier run
   const bool only_advises_;
-  std::map<std::string, double> profile_ns_;  ///< by stage
+  std::map<std::string, double> profile_ns_;  ///< by stage; empty once they were compared
+  Values before_profile_;
   bool has_begun_ = false;
 
   PipelineModel model_;

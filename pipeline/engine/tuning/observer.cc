@@ -27,6 +27,14 @@ std::uint64_t machine_busy_ns() {
   return (user + nice + system + irq + soft + steal) * (1'000'000'000 / ticks_per_second);
 }
 
+/// The pass under way counts as half of one.
+std::uint64_t pass_bytes(const StageStatistics& stage, const StageCounters& counters) {
+  const std::uint64_t passes = counters.passes.load(std::memory_order_relaxed);
+  if (passes < 2 || counters.draws || counters.outer != nullptr) return 0;
+  return static_cast<std::uint64_t>(static_cast<double>(stage.bytes) /
+                                    (static_cast<double>(passes) - 0.5));
+}
+
 }  // namespace
 
 TuningObservation TuningObserver::look() {
@@ -45,7 +53,7 @@ TuningObservation TuningObserver::look() {
   const GroupMemory group = group_memory("/sys/fs/cgroup", "/proc/self/cgroup");
   seen.group_bytes = group.in_use_bytes;
   seen.group_limit_bytes = group.limit_bytes;
-  fill_stages(now, seen);
+  fill_stages(now, stages, seen);
   const std::uint64_t taken = taken_.load(std::memory_order_relaxed);
   seen.elements = grown(taken, std::exchange(taken_before_, taken));
   seen.knobs = run_.knobs().states([&](const StageCounters& counters) {
@@ -56,9 +64,13 @@ TuningObservation TuningObserver::look() {
   return seen;
 }
 
-void TuningObserver::fill_stages(const PipelineStatistics& now, TuningObservation& seen) const {
-  for (const StageStatistics& stage : now.stages) {
+void TuningObserver::fill_stages(const PipelineStatistics& now,
+                                 const std::vector<const StageCounters*>& counters,
+                                 TuningObservation& seen) const {
+  for (std::size_t i = 0; i < now.stages.size(); ++i) {
+    const StageStatistics& stage = now.stages[i];
     StageObservation& one = seen.stages.emplace_back();
+    one.pass_bytes = pass_bytes(stage, *counters[i]);
     one.label = stage.label;
     one.consumer = stage.consumer;
     one.inside = stage.inside;

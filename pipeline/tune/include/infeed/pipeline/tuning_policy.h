@@ -59,6 +59,9 @@ struct StageObservation {
   // Spent on the stage alone by all its threads, on a core and off it.
   std::uint64_t cpu_ns = 0;
   std::uint64_t blocked_ns = 0;
+  /// What a whole pass of it takes in memory, about; 0: it is passed but once, or nobody knows, or
+  /// random numbers make each pass another one.
+  std::uint64_t pass_bytes = 0;
 };
 
 /// What was seen in one window of time.
