@@ -1,26 +1,33 @@
 #!/usr/bin/env bash
 # Compares the tuner with the best fixed setting of each workload: all settings of a grid are run
-# (the oracle), then the oracle and the tuner by turns, then the fixed choice, one worker everywhere
-# and hill climbing. Half the CPU quota is taken away in one run, and busy neighbours keep all cores
-# busy in others. Prints a table.
+# (the oracle), then the oracle, the tuner and tf.data's AUTOTUNE by turns, then the fixed choice, one
+# worker everywhere, one a core, and hill climbing. Half the CPU quota is taken away in one run, and
+# busy neighbours keep all cores busy in others. Prints a table.
 #
-#   benchmarks/autotune.sh [--json FILE] [--svg FILE] [--short] [--only TEXT]
+#   benchmarks/autotune.sh [--json FILE] [--svg FILE] [--short] [--seconds N] [--only TEXT]
+#                          [--no-peers]
 #
 #   --json FILE   also writes the rows as JSON
 #   --svg FILE    also draws a chart
 #   --short       6 seconds a run rather than 20: figures to look at, not to quote
+#   --seconds N   N seconds a run: 60 for the regret at 60 s
 #   --only TEXT   only the workloads whose name holds TEXT
+#   --no-peers    without tf.data and the photographs, which need the Python environment of venv.sh
 #   --help        this text
 set -euo pipefail
 # shellcheck source=tools/shell_common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../tools/shell_common.sh"
 
+with_peers=1
+arguments=()
 for argument in "$@"; do
   case $argument in
     --help | -h)
       print_help
       exit 0
       ;;
+    --no-peers) with_peers=0 ;;
+    *) arguments+=("$argument") ;;
   esac
 done
 
@@ -32,9 +39,14 @@ if ! is_configured release ||
 fi
 build_targets release infeed_autotune infeed_compare ||
   die "the build failed: what the compiler said is above"
-"$infeed_root/build/release/benchmarks/infeed_compare" --make-data \
-  --data "$infeed_root/build/compare-data"
+data="$infeed_root/build/compare-data"
+"$infeed_root/build/release/benchmarks/infeed_compare" --make-data --data "$data"
+if ((with_peers)); then
+  python="$("$infeed_root/benchmarks/venv.sh")"
+  [[ -d $data/photos ]] || "$python" "$infeed_root/benchmarks/compare/photo_data.py" "$data/photos"
+  arguments+=(--python "$python")
+fi
 
 exec python3 "$infeed_root/benchmarks/autotune/autotune.py" \
-  --program "$infeed_root/build/release/benchmarks/infeed_autotune" \
-  --data "$infeed_root/build/compare-data" "$@"
+  --program "$infeed_root/build/release/benchmarks/infeed_autotune" --data "$data" \
+  "${arguments[@]}"

@@ -4,11 +4,13 @@ one that was printed.
 
     benchmarks/compare.sh main engine records --json results.json
     tools/quickstart.sh --short | tee quickstart.txt
-    benchmarks/update_tables.py results.json [--quickstart quickstart.txt] [--check]
+    benchmarks/autotune.sh --json tuner.json
+    benchmarks/update_tables.py [results.json] [--quickstart quickstart.txt] [--tuner tuner.json]
+                                [--check]
 
 A table stands between two lines, <!-- measured: NAME --> and <!-- measured end -->. NAME is a group
-(its table), a group and " forms" (the peers' forms), or quickstart. Groups that the file doesn't have
-stay as they are. --check changes nothing, and ends with status 1 if something would change.
+(its table), a group and " forms" (the peers' forms), quickstart, or one of the tuner's three (tuner,
+tuner summary, tuner with busy neighbours). Groups that the files don't have stay as they are. --check changes nothing, and ends with status 1 if something would change.
 """
 
 import argparse
@@ -18,9 +20,10 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "benchmarks" / "compare"))
+sys.path[:0] = [str(ROOT / "benchmarks" / folder) for folder in ("compare", "autotune")]
 
 import table  # noqa: E402
+import tuner_report  # noqa: E402
 
 READMES = ["README.md", "benchmarks/README.md"]
 MEASURED = re.compile(r"(<!-- measured: ([^>]+?) -->\n).*?(<!-- measured end -->)", re.DOTALL)
@@ -46,18 +49,27 @@ def comparison_of(quickstart):
 def updated(text, texts):
     def replaced(match):
         begin, name, end = match.groups()
-        return f"{begin}```\n{texts[name]}\n```\n{end}" if name in texts else match.group()
+        if name not in texts:
+            return match.group()
+        fence = "" if name.startswith("tuner") else "```\n"  # its tables are the page's own
+        return f"{begin}{fence}{texts[name]}\n{fence}{end}"
 
     return MEASURED.sub(replaced, text)
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("results", type=pathlib.Path)
+    parser.add_argument("results", type=pathlib.Path, nargs="?")
     parser.add_argument("--quickstart", type=pathlib.Path)
+    parser.add_argument("--tuner", type=pathlib.Path)
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
-    texts = texts_of(json.loads(options.results.read_text()))
+    texts = texts_of(json.loads(options.results.read_text())) if options.results else {}
+    if options.tuner:
+        rows = json.loads(options.tuner.read_text())
+        texts |= {"tuner": tuner_report.table(rows),
+                  "tuner summary": tuner_report.after_the_table(rows),
+                  "tuner with busy neighbours": tuner_report.neighbours_table(rows)}
     if options.quickstart:
         texts["quickstart"] = comparison_of(options.quickstart.read_text())
     differ = 0

@@ -2,7 +2,7 @@
 
 #include <infeed/infeed.h>
 
-#include "../compare/record_kinds.h"
+#include "record_workloads.h"
 #include "workload.h"
 
 namespace infeed::autotuning {
@@ -76,16 +76,6 @@ Outcome phase_change(const RunOptions& options) {
     return waits(2000)(number);
   };
   return drain(range(kEndless) | map(function, {.parallelism = autotune}) | prefetch(), options);
-}
-
-std::vector<Workload> record_workloads() {
-  return {{"read and parse", [](const RunOptions& options) {
-             using Image = compare::PixelRecord<784>;
-             const auto dataset =
-                 records((options.data / "image-784" / "data-*.tfrecord").string()) | repeat() |
-                 parse_batch(Image::schema(), 128, {.parallelism = autotune}) | prefetch();
-             return take_all(dataset, options, [](const auto&) {});
-           }}};
 }
 
 }  // namespace

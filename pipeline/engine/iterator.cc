@@ -310,4 +310,9 @@ void IteratorCore::cancel() { run_->cancel(); }
 PipelineStatistics IteratorCore::statistics() const { return run_->counters().statistics(); }
 const MemoryAccount& IteratorCore::memory() const { return run_->memory(); }
 
+void IteratorCore::set_memory_limit(std::uint64_t bytes) {
+  check_memory(*node_, bytes);
+  run_->memory().set_limit(bytes);
+}
+
 }  // namespace infeed::detail

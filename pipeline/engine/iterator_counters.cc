@@ -31,6 +31,7 @@ StageCounters& IteratorCounters::of_stage(const Node& node, StageCounters* consu
     label_new_entries();
   }
   entry->is_open = true;
+  StageCounters::add(entry->counters.passes, 1);
   return entry->counters;
 }
 
@@ -44,10 +45,11 @@ IteratorCounters::Entry& IteratorCounters::add_tree(const Node& node, StageCount
   entry.counters.given_name = node.given_name();
   entry.counters.consumer = consumer;
   entry.counters.outer = outer;
+  entry.counters.draws = node.seeds().has_value();
   for (std::size_t i = 0; i < node.inputs().size(); ++i) {
     const Node* input = node.inputs()[i].get();
     while (!input->has_counters()) input = &input->input();
-    add_tree(*input, &entry.counters, i, outer);
+    entry.counters.draws |= add_tree(*input, &entry.counters, i, outer).counters.draws;
   }
   entry.number = 1 + count_of_kind(entry.counters);
   return entry;

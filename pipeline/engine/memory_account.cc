@@ -1,5 +1,6 @@
 #include "infeed/pipeline/memory_account.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 #include <infeed/error.h>
@@ -9,7 +10,9 @@ namespace infeed {
 MemoryAccount::MemoryAccount(std::uint64_t limit_bytes) : limit_bytes_(limit_bytes) {}
 
 std::uint64_t MemoryAccount::best_effort_limit_bytes() const {
-  return limit_bytes_ == 0 ? UINT64_MAX : limit_bytes_ / 4;
+  const std::uint64_t limit = limit_bytes();
+  return std::min(limit == 0 ? UINT64_MAX : limit / 4,
+                  best_effort_bound_bytes_.load(std::memory_order_relaxed));
 }
 
 std::uint64_t MemoryAccount::limit_for(std::uint64_t required_bytes) {
@@ -17,7 +20,19 @@ std::uint64_t MemoryAccount::limit_for(std::uint64_t required_bytes) {
 }
 
 std::uint64_t MemoryAccount::required_limit_bytes() const {
-  return limit_bytes_ == 0 ? UINT64_MAX : limit_bytes_ - limit_bytes_ / 4;
+  const std::uint64_t limit = limit_bytes();
+  return limit == 0 ? UINT64_MAX : limit - limit / 4;
+}
+
+void MemoryAccount::set_limit(std::uint64_t limit_bytes) {
+  const std::uint64_t held = required_bytes_.load(std::memory_order_relaxed);
+  if (limit_bytes != 0 && held > limit_bytes - limit_bytes / 4) {
+    throw Error(ErrorCode::resource_exhausted,
+                fmt::format("the memory limit can't be {} bytes from now on: the buffering stages "
+                            "hold {} bytes; give at least {}, or 0 for no limit",
+                            limit_bytes, held, limit_for(held)));
+  }
+  limit_bytes_.store(limit_bytes, std::memory_order_relaxed);
 }
 
 bool MemoryAccount::try_add(std::atomic<std::uint64_t>& held, std::uint64_t bytes,
@@ -51,7 +66,7 @@ void MemoryAccount::reserve_required(std::uint64_t bytes, std::string_view stage
           "{} needs {} bytes more, but its memory limit allows the buffering stages "
           "{} bytes, of which {} are in use; raise memory_bytes_max from {} to at least {}, "
           "or make the buffers smaller",
-          stage, bytes, required_limit_bytes(), in_use, limit_bytes_, limit_for(in_use + bytes)));
+          stage, bytes, required_limit_bytes(), in_use, limit_bytes(), limit_for(in_use + bytes)));
 }
 
 void MemoryAccount::release_required(std::uint64_t bytes) {

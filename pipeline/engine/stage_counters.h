@@ -20,6 +20,8 @@ struct StageCounters {
   std::string label;                     ///< "map[1] 'augment'"
   StageCounters* consumer = nullptr;     ///< the stage that pulls this one; null at the root
   const StageCounters* outer = nullptr;  ///< the flat_map in whose inner datasets it is, or null
+  bool draws = false;  ///< it or a stage before it draws random numbers: passes may differ
+  std::atomic<std::uint64_t> passes{0};  ///< that were begun
   std::atomic<bool> has_threads{false};  ///< its upstream runs in another thread than its own pulls
   // What each pull writes, side by side.
   std::atomic<std::uint64_t> elements{0};

@@ -175,6 +175,25 @@ PipelineModel::Forecast PipelineModel::forecast(const TuningObservation& of,
   return {.rate = 1e9 / slowest_ns, .stage = stage};
 }
 
+PipelineModel::Forecast PipelineModel::forecast_cached(const TuningObservation& of,
+                                                       std::span<const std::int64_t> values,
+                                                       int stage) const {
+  PipelineModel cached = *this;
+  double all_ns = 0;
+  double saved_ns = 0;
+  for (std::size_t i = 0; i < stages_.size(); ++i) {
+    int above = static_cast<int>(i);
+    while (above >= 0 && above != stage)
+      above = of.stages[static_cast<std::size_t>(above)].consumer;
+    all_ns += stages_[i].cpu_ns;
+    if (above != stage) continue;
+    saved_ns += stages_[i].cpu_ns;
+    cached.stages_[i].cpu_ns = cached.stages_[i].blocked_ns = 0;
+  }
+  cached.cpu_ns_ *= 1 - saved_ns / std::max(1.0, all_ns);
+  return cached.forecast(of, values);
+}
+
 double PipelineModel::blocked_share() const {
   double cpu_ns = 0;
   double blocked_ns = 0;

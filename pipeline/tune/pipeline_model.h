@@ -39,6 +39,9 @@ class PipelineModel {
   /// slower by `headroom`, for uneven elements.
   Forecast forecast(const TuningObservation& of, std::span<const std::int64_t> values,
                     double headroom = 1) const;
+  /// The same as if a cache behind `stage` were full: nothing it or a stage before it does is done.
+  Forecast forecast_cached(const TuningObservation& of, std::span<const std::int64_t> values,
+                           int stage) const;
   /// With everything done by the consumer's thread.
   double serial_rate(const TuningObservation& of) const;
   double measured_rate() const;

@@ -12,13 +12,15 @@ namespace {
 
 std::string text_of(const TuningObservation& seen) {
   std::string text =
-      fmt::format("window {} {} {} {} {} {:.3f} {:.3f} {} {}\n", seen.at_ns, seen.window_ns,
-                  seen.elements, seen.consumer_wait_ns, seen.process_cpu_ns, seen.cores,
-                  seen.cores_of_others, seen.memory_bytes, seen.memory_limit_bytes);
+      fmt::format("window {} {} {} {} {} {:.3f} {:.3f} {} {} {} {} {}\n", seen.at_ns,
+                  seen.window_ns, seen.elements, seen.consumer_wait_ns, seen.process_cpu_ns,
+                  seen.cores, seen.cores_of_others, seen.memory_bytes, seen.memory_limit_bytes,
+                  seen.ready_bytes, seen.group_bytes, seen.group_limit_bytes);
   for (const StageObservation& stage : seen.stages) {
     text +=
         fmt::format("stage {} {} {} {} {} {} {}\n", stage.consumer, stage.inside, stage.elements,
                     stage.buffered_elements, stage.cpu_ns, stage.blocked_ns, stage.label);
+    if (stage.pass_bytes != 0) text += fmt::format("pass {}\n", stage.pass_bytes);
   }
   for (const KnobState& knob : seen.knobs) {
     text += fmt::format("knob {} {} {} {} {} {} {} {} {}\n", knob.id, knob.stage,
@@ -59,6 +61,10 @@ bool read_line(const std::string& line, std::vector<TuningObservation>& windows)
     words >> seen.at_ns >> seen.window_ns >> seen.elements >> seen.consumer_wait_ns >>
         seen.process_cpu_ns >> seen.cores >> seen.cores_of_others >> seen.memory_bytes >>
         seen.memory_limit_bytes;
+    if (words.fail()) return false;
+    // Runs that were recorded before these were looked at end here.
+    if (words >> std::ws; words.eof()) return true;
+    words >> seen.ready_bytes >> seen.group_bytes >> seen.group_limit_bytes;
     return !words.fail();
   }
   if (windows.empty()) return false;
@@ -67,6 +73,10 @@ bool read_line(const std::string& line, std::vector<TuningObservation>& windows)
     words >> stage.consumer >> stage.inside >> stage.elements >> stage.buffered_elements >>
         stage.cpu_ns >> stage.blocked_ns;
     return static_cast<bool>(std::getline(words >> std::ws, stage.label));
+  }
+  if (what == "pass" && !windows.back().stages.empty()) {
+    words >> windows.back().stages.back().pass_bytes;
+    return !words.fail();
   }
   if (what != "knob") return false;
   KnobState& knob = windows.back().knobs.emplace_back();

@@ -35,6 +35,7 @@ TuningDecision Tuner::observe(const TuningObservation& window) {
   TuningDecision decision;
   if (!std::exchange(has_begun_, true) && start_from_profile(window, decision)) return decision;
   note_cores(window, decision);
+  note_memory(window, decision);
   if (is_quiet(window)) {
     note_quiet(window);
     return decision;
@@ -55,7 +56,8 @@ TuningDecision Tuner::observe(const TuningObservation& window) {
   model_.add(last_);
   note_bursts(last_);
   if (phase_rate_ == 0) phase_rate_ = model_.measured_rate();
-  if (++windows_ == 1) check_profile(last_, decision);
+  ++windows_;
+  if (checks_profile(last_, decision)) return decision;
   decide(last_, decision);
   decision.verdict = verdict(last_);
   if (!trial_) decision.profile = profile_text(last_);

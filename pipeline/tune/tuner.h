@@ -53,9 +53,10 @@ class Tuner final : public TuningPolicy {
 
   bool start_from_profile(const TuningObservation& seen, TuningDecision& decision);
   std::string profile_text(const TuningObservation& seen) const;
-  void check_profile(const TuningObservation& seen, TuningDecision& decision);
+  bool checks_profile(const TuningObservation& seen, TuningDecision& decision);
   void begin_phase();
   void note_cores(const TuningObservation& seen, TuningDecision& decision);
+  void note_memory(const TuningObservation& seen, TuningDecision& decision);
   void note_quiet(const TuningObservation& window);
   TuningObservation with_quiet(const TuningObservation& window);
   void note_cores_left(const TuningObservation& window);
@@ -76,10 +77,13 @@ class Tuner final : public TuningPolicy {
   std::string slowest_text(const TuningObservation& seen, const Values& values) const;
   int slowest_serial_stage(const TuningObservation& seen) const;
   std::string verdict(const TuningObservation& seen) const;
+  std::string bound_text(const TuningObservation& seen) const;
+  std::string cache_text(const TuningObservation& seen) const;
 
   const std::string profile_;  ///< of an earlier run
   const bool only_advises_;
-  std::map<std::string, double> profile_ns_;  ///< by stage
+  std::map<std::string, double> profile_ns_;  ///< by stage; empty once they were compared
+  Values before_profile_;
   bool has_begun_ = false;
 
   PipelineModel model_;
@@ -97,8 +101,12 @@ class Tuner final : public TuningPolicy {
   std::optional<Values> last_saving_;  ///< what there was before it
   std::vector<Bursts> bursts_;         ///< by stage
   std::map<std::uint64_t, std::int64_t> shrunk_to_;
-  std::vector<Known> failed_;                  ///< settings that were no better
-  std::map<std::uint64_t, int> idle_buffers_;  ///< windows in a row that a buffer was too large
+  std::uint64_t memory_limit_bytes_ = UINT64_MAX;  ///< of the iterator; before the first look
+  std::optional<std::uint64_t> ready_bytes_max_;   ///< since the control group was nearly full
+  std::uint64_t ready_bytes_before_ = 0;           ///< what was held then
+  int memory_windows_ = 0;                         ///< since it was last changed
+  std::vector<Known> failed_;                      ///< settings that were no better
+  std::map<std::uint64_t, int> idle_buffers_;      ///< windows in a row that a buffer was too large
 };
 
 }  // namespace infeed::detail

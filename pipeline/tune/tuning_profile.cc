@@ -5,6 +5,7 @@
 
 #include "tune/tuner.h"
 #include "tune/tuning_text.h"
+#include "tune/tuning_windows.h"
 
 // What one run has learnt, as text for the next: a line for the machine, one a stage's time, one a
 // knob.
@@ -19,6 +20,8 @@ namespace {
 
 constexpr std::string_view kFirstLine = "infeed tuning 1";
 constexpr double kAnotherTime = 2;
+// The first elements may take longer than those behind them.
+constexpr int kProfileWindows = 3;
 constexpr double kNumberMax = 1e15;
 
 }  // namespace
@@ -36,6 +39,7 @@ bool Tuner::start_from_profile(const TuningObservation& seen, TuningDecision& de
     decision.notes.push_back("the profile is none of this version's; it is left aside");
     return false;
   }
+  before_profile_ = values_of(seen);
   std::size_t unknown = 0;
   while (std::getline(lines, line)) {
     std::istringstream words(line);
@@ -50,6 +54,7 @@ bool Tuner::start_from_profile(const TuningObservation& seen, TuningDecision& de
           "the profile is of a machine with {:.3g} cores, and there are {:.3g}: it is left aside",
           number, seen.cores));
       decision.settings.clear();
+      profile_ns_.clear();
       return false;
     }
     if (what == "time") {
@@ -74,19 +79,28 @@ bool Tuner::start_from_profile(const TuningObservation& seen, TuningDecision& de
   return true;
 }
 
-/// Whether the stages take as long as they did.
-void Tuner::check_profile(const TuningObservation& seen, TuningDecision& decision) {
+/// True while it is looked at whether the stages take as long as they did. Where one doesn't, what
+/// the profile has set goes back to what it was: it was found out for other work.
+bool Tuner::checks_profile(const TuningObservation& seen, TuningDecision& decision) {
+  if (profile_ns_.empty()) return false;
+  if (windows_ < kProfileWindows) return true;
+  bool is_stale = false;
   for (std::size_t i = 0; i < seen.stages.size(); ++i) {
     const auto known = profile_ns_.find(seen.stages[i].label);
     if (known == profile_ns_.end()) continue;
     const double now_ns = model_.stage_calls_ns(static_cast<int>(i));
     if (now_ns < kAnotherTime * known->second && known->second < kAnotherTime * now_ns) continue;
     if (std::max(now_ns, known->second) < 1000) continue;
+    is_stale = true;
     decision.notes.push_back(
-        fmt::format("the profile is stale: {} takes {} an element now ({} then)",
+        fmt::format("the profile is stale and dropped: {} takes {} an element now ({} then)",
                     seen.stages[i].label, time_text(now_ns), time_text(known->second)));
   }
   profile_ns_.clear();
+  if (!is_stale || before_profile_.size() != seen.knobs.size()) return false;
+  apply(seen, before_profile_, decision);
+  begin_phase();
+  return true;
 }
 
 std::string Tuner::profile_text(const TuningObservation& seen) const {

@@ -19,6 +19,13 @@ std::string rounded(double number) {
   return digits;
 }
 
+std::string bytes_text(std::uint64_t bytes) {
+  const auto number = static_cast<double>(bytes);
+  if (bytes >= 1'000'000'000) return fmt::format("{:.3g} GB", number / 1e9);
+  if (bytes >= 1'000'000) return fmt::format("{:.3g} MB", number / 1e6);
+  return fmt::format("{:.3g} KB", number / 1e3);
+}
+
 std::string time_text(double ns) {
   if (ns >= 1e9) return fmt::format("{:.3g} s", ns / 1e9);
   if (ns >= 1e6) return fmt::format("{:.3g} ms", ns / 1e6);

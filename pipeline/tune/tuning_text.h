@@ -1,11 +1,14 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace infeed::detail {
 
 /// "24,400": three digits count.
 std::string rounded(double number);
+/// "12 MB".
+std::string bytes_text(std::uint64_t bytes);
 /// "41 us".
 std::string time_text(double ns);
 /// "all 2 cores are", "the 1.3 cores that others leave are".

@@ -14,8 +14,9 @@
 #include <infeed/pipeline/step_timer.h>
 #include <infeed/records/detail/json_depth.h>
 #include <infeed/records/detail/nearest_names.h>
-#include <infeed/records/files.h>
 #include <infeed/records/inferred_schema.h>
+
+#include "cli/side_file.h"
 
 namespace infeed::tools {
 namespace {

@@ -81,7 +81,7 @@ void run_profile(const ProfileCommandOptions& options, const std::stop_token& st
   }
   const RecordedRun run = read_recorded_run(options.recording);
   ProfileReport report = explain(run);
-  if (options.tries) try_advice(*pipeline, options.seconds, options.recording, stop, report);
+  if (options.tries) try_advice(*pipeline, options.seconds, stop, report);
   Terminal terminal(stdout, {.colours = !options.no_color});
   for (const std::string& line : profile_text(run, report, terminal)) terminal.line(line);
   write_profile_outputs(run, report, options.outputs);

@@ -18,11 +18,11 @@ constexpr std::size_t kStretches = 10;
 // Two runs of the same program differ by that for reasons of their own (layout, page cache).
 constexpr double kNoiseShareMin = 0.02;
 
-struct Sample {
+struct FigureSample {
   double value = 0;
   std::vector<double> of_stretches;
 };
-using Samples = std::map<std::string, Sample>;
+using Samples = std::map<std::string, FigureSample>;
 
 struct Sums {
   double length_ns = 0;

@@ -1,18 +1,44 @@
 #include "profile/tried_advice.h"
 
+#include <cerrno>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <system_error>
+
+#include <infeed/records/file.h>
 
 namespace infeed::tools {
 namespace {
 
 constexpr int kTriedMax = 3;
-constexpr int kTurns = 2;
+constexpr int kTriedTurns = 2;
 // A machine that is shared differs by that from run to run.
 constexpr double kConfirmedWithin = 0.1;
+
+/// For recordings that nobody reads.
+class ScratchFolder {
+ public:
+  ScratchFolder() : path_((std::filesystem::temp_directory_path() / "infeed-XXXXXX").string()) {
+    if (::mkdtemp(path_.data()) == nullptr) throw system_error("create", path_, errno);
+  }
+  ~ScratchFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+
+  std::string next_file() { return fmt::format("{}/{}.profile", path_, ++files_); }
+
+ private:
+  std::string path_;
+  int files_ = 0;
+};
 
 /// What the file can say; empty where it can't.
 std::optional<DescribedPipeline> changed(const DescribedPipeline& pipeline,
@@ -33,9 +59,9 @@ std::optional<DescribedPipeline> changed(const DescribedPipeline& pipeline,
 
 }  // namespace
 
-void try_advice(const DescribedPipeline& pipeline, double seconds, const std::string& recording,
-                const std::stop_token& stop, ProfileReport& report) {
-  const std::string tried = recording + "-tried";
+void try_advice(const DescribedPipeline& pipeline, double seconds, const std::stop_token& stop,
+                ProfileReport& report) {
+  ScratchFolder folder;
   int count = 0;
   for (WhatIf& what_if : report.what_ifs) {
     const auto other = changed(pipeline, what_if.change);
@@ -43,10 +69,10 @@ void try_advice(const DescribedPipeline& pipeline, double seconds, const std::st
     ++count;
     double before = 0;
     double after = 0;
-    for (int turn = 0; turn < kTurns; ++turn) {
+    for (int turn = 0; turn < kTriedTurns; ++turn) {
       for (const bool is_changed : {false, true}) {
-        const MeasuredRate rate =
-            run_described(is_changed ? *other : pipeline, seconds / kTurns, tried, stop);
+        const MeasuredRate rate = run_described(is_changed ? *other : pipeline, seconds / kTriedTurns,
+                                                folder.next_file(), stop);
         (is_changed ? after : before) += rate.steps_per_s;
       }
     }
@@ -54,13 +80,6 @@ void try_advice(const DescribedPipeline& pipeline, double seconds, const std::st
     const bool is_confirmed = std::abs(*what_if.tried_gain - what_if.predicted_gain) <=
                               kConfirmedWithin * (1 + what_if.predicted_gain);
     what_if.note = is_confirmed ? "confirmed" : "not confirmed";
-  }
-  for (const auto& entry :
-       std::filesystem::directory_iterator(std::filesystem::absolute(tried).parent_path())) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with(std::filesystem::path(tried).filename().string())) {
-      std::filesystem::remove(entry.path());
-    }
   }
 }
 

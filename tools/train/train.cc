@@ -258,6 +258,7 @@ class Job {
         terminal_.paint(Paint::bold,
                         fmt::format("{:.2f} %", 100 * learned.epochs.back().test_accuracy)),
         learned.seconds, static_cast<double>(learned.simulated.span_ps) / 1e12));
+    for (const std::string& note : learned.tuning.notes) terminal_.line("  autotune: " + note);
   }
 
   void finish() {

@@ -10,6 +10,8 @@
 #include <infeed/error.h>
 #include <infeed/records/record_reader.h>
 
+#include "train/tuning_profile.h"
+
 namespace infeed::tools {
 namespace {
 
@@ -61,8 +63,11 @@ LearnResult learn(const Slice& slice, const LearnOptions& options) {
                    .threads = options.threads});
   Curves curves(options.log_folder);
   const Batches test = test_pipeline(options.test);
-  BatchSource source =
-      batch_source(training_pipeline(options.training), {.executor = options.executor});
+  const auto training = std::make_shared<Iterator<Batch<Example>>>(
+      training_pipeline(options.training)
+          .iterate({.executor = options.executor,
+                    .tuner = {.profile = load_tuning_profile(options.checkpoint_file)}}));
+  BatchSource source = batch_source(training);
   for (int epoch = 1; epoch <= options.epochs; ++epoch) {
     const Clock::time_point epoch_begin = Clock::now();
     const TrainResult trained =
@@ -85,10 +90,12 @@ LearnResult learn(const Slice& slice, const LearnOptions& options) {
                           .test_accuracy = tested.metrics.accuracy(),
                           .seconds = elapsed_seconds(epoch_begin)};
     save_model_checkpoint(options.checkpoint_file, trainer.model(), trainer.optimizer());
+    save_tuning_profile(options.checkpoint_file, training->tuning());
     curves.add(row);
     result.epochs.push_back(row);
     if (options.on_epoch) options.on_epoch(row);
   }
+  result.tuning = training->tuning();
   result.simulated = trainer.simulated();
   result.seconds = elapsed_seconds(begin);
   return result;

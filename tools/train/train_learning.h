@@ -35,8 +35,9 @@ struct LearnOptions {
   double learning_rate = 0.001;
   int threads = 0;  ///< of the arithmetic; 0: one a core
   std::shared_ptr<Executor> executor = nullptr;
-  std::string checkpoint_file;  ///< replaced after each epoch
-  std::string log_folder;       ///< event files go to its folders train and validation
+  /// Replaced after each epoch, with what the tuner has learnt beside it (tuning_profile.h).
+  std::string checkpoint_file;
+  std::string log_folder;  ///< event files go to its folders train and validation
   std::stop_token stop = {};
   std::function<void(const EpochResult&)> on_epoch = {};
   /// After each step.
@@ -47,6 +48,7 @@ struct LearnResult {
   std::vector<double> losses;  ///< of each step: the same seed gives the same bits
   std::vector<EpochResult> epochs;
   std::int64_t steps_per_epoch = 0;
+  TuningReport tuning;    ///< of the training pipeline
   StepSummary simulated;  ///< by the cost model
   double seconds = 0;
 };

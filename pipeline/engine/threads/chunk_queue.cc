@@ -120,7 +120,7 @@ bool ChunkQueue::wait_for_chunks(std::unique_lock<std::mutex>& lock) {
   const std::uint64_t collecting_ticks =
       ticks_of_us(std::chrono::microseconds(kCollectChunks).count());
   const std::uint64_t arriving = interval_ticks_ == 0 ? 1 : collecting_ticks / interval_ticks_;
-  while (chunks_.empty() && !hand_off_.over() && !turn_.can_take()) {
+  while (chunks_.empty() && !hand_off_.over() && !turn_.driver_rests()) {
     wake_at_ = std::clamp<std::size_t>(static_cast<std::size_t>(arriving), 1, 16);
     if (wake_at_ == 1) {
       values_.wait_once(lock);
@@ -225,10 +225,15 @@ void ChunkQueue::set_depth_knob(Knob& knob) {
   depth_knob_ = &knob;
 }
 
-bool ChunkQueue::wait_for_turn() {
+bool ChunkQueue::is_drivers_turn() {
   if (turn_.is_drivers()) return true;
-  auto lock = hand_off_.lock();
-  return turn_.wait_for_driver(lock);
+  const auto lock = hand_off_.lock();
+  return turn_.is_turn_or_end();
+}
+
+void ChunkQueue::driver_starts() {
+  const auto lock = hand_off_.lock();
+  turn_.driver_starts();
 }
 
 void ChunkQueue::set_serial(bool serial) {

@@ -63,8 +63,12 @@ class ChunkQueue {
   Pull pop(Chunk& out);
   void stop();
 
-  /// The producer, before it pulls the input; false when it needn't any more.
-  bool wait_for_turn();
+  /// The producer, before it pulls the input; false when its thread is to end: the consumer has the
+  /// input, or nothing more is wanted.
+  bool is_drivers_turn();
+  /// The consumer, before it starts the producer's thread, which it does while there is none.
+  void driver_starts();
+  bool has_no_driver() const { return turn_.driver_rests(); }
   bool is_serial() const { return turn_.is_serial(); }
   void give_back();
   // Of the tuner:

@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <string>
 #include <unistd.h>
+#include <vector>
 
 #include "infeed/pipeline/executor.h"
 
@@ -49,13 +50,13 @@ std::string parent_of(const std::string& path) {
 
 /// The tightest quota on the way from this process's group to the root.
 template <class QuotaOf>
-double tightest(const std::string& mount, std::string path, QuotaOf quota_of) {
+double tightest(const std::string& mount, const std::string& groups_file,
+                const std::string& controller, QuotaOf quota_of) {
   double quota = kNoQuota;
-  while (true) {
-    quota = std::min(quota, quota_of(mount + path + (path == "/" ? "" : "/")));
-    if (path == "/" || path.empty()) return quota;
-    path = parent_of(path);
+  for (const std::string& folder : detail::group_folders(mount, groups_file, controller)) {
+    quota = std::min(quota, quota_of(folder));
   }
+  return quota;
 }
 
 double quota_v2(const std::string& folder) {
@@ -78,12 +79,22 @@ double quota_v1(const std::string& folder) {
 
 namespace detail {
 
+std::vector<std::string> group_folders(const std::string& mount, const std::string& groups_file,
+                                       const std::string& controller) {
+  std::vector<std::string> folders;
+  std::string path = cgroup_path(groups_file, controller);
+  while (true) {
+    folders.push_back(mount + path + (path == "/" ? "" : "/"));
+    if (path == "/" || path.empty()) return folders;
+    path = parent_of(path);
+  }
+}
+
 double cgroup_quota(const std::string& mount, const std::string& groups_file) {
-  double quota = tightest(mount, cgroup_path(groups_file, ""), quota_v2);
+  double quota = tightest(mount, groups_file, "", quota_v2);
   // Both versions may be mounted side by side; inside a container the group is the mount's root.
   for (const char* controller : {"/cpu", "/cpu,cpuacct"}) {
-    quota =
-        std::min(quota, tightest(mount + controller, cgroup_path(groups_file, "cpu"), quota_v1));
+    quota = std::min(quota, tightest(mount + controller, groups_file, "cpu", quota_v1));
   }
   return quota;
 }

@@ -2,9 +2,14 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace infeed::detail {
 
+/// The folders of this process's group and those above it, up to the hierarchy's root, with a slash
+/// behind each. `controller` is "" for version 2.
+std::vector<std::string> group_folders(const std::string& mount, const std::string& groups_file,
+                                       const std::string& controller);
 /// CPU time that the quotas of this process's control groups allow in a second; infinite when there
 /// is none. Arguments as below.
 double cgroup_quota(const std::string& mount, const std::string& groups_file);

@@ -19,7 +19,10 @@ Driver::~Driver() {
 }
 
 void Driver::start() {
-  if (!started()) thread_ = start_thread([this] { run(); });
+  if (!queue_.has_no_driver()) return;
+  if (thread_.joinable()) thread_.join();  // it has nothing left to do
+  queue_.driver_starts();
+  thread_ = start_thread([this] { run(); });
 }
 
 void Driver::run() {
@@ -29,7 +32,7 @@ void Driver::run() {
   try {
     Pull pulled = Pull::values;
     do {
-      if (!queue_.wait_for_turn()) return;
+      if (!queue_.is_drivers_turn()) return;
       pulled = input_.pull(chunk, std::min(chunk.capacity(), queue_.room_elements()));
       if (pulled == Pull::values && !queue_.push(chunk)) return;
     } while (pulled == Pull::values);

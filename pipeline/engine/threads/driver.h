@@ -13,7 +13,7 @@ namespace infeed::detail {
 /// A thread of a stage's own that pulls `input` into `queue` until the end, an exception or a stop.
 ///
 /// Invariants: the thread starts with the first start() (the skips of a resume go upstream before
-/// that), is the only one that touches `input` from then on, and has ended when the destructor
+/// that), is the only one that touches `input` while it runs, and has ended when the destructor
 /// returns.
 class Driver {
  public:
@@ -23,8 +23,9 @@ class Driver {
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 
+  /// Unless it runs. It ends where the queue's consumer takes the input (the serial form), and may
+  /// be started again.
   void start();
-  bool started() const { return thread_.joinable(); }
 
  private:
   void run();

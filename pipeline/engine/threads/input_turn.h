@@ -41,6 +41,18 @@ class InputTurn {
     return !hand_off_.over();
   }
 
+  /// In its place, for a driver whose thread ends rather than waits: false when it isn't its turn.
+  bool is_turn_or_end() {
+    driver_rests_ = is_serial() || consumer_has_it_;
+    if (driver_rests_) consumer_.wake_one();
+    driver_runs_ = !driver_rests_;
+    return driver_runs_ && !hand_off_.over();
+  }
+  /// The consumer, before it starts such a thread (again).
+  void driver_starts() { driver_rests_ = false; }
+  /// Whether that thread has ended, or never begun; without the lock it may be an old answer.
+  bool driver_rests() const { return driver_rests_; }
+
   // The consumer, when it has taken all that there is:
   bool can_take() const { return is_serial() && driver_rests_; }
   void take() { consumer_has_it_ = true; }
@@ -54,8 +66,8 @@ class InputTurn {
   WaitPoint& consumer_;
   WaitPoint driver_;
   std::atomic<bool> is_serial_{false};
-  bool driver_rests_ = true;  ///< until it runs
-  bool driver_runs_ = false;  ///< the driver's own: it has said that it doesn't rest
+  std::atomic<bool> driver_rests_{true};  ///< until it runs
+  bool driver_runs_ = false;              ///< the driver's own: it has said that it doesn't rest
   bool consumer_has_it_ = false;
 };
 

@@ -6,11 +6,20 @@
 
 #include "engine/iterator_context.h"
 #include "engine/threads/cpu_limits.h"
+#include "engine/tuning/group_memory.h"
 
 namespace infeed::detail {
 namespace {
 
 std::uint64_t grown(std::uint64_t now, std::uint64_t before) { return now - std::min(now, before); }
+
+/// The pass under way counts as half of one.
+std::uint64_t pass_bytes(const StageStatistics& stage, const StageCounters& counters) {
+  const std::uint64_t passes = counters.passes.load(std::memory_order_relaxed);
+  if (passes < 2 || counters.draws || counters.outer != nullptr) return 0;
+  return static_cast<std::uint64_t>(static_cast<double>(stage.bytes) /
+                                    (static_cast<double>(passes) - 0.5));
+}
 
 }  // namespace
 
@@ -26,7 +35,11 @@ TuningObservation TuningObserver::look() {
   seen.cores_of_others = cores_of_others(seen);
   seen.memory_bytes = run_.memory().in_use_bytes();
   seen.memory_limit_bytes = run_.memory().limit_bytes();
-  fill_stages(now, seen);
+  seen.ready_bytes = run_.memory().best_effort_bytes();
+  const GroupMemory group = group_memory("/sys/fs/cgroup", "/proc/self/cgroup");
+  seen.group_bytes = group.in_use_bytes;
+  seen.group_limit_bytes = group.limit_bytes;
+  fill_stages(now, stages, seen);
   const std::uint64_t taken = taken_.load(std::memory_order_relaxed);
   seen.elements = grown(taken, std::exchange(taken_before_, taken));
   seen.knobs = run_.knobs().states([&](const StageCounters& counters) {
@@ -37,9 +50,13 @@ TuningObservation TuningObserver::look() {
   return seen;
 }
 
-void TuningObserver::fill_stages(const PipelineStatistics& now, TuningObservation& seen) const {
-  for (const StageStatistics& stage : now.stages) {
+void TuningObserver::fill_stages(const PipelineStatistics& now,
+                                 const std::vector<const StageCounters*>& counters,
+                                 TuningObservation& seen) const {
+  for (std::size_t i = 0; i < now.stages.size(); ++i) {
+    const StageStatistics& stage = now.stages[i];
     StageObservation& one = seen.stages.emplace_back();
+    one.pass_bytes = pass_bytes(stage, *counters[i]);
     one.label = stage.label;
     one.consumer = stage.consumer;
     one.inside = stage.inside;

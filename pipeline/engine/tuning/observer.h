@@ -13,6 +13,8 @@ class IteratorContext;
 
 namespace detail {
 
+struct StageCounters;
+
 /// Makes windows out of counters that only grow.
 class TuningObserver {
  public:
@@ -23,7 +25,8 @@ class TuningObserver {
   TuningObservation look();
 
  private:
-  void fill_stages(const PipelineStatistics& now, TuningObservation& seen) const;
+  void fill_stages(const PipelineStatistics& now, const std::vector<const StageCounters*>& counters,
+                   TuningObservation& seen) const;
   double cores_of_others(const TuningObservation& seen);
 
   IteratorContext& run_;

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <utility>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 
 #include "engine/iterator_context.h"
 
@@ -39,8 +42,23 @@ void TunerThread::look() {
   if (!only_advises_) {
     for (const KnobSetting& setting : decision.settings)
       run_.knobs().set(setting.id, setting.value);
+    if (decision.ready_bytes_max) run_.memory().bound_best_effort(*decision.ready_bytes_max);
+    give_memory_back(decision);
   }
   take_down(std::move(decision));
+}
+
+/// Elements that are gone stay with the C library for the next ones, unless it is told.
+void TunerThread::give_memory_back(const TuningDecision& decision) {
+  if (decision.ready_bytes_max) {
+    is_giving_back_ = *decision.ready_bytes_max != UINT64_MAX;
+    bytes_to_hold_ = *decision.ready_bytes_max;
+  }
+  if (!is_giving_back_ || run_.memory().best_effort_bytes() > bytes_to_hold_) return;
+  is_giving_back_ = false;
+#if defined(__GLIBC__)
+  malloc_trim(0);
+#endif
 }
 
 void TunerThread::take_down(TuningDecision decision) {

@@ -31,6 +31,7 @@ class TunerThread {
 
  private:
   void look();
+  void give_memory_back(const TuningDecision& decision);
   void take_down(TuningDecision decision);
 
   IteratorContext& run_;
@@ -39,6 +40,8 @@ class TunerThread {
   TuningObserver observer_;
   int skipped_looks_ = 0;
   bool is_settled_ = false;
+  bool is_giving_back_ = false;  ///< buffers shrink to bytes_to_hold_
+  std::uint64_t bytes_to_hold_ = 0;
   std::atomic<bool> is_frozen_{false};
   mutable std::mutex mutex_;
   TuningReport report_;

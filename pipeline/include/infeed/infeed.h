@@ -53,6 +53,7 @@
 #include <infeed/pipeline/skip_errors.h>
 #include <infeed/pipeline/slices.h>
 #include <infeed/pipeline/snapshot.h>
+#include <infeed/pipeline/step_timer.h>
 #include <infeed/pipeline/take.h>
 #include <infeed/pipeline/take_while.h>
 #include <infeed/pipeline/tar.h>

@@ -56,6 +56,60 @@ TEST(MemoryAccount, ARefusalSaysWhoAskedForWhat) {
   EXPECT_EQ(account.in_use_bytes(), 700);
 }
 
+TEST(MemoryAccount, TakesAnotherLimitWhileItIsUsed) {
+  MemoryAccount account(1000);
+  account.reserve_required(300, "shuffle");
+  EXPECT_TRUE(account.try_reserve_best_effort(250));
+  account.set_limit(400);
+  EXPECT_EQ(account.best_effort_limit_bytes(), 100);
+  account.release_best_effort(140);
+  EXPECT_FALSE(account.try_reserve_best_effort(1)) << "110 are still held";
+  account.release_best_effort(20);
+  EXPECT_TRUE(account.try_reserve_best_effort(1));
+  const Error error = error_of([&] { account.set_limit(398); });
+  EXPECT_EQ(error.code(), ErrorCode::resource_exhausted);
+  EXPECT_EQ(error.message(),
+            "the memory limit can't be 398 bytes from now on: the buffering stages hold 300 bytes; "
+            "give at least 399, or 0 for no limit");
+  EXPECT_EQ(account.limit_bytes(), 400);
+}
+
+TEST(MemoryAccount, BoundsTheElasticAlone) {
+  MemoryAccount account(0);
+  account.bound_best_effort(100);
+  EXPECT_TRUE(account.try_reserve_best_effort(100));
+  EXPECT_FALSE(account.try_reserve_best_effort(1));
+  account.reserve_required(5000, "shuffle");
+  account.bound_best_effort(UINT64_MAX);
+  EXPECT_TRUE(account.try_reserve_best_effort(5000));
+}
+
+TEST(Memory, ALimitThatShrinksInMidRunIsKept) {
+  const auto numbers =
+      range(1 << 20) |
+      map([](std::int64_t x) { return std::string(100, x % 2 == 0 ? 'a' : 'b'); }) |
+      prefetch(20'000);
+  auto iterator = numbers.iterate({.memory_bytes_max = 8 << 20});
+  for (int i = 0; i < 100'000; ++i) ASSERT_TRUE(iterator.next());
+  constexpr std::uint64_t kLess = 1 << 20;
+  iterator.set_memory_limit(kLess);
+  // More than was kept ready before.
+  for (int i = 0; i < 50'000; ++i) ASSERT_TRUE(iterator.next());
+  for (int i = 0; i < 50'000; ++i) {
+    ASSERT_EQ(iterator.next()->size(), 100u);
+    ASSERT_LE(iterator.memory().in_use_bytes(), kLess / 4);
+  }
+}
+
+TEST(Memory, ALimitThatCannotSufficeIsRefusedInMidRun) {
+  auto iterator = (range(100'000) | shuffle({.buffer = 10'000, .seed = 1}))
+                      .iterate({.memory_bytes_max = 1 << 20});
+  ASSERT_TRUE(iterator.next());
+  EXPECT_EQ(error_of([&] { iterator.set_memory_limit(1 << 16); }).code(),
+            ErrorCode::resource_exhausted);
+  EXPECT_EQ(iterator.memory().limit_bytes(), 1u << 20);
+}
+
 TEST(MemoryAccount, NoAmountOverflows) {
   MemoryAccount account(1000);
   EXPECT_FALSE(account.try_reserve_best_effort(UINT64_MAX));

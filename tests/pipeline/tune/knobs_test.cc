@@ -9,6 +9,8 @@
 #include <infeed/pipeline/map.h>
 #include <infeed/pipeline/prefetch.h>
 #include <infeed/pipeline/range.h>
+#include <infeed/pipeline/repeat.h>
+#include <infeed/pipeline/shuffle.h>
 #include <infeed/pipeline/tuning_policy.h>
 
 #include "pipeline/suite/random_knobs.h"
@@ -67,6 +69,25 @@ TEST(Knobs, AreThoseOfTheStagesThatAreMarkedAutotune) {
   EXPECT_EQ(label(first.knobs[1]), "prefetch");
   EXPECT_EQ(first.knobs[1].kind, KnobKind::workers);
   EXPECT_EQ(first.knobs[2].kind, KnobKind::depth);
+}
+
+TEST(Knobs, WhatAPassTakesIsKnownOfStagesThatGiveTheSameInEachPass) {
+  const auto watch = std::make_shared<Watch>();
+  const auto numbers = range(1000) | map([](std::int64_t x) { return x; }, {.name = "same"}) |
+                       shuffle({.buffer = 100, .seed = 1}) | repeat() |
+                       map([](std::int64_t x) { return x; }, {.parallelism = autotune}) |
+                       prefetch();
+  auto iterator =
+      numbers.iterate({.tuner = {.look_every = std::chrono::milliseconds(1), .policy = watch}});
+  while (watch->seen().size() < 20) ASSERT_TRUE(iterator.next());
+  const TuningObservation last = watch->seen().back();
+  for (const StageObservation& stage : last.stages) {
+    const bool is_same = stage.label == "map[1] 'same'" || stage.label == "range";
+    EXPECT_EQ(stage.pass_bytes != 0, is_same) << stage.label;
+    if (!is_same) continue;
+    EXPECT_GT(stage.pass_bytes, 4000u) << stage.label;
+    EXPECT_LT(stage.pass_bytes, 12'000u) << stage.label;
+  }
 }
 
 TEST(Knobs, AreBoundedByTheUser) {

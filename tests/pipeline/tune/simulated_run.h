@@ -26,7 +26,15 @@ class SimulatedRun {
   std::int64_t driver = 1;
   std::int64_t depth = 2;
   std::int64_t depth_low = 0;
+  /// What the buffers hold where nobody bounds it, and the rest of the control group.
+  std::uint64_t ready_bytes = 0;
+  std::uint64_t group_others_bytes = 0;
+  std::uint64_t group_limit_bytes = 0;
+  std::uint64_t memory_limit_bytes = 0;
 
+  std::uint64_t group_bytes() const {
+    return group_others_bytes + std::min(ready_bytes, ready_bytes_max);
+  }
   double rate() const {
     const double cpu_ns = (waits ? 0 : map_ns) + source_ns + consumer_ns;
     double consumer_lane = consumer_ns;
@@ -56,6 +64,10 @@ class SimulatedRun {
     seen.consumer_wait_ns = kNs - std::min(kNs, spent(consumer_ns));
     seen.cores = cores;
     seen.cores_of_others = cores_of_others;
+    seen.memory_limit_bytes = memory_limit_bytes;
+    seen.ready_bytes = std::min(ready_bytes, ready_bytes_max);
+    seen.group_bytes = group_bytes();
+    seen.group_limit_bytes = group_limit_bytes;
     seen.process_cpu_ns = spent((waits ? 0 : map_ns) + source_ns + consumer_ns);
     seen.stages = {
         {"prefetch", -1, -1, seen.elements, 0, 0, 0},
@@ -82,6 +94,7 @@ class SimulatedRun {
     for (const KnobSetting& setting : decision.settings) {
       (setting.id == 7 ? workers : setting.id == 8 ? driver : depth) = setting.value;
     }
+    ready_bytes_max = decision.ready_bytes_max.value_or(ready_bytes_max);
   }
 
   /// All that a tuner did in that time.
@@ -98,6 +111,7 @@ class SimulatedRun {
     return finished;
   }
 
+  std::uint64_t ready_bytes_max = UINT64_MAX;
   std::vector<std::string> notes;
   std::string verdict;
   std::string profile;

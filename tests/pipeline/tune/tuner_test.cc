@@ -148,6 +148,33 @@ TEST(Tuner, GivesAVerdictOnASerialStage) {
             "not tunable: range is serial at 41 us an element; at most 24,400 elements/s");
 }
 
+/// Its verdict where a pass of the map takes so many bytes.
+std::string verdict_with_passes_of(std::uint64_t bytes, std::uint64_t limit_bytes) {
+  SimulatedRun run;
+  const auto tuner = make_tuner();
+  std::string verdict;
+  for (int i = 0; i < 30; ++i) {
+    TuningObservation seen = run.window();
+    seen.memory_limit_bytes = limit_bytes;
+    seen.stages[1].pass_bytes = bytes;
+    seen.stages[2].pass_bytes = 1000;
+    const TuningDecision decision = tuner->observe(seen);
+    run.apply(decision);
+    if (!decision.verdict.empty()) verdict = decision.verdict;
+  }
+  return verdict;
+}
+
+TEST(Tuner, ProposesACacheWhereItWouldHelp) {
+  EXPECT_THAT(
+      verdict_with_passes_of(12'000'000, 0),
+      ::testing::MatchesRegex("not tunable: all 2 cores are busy.*; a cache\\(\\) behind map "
+                              "would give up to \\+[0-9]+ % for about 12 MB"));
+  EXPECT_THAT(verdict_with_passes_of(12'000'000, 8'000'000), ::testing::Not(HasSubstr("cache")))
+      << "it has no room; that behind range saves nothing";
+  EXPECT_THAT(verdict_with_passes_of(0, 0), ::testing::Not(HasSubstr("cache")));
+}
+
 TEST(Tuner, NeverTouchesWhatTheUserHasFixed) {
   SimulatedRun run;
   run.waits = true;
@@ -190,13 +217,17 @@ TEST(Tuner, BeginsWithWhatAnEarlierRunHasLearnt) {
   EXPECT_THAT(second.run(*tuner, 5), SizeIs(::testing::Le(1u)));
 }
 
-TEST(Tuner, SaysThatAProfileIsStale) {
+TEST(Tuner, DropsAProfileThatIsStale) {
   SimulatedRun run;
   run.map_ns = 5e6;
-  const auto tuner = make_tuner("infeed tuning 1\ncores 2\ntime 1000000 map\nworkers 2 map\n");
-  run.run(*tuner, 2);
-  EXPECT_THAT(run.notes,
-              ElementsAre("the profile is stale: map takes 5 ms an element now (1 ms then)"));
+  const auto tuner = make_tuner("infeed tuning 1\ncores 2\ntime 1000000 map\nworkers 1 map\n");
+  run.apply(tuner->observe(run.window()));
+  EXPECT_EQ(run.workers, 1);
+  run.run(*tuner, 1);
+  EXPECT_EQ(run.workers, 2);
+  EXPECT_THAT(
+      run.notes,
+      ElementsAre("the profile is stale and dropped: map takes 5 ms an element now (1 ms then)"));
 }
 
 TEST(Tuner, LeavesTheProfileOfAnotherMachineAside) {

@@ -41,8 +41,8 @@
 ///     const int descriptor = iterator.ready_descriptor();  // for poll(), epoll, an event loop
 ///     while (auto next = iterator.try_next()) use(*next);  // whenever it is readable
 ///
-/// Thread-safety: one thread at a time, but cancel(), statistics() and tuning() may be called from
-/// any.
+/// Thread-safety: one thread at a time, but cancel(), statistics(), tuning() and
+/// set_memory_limit() may be called from any.
 /// fork(): a Dataset may be iterated in a child process. An iterator's threads stay in the parent,
 /// so its next() throws in the child, and its destructor lets nothing go there.
 namespace infeed {
@@ -141,6 +141,10 @@ class Iterator {
   void record_step(const StepTimes& step) { core().record_step(step); }
   /// For StepTimer.
   detail::IteratorCore& core_for_timer() { return core(); }
+  /// Another IterateOptions::memory_bytes_max from now on, from any thread; 0: none. What is only
+  /// kept ready beyond it isn't made again once it is taken. Throws Error(resource_exhausted), and
+  /// leaves the limit, where what stages must hold has no room in it.
+  void set_memory_limit(std::uint64_t bytes) { core().set_memory_limit(bytes); }
 
   /// Input iterator for range-for; it moves through this Iterator itself.
   class Cursor {

@@ -20,8 +20,11 @@ class MemoryAccount {
   /// With a `limit_bytes` of 0 it counts, but never refuses.
   explicit MemoryAccount(std::uint64_t limit_bytes);
 
-  std::uint64_t limit_bytes() const { return limit_bytes_; }
+  std::uint64_t limit_bytes() const { return limit_bytes_.load(std::memory_order_relaxed); }
   std::uint64_t in_use_bytes() const { return in_use_bytes_.load(std::memory_order_relaxed); }
+  std::uint64_t best_effort_bytes() const {  ///< of those in use
+    return best_effort_bytes_.load(std::memory_order_relaxed);
+  }
   std::uint64_t peak_bytes() const { return peak_bytes_.load(std::memory_order_relaxed); }
 
   /// Best effort: true when the bytes are reserved, false when they don't fit now.
@@ -32,6 +35,14 @@ class MemoryAccount {
   void reserve_required(std::uint64_t bytes, std::string_view stage);
   void release_required(std::uint64_t bytes);
 
+  /// Another limit from now on. Best-effort memory beyond it goes as it is used up. Throws
+  /// Error(resource_exhausted) where the required memory that is held has no room in it.
+  void set_limit(std::uint64_t limit_bytes);
+  /// The most that best-effort memory may hold, whatever the limit; UINT64_MAX: no such bound.
+  void bound_best_effort(std::uint64_t bytes) {
+    best_effort_bound_bytes_.store(bytes, std::memory_order_relaxed);
+  }
+
   /// What each kind may hold at most.
   std::uint64_t best_effort_limit_bytes() const;
   std::uint64_t required_limit_bytes() const;
@@ -41,7 +52,8 @@ class MemoryAccount {
  private:
   bool try_add(std::atomic<std::uint64_t>& held, std::uint64_t bytes, std::uint64_t limit);
 
-  const std::uint64_t limit_bytes_;
+  std::atomic<std::uint64_t> limit_bytes_;
+  std::atomic<std::uint64_t> best_effort_bound_bytes_{UINT64_MAX};
   std::atomic<std::uint64_t> best_effort_bytes_{0};
   std::atomic<std::uint64_t> required_bytes_{0};
   std::atomic<std::uint64_t> in_use_bytes_{0};

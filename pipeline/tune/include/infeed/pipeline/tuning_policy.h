@@ -59,6 +59,9 @@ struct StageObservation {
   // Spent on the stage alone by all its threads, on a core and off it.
   std::uint64_t cpu_ns = 0;
   std::uint64_t blocked_ns = 0;
+  /// What a whole pass of it takes in memory, about; 0: it is passed but once, or nobody knows, or
+  /// random numbers make each pass another one.
+  std::uint64_t pass_bytes = 0;
 };
 
 /// What was seen in one window of time.
@@ -72,6 +75,10 @@ struct TuningObservation {
   double cores_of_others = 0;      ///< of them, on average used by other processes
   std::uint64_t memory_bytes = 0;  ///< in use, of memory_bytes_max
   std::uint64_t memory_limit_bytes = 0;  ///< 0: none
+  std::uint64_t ready_bytes = 0;         ///< of those in use, what queues and jobs in flight hold
+  // Of the control group with the least room, page cache left out; a limit of 0: there is none.
+  std::uint64_t group_bytes = 0;
+  std::uint64_t group_limit_bytes = 0;
   std::vector<StageObservation> stages = {};
   std::vector<KnobState> knobs = {};
 };
@@ -82,7 +89,9 @@ struct KnobSetting {
 };
 
 struct TuningDecision {
-  std::vector<KnobSetting> settings = {};   ///< what is to change; empty: nothing
+  std::vector<KnobSetting> settings = {};  ///< what is to change; empty: nothing
+  /// What queues and jobs in flight may hold from now on (UINT64_MAX: what they like).
+  std::optional<std::uint64_t> ready_bytes_max = std::nullopt;
   std::vector<TuningChange> finished = {};  ///< earlier changes, with their outcome
   std::optional<TuningChange> begun = std::nullopt;
   std::vector<std::string> notes = {};

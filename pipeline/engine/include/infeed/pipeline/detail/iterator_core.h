@@ -60,6 +60,7 @@ class IteratorCore {
   void cancel();
   PipelineStatistics statistics() const;
   const MemoryAccount& memory() const;
+  void set_memory_limit(std::uint64_t bytes);
   TuningReport tuning() const;
   void freeze_tuning();
   RecordingStatus recording() const;

@@ -1,0 +1,69 @@
+#include <algorithm>
+#include <fmt/format.h>
+#include <utility>
+
+#include "tune/tuner.h"
+#include "tune/tuning_text.h"
+
+// What buffers may hold where the process as a whole comes near its limit.
+namespace infeed::detail {
+namespace {
+
+// Of the control group's limit: from where on what is only kept ready is given back, how much of it
+// is left in use then, and from where on buffers may grow again.
+constexpr double kNearlyFull = 0.9;
+constexpr double kFilledAgain = 0.8;
+constexpr double kHasRoom = 0.7;
+// Buffers have to be used up, and pages to go back, before a look says what it brought.
+constexpr int kMemoryWindows = 5;
+
+std::uint64_t above(double more, double less) {
+  return more > less ? static_cast<std::uint64_t>(more - less) : 0;
+}
+
+}  // namespace
+
+/// A limit that was lowered, or others in the group that want more: what is only kept ready goes
+/// first, since it costs no work that isn't done anyway.
+void Tuner::note_memory(const TuningObservation& seen, TuningDecision& decision) {
+  const std::uint64_t limit_before = std::exchange(memory_limit_bytes_, seen.memory_limit_bytes);
+  if (limit_before != UINT64_MAX && limit_before != seen.memory_limit_bytes) {
+    const auto text = [](std::uint64_t bytes) { return bytes == 0 ? "none" : bytes_text(bytes); };
+    decision.notes.push_back(fmt::format("the limit of memory is {} now ({} before)",
+                                         text(seen.memory_limit_bytes), text(limit_before)));
+    begin_phase();
+  }
+  ++memory_windows_;
+  const bool has_waited = memory_windows_ > kMemoryWindows;
+  const auto used = static_cast<double>(seen.group_bytes);
+  const auto limit = static_cast<double>(seen.group_limit_bytes);
+  const auto set = [&](std::uint64_t bytes, std::string note) {
+    ready_bytes_max_ = bytes;
+    memory_windows_ = 0;
+    decision.ready_bytes_max = bytes;
+    decision.notes.push_back(std::move(note));
+  };
+  if (seen.group_limit_bytes != 0 && used > kNearlyFull * limit) {
+    const std::uint64_t over = above(used, kFilledAgain * limit);
+    const std::uint64_t less =
+        above(static_cast<double>(seen.ready_bytes), static_cast<double>(over));
+    if (!ready_bytes_max_ && seen.ready_bytes == 0) return;  // there is nothing to give
+    if (ready_bytes_max_ && (!has_waited || less >= *ready_bytes_max_)) return;
+    if (!ready_bytes_max_) ready_bytes_before_ = seen.ready_bytes;
+    set(less,
+        fmt::format("the control group uses {} of {}: what is kept ready may be {} ({} before)",
+                    bytes_text(seen.group_bytes), bytes_text(seen.group_limit_bytes),
+                    bytes_text(less), bytes_text(seen.ready_bytes)));
+  } else if (ready_bytes_max_ && has_waited && used <= kHasRoom * limit) {
+    const std::uint64_t more = *ready_bytes_max_ + above(kFilledAgain * limit, used);
+    if (more < ready_bytes_before_ && seen.group_limit_bytes != 0) {
+      set(more, fmt::format("the control group has room again: what is kept ready may be {}",
+                            bytes_text(more)));
+      return;
+    }
+    set(UINT64_MAX, "the control group has room again: what is kept ready may be as before");
+    ready_bytes_max_.reset();
+  }
+}
+
+}  // namespace infeed::detail

@@ -1,0 +1,64 @@
+#include "train/tuning_profile.h"
+
+#include <filesystem>
+#include <fstream>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tools/run_program.h"
+#include "tools/small_dataset.h"
+#include "tools/temporary_folder.h"
+
+namespace infeed::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(TuningProfile, LiesBesideTheCheckpoint) {
+  const TemporaryFolder folder;
+  const std::string checkpoint = folder.file("model.ckpt");
+  EXPECT_EQ(tools::load_tuning_profile(checkpoint), "");
+  tools::save_tuning_profile(checkpoint, {});
+  EXPECT_FALSE(fs::exists(checkpoint + ".tuning")) << "nothing is known yet";
+  const std::string profile = "infeed tuning 1\ncores 2\nworkers 4 map\n";
+  tools::save_tuning_profile(checkpoint, {.profile = profile});
+  EXPECT_EQ(tools::load_tuning_profile(checkpoint), profile);
+  tools::save_tuning_profile(checkpoint, {});
+  EXPECT_EQ(tools::load_tuning_profile(checkpoint), profile) << "the last one that says something";
+}
+
+TEST(TuningProfile, WhatElseLiesThereDoesNoHarm) {
+  const TemporaryFolder folder;
+  const std::string checkpoint = folder.file("model.ckpt");
+  fs::create_directory(tools::tuning_profile_file(checkpoint));
+  EXPECT_EQ(tools::load_tuning_profile(checkpoint), "");
+  fs::remove(tools::tuning_profile_file(checkpoint));
+  std::ofstream(tools::tuning_profile_file(checkpoint)) << std::string(1 << 20, 'x');
+  EXPECT_EQ(tools::load_tuning_profile(checkpoint).size(), 64u * 1024);
+}
+
+TEST(TuningProfile, IsUsedByTheNextTrainingAndDroppedWhereItIsOfAnotherMachine) {
+  const TemporaryFolder folder;
+  const std::string data = folder.file("data");
+  const std::string work = folder.file("work");
+  fs::create_directory(data);
+  fs::create_directory(work);
+  write_dataset(data);
+  const auto train = [&] {
+    return run_infeed(
+        {"train", "--data", data, "--work", work, "--seconds", "0.1", "--epochs", "3"});
+  };
+  const std::string profile = tools::tuning_profile_file(work + "/model.ckpt");
+  std::ofstream(profile) << "infeed tuning 1\ncores 96\nworkers 96 map\n";
+  const ProgramResult other = train();
+  ASSERT_EQ(other.status, 0) << other.err;
+  EXPECT_THAT(other.out,
+              HasSubstr("autotune: the profile is of a machine with 96 cores, and there are"));
+  std::ofstream(profile) << "infeed tuning 1\n";
+  EXPECT_THAT(train().out, Not(HasSubstr("autotune: the profile")));
+}
+
+}  // namespace
+}  // namespace infeed::testing
