@@ -99,8 +99,9 @@ struct Trainer::Impl {
         pool(thread_count(options, on.num_replicas())),
         accounting(on.num_replicas()),
         partial(static_cast<std::size_t>(on.num_replicas())) {
-    const detail::GemmOptions gemm{.round_operands_to_bf16 = options.mixed_bfloat16};
-    for (std::int32_t r = 0; r < on.num_replicas(); ++r) replicas.emplace_back(gemm);
+    const detail::ProductOptions product{
+        .rounding = options.mixed_bfloat16 ? detail::Rounding::bfloat16 : detail::Rounding::none};
+    for (std::int32_t r = 0; r < on.num_replicas(); ++r) replicas.emplace_back(product);
   }
 
   /// Every replica runs forward, and backward if asked; metrics are added up in replica order.

@@ -5,7 +5,7 @@
 
 #include <infeed/error.h>
 
-#include "fixed_math.h"
+#include "nn/kernels/fixed_math.h"
 #include "tape_state.h"
 
 namespace infeed::nn {
