@@ -20,7 +20,7 @@ double product_per_s(double seconds) {
     return tensor;
   }();
   Tape tape;
-  const Value matrix = tape.constant(filled);
+  const TapeValue matrix = tape.constant(filled);
   double best = 0;
   const auto start = Clock::now();
   do {

@@ -19,7 +19,8 @@ using detail::values_of;
 
 /// y[i] = f(x[i]), whose slope is slope(x[i], y[i]).
 template <class Slope>
-Value elementwise(Tape& tape, const char* operation, const Value& x, Tensor y, Slope slope) {
+TapeValue elementwise(Tape& tape, const char* operation, const TapeValue& x, Tensor y,
+                      Slope slope) {
   return tape.record(operation, y, {x}, [&tape, x, y, slope](const Tensor& dy) {
     Tensor dx = tape.make(x.shape());
     const std::span<float> to = dx.writable<float>();
@@ -34,7 +35,7 @@ Value elementwise(Tape& tape, const char* operation, const Value& x, Tensor y, S
 
 }  // namespace
 
-Value add(Tape& tape, const Value& a, const Value& b) {
+TapeValue add(Tape& tape, const TapeValue& a, const TapeValue& b) {
   if (!(a.shape() == b.shape())) {
     refuse(fmt::format("{} and {} can't be added: the shapes differ", a.shape().to_string(),
                        b.shape().to_string()));
@@ -47,12 +48,12 @@ Value add(Tape& tape, const Value& a, const Value& b) {
   });
 }
 
-Value reshape(Tape& tape, const Value& x, const Shape& shape) {
+TapeValue reshape(Tape& tape, const TapeValue& x, const Shape& shape) {
   return tape.record("reshape", x.tensor().reshaped(shape), {x},
                      [x](const Tensor& dy) { return std::vector<Tensor>{dy.reshaped(x.shape())}; });
 }
 
-Value average_loss(Tape& tape, const Value& losses, std::int64_t global_batch) {
+TapeValue average_loss(Tape& tape, const TapeValue& losses, std::int64_t global_batch) {
   if (global_batch < 1) refuse(fmt::format("a global batch of {} examples", global_batch));
   Tensor y = tape.make({});
   const auto divisor = static_cast<float>(global_batch);
@@ -65,9 +66,9 @@ Value average_loss(Tape& tape, const Value& losses, std::int64_t global_batch) {
                      });
 }
 
-Value sum(Tape& tape, const Value& x) { return average_loss(tape, x, 1); }
+TapeValue sum(Tape& tape, const TapeValue& x) { return average_loss(tape, x, 1); }
 
-Value relu(Tape& tape, const Value& x) {
+TapeValue relu(Tape& tape, const TapeValue& x) {
   Tensor y = tape.make(x.shape());
   const std::span<float> to = y.writable<float>();
   for (std::size_t i = 0; i < to.size(); ++i) to[i] = x.values()[i] < 0 ? 0.0F : x.values()[i];
@@ -75,14 +76,14 @@ Value relu(Tape& tape, const Value& x) {
                      [](float, float result) { return result > 0 ? 1.0F : 0.0F; });
 }
 
-Value tanh(Tape& tape, const Value& x) {
+TapeValue tanh(Tape& tape, const TapeValue& x) {
   Tensor y = tape.make(x.shape());
   detail::kernels(tape.options().width).tanh(x.shape().items(), values_of(x), values_of(y));
   return elementwise(tape, "tanh", x, std::move(y),
                      [](float, float result) { return 1 - result * result; });
 }
 
-Value gelu(Tape& tape, const Value& x) {
+TapeValue gelu(Tape& tape, const TapeValue& x) {
   constexpr float kSqrtHalf = 0.707106781F;
   constexpr float kDensity = 0.398942280F;  // 1 / sqrt(2 pi)
   const std::int64_t count = x.shape().items();
@@ -110,7 +111,7 @@ Value gelu(Tape& tape, const Value& x) {
   });
 }
 
-Value max_pool(Tape& tape, const Value& images, std::int64_t size) {
+TapeValue max_pool(Tape& tape, const TapeValue& images, std::int64_t size) {
   if (images.shape().rank() != 4 || size < 1) {
     refuse(fmt::format("max_pool of {} by {}", images.shape().to_string(), size));
   }
@@ -147,7 +148,8 @@ Value max_pool(Tape& tape, const Value& images, std::int64_t size) {
                      });
 }
 
-Value softmax_cross_entropy(Tape& tape, const Value& logits, std::span<const std::int32_t> labels) {
+TapeValue softmax_cross_entropy(Tape& tape, const TapeValue& logits,
+                                std::span<const std::int32_t> labels) {
   if (logits.shape().rank() != 2 || logits.shape()[0] != static_cast<std::int64_t>(labels.size())) {
     refuse(fmt::format("{} labels for logits {}; expected one an example", labels.size(),
                        logits.shape().to_string()));

@@ -57,7 +57,7 @@ Shape with_last(const Shape& shape, std::int64_t last) {
   return Shape(std::span<const std::int64_t>(extents));
 }
 
-Tensor forward_product(Tape& tape, const Value& x, const Value& w) {
+Tensor forward_product(Tape& tape, const TapeValue& x, const TapeValue& w) {
   require(x.shape().rank() >= 1 && w.shape().rank() == 2 &&
               x.shape()[x.shape().rank() - 1] == w.shape()[0],
           "the product", x.shape(), w.shape());
@@ -69,7 +69,7 @@ Tensor forward_product(Tape& tape, const Value& x, const Value& w) {
 }
 
 /// Gradients of x and w.
-std::vector<Tensor> backward_product(Tape& tape, const Value& x, const Value& w,
+std::vector<Tensor> backward_product(Tape& tape, const TapeValue& x, const TapeValue& w,
                                      const Tensor& gradient) {
   const std::int64_t rows = rows_in(x.shape());
   const std::int64_t k = w.shape()[0];
@@ -162,8 +162,9 @@ void gather_images(const Window& window, const float* images, std::int64_t first
   }
 }
 
-std::vector<Tensor> backward_convolution(Tape& tape, const Value& images, const Value& kernel,
-                                         const Window& window, const Tensor& gradient) {
+std::vector<Tensor> backward_convolution(Tape& tape, const TapeValue& images,
+                                         const TapeValue& kernel, const Window& window,
+                                         const Tensor& gradient) {
   const std::int64_t out = kernel.shape()[3];
   const float* dy = gradient.values<float>().data();
   std::vector<Tensor> gradients(2);
@@ -198,12 +199,12 @@ std::vector<Tensor> backward_convolution(Tape& tape, const Value& images, const 
 
 }  // namespace
 
-Value matrix_product(Tape& tape, const Value& x, const Value& w) {
+TapeValue matrix_product(Tape& tape, const TapeValue& x, const TapeValue& w) {
   return tape.record("matrix_product", forward_product(tape, x, w), {x, w},
                      [&tape, x, w](const Tensor& dy) { return backward_product(tape, x, w, dy); });
 }
 
-Value dense(Tape& tape, const Value& x, const Value& kernel, const Value& bias) {
+TapeValue dense(Tape& tape, const TapeValue& x, const TapeValue& kernel, const TapeValue& bias) {
   Tensor y = forward_product(tape, x, kernel);
   require(bias.shape() == Shape{kernel.shape()[1]}, "the bias", kernel.shape(), bias.shape());
   add_bias(y.writable<float>(), bias.values());
@@ -215,7 +216,8 @@ Value dense(Tape& tape, const Value& x, const Value& kernel, const Value& bias) 
                      });
 }
 
-Value convolution(Tape& tape, const Value& images, const Value& kernel, const Value& bias) {
+TapeValue convolution(Tape& tape, const TapeValue& images, const TapeValue& kernel,
+                      const TapeValue& bias) {
   require(images.shape().rank() == 4 && kernel.shape().rank() == 4 &&
               images.shape()[3] == kernel.shape()[2] && bias.shape() == Shape{kernel.shape()[3]},
           "the convolution", images.shape(), kernel.shape());
@@ -239,7 +241,8 @@ Value convolution(Tape& tape, const Value& images, const Value& kernel, const Va
                      });
 }
 
-Value attention(Tape& tape, const Value& q, const Value& k, const Value& v, std::int64_t heads) {
+TapeValue attention(Tape& tape, const TapeValue& q, const TapeValue& k, const TapeValue& v,
+                    std::int64_t heads) {
   require(q.shape().rank() == 3 && q.shape() == k.shape() && q.shape() == v.shape() && heads > 0 &&
               q.shape()[2] % heads == 0,
           "attention", q.shape(), k.shape());

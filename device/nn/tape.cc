@@ -48,7 +48,7 @@ Tape::~Tape() = default;
 
 Tensor Tape::make(const Shape& shape) const { return Tensor(DType::float32, shape, options_.pool); }
 
-Value Tape::constant(const Tensor& tensor) const {
+TapeValue Tape::constant(const Tensor& tensor) const {
   if (tensor.dtype() == DType::float32) return {tensor, -1};
   Tensor wide = make(tensor.shape());
   const std::span<float> to = wide.writable<float>();
@@ -78,7 +78,7 @@ Value Tape::constant(const Tensor& tensor) const {
   return {std::move(wide), -1};
 }
 
-Value Tape::read(const Variable& variable) {
+TapeValue Tape::read(const Variable& variable) {
   const detail::VariableState& state = variable.state();
   if (state.strategy != options_.strategy) {
     throw Error(
@@ -98,19 +98,19 @@ Value Tape::read(const Variable& variable) {
   return {value, node};
 }
 
-Value Tape::record(std::string_view operation, Tensor output, const std::vector<Value>& inputs,
-                   Backward backward) {
+TapeValue Tape::record(std::string_view operation, Tensor output,
+                       const std::vector<TapeValue>& inputs, Backward backward) {
   if (options_.on_operation) options_.on_operation(operation, output.shape());
   const bool reached = std::any_of(inputs.begin(), inputs.end(),
-                                   [](const Value& input) { return input.is_recorded(); });
+                                   [](const TapeValue& input) { return input.is_recorded(); });
   if (!reached) return {std::move(output), -1};
   Node node{.inputs = {}, .backward = std::move(backward)};
-  for (const Value& input : inputs) node.inputs.push_back(input.node_);
+  for (const TapeValue& input : inputs) node.inputs.push_back(input.node_);
   nodes_.push_back(std::move(node));
   return {std::move(output), static_cast<std::int32_t>(nodes_.size()) - 1};
 }
 
-Gradients Tape::gradients(const Value& loss, float scale) {
+Gradients Tape::gradients(const TapeValue& loss, float scale) {
   if (loss.shape().items() != 1) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("gradients are of one number, and the loss is of shape {}; add it up, "

@@ -31,7 +31,7 @@ inline ProductOptions product_options(const Tape& tape) {
 }
 
 inline float* values_of(Tensor& tensor) { return tensor.writable<float>().data(); }
-inline const float* values_of(const Value& value) { return value.values().data(); }
+inline const float* values_of(const TapeValue& value) { return value.values().data(); }
 
 /// Eight running sums that are added by a tree: one order, in vectors of any width.
 inline float sum_of(const float* values, std::int64_t count) {

@@ -11,7 +11,7 @@
 namespace infeed {
 namespace {
 
-using Model = std::function<Value(Tape&, const std::vector<Value>&)>;
+using Model = std::function<TapeValue(Tape&, const std::vector<TapeValue>&)>;
 
 /// Compares every gradient of sum(tanh(model(variables))) with the numerical one; every variable is
 /// a random one of the given shapes.
@@ -22,7 +22,7 @@ void expect_gradients(const std::vector<Shape>& shapes, const Model& model) {
   }
   const std::vector<Variable> variables = scope.variables();
   const auto run = [&](Tape& tape) {
-    std::vector<Value> values;
+    std::vector<TapeValue> values;
     for (const Variable& variable : variables) values.push_back(tape.read(variable));
     return nn::sum(tape, nn::tanh(tape, model(tape, values)));
   };
@@ -59,7 +59,7 @@ TEST(Gradients, OfDense) {
 
 TEST(Gradients, OfAValueThatIsUsedTwice) {
   expect_gradients({{4, 3}, {3, 3}}, [](Tape& tape, const auto& v) {
-    const Value y = nn::matrix_product(tape, v[0], v[1]);
+    const TapeValue y = nn::matrix_product(tape, v[0], v[1]);
     return nn::add(tape, nn::matrix_product(tape, y, v[1]), y);
   });
 }
@@ -79,7 +79,7 @@ TEST(Gradients, OfAttention) {
 TEST(Gradients, OfReluAndCrossEntropy) {
   const std::vector<std::int32_t> labels = {0, 2, 1};
   expect_gradients({{3, 4}, {4, 3}}, [&](Tape& tape, const auto& v) {
-    const Value y = nn::matrix_product(tape, nn::relu(tape, v[0]), v[1]);
+    const TapeValue y = nn::matrix_product(tape, nn::relu(tape, v[0]), v[1]);
     return nn::softmax_cross_entropy(tape, nn::reshape(tape, y, {3, 3}), labels);
   });
 }
@@ -92,12 +92,13 @@ std::vector<float> gradients_of_a_step(const TapeOptions& options) {
   const Variable head = scope.variable("head", {128, 10}, Initializer::glorot_uniform);
   const Variable images = scope.variable("images", {4, 8, 8, 1}, Initializer::glorot_uniform);
   Tape tape(options);
-  Value x = nn::convolution(tape, tape.read(images), tape.read(kernel), tape.read(zero));
+  TapeValue x = nn::convolution(tape, tape.read(images), tape.read(kernel), tape.read(zero));
   x = nn::max_pool(tape, nn::gelu(tape, x), 2);
   x = nn::attention(tape, nn::reshape(tape, x, {4, 16, 8}), nn::reshape(tape, x, {4, 16, 8}),
                     nn::reshape(tape, x, {4, 16, 8}), 2);
   x = nn::matrix_product(tape, nn::reshape(tape, x, {4, 128}), tape.read(head));
-  const Value losses = nn::softmax_cross_entropy(tape, x, std::vector<std::int32_t>{1, 2, 3, 9});
+  const TapeValue losses =
+      nn::softmax_cross_entropy(tape, x, std::vector<std::int32_t>{1, 2, 3, 9});
   std::vector<float> all;
   for (const auto& [variable, gradient] : tape.gradients(nn::average_loss(tape, losses, 4))) {
     all.insert(all.end(), gradient.values<float>().begin(), gradient.values<float>().end());
@@ -130,8 +131,8 @@ std::string refusal_of(const std::function<void()>& action) {
 
 TEST(Operations, WhatDoesNotFitIsNamed) {
   Tape tape({.training = true});
-  const Value x = tape.constant(Tensor::copy_of({1, 2}, {1.0F, 2.0F}));
-  const Value w = tape.constant(Tensor::copy_of({1, 2}, {1.0F, 2.0F}));
+  const TapeValue x = tape.constant(Tensor::copy_of({1, 2}, {1.0F, 2.0F}));
+  const TapeValue w = tape.constant(Tensor::copy_of({1, 2}, {1.0F, 2.0F}));
   EXPECT_EQ(refusal_of([&] { nn::matrix_product(tape, x, w); }),
             "the product of [1, 2] with [1, 2]: the shapes don't fit");
   EXPECT_EQ(refusal_of([&] { nn::softmax_cross_entropy(tape, x, std::vector<std::int32_t>{2}); }),
@@ -151,8 +152,8 @@ TEST(Operations, NoExamplesAreNoError) {
   Scope scope;
   const Variable kernel = scope.variable("kernel", {2, 3}, Initializer::ones);
   Tape tape({.training = true});
-  const Value x = tape.constant(Tensor(DType::float32, {0, 2}));
-  const Value losses =
+  const TapeValue x = tape.constant(Tensor(DType::float32, {0, 2}));
+  const TapeValue losses =
       nn::softmax_cross_entropy(tape, nn::matrix_product(tape, x, tape.read(kernel)), {});
   const Gradients gradients = tape.gradients(nn::average_loss(tape, losses, 8));
   for (const float value : gradients[0].second.values<float>()) EXPECT_EQ(value, 0);

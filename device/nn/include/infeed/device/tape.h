@@ -19,8 +19,8 @@
 ///     infeed::Scope scope;
 ///     infeed::Variable kernel = scope.variable("kernel", {4, 2}, infeed::Initializer::ones);
 ///     infeed::Tape tape({.training = true});
-///     infeed::Value x = tape.constant(infeed::Tensor::copy_of({1, 4}, {1.F, 2.F, 3.F, 4.F}));
-///     infeed::Value y = infeed::nn::matrix_product(tape, x, tape.read(kernel));
+///     infeed::TapeValue x = tape.constant(infeed::Tensor::copy_of({1, 4}, {1.F, 2.F, 3.F, 4.F}));
+///     infeed::TapeValue y = infeed::nn::matrix_product(tape, x, tape.read(kernel));
 ///     infeed::Gradients gradients = tape.gradients(infeed::nn::sum(tape, y));
 ///     gradients[0].first.name();                              // "kernel"
 ///
@@ -35,7 +35,7 @@ std::string_view to_string(Precision precision);
 Precision precision_from(std::string_view name);
 
 /// float32 values and where they came from. A copy shares the memory.
-class Value {
+class TapeValue {
  public:
   const Tensor& tensor() const { return tensor_; }
   const Shape& shape() const { return tensor_.shape(); }
@@ -47,7 +47,7 @@ class Value {
 
  private:
   friend class Tape;
-  Value(Tensor tensor, std::int32_t node) : tensor_(std::move(tensor)), node_(node) {}
+  TapeValue(Tensor tensor, std::int32_t node) : tensor_(std::move(tensor)), node_(node) {}
 
   Tensor tensor_;
   std::int32_t node_ = -1;
@@ -74,13 +74,13 @@ class Tape {
   Tape& operator=(const Tape&) = delete;
 
   /// Something without a gradient. Integers, float16 and bfloat16 become float32.
-  Value constant(const Tensor& tensor) const;
+  TapeValue constant(const Tensor& tensor) const;
   /// Error failed_precondition, with the name, when another strategy, or none, made it.
-  Value read(const Variable& variable);
+  TapeValue read(const Variable& variable);
 
   /// d loss / d variable for every trainable variable that was read, in the order of the first
   /// reading, times `scale`; zeros where none reaches it. `loss` is one number. Once a tape.
-  Gradients gradients(const Value& loss, float scale = 1);
+  Gradients gradients(const TapeValue& loss, float scale = 1);
 
   const TapeOptions& options() const { return options_; }
 
@@ -89,8 +89,8 @@ class Tape {
   Tensor make(const Shape& shape) const;
   /// Gives the gradients of `inputs`, of those that are recorded; the others' may be anything.
   using Backward = std::function<std::vector<Tensor>(const Tensor& gradient)>;
-  Value record(std::string_view operation, Tensor output, const std::vector<Value>& inputs,
-               Backward backward);
+  TapeValue record(std::string_view operation, Tensor output, const std::vector<TapeValue>& inputs,
+                   Backward backward);
   struct Workspace;
   Workspace& workspace() { return *workspace_; }
 
