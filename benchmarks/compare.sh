@@ -5,7 +5,7 @@
 #
 #   benchmarks/compare.sh [GROUP...] [--json FILE] [--short] [--only TEXT]
 #
-#   GROUP         main (the default), engine, records, convert, image, text, or pack
+#   GROUP         main (the default), engine, records, convert, image, text, pack, or device
 #   --json FILE   also writes the rows as JSON; benchmarks/update_tables.py puts them into the READMEs
 #   --short       fewer repetitions: figures to look at, not to quote
 #   --only TEXT   only the rows whose name holds TEXT

@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
-#include "fixed_math.h"
+#include "nn/kernels/fixed_math.h"
 
 namespace infeed::detail {
 namespace {
 
-Matrix kernel_of(const DenseModel& model, std::size_t layer) {
+MatrixView kernel_of(const DenseModel& model, std::size_t layer) {
   const ParameterTensor& kernel = model.tensors()[2 * layer];
-  return {.float32 = model.parameters().data() + kernel.offset, .row_stride = kernel.shape[1]};
+  return {.values = model.parameters().data() + kernel.offset, .row_stride = kernel.shape[1]};
 }
 
 void add_bias_and_activate(std::span<const float> bias, bool relu, std::span<float> rows) {
@@ -23,22 +23,32 @@ void add_bias_and_activate(std::span<const float> bias, bool relu, std::span<flo
 
 }  // namespace
 
-Matrix ReplicaWork::input_of(std::size_t layer, const ReplicaBatch& share,
-                             const ModelSpec& spec) const {
-  if (layer == 0) return Matrix::of(share.features);
-  return {.float32 = outputs_[layer - 1].data(), .row_stride = spec.layers[layer - 1].units};
+MatrixView ReplicaWork::input_of(std::size_t layer, const ReplicaBatch& share,
+                                 const ModelSpec& spec) const {
+  if (layer == 0) {
+    const bool is_wide = share.features.float32 != nullptr;
+    return {.values = is_wide ? share.features.float32 : widened_.data(),
+            .row_stride = share.features.features_per_example};
+  }
+  return {.values = outputs_[layer - 1].data(), .row_stride = spec.layers[layer - 1].units};
 }
 
 Metrics ReplicaWork::forward(const DenseModel& model, const ReplicaBatch& share) {
   const ModelSpec& spec = model.spec();
   outputs_.resize(spec.layers.size());
+  if (share.features.bf16 != nullptr) {
+    widened_.resize(static_cast<std::size_t>(share.examples * spec.input_features));
+    for (std::size_t i = 0; i < widened_.size(); ++i) {
+      widened_[i] = static_cast<float>(share.features.bf16[i]);
+    }
+  }
   std::int64_t inputs = spec.input_features;
   for (std::size_t i = 0; i < spec.layers.size(); ++i) {
     const DenseLayer& layer = spec.layers[i];
     std::vector<float>& output = outputs_[i];
     output.resize(static_cast<std::size_t>(share.examples * layer.units));
-    gemm(workspace_, share.examples, layer.units, inputs, input_of(i, share, spec),
-         kernel_of(model, i), output.data(), gemm_options_);
+    multiply(workspace_, share.examples, layer.units, inputs, input_of(i, share, spec),
+             kernel_of(model, i), output.data(), product_options_);
     const ParameterTensor& bias = model.tensors()[2 * i + 1];
     add_bias_and_activate(model.parameters().subspan(static_cast<std::size_t>(bias.offset),
                                                      static_cast<std::size_t>(bias.size)),
@@ -90,9 +100,9 @@ void ReplicaWork::backward(const DenseModel& model, const ReplicaBatch& share,
     const ParameterTensor& bias = model.tensors()[2 * i + 1];
     const std::int64_t inputs = kernel.shape[0];
     const std::int64_t units = kernel.shape[1];
-    const Matrix delta{.float32 = delta_.data(), .row_stride = units};
-    gemm(workspace_, inputs, units, share.examples, input_of(i, share, spec).transposed(), delta,
-         gradients_.data() + kernel.offset, gemm_options_);
+    const MatrixView delta{.values = delta_.data(), .row_stride = units};
+    multiply(workspace_, inputs, units, share.examples, input_of(i, share, spec).transposed(),
+             delta, gradients_.data() + kernel.offset, product_options_);
     float* bias_gradient = gradients_.data() + bias.offset;
     std::fill_n(bias_gradient, units, 0.0F);
     for (std::int64_t row = 0; row < share.examples; ++row) {
@@ -102,8 +112,8 @@ void ReplicaWork::backward(const DenseModel& model, const ReplicaBatch& share,
     }
     if (i == 0) break;
     input_delta_.resize(static_cast<std::size_t>(share.examples * inputs));
-    gemm(workspace_, share.examples, inputs, units, delta, kernel_of(model, i).transposed(),
-         input_delta_.data(), gemm_options_);
+    multiply(workspace_, share.examples, inputs, units, delta, kernel_of(model, i).transposed(),
+             input_delta_.data(), product_options_);
     if (spec.layers[i - 1].activation == Activation::relu) {
       const std::vector<float>& activated = outputs_[i - 1];
       for (std::size_t j = 0; j < input_delta_.size(); ++j) {

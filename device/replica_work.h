@@ -5,7 +5,7 @@
 
 #include <infeed/device/trainer.h>
 
-#include "gemm.h"
+#include "nn/kernels/product.h"
 
 // One replica's part of a step: forward and backward pass over its share of the batch. Buffers are
 // kept from step to step. Not thread-safe; different objects are independent.
@@ -14,7 +14,7 @@ namespace infeed::detail {
 
 class ReplicaWork {
  public:
-  explicit ReplicaWork(GemmOptions gemm_options) : gemm_options_(gemm_options) {}
+  explicit ReplicaWork(ProductOptions options) : product_options_(options) {}
 
   /// Loss and hits over the share; keeps what backward() needs.
   Metrics forward(const DenseModel& model, const ReplicaBatch& share);
@@ -24,11 +24,12 @@ class ReplicaWork {
   float* gradients() { return gradients_.data(); }
 
  private:
-  Matrix input_of(std::size_t layer, const ReplicaBatch& share, const ModelSpec& spec) const;
+  MatrixView input_of(std::size_t layer, const ReplicaBatch& share, const ModelSpec& spec) const;
   Metrics softmax_loss(const ReplicaBatch& share, std::int64_t classes);
 
-  const GemmOptions gemm_options_;
-  GemmWorkspace workspace_;
+  const ProductOptions product_options_;
+  ProductWorkspace workspace_;
+  std::vector<float> widened_;               ///< the features, where they are bfloat16
   std::vector<std::vector<float>> outputs_;  ///< of each layer; probabilities for the last
   std::vector<double> exponentials_;
   std::vector<float> delta_;  ///< gradient of a layer's output before its activation

@@ -52,7 +52,7 @@ void check_batch(const GlobalBatch& batch, const ModelSpec& spec) {
   }
 }
 
-enum class Gradients { compute, skip };
+enum class BackwardPass { run, skip };
 
 template <typename Step>
 TrainResult run_source(BatchSource& source, const TrainLimits& limits, Step step) {
@@ -99,18 +99,19 @@ struct Trainer::Impl {
         pool(thread_count(options, on.num_replicas())),
         accounting(on.num_replicas()),
         partial(static_cast<std::size_t>(on.num_replicas())) {
-    const detail::GemmOptions gemm{.round_operands_to_bf16 = options.mixed_bfloat16};
-    for (std::int32_t r = 0; r < on.num_replicas(); ++r) replicas.emplace_back(gemm);
+    const detail::ProductOptions product{
+        .rounding = options.mixed_bfloat16 ? detail::Rounding::bfloat16 : detail::Rounding::none};
+    for (std::int32_t r = 0; r < on.num_replicas(); ++r) replicas.emplace_back(product);
   }
 
   /// Every replica runs forward, and backward if asked; metrics are added up in replica order.
-  Metrics run_replicas(const GlobalBatch& batch, Gradients gradients) {
+  Metrics run_replicas(const GlobalBatch& batch, BackwardPass backward) {
     check_batch(batch, model.spec());
     const auto shares = split_over_replicas(batch, slice.num_replicas());
     pool.run(slice.num_replicas(), [&](std::int32_t number) {
       const std::size_t r = static_cast<std::size_t>(number);
       partial[r] = replicas[r].forward(model, shares[r]);
-      if (gradients == Gradients::compute) replicas[r].backward(model, shares[r], batch.examples);
+      if (backward == BackwardPass::run) replicas[r].backward(model, shares[r], batch.examples);
     });
     Metrics sum;
     for (const Metrics& metrics : partial) sum += metrics;
@@ -173,14 +174,14 @@ Trainer::Trainer(Trainer&&) noexcept = default;
 Trainer& Trainer::operator=(Trainer&&) noexcept = default;
 
 Metrics Trainer::train_step(const GlobalBatch& batch) {
-  const Metrics metrics = impl_->run_replicas(batch, Gradients::compute);
+  const Metrics metrics = impl_->run_replicas(batch, BackwardPass::run);
   impl_->all_reduce_and_update();
   impl_->account(batch);
   return metrics;
 }
 
 Metrics Trainer::evaluate_step(const GlobalBatch& batch) {
-  return impl_->run_replicas(batch, Gradients::skip);
+  return impl_->run_replicas(batch, BackwardPass::skip);
 }
 
 TrainResult Trainer::train(BatchSource& source, const TrainLimits& limits) {

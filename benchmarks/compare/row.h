@@ -37,5 +37,6 @@ std::vector<Row> convert_rows();
 std::vector<Row> image_rows();
 std::vector<Row> text_rows();
 std::vector<Row> pack_rows();
+std::vector<Row> device_rows();
 
 }  // namespace infeed::compare

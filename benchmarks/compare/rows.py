@@ -205,6 +205,11 @@ TEXT = [
     _text("json lines to batches", PYARROW, 5),
 ]
 
+DEVICE = [
+    Row("float32 product 512 x 512 x 512, one thread", "device", "GFLOP/s", (), "the FMA peak",
+        higher_is_better=True, ratio_min=0.5),
+]
+
 PACK = [
     Row("documents packed into rows of 2048", "pack", "documents/s", (GRAIN,), ratio_min=20,
         higher_is_better=True),
@@ -212,4 +217,4 @@ PACK = [
 ]
 
 ROWS = {"main": MAIN, "engine": ENGINE, "records": RECORDS, "convert": CONVERT, "image": IMAGE,
-        "text": TEXT, "pack": PACK}
+        "text": TEXT, "pack": PACK, "device": DEVICE}

@@ -17,6 +17,7 @@
 
 #include <infeed/convert/example_input.h>
 #include <infeed/device/global_batch.h>
+#include <infeed/device/operations.h>
 #include <infeed/device/paced.h>
 #include <infeed/device/slice.h>
 #include <infeed/device/step_accounting.h>

@@ -1,4 +1,4 @@
-#include "../../device/fixed_math.h"
+#include "../../../device/nn/kernels/fixed_math.h"
 
 #include <cmath>
 #include <gtest/gtest.h>

@@ -1,0 +1,106 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <infeed/device/variable.h>
+#include <infeed/device/vector_width.h>
+#include <infeed/records/tensor.h>
+#include <infeed/records/tensor_pool.h>
+
+/// Why: a training step computes forward, then backward through the same operations. The tape writes
+/// down what runs and plays it back.
+///
+///     infeed::Scope scope;
+///     infeed::Variable kernel = scope.variable("kernel", {4, 2}, infeed::Initializer::ones);
+///     infeed::Tape tape({.training = true});
+///     infeed::TapeValue x = tape.constant(infeed::Tensor::copy_of({1, 4}, {1.F, 2.F, 3.F, 4.F}));
+///     infeed::TapeValue y = infeed::nn::matrix_product(tape, x, tape.read(kernel));
+///     infeed::Gradients gradients = tape.gradients(infeed::nn::sum(tape, y));
+///     gradients[0].first.name();                              // "kernel"
+///
+/// Thread-safety: one thread at a time; tapes of different replicas are independent.
+namespace infeed {
+
+/// What the operands of products are rounded to. Variables, sums and everything else stay float32.
+enum class Precision : std::uint8_t { float32, mixed_bfloat16, mixed_float16 };
+
+/// "float32", "mixed_bfloat16", "mixed_float16".
+std::string_view to_string(Precision precision);
+Precision precision_from(std::string_view name);
+
+/// float32 values and where they came from. A copy shares the memory.
+class TapeValue {
+ public:
+  const Tensor& tensor() const { return tensor_; }
+  const Shape& shape() const { return tensor_.shape(); }
+  std::span<const float> values() const { return tensor_.values<float>(); }
+  /// Of one item.
+  float item() const { return values()[0]; }
+  /// Whether a gradient reaches it.
+  bool is_recorded() const { return node_ >= 0; }
+
+ private:
+  friend class Tape;
+  TapeValue(Tensor tensor, std::int32_t node) : tensor_(std::move(tensor)), node_(node) {}
+
+  Tensor tensor_;
+  std::int32_t node_ = -1;
+};
+
+using Gradients = std::vector<std::pair<Variable, Tensor>>;
+
+struct TapeOptions {
+  bool training = false;  ///< whether what runs is written down
+  Precision precision = Precision::float32;
+  VectorWidth width = VectorWidth::widest;
+  std::int32_t replica = 0;  ///< whose copy of the variables is read
+  TensorPool pool = TensorPool{};
+  std::shared_ptr<const void> strategy = nullptr;  ///< whose variables may be read
+  /// For debugging: each operation and the shape of what it gives.
+  std::function<void(std::string_view operation, const Shape& shape)> on_operation = {};
+};
+
+class Tape {
+ public:
+  explicit Tape(TapeOptions options = {});
+  ~Tape();
+  Tape(const Tape&) = delete;
+  Tape& operator=(const Tape&) = delete;
+
+  /// Something without a gradient. Integers, float16 and bfloat16 become float32.
+  TapeValue constant(const Tensor& tensor) const;
+  /// Error failed_precondition, with the name, when another strategy, or none, made it.
+  TapeValue read(const Variable& variable);
+
+  /// d loss / d variable for every trainable variable that was read, in the order of the first
+  /// reading, times `scale`; zeros where none reaches it. `loss` is one number. Once a tape.
+  Gradients gradients(const TapeValue& loss, float scale = 1);
+
+  const TapeOptions& options() const { return options_; }
+
+  // For operations.
+  /// Memory whose values nobody has set.
+  Tensor make(const Shape& shape) const;
+  /// Gives the gradients of `inputs`, of those that are recorded; the others' may be anything.
+  using Backward = std::function<std::vector<Tensor>(const Tensor& gradient)>;
+  TapeValue record(std::string_view operation, Tensor output, const std::vector<TapeValue>& inputs,
+                   Backward backward);
+  struct Workspace;
+  Workspace& workspace() { return *workspace_; }
+
+ private:
+  struct Node;
+
+  TapeOptions options_;
+  std::vector<Node> nodes_;
+  std::vector<std::pair<Variable, std::int32_t>> leaves_;
+  std::unique_ptr<Workspace> workspace_;
+};
+
+}  // namespace infeed

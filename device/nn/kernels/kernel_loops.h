@@ -1,0 +1,122 @@
+#pragma once
+
+#include <cstdint>
+
+// The loops behind kernels.h. Files that are compiled for one instruction set include this, the
+// compiler's intrinsics and nothing else: an inline function of some header, compiled there, could
+// be the copy that the linker keeps for everybody. Everything here is local to the file.
+
+namespace infeed::detail {
+namespace {
+
+/// Lanes: a vector type with kWidth, load, store, broadcast and fma.
+template <class Lanes, int kRows>
+void product_tile(std::int64_t depth, const float* a, const float* b, float* tile) {
+  using Vector = typename Lanes::Vector;
+  constexpr int kWidth = Lanes::kWidth;
+  Vector sums[kRows][2];
+  for (int i = 0; i < kRows; ++i) {
+    sums[i][0] = Lanes::load(tile + i * 2 * kWidth);
+    sums[i][1] = Lanes::load(tile + i * 2 * kWidth + kWidth);
+  }
+  for (std::int64_t k = 0; k < depth; ++k, a += kRows, b += 2 * kWidth) {
+    const Vector b0 = Lanes::load(b);
+    const Vector b1 = Lanes::load(b + kWidth);
+    for (int i = 0; i < kRows; ++i) {
+      const Vector factor = Lanes::broadcast(a[i]);
+      sums[i][0] = Lanes::fma(factor, b0, sums[i][0]);
+      sums[i][1] = Lanes::fma(factor, b1, sums[i][1]);
+    }
+  }
+  for (int i = 0; i < kRows; ++i) {
+    Lanes::store(tile + i * 2 * kWidth, sums[i][0]);
+    Lanes::store(tile + i * 2 * kWidth + kWidth, sums[i][1]);
+  }
+}
+
+[[gnu::always_inline]] inline float power_of_two(std::int32_t n) {
+  return __builtin_bit_cast(float, (n + 127) << 23);
+}
+
+/// Below 2 units in the last place. 0 below -104, infinity above 89, NaN of NaN.
+[[gnu::always_inline]] inline float exp_of(float x) {
+  constexpr float kLog2E = 1.44269504F;
+  constexpr float kLn2High = 0.693145752F;  // its low bits are 0: n * it is exact
+  constexpr float kLn2Low = 1.42860677e-6F;
+  constexpr float kRound = 12582912.0F;  // 1.5 * 2^23: adding it rounds to a whole number
+  float bounded = x > 89.0F ? 89.0F : x;
+  bounded = bounded < -104.0F ? -104.0F : bounded;
+  const float shifted = bounded * kLog2E + kRound;
+  const float n = shifted - kRound;
+  const std::int32_t whole = __builtin_bit_cast(std::int32_t, shifted) - 0x4b400000;
+  const float r = (bounded - n * kLn2High) - n * kLn2Low;
+  float sum = 1.98412698e-4F;
+  sum = sum * r + 1.38888889e-3F;
+  sum = sum * r + 8.33333333e-3F;
+  sum = sum * r + 4.16666667e-2F;
+  sum = sum * r + 1.66666667e-1F;
+  sum = sum * r + 0.5F;
+  sum = sum * (r * r) + r + 1.0F;
+  // In two steps, as the power alone may be no normal number.
+  const std::int32_t half = whole >> 1;
+  return sum * power_of_two(half) * power_of_two(whole - half);
+}
+
+[[gnu::always_inline]] inline float magnitude_of(float x) {
+  return __builtin_bit_cast(float, __builtin_bit_cast(std::int32_t, x) & 0x7fffffff);
+}
+[[gnu::always_inline]] inline float with_sign_of(float value, float x) {
+  return __builtin_bit_cast(float,
+                            __builtin_bit_cast(std::int32_t, value) |
+                                (__builtin_bit_cast(std::int32_t, x) & ~std::int32_t{0x7fffffff}));
+}
+
+/// Below 0.625 a polynomial (that of Cephes), beyond it by exp.
+[[gnu::always_inline]] inline float tanh_of(float x) {
+  const float t = magnitude_of(x);
+  const float s = x * x;
+  float small = -5.70498872745e-3F;
+  small = small * s + 2.06390887954e-2F;
+  small = small * s + -5.37397155531e-2F;
+  small = small * s + 1.33314422036e-1F;
+  small = small * s + -3.33332819422e-1F;
+  small = small * s * x + x;
+  const float large = with_sign_of(1.0F - 2.0F / (exp_of(2.0F * t) + 1.0F), x);
+  return t < 0.625F ? small : large;
+}
+
+/// Two polynomials that meet at 475/512, the one for large arguments in the exponent.
+[[gnu::always_inline]] inline float erf_of(float x) {
+  const float t = magnitude_of(x);
+  const float s = x * x;
+  float small = -5.96761703e-4F;
+  small = small * s + 4.99119423e-3F;
+  small = small * s + -2.67681349e-2F;
+  small = small * s + 1.12819925e-1F;
+  small = small * s + -3.76125336e-1F;
+  small = small * s + 1.28379166e-1F;
+  small = small * x + x;
+  float exponent = -1.72853470e-5F * t + 3.83197126e-4F;
+  exponent = exponent * s + (-3.88396438e-3F * t + 2.42546219e-2F);
+  exponent = exponent * t + -1.06777877e-1F;
+  exponent = exponent * t + -6.34846687e-1F;
+  exponent = exponent * t + -1.28717512e-1F;
+  exponent = exponent * t - t;
+  // Beyond 4 it is 1 in float32, and the polynomial would leave its range.
+  const float large = t > 4.0F ? 1.0F : 1.0F - exp_of(exponent);
+  const float result = t > 0.927734375F ? with_sign_of(large, x) : small;
+  return x != x ? x : result;
+}
+
+void exp_all(std::int64_t count, const float* x, float* y) {
+  for (std::int64_t i = 0; i < count; ++i) y[i] = exp_of(x[i]);
+}
+void tanh_all(std::int64_t count, const float* x, float* y) {
+  for (std::int64_t i = 0; i < count; ++i) y[i] = tanh_of(x[i]);
+}
+void erf_all(std::int64_t count, const float* x, float* y) {
+  for (std::int64_t i = 0; i < count; ++i) y[i] = erf_of(x[i]);
+}
+
+}  // namespace
+}  // namespace infeed::detail

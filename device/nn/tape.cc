@@ -1,0 +1,162 @@
+#include "infeed/device/tape.h"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+
+#include <infeed/error.h>
+
+#include "tape_state.h"
+#include "variable_state.h"
+
+namespace infeed {
+namespace {
+
+constexpr std::array<std::string_view, 3> kPrecisions = {"float32", "mixed_bfloat16",
+                                                         "mixed_float16"};
+
+template <class T>
+void widen(const Tensor& from, std::span<float> to) {
+  const std::span<const T> values = from.values<T>();
+  for (std::size_t i = 0; i < to.size(); ++i) to[i] = static_cast<float>(values[i]);
+}
+
+}  // namespace
+
+std::string_view to_string(Precision precision) {
+  return kPrecisions[static_cast<std::size_t>(precision)];
+}
+
+Precision precision_from(std::string_view name) {
+  const auto found = std::find(kPrecisions.begin(), kPrecisions.end(), name);
+  if (found == kPrecisions.end()) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("there is no precision '{}'; take one of {}", name,
+                            fmt::join(kPrecisions, ", ")));
+  }
+  return static_cast<Precision>(found - kPrecisions.begin());
+}
+
+struct Tape::Node {
+  std::vector<std::int32_t> inputs;
+  Backward backward;
+};
+
+Tape::Tape(TapeOptions options)
+    : options_(std::move(options)), workspace_(std::make_unique<Workspace>()) {}
+Tape::~Tape() = default;
+
+Tensor Tape::make(const Shape& shape) const { return Tensor(DType::float32, shape, options_.pool); }
+
+TapeValue Tape::constant(const Tensor& tensor) const {
+  if (tensor.dtype() == DType::float32) return {tensor, -1};
+  Tensor wide = make(tensor.shape());
+  const std::span<float> to = wide.writable<float>();
+  switch (tensor.dtype()) {
+    case DType::bfloat16:
+      widen<bfloat16>(tensor, to);
+      break;
+    case DType::float16:
+      widen<float16>(tensor, to);
+      break;
+    case DType::uint8:
+      widen<std::uint8_t>(tensor, to);
+      break;
+    case DType::int32:
+      widen<std::int32_t>(tensor, to);
+      break;
+    case DType::int64:
+      widen<std::int64_t>(tensor, to);
+      break;
+    default:
+      throw Error(
+          ErrorCode::invalid_argument,
+          fmt::format("a model takes float32, float16, bfloat16, uint8, int32 or int64, not "
+                      "{}",
+                      to_string(tensor.dtype())));
+  }
+  return {std::move(wide), -1};
+}
+
+TapeValue Tape::read(const Variable& variable) {
+  const detail::VariableState& state = variable.state();
+  if (state.strategy != options_.strategy) {
+    throw Error(
+        ErrorCode::failed_precondition,
+        fmt::format("variable {} was made outside the scope of the strategy that runs this "
+                    "step, which keeps no copy of it for its replicas; make it in that scope",
+                    variable.name()));
+  }
+  const Tensor& value = state.copy_of(static_cast<std::size_t>(options_.replica));
+  if (!options_.training || !variable.trainable()) return {value, -1};
+  for (const auto& [known, node] : leaves_) {
+    if (known == variable) return {value, node};
+  }
+  const auto node = static_cast<std::int32_t>(nodes_.size());
+  nodes_.push_back({});
+  leaves_.emplace_back(variable, node);
+  return {value, node};
+}
+
+TapeValue Tape::record(std::string_view operation, Tensor output,
+                       const std::vector<TapeValue>& inputs, Backward backward) {
+  if (options_.on_operation) options_.on_operation(operation, output.shape());
+  const bool reached = std::any_of(inputs.begin(), inputs.end(),
+                                   [](const TapeValue& input) { return input.is_recorded(); });
+  if (!reached) return {std::move(output), -1};
+  Node node{.inputs = {}, .backward = std::move(backward)};
+  for (const TapeValue& input : inputs) node.inputs.push_back(input.node_);
+  nodes_.push_back(std::move(node));
+  return {std::move(output), static_cast<std::int32_t>(nodes_.size()) - 1};
+}
+
+Gradients Tape::gradients(const TapeValue& loss, float scale) {
+  if (loss.shape().items() != 1) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("gradients are of one number, and the loss is of shape {}; add it up, "
+                            "or take average_loss()",
+                            loss.shape().to_string()));
+  }
+  std::vector<Tensor> arrived(nodes_.size());
+  std::vector<bool> has_arrived(nodes_.size());
+  if (loss.is_recorded()) {
+    const auto last = static_cast<std::size_t>(loss.node_);
+    arrived[last] = make(loss.shape());
+    arrived[last].writable<float>()[0] = scale;
+    has_arrived[last] = true;
+    for (std::size_t i = last + 1; i-- > 0;) {
+      Node& node = nodes_[i];
+      if (!has_arrived[i] || !node.backward) continue;
+      std::vector<Tensor> parts = node.backward(arrived[i]);
+      node.backward = {};  // frees what it kept
+      arrived[i] = {};
+      for (std::size_t j = 0; j < parts.size(); ++j) {
+        if (node.inputs[j] < 0) continue;
+        const auto input = static_cast<std::size_t>(node.inputs[j]);
+        if (!has_arrived[input]) {
+          arrived[input] = std::move(parts[j]);
+          has_arrived[input] = true;
+          continue;
+        }
+        Tensor sum = make(parts[j].shape());
+        const std::span<float> to = sum.writable<float>();
+        const std::span<const float> a = arrived[input].values<float>();
+        const std::span<const float> b = parts[j].values<float>();
+        for (std::size_t k = 0; k < to.size(); ++k) to[k] = a[k] + b[k];
+        arrived[input] = std::move(sum);
+      }
+    }
+  }
+  Gradients gradients;
+  for (const auto& [variable, leaf] : leaves_) {
+    Tensor& gradient = arrived[static_cast<std::size_t>(leaf)];
+    if (!has_arrived[static_cast<std::size_t>(leaf)]) {
+      gradient = make(variable.shape());
+      std::ranges::fill(gradient.writable<float>(), 0.0F);
+    }
+    gradients.emplace_back(variable, std::move(gradient));
+  }
+  return gradients;
+}
+
+}  // namespace infeed

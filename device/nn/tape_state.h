@@ -1,0 +1,61 @@
+#pragma once
+
+#include <infeed/device/tape.h>
+
+#include "nn/kernels/kernels.h"
+#include "nn/kernels/product.h"
+
+namespace infeed {
+
+struct Tape::Workspace {
+  detail::ProductWorkspace product;
+  std::vector<float> patches;
+};
+
+namespace detail {
+
+inline Rounding rounding_of(Precision precision) {
+  switch (precision) {
+    case Precision::float32:
+      return Rounding::none;
+    case Precision::mixed_bfloat16:
+      return Rounding::bfloat16;
+    case Precision::mixed_float16:
+      return Rounding::float16;
+  }
+  return Rounding::none;
+}
+
+inline ProductOptions product_options(const Tape& tape) {
+  return {.rounding = rounding_of(tape.options().precision), .width = tape.options().width};
+}
+
+inline float* values_of(Tensor& tensor) { return tensor.writable<float>().data(); }
+inline const float* values_of(const TapeValue& value) { return value.values().data(); }
+
+/// Eight running sums that are added by a tree: one order, in vectors of any width.
+inline float sum_of(const float* values, std::int64_t count) {
+  float lanes[8] = {};
+  std::int64_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+    for (int lane = 0; lane < 8; ++lane) lanes[lane] += values[i + lane];
+  }
+  for (int lane = 0; i < count; ++i, ++lane) lanes[lane] += values[i];
+  return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) +
+         ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
+}
+
+/// The sum of x[i] * y[i] in the same order.
+inline float dot_of(const float* x, const float* y, std::int64_t count) {
+  float lanes[8] = {};
+  std::int64_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+    for (int lane = 0; lane < 8; ++lane) lanes[lane] += x[i + lane] * y[i + lane];
+  }
+  for (int lane = 0; i < count; ++i, ++lane) lanes[lane] += x[i] * y[i];
+  return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) +
+         ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
+}
+
+}  // namespace detail
+}  // namespace infeed

@@ -1,0 +1,163 @@
+#include "infeed/device/operations.h"
+
+#include <cmath>
+#include <functional>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <string>
+
+#include <infeed/error.h>
+
+namespace infeed {
+namespace {
+
+using Model = std::function<TapeValue(Tape&, const std::vector<TapeValue>&)>;
+
+/// Compares every gradient of sum(tanh(model(variables))) with the numerical one; every variable is
+/// a random one of the given shapes.
+void expect_gradients(const std::vector<Shape>& shapes, const Model& model) {
+  Scope scope({.seed = 5});
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    scope.variable("v" + std::to_string(i), shapes[i], Initializer::he_normal);
+  }
+  const std::vector<Variable> variables = scope.variables();
+  const auto run = [&](Tape& tape) {
+    std::vector<TapeValue> values;
+    for (const Variable& variable : variables) values.push_back(tape.read(variable));
+    return nn::sum(tape, nn::tanh(tape, model(tape, values)));
+  };
+  Tape tape({.training = true});
+  const Gradients gradients = tape.gradients(run(tape));
+  ASSERT_EQ(gradients.size(), variables.size());
+  double largest = 0;
+  for (const auto& [variable, gradient] : gradients) {
+    Variable moved = variable;
+    const Tensor before = variable.value();
+    for (std::size_t i = 0; i < gradient.values<float>().size(); ++i) {
+      constexpr float kStep = 4e-3F;
+      const auto loss_at = [&](float step) {
+        Tensor value = Tensor::copy_of(before.shape(), before.values<float>());
+        value.writable<float>()[i] += step;
+        moved.assign(value);
+        Tape other;
+        return static_cast<double>(run(other).item());
+      };
+      const double slope = (loss_at(kStep) - loss_at(-kStep)) / (2.0 * kStep);
+      EXPECT_NEAR(gradient.values<float>()[i], slope, 5e-3) << variable.name() << " " << i;
+      largest = std::max(largest, std::abs(slope));
+    }
+    moved.assign(before);
+  }
+  EXPECT_GT(largest, 0.05);
+}
+
+TEST(Gradients, OfDense) {
+  expect_gradients({{5, 3}, {3, 4}, {4}}, [](Tape& tape, const auto& v) {
+    return nn::gelu(tape, nn::dense(tape, v[0], v[1], v[2]));
+  });
+}
+
+TEST(Gradients, OfAValueThatIsUsedTwice) {
+  expect_gradients({{4, 3}, {3, 3}}, [](Tape& tape, const auto& v) {
+    const TapeValue y = nn::matrix_product(tape, v[0], v[1]);
+    return nn::add(tape, nn::matrix_product(tape, y, v[1]), y);
+  });
+}
+
+TEST(Gradients, OfConvolutionAndPooling) {
+  expect_gradients({{2, 5, 4, 2}, {3, 3, 2, 3}, {3}}, [](Tape& tape, const auto& v) {
+    return nn::max_pool(tape, nn::convolution(tape, v[0], v[1], v[2]), 2);
+  });
+}
+
+TEST(Gradients, OfAttention) {
+  expect_gradients({{2, 3, 4}, {2, 3, 4}, {2, 3, 4}}, [](Tape& tape, const auto& v) {
+    return nn::attention(tape, v[0], v[1], v[2], 2);
+  });
+}
+
+TEST(Gradients, OfReluAndCrossEntropy) {
+  const std::vector<std::int32_t> labels = {0, 2, 1};
+  expect_gradients({{3, 4}, {4, 3}}, [&](Tape& tape, const auto& v) {
+    const TapeValue y = nn::matrix_product(tape, nn::relu(tape, v[0]), v[1]);
+    return nn::softmax_cross_entropy(tape, nn::reshape(tape, y, {3, 3}), labels);
+  });
+}
+
+/// A step's gradients, one behind the other.
+std::vector<float> gradients_of_a_step(const TapeOptions& options) {
+  Scope scope({.seed = 1});
+  const Variable kernel = scope.variable("conv", {3, 3, 1, 8}, Initializer::he_normal);
+  const Variable zero = scope.variable("zero", {8}, Initializer::zeros);
+  const Variable head = scope.variable("head", {128, 10}, Initializer::glorot_uniform);
+  const Variable images = scope.variable("images", {4, 8, 8, 1}, Initializer::glorot_uniform);
+  Tape tape(options);
+  TapeValue x = nn::convolution(tape, tape.read(images), tape.read(kernel), tape.read(zero));
+  x = nn::max_pool(tape, nn::gelu(tape, x), 2);
+  x = nn::attention(tape, nn::reshape(tape, x, {4, 16, 8}), nn::reshape(tape, x, {4, 16, 8}),
+                    nn::reshape(tape, x, {4, 16, 8}), 2);
+  x = nn::matrix_product(tape, nn::reshape(tape, x, {4, 128}), tape.read(head));
+  const TapeValue losses =
+      nn::softmax_cross_entropy(tape, x, std::vector<std::int32_t>{1, 2, 3, 9});
+  std::vector<float> all;
+  for (const auto& [variable, gradient] : tape.gradients(nn::average_loss(tape, losses, 4))) {
+    all.insert(all.end(), gradient.values<float>().begin(), gradient.values<float>().end());
+  }
+  return all;
+}
+
+TEST(SameBits, OfGradientsAtEveryVectorWidth) {
+  for (const Precision precision :
+       {Precision::float32, Precision::mixed_bfloat16, Precision::mixed_float16}) {
+    const auto at = [&](VectorWidth width) {
+      return gradients_of_a_step({.training = true, .precision = precision, .width = width});
+    };
+    const std::vector<float> portable = at(VectorWidth::portable);
+    for (const VectorWidth width :
+         {VectorWidth::bits_128, VectorWidth::bits_256, VectorWidth::bits_512}) {
+      EXPECT_EQ(at(width), portable);
+    }
+  }
+}
+
+std::string refusal_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.message();
+  }
+  return "accepted";
+}
+
+TEST(Operations, WhatDoesNotFitIsNamed) {
+  Tape tape({.training = true});
+  const TapeValue x = tape.constant(Tensor::copy_of({1, 2}, {1.0F, 2.0F}));
+  const TapeValue w = tape.constant(Tensor::copy_of({1, 2}, {1.0F, 2.0F}));
+  EXPECT_EQ(refusal_of([&] { nn::matrix_product(tape, x, w); }),
+            "the product of [1, 2] with [1, 2]: the shapes don't fit");
+  EXPECT_EQ(refusal_of([&] { nn::softmax_cross_entropy(tape, x, std::vector<std::int32_t>{2}); }),
+            "label 2 of example 0 in its batch; the model has classes 0 to 1");
+  EXPECT_THAT(refusal_of([&] { tape.gradients(x); }), testing::StartsWith("gradients are of one"));
+  Scope scope;
+  const Variable mine = scope.variable("mine", {1}, Initializer::ones);
+  EXPECT_EQ(refusal_of([&] { scope.variable("mine", {1}, Initializer::ones); }),
+            "the scope has a variable mine already; give the layer another name");
+  Tape of_a_strategy({.strategy = std::make_shared<int>(1)});
+  EXPECT_THAT(refusal_of([&] { of_a_strategy.read(mine); }),
+              testing::StartsWith("variable mine was made outside the scope"));
+  EXPECT_THAT(refusal_of([] { precision_from("float8"); }), testing::HasSubstr("mixed_bfloat16"));
+}
+
+TEST(Operations, NoExamplesAreNoError) {
+  Scope scope;
+  const Variable kernel = scope.variable("kernel", {2, 3}, Initializer::ones);
+  Tape tape({.training = true});
+  const TapeValue x = tape.constant(Tensor(DType::float32, {0, 2}));
+  const TapeValue losses =
+      nn::softmax_cross_entropy(tape, nn::matrix_product(tape, x, tape.read(kernel)), {});
+  const Gradients gradients = tape.gradients(nn::average_loss(tape, losses, 8));
+  for (const float value : gradients[0].second.values<float>()) EXPECT_EQ(value, 0);
+}
+
+}  // namespace
+}  // namespace infeed
