@@ -118,7 +118,7 @@ void StoreReader::read_values(Chunk& out, std::size_t want) {
 }
 
 std::uint64_t StoreReader::skip(std::uint64_t count) {
-  const std::uint64_t target = std::min(content_.slots(), position_ + count);
+  const std::uint64_t target = position_ + std::min(content_.slots() - position_, count);
   const std::uint64_t passed = target - position_;
   while (position_ < target) {
     const std::uint64_t values = values_until_error();

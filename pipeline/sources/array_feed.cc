@@ -129,8 +129,9 @@ void ArrayFiles::require_columns_of_first(std::size_t part, const ArrayLayouts& 
                      first_->size()));
   }
   for (const auto& [name, layout] : layouts) {
-    const auto other = std::find_if(first_->begin(), first_->end(),
-                                    [&](const auto& array) { return array.first == name; });
+    const auto other =
+        std::find_if(first_->begin(), first_->end(),
+                     [&name = name](const auto& array) { return array.first == name; });
     if (other == first_->end()) {
       fail(fmt::format("it has an array '{}', which '{}' lacks", name, redacted_url(first_file)));
     }

@@ -221,6 +221,24 @@ void File::sync() {
   if (::fsync(descriptor_) != 0) throw system_error("sync", name_, errno);
 }
 
+namespace {
+
+/// A file of a few bytes on the disk may claim any size, and its zeros would take memory.
+void require_not_sparse(const File& file, std::uint64_t size) {
+  if (size <= limits::sparse_file_bytes) return;
+  const off_t hole = ::lseek(file.descriptor(), 0, SEEK_HOLE);
+  // A system that knows of no holes says that none comes before the end.
+  if (hole < 0 || static_cast<std::uint64_t>(hole) >= size) return;
+  throw Error(
+      ErrorCode::data_loss,
+      fmt::format("the file claims {} bytes, but was written up to byte {} only; files with "
+                  "holes are read whole up to {} MiB; take it from a copy",
+                  size, hole, limits::sparse_file_bytes >> 20U))
+      .at_file(file.name());
+}
+
+}  // namespace
+
 std::string read_file(const std::string& file) {
   if (is_url(file)) {
     const auto in = detail::open_input_file(file);
@@ -236,9 +254,13 @@ std::string read_file(const std::string& file) {
     }
     return whole;
   }
-  const File in = File::open_to_read(file);
+  return read_file(File::open_to_read(file));
+}
+
+std::string read_file(const File& in) {
   std::string bytes;
   if (const auto size = in.size_bytes()) {
+    require_not_sparse(in, *size);
     bytes.resize(*size);
     bytes.resize(in.read_at(0, bytes));
     return bytes;
@@ -250,7 +272,7 @@ std::string read_file(const std::string& file) {
       throw Error(ErrorCode::invalid_argument,
                   fmt::format("this is a device, which gave {} MiB and goes on; name a file",
                               kDeviceBytesMax >> 20U))
-          .at_file(file);
+          .at_file(in.name());
     }
   }
   return bytes;

@@ -48,8 +48,7 @@ std::size_t read_whole_lines(std::string_view bytes, LineChecksum place,
 
 LineJournal::LineJournal(File file, LineChecksum place, Durability durability)
     : file_(std::move(file)), place_(place), durability_(durability) {
-  std::string bytes(file_.size_bytes().value_or(0), '\0');
-  bytes.resize(file_.read_at(0, bytes));
+  const std::string bytes = file_.size_bytes() ? read_file(file_) : std::string();
   const std::size_t whole = read_whole_lines(bytes, place_, lines_);
   if (whole != bytes.size()) cut_to(whole, "cut the torn end of");
 }

@@ -26,6 +26,20 @@ std::size_t whole_pages(std::size_t bytes) {
   return (bytes + kTextPageBytes - 1) / kTextPageBytes * kTextPageBytes;
 }
 
+/// How many bytes of a text that begins a line are an empty line.
+std::size_t empty_line_bytes(std::string_view text) {
+  if (text.starts_with('\n')) return 1;
+  return text.starts_with("\r\n") ? 2 : 0;
+}
+
+/// Of a row, or of what is there of one: without its line break, and without empty lines before it.
+std::size_t row_bytes(std::string_view text) {
+  while (const std::size_t empty = empty_line_bytes(text)) text.remove_prefix(empty);
+  if (text.ends_with('\n')) text.remove_suffix(1);
+  if (text.ends_with('\r')) text.remove_suffix(1);
+  return text.size();
+}
+
 void require_utf8_text(std::string_view begin) {
   const bool is_utf16 = begin.starts_with("\xff\xfe") || begin.starts_with("\xfe\xff");
   if (!is_utf16) return;
@@ -96,12 +110,11 @@ void TextFeed::leave_file() {
 
 template <class Take>
 std::uint64_t TextFeed::pass(std::uint64_t rows_max, Take take) {
-  const RowFormat format{options_.delimiter, options_.has_quotes, options_.keeps_empty_lines};
   std::uint64_t passed = 0;
   while (passed < rows_max && failure_ == nullptr) {
     try {
       if (!open_next()) break;
-      const RowScan found = scan_rows(file_->at, file_->end, rows_max - passed, format);
+      const RowScan found = scan(rows_max - passed);
       if (found.rows != 0) {
         take(*file_, found);
         passed += found.rows;
@@ -149,9 +162,8 @@ void TextFeed::begin_file() {
 }
 
 void TextFeed::read_header() {
-  const RowFormat format{options_.delimiter, options_.has_quotes, false};
   while (true) {
-    const RowScan found = scan_rows(file_->at, file_->end, 1, format);
+    const RowScan found = scan(1);
     if (found.rows != 0) {
       const std::string_view header(file_->at, static_cast<std::size_t>(found.end - file_->at));
       file_->layout = options_.read_header(header);
@@ -165,6 +177,39 @@ void TextFeed::read_header() {
   }
 }
 
+/// Empty lines are no part of the row behind them: it may be as long as one without them.
+void TextFeed::pass_empty_lines() {
+  if (options_.keeps_empty_lines) return;
+  File& file = *file_;
+  while (const std::size_t empty = empty_line_bytes(file.text())) {
+    file.at += empty;
+    ++file.line;
+  }
+}
+
+/// The whole rows in front, up to one that is too long; throws where that is the first.
+RowScan TextFeed::scan(std::uint64_t rows_max) {
+  pass_empty_lines();
+  const RowFormat format{options_.delimiter, options_.has_quotes, options_.keeps_empty_lines};
+  const File& file = *file_;
+  const RowScan found = scan_rows(file.at, file.end, rows_max, format);
+  // None can be too long where all together are not, which is as a rule.
+  if (static_cast<std::size_t>(found.end - file.at) <= options_.row_bytes_max) return found;
+  RowScan fitting{.end = file.at};
+  while (fitting.rows < found.rows) {
+    const RowScan next = scan_rows(fitting.end, file.end, 1, format);
+    if (row_bytes({fitting.end, static_cast<std::size_t>(next.end - fitting.end)}) >
+        options_.row_bytes_max) {
+      if (fitting.rows == 0) refuse_rest(false);
+      return fitting;
+    }
+    fitting.rows += next.rows;
+    fitting.lines += next.lines;
+    fitting.end = next.end;
+  }
+  return fitting;
+}
+
 /// Reads on behind what is there, which is moved to the front of another block; false at the end.
 /// The bytes lie as in their pages of the file, or the system's copy takes several times as long.
 bool TextFeed::fill() {
@@ -172,7 +217,7 @@ bool TextFeed::fill() {
   if (file.damage) throw Error(*file.damage);
   if (file.is_read) return false;
   const auto kept = static_cast<std::size_t>(file.end - file.at);
-  if (kept > options_.row_bytes_max) refuse_rest(false);
+  if (row_bytes(file.text()) > options_.row_bytes_max) refuse_rest(false);
   const std::size_t lead = whole_pages(kept + kTextPaddingBytes);
   const std::size_t room = whole_pages(std::max(options_.block_bytes, kept));
   BlockReference next(file.pool->take(kTextPageBytes + lead + room + 2 * kTextPaddingBytes));

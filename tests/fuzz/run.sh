@@ -8,7 +8,8 @@
 #   TARGET        a name of a folder in tests/fuzz/corpus (all of them)
 #   --help        this text
 #
-# What it learns stays in build/fuzz/corpus, so that the next run goes on from there. An input that breaks
+# An input takes at most 5 s and 512 MB. What it learns stays in build/fuzz/corpus, so that the next run
+# goes on from there. An input that breaks
 # something is kept in build/fuzz/findings, with the command that repeats it. Exit status 1 if there is any.
 set -uo pipefail
 # shellcheck source=tools/shell_common.sh
@@ -50,7 +51,7 @@ say "building in $build"
 if command -v ccache >/dev/null; then export CMAKE_CXX_COMPILER_LAUNCHER="${CMAKE_CXX_COMPILER_LAUNCHER:-ccache}"; fi
 mkdir -p "$build/findings"
 (cd "$infeed_root" && cmake --preset asan -B "$build" -DINFEED_BUILD_FUZZERS=ON -DINFEED_BUILD_TESTS=ON \
-  -DINFEED_BUILD_BENCHMARKS=OFF -DINFEED_BUILD_TOOLS=OFF) >"$build/configure.log" 2>&1 ||
+  -DINFEED_BUILD_BENCHMARKS=OFF -DINFEED_BUILD_TOOLS=ON) >"$build/configure.log" 2>&1 ||
   { cat "$build/configure.log" >&2; die "CMake could not configure $build"; }
 build_targets fuzz "${targets[@]/#/infeed_fuzz_}" || die "the targets could not be built"
 
@@ -59,7 +60,7 @@ for target in "${targets[@]}"; do
   say "$target: $seconds s"
   learnt="$build/corpus/$target"
   mkdir -p "$learnt"
-  "$build/tests/fuzz/infeed_fuzz_$target" -max_total_time="$seconds" -timeout=25 -rss_limit_mb=2048 -max_len=4096 \
+  "$build/tests/fuzz/infeed_fuzz_$target" -max_total_time="$seconds" -timeout=5 -rss_limit_mb=512 -max_len=32768 \
     -print_final_stats=1 -verbosity=0 -artifact_prefix="$build/findings/$target-" \
     "$learnt" "$fuzz_root/corpus/$target" >"$build/$target.log" 2>&1 || failed+=("$target")
   grep -E 'number_of_executed_units|Test unit written|does not hold|ERROR|SUMMARY' "$build/$target.log" | sed 's/^/    /'

@@ -156,10 +156,29 @@ def commands(infeed, folder):
     yield [infeed, "verify", str(pathlib.Path(folder, "x-?????-of-4294967295"))], 1
     yield [infeed, "inspect", "s3://localhost:1#x/key"], 1
     yield [infeed, "inspect", "s3://u@localhost:1/key"], 1
+    for path, status in claims(folder):
+        yield [infeed, "verify", path], status
+        yield [infeed, "inspect", path], None
+    yield [infeed, "convert", str(pathlib.Path(folder, "begun", "a.csv")), "--output",
+           str(pathlib.Path(folder, "begun", "out"))], 1
     planted(folder)
     yield [infeed, "index", str(pathlib.Path(folder, "planted", "a.tfrecord"))], None
     yield [infeed, "convert", str(pathlib.Path(folder, "planted", "a.csv")), "--output",
            str(pathlib.Path(folder, "planted", "out"))], 1
+
+
+def claims(folder):
+    """Files that take nothing on the disk and claim 1 TB, and a plan of billions of shards."""
+    for name, ending in (("train", ".manifest.json"), ("test", ".tfrecord.index")):
+        root = pathlib.Path(folder, f"sparse-{name}")
+        shard = "train-00000-of-00001.tfrecord" if name == "train" else "test.tfrecord"
+        write(root, shard, record(b"abc"))
+        with open(root / (name + ending), "wb") as sparse:
+            sparse.truncate(1 << 40)
+        yield str(root), 1 if name == "train" else None
+    root = pathlib.Path(folder, "begun")
+    write(root, "a.csv", "a\n1\n")
+    write(root, "out/.data.plan.json", '{"shards": 4294967295}')
 
 
 def planted(folder):

@@ -59,7 +59,12 @@ std::string describe_part(const ConvertOptions& options) {
 }
 
 std::uint32_t choose_shard_count(const ExampleInput& input, const ConvertOptions& options) {
-  if (options.shard_bytes == 0 && options.shard_count > 0) return options.shard_count;
+  if (options.shard_bytes == 0 && options.shard_count > 0) {
+    if (options.shard_count <= kShardsMax) return options.shard_count;
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{} shards were asked for, but at most {} can be named",
+                            options.shard_count, kShardsMax));
+  }
   const double bytes = sample_size(input).bytes_per_example * static_cast<double>(input.size()) *
                        share_of_part(options);
   const bool is_size_given = options.shard_bytes > 0;
@@ -168,6 +173,17 @@ std::string describe_difference(const std::string& there, const std::string& now
     differences.push_back(fmt::format("and {} more", count - kShownMax));
   }
   return fmt::format("{}", fmt::join(differences, "; "));
+}
+
+std::optional<std::uint32_t> shards_of_plan(const std::string& text) {
+  if (detail::is_json_too_deep(text)) return std::nullopt;
+  const Json json = Json::parse(text, nullptr, false);
+  if (!json.is_object()) return std::nullopt;
+  const auto shards = json.find("shards");
+  if (shards == json.end() || !shards->is_number_unsigned()) return std::nullopt;
+  const auto count = shards->get<std::uint64_t>();
+  if (count == 0 || count > kShardsMax) return std::nullopt;
+  return static_cast<std::uint32_t>(count);
 }
 
 SampledSize sample_size(const ExampleInput& input) {

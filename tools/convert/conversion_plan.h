@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,10 @@ double share_of_part(const ConvertOptions& options);
 
 /// "shards: 16 there, 8 now". Any text is taken for `there`.
 std::string describe_difference(const std::string& there, const std::string& now);
+
+/// How many shards the plan of a begun conversion says; nothing where that can't be, as somebody else
+/// may have written it.
+std::optional<std::uint32_t> shards_of_plan(const std::string& text);
 
 /// What some examples, evenly spread, say about all of them.
 struct SampledSize {

@@ -6,13 +6,11 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <system_error>
 
 #include <infeed/error.h>
 #include <infeed/pipeline/executor.h>
-#include <infeed/records/detail/json_depth.h>
 #include <infeed/records/file.h>
 #include <infeed/records/output_file.h>
 
@@ -63,13 +61,11 @@ ConversionPlan choose_plan(const ExampleInput& input, const ConvertOptions& opti
   const bool is_free = options.shard_count == 0 && options.shard_bytes == 0;
   if (!is_free || options.existing == ExistingDataset::replace) return plan;
   const std::optional<std::string> begun = find_plan(names);
-  if (!begun || *begun == plan.text || detail::is_json_too_deep(*begun)) return plan;
-  const auto json = nlohmann::json::parse(*begun, nullptr, false);
-  if (!json.is_object() || !json.contains("shards") || !json["shards"].is_number_unsigned()) {
-    return plan;
-  }
+  if (!begun || *begun == plan.text) return plan;
+  const std::optional<std::uint32_t> shards = shards_of_plan(*begun);
+  if (!shards) return plan;
   ConvertOptions same = options;
-  same.shard_count = json["shards"].get<std::uint32_t>();
+  same.shard_count = *shards;
   ConversionPlan as_begun = make_plan(input, same);
   return as_begun.text == *begun ? as_begun : plan;
 }

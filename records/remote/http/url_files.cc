@@ -11,7 +11,7 @@
 #include "infeed/records/limits.h"
 #include "io/remote_files.h"
 #include "io/url.h"
-#include "remote/aws/xml.h"
+#include "remote/aws/bucket_list.h"
 #include "remote/http/transfers.h"
 
 namespace infeed::detail {
@@ -58,40 +58,18 @@ std::vector<std::string> match_http(const std::string& pattern) {
       .at_file(redacted_url(pattern));
 }
 
-struct Listing {
-  std::vector<std::string> keys;
-  std::optional<std::string> next_token;
-};
-
-/// As encoding-type=url has it, where also a space is a plus.
-std::string decoded_key(std::string key) {
-  std::replace(key.begin(), key.end(), '+', ' ');
-  return percent_decode(key);
-}
-
-Listing parse_listing(std::string_view xml, const UrlTarget& target) {
-  if (xml.find("<ListBucketResult") == xml.npos) {
-    throw Error(ErrorCode::failed_precondition,
-                fmt::format("{} does not answer a request for a list as S3 does; check "
-                            "AWS_ENDPOINT_URL",
-                            target.host()))
-        .at_file(target.name());
-  }
-  Listing listing;
-  listing.next_token = xml_text(xml, "NextContinuationToken");
-  const bool is_encoded = xml_text(xml, "EncodingType") == "url";
-  for (std::size_t at = xml.find("<Contents>"); at != xml.npos; at = xml.find("<Contents>")) {
-    xml.remove_prefix(at);
-    auto key = take_xml_text(xml, "Key");
-    if (!key) break;
-    listing.keys.push_back(is_encoded ? decoded_key(std::move(*key)) : std::move(*key));
-  }
-  return listing;
+BucketList parse_list(std::string_view xml, const UrlTarget& target) {
+  if (auto list = parse_bucket_list(xml)) return std::move(*list);
+  throw Error(ErrorCode::failed_precondition,
+              fmt::format("{} does not answer a request for a list as S3 does; check "
+                          "AWS_ENDPOINT_URL",
+                          target.host()))
+      .at_file(target.name());
 }
 
 /// A server that gives a token again, or always another one, would be asked for ever. (A page without
 /// names is fine: those of deeper folders are left out.)
-void require_progress(const Listing& listing, std::set<std::string>& tokens,
+void require_progress(const BucketList& listing, std::set<std::string>& tokens,
                       const UrlTarget& target) {
   if (!listing.next_token) return;
   const bool is_new = tokens.insert(*listing.next_token).second;
@@ -116,7 +94,7 @@ std::vector<std::string> list_keys(Transfers& transfers, const std::string& pref
     if (token) query.emplace_back("continuation-token", *token);
     const auto transfer = transfers.start(Transfer::Kind::whole, 0, 0, std::move(query));
     transfers.wait(*transfer, 0, 1);
-    Listing listing = parse_listing(transfer->text, transfers.target());
+    BucketList listing = parse_list(transfer->text, transfers.target());
     std::move(listing.keys.begin(), listing.keys.end(), std::back_inserter(keys));
     require_progress(listing, tokens, transfers.target());
     token = std::move(listing.next_token);

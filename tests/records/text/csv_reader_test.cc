@@ -207,6 +207,39 @@ TEST_F(CsvReaderTest, LongRowsAndDamagedStreams) {
   EXPECT_EQ(cut.read(10), nullptr);
 }
 
+TEST_F(CsvReaderTest, RowsAreMeasuredWithoutWhatStandsAroundThem) {
+  const CsvOptions options{.row_bytes_max = 1'000};
+  const std::string longest = "1,2," + std::string(996, 'x');
+  // Blocks end at 256 KiB: in empty lines, in the row, between CR and LF, and behind it.
+  for (const std::size_t empty : {0, 5'000, 261'120, 261'127, 261'128, 261'129, 262'200, 600'000}) {
+    const std::string before = "age,size,name\n" + std::string(empty, '\n');
+    for (const std::string_view end : {"", "\n", "\r\n", "\n\r\n3,4,y\n"}) {
+      SCOPED_TRACE(fmt::format("{} empty lines, then {} bytes", empty, end.size()));
+      EXPECT_EQ(read(before + longest + std::string(end), people_, options).column("name").bytes(0),
+                longest.substr(4));
+      const Error error = refused(before + longest + "x" + std::string(end), people_, options);
+      EXPECT_THAT(error.message(), HasSubstr(fmt::format("the row that begins in line {} is longer "
+                                                         "than 1000 bytes",
+                                                         empty + 2)));
+    }
+  }
+  // What comes before one that is too long is read; carriage returns alone are no empty lines.
+  CsvReader reader(
+      {folder_.write("table.csv", "age,size,name\n1,2,a\n\n2,3,b\n" + longest + "x\n")}, people_,
+      options);
+  EXPECT_EQ(reader.read(100)->rows(), 2);
+  EXPECT_EQ(error_of([&] { reader.read(100); }).record(), 2);
+  EXPECT_THAT(refused("age,size,name\n" + std::string(400'000, '\r') + "1,2,a\n", people_, options)
+                  .message(),
+              HasSubstr("longer than 1000 bytes"));
+}
+
+TEST_F(CsvReaderTest, EmptyLinesMayStandBeforeTheHeader) {
+  const ColumnBatch batch = read("\n\r\nage,size,name\n1,2,a\n", people_);
+  EXPECT_THAT(batch.column("age").values<std::int32_t>(), ElementsAre(1));
+  EXPECT_EQ(infer_csv_schema(folder_.write("table.csv", "\nage\n1\n")).columns()[0].name, "age");
+}
+
 TEST_F(CsvReaderTest, FieldsOfARowAreLimited) {
   const std::string commas = std::string(2'000'000, ',') + "\n";
   const std::string file = folder_.write("wide.csv", commas + "1\n");

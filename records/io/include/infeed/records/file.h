@@ -67,8 +67,9 @@ class File {
   std::string name_;
 };
 
-/// All of a file or pipe, by path or URL.
+/// All of a file or pipe, by path or URL. data_loss for a large one with holes (limits.h).
 std::string read_file(const std::string& file);
+std::string read_file(const File& file);
 
 /// The folder that `file` lies in; "." for a bare name.
 std::string folder_of(const std::string& file);

@@ -44,4 +44,8 @@ inline constexpr std::size_t listed_pages = 10'000;
 /// claims that more is there costs nothing until it comes.
 inline constexpr std::size_t url_step_bytes = std::size_t{8} << 20;
 
+/// Bytes up to which a local file that has holes is read whole (a manifest, a journal, an index): one
+/// that takes nothing on the disk may claim any size. Those without holes have no limit.
+inline constexpr std::uint64_t sparse_file_bytes = std::uint64_t{64} << 20;
+
 }  // namespace infeed::limits

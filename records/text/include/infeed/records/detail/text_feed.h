@@ -20,6 +20,8 @@
 /// directly.
 namespace infeed::detail {
 
+struct RowScan;
+
 /// What a parser knows of one file (from its header). Immutable.
 struct TextLayout {
   virtual ~TextLayout() = default;
@@ -44,7 +46,7 @@ struct TextFeedOptions {
   char delimiter = ',';
   bool has_quotes = false;         ///< rows as RFC 4180 has them; else a row is a line
   bool keeps_empty_lines = false;  ///< an empty line is a row
-  std::size_t row_bytes_max = std::size_t{16} << 20;
+  std::size_t row_bytes_max = std::size_t{16} << 20;  ///< without the line break
   std::size_t block_bytes = std::size_t{256} << 10;
   Compression compression = Compression::automatic;
   UrlOptions url = {};
@@ -84,6 +86,8 @@ class TextFeed {
   bool open_next();
   void begin_file();
   void read_header();
+  void pass_empty_lines();
+  RowScan scan(std::uint64_t rows_max);
   bool fill();
   void end_file();
   [[noreturn]] void refuse_rest(bool in_quotes) const;

@@ -1,0 +1,34 @@
+#include "remote/aws/bucket_list.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "io/url.h"
+#include "remote/aws/xml.h"
+
+namespace infeed::detail {
+namespace {
+
+/// As encoding-type=url has it, where also a space is a plus.
+std::string decoded_key(std::string key) {
+  std::replace(key.begin(), key.end(), '+', ' ');
+  return percent_decode(key);
+}
+
+}  // namespace
+
+std::optional<BucketList> parse_bucket_list(std::string_view xml) {
+  if (xml.find("<ListBucketResult") == xml.npos) return std::nullopt;
+  BucketList list;
+  list.next_token = xml_text(xml, "NextContinuationToken");
+  const bool is_encoded = xml_text(xml, "EncodingType") == "url";
+  for (std::size_t at = xml.find("<Contents>"); at != xml.npos; at = xml.find("<Contents>")) {
+    xml.remove_prefix(at);
+    auto key = take_xml_text(xml, "Key");
+    if (!key) break;
+    list.keys.push_back(is_encoded ? decoded_key(std::move(*key)) : std::move(*key));
+  }
+  return list;
+}
+
+}  // namespace infeed::detail
