@@ -118,7 +118,7 @@ ProfileReport explain(const RecordedRun& run) {
   report.late_steps = late_steps(run, model);
   report.pipeline_steps_per_s_max = model.pipeline_steps_per_s();
   report.device_steps_per_s_max = model.device_steps_per_s();
-  report.what_ifs = model.what_ifs();
+  report.what_ifs = model.what_ifs(report.late_steps);
   report.verdict = verdict_of(run, report);
   return report;
 }

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <limits>
+#include <map>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -143,15 +144,39 @@ double FlowModel::device_steps_per_s() const {
   return costs_.step_s <= 0 ? 0 : 1 / (costs_.step_s * elements_per_step_);
 }
 
-double FlowModel::gain(const Costs& changed) const {
+double FlowModel::gain(const Costs& changed, std::uint64_t stalls_ns) const {
   const double before_s = bound(costs_, true).seconds;
   const double after_s = bound(changed, true).seconds;
-  return before_s <= 0 || after_s <= 0 ? 0 : before_s / after_s - 1;
+  if (before_s <= 0 || after_s <= 0) return 0;
+  std::uint64_t all_ns = 0;
+  for (const RecordedStep& step : run_.steps) all_ns += step.length_ns();
+  const auto all = static_cast<double>(all_ns);
+  const double left = all - static_cast<double>(std::min(stalls_ns, all_ns / 2));
+  return before_s / after_s * (left > 0 ? all / left : 1) - 1;
 }
 
-void FlowModel::add(std::vector<WhatIf>& what_ifs, const Costs& changed, std::string change,
-                    std::string how) const {
-  const double gained = gain(changed);
+/// Where most slow reads are of one file.
+void FlowModel::add_slow_file(std::vector<WhatIf>& what_ifs,
+                              const std::vector<LateStep>& late_steps) const {
+  std::map<std::string, std::uint64_t> stalls_ns;
+  std::uint64_t all_ns = 0;
+  for (const LateStep& late : late_steps) {
+    if (late.cause != Cause::slow_read || late.slow_call < 0) continue;
+    const auto& place = run_.slow_calls[static_cast<std::size_t>(late.slow_call)].place;
+    if (!place) continue;
+    stalls_ns[place->file] += late.late_ns;
+    all_ns += late.late_ns;
+  }
+  for (const auto& [file, ns] : stalls_ns) {
+    if (2 * ns > all_ns) {
+      add(what_ifs, costs_, ns, "the slow file where the others are", "copy " + file);
+    }
+  }
+}
+
+void FlowModel::add(std::vector<WhatIf>& what_ifs, const Costs& changed, std::uint64_t stalls_ns,
+                    std::string change, std::string how) const {
+  const double gained = gain(changed, stalls_ns);
   if (gained < kGainMin) return;
   what_ifs.push_back(
       {.change = std::move(change), .how = std::move(how), .predicted_gain = gained});
@@ -165,21 +190,33 @@ bool FlowModel::is_before(int stage, int consumer) const {
   return stage == consumer;
 }
 
-std::vector<WhatIf> FlowModel::what_ifs() const {
+std::vector<WhatIf> FlowModel::what_ifs(const std::vector<LateStep>& late_steps) const {
   std::vector<WhatIf> what_ifs;
   if (seconds_ <= 0) return what_ifs;
+  const auto stalls_before = [&](int stage) {
+    std::uint64_t ns = 0;
+    for (const LateStep& late : late_steps) {
+      if (late.slow_call >= 0 && is_before(late.stage, stage)) ns += late.late_ns;
+    }
+    return ns;
+  };
+  std::uint64_t reads_ns = 0;
+  for (const LateStep& late : late_steps) {
+    if (late.cause == Cause::slow_read) reads_ns += late.late_ns;
+  }
   Costs changed = costs_;
   changed.cores *= 2;
   for (Service& service : changed.stages) service.parallelism *= service.is_parallel ? 2 : 1;
-  add(what_ifs, changed, "twice the cores", "a machine or a quota of twice as many");
+  add(what_ifs, changed, 0, "twice the cores", "a machine or a quota of twice as many");
   changed = costs_;
   for (std::size_t i = 0; i < changed.stages.size(); ++i) {
     if (is_source(static_cast<int>(i))) changed.stages[i].blocked_s /= 2;
   }
-  add(what_ifs, changed, "storage that is twice as fast", "a faster disk, or files nearby");
+  add(what_ifs, changed, reads_ns / 2, "storage that is twice as fast",
+      "a faster disk, or files nearby");
   changed = costs_;
   changed.step_s /= 2;
-  add(what_ifs, changed, "a slice that is twice as fast", "another --slice");
+  add(what_ifs, changed, 0, "a slice that is twice as fast", "another --slice");
   for (const RecordedStage& stage : run_.stages) {
     const auto at = static_cast<std::size_t>(stage.id);
     const Service& service = costs_.stages[at];
@@ -187,7 +224,7 @@ std::vector<WhatIf> FlowModel::what_ifs() const {
       changed = costs_;
       changed.stages[at].is_parallel = true;
       changed.stages[at].parallelism = std::max(1, static_cast<int>(costs_.cores + 0.5));
-      add(what_ifs, changed, "threads for " + stage.label, "{.parallelism = infeed::autotune}");
+      add(what_ifs, changed, 0, "threads for " + stage.label, "{.parallelism = infeed::autotune}");
     }
     // What is random behind a cache stays so only when the cache lies before it.
     if (has_any(stage.name, {"map", "parse", "decode", "records", "interleave", "filter"})) {
@@ -197,10 +234,11 @@ std::vector<WhatIf> FlowModel::what_ifs() const {
         changed.stages[static_cast<std::size_t>(other.id)].cpu_s = 0;
         changed.stages[static_cast<std::size_t>(other.id)].blocked_s = 0;
       }
-      add(what_ifs, changed, "a cache behind " + stage.label,
+      add(what_ifs, changed, stalls_before(stage.id), "a cache behind " + stage.label,
           "infeed::cache(), from the second epoch on");
     }
   }
+  add_slow_file(what_ifs, late_steps);
   const bool has_prefetch = std::any_of(
       run_.stages.begin(), run_.stages.end(),
       [](const RecordedStage& stage) { return stage.consumer < 0 && stage.runs_ahead; });

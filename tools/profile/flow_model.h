@@ -30,8 +30,9 @@ class FlowModel {
   int busiest_stage(const std::vector<RecordedWindow>& windows) const;
   double pipeline_steps_per_s() const;
   double device_steps_per_s() const;
-  /// Those that would gain something, the best one first.
-  std::vector<WhatIf> what_ifs() const;
+  /// Those that would gain something, the best one first. What stalls are late steps' is no part of
+  /// the bound, which is of averages: a change that does away with their cause gains their time.
+  std::vector<WhatIf> what_ifs(const std::vector<LateStep>& late_steps) const;
 
  private:
   /// Per element that the training step took.
@@ -56,9 +57,11 @@ class FlowModel {
     int stage = -1;
   };
   Bound bound(const Costs& costs, bool with_step) const;
-  double gain(const Costs& changed) const;
-  void add(std::vector<WhatIf>& what_ifs, const Costs& changed, std::string change,
-           std::string how) const;
+  /// `stalls_ns`: of late steps, which would not come any more.
+  double gain(const Costs& changed, std::uint64_t stalls_ns) const;
+  void add(std::vector<WhatIf>& what_ifs, const Costs& changed, std::uint64_t stalls_ns,
+           std::string change, std::string how) const;
+  void add_slow_file(std::vector<WhatIf>& what_ifs, const std::vector<LateStep>& late_steps) const;
   bool is_before(int stage, int consumer) const;
 
   const RecordedRun& run_;

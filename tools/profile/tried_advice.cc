@@ -71,8 +71,8 @@ void try_advice(const DescribedPipeline& pipeline, double seconds, const std::st
     double after = 0;
     for (int turn = 0; turn < kTriedTurns; ++turn) {
       for (const bool is_changed : {false, true}) {
-        const MeasuredRate rate = run_described(is_changed ? *other : pipeline, seconds / kTriedTurns,
-                                                folder.next_file(), stop);
+        const MeasuredRate rate = run_described(is_changed ? *other : pipeline,
+                                                seconds / kTriedTurns, folder.next_file(), stop);
         (is_changed ? after : before) += rate.steps_per_s;
       }
     }

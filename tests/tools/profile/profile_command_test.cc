@@ -1,0 +1,201 @@
+#include <fmt/format.h>
+#include <fstream>
+#include <functional>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
+
+#include <infeed/infeed.h>
+
+#include "profile/described_pipeline.h"
+#include "profile/live_runs.h"
+#include "profile/profile_report.h"
+#include "profile/run_comparison.h"
+#include "thrown_error.h"
+#include "tools/run_program.h"
+#include "tools/temporary_folder.h"
+
+/// What a person types: recordings, whole or not, pipelines in JSON, processes.
+namespace infeed::tools {
+namespace {
+
+using Json = nlohmann::json;
+
+void expect_refused(const std::function<void()>& call, const std::string& why) {
+  const std::string text = test::error_of(call).what();
+  EXPECT_NE(text.find(why), std::string::npos) << text;
+}
+
+class ProfileCommand : public ::testing::Test {
+ protected:
+  /// Batches of 20 records of two features.
+  std::string record_file() const {
+    const std::string file = folder_.file("data.tfrecord");
+    RecordWriter writer(file);
+    for (int i = 0; i < 400; ++i) {
+      ExampleBuilder example;
+      example.integers("label", i % 10);
+      example.floats("x", std::vector<float>{static_cast<float>(i), 2.0F});
+      writer.write(example.encode());
+    }
+    writer.close();
+    return file;
+  }
+  std::string recording() const {
+    const std::string file = folder_.file("run.profile");
+    auto iterator = (range(1000) | batch(10)).iterate({.recording = {.file = file}});
+    while (iterator.next()) {
+    }
+    return file;
+  }
+  std::string written(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_.file(name)) << text;
+    return folder_.file(name);
+  }
+  static std::string text_of(const std::string& file) {
+    std::ifstream in(file);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+
+  testing::TemporaryFolder folder_;
+};
+
+TEST_F(ProfileCommand, ReadsWhatAKilledProcessHasWritten) {
+  const std::string whole = text_of(recording());
+  // At whatever byte it was cut.
+  for (std::size_t bytes = whole.find('\n') + 1; bytes < whole.size(); bytes += 97) {
+    const std::string cut = written("cut.profile", whole.substr(0, bytes));
+    const RecordedRun run = read_recorded_run(cut);
+    EXPECT_TRUE(run.is_cut);
+    EXPECT_FALSE(explain(run).verdict.empty());
+  }
+  EXPECT_FALSE(read_recorded_run(folder_.file("run.profile")).is_cut);
+}
+
+TEST_F(ProfileCommand, SaysWhatAFileIsThatIsNoRecording) {
+  expect_refused([&] { (void)(read_recorded_run(folder_.file("none"))); }, "no such file");
+  expect_refused([&] { (void)(read_recorded_run(written("a", "{\"traceEvents\": []}"))); },
+                 "this is no recording of infeed (a trace)");
+  expect_refused([&] { (void)(read_recorded_run(written("b", std::string("\x1f\x8b") + "rest"))); },
+                 "compressed by gzip");
+  expect_refused([&] { (void)(read_recorded_run(written("c", ""))); }, "the recording is empty");
+  expect_refused(
+      [&] {
+        (void)(read_recorded_run(written("d", "{\"infeed_recording\": 99, \"process\": 1}\n")));
+      },
+      "recorded by a later version of infeed (format 99");
+  std::string damaged = text_of(recording());
+  damaged.insert(damaged.find('\n') + 1, "{\"stages\": 7}\n");
+  expect_refused([&] { (void)(read_recorded_run(written("e", damaged))); },
+                 "line 2 of the recording is damaged");
+  const std::string deep = std::string(100'000, '[');
+  expect_refused(
+      [&] {
+        (void)(read_recorded_run(written("f", "{\"infeed_recording\": 1, \"x\": " + deep + "\n")));
+      },
+      "nested too deeply");
+}
+
+TEST_F(ProfileCommand, RunsAPipelineThatAFileDescribes) {
+  const std::string pipeline = written(
+      "pipeline.json", fmt::format(R"({{"records": ["{}"], "shuffle": {{"buffer": 100, "seed": 1}},
+      "batch": 20, "prefetch": true, "step_us": 500}})",
+                                   record_file()));
+  const std::string file = folder_.file("described.profile");
+  const auto ended = testing::run_infeed({"profile", file, "--pipeline", pipeline, "--seconds",
+                                          "0.5", "--json", folder_.file("report.json"), "--html",
+                                          folder_.file("report.html"), "--no-color"});
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  EXPECT_NE(ended.out.find("parse_columns"), std::string::npos) << ended.out;
+  const Json report = Json::parse(text_of(folder_.file("report.json")));
+  EXPECT_EQ(report.at("schema"), "infeed.profile");
+  EXPECT_GT(read_recorded_run(file).steps.size(), 50U);
+  EXPECT_NE(text_of(folder_.file("report.html")).find("<html"), std::string::npos);
+}
+
+TEST_F(ProfileCommand, TriesWhatItAdvises) {
+  const std::string pipeline =
+      written("pipeline.json",
+              fmt::format(R"({{"records": "{}", "batch": 20, "threads": 1, "step_us": 300}})",
+                          record_file()));
+  const auto ended = testing::run_infeed({"profile", folder_.file("tried.profile"), "--pipeline",
+                                          pipeline, "--seconds", "0.4", "--try", "--no-color"});
+  EXPECT_EQ(ended.status, 0) << ended.err;
+}
+
+TEST_F(ProfileCommand, NamesWhatIsWrongWithAPipeline) {
+  const auto parse = [](const std::string& json) { DescribedPipeline::parse(json, "p.json"); };
+  expect_refused([&] { (void)(parse("{")); }, "the pipeline is no JSON");
+  expect_refused([&] { (void)(parse("[]")); }, "the pipeline is no object");
+  expect_refused([&] { (void)(parse("{}")); }, "has no \"records\"");
+  expect_refused([&] { (void)(parse(R"({"records": "a", "bach": 3})")); },
+                 "has a member \"bach\"; there are");
+  expect_refused([&] { (void)(parse(R"({"records": "a", "batch": 0})")); },
+                 "\"batch\": 0; give a whole number");
+  expect_refused([&] { (void)(parse(R"({"records": "a", "shuffle": {}})")); },
+                 "shuffle has no \"buffer\"");
+  expect_refused([&] { (void)(parse(R"({"records": "a", "cache": 1})")); }, "give true or false");
+}
+
+TEST_F(ProfileCommand, RecordsAProgramThatItStarts) {
+  const auto missing =
+      testing::run_infeed({"profile", folder_.file("x.profile"), "--", "no-such-program"});
+  EXPECT_EQ(missing.status, 1);
+  EXPECT_NE(missing.err.find("no-such-program"), std::string::npos) << missing.err;
+  const auto silent = testing::run_infeed({"profile", folder_.file("x.profile"), "--", "true"});
+  EXPECT_EQ(silent.status, 1);  // it has iterated nothing
+  EXPECT_NE(silent.err.find("no such file"), std::string::npos) << silent.err;
+}
+
+TEST_F(ProfileCommand, ComparesTwoRuns) {
+  const RecordedRun run = read_recorded_run(recording());
+  const RunComparison same(run, run);
+  for (const ComparedFigure& figure : same.figures())
+    EXPECT_FALSE(figure.is_changed) << figure.name;
+  EXPECT_TRUE(same.holds("elements_per_s > 0"));
+  EXPECT_FALSE(same.holds("elements_per_s_change_percent < -1"));
+  expect_refused([&] { (void)(same.holds("speed > 1")); }, "there is no figure 'speed'; there are");
+  expect_refused([&] { (void)(same.holds("elements_per_s")); }, "there is no < or >");
+  expect_refused([&] { (void)(same.holds("elements_per_s > much")); }, "'much' is no number");
+}
+
+TEST_F(ProfileCommand, LooksAtARunningProcess) {
+  int begun[2];
+  int end[2];
+  ASSERT_EQ(::pipe(begun), 0);
+  ASSERT_EQ(::pipe(end), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    auto iterator = range(1'000'000'000'000).iterate({.recording = {.live = true}});
+    bool has_told = false;
+    while (iterator.next()) {
+      const std::string page = fmt::format("/dev/shm/infeed-{}.", ::getpid());
+      if (has_told || iterator.position() % 100'000 != 0) continue;
+      for (int number = 1; number < 20 && !has_told; ++number) {
+        if (::access(fmt::format("{}{}", page, number).c_str(), R_OK) != 0) continue;
+        has_told = true;
+        (void)!::write(begun[1], "x", 1);
+        char byte = 0;
+        (void)!::read(end[0], &byte, 1);
+        ::_exit(0);
+      }
+    }
+    ::_exit(1);
+  }
+  char byte = 0;
+  ASSERT_EQ(::read(begun[0], &byte, 1), 1);
+  const auto ended = testing::run_infeed({"top", std::to_string(child), "--once", "--json"});
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  EXPECT_EQ(Json::parse(ended.out).size(), 1U);
+  ASSERT_EQ(::write(end[1], &byte, 1), 1);
+  ::waitpid(child, nullptr, 0);
+  expect_refused([&] { (void)(live_runs(child)); }, "there is no process");
+  expect_refused([&] { (void)(live_runs(::getpid())); },
+                 "shows nothing: start it with INFEED_TOP=1");
+}
+
+}  // namespace
+}  // namespace infeed::tools
