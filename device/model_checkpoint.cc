@@ -128,23 +128,25 @@ void read_values(RecordReader& reader, const std::string& file, std::string_view
   std::memcpy(values.data(), record.bytes().data(), values.size_bytes());
 }
 
-/// Each parameter lies there three times (itself and two moments), uncompressed; so what a header
-/// claims is held against the file before memory is taken for it.
+/// Each parameter lies there three times (itself and two moments); so what a header claims is held
+/// against the file before memory is taken for it. Nothing packs more than 1032 times (deflate).
 void require_as_long_as(const ModelSpec& spec, const RecordReader& reader,
                         const std::string& file) {
   constexpr std::uint64_t kParameterBytes = 3 * sizeof(float);
   constexpr std::uint64_t kCheapParameters = 65'536;  // reading on says what is missing
-  if (reader.compression() != Compression::none || !reader.file_bytes()) return;
-  const std::uint64_t parameters_max = *reader.file_bytes() / kParameterBytes + kCheapParameters;
+  constexpr std::uint64_t kPackedMost = 1032;
+  if (!reader.file_bytes()) return;
+  const bool is_plain = reader.compression() == Compression::none;
+  const std::uint64_t parameters_max =
+      *reader.file_bytes() / kParameterBytes * (is_plain ? 1 : kPackedMost) + kCheapParameters;
   std::uint64_t left = parameters_max;
   auto inputs = static_cast<std::uint64_t>(spec.input_features);
   for (const DenseLayer& layer : spec.layers) {
     const auto units = static_cast<std::uint64_t>(layer.units);
     if (units != 0 && inputs + 1 > left / units) {
-      throw damaged(file,
-                    fmt::format("its header names more parameters than the {} that its {} "
-                                "bytes can hold",
-                                *reader.file_bytes() / kParameterBytes, *reader.file_bytes()));
+      throw damaged(file, fmt::format("its header names more parameters than the {} that its {} "
+                                      "bytes can hold",
+                                      parameters_max - kCheapParameters, *reader.file_bytes()));
     }
     left -= (inputs + 1) * units;
     inputs = units;

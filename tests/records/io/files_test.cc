@@ -1,7 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <infeed/records/file.h>
 #include <infeed/records/files.h>
+#include <infeed/records/limits.h>
 
 #include "records/temporary_files.h"
 #include "thrown_error.h"
@@ -87,6 +89,18 @@ TEST(ShardName, goes_both_ways) {
   }
   EXPECT_EQ(error_of([] { shard_name("t", {.count = 2, .index = 2}); }).code(),
             ErrorCode::invalid_argument);
+}
+
+TEST(ReadFile, ALargeFileOfHolesIsRefused) {
+  const TemporaryFolder folder;
+  const std::string name = folder.write("sparse", "begin");
+  std::filesystem::resize_file(name, limits::sparse_file_bytes + 1);
+  const Error error = error_of([&] { read_file(name); });
+  EXPECT_EQ(error.code(), ErrorCode::data_loss);
+  EXPECT_THAT(error.message(),
+              ::testing::HasSubstr("the file claims 67108865 bytes, but was written"));
+  std::filesystem::resize_file(name, 1'000'000);
+  EXPECT_EQ(read_file(name).size(), 1'000'000U);
 }
 
 }  // namespace
