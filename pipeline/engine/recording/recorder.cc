@@ -115,8 +115,12 @@ void Recorder::finish(const std::string& why) {
   thread_ = nullptr;
   end_pulls();
   write_down(true);
+  const std::uint64_t dropped = [this] {  // stages may still be at work
+    const std::lock_guard lock(mutex_);
+    return dropped_;
+  }();
   append(fmt::format("{{\"end\": {{\"at_ns\": {}, \"why\": {}, \"dropped_events\": {}}}}}\n",
-                     ns_since_start(ticks_now()), json_text(why), dropped_));
+                     ns_since_start(ticks_now()), json_text(why), dropped));
   flush();
   live_ = nullptr;
 }
