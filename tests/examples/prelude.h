@@ -19,9 +19,11 @@
 #include <infeed/device/global_batch.h>
 #include <infeed/device/operations.h>
 #include <infeed/device/paced.h>
+#include <infeed/device/service_times.h>
 #include <infeed/device/slice.h>
 #include <infeed/device/step_accounting.h>
 #include <infeed/device/trainer.h>
+#include <infeed/device/virtual_run.h>
 #include <infeed/image/decode.h>
 #include <infeed/image/header.h>
 #include <infeed/image/normalise.h>

@@ -7,7 +7,7 @@
 
 #include <infeed/error.h>
 
-#include "random_seed.h"
+#include "device/random_seed.h"
 
 namespace infeed {
 namespace {

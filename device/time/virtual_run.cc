@@ -1,0 +1,246 @@
+#include "infeed/device/virtual_run.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <set>
+#include <string>
+#include <utility>
+
+#include <infeed/device/global_batch.h>
+#include <infeed/error.h>
+
+namespace infeed {
+namespace {
+
+/// Simulated time that a run may take: more doesn't fit into 64 bits.
+constexpr std::int64_t kLongestRunPs = std::int64_t{1} << 62;
+/// No single duration is longer, so that a few of them may be added.
+constexpr std::int64_t kLongestPartPs = 1'000'000'000'000'000'000;
+constexpr std::int64_t kStepsMax = 1'000'000'000'000;
+/// Service times kept for the quantiles.
+constexpr std::int64_t kKeptMax = std::int64_t{1} << 20;
+
+[[noreturn]] void refuse_run(std::string message) {
+  throw Error(ErrorCode::invalid_argument, std::move(message));
+}
+
+void check_run(const Slice& slice, const ServiceTimes& service, const VirtualOptions& options) {
+  if (options.batches.empty()) refuse_run("a virtual run of no batch; give at least one");
+  for (const VirtualBatch& batch : options.batches) {
+    if (batch.examples < 0 || batch.bytes < 0 || batch.step.compute_ps < 0 ||
+        batch.step.all_reduce_ps < 0 || batch.step.compute_ps > kLongestPartPs ||
+        batch.step.all_reduce_ps > kLongestPartPs || batch.step.total_ps() == 0) {
+      refuse_run(
+          fmt::format("a batch of {} examples, {} bytes, {} ps compute and {} ps all-reduce; "
+                      "expected a step of 1 to {} ps, and nothing negative",
+                      batch.examples, batch.bytes, batch.step.compute_ps, batch.step.all_reduce_ps,
+                      kLongestPartPs));
+    }
+  }
+  if (options.steps < 1 || options.warmup_steps < 0 || options.queue_depth < 0 ||
+      options.steps_per_execution < 1 ||
+      std::max(options.steps, options.warmup_steps) > kStepsMax) {
+    refuse_run(
+        fmt::format("steps {}, warmup_steps {}, queue_depth {}, steps_per_execution {}; "
+                    "expected at least 1, 0, 0 and 1, and at most {} steps",
+                    options.steps, options.warmup_steps, options.queue_depth,
+                    options.steps_per_execution, kStepsMax));
+  }
+  if (std::min(options.launch_ps, options.compilation_ps) < 0 ||
+      std::max(options.launch_ps, options.compilation_ps) > kLongestPartPs) {
+    refuse_run(fmt::format("launch_ps {} and compilation_ps {}; expected 0 to {}",
+                           options.launch_ps, options.compilation_ps, kLongestPartPs));
+  }
+  if (service.num_hosts() > 0 && service.num_hosts() != slice.num_hosts()) {
+    refuse_run(
+        fmt::format("slice {} has {} hosts, but service times of {} were given; give each "
+                    "host's",
+                    slice.name(), slice.num_hosts(), service.num_hosts()));
+  }
+}
+
+/// The value that `share` of them are not above; they get sorted.
+std::int64_t quantile(std::vector<std::int64_t>& values, double share) {
+  if (values.empty()) return 0;
+  std::ranges::sort(values);
+  const auto last = static_cast<double>(values.size() - 1);
+  return values[static_cast<std::size_t>(share * last + 0.5)];
+}
+
+/// Keeps of the service times what their quantiles need: all of some steps, since each host counts.
+class TailOf {
+ public:
+  TailOf(std::int64_t hosts, std::int64_t steps)
+      : every_((std::max<std::int64_t>(1, hosts) * steps + kKeptMax - 1) / kKeptMax) {}
+
+  void begin_step(std::int64_t step) {
+    keeps_ = step % every_ == 0;
+    if (keeps_) slowest_.push_back(0);
+  }
+  void take(std::int64_t service_ps) {
+    if (!keeps_) return;
+    slowest_.back() = std::max(slowest_.back(), service_ps);
+    all_.push_back(service_ps);
+  }
+
+  ServiceTail result() && {
+    ServiceTail tail{.host_p50_ps = quantile(all_, 0.5), .host_p99_ps = quantile(all_, 0.99)};
+    tail.step_p50_ps = quantile(slowest_, 0.5);
+    if (all_.empty()) return tail;
+    // Of equal times half counts, or constant ones would have none below them.
+    const auto [less, more] = std::ranges::equal_range(all_, tail.step_p50_ps);
+    const auto below = static_cast<double>(less - all_.begin());
+    const auto equal = static_cast<double>(more - less);
+    tail.step_p50_quantile = (below + equal / 2) / static_cast<double>(all_.size());
+    return tail;
+  }
+
+ private:
+  const std::int64_t every_;
+  bool keeps_ = false;
+  std::vector<std::int64_t> slowest_;
+  std::vector<std::int64_t> all_;
+};
+
+/// The recursion: the state between two steps.
+class SimulatedSlice {
+ public:
+  SimulatedSlice(const Slice& slice, const ServiceTimes& service, const VirtualOptions& options)
+      : slice_(slice),
+        service_(service),
+        options_(options),
+        hosts_(static_cast<std::size_t>(slice.num_hosts())),
+        events_(hosts_.size()),
+        starts_ps_(static_cast<std::size_t>(
+            std::min<std::int64_t>(options.queue_depth, options.warmup_steps + options.steps))) {
+    for (const VirtualBatch& batch : options.batches) shares_.push_back(shares_of(batch));
+  }
+
+  std::span<const StepEvent> step(std::int64_t number, TailOf& tail) {
+    const std::size_t which = static_cast<std::size_t>(number) % options_.batches.size();
+    const VirtualBatch& batch = options_.batches[which];
+    const std::int64_t room_ps = room_from_ps(number);
+    std::int64_t start_ps = end_ps_;
+    if (number % options_.steps_per_execution == 0) {
+      start_ps += options_.launch_ps;
+      ++executions_;
+    }
+    for (std::size_t h = 0; h < hosts_.size(); ++h) {
+      Host& host = hosts_[h];
+      const std::int64_t service_ps = service_.ps(static_cast<std::int32_t>(h), number);
+      tail.take(service_ps);
+      host.produced_ps = std::max(host.produced_ps, room_ps) + service_ps;
+      host.arrived_ps = std::max(host.produced_ps, host.arrived_ps) + shares_[which][h].transfer_ps;
+      start_ps = std::max(start_ps, host.arrived_ps);
+    }
+    if (compiled_.insert(batch.examples).second) start_ps += options_.compilation_ps;
+    for (std::size_t h = 0; h < hosts_.size(); ++h) {
+      events_[h] = event(number, h, batch, start_ps);
+      events_[h].examples = shares_[which][h].examples;
+    }
+    if (!starts_ps_.empty()) {
+      starts_ps_[static_cast<std::size_t>(number) % starts_ps_.size()] = start_ps;
+    }
+    end_ps_ = start_ps + batch.step.total_ps();
+    check_fits(number);
+    return events_;
+  }
+
+  std::int64_t compilations() const { return static_cast<std::int64_t>(compiled_.size()); }
+  std::int64_t executions() const { return executions_; }
+
+ private:
+  struct Host {
+    std::int64_t produced_ps = 0;
+    std::int64_t arrived_ps = 0;
+  };
+  /// A host's part of a batch.
+  struct Share {
+    std::int64_t examples = 0;
+    std::int64_t transfer_ps = 0;
+  };
+
+  std::vector<Share> shares_of(const VirtualBatch& batch) const {
+    const std::int32_t hosts = slice_.num_hosts();
+    std::vector<Share> shares;
+    for (std::int32_t h = 0; h < hosts; ++h) {
+      const std::int64_t examples = examples_of_replica(batch.examples, hosts, h);
+      const std::int64_t chips =
+          std::max(1, slice_.replicas_of_host(h) / slice_.replicas_per_chip());
+      const double part = batch.examples == 0
+                              ? 1.0 / hosts
+                              : static_cast<double>(examples) / static_cast<double>(batch.examples);
+      const auto bytes = static_cast<std::int64_t>(static_cast<double>(batch.bytes) * part + 0.5);
+      shares.push_back({examples, transfer_ps(slice_.chip(), (bytes + chips - 1) / chips)});
+    }
+    return shares;
+  }
+
+  /// When a host may begin with batch `number`.
+  std::int64_t room_from_ps(std::int64_t number) const {
+    if (options_.queue_depth == 0) return end_ps_;
+    if (number < options_.queue_depth) return 0;
+    return starts_ps_[static_cast<std::size_t>(number) % starts_ps_.size()];
+  }
+
+  StepEvent event(std::int64_t number, std::size_t host, const VirtualBatch& batch,
+                  std::int64_t start_ps) const {
+    const std::int64_t ready_ps = std::max(end_ps_, hosts_[host].produced_ps);
+    StepEvent event{
+        .step = number, .replica = static_cast<std::int32_t>(host), .begin_ps = end_ps_};
+    event.infeed_wait_ps = ready_ps - end_ps_;
+    event.transfer_ps = std::max<std::int64_t>(0, hosts_[host].arrived_ps - ready_ps);
+    event.idle_ps = start_ps - end_ps_ - event.infeed_wait_ps - event.transfer_ps;
+    event.compute_ps = batch.step.compute_ps;
+    event.all_reduce_ps = batch.step.all_reduce_ps;
+    return event;
+  }
+
+  /// No part is longer than 10^18 ps, so that nothing has overflowed before this sees it.
+  void check_fits(std::int64_t number) const {
+    std::int64_t latest_ps = end_ps_;
+    for (const Host& host : hosts_) latest_ps = std::max(latest_ps, host.arrived_ps);
+    if (latest_ps < kLongestRunPs) return;
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("after {} steps more than 53 days have passed, which is all that a "
+                            "virtual run can hold; ask for fewer steps or shorter ones",
+                            number + 1));
+  }
+
+  const Slice& slice_;
+  const ServiceTimes& service_;
+  const VirtualOptions& options_;
+  std::vector<Host> hosts_;
+  std::vector<StepEvent> events_;
+  std::vector<std::int64_t> starts_ps_;  ///< of the last queue_depth steps, by number modulo that
+  std::vector<std::vector<Share>> shares_;
+  std::set<std::int64_t> compiled_;
+  std::int64_t end_ps_ = 0;
+  std::int64_t executions_ = 0;
+};
+
+}  // namespace
+
+VirtualResult run_virtual(const Slice& slice, const ServiceTimes& service,
+                          const VirtualOptions& options) {
+  check_run(slice, service, options);
+  const std::int64_t steps = options.warmup_steps + options.steps;
+  SimulatedSlice simulated(slice, service, options);
+  StepAccounting accounting(slice.num_hosts());
+  TailOf tail(slice.num_hosts(), steps);
+  VirtualResult result;
+  for (; result.steps < steps && !options.stop.stop_requested(); ++result.steps) {
+    tail.begin_step(result.steps);
+    const std::span<const StepEvent> events = simulated.step(result.steps, tail);
+    if (result.steps < options.warmup_steps) continue;
+    accounting.add(events);
+    if (options.on_step) options.on_step(events);
+  }
+  result.summary = accounting.summary();
+  result.compilations = simulated.compilations();
+  result.executions = simulated.executions();
+  result.tail = std::move(tail).result();
+  return result;
+}
+
+}  // namespace infeed
