@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <iterator>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -13,6 +12,9 @@
 
 #include <infeed/device/infeed_queue.h>
 #include <infeed/error.h>
+
+#include "time/lateness_counts.h"
+#include "time/paced_clock.h"
 
 namespace infeed {
 namespace {
@@ -54,169 +56,82 @@ class FineTimer {
 
 struct Arrival {
   ReplicaBatch batch;
-  std::int64_t asked_ns = 0;  ///< when fetching began, if the device had to ask for it
+  std::int64_t asked_ns = 0;  ///< when fetching began
   std::int64_t ready_ns = 0;  ///< when the host had it
 };
 
-/// The host side: sources, queues and, when feeding ahead, a thread for each host. Its destructor
-/// ends whatever is still running.
-class Hosts {
+/// The host side: the source, its queues and, when feeding ahead, a thread. Its destructor ends
+/// whatever is still running.
+class Host {
  public:
-  Hosts(const Slice& slice, std::vector<BatchSource> sources, const PacedOptions& options)
-      : sources_(std::move(sources)), feed_(options.feed) {
-    for (std::int32_t host = 0; host < slice.num_hosts(); ++host) {
-      queues_.push_back(std::make_unique<InfeedQueues<Arrival>>(
-          InfeedQueueOptions{.replicas = slice.replicas_of_host(host),
-                             .depth = feed_ == InfeedFeed::ahead ? options.queue_depth : 1}));
-    }
+  Host(std::int32_t replicas, BatchSource source, const PacedOptions& options)
+      : source_(std::move(source)),
+        feed_(options.feed),
+        queues_(
+            {.replicas = replicas, .depth = feed_ == InfeedFeed::ahead ? options.queue_depth : 1}) {
     if (feed_ == InfeedFeed::on_demand) return;
-    try {
-      for (std::size_t host = 0; host < queues_.size(); ++host) {
-        feeders_.emplace_back([this, host] {
-          while (fetch(host)) {
-          }
-        });
+    feeder_ = std::jthread([this] {
+      while (fetch()) {
       }
-    } catch (...) {  // no more threads: those that run must not wait for a device
-      stop();
-      throw;
-    }
+    });
   }
 
-  ~Hosts() {
+  ~Host() {
     stop();
-    feeders_.clear();  // joins
+    if (feeder_.joinable()) feeder_.join();
   }
-  Hosts(const Hosts&) = delete;
-  Hosts& operator=(const Hosts&) = delete;
+  Host(const Host&) = delete;
+  Host& operator=(const Host&) = delete;
 
-  /// One arrival a replica, over all hosts. False at the end of the data.
+  /// One arrival a replica. False at the end of the data.
   bool next_step(std::vector<Arrival>& step) {
-    step.clear();
-    for (std::size_t host = 0; host < queues_.size(); ++host) {
-      if (feed_ == InfeedFeed::on_demand) fetch(host);
-      if (!queues_[host]->pop_step(of_host_)) return false;
-      std::move(of_host_.begin(), of_host_.end(), std::back_inserter(step));
-    }
-    return true;
+    if (feed_ == InfeedFeed::on_demand) fetch();
+    return queues_.pop_step(step);
   }
 
   /// From any thread: everybody wakes up.
   void stop() {
     std::call_once(stopped_, [this] {
-      for (const auto& queue : queues_) {
-        queue->abort(std::make_exception_ptr(Error(ErrorCode::cancelled, "the run was stopped")));
-      }
-      for (const BatchSource& source : sources_) {
-        if (source.cancel) source.cancel();
-      }
+      queues_.abort(std::make_exception_ptr(Error(ErrorCode::cancelled, "the run was stopped")));
+      if (source_.cancel) source_.cancel();
     });
   }
 
  private:
-  /// Moves one batch from the source to the host's queues. What goes wrong reaches the device
-  /// through them; after stop() it is of no interest any more, and the queues keep the first error.
-  bool fetch(std::size_t host) {
-    InfeedQueues<Arrival>& queues = *queues_[host];
+  /// Moves one batch from the source to the queues. What goes wrong reaches the device through
+  /// them; after stop() it is of no interest any more, and the queues keep the first error.
+  bool fetch() {
     try {
-      const std::int64_t asked_ns = feed_ == InfeedFeed::on_demand ? clock_ns(CLOCK_MONOTONIC) : 0;
+      const std::int64_t asked_ns = clock_ns(CLOCK_MONOTONIC);
       GlobalBatch batch;
-      if (!sources_[host].next(batch)) {
-        queues.close();
+      if (!source_.next(batch)) {
+        queues_.close();
         return false;
       }
       const std::int64_t ready_ns = clock_ns(CLOCK_MONOTONIC);
       std::vector<Arrival> step;
-      for (ReplicaBatch& share : split_over_replicas(batch, queues.replicas())) {
+      for (ReplicaBatch& share : split_over_replicas(batch, queues_.replicas())) {
         step.push_back({.batch = std::move(share), .asked_ns = asked_ns, .ready_ns = ready_ns});
       }
       batch = {};
-      return queues.push_step(std::move(step));
+      return queues_.push_step(std::move(step));
     } catch (...) {
-      queues.abort(std::current_exception());
+      queues_.abort(std::current_exception());
       return false;
     }
   }
 
-  std::vector<BatchSource> sources_;
+  BatchSource source_;
   const InfeedFeed feed_;
-  std::vector<std::unique_ptr<InfeedQueues<Arrival>>> queues_;
-  std::vector<Arrival> of_host_;
+  InfeedQueues<Arrival> queues_;
   std::once_flag stopped_;
-  std::vector<std::jthread> feeders_;
+  std::jthread feeder_;
 };
 
-/// The device side: turns arrivals into the events of a step. Times since the start of the run.
-class DeviceClock {
- public:
-  DeviceClock(const Slice& slice, StepTime step, std::int64_t origin_ns)
-      : slice_(slice), step_time_(step), origin_ns_(origin_ns) {
-    link_free_ps_.resize(static_cast<std::size_t>(slice.num_chips()));
-    events_.resize(static_cast<std::size_t>(slice.num_replicas()));
-  }
-
-  std::span<const StepEvent> run(std::int64_t number, const std::vector<Arrival>& arrivals) {
-    const std::size_t per_chip = static_cast<std::size_t>(slice_.replicas_per_chip());
-    std::int64_t start_ps = end_ps_;
-    for (std::size_t chip = 0; chip < link_free_ps_.size(); ++chip) {
-      const std::span<const Arrival> shares =
-          std::span(arrivals).subspan(chip * per_chip, per_chip);
-      std::int64_t bytes = 0;
-      for (const Arrival& arrival : shares) bytes += arrival.batch.bytes;
-      const std::int64_t ready_ps = since_origin_ps(shares[0].ready_ns);
-      link_free_ps_[chip] =
-          std::max(ready_ps, link_free_ps_[chip]) + transfer_ps(slice_.chip(), bytes);
-      start_ps = std::max(start_ps, link_free_ps_[chip]);
-    }
-    for (std::size_t r = 0; r < arrivals.size(); ++r) {
-      events_[r] = event(number, arrivals[r], link_free_ps_[r / per_chip], start_ps);
-      events_[r].replica = static_cast<std::int32_t>(r);
-    }
-    end_ps_ = start_ps + step_time_.total_ps();
-    return events_;
-  }
-
-  std::int64_t end_ps() const { return end_ps_; }
-  std::int64_t end_ns() const { return origin_ns_ + (end_ps_ + kPsPerNs - 1) / kPsPerNs; }
-
- private:
-  std::int64_t since_origin_ps(std::int64_t ns) const { return (ns - origin_ns_) * kPsPerNs; }
-
-  StepEvent event(std::int64_t number, const Arrival& arrival, std::int64_t transferred_ps,
-                  std::int64_t start_ps) const {
-    // A device that had to ask was idle until its host woke up and asked.
-    const std::int64_t waits_from_ps = std::max(end_ps_, since_origin_ps(arrival.asked_ns));
-    const std::int64_t ready_ps = std::max(waits_from_ps, since_origin_ps(arrival.ready_ns));
-    StepEvent event{.step = number, .examples = arrival.batch.examples, .begin_ps = end_ps_};
-    event.infeed_wait_ps = ready_ps - waits_from_ps;
-    event.transfer_ps = std::max<std::int64_t>(0, transferred_ps - ready_ps);
-    event.idle_ps = start_ps - end_ps_ - event.infeed_wait_ps - event.transfer_ps;
-    event.compute_ps = step_time_.compute_ps;
-    event.all_reduce_ps = step_time_.all_reduce_ps;
-    return event;
-  }
-
-  const Slice& slice_;
-  const StepTime step_time_;
-  const std::int64_t origin_ns_;
-  std::int64_t end_ps_ = 0;
-  std::vector<std::int64_t> link_free_ps_;
-  std::vector<StepEvent> events_;
-};
-
-void check(const Slice& slice, const std::vector<BatchSource>& sources,
-           const PacedOptions& options) {
+void check(const PacedOptions& options) {
   const auto refuse = [](std::string message) {
     throw Error(ErrorCode::invalid_argument, std::move(message));
   };
-  if (static_cast<std::int32_t>(sources.size()) != slice.num_hosts()) {
-    refuse(fmt::format("slice {} has {} hosts, but {} sources were given; give one a host",
-                       slice.name(), slice.num_hosts(), sources.size()));
-  }
-  if (options.feed == InfeedFeed::on_demand && slice.num_hosts() > 1) {
-    refuse(fmt::format("slice {} has {} hosts; feeding on demand is for one host, feed ahead",
-                       slice.name(), slice.num_hosts()));
-  }
   if (options.step.compute_ps < 0 || options.step.all_reduce_ps < 0 ||
       options.step.total_ps() == 0) {
     refuse(
@@ -240,57 +155,101 @@ std::optional<RunEnd> reached_limit(const PacedOptions& options, std::int64_t co
   return std::nullopt;
 }
 
-RunEnd run_steps(const Slice& slice, Hosts& hosts, const PacedOptions& options,
-                 StepAccounting& accounting, std::int64_t& warmup_steps) {
-  DeviceClock device(slice, options.step, clock_ns(CLOCK_MONOTONIC));
-  std::vector<Arrival> arrivals;
-  std::int64_t counted_from_ps = 0;
-  for (std::int64_t number = 0;; ++number) {
-    if (!hosts.next_step(arrivals)) return RunEnd::end_of_data;
-    const std::span<const StepEvent> events = device.run(number, arrivals);
-    arrivals.clear();  // frees the batches: from here on they would be on the device
-    if (!sleep_until_ns(device.end_ns(), options.stop)) return RunEnd::cancelled;
-    if (number < options.warmup_steps) {
-      warmup_steps = number + 1;
-      counted_from_ps = device.end_ps();
-      continue;
+/// The device side.
+class PacedDevice {
+ public:
+  PacedDevice(const Slice& slice, const PacedOptions& options)
+      : options_(options),
+        accounting_(slice.replicas_of_host(0)),
+        clock_(slice, {.step = options.step,
+                       .depth = options.feed == InfeedFeed::ahead ? options.queue_depth : 0,
+                       .origin_ns = clock_ns(CLOCK_MONOTONIC)}),
+        counted_from_ns_(clock_.end_ns()) {}
+
+  RunEnd run_steps(Host& host) {
+    std::int64_t counted_from_ps = 0;
+    for (std::int64_t number = 0;; ++number) {
+      if (!host.next_step(arrivals_)) return RunEnd::end_of_data;
+      const BatchInstants batch = take();
+      const std::span<const StepEvent> events = clock_.step(shares_, batch);
+      if (!sleep_until_ns(clock_.end_ns(), options_.stop)) return RunEnd::cancelled;
+      woken_ns_ = clock_ns(CLOCK_MONOTONIC);
+      if (number < options_.warmup_steps) {
+        warmup_steps_ = number + 1;
+        counted_from_ps = clock_.end_ps();
+        counted_from_ns_ = clock_.end_ns();
+        continue;
+      }
+      lateness_.add(woken_ns_ - clock_.end_ns());
+      accounting_.add(events);
+      if (options_.on_service) options_.on_service(batch.ready_ns - batch.asked_ns);
+      if (options_.on_step) options_.on_step(events);
+      const auto limit = reached_limit(options_, number + 1 - options_.warmup_steps,
+                                       clock_.end_ps() - counted_from_ps);
+      if (limit) return *limit;
     }
-    accounting.add(events);
-    if (options.on_step) options.on_step(events);
-    const auto limit = reached_limit(options, number + 1 - options.warmup_steps,
-                                     device.end_ps() - counted_from_ps);
-    if (limit) return *limit;
   }
-}
+
+  void write_to(PacedResult& result) const {
+    result.summary = accounting_.summary();
+    result.warmup_steps = warmup_steps_;
+    result.lateness = lateness_.result();
+    if (result.summary.steps > 0) result.wall_ns = woken_ns_ - counted_from_ns_;
+  }
+
+ private:
+  /// Frees the batches: from here on they would be on the device.
+  BatchInstants take() {
+    const BatchInstants batch{.asked_ns = arrivals_[0].asked_ns,
+                              .ready_ns = arrivals_[0].ready_ns,
+                              .taken_ns = clock_ns(CLOCK_MONOTONIC)};
+    shares_.clear();
+    for (const Arrival& arrival : arrivals_) {
+      shares_.push_back({.examples = arrival.batch.examples, .bytes = arrival.batch.bytes});
+    }
+    arrivals_.clear();
+    return batch;
+  }
+
+  const PacedOptions& options_;
+  StepAccounting accounting_;
+  PacedClock clock_;
+  LatenessCounts lateness_;
+  std::vector<Arrival> arrivals_;
+  std::vector<PacedShare> shares_;
+  std::int64_t warmup_steps_ = 0;
+  std::int64_t counted_from_ns_ = 0;
+  std::int64_t woken_ns_ = 0;
+};
 
 }  // namespace
 
-PacedResult run_paced(const Slice& slice, std::vector<BatchSource> sources,
-                      const PacedOptions& options) {
-  check(slice, sources, options);
+PacedResult run_paced(const Slice& slice, BatchSource source, const PacedOptions& options) {
+  check(options);
   const FineTimer fine_timer;
   const std::int64_t cpu_before_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-  StepAccounting accounting(slice.num_replicas());
   PacedResult result;
+  result.hosts = slice.num_hosts();
+  result.replicas = slice.replicas_of_host(0);
   {
-    Hosts hosts(slice, std::move(sources), options);
-    const std::stop_callback on_stop(options.stop, [&hosts] { hosts.stop(); });
+    Host host(slice.replicas_of_host(0), std::move(source), options);
+    const std::stop_callback on_stop(options.stop, [&host] { host.stop(); });
+    PacedDevice device(slice, options);
     try {
-      result.end = run_steps(slice, hosts, options, accounting, result.warmup_steps);
+      result.end = device.run_steps(host);
     } catch (const Error& error) {
       if (error.code() != ErrorCode::cancelled || !options.stop.stop_requested()) throw;
       result.end = RunEnd::cancelled;
     }
+    device.write_to(result);
   }
   result.pacing_cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_before_ns;
-  result.summary = accounting.summary();
+  if (result.hosts > 1) {
+    result.share =
+        fmt::format("{} has {} hosts; the share of one of them is paced: {} of {} replicas",
+                    slice.name(), slice.num_hosts(), result.replicas, slice.num_replicas());
+  }
   return result;
-}
-
-PacedResult run_paced(const Slice& slice, BatchSource source, const PacedOptions& options) {
-  std::vector<BatchSource> sources;
-  sources.push_back(std::move(source));
-  return run_paced(slice, std::move(sources), options);
 }
 
 }  // namespace infeed

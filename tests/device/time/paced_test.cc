@@ -10,6 +10,8 @@
 
 #include <infeed/error.h>
 
+#include "device/error_message.h"
+
 namespace infeed {
 namespace {
 
@@ -127,15 +129,61 @@ TEST(Paced, AnEmptySourceGivesAnEmptyAccount) {
   }
 }
 
-TEST(Paced, EachHostHasItsOwnSource) {
+TEST(Paced, OfSeveralHostsOneIsPacedAndItSaysSo) {
   const Slice slice = Slice::parse("v3-32");
-  ASSERT_EQ(slice.num_hosts(), 4);
+  std::size_t events = 0;
   const PacedResult result =
-      run_paced(slice, {endless(8), endless(8), busy(milliseconds(3)), endless(8)},
-                {.step = {.compute_ps = kPsPerMs}, .steps_max = 15, .warmup_steps = 2});
-  EXPECT_EQ(result.summary.examples, 15 * (8 + 8 + 64 + 8));
-  EXPECT_EQ(result.summary.verdict, InputVerdict::highly_bound);  // the slowest host decides
+      run_paced(slice, endless(8),
+                {.step = {.compute_ps = kPsPerMs}, .steps_max = 15, .on_step = [&](auto step) {
+                   events += step.size();
+                 }});
+  EXPECT_EQ(result.summary.examples, 15 * 8);
+  EXPECT_EQ(events, 15U * 8);
+  EXPECT_EQ(result.hosts, 4);
+  EXPECT_EQ(result.replicas, 8);
+  EXPECT_EQ(result.share, "v3-32 has 4 hosts; the share of one of them is paced: 8 of 32 replicas");
   expect_adds_up(result.summary);
+  const PacedResult one = run_paced(Slice::parse("v3-8"), endless(),
+                                    {.step = {.compute_ps = kPsPerMs}, .steps_max = 1});
+  EXPECT_EQ(one.share, "");
+  EXPECT_EQ(one.hosts, 1);
+}
+
+TEST(Paced, AStoppedPacingThreadIsNoInfeedWait) {
+  // 50 ms, of which the queue's 8 batches and the one in the host's hand cover 18.
+  const PacedOptions options{.step = {.compute_ps = 2 * kPsPerMs},
+                             .queue_depth = 8,
+                             .steps_max = 60,
+                             .warmup_steps = 12,
+                             .on_step = [](std::span<const StepEvent> step) {
+                               if (step[0].step != 30) return;
+                               const auto until = Clock::now() + milliseconds(50);
+                               while (Clock::now() < until) {
+                               }
+                             }};
+  const PacedResult result = run_paced(Slice::parse("v3-8"), endless(), options);
+  EXPECT_GE(result.lateness.max_ns, 48'000'000);
+  EXPECT_EQ(result.lateness.wakes, 60);
+  // The host's thread may have to wait for a core itself, which is the input's.
+  EXPECT_LT(result.summary.infeed_wait_ps, 5 * kPsPerMs);
+  EXPECT_GE(result.summary.idle_ps, 25 * kPsPerMs);
+  EXPECT_EQ(result.summary.verdict, InputVerdict::not_bound) << result.summary.sentence();
+  expect_adds_up(result.summary);
+  // Nothing of it is lost: the account is the wall's.
+  EXPECT_NEAR(static_cast<double>(result.summary.span_ps) / 1e3,
+              static_cast<double>(result.wall_ns), 0.1 * static_cast<double>(result.wall_ns));
+  EXPECT_GE(result.wall_ns, 150'000'000);
+}
+
+TEST(Paced, TellsHowLongTheSourceTook) {
+  std::vector<std::int64_t> service_ns;
+  run_paced(Slice::parse("v3-8"), busy(milliseconds(2)),
+            {.step = {.compute_ps = kPsPerMs},
+             .steps_max = 8,
+             .warmup_steps = 2,
+             .on_service = [&](std::int64_t ns) { service_ns.push_back(ns); }});
+  EXPECT_EQ(service_ns.size(), 8U);
+  for (const std::int64_t ns : service_ns) EXPECT_GE(ns, 2'000'000);
 }
 
 TEST(Paced, ASlowLinkShowsAsTransfer) {
@@ -249,31 +297,21 @@ TEST(Paced, AStopEndsALongStepWithin100Ms) {
 
 TEST(Paced, WrongOptionsAreRefused) {
   const Slice slice = Slice::parse("v3-8");
-  const auto message = [&](const Slice& on, std::vector<BatchSource> sources,
-                           const PacedOptions& options) {
-    try {
-      run_paced(on, std::move(sources), options);
-    } catch (const Error& error) {
-      return error.message();
-    }
-    return std::string("accepted");
+  const auto message = [&](const PacedOptions& options) {
+    return error_message([&] { run_paced(slice, endless(), options); });
   };
   const PacedOptions good{.step = {.compute_ps = 1}, .steps_max = 1};
-  EXPECT_EQ(message(slice, {}, good),
-            "slice v3-8 has 1 hosts, but 0 sources were given; give one a host");
   PacedOptions options = good;
   options.step = {};
-  EXPECT_THAT(message(slice, {endless()}, options), testing::HasSubstr("cannot be paced"));
+  EXPECT_EQ(message(options),
+            "a step of 0 ps compute and 0 ps all-reduce cannot be paced; take it from step_time()");
   options = good;
   options.warmup_steps = -1;
-  EXPECT_THAT(message(slice, {endless()}, options), testing::HasSubstr("must not be negative"));
+  EXPECT_EQ(message(options),
+            "steps_max 1, duration 0 ns and warmup_steps -1 must not be negative");
   options = good;
   options.queue_depth = 0;
-  EXPECT_THAT(message(slice, {endless()}, options), testing::HasSubstr("depth of 1"));
-  options = good;
-  options.feed = InfeedFeed::on_demand;
-  EXPECT_THAT(message(Slice::parse("v3-32"), {endless(), endless(), endless(), endless()}, options),
-              testing::HasSubstr("feed ahead"));
+  EXPECT_THAT(message(options), testing::HasSubstr("depth of 1"));
 }
 
 }  // namespace
