@@ -20,6 +20,7 @@
 #include "cli/stop_on_signal.h"
 #include "convert/convert_command.h"
 #include "dataset/dataset_commands.h"
+#include "device/pace_command.h"
 #include "profile/profile_command.h"
 #include "train/train_command.h"
 
@@ -120,6 +121,7 @@ int run_command_line(int argc, const char* const* argv, const std::vector<InputK
                                       add_repair_command(app),
                                       add_index_command(app),
                                       add_train_command(app),
+                                      add_pace_command(app),
                                       add_profile_command(app),
                                       add_top_command(app),
                                       add_compare_command(app),

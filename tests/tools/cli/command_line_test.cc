@@ -39,7 +39,7 @@ TEST(CommandLine, HelpIsAskedForInEveryUsualWay) {
   EXPECT_EQ(run_infeed({"-h"}).out, whole);
   EXPECT_EQ(run_infeed({"help"}).out, whole);
   for (const char* const name :
-       {"convert", "reshard", "inspect", "verify", "repair", "index", "train", "help"}) {
+       {"convert", "reshard", "inspect", "verify", "repair", "index", "pace", "train", "help"}) {
     SCOPED_TRACE(name);
     EXPECT_THAT(whole, HasSubstr(std::string("\n  ") + name + " "));
     const ProgramResult own = run_infeed({name, "--help"});

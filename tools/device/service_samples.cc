@@ -1,0 +1,69 @@
+#include "device/service_samples.h"
+
+#include <charconv>
+#include <cmath>
+#include <fmt/format.h>
+#include <string_view>
+
+#include <infeed/error.h>
+#include <infeed/records/file.h>
+
+#include "cli/printable.h"
+
+namespace infeed::tools {
+namespace {
+
+constexpr double kSampleMaxUs = 1e12;
+constexpr double kPsOfUs = 1e6;
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kBlank = " \t\r";
+  text = text.substr(0, text.find('#'));
+  const std::size_t begin = text.find_first_not_of(kBlank);
+  if (begin == text.npos) return {};
+  return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
+}
+
+}  // namespace
+
+std::vector<std::int64_t> parse_service_samples(const std::string& text, const std::string& file) {
+  std::vector<std::int64_t> samples;
+  std::size_t number = 0;
+  for (std::size_t at = 0; at < text.size(); ++number) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view line = trimmed(std::string_view(text).substr(at, end - at));
+    at = end + 1;
+    if (line.empty()) continue;
+    double us = 0;
+    const auto [rest, failed] = std::from_chars(line.begin(), line.end(), us);
+    if (failed != std::errc{} || rest != line.end() || !(us >= 0 && us <= kSampleMaxUs)) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("line {} is '{}'; expected how long a batch took, in microseconds: a "
+                              "number from 0 to 1e12",
+                              number + 1, printable(line, 40)))
+          .at_file(file);
+    }
+    samples.push_back(std::llround(us * kPsOfUs));
+  }
+  if (samples.empty()) {
+    throw Error(ErrorCode::invalid_argument,
+                "there is no service time in it; expected how long each batch took, in "
+                "microseconds, a number a line")
+        .at_file(file);
+  }
+  return samples;
+}
+
+std::vector<std::int64_t> read_service_samples(const std::string& file) {
+  return parse_service_samples(read_file(file), file);
+}
+
+std::string service_samples_text(const std::vector<std::int64_t>& ns) {
+  std::string text = "# How long each batch took, in microseconds\n";
+  for (const std::int64_t time_ns : ns) {
+    text += fmt::format("{}.{:03}\n", time_ns / 1000, time_ns % 1000);
+  }
+  return text;
+}
+
+}  // namespace infeed::tools
