@@ -23,6 +23,7 @@
 #include "profile/outputs/profile_outputs.h"
 #include "profile/outputs/profile_text.h"
 #include "profile/profile_report.h"
+#include "profile/replay.h"
 #include "profile/tried_advice.h"
 
 extern char** environ;  // NOLINT: POSIX has it in no header
@@ -36,6 +37,7 @@ struct ProfileCommandOptions {
   std::string pipeline_file;
   double seconds = 5;
   bool tries = false;
+  std::vector<std::string> replays;
   ProfileOutputs outputs;
   bool no_color = false;
 };
@@ -73,6 +75,8 @@ void record_program(const std::vector<std::string>& program, const std::string& 
 }
 
 void run_profile(const ProfileCommandOptions& options, const std::stop_token& stop) {
+  std::vector<ReplayRequest> replays;  // before anything is run: they may be misspelt
+  for (const std::string& text : options.replays) replays.push_back(ReplayRequest::parse(text));
   if (!options.program.empty()) record_program(options.program, options.recording, stop);
   std::optional<DescribedPipeline> pipeline;
   if (!options.pipeline_file.empty()) {
@@ -82,6 +86,7 @@ void run_profile(const ProfileCommandOptions& options, const std::stop_token& st
   const RecordedRun run = read_recorded_run(options.recording);
   ProfileReport report = explain(run);
   if (options.tries) try_advice(*pipeline, options.seconds, stop, report);
+  for (const ReplayRequest& request : replays) report.replays.push_back(replay(run, request));
   Terminal terminal(stdout, {.colours = !options.no_color});
   for (const std::string& line : profile_text(run, report, terminal)) terminal.line(line);
   write_profile_outputs(run, report, options.outputs);
@@ -113,6 +118,13 @@ Command add_profile_command(CLI::App& app) {
           "Make what is advised, as far as the pipeline's file has it, measure it against the "
           "pipeline as it is, by turns, and say what came of it")
       ->needs(pipeline);
+  command
+      ->add_option("--replay", options->replays,
+                   "What the pipeline would do on another slice, with the recorded step or a "
+                   "model's, and a global batch; may be given several times")
+      ->type_name("SLICE[:MODEL[:BATCH]]")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command->add_option("--json", options->outputs.json, "Write all figures to FILE")
       ->type_name("FILE");
   command->add_option("--html", options->outputs.html, "Write a report for a browser, in one file")
@@ -132,6 +144,7 @@ Command add_profile_command(CLI::App& app) {
       "          infeed profile run.profile -- ./train --epochs 2\n"
       "          infeed profile run.profile --html report.html --trace run.json\n"
       "          infeed profile run.profile --pipeline pipeline.json --try\n"
+      "          infeed profile run.profile --replay v3-32:resnet50:4096\n"
       "A recording may be looked at while the program runs, and after it was killed.\n");
   return {.options = command,
           .run = [options](std::stop_token stop) { run_profile(*options, stop); }};

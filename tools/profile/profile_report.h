@@ -69,6 +69,27 @@ struct WhatIf {
   std::string note = {};
 };
 
+/// The recorded pipeline on another slice: what each batch took, replayed (replay.h).
+struct ReplayedRun {
+  std::string slice = {};
+  std::string model = {};  ///< empty: with the step that was recorded
+  int hosts = 1;
+  std::int64_t batch = 0;  ///< global; 0: not known
+  std::int64_t step_ns = 0;
+  std::int64_t steps = 0;
+  double steps_per_s = 0;
+  double examples_per_s = 0;       ///< 0: not known
+  double input_bound_percent = 0;  ///< with queues of 2 batches a host
+  int deep_queue = 0;              ///< batches a host, for the next one
+  double deep_queue_input_bound_percent = 0;
+  std::int64_t service_p50_ns = 0;  ///< what a host takes for its share
+  std::int64_t service_p99_ns = 0;
+  std::int64_t slowest_host_p50_ns = 0;  ///< the slowest of all hosts, in the step in the middle
+  /// The run replayed on one host with its own step: it should be what was measured. 0: not known.
+  double as_recorded_steps_per_s = 0;
+  std::string note = {};
+};
+
 struct ProfileReport {
   std::string verdict = {};        ///< one sentence
   double input_bound_percent = 0;  ///< of the steps' time, waiting for input
@@ -88,7 +109,8 @@ struct ProfileReport {
   /// from an infinitely fast pipeline; steps a second, 0: not known.
   double pipeline_steps_per_s_max = 0;
   double device_steps_per_s_max = 0;
-  std::vector<WhatIf> what_ifs = {};  ///< the best one first
+  std::vector<WhatIf> what_ifs = {};      ///< the best one first
+  std::vector<ReplayedRun> replays = {};  ///< that were asked for
 };
 
 ProfileReport explain(const RecordedRun& run);

@@ -1,15 +1,25 @@
 #include "profile/outputs/profile_figures.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <map>
 #include <numeric>
 #include <unordered_map>
 #include <utility>
 
+#include <infeed/device/step_accounting.h>
+
 #include "cli/terminal.h"
 
 namespace infeed::tools {
+namespace {
+
+std::uint64_t whole_ns(std::int64_t ns) {
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(0, ns));
+}
+
+}  // namespace
 
 std::uint64_t steps_ns(const ProfileReport& report) {
   std::uint64_t sum = 0;
@@ -163,6 +173,51 @@ std::string run_text(const RecordedRun& run) {
                       run.has_steps ? "steps" : "elements taken", duration_text(duration_ns(run)));
   if (run.is_cut) return text + "; the recording has no end: the process was killed, or still runs";
   return run.end.empty() || run.end == "end of data" ? text : text + "; it ended with: " + run.end;
+}
+
+std::string replay_title(const ReplayedRun& replayed) {
+  std::string text = "Replayed on " + replayed.slice;
+  if (replayed.hosts > 1) text += fmt::format(" ({} hosts)", replayed.hosts);
+  if (!replayed.model.empty()) text += ", " + replayed.model;
+  if (replayed.batch > 0) text += ", batch " + with_commas(replayed.batch);
+  return text + fmt::format(": steps of {}{}", duration_text(whole_ns(replayed.step_ns)),
+                            replayed.model.empty() ? ", as recorded" : "");
+}
+
+std::vector<std::string> replay_sentences(const ReplayedRun& replayed, double steps_per_s) {
+  const double percent = replayed.input_bound_percent;
+  const InputVerdict verdict = input_verdict(percent / 100);
+  const std::string_view bound = verdict == InputVerdict::highly_bound       ? "highly"
+                                 : verdict == InputVerdict::moderately_bound ? "moderately"
+                                                                             : "not";
+  std::vector<std::string> sentences;
+  sentences.push_back(fmt::format(
+      "{} input-bound: {:.1f} % of the steps' time is waiting for input; {:.4g} steps{} "
+      "a second",
+      bound, percent, replayed.steps_per_s,
+      replayed.examples_per_s > 0
+          ? " and " + with_commas(std::llround(replayed.examples_per_s)) + " examples"
+          : ""));
+  if (verdict != InputVerdict::not_bound) {
+    sentences.push_back(fmt::format("with {} batches ready on each host instead of 2: {:.1f} %",
+                                    replayed.deep_queue, replayed.deep_queue_input_bound_percent));
+  }
+  std::string service = fmt::format("a host takes {} for its share (p50), {} (p99)",
+                                    duration_text(whole_ns(replayed.service_p50_ns)),
+                                    duration_text(whole_ns(replayed.service_p99_ns)));
+  if (replayed.hosts > 1) {
+    service += fmt::format("; all wait for the slowest, which takes {} (p50)",
+                           duration_text(whole_ns(replayed.slowest_host_p50_ns)));
+  }
+  sentences.push_back(std::move(service));
+  if (replayed.as_recorded_steps_per_s > 0) {
+    sentences.push_back(fmt::format(
+        "for comparison: replayed as it was recorded, this run makes {:.4g} steps a second; it "
+        "made {:.4g}",
+        replayed.as_recorded_steps_per_s, steps_per_s));
+  }
+  if (!replayed.note.empty()) sentences.push_back(replayed.note);
+  return sentences;
 }
 
 double percent_of_steps(const ProfileReport& report, std::uint64_t ns) {

@@ -80,6 +80,10 @@ std::string place_text(const RecordedPlace& place);
 std::string origin_text(const SlowCall& call);
 /// The run in one line: program, host, device, how long, how it ended.
 std::string run_text(const RecordedRun& run);
+/// "Replayed on v3-32 (4 hosts), resnet50, batch 4,096: steps of 127 ms"
+std::string replay_title(const ReplayedRun& replayed);
+/// What came of it; `steps_per_s`: of the run that was recorded.
+std::vector<std::string> replay_sentences(const ReplayedRun& replayed, double steps_per_s);
 /// Percent of the steps' time; 0 without steps.
 double percent_of_steps(const ProfileReport& report, std::uint64_t ns);
 

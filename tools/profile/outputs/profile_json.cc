@@ -214,6 +214,26 @@ nlohmann::ordered_json profile_json(const RecordedRun& run, const ProfileReport&
                                                                   : OrderedJson(nullptr)},
                                 {"note", known_text(what_if.note)}});
   }
+  json["replays"] = OrderedJson::array();
+  for (const ReplayedRun& replayed : report.replays) {
+    json["replays"].push_back(
+        {{"slice", replayed.slice},
+         {"hosts", replayed.hosts},
+         {"model", known_text(replayed.model)},
+         {"batch", replayed.batch > 0 ? OrderedJson(replayed.batch) : OrderedJson(nullptr)},
+         {"step_ns", replayed.step_ns},
+         {"steps", replayed.steps},
+         {"steps_per_s", replayed.steps_per_s},
+         {"examples_per_s", known(replayed.examples_per_s)},
+         {"input_bound_percent", replayed.input_bound_percent},
+         {"deep_queue", replayed.deep_queue},
+         {"deep_queue_input_bound_percent", replayed.deep_queue_input_bound_percent},
+         {"service_p50_ns", replayed.service_p50_ns},
+         {"service_p99_ns", replayed.service_p99_ns},
+         {"slowest_host_p50_ns", replayed.slowest_host_p50_ns},
+         {"as_recorded_steps_per_s", known(replayed.as_recorded_steps_per_s)},
+         {"note", known_text(replayed.note)}});
+  }
   json["slow_calls"] = OrderedJson::array();
   for (const SlowCall& call : run.slow_calls) {
     json["slow_calls"].push_back(json_of_call(run, call));

@@ -93,6 +93,7 @@ class TextReport {
     late_steps();
     headroom();
     what_ifs();
+    replays();
     return std::move(lines_);
   }
 
@@ -276,6 +277,15 @@ class TextReport {
       for (std::size_t i = 1; i < change.size(); ++i) add(std::string(22, ' ') + change[i]);
       add_wrapped(what_if.how, 22);
       add_wrapped(what_if.note, 22, Paint::dim);
+    }
+  }
+
+  void replays() {
+    for (const ReplayedRun& replayed : report_.replays) {
+      title(replay_title(replayed));
+      for (const std::string& sentence : replay_sentences(replayed, report_.steps_per_s)) {
+        add_wrapped(sentence, 2);
+      }
     }
   }
 

@@ -1,0 +1,328 @@
+#include "profile/replay.h"
+
+#include <cmath>
+#include <fstream>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include <infeed/device/virtual_run.h>
+#include <infeed/infeed.h>
+#include <infeed/pipeline/philox.h>
+
+#include "profile/outputs/profile_figures.h"
+#include "profile/outputs/profile_json.h"
+#include "profile/recorded_service.h"
+#include "thrown_error.h"
+#include "tools/profile/synthetic_run.h"
+#include "tools/run_program.h"
+#include "tools/temporary_folder.h"
+
+/// What each batch took, read out of recordings whose truth is known: they are made by the very
+/// recursion that replays them.
+namespace infeed::tools {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr std::int64_t kPsPerUs = 1'000'000;
+constexpr std::int64_t kPsPerMs = 1'000'000'000;
+constexpr std::uint64_t kNsPerMs = 1'000'000;
+
+struct Truth {
+  std::vector<std::int64_t> service_ps;
+  std::int64_t step_ps = 10 * kPsPerMs;
+  std::int32_t depth = 2;  ///< 0: a pipeline without a prefetch
+  std::int64_t steps_per_window = 20;
+};
+
+/// prefetch < batch < map < records, or the same without prefetch: batches of 32, 3200 bytes.
+RecordedRun recording_of(const Truth& truth) {
+  RecordedRun run;
+  run.path = "made.profile";
+  run.has_steps = true;
+  const bool is_ahead = truth.depth > 0;
+  for (const char* const name : {"prefetch", "batch", "map", "records"}) {
+    if (!is_ahead && run.stages.empty() && std::string(name) == "prefetch") continue;
+    const int id = static_cast<int>(run.stages.size());
+    run.stages.push_back({.id = id,
+                          .name = name,
+                          .label = name,
+                          .consumer = id - 1,
+                          .runs_ahead = id == 0 && is_ahead});
+  }
+  const auto count = static_cast<std::int64_t>(truth.service_ps.size());
+  const auto on_step = [&](std::span<const StepEvent> step) {
+    const StepEvent& event = step[0];
+    run.steps.push_back({.number = static_cast<std::uint64_t>(event.step),
+                         .begin_ns = static_cast<std::uint64_t>(event.begin_ps / 1000),
+                         .infeed_wait_ns = static_cast<std::uint64_t>(event.infeed_wait_ps / 1000),
+                         .compute_ns = static_cast<std::uint64_t>(event.compute_ps / 1000)});
+    const bool is_last = event.step + 1 == count;
+    if ((event.step + 1) % truth.steps_per_window != 0 && !is_last) return;
+    const auto first =
+        static_cast<std::size_t>(event.step / truth.steps_per_window * truth.steps_per_window);
+    const auto end = static_cast<std::size_t>(event.step + 1);
+    const std::uint64_t begin_ns =
+        run.windows.empty() ? 0 : run.windows.back().begin_ns + run.windows.back().length_ns;
+    RecordedWindow window{.begin_ns = begin_ns,
+                          .length_ns = static_cast<std::uint64_t>(event.end_ps() / 1000) - begin_ns,
+                          .elements = end - first,
+                          .cores = 4};
+    std::int64_t work_ps = 0;
+    for (std::size_t i = first; i < end; ++i) work_ps += truth.service_ps[i];
+    for (const RecordedStage& stage : run.stages) {
+      const bool is_map = stage.name == "map";
+      const bool makes_examples = is_map || stage.name == "records";
+      window.stages.push_back(
+          {.stage = stage.id,
+           .elements = window.elements * (makes_examples ? 32 : 1),
+           .bytes = window.elements * 3200,
+           .cpu_ns = is_map ? static_cast<std::uint64_t>(work_ps / 1000) : 0,
+           .queue_elements_max = static_cast<std::uint64_t>(stage.runs_ahead ? truth.depth : 0)});
+    }
+    run.windows.push_back(std::move(window));
+  };
+  run_virtual(Slice::parse("v3-8"), ServiceTimes::in_order(truth.service_ps),
+              {.batches = {{.step = {.compute_ps = truth.step_ps}}},
+               .steps = count,
+               .queue_depth = truth.depth,
+               .on_step = on_step});
+  return run;
+}
+
+std::vector<std::int64_t> drawn_times(std::size_t count, std::int64_t least_ps,
+                                      std::int64_t most_ps) {
+  Philox words(7, 0);
+  std::vector<std::int64_t> times;
+  for (std::size_t i = 0; i < count; ++i) {
+    times.push_back(least_ps + static_cast<std::int64_t>(words()) % (most_ps - least_ps) /
+                                   kPsPerUs * kPsPerUs);
+  }
+  return times;
+}
+
+double mean(const std::vector<std::int64_t>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+TEST(RecordedService, IsExactWhereStepsWaited) {
+  const Truth truth{.service_ps = drawn_times(200, 12 * kPsPerMs, 30 * kPsPerMs)};
+  const RecordedService service = recorded_service(recording_of(truth));
+  ASSERT_EQ(service.ps.size(), 200u);
+  for (std::size_t i = 1; i < 200; ++i) EXPECT_EQ(service.ps[i], truth.service_ps[i]) << i;
+  EXPECT_EQ(service.step_ps, truth.step_ps);
+  EXPECT_EQ(service.examples, 32);
+  EXPECT_EQ(service.bytes, 3200);
+  EXPECT_EQ(service.queue_depth, 2);
+}
+
+TEST(RecordedService, IsTheStagesWorkWhereNobodyWaited) {
+  const Truth truth{.service_ps = drawn_times(400, 4 * kPsPerMs, 8 * kPsPerMs)};
+  const RecordedService service = recorded_service(recording_of(truth));
+  EXPECT_NEAR(mean(service.ps), mean(truth.service_ps), 0.01 * mean(truth.service_ps));
+}
+
+TEST(RecordedService, IsTheWaitOfAPipelineThatWorksWhenItIsAsked) {
+  const Truth truth{.service_ps = drawn_times(100, 4 * kPsPerMs, 8 * kPsPerMs),
+                    .depth = 0,
+                    .steps_per_window = 1};
+  const RecordedService service = recorded_service(recording_of(truth));
+  EXPECT_NEAR(mean(service.ps), mean(truth.service_ps), 0.1 * mean(truth.service_ps));
+  for (std::size_t i = 0; i < 100; ++i) EXPECT_GE(service.ps[i], truth.service_ps[i]);
+  EXPECT_EQ(service.queue_depth, 0);
+}
+
+TEST(RecordedService, HasTheSlowCallsThatAQueueHid) {
+  Truth truth{.service_ps = std::vector<std::int64_t>(100, 4 * kPsPerMs)};
+  truth.service_ps[50] = 18 * kPsPerMs;  // the queue covers it: nobody waits
+  RecordedRun run = recording_of(truth);
+  ASSERT_LT(run.steps[51].infeed_wait_ns, 1 * kNsPerMs);
+  run.slow_calls.push_back({.begin_ns = run.steps[50].begin_ns + 1,
+                            .took_ns = 14 * kNsPerMs,
+                            .stage = 2,
+                            .position = 50 * 32});
+  const RecordedService service = recorded_service(run);
+  EXPECT_GT(service.ps[50], 17 * kPsPerMs);
+  EXPECT_LT(service.ps[60], 5 * kPsPerMs);
+  EXPECT_NEAR(mean(service.ps), mean(truth.service_ps), 0.02 * mean(truth.service_ps));
+}
+
+TEST(RecordedService, TheStageThatRunsAheadMayStandFurtherUp) {
+  // The tuner makes a prefetch do its work in the step's thread where a parallel stage is ahead.
+  Truth truth{.service_ps = drawn_times(200, 4 * kPsPerMs, 8 * kPsPerMs)};
+  RecordedRun run = recording_of(truth);
+  run.stages[0].runs_ahead = false;
+  run.stages[2].runs_ahead = true;
+  for (RecordedWindow& window : run.windows) window.stages[2].buffered_elements = 6;
+  const RecordedService service = recorded_service(run);
+  EXPECT_EQ(service.queue_depth, 6);
+  EXPECT_FALSE(service.works_in_step);
+  EXPECT_NEAR(mean(service.ps), mean(truth.service_ps), 0.01 * mean(truth.service_ps));
+  // Unless what stands behind it has most of the work.
+  for (RecordedWindow& window : run.windows) window.stages[1].cpu_ns = window.stages[2].cpu_ns;
+  EXPECT_TRUE(recorded_service(run).works_in_step);
+  EXPECT_EQ(replay(run, {.slice = "v3-8"}).as_recorded_steps_per_s, 0);
+}
+
+TEST(RecordedService, CallsOfNextThatWerePutTogetherAreSteps) {
+  RecordedRun run;
+  run.stages = {{.id = 0, .name = "map", .label = "map"}};
+  for (std::uint64_t i = 0; i < 10; ++i) {
+    run.steps.push_back({.number = 4 * i,
+                         .begin_ns = i * kNsPerMs,
+                         .infeed_wait_ns = kNsPerMs * 3 / 4,
+                         .compute_ns = kNsPerMs / 4,
+                         .elements = 4});
+  }
+  const RecordedService service = recorded_service(run);
+  EXPECT_EQ(service.ps.size(), 40u);
+  EXPECT_EQ(service.ps[7], kPsPerMs * 3 / 16);
+  EXPECT_EQ(service.step_ps, kPsPerMs / 16);
+  EXPECT_EQ(service.examples, 0);
+}
+
+TEST(RecordedService, NeedsSteps) {
+  RecordedRun run;
+  run.path = "a.profile";
+  const Error error = test::error_of([&] { recorded_service(run); });
+  EXPECT_EQ(error.message(),
+            "there is no step in the recording, so that nothing can be replayed; record a run that "
+            "lasts longer");
+  EXPECT_EQ(error.file(), "a.profile");
+}
+
+TEST(RecordedService, OtherBatchesArePartsOrSums) {
+  EXPECT_THAT(for_other_batches({10, 20, 30, 40}, 32, 64), ElementsAre(30, 70));
+  EXPECT_THAT(for_other_batches({10, 20, 30}, 32, 16), ElementsAre(5, 5, 10, 10, 15, 15));
+  EXPECT_THAT(for_other_batches({10, 20, 30}, 32, 48), ElementsAre(20, 40));
+  EXPECT_THAT(for_other_batches({10, 20}, 32, 32), ElementsAre(10, 20));
+  EXPECT_THAT(for_other_batches({10, 20}, 32, 128), ElementsAre(60));  // more than there is
+  EXPECT_THAT(for_other_batches({10, 20}, 0, 128), ElementsAre(10, 20));
+}
+
+TEST(Replay, GivesBackWhatWasMeasured) {
+  for (const std::int64_t most_ms : {9, 14, 30}) {
+    SCOPED_TRACE(most_ms);
+    const Truth truth{.service_ps = drawn_times(600, 3 * kPsPerMs, most_ms * kPsPerMs)};
+    const RecordedRun run = recording_of(truth);
+    const double measured = explain(run).steps_per_s;
+    const ReplayedRun replayed = replay(run, {.slice = "v3-8"});
+    EXPECT_NEAR(replayed.as_recorded_steps_per_s, measured, 0.03 * measured);
+    EXPECT_EQ(replayed.hosts, 1);
+    EXPECT_EQ(replayed.step_ns, 10'000'000);
+    EXPECT_NEAR(replayed.input_bound_percent, explain(run).input_bound_percent, 3);
+  }
+}
+
+TEST(Replay, FasterSlicesWaitMoreAndManyHostsForTheSlowest) {
+  // 8 to 16 ms for 1024 images; nobody waits while a step takes 20.
+  Truth truth{.service_ps = drawn_times(500, 8 * kPsPerMs, 16 * kPsPerMs),
+              .step_ps = 20 * kPsPerMs};
+  const RecordedRun run = recording_of(truth);
+  EXPECT_LT(explain(run).input_bound_percent, 1);
+  const ReplayedRun same = replay(run, ReplayRequest::parse("v3-8"));
+  EXPECT_LT(same.input_bound_percent, 1);
+  EXPECT_EQ(same.batch, 32);
+  const ReplayedRun faster = replay(run, ReplayRequest::parse("v3-8:lenet5"));
+  EXPECT_GT(faster.input_bound_percent, 90);
+  // A batch of twice the size takes the host twice the time.
+  const ReplayedRun twice = replay(run, ReplayRequest::parse("v3-8:lenet5:64"));
+  EXPECT_NEAR(faster.steps_per_s, 2 * twice.steps_per_s, 0.03 * faster.steps_per_s);
+  EXPECT_NEAR(faster.examples_per_s, twice.examples_per_s, 0.03 * faster.examples_per_s);
+  // Of 4 hosts each has a quarter.
+  const ReplayedRun quarter = replay(run, ReplayRequest::parse("v3-32:lenet5:128"));
+  EXPECT_EQ(quarter.hosts, 4);
+  EXPECT_EQ(quarter.service_p50_ns, faster.service_p50_ns);
+  EXPECT_LT(quarter.steps_per_s, 1.05 * faster.steps_per_s);
+  const ReplayedRun many = replay(run, ReplayRequest::parse("v3-2048"));
+  EXPECT_EQ(many.hosts, 256);
+  EXPECT_EQ(many.batch, 256 * 32);
+  EXPECT_GE(many.slowest_host_p50_ns, many.service_p99_ns);
+}
+
+TEST(Replay, RequestsAreParsed) {
+  const ReplayRequest request = ReplayRequest::parse("v3-32:resnet50:4096");
+  EXPECT_EQ(request.slice, "v3-32");
+  EXPECT_EQ(request.model, "resnet50");
+  EXPECT_EQ(request.batch, 4096);
+  EXPECT_EQ(ReplayRequest::parse("v4-16").model, "");
+  const auto message = [](const std::string& text) {
+    return test::error_of([&] { ReplayRequest::parse(text); }).message();
+  };
+  EXPECT_EQ(message("v3-8:"),
+            "'v3-8:' names no replay; expected SLICE, SLICE:MODEL or SLICE:MODEL:BATCH, such as "
+            "v3-32:resnet50:4096");
+  EXPECT_EQ(message("v3-8:resnet50:many"),
+            "'v3-8:resnet50:many' has a batch of 'many'; expected a whole number from 1");
+  EXPECT_THAT(message("v3-8:resnet50:0"), HasSubstr("expected a whole number from 1"));
+  EXPECT_THAT(message("v3-7"), HasSubstr("v3-7"));
+  EXPECT_THAT(message("v3-8:resnet51"), HasSubstr("resnet51"));
+}
+
+TEST(Replay, SaysWhatIsMissing) {
+  RecordedRun run;
+  run.path = "a.profile";
+  run.stages = {{.id = 0, .name = "map", .label = "map"}};
+  run.steps = {{.infeed_wait_ns = kNsPerMs}};
+  EXPECT_EQ(test::error_of([&] { replay(run, {.slice = "v3-8"}); }).message(),
+            "the recorded steps take no time of their own; name a model, as in --replay "
+            "v3-8:resnet50");
+  EXPECT_EQ(test::error_of([&] { replay(run, {.slice = "v3-8", .model = "lenet5"}); }).message(),
+            "no stage of the recording makes batches, so that the batch isn't known; name it, as "
+            "in --replay v3-8:lenet5:1024");
+  EXPECT_EQ(replay(run, {.slice = "v3-8", .model = "lenet5", .batch = 64}).note,
+            "no stage of the recording makes batches: what a step took is taken for a host's "
+            "share");
+}
+
+TEST(Replay, StandsInTheOutputs) {
+  const Truth truth{.service_ps = drawn_times(300, 8 * kPsPerMs, 16 * kPsPerMs)};
+  const RecordedRun run = recording_of(truth);
+  ProfileReport report = explain(run);
+  report.replays.push_back(replay(run, ReplayRequest::parse("v3-32:lenet5:128")));
+  const auto json = nlohmann::json::parse(profile_json_text(run, report));
+  ASSERT_EQ(json.at("replays").size(), 1u);
+  EXPECT_EQ(json.at("replays")[0].at("slice"), "v3-32");
+  EXPECT_EQ(json.at("replays")[0].at("batch"), 128);
+  EXPECT_EQ(json.at("replays")[0].at("input_bound_percent"), report.replays[0].input_bound_percent);
+  EXPECT_THAT(replay_title(report.replays[0]),
+              HasSubstr("Replayed on v3-32 (4 hosts), lenet5, batch 128: steps of "));
+  const std::vector<std::string> sentences =
+      replay_sentences(report.replays[0], report.steps_per_s);
+  ASSERT_EQ(sentences.size(), 4u);
+  EXPECT_THAT(sentences[0], HasSubstr("highly input-bound: "));
+  EXPECT_THAT(sentences[1], HasSubstr("with 16 batches ready on each host instead of 2: "));
+  EXPECT_THAT(sentences[2], HasSubstr("; all wait for the slowest, which takes "));
+  EXPECT_THAT(sentences[3], HasSubstr("replayed as it was recorded, this run makes "));
+}
+
+TEST(Replay, IsAnOptionOfTheCommand) {
+  const testing::TemporaryFolder folder;
+  const std::string file = folder.file("run.profile");
+  {
+    auto iterator = (range(200'000) | batch(100)).iterate({.recording = {.file = file}});
+    StepTimer timer(iterator);
+    while (iterator.next()) {
+      timer.begin();
+      timer.end();
+    }
+  }
+  const std::string json = folder.file("report.json");
+  const auto ended =
+      testing::run_infeed({"profile", file, "--replay", "v3-8:resnet50:1024", "--replay",
+                           "v3-32:lenet5", "--json", json, "--no-color"});
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("Replayed on v3-8, resnet50, batch 1,024: steps of "));
+  EXPECT_THAT(ended.out, HasSubstr("Replayed on v3-32 (4 hosts), lenet5, batch 400: steps of "));
+  std::ifstream in(json);
+  EXPECT_EQ(nlohmann::json::parse(in).at("replays").size(), 2u);
+  const auto wrong = testing::run_infeed({"profile", file, "--replay", "v3-8:resnet"});
+  EXPECT_EQ(wrong.status, 1);
+  EXPECT_THAT(wrong.err, HasSubstr("resnet"));
+}
+
+}  // namespace
+}  // namespace infeed::tools
