@@ -88,7 +88,7 @@ class TailOf {
     tail.step_p50_ps = quantile(slowest_, 0.5);
     if (all_.empty()) return tail;
     // Of equal times half counts, or constant ones would have none below them.
-    const auto [less, more] = std::ranges::equal_range(all_, tail.step_p50_ps);
+    const auto [less, more] = std::equal_range(all_.begin(), all_.end(), tail.step_p50_ps);
     const auto below = static_cast<double>(less - all_.begin());
     const auto equal = static_cast<double>(more - less);
     tail.step_p50_quantile = (below + equal / 2) / static_cast<double>(all_.size());

@@ -12,7 +12,6 @@
 
 #include <infeed/device/paced.h>
 #include <infeed/error.h>
-#include <infeed/infeed.h>
 #include <infeed/records/file.h>
 #include <infeed/records/output_file.h>
 
