@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t kLongestRunPs = std::int64_t{1} << 62;
 /// No single duration is longer, so that a few of them may be added.
 constexpr std::int64_t kLongestPartPs = 1'000'000'000'000'000'000;
-constexpr std::int64_t kStepsMax = 1'000'000'000'000;
+constexpr std::int64_t kVirtualStepsMax = 1'000'000'000'000;
 /// Service times kept for the quantiles.
 constexpr std::int64_t kKeptMax = std::int64_t{1} << 20;
 
@@ -39,12 +39,12 @@ void check_run(const Slice& slice, const ServiceTimes& service, const VirtualOpt
   }
   if (options.steps < 1 || options.warmup_steps < 0 || options.queue_depth < 0 ||
       options.steps_per_execution < 1 ||
-      std::max(options.steps, options.warmup_steps) > kStepsMax) {
+      std::max(options.steps, options.warmup_steps) > kVirtualStepsMax) {
     refuse_run(
         fmt::format("steps {}, warmup_steps {}, queue_depth {}, steps_per_execution {}; "
                     "expected at least 1, 0, 0 and 1, and at most {} steps",
                     options.steps, options.warmup_steps, options.queue_depth,
-                    options.steps_per_execution, kStepsMax));
+                    options.steps_per_execution, kVirtualStepsMax));
   }
   if (std::min(options.launch_ps, options.compilation_ps) < 0 ||
       std::max(options.launch_ps, options.compilation_ps) > kLongestPartPs) {

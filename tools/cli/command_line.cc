@@ -21,6 +21,7 @@
 #include "convert/convert_command.h"
 #include "dataset/dataset_commands.h"
 #include "device/pace_command.h"
+#include "device/step_command.h"
 #include "profile/profile_command.h"
 #include "train/train_command.h"
 
@@ -122,6 +123,7 @@ int run_command_line(int argc, const char* const* argv, const std::vector<InputK
                                       add_index_command(app),
                                       add_train_command(app),
                                       add_pace_command(app),
+                                      add_step_command(app),
                                       add_profile_command(app),
                                       add_top_command(app),
                                       add_compare_command(app),

@@ -14,9 +14,9 @@ namespace infeed::tools {
 namespace {
 
 constexpr double kSampleMaxUs = 1e12;
-constexpr double kPsOfUs = 1e6;
+constexpr double kPsOfSampleUs = 1e6;
 
-std::string_view trimmed(std::string_view text) {
+std::string_view sample_in(std::string_view text) {
   constexpr std::string_view kBlank = " \t\r";
   text = text.substr(0, text.find('#'));
   const std::size_t begin = text.find_first_not_of(kBlank);
@@ -31,7 +31,7 @@ std::vector<std::int64_t> parse_service_samples(const std::string& text, const s
   std::size_t number = 0;
   for (std::size_t at = 0; at < text.size(); ++number) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
-    const std::string_view line = trimmed(std::string_view(text).substr(at, end - at));
+    const std::string_view line = sample_in(std::string_view(text).substr(at, end - at));
     at = end + 1;
     if (line.empty()) continue;
     double us = 0;
@@ -43,7 +43,7 @@ std::vector<std::int64_t> parse_service_samples(const std::string& text, const s
                               number + 1, printable(line, 40)))
           .at_file(file);
     }
-    samples.push_back(std::llround(us * kPsOfUs));
+    samples.push_back(std::llround(us * kPsOfSampleUs));
   }
   if (samples.empty()) {
     throw Error(ErrorCode::invalid_argument,

@@ -38,8 +38,8 @@ TEST(CommandLine, HelpIsAskedForInEveryUsualWay) {
   const std::string whole = run_infeed({"--help"}).out;
   EXPECT_EQ(run_infeed({"-h"}).out, whole);
   EXPECT_EQ(run_infeed({"help"}).out, whole);
-  for (const char* const name :
-       {"convert", "reshard", "inspect", "verify", "repair", "index", "pace", "train", "help"}) {
+  for (const char* const name : {"convert", "reshard", "inspect", "verify", "repair", "index",
+                                 "pace", "step", "train", "help"}) {
     SCOPED_TRACE(name);
     EXPECT_THAT(whole, HasSubstr(std::string("\n  ") + name + " "));
     const ProgramResult own = run_infeed({name, "--help"});

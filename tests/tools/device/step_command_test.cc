@@ -1,0 +1,58 @@
+#include <fstream>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tools/run_program.h"
+#include "tools/temporary_folder.h"
+
+namespace infeed::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(StepCommand, SimulatesALargeSlice) {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("step.json");
+  const ProgramResult ended =
+      run_infeed({"step", "--slice", "v3-2048", "--model", "resnet50", "--batch", "32768",
+                  "--virtual", "1000", "--json", file, "--no-color"});
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("resnet50 on v3-2048, global batch 32,768: "));
+  EXPECT_THAT(ended.out, HasSubstr("1,000 virtual steps of 256 hosts, 128 examples each"));
+  std::ifstream in(file);
+  const auto json = nlohmann::json::parse(in);
+  EXPECT_EQ(json.at("schema"), "infeed.step");
+  EXPECT_NEAR(json.at("step_us").get<double>(),
+              json.at("compute_us").get<double>() + json.at("all_reduce_us").get<double>(), 1e-3);
+  EXPECT_EQ(json.at("virtual").at("steps"), 1000);
+  EXPECT_EQ(json.at("virtual").at("hosts"), 256);
+  const auto again = run_infeed({"step", "--slice", "v3-2048", "--model", "resnet50", "--batch",
+                                 "32768", "--virtual", "1000", "--no-color"});
+  EXPECT_EQ(again.out, ended.out);  // nothing in it is the clock's
+}
+
+TEST(StepCommand, OptionsOfVirtualStepsNeedThem) {
+  const ProgramResult ended = run_infeed({"step", "--service-us", "5"});
+  EXPECT_EQ(ended.status, 2);
+  EXPECT_THAT(ended.err, HasSubstr("--virtual"));
+  const ProgramResult unknown = run_infeed({"step", "--slice", "v3-9"});
+  EXPECT_EQ(unknown.status, 1);
+  EXPECT_THAT(unknown.err, HasSubstr("v3-9"));
+}
+
+TEST(StepCommand, ReplaysWhatWasPaced) {
+  const TemporaryFolder folder;
+  const std::string times = folder.file("times.txt");
+  const ProgramResult paced = run_infeed({"pace", "--step-us", "500", "--source-us", "2000",
+                                          "--seconds", "0.1", "--service-times", times});
+  EXPECT_EQ(paced.status, 0) << paced.err;
+  const ProgramResult ended =
+      run_infeed({"step", "--slice", "v3-32", "--model", "lenet5", "--batch", "4096", "--virtual",
+                  "500", "--service-samples", times, "--no-color"});
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("HIGHLY input-bound"));
+}
+
+}  // namespace
+}  // namespace infeed::testing
