@@ -216,7 +216,8 @@ std::vector<WhatIf> FlowModel::what_ifs(const std::vector<LateStep>& late_steps)
       "a faster disk, or files nearby");
   changed = costs_;
   changed.step_s /= 2;
-  add(what_ifs, changed, 0, "a slice that is twice as fast", "another --slice");
+  add(what_ifs, changed, 0, "a slice that is twice as fast",
+      "another --slice; --replay SLICE:MODEL says how long that one would wait");
   for (const RecordedStage& stage : run_.stages) {
     const auto at = static_cast<std::size_t>(stage.id);
     const Service& service = costs_.stages[at];
