@@ -1,7 +1,6 @@
 #include "infeed/device/cost_model.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <fmt/format.h>
 
@@ -128,23 +127,6 @@ std::int64_t Workload::macs() const {
   std::int64_t sum = 0;
   for (const ModelOp& op : ops) sum += op.rows * op.k * op.n;
   return sum;
-}
-
-const Calibration& calibration(TpuGeneration generation) {
-  // Fitted on ResNet-50 to the step times that MLPerf training v0.6 to v1.0 logs give for v3 and v4
-  // (cost_model_test.cc holds them to it). v4 gets more of its HBM's bandwidth because its 128 MiB
-  // of CMEM catch part of the traffic. Without a published log, v2 takes v3's values and the later
-  // generations v4's.
-  static constexpr Calibration kV3{.mxu_efficiency = 0.95,
-                                   .hbm_efficiency = 0.65,
-                                   .op_overhead_ns = 10'000,
-                                   .step_overhead_ns = 50'000};
-  static constexpr Calibration kV4{.mxu_efficiency = 0.85,
-                                   .hbm_efficiency = 0.85,
-                                   .op_overhead_ns = 8'000,
-                                   .step_overhead_ns = 50'000};
-  static constexpr std::array<Calibration, 6> kCalibrations = {kV3, kV3, kV4, kV4, kV4, kV4};
-  return kCalibrations[static_cast<std::size_t>(generation)];
 }
 
 StepTime step_time(const Workload& workload, const Slice& slice, std::int64_t global_batch) {

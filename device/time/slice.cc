@@ -1,7 +1,10 @@
 #include "infeed/device/slice.h"
 
 #include <algorithm>
+#include <charconv>
 #include <fmt/format.h>
+#include <numeric>
+#include <optional>
 #include <utility>
 
 #include <infeed/error.h>
@@ -140,6 +143,58 @@ std::string slice_name(const Topology& topology) {
   return fmt::format("{}-{}", prefix, chip.name_counts_cores ? chips * chip.cores : chips);
 }
 
+// Letters to put in, take out or replace.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
+    }
+  }
+  return row.back();
+}
+
+std::vector<std::string> nearest_names(std::string_view name, std::size_t count) {
+  std::vector<std::string> names = Slice::known_names();
+  std::ranges::stable_sort(names, {}, [name](const std::string& known) {
+    return distance(name.substr(0, 64), known);  // nobody means a name longer than that
+  });
+  names.resize(count);
+  return names;
+}
+
+/// "v4:4x4x12"; nothing when it isn't a topology of that generation.
+std::optional<Topology> spelt_topology(std::string_view text) {
+  constexpr std::int32_t kChipsMax = 16'384;
+  const std::size_t colon = text.find(':');
+  if (colon == std::string_view::npos) return std::nullopt;
+  const auto* const chip = std::ranges::find_if(kChips, [&](const ChipSpec& spec) {
+    return to_string(spec.generation) == text.substr(0, colon);
+  });
+  if (chip == kChips.end()) return std::nullopt;
+  const std::size_t axes = chip->generation == v4 || chip->generation == v5p ? 3 : 2;
+  Topology topology{.generation = chip->generation, .chips = {1, 1, 1}};
+  std::string_view rest = text.substr(colon + 1);
+  std::int64_t chips = 1;
+  for (std::size_t axis = 0; axis < axes; ++axis) {
+    const auto [end, failed] =
+        std::from_chars(rest.data(), rest.data() + rest.size(), topology.chips.at(axis));
+    if (failed != std::errc() || topology.chips.at(axis) < 1) return std::nullopt;
+    chips *= topology.chips.at(axis);
+    if (chips > kChipsMax) return std::nullopt;
+    rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
+    if (axis + 1 == axes) break;
+    if (!rest.starts_with('x')) return std::nullopt;
+    rest.remove_prefix(1);
+  }
+  return rest.empty() ? std::optional(topology) : std::nullopt;
+}
+
 }  // namespace
 
 std::string_view to_string(TpuGeneration generation) {
@@ -177,8 +232,14 @@ Slice Slice::parse(std::string_view name) {
       return {std::string(name), topology.generation, topology.chips};
     }
   }
-  throw Error(ErrorCode::invalid_argument,
-              fmt::format("unknown slice '{}'; known: {}", name, fmt::join(known_names(), ", ")));
+  if (const auto topology = spelt_topology(name)) {
+    return {std::string(name), topology->generation, topology->chips};
+  }
+  throw Error(
+      ErrorCode::invalid_argument,
+      fmt::format("unknown slice '{}'; the nearest known ones: {}; or spell the topology in "
+                  "chips, at most 16,384 in all: v3:4x8, v4:4x4x12",
+                  name, fmt::join(nearest_names(name, 3), ", ")));
 }
 
 std::vector<std::string> Slice::known_names() {
@@ -205,7 +266,7 @@ bool Slice::wraps_around(std::int32_t axis) const {
     case v2:
       return chips >= 16;
     case v3:
-      return chips >= 32;
+      return chips == 32;  // v3-8192 joined four pods: its axis of 128 is a mesh
     case v4:
     case v5p:
       return chips % 4 == 0;

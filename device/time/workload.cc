@@ -14,9 +14,10 @@ namespace {
 constexpr double kNormalisedPasses = 5;
 constexpr double kActivationPasses = 2;  // bias and ReLU, forward and backward, fused
 
-constexpr std::array<std::string_view, 10> kNames = {
-    "classifier", "lenet5",           "convnet",           "deep-mnist",  "vgg6",
-    "resnet20",   "wide-resnet-16-4", "wide-resnet-28-10", "resnet50-28", "resnet50"};
+constexpr std::array<std::string_view, 11> kNames = {
+    "classifier",  "lenet5",   "convnet",          "deep-mnist",
+    "vgg6",        "resnet20", "wide-resnet-16-4", "wide-resnet-28-10",
+    "resnet50-28", "resnet50", "bert-large"};
 
 /// Appends layers and keeps track of the image's size on the way through the network.
 class Builder {
@@ -114,6 +115,62 @@ std::vector<ModelOp> wide_resnet(std::int64_t blocks_a_group, std::int64_t widen
   return net.dense(10).take();
 }
 
+// Devlin et al., NAACL 2019: 24 layers of 1024 units and 16 heads, sequences of 512 words of which 76
+// are predicted. A head's products are counted together as one with the heads' rows. Passes over
+// outputs: 2 for a bias or an activation; 5 for softmax and dropout; 7 for bias, dropout, the sum
+// with the block's input and layer normalisation, forward and backward.
+std::vector<ModelOp> bert_large() {
+  constexpr std::int64_t kUnits = 1024;
+  constexpr std::int64_t kWords = 512;
+  constexpr std::int64_t kHeads = 16;
+  constexpr std::int64_t kPredicted = 76;
+  constexpr std::int64_t kVocabulary = 30'522;
+  constexpr double kAttentionPasses = 5;
+  constexpr double kLayerNormPasses = 7;
+  std::vector<ModelOp> ops;
+  const auto dense = [&ops](const char* name, std::int64_t k, std::int64_t n, double passes,
+                            std::int64_t normalised = 0) {
+    ops.push_back({.name = name,
+                   .rows = kWords,
+                   .k = k,
+                   .n = n,
+                   .input_elements = kWords * k,
+                   .activation_passes = passes,
+                   .parameters = k * n + n + 2 * normalised});
+  };
+  for (int layer = 0; layer < 24; ++layer) {
+    for (const char* name : {"query", "key", "value"}) {
+      dense(name, kUnits, kUnits, kActivationPasses);
+    }
+    ops.push_back({.name = "scores",
+                   .rows = kHeads * kWords,
+                   .k = kUnits / kHeads,
+                   .n = kWords,
+                   .input_elements = 2 * kWords * kUnits,
+                   .activation_passes = kAttentionPasses});
+    ops.push_back({.name = "context",
+                   .rows = kHeads * kWords,
+                   .k = kWords,
+                   .n = kUnits / kHeads,
+                   .input_elements = kHeads * kWords * kWords + kWords * kUnits,
+                   .activation_passes = 0});
+    dense("attention", kUnits, kUnits, kLayerNormPasses, kUnits);
+    dense("wide", kUnits, 4 * kUnits, kActivationPasses);
+    dense("narrow", 4 * kUnits, kUnits, kLayerNormPasses, kUnits);
+  }
+  // The words' embeddings are the last product's weights, too; with them the positions' and the two
+  // segments', their normalisation, and the layer before the prediction.
+  ops.push_back({.name = "words",
+                 .rows = kPredicted,
+                 .k = kUnits,
+                 .n = kVocabulary,
+                 .input_elements = kPredicted * kUnits,
+                 .activation_passes = 3,
+                 .parameters = kVocabulary * kUnits + kVocabulary + kWords * kUnits + 4 * kUnits +
+                               kUnits * kUnits + kUnits});
+  return ops;
+}
+
 }  // namespace
 
 std::span<const std::string_view> workload_names() { return kNames; }
@@ -185,6 +242,9 @@ Workload workload(std::string_view name) {
   }
   if (name == "resnet50") {
     return {std::string(name), "ResNet-50 on 224x224 colour images", resnet50(224, 3, 1000)};
+  }
+  if (name == "bert-large") {
+    return {std::string(name), "BERT-large on sequences of 512 words", bert_large()};
   }
   throw Error(ErrorCode::invalid_argument,
               fmt::format("unknown workload '{}'; known: {}", name, fmt::join(kNames, ", ")));

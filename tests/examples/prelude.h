@@ -22,6 +22,7 @@
 #include <infeed/device/service_times.h>
 #include <infeed/device/slice.h>
 #include <infeed/device/step_accounting.h>
+#include <infeed/device/step_validation.h>
 #include <infeed/device/trainer.h>
 #include <infeed/device/virtual_run.h>
 #include <infeed/image/decode.h>

@@ -15,6 +15,7 @@
 
 #include "cli/json_text.h"
 #include "cli/terminal.h"
+#include "device/validate_steps.h"
 #include "device/virtual_steps.h"
 
 namespace infeed::tools {
@@ -28,9 +29,27 @@ struct StepOptions {
   std::string model = "resnet50";
   std::int64_t batch = 1024;
   VirtualStepsOptions virtual_steps;
+  bool validates = false;
   std::string json_file;
   bool no_color = false;
 };
+
+void run_validation(const StepOptions& options) {
+  if (!options.json_file.empty()) check_can_write(options.json_file);
+  Terminal terminal(stdout, {.colours = !options.no_color});
+  nlohmann::ordered_json json = {{"schema", "infeed.step.validation"},
+                                 {"schema_version", 1},
+                                 {"infeed_version", INFEED_VERSION}};
+  json.update(validate_steps(terminal));
+  if (!options.json_file.empty()) {
+    replace_file(options.json_file, json_text(json), Durability::leave_to_system);
+  }
+  if (!json.at("holds").get<bool>()) {
+    throw Error(ErrorCode::failed_precondition,
+                "the model of a step's time misses published runs by more than its bars: see the "
+                "lines above that say so");
+  }
+}
 
 void run_step(const StepOptions& options, const std::stop_token& stop) {
   if (!options.json_file.empty()) check_can_write(options.json_file);
@@ -51,6 +70,10 @@ void run_step(const StepOptions& options, const std::stop_token& stop) {
   terminal.line(fmt::format(
       "  compute {:.1f} us, all-reduce {:.1f} us; {} examples a second at best",
       us(step.compute_ps), us(step.all_reduce_ps), with_commas(std::llround(examples_per_s))));
+  const std::string_view source = calibration(slice.chip().generation).source;
+  terminal.line(source.empty() ? fmt::format("  not calibrated: there is no published run for {}",
+                                             to_string(slice.chip().generation))
+                               : fmt::format("  calibrated on {}", source));
   if (virtual_steps) print_virtual_steps(*virtual_steps, terminal);
   if (options.json_file.empty()) return;
   const nlohmann::ordered_json json = {
@@ -62,6 +85,7 @@ void run_step(const StepOptions& options, const std::stop_token& stop) {
       {"batch", options.batch},
       {"compute_us", us(step.compute_ps)},
       {"all_reduce_us", us(step.all_reduce_ps)},
+      {"calibration", calibration(slice.chip().generation).source},
       {"step_us", us(step.total_ps())},
       {"examples_per_s", examples_per_s},
       {"virtual", virtual_steps ? json_of(*virtual_steps) : nlohmann::ordered_json(nullptr)}};
@@ -85,12 +109,19 @@ Command add_step_command(CLI::App& app) {
   command->add_option("--batch", options->batch, "The global batch, over all replicas")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 32))
       ->capture_default_str();
+  command
+      ->add_flag("--validate", options->validates,
+                 "Compare with 15 published runs instead; exit status 1 when one is missed by more "
+                 "than its bar")
+      ->excludes("--slice", "--model", "--batch");
   add_virtual_options(*command, options->virtual_steps);
   command->add_option("--json", options->json_file, "Write all figures to FILE")->type_name("FILE");
   command->add_flag("--no-color", options->no_color, "Print no colours");
   command->footer(
       "Example: infeed step --slice v3-2048 --model resnet50 --batch 32768 --virtual 1000\n");
-  return {.options = command, .run = [options](std::stop_token stop) { run_step(*options, stop); }};
+  return {.options = command, .run = [options](std::stop_token stop) {
+            options->validates ? run_validation(*options) : run_step(*options, stop);
+          }};
 }
 
 }  // namespace infeed::tools

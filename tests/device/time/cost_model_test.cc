@@ -1,9 +1,11 @@
 #include "infeed/device/cost_model.h"
 
+#include <cmath>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string>
 
+#include <infeed/device/step_validation.h>
 #include <infeed/error.h>
 
 namespace infeed {
@@ -53,6 +55,7 @@ TEST(Workload, CountsAreTheModels) {
   // Keras counts 25,557,032 trainable ones (this model's biases go to normalisation).
   EXPECT_EQ(workload("resnet50").parameters(), 25'557'032);
   EXPECT_NEAR(static_cast<double>(workload("resnet50").macs()), 4.09e9, 0.05e9);
+  EXPECT_NEAR(static_cast<double>(workload("bert-large").parameters()), 336e6, 2e6);
   EXPECT_NEAR(static_cast<double>(workload("resnet20").parameters()), 0.27e6, 0.01e6);
   EXPECT_NEAR(static_cast<double>(workload("wide-resnet-28-10").parameters()), 36.5e6, 0.2e6);
 }
@@ -90,33 +93,46 @@ TEST(StepTime, DifferentWorkloadsSpanTheUsefulRange) {
   }
 }
 
-struct Published {
-  const char* slice;
-  std::int64_t batch;
-  double ms;
-  double tolerance;
-};
-
-// MLPerf training v0.6, v0.7 and v1.0, ResNet-50: step time from the logged throughput.
-class Resnet50 : public testing::TestWithParam<Published> {};
-
-TEST_P(Resnet50, MatchesThePublishedStepTime) {
-  const Published& point = GetParam();
-  const StepTime time = step_time(workload("resnet50"), Slice::parse(point.slice), point.batch);
-  const double ms = static_cast<double>(time.total_ps()) * 1e-9;
-  EXPECT_NEAR(ms / point.ms, 1, point.tolerance)
-      << ms << " ms, of which all-reduce " << static_cast<double>(time.all_reduce_ps) * 1e-9;
+TEST(Calibration, NamesItsRunsOrNone) {
+  EXPECT_THAT(std::string(calibration(TpuGeneration::v3).source),
+              testing::HasSubstr("v0.6 on v3-32, v0.7 on v3-8192"));
+  EXPECT_THAT(std::string(calibration(TpuGeneration::v4).source),
+              testing::HasSubstr("v0.7 on v4-16, v1.0 on v4-6912"));
+  for (const auto generation :
+       {TpuGeneration::v2, TpuGeneration::v5e, TpuGeneration::v5p, TpuGeneration::v6e}) {
+    EXPECT_EQ(calibration(generation).source, "") << to_string(generation);
+  }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Mlperf, Resnet50,
-    testing::Values(Published{"v3-32", 4096, 130.8, 0.15}, Published{"v3-128", 16384, 130.6, 0.15},
-                    Published{"v3-256", 32768, 136.5, 0.15}, Published{"v3-512", 32768, 79.0, 0.30},
-                    Published{"v3-1024", 32768, 44.0, 0.30},
-                    Published{"v3-2048", 32768, 25.1, 0.30}, Published{"v3-32", 4096, 127.4, 0.15},
-                    Published{"v3-8192", 65536, 14.2, 0.30}, Published{"v4-16", 2048, 73.4, 0.15},
-                    Published{"v4-128", 8192, 37.0, 0.15}, Published{"v4-512", 8192, 14.2, 0.30},
-                    Published{"v4-6912", 55296, 7.0, 0.30}));
+TEST(Validation, HasTheFifteenRunsOfWhichFourWereFittedTo) {
+  const auto points = validate_step_times();
+  ASSERT_EQ(points.size(), 15u);
+  for (const ValidationPoint& point : points) {
+    SCOPED_TRACE(point.number);
+    const bool is_calibrated =
+        point.number == 1 || point.number == 8 || point.number == 9 || point.number == 12;
+    EXPECT_EQ(point.is_calibrated, is_calibrated);
+    // These four have two free numbers a generation, which are fitted to them exactly.
+    if (is_calibrated) {
+      EXPECT_NEAR(point.error(), 0, 0.001);
+    }
+    EXPECT_LE(std::abs(point.error()), point.error_max);
+    EXPECT_TRUE(point.holds());
+  }
+}
+
+TEST(Validation, SmallerBatchesAReplicaTrainFewerImagesASecond) {
+  EXPECT_TRUE(batch_order_is_right());
+}
+
+TEST(Validation, APointBeyondItsBarDoesNotHold) {
+  ValidationPoint point{.published_ms = 100, .error_max = 0.15, .model_ms = 114.9};
+  EXPECT_TRUE(point.holds());
+  point.model_ms = 115.1;
+  EXPECT_FALSE(point.holds());
+  point.model_ms = 84.9;
+  EXPECT_FALSE(point.holds());
+}
 
 }  // namespace
 }  // namespace infeed

@@ -65,24 +65,44 @@ TEST(Slice, EveryKnownNameParsesAndCountsWhatItSays) {
   }
 }
 
-TEST(Slice, AnUnknownNameListsTheKnownOnes) {
-  for (const char* name : {"v3-9", "", "v3", "V3-8", "v3-8 ", "v7-8"}) {
+TEST(Slice, AnUnknownNameIsAnsweredWithTheNearestThree) {
+  const auto message = [](const std::string& name) {
     try {
       Slice::parse(name);
-      FAIL() << name;
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
-      EXPECT_THAT(error.message(), testing::StartsWith(std::string("unknown slice '") + name +
-                                                       "'; known: v2-8, v2-32, "));
-      EXPECT_THAT(error.message(), testing::HasSubstr("v3-8, "));
+      return error.message();
     }
+    ADD_FAILURE() << name;
+    return std::string();
+  };
+  EXPECT_EQ(message("v3-9"),
+            "unknown slice 'v3-9'; the nearest known ones: v3-8, v2-8, v3-32; or spell the "
+            "topology in chips, at most 16,384 in all: v3:4x8, v4:4x4x12");
+  EXPECT_THAT(message("v5litepod-17"), testing::HasSubstr("ones: v5litepod-1, v5litepod-16, "));
+  for (const char* name : {"", "v3", "V3-8", "v3-8 ", "v7-8", "v4:4x4", "v4:4x4x0", "v4:4x4x-4",
+                           "v3:4x4x4", "v7:4x4", "v4:4x4x4x", "v4:", "v3:1000000x1000000"}) {
+    EXPECT_THAT(message(name), testing::StartsWith("unknown slice '" + std::string(name) + "'; "));
   }
+  EXPECT_THAT(message(std::string(100'000, 'v')), testing::HasSubstr("the nearest known ones: v"));
+}
+
+TEST(Slice, ATopologyCanBeSpelt) {
+  const Slice slice = Slice::parse("v4:4x4x12");
+  EXPECT_EQ(slice.name(), "v4:4x4x12");
+  EXPECT_EQ(slice.num_chips(), 192);
+  EXPECT_EQ(slice.topology(), (std::array<std::int32_t, 3>{4, 4, 12}));
+  EXPECT_TRUE(slice.wraps_around(2));
+  EXPECT_EQ(Slice::parse("v3:4x8").num_replicas(), Slice::parse("v3-64").num_replicas());
 }
 
 TEST(Slice, RingsCloseWhereTheGenerationsLinksDo) {
   EXPECT_FALSE(Slice::parse("v3-8").wraps_around(0));
   EXPECT_TRUE(Slice::parse("v3-2048").wraps_around(0));
-  EXPECT_FALSE(Slice::parse("v4-64").wraps_around(0));  // 2x4x4
+  EXPECT_TRUE(Slice::parse("v3-8192").wraps_around(0));   // 32x128:
+  EXPECT_FALSE(Slice::parse("v3-8192").wraps_around(1));  // four joined pods
+  EXPECT_FALSE(Slice::parse("v4-6912").wraps_around(2));  // 12x16x18
+  EXPECT_FALSE(Slice::parse("v4-64").wraps_around(0));    // 2x4x4
   EXPECT_TRUE(Slice::parse("v4-64").wraps_around(1));
   EXPECT_FALSE(Slice::parse("v5litepod-128").wraps_around(0));  // 8x16
   EXPECT_TRUE(Slice::parse("v5litepod-128").wraps_around(1));

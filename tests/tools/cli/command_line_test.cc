@@ -164,7 +164,7 @@ INSTANTIATE_TEST_SUITE_P(
         WrongUsage{"OutOfRange", {"train", "--seconds", "0"}, {"--seconds", "0"}},
         WrongUsage{"WrongSlice",
                    {"train", "--slice", "v3-9"},
-                   {"v3-9", "v2-8", "v3-8", "v4-8", "v5litepod-8", "v5p-8", "v6e-8"}},
+                   {"--slice", "'v3-9'", "v3-8, v2-8, v3-32", "v4:4x4x12"}},
         WrongUsage{"SliceOfManyHosts", {"train", "--slice", "v3-32"}, {"4 hosts", "v3-8"}},
         WrongUsage{"WrongModel",
                    {"train", "--model-cost", "bert"},

@@ -32,6 +32,27 @@ TEST(StepCommand, SimulatesALargeSlice) {
   EXPECT_EQ(again.out, ended.out);  // nothing in it is the clock's
 }
 
+TEST(StepCommand, HoldsTheModelAgainstPublishedRuns) {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("validation.json");
+  const ProgramResult ended = run_infeed({"step", "--validate", "--json", file, "--no-color"});
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("held out"));
+  EXPECT_THAT(ended.out, HasSubstr("128 to 8 a core: right"));
+  std::ifstream in(file);
+  const auto json = nlohmann::json::parse(in);
+  EXPECT_EQ(json.at("points").size(), 15u);
+  EXPECT_EQ(json.at("holds"), true);
+  EXPECT_EQ(run_infeed({"step", "--validate", "--slice", "v3-8"}).status, 2);
+}
+
+TEST(StepCommand, SaysWhatItsFiguresWereCalibratedOn) {
+  EXPECT_THAT(run_infeed({"step", "--slice", "v3-8", "--no-color"}).out,
+              HasSubstr("calibrated on MLPerf training: ResNet-50 v0.6 on v3-32"));
+  EXPECT_THAT(run_infeed({"step", "--slice", "v6e-8", "--no-color"}).out,
+              HasSubstr("not calibrated: there is no published run for v6e"));
+}
+
 TEST(StepCommand, OptionsOfVirtualStepsNeedThem) {
   const ProgramResult ended = run_infeed({"step", "--service-us", "5"});
   EXPECT_EQ(ended.status, 2);

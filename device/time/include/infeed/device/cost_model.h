@@ -85,9 +85,11 @@ struct Calibration {
   std::int64_t op_overhead_ns = 0;            ///< each fused operation
   std::int64_t step_overhead_ns = 0;          ///< each step: the host loop's launch
   double optimizer_bytes_per_parameter = 28;  ///< Adam: reads p, g, m, v and writes p, m, v
+  std::string_view source = {};  ///< the published runs it was fitted to; empty: not calibrated
 };
 
-/// Fitted to the throughputs that MLPerf training logs publish (cost_model.cc says which).
+/// Fitted to two published MLPerf training runs for v3 and for v4 (calibration.cc). Other generations
+/// borrow these values, with an empty source.
 const Calibration& calibration(TpuGeneration generation);
 
 /// One training step of the slice; the replicas work in lock-step, each on
@@ -105,7 +107,7 @@ StepTime step_time(const Workload& workload, const Slice& slice, std::int64_t gl
 /// A named model, or Error invalid_argument that lists them. For 28x28 grey images and 10 classes:
 /// "classifier" (784-128-10), "lenet5", "convnet", "deep-mnist", "vgg6", "resnet20",
 /// "wide-resnet-16-4", "wide-resnet-28-10", "resnet50-28". For 224x224 colour images and 1000
-/// classes: "resnet50".
+/// classes: "resnet50". For sequences of 512 words: "bert-large".
 Workload workload(std::string_view name);
 std::span<const std::string_view> workload_names();
 

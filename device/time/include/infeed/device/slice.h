@@ -55,9 +55,10 @@ struct LogicalDevice {
 
 class Slice {
  public:
-  /// `name` as Google Cloud spells it. Unknown: Error invalid_argument that lists the known ones.
+  /// `name` as Google Cloud spells it, or a topology in chips: "v4:4x4x12". Unknown: Error
+  /// invalid_argument with the three nearest names.
   static Slice parse(std::string_view name);
-  /// Every name that parse() takes, by generation and size.
+  /// Every name of Google's that parse() takes, by generation and size.
   static std::vector<std::string> known_names();
 
   const std::string& name() const { return name_; }
@@ -73,7 +74,7 @@ class Slice {
   /// Chips along each axis of the torus; unused axes are 1.
   const std::array<std::int32_t, 3>& topology() const { return topology_; }
   /// Whether the links of `axis` close into a ring. v4, v5p: axes that are a multiple of 4 chips;
-  /// v5e, v6e: axes of 16; v2, v3: only axes as long as the pod's.
+  /// v5e, v6e: axes of 16; v2, v3: only axes of a whole pod.
   bool wraps_around(std::int32_t axis) const;
   /// One a replica, in replica order.
   std::vector<LogicalDevice> devices() const;

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+/// Why: a model of a step's time is worth as much as the runs that it wasn't fitted to and still
+/// gets right. These are fifteen published ones, MLPerf training v0.6 to v1.0.
+///
+///     for (const infeed::ValidationPoint& point : infeed::validate_step_times()) {
+///       fmt::print("{} {:+.1f} %\n", point.slice, 100 * point.error());
+///     }
+///
+/// Thread-safety: pure functions.
+namespace infeed {
+
+struct ValidationPoint {
+  std::int32_t number = 0;  ///< 1 to 15
+  std::string_view model = {};
+  std::string_view run = {};  ///< "v0.6": the round of MLPerf training
+  std::string_view slice = {};
+  std::int64_t global_batch = 0;
+  double published_ms = 0;     ///< a step, from the logged throughput
+  bool is_calibrated = false;  ///< the model was fitted to it; the others are held out
+  double error_max = 0;        ///< the bar: a share of published_ms
+  double model_ms = 0;
+
+  double error() const { return model_ms / published_ms - 1; }
+  bool holds() const { return std::abs(error()) <= error_max; }
+};
+
+/// All fifteen, with what the model says.
+std::vector<ValidationPoint> validate_step_times();
+
+/// ResNet-50 on v3 at 128, 64, 32, 16 and 8 examples a core, each on the slice that was logged: a
+/// core trains fewer images a second the smaller its batch, as the published runs show.
+bool batch_order_is_right();
+
+}  // namespace infeed

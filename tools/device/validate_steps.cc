@@ -1,0 +1,42 @@
+#include "device/validate_steps.h"
+
+#include <fmt/format.h>
+
+#include <infeed/device/step_validation.h>
+
+#include "cli/terminal.h"
+
+namespace infeed::tools {
+
+nlohmann::ordered_json validate_steps(Terminal& terminal) {
+  terminal.line(fmt::format("{:>2}  {:<10} {:<4} {:<8} {:>6} {:>12} {:>9} {:>8} {:>6}", "#",
+                            "model", "run", "slice", "batch", "published ms", "model ms", "error",
+                            "bar"));
+  bool holds = true;
+  nlohmann::ordered_json points = nlohmann::ordered_json::array();
+  for (const ValidationPoint& point : validate_step_times()) {
+    holds = holds && point.holds();
+    terminal.line(fmt::format(
+        "{:>2}  {:<10} {:<4} {:<8} {:>6} {:>12.1f} {:>9.1f} {:>+6.1f} % {:>4.0f} %  {}{}",
+        point.number, point.model, point.run, point.slice, point.global_batch, point.published_ms,
+        point.model_ms, 100 * point.error(), 100 * point.error_max,
+        point.is_calibrated ? "calibrated" : "held out", point.holds() ? "" : "  BEYOND ITS BAR"));
+    points.push_back({{"number", point.number},
+                      {"model", point.model},
+                      {"run", point.run},
+                      {"slice", point.slice},
+                      {"batch", point.global_batch},
+                      {"published_ms", point.published_ms},
+                      {"model_ms", point.model_ms},
+                      {"error_percent", 100 * point.error()},
+                      {"error_max_percent", 100 * point.error_max},
+                      {"is_calibrated", point.is_calibrated},
+                      {"holds", point.holds()}});
+  }
+  const bool order = batch_order_is_right();
+  terminal.line(fmt::format("order of ResNet-50's batch sizes on v3, 128 to 8 a core: {}",
+                            order ? "right" : "WRONG"));
+  return {{"points", points}, {"batch_order_is_right", order}, {"holds", holds && order}};
+}
+
+}  // namespace infeed::tools

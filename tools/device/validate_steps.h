@@ -1,0 +1,13 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+namespace infeed::tools {
+
+class Terminal;
+
+/// `infeed step --validate`: prints what the model of a step's time says beside what was published,
+/// and returns the same for --json: {"points": [...], "batch_order_is_right", "holds"}.
+nlohmann::ordered_json validate_steps(Terminal& terminal);
+
+}  // namespace infeed::tools
