@@ -20,6 +20,7 @@
 #include <infeed/device/layers.h>
 #include <infeed/device/losses.h>
 #include <infeed/device/operations.h>
+#include <infeed/device/optimizers.h>
 #include <infeed/device/paced.h>
 #include <infeed/device/slice.h>
 #include <infeed/device/step_accounting.h>
