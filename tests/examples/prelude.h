@@ -19,6 +19,7 @@
 #include <infeed/device/global_batch.h>
 #include <infeed/device/layers.h>
 #include <infeed/device/losses.h>
+#include <infeed/device/models.h>
 #include <infeed/device/operations.h>
 #include <infeed/device/optimizers.h>
 #include <infeed/device/paced.h>
