@@ -179,8 +179,10 @@ TapeValue convolution(Tape& tape, const TapeValue& images, const TapeValue& kern
     multiply(tape.workspace().product, count * window.pixels(), out, window.patch(),
              rows_of(patches, window.patch()), rows_of(values_of(kernel), out),
              to + first * window.pixels() * out, product_options(tape));
+    add_bias({to + first * window.pixels() * out,
+              static_cast<std::size_t>(count * window.pixels() * out)},
+             bias.values());
   });
-  add_bias(y.writable<float>(), bias.values());
   return tape.record("convolution", std::move(y), {images, kernel, bias},
                      [&tape, images, kernel, bias, window](const Tensor& dy) {
                        std::vector<Tensor> gradients =

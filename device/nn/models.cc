@@ -14,7 +14,11 @@ constexpr std::int64_t kClasses = 10;
 constexpr DenseOptions kRelu{.activation = Activation::relu, .initializer = Initializer::he_normal};
 
 constexpr std::array<std::string_view, 3> kModels = {"mlp", "convnet", "transformer"};
-constexpr std::array<Sequential (*)(const Scope&), 3> kMakers = {mlp, convnet, transformer};
+
+Sequential made(std::string_view name, const Scope& scope) {
+  if (name == "mlp") return mlp(scope);
+  return name == "convnet" ? convnet(scope) : transformer(scope);
+}
 
 }  // namespace
 
@@ -26,7 +30,7 @@ Sequential mlp(const Scope& scope) {
   return model;
 }
 
-Sequential convnet(const Scope& scope) {
+Sequential convnet(const Scope& scope, double dropout_rate) {
   Sequential model;
   model.add(Reshape({kSide, kSide, 1}))
       .add(Convolution(scope.below("convolution_1"), 1, 32, {.activation = Activation::relu}))
@@ -34,9 +38,9 @@ Sequential convnet(const Scope& scope) {
       .add(Convolution(scope.below("convolution_2"), 32, 64, {.activation = Activation::relu}))
       .add(MaxPool(2))
       .add(Flatten())
-      .add(Dropout(0.25))
+      .add(Dropout(dropout_rate))
       .add(Dense(scope.below("hidden"), kSide / 4 * (kSide / 4) * 64, 128, kRelu))
-      .add(Dropout(0.25))
+      .add(Dropout(dropout_rate))
       .add(Dense(scope.below("logits"), 128, kClasses));
   return model;
 }
@@ -57,15 +61,17 @@ Sequential transformer_block(const Scope& scope, std::int64_t features, std::int
   return block;
 }
 
-Sequential transformer(const Scope& scope) {
+Sequential transformer(const Scope& scope, double dropout_rate) {
   constexpr std::int64_t kFeatures = 64;
   constexpr std::int64_t kHeads = 4;
   Sequential model;
   model.add(Reshape({kSide, kSide}))
       .add(Dense(scope.below("rows"), kSide, kFeatures))
       .add(PositionEmbedding(scope.below("positions"), {kSide, kFeatures}))
-      .add(transformer_block(scope.below("block_1"), kFeatures, kHeads, 2 * kFeatures, 0.1))
-      .add(transformer_block(scope.below("block_2"), kFeatures, kHeads, 2 * kFeatures, 0.1))
+      .add(
+          transformer_block(scope.below("block_1"), kFeatures, kHeads, 2 * kFeatures, dropout_rate))
+      .add(
+          transformer_block(scope.below("block_2"), kFeatures, kHeads, 2 * kFeatures, dropout_rate))
       .add(LayerNorm(scope.below("norm"), kFeatures))
       .add(GlobalAveragePool())
       .add(Dense(scope.below("logits"), kFeatures, kClasses));
@@ -75,13 +81,11 @@ Sequential transformer(const Scope& scope) {
 std::span<const std::string_view> model_names() { return kModels; }
 
 std::shared_ptr<const Layer> model_named(std::string_view name, const Scope& scope) {
-  const auto found = std::ranges::find(kModels, name);
-  if (found == kModels.end()) {
+  if (std::ranges::find(kModels, name) == kModels.end()) {
     throw Error(ErrorCode::invalid_argument, fmt::format("there is no model '{}'; take one of {}",
                                                          name, fmt::join(kModels, ", ")));
   }
-  return std::make_shared<const Sequential>(
-      kMakers[static_cast<std::size_t>(found - kModels.begin())](scope));
+  return std::make_shared<const Sequential>(made(name, scope));
 }
 
 }  // namespace infeed::nn

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <fmt/format.h>
 #include <vector>
 
@@ -50,6 +51,25 @@ struct Blocks {
   Shape out;
 };
 
+// Loops over channels by themselves, so that they become vectors: masks rather than conditions.
+
+void take_larger(std::int64_t channels, std::int32_t a, const float* __restrict from,
+                 float* __restrict best, std::int32_t* __restrict choice) {
+  for (std::int64_t c = 0; c < channels; ++c) {
+    const std::int32_t larger = -static_cast<std::int32_t>(from[c] > best[c]);
+    choice[c] = (choice[c] & ~larger) | (a & larger);
+    best[c] = from[c] > best[c] ? from[c] : best[c];
+  }
+}
+
+void send_to_chosen(std::int64_t channels, std::int32_t a, const float* __restrict arriving,
+                    const std::int32_t* __restrict choice, float* __restrict into) {
+  for (std::int64_t c = 0; c < channels; ++c) {
+    const std::int32_t chosen = -static_cast<std::int32_t>(choice[c] == a);
+    into[c] = std::bit_cast<float>(std::bit_cast<std::int32_t>(arriving[c]) & chosen);
+  }
+}
+
 }  // namespace
 
 TapeValue max_pool(Tape& tape, const TapeValue& images, std::int64_t size) {
@@ -61,11 +81,11 @@ TapeValue max_pool(Tape& tape, const TapeValue& images, std::int64_t size) {
   std::int32_t* const choice = chosen.writable<std::int32_t>().data();
   const float* const from = values_of(images);
   blocks.each([&](std::int64_t to, std::int64_t at, std::int32_t a) {
-    for (std::int64_t c = 0; c < channels; ++c) {
-      const float value = from[at + c];
-      const bool better = a == 0 || value > best[to + c];
-      best[to + c] = better ? value : best[to + c];
-      choice[to + c] = better ? a : choice[to + c];
+    if (a == 0) {
+      std::copy_n(from + at, channels, best + to);
+      std::fill_n(choice + to, channels, 0);
+    } else {
+      take_larger(channels, a, from + at, best + to, choice + to);
     }
   });
   return tape.record("max_pool", std::move(y), {images}, [&tape, blocks, chosen](const Tensor& dy) {
@@ -75,9 +95,7 @@ TapeValue max_pool(Tape& tape, const TapeValue& images, std::int64_t size) {
     const float* const arriving = dy.values<float>().data();
     const std::int32_t* const choices = chosen.values<std::int32_t>().data();
     blocks.each([&](std::int64_t to, std::int64_t at, std::int32_t a) {
-      for (std::int64_t c = 0; c < blocks.in[3]; ++c) {
-        into[at + c] = choices[to + c] == a ? arriving[to + c] : 0.0F;
-      }
+      send_to_chosen(blocks.in[3], a, arriving + to, choices + to, into + at);
     });
     return std::vector<Tensor>{std::move(dx)};
   });

@@ -11,13 +11,14 @@ namespace {
 
 /// Lanes: a vector type with kWidth, load, store, broadcast and fma.
 template <class Lanes, int kRows>
-void product_tile(std::int64_t depth, const float* a, const float* b, float* tile) {
+void product_tile(std::int64_t depth, const float* a, const float* b, float* c,
+                  std::int64_t c_row_stride, bool accumulate) {
   using Vector = typename Lanes::Vector;
   constexpr int kWidth = Lanes::kWidth;
   Vector sums[kRows][2];
   for (int i = 0; i < kRows; ++i) {
-    sums[i][0] = Lanes::load(tile + i * 2 * kWidth);
-    sums[i][1] = Lanes::load(tile + i * 2 * kWidth + kWidth);
+    sums[i][0] = accumulate ? Lanes::load(c + i * c_row_stride) : Lanes::broadcast(0.0F);
+    sums[i][1] = accumulate ? Lanes::load(c + i * c_row_stride + kWidth) : Lanes::broadcast(0.0F);
   }
   for (std::int64_t k = 0; k < depth; ++k, a += kRows, b += 2 * kWidth) {
     const Vector b0 = Lanes::load(b);
@@ -29,8 +30,8 @@ void product_tile(std::int64_t depth, const float* a, const float* b, float* til
     }
   }
   for (int i = 0; i < kRows; ++i) {
-    Lanes::store(tile + i * 2 * kWidth, sums[i][0]);
-    Lanes::store(tile + i * 2 * kWidth + kWidth, sums[i][1]);
+    Lanes::store(c + i * c_row_stride, sums[i][0]);
+    Lanes::store(c + i * c_row_stride + kWidth, sums[i][1]);
   }
 }
 

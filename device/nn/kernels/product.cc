@@ -70,15 +70,23 @@ void multiply_block(const Kernels& kernel, const ProductWorkspace& packed, std::
   alignas(64) float tile[kTileRowsMax * kTileColumnsMax];
   for (std::int64_t j = 0; j < n; j += kernel.columns) {
     const std::int64_t columns = std::min(kernel.columns, n - j);
+    const float* const right = packed.b.data() + j * depths;
     for (std::int64_t i = 0; i < rows; i += kernel.rows) {
       const std::int64_t real = std::min(kernel.rows, rows - i);
+      const float* const left = packed.a.data() + i * depths;
+      float* const to = c + i * c_row_stride + j;
+      if (real == kernel.rows && columns == kernel.columns) {
+        kernel.product(depths, left, right, to, c_row_stride, !from_zero);
+        continue;
+      }
+      // At the edges, beside c.
       std::fill_n(tile, kernel.rows * kernel.columns, 0.0F);
       for (std::int64_t r = 0; r < real && !from_zero; ++r) {
-        std::copy_n(c + (i + r) * c_row_stride + j, columns, tile + r * kernel.columns);
+        std::copy_n(to + r * c_row_stride, columns, tile + r * kernel.columns);
       }
-      kernel.product(depths, packed.a.data() + i * depths, packed.b.data() + j * depths, tile);
+      kernel.product(depths, left, right, tile, kernel.columns, true);
       for (std::int64_t r = 0; r < real; ++r) {
-        std::copy_n(tile + r * kernel.columns, columns, c + (i + r) * c_row_stride + j);
+        std::copy_n(tile + r * kernel.columns, columns, to + r * c_row_stride);
       }
     }
   }

@@ -21,9 +21,9 @@ namespace infeed::nn {
 /// Dense layers of 128 and 10.
 Sequential mlp(const Scope& scope);
 /// Two convolutions of 32 and 64 channels with pooling, dense layers of 128 and 10.
-Sequential convnet(const Scope& scope);
+Sequential convnet(const Scope& scope, double dropout_rate = 0.25);
 /// Each row of pixels is a token; two blocks of attention, 64 features in 4 heads.
-Sequential transformer(const Scope& scope);
+Sequential transformer(const Scope& scope, double dropout_rate = 0.1);
 /// Self-attention and two dense layers (GELU), each behind a layer norm and around a residual.
 Sequential transformer_block(const Scope& scope, std::int64_t features, std::int64_t heads,
                              std::int64_t hidden, double dropout_rate = 0);
