@@ -24,6 +24,9 @@ struct Kernels {
   void (*exp)(std::int64_t count, const float* x, float* y) = nullptr;
   void (*tanh)(std::int64_t count, const float* x, float* y) = nullptr;
   void (*erf)(std::int64_t count, const float* x, float* y) = nullptr;
+  // The same, rounded to nearest even.
+  void (*bfloat16)(std::int64_t count, const float* x, float* y) = nullptr;
+  void (*float16)(std::int64_t count, const float* x, float* y) = nullptr;
 };
 
 inline constexpr std::int64_t kTileRowsMax = 12;
