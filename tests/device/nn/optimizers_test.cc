@@ -279,6 +279,22 @@ TEST(LossScaling, Float16LearnsNothingWithoutIt) {
   EXPECT_LT(distance_after_training(Precision::mixed_float16, true), 0.01F);
 }
 
+TEST(Precision, VariablesStayFloat32AndProductsAreRounded) {
+  Scope scope;
+  Variable weight = scope.variable("weight", {1, 1}, Initializer::ones);
+  nn::Sgd sgd(scope.below("sgd"), scope.variables(), {.rate = nn::constant_rate(0x1p-10)});
+  for (int step = 0; step < 8; ++step) {
+    Tape tape({.training = true, .precision = Precision::mixed_bfloat16});
+    const TapeValue x = tape.constant(Tensor::copy_of({1, 1}, {-1.0F}));
+    const TapeValue y = nn::matrix_product(tape, x, tape.read(weight));
+    // A bfloat16 has 2^-7 above 1: the product sees the steps when they have added up to half of it.
+    EXPECT_EQ(y.item(), step <= 4 ? -1 : -1.0078125F) << step;
+    const Gradients gradients = tape.gradients(nn::sum(tape, y));
+    sgd.apply(gradients);
+  }
+  EXPECT_EQ(weight.value().values<float>()[0], 1.0078125F);  // none of the eight was lost
+}
+
 TEST(LossScaling, AnOverflowSkipsTheStep) {
   Scope scope;
   Variable weight = scope.variable("weight", {1, 1}, Initializer::ones);
