@@ -15,6 +15,12 @@ constexpr DenseOptions kRelu{.activation = Activation::relu, .initializer = Init
 
 constexpr std::array<std::string_view, 3> kModels = {"mlp", "convnet", "transformer"};
 
+void require_model(std::string_view name) {
+  if (std::ranges::find(kModels, name) != kModels.end()) return;
+  throw Error(ErrorCode::invalid_argument, fmt::format("there is no model '{}'; take one of {}",
+                                                       name, fmt::join(kModels, ", ")));
+}
+
 Sequential made(std::string_view name, const Scope& scope) {
   if (name == "mlp") return mlp(scope);
   return name == "convnet" ? convnet(scope) : transformer(scope);
@@ -80,11 +86,15 @@ Sequential transformer(const Scope& scope, double dropout_rate) {
 
 std::span<const std::string_view> model_names() { return kModels; }
 
+Schedule rate_for_model(std::string_view name, std::uint64_t steps) {
+  require_model(name);
+  const double peak = name == "transformer" ? 3e-3 : 1e-3;
+  const std::uint64_t warming = std::clamp<std::uint64_t>(steps / 10, 1, 200);
+  return warm_up(warming, cosine_decay(peak, std::max(steps, warming + 1) - warming, 0.02));
+}
+
 std::shared_ptr<const Layer> model_named(std::string_view name, const Scope& scope) {
-  if (std::ranges::find(kModels, name) == kModels.end()) {
-    throw Error(ErrorCode::invalid_argument, fmt::format("there is no model '{}'; take one of {}",
-                                                         name, fmt::join(kModels, ", ")));
-  }
+  require_model(name);
   return std::make_shared<const Sequential>(made(name, scope));
 }
 

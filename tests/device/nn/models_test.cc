@@ -78,6 +78,16 @@ TEST(Models, UnknownNamesGetTheKnownOnes) {
   Scope scope;
   EXPECT_EQ(refusal_of([&] { nn::model_named("resnet", scope); }),
             "there is no model 'resnet'; take one of mlp, convnet, transformer");
+  EXPECT_EQ(refusal_of([&] { nn::rate_for_model("vgg", 100); }),
+            "there is no model 'vgg'; take one of mlp, convnet, transformer");
+}
+
+TEST(Models, RatesWarmUpAndFade) {
+  const nn::Schedule rate = nn::rate_for_model("convnet", 3000);
+  EXPECT_DOUBLE_EQ(rate(0), 1e-3 / 200);
+  EXPECT_DOUBLE_EQ(rate(200), 1e-3);
+  EXPECT_NEAR(rate(3000), 1e-3 / 50, 1e-12);
+  EXPECT_DOUBLE_EQ(nn::rate_for_model("transformer", 1)(0), 3e-3);
 }
 
 /// Adds up what replicas on threads of their own bring.

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string_view>
 
 #include <infeed/device/layers.h>
+#include <infeed/device/schedule.h>
 
 /// Why: networks of a size that two cores train in minutes, for images of 28 x 28 pixels (MNIST,
 /// Fashion-MNIST) in ten classes.
@@ -30,7 +32,10 @@ Sequential transformer_block(const Scope& scope, std::int64_t features, std::int
 
 /// "mlp", "convnet", "transformer".
 std::span<const std::string_view> model_names();
-/// Error invalid_argument, with the names there are.
+/// What Adam takes for so many steps of 128 examples: the first tenth, 200 at most, warms up, then
+/// half a cosine down to a fiftieth.
+Schedule rate_for_model(std::string_view name, std::uint64_t steps);
+/// Errors invalid_argument, with the names there are; also of rate_for_model().
 std::shared_ptr<const Layer> model_named(std::string_view name, const Scope& scope);
 
 }  // namespace infeed::nn
