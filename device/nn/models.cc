@@ -88,7 +88,7 @@ std::span<const std::string_view> model_names() { return kModels; }
 
 Schedule rate_for_model(std::string_view name, std::uint64_t steps) {
   require_model(name);
-  const double peak = name == "transformer" ? 3e-3 : 1e-3;
+  const double peak = name == "mlp" ? 1e-3 : (name == "convnet" ? 2e-3 : 3e-3);
   const std::uint64_t warming = std::clamp<std::uint64_t>(steps / 10, 1, 200);
   return warm_up(warming, cosine_decay(peak, std::max(steps, warming + 1) - warming, 0.02));
 }

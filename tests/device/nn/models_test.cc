@@ -84,9 +84,9 @@ TEST(Models, UnknownNamesGetTheKnownOnes) {
 
 TEST(Models, RatesWarmUpAndFade) {
   const nn::Schedule rate = nn::rate_for_model("convnet", 3000);
-  EXPECT_DOUBLE_EQ(rate(0), 1e-3 / 200);
-  EXPECT_DOUBLE_EQ(rate(200), 1e-3);
-  EXPECT_NEAR(rate(3000), 1e-3 / 50, 1e-12);
+  EXPECT_DOUBLE_EQ(rate(0), 2e-3 / 200);
+  EXPECT_DOUBLE_EQ(rate(200), 2e-3);
+  EXPECT_NEAR(rate(3000), 2e-3 / 50, 1e-12);
   EXPECT_DOUBLE_EQ(nn::rate_for_model("transformer", 1)(0), 3e-3);
 }
 
