@@ -151,7 +151,8 @@ def main():
              row_tables.MLX: sides.Peer(row_tables.MLX, "mlx_data.py"),
              row_tables.GRAIN: sides.Peer(row_tables.GRAIN, "grain_data.py"),
              row_tables.DALI: sides.Peer(row_tables.DALI, "dali_data.py"),
-             row_tables.PYARROW: sides.Peer(row_tables.PYARROW, "pyarrow_text.py")}
+             row_tables.PYARROW: sides.Peer(row_tables.PYARROW, "pyarrow_text.py"),
+             row_tables.TENSORFLOW: sides.Peer(row_tables.TENSORFLOW, "tensorflow_steps.py")}
     results, failures = [], 0
     try:
         for group in options.groups:

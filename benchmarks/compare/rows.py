@@ -13,6 +13,7 @@ MLX = "mlx-data"
 GRAIN = "Grain"
 DALI = "DALI"
 PYARROW = "pyarrow"
+TENSORFLOW = "TensorFlow"
 
 
 @dataclass(frozen=True)
@@ -208,6 +209,7 @@ TEXT = [
 DEVICE = [
     Row("float32 product 512 x 512 x 512, one thread", "device", "GFLOP/s", (), "the FMA peak",
         higher_is_better=True, ratio_min=0.5),
+    Row("convnet, a step of 128 images, one thread", "device", "ms", (TENSORFLOW,)),
 ]
 
 PACK = [

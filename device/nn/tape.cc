@@ -98,6 +98,15 @@ TapeValue Tape::read(const Variable& variable) {
   return {value, node};
 }
 
+void Tape::update(const Variable& variable, Tensor value) {
+  if (!(value.shape() == variable.shape())) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("an update {} of variable {}, which is {}", value.shape().to_string(),
+                            variable.name(), variable.shape().to_string()));
+  }
+  updates_.emplace_back(variable, std::move(value));
+}
+
 TapeValue Tape::record(std::string_view operation, Tensor output,
                        const std::vector<TapeValue>& inputs, Backward backward) {
   if (options_.on_operation) options_.on_operation(operation, output.shape());

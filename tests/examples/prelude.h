@@ -17,7 +17,11 @@
 
 #include <infeed/convert/example_input.h>
 #include <infeed/device/global_batch.h>
+#include <infeed/device/layers.h>
+#include <infeed/device/losses.h>
+#include <infeed/device/models.h>
 #include <infeed/device/operations.h>
+#include <infeed/device/optimizers.h>
 #include <infeed/device/paced.h>
 #include <infeed/device/service_times.h>
 #include <infeed/device/slice.h>

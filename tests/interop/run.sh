@@ -45,6 +45,7 @@ fi
 export INFEED_PROGRAM="$build/tools/infeed" INFEED_INTEROP="$build/tests/interop/infeed_interop"
 export INFEED_DRAWN_PIPELINES="$build/tests/interop/infeed_drawn_pipelines"
 export INFEED_PROFILES="$build/tests/interop/infeed_profiles"
+export INFEED_TRAINING="$build/tests/interop/infeed_training"
 export INFEED_COLUMNS_LIBRARY="$build/tests/interop/libinfeed_columns_library.so"
 export INFEED_IMAGES_LIBRARY="$build/tests/interop/libinfeed_images_library.so"
 export TF_CPP_MIN_LOG_LEVEL=2 PYTHONDONTWRITEBYTECODE=1

@@ -45,4 +45,20 @@ inline double fixed_log(double x) {
   return 2 * s * sum + exponent * kLn2;
 }
 
+/// cos(pi x) for 0 <= x <= 1.
+inline double fixed_cos_pi(double x) {
+  if (x > 0.5) return -fixed_cos_pi(1 - x);
+  constexpr double kPi = 3.141592653589793;
+  const double square = kPi * x * (kPi * x);
+  double sum = 1;  // 1 - s/2 (1 - s/12 (1 - s/30 (...)))
+  for (int i = 22; i >= 2; i -= 2) sum = 1 - sum * square / (i * (i - 1.0));
+  return sum;
+}
+
+/// x^power for 0 <= x <= 1, power > 0.
+inline double fixed_power(double x, double power) {
+  if (power == 1) return x;
+  return x == 0 ? 0 : fixed_exp(-power * fixed_log(1 / x));
+}
+
 }  // namespace infeed::detail

@@ -11,13 +11,14 @@ namespace {
 
 /// Lanes: a vector type with kWidth, load, store, broadcast and fma.
 template <class Lanes, int kRows>
-void product_tile(std::int64_t depth, const float* a, const float* b, float* tile) {
+void product_tile(std::int64_t depth, const float* a, const float* b, float* c,
+                  std::int64_t c_row_stride, bool accumulate) {
   using Vector = typename Lanes::Vector;
   constexpr int kWidth = Lanes::kWidth;
   Vector sums[kRows][2];
   for (int i = 0; i < kRows; ++i) {
-    sums[i][0] = Lanes::load(tile + i * 2 * kWidth);
-    sums[i][1] = Lanes::load(tile + i * 2 * kWidth + kWidth);
+    sums[i][0] = accumulate ? Lanes::load(c + i * c_row_stride) : Lanes::broadcast(0.0F);
+    sums[i][1] = accumulate ? Lanes::load(c + i * c_row_stride + kWidth) : Lanes::broadcast(0.0F);
   }
   for (std::int64_t k = 0; k < depth; ++k, a += kRows, b += 2 * kWidth) {
     const Vector b0 = Lanes::load(b);
@@ -29,8 +30,8 @@ void product_tile(std::int64_t depth, const float* a, const float* b, float* til
     }
   }
   for (int i = 0; i < kRows; ++i) {
-    Lanes::store(tile + i * 2 * kWidth, sums[i][0]);
-    Lanes::store(tile + i * 2 * kWidth + kWidth, sums[i][1]);
+    Lanes::store(c + i * c_row_stride, sums[i][0]);
+    Lanes::store(c + i * c_row_stride + kWidth, sums[i][1]);
   }
 }
 
@@ -108,6 +109,29 @@ void product_tile(std::int64_t depth, const float* a, const float* b, float* til
   return x != x ? x : result;
 }
 
+/// To 8 bits, to nearest even, as bfloat16 does; a NaN stays one.
+[[gnu::always_inline]] inline float bfloat16_of(float x) {
+  const std::uint32_t bits = __builtin_bit_cast(std::uint32_t, x);
+  const std::uint32_t rounded = bits + 0x7fffU + ((bits >> 16) & 1U);
+  const bool nan = (bits & 0x7fffffffU) > 0x7f800000U;
+  return __builtin_bit_cast(float, (nan ? (bits | 0x00400000U) : rounded) & 0xffff0000U);
+}
+
+/// To 11 bits, to nearest even, as float16 does.
+[[gnu::always_inline]] inline float float16_of(float x) {
+  constexpr float kUnits = 0.75F;  // what is added to it is rounded to multiples of 2^-24
+  const std::uint32_t bits = __builtin_bit_cast(std::uint32_t, x);
+  const std::uint32_t sign = bits & 0x80000000U;
+  const std::uint32_t magnitude = bits & 0x7fffffffU;
+  const float t = __builtin_bit_cast(float, magnitude);
+  const std::uint32_t subnormal = __builtin_bit_cast(std::uint32_t, (t + kUnits) - kUnits);
+  const std::uint32_t rounded = (magnitude + 0xfffU + ((magnitude >> 13) & 1U)) & 0xffffe000U;
+  std::uint32_t result = rounded > 0x477fe000U ? 0x7f800000U : rounded;  // 65504 is the largest
+  result = magnitude < 0x38800000U ? subnormal : result;                 // 2^-14
+  result = magnitude > 0x7f800000U ? 0x7fc00000U : result;
+  return __builtin_bit_cast(float, result | sign);
+}
+
 void exp_all(std::int64_t count, const float* x, float* y) {
   for (std::int64_t i = 0; i < count; ++i) y[i] = exp_of(x[i]);
 }
@@ -116,6 +140,12 @@ void tanh_all(std::int64_t count, const float* x, float* y) {
 }
 void erf_all(std::int64_t count, const float* x, float* y) {
   for (std::int64_t i = 0; i < count; ++i) y[i] = erf_of(x[i]);
+}
+void bfloat16_all(std::int64_t count, const float* x, float* y) {
+  for (std::int64_t i = 0; i < count; ++i) y[i] = bfloat16_of(x[i]);
+}
+void float16_all(std::int64_t count, const float* x, float* y) {
+  for (std::int64_t i = 0; i < count; ++i) y[i] = float16_of(x[i]);
 }
 
 }  // namespace

@@ -16,12 +16,17 @@ namespace infeed::detail {
 struct Kernels {
   std::int64_t rows = 0;     ///< of a tile of the product
   std::int64_t columns = 0;  ///< of a tile
-  /// tile[rows][columns] += a[k][rows]^T * b[k][columns]; all packed.
-  void (*product)(std::int64_t k, const float* a, const float* b, float* tile) = nullptr;
+  /// c[rows][columns], rows c_row_stride apart, = (accumulate ? c : 0) + a[k][rows]^T *
+  /// b[k][columns]; a and b are packed.
+  void (*product)(std::int64_t k, const float* a, const float* b, float* c,
+                  std::int64_t c_row_stride, bool accumulate) = nullptr;
   // y[i] = f(x[i]); x and y may be the same.
   void (*exp)(std::int64_t count, const float* x, float* y) = nullptr;
   void (*tanh)(std::int64_t count, const float* x, float* y) = nullptr;
   void (*erf)(std::int64_t count, const float* x, float* y) = nullptr;
+  // The same, rounded to nearest even.
+  void (*bfloat16)(std::int64_t count, const float* x, float* y) = nullptr;
+  void (*float16)(std::int64_t count, const float* x, float* y) = nullptr;
 };
 
 inline constexpr std::int64_t kTileRowsMax = 12;

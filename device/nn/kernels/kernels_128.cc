@@ -26,7 +26,9 @@ Kernels kernels_128() {
           .product = product_tile<Lanes128, 6>,
           .exp = exp_all,
           .tanh = tanh_all,
-          .erf = erf_all};
+          .erf = erf_all,
+          .bfloat16 = bfloat16_all,
+          .float16 = float16_all};
 }
 
 }  // namespace infeed::detail

@@ -21,7 +21,9 @@ Kernels kernels_portable() {
           .product = product_tile<OneLane, 6>,
           .exp = exp_all,
           .tanh = tanh_all,
-          .erf = erf_all};
+          .erf = erf_all,
+          .bfloat16 = bfloat16_all,
+          .float16 = float16_all};
 }
 
 }  // namespace infeed::detail

@@ -21,5 +21,16 @@ TEST(FixedMath, LogIsCloseToTheLibrarys) {
   EXPECT_EQ(fixed_log(1), 0);
 }
 
+TEST(FixedMath, CosAndPowerAreCloseToTheLibrarys) {
+  for (double x = 0; x <= 1; x += 0.00137) {
+    EXPECT_NEAR(fixed_cos_pi(x), std::cos(M_PI * x), 1e-15) << x;
+    EXPECT_NEAR(fixed_power(x, 2.5), std::pow(x, 2.5), 1e-14) << x;
+  }
+  EXPECT_EQ(fixed_cos_pi(0), 1);
+  EXPECT_EQ(fixed_cos_pi(1), -1);
+  EXPECT_EQ(fixed_power(0, 0.5), 0);
+  EXPECT_EQ(fixed_power(0.25, 1), 0.25);
+}
+
 }  // namespace
 }  // namespace infeed::detail

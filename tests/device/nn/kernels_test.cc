@@ -8,6 +8,9 @@
 #include <string>
 #include <vector>
 
+#include <infeed/records/bfloat16.h>
+#include <infeed/records/float16.h>
+
 #include "../../../device/nn/kernels/product.h"
 #include "device/random_seed.h"
 
@@ -140,6 +143,39 @@ void expect_function(Function function, double (*exact)(double), double ulps_max
 TEST(SameBits, OfExp) { expect_function(&Kernels::exp, std::exp, 2); }
 TEST(SameBits, OfTanh) { expect_function(&Kernels::tanh, std::tanh, 3); }
 TEST(SameBits, OfErf) { expect_function(&Kernels::erf, std::erf, 3); }
+
+/// All float32 of some upper halves, and what lies beside each tie.
+TEST(SameBits, OfRoundingAsTheTypesRound) {
+  std::vector<float> x;
+  for (std::uint32_t upper = 0; upper < 0x10000; upper += 3) {
+    for (const std::uint32_t lower :
+         {0U, 1U, 0x0fffU, 0x1000U, 0x1001U, 0x3000U, 0x7fffU, 0x8000U, 0x8001U, 0xffffU}) {
+      x.push_back(std::bit_cast<float>(upper << 16 | lower));
+    }
+  }
+  for (const float value : {65504.0F, 65519.996F, 65520.0F, 0x1p-24F, 0x1p-25F, 0x1.8p-25F, -0.0F,
+                            std::numeric_limits<float>::quiet_NaN()}) {
+    x.push_back(value);
+  }
+  const auto count = static_cast<std::int64_t>(x.size());
+  std::vector<float> y(x.size());
+  const auto expect_same = [](float found, float expected, float of) {
+    const bool both_nan = std::isnan(found) && std::isnan(expected);
+    EXPECT_TRUE(both_nan ||
+                std::bit_cast<std::uint32_t>(found) == std::bit_cast<std::uint32_t>(expected))
+        << of << ": " << found << " instead of " << expected;
+  };
+  for (const VectorWidth width : kWidths) {
+    kernels(width).bfloat16(count, x.data(), y.data());
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      expect_same(y[i], static_cast<float>(bfloat16(x[i])), x[i]);
+    }
+    kernels(width).float16(count, x.data(), y.data());
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      expect_same(y[i], static_cast<float>(float16(x[i])), x[i]);
+    }
+  }
+}
 
 }  // namespace
 }  // namespace infeed::detail

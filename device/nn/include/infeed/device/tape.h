@@ -54,6 +54,17 @@ class TapeValue {
 };
 
 using Gradients = std::vector<std::pair<Variable, Tensor>>;
+/// What a variable that no gradient moves becomes after the step.
+using Updates = std::vector<std::pair<Variable, Tensor>>;
+
+/// Adds up what replicas hold that run at the same time (synchronised batch normalisation).
+class Collective {
+ public:
+  virtual ~Collective() = default;
+  /// Each replica calls it equally often, with as many values; all get the same sums, in the same
+  /// order of addition whoever comes first.
+  virtual void sum(std::int32_t replica, std::span<float> values) = 0;
+};
 
 struct TapeOptions {
   bool training = false;  ///< whether what runs is written down
@@ -64,6 +75,9 @@ struct TapeOptions {
   std::shared_ptr<const void> strategy = nullptr;  ///< whose variables may be read
   /// For debugging: each operation and the shape of what it gives.
   std::function<void(std::string_view operation, const Shape& shape)> on_operation = {};
+  std::uint64_t seed = 0;  ///< of dropout; its bits depend on seed, step, replica and its place
+  std::uint64_t step = 0;  ///< counts tapes, also those whose gradients are accumulated
+  std::shared_ptr<Collective> collective = nullptr;  ///< null: the replica is the only one
 };
 
 class Tape {
@@ -82,9 +96,16 @@ class Tape {
   /// reading, times `scale`; zeros where none reaches it. `loss` is one number. Once a tape.
   Gradients gradients(const TapeValue& loss, float scale = 1);
 
+  /// What running statistics become, in the order in which they came up. Who runs the step applies
+  /// them: the mean over the replicas that have them.
+  const Updates& updates() const { return updates_; }
+
   const TapeOptions& options() const { return options_; }
 
   // For operations.
+  void update(const Variable& variable, Tensor value);
+  /// 0, 1, 2, ...: the place of what draws random numbers.
+  std::uint64_t next_draw() { return draws_++; }
   /// Memory whose values nobody has set.
   Tensor make(const Shape& shape) const;
   /// Gives the gradients of `inputs`, of those that are recorded; the others' may be anything.
@@ -100,6 +121,8 @@ class Tape {
   TapeOptions options_;
   std::vector<Node> nodes_;
   std::vector<std::pair<Variable, std::int32_t>> leaves_;
+  Updates updates_;
+  std::uint64_t draws_ = 0;
   std::unique_ptr<Workspace> workspace_;
 };
 

@@ -1,0 +1,195 @@
+#include <algorithm>
+#include <vector>
+
+#include <infeed/device/operations.h>
+
+#include "product_parts.h"
+
+namespace infeed::nn {
+
+using detail::add_bias;
+using detail::column_sums;
+using detail::multiply;
+using detail::product_options;
+using detail::require_fit;
+using detail::rows_of;
+using detail::values_of;
+
+namespace {
+
+/// Rows of patches that are multiplied at a time, so that they stay in the cache.
+constexpr std::int64_t kPatchRows = 1024;
+
+/// One axis of a convolution.
+struct Axis {
+  Axis(std::int64_t in_items, std::int64_t window_items, const ConvolutionOptions& options)
+      : in(in_items), window(window_items), stride(options.stride) {
+    if (options.padding == Padding::valid) {
+      out = in < window ? 0 : (in - window) / stride + 1;
+    } else {
+      out = (in + stride - 1) / stride;
+      before = std::max<std::int64_t>(0, (out - 1) * stride + window - in) / 2;
+    }
+  }
+  /// Of window `at`, the items that lie inside: first, ..., last - 1.
+  std::int64_t first(std::int64_t at) const {
+    return std::clamp<std::int64_t>(before - at * stride, 0, window);
+  }
+  std::int64_t last(std::int64_t at) const {
+    return std::clamp<std::int64_t>(in + before - at * stride, 0, window);
+  }
+
+  std::int64_t in = 0;
+  std::int64_t window = 0;
+  std::int64_t stride = 1;
+  std::int64_t before = 0;  ///< zeros in front of the first
+  std::int64_t out = 0;
+};
+
+struct Window {
+  Window(const Shape& images, const Shape& kernel, const ConvolutionOptions& options)
+      : examples(images[0]),
+        channels(images[3]),
+        rows(images[1], kernel[0], options),
+        columns(images[2], kernel[1], options) {}
+  std::int64_t image() const { return rows.in * columns.in * channels; }
+  std::int64_t pixels() const { return rows.out * columns.out; }
+  std::int64_t patch() const { return rows.window * columns.window * channels; }
+  std::int64_t images_at_a_time() const {
+    return std::max<std::int64_t>(1, kPatchRows / std::max<std::int64_t>(1, pixels()));
+  }
+
+  void gather(const float* image_values, float* patches) const {
+    for (std::int64_t y = 0; y < rows.out; ++y) {
+      const bool whole_rows = rows.first(y) == 0 && rows.last(y) == rows.window;
+      for (std::int64_t x = 0; x < columns.out; ++x, patches += patch()) {
+        const std::int64_t first = columns.first(x) * channels;
+        const std::int64_t last = columns.last(x) * channels;
+        const std::int64_t width = columns.window * channels;
+        if (!whole_rows || first != 0 || last != width) std::fill_n(patches, patch(), 0.0F);
+        for (std::int64_t i = rows.first(y); i < rows.last(y); ++i) {
+          const float* const from = image_values + (begin_of(y, x, i) + first);
+          float* const to = patches + i * width + first;
+          for (std::int64_t j = 0; j < last - first; ++j) to[j] = from[j];
+        }
+      }
+    }
+  }
+  void scatter(const float* patches, float* image_values) const {
+    std::fill_n(image_values, image(), 0.0F);
+    for (std::int64_t y = 0; y < rows.out; ++y) {
+      for (std::int64_t x = 0; x < columns.out; ++x, patches += patch()) {
+        const std::int64_t first = columns.first(x) * channels;
+        const std::int64_t last = columns.last(x) * channels;
+        for (std::int64_t i = rows.first(y); i < rows.last(y); ++i) {
+          const float* const from = patches + i * columns.window * channels + first;
+          float* const to = image_values + (begin_of(y, x, i) + first);
+          for (std::int64_t j = 0; j < last - first; ++j) to[j] += from[j];
+        }
+      }
+    }
+  }
+  /// Where row i of the window at (y, x) begins; may lie before the image's row.
+  std::int64_t begin_of(std::int64_t y, std::int64_t x, std::int64_t i) const {
+    return ((y * rows.stride + i - rows.before) * columns.in + x * columns.stride -
+            columns.before) *
+           channels;
+  }
+
+  std::int64_t examples = 0;
+  std::int64_t channels = 0;
+  Axis rows;
+  Axis columns;
+};
+
+/// body(first image, images, their patches) for some images at a time.
+template <class Body>
+void by_images(Tape& tape, const Window& window, Body body) {
+  const std::int64_t at_a_time = window.images_at_a_time();
+  std::vector<float>& patches = tape.workspace().patches;
+  patches.resize(std::max(patches.size(),
+                          static_cast<std::size_t>(at_a_time * window.pixels() * window.patch())));
+  for (std::int64_t first = 0; first < window.examples; first += at_a_time) {
+    body(first, std::min(at_a_time, window.examples - first), patches.data());
+  }
+}
+
+void gather_images(const Window& window, const float* images, std::int64_t first,
+                   std::int64_t count, float* patches) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    window.gather(images + (first + i) * window.image(),
+                  patches + i * window.pixels() * window.patch());
+  }
+}
+
+std::vector<Tensor> backward_convolution(Tape& tape, const TapeValue& images,
+                                         const TapeValue& kernel, const Window& window,
+                                         const Tensor& gradient) {
+  const std::int64_t out = kernel.shape()[3];
+  const float* dy = gradient.values<float>().data();
+  std::vector<Tensor> gradients(2);
+  if (kernel.is_recorded()) {
+    gradients[1] = tape.make(kernel.shape());
+    float* dw = values_of(gradients[1]);
+    std::fill_n(dw, kernel.shape().items(), 0.0F);
+    detail::ProductOptions options = product_options(tape);
+    options.accumulate = true;  // some images at a time, in the order of all of them
+    by_images(tape, window, [&](std::int64_t first, std::int64_t count, float* patches) {
+      gather_images(window, values_of(images), first, count, patches);
+      multiply(tape.workspace().product, window.patch(), out, count * window.pixels(),
+               rows_of(patches, window.patch()).transposed(),
+               rows_of(dy + first * window.pixels() * out, out), dw, options);
+    });
+  }
+  if (images.is_recorded()) {
+    gradients[0] = tape.make(images.shape());
+    float* dx = values_of(gradients[0]);
+    by_images(tape, window, [&](std::int64_t first, std::int64_t count, float* patches) {
+      multiply(tape.workspace().product, count * window.pixels(), window.patch(), out,
+               rows_of(dy + first * window.pixels() * out, out),
+               rows_of(values_of(kernel), out).transposed(), patches, product_options(tape));
+      for (std::int64_t i = 0; i < count; ++i) {
+        window.scatter(patches + i * window.pixels() * window.patch(),
+                       dx + (first + i) * window.image());
+      }
+    });
+  }
+  return gradients;
+}
+
+}  // namespace
+
+TapeValue convolution(Tape& tape, const TapeValue& images, const TapeValue& kernel,
+                      const TapeValue& bias, ConvolutionOptions options) {
+  require_fit(images.shape().rank() == 4 && kernel.shape().rank() == 4 &&
+                  images.shape()[3] == kernel.shape()[2] &&
+                  bias.shape() == Shape{kernel.shape()[3]},
+              "the convolution", images.shape(), kernel.shape());
+  if (options.stride < 1) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("a convolution with a stride of {}; it takes 1 or more pixels",
+                            options.stride));
+  }
+  const Window window(images.shape(), kernel.shape(), options);
+  const std::int64_t out = kernel.shape()[3];
+  Tensor y = tape.make({images.shape()[0], window.rows.out, window.columns.out, out});
+  float* const to = values_of(y);
+  by_images(tape, window, [&](std::int64_t first, std::int64_t count, float* patches) {
+    gather_images(window, values_of(images), first, count, patches);
+    multiply(tape.workspace().product, count * window.pixels(), out, window.patch(),
+             rows_of(patches, window.patch()), rows_of(values_of(kernel), out),
+             to + first * window.pixels() * out, product_options(tape));
+    add_bias({to + first * window.pixels() * out,
+              static_cast<std::size_t>(count * window.pixels() * out)},
+             bias.values());
+  });
+  return tape.record("convolution", std::move(y), {images, kernel, bias},
+                     [&tape, images, kernel, bias, window](const Tensor& dy) {
+                       std::vector<Tensor> gradients =
+                           backward_convolution(tape, images, kernel, window, dy);
+                       gradients.push_back(column_sums(tape, dy, bias.shape()));
+                       return gradients;
+                     });
+}
+
+}  // namespace infeed::nn

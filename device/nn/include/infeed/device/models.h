@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include <infeed/device/layers.h>
+#include <infeed/device/schedule.h>
+
+/// Why: networks of a size that two cores train in minutes, for images of 28 x 28 pixels (MNIST,
+/// Fashion-MNIST) in ten classes.
+///
+///     infeed::Scope scope({.seed = 42});
+///     std::shared_ptr<const infeed::nn::Layer> model = infeed::nn::model_named("convnet", scope);
+///     infeed::Tape tape({.training = true});
+///     infeed::TapeValue pixels = tape.constant(infeed::Tensor(infeed::DType::float32, {128, 784}));
+///     infeed::TapeValue logits = model->apply(tape, pixels);     // [128, 10]
+///
+/// They take [examples, ...] with 784 items an example, 0 to 1, and give [examples, 10].
+namespace infeed::nn {
+
+/// Dense layers of 128 and 10.
+Sequential mlp(const Scope& scope);
+/// Two convolutions of 32 and 64 channels with pooling, dense layers of 128 and 10.
+Sequential convnet(const Scope& scope, double dropout_rate = 0.25);
+/// Each row of pixels is a token; two blocks of attention, 64 features in 4 heads.
+Sequential transformer(const Scope& scope, double dropout_rate = 0.1);
+/// Self-attention and two dense layers (GELU), each behind a layer norm and around a residual.
+Sequential transformer_block(const Scope& scope, std::int64_t features, std::int64_t heads,
+                             std::int64_t hidden, double dropout_rate = 0);
+
+/// "mlp", "convnet", "transformer".
+std::span<const std::string_view> model_names();
+/// What Adam takes for so many steps of 128 examples: the first tenth, 200 at most, warms up, then
+/// half a cosine down to a fiftieth.
+Schedule rate_for_model(std::string_view name, std::uint64_t steps);
+/// Errors invalid_argument, with the names there are; also of rate_for_model().
+std::shared_ptr<const Layer> model_named(std::string_view name, const Scope& scope);
+
+}  // namespace infeed::nn

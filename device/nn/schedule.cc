@@ -1,0 +1,98 @@
+#include "infeed/device/schedule.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <string_view>
+#include <utility>
+
+#include <infeed/error.h>
+
+#include "nn/kernels/fixed_math.h"
+
+namespace infeed::nn {
+namespace {
+
+void require_rate(double rate, std::string_view what) {
+  if (rate >= 0 && std::isfinite(rate)) return;
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("{} of {}; expected a finite number that isn't negative", what, rate));
+}
+
+void require_steps(std::uint64_t steps, std::string_view what) {
+  if (steps >= 1) return;
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("{} over {} steps; it takes 1 or more", what, steps));
+}
+
+/// How far `step` is on the way to `steps`: 0 to 1.
+double share_of(std::uint64_t step, std::uint64_t steps) {
+  return static_cast<double>(std::min(step, steps)) / static_cast<double>(steps);
+}
+
+}  // namespace
+
+Schedule constant_rate(double rate) {
+  require_rate(rate, "a learning rate");
+  return [rate](std::uint64_t) { return rate; };
+}
+
+Schedule warm_up(std::uint64_t steps, Schedule then) {
+  require_steps(steps, "warming up");
+  return [steps, then = std::move(then)](std::uint64_t step) {
+    return step < steps ? then(0) * share_of(step + 1, steps) : then(step - steps);
+  };
+}
+
+Schedule cosine_decay(double rate, std::uint64_t steps, double floor) {
+  require_rate(rate, "a learning rate");
+  require_rate(floor, "a floor");
+  require_steps(steps, "cosine decay");
+  return [=](std::uint64_t step) {
+    const double share = 0.5 * (1 + detail::fixed_cos_pi(share_of(step, steps)));
+    return rate * (floor + (1 - floor) * share);
+  };
+}
+
+Schedule step_decay(double rate, std::vector<std::uint64_t> boundaries, double factor) {
+  require_rate(rate, "a learning rate");
+  require_rate(factor, "a factor");
+  if (!std::ranges::is_sorted(boundaries)) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("step decay at the steps {}; expected them in ascending order",
+                            fmt::join(boundaries, ", ")));
+  }
+  return [rate, factor, boundaries = std::move(boundaries)](std::uint64_t step) {
+    double now = rate;
+    for (const std::uint64_t boundary : boundaries) {
+      if (step >= boundary) now *= factor;
+    }
+    return now;
+  };
+}
+
+Schedule polynomial_decay(double rate, double last, std::uint64_t steps, double power) {
+  require_rate(rate, "a learning rate");
+  require_rate(last, "a last learning rate");
+  require_steps(steps, "polynomial decay");
+  if (!(power > 0) || !std::isfinite(power)) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("polynomial decay with power {}; expected one above 0", power));
+  }
+  return [=](std::uint64_t step) {
+    return (rate - last) * detail::fixed_power(1 - share_of(step, steps), power) + last;
+  };
+}
+
+double linearly_scaled_rate(double base_rate, std::int64_t global_batch, std::int64_t base_batch) {
+  require_rate(base_rate, "a learning rate");
+  if (global_batch < 1 || base_batch < 1) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("a learning rate for a batch of {}, scaled from one of {}; batches "
+                            "have 1 example or more",
+                            global_batch, base_batch));
+  }
+  return base_rate * static_cast<double>(global_batch) / static_cast<double>(base_batch);
+}
+
+}  // namespace infeed::nn
