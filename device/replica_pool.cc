@@ -1,9 +1,14 @@
 #include "replica_pool.h"
 
+#include <infeed/detail/start_threads.h>
+
 namespace infeed::detail {
 
 ReplicaPool::ReplicaPool(std::int32_t threads) {
-  for (std::int32_t i = 1; i < threads; ++i) threads_.emplace_back([this] { work(); });
+  // The caller does the work of those that the system doesn't give.
+  start_threads(
+      threads_, static_cast<std::size_t>(threads - 1), [this] { work(); },
+      /*threads_min=*/0);
 }
 
 ReplicaPool::~ReplicaPool() {

@@ -7,6 +7,7 @@
 
 #include <infeed/detail/begin_thread.h>
 #include <infeed/detail/hand_off.h>
+#include <infeed/detail/start_threads.h>
 
 #include "parallel/record_source.h"
 
@@ -23,7 +24,7 @@ class DecodingAhead final : public RecordSource {
   ~DecodingAhead() override { hand_off_.stop(); }
 
   bool fetch(std::vector<Record>& out) override {
-    if (!thread_.joinable()) thread_ = std::jthread([this] { run(); });
+    if (!thread_.joinable()) thread_ = start_thread<std::jthread>([this] { run(); });
     while (true) {
       Item item = take();
       if (auto* records = std::get_if<Records>(&item)) {

@@ -1,5 +1,7 @@
 #include "infeed/records/detail/json_depth.h"
 
+#include <fmt/format.h>
+
 #include "infeed/records/limits.h"
 
 namespace infeed::detail {
@@ -25,6 +27,14 @@ bool is_json_too_deep(std::string_view text) {
 std::string_view json_too_deep_text() {
   static_assert(limits::json_depth == 100);
   return "objects and arrays lie more than 100 deep in each other";
+}
+
+std::string too_many_json_columns(std::size_t columns, std::size_t names_bytes) {
+  if (columns <= limits::json_columns && names_bytes <= limits::json_names_bytes) return {};
+  return fmt::format(
+      "there are {} columns with {} bytes of names, where {} and {} are the limits; put what the "
+      "names tell apart into lists of values",
+      columns, names_bytes, limits::json_columns, limits::json_names_bytes);
 }
 
 }  // namespace infeed::detail

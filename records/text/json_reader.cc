@@ -19,15 +19,26 @@ class JsonMemberGuess {
  public:
   explicit JsonMemberGuess(std::string name) : name_(std::move(name)) {}
 
-  const std::string& name() const { return name_; }
-  void see(const nlohmann::ordered_json& value) {
-    if (value.is_null()) return;
+  /// Of a member of the line with this number, counted from 1.
+  void see_line(std::size_t line) {
+    if (line == last_line_) return;  // a key that comes twice is one value
+    last_line_ = line;
     ++lines_;
-    if (!value.is_array()) return see_item(value);
-    is_list_ = true;
-    ++lists_;
-    for (const nlohmann::ordered_json& item : value) see_item(item);
   }
+  void see_list(std::size_t line) {
+    see_line(line);
+    is_list_ = true;
+    if (line == last_list_) return;
+    last_list_ = line;
+    ++lists_;
+  }
+  void see_text() { has_text_ = true; }
+  void see_bool() { has_bool_ = true; }
+  void see_number(bool is_fraction) {
+    has_number_ = true;
+    has_fraction_ |= is_fraction;
+  }
+  void see_other() { has_others_ = true; }
 
   void add_to(ColumnSchema& schema, std::size_t lines) const {
     const bool has_gaps = lines_ < lines;
@@ -59,18 +70,9 @@ class JsonMemberGuess {
   }
 
  private:
-  void see_item(const nlohmann::ordered_json& item) {
-    has_text_ |= item.is_string();
-    has_bool_ |= item.is_boolean();
-    has_number_ |= item.is_number();
-    has_fraction_ |= item.is_number_float() ||
-                     (item.is_number_unsigned() &&
-                      item.get<std::uint64_t>() >
-                          static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()));
-    has_others_ |= item.is_structured() || item.is_null();
-  }
-
   std::string name_;
+  std::size_t last_line_ = 0;
+  std::size_t last_list_ = 0;
   std::size_t lines_ = 0;
   std::size_t lists_ = 0;
   bool is_list_ = false;
@@ -84,24 +86,133 @@ class JsonMemberGuess {
 struct JsonGuesses {
   std::vector<JsonMemberGuess> guesses;  // in the order in which members came first
   std::unordered_map<std::string, std::size_t> places;
+  std::size_t names_bytes = 0;
 
-  JsonMemberGuess& of(const std::string& name) {
-    const auto [place, is_new] = places.emplace(name, guesses.size());
-    if (is_new) guesses.emplace_back(name);
-    return guesses[place->second];
+  std::size_t place_of(const std::string& name) {
+    if (const auto known = places.find(name); known != places.end()) return known->second;
+    if (const std::string wrong =
+            detail::too_many_json_columns(guesses.size() + 1, names_bytes + name.size());
+        !wrong.empty()) {
+      throw Error(ErrorCode::resource_exhausted, wrong);
+    }
+    names_bytes += name.size();
+    places.emplace(name, guesses.size());
+    guesses.emplace_back(name);
+    return guesses.size() - 1;
   }
 };
 
-void see_members(const nlohmann::ordered_json& object, const std::string& prefix, int depth,
-                 JsonGuesses& guesses) {
-  for (const auto& [key, value] : object.items()) {
-    const std::string name = prefix + key;
-    if (value.is_object() && depth < limits::json_depth) {
-      see_members(value, name + ".", depth + 1, guesses);
-      continue;
+/// Sees the members of lines as they are parsed: values that were kept, in the order of their keys,
+/// would cost a search through all keys before for each one.
+class JsonMembers final : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  explicit JsonMembers(JsonGuesses& guesses) : guesses_(guesses) {}
+
+  void begin_line(std::size_t line) { line_ = line; }
+
+  bool null() override {
+    if (skipped_depth_ > 0) return true;
+    if (in_list_) {
+      guess().see_other();
+    } else {
+      place_ = guesses_.place_of(name_);
     }
-    guesses.of(name).see(value);
+    return true;
   }
+  bool boolean(bool /*value*/) override {
+    if (JsonMemberGuess* seen = item()) seen->see_bool();
+    return true;
+  }
+  bool number_integer(std::int64_t /*value*/) override {
+    if (JsonMemberGuess* seen = item()) seen->see_number(false);
+    return true;
+  }
+  bool number_unsigned(std::uint64_t value) override {
+    if (JsonMemberGuess* seen = item()) {
+      seen->see_number(value >
+                       static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()));
+    }
+    return true;
+  }
+  bool number_float(double /*value*/, const std::string& /*written*/) override {
+    if (JsonMemberGuess* seen = item()) seen->see_number(true);
+    return true;
+  }
+  bool string(std::string& /*value*/) override {
+    if (JsonMemberGuess* seen = item()) seen->see_text();
+    return true;
+  }
+  bool binary(nlohmann::json::binary_t& /*value*/) override { return false; }  // text has none
+
+  bool start_object(std::size_t /*count*/) override {
+    if (in_list_) return skip();
+    prefix_sizes_.push_back(prefix_.size());
+    if (prefix_sizes_.size() > 1) prefix_ = name_ + ".";
+    return true;
+  }
+  bool key(std::string& value) override {
+    if (skipped_depth_ == 0) name_ = prefix_ + value;
+    return true;
+  }
+  bool end_object() override {
+    if (skipped_depth_ > 0) {
+      --skipped_depth_;
+      return true;
+    }
+    prefix_.resize(prefix_sizes_.back());
+    prefix_sizes_.pop_back();
+    return true;
+  }
+  bool start_array(std::size_t /*count*/) override {
+    if (in_list_) return skip();
+    place_ = guesses_.place_of(name_);
+    guess().see_list(line_);
+    in_list_ = true;
+    return true;
+  }
+  bool end_array() override {
+    if (skipped_depth_ > 0) {
+      --skipped_depth_;
+    } else {
+      in_list_ = false;
+    }
+    return true;
+  }
+  bool parse_error(std::size_t /*position*/, const std::string& /*last_token*/,
+                   const nlohmann::detail::exception& /*error*/) override {
+    return false;
+  }
+
+ private:
+  JsonMemberGuess& guess() { return guesses_.guesses[place_]; }
+  /// Whose kind the value that comes belongs to; null within what a list has in it.
+  JsonMemberGuess* item() {
+    if (skipped_depth_ > 0) return nullptr;
+    if (!in_list_) {
+      place_ = guesses_.place_of(name_);
+      guess().see_line(line_);
+    }
+    return &guess();
+  }
+  bool skip() {
+    if (skipped_depth_++ == 0) guess().see_other();
+    return true;
+  }
+
+  JsonGuesses& guesses_;
+  std::size_t line_ = 0;
+  std::string prefix_;  // "outer." inside an object of that key
+  std::vector<std::size_t> prefix_sizes_;
+  std::string name_;
+  std::size_t place_ = 0;
+  bool in_list_ = false;
+  std::size_t skipped_depth_ = 0;  // objects and lists within a list
+};
+
+/// Whether a line, which is no deeper than may be, is an object: reading others says what is wrong.
+bool is_json_object(std::string_view line) {
+  const std::size_t first = line.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && line[first] == '{' && nlohmann::json::accept(line);
 }
 
 }  // namespace
@@ -133,6 +244,7 @@ ColumnSchema infer_json_lines_schema(const std::string& file, const JsonLinesOpt
   detail::TextRows rows;
   feed.read(std::max<std::size_t>(1, rows_max), rows);
   JsonGuesses guesses;
+  JsonMembers members(guesses);
   std::size_t lines = 0;
   for (const detail::TextPiece& piece : rows.pieces) {
     std::string_view left = piece.text.bytes();
@@ -140,10 +252,13 @@ ColumnSchema infer_json_lines_schema(const std::string& file, const JsonLinesOpt
       const std::string_view line = left.substr(0, left.find('\n'));
       left.remove_prefix(line.size() + 1);
       if (detail::is_json_too_deep(line)) continue;  // reading it says so
-      const auto object = nlohmann::ordered_json::parse(line, nullptr, /*allow_exceptions=*/false);
-      if (!object.is_object()) continue;  // reading it says what is wrong
-      ++lines;
-      see_members(object, "", 1, guesses);
+      if (!is_json_object(line)) continue;           // reading it says what is wrong
+      members.begin_line(++lines);
+      try {
+        nlohmann::json::sax_parse(line.begin(), line.end(), &members);
+      } catch (const Error& error) {
+        throw Error(error.code(), error.message()).at_file(file);
+      }
     }
   }
   ColumnSchema schema;

@@ -69,6 +69,12 @@ def text_inputs(folder):
     yield write(folder, "objects.jsonl", objects + "\n")
     yield write(folder, "names.jsonl",
                 "".join(f'{{"name{i}": 1}}\n' for i in range(3_000)))
+    yield write(folder, "keys.jsonl",
+                json.dumps({f"key{i}": i for i in range(200_000)}) + "\n")
+    yield write(folder, "members.jsonl",
+                json.dumps({f"o{i}": {"a": 1} for i in range(100_000)}) + "\n")
+    yield write(folder, "prefix.jsonl",
+                json.dumps({"x" * (1 << 20): {f"{i}": 1 for i in range(3_000)}}) + "\n")
     yield write(folder, "one_line.csv.gz", gzip.compress(b"a,b\n" + b"x" * (256 << 20), 1))
     yield write(folder, "commas.csv.gz", gzip.compress(b"a,b\n" + b"," * (32 << 20), 1))
     yield write(folder, "latin1.csv", "größe,caf\xe9\n1,2\n".encode("latin-1"))
@@ -152,6 +158,9 @@ def commands(infeed, folder):
     for path, is_good in manifests(infeed, folder):
         yield [infeed, "verify", path, "--json", output()], 0 if is_good else 1
         yield [infeed, "inspect", path], None
+    # A stack of 1 GB is more than the limit of memory, so that no thread can be had.
+    no_threads = ["prlimit", "--stack=1073741824"]
+    yield [*no_threads, infeed, "verify", str(pathlib.Path(folder, "indexed.tfrecord"))], 1
     yield [infeed, "inspect", str(pathlib.Path(folder, "x-*-of-4294967295"))], 1
     yield [infeed, "verify", str(pathlib.Path(folder, "x-?????-of-4294967295"))], 1
     yield [infeed, "inspect", "s3://localhost:1#x/key"], 1
@@ -228,6 +237,8 @@ def faults(status, wanted, said, folder):
             yield f"it said {secret!r}"
     if any(byte < 0x20 and byte not in b"\n\r\t" for byte in said):
         yield "control characters reach the terminal"
+    if b"out of memory" in said:
+        yield "it took all memory instead of naming a limit"
     if status != 0 and not said.strip():
         yield "it failed without a word"
     mine = pathlib.Path(folder, "mine")

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <fmt/format.h>
 #include <new>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <sys/resource.h>
@@ -87,13 +88,14 @@ int check_output(const std::string& who) {
 
 int run(const Command& command, const std::string& who) {
   allow_many_files();
-  StopOnSignal signals;
+  std::optional<StopOnSignal> signals;
   try {
-    command.run(signals.token());
+    signals.emplace();
+    command.run(signals->token());
     return check_output(who);
   } catch (const Error& error) {
     std::fflush(stdout);
-    if (signals.token().stop_requested() && error.code() == ErrorCode::cancelled) {
+    if (signals && signals->token().stop_requested() && error.code() == ErrorCode::cancelled) {
       complain(who, error.message());
       return kExitInterrupted;
     }

@@ -9,6 +9,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <infeed/detail/start_threads.h>
 #include <infeed/error.h>
 
 #include "cli/exit_status.h"
@@ -33,11 +34,17 @@ StopOnSignal::StopOnSignal() {
   signals_ = signalfd(-1, &signals, SFD_CLOEXEC);
   end_ = eventfd(0, EFD_CLOEXEC);
   if (signals_ < 0 || end_ < 0) {
+    close_descriptors();
     throw Error(
         ErrorCode::resource_exhausted,
         "cannot watch for Ctrl-C: no file descriptors are left; raise the limit (ulimit -n)");
   }
-  thread_ = std::thread([this] { watch(); });
+  try {
+    thread_ = infeed::detail::start_thread([this] { watch(); });
+  } catch (...) {
+    close_descriptors();
+    throw;
+  }
 }
 
 StopOnSignal::~StopOnSignal() {
@@ -45,8 +52,12 @@ StopOnSignal::~StopOnSignal() {
   while (write(end_, &one, sizeof(one)) < 0 && errno == EINTR) {
   }
   thread_.join();
-  close(signals_);
-  close(end_);
+  close_descriptors();
+}
+
+void StopOnSignal::close_descriptors() noexcept {
+  if (signals_ >= 0) close(signals_);
+  if (end_ >= 0) close(end_);
 }
 
 void StopOnSignal::watch() noexcept {

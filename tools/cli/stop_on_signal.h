@@ -23,6 +23,7 @@ class StopOnSignal {
 
  private:
   void watch() noexcept;
+  void close_descriptors() noexcept;
 
   std::stop_source source_;
   int signals_ = -1;  ///< a signalfd

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <infeed/detail/start_threads.h>
+
 namespace infeed::detail {
 
 PeriodicThread::PeriodicThread(std::function<void()> begin, std::chrono::milliseconds pause,
@@ -9,7 +11,7 @@ PeriodicThread::PeriodicThread(std::function<void()> begin, std::chrono::millise
     : begin_(std::move(begin)),
       pause_(std::max(pause, std::chrono::milliseconds(1))),
       step_(std::move(step)),
-      thread_([this] { run(); }) {}
+      thread_(start_thread([this] { run(); })) {}
 
 PeriodicThread::~PeriodicThread() {
   hand_off_.stop();

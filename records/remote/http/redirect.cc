@@ -34,14 +34,7 @@ Origin resolve(const std::string& base, const std::string& next) {
 
 Origin Origin::of(const std::string& url) { return resolve(url, {}); }
 
-bool Origin::may_have_password_of(const Origin& asked) const {
-  if (*this == asked) return true;
-  const bool has_usual_port =
-      (scheme == "https" && port == "443") || (scheme == "http" && port == "80");
-  if (!has_usual_port) return false;
-  const bool is_upgrade = scheme == "https" && asked.scheme == "http" && asked.port == "80";
-  return host != asked.host || is_upgrade;
-}
+bool Origin::may_have_password_of(const Origin& asked) const { return *this == asked; }
 
 std::optional<Origin> redirected_to(CURL* easy, std::string_view header) {
   constexpr std::string_view kName = "location:";

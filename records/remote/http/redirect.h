@@ -16,9 +16,9 @@ struct Origin {
   /// With empty parts where libcurl can't take the URL apart.
   static Origin of(const std::string& url);
 
-  /// Whether a password in ~/.netrc, which knows hosts but no ports, may be sent here after a
-  /// redirect from `asked`. The port of another user's server on the same machine must not get it;
-  /// the usual ports belong to the machine.
+  /// Whether a password in ~/.netrc, which knows hosts but neither ports nor schemes, may be sent here
+  /// after a redirect from `asked`: only to the very same server. Who answers at another port, host or
+  /// scheme was chosen by the one that redirects, not by the user.
   bool may_have_password_of(const Origin& asked) const;
 
   bool operator==(const Origin&) const = default;

@@ -3,6 +3,8 @@
 #include <new>
 #include <utility>
 
+#include "infeed/detail/start_threads.h"
+
 namespace infeed::detail {
 
 Transfers::Transfers(UrlTarget target, UrlOptions options)
@@ -10,7 +12,7 @@ Transfers::Transfers(UrlTarget target, UrlOptions options)
   start_curl();
   multi_.reset(::curl_multi_init());
   if (multi_ == nullptr) throw std::bad_alloc();
-  thread_ = std::jthread([this] { run(); });
+  thread_ = start_thread<std::jthread>([this] { run(); });
 }
 
 Transfers::~Transfers() {

@@ -6,6 +6,7 @@
 
 #include <infeed/records/detail/json_depth.h>
 #include <infeed/records/json_lines.h>
+#include <infeed/records/limits.h>
 
 #include "records/temporary_files.h"
 #include "text/json_text.h"
@@ -187,6 +188,43 @@ TEST_F(JsonLinesTest, InferringPassesOverLinesThatAreTooDeep) {
       infer_json_lines_schema(folder_.write("t.jsonl", deep + "{\"b\": 1}\n"));
   ASSERT_EQ(schema.columns().size(), 1U);
   EXPECT_EQ(schema.columns()[0].name, "b");
+}
+
+TEST_F(JsonLinesTest, InferringKeepsToTheValuesOfWholeObjects) {
+  // Of the second line nothing counts, since it isn't whole; a key that comes twice is one value.
+  const ColumnSchema schema = infer_json_lines_schema(
+      folder_.write("t.jsonl", "{\"z\":1,\"a\":2,\"z\":3}\n{\"z\":\"x\",\"b\":\n[4]\n"));
+  ASSERT_EQ(schema.columns().size(), 2U);
+  EXPECT_EQ(schema.columns()[0].name, "z");
+  EXPECT_EQ(schema.columns()[0].dtype, DType::int64);
+  EXPECT_EQ(schema.columns()[1].name, "a");
+  for (const char* line : {"{\"a\":[[1]]}", "{\"a\":[{\"b\":1}]}", "{\"a\":[null]}"}) {
+    EXPECT_THAT(
+        error_of([&] { infer_json_lines_schema(folder_.write("l.jsonl", line)); }).message(),
+        HasSubstr("the values of 'a' are of several kinds"))
+        << line;
+  }
+}
+
+/// As many as may be, in a time that doesn't grow with their square; one more is an error.
+TEST_F(JsonLinesTest, InferringHasALimitOfColumnsAndOfTheirNames) {
+  const auto line_of = [](std::size_t columns) {
+    std::string line = "{\"0\":0";
+    for (std::size_t i = 1; i < columns; ++i) line += fmt::format(",\"{}\":0", i);
+    return line + "}\n";
+  };
+  const std::string most = folder_.write("most.jsonl", line_of(limits::json_columns));
+  EXPECT_EQ(infer_json_lines_schema(most).columns().size(), limits::json_columns);
+  const std::string more = folder_.write("more.jsonl", line_of(limits::json_columns + 1));
+  const Error error = error_of([&] { infer_json_lines_schema(more); });
+  EXPECT_EQ(error.code(), ErrorCode::resource_exhausted);
+  EXPECT_THAT(error.message(), HasSubstr("there are 65537 columns with "));
+  std::string nested = "{\"" + std::string(1 << 20, 'x') + "\":" + line_of(3000);
+  nested.back() = '}';
+  EXPECT_THAT(
+      error_of([&] { infer_json_lines_schema(folder_.write("nested.jsonl", nested)); }).message(),
+      HasSubstr("there are 16 columns with 16777254 bytes of names, where 65536 and 16777216 are "
+                "the limits"));
 }
 
 /// Brackets in strings are text.

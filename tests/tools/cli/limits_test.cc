@@ -56,6 +56,18 @@ TEST(ToolLimits, ALineOfJsonHasSoManyValues) {
               HasSubstr(": it has more than 4194304 values, which is the limit"));
 }
 
+/// 200,000 keys ended as out of memory.
+TEST(ToolLimits, ALineOfJsonHasSoManyColumns) {
+  std::string line = R"({"0": 0)";
+  for (int i = 1; i < 65'536; ++i) line += fmt::format(R"(,"{}":0)", i);
+  EXPECT_EQ(tools::parse_json_features(line + "}").size(), 65'536U);
+  EXPECT_THAT(error_of([&] { tools::parse_json_features(line + R"(,"more":null})"); }).message(),
+              HasSubstr("there are 65537 columns with "));
+  std::string nested = "{\"" + std::string(1 << 20, 'x') + "\":" + line + "}}";
+  EXPECT_THAT(error_of([&] { tools::parse_json_features(nested); }).message(),
+              HasSubstr("there are 16 columns with 16777254 bytes of names"));
+}
+
 TEST(ToolLimits, ASchemaIsNoDeepNest) {
   const TemporaryFolder folder;
   const std::string file = folder.file("schema.json");

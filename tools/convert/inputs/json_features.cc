@@ -113,6 +113,11 @@ class FeatureCollector final : public nlohmann::json_sax<Json> {
   }
   void begin_feature() {
     require_object();
+    names_bytes_ += name_.size();
+    if (const std::string wrong = detail::too_many_json_columns(features_.size() + 1, names_bytes_);
+        !wrong.empty()) {
+      fail_line(line_, ": " + wrong);
+    }
     features_.push_back({.name = name_});
   }
   bool add(JsonValue value) {
@@ -136,6 +141,7 @@ class FeatureCollector final : public nlohmann::json_sax<Json> {
   std::string name_;
   std::size_t list_depth_ = 0;
   std::size_t values_ = 0;
+  std::size_t names_bytes_ = 0;
   std::vector<JsonFeature> features_;
 };
 

@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include <infeed/error.h>
+#include <infeed/records/detail/json_depth.h>
 
 #include "cli/printable.h"
 #include "convert/inputs/column_choice.h"
@@ -162,14 +163,23 @@ class JsonLinesInput final : public ExampleInput {
   void infer_kinds() {
     RowFilesReader reader(rows_);
     std::map<std::string, KindGuess> guesses;
+    std::size_t names_bytes = 0;
     for (const std::uint64_t index : rows_.sample()) {
       try {
         for (const JsonFeature& feature : parse_json_features(reader.read(index))) {
-          KindGuess& guess = guesses[feature.name];
+          const auto [place, is_new] = guesses.try_emplace(feature.name);
+          if (is_new) names_bytes += feature.name.size();
+          KindGuess& guess = place->second;
           for (const JsonValue& value : feature.values) guess.see(value.form, value.text, index);
         }
       } catch (const Error&) {
         continue;  // reading it says what is wrong, when it is its turn
+      }
+      // A line adds no more than its own limit before this is asked.
+      if (const std::string wrong =
+              infeed::detail::too_many_json_columns(guesses.size(), names_bytes);
+          !wrong.empty()) {
+        throw Error(ErrorCode::resource_exhausted, wrong).at_file(rows_.location_of(index));
       }
     }
     const auto location_of = [this](std::uint64_t index) { return rows_.location_of(index); };

@@ -7,6 +7,7 @@
 
 #include "records/remote/http/http_server.h"
 #include "records/temporary_files.h"
+#include "remote/http/redirect.h"
 
 /// Which passwords go where when a server sends on to another.
 namespace infeed {
@@ -51,6 +52,35 @@ TEST_F(UrlRedirects, NoPasswordGoesToAnotherPort) {
   });
   EXPECT_EQ(read_file(asked.url("/a")), "content");
   ASSERT_GE(asked.requests(), 1U);
+  ASSERT_GE(other.requests(), 1U);
+  EXPECT_THAT(passwords(asked), Each(StartsWith("Basic ")));
+  EXPECT_THAT(passwords(other), Each(""));
+}
+
+TEST(RedirectOrigin, OnlyTheVerySameServerMayHaveThePassword) {
+  using detail::Origin;
+  const Origin asked = Origin::of("http://a.example/x");
+  EXPECT_TRUE(Origin::of("http://A.example:80/y?z").may_have_password_of(asked));
+  for (const char* next : {"https://a.example/x", "https://a.example:80/x", "http://a.example:81/x",
+                           "http://b.example/x", "https://b.example/x", "http://a.example.b/x"}) {
+    EXPECT_FALSE(Origin::of(next).may_have_password_of(asked)) << next;
+  }
+  EXPECT_FALSE(asked.may_have_password_of(Origin::of("https://a.example/x")));
+}
+
+TEST_F(UrlRedirects, NoPasswordGoesToAnotherNameOfTheHost) {
+  home_.write(".netrc",
+              "machine 127.0.0.1 login me password secret\n"
+              "machine localhost login me password other\n");
+  HttpServer other([](const HttpRequestSeen& request) { return serve_bytes(request, "content"); });
+  std::string elsewhere = other.url("/b");
+  const std::size_t host = elsewhere.find("127.0.0.1");
+  ASSERT_NE(host, elsewhere.npos);
+  elsewhere.replace(host, std::string_view("127.0.0.1").size(), "localhost");
+  HttpServer asked([&](const HttpRequestSeen&) {
+    return HttpReply{.status = 302, .headers = {"Location: " + elsewhere}};
+  });
+  EXPECT_EQ(read_file(asked.url("/a")), "content");
   ASSERT_GE(other.requests(), 1U);
   EXPECT_THAT(passwords(asked), Each(StartsWith("Basic ")));
   EXPECT_THAT(passwords(other), Each(""));

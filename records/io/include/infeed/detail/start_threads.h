@@ -14,10 +14,10 @@ namespace infeed::detail {
 /// resource_exhausted, with what may be done about it.
 Error no_thread(const std::system_error& error);
 
-/// One thread, or that Error.
-template <class Work>
-std::thread start_thread(Work work) try {
-  return std::thread(std::move(work));
+/// One thread (or std::jthread), or that Error.
+template <class Thread = std::thread, class Work>
+Thread start_thread(Work work) try {
+  return Thread(std::move(work));
 } catch (const std::system_error& error) {
   throw no_thread(error);
 }

@@ -17,6 +17,12 @@ namespace infeed::limits {
 /// schemas and answers of servers. Levels cost stack where values are copied, shown or freed.
 inline constexpr int json_depth = 100;
 
+/// Columns that lines of JSON have, and the bytes of their names ("outer.inner": each repeats the names
+/// of the objects around it, so that a line of 1 MB could have names of GBs). A column costs hundreds
+/// of bytes before its first value.
+inline constexpr std::size_t json_columns = std::size_t{1} << 16;
+inline constexpr std::size_t json_names_bytes = std::size_t{16} << 20;
+
 /// Rows of an NPY array that have no values, as of shape (n, 0): they take no bytes of the file, so
 /// that its size says nothing of how many there are.
 inline constexpr std::int64_t npy_empty_rows = std::int64_t{1} << 24;

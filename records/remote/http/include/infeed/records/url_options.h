@@ -13,7 +13,7 @@
 ///     infeed::RecordReader other("https://host/a.tfrecord.gz", {.url = {.ranges_in_flight = 8}});
 ///
 /// http:// and https:// are read by ranges; redirects are followed, never from https to http. A
-/// password comes from ~/.netrc (it is sent to no other port of its host), a proxy from the usual
+/// password comes from ~/.netrc (no redirect to another server takes one along), a proxy from the usual
 /// variables. s3://bucket/key is read the same way, signed (AWS Signature Version 4).
 ///
 /// For S3 the environment is read as AWS's tools do. Credentials, the first of:
