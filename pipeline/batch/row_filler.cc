@@ -7,6 +7,7 @@
 #include <infeed/pipeline/errors_in_flight.h>
 
 #include "engine/iterator_context.h"
+#include "engine/recording/call_watch.h"
 #include "engine/threads/clock.h"
 
 namespace infeed::detail {

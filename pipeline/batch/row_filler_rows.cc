@@ -109,13 +109,14 @@ void RowFiller::note_stretch(InputRows& rows, std::uint64_t bytes) {
 void RowFiller::read_block(InputRows& rows, std::uint64_t claim_ticks, bool is_sampled) const {
   RecordBlockSource::Taken& taken = rows.taken = {};
   const std::uint64_t begin_cpu_ns = is_sampled ? thread_cpu_ns() : 0;
-  CallWatch watch(run_.recorder(), counters_);
   const std::uint64_t begin_ticks = ticks_now();
+  CallWatch watch(run_.recorder(), counters_, begin_ticks);
   rows.block.file().read(rows.block);
-  const std::uint64_t read_ticks = ticks_now() - begin_ticks;
+  const std::uint64_t end_ticks = ticks_now();
+  const std::uint64_t read_ticks = end_ticks - begin_ticks;
   rows.slow_read = {};
   if (watch.is_on()) {
-    const OwnTime time = watch.end();
+    const OwnTime time = watch.end(end_ticks);
     if (run_.recorder()->is_slow(time)) rows.slow_read = {time.begin_ticks, time.ticks};
   }
   taken.ticks = claim_ticks + read_ticks;

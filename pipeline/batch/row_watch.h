@@ -7,6 +7,7 @@
 
 #include "batch/row_filler.h"
 #include "engine/iterator_context.h"
+#include "engine/recording/call_watch.h"
 #include "engine/threads/clock.h"
 
 namespace infeed::detail {
@@ -28,9 +29,9 @@ class RowFiller::RowWatch {
   /// Those before row `end` are written.
   void end(std::size_t end) {
     if (!watch_ || !watch_->is_on()) return;
-    const OwnTime time = watch_->end();
+    const OwnTime time = watch_->end(ticks_now());
     const std::uint64_t count = end - first_;
-    filler_.counters_.note_call(time.ticks, count);
+    filler_.counters_.note_calls(filler_.run_.recorder()->ns_of(time, count), count, true);
     block_ = time.ticks < count * ticks_of_us(kWorthWatchingRowUs) ? kRowsWatchedAtOnce : 1;
     if (filler_.run_.recorder()->is_slow(time)) note_slow(time, count);
   }

@@ -221,9 +221,12 @@ Pull IteratorCore::pull_or_pop() {
 
 Pull IteratorCore::recorded_pull(Recorder& recorder) {
   recorder.start();
-  const std::uint64_t begin_ticks = ticks_now();
+  const bool is_pulled_here = ready_ == nullptr;
+  const std::uint64_t begin_ticks = is_pulled_here ? 0 : ticks_now();
   const Pull pulled = pull_or_pop();
-  recorder.note_pull(begin_ticks, ticks_now(), chunk_.slots());
+  const OwnTime time =
+      is_pulled_here ? recorder.last_call() : OwnTime{begin_ticks, ticks_now() - begin_ticks};
+  recorder.note_pull(time, chunk_.slots());
   return pulled;
 }
 

@@ -7,6 +7,7 @@
 #include <infeed/pipeline/philox.h>
 
 #include "engine/iterator_context.h"
+#include "engine/recording/call_watch.h"
 #include "engine/statistics/pull_sample.h"
 #include "engine/threads/clock.h"
 
@@ -41,16 +42,26 @@ void key_by_place(StageContext& context, std::uint64_t input_ordinal) {
 
 }  // namespace
 
+/// Only where the iterator records.
+inline void Stage::note_own_time(detail::CallWatch& watch, std::uint64_t end_ticks,
+                                 std::uint64_t position, std::uint64_t count) {
+  const detail::OwnTime time = watch.end(end_ticks);
+  detail::Recorder& recorder = *run_.recorder();
+  if (!counters_->has_own_calls.load(std::memory_order_relaxed))
+    counters_->note_calls(recorder.ns_of(time, calls_), calls_, shares_counters_);
+  if (recorder.is_slow(time)) note_slow(time, position, count);
+}
+
 template <class DoPull>
 Pull Stage::counted(Chunk& out, std::uint64_t position, DoPull pull) {
   if (run_.cancelled()) return Pull::cancelled;
   if (failure_ != nullptr) throw Error(*failure_);
   using Counters = detail::StageCounters;
-  const Counters::Inside inside(*counters_);
+  const Counters::Inside inside(*counters_, shares_counters_);
   detail::PullSample sample(*counters_, sample_stride_);
-  detail::CallWatch watch(run_.recorder(), *counters_);
   const std::uint64_t begin = detail::ticks_now();
   counters_->pull_begin_ticks.store(begin, std::memory_order_relaxed);
+  detail::CallWatch watch(run_.recorder(), *counters_, begin);
   Pull pulled = Pull::values;
   try {
     pulled = pull();
@@ -64,11 +75,10 @@ Pull Stage::counted(Chunk& out, std::uint64_t position, DoPull pull) {
   }
   // What came before the failure is handed over first.
   if (failure_ != nullptr && out.empty()) throw Error(*failure_);
-  if (watch.is_on()) note_own_time(watch, position, out.slots());
-  const std::uint64_t ticks = detail::ticks_now() - begin;
-  Counters::add(counters_->ticks, sample.is_taken() ? ticks - sample.overhead_ticks() : ticks);
-  Counters::add(counters_->pulls, 1);
-  Counters::add(counters_->elements, out.slots());
+  const std::uint64_t end = detail::ticks_now();
+  if (watch.is_on()) note_own_time(watch, end, position, out.slots());
+  const std::uint64_t ticks = end - begin - (sample.is_taken() ? sample.overhead_ticks() : 0);
+  counters_->note_pull(ticks, out.slots(), shares_counters_);
   if (sample.is_taken()) sample.note_elements(out);
   if (out.has_error()) {
     Counters::add(counters_->errors, 1);
@@ -86,12 +96,7 @@ Pull Stage::pull(Chunk& out, std::size_t want) {
   return pulled;
 }
 
-/// Only where the iterator records.
-void Stage::note_own_time(detail::CallWatch& watch, std::uint64_t position, std::uint64_t count) {
-  const detail::OwnTime time = watch.end();
-  if (!counters_->has_own_calls.load(std::memory_order_relaxed))
-    counters_->note_call(time.ticks, 1);
-  if (!run_.recorder()->is_slow(time)) return;
+void Stage::note_slow(const detail::OwnTime& time, std::uint64_t position, std::uint64_t count) {
   run_.recorder()->note_slow(
       *counters_, time, {epoch_, position, count},
       count == 0 ? TracedPlace::unknown("it gave nothing: the end of a pass") : trace(position));
@@ -105,7 +110,7 @@ TracedPlace Stage::do_trace(std::uint64_t) const {
 std::uint64_t Stage::skip(std::uint64_t count, Known known) {
   if (count == 0) return 0;
   if (failure_ != nullptr) throw Error(*failure_);
-  const detail::StageCounters::Inside inside(*counters_);
+  const detail::StageCounters::Inside inside(*counters_, shares_counters_);
   std::uint64_t skipped = 0;
   const std::uint64_t position_before = position_;
   try {

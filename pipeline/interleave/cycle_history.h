@@ -1,8 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include <infeed/pipeline/traced_place.h>
@@ -13,44 +13,66 @@ namespace infeed::detail {
 struct InnerPlaces {
   TracedPlace first;
   bool are_neighbours = false;  ///< so are their records; else all that is known is the first
+
+  /// Of the element behind so many of them.
+  TracedPlace at(std::uint64_t taken) const;
 };
 
-/// What an interleave that records has handed over, as far as it looks back: for each hand-over
-/// whose turn it was, and what each slot would give next. From that on it is arithmetic.
+/// What an interleave that records has handed over, as far as it looks back: whose turn it was at
+/// each hand-over, and where a slot's elements came from when it was refilled. A hand-over writes
+/// five numbers; what each slot had given by then is arithmetic, left to who asks.
 ///
-/// Invariants: entries_ is guarded by mutex_, and in the order of positions.
+/// Invariants: all but block_length_ is guarded by mutex_; turns are in the order of positions.
 class CycleHistory {
  public:
   explicit CycleHistory(std::uint64_t block_length) : block_length_(block_length) {}
 
-  /// What a slot gives next: element `taken` of what those places are of.
-  struct Slot {
-    InnerPlaces places;
-    std::uint64_t taken = 0;
-  };
+  /// `count` elements were handed over, the first of which has this position. They came from
+  /// `slots` slots in turn, from slot `at` on, which had `block_left` to give.
   struct Turn {
-    std::size_t at = 0;
-    std::uint64_t block_left = 0;
-    std::vector<Slot> slots = {};
+    std::uint64_t position;
+    std::uint64_t count;
+    std::uint64_t at;
+    std::uint64_t block_left;
+    std::uint64_t slots;
   };
+  void add(const Turn& turn);
 
-  /// From this turn on `count` elements were handed over, of which the first has `position`.
-  void add(std::uint64_t position, std::uint64_t count, Turn turn);
+  /// What the slot gives from now on.
+  void refill(std::size_t slot, InnerPlaces places);
+  /// The next `count` elements that it was refilled with will never be handed over.
+  void drop(std::size_t slot, std::uint64_t count);
+
   TracedPlace find(std::uint64_t position) const;
 
  private:
-  struct Entry {
-    std::uint64_t position;
-    std::uint64_t count;
-    Turn turn;
+  struct Refill {
+    std::uint64_t turns;  ///< before it
+    std::uint64_t taken;  ///< of the places, before it
+    InnerPlaces places;
   };
-  static constexpr std::size_t kEntriesMax = 512;
+  /// The last ones of a slot: a ring, so that a slot which is refilled often costs the others
+  /// nothing.
+  struct Refills {
+    std::vector<Refill> ring;
+    std::uint64_t count = 0;
+  };
+  static constexpr std::size_t kTurnsMax = 4096;  // 160 KiB
+  static constexpr std::size_t kRefillsMax = 32;
 
-  TracedPlace place_in(const Entry& entry, std::uint64_t position) const;
+  const Turn& turn(std::uint64_t number) const { return turns_[number % kTurnsMax]; }
+  std::uint64_t first_turn() const { return count_ - turns_.size(); }
+  std::optional<std::uint64_t> turn_of(std::uint64_t position) const;
+  const Refill* refill_before(std::size_t slot, std::uint64_t turn) const;
+  std::uint64_t slot_of(const Turn& turn, std::uint64_t index) const;
+  std::uint64_t given(const Turn& turn, std::uint64_t slot, std::uint64_t first) const;
+  void add_refill(std::size_t slot, Refill refill);
 
   const std::uint64_t block_length_;
   mutable std::mutex mutex_;
-  std::deque<Entry> entries_;
+  std::vector<Turn> turns_;  ///< a ring
+  std::uint64_t count_ = 0;  ///< of turns so far
+  std::vector<Refills> slots_;
 };
 
 }  // namespace infeed::detail

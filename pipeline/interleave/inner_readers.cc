@@ -6,6 +6,7 @@
 #include <infeed/detail/start_threads.h>
 #include <infeed/pipeline/errors_in_flight.h>
 
+#include "engine/recording/call_watch.h"
 #include "engine/threads/clock.h"
 #include "engine/threads/driver.h"
 

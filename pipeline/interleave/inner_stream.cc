@@ -39,10 +39,9 @@ InnerPlaces InnerStream::places() const {
   if (given_last_ == 0) return {TracedPlace::unknown("there is none"), false};
   const std::uint64_t first = given_ - given_last_;
   InnerPlaces places{stage_->trace(first), given_last_ == 1};
-  if (given_last_ == 1) return places;
+  if (given_last_ == 1 || !places.first.place) return places;
   const TracedPlace last = stage_->trace(given_ - 1);
-  places.are_neighbours = places.first.place && last.place &&
-                          places.first.place->file == last.place->file &&
+  places.are_neighbours = last.place && places.first.place->file == last.place->file &&
                           last.place->record - places.first.place->record == given_last_ - 1;
   return places;
 }

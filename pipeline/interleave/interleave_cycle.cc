@@ -62,19 +62,12 @@ void InterleaveCycle::take_values(Chunk& out, std::size_t want) {
   out.grow(want - room);
 }
 
-CycleHistory::Turn InterleaveCycle::turn() const {
-  CycleHistory::Turn turn{at_, block_left_};
-  for (const Slot& slot : slots_) {
-    turn.slots.push_back({slot.places, slot.refilled - slot.in.slots()});
-  }
-  return turn;
-}
-
 void InterleaveCycle::give_values(Chunk& out, std::size_t want, std::uint64_t position) {
-  CycleHistory::Turn before;
-  if (history_ != nullptr) before = turn();
+  const std::size_t at = at_;
+  const std::uint64_t block_left = block_left_;
   with_size(type_, [&](auto size) { take_values<decltype(size)::value>(out, want); });
-  if (history_ != nullptr && out.size() > 0) history_->add(position, out.size(), std::move(before));
+  if (history_ != nullptr && out.size() > 0)
+    history_->add({position, out.size(), at, block_left, slots_.size()});
 }
 
 TracedPlace InterleaveCycle::trace(std::uint64_t position) const {
@@ -122,10 +115,7 @@ Supply InterleaveCycle::fill(InnerSupplier& supplier, Slot& slot, ErrorPointer& 
     ++open_;
   }
   const Supply filled = supplier.refill(at_, slot.in);
-  if (history_ != nullptr && filled == Supply::values) {
-    slot.places = supplier.places(at_);
-    slot.refilled = slot.in.slots();
-  }
+  if (history_ != nullptr && filled == Supply::values) history_->refill(at_, supplier.places(at_));
   if (filled == Supply::end) close(slot);
   return filled;
 }
@@ -139,6 +129,7 @@ std::uint64_t InterleaveCycle::drop_buffered(Slot& slot, std::uint64_t count) {
   slot.in.drop_front(values);
   const bool error = values < limit && slot.in.take_error() != nullptr;
   const std::uint64_t dropped = values + (error ? 1 : 0);
+  if (history_ != nullptr) history_->drop(at_, dropped);
   step(dropped);
   return dropped;
 }

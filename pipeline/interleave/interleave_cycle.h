@@ -96,9 +96,6 @@ class InterleaveCycle {
     explicit Slot(const TypeInfo& type) : in(type) {}
     bool is_open = false;
     Chunk in;
-    // Where there is a history: of what came into `in` last.
-    InnerPlaces places = {};
-    std::uint64_t refilled = 0;
   };
 
   Slot& at_hand();
@@ -112,7 +109,6 @@ class InterleaveCycle {
   std::uint64_t drop_buffered(Slot& slot, std::uint64_t count);
   std::uint64_t skip_rounds(SerialInnerSupplier& supplier, std::uint64_t count, Known known);
 
-  CycleHistory::Turn turn() const;
   void give_values(Chunk& out, std::size_t want, std::uint64_t position);
 
   const TypeInfo& type_;

@@ -20,29 +20,14 @@ class ElementwiseStage final : public Stage {
         spec_(std::move(spec)),
         input_(std::move(input)),
         in_(in_type),
-        state_(spec_->make_state == nullptr ? nullptr : spec_->make_state(spec_->function.get())) {
-    counters().has_own_calls = true;
-  }
+        state_(spec_->make_state == nullptr ? nullptr : spec_->make_state(spec_->function.get())),
+        recorder_(context.run.recorder()) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
-    pacer_.start();
-    while (true) {
-      if (in_.empty()) {
-        if (ended_) return out.empty() ? Pull::end : Pull::values;
-        const std::size_t ask = spec_->one_to_one ? std::min(want, in_.capacity()) : in_.capacity();
-        const Pull pulled = input_->pull(in_, ask);
-        if (pulled != Pull::values) return out.empty() ? pulled : Pull::values;
-      }
-      if (in_.size() == 0) {
-        ++position_;
-        out.set_error(in_.take_error());
-        return Pull::values;
-      }
-      if (run_blocks(out, want)) return Pull::values;
-      // Even the one output of a rare filter: nobody knows how long the next input takes.
-      if (!out.empty()) return Pull::values;
-      if (run().cancelled()) return Pull::cancelled;
-    }
+    const std::uint64_t before = position_;
+    const Pull pulled = pull_blocks(out, want);
+    if (recorder_ != nullptr) note_pull(out, before);
+    return pulled;
   }
 
  protected:
@@ -75,6 +60,35 @@ class ElementwiseStage final : public Stage {
   }
 
  private:
+  Pull pull_blocks(Chunk& out, std::size_t want) {
+    pacer_.start();
+    while (true) {
+      if (in_.empty()) {
+        if (ended_) return out.empty() ? Pull::end : Pull::values;
+        const std::size_t ask = spec_->one_to_one ? std::min(want, in_.capacity()) : in_.capacity();
+        const Pull pulled = input_->pull(in_, ask);
+        if (pulled != Pull::values) return out.empty() ? pulled : Pull::values;
+      }
+      if (in_.size() == 0) {
+        ++position_;
+        out.set_error(in_.take_error());
+        return Pull::values;
+      }
+      if (run_blocks(out, want)) return Pull::values;
+      // Even the one output of a rare filter: nobody knows how long the next input takes.
+      if (!out.empty()) return Pull::values;
+      if (run().cancelled()) return Pull::cancelled;
+    }
+  }
+
+  /// Where the iterator records: a pull is as good as a block, since one that finds slow elements
+  /// is short.
+  void note_pull(const Chunk& out, std::uint64_t before) {
+    const std::uint64_t consumed = position_ - before;
+    note_calls(consumed);
+    if (!spec_->one_to_one && !out.empty()) kept_.add(position(), out.slots(), {before, consumed});
+  }
+
   /// One by one, since neighbours in at_ are none in the input, and functions may ask where they
   /// are. Stops behind an error.
   void run_at(Chunk& out, std::span<const std::uint64_t> positions) {
@@ -98,16 +112,9 @@ class ElementwiseStage final : public Stage {
       if (room == 0) return true;
       const std::size_t count = std::min({in_.size(), room, pacer_.block()});
       ErrorPointer error;
-      CallWatch watch(run().recorder(), counters());
       const KernelResult result =
           spec_->kernel(spec_->function.get(), state_.get(), in_.front(), out.back(), count,
                         Place{position_, epoch(), spec_->key, &run()}, error);
-      if (watch.is_on()) {
-        note_calls(run(), counters(), watch, {epoch(), position_, result.consumed}, *input_);
-        if (!spec_->one_to_one) {
-          kept_.add(position() + out.slots(), result.produced, {position_, result.consumed});
-        }
-      }
       in_.drop_front(result.consumed);
       out.grow(result.produced);
       position_ += result.consumed;
@@ -120,10 +127,18 @@ class ElementwiseStage final : public Stage {
         out.set_error(std::move(error));
         return true;
       }
-      if (pacer_.done() && !out.empty()) return true;
+      const bool is_due = pacer_.done();
+      if (recorder_ != nullptr) note_block(position_ - result.consumed, result.consumed);
+      if (is_due && !out.empty()) return true;
       if (run().cancelled()) return !out.empty();
     }
     return false;
+  }
+
+  void note_block(std::uint64_t position, std::uint64_t count) {
+    const OwnTime block = pacer_.last_block();
+    if (recorder_->is_slow(block))
+      note_slow_calls(*recorder_, counters(), block, {epoch(), position, count}, *input_);
   }
 
   const std::shared_ptr<const ElementwiseSpec> spec_;
@@ -131,6 +146,7 @@ class ElementwiseStage final : public Stage {
   Chunk in_;
   BlockPacer pacer_;
   const std::shared_ptr<void> state_;
+  Recorder* const recorder_;
   std::optional<Chunk> at_;  ///< for pull_at()
   PositionLog kept_;         ///< where not all are
   std::uint64_t position_ = 0;

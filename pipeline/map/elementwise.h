@@ -2,6 +2,7 @@
 
 #include <infeed/pipeline/detail/elementwise.h>
 
+#include "engine/recording/watched_thread.h"
 #include "engine/threads/clock.h"
 
 namespace infeed::detail {
@@ -13,6 +14,8 @@ class BlockPacer {
  public:
   void start() { begin_ = block_begin_ = ticks_now(); }
   std::size_t block() const { return block_; }
+  /// That done() ended last, and what came between it and the one before.
+  OwnTime last_block() const { return last_; }
   /// A block is done; true when it is time to hand over.
   bool done() {
     const std::uint64_t now = ticks_now();
@@ -21,6 +24,7 @@ class BlockPacer {
     } else if (block_ < kBlockMax) {
       block_ *= 2;
     }
+    last_ = {block_begin_, now - block_begin_};
     block_begin_ = now;
     return now - begin_ > hand_over_ticks_;
   }
@@ -30,6 +34,7 @@ class BlockPacer {
   const std::uint64_t hand_over_ticks_ = hand_over_ticks();
   std::uint64_t begin_ = 0;
   std::uint64_t block_begin_ = 0;
+  OwnTime last_;
   std::size_t block_ = 1;
 };
 

@@ -41,15 +41,17 @@ void JobQueue::run_job(Job& job) {
 
 /// One by one where that costs little, so that a slow element is known by its position.
 void JobQueue::run_watched(Job& job, std::uint64_t& position) {
+  const std::uint64_t worth_watching_ticks = ticks_of_us(kWorthWatchingUs);
   std::size_t block = 1;
   while (job.in.size() > 0) {
     const std::uint64_t first = position;
     const std::uint64_t begin = ticks_now();
-    CallWatch watch(run_.recorder(), counters_);
+    CallWatch watch(run_.recorder(), counters_, begin);
     run_elements(job, position, std::min(block, job.in.size()));
+    const std::uint64_t end = ticks_now();
     const std::uint64_t count = position - first;
-    if (watch.is_on()) note_calls(run_, counters_, watch, {epoch_, first, count}, input_);
-    const bool is_cheap = ticks_now() - begin < count * ticks_of_us(kWorthWatchingUs);
+    if (watch.is_on()) note_calls(run_, counters_, watch, end, {epoch_, first, count}, input_);
+    const bool is_cheap = end - begin < count * worth_watching_ticks;
     block = is_cheap ? std::min(kWatchedAtOnce, 2 * block) : 1;
   }
 }

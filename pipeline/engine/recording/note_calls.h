@@ -9,7 +9,10 @@ namespace infeed::detail {
 /// The watched calls of a function on `elements` of `input` are over: they are counted, and told
 /// where they were slow.
 void note_calls(const IteratorContext& run, StageCounters& counters, CallWatch& watch,
-                const Recorder::Elements& elements, const Stage& input);
+                std::uint64_t end_ticks, const Recorder::Elements& elements, const Stage& input);
+/// Calls that no watch stood around were slow: this much of the watched call around them is theirs.
+void note_slow_calls(Recorder& recorder, const StageCounters& counters, const OwnTime& time,
+                     const Recorder::Elements& elements, const Stage& input);
 
 /// Of an element of a stage that keeps this log of its own.
 TracedPlace traced_through(const PositionLog& kept, std::uint64_t position, const Stage& input);

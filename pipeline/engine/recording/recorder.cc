@@ -26,8 +26,6 @@ constexpr auto kLookEvery = std::chrono::milliseconds(10);
 constexpr std::size_t kSlowPerWindow = 512;
 constexpr std::size_t kRowsPerWindow = 8192;
 constexpr std::size_t kThreadsMax = 1024;
-// Pulls of a loop that tells no steps are put together to rows of at least this length.
-constexpr std::uint64_t kPullsRowNs = 1'000'000;
 
 std::uint64_t next_number() {
   static std::atomic<std::uint64_t> last{0};
@@ -45,13 +43,6 @@ std::uint64_t read_ready_ns(int schedstat) {
 ThreadUsage usage_of_this_thread(const WatchedThread& thread, std::uint64_t now_ticks) {
   return {now_ticks, thread_cpu_ns(), read_ready_ns(thread.schedstat)};
 }
-
-/// The slot of the calling thread in the recorder that it worked for last.
-struct SlotOfThread {
-  std::uint64_t recorder = 0;
-  WatchedThread* slot = nullptr;
-};
-thread_local constinit SlotOfThread slot_of_thread;
 
 const char* text_of_environment(const char* name) {
   const char* const text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
@@ -113,7 +104,7 @@ void Recorder::start() {
 void Recorder::finish(const std::string& why) {
   if (std::exchange(has_ended_, true)) return;
   thread_ = nullptr;
-  end_pulls();
+  end_pulls(ticks_now());
   write_down(true);
   const std::uint64_t dropped = [this] {  // stages may still be at work
     const std::lock_guard lock(mutex_);
@@ -130,14 +121,9 @@ RecordingStatus Recorder::status() const {
   return status_;
 }
 
-std::uint64_t Recorder::ns_since_start(std::uint64_t ticks) const {
-  return ns_of_ticks(ticks - std::min(ticks, start_ticks_));
-}
-
 // ---- the threads that work ----
 
-WatchedThread* Recorder::this_thread() {
-  if (slot_of_thread.recorder == number_) return slot_of_thread.slot;
+WatchedThread* Recorder::find_this_thread() {
   const int thread = static_cast<int>(::syscall(SYS_gettid));
   const std::lock_guard lock(threads_mutex_);
   const auto known = std::find_if(threads_.begin(), threads_.end(), [thread](const auto& watched) {
@@ -149,12 +135,11 @@ WatchedThread* Recorder::this_thread() {
     slot->thread = thread;
     slot->schedstat = ::open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
   }
-  slot_of_thread = {number_, slot};
+  watched_thread = {number_, slot};
   return slot;
 }
 
-void Recorder::refresh_usage(WatchedThread& thread, std::uint64_t now_ticks) const {
-  if (now_ticks - thread.usage.at_ticks < stale_ticks_) return;
+void Recorder::read_usage(WatchedThread& thread, std::uint64_t now_ticks) const {
   thread.usage = usage_of_this_thread(thread, now_ticks);
 }
 
@@ -165,10 +150,10 @@ void Recorder::note_slow(const StageCounters& stage, const OwnTime& time, const 
   const ThreadUsage before = std::exchange(thread.usage, usage_of_this_thread(thread, now));
   RecordedSlowCall call;
   call.begin_ns = ns_since_start(time.begin_ticks);
-  call.took_ns = ns_of_ticks(time.ticks);
+  call.took_ns = ns_of(time.ticks);
   // The readings may lie up to a millisecond before the call: what was off the core then, too, is
   // at most that much.
-  const std::uint64_t between_ns = ns_of_ticks(now - before.at_ticks);
+  const std::uint64_t between_ns = ns_of(now - before.at_ticks);
   const std::uint64_t cpu_ns = std::min(between_ns, thread.usage.cpu_ns - before.cpu_ns);
   call.cpu_ns = call.took_ns - std::min(call.took_ns, between_ns - cpu_ns);
   call.preempted_ns = std::min(call.took_ns - call.cpu_ns, thread.usage.ready_ns - before.ready_ns);
@@ -190,35 +175,25 @@ void Recorder::note_slow(const StageCounters& stage, const OwnTime& time, const 
 
 // ---- the consumer's thread ----
 
-void Recorder::note_pull(std::uint64_t begin_ticks, std::uint64_t end_ticks,
-                         std::uint64_t elements) {
-  if (has_steps_.load(std::memory_order_relaxed)) return;
-  const std::uint64_t begin_ns = ns_since_start(begin_ticks);
-  const std::uint64_t wait_ns = ns_of_ticks(end_ticks - begin_ticks);
-  if (has_pulls_ && begin_ns - pulls_.begin_ns < kPullsRowNs) {
-    pulls_.infeed_wait_ns += wait_ns;
-    pulls_.elements += elements;
-    return;
-  }
-  end_pulls_at(begin_ns);
+void Recorder::begin_pulls(std::uint64_t now_ticks) {
+  end_pulls(now_ticks);
   has_pulls_ = true;
-  pulls_ = {};
-  pulls_.number = steps_;
-  pulls_.begin_ns = begin_ns;
-  pulls_.infeed_wait_ns = wait_ns;
-  pulls_.elements = elements;
+  pulls_ = {.begin_ticks = now_ticks};
 }
 
 /// What isn't waiting is the consumer's own.
-void Recorder::end_pulls_at(std::uint64_t now_ns) {
+void Recorder::end_pulls(std::uint64_t now_ticks) {
   if (!std::exchange(has_pulls_, false)) return;
-  const std::uint64_t length_ns = now_ns - pulls_.begin_ns;
-  pulls_.compute_ns = length_ns - std::min(length_ns, pulls_.infeed_wait_ns);
+  const std::uint64_t length_ticks = now_ticks - pulls_.begin_ticks;
+  RecordedStepRow row;
+  row.number = steps_;
+  row.begin_ns = ns_since_start(pulls_.begin_ticks);
+  row.infeed_wait_ns = ns_of(pulls_.wait_ticks);
+  row.compute_ns = ns_of(length_ticks - std::min(length_ticks, pulls_.wait_ticks));
+  row.elements = pulls_.elements;
   steps_ += pulls_.elements;
-  add_row(std::move(pulls_));
+  add_row(std::move(row));
 }
-
-void Recorder::end_pulls() { end_pulls_at(ns_since_start(ticks_now())); }
 
 void Recorder::note_step(const StepTimes& step) {
   const auto ns = [](std::chrono::nanoseconds time) {

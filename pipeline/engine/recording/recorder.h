@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -14,9 +15,10 @@
 #include <infeed/pipeline/stage.h>
 #include <infeed/pipeline/tuning.h>
 
-#include "engine/recording/call_watch.h"
 #include "engine/recording/recorded_lines.h"
 #include "engine/recording/recording_file.h"
+#include "engine/recording/watched_thread.h"
+#include "engine/threads/clock.h"
 #include "engine/threads/periodic_thread.h"
 
 namespace infeed {
@@ -50,10 +52,24 @@ class Recorder {
 
   // ---- for the threads that work ----
   /// Null where there are too many of them.
-  WatchedThread* this_thread();
+  WatchedThread* this_thread() {
+    return watched_thread.recorder == number_ ? watched_thread.slot : find_this_thread();
+  }
   /// Reads them when the last reading is older than a millisecond.
-  void refresh_usage(WatchedThread& thread, std::uint64_t now_ticks) const;
+  void refresh_usage(WatchedThread& thread, std::uint64_t now_ticks) const {
+    if (now_ticks - thread.usage.at_ticks >= stale_ticks_) read_usage(thread, now_ticks);
+  }
+  /// The last call of the calling thread, with what it called: its times needn't be read again.
+  OwnTime last_call() {
+    const WatchedThread* const thread = this_thread();
+    return thread == nullptr ? OwnTime{ticks_now(), 0} : thread->last;
+  }
   bool is_slow(const OwnTime& time) const { return time.ticks >= slow_ticks_; }
+  /// Of each of `calls`.
+  std::uint64_t ns_of(const OwnTime& time, std::uint64_t calls) const {
+    const std::uint64_t ns = ns_of(time.ticks);
+    return calls <= 1 ? ns : ns / calls;
+  }
   /// Of a stage, in its pass: one of `count` from `position` on.
   struct Elements {
     std::uint64_t pass;
@@ -66,7 +82,13 @@ class Recorder {
 
   // ---- for the consumer's thread ----
   /// The consumer waited for its next elements.
-  void note_pull(std::uint64_t begin_ticks, std::uint64_t end_ticks, std::uint64_t elements);
+  void note_pull(const OwnTime& wait, std::uint64_t elements) {
+    if (has_steps_.load(std::memory_order_relaxed)) return;
+    if (!has_pulls_ || wait.begin_ticks - pulls_.begin_ticks >= pulls_row_ticks_)
+      begin_pulls(wait.begin_ticks);
+    pulls_.wait_ticks += wait.ticks;
+    pulls_.elements += elements;
+  }
   /// From now on steps are told, and pulls are no rows of their own.
   void expect_steps() { has_steps_.store(true, std::memory_order_relaxed); }
   void note_step(const StepTimes& step);
@@ -82,9 +104,24 @@ class Recorder {
     const char* where;
   };
 
-  std::uint64_t ns_since_start(std::uint64_t ticks) const;
-  void end_pulls_at(std::uint64_t now_ns);
-  void end_pulls();
+  /// Of a loop that tells no steps, as many as make a row.
+  struct Pulls {
+    std::uint64_t begin_ticks = 0;
+    std::uint64_t wait_ticks = 0;
+    std::uint64_t elements = 0;
+  };
+
+  WatchedThread* find_this_thread();
+  void read_usage(WatchedThread& thread, std::uint64_t now_ticks) const;
+  std::uint64_t ns_of(std::uint64_t ticks) const {
+    __extension__ using Wide = unsigned __int128;
+    return static_cast<std::uint64_t>((Wide{ticks} * ns_per_2_32_ticks_) >> 32);
+  }
+  std::uint64_t ns_since_start(std::uint64_t ticks) const {
+    return ns_of(ticks - std::min(ticks, start_ticks_));
+  }
+  void begin_pulls(std::uint64_t now_ticks);
+  void end_pulls(std::uint64_t now_ticks);
   void add_row(RecordedStepRow row);
 
   bool look();
@@ -105,6 +142,8 @@ class Recorder {
   IteratorContext& run_;
   const std::uint64_t slow_ticks_;
   const std::uint64_t stale_ticks_ = ticks_of_us(1000);
+  const std::uint64_t pulls_row_ticks_ = ticks_of_us(1000);  ///< at least, so that rows stay few
+  const std::uint64_t ns_per_2_32_ticks_ = static_cast<std::uint64_t>(0x1p32 / ticks_per_ns());
   const std::uint64_t start_ticks_;
   const std::chrono::steady_clock::time_point start_time_;
   const std::uint64_t number_;  ///< of this recorder in the process
@@ -122,7 +161,7 @@ class Recorder {
   std::atomic<bool> has_steps_{false};
   std::uint64_t steps_ = 0;  ///< of the consumer's thread, as is what follows
   bool has_pulls_ = false;
-  RecordedStepRow pulls_;
+  Pulls pulls_;
 
   // Of the recorder's thread.
   std::optional<RecordingFile> file_;

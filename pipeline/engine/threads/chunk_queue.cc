@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "engine/recording/call_watch.h"
 #include "engine/threads/clock.h"
 
 namespace infeed::detail {

@@ -202,16 +202,20 @@ TEST_F(Blame, ASlowRead) {
       report_of(records(files_, {.block_bytes = 16 << 10}) |
                 map([](const Record& record) { return record.bytes().size(); }) | batch(16));
   // Nothing is read ahead of a step, or it would hide the reads of such small files.
-  ASSERT_GE(report.late_steps.size(), 2U);
+  std::set<std::string> found;
   for (const LateStep& step : report.late_steps) {
     if (step.cause == Cause::slow_step || step.cause == Cause::others_on_cores) continue;
     ASSERT_EQ(name_of(step.cause), "slow_read") << step.sentence;
-    const RecordedPlace& place =
-        run_.slow_calls[static_cast<std::size_t>(step.slow_call)].place.value();
+    const SlowCall& call = run_.slow_calls[static_cast<std::size_t>(step.slow_call)];
+    // A busy machine has slow reads of its own, which are no less true.
+    if (std::chrono::nanoseconds(call.took_ns) < kStall) continue;
+    const RecordedPlace& place = call.place.value();
     const std::uint64_t middle = kRecordsPerFile / 2;
     EXPECT_LE(place.record, middle) << step.sentence;
     EXPECT_GE(place.record + place.count + 250, middle) << step.sentence;
+    found.insert(place.file);
   }
+  EXPECT_GE(found.size(), 2U);
 }
 
 TEST_F(Blame, AStepThatComputesLong) {

@@ -44,13 +44,8 @@ using NodePointer = std::shared_ptr<const Node>;
 namespace detail {
 
 class CallWatch;
+struct OwnTime;
 class RecordBlockSource;
-
-/// How many pulls lie between two that are measured with the thread's CPU clock.
-struct SampleStride {
-  std::uint32_t length = 1;
-  std::uint32_t left = 1;
-};
 
 /// Gives the node, which a factory has just made and nobody else has seen, the name that a user
 /// gave it. Throws invalid_argument for a name against the rules of StageName.
@@ -85,11 +80,11 @@ class Stage {
       : run_(context.run),
         counters_(context.counters),
         type_(context.type),
-        epoch_(context.epoch) {}
+        epoch_(context.epoch),
+        shares_counters_(context.inner.outermost != nullptr) {}
   virtual ~Stage() = default;
   Stage(const Stage&) = delete;
   Stage& operator=(const Stage&) = delete;
-
   /// Appends 1..want slots (`want` >= 1 and at most out.room()) to `out`, which is empty. An error
   /// stands in the place of one element and is the last slot of its chunk; the next call goes on
   /// after it. A stage that was given less than it could have hands that on rather than wait. It
@@ -120,7 +115,6 @@ class Stage {
   /// Where the element at a position of its pass came from. Any thread may ask while the stage lives,
   /// and others pull it meanwhile.
   TracedPlace trace(std::uint64_t position) const { return do_trace(position); }
-
   /// The type of the elements that it gives.
   const TypeInfo& type() const { return *type_; }
 
@@ -134,7 +128,6 @@ class Stage {
 
   /// A stage that knows asks its input; what do_pull() writes it touches with a lock only.
   virtual TracedPlace do_trace(std::uint64_t position) const;
-
   std::uint64_t epoch() const { return epoch_; }
   /// Elements of this pass that were handed over or skipped before the call at hand.
   std::uint64_t position() const { return position_; }
@@ -144,6 +137,9 @@ class Stage {
   /// The budget of the iterator. A stage takes what it must hold by a Reservation, and what it
   /// could do without by try_reserve_best_effort().
   MemoryAccount& memory() const;
+  /// The pull at hand called the stage's function so many times: what is recorded divides its time
+  /// among them.
+  void note_calls(std::size_t calls) { calls_ = calls; }
   /// What the stage holds now, for statistics().
   void note_buffered(std::uint64_t elements, std::uint64_t bytes) const;
 
@@ -155,12 +151,16 @@ class Stage {
   /// Counts and times what `pull` does, which gives the elements from `position` on.
   template <class DoPull>
   Pull counted(Chunk& out, std::uint64_t position, DoPull pull);
-  void note_own_time(detail::CallWatch& watch, std::uint64_t position, std::uint64_t count);
+  void note_own_time(detail::CallWatch& watch, std::uint64_t end_ticks, std::uint64_t position,
+                     std::uint64_t count);
+  void note_slow(const detail::OwnTime& time, std::uint64_t position, std::uint64_t count);
 
   IteratorContext& run_;
   detail::StageCounters* counters_;
   const TypeInfo* type_;
   std::uint64_t epoch_;
+  bool shares_counters_;   ///< with inner datasets that other threads may be reading
+  std::size_t calls_ = 1;  ///< that the pull at hand made, for what is recorded
   detail::SampleStride sample_stride_;
   ErrorPointer failure_;        ///< terminal: what do_pull threw
   std::uint64_t position_ = 0;  ///< of the pass: elements handed over or skipped

@@ -15,8 +15,16 @@ class Node;
 struct TypeInfo;
 
 namespace detail {
+
 struct StageCounters;
-}
+
+/// How many pulls lie between two that are measured with the thread's CPU clock.
+struct SampleStride {
+  std::uint32_t length = 1;
+  std::uint32_t left = 1;
+};
+
+}  // namespace detail
 
 /// What a stage draws its random numbers from.
 struct Seeds {
