@@ -28,6 +28,7 @@
 #include <infeed/device/step_accounting.h>
 #include <infeed/device/step_validation.h>
 #include <infeed/device/trainer.h>
+#include <infeed/device/training_checkpoint.h>
 #include <infeed/device/virtual_run.h>
 #include <infeed/image/decode.h>
 #include <infeed/image/header.h>
