@@ -83,13 +83,6 @@ TrainResult run_source(BatchSource& source, const TrainLimits& limits, Step step
 
 }  // namespace
 
-Metrics& Metrics::operator+=(const Metrics& other) {
-  examples += other.examples;
-  correct += other.correct;
-  loss_sum += other.loss_sum;
-  return *this;
-}
-
 struct Trainer::Impl {
   Impl(ModelSpec spec, const Slice& on, const TrainerOptions& options)
       : slice(on),

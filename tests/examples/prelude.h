@@ -16,6 +16,8 @@
 #include <vector>
 
 #include <infeed/convert/example_input.h>
+#include <infeed/device/callbacks.h>
+#include <infeed/device/fit.h>
 #include <infeed/device/global_batch.h>
 #include <infeed/device/layers.h>
 #include <infeed/device/losses.h>
@@ -138,6 +140,7 @@ extern const std::uint64_t hosts, host;
 extern infeed::Slice slice;
 extern infeed::BatchSource source;
 extern infeed::GlobalBatch batch;
+extern infeed::Dataset<infeed::ColumnBatch> column_batches;
 extern infeed::Trainer trainer;
 extern infeed::TrainResult result;
 extern std::vector<infeed::StepEvent> events_of_one_step;

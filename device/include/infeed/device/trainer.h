@@ -6,6 +6,7 @@
 #include <stop_token>
 
 #include <infeed/device/global_batch.h>
+#include <infeed/device/metrics.h>
 #include <infeed/device/model.h>
 #include <infeed/device/optimizer.h>
 #include <infeed/device/slice.h>
@@ -35,19 +36,6 @@
 ///
 /// Thread-safety: one thread at a time.
 namespace infeed {
-
-struct Metrics {
-  std::int64_t examples = 0;
-  std::int64_t correct = 0;
-  double loss_sum = 0;
-
-  /// Means; 0 over no examples.
-  double loss() const { return examples == 0 ? 0 : loss_sum / static_cast<double>(examples); }
-  double accuracy() const {
-    return examples == 0 ? 0 : static_cast<double>(correct) / static_cast<double>(examples);
-  }
-  Metrics& operator+=(const Metrics& other);
-};
 
 struct TrainerOptions {
   std::uint64_t seed = 0;  ///< of the weights
