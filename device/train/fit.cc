@@ -55,8 +55,7 @@ class FitRun : public FitControl {
     result.steps = progress_.step;
     result.order_hash = order_hash();
     result.stop_reason = progress_.stop_reason;
-    if (iterator_.has_stream()) tuning_ = iterator_.tuning();
-    result.tuning = tuning_;
+    result.tuning = tuning();
     result.simulated = simulated_.summary();
     return result;
   }
@@ -77,6 +76,10 @@ class FitRun : public FitControl {
           {std::string(kCallbackPrefix) + std::string(callback->name()), callback->state()});
     }
     return state;
+  }
+
+  TuningReport tuning() const override {
+    return iterator_.has_stream() ? iterator_.tuning() : tuning_;
   }
 
   void stop_training(std::string reason) override {
@@ -129,6 +132,7 @@ class FitRun : public FitControl {
     // An iteration an epoch draws its own order; one for all is the first.
     iterate.epoch = options_.steps_per_epoch > 0 ? 0 : static_cast<std::uint64_t>(progress_.epoch);
     if (resume) iterate.epoch = resume->epoch;
+    if (options_.stop.stop_possible()) iterate.stop = options_.stop;
     iterate.resume = std::move(resume);
     iterator_ = batches_.iterate(std::move(iterate));
   }

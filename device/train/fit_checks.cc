@@ -103,13 +103,18 @@ bool evaluate_all(ReplicaSteps& replicas, const ReplicaFunction& forward,
   iterate.executor = options.iterate.executor;
   iterate.threads_max = options.iterate.threads_max;
   iterate.epoch = 0;
-  Iterator<ColumnBatch> iterator = batches.iterate(std::move(iterate));
-  for (std::int64_t number = 0;; ++number) {
-    if (options.stop.stop_requested()) return false;
-    const std::optional<ColumnBatch> batch = iterator.next();
-    if (!batch) return true;
-    sum += replicas.evaluate(forward, *batch, number);
+  iterate.stop = options.stop;
+  try {
+    Iterator<ColumnBatch> iterator = batches.iterate(std::move(iterate));
+    for (std::int64_t number = 0; !options.stop.stop_requested(); ++number) {
+      const std::optional<ColumnBatch> batch = iterator.next();
+      if (!batch) return true;
+      sum += replicas.evaluate(forward, *batch, number);
+    }
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::cancelled || !options.stop.stop_requested()) throw;
   }
+  return false;
 }
 
 void add_gradients(Gradients& sums, Gradients added) {

@@ -1,5 +1,7 @@
 #include "train/train.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <ctime>
@@ -10,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <infeed/device/models.h>
 #include <infeed/device/slice.h>
 #include <infeed/error.h>
 #include <infeed/pipeline/executor.h>
@@ -28,7 +31,29 @@ namespace fs = std::filesystem;
 constexpr std::int64_t kBatch = 1024;
 constexpr std::uint32_t kTrainingShards = 16;
 constexpr std::uint32_t kTestShards = 2;
-constexpr double kLearningRate = 0.002;
+
+/// How a model is trained unless it is asked for something else.
+struct Recipe {
+  std::string_view model;
+  int epochs;
+  std::int64_t batch;
+};
+constexpr std::array kRecipes = {Recipe{"mlp", 20, 1024}, Recipe{"convnet", 6, 128},
+                                 Recipe{"transformer", 6, 128}};
+constexpr double kMlpRate = 0.002;
+
+Recipe recipe_of(const TrainJob& job) {
+  const auto* const found = std::ranges::find(kRecipes, job.model, &Recipe::model);
+  Recipe recipe = found == kRecipes.end() ? kRecipes.front() : *found;
+  recipe.model = job.model;
+  if (job.epochs > 0) recipe.epochs = job.epochs;
+  if (job.batch > 0) recipe.batch = job.batch;
+  return recipe;
+}
+
+nn::Schedule rate_of(std::string_view model, std::uint64_t steps) {
+  return model == "mlp" ? nn::constant_rate(kMlpRate) : nn::rate_for_model(model, steps);
+}
 
 class Job {
  public:
@@ -45,8 +70,10 @@ class Job {
     introduce();
     try {
       make_shards();
-      show_classifier();
-      compare_pipelines();
+      if (!job_.train_only) {
+        show_classifier();
+        compare_pipelines();
+      }
       train();
     } catch (const Error& error) {
       if (error.code() == ErrorCode::cancelled && stop_.stop_requested()) throw stopped(error);
@@ -217,33 +244,48 @@ class Job {
   }
 
   void train() {
-    title(fmt::format("3  Training 784-128-10 for real on {} replicas, {} epochs, seed {}",
-                      slice_.num_replicas(), job_.epochs, job_.seed));
-    result_.checkpoint_file = job_.work_folder + "/model.ckpt";
+    const Recipe recipe = recipe_of(job_);
+    title(fmt::format(
+        "{}  Training {}{} for real on {} replicas, batches of {}, {} epochs, seed {}",
+        job_.train_only ? 2 : 3, recipe.model,
+        job_.precision == Precision::float32 ? std::string()
+                                             : fmt::format(" ({})", to_string(job_.precision)),
+        slice_.num_replicas(), with_commas(recipe.batch), recipe.epochs, job_.seed));
+    result_.model = recipe.model;
+    result_.precision = job_.precision;
+    result_.training_batch = recipe.batch;
+    result_.checkpoint_folder = fmt::format("{}/checkpoints/{}-{}", job_.work_folder, recipe.model,
+                                            to_string(job_.precision));
     result_.log_folder = fmt::format("{}/logs/{:%Y-%m-%d_%H-%M-%S}", job_.work_folder,
                                      fmt::localtime(std::time(nullptr)));
-    PipelineOptions test = pipeline_options();
+    PipelineOptions training = pipeline_options();
+    training.batch = recipe.batch;
+    PipelineOptions test = training;
     test.shards = result_.test_shards.files;
     LearningTable table(terminal_);
     table.header();
+    bool is_first_row = true;
     result_.learning =
-        learn(slice_, {.training = pipeline_options(),
+        learn(slice_, {.model = result_.model,
+                       .precision = job_.precision,
+                       .training = training,
                        .test = test,
-                       .epochs = job_.epochs,
+                       .epochs = recipe.epochs,
                        .seed = job_.seed,
-                       .learning_rate = kLearningRate,
+                       .rate = [&](std::uint64_t steps) { return rate_of(recipe.model, steps); },
                        .threads = job_.threads,
                        .executor = executor_,
-                       .checkpoint_file = result_.checkpoint_file,
+                       .checkpoint_folder = result_.checkpoint_folder,
+                       .resume = job_.resume,
                        .log_folder = result_.log_folder,
                        .stop = stop_,
                        .on_epoch =
                            [&](const EpochResult& epoch) {
                              table.row(epoch);
-                             if (epoch.epoch == 1) kept_.emplace_back();
+                             if (std::exchange(is_first_row, false)) kept_.emplace_back();
                              kept_.back() = fmt::format(
                                  "the model after epoch {} ({}), event files ({})", epoch.epoch,
-                                 result_.checkpoint_file, result_.log_folder);
+                                 result_.checkpoint_folder, result_.log_folder);
                            },
                        .on_step =
                            [&](int epoch, std::int64_t step, std::int64_t steps) {
@@ -254,16 +296,22 @@ class Job {
                            }});
     const LearnResult& learned = result_.learning;
     terminal_.line(fmt::format(
-        "  Test accuracy {} after {:.1f} s ({:.2f} s of the simulated slice's time)",
+        "  Test accuracy {} after {:.1f} s{}{}",
         terminal_.paint(Paint::bold,
                         fmt::format("{:.2f} %", 100 * learned.epochs.back().test_accuracy)),
-        learned.seconds, static_cast<double>(learned.simulated.span_ps) / 1e12));
+        learned.seconds,
+        learned.simulated.steps == 0
+            ? std::string()
+            : fmt::format(" ({:.2f} s of the simulated slice's time)",
+                          static_cast<double>(learned.simulated.span_ps) / 1e12),
+        learned.resumed_at == 0 ? std::string()
+                                : fmt::format("; it went on from step {}", learned.resumed_at)));
     for (const std::string& note : learned.tuning.notes) terminal_.line("  autotune: " + note);
   }
 
   void finish() {
     terminal_.line();
-    terminal_.line(fmt::format("Model:       {}", result_.checkpoint_file));
+    terminal_.line(fmt::format("Model:       {}", result_.checkpoint_folder));
     terminal_.line(fmt::format("TensorBoard: tensorboard --logdir {}", result_.log_folder));
     if (!job_.json_file.empty()) {
       replace_file(job_.json_file, to_json(result_));

@@ -108,6 +108,12 @@ Batches test_pipeline(const PipelineOptions& options) {
          batch(options.batch) | prefetch();
 }
 
+Dataset<ColumnBatch> columns_of(const Batches& batches) {
+  return batches | map([](const Batch<Example>& batch) {
+           return as_columns(batch, {"image", "label"});
+         });
+}
+
 BatchSource batch_source(const Batches& batches, const IterateOptions& options) {
   return batch_source(std::make_shared<Iterator<Batch<Example>>>(batches.iterate(options)));
 }

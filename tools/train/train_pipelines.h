@@ -63,6 +63,9 @@ Batches training_pipeline(const PipelineOptions& options);
 /// All images once, as they are, the last batch short.
 Batches test_pipeline(const PipelineOptions& options);
 
+/// The same batches as columns "image" and "label"; nothing is copied.
+Dataset<ColumnBatch> columns_of(const Batches& batches);
+
 /// The device's view of an iteration of `batches`; nothing is copied.
 BatchSource batch_source(const Batches& batches, const IterateOptions& options = {});
 /// For those who ask the iterator for more.

@@ -46,7 +46,8 @@ OrderedJson to_json(const TrainShards& shards) {
           {"reused", shards.reused}};
 }
 
-OrderedJson to_json(const LearnResult& learning) {
+OrderedJson learning_json(const TrainResultFile& result) {
+  const LearnResult& learning = result.learning;
   OrderedJson epochs = OrderedJson::array();
   for (const EpochResult& epoch : learning.epochs) {
     epochs.push_back({{"epoch", epoch.epoch},
@@ -56,7 +57,10 @@ OrderedJson to_json(const LearnResult& learning) {
                       {"test_accuracy", epoch.test_accuracy},
                       {"seconds", epoch.seconds}});
   }
-  return {{"model", "784-128-10"},
+  return {{"model", result.model},
+          {"precision", to_string(result.precision)},
+          {"batch", result.training_batch},
+          {"resumed_at_step", learning.resumed_at},
           {"steps_per_epoch", learning.steps_per_epoch},
           {"seconds", learning.seconds},
           {"simulated_seconds", static_cast<double>(learning.simulated.span_ps) / 1e12},
@@ -91,8 +95,8 @@ std::string to_json(const TrainResultFile& result) {
       {"classifier_step", to_json(result.classifier_step)},
       {"training_shards", to_json(result.training_shards)},
       {"test_shards", to_json(result.test_shards)},
-      {"training", to_json(result.learning)},
-      {"checkpoint_file", result.checkpoint_file},
+      {"training", learning_json(result)},
+      {"checkpoint_folder", result.checkpoint_folder},
       {"log_folder", result.log_folder},
       {"seconds", result.seconds}};
   return json_text(json);

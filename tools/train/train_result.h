@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <infeed/device/cost_model.h>
+#include <infeed/device/tape.h>
 
 #include "train/train_ablation.h"
 #include "train/train_learning.h"
@@ -28,7 +29,10 @@ struct TrainResultFile {
   StepTime classifier_step;
   std::vector<MeasuredRun> classifier_runs;
   LearnResult learning;
-  std::string checkpoint_file;
+  std::string model;
+  Precision precision = Precision::float32;
+  std::int64_t training_batch = 0;
+  std::string checkpoint_folder;
   std::string log_folder;
   double seconds = 0;
 };

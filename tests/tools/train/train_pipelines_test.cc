@@ -163,6 +163,21 @@ TEST_F(TrainPipelines, TheTestSetComesOnceAndWhole) {
   expect_same(take(batches, 1'000'000), first);
 }
 
+TEST_F(TrainPipelines, ColumnsAreTheBatchesOwn) {
+  const Batches batches = test_pipeline(test_);
+  const std::vector<Example> rows = take(batches, 1'000'000);
+  std::size_t row = 0;
+  for (const ColumnBatch& batch : columns_of(batches).iterate()) {
+    const auto labels = batch.column("label").values<std::int32_t>();
+    const auto pixels = batch.column("image").values<bfloat16>();
+    for (std::size_t i = 0; i < labels.size(); ++i, ++row) {
+      EXPECT_EQ(labels[i], rows[row].label);
+      EXPECT_TRUE(std::ranges::equal(pixels.subspan(i * 784, 784), rows[row].image));
+    }
+  }
+  EXPECT_EQ(row, 600);
+}
+
 TEST_F(TrainPipelines, TheDeviceSeesTheBatchesColumns) {
   const Batches batches = test_pipeline(test_);
   const std::vector<Example> rows = take(batches, 1'000'000);

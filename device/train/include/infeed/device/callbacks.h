@@ -12,6 +12,7 @@
 #include <infeed/device/event_file.h>
 #include <infeed/device/metrics.h>
 #include <infeed/device/training_checkpoint.h>
+#include <infeed/pipeline/tuning.h>
 
 /// Why: what goes on beside the steps (saving, curves, stopping early, a line for the person who
 /// waits) is kept out of the loop, and comes back with a checkpoint.
@@ -53,6 +54,8 @@ class FitControl {
   virtual ~FitControl() = default;
   /// All that is needed to go on from here.
   virtual TrainingState state() = 0;
+  /// What the tuner of the training's pipeline knows.
+  virtual TuningReport tuning() const = 0;
   /// Ends after this execution, or epoch, as if it had been the last.
   virtual void stop_training(std::string reason) = 0;
   /// Multiplies what the optimiser's schedule says, from the next step on.

@@ -76,7 +76,7 @@ struct FitOptions {
   std::vector<std::shared_ptr<Callback>> callbacks = {};
   Worker worker = {};
   std::int32_t threads = 0;  ///< 0: one a CPU of this process, at most one a replica
-  /// Of the training's iterations; resume and epoch are set by fit().
+  /// Of the training's iterations; resume, epoch and stop are set by fit().
   IterateOptions iterate = {};
   /// What a step of the model costs the slice; without it FitResult::simulated has no steps.
   std::optional<Workload> workload = std::nullopt;
