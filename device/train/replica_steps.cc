@@ -8,7 +8,7 @@
 #include <utility>
 
 #include <infeed/device/all_reduce.h>
-#include <infeed/device/global_batch.h>
+#include <infeed/device/device_batch.h>
 #include <infeed/error.h>
 #include <infeed/pipeline/executor.h>
 

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include <infeed/device/global_batch.h>
+#include <infeed/device/device_batch.h>
 
 namespace infeed::detail {
 

@@ -120,15 +120,10 @@ BatchSource batch_source(const Batches& batches, const IterateOptions& options) 
 
 BatchSource batch_source(std::shared_ptr<Iterator<Batch<Example>>> iterator) {
   return {.next =
-              [iterator](GlobalBatch& out) {
+              [iterator](DeviceBatch& out) {
                 std::optional<Batch<Example>> next = iterator->next();
                 if (!next) return false;
-                const auto owner = std::make_shared<const Batch<Example>>(*std::move(next));
-                out = {.examples = static_cast<std::int64_t>(owner->size()),
-                       .bytes = static_cast<std::int64_t>(owner->bytes()),
-                       .features = {owner->column(&Example::image).data()->data(), kPixels},
-                       .labels = owner->column(&Example::label),
-                       .owner = owner};
+                out = device_batch(as_columns(*next, {"image", "label"}));
                 return true;
               },
           .cancel = [iterator] { iterator->cancel(); }};

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <infeed/device/global_batch.h>
+#include <infeed/device/device_batch.h>
 #include <infeed/infeed.h>
 
 /// Why: these are the pipelines of `infeed train`, and an example of how pipelines are written:

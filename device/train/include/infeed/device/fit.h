@@ -10,7 +10,7 @@
 
 #include <infeed/device/callbacks.h>
 #include <infeed/device/cost_model.h>
-#include <infeed/device/global_batch.h>
+#include <infeed/device/device_batch.h>
 #include <infeed/device/optimizers.h>
 #include <infeed/device/replica_function.h>
 #include <infeed/device/slice.h>
