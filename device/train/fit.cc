@@ -32,7 +32,7 @@ class FitRun : public FitControl {
       : training_(training),
         batches_(batches),
         options_(options),
-        replicas_(detail::replica_options(slice, options)),
+        replicas_(detail::replica_options(slice, options, &training.scope)),
         configuration_(detail::configuration_of(slice, options)),
         simulated_(slice, options.workload) {
     detail::check_fit(training, options);
@@ -135,6 +135,8 @@ class FitRun : public FitControl {
     if (options_.stop.stop_possible()) iterate.stop = options_.stop;
     iterate.resume = std::move(resume);
     iterator_ = batches_.iterate(std::move(iterate));
+    iterator_.core_for_timer().expect_steps();
+    last_end_.reset();
   }
 
   /// Nothing at the end of the epoch's data.

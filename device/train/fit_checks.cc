@@ -7,6 +7,8 @@
 
 #include <infeed/error.h>
 
+#include "nn/variable_state.h"
+
 namespace infeed::detail {
 namespace {
 
@@ -53,12 +55,19 @@ void check_fit(const Training& training, const FitOptions& options) {
   }
 }
 
-ReplicaStepsOptions replica_options(const Slice& slice, const FitOptions& options) {
+ReplicaStepsOptions replica_options(const Slice& slice, const FitOptions& options,
+                                    const Scope* scope) {
+  std::shared_ptr<const void> strategy;
+  if (scope != nullptr && !scope->variables().empty()) {
+    strategy = scope->variables().front().state().strategy;
+  }
   return {.replicas = slice.num_replicas(),
           .threads = options.threads,
           .precision = options.precision,
           .seed = options.seed,
-          .even_shares_only = options.even_shares_only};
+          .even_shares_only = options.even_shares_only,
+          .strategy = std::move(strategy),
+          .synchronised = options.synchronised};
 }
 
 std::string configuration_of(const Slice& slice, const FitOptions& options) {

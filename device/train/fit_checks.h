@@ -13,7 +13,8 @@ namespace infeed::detail {
 /// Error invalid_argument.
 void check_fit(const Training& training, const FitOptions& options);
 
-ReplicaStepsOptions replica_options(const Slice& slice, const FitOptions& options);
+ReplicaStepsOptions replica_options(const Slice& slice, const FitOptions& options,
+                                    const Scope* scope = nullptr);
 
 /// What must be the same for the same bits, as text for a checkpoint.
 std::string configuration_of(const Slice& slice, const FitOptions& options);

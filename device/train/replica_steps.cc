@@ -20,7 +20,7 @@ constexpr std::size_t kPoolBytesMax = std::size_t{512} << 20;
 
 std::int32_t thread_count(const ReplicaStepsOptions& options) {
   const std::int32_t wanted = options.threads > 0 ? options.threads : usable_cores();
-  return std::clamp(wanted, 1, options.replicas);
+  return options.synchronised ? options.replicas : std::clamp(wanted, 1, options.replicas);
 }
 
 std::string text_of(float value) {
@@ -162,8 +162,18 @@ Gradients sum_of_replicas(std::span<Gradients> replicas) {
 }
 
 ReplicaSteps::ReplicaSteps(ReplicaStepsOptions options)
-    : options_(options), threads_(thread_count(options)) {
-  for (std::int32_t i = 0; i < options.replicas; ++i) {
+    : options_(std::move(options)), threads_(thread_count(options_)) {
+  if (options_.synchronised && options_.replicas > 1) {
+    if (threads_.threads() < options_.replicas) {
+      throw Error(
+          ErrorCode::resource_exhausted,
+          fmt::format("synchronised replicas need a thread each, {}, and the system gave {}; "
+                      "take a smaller slice, or allow more threads",
+                      options_.replicas, threads_.threads()));
+    }
+    meeting_ = std::make_shared<ReplicaMeeting>(options_.replicas);
+  }
+  for (std::int32_t i = 0; i < options_.replicas; ++i) {
     pools_.emplace_back(TensorPoolOptions{.free_bytes_max = kPoolBytesMax});
   }
 }
@@ -191,8 +201,10 @@ ReplicaSteps::OfReplica ReplicaSteps::run_replica(std::int32_t replica,
                .precision = options_.precision,
                .replica = replica,
                .pool = pools_[static_cast<std::size_t>(replica)],
+               .strategy = options_.strategy,
                .seed = options_.seed,
-               .step = static_cast<std::uint64_t>(step.number)});
+               .step = static_cast<std::uint64_t>(step.number),
+               .collective = meeting_});
     const ReplicaResult result = forward(tape, share);
     OfReplica mine{.metrics = {.examples = share.rows(),
                                .correct = result.correct,
@@ -220,12 +232,23 @@ std::vector<ReplicaSteps::OfReplica> ReplicaSteps::run(const ReplicaFunction& fo
     firsts.push_back(firsts.back() + examples_of_replica(batch.rows(), options_.replicas, r));
   }
   std::vector<OfReplica> replicas(static_cast<std::size_t>(options_.replicas));
+  // Those without rows don't come.
+  const std::int64_t with_rows = std::min<std::int64_t>(options_.replicas, batch.rows());
+  if (meeting_) meeting_->begin(static_cast<std::int32_t>(with_rows));
   threads_.run(options_.replicas, [&](std::int32_t replica) {
     const auto r = static_cast<std::size_t>(replica);
     const std::int64_t rows = firsts[r + 1] - firsts[r];
     if (rows == 0) return;  // contributes nothing
     const ColumnBatch share = rows == batch.rows() ? batch : batch.slice(firsts[r], rows);
-    replicas[r] = run_replica(replica, forward, share, firsts[r], step, trains);
+    try {
+      replicas[r] = run_replica(replica, forward, share, firsts[r], step, trains);
+      if (meeting_) meeting_->leave();
+    } catch (const ReplicaMeeting::Ended&) {
+      // Another one's error is what the step throws.
+    } catch (...) {
+      if (meeting_) meeting_->give_up();
+      throw;
+    }
   });
   return replicas;
 }

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -11,6 +11,7 @@
 #include <infeed/records/column_batch.h>
 
 #include "replica_pool.h"
+#include "train/replica_meeting.h"
 
 // A step of all replicas: shares, forward and backward on the threads, sums by the tree.
 
@@ -22,6 +23,9 @@ struct ReplicaStepsOptions {
   Precision precision = Precision::float32;
   std::uint64_t seed = 0;
   bool even_shares_only = false;
+  std::shared_ptr<const void> strategy = nullptr;  ///< whose variables are read
+  /// Each replica has a thread, so that all can meet within a step (SyncBN).
+  bool synchronised = false;
 };
 
 class ReplicaSteps {
@@ -57,7 +61,8 @@ class ReplicaSteps {
                              const Step& step, bool trains);
 
   ReplicaStepsOptions options_;
-  std::vector<TensorPool> pools_;  ///< one a replica
+  std::vector<TensorPool> pools_;            ///< one a replica
+  std::shared_ptr<ReplicaMeeting> meeting_;  ///< null unless synchronised
   ReplicaPool threads_;
 };
 

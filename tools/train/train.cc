@@ -103,15 +103,15 @@ class Job {
     terminal_.line(fmt::format("Work folder: {}", job_.work_folder));
   }
 
-  TrainShards make_shards(Split split, std::uint32_t count) {
+  TrainShards make_shards(Split split, std::uint32_t count, Compression compression) {
     const std::string_view what = split == Split::train ? "training" : "test";
     terminal_.status(fmt::format("  {} images: reading {}", what, job_.data_folder));
     TrainShards shards =
         prepare_shards({.data_folder = job_.data_folder,
-                        .shard_folder = job_.work_folder + "/shards",
+                        .shard_folder = shard_folder(compression),
                         .split = split,
                         .shard_count = count,
-                        .compression = job_.compression,
+                        .compression = compression,
                         .threads = job_.threads,
                         .stop = stop_,
                         .on_progress = [&](double share) {
@@ -129,14 +129,20 @@ class Job {
 
   void make_shards() {
     title(fmt::format("1  Record shards ({})", to_string(job_.compression)));
-    result_.training_shards = make_shards(Split::train, kTrainingShards);
-    result_.test_shards = make_shards(Split::test, kTestShards);
+    result_.training_shards = make_shards(Split::train, kTrainingShards, job_.compression);
+    result_.test_shards = make_shards(Split::test, kTestShards, job_.compression);
     if (result_.training_shards.examples < kBatch) {
       throw Error(ErrorCode::invalid_argument,
                   fmt::format("{} training images are fewer than one batch of {}; use a larger "
                               "dataset",
                               result_.training_shards.examples, kBatch));
     }
+  }
+
+  /// Those that are trained on, and beside them the others of the comparison.
+  std::string shard_folder(Compression compression) const {
+    const char* const name = compression == job_.compression ? "/shards" : "/shards-to-compare";
+    return job_.work_folder + name;
   }
 
   PipelineOptions pipeline_options() const {
@@ -153,9 +159,15 @@ class Job {
   }
 
   std::vector<MeasuredRun> measure_all(const std::vector<Variant>& variants, StepTime step) {
-    AblationTable table(terminal_, step, kBatch);
+    return measure_all(variants, pipeline_options(), measure_options(step));
+  }
+
+  std::vector<MeasuredRun> measure_all(const std::vector<Variant>& variants,
+                                       const PipelineOptions& pipeline,
+                                       const MeasureOptions& options) {
+    AblationTable table(terminal_, options.step, kBatch);
     table.header();
-    return measure_by_turns(slice_, variants, pipeline_options(), measure_options(step),
+    return measure_by_turns(slice_, variants, pipeline, options,
                             {.on_begin =
                                  [&](const Variant& variant, int turn) {
                                    terminal_.status(fmt::format("  {}: measuring, turn {} of {}",
@@ -174,14 +186,14 @@ class Job {
   /// Also how the network of the comparison is chosen: by what the pipelines deliver to this one.
   void show_classifier() {
     title("2  The same images through seven pipelines");
-    terminal_.line("  Each image is read, parsed, shifted, mirrored and normalised to bfloat16.");
+    terminal_.line("  Each image is read, parsed, shuffled, shifted, mirrored and normalised.");
     terminal_.line(fmt::format("  Pipelines are measured by turns, {} times; medians.", kTurns));
-    terminal_.line("  The bar is full when the device never waits for input.");
+    terminal_.line(
+        "  The device is fed ahead, as a TPU host does. Of its time it waits for input,");
+    terminal_.line("  for the transfer, for the host (idle), or is busy: 100 % together.");
     terminal_.line();
     terminal_.line(step_text("The small 784-128-10", result_.classifier_step));
-    const std::vector<Variant> variants = ablation_variants();
-    result_.classifier_runs =
-        measure_all({variants.front(), variants.back()}, result_.classifier_step);
+    result_.classifier_runs = measure_all(outer_variants(), result_.classifier_step);
     const InputVerdict verdict = result_.classifier_runs.back().summary.verdict;
     terminal_.line(verdict == InputVerdict::highly_bound
                        ? "  It computes so little that the cores of this host can't keep it busy."
@@ -192,7 +204,7 @@ class Job {
   bool fits(const Pace& pace) {
     MeasureOptions options = measure_options(pace.step);
     options.duration /= kTurns;
-    const std::vector<Variant> variants = ablation_variants();
+    const std::vector<Variant> variants = outer_variants();
     const auto verdict = [&](const Variant& variant) {
       terminal_.status(fmt::format("  trying network {}: {}", pace.network, variant.name));
       return measure(slice_, variant, pipeline_options(), options).summary.verdict;
@@ -241,6 +253,24 @@ class Job {
     terminal_.line("  What autotune did:");
     std::istringstream said(result_.runs.back().tuning.text());
     for (std::string line; std::getline(said, line);) terminal_.line("    " + line);
+    compare_otherwise();
+  }
+
+  /// The ends of the comparison again: without the host's overlap, and with the other kind of shards.
+  void compare_otherwise() {
+    terminal_.line();
+    terminal_.line("  On demand: each batch is asked for when the step before has ended.");
+    MeasureOptions options = measure_options(result_.step);
+    options.feed = InfeedFeed::on_demand;
+    result_.runs_on_demand = measure_all(outer_variants(), pipeline_options(), options);
+    result_.other_compression =
+        job_.compression == Compression::none ? Compression::gzip : Compression::none;
+    terminal_.line();
+    terminal_.line(fmt::format("  Fed ahead again, from {} shards.",
+                               result_.other_compression == Compression::none ? "plain" : "gzip"));
+    PipelineOptions pipeline = pipeline_options();
+    pipeline.shards = make_shards(Split::train, kTrainingShards, result_.other_compression).files;
+    result_.runs_of_other = measure_all(outer_variants(), pipeline, measure_options(result_.step));
   }
 
   void train() {

@@ -80,13 +80,17 @@ Dataset<Record> read_shards(const std::vector<std::string>& shards, bool in_para
 
 }  // namespace
 
+/// What a newcomer writes into shuffle().
+constexpr std::uint64_t kFeedingShuffleBuffer = 10'000;
+
 Batches feeding_pipeline(const PipelineOptions& options, const Tricks& tricks) {
   const int cores = usable_cores();
   Dataset<Sample> samples = read_shards(options.shards, tricks.parallel_interleave,
                                         tricks.by_hand ? 2 * cores : autotune) |
                             parse<Sample>(sample_schema());
   if (tricks.cache) samples = samples | cache();
-  Batches batches = samples | repeat() |
+  Batches batches = samples | shuffle({.buffer = kFeedingShuffleBuffer, .seed = options.seed}) |
+                    repeat() |
                     map(augment, {.parallelism = !tricks.parallel_map ? 1
                                                  : tricks.by_hand     ? cores
                                                                       : autotune,

@@ -55,8 +55,8 @@ Example augment(const Sample& sample, Rng& rng);
 /// Only normalised.
 Example normalise(const Sample& sample);
 
-/// Endless batches of augmented images, for measuring. Whatever the tricks, the same work is done
-/// to each image.
+/// Endless batches of shuffled and augmented images, for measuring. Whatever the tricks, the same work
+/// is done to each image.
 Batches feeding_pipeline(const PipelineOptions& options, const Tricks& tricks);
 /// Endless batches to train on: all tricks, another order each pass, mirrored images.
 Batches training_pipeline(const PipelineOptions& options);

@@ -14,6 +14,11 @@ using OrderedJson = nlohmann::ordered_json;
 
 constexpr double kPsPerUs = 1e6;
 
+double share_of(const StepSummary& summary, std::int64_t part_ps) {
+  if (summary.step_ps == 0) return 0;
+  return static_cast<double>(part_ps) / static_cast<double>(summary.step_ps);
+}
+
 OrderedJson to_json(const std::vector<MeasuredRun>& runs) {
   OrderedJson list = OrderedJson::array();
   for (const MeasuredRun& run : runs) {
@@ -24,6 +29,11 @@ OrderedJson to_json(const std::vector<MeasuredRun>& runs) {
                     {"images_per_s_turns", run.examples_per_s_turns},
                     {"duty_cycle", s.duty_cycle},
                     {"infeed_wait_share", s.infeed_wait_share},
+                    {"shares",
+                     {{"wait", share_of(s, s.infeed_wait_ps)},
+                      {"transfer", share_of(s, s.transfer_ps)},
+                      {"idle", share_of(s, s.idle_ps)},
+                      {"busy", share_of(s, s.compute_ps + s.all_reduce_ps)}}},
                     {"verdict", to_string(s.verdict)},
                     {"speedup", s.examples_per_s / runs.front().summary.examples_per_s},
                     {"steps", s.steps},
@@ -82,6 +92,10 @@ std::string to_json(const TrainResultFile& result) {
       {"test_accuracy",
        result.learning.epochs.empty() ? 0.0 : result.learning.epochs.back().test_accuracy},
       {"runs", to_json(result.runs)},
+      {"runs_on_demand", to_json(result.runs_on_demand)},
+      {"runs_of_other_compression",
+       {{"compression", to_string(result.other_compression)},
+        {"runs", to_json(result.runs_of_other)}}},
       {"classifier_runs", to_json(result.classifier_runs)},
       {"slice", result.slice},
       {"global_batch", result.batch},

@@ -25,7 +25,11 @@ struct TrainResultFile {
   StepTime step;
   TrainShards training_shards;
   TrainShards test_shards;
-  std::vector<MeasuredRun> runs;
+  std::vector<MeasuredRun> runs;  ///< the device fed ahead, as a TPU host does it
+  std::vector<MeasuredRun>
+      runs_on_demand;  ///< naive and all tricks, without any overlap of the loop
+  std::vector<MeasuredRun> runs_of_other;  ///< the same two, fed ahead, of other_compression
+  Compression other_compression = Compression::none;
   StepTime classifier_step;
   std::vector<MeasuredRun> classifier_runs;
   LearnResult learning;

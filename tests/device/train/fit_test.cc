@@ -9,6 +9,7 @@
 #include <infeed/error.h>
 
 #include "device/error_message.h"
+#include "device/temporary_folder.h"
 #include "device/train/small_training.h"
 
 namespace infeed {
@@ -216,6 +217,67 @@ TEST(Fit, AStopEndsBeforeTheNextStep) {
   EXPECT_EQ(result.end, RunEnd::cancelled);
   EXPECT_EQ(result.steps, 3);
   EXPECT_TRUE(result.epochs.empty());
+}
+
+/// SyncBN: the statistics of eight replicas are those of one that has all rows. Of 5 rows in the last
+/// batch three replicas have none.
+TEST(SameBits, SynchronisedStatisticsOfFitAreThoseOfOneReplicaWithin1e5) {
+  const auto run = [](const Slice& slice, bool synchronised) {
+    Scope scope({.seed = 3});
+    const nn::Dense hidden(scope.below("hidden"), 8, 6);
+    const nn::BatchNorm norm(scope.below("norm"), 6, {.synchronised = true});
+    const nn::Dense logits(scope.below("logits"), 6, 3);
+    const auto model = std::make_shared<nn::Sequential>();
+    model->add(hidden).add(norm).add(nn::Activate(nn::Activation::tanh)).add(logits);
+    nn::Sgd sgd(scope.below("sgd"), scope.variables(), {.rate = nn::constant_rate(0.1)});
+    fit({.scope = scope, .forward = classifier(model), .optimizer = &sgd}, slice,
+        from_columns(points(69), 16), {.epochs = 2, .synchronised = synchronised});
+    Outcome outcome;
+    for (const Variable& variable : scope.variables()) {
+      const Tensor value = variable.value();
+      outcome.weights.emplace_back(value.values<float>().begin(), value.values<float>().end());
+    }
+    return outcome;
+  };
+  const Outcome one = run(one_chip(), false);
+  EXPECT_LT(largest_difference(one, run(eight_replicas(), true)), 1e-5);
+  EXPECT_GT(largest_difference(one, run(eight_replicas(), false)), 1e-3);
+}
+
+TEST(FitErrors, AReplicaThatFailsEndsTheOthersThatWaitForIt) {
+  Scope scope({.seed = 3});
+  const nn::BatchNorm norm(scope.below("norm"), 8, {.synchronised = true});
+  nn::Sgd sgd(scope.below("sgd"), scope.variables(), {.rate = nn::constant_rate(0.1)});
+  const auto message_of = [&](std::int32_t odd, bool throws) {
+    const ReplicaFunction forward = [&, odd, throws](Tape& tape, const ColumnBatch& share) {
+      TapeValue x = tape.constant(share.column("image").values());
+      const bool is_odd = tape.options().replica == odd;
+      if (is_odd && throws) throw Error(ErrorCode::unavailable, "it fell over");
+      if (!is_odd) x = norm.apply(tape, x);
+      return ReplicaResult{.losses = nn::mean_squared_error(tape, x, x)};
+    };
+    return error_message([&] {
+      fit({.scope = scope, .forward = forward, .optimizer = &sgd}, eight_replicas(),
+          from_columns(points(32), 16), {.synchronised = true});
+    });
+  };
+  for (const std::int32_t odd : {0, 5, 7}) {
+    EXPECT_EQ(message_of(odd, true), "step 1, replica " + std::to_string(odd) + ": it fell over");
+    EXPECT_THAT(message_of(odd, false),
+                testing::HasSubstr("the replicas don't add up the same values in this step"));
+  }
+}
+
+TEST(Fit, StepsAreRecordedForTheProfiler) {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("run.profile");
+  run_small(eight_replicas(), from_columns(points(64), 16),
+            {.epochs = 1, .iterate = {.recording = {.file = file}}});
+  const std::string lines = read_whole(file);
+  // Number, begin, wait, transfer, compute, all-reduce, idle, elements; of each of the four steps.
+  EXPECT_THAT(lines,
+              testing::ContainsRegex("\\{\"steps\": \\[\\[0,[0-9,]*,1\\],\\[1,[0-9,]*,1\\],"
+                                     "\\[2,[0-9,]*,1\\],\\[3,[0-9,]*,1\\]\\], \"measured\": true"));
 }
 
 /// The points with one feature and one label replaced.

@@ -20,6 +20,7 @@
 #include "tools/small_dataset.h"
 #include "tools/temporary_folder.h"
 #include "train/train_learning.h"
+#include "train/train_report.h"
 #include "train/train_shards.h"
 
 namespace infeed::testing {
@@ -83,6 +84,10 @@ TEST_F(Train, TheWholeJob) {
     EXPECT_GT(run.at("steps_per_s").get<double>(), 0);
     EXPECT_NEAR(run.at("images_per_s").get<double>(), run.at("steps_per_s").get<double>() * 1024,
                 1);
+    const auto& shares = run.at("shares");
+    EXPECT_NEAR(shares.at("wait").get<double>() + shares.at("transfer").get<double>() +
+                    shares.at("idle").get<double>() + shares.at("busy").get<double>(),
+                1, 1e-9);
     for (const char* const share : {"duty_cycle", "infeed_wait_share"}) {
       EXPECT_GE(run.at(share).get<double>(), 0);
       EXPECT_LE(run.at(share).get<double>(), 1);
@@ -95,6 +100,9 @@ TEST_F(Train, TheWholeJob) {
   EXPECT_THAT(json.at("runs").at(0).at("images_per_s_turns"), SizeIs(3));
   EXPECT_THAT(json.at("model_cost_reason").get<std::string>(), StartsWith("Chosen by measuring"));
   EXPECT_THAT(json.at("classifier_runs"), SizeIs(2));
+  EXPECT_THAT(json.at("runs_on_demand"), SizeIs(2));
+  EXPECT_EQ(json.at("runs_of_other_compression").at("compression"), "plain");
+  EXPECT_THAT(json.at("runs_of_other_compression").at("runs"), SizeIs(2));
   EXPECT_THAT(json.at("training").at("losses"), SizeIs(3 * (3000 / 1024)));
 
   EXPECT_EQ(json.at("training").at("model"), "mlp");
@@ -108,6 +116,14 @@ TEST_F(Train, TheWholeJob) {
     ASSERT_THAT(events, SizeIs(1));
     EXPECT_EQ(count_records(events[0]), 1 + 3 * (half == std::string("train") ? 3 : 2));
   }
+}
+
+TEST(TrainReport, SharesAddUpToAHundredPercent) {
+  using tools::permille;
+  EXPECT_THAT(permille({1, 1, 1, 0}), ElementsAre(334, 333, 333, 0));
+  EXPECT_THAT(permille({2, 1, 0, 0}), ElementsAre(667, 333, 0, 0));
+  EXPECT_THAT(permille({0, 0, 0, 0}), ElementsAre(0, 0, 0, 0));
+  EXPECT_THAT(permille({std::int64_t{1} << 62, 1, 1, 1}), ElementsAre(1000, 0, 0, 0));
 }
 
 TEST_F(Train, ShardsAreMadeOnceAndAgainWhenSomethingChanged) {

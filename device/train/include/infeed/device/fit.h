@@ -70,6 +70,9 @@ struct FitOptions {
   std::uint64_t seed = 0;  ///< of dropout
   /// A batch whose rows the replicas can't share evenly is an error.
   bool even_shares_only = false;
+  /// Replicas meet within a step, so that batch norms that are synchronised see all examples; each
+  /// replica then has a thread, whatever `threads` says.
+  bool synchronised = false;
   Dataset<ColumnBatch> validation = {};  ///< after each epoch, once
   /// Goes on from the newest checkpoint in this folder, if there is one; empty: begins.
   std::string resume_from = {};
