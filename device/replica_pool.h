@@ -21,6 +21,9 @@ class ReplicaPool {
   ReplicaPool(const ReplicaPool&) = delete;
   ReplicaPool& operator=(const ReplicaPool&) = delete;
 
+  /// Those that the system gave, the caller among them.
+  std::int32_t threads() const { return static_cast<std::int32_t>(threads_.size()) + 1; }
+
   /// task(0) ... task(count - 1), then returns. What a task throws is thrown here once all have
   /// ended; of several, the one of the lowest number. One caller at a time.
   void run(std::int32_t count, const std::function<void(std::int32_t)>& task);

@@ -55,7 +55,7 @@ class FineTimer {
 };
 
 struct Arrival {
-  ReplicaBatch batch;
+  DeviceBatch batch;
   std::int64_t asked_ns = 0;  ///< when fetching began
   std::int64_t ready_ns = 0;  ///< when the host had it
 };
@@ -103,14 +103,14 @@ class Host {
   bool fetch() {
     try {
       const std::int64_t asked_ns = clock_ns(CLOCK_MONOTONIC);
-      GlobalBatch batch;
+      DeviceBatch batch;
       if (!source_.next(batch)) {
         queues_.close();
         return false;
       }
       const std::int64_t ready_ns = clock_ns(CLOCK_MONOTONIC);
       std::vector<Arrival> step;
-      for (ReplicaBatch& share : split_over_replicas(batch, queues_.replicas())) {
+      for (DeviceBatch& share : split_over_replicas(batch, queues_.replicas())) {
         step.push_back({.batch = std::move(share), .asked_ns = asked_ns, .ready_ns = ready_ns});
       }
       batch = {};

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include <infeed/device/global_batch.h>
+#include <infeed/device/device_batch.h>
 #include <infeed/error.h>
 
 namespace infeed {

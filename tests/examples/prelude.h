@@ -16,7 +16,9 @@
 #include <vector>
 
 #include <infeed/convert/example_input.h>
-#include <infeed/device/global_batch.h>
+#include <infeed/device/callbacks.h>
+#include <infeed/device/device_batch.h>
+#include <infeed/device/fit.h>
 #include <infeed/device/layers.h>
 #include <infeed/device/losses.h>
 #include <infeed/device/models.h>
@@ -27,7 +29,7 @@
 #include <infeed/device/slice.h>
 #include <infeed/device/step_accounting.h>
 #include <infeed/device/step_validation.h>
-#include <infeed/device/trainer.h>
+#include <infeed/device/training_checkpoint.h>
 #include <infeed/device/virtual_run.h>
 #include <infeed/image/decode.h>
 #include <infeed/image/header.h>
@@ -111,8 +113,6 @@ Socket connect();
 std::optional<Message> receive(Socket& socket);
 std::vector<Sample> load();
 infeed::Dataset<std::int64_t> my_dataset();
-infeed::BatchSource training_batches(int epoch);
-infeed::BatchSource test_batches();
 std::unique_ptr<infeed::ExampleInput> open_shapes(const std::vector<std::string>& names);
 
 extern const infeed::ExampleSchema<Sample> schema;
@@ -136,9 +136,8 @@ extern const std::uint64_t hosts, host;
 
 extern infeed::Slice slice;
 extern infeed::BatchSource source;
-extern infeed::GlobalBatch batch;
-extern infeed::Trainer trainer;
-extern infeed::TrainResult result;
+extern infeed::DeviceBatch batch;
+extern infeed::Dataset<infeed::ColumnBatch> column_batches;
 extern std::vector<infeed::StepEvent> events_of_one_step;
 extern std::stop_token stop;
 extern std::int64_t epoch;

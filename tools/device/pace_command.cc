@@ -56,7 +56,7 @@ std::string slice_problem(const std::string& name) {
 /// Batches of nothing, each after so many microseconds off the CPU.
 BatchSource made_up_source(std::int64_t examples, double source_us) {
   const auto takes = std::chrono::nanoseconds(std::llround(source_us * 1000));
-  return {.next = [examples, takes](GlobalBatch& out) {
+  return {.next = [examples, takes](DeviceBatch& out) {
     if (takes.count() > 0) std::this_thread::sleep_for(takes);
     out = {.examples = examples, .bytes = examples * kMadeUpBytes};
     return true;
@@ -66,7 +66,7 @@ BatchSource made_up_source(std::int64_t examples, double source_us) {
 BatchSource pipeline_source(const DescribedPipeline& pipeline, const std::stop_token& stop) {
   const auto iterator =
       std::make_shared<Iterator<ColumnBatch>>(pipeline.dataset().iterate({.stop = stop}));
-  return {.next = [iterator](GlobalBatch& out) {
+  return {.next = [iterator](DeviceBatch& out) {
     const std::optional<ColumnBatch> batch = iterator->next();
     if (!batch) return false;
     out = {.examples = batch->rows(), .bytes = static_cast<std::int64_t>(batch->bytes())};

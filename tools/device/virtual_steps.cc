@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <utility>
 
-#include <infeed/device/global_batch.h>
+#include <infeed/device/device_batch.h>
 #include <infeed/error.h>
 #include <infeed/records/file.h>
 

@@ -1,5 +1,7 @@
 #include "train/train.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <ctime>
@@ -10,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <infeed/device/models.h>
 #include <infeed/device/slice.h>
 #include <infeed/error.h>
 #include <infeed/pipeline/executor.h>
@@ -28,7 +31,29 @@ namespace fs = std::filesystem;
 constexpr std::int64_t kBatch = 1024;
 constexpr std::uint32_t kTrainingShards = 16;
 constexpr std::uint32_t kTestShards = 2;
-constexpr double kLearningRate = 0.002;
+
+/// How a model is trained unless it is asked for something else.
+struct Recipe {
+  std::string_view model;
+  int epochs;
+  std::int64_t batch;
+};
+constexpr std::array kRecipes = {Recipe{"mlp", 20, 1024}, Recipe{"convnet", 6, 128},
+                                 Recipe{"transformer", 6, 128}};
+constexpr double kMlpRate = 0.002;
+
+Recipe recipe_of(const TrainJob& job) {
+  const auto* const found = std::ranges::find(kRecipes, job.model, &Recipe::model);
+  Recipe recipe = found == kRecipes.end() ? kRecipes.front() : *found;
+  recipe.model = job.model;
+  if (job.epochs > 0) recipe.epochs = job.epochs;
+  if (job.batch > 0) recipe.batch = job.batch;
+  return recipe;
+}
+
+nn::Schedule rate_of(std::string_view model, std::uint64_t steps) {
+  return model == "mlp" ? nn::constant_rate(kMlpRate) : nn::rate_for_model(model, steps);
+}
 
 class Job {
  public:
@@ -45,8 +70,10 @@ class Job {
     introduce();
     try {
       make_shards();
-      show_classifier();
-      compare_pipelines();
+      if (!job_.train_only) {
+        show_classifier();
+        compare_pipelines();
+      }
       train();
     } catch (const Error& error) {
       if (error.code() == ErrorCode::cancelled && stop_.stop_requested()) throw stopped(error);
@@ -76,15 +103,15 @@ class Job {
     terminal_.line(fmt::format("Work folder: {}", job_.work_folder));
   }
 
-  TrainShards make_shards(Split split, std::uint32_t count) {
+  TrainShards make_shards(Split split, std::uint32_t count, Compression compression) {
     const std::string_view what = split == Split::train ? "training" : "test";
     terminal_.status(fmt::format("  {} images: reading {}", what, job_.data_folder));
     TrainShards shards =
         prepare_shards({.data_folder = job_.data_folder,
-                        .shard_folder = job_.work_folder + "/shards",
+                        .shard_folder = shard_folder(compression),
                         .split = split,
                         .shard_count = count,
-                        .compression = job_.compression,
+                        .compression = compression,
                         .threads = job_.threads,
                         .stop = stop_,
                         .on_progress = [&](double share) {
@@ -102,14 +129,20 @@ class Job {
 
   void make_shards() {
     title(fmt::format("1  Record shards ({})", to_string(job_.compression)));
-    result_.training_shards = make_shards(Split::train, kTrainingShards);
-    result_.test_shards = make_shards(Split::test, kTestShards);
+    result_.training_shards = make_shards(Split::train, kTrainingShards, job_.compression);
+    result_.test_shards = make_shards(Split::test, kTestShards, job_.compression);
     if (result_.training_shards.examples < kBatch) {
       throw Error(ErrorCode::invalid_argument,
                   fmt::format("{} training images are fewer than one batch of {}; use a larger "
                               "dataset",
                               result_.training_shards.examples, kBatch));
     }
+  }
+
+  /// Those that are trained on, and beside them the others of the comparison.
+  std::string shard_folder(Compression compression) const {
+    const char* const name = compression == job_.compression ? "/shards" : "/shards-to-compare";
+    return job_.work_folder + name;
   }
 
   PipelineOptions pipeline_options() const {
@@ -126,9 +159,15 @@ class Job {
   }
 
   std::vector<MeasuredRun> measure_all(const std::vector<Variant>& variants, StepTime step) {
-    AblationTable table(terminal_, step, kBatch);
+    return measure_all(variants, pipeline_options(), measure_options(step));
+  }
+
+  std::vector<MeasuredRun> measure_all(const std::vector<Variant>& variants,
+                                       const PipelineOptions& pipeline,
+                                       const MeasureOptions& options) {
+    AblationTable table(terminal_, options.step, kBatch);
     table.header();
-    return measure_by_turns(slice_, variants, pipeline_options(), measure_options(step),
+    return measure_by_turns(slice_, variants, pipeline, options,
                             {.on_begin =
                                  [&](const Variant& variant, int turn) {
                                    terminal_.status(fmt::format("  {}: measuring, turn {} of {}",
@@ -147,14 +186,14 @@ class Job {
   /// Also how the network of the comparison is chosen: by what the pipelines deliver to this one.
   void show_classifier() {
     title("2  The same images through seven pipelines");
-    terminal_.line("  Each image is read, parsed, shifted, mirrored and normalised to bfloat16.");
+    terminal_.line("  Each image is read, parsed, shuffled, shifted, mirrored and normalised.");
     terminal_.line(fmt::format("  Pipelines are measured by turns, {} times; medians.", kTurns));
-    terminal_.line("  The bar is full when the device never waits for input.");
+    terminal_.line(
+        "  The device is fed ahead, as a TPU host does. Of its time it waits for input,");
+    terminal_.line("  for the transfer, for the host (idle), or is busy: 100 % together.");
     terminal_.line();
     terminal_.line(step_text("The small 784-128-10", result_.classifier_step));
-    const std::vector<Variant> variants = ablation_variants();
-    result_.classifier_runs =
-        measure_all({variants.front(), variants.back()}, result_.classifier_step);
+    result_.classifier_runs = measure_all(outer_variants(), result_.classifier_step);
     const InputVerdict verdict = result_.classifier_runs.back().summary.verdict;
     terminal_.line(verdict == InputVerdict::highly_bound
                        ? "  It computes so little that the cores of this host can't keep it busy."
@@ -165,7 +204,7 @@ class Job {
   bool fits(const Pace& pace) {
     MeasureOptions options = measure_options(pace.step);
     options.duration /= kTurns;
-    const std::vector<Variant> variants = ablation_variants();
+    const std::vector<Variant> variants = outer_variants();
     const auto verdict = [&](const Variant& variant) {
       terminal_.status(fmt::format("  trying network {}: {}", pace.network, variant.name));
       return measure(slice_, variant, pipeline_options(), options).summary.verdict;
@@ -214,36 +253,69 @@ class Job {
     terminal_.line("  What autotune did:");
     std::istringstream said(result_.runs.back().tuning.text());
     for (std::string line; std::getline(said, line);) terminal_.line("    " + line);
+    compare_otherwise();
+  }
+
+  /// The ends of the comparison again: without the host's overlap, and with the other kind of shards.
+  void compare_otherwise() {
+    terminal_.line();
+    terminal_.line("  On demand: each batch is asked for when the step before has ended.");
+    MeasureOptions options = measure_options(result_.step);
+    options.feed = InfeedFeed::on_demand;
+    result_.runs_on_demand = measure_all(outer_variants(), pipeline_options(), options);
+    result_.other_compression =
+        job_.compression == Compression::none ? Compression::gzip : Compression::none;
+    terminal_.line();
+    terminal_.line(fmt::format("  Fed ahead again, from {} shards.",
+                               result_.other_compression == Compression::none ? "plain" : "gzip"));
+    PipelineOptions pipeline = pipeline_options();
+    pipeline.shards = make_shards(Split::train, kTrainingShards, result_.other_compression).files;
+    result_.runs_of_other = measure_all(outer_variants(), pipeline, measure_options(result_.step));
   }
 
   void train() {
-    title(fmt::format("3  Training 784-128-10 for real on {} replicas, {} epochs, seed {}",
-                      slice_.num_replicas(), job_.epochs, job_.seed));
-    result_.checkpoint_file = job_.work_folder + "/model.ckpt";
+    const Recipe recipe = recipe_of(job_);
+    title(fmt::format(
+        "{}  Training {}{} for real on {} replicas, batches of {}, {} epochs, seed {}",
+        job_.train_only ? 2 : 3, recipe.model,
+        job_.precision == Precision::float32 ? std::string()
+                                             : fmt::format(" ({})", to_string(job_.precision)),
+        slice_.num_replicas(), with_commas(recipe.batch), recipe.epochs, job_.seed));
+    result_.model = recipe.model;
+    result_.precision = job_.precision;
+    result_.training_batch = recipe.batch;
+    result_.checkpoint_folder = fmt::format("{}/checkpoints/{}-{}", job_.work_folder, recipe.model,
+                                            to_string(job_.precision));
     result_.log_folder = fmt::format("{}/logs/{:%Y-%m-%d_%H-%M-%S}", job_.work_folder,
                                      fmt::localtime(std::time(nullptr)));
-    PipelineOptions test = pipeline_options();
+    PipelineOptions training = pipeline_options();
+    training.batch = recipe.batch;
+    PipelineOptions test = training;
     test.shards = result_.test_shards.files;
     LearningTable table(terminal_);
     table.header();
+    bool is_first_row = true;
     result_.learning =
-        learn(slice_, {.training = pipeline_options(),
+        learn(slice_, {.model = result_.model,
+                       .precision = job_.precision,
+                       .training = training,
                        .test = test,
-                       .epochs = job_.epochs,
+                       .epochs = recipe.epochs,
                        .seed = job_.seed,
-                       .learning_rate = kLearningRate,
+                       .rate = [&](std::uint64_t steps) { return rate_of(recipe.model, steps); },
                        .threads = job_.threads,
                        .executor = executor_,
-                       .checkpoint_file = result_.checkpoint_file,
+                       .checkpoint_folder = result_.checkpoint_folder,
+                       .resume = job_.resume,
                        .log_folder = result_.log_folder,
                        .stop = stop_,
                        .on_epoch =
                            [&](const EpochResult& epoch) {
                              table.row(epoch);
-                             if (epoch.epoch == 1) kept_.emplace_back();
+                             if (std::exchange(is_first_row, false)) kept_.emplace_back();
                              kept_.back() = fmt::format(
                                  "the model after epoch {} ({}), event files ({})", epoch.epoch,
-                                 result_.checkpoint_file, result_.log_folder);
+                                 result_.checkpoint_folder, result_.log_folder);
                            },
                        .on_step =
                            [&](int epoch, std::int64_t step, std::int64_t steps) {
@@ -254,16 +326,22 @@ class Job {
                            }});
     const LearnResult& learned = result_.learning;
     terminal_.line(fmt::format(
-        "  Test accuracy {} after {:.1f} s ({:.2f} s of the simulated slice's time)",
+        "  Test accuracy {} after {:.1f} s{}{}",
         terminal_.paint(Paint::bold,
                         fmt::format("{:.2f} %", 100 * learned.epochs.back().test_accuracy)),
-        learned.seconds, static_cast<double>(learned.simulated.span_ps) / 1e12));
+        learned.seconds,
+        learned.simulated.steps == 0
+            ? std::string()
+            : fmt::format(" ({:.2f} s of the simulated slice's time)",
+                          static_cast<double>(learned.simulated.span_ps) / 1e12),
+        learned.resumed_at == 0 ? std::string()
+                                : fmt::format("; it went on from step {}", learned.resumed_at)));
     for (const std::string& note : learned.tuning.notes) terminal_.line("  autotune: " + note);
   }
 
   void finish() {
     terminal_.line();
-    terminal_.line(fmt::format("Model:       {}", result_.checkpoint_file));
+    terminal_.line(fmt::format("Model:       {}", result_.checkpoint_folder));
     terminal_.line(fmt::format("TensorBoard: tensorboard --logdir {}", result_.log_folder));
     if (!job_.json_file.empty()) {
       replace_file(job_.json_file, to_json(result_));

@@ -7,6 +7,7 @@
 #include <string>
 
 #include <infeed/device/cost_model.h>
+#include <infeed/device/tape.h>
 #include <infeed/records/compression.h>
 
 #include "cli/terminal.h"
@@ -21,8 +22,13 @@ struct TrainJob {
   std::string slice = "v3-8";
   std::uint64_t seed = 42;
   std::chrono::milliseconds run_duration{4000};
-  int epochs = 20;
-  std::string model_cost;                        ///< a workload's name; empty: chosen by measuring
+  std::string model = "mlp";  ///< of nn::model_names()
+  Precision precision = Precision::float32;
+  int epochs = 0;           ///< 0: what the model needs
+  std::int64_t batch = 0;   ///< of the training; 0: what the model learns well with
+  bool resume = false;      ///< goes on from the newest checkpoint of this model
+  bool train_only = false;  ///< without the comparison of pipelines
+  std::string model_cost;   ///< a workload's name; empty: chosen by measuring
   std::optional<double> step_us = std::nullopt;  ///< instead of the workload's
   Compression compression = Compression::gzip;
   std::string json_file;  ///< empty: none

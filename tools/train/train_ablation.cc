@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include <infeed/device/paced.h>
 #include <infeed/error.h>
 
 namespace infeed::tools {
@@ -17,6 +16,11 @@ std::vector<Variant> ablation_variants() {
           {"all of them", Tricks::all()}};
 }
 
+std::vector<Variant> outer_variants() {
+  const std::vector<Variant> all = ablation_variants();
+  return {all.front(), all.back()};
+}
+
 MeasuredRun measure(const Slice& slice, const Variant& variant, const PipelineOptions& pipeline,
                     const MeasureOptions& options) {
   const Batches batches = feeding_pipeline(pipeline, variant.tricks);
@@ -24,7 +28,7 @@ MeasuredRun measure(const Slice& slice, const Variant& variant, const PipelineOp
       std::make_shared<Iterator<Batch<Example>>>(batches.iterate({.executor = options.executor}));
   const PacedResult result = run_paced(slice, batch_source(iterator),
                                        {.step = options.step,
-                                        .feed = InfeedFeed::on_demand,
+                                        .feed = options.feed,
                                         .duration = options.duration,
                                         .warmup_steps = options.warmup_steps,
                                         .stop = options.stop});

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <infeed/device/cost_model.h>
+#include <infeed/device/paced.h>
 #include <infeed/device/slice.h>
 #include <infeed/device/step_accounting.h>
 #include <infeed/pipeline/executor.h>
@@ -33,6 +34,9 @@ struct MeasureOptions {
   std::chrono::nanoseconds duration;
   /// Not counted. A pass over the data, so that the cache is filled (and memory touched).
   std::int64_t warmup_steps = 0;
+  /// Ahead is what a TPU host does; on demand is the loop without any overlap of its own, where all
+  /// that overlaps is the pipeline's merit.
+  InfeedFeed feed = InfeedFeed::ahead;
   std::shared_ptr<Executor> executor = nullptr;
   std::stop_token stop = {};
 };
@@ -46,8 +50,7 @@ struct MeasuredRun {
   std::vector<double> examples_per_s_turns = {};
 };
 
-/// Drives the device with the loop that has no overlap of its own (InfeedFeed::on_demand), so that
-/// what overlaps is the pipeline's merit. Throws what the pipeline does; cancelled when stopped.
+/// Throws what the pipeline does; cancelled when stopped.
 MeasuredRun measure(const Slice& slice, const Variant& variant, const PipelineOptions& pipeline,
                     const MeasureOptions& options);
 
@@ -59,6 +62,9 @@ struct TurnCallbacks {
   };  ///< turn: from 1
   std::function<void(const MeasuredRun&)> on_row = [](const MeasuredRun&) {};
 };
+
+/// The two ends of the comparison: naive, and all tricks by autotune.
+std::vector<Variant> outer_variants();
 
 /// Every pipeline for a third of the time, then all of them again: what slows the machine down for
 /// a while slows down all, and the turn in the middle counts.

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <infeed/device/cost_model.h>
+#include <infeed/device/models.h>
 #include <infeed/device/slice.h>
 #include <infeed/error.h>
 
@@ -20,6 +22,7 @@ struct TrainOptions {
   TrainJob job;
   double seconds = 4;
   std::string compression = "gzip";
+  std::string precision = "float32";
   bool is_short = false;
   bool no_color = false;
   bool ascii = false;
@@ -56,6 +59,7 @@ void run(const TrainOptions& options, const std::stop_token& stop) {
   const double seconds = options.is_short && !seconds_given ? kShortSeconds : options.seconds;
   job.run_duration = std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
   job.compression = options.compression == "gzip" ? Compression::gzip : Compression::none;
+  job.precision = precision_from(options.precision);
   if (job.work_folder.empty()) job.work_folder = default_work_folder();
   Terminal terminal(stdout, {.colours = !options.no_color, .unicode = !options.ascii});
   run_train_job(job, terminal, stop);
@@ -93,9 +97,31 @@ void add_options(CLI::App& command, TrainOptions& options) {
           ->check(CLI::Range(0.1, 3600.0))
           ->capture_default_str()
           ->type_name("S");
-  command.add_option("--epochs", job.epochs, "Passes over the training images")
-      ->check(CLI::Range(1, 10'000))
-      ->capture_default_str();
+  command
+      .add_option("--model", job.model,
+                  fmt::format("Network to train: {}", fmt::join(nn::model_names(), ", ")))
+      ->check(CLI::IsMember(
+          std::vector<std::string>(nn::model_names().begin(), nn::model_names().end())))
+      ->capture_default_str()
+      ->type_name("NAME");
+  command
+      .add_option(
+          "--precision", options.precision,
+          "Of products: float32, mixed_bfloat16, or mixed_float16 with a dynamic loss scale")
+      ->check(CLI::IsMember({"float32", "mixed_bfloat16", "mixed_float16"}))
+      ->capture_default_str()
+      ->type_name("NAME");
+  command
+      .add_option("--epochs", job.epochs,
+                  "Passes over the training images; by default 20 for the mlp, else 6")
+      ->check(CLI::Range(1, 10'000));
+  command
+      .add_option("--batch", job.batch,
+                  "Images a step of the training; by default 1024 for the mlp, else 128")
+      ->check(CLI::Range(1, 65'536));
+  command.add_flag("--resume", job.resume,
+                   "Goes on from the newest checkpoint of this model and precision");
+  command.add_flag("--train-only", job.train_only, "Leaves out the comparison of pipelines");
   command.add_flag("--short", options.is_short,
                    fmt::format("Measures each pipeline for {:g} s only", kShortSeconds));
   command.add_option("--seed", job.seed, "Of weights, order and augmentation")

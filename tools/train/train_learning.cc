@@ -1,12 +1,13 @@
 #include "train/train_learning.h"
 
 #include <chrono>
+#include <filesystem>
 #include <fmt/format.h>
+#include <optional>
+#include <utility>
 
-#include <infeed/device/event_file.h>
-#include <infeed/device/model.h>
-#include <infeed/device/model_checkpoint.h>
-#include <infeed/device/trainer.h>
+#include <infeed/device/fit.h>
+#include <infeed/device/models.h>
 #include <infeed/error.h>
 #include <infeed/records/record_reader.h>
 
@@ -27,23 +28,46 @@ std::int64_t count_examples(const std::vector<std::string>& shards) {
   return static_cast<std::int64_t>(count);
 }
 
-/// Keras's layout: one folder for training, one for validation, tags epoch_loss and epoch_accuracy.
-class Curves {
- public:
-  explicit Curves(const std::string& folder)
-      : train_(folder + "/train"), validation_(folder + "/validation") {}
+/// The workload of the cost model that has this model's layers, where there is one.
+std::optional<Workload> workload_of(std::string_view model) {
+  if (model == "mlp") return workload("classifier");
+  return std::nullopt;
+}
 
-  void add(const EpochResult& epoch) {
-    train_.scalar("epoch_loss", epoch.epoch, epoch.loss);
-    train_.scalar("epoch_accuracy", epoch.epoch, epoch.accuracy);
-    validation_.scalar("epoch_loss", epoch.epoch, epoch.test_loss);
-    validation_.scalar("epoch_accuracy", epoch.epoch, epoch.test_accuracy);
+EpochResult row_of(const EpochLogs& logs, double seconds) {
+  return {.epoch = static_cast<int>(logs.epoch) + 1,
+          .loss = logs.training.loss(),
+          .accuracy = logs.training.accuracy(),
+          .test_loss = logs.validation->loss(),
+          .test_accuracy = logs.validation->accuracy(),
+          .seconds = seconds};
+}
+
+/// A row of the table for each epoch.
+class Rows : public Callback {
+ public:
+  Rows(const LearnOptions& options, LearnResult& result) : options_(options), result_(result) {}
+  std::string_view name() const override { return "rows"; }
+
+  void on_epoch_end(FitControl& fit, const EpochLogs& logs) override {
+    const EpochResult row = row_of(logs, elapsed_seconds(begin_));
+    begin_ = Clock::now();
+    save_tuning_profile(options_.checkpoint_folder, fit.tuning());
+    result_.epochs.push_back(row);
+    if (options_.on_epoch) options_.on_epoch(row);
   }
 
  private:
-  EventFileWriter train_;
-  EventFileWriter validation_;
+  const LearnOptions& options_;
+  LearnResult& result_;
+  Clock::time_point begin_ = Clock::now();
 };
+
+void remove_earlier_checkpoints(const std::string& folder) {
+  for (const std::string& checkpoint : training_checkpoints(folder)) {
+    std::filesystem::remove_all(checkpoint);
+  }
+}
 
 }  // namespace
 
@@ -57,46 +81,54 @@ LearnResult learn(const Slice& slice, const LearnOptions& options) {
                             "dataset",
                             options.training.batch));
   }
-  Trainer trainer(classifier_784_128_10(), slice,
-                  {.seed = options.seed,
-                   .adam = {.learning_rate = options.learning_rate},
-                   .threads = options.threads});
-  Curves curves(options.log_folder);
-  const Batches test = test_pipeline(options.test);
-  const auto training = std::make_shared<Iterator<Batch<Example>>>(
-      training_pipeline(options.training)
-          .iterate({.executor = options.executor,
-                    .tuner = {.profile = load_tuning_profile(options.checkpoint_file)}}));
-  BatchSource source = batch_source(training);
-  for (int epoch = 1; epoch <= options.epochs; ++epoch) {
-    const Clock::time_point epoch_begin = Clock::now();
-    const TrainResult trained =
-        trainer.train(source, {.steps_max = result.steps_per_epoch,
-                               .stop = options.stop,
-                               .on_step = [&](std::int64_t step, const Metrics& metrics) {
-                                 result.losses.push_back(metrics.loss());
-                                 if (options.on_step)
-                                   options.on_step(epoch, step, result.steps_per_epoch);
-                               }});
-    BatchSource test_source = batch_source(test, {.executor = options.executor});
-    const TrainResult tested = trainer.evaluate(test_source, {.stop = options.stop});
-    if (trained.end == RunEnd::cancelled || tested.end == RunEnd::cancelled) {
-      throw Error(ErrorCode::cancelled, "stopped");
-    }
-    const EpochResult row{.epoch = epoch,
-                          .loss = trained.metrics.loss(),
-                          .accuracy = trained.metrics.accuracy(),
-                          .test_loss = tested.metrics.loss(),
-                          .test_accuracy = tested.metrics.accuracy(),
-                          .seconds = elapsed_seconds(epoch_begin)};
-    save_model_checkpoint(options.checkpoint_file, trainer.model(), trainer.optimizer());
-    save_tuning_profile(options.checkpoint_file, training->tuning());
-    curves.add(row);
-    result.epochs.push_back(row);
-    if (options.on_epoch) options.on_epoch(row);
+  // What the tuner has learnt lies beside the checkpoints, and comes before the first of them.
+  std::filesystem::create_directories(
+      std::filesystem::path(options.checkpoint_folder).parent_path());
+  if (!options.resume) remove_earlier_checkpoints(options.checkpoint_folder);
+  Scope scope({.seed = options.seed});
+  const ReplicaFunction forward = classifier(nn::model_named(options.model, scope));
+  const auto steps = static_cast<std::uint64_t>(result.steps_per_epoch * options.epochs);
+  nn::Adam adam(scope.below("adam"), scope.variables(), {.rate = options.rate(steps)});
+  std::optional<nn::LossScale> loss_scale;
+  if (options.precision == Precision::mixed_float16) loss_scale.emplace(scope.below("loss_scale"));
+  const FitResult fitted =
+      fit({.scope = scope,
+           .forward = forward,
+           .optimizer = &adam,
+           .loss_scale = loss_scale ? &*loss_scale : nullptr},
+          slice, columns_of(training_pipeline(options.training)),
+          {.epochs = options.epochs,
+           .steps_per_epoch = result.steps_per_epoch,
+           .precision = options.precision,
+           .seed = options.seed,
+           .validation = columns_of(test_pipeline(options.test)),
+           .resume_from = options.resume ? options.checkpoint_folder : std::string(),
+           .callbacks = {std::make_shared<TensorBoard>(options.log_folder),
+                         std::make_shared<Rows>(options, result),
+                         std::make_shared<SaveCheckpoints>(SaveCheckpointsOptions{
+                             .folder = options.checkpoint_folder, .save = {.keep = 2}})},
+           .threads = options.threads,
+           .iterate = {.executor = options.executor,
+                       .tuner = {.profile = load_tuning_profile(options.checkpoint_folder)}},
+           .workload = workload_of(options.model),
+           .stop = options.stop,
+           .on_step = [&](std::int64_t step, const Metrics& metrics) {
+             result.losses.push_back(metrics.loss());
+             if (!options.on_step) return;
+             const std::int64_t of_epoch = (step - 1) % result.steps_per_epoch + 1;
+             options.on_step(static_cast<int>((step - 1) / result.steps_per_epoch) + 1, of_epoch,
+                             result.steps_per_epoch);
+           }});
+  if (fitted.end == RunEnd::cancelled) throw Error(ErrorCode::cancelled, "stopped");
+  result.resumed_at = fitted.resumed_at;
+  std::vector<EpochResult> before;
+  for (const EpochLogs& logs : fitted.epochs) {
+    if (before.size() + result.epochs.size() == fitted.epochs.size()) break;
+    before.push_back(row_of(logs, 0));
   }
-  result.tuning = training->tuning();
-  result.simulated = trainer.simulated();
+  result.epochs.insert(result.epochs.begin(), before.begin(), before.end());
+  result.tuning = fitted.tuning;
+  result.simulated = fitted.simulated;
   result.seconds = elapsed_seconds(begin);
   return result;
 }

@@ -7,15 +7,16 @@
 #include <string>
 #include <vector>
 
+#include <infeed/device/schedule.h>
 #include <infeed/device/slice.h>
 #include <infeed/device/step_accounting.h>
+#include <infeed/device/tape.h>
 #include <infeed/pipeline/executor.h>
 
 #include "train/train_pipelines.h"
 
-/// Why: a pipeline that delivers fast but wrong data would look fine until somebody trains. So the
-/// 784-128-10 classifier is trained for real, data-parallel over the slice's replicas, on what the
-/// tuned pipeline delivers.
+/// Why: a pipeline that delivers fast but wrong data would look fine until somebody trains. So a model
+/// is trained for real, data-parallel over the slice's replicas, on what the tuned pipeline delivers.
 namespace infeed::tools {
 
 struct EpochResult {
@@ -28,15 +29,20 @@ struct EpochResult {
 };
 
 struct LearnOptions {
+  std::string model = "mlp";  ///< of model_names()
+  Precision precision = Precision::float32;
   PipelineOptions training;
   PipelineOptions test;
   int epochs = 1;
   std::uint64_t seed = 0;
-  double learning_rate = 0.001;
+  /// Of each step, made for as many as there will be.
+  std::function<nn::Schedule(std::uint64_t steps)> rate;
   int threads = 0;  ///< of the arithmetic; 0: one a core
   std::shared_ptr<Executor> executor = nullptr;
-  /// Replaced after each epoch, with what the tuner has learnt beside it (tuning_profile.h).
-  std::string checkpoint_file;
+  /// The state after each of the last epochs, with what the tuner has learnt beside the folder
+  /// (tuning_profile.h). Those of an earlier training go, unless this one goes on from them.
+  std::string checkpoint_folder;
+  bool resume = false;
   std::string log_folder;  ///< event files go to its folders train and validation
   std::stop_token stop = {};
   std::function<void(const EpochResult&)> on_epoch = {};
@@ -45,11 +51,12 @@ struct LearnOptions {
 };
 
 struct LearnResult {
-  std::vector<double> losses;  ///< of each step: the same seed gives the same bits
-  std::vector<EpochResult> epochs;
+  std::vector<double> losses;       ///< of each step: the same seed gives the same bits
+  std::vector<EpochResult> epochs;  ///< those before a resume took no seconds
+  std::int64_t resumed_at = 0;      ///< the step; 0: it began
   std::int64_t steps_per_epoch = 0;
   TuningReport tuning;    ///< of the training pipeline
-  StepSummary simulated;  ///< by the cost model
+  StepSummary simulated;  ///< by the cost model; no steps for a model that it doesn't know
   double seconds = 0;
 };
 

@@ -9,8 +9,8 @@
 namespace infeed::tools {
 namespace {
 
-// HIGHLY begins at a share of 0.20.
-constexpr double kNaiveWaitShare = 0.25;
+// HIGHLY begins where a fifth of the time is waiting, which is a step of four fifths of a batch.
+constexpr double kNaiveRoom = 0.75;
 /// How much longer than a batch of the tuned pipeline a step should be. With 1.3 it still waited a
 /// tenth of the time, since not every batch takes as long; 1.2 is the least.
 constexpr double kTunedRooms[] = {1.6, 1.2};
@@ -20,22 +20,18 @@ double us_of(const Pace& pace) { return static_cast<double>(pace.step.total_ps()
 /// How many times too fast (for the tuned pipeline) or too slow (for the naive one to be held up by
 /// itself) the network is; up to 1 it fits.
 double misfit(const Pace& pace, const BatchTimes& times, double tuned_room) {
-  const double naive_share = times.naive_us / (times.naive_us + us_of(pace));
-  return std::max(tuned_room * times.tuned_us / us_of(pace), kNaiveWaitShare / naive_share);
+  return std::max(tuned_room * times.tuned_us / us_of(pace),
+                  us_of(pace) / (kNaiveRoom * times.naive_us));
 }
 
-double wait_us(const MeasuredRun& run) {
-  if (run.summary.steps == 0) return 0;
-  return static_cast<double>(run.summary.infeed_wait_ps) / 1e6 /
-         static_cast<double>(run.summary.steps);
+double batch_us(const MeasuredRun& run) {
+  return run.summary.steps_per_s > 0 ? 1e6 / run.summary.steps_per_s : 0;
 }
 
 }  // namespace
 
 BatchTimes batch_times(const MeasuredRun& naive, const MeasuredRun& tuned) {
-  // The tuned pipeline works while the device computes, too.
-  return {.naive_us = wait_us(naive),
-          .tuned_us = tuned.summary.steps_per_s > 0 ? 1e6 / tuned.summary.steps_per_s : 0};
+  return {.naive_us = batch_us(naive), .tuned_us = batch_us(tuned)};
 }
 
 std::vector<Pace> paces_of(const Slice& slice, std::int64_t batch) {

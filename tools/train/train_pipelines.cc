@@ -80,13 +80,17 @@ Dataset<Record> read_shards(const std::vector<std::string>& shards, bool in_para
 
 }  // namespace
 
+/// What a newcomer writes into shuffle().
+constexpr std::uint64_t kFeedingShuffleBuffer = 10'000;
+
 Batches feeding_pipeline(const PipelineOptions& options, const Tricks& tricks) {
   const int cores = usable_cores();
   Dataset<Sample> samples = read_shards(options.shards, tricks.parallel_interleave,
                                         tricks.by_hand ? 2 * cores : autotune) |
                             parse<Sample>(sample_schema());
   if (tricks.cache) samples = samples | cache();
-  Batches batches = samples | repeat() |
+  Batches batches = samples | shuffle({.buffer = kFeedingShuffleBuffer, .seed = options.seed}) |
+                    repeat() |
                     map(augment, {.parallelism = !tricks.parallel_map ? 1
                                                  : tricks.by_hand     ? cores
                                                                       : autotune,
@@ -108,21 +112,22 @@ Batches test_pipeline(const PipelineOptions& options) {
          batch(options.batch) | prefetch();
 }
 
+Dataset<ColumnBatch> columns_of(const Batches& batches) {
+  return batches | map([](const Batch<Example>& batch) {
+           return as_columns(batch, {"image", "label"});
+         });
+}
+
 BatchSource batch_source(const Batches& batches, const IterateOptions& options) {
   return batch_source(std::make_shared<Iterator<Batch<Example>>>(batches.iterate(options)));
 }
 
 BatchSource batch_source(std::shared_ptr<Iterator<Batch<Example>>> iterator) {
   return {.next =
-              [iterator](GlobalBatch& out) {
+              [iterator](DeviceBatch& out) {
                 std::optional<Batch<Example>> next = iterator->next();
                 if (!next) return false;
-                const auto owner = std::make_shared<const Batch<Example>>(*std::move(next));
-                out = {.examples = static_cast<std::int64_t>(owner->size()),
-                       .bytes = static_cast<std::int64_t>(owner->bytes()),
-                       .features = {owner->column(&Example::image).data()->data(), kPixels},
-                       .labels = owner->column(&Example::label),
-                       .owner = owner};
+                out = device_batch(as_columns(*next, {"image", "label"}));
                 return true;
               },
           .cancel = [iterator] { iterator->cancel(); }};

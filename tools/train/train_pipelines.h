@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <infeed/device/global_batch.h>
+#include <infeed/device/device_batch.h>
 #include <infeed/infeed.h>
 
 /// Why: these are the pipelines of `infeed train`, and an example of how pipelines are written:
@@ -55,13 +55,16 @@ Example augment(const Sample& sample, Rng& rng);
 /// Only normalised.
 Example normalise(const Sample& sample);
 
-/// Endless batches of augmented images, for measuring. Whatever the tricks, the same work is done
-/// to each image.
+/// Endless batches of shuffled and augmented images, for measuring. Whatever the tricks, the same work
+/// is done to each image.
 Batches feeding_pipeline(const PipelineOptions& options, const Tricks& tricks);
 /// Endless batches to train on: all tricks, another order each pass, mirrored images.
 Batches training_pipeline(const PipelineOptions& options);
 /// All images once, as they are, the last batch short.
 Batches test_pipeline(const PipelineOptions& options);
+
+/// The same batches as columns "image" and "label"; nothing is copied.
+Dataset<ColumnBatch> columns_of(const Batches& batches);
 
 /// The device's view of an iteration of `batches`; nothing is copied.
 BatchSource batch_source(const Batches& batches, const IterateOptions& options = {});

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <numeric>
+#include <utility>
 
 namespace infeed::tools {
 namespace {
 
 /// Of all columns but the bar: 80 columns are enough for a short one.
-constexpr int kFixedWidth = 72;
+constexpr int kFixedWidth = 74;
 constexpr int kLearningFixedWidth = 42;
 /// Ends of the track that test accuracy is marked on.
 constexpr double kAccuracyLow = 0.70;
@@ -30,28 +32,47 @@ std::string percent(double share) { return fmt::format("{:.1f}%", 100 * share); 
 
 }  // namespace
 
+std::vector<int> permille(const std::vector<std::int64_t>& parts) {
+  const double sum = std::accumulate(parts.begin(), parts.end(), 0.0);
+  if (sum <= 0) return std::vector<int>(parts.size());
+  std::vector<int> shares;
+  std::vector<std::pair<double, std::size_t>> rests;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const double exact = 1000 * static_cast<double>(parts[i]) / sum;
+    shares.push_back(static_cast<int>(exact));
+    rests.emplace_back(shares.back() - exact, i);
+  }
+  std::ranges::sort(rests);
+  const int missing = 1000 - std::accumulate(shares.begin(), shares.end(), 0);
+  for (int i = 0; i < missing; ++i) ++shares[rests[static_cast<std::size_t>(i)].second];
+  return shares;
+}
+
 AblationTable::AblationTable(Terminal& terminal, StepTime step, std::int64_t batch)
     : terminal_(terminal),
       examples_per_s_max_(static_cast<double>(batch) * 1e12 / static_cast<double>(step.total_ps())),
-      bar_width_(std::clamp(terminal.columns() - kFixedWidth, 8, 24)) {}
+      bar_width_(std::clamp(terminal.columns() - kFixedWidth, 6, 24)) {}
 
 void AblationTable::header() {
   terminal_.line(terminal_.paint(
       Paint::dim,
-      fmt::format("  {:19} {:>7} {:>9}  {:{}} {:>6} {:>6} {:>6} {}", "pipeline", "steps/s",
-                  "images/s", "", bar_width_, "duty", "wait", "faster", "input-bound")));
+      fmt::format("  {:19} {:>9} {:{}} {:>5} {:>5} {:>5} {:>5} {:>6} {}", "pipeline", "images/s",
+                  "", bar_width_, "wait%", "xfer%", "idle%", "busy%", "faster", "input-bound")));
 }
 
 void AblationTable::row(const MeasuredRun& run) {
   const StepSummary& s = run.summary;
   if (baseline_ == 0) baseline_ = s.examples_per_s;
   const Paint paint = paint_of(s.verdict);
+  std::string shares;
+  for (const int share :
+       permille({s.infeed_wait_ps, s.transfer_ps, s.idle_ps, s.compute_ps + s.all_reduce_ps})) {
+    shares += fmt::format(" {:5.1f}", share / 10.0);
+  }
   terminal_.line(fmt::format(
-      "  {:19} {:7.1f} {:>9}  {} {:>6} {:>6} {:>6} {}", run.name, s.steps_per_s,
-      with_commas(std::llround(s.examples_per_s)),
+      "  {:19} {:>9} {}{} {:>6} {}", run.name, with_commas(std::llround(s.examples_per_s)),
       terminal_.paint(paint, terminal_.bar(s.examples_per_s / examples_per_s_max_, bar_width_)),
-      percent(s.duty_cycle), percent(s.infeed_wait_share),
-      baseline_ > 0 ? fmt::format("{:.2f}x", s.examples_per_s / baseline_) : "",
+      shares, baseline_ > 0 ? fmt::format("{:.2f}x", s.examples_per_s / baseline_) : "",
       terminal_.paint(paint, to_string(s.verdict))));
 }
 

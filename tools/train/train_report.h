@@ -15,7 +15,8 @@
 namespace infeed::tools {
 
 /// The table of the comparison, printed row by row as the runs end. The bar shows how much of what
-/// the device can take it got: full means that it never waited.
+/// the device can take it got: full means that it never waited. Wait, transfer, idle and busy are
+/// shares of the time, which add up to 100.0.
 class AblationTable {
  public:
   /// `step`: what the device needs for a batch of `batch` examples.
@@ -31,6 +32,10 @@ class AblationTable {
   double baseline_ = 0;
   int bar_width_;
 };
+
+/// Shares of the sum of the parts in tenths of a percent that add up to 1000: each is rounded down,
+/// and those with the largest rests get what is missing.
+std::vector<int> permille(const std::vector<std::int64_t>& parts);
 
 /// "4.1x as many images per second; HIGHLY -> NOT input-bound"
 std::string compare(const Terminal& terminal, const MeasuredRun& naive, const MeasuredRun& tuned);

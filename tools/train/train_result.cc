@@ -14,6 +14,11 @@ using OrderedJson = nlohmann::ordered_json;
 
 constexpr double kPsPerUs = 1e6;
 
+double share_of(const StepSummary& summary, std::int64_t part_ps) {
+  if (summary.step_ps == 0) return 0;
+  return static_cast<double>(part_ps) / static_cast<double>(summary.step_ps);
+}
+
 OrderedJson to_json(const std::vector<MeasuredRun>& runs) {
   OrderedJson list = OrderedJson::array();
   for (const MeasuredRun& run : runs) {
@@ -24,6 +29,11 @@ OrderedJson to_json(const std::vector<MeasuredRun>& runs) {
                     {"images_per_s_turns", run.examples_per_s_turns},
                     {"duty_cycle", s.duty_cycle},
                     {"infeed_wait_share", s.infeed_wait_share},
+                    {"shares",
+                     {{"wait", share_of(s, s.infeed_wait_ps)},
+                      {"transfer", share_of(s, s.transfer_ps)},
+                      {"idle", share_of(s, s.idle_ps)},
+                      {"busy", share_of(s, s.compute_ps + s.all_reduce_ps)}}},
                     {"verdict", to_string(s.verdict)},
                     {"speedup", s.examples_per_s / runs.front().summary.examples_per_s},
                     {"steps", s.steps},
@@ -46,7 +56,8 @@ OrderedJson to_json(const TrainShards& shards) {
           {"reused", shards.reused}};
 }
 
-OrderedJson to_json(const LearnResult& learning) {
+OrderedJson learning_json(const TrainResultFile& result) {
+  const LearnResult& learning = result.learning;
   OrderedJson epochs = OrderedJson::array();
   for (const EpochResult& epoch : learning.epochs) {
     epochs.push_back({{"epoch", epoch.epoch},
@@ -56,7 +67,10 @@ OrderedJson to_json(const LearnResult& learning) {
                       {"test_accuracy", epoch.test_accuracy},
                       {"seconds", epoch.seconds}});
   }
-  return {{"model", "784-128-10"},
+  return {{"model", result.model},
+          {"precision", to_string(result.precision)},
+          {"batch", result.training_batch},
+          {"resumed_at_step", learning.resumed_at},
           {"steps_per_epoch", learning.steps_per_epoch},
           {"seconds", learning.seconds},
           {"simulated_seconds", static_cast<double>(learning.simulated.span_ps) / 1e12},
@@ -78,6 +92,10 @@ std::string to_json(const TrainResultFile& result) {
       {"test_accuracy",
        result.learning.epochs.empty() ? 0.0 : result.learning.epochs.back().test_accuracy},
       {"runs", to_json(result.runs)},
+      {"runs_on_demand", to_json(result.runs_on_demand)},
+      {"runs_of_other_compression",
+       {{"compression", to_string(result.other_compression)},
+        {"runs", to_json(result.runs_of_other)}}},
       {"classifier_runs", to_json(result.classifier_runs)},
       {"slice", result.slice},
       {"global_batch", result.batch},
@@ -91,8 +109,8 @@ std::string to_json(const TrainResultFile& result) {
       {"classifier_step", to_json(result.classifier_step)},
       {"training_shards", to_json(result.training_shards)},
       {"test_shards", to_json(result.test_shards)},
-      {"training", to_json(result.learning)},
-      {"checkpoint_file", result.checkpoint_file},
+      {"training", learning_json(result)},
+      {"checkpoint_folder", result.checkpoint_folder},
       {"log_folder", result.log_folder},
       {"seconds", result.seconds}};
   return json_text(json);

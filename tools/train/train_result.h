@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <infeed/device/cost_model.h>
+#include <infeed/device/tape.h>
 
 #include "train/train_ablation.h"
 #include "train/train_learning.h"
@@ -24,11 +25,18 @@ struct TrainResultFile {
   StepTime step;
   TrainShards training_shards;
   TrainShards test_shards;
-  std::vector<MeasuredRun> runs;
+  std::vector<MeasuredRun> runs;  ///< the device fed ahead, as a TPU host does it
+  std::vector<MeasuredRun>
+      runs_on_demand;  ///< naive and all tricks, without any overlap of the loop
+  std::vector<MeasuredRun> runs_of_other;  ///< the same two, fed ahead, of other_compression
+  Compression other_compression = Compression::none;
   StepTime classifier_step;
   std::vector<MeasuredRun> classifier_runs;
   LearnResult learning;
-  std::string checkpoint_file;
+  std::string model;
+  Precision precision = Precision::float32;
+  std::int64_t training_batch = 0;
+  std::string checkpoint_folder;
   std::string log_folder;
   double seconds = 0;
 };

@@ -12,21 +12,19 @@ constexpr std::size_t kProfileBytesMax = 64 * 1024;
 
 }  // namespace
 
-std::string tuning_profile_file(const std::string& checkpoint_file) {
-  return checkpoint_file + ".tuning";
-}
+std::string tuning_profile_file(const std::string& checkpoint) { return checkpoint + ".tuning"; }
 
-std::string load_tuning_profile(const std::string& checkpoint_file) {
-  std::ifstream file(tuning_profile_file(checkpoint_file), std::ios::binary);
+std::string load_tuning_profile(const std::string& checkpoint) {
+  std::ifstream file(tuning_profile_file(checkpoint), std::ios::binary);
   std::string text(kProfileBytesMax, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(file.bad() ? 0 : static_cast<std::size_t>(file.gcount()));
   return text;
 }
 
-void save_tuning_profile(const std::string& checkpoint_file, const TuningReport& report) {
+void save_tuning_profile(const std::string& checkpoint, const TuningReport& report) {
   if (report.profile.empty()) return;
-  replace_file(tuning_profile_file(checkpoint_file), report.profile);
+  replace_file(tuning_profile_file(checkpoint), report.profile);
 }
 
 }  // namespace infeed::tools

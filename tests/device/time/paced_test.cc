@@ -21,7 +21,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::int64_t kPsPerMs = 1'000'000'000;
 
 BatchSource endless(std::int64_t examples = 64) {
-  return {.next = [examples](GlobalBatch& out) {
+  return {.next = [examples](DeviceBatch& out) {
     out = {.examples = examples, .bytes = examples * 784};
     return true;
   }};
@@ -29,7 +29,7 @@ BatchSource endless(std::int64_t examples = 64) {
 
 /// Works for `duration` for every batch, as a pipeline would.
 BatchSource busy(std::chrono::microseconds duration) {
-  return {.next = [duration](GlobalBatch& out) {
+  return {.next = [duration](DeviceBatch& out) {
     const auto until = Clock::now() + duration;
     while (Clock::now() < until) {
     }
@@ -104,7 +104,7 @@ TEST(Paced, EndsWithTheDataAndCountsTheUnevenLastBatch) {
   const PacedResult result =
       run_paced(Slice::parse("v3-8"),
                 {.next =
-                     [&](GlobalBatch& out) {
+                     [&](DeviceBatch& out) {
                        out = {.examples = ++batches == 5 ? 3 : 16, .bytes = 1};
                        return batches <= 5;
                      }},
@@ -121,7 +121,7 @@ TEST(Paced, EndsWithTheDataAndCountsTheUnevenLastBatch) {
 TEST(Paced, AnEmptySourceGivesAnEmptyAccount) {
   for (const InfeedFeed feed : {InfeedFeed::ahead, InfeedFeed::on_demand}) {
     const PacedResult result =
-        run_paced(Slice::parse("v3-8"), {.next = [](GlobalBatch&) { return false; }},
+        run_paced(Slice::parse("v3-8"), {.next = [](DeviceBatch&) { return false; }},
                   {.step = {.compute_ps = 1}, .feed = feed, .warmup_steps = 4});
     EXPECT_EQ(result.end, RunEnd::end_of_data);
     EXPECT_EQ(result.summary.steps, 0);
@@ -191,7 +191,7 @@ TEST(Paced, ASlowLinkShowsAsTransfer) {
   const PacedResult result =
       run_paced(Slice::parse("v3-8"),
                 {.next =
-                     [](GlobalBatch& out) {
+                     [](DeviceBatch& out) {
                        out = {.examples = 8, .bytes = 180'000'000};
                        return true;
                      }},
@@ -205,7 +205,7 @@ TEST(Paced, ASlowLinkShowsAsTransfer) {
 TEST(Paced, ErrorsOfTheSourceComeOut) {
   for (const InfeedFeed feed : {InfeedFeed::ahead, InfeedFeed::on_demand}) {
     int batches = 0;
-    const BatchSource source{.next = [&](GlobalBatch& out) {
+    const BatchSource source{.next = [&](DeviceBatch& out) {
       if (++batches == 4) throw Error(ErrorCode::data_loss, "broken").at_file("a.tfrecord");
       out = {.examples = 8};
       return true;
@@ -230,7 +230,7 @@ struct BlockingSource {
 
   BatchSource source() {
     return {.next =
-                [this](GlobalBatch& out) {
+                [this](DeviceBatch& out) {
                   std::unique_lock lock(mutex);
                   if (left-- > 0) {
                     out = {.examples = 8};
@@ -276,7 +276,7 @@ TEST(Paced, AStopEndsALongStepWithin100Ms) {
   std::promise<void> first;
   Clock::time_point asked;
   bool told = false;
-  const BatchSource source{.next = [&](GlobalBatch& out) {
+  const BatchSource source{.next = [&](DeviceBatch& out) {
     if (!told) first.set_value();
     told = true;
     out = {.examples = 8};

@@ -163,23 +163,34 @@ TEST_F(TrainPipelines, TheTestSetComesOnceAndWhole) {
   expect_same(take(batches, 1'000'000), first);
 }
 
-TEST_F(TrainPipelines, TheDeviceSeesTheBatchesColumns) {
+TEST_F(TrainPipelines, ColumnsAreTheBatchesOwn) {
   const Batches batches = test_pipeline(test_);
   const std::vector<Example> rows = take(batches, 1'000'000);
-  BatchSource source = batch_source(batches);
   std::size_t row = 0;
-  GlobalBatch batch;
-  while (source.next(batch)) {
-    EXPECT_EQ(batch.examples, row < 512 ? 256 : 88);
-    EXPECT_GE(batch.bytes, batch.examples * 1572);
-    ASSERT_EQ(batch.features.features_per_example, 784);
-    for (std::int64_t i = 0; i < batch.examples; ++i, ++row) {
-      EXPECT_EQ(batch.labels[i], rows[row].label);
-      EXPECT_TRUE(std::equal(rows[row].image.begin(), rows[row].image.end(),
-                             batch.features.bf16 + i * 784));
+  for (const ColumnBatch& batch : columns_of(batches).iterate()) {
+    const auto labels = batch.column("label").values<std::int32_t>();
+    const auto pixels = batch.column("image").values<bfloat16>();
+    for (std::size_t i = 0; i < labels.size(); ++i, ++row) {
+      EXPECT_EQ(labels[i], rows[row].label);
+      EXPECT_TRUE(std::ranges::equal(pixels.subspan(i * 784, 784), rows[row].image));
     }
   }
   EXPECT_EQ(row, 600);
+}
+
+TEST_F(TrainPipelines, TheDeviceSeesTheBatchesColumns) {
+  const Batches batches = test_pipeline(test_);
+  auto expected = columns_of(batches).iterate();
+  BatchSource source = batch_source(batches);
+  DeviceBatch batch;
+  std::int64_t rows = 0;
+  while (source.next(batch)) {
+    EXPECT_EQ(batch.columns, expected.next());
+    EXPECT_EQ(batch.examples, rows < 512 ? 256 : 88);
+    EXPECT_EQ(batch.bytes, batch.examples * 1572);
+    rows += batch.examples;
+  }
+  EXPECT_EQ(rows, 600);
 }
 
 }  // namespace

@@ -10,8 +10,9 @@
 #include <regex>
 #include <sstream>
 
-#include <infeed/device/model_checkpoint.h>
 #include <infeed/device/slice.h>
+#include <infeed/device/training_checkpoint.h>
+#include <infeed/records/file.h>
 #include <infeed/records/files.h>
 #include <infeed/records/record_reader.h>
 
@@ -19,6 +20,7 @@
 #include "tools/small_dataset.h"
 #include "tools/temporary_folder.h"
 #include "train/train_learning.h"
+#include "train/train_report.h"
 #include "train/train_shards.h"
 
 namespace infeed::testing {
@@ -82,6 +84,10 @@ TEST_F(Train, TheWholeJob) {
     EXPECT_GT(run.at("steps_per_s").get<double>(), 0);
     EXPECT_NEAR(run.at("images_per_s").get<double>(), run.at("steps_per_s").get<double>() * 1024,
                 1);
+    const auto& shares = run.at("shares");
+    EXPECT_NEAR(shares.at("wait").get<double>() + shares.at("transfer").get<double>() +
+                    shares.at("idle").get<double>() + shares.at("busy").get<double>(),
+                1, 1e-9);
     for (const char* const share : {"duty_cycle", "infeed_wait_share"}) {
       EXPECT_GE(run.at(share).get<double>(), 0);
       EXPECT_LE(run.at(share).get<double>(), 1);
@@ -94,15 +100,30 @@ TEST_F(Train, TheWholeJob) {
   EXPECT_THAT(json.at("runs").at(0).at("images_per_s_turns"), SizeIs(3));
   EXPECT_THAT(json.at("model_cost_reason").get<std::string>(), StartsWith("Chosen by measuring"));
   EXPECT_THAT(json.at("classifier_runs"), SizeIs(2));
+  EXPECT_THAT(json.at("runs_on_demand"), SizeIs(2));
+  EXPECT_EQ(json.at("runs_of_other_compression").at("compression"), "plain");
+  EXPECT_THAT(json.at("runs_of_other_compression").at("runs"), SizeIs(2));
   EXPECT_THAT(json.at("training").at("losses"), SizeIs(3 * (3000 / 1024)));
 
-  const ModelCheckpoint model = load_model_checkpoint(work() + "/model.ckpt");
-  EXPECT_EQ(model.optimizer.steps(), 6);
+  EXPECT_EQ(json.at("training").at("model"), "mlp");
+  const auto newest = latest_training_checkpoint(work() + "/checkpoints/mlp-float32");
+  ASSERT_TRUE(newest);
+  const TrainingCheckpoint saved = TrainingCheckpoint::open(*newest);
+  EXPECT_EQ(saved.step(), 6U);
+  EXPECT_EQ(saved.read(*saved.find("adam/step")).values<float>()[0], 6);
   for (const char* const half : {"train", "validation"}) {
     const auto events = match_files(work() + "/logs/*/" + half + "/events.out.tfevents.*");
     ASSERT_THAT(events, SizeIs(1));
-    EXPECT_EQ(count_records(events[0]), 1 + 3 * 2);
+    EXPECT_EQ(count_records(events[0]), 1 + 3 * (half == std::string("train") ? 3 : 2));
   }
+}
+
+TEST(TrainReport, SharesAddUpToAHundredPercent) {
+  using tools::permille;
+  EXPECT_THAT(permille({1, 1, 1, 0}), ElementsAre(334, 333, 333, 0));
+  EXPECT_THAT(permille({2, 1, 0, 0}), ElementsAre(667, 333, 0, 0));
+  EXPECT_THAT(permille({0, 0, 0, 0}), ElementsAre(0, 0, 0, 0));
+  EXPECT_THAT(permille({std::int64_t{1} << 62, 1, 1, 1}), ElementsAre(1000, 0, 0, 0));
 }
 
 TEST_F(Train, ShardsAreMadeOnceAndAgainWhenSomethingChanged) {
@@ -129,9 +150,10 @@ TEST_F(Train, TheSameSeedGivesTheSameLossesBitForBitAtAnyThreadCount) {
                 .test = {.shards = shards(tools::Split::test, 2), .seed = seed},
                 .epochs = 3,
                 .seed = seed,
+                .rate = [](std::uint64_t) { return nn::constant_rate(0.002); },
                 .threads = threads,
                 .executor = threads == 1 ? Executor::inline_() : Executor::threads(threads),
-                .checkpoint_file = folder_.file("model.ckpt"),
+                .checkpoint_folder = folder_.file("checkpoints"),
                 .log_folder = folder_.file("logs")})
         .losses;
   };
@@ -143,6 +165,49 @@ TEST_F(Train, TheSameSeedGivesTheSameLossesBitForBitAtAnyThreadCount) {
     EXPECT_EQ(std::memcmp(more.data(), one.data(), one.size() * sizeof(double)), 0) << threads;
   }
   EXPECT_NE(losses(2, 43), one);
+}
+
+TEST_F(Train, EachModelIsTrainedInEachPrecision) {
+  const auto train = [&](const char* model, const char* precision) {
+    const std::string json_file = folder_.file("result.json");
+    const ProgramResult result = run({"--train-only", "--model", model, "--precision", precision,
+                                      "--batch", "100", "--json", json_file});
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_THAT(result.out, Not(HasSubstr("pipelines")));
+    const auto json = nlohmann::json::parse(std::ifstream(json_file));
+    EXPECT_EQ(json.at("training").at("batch"), 100);
+    EXPECT_EQ(json.at("training").at("precision"), precision);
+    EXPECT_TRUE(fs::is_directory(work() + "/checkpoints/" + model + "-" + precision));
+    return json.at("test_accuracy").get<double>();
+  };
+  for (const char* const model : {"mlp", "convnet", "transformer"}) {
+    EXPECT_GT(train(model, "mixed_bfloat16"), 0.5) << model;
+  }
+  for (const char* const precision : {"float32", "mixed_float16"}) {
+    EXPECT_GT(train("mlp", precision), 0.9) << precision;
+  }
+}
+
+TEST_F(Train, ResumeGoesOnAsIfItHadNotEnded) {
+  const auto losses_and_weights = [&](const std::string& folder, std::vector<std::string> more) {
+    const std::string json_file = folder_.file("result.json");
+    more.insert(more.begin(),
+                {"train", "--data", data(), "--work", folder, "--train-only", "--json", json_file});
+    const ProgramResult result = run_infeed(more);
+    EXPECT_EQ(result.status, 0) << result.err;
+    const auto json = nlohmann::json::parse(std::ifstream(json_file));
+    const auto newest = latest_training_checkpoint(folder + "/checkpoints/mlp-float32");
+    return std::tuple(json.at("training").at("losses").get<std::vector<double>>(),
+                      read_file(newest.value_or("none") + "/tensors"), result.out);
+  };
+  const auto [losses, weights, out] = losses_and_weights(folder_.file("whole"), {"--epochs", "4"});
+  losses_and_weights(work(), {"--epochs", "2"});
+  const auto [rest, resumed, said] = losses_and_weights(work(), {"--epochs", "4", "--resume"});
+  EXPECT_EQ(rest, std::vector<double>(losses.begin() + 4, losses.end()));
+  EXPECT_EQ(resumed, weights);
+  EXPECT_THAT(said, HasSubstr("it went on from step 4"));
+  // There is nothing left to do.
+  EXPECT_THAT(std::get<0>(losses_and_weights(work(), {"--epochs", "4", "--resume"})), IsEmpty());
 }
 
 TEST_F(Train, BadInputIsOneLineThatSaysWhatToDo) {

@@ -50,7 +50,8 @@ TEST(TuningProfile, IsUsedByTheNextTrainingAndDroppedWhereItIsOfAnotherMachine) 
     return run_infeed(
         {"train", "--data", data, "--work", work, "--seconds", "0.1", "--epochs", "3"});
   };
-  const std::string profile = tools::tuning_profile_file(work + "/model.ckpt");
+  const std::string profile = tools::tuning_profile_file(work + "/checkpoints/mlp-float32");
+  fs::create_directory(work + "/checkpoints");
   std::ofstream(profile) << "infeed tuning 1\ncores 96\nworkers 96 map\n";
   const ProgramResult other = train();
   ASSERT_EQ(other.status, 0) << other.err;

@@ -8,7 +8,7 @@
 /// messages, the first of which says "brain.Event:2" (tensorflow/core/util/event.proto).
 ///
 ///     infeed::EventFileWriter events("logs/train");  // events.out.tfevents.TIME.HOST.PID.N
-///     events.scalar("epoch_loss", epoch, result.metrics.loss());
+///     events.scalar("epoch_loss", epoch, 0.2845);
 ///
 /// Every call appends one whole record with one system call, so the file can be read while it grows
 /// and after a crash is whole up to the last call. (That is why it isn't written under a temporary

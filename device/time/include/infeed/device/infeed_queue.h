@@ -18,9 +18,9 @@
 /// infeed of each core has a fixed number of buffers. A replica always gets the same part of the
 /// stream: item i goes to replica i mod n, whoever is faster.
 ///
-///     infeed::InfeedQueues<infeed::ReplicaBatch> queues({.replicas = 8, .depth = 2});
+///     infeed::InfeedQueues<infeed::DeviceBatch> queues({.replicas = 8, .depth = 2});
 ///     queues.push_step(infeed::split_over_replicas(batch, 8));   // feeder thread; false: closed
-///     std::vector<infeed::ReplicaBatch> step;
+///     std::vector<infeed::DeviceBatch> step;
 ///     while (queues.pop_step(step)) ...                  // device thread; false: the end
 ///
 /// Concurrency invariants (one mutex guards everything; a hand-off costs a kernel wake-up of about

@@ -8,7 +8,7 @@
 #include <string>
 
 #include <infeed/device/cost_model.h>
-#include <infeed/device/global_batch.h>
+#include <infeed/device/device_batch.h>
 #include <infeed/device/slice.h>
 #include <infeed/device/step_accounting.h>
 

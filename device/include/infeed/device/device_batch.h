@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include <infeed/records/column_batch.h>
+
+/// Why: the device takes batches from any iterator, as columns by name whose memory is shared: nothing
+/// is copied on the way to the replicas.
+///
+///     struct Sample { std::array<float, 784> image; std::int32_t label; };
+///     infeed::BatchSource batches_of(infeed::Iterator<infeed::Batch<Sample>>& iterator) {
+///       return {.next = [&iterator](infeed::DeviceBatch& out) {
+///         const std::optional<infeed::Batch<Sample>> batch = iterator.next();
+///         if (!batch) return false;  // the end
+///         out = infeed::device_batch(infeed::as_columns(*batch, {"image", "label"}));
+///         return true;
+///       }};
+///     }
+///
+/// Thread-safety: values.
+namespace infeed {
+
+/// What one step takes, over all replicas of a host. `columns` may be left empty in paced mode, which
+/// only counts; `bytes` is what has to be carried to the device.
+struct DeviceBatch {
+  std::int64_t examples = 0;
+  std::int64_t bytes = 0;
+  ColumnBatch columns = {};
+};
+
+/// With the rows and bytes that the columns have.
+DeviceBatch device_batch(ColumnBatch columns);
+
+/// Where batches come from. Called by one thread at a time.
+struct BatchSource {
+  /// Fills `out` and returns true, or returns false at the end. What it throws ends the run.
+  std::function<bool(DeviceBatch& out)> next = {};
+  /// Optional. Called once when the run is over (by run_paced) or stopped, from any thread: a
+  /// next() that is blocked must then return false or throw soon. Without it a run that is stopped
+  /// ends when next() does. Must not throw.
+  std::function<void()> cancel = {};
+};
+
+/// Why a run ended.
+enum class RunEnd { end_of_data, steps_max, duration, cancelled };
+
+/// How tf.distribute divides G examples over N replicas: ceil(G/N) for the first G mod N,
+/// floor(G/N) for the others; a replica may get none.
+std::int64_t examples_of_replica(std::int64_t examples, std::int32_t replicas,
+                                 std::int32_t replica);
+
+/// The shares in replica order, rows and bytes; they keep the whole alive.
+std::vector<DeviceBatch> split_over_replicas(const DeviceBatch& batch, std::int32_t replicas);
+
+}  // namespace infeed

@@ -1,0 +1,118 @@
+#include "infeed/device/callbacks.h"
+
+#include <charconv>
+#include <cmath>
+#include <fcntl.h>
+#include <filesystem>
+#include <fmt/format.h>
+#include <system_error>
+
+#include <infeed/error.h>
+#include <infeed/records/file.h>
+
+#include "train/state_text.h"
+
+namespace infeed {
+namespace {
+
+/// Whether `every` falls into the last `steps` steps.
+bool is_due(const StepLogs& logs, std::int64_t every) {
+  return every > 0 && logs.step / every > (logs.step - logs.steps) / every;
+}
+
+std::string text_of(const Metrics& metrics) {
+  return fmt::format("loss {:.4f}, accuracy {:.4f}", metrics.loss(), metrics.accuracy());
+}
+
+}  // namespace
+
+void SaveCheckpoints::on_execution_end(FitControl& fit, const StepLogs& logs) {
+  if (!is_due(logs, options_.every_steps)) return;
+  newest_ = save_training_checkpoint(options_.folder, fit.state(), options_.save);
+}
+
+void SaveCheckpoints::on_epoch_end(FitControl& fit, const EpochLogs&) {
+  newest_ = save_training_checkpoint(options_.folder, fit.state(), options_.save);
+}
+
+void TensorBoard::on_epoch_end(FitControl&, const EpochLogs& logs) {
+  if (!training_) training_.emplace(folder_ + "/train");
+  training_->scalar("epoch_loss", logs.epoch, logs.training.loss());
+  training_->scalar("epoch_accuracy", logs.epoch, logs.training.accuracy());
+  training_->scalar("epoch_learning_rate", logs.epoch, logs.rate);
+  if (!logs.validation) return;
+  if (!validation_) validation_.emplace(folder_ + "/validation");
+  validation_->scalar("epoch_loss", logs.epoch, logs.validation->loss());
+  validation_->scalar("epoch_accuracy", logs.epoch, logs.validation->accuracy());
+}
+
+EarlyStopping::EarlyStopping(EarlyStoppingOptions options) : options_(options) {
+  if (options.patience < 0 || !(options.improvement_min >= 0)) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("early stopping with a patience of {} epochs and an improvement of {}; "
+                            "both are 0 or more",
+                            options.patience, options.improvement_min));
+  }
+}
+
+void EarlyStopping::on_epoch_end(FitControl& fit, const EpochLogs& logs) {
+  const double loss = logs.validation ? logs.validation->loss() : logs.training.loss();
+  if (!best_ || loss < *best_ - options_.improvement_min) {
+    best_ = loss;
+    worse_epochs_ = 0;
+    return;
+  }
+  ++worse_epochs_;
+  if (worse_epochs_ <= options_.patience) return;
+  fit.stop_training(
+      fmt::format("the loss hasn't fallen below {:.4f} for {} epochs", *best_, worse_epochs_));
+}
+
+std::string EarlyStopping::state() const {
+  return best_ ? fmt::format("{} {}", detail::exact_text(*best_), worse_epochs_) : std::string();
+}
+
+void EarlyStopping::restore(std::string_view text) {
+  best_.reset();
+  worse_epochs_ = 0;
+  if (text.empty()) return;
+  detail::StateReader reader(text, name());
+  best_ = reader.real();
+  worse_epochs_ = reader.integer();
+}
+
+void EpochRate::on_epoch_end(FitControl& fit, const EpochLogs& logs) {
+  epoch_ = logs.epoch + 1;
+  fit.set_rate_factor(factor_(epoch_));
+}
+
+void EpochRate::restore(std::string_view text) {
+  epoch_ = detail::StateReader(text, name()).integer();
+}
+
+void Progress::on_execution_end(FitControl&, const StepLogs& logs) {
+  if (!is_due(logs, every_steps_)) return;
+  print_(fmt::format("epoch {}: {} steps, {}", logs.epoch + 1, logs.step_of_epoch,
+                     text_of(logs.training)));
+}
+
+void Progress::on_epoch_end(FitControl&, const EpochLogs& logs) {
+  std::string line =
+      fmt::format("epoch {}: {} steps, {}", logs.epoch + 1, logs.steps, text_of(logs.training));
+  if (logs.validation) line += fmt::format("; validation: {}", text_of(*logs.validation));
+  print_(line);
+}
+
+WorkerLog::WorkerLog(std::string folder, std::int32_t worker)
+    : file_(fmt::format("{}/worker-{:05}.log", folder, worker)) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw system_error("make the folder", folder, error.value());
+}
+
+void WorkerLog::on_execution_end(FitControl&, const StepLogs& logs) {
+  File file = File::open(file_, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC);
+  file.write(fmt::format("step {} epoch {} {}\n", logs.step, logs.epoch, text_of(logs.training)));
+}
+
+}  // namespace infeed

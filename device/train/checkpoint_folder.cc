@@ -1,0 +1,207 @@
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <fcntl.h>
+#include <filesystem>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <system_error>
+#include <utility>
+
+#include <infeed/error.h>
+#include <infeed/records/crc32c.h>
+#include <infeed/records/file.h>
+
+#include "infeed/device/training_checkpoint.h"
+#include "train/checkpoint_manifest.h"
+
+namespace infeed {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPrefix = "step-";
+constexpr std::string_view kPartial = ".partial";
+constexpr std::string_view kRemoved = ".removed";
+
+std::string folder_name(std::uint64_t step) { return fmt::format("{}{:010}", kPrefix, step); }
+
+std::optional<std::uint64_t> step_of(std::string_view name) {
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  name.remove_prefix(kPrefix.size());
+  std::uint64_t step = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), step);
+  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
+  return step;
+}
+
+/// Nobody else writes there until it goes.
+class FolderLock {
+ public:
+  explicit FolderLock(const std::string& folder)
+      : file_(File::open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    if (::flock(file_.descriptor(), LOCK_EX | LOCK_NB) != 0) {
+      throw Error(
+          ErrorCode::failed_precondition,
+          "somebody else is writing a checkpoint into this folder at this moment; give each "
+          "training a folder of its own")
+          .at_file(folder);
+    }
+  }
+
+ private:
+  File file_;
+};
+
+void make_folder(const fs::path& folder) {
+  if (::mkdir(folder.c_str(), 0777) != 0) {
+    throw system_error("make the folder", folder.string(), errno);
+  }
+}
+
+/// What a killed process left: it has no name that anybody reads.
+void remove_leftovers(const fs::path& folder) {
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with("." + std::string(kPrefix))) continue;
+    if (name.ends_with(kPartial) || name.ends_with(kRemoved)) fs::remove_all(entry.path(), ignored);
+  }
+}
+
+/// Under another name first, so that a kill half-way leaves no half checkpoint.
+void remove_checkpoint(const fs::path& checkpoint) {
+  const fs::path removed =
+      checkpoint.parent_path() / ("." + checkpoint.filename().string() + std::string(kRemoved));
+  std::error_code error;
+  fs::remove_all(removed, error);
+  fs::rename(checkpoint, removed, error);
+  if (!error) fs::remove_all(removed, error);
+}
+
+std::string_view bytes_of(const Tensor& tensor) {
+  return {reinterpret_cast<const char*>(tensor.data()), tensor.bytes()};
+}
+
+void check_name(std::string_view noun, std::string_view name) {
+  if (!name.empty() && name.find('\n') == name.npos) return;
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("a {} of a checkpoint is named '{}'; give it a name without line breaks",
+                          noun, name));
+}
+
+detail::CheckpointManifest manifest_of(const TrainingState& state) {
+  detail::CheckpointManifest manifest{.step = state.step};
+  for (const NamedTensor& named : state.tensors) {
+    check_name("tensor", named.name);
+    if (named.tensor.dtype() != DType::float32) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("tensor {} is {}; a checkpoint holds float32", named.name,
+                              to_string(named.tensor.dtype())));
+    }
+    manifest.tensors.push_back({.name = named.name,
+                                .shape = named.tensor.shape(),
+                                .offset_bytes = manifest.tensor_bytes(),
+                                .crc32c = crc32c(bytes_of(named.tensor))});
+  }
+  for (const NamedText& named : state.texts) {
+    check_name("text", named.name);
+    manifest.texts.push_back({.name = named.name,
+                              .offset_bytes = manifest.text_bytes(),
+                              .bytes = named.text.size(),
+                              .crc32c = crc32c(named.text)});
+  }
+  return manifest;
+}
+
+void write_files(const fs::path& folder, const TrainingState& state, Durability durability) {
+  const detail::CheckpointManifest manifest = manifest_of(state);
+  OutputFile tensors((folder / "tensors").string(), ExistingFile::refuse, durability);
+  for (const NamedTensor& named : state.tensors) tensors.write(bytes_of(named.tensor));
+  tensors.commit();
+  OutputFile texts((folder / "texts").string(), ExistingFile::refuse, durability);
+  for (const NamedText& named : state.texts) texts.write(named.text);
+  texts.commit();
+  OutputFile text((folder / "manifest").string(), ExistingFile::refuse, durability);
+  text.write(manifest.to_text());
+  text.commit();
+}
+
+void rename_into_place(const fs::path& partial, const fs::path& checkpoint) {
+  if (::renameat2(AT_FDCWD, partial.c_str(), AT_FDCWD, checkpoint.c_str(), RENAME_NOREPLACE) == 0) {
+    return;
+  }
+  // One of the same step: the two change places, so that there is one at any time.
+  if (errno == EEXIST &&
+      ::renameat2(AT_FDCWD, partial.c_str(), AT_FDCWD, checkpoint.c_str(), RENAME_EXCHANGE) == 0) {
+    std::error_code ignored;
+    fs::remove_all(partial, ignored);
+    return;
+  }
+  if (errno != EINVAL && errno != ENOSYS) {
+    throw system_error("rename the checkpoint into place", checkpoint.string(), errno);
+  }
+  // The file system knows no such rename.
+  remove_checkpoint(checkpoint);
+  if (::rename(partial.c_str(), checkpoint.c_str()) != 0) {
+    throw system_error("rename the checkpoint into place", checkpoint.string(), errno);
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> training_checkpoints(const std::string& folder) {
+  std::vector<std::pair<std::uint64_t, std::string>> found;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    const std::optional<std::uint64_t> step = step_of(entry.path().filename().string());
+    if (step && entry.is_directory(error)) found.emplace_back(*step, entry.path().string());
+  }
+  std::ranges::sort(found);
+  std::vector<std::string> names;
+  for (auto& [step, name] : found) names.push_back(std::move(name));
+  return names;
+}
+
+std::optional<std::string> latest_training_checkpoint(const std::string& folder) {
+  std::vector<std::string> all = training_checkpoints(folder);
+  if (all.empty()) return std::nullopt;
+  return std::move(all.back());
+}
+
+std::string save_training_checkpoint(const std::string& folder, const TrainingState& state,
+                                     SaveOptions options) {
+  if (options.keep < 1) {
+    throw Error(ErrorCode::invalid_argument,
+                "SaveOptions::keep is 0: the checkpoint that is saved would go at once; keep 1 or "
+                "more");
+  }
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) throw system_error("make the folder", folder, error.value());
+  const FolderLock lock(folder);
+  remove_leftovers(folder);
+  const fs::path checkpoint = fs::path(folder) / folder_name(state.step);
+  const fs::path partial =
+      fs::path(folder) / ("." + folder_name(state.step) + std::string(kPartial));
+  make_folder(partial);
+  try {
+    write_files(partial, state, options.durability);
+    rename_into_place(partial, checkpoint);
+  } catch (...) {
+    fs::remove_all(partial, error);
+    throw;
+  }
+  if (options.durability == Durability::synced) sync_folder(folder);
+  // A resume may have begun at an older step than the newest: what was saved last stays in any case.
+  std::vector<std::string> all = training_checkpoints(folder);
+  std::erase(all, checkpoint.string());
+  while (all.size() + 1 > options.keep) {
+    remove_checkpoint(all.front());
+    all.erase(all.begin());
+  }
+  return checkpoint.string();
+}
+
+}  // namespace infeed

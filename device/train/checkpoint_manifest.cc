@@ -1,0 +1,165 @@
+#include "train/checkpoint_manifest.h"
+
+#include <algorithm>
+#include <charconv>
+#include <fmt/format.h>
+#include <limits>
+
+#include <infeed/error.h>
+#include <infeed/records/crc32c.h>
+
+namespace infeed::detail {
+namespace {
+
+constexpr std::string_view kMagic = "infeed-training-checkpoint ";
+constexpr int kVersion = 1;
+constexpr std::string_view kChecksum = "checksum ";
+// "checksum 1a2b3c4d\n"
+constexpr std::size_t kChecksumLine = 18;
+constexpr std::size_t kAxesMax = 8;
+
+template <typename Number>
+bool parse(std::string_view word, Number& number, int base = 10) {
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number, base);
+  return error == std::errc() && end == word.data() + word.size();
+}
+
+/// Takes the next word off the line; the last one keeps its spaces: it is a name.
+std::string_view take_word(std::string_view& line) {
+  const std::size_t end = std::min(line.find(' '), line.size());
+  const std::string_view word = line.substr(0, end);
+  line.remove_prefix(std::min(end + 1, line.size()));
+  return word;
+}
+
+std::string shape_text(const Shape& shape) {
+  return shape.rank() == 0 ? "scalar" : fmt::format("{}", fmt::join(shape, "x"));
+}
+
+bool parse_shape(std::string_view word, Shape& shape) {
+  std::vector<std::int64_t> extents;
+  std::uint64_t items = 1;
+  // So many that their bytes still have a number.
+  constexpr std::uint64_t kItemsMax = std::uint64_t{1} << 60;
+  while (word != "scalar" && !word.empty()) {
+    const std::size_t end = std::min(word.find('x'), word.size());
+    std::int64_t extent = 0;
+    if (!parse(word.substr(0, end), extent) || extent < 0 || extents.size() == kAxesMax) {
+      return false;
+    }
+    if (extent > 0 && items > kItemsMax / static_cast<std::uint64_t>(extent)) return false;
+    items *= static_cast<std::uint64_t>(extent);
+    extents.push_back(extent);
+    word.remove_prefix(std::min(end + 1, word.size()));
+  }
+  shape = Shape(std::span<const std::int64_t>(extents));
+  return true;
+}
+
+std::uint64_t bytes_of(const Shape& shape) {
+  return static_cast<std::uint64_t>(shape.items()) * sizeof(float);
+}
+
+bool parse_line(std::string_view line, CheckpointManifest& manifest) {
+  const std::string_view noun = take_word(line);
+  if (noun == "step") return parse(line, manifest.step);
+  if (noun == "tensor") {
+    TrainingCheckpoint::TensorPlace place;
+    if (!parse(take_word(line), place.crc32c, 16) || take_word(line) != "float32" ||
+        !parse_shape(take_word(line), place.shape) || line.empty()) {
+      return false;
+    }
+    place.name = line;
+    place.offset_bytes = manifest.tensor_bytes();
+    if (bytes_of(place.shape) > std::numeric_limits<std::uint64_t>::max() - place.offset_bytes) {
+      return false;
+    }
+    manifest.tensors.push_back(std::move(place));
+    return true;
+  }
+  if (noun != "text") return false;
+  CheckpointManifest::TextPlace place;
+  if (!parse(take_word(line), place.crc32c, 16) || !parse(take_word(line), place.bytes) ||
+      line.empty() ||
+      place.bytes > std::numeric_limits<std::uint64_t>::max() - manifest.text_bytes()) {
+    return false;
+  }
+  place.name = line;
+  place.offset_bytes = manifest.text_bytes();
+  manifest.texts.push_back(std::move(place));
+  return true;
+}
+
+/// The lines before the checksum, if that is theirs.
+std::string_view checked_lines(std::string_view text, const std::string& file) {
+  if (text.size() < kChecksumLine || !text.ends_with('\n') ||
+      !text.substr(text.size() - kChecksumLine).starts_with(kChecksum)) {
+    throw damaged_checkpoint(file, "the manifest doesn't end with its checksum");
+  }
+  const std::string_view lines = text.substr(0, text.size() - kChecksumLine);
+  const std::string expected = fmt::format("{:08x}", crc32c(lines));
+  const std::string_view found = text.substr(lines.size() + kChecksum.size(), 8);
+  if (found != expected) {
+    throw damaged_checkpoint(
+        file, fmt::format("the manifest's checksum is {}, by its lines {}", found, expected));
+  }
+  return lines;
+}
+
+}  // namespace
+
+Error damaged_checkpoint(const std::string& file, std::string_view what) {
+  return Error(ErrorCode::data_loss,
+               fmt::format("not a whole training checkpoint: {}; take an older one", what))
+      .at_file(file);
+}
+
+std::uint64_t CheckpointManifest::tensor_bytes() const {
+  return tensors.empty() ? 0 : tensors.back().offset_bytes + bytes_of(tensors.back().shape);
+}
+
+std::uint64_t CheckpointManifest::text_bytes() const {
+  return texts.empty() ? 0 : texts.back().offset_bytes + texts.back().bytes;
+}
+
+std::string CheckpointManifest::to_text() const {
+  std::string text = fmt::format("{}{}\nstep {}\n", kMagic, kVersion, step);
+  for (const TrainingCheckpoint::TensorPlace& place : tensors) {
+    text += fmt::format("tensor {:08x} float32 {} {}\n", place.crc32c, shape_text(place.shape),
+                        place.name);
+  }
+  for (const TextPlace& place : texts) {
+    text += fmt::format("text {:08x} {} {}\n", place.crc32c, place.bytes, place.name);
+  }
+  return text + fmt::format("{}{:08x}\n", kChecksum, crc32c(text));
+}
+
+CheckpointManifest CheckpointManifest::from_text(std::string_view text, const std::string& file) {
+  if (!text.starts_with(kMagic)) {
+    throw damaged_checkpoint(file, fmt::format("the manifest doesn't begin with '{}'", kMagic));
+  }
+  const std::string_view first = text.substr(0, text.find('\n'));
+  int version = 0;
+  if (parse(first.substr(kMagic.size()), version) && version > kVersion) {
+    throw Error(ErrorCode::failed_precondition,
+                fmt::format("training checkpoint of format version {}; this program reads version "
+                            "{}, use the one that wrote it",
+                            version, kVersion))
+        .at_file(file);
+  }
+  CheckpointManifest manifest;
+  std::string_view lines = checked_lines(text, file);
+  for (int number = 1; !lines.empty(); ++number) {
+    const std::string_view line = lines.substr(0, lines.find('\n'));
+    lines.remove_prefix(std::min(line.size() + 1, lines.size()));
+    if (number == 1 ? version != kVersion : !parse_line(line, manifest)) {
+      throw damaged_checkpoint(
+          file, fmt::format("line {} of its manifest is '{}', expected step N, tensor CRC float32 "
+                            "SHAPE NAME or text CRC BYTES NAME",
+                            number, line));
+    }
+  }
+  return manifest;
+}
+
+}  // namespace infeed::detail

@@ -1,0 +1,161 @@
+#include "train/fit_checks.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <set>
+#include <utility>
+
+#include <infeed/error.h>
+
+#include "nn/variable_state.h"
+
+namespace infeed::detail {
+namespace {
+
+[[noreturn]] void refuse_option(std::string message) {
+  throw Error(ErrorCode::invalid_argument, std::move(message));
+}
+
+void check_count(std::string_view name, std::int64_t count, std::int64_t least) {
+  if (count >= least) return;
+  refuse_option(fmt::format("FitOptions::{} is {}; take {} or more", name, count, least));
+}
+
+Tensor copy_of(const Tensor& tensor) {
+  return Tensor::copy_of(tensor.shape(), tensor.values<float>());
+}
+
+}  // namespace
+
+void check_fit(const Training& training, const FitOptions& options) {
+  if (!training.forward)
+    refuse_option("fit() needs Training::forward, the function that it trains");
+  if (training.optimizer == nullptr) refuse_option("fit() needs Training::optimizer");
+  check_count("epochs", options.epochs, 0);
+  check_count("steps_per_epoch", options.steps_per_epoch, 0);
+  check_count("steps_per_execution", options.steps_per_execution, 1);
+  check_count("batches_per_update", options.batches_per_update, 1);
+  check_count("threads", options.threads, 0);
+  if (!(options.clip_norm >= 0)) {
+    refuse_option(fmt::format("FitOptions::clip_norm is {}; take 0 or more", options.clip_norm));
+  }
+  if (options.precision == Precision::mixed_float16 && training.loss_scale == nullptr) {
+    refuse_option(
+        "mixed_float16 without Training::loss_scale: gradients below 2^-24 would vanish; make an "
+        "nn::LossScale in the scope, or take mixed_bfloat16, which needs none");
+  }
+  std::set<std::string_view> names;
+  for (const std::shared_ptr<Callback>& callback : options.callbacks) {
+    if (callback == nullptr) refuse_option("one of FitOptions::callbacks is null");
+    if (names.insert(callback->name()).second) continue;
+    refuse_option(
+        fmt::format("two callbacks are named '{}', under which a checkpoint holds one; "
+                    "give one of them another name()",
+                    callback->name()));
+  }
+}
+
+ReplicaStepsOptions replica_options(const Slice& slice, const FitOptions& options,
+                                    const Scope* scope) {
+  std::shared_ptr<const void> strategy;
+  if (scope != nullptr && !scope->variables().empty()) {
+    strategy = scope->variables().front().state().strategy;
+  }
+  return {.replicas = slice.num_replicas(),
+          .threads = options.threads,
+          .precision = options.precision,
+          .seed = options.seed,
+          .even_shares_only = options.even_shares_only,
+          .strategy = std::move(strategy),
+          .synchronised = options.synchronised};
+}
+
+std::string configuration_of(const Slice& slice, const FitOptions& options) {
+  return fmt::format(
+      "replicas {}\nseed {}\nprecision {}\nbatches_per_update {}\nsteps_per_epoch {}\nclip_norm "
+      "{}\n",
+      slice.num_replicas(), options.seed, to_string(options.precision), options.batches_per_update,
+      options.steps_per_epoch, options.clip_norm);
+}
+
+void check_configuration(std::string_view saved, std::string_view here, const std::string& folder) {
+  while (!here.empty() || !saved.empty()) {
+    const std::string_view of_saved = saved.substr(0, saved.find('\n'));
+    const std::string_view of_here = here.substr(0, here.find('\n'));
+    if (of_saved != of_here) {
+      throw Error(
+          ErrorCode::failed_precondition,
+          fmt::format("the checkpoint was made with '{}', and this fit() has '{}': it would "
+                      "not go on as it was; take the options of before, or begin in another "
+                      "folder",
+                      of_saved, of_here))
+          .at_file(folder);
+    }
+    saved.remove_prefix(std::min(of_saved.size() + 1, saved.size()));
+    here.remove_prefix(std::min(of_here.size() + 1, here.size()));
+  }
+}
+
+Variable variable_named(std::string_view name, const Scope& scope, const std::string& folder) {
+  const std::vector<Variable> variables = scope.variables();
+  const auto found = std::ranges::find_if(
+      variables, [&](const Variable& variable) { return variable.name() == name; });
+  if (found != variables.end()) return *found;
+  throw Error(ErrorCode::failed_precondition,
+              fmt::format("the checkpoint has gradients of a variable {}, which isn't here", name))
+      .at_file(folder);
+}
+
+bool evaluate_all(ReplicaSteps& replicas, const ReplicaFunction& forward,
+                  const Dataset<ColumnBatch>& batches, const FitOptions& options, Metrics& sum) {
+  IterateOptions iterate;
+  iterate.executor = options.iterate.executor;
+  iterate.threads_max = options.iterate.threads_max;
+  iterate.epoch = 0;
+  iterate.stop = options.stop;
+  try {
+    Iterator<ColumnBatch> iterator = batches.iterate(std::move(iterate));
+    for (std::int64_t number = 0; !options.stop.stop_requested(); ++number) {
+      const std::optional<ColumnBatch> batch = iterator.next();
+      if (!batch) return true;
+      sum += replicas.evaluate(forward, *batch, number);
+    }
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::cancelled || !options.stop.stop_requested()) throw;
+  }
+  return false;
+}
+
+void add_gradients(Gradients& sums, Gradients added) {
+  for (auto& [variable, gradient] : added) {
+    const auto found = std::ranges::find(sums, variable, &Gradients::value_type::first);
+    if (found == sums.end()) {
+      sums.emplace_back(variable, std::move(gradient));
+      continue;
+    }
+    if (!found->second.is_writable()) found->second = copy_of(found->second);
+    const std::span<float> to = found->second.writable<float>();
+    const std::span<const float> from = std::as_const(gradient).values<float>();
+    for (std::size_t i = 0; i < to.size(); ++i) to[i] += from[i];
+  }
+}
+
+void scale_gradients(Gradients& gradients, float factor) {
+  for (auto& [variable, gradient] : gradients) {
+    if (!gradient.is_writable()) gradient = copy_of(gradient);
+    for (float& value : gradient.writable<float>()) value *= factor;
+  }
+}
+
+void refuse_gradients(const Gradients& gradients, std::int64_t step) {
+  for (const auto& [variable, gradient] : gradients) {
+    if (nn::all_finite({{variable, gradient}})) continue;
+    refuse_option(
+        fmt::format("step {}: the gradient of {} holds NaN or infinity, though the loss "
+                    "is finite; take a lower learning rate, or clip_norm",
+                    step, variable.name()));
+  }
+  refuse_option(fmt::format("step {}: a gradient holds NaN or infinity", step));
+}
+
+}  // namespace infeed::detail

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "infeed/device/fit.h"
+#include "train/replica_steps.h"
+
+// Parts of fit() that keep no state of the run.
+
+namespace infeed::detail {
+
+/// Error invalid_argument.
+void check_fit(const Training& training, const FitOptions& options);
+
+ReplicaStepsOptions replica_options(const Slice& slice, const FitOptions& options,
+                                    const Scope* scope = nullptr);
+
+/// What must be the same for the same bits, as text for a checkpoint.
+std::string configuration_of(const Slice& slice, const FitOptions& options);
+/// Error failed_precondition that names what differs.
+void check_configuration(std::string_view saved, std::string_view here, const std::string& folder);
+
+/// Error failed_precondition when the scope has none.
+Variable variable_named(std::string_view name, const Scope& scope, const std::string& folder);
+
+/// Adds the metrics of all batches; false when it was stopped.
+bool evaluate_all(ReplicaSteps& replicas, const ReplicaFunction& forward,
+                  const Dataset<ColumnBatch>& batches, const FitOptions& options, Metrics& sum);
+
+/// To those of the batches before.
+void add_gradients(Gradients& sums, Gradients added);
+void scale_gradients(Gradients& gradients, float factor);
+/// Error invalid_argument with the variable whose gradient holds no number.
+[[noreturn]] void refuse_gradients(const Gradients& gradients, std::int64_t step);
+
+}  // namespace infeed::detail

@@ -1,0 +1,184 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <infeed/device/event_file.h>
+#include <infeed/device/metrics.h>
+#include <infeed/device/training_checkpoint.h>
+#include <infeed/pipeline/tuning.h>
+
+/// Why: what goes on beside the steps (saving, curves, stopping early, a line for the person who
+/// waits) is kept out of the loop, and comes back with a checkpoint.
+///
+///     infeed::FitOptions options{.epochs = 10};
+///     options.callbacks = {
+///         std::make_shared<infeed::SaveCheckpoints>(
+///             infeed::SaveCheckpointsOptions{.folder = "run/checkpoints", .every_steps = 500}),
+///         std::make_shared<infeed::TensorBoard>("run/logs"),
+///         std::make_shared<infeed::EarlyStopping>(infeed::EarlyStoppingOptions{.patience = 2}),
+///     };
+///
+/// They are called in their order, by the thread that calls fit(). What they throw ends fit().
+namespace infeed {
+
+/// What an epoch came to.
+struct EpochLogs {
+  std::int64_t epoch = 0;  ///< from 0
+  std::int64_t steps = 0;
+  Metrics training = {};  ///< from before each step's update, as Keras reports them
+  std::optional<Metrics> validation = std::nullopt;
+  double rate = 0;  ///< of the next step
+  friend bool operator==(const EpochLogs&, const EpochLogs&) = default;
+};
+
+/// What a few steps came to: those of one execution (FitOptions::steps_per_execution).
+struct StepLogs {
+  std::int64_t epoch = 0;
+  std::int64_t step = 0;           ///< steps of all epochs so far, these among them
+  std::int64_t step_of_epoch = 0;  ///< the same of this epoch
+  std::int64_t steps = 0;
+  Metrics training = {};  ///< of these steps
+  double rate = 0;        ///< of the next step
+};
+
+/// The running fit(), for its callbacks.
+class FitControl {
+ public:
+  virtual ~FitControl() = default;
+  /// All that is needed to go on from here.
+  virtual TrainingState state() = 0;
+  /// What the tuner of the training's pipeline knows.
+  virtual TuningReport tuning() const = 0;
+  /// Ends after this execution, or epoch, as if it had been the last.
+  virtual void stop_training(std::string reason) = 0;
+  /// Multiplies what the optimiser's schedule says, from the next step on.
+  virtual void set_rate_factor(double factor) = 0;
+};
+
+enum class RunsOn : std::uint8_t { chief, every_worker };
+
+class Callback {
+ public:
+  virtual ~Callback() = default;
+  Callback() = default;
+  Callback(const Callback&) = delete;
+  Callback& operator=(const Callback&) = delete;
+
+  /// Under which its state is saved; one of a kind.
+  virtual std::string_view name() const = 0;
+  virtual RunsOn runs_on() const { return RunsOn::chief; }
+  /// Before the first step, of this process.
+  virtual void on_begin(FitControl&) {}
+  virtual void on_execution_end(FitControl&, const StepLogs&) {}
+  virtual void on_epoch_end(FitControl&, const EpochLogs&) {}
+  /// What a resumed fit() gives to restore(), which comes before on_begin().
+  virtual std::string state() const { return {}; }
+  virtual void restore(std::string_view) {}
+};
+
+struct SaveCheckpointsOptions {
+  std::string folder = "checkpoints";
+  std::int64_t every_steps = 0;  ///< 0: after each epoch only
+  SaveOptions save = {};
+};
+
+/// Put it last: it saves the state of those before it as this step leaves it.
+class SaveCheckpoints : public Callback {
+ public:
+  explicit SaveCheckpoints(SaveCheckpointsOptions options) : options_(std::move(options)) {}
+  std::string_view name() const override { return "save_checkpoints"; }
+  void on_execution_end(FitControl& fit, const StepLogs& logs) override;
+  void on_epoch_end(FitControl& fit, const EpochLogs& logs) override;
+  /// Folder of the newest one; empty before the first.
+  const std::string& newest() const { return newest_; }
+
+ private:
+  SaveCheckpointsOptions options_;
+  std::string newest_;
+};
+
+/// Event files in Keras's layout: `train` and `validation` in `folder`, tags epoch_loss,
+/// epoch_accuracy and epoch_learning_rate.
+class TensorBoard : public Callback {
+ public:
+  explicit TensorBoard(std::string folder) : folder_(std::move(folder)) {}
+  std::string_view name() const override { return "tensor_board"; }
+  void on_epoch_end(FitControl& fit, const EpochLogs& logs) override;
+
+ private:
+  std::string folder_;
+  std::optional<EventFileWriter> training_;
+  std::optional<EventFileWriter> validation_;
+};
+
+struct EarlyStoppingOptions {
+  std::int64_t patience = 0;   ///< epochs without a better one before it stops
+  double improvement_min = 0;  ///< what counts as better
+};
+
+/// Watches the loss of the validation, or of the training where there is none.
+class EarlyStopping : public Callback {
+ public:
+  explicit EarlyStopping(EarlyStoppingOptions options = {});
+  std::string_view name() const override { return "early_stopping"; }
+  void on_epoch_end(FitControl& fit, const EpochLogs& logs) override;
+  std::string state() const override;
+  void restore(std::string_view text) override;
+
+ private:
+  EarlyStoppingOptions options_;
+  std::optional<double> best_;
+  std::int64_t worse_epochs_ = 0;
+};
+
+/// A factor for each epoch, on top of the optimiser's schedule (which is one for each step).
+class EpochRate : public Callback {
+ public:
+  explicit EpochRate(std::function<double(std::int64_t epoch)> factor)
+      : factor_(std::move(factor)) {}
+  std::string_view name() const override { return "epoch_rate"; }
+  void on_begin(FitControl& fit) override { fit.set_rate_factor(factor_(epoch_)); }
+  void on_epoch_end(FitControl& fit, const EpochLogs& logs) override;
+  std::string state() const override { return std::to_string(epoch_); }
+  void restore(std::string_view text) override;
+
+ private:
+  std::function<double(std::int64_t epoch)> factor_;
+  std::int64_t epoch_ = 0;
+};
+
+/// A line an epoch, and one every so many steps: "epoch 1: 100 steps, loss 0.6931, accuracy 0.5312".
+class Progress : public Callback {
+ public:
+  explicit Progress(std::function<void(const std::string& line)> print,
+                    std::int64_t every_steps = 0)
+      : print_(std::move(print)), every_steps_(every_steps) {}
+  std::string_view name() const override { return "progress"; }
+  void on_execution_end(FitControl& fit, const StepLogs& logs) override;
+  void on_epoch_end(FitControl& fit, const EpochLogs& logs) override;
+
+ private:
+  std::function<void(const std::string& line)> print_;
+  std::int64_t every_steps_;
+};
+
+/// A line an execution in FOLDER/worker-00000.log, of each worker: step, loss, accuracy.
+class WorkerLog : public Callback {
+ public:
+  WorkerLog(std::string folder, std::int32_t worker);
+  std::string_view name() const override { return "worker_log"; }
+  RunsOn runs_on() const override { return RunsOn::every_worker; }
+  void on_execution_end(FitControl& fit, const StepLogs& logs) override;
+
+ private:
+  std::string file_;
+};
+
+}  // namespace infeed

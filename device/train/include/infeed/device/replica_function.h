@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <infeed/device/layers.h>
+#include <infeed/device/losses.h>
+#include <infeed/device/tape.h>
+#include <infeed/records/column_batch.h>
+
+/// Why: what is trained is a function of a replica's share of a batch, so that any model with any
+/// loss can be.
+///
+///     infeed::Scope scope({.seed = 42});
+///     infeed::ReplicaFunction images =
+///         infeed::classifier(infeed::nn::model_named("convnet", scope));
+///
+///     infeed::nn::Dense line(scope.below("line"), 8, 1);
+///     infeed::ReplicaFunction prices =
+///         [line](infeed::Tape& tape, const infeed::ColumnBatch& share) -> infeed::ReplicaResult {
+///       namespace nn = infeed::nn;
+///       const auto found = line.apply(tape, tape.constant(share.column("rooms").values()));
+///       const auto wanted = tape.constant(share.column("price").values());
+///       return {.losses = nn::mean_squared_error(tape, found, wanted)};
+///     };
+///
+/// Thread-safety: it is called by several threads at once, each with a tape and a share of its own;
+/// so what it captures only reads.
+namespace infeed {
+
+struct ReplicaResult {
+  TapeValue losses;          ///< one an example of the share: [examples]
+  std::int64_t correct = 0;  ///< of the examples, where that is counted
+};
+
+using ReplicaFunction = std::function<ReplicaResult(Tape& tape, const ColumnBatch& share)>;
+
+struct ClassifierOptions {
+  std::string features = "image";  ///< a dense column of numbers
+  std::string labels = "label";    ///< a dense column [examples] of int32, int64 or uint8
+};
+
+/// The softmax cross entropy of what the model gives, [examples, classes], and how many examples
+/// have the largest logit at their label.
+/// Errors invalid_argument: a column that isn't there or of another kind, a label out of range (with
+/// its example), logits of another shape.
+ReplicaFunction classifier(std::shared_ptr<const nn::Layer> model, ClassifierOptions options = {});
+
+}  // namespace infeed

@@ -1,0 +1,72 @@
+#include "train/replica_meeting.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include <infeed/error.h>
+
+namespace infeed::detail {
+
+ReplicaMeeting::ReplicaMeeting(std::int32_t replicas)
+    : brought_(static_cast<std::size_t>(replicas)) {}
+
+void ReplicaMeeting::begin(std::int32_t count) {
+  const auto lock = hand_off_.lock();
+  count_ = count;
+  here_ = 0;
+  left_ = 0;
+  is_uneven_ = false;
+  has_failed_ = false;
+}
+
+void ReplicaMeeting::check() const {
+  if (has_failed_) throw Ended{};
+  if (!is_uneven_) return;
+  throw Error(ErrorCode::failed_precondition,
+              "the replicas don't add up the same values in this step: each must take the same way "
+              "through the model");
+}
+
+void ReplicaMeeting::end_round() {
+  const auto first = brought_.begin();
+  const auto last = first + count_;
+  is_uneven_ = left_ > 0 || std::any_of(first, last, [&](const std::span<float>& values) {
+                 return values.size() != first->size();
+               });
+  if (!is_uneven_) {
+    std::vector<float> sums(first->begin(), first->end());
+    for (auto values = first + 1; values != last; ++values) {
+      std::transform(sums.begin(), sums.end(), values->begin(), sums.begin(), std::plus<>());
+    }
+    for (auto values = first; values != last; ++values) std::ranges::copy(sums, values->begin());
+  }
+  here_ = 0;
+  ++round_;
+  changed_.wake_all();
+}
+
+void ReplicaMeeting::sum(std::int32_t replica, std::span<float> values) {
+  auto lock = hand_off_.lock();
+  check();
+  brought_[static_cast<std::size_t>(replica)] = values;
+  ++here_;
+  const std::uint64_t round = round_;
+  if (here_ + left_ == count_) end_round();
+  changed_.wait(lock, [&] { return round_ != round || has_failed_; });
+  check();
+}
+
+void ReplicaMeeting::leave() {
+  const auto lock = hand_off_.lock();
+  ++left_;
+  if (here_ > 0 && here_ + left_ == count_) end_round();
+}
+
+void ReplicaMeeting::give_up() {
+  const auto lock = hand_off_.lock();
+  ++left_;
+  has_failed_ = true;
+  changed_.wake_all();
+}
+
+}  // namespace infeed::detail

@@ -1,0 +1,279 @@
+#include "train/replica_steps.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <fmt/format.h>
+#include <limits>
+#include <utility>
+
+#include <infeed/device/all_reduce.h>
+#include <infeed/device/device_batch.h>
+#include <infeed/error.h>
+#include <infeed/pipeline/executor.h>
+
+namespace infeed::detail {
+namespace {
+
+/// Of a convnet's step; what lies free is what a step of this replica used.
+constexpr std::size_t kPoolBytesMax = std::size_t{512} << 20;
+
+std::int32_t thread_count(const ReplicaStepsOptions& options) {
+  const std::int32_t wanted = options.threads > 0 ? options.threads : usable_cores();
+  return options.synchronised ? options.replicas : std::clamp(wanted, 1, options.replicas);
+}
+
+std::string text_of(float value) {
+  return std::isnan(value) ? "nan" : value > 0 ? "infinity" : "-infinity";
+}
+
+/// The first item that is no number; -1: none. An exponent of all ones says so in each format.
+template <typename Word>
+std::int64_t first_not_finite(const Tensor& tensor, Word exponent) {
+  const auto* const words = reinterpret_cast<const Word*>(tensor.data());
+  const std::int64_t items = tensor.shape().items();
+  constexpr std::int64_t kBlock = 4096;
+  for (std::int64_t begin = 0; begin < items; begin += kBlock) {
+    const std::int64_t end = std::min(begin + kBlock, items);
+    bool found = false;
+    for (std::int64_t i = begin; i < end; ++i) found |= (words[i] & exponent) == exponent;
+    if (!found) continue;
+    for (std::int64_t i = begin; i < end; ++i) {
+      if ((words[i] & exponent) == exponent) return i;
+    }
+  }
+  return -1;
+}
+
+std::int64_t first_not_finite(const Tensor& tensor) {
+  switch (tensor.dtype()) {
+    case DType::bfloat16:
+      return first_not_finite<std::uint16_t>(tensor, 0x7F80);
+    case DType::float16:
+      return first_not_finite<std::uint16_t>(tensor, 0x7C00);
+    case DType::float32:
+      return first_not_finite<std::uint32_t>(tensor, 0x7F80'0000);
+    case DType::float64:
+      return first_not_finite<std::uint64_t>(tensor, 0x7FF0'0000'0000'0000);
+    default:
+      return -1;
+  }
+}
+
+/// Of losses [examples]; the first one that is no number is an error.
+double checked_sum(const TapeValue& losses, std::int64_t examples, std::int64_t first_row) {
+  if (losses.shape().rank() != 1 || losses.shape()[0] != examples) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("the function gave losses {} for {} examples; expected one an example, "
+                            "[{}]",
+                            losses.shape().to_string(), examples, examples));
+  }
+  double sum = 0;
+  for (std::int64_t i = 0; i < examples; ++i) {
+    const float loss = losses.values()[static_cast<std::size_t>(i)];
+    if (!std::isfinite(loss)) {
+      throw Error(
+          ErrorCode::invalid_argument,
+          fmt::format("the loss of row {} of the batch is {}; the data is finite, so take a "
+                      "lower learning rate, or clip_norm",
+                      first_row + i, text_of(loss)));
+    }
+    sum += loss;
+  }
+  return sum;
+}
+
+void add_to(Tensor& sum, const Tensor& other, float factor) {
+  const std::span<float> to = sum.writable<float>();
+  const std::span<const float> from = other.values<float>();
+  for (std::size_t i = 0; i < to.size(); ++i) to[i] += from[i] * factor;
+}
+
+/// In replica order, over those that have one.
+template <class Replicas>
+Updates mean_of_updates(const Replicas& replicas) {
+  Updates means;
+  std::vector<int> counts;
+  for (const auto& replica : replicas) {
+    for (const auto& [variable, value] : replica.updates) {
+      const auto found = std::ranges::find(means, variable, &Updates::value_type::first);
+      if (found == means.end()) {
+        means.emplace_back(variable,
+                           Tensor::copy_of(value.shape(), value.template values<float>()));
+        counts.push_back(1);
+        continue;
+      }
+      add_to(found->second, value, 1);
+      ++counts[static_cast<std::size_t>(found - means.begin())];
+    }
+  }
+  for (std::size_t i = 0; i < means.size(); ++i) {
+    const auto count = static_cast<float>(counts[i]);
+    for (float& value : means[i].second.template writable<float>()) value /= count;
+  }
+  return means;
+}
+
+}  // namespace
+
+void check_finite(const ColumnBatch& share, std::int64_t first_row) {
+  for (std::size_t i = 0; i < share.columns().size(); ++i) {
+    const Column& column = share.columns()[i];
+    if (!is_float(column.dtype())) continue;
+    const std::int64_t item = first_not_finite(column.values());
+    if (item < 0) continue;
+    const std::int64_t per_row = std::max<std::int64_t>(
+        column.rows() == 0 ? 1 : column.values().shape().items() / column.rows(), 1);
+    throw Error(
+        ErrorCode::invalid_argument,
+        column.kind() == Column::Kind::dense
+            ? fmt::format("column '{}' of row {} of the batch holds NaN or infinity at item {}; "
+                          "mend the data, or leave the row out with a filter",
+                          share.names()[i], first_row + item / per_row, item % per_row)
+            : fmt::format(
+                  "column '{}' holds NaN or infinity at item {} of the share that begins at "
+                  "row {} of the batch; mend the data, or leave the row out with a filter",
+                  share.names()[i], item, first_row));
+  }
+}
+
+Gradients sum_of_replicas(std::span<Gradients> replicas) {
+  Gradients sums;
+  for (Gradients& of_first : replicas) {
+    for (auto& [variable, ignored] : of_first) {
+      if (std::ranges::find(sums, variable, &Gradients::value_type::first) != sums.end()) continue;
+      std::vector<Tensor*> tensors;
+      for (Gradients& gradients : replicas) {
+        const auto found = std::ranges::find(gradients, variable, &Gradients::value_type::first);
+        if (found != gradients.end()) tensors.push_back(&found->second);
+      }
+      std::vector<float*> parts;
+      for (Tensor* const tensor : tensors) {
+        if (!tensor->is_writable()) {  // an operation that hands on what it got
+          *tensor = Tensor::copy_of(tensor->shape(), std::as_const(*tensor).values<float>());
+        }
+        parts.push_back(tensor->writable<float>().data());
+      }
+      tree_reduce(parts, 0, variable.shape().items());
+      sums.emplace_back(variable, std::move(*tensors.front()));
+    }
+  }
+  return sums;
+}
+
+ReplicaSteps::ReplicaSteps(ReplicaStepsOptions options)
+    : options_(std::move(options)), threads_(thread_count(options_)) {
+  if (options_.synchronised && options_.replicas > 1) {
+    if (threads_.threads() < options_.replicas) {
+      throw Error(
+          ErrorCode::resource_exhausted,
+          fmt::format("synchronised replicas need a thread each, {}, and the system gave {}; "
+                      "take a smaller slice, or allow more threads",
+                      options_.replicas, threads_.threads()));
+    }
+    meeting_ = std::make_shared<ReplicaMeeting>(options_.replicas);
+  }
+  for (std::int32_t i = 0; i < options_.replicas; ++i) {
+    pools_.emplace_back(TensorPoolOptions{.free_bytes_max = kPoolBytesMax});
+  }
+}
+
+void ReplicaSteps::check_shares(const ColumnBatch& batch, std::int64_t number) const {
+  if (batch.rows() == 0) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("step {}: the batch has no rows", number + 1));
+  }
+  if (!options_.even_shares_only || batch.rows() % options_.replicas == 0) return;
+  throw Error(
+      ErrorCode::invalid_argument,
+      fmt::format("step {}: a batch of {} rows isn't divisible by {} replicas; take a batch "
+                  "of a multiple of them with drop_remainder, or allow uneven shares",
+                  number + 1, batch.rows(), options_.replicas));
+}
+
+ReplicaSteps::OfReplica ReplicaSteps::run_replica(std::int32_t replica,
+                                                  const ReplicaFunction& forward,
+                                                  const ColumnBatch& share, std::int64_t first_row,
+                                                  const Step& step, bool trains) {
+  try {
+    check_finite(share, first_row);
+    Tape tape({.training = trains,
+               .precision = options_.precision,
+               .replica = replica,
+               .pool = pools_[static_cast<std::size_t>(replica)],
+               .strategy = options_.strategy,
+               .seed = options_.seed,
+               .step = static_cast<std::uint64_t>(step.number),
+               .collective = meeting_});
+    const ReplicaResult result = forward(tape, share);
+    OfReplica mine{.metrics = {.examples = share.rows(),
+                               .correct = result.correct,
+                               .loss_sum = checked_sum(result.losses, share.rows(), first_row)},
+                   .gradients = {},
+                   .updates = {}};
+    if (!trains) return mine;
+    const TapeValue loss = nn::average_loss(tape, result.losses, step.divisor);
+    mine.gradients = tape.gradients(loss, step.loss_scale ? step.loss_scale->scale() : 1);
+    if (step.loss_scale) step.loss_scale->unscale(mine.gradients);
+    mine.updates = tape.updates();
+    return mine;
+  } catch (const Error& error) {
+    throw error.reworded(error.code(), fmt::format("step {}, replica {}: {}", step.number + 1,
+                                                   replica, error.message()));
+  }
+}
+
+std::vector<ReplicaSteps::OfReplica> ReplicaSteps::run(const ReplicaFunction& forward,
+                                                       const ColumnBatch& batch, const Step& step,
+                                                       bool trains) {
+  check_shares(batch, step.number);
+  std::vector<std::int64_t> firsts(1, 0);
+  for (std::int32_t r = 0; r < options_.replicas; ++r) {
+    firsts.push_back(firsts.back() + examples_of_replica(batch.rows(), options_.replicas, r));
+  }
+  std::vector<OfReplica> replicas(static_cast<std::size_t>(options_.replicas));
+  // Those without rows don't come.
+  const std::int64_t with_rows = std::min<std::int64_t>(options_.replicas, batch.rows());
+  if (meeting_) meeting_->begin(static_cast<std::int32_t>(with_rows));
+  threads_.run(options_.replicas, [&](std::int32_t replica) {
+    const auto r = static_cast<std::size_t>(replica);
+    const std::int64_t rows = firsts[r + 1] - firsts[r];
+    if (rows == 0) return;  // contributes nothing
+    const ColumnBatch share = rows == batch.rows() ? batch : batch.slice(firsts[r], rows);
+    try {
+      replicas[r] = run_replica(replica, forward, share, firsts[r], step, trains);
+      if (meeting_) meeting_->leave();
+    } catch (const ReplicaMeeting::Ended&) {
+      // Another one's error is what the step throws.
+    } catch (...) {
+      if (meeting_) meeting_->give_up();
+      throw;
+    }
+  });
+  return replicas;
+}
+
+ReplicaSteps::Outcome ReplicaSteps::train(const ReplicaFunction& forward, const ColumnBatch& batch,
+                                          const Step& step) {
+  std::vector<OfReplica> replicas = run(forward, batch, step, true);
+  Outcome outcome;
+  std::vector<Gradients> gradients;
+  for (OfReplica& replica : replicas) {
+    outcome.metrics += replica.metrics;
+    gradients.push_back(std::move(replica.gradients));
+  }
+  outcome.gradients = sum_of_replicas(gradients);
+  outcome.updates = mean_of_updates(replicas);
+  return outcome;
+}
+
+Metrics ReplicaSteps::evaluate(const ReplicaFunction& forward, const ColumnBatch& batch,
+                               std::int64_t number) {
+  Metrics sum;
+  for (const OfReplica& replica : run(forward, batch, {.number = number}, false)) {
+    sum += replica.metrics;
+  }
+  return sum;
+}
+
+}  // namespace infeed::detail

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <infeed/device/metrics.h>
+#include <infeed/device/optimizers.h>
+#include <infeed/device/replica_function.h>
+#include <infeed/records/column_batch.h>
+
+#include "replica_pool.h"
+#include "train/replica_meeting.h"
+
+// A step of all replicas: shares, forward and backward on the threads, sums by the tree.
+
+namespace infeed::detail {
+
+struct ReplicaStepsOptions {
+  std::int32_t replicas = 1;
+  std::int32_t threads = 0;  ///< 0: one a CPU of this process
+  Precision precision = Precision::float32;
+  std::uint64_t seed = 0;
+  bool even_shares_only = false;
+  std::shared_ptr<const void> strategy = nullptr;  ///< whose variables are read
+  /// Each replica has a thread, so that all can meet within a step (SyncBN).
+  bool synchronised = false;
+};
+
+class ReplicaSteps {
+ public:
+  explicit ReplicaSteps(ReplicaStepsOptions options);
+
+  struct Step {
+    std::int64_t number = 0;   ///< of this tape, from 0: for dropout
+    std::int64_t divisor = 1;  ///< of the sum of all losses
+    const nn::LossScale* loss_scale = nullptr;
+  };
+  struct Outcome {
+    Metrics metrics = {};
+    Gradients gradients = {};  ///< summed over the replicas, without the loss scale
+    Updates updates = {};      ///< means over the replicas
+  };
+  Outcome train(const ReplicaFunction& forward, const ColumnBatch& batch, const Step& step);
+  Metrics evaluate(const ReplicaFunction& forward, const ColumnBatch& batch, std::int64_t number);
+
+ private:
+  struct OfReplica {
+    Metrics metrics;
+    Gradients gradients;
+    Updates updates;
+  };
+
+  void check_shares(const ColumnBatch& batch, std::int64_t number) const;
+  /// What one replica does; `share` has rows.
+  OfReplica run_replica(std::int32_t replica, const ReplicaFunction& forward,
+                        const ColumnBatch& share, std::int64_t first_row, const Step& step,
+                        bool trains);
+  std::vector<OfReplica> run(const ReplicaFunction& forward, const ColumnBatch& batch,
+                             const Step& step, bool trains);
+
+  ReplicaStepsOptions options_;
+  std::vector<TensorPool> pools_;            ///< one a replica
+  std::shared_ptr<ReplicaMeeting> meeting_;  ///< null unless synchronised
+  ReplicaPool threads_;
+};
+
+/// What stands in each variable's list is added to the first of it by the tree, whose tensor is given.
+Gradients sum_of_replicas(std::span<Gradients> replicas);
+
+/// Floating-point columns hold numbers only: invalid_argument with column, row and item.
+void check_finite(const ColumnBatch& share, std::int64_t first_row);
+
+}  // namespace infeed::detail

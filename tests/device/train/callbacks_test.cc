@@ -1,0 +1,162 @@
+#include "infeed/device/callbacks.h"
+
+#include <filesystem>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <infeed/error.h>
+#include <infeed/records/record_reader.h>
+
+#include "device/error_message.h"
+#include "device/temporary_folder.h"
+#include "device/train/small_training.h"
+
+namespace infeed {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What callbacks ask for.
+class NotedControl : public FitControl {
+ public:
+  TrainingState state() override { return {.step = 9}; }
+  TuningReport tuning() const override { return {}; }
+  void stop_training(std::string reason) override { stopped = std::move(reason); }
+  void set_rate_factor(double value) override { factor = value; }
+
+  std::string stopped;
+  double factor = 1;
+};
+
+EpochLogs epoch_with_loss(std::int64_t epoch, double loss) {
+  return {.epoch = epoch,
+          .steps = 10,
+          .training = {.examples = 10, .correct = 5, .loss_sum = 100},
+          .validation = Metrics{.examples = 4, .correct = 3, .loss_sum = 4 * loss},
+          .rate = 0.5};
+}
+
+TEST(Callbacks, EarlyStoppingWaitsForAsManyEpochsAsItsPatience) {
+  NotedControl control;
+  EarlyStopping stopping({.patience = 1, .improvement_min = 0.01});
+  stopping.on_epoch_end(control, epoch_with_loss(0, 0.5));
+  stopping.on_epoch_end(control, epoch_with_loss(1, 0.495));  // not enough
+  EXPECT_EQ(control.stopped, "");
+  stopping.on_epoch_end(control, epoch_with_loss(2, 0.4));
+  stopping.on_epoch_end(control, epoch_with_loss(3, 0.6));
+  EXPECT_EQ(control.stopped, "");
+
+  EarlyStopping resumed({.patience = 1, .improvement_min = 0.01});
+  resumed.restore(stopping.state());
+  resumed.on_epoch_end(control, epoch_with_loss(4, 0.4));
+  EXPECT_EQ(control.stopped, "the loss hasn't fallen below 0.4000 for 2 epochs");
+  EXPECT_EQ(error_message([&] { resumed.restore("0.4 x"); }),
+            "the saved state of 'early_stopping' has '0.4' where hexadecimal digits is expected; "
+            "take an older checkpoint");
+  EXPECT_EQ(error_message([] { EarlyStopping({.patience = -1}); }),
+            "early stopping with a patience of -1 epochs and an improvement of 0; both are 0 or "
+            "more");
+}
+
+TEST(Callbacks, EarlyStoppingEndsFit) {
+  SmallTraining small;
+  const auto stopping =
+      std::make_shared<EarlyStopping>(EarlyStoppingOptions{.patience = 1, .improvement_min = 10});
+  const FitResult result = fit(small.training(), Slice::parse("v3-8"), from_columns(points(32), 16),
+                               {.epochs = 9, .callbacks = {stopping}});
+  EXPECT_EQ(result.epochs.size(), 3U);
+  EXPECT_THAT(result.stop_reason, testing::HasSubstr("for 2 epochs"));
+}
+
+TEST(Callbacks, EpochRateMultipliesTheSchedule) {
+  const auto weights_with = [](std::vector<std::shared_ptr<Callback>> callbacks) {
+    SmallTraining small;
+    const FitResult result =
+        fit(small.training(), Slice::parse("v3-8"), from_columns(points(32), 16),
+            {.epochs = 2, .callbacks = std::move(callbacks)});
+    EXPECT_EQ(result.epochs.size(), 2U);
+    return std::pair(small.weights(), result.epochs[0].rate);
+  };
+  const auto still = weights_with(
+      {std::make_shared<EpochRate>([](std::int64_t epoch) { return epoch == 0 ? 1.0 : 0.0; })});
+  EXPECT_EQ(still.second, 0.02);  // of before the callback
+  EXPECT_NE(still.first, weights_with({}).first);
+  EXPECT_EQ(weights_with({std::make_shared<EpochRate>([](std::int64_t) { return 1.0; })}).first,
+            weights_with({}).first);
+  NotedControl control;
+  EpochRate rate([](std::int64_t epoch) { return 1.0 / static_cast<double>(1 + epoch); });
+  rate.on_epoch_end(control, epoch_with_loss(2, 1));
+  EXPECT_EQ(control.factor, 0.25);
+  EpochRate resumed([](std::int64_t epoch) { return 1.0 / static_cast<double>(1 + epoch); });
+  resumed.restore(rate.state());
+  control.factor = 1;
+  resumed.on_begin(control);
+  EXPECT_EQ(control.factor, 0.25);
+}
+
+TEST(Callbacks, TensorBoardWritesKerasLayout) {
+  const TemporaryFolder folder;
+  NotedControl control;
+  {
+    TensorBoard board(folder.path());
+    board.on_epoch_end(control, epoch_with_loss(0, 0.5));
+    board.on_epoch_end(control, epoch_with_loss(1, 0.4));
+  }
+  for (const auto& [name, records] : {std::pair("train", 7U), std::pair("validation", 5U)}) {
+    std::vector<std::string> files;
+    for (const auto& entry : fs::directory_iterator(folder.file(name))) {
+      files.push_back(entry.path().string());
+    }
+    ASSERT_EQ(files.size(), 1U);
+    EXPECT_EQ(count_records(files[0]), records);  // the version, then two or three a epoch
+    EXPECT_THAT(read_whole(files[0]), testing::HasSubstr("epoch_accuracy"));
+  }
+}
+
+TEST(Callbacks, ProgressAndWorkerLogSayHowFarItIs) {
+  const TemporaryFolder folder;
+  NotedControl control;
+  std::vector<std::string> lines;
+  Progress progress([&](const std::string& line) { lines.push_back(line); }, 10);
+  const auto at_step = [](std::int64_t step) {
+    return StepLogs{.epoch = 1,
+                    .step = step,
+                    .step_of_epoch = step - 100,
+                    .steps = 4,
+                    .training = {.examples = 8, .correct = 6, .loss_sum = 4}};
+  };
+  progress.on_execution_end(control, at_step(108));
+  progress.on_execution_end(control, at_step(112));  // passes 110
+  progress.on_epoch_end(control, epoch_with_loss(1, 0.25));
+  EXPECT_THAT(lines, testing::ElementsAre(
+                         "epoch 2: 12 steps, loss 0.5000, accuracy 0.7500",
+                         "epoch 2: 10 steps, loss 10.0000, accuracy 0.5000; validation: loss "
+                         "0.2500, accuracy 0.7500"));
+  WorkerLog log(folder.file("logs"), 3);
+  EXPECT_EQ(log.runs_on(), RunsOn::every_worker);
+  log.on_execution_end(control, at_step(108));
+  log.on_execution_end(control, at_step(112));
+  EXPECT_EQ(read_whole(folder.file("logs/worker-00003.log")),
+            "step 108 epoch 1 loss 0.5000, accuracy 0.7500\n"
+            "step 112 epoch 1 loss 0.5000, accuracy 0.7500\n");
+}
+
+TEST(Callbacks, SaveCheckpointsSavesAsOftenAsItIsAsked) {
+  const TemporaryFolder folder;
+  SmallTraining small;
+  const auto save = std::make_shared<SaveCheckpoints>(
+      SaveCheckpointsOptions{.folder = folder.path(), .every_steps = 3, .save = {.keep = 10}});
+  fit(small.training(), Slice::parse("v3-8"), from_columns(points(64), 8),
+      {.epochs = 2, .steps_per_execution = 2, .callbacks = {save}});
+  std::vector<std::string> names;
+  for (const std::string& name : training_checkpoints(folder.path())) {
+    names.push_back(fs::path(name).filename().string());
+  }
+  // Executions end at 2, 4, ..., 16; 3, 6, 9, 12 and 15 lie in some; an epoch ends at 8 and 16.
+  EXPECT_THAT(names, testing::ElementsAre("step-0000000004", "step-0000000006", "step-0000000008",
+                                          "step-0000000010", "step-0000000012", "step-0000000016"));
+  EXPECT_EQ(save->newest(), folder.file("step-0000000016"));
+}
+
+}  // namespace
+}  // namespace infeed

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <infeed/device/fit.h>
+#include <infeed/device/layers.h>
+#include <infeed/infeed.h>
+
+namespace infeed {
+
+/// Points of three classes in eight dimensions, which a small network tells apart.
+inline ColumnBatch points(std::int64_t rows, std::uint64_t seed = 1) {
+  Tensor features(DType::float32, {rows, 8});
+  Tensor labels(DType::int64, {rows});
+  Philox random(seed, 0);
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const std::int64_t label = row * 5 % 3;
+    labels.writable<std::int64_t>()[static_cast<std::size_t>(row)] = label;
+    for (std::int64_t i = 0; i < 8; ++i) {
+      const float noise = static_cast<float>(random() >> 8) * 0x1p-24F;
+      features.writable<float>()[static_cast<std::size_t>(row * 8 + i)] =
+          (i % 3 == label ? 1.0F : 0.0F) + noise;
+    }
+  }
+  return ColumnBatch({{"image", Column::dense(features)}, {"label", Column::dense(labels)}});
+}
+
+struct SmallTraining {
+  explicit SmallTraining(double dropout_rate = 0, std::uint64_t seed = 7)
+      : scope({.seed = seed}),
+        forward(classifier(model_in(scope, dropout_rate))),
+        adam(scope.below("adam"), scope.variables(), {.rate = nn::constant_rate(0.02)}),
+        loss_scale(scope.below("loss_scale")) {}
+
+  static std::shared_ptr<const nn::Layer> model_in(const Scope& scope, double dropout_rate) {
+    nn::Sequential model;
+    model.add(nn::Dense(scope.below("hidden"), 8, 12, {.activation = nn::Activation::tanh}));
+    if (dropout_rate > 0) {
+      model.add(nn::BatchNorm(scope.below("norm"), 12)).add(nn::Dropout(dropout_rate));
+    }
+    model.add(nn::Dense(scope.below("logits"), 12, 3));
+    return std::make_shared<nn::Sequential>(std::move(model));
+  }
+
+  Training training() { return {.scope = scope, .forward = forward, .optimizer = &adam}; }
+  /// All weights and moments.
+  std::vector<std::vector<float>> weights() const {
+    std::vector<std::vector<float>> all;
+    for (const Variable& variable : scope.variables()) {
+      const Tensor value = variable.value();
+      all.emplace_back(value.values<float>().begin(), value.values<float>().end());
+    }
+    return all;
+  }
+
+  Scope scope;
+  ReplicaFunction forward;
+  nn::Adam adam;
+  nn::LossScale loss_scale;
+};
+
+}  // namespace infeed
