@@ -3,6 +3,7 @@
 #include <infeed/pipeline/detail/elementwise.h>
 
 #include "engine/threads/clock.h"
+#include "engine/threads/thread_budget.h"
 
 namespace infeed::detail {
 
