@@ -4,6 +4,7 @@
 
 #include "engine/recording/watched_thread.h"
 #include "engine/threads/clock.h"
+#include "engine/threads/thread_budget.h"
 
 namespace infeed::detail {
 

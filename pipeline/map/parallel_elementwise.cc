@@ -3,6 +3,7 @@
 #include <infeed/detail/start_threads.h>
 #include <infeed/pipeline/errors_in_flight.h>
 
+#include "engine/recording/place_log.h"
 #include "engine/threads/clock.h"
 #include "map/elementwise.h"
 #include "map/job_queue.h"

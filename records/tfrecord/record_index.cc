@@ -105,7 +105,7 @@ void write_file(const std::string& name, std::string_view bytes) {
 
 }  // namespace
 
-RecordIndex index_records(const std::string& name) {
+RecordIndex index_records(const std::string& name, const std::stop_token& stop) {
   RecordReader reader(name);
   if (reader.compression() != Compression::none) {
     throw Error(ErrorCode::failed_precondition,
@@ -114,7 +114,12 @@ RecordIndex index_records(const std::string& name) {
         .at_file(name);
   }
   RecordIndex index;
-  while (reader.skip(1) == 1) index.offsets.push_back(reader.position().offset);
+  while (reader.skip(1) == 1) {
+    index.offsets.push_back(reader.position().offset);
+    if (stop.stop_requested()) {
+      throw Error(ErrorCode::cancelled, "stopped before the file was read").at_file(name);
+    }
+  }
   const auto file = detail::open_input_file(name);
   index.ends_crc = detail::crc_of_ends(*file, detail::require_regular(*file));
   return index;

@@ -39,7 +39,7 @@ class RecordReader::State {
         pool_(std::make_shared<detail::BlockPool>(file_)),
         opened_(detail::open_source(file, source_options())),
         window_(std::move(opened_.source), pool_, options_.block_bytes),
-        search_(options_.record_bytes_max) {}
+        search_(options_.record_bytes_max, options_.url.stop) {}
 
   std::size_t read(std::span<Record> out) {
     if (out.empty()) return 0;

@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "infeed/error.h"
 #include "io/little_endian.h"
 #include "tfrecord/framing.h"
 
@@ -38,6 +39,9 @@ void RecordSearch::resynchronise(StreamWindow& window) {
 
 bool RecordSearch::find_record(StreamWindow& window, const Limits& limits) {
   while (window.offset() < limits.offset_end && window.ensure(kFramingBytes)) {
+    if (stop_.stop_requested()) {
+      throw Error(ErrorCode::cancelled, "stopped before the file was read");
+    }
     const std::size_t found = find_header(window.data(), window.size(), record_bytes_max_);
     if (found == window.size()) {
       window.consume(window.size() - (kHeaderBytes - 1));

@@ -3,7 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <stop_token>
 #include <string_view>
+#include <utility>
 
 #include "io/little_endian.h"
 #include "io/range_crcs.h"
@@ -27,7 +29,10 @@ bool step_to_next_header(StreamWindow& window);
 /// a byte is hashed a limited number of times, over all searches.
 class RecordSearch {
  public:
-  explicit RecordSearch(std::uint64_t record_bytes_max) : record_bytes_max_(record_bytes_max) {}
+  /// A search through a large file that holds no record goes on for minutes: after a stop request it
+  /// throws cancelled.
+  explicit RecordSearch(std::uint64_t record_bytes_max, std::stop_token stop = {})
+      : record_bytes_max_(record_bytes_max), stop_(std::move(stop)) {}
 
   struct Limits {
     /// Where none begins before this offset, the search ends somewhere behind it.
@@ -59,6 +64,7 @@ class RecordSearch {
 
  private:
   const std::uint64_t record_bytes_max_;
+  const std::stop_token stop_;
   RangeCrcs crcs_;
 };
 

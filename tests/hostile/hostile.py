@@ -3,7 +3,9 @@
 a clear error or the right result, and writes nowhere else."""
 
 import argparse
+import contextlib
 import gzip
+import itertools
 import json
 import os
 import pathlib
@@ -15,7 +17,10 @@ import sys
 import tempfile
 import zlib
 
-DATA_BYTES_MAX = 512 << 20
+from binary_files import array_files, jpeg_folders, tar_files
+from servers import two_servers, was_told
+
+MEMORY_BYTES_MAX = 512 << 20
 SECONDS_MAX = 10
 # Of a run that hung: what timeout would say.
 HUNG = 124
@@ -40,10 +45,13 @@ def record(payload):
             + struct.pack("<I", masked(crc32c(payload))))
 
 
-def npy(shape, descr="<f4", data=b""):
-    header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}".encode()
-    header += b" " * (-(len(header) + 11) % 64) + b"\n"
-    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data
+def field(number, data):
+    """Of a protobuf message: bytes, a string or another message."""
+    size, length = len(data), b""
+    while size > 0x7F:
+        length += bytes([size & 0x7F | 0x80])
+        size >>= 7
+    return bytes([number << 3 | 2]) + length + bytes([size]) + data
 
 
 def png(width, height):
@@ -83,11 +91,9 @@ def text_inputs(folder):
     yield write(folder, "empty.csv", "")
 
 
-def array_inputs(folder):
-    yield write(folder, "rows.npy", npy("(18446744073709551615, 0)"))
-    yield write(folder, "strings.npy", npy("(9223372036854775808, 4)", "|S9223372036854775808"))
-    yield write(folder, "claims.npy", npy("(1000000000000,)", "<f8", b"\0" * 80))
-    yield write(folder, "header.npy", b"\x93NUMPY\x02\x00\xff\xff\xff\xff{")
+def archive_inputs(folder):
+    for name, data in [*array_files(), *tar_files()]:
+        yield write(folder, name, data)
 
 
 def image_folders(folder):
@@ -150,8 +156,9 @@ def commands(infeed, folder):
         out[0] += 1
         return str(pathlib.Path(folder, f"out-{out[0]}"))
 
-    for path in [*text_inputs(folder), *array_inputs(folder), *image_folders(folder)]:
+    for path in [*text_inputs(folder), *archive_inputs(folder), *image_folders(folder)]:
         yield [infeed, "convert", path, "--output", output()], None
+    yield from image_commands(infeed, folder, output)
     for path in record_files(folder):
         yield [infeed, "verify", path, "--json", output()], None
         yield [infeed, "inspect", path], None
@@ -174,6 +181,18 @@ def commands(infeed, folder):
     yield [infeed, "index", str(pathlib.Path(folder, "planted", "a.tfrecord"))], None
     yield [infeed, "convert", str(pathlib.Path(folder, "planted", "a.csv")), "--output",
            str(pathlib.Path(folder, "planted", "out"))], 1
+
+
+def image_commands(infeed, folder, output):
+    for path, data in jpeg_folders(folder):
+        yield [infeed, "convert", path, "--output", output()], 1
+        yield [infeed, "convert", path, "--decode-images", "--resize", "32", "--output",
+               output()], 1
+        yield [infeed, "convert", path, "--trust-images", "--output", output()], None
+        feature = field(1, field(1, data))  # Feature{bytes_list{value}}
+        file = write(folder, f"{pathlib.Path(path).name}.tfrecord",
+                     record(field(1, field(1, field(1, b"image") + field(2, feature)))))
+        yield [infeed, "inspect", file, "--picture", "image"], None
 
 
 def claims(folder):
@@ -202,16 +221,55 @@ def planted(folder):
         (root / name).symlink_to(mine)
 
 
+def url_commands(infeed, folder, servers):
+    here = f"http://127.0.0.1:{servers[0].server_port}"
+    output = str(pathlib.Path(folder, "out-url"))
+    for place in ("claims", "elsewhere", "circle", "file"):
+        yield [infeed, "inspect", f"{here}/{place}/train-00000-of-00001.tfrecord"], 1
+        yield [infeed, "verify", f"{here}/{place}/train-00000-of-00001.tfrecord"], 1
+    yield [infeed, "convert", f"{here}/claims/train-00000-of-00001.tfrecord", "--output",
+           output], 1
+    yield [infeed, "inspect", "s3://bucket/data/*"], 1
+    yield [infeed, "inspect", "s3://bucket/data/a.tfrecord"], 1
+
+
+def program_commands(program, folder):
+    """What programs read: snapshots' journals, checkpoints' places, models."""
+    shard = "shard\ta\t3\t57"
+    failure = "error\t{}\tdata_loss\t\t\t\t\tno good"
+    for number, (lines, status) in enumerate((
+            ([shard, "end\t3"], 0), ([shard, failure.format(1), "end\t4"], 1),
+            (["shard\ta\t0\t0", "end\t0"], 1), ([shard, "shard\tb\t0\t0", "end\t3"], 1),
+            ([shard, failure.format(10**9), "end\t4"], 1),
+            ([shard, failure.format(2**64 - 1), "end\t4"], 1),
+            (["shard\t../outside\t3\t57", "end\t3"], 1),
+            (["shard\t/etc/passwd\t3\t57", "end\t3"], 1),
+            ([f"shard\ta\t{2**64 - 1}\t57", f"end\t{2**64 - 1}"], 1),
+            ([shard, "shard\ta\t3\t57", "end\t6"], None))):
+        write(folder, f"snapshot-{number}/a", b"".join(record(b"abc") for _ in range(3)))
+        yield [program, "snapshot", str(pathlib.Path(folder, f"snapshot-{number}")), *lines], status
+    write(folder, "outside", b"".join(record(b"abc") for _ in range(3)))
+    for words, status in (("8 4 32 8 16", 0), (f"{2**43} {2**20} 2 1 1", None),
+                          (f"{2**63} 2 1 1 1", 1), (f"{2**64 - 1} 4 1 2 1", 1),
+                          (f"{2**60} 16 16 4096 1", None), ("7 3 5 11 13", 1)):
+        yield [program, "reshard", *words.split()], status
+    for name, layers in (("inputs", "inputs 2000000000\nlayer 4 relu"),
+                         ("layers", "inputs 3\nlayer 60000 relu\nlayer 60000 relu"),
+                         ("wraps", f"inputs {2**63 - 1}\nlayer {2**63 - 1} relu")):
+        text = f"infeed.model:1\n{layers}\nlayer 2 softmax\nadam 7 0.001 0.9 0.999 1e-07\n"
+        yield [program, "model", write(folder, f"model-{name}", record(text.encode()))], 1
+
+
 def limit():
-    # RLIMIT_DATA, since the address space of threads' stacks and arenas is no memory.
-    resource.setrlimit(resource.RLIMIT_DATA, (DATA_BYTES_MAX, DATA_BYTES_MAX))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES_MAX, MEMORY_BYTES_MAX))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def run(command):
+def run(command, settings):
     """Its exit status, and what it said."""
     environment = {**os.environ, "AWS_ACCESS_KEY_ID": "AKIDTEST", "AWS_SECRET_ACCESS_KEY": "hidden",
-                   "AWS_SESSION_TOKEN": "hidden-token", "MALLOC_ARENA_MAX": "2"}
+                   "AWS_SESSION_TOKEN": "hidden-token", "MALLOC_ARENA_MAX": "2",
+                   **settings}
     try:
         done = subprocess.run(command, capture_output=True, timeout=SECONDS_MAX, check=False,
                               preexec_fn=limit, env=environment, stdin=subprocess.DEVNULL)
@@ -220,7 +278,7 @@ def run(command):
     return done.returncode, done.stdout + done.stderr
 
 
-def run_badly(command):
+def run_badly(command, _):
     """Each kind of harm in place of a command, to see that it is noticed."""
     done = subprocess.run(["sh", "-c", "printf '\\033'; exit 3"], capture_output=True, check=False)
     hung = subprocess.run(["timeout", "0.1", "sleep", "60"], check=False)
@@ -249,22 +307,35 @@ def faults(status, wanted, said, folder):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--infeed", required=True, help="the program")
+    parser.add_argument("--program", required=True, help="infeed_hostile")
     parser.add_argument("--show", action="store_true", help="also what each command said")
+    parser.add_argument("--only", default="", help="only commands that have this in them")
     parser.add_argument("--badly", action="store_true", help="do harm in place of the commands")
     arguments = parser.parse_args()
     folder = tempfile.mkdtemp(prefix="infeed-hostile-")
     count = bad = 0
-    try:
-        for command, wanted in commands(arguments.infeed, folder):
-            status, said = (run_badly if arguments.badly else run)(command)
+    with contextlib.ExitStack() as stack:
+        stack.callback(shutil.rmtree, folder)
+        servers = stack.enter_context(two_servers())
+        write(folder, ".netrc", "machine 127.0.0.1 login me password hidden\n")
+        settings = {"HOME": folder, "AWS_REGION": "nowhere",
+                    "AWS_ENDPOINT_URL": f"http://127.0.0.1:{servers[0].server_port}"}
+        for command, wanted in itertools.chain(
+                commands(arguments.infeed, folder),
+                url_commands(arguments.infeed, folder, servers),
+                program_commands(arguments.program, folder)):
+            if arguments.only not in " ".join(command):
+                continue
+            status, said = (run_badly if arguments.badly else run)(command, settings)
             count += 1
             if arguments.show:
                 print(f"{status} {' '.join(command[1:])[:120]}: {said[:200]!r}")
             for fault in faults(status, wanted, said, folder):
                 bad += 1
                 print(f"{' '.join(command[1:])[:200]}: {fault}\n  {said[-400:]!r}")
-    finally:
-        shutil.rmtree(folder)
+        if told := was_told(servers[1]):
+            bad += 1
+            print(told)
     print(f"{count} commands on hostile input, {bad} faults")
     return 1 if bad or not count else 0
 

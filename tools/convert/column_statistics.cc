@@ -7,6 +7,7 @@
 
 #include <infeed/detail/printable_text.h>
 #include <infeed/error.h>
+#include <infeed/records/detail/json_depth.h>
 
 namespace infeed::tools {
 namespace {
@@ -160,14 +161,26 @@ Column named(std::string name) {
 
 ColumnStatistics::ColumnStatistics(const std::vector<std::string>& names)
     : names_are_known_(!names.empty()), parser_(names) {
-  for (const std::string& name : names) columns_.push_back(named(name));
+  for (const std::string& name : names) {
+    count_name(name);
+    columns_.push_back(named(name));
+  }
   views_.resize(names.size());
+}
+
+void ColumnStatistics::count_name(const std::string& name) {
+  const std::string wrong =
+      detail::too_many_json_columns(columns_.size() + 1, names_bytes_ + name.size());
+  if (!wrong.empty()) throw Error(ErrorCode::resource_exhausted, wrong);
+  names_bytes_ += name.size();
 }
 
 void ColumnStatistics::learn_names(std::string_view example) {
   parser_.want_features_of(example);
   while (columns_.size() < parser_.size()) {
-    columns_.push_back(named(parser_.names()[columns_.size()]));
+    const std::string& name = parser_.names()[columns_.size()];
+    count_name(name);
+    columns_.push_back(named(name));
   }
   views_.resize(columns_.size());
 }
@@ -241,6 +254,7 @@ Column& ColumnStatistics::find_or_add(const std::string& name) {
   for (; indexed_ < columns_.size(); ++indexed_) places_.emplace(columns_[indexed_].name, indexed_);
   const auto known = places_.find(name);
   if (known != places_.end()) return columns_[known->second];
+  count_name(name);
   parser_.want(name);
   columns_.push_back(named(name));
   views_.resize(columns_.size());
@@ -294,7 +308,9 @@ nlohmann::json ColumnStatistics::to_json() const {
 ColumnStatistics ColumnStatistics::from_json(const nlohmann::json& json) {
   ColumnStatistics statistics;
   for (const Json& item : json.at("columns")) {
-    statistics.columns_.push_back(column_from_json(item));
+    Column column = column_from_json(item);
+    statistics.count_name(column.name);
+    statistics.columns_.push_back(std::move(column));
     statistics.parser_.want(statistics.columns_.back().name);
   }
   statistics.views_.resize(statistics.columns_.size());

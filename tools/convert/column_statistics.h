@@ -65,6 +65,8 @@ class ColumnStatistics {
 
  private:
   void add_values(Column& column, const FeatureView& view);
+  /// Before one more is kept; throws resource_exhausted beyond limits::json_columns and their bytes.
+  void count_name(const std::string& name);
   void learn_names(std::string_view example);
   void add_by_own_names(std::string_view example);
   Column& find_or_add(const std::string& name);
@@ -74,6 +76,7 @@ class ColumnStatistics {
   std::vector<Column> columns_;                          // as in the parser
   std::unordered_map<std::string, std::size_t> places_;  // of the first `indexed_` columns
   std::size_t indexed_ = 0;
+  std::size_t names_bytes_ = 0;
   std::vector<FeatureView> views_;
   std::vector<std::int64_t> integers_;
   std::vector<double> floats_;

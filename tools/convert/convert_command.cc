@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <infeed/error.h>
+#include <infeed/records/files.h>
 #include <infeed/records/output_file.h>
 
 #include "cli/exit_status.h"

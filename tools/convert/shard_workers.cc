@@ -108,7 +108,7 @@ bool ShardWorkers::is_intact(const ShardEntry& entry) const {
   const std::string& file = shards_[entry.shard];
   if (std::filesystem::path(file).filename().string() != entry.file) return false;
   try {
-    return sum_file(file) == entry.sum &&
+    return sum_file(file, options_.stop) == entry.sum &&
            (!entry.side_file || sum_file(file + entry.side_file->ending) == entry.side_file->sum);
   } catch (const Error&) {
     return false;  // whatever it is, making the shard again mends it or says what is wrong

@@ -45,7 +45,7 @@ void run(const IndexOptions& options, const std::stop_token& stop) {
   std::vector<std::uint64_t> records(files.size());
   for_each_in_parallel(files.size(), options.threads, stop, [&](std::size_t i) {
     require_plain(files[i]);
-    const RecordIndex index = index_records(files[i]);
+    const RecordIndex index = index_records(files[i], stop);
     records[i] = index.size();
     if (options.is_for_dali) {
       write_dali_index(index, files[i] + ".idx");

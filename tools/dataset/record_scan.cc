@@ -3,6 +3,8 @@
 #include <array>
 #include <fmt/format.h>
 
+#include <infeed/error.h>
+
 namespace infeed::tools {
 
 RecordScan scan_records(const std::string& file, const std::function<bool(const Record&)>& visit,
@@ -13,6 +15,9 @@ RecordScan scan_records(const std::string& file, const std::function<bool(const 
   bool goes_on = true;
   while (goes_on) {
     const std::size_t count = reader.read(records);
+    if (url.stop.stop_requested()) {
+      throw Error(ErrorCode::cancelled, "stopped before the file was read").at_file(file);
+    }
     if (count == 0) break;
     for (std::size_t i = 0; i < count && goes_on; ++i) {
       ++scan.records;

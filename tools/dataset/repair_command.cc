@@ -72,16 +72,25 @@ RecordWriter open_output(const std::string& output, Compression compression, boo
   }
 }
 
+RecordScan scan_to(RecordWriter& writer, const std::string& file, const std::stop_token& stop) {
+  const auto write = [&](const Record& record) {
+    writer.write(record.bytes());
+    return true;
+  };
+  try {
+    return scan_records(file, write, {.stop = stop});
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::cancelled) throw;
+    throw Error(ErrorCode::cancelled, "stopped; nothing was written");
+  }
+}
+
 Repaired repair_file(const std::string& file, const std::string& output, bool overwrite,
                      const std::stop_token& stop) {
   require_another_file(file, output);
   const Compression compression = RecordReader(file).compression();
   RecordWriter writer = open_output(output, compression, overwrite);
-  RecordScan scan = scan_records(file, [&](const Record& record) {
-    writer.write(record.bytes());
-    return !stop.stop_requested();
-  });
-  if (stop.stop_requested()) throw Error(ErrorCode::cancelled, "stopped; nothing was written");
+  RecordScan scan = scan_to(writer, file, stop);
   if (scan.records == 0 && !scan.damaged.empty()) {
     throw Error(ErrorCode::data_loss,
                 fmt::format("no whole record was found, so nothing was written; is it a record "

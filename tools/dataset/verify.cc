@@ -39,26 +39,30 @@ std::string describe_damage(const RecordScan& scan) {
 }
 
 /// Which records are meant, when a shard is not what it was.
-std::string look_for_damage(const std::string& file, std::uint64_t records_wanted) {
+std::string look_for_damage(const std::string& file, std::uint64_t records_wanted,
+                            const std::stop_token& stop) {
   try {
-    const RecordScan scan = scan_records(file);
+    const RecordScan scan = scan_records(file, {}, {.stop = stop});
     return fmt::format(": {} of {} records are whole{}", scan.records, records_wanted,
                        describe_damage(scan));
   } catch (const Error& error) {
+    if (error.code() == ErrorCode::cancelled) throw;
     return fmt::format(": {}", error.message());
   }
 }
 
 /// Empty when the file is what it should be.
-std::string compare(const std::string& file, const FileSum& wanted, std::uint64_t records) {
+std::string compare(const std::string& file, const FileSum& wanted, std::uint64_t records,
+                    const std::stop_token& stop) {
   FileSum found;
   // A link to a pipe or a device would be waited for, or read for ever.
   if (!is_url(file) && fs::exists(file) && !fs::is_regular_file(file)) {
     return "it is no regular file";
   }
   try {
-    found = sum_file(file);
+    found = sum_file(file, stop);
   } catch (const Error& error) {
+    if (error.code() == ErrorCode::cancelled) throw;
     return error.code() == ErrorCode::not_found ? "it is missing" : error.message();
   }
   if (found == wanted) return {};
@@ -67,17 +71,18 @@ std::string compare(const std::string& file, const FileSum& wanted, std::uint64_
           ? fmt::format("it has {} bytes instead of {}", found.bytes, wanted.bytes)
           : fmt::format("its {} bytes have the checksum {:08x} instead of {:08x}", found.bytes,
                         found.crc32c, wanted.crc32c);
-  return records == 0 ? what : what + look_for_damage(file, records);
+  return records == 0 ? what : what + look_for_damage(file, records, stop);
 }
 
-std::vector<Problem> check_shard(const std::string& folder, const ShardEntry& entry) {
+std::vector<Problem> check_shard(const std::string& folder, const ShardEntry& entry,
+                                 const std::stop_token& stop) {
   std::vector<Problem> problems;
   const std::string file = (fs::path(folder) / entry.file).string();
-  const std::string wrong = compare(file, entry.sum, entry.examples);
+  const std::string wrong = compare(file, entry.sum, entry.examples, stop);
   if (!wrong.empty()) problems.push_back({file, wrong});
   if (!entry.side_file) return problems;
   const std::string side_file = file + entry.side_file->ending;
-  const std::string wrong_beside = compare(side_file, entry.side_file->sum, 0);
+  const std::string wrong_beside = compare(side_file, entry.side_file->sum, 0, stop);
   if (wrong_beside.empty()) return problems;
   const bool is_index = entry.side_file->ending == ".index";
   problems.push_back(
@@ -118,7 +123,7 @@ Verification verify_manifest(const std::string& manifest_file, const VerifyOptio
   std::vector<std::vector<Problem>> found(count);
   for_each_in_parallel(
       count, options.threads, options.stop,
-      [&](std::size_t i) { found[i] = check_shard(folder, manifest.shards[i]); },
+      [&](std::size_t i) { found[i] = check_shard(folder, manifest.shards[i], options.stop); },
       [&](std::size_t done) {
         if (options.on_progress) options.on_progress(done, count);
       });

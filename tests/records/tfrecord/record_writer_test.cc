@@ -256,6 +256,24 @@ TEST(RecordWriter, knows_the_index_and_the_sum_that_reading_the_file_finds) {
   }
 }
 
+TEST(RecordWriter, sums_and_indexes_end_after_a_stop_request) {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("r");
+  RecordWriter writer(file);
+  writer.write("abc");
+  writer.close();
+  std::stop_source source;
+  EXPECT_EQ(sum_file(file, source.get_token()).bytes, 19U);
+  EXPECT_EQ(index_records(file, source.get_token()).size(), 1U);
+  source.request_stop();
+  for (const Error& error : {error_of([&] { sum_file(file, source.get_token()); }),
+                             error_of([&] { index_records(file, source.get_token()); })}) {
+    EXPECT_EQ(error.code(), ErrorCode::cancelled);
+    EXPECT_EQ(error.message(), "stopped before the file was read");
+    EXPECT_EQ(error.file(), file);
+  }
+}
+
 TEST(RecordWriter, an_index_that_cannot_be_is_refused) {
   const TemporaryFolder folder;
   EXPECT_THAT(error_of([&] {

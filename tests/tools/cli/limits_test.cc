@@ -13,6 +13,7 @@
 #include "convert/column_statistics.h"
 #include "convert/inputs/field_splitter.h"
 #include "convert/inputs/json_features.h"
+#include "convert/inputs/open_input.h"
 #include "convert/inputs/text_rows.h"
 #include "convert/inputs/text_value.h"
 #include "dataset/picture.h"
@@ -66,6 +67,60 @@ TEST(ToolLimits, ALineOfJsonHasSoManyColumns) {
   std::string nested = "{\"" + std::string(1 << 20, 'x') + "\":" + line + "}}";
   EXPECT_THAT(error_of([&] { tools::parse_json_features(nested); }).message(),
               HasSubstr("there are 16 columns with 16777254 bytes of names"));
+}
+
+/// 300,000 lines, each with a name of its own, took 1.6 GB.
+TEST(ToolLimits, RecordsHaveSoManyColumns) {
+  tools::ColumnStatistics statistics;
+  for (int i = 0; i < 65'536; ++i) {
+    statistics.add(ExampleBuilder().integers(fmt::format("{}", i), 1).encode());
+  }
+  const std::string wrong =
+      "there are 65537 columns with 316580 bytes of names, where 65536 and "
+      "16777216 are the limits; put what the names tell apart into lists of "
+      "values";
+  const std::string more = ExampleBuilder().integers("name 65537", 1).encode();
+  tools::ColumnStatistics same = statistics;
+  const Error error = error_of([&] { same.add(more); });
+  EXPECT_EQ(error.code(), ErrorCode::resource_exhausted);
+  EXPECT_EQ(error.message(), wrong);
+  tools::ColumnStatistics later;
+  later.add(more);
+  EXPECT_EQ(error_of([&] { statistics.merge(later); }).message(), wrong);
+  EXPECT_EQ(error_of([&] { statistics.add_counts({{.name = "name 65537"}}); }).message(), wrong);
+}
+
+TEST(ToolLimits, NamesOfRecordsHaveSoManyBytes) {
+  tools::ColumnStatistics statistics;
+  for (char c = 'a'; c < 'a' + 15; ++c) {
+    statistics.add(ExampleBuilder().integers(std::string(1 << 20, c), 1).encode());
+  }
+  EXPECT_THAT(
+      error_of([&] {
+        statistics.add(ExampleBuilder().integers(std::string((1 << 20) + 1, 'z'), 1).encode());
+      }).message(),
+      HasSubstr("there are 16 columns with 16777217 bytes of names"));
+}
+
+/// Lines that the sample doesn't look at; of nulls no record tells the name.
+TEST(ToolLimits, LaterLinesHaveSoManyColumns) {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("t.jsonl");
+  std::ofstream out(file);
+  for (int i = 0; i < 2'000; ++i) out << "{}\n";
+  for (int i = 0; i < 65'537; ++i) out << fmt::format("{{\"{}\": null}}\n", i);
+  out.close();
+  const auto input = tools::open_input({file}, {});
+  const auto reader = input->open_reader();
+  std::string example;
+  const Error error = error_of([&] {
+    for (std::uint64_t i = 0; i < input->size(); ++i) reader->read(i, example);
+  });
+  EXPECT_EQ(error.code(), ErrorCode::resource_exhausted);
+  EXPECT_THAT(error.message(), HasSubstr("there are 65537 columns with 316575 bytes of names"));
+  EXPECT_THAT(error.file(), HasSubstr("t.jsonl line 67537"));
+  reader->take_counts();
+  reader->read(input->size() - 1, example);  // another shard begins anew
 }
 
 TEST(ToolLimits, ASchemaIsNoDeepNest) {

@@ -37,7 +37,7 @@ bool exists(const std::string& file) {
 
 /// Empty when it is what it should be.
 std::string compare(const std::string& folder, const std::string& name, const FileSum& wanted,
-                    bool reads_content) {
+                    const ConvertOptions& options) {
   std::error_code error;
   const std::string file = (fs::path(folder) / name).string();
   const auto bytes = fs::file_size(file, error);
@@ -45,9 +45,9 @@ std::string compare(const std::string& folder, const std::string& name, const Fi
   if (bytes != wanted.bytes) {
     return fmt::format("'{}' has {} bytes instead of {}", name, bytes, wanted.bytes);
   }
-  if (!reads_content) return {};
+  if (!options.check_content) return {};
   try {
-    if (sum_file(file) == wanted) return {};
+    if (sum_file(file, options.stop) == wanted) return {};
   } catch (const Error& failed) {
     if (failed.code() != ErrorCode::data_loss) throw;
   }
@@ -59,10 +59,10 @@ std::vector<WrongShard> wrong_shards(const Manifest& manifest, const DatasetName
   std::vector<std::string> found(manifest.shards.size());
   const auto judge = [&](std::size_t i) {
     const ShardEntry& entry = manifest.shards[i];
-    found[i] = compare(names.folder, entry.file, entry.sum, options.check_content);
+    found[i] = compare(names.folder, entry.file, entry.sum, options);
     if (!found[i].empty() || !entry.side_file) return;
-    found[i] = compare(names.folder, entry.file + entry.side_file->ending, entry.side_file->sum,
-                       options.check_content);
+    found[i] =
+        compare(names.folder, entry.file + entry.side_file->ending, entry.side_file->sum, options);
   };
   const int threads = options.check_content ? options.threads : 1;
   for_each_in_parallel(found.size(), threads, options.stop, judge);

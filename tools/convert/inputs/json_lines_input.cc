@@ -32,6 +32,7 @@ class JsonLinesReader final : public FeatureReader {
     std::vector<ColumnCounts> counts;
     for (auto& [name, column] : counts_) counts.push_back(std::move(column));
     counts_.clear();
+    names_bytes_ = 0;
     return counts;
   }
 
@@ -106,7 +107,9 @@ class JsonLinesReader final : public FeatureReader {
   }
 
   void add_counts(const ColumnCounts& line, std::uint64_t index) {
-    ColumnCounts& counts = counts_[line.name];
+    const auto [place, is_new] = counts_.try_emplace(line.name);
+    if (is_new) count_name(line.name, index);
+    ColumnCounts& counts = place->second;
     counts.name = line.name;
     counts.empty += line.empty;
     counts.booleans += line.booleans;
@@ -117,6 +120,14 @@ class JsonLinesReader final : public FeatureReader {
     counts.rounded += line.rounded;
   }
 
+  /// Of a name that has nothing but nulls no record tells, so that nobody else counts it.
+  void count_name(const std::string& name, std::uint64_t index) {
+    names_bytes_ += name.size();
+    const std::string wrong = infeed::detail::too_many_json_columns(counts_.size(), names_bytes_);
+    if (wrong.empty()) return;
+    throw Error(ErrorCode::resource_exhausted, wrong).at_file(files_.location_of(index));
+  }
+
   const RowFiles& files_;
   RowFilesReader rows_;
   const ColumnChoices& choices_;
@@ -125,6 +136,7 @@ class JsonLinesReader final : public FeatureReader {
   std::vector<float> floats_;
   std::vector<ColumnCounts> line_counts_;  // they count when all of the line is good
   std::unordered_map<std::string, ColumnCounts> counts_;
+  std::size_t names_bytes_ = 0;
 };
 
 class JsonLinesInput final : public ExampleInput {

@@ -6,6 +6,7 @@
 
 #include <infeed/error.h>
 #include <infeed/records/detail/zip_file.h>
+#include <infeed/records/limits.h>
 #include <infeed/records/npy.h>
 
 #include "convert/inputs/npy_features.h"
@@ -104,8 +105,19 @@ class NpyInput final : public ExampleInput {
             .at_file(zip->name());
       }
       const std::string name = member.name.substr(0, member.name.size() - kEnding.size());
-      if (is_wanted(name)) add(name, members.open(member));
+      if (!is_wanted(name)) continue;
+      require_few(columns_.size() + 1, zip->name());  // each has its decompressed copy, a file
+      add(name, members.open(member));
     }
+  }
+
+  static void require_few(std::size_t columns, const std::string& file) {
+    if (columns <= infeed::limits::npz_arrays) return;
+    throw Error(ErrorCode::resource_exhausted,
+                fmt::format("there are more than {} arrays, which is the limit; choose those that "
+                            "are needed with --columns",
+                            infeed::limits::npz_arrays))
+        .at_file(file);
   }
 
   bool is_wanted(const std::string& name) const {

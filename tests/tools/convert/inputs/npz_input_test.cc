@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
 #include <gmock/gmock.h>
@@ -91,6 +92,19 @@ TEST_F(NpzInput, ColumnsThatBelongTogetherAreChosen) {
   EXPECT_THAT(converted({"--columns", "test", "--rename", "test=y"}), ElementsAre("y=[1]"));
   EXPECT_THAT(converted({"--columns", "x"}), ElementsAre("x=[1]", "x=[2]", "x=[3]"));
   expect_failure({"there is no array 'z'"}, {"--columns", "z"});
+}
+
+/// Each that is compressed has an open file; 20,000 took as many descriptors as there were.
+TEST_F(NpzInput, HasSoManyArrays) {
+  std::string members = "x0.npy";
+  for (int i = 0; i <= 900; ++i) {
+    const std::string name = fmt::format("x{}.npy", i);
+    std::filesystem::copy_file(folder_.file("x.npy"), folder_.file(name));
+    if (i > 0) members += " " + name;
+  }
+  zip("DEFLATED", members);
+  expect_failure({"there are more than 900 arrays, which is the limit", "--columns"});
+  EXPECT_THAT(converted({"--columns", "x900"}), ElementsAre("x900=[1]", "x900=[2]", "x900=[3]"));
 }
 
 TEST_F(NpzInput, WhatIsNoNpzFile) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <stop_token>
 #include <string>
 
 /// Why: size and checksum of a whole file say whether it is still the one that was written.
@@ -21,7 +22,8 @@ struct FileSum {
 };
 
 /// Sums up the file as it is stored, so a compressed file's compressed bytes, in steps of a MiB.
-/// The file is named by path or URL; errors are those of ByteStream.
-FileSum sum_file(const std::string& file);
+/// The file is named by path or URL; errors are those of ByteStream, and cancelled after a stop
+/// request.
+FileSum sum_file(const std::string& file, const std::stop_token& stop = {});
 
 }  // namespace infeed

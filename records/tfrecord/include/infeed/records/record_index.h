@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -41,7 +42,8 @@ struct RecordIndex {
 };
 
 /// Reads the headers of a plain file; large payloads are passed over. The file must be whole.
-RecordIndex index_records(const std::string& file);
+/// Throws cancelled after a stop request.
+RecordIndex index_records(const std::string& file, const std::stop_token& stop = {});
 
 /// Writes it under a partial name and renames it then, as RecordWriter does; an index that is there
 /// is replaced.

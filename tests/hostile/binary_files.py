@@ -1,0 +1,91 @@
+"""Images, arrays and archives that claim much and have little."""
+
+import io
+import pathlib
+import struct
+import tarfile
+import zipfile
+
+
+def segment(kind, data):
+    return b"\xff" + bytes([kind]) + struct.pack(">H", 2 + len(data)) + data
+
+
+def progressive_jpeg(width, height, scans=1):
+    """Three components of which each scan has nothing but its header."""
+    frame = struct.pack(">BHHB", 8, height, width, 3) + b"".join(
+        bytes([component, 0x11, 0]) for component in (1, 2, 3))
+    table = b"\0" + bytes([1] + [0] * 15) + b"\0"
+    scan = segment(0xDA, bytes([3, 1, 0, 2, 0, 3, 0, 0, 0, 0]))
+    return (b"\xff\xd8" + segment(0xDB, b"\0" + b"\1" * 64) + segment(0xC2, frame)
+            + segment(0xC4, table) + scan * scans + b"\xff\xd9")
+
+
+def npy(shape, descr="<f4", data=b""):
+    header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}".encode()
+    header += b" " * (-(len(header) + 11) % 64) + b"\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data
+
+
+def npz(members, compression=zipfile.ZIP_DEFLATED):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", compression) as archive:
+        for name, data in members:
+            archive.writestr(zipfile.ZipInfo(name), data, compression)
+    return file.getvalue()
+
+
+def tar(members):
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        for name, data in members:
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    return file.getvalue()
+
+
+def tar_that_claims(size_field):
+    """One member of a size that its header says in eight bytes (base 256), and nothing behind it."""
+    header = bytearray(tar([("a.txt", b"x")])[:512])
+    header[124:136] = b"\x80\0\0\0" + struct.pack(">Q", size_field)
+    header[148:156] = b" " * 8
+    header[148:156] = f"{sum(header):06o}\0 ".encode()
+    return bytes(header)
+
+
+def jpeg_folders(folder):
+    """A folder of one class each."""
+    for name, data in {"16000": progressive_jpeg(16_000, 16_000),
+                       "65500": progressive_jpeg(65_500, 65_500),
+                       "within": progressive_jpeg(8_000, 8_000),
+                       "scans": progressive_jpeg(2_000, 2_000, 1_000)}.items():
+        root = pathlib.Path(folder, f"jpeg-{name}")
+        (root / "class").mkdir(parents=True)
+        (root / "class" / "a.jpg").write_bytes(data)
+        yield str(root), data
+
+
+def array_files():
+    """Names with what is in them."""
+    empty = npy("(0,)")
+    yield "rows.npy", npy("(18446744073709551615, 0)")
+    yield "strings.npy", npy("(9223372036854775808, 4)", "|S9223372036854775808")
+    yield "product.npy", npy("(4294967296, 4294967296, 4)")
+    yield "negative.npy", npy("(-1, 4)")
+    yield "claims.npy", npy("(1000000000000,)", "<f8", b"\0" * 80)
+    yield "header.npy", b"\x93NUMPY\x02\x00\xff\xff\xff\xff{"
+    yield "members.npz", npz([(f"a{i}.npy", empty) for i in range(20_000)])
+    yield "stored.npz", npz([(f"a{i}.npy", empty) for i in range(20_000)], zipfile.ZIP_STORED)
+    yield "bomb.npz", npz([("a.npy", npy("(1000, 100000)", "|u1", b"\0" * 100_000_000))])
+    yield "rows.npz", npz([("a.npy", npy("(18446744073709551615, 0)"))])
+    yield "cut.npz", npz([("a.npy", npy("(3,)", "<f4", b"\0" * 12))])[:-30]
+
+
+def tar_files():
+    yield "fields.tar", tar([(f"a.{i}", b"") for i in range(70_000)])
+    yield "examples.tar", tar([(f"{i}.{i}", b"1") for i in range(30_000)])
+    yield "size.tar", tar_that_claims((1 << 63) - 1)
+    yield "wraps.tar", tar_that_claims((1 << 64) - 512)
+    yield "above.tar", tar([("../../etc/a.txt", b"1"), ("/etc/b.txt", b"2")])
+    yield "control.tar", tar([("\x1b]0;owned\x07.txt", b"1")])

@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+"""Stops each command by one Ctrl-C after a random part of its work: it ends soon, in order."""
+
+import argparse
+import contextlib
+import http.server
+import itertools
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+from binary_files import tar
+from hostile import png, record, write
+
+SECONDS_TO_END_MAX = 3
+SECONDS_TO_BEGIN_MAX = 60
+INTERRUPTED = 130
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+
+
+def made_inputs(folder):
+    """Each some seconds of work for the commands."""
+    write(folder, "table.csv", "a,b,c\n" + "1,2.5,some text\n" * 3_000_000)
+    write(folder, "lines.jsonl", '{"a": 1, "b": [1.5, 2.5], "c": "some text"}\n' * 1_000_000)
+    write(folder, "many/train-00000-of-00001.tfrecord", record(b"\x0a\x00") * 8_000_000)
+    write(folder, "noise.tfrecord", record(b"abc") + b"noise" * 40_000_000)
+    write(folder, "examples.tar", tar((f"{i}.txt", b"1") for i in range(60_000)))
+    images = pathlib.Path(folder, "images", "class")
+    first = write(images, "0.png", png(1, 1))
+    for i in range(1, 30_000):
+        os.link(first, images / f"{i}.png")
+    write(folder, "pipeline.json", '{"records": "%s", "batch": 20, "step_us": 300}'
+          % pathlib.Path(folder, "many", "*.tfrecord"))
+
+
+class Silent(http.server.BaseHTTPRequestHandler):
+    """Takes what is asked and never answers."""
+
+    def do_GET(self):
+        self.server.was_asked.set()
+        self.server.has_ended.wait()
+
+    do_HEAD = do_GET
+
+    def log_message(self, *_):
+        pass
+
+
+@contextlib.contextmanager
+def silent_server():
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Silent)
+    server.was_asked, server.has_ended = threading.Event(), threading.Event()
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield server
+    finally:
+        server.has_ended.set()
+        server.shutdown()
+
+
+def commands(folder):
+    """All that work for some seconds."""
+    number = itertools.count()
+
+    def output():
+        return str(pathlib.Path(folder, f"out-{next(number)}"))
+
+    def inside(name):
+        return str(pathlib.Path(folder, name))
+
+    shard = inside("many/train-00000-of-00001.tfrecord")
+    for name in ("table.csv", "lines.jsonl", "examples.tar", "images"):
+        yield ["convert", inside(name), "--output", output()]
+    yield ["convert", inside("table.csv"), "--output", output(), "--dry-run"]
+    yield ["reshard", shard, "--output", output(), "--seed", "1"]
+    yield ["verify", shard]
+    yield ["verify", inside("noise.tfrecord")]
+    yield ["repair", inside("noise.tfrecord"), "--output", output()]
+    yield ["inspect", shard, "--records", "100000000"]
+    yield ["index", shard]
+    yield ["repair", shard, "--output", output()]
+    yield ["step", "--virtual", "100000000", "--slice", "v3-2048"]
+    yield ["pace", "--seconds", "3600"]
+    yield ["pace", "--seconds", "3600", "--pipeline", inside("pipeline.json")]
+    yield ["profile", inside("a.profile"), "--pipeline", inside("pipeline.json"), "--seconds",
+           "3600"]
+    yield ["profile", inside("b.profile"), "--pipeline", inside("pipeline.json"), "--seconds",
+           "10", "--try"]
+
+
+def watches_signals(pid):
+    """Whether Ctrl-C is taken by the command already, and no longer ends it at once."""
+    try:
+        return any(os.readlink(entry.path) == "anon_inode:[signalfd]"
+                   for entry in os.scandir(f"/proc/{pid}/fd"))
+    except OSError:
+        return False
+
+
+def cpu_s(pid):
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
+
+
+def interrupt(words, is_time):
+    """The exit status, what was said, seconds from the signal to the end; no seconds when it was over
+    before."""
+    with tempfile.TemporaryFile() as said, subprocess.Popen(
+            words, stdout=said, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL) as process:
+        end = time.monotonic() + SECONDS_TO_BEGIN_MAX
+        while process.poll() is None and not (watches_signals(process.pid) and is_time(process.pid)):
+            if time.monotonic() > end:
+                process.kill()
+                raise RuntimeError(f"{' '.join(words)} did not begin in {SECONDS_TO_BEGIN_MAX} s")
+        seconds = None
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+            begin = time.monotonic()
+            try:
+                process.wait(SECONDS_TO_END_MAX)
+                seconds = time.monotonic() - begin
+            except subprocess.TimeoutExpired:
+                process.kill()
+                seconds = SECONDS_TO_END_MAX
+        status = process.wait()
+        said.seek(0)
+        return status, said.read(), seconds
+
+
+def faults(status, said, seconds):
+    if seconds is not None and seconds >= SECONDS_TO_END_MAX:
+        yield f"it went on for {SECONDS_TO_END_MAX} s"
+    elif status != INTERRUPTED:
+        yield f"exit status {status} instead of {INTERRUPTED}"
+    if not said.strip():
+        yield "it ended without a word"
+    if b"nternal error" in said:
+        yield "it calls it an internal error"
+
+
+def try_all(infeed, folder, chosen, source):
+    """The number of commands, and what is wrong."""
+    for words in commands(folder):
+        if chosen not in " ".join(words):
+            continue
+        part_s = source.uniform(0, 0.4)
+        while True:
+            status, said, seconds = interrupt([infeed, *words], lambda pid: cpu_s(pid) >= part_s)
+            # A machine may be so fast that nothing, or only the last step, was left to stop.
+            if status == INTERRUPTED or part_s < 0.001:
+                break
+            part_s /= 4
+        yield words, f"after {part_s:.2f} s", seconds, faults(status, said, seconds), said
+    for name in ("inspect", "verify", "convert", "index"):
+        with silent_server() as server:
+            words = [name, f"http://127.0.0.1:{server.server_port}/a.tfrecord"]
+            if name == "convert":
+                words += ["--output", str(pathlib.Path(folder, "out-url"))]
+            if chosen not in " ".join(words) or name == "index":  # which takes local files only
+                continue
+            status, said, seconds = interrupt([infeed, *words], lambda _: server.was_asked.is_set())
+        yield words, "unanswered", seconds, faults(status, said, seconds), said
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--infeed", required=True, help="the program")
+    parser.add_argument("--seed", type=int, default=1, help="of the moments")
+    parser.add_argument("--only", default="", help="only commands that have this in them")
+    parser.add_argument("--show", action="store_true", help="also what is good")
+    arguments = parser.parse_args()
+    folder = tempfile.mkdtemp(prefix="infeed-ctrl-c-")
+    count = bad = 0
+    try:
+        made_inputs(folder)
+        for words, when, seconds, wrong, said in try_all(
+                arguments.infeed, folder, arguments.only, random.Random(arguments.seed)):
+            count += 1
+            wrong = list(wrong)
+            bad += len(wrong)
+            if wrong or arguments.show:
+                took = "had ended" if seconds is None else f"ended {seconds:.2f} s later"
+                print(f"{' '.join(words)[:150]}: {when}, {took}: {'; '.join(wrong) or 'good'}\n"
+                      f"  {said[-300:]!r}", flush=True)
+    finally:
+        shutil.rmtree(folder)
+    print(f"{count} commands stopped, {bad} faults (seed {arguments.seed})")
+    return 1 if bad or not count else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,98 @@
+#include <cmath>
+#include <fmt/format.h>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <infeed/device/model_checkpoint.h>
+#include <infeed/error.h>
+#include <infeed/pipeline/batch.h>
+#include <infeed/pipeline/iterator.h>
+#include <infeed/pipeline/range.h>
+#include <infeed/pipeline/reshard_checkpoint.h>
+#include <infeed/pipeline/shard.h>
+#include <infeed/pipeline/snapshot.h>
+#include <infeed/records/line_journal.h>
+#include <infeed/records/output_file.h>
+
+/// What no command reads and programs do: snapshots, checkpoints that go to other hosts, models.
+/// hostile.py runs it as it runs the commands; exit status 3 where a result is wrong.
+///
+///     snapshot FOLDER LINE...   reads it with these lines in its journal, with right checksums
+///     reshard POSITION HOSTS ROWS HOSTS ROWS
+///     model FILE
+namespace infeed {
+namespace {
+
+constexpr int kWrong = 3;
+constexpr std::uint64_t kReadsMax = 10'000;
+
+int read_with_journal(const std::string& folder, std::vector<std::string> lines) {
+  lines.insert(lines.begin(), {"infeed elements 1", "is\telements string"});
+  replace_file(folder + "/elements.journal",
+               LineJournal::text_of(lines, LineChecksum::behind_text));
+  auto iterator = read_snapshot<std::string>(folder).iterate();
+  std::uint64_t elements = 0;
+  std::string failure;
+  for (std::uint64_t i = 0; i < kReadsMax; ++i) {
+    try {
+      if (!iterator.next()) {
+        fmt::print("{} elements, {}\n", elements, failure);
+        return failure.empty() ? 0 : 1;
+      }
+      ++elements;
+    } catch (const Error& error) {
+      failure = error.what();
+    }
+  }
+  fmt::print("it does not end\n");
+  return kWrong;
+}
+
+int reshard(const std::vector<std::uint64_t>& numbers) {
+  const auto share = [](std::uint64_t hosts, std::uint64_t rows) {
+    return range(std::int64_t{1} << 62) | shard({.count = hosts, .index = 0}) |
+           batch(static_cast<std::int64_t>(rows));
+  };
+  const auto before = share(numbers.at(1), numbers.at(2));
+  const auto now = share(numbers.at(3), numbers.at(4));
+  Checkpoint checkpoint = before.iterate().checkpoint();
+  checkpoint.position = numbers.at(0);
+  const Checkpoint there = reshard_checkpoint(checkpoint, now,
+                                              {.shards_before = numbers[1],
+                                               .shards_now = numbers[3],
+                                               .rows_before = numbers[2],
+                                               .rows_now = numbers[4]});
+  fmt::print("position {}\n", there.position);
+  // The numbers have no 128 bits, so nearly: an overflow is far off.
+  const auto place = [](std::uint64_t position, std::uint64_t hosts, std::uint64_t rows) {
+    return static_cast<double>(position) * static_cast<double>(hosts) * static_cast<double>(rows);
+  };
+  const double wanted = place(numbers[0], numbers[1], numbers[2]);
+  const double found = place(there.position, numbers[3], numbers[4]);
+  return std::abs(found - wanted) <= wanted * 1e-9 ? 0 : kWrong;
+}
+
+int run(const std::vector<std::string>& words) {
+  const std::string& what = words.at(0);
+  if (what == "snapshot") return read_with_journal(words.at(1), {words.begin() + 2, words.end()});
+  if (what == "model") {
+    fmt::print("{} steps\n", load_model_checkpoint(words.at(1)).optimizer.steps());
+    return 0;
+  }
+  std::vector<std::uint64_t> numbers;
+  for (std::size_t i = 1; i < words.size(); ++i) numbers.push_back(std::stoull(words[i]));
+  return reshard(numbers);
+}
+
+}  // namespace
+}  // namespace infeed
+
+int main(int argc, char** argv) {
+  try {
+    return infeed::run({argv + 1, argv + argc});
+  } catch (const infeed::Error& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return 1;
+  }
+}
