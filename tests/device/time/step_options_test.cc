@@ -15,7 +15,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 template <typename Work>
-std::string message_of(ErrorCode code, Work&& work) {
+std::string message_of_step(ErrorCode code, Work&& work) {
   try {
     work();
   } catch (const Error& error) {
@@ -25,24 +25,24 @@ std::string message_of(ErrorCode code, Work&& work) {
   return "nothing was thrown";
 }
 
-std::int64_t compute_ps(std::string_view model, const StepOptions& options) {
+std::int64_t compute_ps_of(std::string_view model, const StepOptions& options) {
   return step_time(workload(model), Slice::parse("v3-8"), 64, options).compute_ps;
 }
 
 TEST(StepOptions, PrecisionDoublesTheTrafficOfWhatIsBoundByIt) {
-  const auto bfloat16 = static_cast<double>(compute_ps("resnet50", {}));
+  const auto bfloat16 = static_cast<double>(compute_ps_of("resnet50", {}));
   const auto float32 =
-      static_cast<double>(compute_ps("resnet50", {.precision = Precision::float32}));
+      static_cast<double>(compute_ps_of("resnet50", {.precision = Precision::float32}));
   EXPECT_GT(float32, 1.2 * bfloat16);
   EXPECT_LT(float32, 2 * bfloat16);  // fixed costs, and products, don't double
-  EXPECT_THAT(message_of(ErrorCode::invalid_argument,
-                         [] { bytes_of_activation(Precision::mixed_float16); }),
+  EXPECT_THAT(message_of_step(ErrorCode::invalid_argument,
+                              [] { bytes_of_activation(Precision::mixed_float16); }),
               HasSubstr("mixed_float16 on a TPU, whose arrays don't have it; use mixed_bfloat16"));
 }
 
 TEST(StepOptions, AnUpdateTakesItsTraffic) {
   const auto at = [](StepOptimizer optimizer) {
-    return compute_ps("bert-large", {.optimizer = optimizer});
+    return compute_ps_of("bert-large", {.optimizer = optimizer});
   };
   EXPECT_LT(at(StepOptimizer::sgd), at(StepOptimizer::momentum));
   EXPECT_LT(at(StepOptimizer::momentum), at(StepOptimizer::adam));
@@ -53,16 +53,16 @@ TEST(StepOptions, AnUpdateTakesItsTraffic) {
   EXPECT_NEAR(static_cast<double>(at(StepOptimizer::adam) - at(StepOptimizer::sgd)), seconds * 1e12,
               10);
   EXPECT_EQ(step_optimizer_from("lars"), StepOptimizer::lars);
-  EXPECT_EQ(message_of(ErrorCode::invalid_argument, [] { step_optimizer_from("ftrl"); }),
+  EXPECT_EQ(message_of_step(ErrorCode::invalid_argument, [] { step_optimizer_from("ftrl"); }),
             "unknown optimiser 'ftrl'; known: sgd, momentum, adam, lars, adamw");
 }
 
 TEST(StepOptions, AnExecutionIsLaunchedOnce) {
-  const std::int64_t one = compute_ps("lenet5", {});
-  const std::int64_t ten = compute_ps("lenet5", {.steps_per_execution = 10});
+  const std::int64_t one = compute_ps_of("lenet5", {});
+  const std::int64_t ten = compute_ps_of("lenet5", {.steps_per_execution = 10});
   EXPECT_EQ(one - ten, 45'000'000);  // nine tenths of 50 us
-  EXPECT_EQ(message_of(ErrorCode::invalid_argument,
-                       [] { compute_ps("lenet5", {.steps_per_execution = 0}); }),
+  EXPECT_EQ(message_of_step(ErrorCode::invalid_argument,
+                            [] { compute_ps_of("lenet5", {.steps_per_execution = 0}); }),
             "0 steps an execution; at least 1 is needed");
 }
 
@@ -117,8 +117,8 @@ TEST(HbmNeed, CountsVariablesSlotsAndActivations) {
 
 TEST(HbmNeed, TooLittleNamesTheLargestTensorsAndWhatToDo) {
   const Slice slice = Slice::parse("v3-8");
-  EXPECT_THAT(message_of(ErrorCode::resource_exhausted,
-                         [&] { check_hbm(workload("gpt2-1.5b"), slice, 8); }),
+  EXPECT_THAT(message_of_step(ErrorCode::resource_exhausted,
+                              [&] { check_hbm(workload("gpt2-1.5b"), slice, 8); }),
               AllOf(HasSubstr("gpt2-1.5b with a global batch of 8 needs "),
                     HasSubstr(" of HBM a replica, and v3-8 has 16.00 GiB: variables 5.80 GiB"),
                     HasSubstr("the largest: "), HasSubstr("no batch fits")));
@@ -128,7 +128,7 @@ TEST(HbmNeed, TooLittleNamesTheLargestTensorsAndWhatToDo) {
   EXPECT_FALSE(hbm_need(resnet, slice, most + 1).fits());
   check_hbm(resnet, slice, most);
   EXPECT_THAT(
-      message_of(ErrorCode::resource_exhausted, [&] { check_hbm(resnet, slice, most + 1); }),
+      message_of_step(ErrorCode::resource_exhausted, [&] { check_hbm(resnet, slice, most + 1); }),
       HasSubstr("use a global batch of at most " + std::to_string(most)));
 }
 
