@@ -10,11 +10,12 @@ namespace infeed {
 namespace {
 
 constexpr std::int64_t kMxuFillCycles = 256;
-constexpr std::int64_t kMxuRowsMin = 128;  // a tile's weights take as long to load
 constexpr std::int64_t kSublanes = 8;
 constexpr double kPicosecondsPerSecond = 1e12;
 constexpr std::int64_t kHopPs = 1'000'000;  // 1 us a chip along each axis
-constexpr std::int64_t kBfloat16Bytes = 2;
+constexpr std::int64_t kLanes = 128;
+/// Gradients that travel together. XLA's combiner has a threshold of this order; not published for TPUs.
+constexpr std::int64_t kBucketBytes = 32 << 20;
 constexpr std::int64_t kFloat32Bytes = 4;
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
@@ -50,20 +51,90 @@ struct Replica {
   }
 };
 
-double op_seconds(const Replica& replica, const ModelOp& op, std::int64_t examples) {
-  if (op.rows == 0 || examples == 0) return 0;
-  const std::int64_t m = examples * op.rows;
-  const double input = static_cast<double>(examples * op.input_elements * kBfloat16Bytes);
-  const double output = static_cast<double>(m * op.n * kBfloat16Bytes);
-  const double weights = static_cast<double>(op.k * op.n * kBfloat16Bytes);
-  double seconds = replica.seconds({.m = m, .n = op.n, .k = op.k}, input + weights + output);
-  if (op.needs_input_gradient) {
-    seconds += replica.seconds({.m = m, .n = op.k, .k = op.n}, output + weights + input);
+struct OpSeconds {
+  double forward = 0;
+  double backward = 0;
+};
+
+/// Every chip sends `bytes` evenly to all others: each byte crosses as many links as its way is long on
+/// average, a quarter of a ring or a third of a line, and the chips' links share the load.
+double exchange_seconds(const Slice& slice, double bytes) {
+  double hops = 0;
+  double links = 0;
+  for (std::int32_t axis = 0; axis < 3; ++axis) {
+    const std::int32_t chips = slice.topology().at(static_cast<std::size_t>(axis));
+    if (chips == 1) continue;
+    hops += chips / (slice.wraps_around(axis) ? 4.0 : 3.0);
+    links += 2;
   }
-  seconds += replica.seconds({.m = op.k, .n = op.n, .k = m},
-                             output + input + static_cast<double>(op.k * op.n * kFloat32Bytes));
-  return seconds + replica.hbm_seconds(output * op.activation_passes);
+  return links == 0 ? 0 : bytes * hops / (links * slice.chip().ici_gb_per_s_link * 1e9);
 }
+
+OpSeconds gather_seconds(const Replica& replica, const Slice& slice, const ModelOp& op,
+                         std::int64_t examples, std::int64_t value_bytes) {
+  // A row is read in whole lanes of float32, and handed on in the precision of the step.
+  const double rows = static_cast<double>(examples * op.rows);
+  const double read = rows * static_cast<double>(round_up(op.n, kLanes) * kFloat32Bytes);
+  const double handed_on = rows * static_cast<double>(op.n * value_bytes);
+  double exchange = 0;
+  if (op.is_sharded) exchange = exchange_seconds(slice, handed_on * slice.replicas_per_chip());
+  const double overhead = replica.overhead_seconds() + exchange;
+  return {.forward = replica.hbm_seconds(read + handed_on) + overhead,
+          .backward = replica.hbm_seconds(handed_on + 2 * read) + overhead};
+}
+
+OpSeconds op_seconds(const Replica& replica, const Slice& slice, const ModelOp& op,
+                     std::int64_t examples, Precision precision) {
+  const std::int64_t value_bytes = bytes_of_activation(precision);
+  if (op.kind == OpKind::gather) return gather_seconds(replica, slice, op, examples, value_bytes);
+  const double input = static_cast<double>(examples * op.input_elements * value_bytes);
+  const double output = static_cast<double>(examples * op.output_elements() * value_bytes);
+  const double passes = replica.hbm_seconds(output * op.activation_passes) / 2;
+  if (op.rows == 0) {
+    const double overhead = replica.overhead_seconds() + passes;
+    const double read_again = op.kind == OpKind::normalisation ? input : 0;
+    return {.forward = replica.hbm_seconds(input + output) + overhead,
+            .backward = replica.hbm_seconds(output + input + read_again) + overhead};
+  }
+  const std::int64_t m = examples * op.rows;
+  const double weights = static_cast<double>(op.k * op.n * value_bytes);
+  OpSeconds seconds{
+      .forward = replica.seconds({.m = m, .n = op.n, .k = op.k}, input + weights + output) + passes,
+      .backward =
+          replica.seconds({.m = op.k, .n = op.n, .k = m},
+                          output + input + static_cast<double>(op.k * op.n * kFloat32Bytes)) +
+          passes};
+  if (op.needs_input_gradient) {
+    seconds.backward += replica.seconds({.m = m, .n = op.k, .k = op.n}, output + weights + input);
+  }
+  return seconds;
+}
+
+/// Gradients leave in buckets, the last layer's first.
+class Buckets {
+ public:
+  explicit Buckets(const Slice& slice) : slice_(slice) {}
+
+  void add(std::int64_t bytes, double ready_seconds) {
+    bytes_ += bytes;
+    if (bytes_ >= kBucketBytes) send(ready_seconds);
+  }
+  void send(double ready_seconds) {
+    if (bytes_ == 0) return;
+    const std::int64_t ps = all_reduce_ps(slice_, bytes_);
+    end_ps_ = std::max(end_ps_, to_ps(ready_seconds)) + ps;
+    sum_ps_ += ps;
+    bytes_ = 0;
+  }
+  std::int64_t end_ps() const { return end_ps_; }
+  std::int64_t sum_ps() const { return sum_ps_; }
+
+ private:
+  const Slice& slice_;
+  std::int64_t bytes_ = 0;
+  std::int64_t end_ps_ = 0;
+  std::int64_t sum_ps_ = 0;
+};
 
 }  // namespace
 
@@ -87,11 +158,13 @@ std::int64_t SystolicArray::input_stationary_cycles(const Gemm& gemm) const {
 std::int64_t mxu_cycles(const ChipSpec& chip, std::int32_t mxus, const Gemm& gemm) {
   check(gemm);
   const std::int64_t tiles = divide_up(gemm.k, chip.mxu_size) * divide_up(gemm.n, chip.mxu_size);
-  const std::int64_t rows = std::max(round_up(gemm.m, kSublanes), kMxuRowsMin);
   // v6e is stored with two multiply-adds a cell and cycle: half the cycles a row.
   const double cycles_a_row =
       static_cast<double>(chip.mxu_size) * chip.mxu_size / chip.macs_per_cycle_mxu;
-  const double cycles = static_cast<double>(tiles * rows) * cycles_a_row / mxus;
+  const double cycles_a_tile =
+      std::max(static_cast<double>(round_up(gemm.m, kSublanes)) * cycles_a_row,
+               static_cast<double>(chip.mxu_size));  // as long as its weights take to load
+  const double cycles = static_cast<double>(tiles) * cycles_a_tile / mxus;
   return std::llround(std::ceil(cycles)) + kMxuFillCycles;
 }
 
@@ -123,30 +196,88 @@ std::int64_t Workload::parameters() const {
   return sum;
 }
 
-std::int64_t Workload::macs() const {
+std::int64_t Workload::sharded_parameters() const {
   std::int64_t sum = 0;
-  for (const ModelOp& op : ops) sum += op.rows * op.k * op.n;
+  for (const ModelOp& op : ops) sum += op.is_sharded ? op.parameters : 0;
   return sum;
 }
 
-StepTime step_time(const Workload& workload, const Slice& slice, std::int64_t global_batch) {
-  return step_time(workload, slice, global_batch, calibration(slice.chip().generation));
+std::int64_t Workload::macs() const {
+  std::int64_t sum = 0;
+  for (const ModelOp& op : ops) sum += op.kind == OpKind::gather ? 0 : op.rows * op.k * op.n;
+  return sum;
+}
+
+std::string_view to_string(OpKind kind) {
+  switch (kind) {
+    case OpKind::product:
+      return "product";
+    case OpKind::batched_product:
+      return "batched product";
+    case OpKind::elementwise:
+      return "elementwise";
+    case OpKind::normalisation:
+      return "normalisation";
+    case OpKind::gather:
+      return "gather";
+  }
+  return "unknown";
+}
+
+std::int64_t compilation_ps(const Workload& workload) {
+  constexpr double kSeconds = 2;
+  constexpr double kSecondsAnOp = 0.05;
+  return to_ps(kSeconds + kSecondsAnOp * static_cast<double>(workload.ops.size()));
 }
 
 StepTime step_time(const Workload& workload, const Slice& slice, std::int64_t global_batch,
-                   const Calibration& calibration) {
+                   const StepOptions& options) {
+  return step_time(workload, slice, global_batch, options, calibration(slice.chip().generation));
+}
+
+StepTime step_time(const Workload& workload, const Slice& slice, std::int64_t global_batch,
+                   const StepOptions& options, const Calibration& calibration) {
   if (global_batch <= 0) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("a global batch of {} examples; at least 1 is needed", global_batch));
   }
+  if (options.steps_per_execution < 1) {
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("{} steps an execution; at least 1 is needed", options.steps_per_execution));
+  }
   const Replica replica{.chip = slice.chip(), .calibration = calibration};
   const std::int64_t examples = divide_up(global_batch, slice.num_replicas());
-  double seconds = static_cast<double>(calibration.step_overhead_ns) * 1e-9;
-  for (const ModelOp& op : workload.ops) seconds += op_seconds(replica, op, examples);
-  seconds += replica.hbm_seconds(static_cast<double>(workload.parameters()) *
-                                 calibration.optimizer_bytes_per_parameter);
-  return {.compute_ps = to_ps(seconds),
-          .all_reduce_ps = all_reduce_ps(slice, workload.parameters() * kFloat32Bytes)};
+  std::vector<OpSeconds> ops;
+  double seconds = 0;
+  for (const ModelOp& op : workload.ops) {
+    ops.push_back(op_seconds(replica, slice, op, examples, options.precision));
+    seconds += ops.back().forward;
+  }
+  const std::int64_t copied = workload.parameters() - workload.sharded_parameters();
+  Buckets buckets(slice);
+  for (std::size_t i = ops.size(); i-- > 0;) {
+    seconds += ops[i].backward;
+    const ModelOp& op = workload.ops[i];
+    if (calibration.overlaps_all_reduce && !op.is_sharded) {
+      buckets.add(op.parameters * kFloat32Bytes, seconds);
+    }
+  }
+  buckets.send(seconds);
+  StepTime time;
+  if (calibration.overlaps_all_reduce) {
+    time.all_reduce_ps = std::max<std::int64_t>(0, buckets.end_ps() - to_ps(seconds));
+    time.hidden_all_reduce_ps = std::max<std::int64_t>(0, buckets.sum_ps() - time.all_reduce_ps);
+  } else {
+    time.all_reduce_ps = all_reduce_ps(slice, copied * kFloat32Bytes);
+  }
+  // Of a table only the rows that were read change, which the gather's backward pass has counted.
+  seconds += replica.hbm_seconds(static_cast<double>(copied * update_bytes(options.optimizer)));
+  const double launch =
+      static_cast<double>(calibration.step_overhead_ns) * 1e-9 / options.steps_per_execution;
+  time.launch_ps = to_ps(launch);
+  time.compute_ps = to_ps(seconds + launch);
+  return time;
 }
 
 }  // namespace infeed

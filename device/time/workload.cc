@@ -14,10 +14,10 @@ namespace {
 constexpr double kNormalisedPasses = 5;
 constexpr double kActivationPasses = 2;  // bias and ReLU, forward and backward, fused
 
-constexpr std::array<std::string_view, 11> kNames = {
-    "classifier",  "lenet5",   "convnet",          "deep-mnist",
-    "vgg6",        "resnet20", "wide-resnet-16-4", "wide-resnet-28-10",
-    "resnet50-28", "resnet50", "bert-large"};
+constexpr std::array<std::string_view, 14> kNames = {
+    "classifier", "lenet5",           "convnet",           "deep-mnist",  "vgg6",
+    "resnet20",   "wide-resnet-16-4", "wide-resnet-28-10", "resnet50-28", "resnet50",
+    "bert-large", "gpt2-small",       "gpt2-1.5b",         "dlrm"};
 
 /// Appends layers and keeps track of the image's size on the way through the network.
 class Builder {
@@ -143,12 +143,14 @@ std::vector<ModelOp> bert_large() {
       dense(name, kUnits, kUnits, kActivationPasses);
     }
     ops.push_back({.name = "scores",
+                   .kind = OpKind::batched_product,
                    .rows = kHeads * kWords,
                    .k = kUnits / kHeads,
                    .n = kWords,
                    .input_elements = 2 * kWords * kUnits,
                    .activation_passes = kAttentionPasses});
     ops.push_back({.name = "context",
+                   .kind = OpKind::batched_product,
                    .rows = kHeads * kWords,
                    .k = kWords,
                    .n = kUnits / kHeads,
@@ -168,6 +170,120 @@ std::vector<ModelOp> bert_large() {
                  .activation_passes = 3,
                  .parameters = kVocabulary * kUnits + kVocabulary + kWords * kUnits + 4 * kUnits +
                                kUnits * kUnits + kUnits});
+  return ops;
+}
+
+// Radford et al., 2019: layers that normalise first, sequences of 1024 words, of which each predicts the
+// next. Normalisations are operations of their own; the rest is fused with products, passes as in BERT.
+std::vector<ModelOp> gpt2(std::int64_t layers, std::int64_t units, std::int64_t heads) {
+  constexpr std::int64_t kWords = 1024;
+  constexpr std::int64_t kVocabulary = 50'257;
+  constexpr double kAttentionPasses = 5;
+  std::vector<ModelOp> ops;
+  const auto norm = [&](std::string name) {
+    ops.push_back({.name = std::move(name),
+                   .kind = OpKind::normalisation,
+                   .n = kWords * units,
+                   .input_elements = kWords * units,
+                   .activation_passes = 0,
+                   .parameters = 2 * units});
+  };
+  const auto dense = [&](std::string name, std::int64_t k, std::int64_t n, double passes) {
+    ops.push_back({.name = std::move(name),
+                   .rows = kWords,
+                   .k = k,
+                   .n = n,
+                   .input_elements = kWords * k,
+                   .activation_passes = passes,
+                   .parameters = k * n + n});
+  };
+  // The words' table is counted once, as the last product's weights, which it is, too.
+  ops.push_back({.name = "embedding",
+                 .kind = OpKind::gather,
+                 .rows = kWords,
+                 .n = units,
+                 .needs_input_gradient = false,
+                 .parameters = kWords * units});
+  for (std::int64_t layer = 0; layer < layers; ++layer) {
+    const auto named = [layer](std::string_view what) {
+      return fmt::format("layer{}/{}", layer, what);
+    };
+    norm(named("norm1"));
+    dense(named("query_key_value"), units, 3 * units, kActivationPasses);
+    ops.push_back({.name = named("scores"),
+                   .kind = OpKind::batched_product,
+                   .rows = heads * kWords,
+                   .k = units / heads,
+                   .n = kWords,
+                   .input_elements = 2 * kWords * units,
+                   .activation_passes = kAttentionPasses});
+    ops.push_back({.name = named("context"),
+                   .kind = OpKind::batched_product,
+                   .rows = heads * kWords,
+                   .k = kWords,
+                   .n = units / heads,
+                   .input_elements = heads * kWords * kWords + kWords * units,
+                   .activation_passes = 0});
+    dense(named("attention"), units, units, kActivationPasses + 1);  // with the block's input
+    norm(named("norm2"));
+    dense(named("wide"), units, 4 * units, kActivationPasses);
+    dense(named("narrow"), 4 * units, units, kActivationPasses + 1);
+  }
+  norm("norm");
+  ops.push_back({.name = "words",
+                 .rows = kWords,
+                 .k = units,
+                 .n = kVocabulary,
+                 .input_elements = kWords * units,
+                 .activation_passes = 3,
+                 .parameters = kVocabulary * units});
+  return ops;
+}
+
+// As MLPerf's recommender of 2019 (Naumov et al., DLRM, on Criteo's terabyte): 26 tables whose rows are
+// spread over the chips, a network for the numbers, the products of all pairs, a network on top.
+std::vector<ModelOp> dlrm() {
+  constexpr std::int64_t kUnits = 128;
+  constexpr std::int64_t kTables = 26;
+  constexpr std::int64_t kRows = 187'767'399;  // of all tables, capped at 40 million each
+  constexpr std::int64_t kVectors = kTables + 1;
+  constexpr std::int64_t kPairs = kVectors * (kVectors - 1) / 2;
+  std::vector<ModelOp> ops;
+  const auto dense = [&](std::string name, std::int64_t k, std::int64_t n) {
+    ops.push_back({.name = std::move(name),
+                   .rows = 1,
+                   .k = k,
+                   .n = n,
+                   .input_elements = k,
+                   .parameters = k * n + n});
+  };
+  ops.push_back({.name = "tables",
+                 .kind = OpKind::gather,
+                 .rows = kTables,
+                 .n = kUnits,
+                 .needs_input_gradient = false,
+                 .parameters = kRows * kUnits,
+                 .is_sharded = true});
+  dense("bottom/dense1", 13, 512);
+  ops.back().needs_input_gradient = false;
+  dense("bottom/dense2", 512, 256);
+  dense("bottom/dense3", 256, kUnits);
+  ops.push_back({.name = "pairs",
+                 .kind = OpKind::batched_product,
+                 .rows = kVectors,
+                 .k = kUnits,
+                 .n = kVectors,
+                 .input_elements = 2 * kVectors * kUnits});
+  ops.push_back({.name = "concatenation",
+                 .kind = OpKind::elementwise,
+                 .n = kPairs + kUnits,
+                 .input_elements = kVectors * kVectors + kUnits,
+                 .activation_passes = 0});
+  dense("top/dense1", kPairs + kUnits, 1024);
+  dense("top/dense2", 1024, 1024);
+  dense("top/dense3", 1024, 512);
+  dense("top/dense4", 512, 256);
+  dense("top/dense5", 256, 1);
   return ops;
 }
 
@@ -245,6 +361,17 @@ Workload workload(std::string_view name) {
   }
   if (name == "bert-large") {
     return {std::string(name), "BERT-large on sequences of 512 words", bert_large()};
+  }
+  if (name == "gpt2-small") {
+    return {std::string(name), "GPT-2 of 124 million on sequences of 1024 words",
+            gpt2(12, 768, 12)};
+  }
+  if (name == "gpt2-1.5b") {
+    return {std::string(name), "GPT-2 XL on sequences of 1024 words", gpt2(48, 1600, 25)};
+  }
+  if (name == "dlrm") {
+    return {std::string(name), "DLRM: 26 tables of 188 million rows in all, and dense networks",
+            dlrm()};
   }
   throw Error(ErrorCode::invalid_argument,
               fmt::format("unknown workload '{}'; known: {}", name, fmt::join(kNames, ", ")));

@@ -9,12 +9,14 @@
 #include <string>
 
 #include <infeed/device/cost_model.h>
+#include <infeed/device/hbm_need.h>
 #include <infeed/device/slice.h>
 #include <infeed/error.h>
 #include <infeed/records/output_file.h>
 
 #include "cli/json_text.h"
 #include "cli/terminal.h"
+#include "device/sweep_batch.h"
 #include "device/validate_steps.h"
 #include "device/virtual_steps.h"
 
@@ -23,18 +25,24 @@ namespace {
 
 constexpr double kPsOfUs = 1e6;
 constexpr double kPsOfSecond = 1e12;
+constexpr double kUsOfSecond = 1e6;
 
-struct StepOptions {
+struct StepArguments {
   std::string slice = "v3-8";
   std::string model = "resnet50";
   std::int64_t batch = 1024;
   VirtualStepsOptions virtual_steps;
+  std::string precision = "mixed_bfloat16";
+  std::string optimizer = "adam";
+  std::int32_t steps_per_execution = 1;
+  double learning_rate = 0.1;
+  bool sweeps_batch = false;
   bool validates = false;
   std::string json_file;
   bool no_color = false;
 };
 
-void run_validation(const StepOptions& options) {
+void run_validation(const StepArguments& options) {
   if (!options.json_file.empty()) check_can_write(options.json_file);
   Terminal terminal(stdout, {.colours = !options.no_color});
   nlohmann::ordered_json json = {{"schema", "infeed.step.validation"},
@@ -51,13 +59,67 @@ void run_validation(const StepOptions& options) {
   }
 }
 
-void run_step(const StepOptions& options, const std::stop_token& stop) {
+StepOptions step_options(const StepArguments& arguments) {
+  return {.precision = precision_from(arguments.precision),
+          .optimizer = step_optimizer_from(arguments.optimizer),
+          .steps_per_execution = arguments.steps_per_execution};
+}
+
+void run_sweep(const StepArguments& options) {
   if (!options.json_file.empty()) check_can_write(options.json_file);
   const Slice slice = Slice::parse(options.slice);
-  const StepTime step = step_time(workload(options.model), slice, options.batch);
+  const auto batches =
+      sweep_batch(workload(options.model), slice,
+                  {.step = step_options(options), .learning_rate = options.learning_rate});
+  Terminal terminal(stdout, {.colours = !options.no_color});
+  terminal.line(terminal.paint(
+      Paint::bold, fmt::format("{} on {}, {}, {}: batches of 1, 2, 4, ... examples a replica",
+                               options.model, slice.name(), options.precision, options.optimizer)));
+  print_sweep(batches, terminal);
+  terminal.line(
+      fmt::format("rate: {:g} at a batch of 256, by the linear rule", options.learning_rate));
+  if (options.json_file.empty()) return;
+  const nlohmann::ordered_json json = {
+      {"schema", "infeed.step.sweep"},    {"schema_version", 1},
+      {"infeed_version", INFEED_VERSION}, {"slice", slice.name()},
+      {"model", options.model},           {"precision", options.precision},
+      {"optimizer", options.optimizer},   {"batches", json_of(batches)}};
+  replace_file(options.json_file, json_text(json), Durability::leave_to_system);
+}
+
+std::string hbm_text(const HbmNeed& need) {
+  constexpr double kGibibyte = 1024.0 * 1024 * 1024;
+  const auto gib = [](std::int64_t bytes) { return static_cast<double>(bytes) / kGibibyte; };
+  std::string text =
+      fmt::format("HBM {:.2f} of {:.2f} GiB a replica; the largest:", gib(need.bytes()),
+                  gib(need.available_bytes));
+  for (std::size_t i = 0; i < need.largest.size() && i < 3; ++i) {
+    text += fmt::format("{} {} {:.2f}", i == 0 ? "" : ",", need.largest[i].name,
+                        gib(need.largest[i].bytes));
+  }
+  return text;
+}
+
+void run_step(const StepArguments& options, const std::stop_token& stop) {
+  if (!options.json_file.empty()) check_can_write(options.json_file);
+  const Slice slice = Slice::parse(options.slice);
+  const Workload model = workload(options.model);
+  const StepOptions how = step_options(options);
+  const HbmNeed need = hbm_need(model, slice, options.batch, how);
+  check_hbm(model, slice, options.batch, how);
+  const StepTime step = step_time(model, slice, options.batch, how);
   std::optional<VirtualSteps> virtual_steps;
   if (options.virtual_steps.steps > 0) {
-    virtual_steps = run_virtual_steps({.slice = slice, .batch = options.batch, .step = step},
+    // The recursion launches by itself, an execution rather than a step.
+    StepTime of_device = step;
+    of_device.compute_ps -= step.launch_ps;
+    of_device.launch_ps = 0;
+    virtual_steps = run_virtual_steps({.slice = slice,
+                                       .batch = options.batch,
+                                       .step = of_device,
+                                       .launch_ps = step.launch_ps * how.steps_per_execution,
+                                       .steps_per_execution = how.steps_per_execution,
+                                       .compilation_ps = compilation_ps(model)},
                                       options.virtual_steps, stop);
   }
   const auto us = [](std::int64_t ps) { return static_cast<double>(ps) / kPsOfUs; };
@@ -68,8 +130,19 @@ void run_step(const StepOptions& options, const std::stop_token& stop) {
       Paint::bold, fmt::format("{} on {}, global batch {}: {:.1f} us a step", options.model,
                                slice.name(), with_commas(options.batch), us(step.total_ps()))));
   terminal.line(fmt::format(
-      "  compute {:.1f} us, all-reduce {:.1f} us; {} examples a second at best",
-      us(step.compute_ps), us(step.all_reduce_ps), with_commas(std::llround(examples_per_s))));
+      "  compute {:.1f} us (of it launch {:.1f}), all-reduce {:.1f} us{}; {} examples a second at "
+      "best",
+      us(step.compute_ps), us(step.launch_ps), us(step.all_reduce_ps),
+      step.hidden_all_reduce_ps > 0
+          ? fmt::format(" and {:.1f} hidden by the backward pass", us(step.hidden_all_reduce_ps))
+          : "",
+      with_commas(std::llround(examples_per_s))));
+  terminal.line(fmt::format("  {}, {}; a new batch shape takes {:.1f} s to compile (assumed)",
+                            options.precision, options.optimizer,
+                            us(compilation_ps(model)) / kUsOfSecond));
+  terminal.line("  " + hbm_text(need));
+  terminal.line(fmt::format("  links of {:g} GB/s one way ({})", slice.chip().ici_gb_per_s_link,
+                            to_string(slice.chip().ici_figure)));
   const std::string_view source = calibration(slice.chip().generation).source;
   terminal.line(source.empty() ? fmt::format("  not calibrated: there is no published run for {}",
                                              to_string(slice.chip().generation))
@@ -83,8 +156,18 @@ void run_step(const StepOptions& options, const std::stop_token& stop) {
       {"slice", slice.name()},
       {"model", options.model},
       {"batch", options.batch},
+      {"precision", options.precision},
+      {"optimizer", options.optimizer},
+      {"steps_per_execution", options.steps_per_execution},
       {"compute_us", us(step.compute_ps)},
+      {"launch_us", us(step.launch_ps)},
       {"all_reduce_us", us(step.all_reduce_ps)},
+      {"hidden_all_reduce_us", us(step.hidden_all_reduce_ps)},
+      {"compilation_us", us(compilation_ps(model))},
+      {"hbm_bytes", need.bytes()},
+      {"hbm_available_bytes", need.available_bytes},
+      {"ici_gb_per_s_link", slice.chip().ici_gb_per_s_link},
+      {"ici_figure", to_string(slice.chip().ici_figure)},
       {"calibration", calibration(slice.chip().generation).source},
       {"step_us", us(step.total_ps())},
       {"examples_per_s", examples_per_s},
@@ -95,7 +178,7 @@ void run_step(const StepOptions& options, const std::stop_token& stop) {
 }  // namespace
 
 Command add_step_command(CLI::App& app) {
-  const auto options = std::make_shared<StepOptions>();
+  const auto options = std::make_shared<StepArguments>();
   CLI::App* const command = app.add_subcommand(
       "step", "How long a model's step takes on a slice, and who waits for whom");
   command->add_option("--slice", options->slice, "The TPU to simulate, by Google Cloud's name")
@@ -109,18 +192,51 @@ Command add_step_command(CLI::App& app) {
   command->add_option("--batch", options->batch, "The global batch, over all replicas")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 32))
       ->capture_default_str();
+  auto* const precision =
+      command->add_option("--precision", options->precision, "float32 or mixed_bfloat16")
+          ->capture_default_str()
+          ->type_name("NAME");
+  auto* const optimizer =
+      command->add_option("--optimizer", options->optimizer, "sgd, momentum, adam, lars or adamw")
+          ->capture_default_str()
+          ->type_name("NAME");
+  auto* const steps_per_execution =
+      command
+          ->add_option("--steps-per-execution", options->steps_per_execution,
+                       "Steps that the host launches at once")
+          ->check(CLI::Range(1, 1'000'000))
+          ->capture_default_str();
+  auto* const sweep =
+      command
+          ->add_flag("--sweep-batch", options->sweeps_batch,
+                     "A table and a curve of batch size against step time, examples a second, HBM "
+                     "and learning rate instead")
+          ->excludes("--batch");
+  command
+      ->add_option("--learning-rate", options->learning_rate,
+                   "Of a batch of 256; the sweep scales it linearly")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str()
+      ->needs(sweep);
   command
       ->add_flag("--validate", options->validates,
                  "Compare with 15 published runs instead; exit status 1 when one is missed by more "
                  "than its bar")
-      ->excludes("--slice", "--model", "--batch");
+      ->excludes("--slice", "--model", "--batch")
+      ->excludes(precision)
+      ->excludes(optimizer)
+      ->excludes(steps_per_execution)
+      ->excludes(sweep);
   add_virtual_options(*command, options->virtual_steps);
+  sweep->excludes("--virtual");
   command->add_option("--json", options->json_file, "Write all figures to FILE")->type_name("FILE");
   command->add_flag("--no-color", options->no_color, "Print no colours");
   command->footer(
       "Example: infeed step --slice v3-2048 --model resnet50 --batch 32768 --virtual 1000\n");
   return {.options = command, .run = [options](std::stop_token stop) {
-            options->validates ? run_validation(*options) : run_step(*options, stop);
+            if (options->validates) return run_validation(*options);
+            if (options->sweeps_batch) return run_sweep(*options);
+            run_step(*options, stop);
           }};
 }
 

@@ -156,6 +156,8 @@ VirtualSteps run_virtual_steps(const StepsOfSlice& steps, const VirtualStepsOpti
                                   .bytes = steps.batch * options.example_bytes,
                                   .step = steps.step}},
                      .steps = options.steps,
+                     // The step that compiles comes before those that are counted.
+                     .warmup_steps = steps.compilation_ps > 0 ? 1 : 0,
                      .queue_depth = options.queue_depth,
                      .launch_ps = steps.launch_ps,
                      .steps_per_execution = steps.steps_per_execution,

@@ -31,6 +31,9 @@ TEST(MxuCycles, EightRowsOfATileTakeEightCycles) {
   // v6e: 256x256 cells at two multiply-adds a cycle.
   EXPECT_EQ(mxu_cycles(chip_spec(TpuGeneration::v6e), 1, {.m = 1024, .n = 256, .k = 256}),
             512 + 256);
+  // Its 256 rows of weights take 256 cycles to load, which 128 rows of input don't fill.
+  EXPECT_EQ(mxu_cycles(chip_spec(TpuGeneration::v6e), 1, {.m = 128, .n = 256, .k = 256}),
+            256 + 256);
   EXPECT_THROW(mxu_cycles(v3, 1, {.m = 0, .n = 1, .k = 1}), Error);
 }
 
@@ -56,6 +59,9 @@ TEST(Workload, CountsAreTheModels) {
   EXPECT_EQ(workload("resnet50").parameters(), 25'557'032);
   EXPECT_NEAR(static_cast<double>(workload("resnet50").macs()), 4.09e9, 0.05e9);
   EXPECT_NEAR(static_cast<double>(workload("bert-large").parameters()), 336e6, 2e6);
+  EXPECT_NEAR(static_cast<double>(workload("gpt2-small").parameters()), 124.4e6, 0.1e6);
+  EXPECT_NEAR(static_cast<double>(workload("gpt2-1.5b").parameters()), 1557.6e6, 1e6);
+  EXPECT_EQ(workload("dlrm").sharded_parameters(), 187'767'399LL * 128);
   EXPECT_NEAR(static_cast<double>(workload("resnet20").parameters()), 0.27e6, 0.01e6);
   EXPECT_NEAR(static_cast<double>(workload("wide-resnet-28-10").parameters()), 36.5e6, 0.2e6);
 }

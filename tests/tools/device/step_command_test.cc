@@ -53,6 +53,50 @@ TEST(StepCommand, SaysWhatItsFiguresWereCalibratedOn) {
               HasSubstr("not calibrated: there is no published run for v6e"));
 }
 
+TEST(StepCommand, PrecisionOptimiserAndExecutionsChangeTheStep) {
+  const auto out = [](std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"step",       "--slice", "v3-8", "--model",
+                                          "bert-large", "--batch", "16",   "--no-color"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_infeed(arguments).out;
+  };
+  const std::string plain = out({});
+  EXPECT_THAT(plain, HasSubstr("mixed_bfloat16, adam; a new batch shape takes"));
+  EXPECT_THAT(plain, HasSubstr("of 16.00 GiB a replica; the largest: words (variables) 0."));
+  EXPECT_THAT(plain, HasSubstr("links of 83 GB/s one way (published)"));
+  EXPECT_THAT(plain, HasSubstr("(of it launch 50.0)"));
+  EXPECT_THAT(out({"--precision", "float32", "--optimizer", "sgd"}), HasSubstr("float32, sgd;"));
+  EXPECT_THAT(out({"--steps-per-execution", "100"}), HasSubstr("(of it launch 0.5)"));
+  const ProgramResult too_much =
+      run_infeed({"step", "--slice", "v3-8", "--model", "gpt2-1.5b", "--batch", "8"});
+  EXPECT_EQ(too_much.status, 1);
+  EXPECT_THAT(too_much.err, HasSubstr("the largest: words (variables)"));
+}
+
+TEST(StepCommand, SweepsTheBatchUntilItDoesNotFit) {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("sweep.json");
+  const ProgramResult ended = run_infeed({"step", "--slice", "v3-32", "--model", "resnet50",
+                                          "--sweep-batch", "--json", file, "--no-color"});
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("####"));
+  EXPECT_THAT(ended.out, HasSubstr("does not fit"));
+  std::ifstream in(file);
+  const auto batches = nlohmann::json::parse(in).at("batches");
+  ASSERT_GT(batches.size(), 5u);
+  for (std::size_t i = 1; i < batches.size(); ++i) {
+    const auto& before = batches[i - 1];
+    const auto& swept = batches[i];
+    EXPECT_EQ(swept.at("batch"), 2 * before.at("batch").get<std::int64_t>());
+    EXPECT_GT(swept.at("step_ms"), before.at("step_ms"));
+    EXPECT_GT(swept.at("examples_per_s"), before.at("examples_per_s"));
+    EXPECT_GT(swept.at("hbm_gib"), before.at("hbm_gib"));
+    EXPECT_DOUBLE_EQ(swept.at("learning_rate").get<double>(),
+                     0.1 * swept.at("batch").get<double>() / 256);
+    EXPECT_EQ(swept.at("fits"), i + 1 < batches.size());
+  }
+}
+
 TEST(StepCommand, OptionsOfVirtualStepsNeedThem) {
   const ProgramResult ended = run_infeed({"step", "--service-us", "5"});
   EXPECT_EQ(ended.status, 2);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <infeed/device/slice.h>
+#include <infeed/device/step_options.h>
 
 /// Why: whether a pipeline is fast enough depends on how long the device needs for a step. This
 /// computes it from the shape of the model and the slice, in integer picoseconds, with published
@@ -43,8 +44,8 @@ struct SystolicArray {
 };
 
 /// Cycles of one GEMM on `mxus` real MXUs of the chip's size, which load the next weights while
-/// they work: max(M padded to 8, 128) cycles a tile (8 rows by a 128x128 tile take 8 cycles),
-/// spread over the MXUs, plus one fill of about 256 cycles.
+/// they work: 8 rows by a 128x128 tile take 8 cycles, but no tile takes fewer than it needs to be loaded, a
+/// row of weights a cycle (128; v6e 256). Spread over the MXUs, plus one fill of about 256 cycles.
 std::int64_t mxu_cycles(const ChipSpec& chip, std::int32_t mxus, const Gemm& gemm);
 
 /// Gradients of `bytes` summed over the chips of the slice:
@@ -55,10 +56,24 @@ std::int64_t all_reduce_ps(const Slice& slice, std::int64_t bytes);
 /// Host to device: chips of a host have a link each; the replicas of a chip share it.
 std::int64_t transfer_ps(const ChipSpec& chip, std::int64_t bytes_of_chip);
 
+/// What an operation is, which decides what it costs.
+enum class OpKind : std::uint8_t {
+  product,          ///< of activations by variables; a convolution is one
+  batched_product,  ///< of activations by activations: attention's scores
+  elementwise,      ///< only traffic
+  normalisation,    ///< only traffic: its input is read again by the backward pass
+  gather            ///< rows of a table; the backward pass adds to the rows that were read
+};
+
+std::string_view to_string(OpKind kind);
+
 /// One operation of a model, for one example.
 struct ModelOp {
   std::string name = {};
-  std::int64_t rows = 0;  ///< M of an example; 0: no product, only traffic
+  OpKind kind = OpKind::product;
+  /// M of an example; of a gather, the rows looked up; 0: no product, only traffic, which reads
+  /// input_elements and writes n.
+  std::int64_t rows = 0;
   std::int64_t k = 0;
   std::int64_t n = 0;
   std::int64_t input_elements = 0;   ///< read by the forward pass
@@ -67,6 +82,14 @@ struct ModelOp {
   /// whole step. ResNet-50: about 8 a convolution, see kNormalisedPasses in workload.cc.
   double activation_passes = 2;
   std::int64_t parameters = 0;  ///< k * n plus biases, scales
+  /// Spread over all replicas rather than copied to each (a recommender's tables): no gradient is
+  /// all-reduced, the rows travel instead.
+  bool is_sharded = false;
+  std::int64_t output_elements() const { return (rows == 0 ? 1 : rows) * n; }
+  /// What stays in HBM until the backward pass: the output, in the type of the arithmetic.
+  std::int64_t kept_bytes(Precision precision) const {
+    return output_elements() * bytes_of_activation(precision);
+  }
 };
 
 struct Workload {
@@ -74,17 +97,18 @@ struct Workload {
   std::string description = {};
   std::vector<ModelOp> ops = {};
   std::int64_t parameters() const;
+  std::int64_t sharded_parameters() const;
   /// Multiply-adds of the forward pass of one example.
   std::int64_t macs() const;
 };
 
 /// What is calibrated, named as such: one efficiency a class of operation, and fixed costs.
 struct Calibration {
-  double mxu_efficiency = 1;                  ///< of the tile formula
-  double hbm_efficiency = 1;                  ///< of the published bandwidth
-  std::int64_t op_overhead_ns = 0;            ///< each fused operation
-  std::int64_t step_overhead_ns = 0;          ///< each step: the host loop's launch
-  double optimizer_bytes_per_parameter = 28;  ///< Adam: reads p, g, m, v and writes p, m, v
+  double mxu_efficiency = 1;          ///< of the tile formula
+  double hbm_efficiency = 1;          ///< of the published bandwidth
+  std::int64_t op_overhead_ns = 0;    ///< each fused operation
+  std::int64_t step_overhead_ns = 0;  ///< each step: the host loop's launch
+  bool overlaps_all_reduce = false;   ///< gradients travel during the backward pass
   std::string_view source = {};  ///< the published runs it was fitted to; empty: not calibrated
 };
 
@@ -95,19 +119,29 @@ const Calibration& calibration(TpuGeneration generation);
 /// One training step of the slice; the replicas work in lock-step, each on
 /// ceil(global_batch / replicas) examples.
 struct StepTime {
-  std::int64_t compute_ps = 0;
-  std::int64_t all_reduce_ps = 0;
+  std::int64_t compute_ps = 0;     ///< with launch_ps
+  std::int64_t all_reduce_ps = 0;  ///< what the backward pass doesn't hide
+  std::int64_t launch_ps = 0;      ///< the host's, of one execution over its steps
+  std::int64_t hidden_all_reduce_ps = 0;
   std::int64_t total_ps() const { return compute_ps + all_reduce_ps; }
 };
 
-StepTime step_time(const Workload& workload, const Slice& slice, std::int64_t global_batch);
+/// Where the generation overlaps, gradients travel in buckets as the backward pass makes them: each
+/// starts at max(bucket ready, end of the one before).
 StepTime step_time(const Workload& workload, const Slice& slice, std::int64_t global_batch,
-                   const Calibration& calibration);
+                   const StepOptions& options = {});
+StepTime step_time(const Workload& workload, const Slice& slice, std::int64_t global_batch,
+                   const StepOptions& options, const Calibration& calibration);
+
+/// What XLA needs to compile a step for a batch that it hasn't seen: 2 s and 50 ms an operation. Assumed,
+/// not published.
+std::int64_t compilation_ps(const Workload& workload);
 
 /// A named model, or Error invalid_argument that lists them. For 28x28 grey images and 10 classes:
 /// "classifier" (784-128-10), "lenet5", "convnet", "deep-mnist", "vgg6", "resnet20",
 /// "wide-resnet-16-4", "wide-resnet-28-10", "resnet50-28". For 224x224 colour images and 1000
-/// classes: "resnet50". For sequences of 512 words: "bert-large".
+/// classes: "resnet50". For sequences of 512 words: "bert-large". For
+/// sequences of 1024 words: "gpt2-small", "gpt2-1.5b". For 13 numbers and 26 categories: "dlrm".
 Workload workload(std::string_view name);
 std::span<const std::string_view> workload_names();
 

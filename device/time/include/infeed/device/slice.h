@@ -23,6 +23,12 @@ enum class TpuGeneration { v2, v3, v4, v5e, v5p, v6e };
 
 std::string_view to_string(TpuGeneration generation);
 
+/// Where the rate of a link comes from: a published one is the hardware's; an effective one is what
+/// collectives reach on it.
+enum class LinkFigure : std::uint8_t { published, effective };
+
+std::string_view to_string(LinkFigure figure);
+
 /// One chip of a generation. Peaks are per chip.
 struct ChipSpec {
   TpuGeneration generation = TpuGeneration::v3;
@@ -36,7 +42,8 @@ struct ChipSpec {
   double hbm_gb_per_s = 0;
   double vmem_mib_per_core = 0;
   double ici_gb_per_s_link = 0;  ///< one way
-  double host_gb_per_s = 0;      ///< host to device, one way
+  LinkFigure ici_figure = LinkFigure::published;
+  double host_gb_per_s = 0;  ///< host to device, one way
   std::int32_t chips_per_host = 0;
   bool name_counts_cores = true;  ///< "v3-8" means 8 cores, "v5litepod-8" 8 chips
   bool replica_is_core = true;    ///< v2 and v3; later generations: a replica is a chip

@@ -1,0 +1,98 @@
+#include "infeed/device/hbm_need.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include <infeed/error.h>
+
+namespace infeed {
+namespace {
+
+constexpr std::int64_t kFloatBytes = 4;
+constexpr std::size_t kLargestMax = 5;
+constexpr double kGibibyte = 1024.0 * 1024 * 1024;
+
+std::int64_t share_of(std::int64_t all, std::int64_t replicas) {
+  return (all + replicas - 1) / replicas;
+}
+
+std::string gib_text(std::int64_t bytes) {
+  return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / kGibibyte);
+}
+
+}  // namespace
+
+HbmNeed hbm_need(const Workload& workload, const Slice& slice, std::int64_t global_batch,
+                 const StepOptions& options) {
+  if (global_batch <= 0) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("a global batch of {} examples; at least 1 is needed", global_batch));
+  }
+  const std::int64_t replicas = slice.num_replicas();
+  const std::int64_t examples = share_of(global_batch, replicas);
+  HbmNeed need;
+  // The tables of Google's pages mean 2^30 by GB: v3 has 32 GiB a chip.
+  need.available_bytes =
+      static_cast<std::int64_t>(slice.chip().hbm_gb * kGibibyte) / slice.replicas_per_chip();
+  std::vector<HbmTensor>& tensors = need.largest;
+  for (const ModelOp& op : workload.ops) {
+    const std::int64_t kept = examples * op.kept_bytes(options.precision);
+    need.activations_bytes += kept;
+    tensors.push_back({op.name + " (activations)", kept});
+    std::int64_t variables = op.parameters * kFloatBytes;
+    if (op.is_sharded) variables = share_of(variables, replicas);
+    need.variables_bytes += variables;
+    need.slots_bytes += variables * optimizer_slots(options.optimizer);
+    // Of a table only the rows that were read have gradients: as many as activations, in float32.
+    need.gradients_bytes +=
+        op.is_sharded ? examples * op.output_elements() * kFloatBytes : variables;
+    tensors.push_back({op.name + " (variables)", variables});
+  }
+  std::ranges::stable_sort(tensors, std::ranges::greater{}, &HbmTensor::bytes);
+  tensors.resize(std::min(tensors.size(), kLargestMax));
+  return need;
+}
+
+std::int64_t largest_batch(const Workload& workload, const Slice& slice,
+                           const StepOptions& options) {
+  const auto fits = [&](std::int64_t examples) {
+    return hbm_need(workload, slice, examples * slice.num_replicas(), options).fits();
+  };
+  constexpr std::int64_t kExamplesMax = std::int64_t{1} << 24;
+  std::int64_t low = 0;
+  std::int64_t high = kExamplesMax;
+  while (high - low > 1) {
+    const std::int64_t middle = (low + high) / 2;
+    (fits(middle) ? low : high) = middle;
+  }
+  return low * slice.num_replicas();
+}
+
+void check_hbm(const Workload& workload, const Slice& slice, std::int64_t global_batch,
+               const StepOptions& options) {
+  const HbmNeed need = hbm_need(workload, slice, global_batch, options);
+  if (need.fits()) return;
+  std::string largest;
+  for (const HbmTensor& tensor : need.largest) {
+    largest +=
+        fmt::format("{}{} {}", largest.empty() ? "" : ", ", tensor.name, gib_text(tensor.bytes));
+  }
+  const std::int64_t batch_max = largest_batch(workload, slice, options);
+  throw Error(
+      ErrorCode::resource_exhausted,
+      fmt::format(
+          "{} with a global batch of {} needs {} of HBM a replica, and {} has {}: variables "
+          "{}, gradients {}, slots of {} {}, activations {}; the largest: {}; {}",
+          workload.name, global_batch, gib_text(need.bytes()), slice.name(),
+          gib_text(need.available_bytes), gib_text(need.variables_bytes),
+          gib_text(need.gradients_bytes), to_string(options.optimizer), gib_text(need.slots_bytes),
+          gib_text(need.activations_bytes), largest,
+          batch_max > 0
+              ? fmt::format("use a global batch of at most {}, a larger slice of as many "
+                            "examples, or mixed_bfloat16",
+                            batch_max)
+              : "no batch fits: use a generation with more HBM, or an optimiser with fewer "
+                "slots"));
+}
+
+}  // namespace infeed

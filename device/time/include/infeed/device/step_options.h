@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include <infeed/device/tape.h>
+
+/// Why: the same model on the same slice takes another time, and other memory, in another precision or
+/// with another optimiser.
+///
+///     infeed::StepOptions options{.precision = infeed::Precision::float32,
+///                                 .optimizer = infeed::StepOptimizer::momentum};
+///
+/// Thread-safety: values and pure functions. Errors: invalid_argument.
+namespace infeed {
+
+enum class StepOptimizer : std::uint8_t { sgd, momentum, adam, lars, adamw };
+
+std::string_view to_string(StepOptimizer optimizer);
+/// Throws invalid_argument with the known names.
+StepOptimizer step_optimizer_from(std::string_view name);
+
+/// HBM traffic of an update, for each float32 variable: sgd reads p and g and writes p; momentum reads and
+/// writes a slot, adam and adamw two; lars is momentum that reads p and g once more for their norms.
+std::int64_t update_bytes(StepOptimizer optimizer);
+/// Values that it keeps for each variable.
+std::int64_t optimizer_slots(StepOptimizer optimizer);
+/// 2 for bfloat16, 4 for float32.
+std::int64_t bytes_of_activation(Precision precision);
+
+struct StepOptions {
+  /// float32: twice the traffic; products still go through the arrays in bfloat16, once, as XLA does
+  /// it by default. mixed_float16 is refused: no TPU has it.
+  Precision precision = Precision::mixed_bfloat16;
+  StepOptimizer optimizer = StepOptimizer::adam;
+  std::int32_t steps_per_execution = 1;  ///< the host launches only the first of so many
+};
+
+}  // namespace infeed

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include <infeed/device/cost_model.h>
+#include <infeed/device/slice.h>
+
+/// Why: the batch that a slice likes best is found by trying; here without the slice.
+namespace infeed::tools {
+
+class Terminal;
+
+/// A global batch, and what it costs.
+struct SweptBatch {
+  std::int64_t batch = 0;
+  std::int64_t examples_of_replica = 0;
+  double step_ms = 0;
+  double examples_per_s = 0;
+  double hbm_gib = 0;  ///< a replica's
+  bool fits = false;
+  double learning_rate = 0;  ///< by the linear rule
+};
+
+struct SweepOptions {
+  StepOptions step = {};
+  double learning_rate = 0.1;  ///< at `learning_rate_batch`
+  std::int64_t learning_rate_batch = 256;
+};
+
+/// 1, 2, 4, ... examples a replica, up to the first that doesn't fit.
+std::vector<SweptBatch> sweep_batch(const Workload& workload, const Slice& slice,
+                                    const SweepOptions& options);
+
+/// A table whose last column is the curve of examples a second.
+void print_sweep(const std::vector<SweptBatch>& batches, Terminal& terminal);
+nlohmann::ordered_json json_of(const std::vector<SweptBatch>& batches);
+
+}  // namespace infeed::tools
