@@ -191,6 +191,14 @@ void ReplicaSteps::check_shares(const ColumnBatch& batch, std::int64_t number) c
                   number + 1, batch.rows(), options_.replicas));
 }
 
+std::function<void(std::string_view, const Shape&)> ReplicaSteps::on_operation_of(
+    std::int32_t replica) const {
+  if (!options_.on_operation) return {};
+  return [this, replica](std::string_view operation, const Shape& shape) {
+    options_.on_operation(replica, operation, shape);
+  };
+}
+
 ReplicaSteps::OfReplica ReplicaSteps::run_replica(std::int32_t replica,
                                                   const ReplicaFunction& forward,
                                                   const ColumnBatch& share, std::int64_t first_row,
@@ -202,6 +210,7 @@ ReplicaSteps::OfReplica ReplicaSteps::run_replica(std::int32_t replica,
                .replica = replica,
                .pool = pools_[static_cast<std::size_t>(replica)],
                .strategy = options_.strategy,
+               .on_operation = on_operation_of(replica),
                .seed = options_.seed,
                .step = static_cast<std::uint64_t>(step.number),
                .collective = meeting_});

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include <infeed/device/metrics.h>
@@ -26,6 +28,9 @@ struct ReplicaStepsOptions {
   std::shared_ptr<const void> strategy = nullptr;  ///< whose variables are read
   /// Each replica has a thread, so that all can meet within a step (SyncBN).
   bool synchronised = false;
+  /// For debugging; from the replicas' threads.
+  std::function<void(std::int32_t replica, std::string_view operation, const Shape& shape)>
+      on_operation = {};
 };
 
 class ReplicaSteps {
@@ -52,6 +57,7 @@ class ReplicaSteps {
     Updates updates;
   };
 
+  std::function<void(std::string_view, const Shape&)> on_operation_of(std::int32_t replica) const;
   void check_shares(const ColumnBatch& batch, std::int64_t number) const;
   /// What one replica does; `share` has rows.
   OfReplica run_replica(std::int32_t replica, const ReplicaFunction& forward,

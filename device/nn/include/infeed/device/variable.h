@@ -67,7 +67,7 @@ struct ScopeOptions {
 
 class Scope {
  public:
-  /// Belongs to no strategy: for one device, without replicas.
+  /// Belongs to no strategy: for one device, or for fit(). Strategy::scope() makes one that does.
   explicit Scope(ScopeOptions options = {});
 
   Variable variable(std::string_view name, const Shape& shape, Initializer initializer,
@@ -78,6 +78,8 @@ class Scope {
   std::vector<Variable> variables() const;
 
  private:
+  friend class Strategy;
+
   std::shared_ptr<detail::ScopeState> state_;
   std::string prefix_;
 };

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include <infeed/device/cluster.h>
+#include <infeed/device/metrics.h>
+#include <infeed/device/optimizers.h>
+#include <infeed/device/replica_function.h>
+#include <infeed/records/column_batch.h>
+
+/// Why: a training loop of one's own over all replicas of a slice. fit() is the loop that most want;
+/// it takes a strategy's scope, too.
+///
+///     infeed::Cluster cluster = infeed::Cluster::connect("v3-8");
+///     cluster.initialize();
+///     infeed::Strategy strategy(cluster);
+///     infeed::Scope scope = strategy.scope({.seed = 42});
+///     auto forward = infeed::classifier(infeed::nn::model_named("mlp", scope));
+///     infeed::nn::Adam adam(scope.below("adam"), scope.variables());
+///     for (const infeed::ColumnBatch& batch : column_batches.iterate()) {
+///       infeed::ReducedStep step = strategy.run(forward, batch);
+///       strategy.apply(std::move(step), adam);
+///     }
+///
+/// A batch is the *global* one: its rows are divided over the replicas, the first ones getting one
+/// more where they can't be even; replicas without rows contribute nothing. Losses are divided by
+/// the examples of the whole batch and gradients are added by a fixed tree, so uneven shares give
+/// the gradients of the whole batch, bit for bit the same on any number of threads.
+///
+/// Thread-safety: one call at a time.
+/// Errors: failed_precondition: a cluster that isn't initialised, a variable of another scope (with
+/// its name), a scope's variable read outside run(); invalid_argument, with step and replica: NaN or
+/// infinity in data or loss, and what the function throws; internal: mirrored variables that differ.
+namespace infeed {
+
+struct StrategyOptions {
+  Precision precision = Precision::float32;
+  std::uint64_t seed = 0;    ///< of dropout
+  std::int32_t threads = 0;  ///< 0: one a CPU of this process, at most one a replica
+  /// A batch whose rows the replicas can't share evenly is an error.
+  bool even_shares_only = false;
+  /// Replicas meet within a step, so that batch norms that are synchronised see all examples.
+  bool synchronised = false;
+  /// Every replica keeps a copy of each variable of its own, and apply() compares them: the price is
+  /// their memory and the update's time, times the replicas.
+  bool checks_mirrors = false;
+  /// For debugging: where each operation runs, from the replicas' threads, one call at a time.
+  std::function<void(const LogicalDevice& device, std::string_view operation, const Shape& shape)>
+      on_operation = {};
+};
+
+/// What the replicas of a step came to, added up.
+struct ReducedStep {
+  std::int64_t number = 0;  ///< of the strategy, from 1
+  Metrics metrics = {};     ///< sums over the replicas
+  Gradients gradients = {};
+  Updates updates = {};  ///< running statistics: means over the replicas
+
+  /// Accumulation: a later step's gradients and metrics on top of these; its updates replace these.
+  void add(ReducedStep&& later);
+};
+
+struct RunOptions {
+  /// What the sum of the losses is divided by; 0: the examples of the batch. With accumulation: the
+  /// examples of all batches of an update.
+  std::int64_t examples_of_update = 0;
+  const nn::LossScale* loss_scale = nullptr;  ///< for mixed_float16
+};
+
+class Strategy {
+ public:
+  explicit Strategy(const Cluster& cluster, StrategyOptions options = {});
+  ~Strategy();
+  Strategy(const Strategy&) = delete;
+  Strategy& operator=(const Strategy&) = delete;
+
+  std::int32_t num_replicas_in_sync() const;
+  /// Variables made in it are mirrored: run() may read these and no others.
+  Scope scope(ScopeOptions options = {}) const;
+
+  /// Forward and backward on each replica's share, then the all-reduce.
+  ReducedStep run(const ReplicaFunction& forward, const ColumnBatch& batch,
+                  const RunOptions& options = {});
+  /// Updates the variables of all replicas.
+  void apply(ReducedStep&& step, nn::Optimizer& optimizer);
+  /// Loss and hits without gradients.
+  Metrics evaluate(const ReplicaFunction& forward, const ColumnBatch& batch);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace infeed

@@ -1,0 +1,174 @@
+#include <cmath>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <infeed/device/fit.h>
+#include <infeed/device/strategy.h>
+
+#include "../../../device/nn/variable_state.h"
+#include "device/error_message.h"
+#include "device/train/small_training.h"
+
+namespace infeed {
+namespace {
+
+using testing::HasSubstr;
+
+using Weights = std::vector<std::vector<float>>;
+
+Cluster initialised(std::string_view slice) {
+  Cluster cluster = Cluster::connect(slice);
+  cluster.initialize();
+  return cluster;
+}
+
+/// A small network on a slice, and the loop around it.
+struct Loop {
+  explicit Loop(std::string_view slice, StrategyOptions options = {})
+      : strategy(initialised(slice), std::move(options)),
+        scope(strategy.scope({.seed = 7})),
+        forward(classifier(SmallTraining::model_in(scope, 0))),
+        adam(scope.below("adam"), scope.variables(), {.rate = nn::constant_rate(0.02)}) {}
+
+  Metrics train(const ColumnBatch& batch) {
+    ReducedStep step = strategy.run(forward, batch);
+    const Metrics metrics = step.metrics;
+    strategy.apply(std::move(step), adam);
+    return metrics;
+  }
+  /// `parts` batches of an update.
+  void accumulate(const ColumnBatch& batch, std::int64_t parts) {
+    const std::int64_t rows = batch.rows() / parts;
+    const RunOptions options{.examples_of_update = batch.rows()};
+    ReducedStep sum = strategy.run(forward, batch.slice(0, rows), options);
+    for (std::int64_t part = 1; part < parts; ++part)
+      sum.add(strategy.run(forward, batch.slice(part * rows, rows), options));
+    EXPECT_EQ(sum.metrics.examples, batch.rows());
+    strategy.apply(std::move(sum), adam);
+  }
+  Weights weights() const {
+    Weights all;
+    for (const Variable& variable : scope.variables()) {
+      const auto values = variable.value().values<float>();
+      all.emplace_back(values.begin(), values.end());
+    }
+    return all;
+  }
+
+  Strategy strategy;
+  Scope scope;
+  ReplicaFunction forward;
+  nn::Adam adam;
+};
+
+double largest_difference(const Weights& a, const Weights& b) {
+  double largest = 0;
+  EXPECT_EQ(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    for (std::size_t j = 0; j < a[i].size(); ++j)
+      largest = std::max(largest, std::abs(static_cast<double>(a[i][j]) - b[i][j]));
+  }
+  return largest;
+}
+
+Weights weights_after(std::string_view slice, StrategyOptions options, int steps = 10) {
+  Loop loop(slice, std::move(options));
+  for (int i = 0; i < steps; ++i) loop.train(points(50, static_cast<std::uint64_t>(i)));
+  return loop.weights();
+}
+
+TEST(Strategy, TrainsALoopOfOnesOwn) {
+  Loop loop("v3-8");
+  EXPECT_EQ(loop.strategy.num_replicas_in_sync(), 8);
+  for (int i = 0; i < 100; ++i) loop.train(points(64, static_cast<std::uint64_t>(i)));
+  EXPECT_GT(loop.strategy.evaluate(loop.forward, points(300, 1000)).accuracy(), 0.95);
+}
+
+TEST(SameBits, OfAStrategyOnAnyNumberOfThreads) {
+  const Weights one = weights_after("v3-8", {.threads = 1});
+  for (std::int32_t threads = 2; threads <= 8; ++threads)
+    EXPECT_EQ(weights_after("v3-8", {.threads = threads}), one) << threads;
+  EXPECT_EQ(weights_after("v3-8", {.checks_mirrors = true}), one);
+}
+
+TEST(SameBits, OfEightReplicasAndOne) {
+  EXPECT_LT(largest_difference(weights_after("v3-8", {}), weights_after("v5litepod-1", {})), 1e-5);
+}
+
+TEST(SameBits, OfFourAccumulatedBatchesAndOneOfTheirSize) {
+  Loop whole("v3-8");
+  Loop parts("v3-8");
+  for (std::uint64_t i = 0; i < 5; ++i) {
+    whole.train(points(64, i));
+    parts.accumulate(points(64, i), 4);
+  }
+  EXPECT_LT(largest_difference(whole.weights(), parts.weights()), 1e-6);
+}
+
+TEST(SameBits, OfAStrategysLoopAndFit) {
+  Loop loop("v3-8");
+  Loop fitted("v3-8");
+  const Dataset<ColumnBatch> batches = from_columns(points(50), 50);
+  for (int i = 0; i < 4; ++i) loop.train(points(50));
+  fit({.scope = fitted.scope, .forward = fitted.forward, .optimizer = &fitted.adam},
+      Slice::parse("v3-8"), batches, {.epochs = 4});
+  EXPECT_EQ(loop.weights(), fitted.weights());
+}
+
+TEST(Strategy, LeavesReplicasWithoutRowsOut) {
+  Loop loop("v3-8");
+  EXPECT_EQ(loop.train(points(3)).examples, 3);
+  EXPECT_TRUE(std::isfinite(loop.train(points(3)).loss()));
+}
+
+TEST(Strategy, NamesAVariableMadeOutsideItsScope) {
+  Loop loop("v3-8");
+  Scope outside;
+  const auto forward = classifier(SmallTraining::model_in(outside, 0));
+  EXPECT_THAT(
+      error_message([&] { loop.strategy.run(forward, points(16)); }),
+      testing::MatchesRegex("step 1, replica 0: variable hidden/(kernel|bias) was made outside the "
+                            "scope of the strategy that runs this step, which keeps no copy of it "
+                            "for its replicas; make it in that scope"));
+  // Nor does anybody else read a strategy's.
+  Tape tape;
+  EXPECT_THAT(error_message([&] { tape.read(loop.scope.variables().front()); }),
+              HasSubstr("variable hidden/kernel was made outside the scope"));
+}
+
+TEST(Strategy, NeedsAnInitialisedCluster) {
+  EXPECT_THAT(error_message([] { Strategy strategy(Cluster::connect("v3-8")); }),
+              HasSubstr("cluster v3-8 isn't initialised"));
+}
+
+TEST(Strategy, SaysHowABatchIsDivided) {
+  Loop loop("v3-8", {.even_shares_only = true});
+  EXPECT_EQ(error_message([&] { loop.train(points(12)); }),
+            "step 1: a batch of 12 rows isn't divisible by 8 replicas; take a batch of a multiple "
+            "of them with drop_remainder, or allow uneven shares");
+}
+
+TEST(Strategy, SaysWhichCopyOfAVariableDiffers) {
+  Loop loop("v3-8", {.checks_mirrors = true});
+  loop.train(points(16));
+  loop.scope.variables().front().state().writable(5)[2] = 42;
+  EXPECT_THAT(error_message([&] { loop.train(points(16)); }),
+              HasSubstr("step 2: variable hidden/kernel of replica 5 differs from replica 0's at "
+                        "item 2: "));
+}
+
+TEST(Strategy, TellsWhereEachOperationRuns) {
+  std::map<std::string, int> operations;
+  Loop loop("v3-8", {.on_operation = [&](const LogicalDevice& device, std::string_view,
+                                         const Shape&) { ++operations[device.name()]; }});
+  loop.train(points(16));
+  EXPECT_EQ(operations.size(), 8U);
+  EXPECT_GT(operations["/job:worker/replica:0/task:0/device:TPU:7"], 3);
+}
+
+}  // namespace
+}  // namespace infeed
