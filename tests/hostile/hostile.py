@@ -234,7 +234,7 @@ def url_commands(infeed, folder, servers):
 
 
 def program_commands(program, folder):
-    """What programs read: snapshots' journals, checkpoints' places, models."""
+    """What programs read: snapshots' journals, checkpoints' places, trainings."""
     shard = "shard\ta\t3\t57"
     failure = "error\t{}\tdata_loss\t\t\t\t\tno good"
     for number, (lines, status) in enumerate((
@@ -253,11 +253,18 @@ def program_commands(program, folder):
                           (f"{2**63} 2 1 1 1", 1), (f"{2**64 - 1} 4 1 2 1", 1),
                           (f"{2**60} 16 16 4096 1", None), ("7 3 5 11 13", 1)):
         yield [program, "reshard", *words.split()], status
-    for name, layers in (("inputs", "inputs 2000000000\nlayer 4 relu"),
-                         ("layers", "inputs 3\nlayer 60000 relu\nlayer 60000 relu"),
-                         ("wraps", f"inputs {2**63 - 1}\nlayer {2**63 - 1} relu")):
-        text = f"infeed.model:1\n{layers}\nlayer 2 softmax\nadam 7 0.001 0.9 0.999 1e-07\n"
-        yield [program, "model", write(folder, f"model-{name}", record(text.encode()))], 1
+    whole = "tensor {:08x} float32 2 w\ntext 00000000 0 t\n".format(crc32c(bytes(8)))
+    for number, (lines, status) in enumerate((
+            (whole, 0), ("tensor 00000000 float32 2000000000x4 w\n", 1),
+            ("tensor 00000000 float32 60000x60000 v\ntensor 00000000 float32 60000x60000 w\n", 1),
+            (f"tensor 00000000 float32 {2**62}x{2**62} w\n", 1),
+            (f"text 00000000 {2**64 - 1} t\n" * 2, 1), ("text 00000000 3000000000 t\n", 1))):
+        manifest = f"infeed-training-checkpoint 1\nstep 7\n{lines}".encode()
+        write(folder, f"training-{number}/manifest",
+              manifest + b"checksum %08x\n" % crc32c(manifest))
+        write(folder, f"training-{number}/tensors", bytes(8))
+        write(folder, f"training-{number}/texts", b"")
+        yield [program, "checkpoint", str(pathlib.Path(folder, f"training-{number}"))], status
 
 
 def limit():

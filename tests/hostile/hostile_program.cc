@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include <infeed/device/model_checkpoint.h>
+#include <infeed/device/training_checkpoint.h>
 #include <infeed/error.h>
 #include <infeed/pipeline/batch.h>
 #include <infeed/pipeline/iterator.h>
@@ -15,12 +15,12 @@
 #include <infeed/records/line_journal.h>
 #include <infeed/records/output_file.h>
 
-/// What no command reads and programs do: snapshots, checkpoints that go to other hosts, models.
+/// What no command reads and programs do: snapshots, checkpoints that go to other hosts, and of trainings.
 /// hostile.py runs it as it runs the commands; exit status 3 where a result is wrong.
 ///
 ///     snapshot FOLDER LINE...   reads it with these lines in its journal, with right checksums
 ///     reshard POSITION HOSTS ROWS HOSTS ROWS
-///     model FILE
+///     checkpoint FOLDER
 namespace infeed {
 namespace {
 
@@ -76,8 +76,10 @@ int reshard(const std::vector<std::uint64_t>& numbers) {
 int run(const std::vector<std::string>& words) {
   const std::string& what = words.at(0);
   if (what == "snapshot") return read_with_journal(words.at(1), {words.begin() + 2, words.end()});
-  if (what == "model") {
-    fmt::print("{} steps\n", load_model_checkpoint(words.at(1)).optimizer.steps());
+  if (what == "checkpoint") {
+    const TrainingCheckpoint checkpoint = TrainingCheckpoint::open(words.at(1));
+    for (const auto& tensor : checkpoint.tensors()) checkpoint.read(tensor);
+    fmt::print("step {}\n", checkpoint.step());
     return 0;
   }
   std::vector<std::uint64_t> numbers;
