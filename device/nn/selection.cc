@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 #include <vector>
@@ -8,7 +9,7 @@
 
 #include "tape_state.h"
 
-// What picks items: dropout and embedding.
+// What picks items: dropout, embedding, and columns of the last axis.
 
 namespace infeed::nn {
 
@@ -56,7 +57,92 @@ std::string place_of(std::size_t at, const Shape& shape) {
   return Shape(std::span<const std::int64_t>(place)).to_string();
 }
 
+Shape with_columns(const Shape& shape, std::int64_t columns) {
+  std::vector<std::int64_t> extents(shape.begin(), shape.end());
+  extents.back() = columns;
+  return Shape(std::span<const std::int64_t>(extents));
+}
+
+/// `count` columns of each row, from column `begin` of a matrix to column `to_begin` of another one.
+struct ColumnsCopy {
+  std::int64_t count = 0;
+  std::int64_t from_columns = 0;
+  std::int64_t from_begin = 0;
+  std::int64_t to_columns = 0;
+  std::int64_t to_begin = 0;
+
+  void run(std::span<const float> from, float* to) const {
+    if (from_columns == 0) return;
+    const std::int64_t rows = static_cast<std::int64_t>(from.size()) / from_columns;
+    for (std::int64_t row = 0; row < rows; ++row) {
+      std::copy_n(from.data() + row * from_columns + from_begin, count,
+                  to + row * to_columns + to_begin);
+    }
+  }
+};
+
 }  // namespace
+
+TapeValue take_columns(Tape& tape, const TapeValue& x, std::int64_t begin, std::int64_t count) {
+  if (x.shape().rank() == 0 || begin < 0 || count < 1 ||
+      begin > x.shape()[x.shape().rank() - 1] - count) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{} columns from {} on of {}; they must lie in its last axis", count,
+                            begin, x.shape().to_string()));
+  }
+  const std::int64_t columns = x.shape()[x.shape().rank() - 1];
+  Tensor y = tape.make(with_columns(x.shape(), count));
+  ColumnsCopy{.count = count, .from_columns = columns, .from_begin = begin, .to_columns = count}
+      .run(x.values(), values_of(y));
+  return tape.record(
+      "take_columns", std::move(y), {x},
+      [&tape, shape = x.shape(), columns, begin, count](const Tensor& dy) {
+        Tensor dx = tape.make(shape);
+        std::ranges::fill(dx.writable<float>(), 0.0F);
+        ColumnsCopy{.count = count, .from_columns = count, .to_columns = columns, .to_begin = begin}
+            .run(dy.values<float>(), values_of(dx));
+        return std::vector<Tensor>{std::move(dx)};
+      });
+}
+
+TapeValue join_columns(Tape& tape, const std::vector<TapeValue>& parts) {
+  std::vector<Shape> shapes;
+  std::int64_t columns = 0;
+  for (const TapeValue& part : parts) {
+    const Shape& shape = part.shape();
+    if (shape.rank() == 0 || !(with_columns(shape, 1) == with_columns(parts[0].shape(), 1))) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("{} can't stand beside {}: all extents but the last must be alike",
+                              shape.to_string(), parts[0].shape().to_string()));
+    }
+    shapes.push_back(shape);
+    columns += shape[shape.rank() - 1];
+  }
+  if (parts.empty()) throw Error(ErrorCode::invalid_argument, "no parts to join");
+  Tensor y = tape.make(with_columns(shapes[0], columns));
+  std::int64_t begin = 0;
+  for (const TapeValue& part : parts) {
+    const std::int64_t count = part.shape()[part.shape().rank() - 1];
+    ColumnsCopy{.count = count, .from_columns = count, .to_columns = columns, .to_begin = begin}
+        .run(part.values(), values_of(y));
+    begin += count;
+  }
+  return tape.record(
+      "join_columns", std::move(y), parts,
+      [&tape, shapes = std::move(shapes), columns](const Tensor& dy) {
+        std::vector<Tensor> gradients;
+        std::int64_t first = 0;
+        for (const Shape& shape : shapes) {
+          const std::int64_t count = shape[shape.rank() - 1];
+          gradients.push_back(tape.make(shape));
+          ColumnsCopy{
+              .count = count, .from_columns = columns, .from_begin = first, .to_columns = count}
+              .run(dy.values<float>(), values_of(gradients.back()));
+          first += count;
+        }
+        return gradients;
+      });
+}
 
 TapeValue dropout(Tape& tape, const TapeValue& x, double rate) {
   if (!(rate >= 0 && rate < 1)) {

@@ -109,7 +109,7 @@ void Tape::update(const Variable& variable, Tensor value) {
 
 TapeValue Tape::record(std::string_view operation, Tensor output,
                        const std::vector<TapeValue>& inputs, Backward backward) {
-  if (options_.on_operation) options_.on_operation(operation, output.shape());
+  if (options_.on_operation) options_.on_operation(operation, device_, output.shape());
   const bool reached = std::any_of(inputs.begin(), inputs.end(),
                                    [](const TapeValue& input) { return input.is_recorded(); });
   if (!reached) return {std::move(output), -1};

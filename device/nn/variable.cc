@@ -89,8 +89,16 @@ Scope::Scope(ScopeOptions options) : state_(std::make_shared<detail::ScopeState>
   state_->seed = options.seed;
 }
 
+Tensor Scope::draw(const Shape& shape, Initializer initializer) {
+  return initial_value(shape, initializer, state_->seed, state_->draws++);
+}
+
 Variable Scope::variable(std::string_view name, const Shape& shape, Initializer initializer,
                          bool trainable) {
+  return variable(name, draw(shape, initializer), trainable);
+}
+
+Variable Scope::variable(std::string_view name, const Tensor& value, bool trainable) {
   const std::string full = prefix_ + std::string(name);
   for (const Variable& other : state_->variables) {
     if (other.name() == full) {
@@ -99,14 +107,18 @@ Variable Scope::variable(std::string_view name, const Shape& shape, Initializer 
           fmt::format("the scope has a variable {} already; give the layer another name", full));
     }
   }
+  if (value.dtype() != DType::float32) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("variable {} can't begin with {}; variables are float32", full,
+                            to_string(value.dtype())));
+  }
   auto state = std::make_shared<detail::VariableState>();
   state->name = full;
-  state->shape = shape;
+  state->shape = value.shape();
   state->trainable = trainable;
   state->strategy = state_->strategy;
-  const Tensor value = initial_value(shape, initializer, state_->seed, state_->variables.size());
   for (std::size_t i = 0; i < state_->copies; ++i) {
-    state->copies.push_back(Tensor::copy_of(shape, value.values<float>()));
+    state->copies.push_back(Tensor::copy_of(value.shape(), value.values<float>()));
   }
   state_->variables.push_back(Variable(std::move(state)));
   return state_->variables.back();

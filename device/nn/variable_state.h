@@ -10,6 +10,7 @@ namespace infeed::detail {
 
 struct ScopeState {
   std::uint64_t seed = 0;
+  std::uint64_t draws = 0;               ///< of initial values
   std::size_t copies = 1;                ///< of each variable: one, or one a replica
   std::shared_ptr<const void> strategy;  ///< whose scope it is; null: nobody's
   std::vector<Variable> variables;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <infeed/device/all_reduce.h>
 #include <infeed/error.h>
 
 #include "nn/variable_state.h"
@@ -32,6 +33,22 @@ void check_copies(const Variable& variable, std::int64_t step) {
   }
 }
 
+/// In a replica's devices no two hosts take part, since activations go from one to the next.
+std::int32_t replicas_of(const Slice& slice, std::int32_t devices_of_replica) {
+  const std::int32_t of_host = slice.replicas_of_host(0);
+  if (devices_of_replica < 1 || of_host % devices_of_replica != 0) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("replicas of {} devices on {}, whose hosts have {} each; "
+                            "devices_of_replica must divide that",
+                            devices_of_replica, slice.name(), of_host));
+  }
+  return slice.num_replicas() / devices_of_replica;
+}
+
+double factor_of(Reduction reduction, std::size_t replicas) {
+  return reduction == Reduction::mean ? 1.0 / static_cast<double>(replicas) : 1.0;
+}
+
 }  // namespace
 
 void ReducedStep::add(ReducedStep&& later) {
@@ -47,25 +64,46 @@ void ReducedStep::add(ReducedStep&& later) {
 struct Strategy::State {
   State(const Cluster& cluster, StrategyOptions of)
       : options(std::move(of)),
+        slice(cluster.slice()),
         devices(cluster.devices()),
-        steps({.replicas = static_cast<std::int32_t>(devices.size()),
+        steps({.replicas = replicas_of(slice, options.devices_of_replica),
                .threads = options.threads,
                .precision = options.precision,
                .seed = options.seed,
                .even_shares_only = options.even_shares_only,
                .strategy = identity,
                .synchronised = options.synchronised,
+               .devices_of_replica = options.devices_of_replica,
                .on_operation = on_operation()}) {}
 
-  std::function<void(std::int32_t, std::string_view, const Shape&)> on_operation() {
+  std::int32_t replicas() const {
+    return static_cast<std::int32_t>(devices.size()) / options.devices_of_replica;
+  }
+  std::vector<std::int32_t> replicas_of_hosts() const {
+    std::vector<std::int32_t> counts;
+    for (std::int32_t host = 0; host < slice.num_hosts(); ++host) {
+      counts.push_back(slice.replicas_of_host(host) / options.devices_of_replica);
+    }
+    return counts;
+  }
+  std::function<void(std::int32_t, std::int32_t, std::string_view, const Shape&)> on_operation() {
     if (!options.on_operation) return {};
-    return [this](std::int32_t replica, std::string_view operation, const Shape& shape) {
+    return [this](std::int32_t replica, std::int32_t device, std::string_view operation,
+                  const Shape& shape) {
       const std::lock_guard lock(mutex);
-      options.on_operation(devices[static_cast<std::size_t>(replica)], operation, shape);
+      const std::int32_t of_slice = replica * options.devices_of_replica + device;
+      options.on_operation(devices[static_cast<std::size_t>(of_slice)], operation, shape);
     };
+  }
+  void check_count(std::int32_t values, std::string_view what) const {
+    if (values == replicas()) return;
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("{} of {} replicas, and the strategy has {}", what, values, replicas()));
   }
 
   const StrategyOptions options;
+  const Slice slice;
   const std::vector<LogicalDevice> devices;
   const std::shared_ptr<const void> identity = std::make_shared<int>();
   std::mutex mutex;  ///< one call of on_operation at a time
@@ -79,25 +117,38 @@ Strategy::Strategy(const Cluster& cluster, StrategyOptions options)
 
 Strategy::~Strategy() = default;
 
-std::int32_t Strategy::num_replicas_in_sync() const {
-  return static_cast<std::int32_t>(state_->devices.size());
-}
+std::int32_t Strategy::num_replicas_in_sync() const { return state_->replicas(); }
 
 Scope Strategy::scope(ScopeOptions options) const {
   Scope scope(options);
   scope.state_->strategy = state_->identity;
-  if (state_->options.checks_mirrors) scope.state_->copies = state_->devices.size();
+  if (state_->options.checks_mirrors)
+    scope.state_->copies = static_cast<std::size_t>(state_->replicas());
   state_->scopes.push_back(scope.state_);
   return scope;
 }
 
+PerReplica<ColumnBatch> Strategy::shares_of(const ColumnBatch& batch) const {
+  return PerReplica<ColumnBatch>(state_->steps.shares_of(batch, state_->tapes));
+}
+
 ReducedStep Strategy::run(const ReplicaFunction& forward, const ColumnBatch& batch,
                           const RunOptions& options) {
-  const std::int64_t examples =
-      options.examples_of_update > 0 ? options.examples_of_update : batch.rows();
+  return run(forward, shares_of(batch), options);
+}
+
+ReducedStep Strategy::run(const ReplicaFunction& forward, const PerReplica<ColumnBatch>& shares,
+                          const RunOptions& options) {
+  state_->check_count(shares.size(), "shares");
+  std::int64_t rows = 0;
+  for (const ColumnBatch& share : shares.values()) rows += share.rows();
+  const std::int64_t examples = options.examples_of_update > 0 ? options.examples_of_update : rows;
   const std::int64_t number = state_->tapes++;
-  detail::ReplicaSteps::Outcome outcome = state_->steps.train(
-      forward, batch, {.number = number, .divisor = examples, .loss_scale = options.loss_scale});
+  detail::ReplicaSteps::Outcome outcome =
+      state_->steps.train(forward, shares.values(),
+                          {.number = number,
+                           .divisor = std::max<std::int64_t>(examples, 1),
+                           .loss_scale = options.loss_scale});
   return {.number = number + 1,
           .metrics = outcome.metrics,
           .gradients = std::move(outcome.gradients),
@@ -119,7 +170,61 @@ void Strategy::apply(ReducedStep&& step, nn::Optimizer& optimizer) {
 }
 
 Metrics Strategy::evaluate(const ReplicaFunction& forward, const ColumnBatch& batch) {
-  return state_->steps.evaluate(forward, batch, state_->tapes);
+  return evaluate(forward, shares_of(batch));
+}
+
+Metrics Strategy::evaluate(const ReplicaFunction& forward, const PerReplica<ColumnBatch>& shares) {
+  state_->check_count(shares.size(), "shares");
+  return state_->steps.evaluate(forward, shares.values(), state_->tapes);
+}
+
+DistributedDataset Strategy::distribute(std::vector<std::string> files,
+                                        const HostPipeline& pipeline,
+                                        DistributeOptions options) const {
+  return {state_->replicas_of_hosts(), std::move(files), pipeline, options};
+}
+
+DistributedDataset Strategy::distribute(Dataset<ColumnBatch> global,
+                                        DistributeOptions options) const {
+  return {state_->replicas_of_hosts(), std::move(global), options};
+}
+
+void Strategy::on_each(const PerReplica<ColumnBatch>& shares, const OnReplica& function) {
+  state_->check_count(shares.size(), "shares");
+  state_->steps.each(function, shares.values(), state_->tapes);
+}
+
+double Strategy::reduce(Reduction reduction, const PerReplica<double>& values) const {
+  state_->check_count(values.size(), "values");
+  std::vector<double> parts = values.values();
+  for (double& part : parts) part *= factor_of(reduction, parts.size());
+  for (std::size_t step = 1; step < parts.size(); step *= 2) {
+    for (std::size_t i = 0; i + step < parts.size(); i += 2 * step) parts[i] += parts[i + step];
+  }
+  return parts[0];
+}
+
+Tensor Strategy::reduce(Reduction reduction, const PerReplica<Tensor>& values) const {
+  state_->check_count(values.size(), "values");
+  std::vector<Tensor> parts;
+  std::vector<float*> addresses;
+  for (const Tensor& value : values.values()) {
+    if (value.dtype() != DType::float32 || !(value.shape() == values[0].shape())) {
+      throw Error(
+          ErrorCode::invalid_argument,
+          fmt::format("{} {} of replica {} can't be added to replica 0's, {} {}; all must be "
+                      "float32 and of one shape",
+                      to_string(value.dtype()), value.shape().to_string(), parts.size(),
+                      to_string(values[0].dtype()), values[0].shape().to_string()));
+    }
+    parts.push_back(Tensor::copy_of(value.shape(), value.values<float>()));
+    const std::span<float> items = parts.back().writable<float>();
+    const auto factor = static_cast<float>(factor_of(reduction, values.values().size()));
+    for (float& item : items) item *= factor;
+    addresses.push_back(items.data());
+  }
+  tree_reduce(addresses, 0, parts[0].shape().items());
+  return parts[0];
 }
 
 }  // namespace infeed

@@ -228,7 +228,7 @@ class FitRun : public FitControl {
       progress_.group_divisor = batch.rows() * options_.batches_per_update;
     }
     detail::ReplicaSteps::Outcome outcome =
-        replicas_.train(training_.forward, batch,
+        replicas_.train(training_.forward, replicas_.shares_of(batch, progress_.step),
                         {.number = progress_.step,
                          .divisor = std::max<std::int64_t>(progress_.group_divisor, 1),
                          .loss_scale = training_.loss_scale});

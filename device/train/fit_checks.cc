@@ -118,7 +118,7 @@ bool evaluate_all(ReplicaSteps& replicas, const ReplicaFunction& forward,
     for (std::int64_t number = 0; !options.stop.stop_requested(); ++number) {
       const std::optional<ColumnBatch> batch = iterator.next();
       if (!batch) return true;
-      sum += replicas.evaluate(forward, *batch, number);
+      sum += replicas.evaluate(forward, replicas.shares_of(*batch, number), number);
     }
   } catch (const Error& error) {
     if (error.code() != ErrorCode::cancelled || !options.stop.stop_requested()) throw;

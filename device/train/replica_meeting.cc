@@ -1,7 +1,9 @@
 #include "train/replica_meeting.h"
 
 #include <algorithm>
-#include <numeric>
+#include <functional>
+#include <iterator>
+#include <utility>
 
 #include <infeed/error.h>
 
@@ -10,9 +12,9 @@ namespace infeed::detail {
 ReplicaMeeting::ReplicaMeeting(std::int32_t replicas)
     : brought_(static_cast<std::size_t>(replicas)) {}
 
-void ReplicaMeeting::begin(std::int32_t count) {
+void ReplicaMeeting::begin(std::vector<std::int32_t> replicas) {
   const auto lock = hand_off_.lock();
-  count_ = count;
+  coming_ = std::move(replicas);
   here_ = 0;
   left_ = 0;
   is_uneven_ = false;
@@ -28,17 +30,19 @@ void ReplicaMeeting::check() const {
 }
 
 void ReplicaMeeting::end_round() {
-  const auto first = brought_.begin();
-  const auto last = first + count_;
-  is_uneven_ = left_ > 0 || std::any_of(first, last, [&](const std::span<float>& values) {
-                 return values.size() != first->size();
+  const auto values_of = [&](std::int32_t replica) -> std::span<float>& {
+    return brought_[static_cast<std::size_t>(replica)];
+  };
+  const std::span<float> first = values_of(coming_.front());
+  is_uneven_ = left_ > 0 || std::ranges::any_of(coming_, [&](std::int32_t replica) {
+                 return values_of(replica).size() != first.size();
                });
   if (!is_uneven_) {
-    std::vector<float> sums(first->begin(), first->end());
-    for (auto values = first + 1; values != last; ++values) {
-      std::transform(sums.begin(), sums.end(), values->begin(), sums.begin(), std::plus<>());
+    std::vector<float> sums(first.size(), 0);
+    for (const std::int32_t replica : coming_) {
+      std::ranges::transform(sums, values_of(replica), sums.begin(), std::plus<>());
     }
-    for (auto values = first; values != last; ++values) std::ranges::copy(sums, values->begin());
+    for (const std::int32_t replica : coming_) std::ranges::copy(sums, values_of(replica).begin());
   }
   here_ = 0;
   ++round_;
@@ -51,7 +55,7 @@ void ReplicaMeeting::sum(std::int32_t replica, std::span<float> values) {
   brought_[static_cast<std::size_t>(replica)] = values;
   ++here_;
   const std::uint64_t round = round_;
-  if (here_ + left_ == count_) end_round();
+  if (here_ + left_ == std::ssize(coming_)) end_round();
   changed_.wait(lock, [&] { return round_ != round || has_failed_; });
   check();
 }
@@ -59,7 +63,7 @@ void ReplicaMeeting::sum(std::int32_t replica, std::span<float> values) {
 void ReplicaMeeting::leave() {
   const auto lock = hand_off_.lock();
   ++left_;
-  if (here_ > 0 && here_ + left_ == count_) end_round();
+  if (here_ > 0 && here_ + left_ == std::ssize(coming_)) end_round();
 }
 
 void ReplicaMeeting::give_up() {

@@ -17,8 +17,8 @@ class ReplicaMeeting : public Collective {
 
   explicit ReplicaMeeting(std::int32_t replicas);
 
-  /// Before a step, of replicas 0 ... count - 1.
-  void begin(std::int32_t count);
+  /// Before a step, with the replicas that take part in it.
+  void begin(std::vector<std::int32_t> replicas);
   /// Waits for the others; the order of addition is the replicas'. Throws Ended when one of them gave
   /// up, whose error is the step's, and Error failed_precondition when one has left the step that
   /// others wait in, or when they bring other numbers of values.
@@ -34,7 +34,7 @@ class ReplicaMeeting : public Collective {
   HandOff hand_off_;
   WaitPoint changed_{hand_off_};
   std::vector<std::span<float>> brought_;
-  std::int32_t count_ = 0;
+  std::vector<std::int32_t> coming_;
   std::int32_t here_ = 0;  ///< wait in this round
   std::int32_t left_ = 0;
   std::uint64_t round_ = 0;

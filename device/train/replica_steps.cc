@@ -5,6 +5,7 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include <infeed/device/all_reduce.h>
@@ -178,93 +179,113 @@ ReplicaSteps::ReplicaSteps(ReplicaStepsOptions options)
   }
 }
 
-void ReplicaSteps::check_shares(const ColumnBatch& batch, std::int64_t number) const {
+std::vector<ColumnBatch> ReplicaSteps::shares_of(const ColumnBatch& batch,
+                                                 std::int64_t number) const {
   if (batch.rows() == 0) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("step {}: the batch has no rows", number + 1));
   }
-  if (!options_.even_shares_only || batch.rows() % options_.replicas == 0) return;
-  throw Error(
-      ErrorCode::invalid_argument,
-      fmt::format("step {}: a batch of {} rows isn't divisible by {} replicas; take a batch "
-                  "of a multiple of them with drop_remainder, or allow uneven shares",
-                  number + 1, batch.rows(), options_.replicas));
+  if (options_.even_shares_only && batch.rows() % options_.replicas != 0) {
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("step {}: a batch of {} rows isn't divisible by {} replicas; take a batch "
+                    "of a multiple of them with drop_remainder, or allow uneven shares",
+                    number + 1, batch.rows(), options_.replicas));
+  }
+  std::vector<ColumnBatch> shares;
+  std::int64_t first = 0;
+  for (std::int32_t replica = 0; replica < options_.replicas; ++replica) {
+    const std::int64_t rows = examples_of_replica(batch.rows(), options_.replicas, replica);
+    shares.push_back(rows == batch.rows() ? batch : batch.slice(first, rows));
+    first += rows;
+  }
+  return shares;
 }
 
-std::function<void(std::string_view, const Shape&)> ReplicaSteps::on_operation_of(
+std::function<void(std::string_view, std::int32_t, const Shape&)> ReplicaSteps::on_operation_of(
     std::int32_t replica) const {
   if (!options_.on_operation) return {};
-  return [this, replica](std::string_view operation, const Shape& shape) {
-    options_.on_operation(replica, operation, shape);
+  return [this, replica](std::string_view operation, std::int32_t device, const Shape& shape) {
+    options_.on_operation(replica, device, operation, shape);
   };
+}
+
+TapeOptions ReplicaSteps::tape_options(std::int32_t replica, const Step& step, bool trains) const {
+  return {.training = trains,
+          .precision = options_.precision,
+          .replica = replica,
+          .devices = options_.devices_of_replica,
+          .pool = pools_[static_cast<std::size_t>(replica)],
+          .strategy = options_.strategy,
+          .on_operation = on_operation_of(replica),
+          .seed = options_.seed,
+          .step = static_cast<std::uint64_t>(step.number),
+          .collective = meeting_};
 }
 
 ReplicaSteps::OfReplica ReplicaSteps::run_replica(std::int32_t replica,
                                                   const ReplicaFunction& forward,
                                                   const ColumnBatch& share, std::int64_t first_row,
                                                   const Step& step, bool trains) {
-  try {
-    check_finite(share, first_row);
-    Tape tape({.training = trains,
-               .precision = options_.precision,
-               .replica = replica,
-               .pool = pools_[static_cast<std::size_t>(replica)],
-               .strategy = options_.strategy,
-               .on_operation = on_operation_of(replica),
-               .seed = options_.seed,
-               .step = static_cast<std::uint64_t>(step.number),
-               .collective = meeting_});
-    const ReplicaResult result = forward(tape, share);
-    OfReplica mine{.metrics = {.examples = share.rows(),
-                               .correct = result.correct,
-                               .loss_sum = checked_sum(result.losses, share.rows(), first_row)},
-                   .gradients = {},
-                   .updates = {}};
-    if (!trains) return mine;
-    const TapeValue loss = nn::average_loss(tape, result.losses, step.divisor);
-    mine.gradients = tape.gradients(loss, step.loss_scale ? step.loss_scale->scale() : 1);
-    if (step.loss_scale) step.loss_scale->unscale(mine.gradients);
-    mine.updates = tape.updates();
-    return mine;
-  } catch (const Error& error) {
-    throw error.reworded(error.code(), fmt::format("step {}, replica {}: {}", step.number + 1,
-                                                   replica, error.message()));
-  }
+  check_finite(share, first_row);
+  Tape tape(tape_options(replica, step, trains));
+  const ReplicaResult result = forward(tape, share);
+  OfReplica mine{.metrics = {.examples = share.rows(),
+                             .correct = result.correct,
+                             .loss_sum = checked_sum(result.losses, share.rows(), first_row)},
+                 .gradients = {},
+                 .updates = {}};
+  if (!trains) return mine;
+  const TapeValue loss = nn::average_loss(tape, result.losses, step.divisor);
+  mine.gradients = tape.gradients(loss, step.loss_scale ? step.loss_scale->scale() : 1);
+  if (step.loss_scale) step.loss_scale->unscale(mine.gradients);
+  mine.updates = tape.updates();
+  return mine;
 }
 
-std::vector<ReplicaSteps::OfReplica> ReplicaSteps::run(const ReplicaFunction& forward,
-                                                       const ColumnBatch& batch, const Step& step,
-                                                       bool trains) {
-  check_shares(batch, step.number);
-  std::vector<std::int64_t> firsts(1, 0);
-  for (std::int32_t r = 0; r < options_.replicas; ++r) {
-    firsts.push_back(firsts.back() + examples_of_replica(batch.rows(), options_.replicas, r));
-  }
-  std::vector<OfReplica> replicas(static_cast<std::size_t>(options_.replicas));
-  // Those without rows don't come.
-  const std::int64_t with_rows = std::min<std::int64_t>(options_.replicas, batch.rows());
-  if (meeting_) meeting_->begin(static_cast<std::int32_t>(with_rows));
-  threads_.run(options_.replicas, [&](std::int32_t replica) {
-    const auto r = static_cast<std::size_t>(replica);
-    const std::int64_t rows = firsts[r + 1] - firsts[r];
-    if (rows == 0) return;  // contributes nothing
-    const ColumnBatch share = rows == batch.rows() ? batch : batch.slice(firsts[r], rows);
+void ReplicaSteps::on_replicas(const std::vector<std::int32_t>& replicas, std::int64_t number,
+                               const std::function<void(std::int32_t replica)>& task) {
+  if (meeting_) meeting_->begin(replicas);
+  threads_.run(static_cast<std::int32_t>(replicas.size()), [&](std::int32_t i) {
+    const std::int32_t replica = replicas[static_cast<std::size_t>(i)];
     try {
-      replicas[r] = run_replica(replica, forward, share, firsts[r], step, trains);
+      task(replica);
       if (meeting_) meeting_->leave();
     } catch (const ReplicaMeeting::Ended&) {
       // Another one's error is what the step throws.
+    } catch (const Error& error) {
+      if (meeting_) meeting_->give_up();
+      throw error.reworded(error.code(), fmt::format("step {}, replica {}: {}", number + 1, replica,
+                                                     error.message()));
     } catch (...) {
       if (meeting_) meeting_->give_up();
       throw;
     }
   });
+}
+
+std::vector<ReplicaSteps::OfReplica> ReplicaSteps::run(const ReplicaFunction& forward,
+                                                       std::span<const ColumnBatch> shares,
+                                                       const Step& step, bool trains) {
+  std::vector<std::int32_t> with_rows;  // the others contribute nothing
+  std::vector<std::int64_t> first_rows;
+  std::int64_t first_row = 0;
+  for (const ColumnBatch& share : shares) {
+    if (share.rows() > 0) with_rows.push_back(static_cast<std::int32_t>(first_rows.size()));
+    first_rows.push_back(first_row);
+    first_row += share.rows();
+  }
+  std::vector<OfReplica> replicas(shares.size());
+  on_replicas(with_rows, step.number, [&](std::int32_t replica) {
+    const auto r = static_cast<std::size_t>(replica);
+    replicas[r] = run_replica(replica, forward, shares[r], first_rows[r], step, trains);
+  });
   return replicas;
 }
 
-ReplicaSteps::Outcome ReplicaSteps::train(const ReplicaFunction& forward, const ColumnBatch& batch,
-                                          const Step& step) {
-  std::vector<OfReplica> replicas = run(forward, batch, step, true);
+ReplicaSteps::Outcome ReplicaSteps::train(const ReplicaFunction& forward,
+                                          std::span<const ColumnBatch> shares, const Step& step) {
+  std::vector<OfReplica> replicas = run(forward, shares, step, true);
   Outcome outcome;
   std::vector<Gradients> gradients;
   for (OfReplica& replica : replicas) {
@@ -276,13 +297,23 @@ ReplicaSteps::Outcome ReplicaSteps::train(const ReplicaFunction& forward, const 
   return outcome;
 }
 
-Metrics ReplicaSteps::evaluate(const ReplicaFunction& forward, const ColumnBatch& batch,
+Metrics ReplicaSteps::evaluate(const ReplicaFunction& forward, std::span<const ColumnBatch> shares,
                                std::int64_t number) {
   Metrics sum;
-  for (const OfReplica& replica : run(forward, batch, {.number = number}, false)) {
+  for (const OfReplica& replica : run(forward, shares, {.number = number}, false)) {
     sum += replica.metrics;
   }
   return sum;
+}
+
+void ReplicaSteps::each(const OnReplica& function, std::span<const ColumnBatch> shares,
+                        std::int64_t number) {
+  std::vector<std::int32_t> all(shares.size());
+  std::iota(all.begin(), all.end(), 0);
+  on_replicas(all, number, [&](std::int32_t replica) {
+    Tape tape(tape_options(replica, {.number = number}, false));
+    function(replica, tape, shares[static_cast<std::size_t>(replica)]);
+  });
 }
 
 }  // namespace infeed::detail

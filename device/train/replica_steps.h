@@ -28,8 +28,10 @@ struct ReplicaStepsOptions {
   std::shared_ptr<const void> strategy = nullptr;  ///< whose variables are read
   /// Each replica has a thread, so that all can meet within a step (SyncBN).
   bool synchronised = false;
-  /// For debugging; from the replicas' threads.
-  std::function<void(std::int32_t replica, std::string_view operation, const Shape& shape)>
+  std::int32_t devices_of_replica = 0;  ///< that split layers are spread over; 0: any
+  /// For debugging; from the replicas' threads. `device` is counted within the replica.
+  std::function<void(std::int32_t replica, std::int32_t device, std::string_view operation,
+                     const Shape& shape)>
       on_operation = {};
 };
 
@@ -47,8 +49,15 @@ class ReplicaSteps {
     Gradients gradients = {};  ///< summed over the replicas, without the loss scale
     Updates updates = {};      ///< means over the replicas
   };
-  Outcome train(const ReplicaFunction& forward, const ColumnBatch& batch, const Step& step);
-  Metrics evaluate(const ReplicaFunction& forward, const ColumnBatch& batch, std::int64_t number);
+  /// Of a global batch, one a replica, as even as they can be.
+  std::vector<ColumnBatch> shares_of(const ColumnBatch& batch, std::int64_t number) const;
+  Outcome train(const ReplicaFunction& forward, std::span<const ColumnBatch> shares,
+                const Step& step);
+  Metrics evaluate(const ReplicaFunction& forward, std::span<const ColumnBatch> shares,
+                   std::int64_t number);
+  /// Calls it for every replica, also for those without rows, with a tape that records nothing.
+  using OnReplica = std::function<void(std::int32_t replica, Tape& tape, const ColumnBatch& share)>;
+  void each(const OnReplica& function, std::span<const ColumnBatch> shares, std::int64_t number);
 
  private:
   struct OfReplica {
@@ -57,14 +66,18 @@ class ReplicaSteps {
     Updates updates;
   };
 
-  std::function<void(std::string_view, const Shape&)> on_operation_of(std::int32_t replica) const;
-  void check_shares(const ColumnBatch& batch, std::int64_t number) const;
+  std::function<void(std::string_view, std::int32_t, const Shape&)> on_operation_of(
+      std::int32_t replica) const;
+  TapeOptions tape_options(std::int32_t replica, const Step& step, bool trains) const;
   /// What one replica does; `share` has rows.
   OfReplica run_replica(std::int32_t replica, const ReplicaFunction& forward,
                         const ColumnBatch& share, std::int64_t first_row, const Step& step,
                         bool trains);
-  std::vector<OfReplica> run(const ReplicaFunction& forward, const ColumnBatch& batch,
+  std::vector<OfReplica> run(const ReplicaFunction& forward, std::span<const ColumnBatch> shares,
                              const Step& step, bool trains);
+  /// On the threads, where these replicas can meet; errors get the step and the replica.
+  void on_replicas(const std::vector<std::int32_t>& replicas, std::int64_t number,
+                   const std::function<void(std::int32_t replica)>& task);
 
   ReplicaStepsOptions options_;
   std::vector<TensorPool> pools_;            ///< one a replica

@@ -28,7 +28,9 @@
 #include <infeed/device/service_times.h>
 #include <infeed/device/slice.h>
 #include <infeed/device/step_accounting.h>
+#include <infeed/device/split_dense.h>
 #include <infeed/device/step_validation.h>
+#include <infeed/device/strategy.h>
 #include <infeed/device/training_checkpoint.h>
 #include <infeed/device/virtual_run.h>
 #include <infeed/image/decode.h>
@@ -138,6 +140,11 @@ extern infeed::Slice slice;
 extern infeed::BatchSource source;
 extern infeed::DeviceBatch batch;
 extern infeed::Dataset<infeed::ColumnBatch> column_batches;
+extern infeed::ColumnBatch columns;
+extern infeed::ColumnSchema column_schema;
+extern infeed::Strategy& strategy;
+extern infeed::ReplicaFunction forward;
+extern infeed::nn::Adam& adam;
 extern std::vector<infeed::StepEvent> events_of_one_step;
 extern std::stop_token stop;
 extern std::int64_t epoch;

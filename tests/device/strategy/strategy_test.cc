@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <infeed/device/fit.h>
+#include <infeed/device/split_dense.h>
 #include <infeed/device/strategy.h>
 
 #include "../../../device/nn/variable_state.h"
@@ -168,6 +169,86 @@ TEST(Strategy, TellsWhereEachOperationRuns) {
   loop.train(points(16));
   EXPECT_EQ(operations.size(), 8U);
   EXPECT_GT(operations["/job:worker/replica:0/task:0/device:TPU:7"], 3);
+}
+
+TEST(Strategy, SplitsAReplicaOverDevices) {
+  std::map<std::string, int> devices;
+  Strategy strategy(initialised("v3-8"),
+                    {.devices_of_replica = 2,
+                     .on_operation = [&](const LogicalDevice& device, std::string_view,
+                                         const Shape&) { ++devices[device.name()]; }});
+  EXPECT_EQ(strategy.num_replicas_in_sync(), 4);
+  Scope scope = strategy.scope({.seed = 7});
+  nn::Sequential model;
+  model.add(nn::SplitDense(scope.below("hidden"), 8, 12, {.activation = nn::Activation::tanh}))
+      .add(nn::SplitDense(scope.below("logits"), 12, 3, {.split = nn::Split::rows}));
+  const auto forward = classifier(std::make_shared<nn::Sequential>(std::move(model)));
+  nn::Adam adam(scope.below("adam"), scope.variables(), {.rate = nn::constant_rate(0.02)});
+  for (std::uint64_t i = 0; i < 60; ++i) strategy.apply(strategy.run(forward, points(64, i)), adam);
+  EXPECT_GT(strategy.evaluate(forward, points(300, 1000)).accuracy(), 0.95);
+  EXPECT_EQ(devices.size(), 8U);
+
+  EXPECT_EQ(
+      error_message([] { Strategy(initialised("v3-8"), {.devices_of_replica = 3}); }),
+      "replicas of 3 devices on v3-8, whose hosts have 8 each; devices_of_replica must divide "
+      "that");
+  Strategy other(initialised("v3-8"));
+  Scope its = other.scope();
+  const auto split = classifier(
+      std::make_shared<nn::SplitDense>(its.below("a"), 8, 4, nn::SplitDenseOptions{.parts = 4}));
+  EXPECT_THAT(
+      error_message([&] { other.run(split, points(8)); }),
+      HasSubstr("variable a/part0/kernel belongs to a layer that is split into 4 parts, and "
+                "a replica has 1 device; set StrategyOptions::devices_of_replica"));
+}
+
+TEST(Strategy, TakesTheSharesOfADistributedDataset) {
+  Loop loop("v3-8");
+  Loop whole("v3-8");
+  const DistributedDataset input =
+      loop.strategy.distribute(from_columns(points(64), 16), {.global_batch = 16});
+  DistributedIterator iterator = input.iterate();
+  for (std::int64_t step = 0; const auto shares = iterator.next(); ++step) {
+    loop.strategy.apply(loop.strategy.run(loop.forward, *shares), loop.adam);
+    whole.train(points(64).slice(16 * step, 16));
+  }
+  EXPECT_EQ(loop.weights(), whole.weights());
+  EXPECT_EQ(loop.strategy.evaluate(loop.forward, loop.strategy.shares_of(points(30))),
+            loop.strategy.evaluate(loop.forward, points(30)));
+  EXPECT_EQ(error_message([&] { loop.strategy.run(loop.forward, PerReplica<ColumnBatch>()); }),
+            "shares of 0 replicas, and the strategy has 8");
+}
+
+TEST(Strategy, ReducesWhatReplicasGive) {
+  Loop loop("v3-8");
+  const auto rows = loop.strategy.each(
+      loop.strategy.shares_of(points(11)),
+      [](Tape&, const ColumnBatch& share) { return static_cast<double>(share.rows()); });
+  EXPECT_THAT(rows.values(), testing::ElementsAre(2, 2, 2, 1, 1, 1, 1, 1));
+  EXPECT_EQ(loop.strategy.reduce(Reduction::sum, rows), 11);
+  EXPECT_EQ(loop.strategy.reduce(Reduction::mean, rows), 11.0 / 8);
+  const auto tensors =
+      loop.strategy.each(loop.strategy.shares_of(points(3)), [](Tape& tape, const ColumnBatch&) {
+        const auto replica = static_cast<float>(tape.options().replica);
+        return Tensor::copy_of({2}, {replica, 1.0F});
+      });
+  const Tensor sum = loop.strategy.reduce(Reduction::sum, tensors);
+  EXPECT_THAT(sum.values<float>(), testing::ElementsAre(28, 8));
+  const Tensor mean = loop.strategy.reduce(Reduction::mean, tensors);
+  EXPECT_THAT(mean.values<float>(), testing::ElementsAre(3.5, 1));
+  std::vector<Tensor> uneven = tensors.values();
+  uneven[3] = Tensor(DType::float32, {5});
+  EXPECT_EQ(
+      error_message([&] { loop.strategy.reduce(Reduction::sum, PerReplica<Tensor>(uneven)); }),
+      "float32 [5] of replica 3 can't be added to replica 0's, float32 [2]; all must be "
+      "float32 and of one shape");
+  EXPECT_EQ(error_message([&] {
+              loop.strategy.each(loop.strategy.shares_of(points(8)),
+                                 [](Tape&, const ColumnBatch& share) -> double {
+                                   return static_cast<double>(share.column("price").rows());
+                                 });
+            }).substr(0, 20),
+            "step 1, replica 0: t");
 }
 
 }  // namespace

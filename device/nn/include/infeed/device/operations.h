@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include <infeed/device/tape.h>
 
@@ -58,6 +59,10 @@ TapeValue attention(Tape& tape, const TapeValue& q, const TapeValue& k, const Ta
 TapeValue dropout(Tape& tape, const TapeValue& x, double rate);
 /// Rows of table [rows, features]; the ids, whole numbers, may have any shape.
 TapeValue embedding(Tape& tape, const TapeValue& table, const TapeValue& ids);
+/// `count` items of the last axis, from `begin` on.
+TapeValue take_columns(Tape& tape, const TapeValue& x, std::int64_t begin, std::int64_t count);
+/// Parts side by side along the last axis; all other extents are alike.
+TapeValue join_columns(Tape& tape, const std::vector<TapeValue>& parts);
 /// (x - mean) / sqrt(variance + epsilon) * gain + offset over the last axis.
 TapeValue layer_norm(Tape& tape, const TapeValue& x, const TapeValue& gain, const TapeValue& offset,
                      float epsilon);

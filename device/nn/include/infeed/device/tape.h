@@ -71,10 +71,14 @@ struct TapeOptions {
   Precision precision = Precision::float32;
   VectorWidth width = VectorWidth::widest;
   std::int32_t replica = 0;  ///< whose copy of the variables is read
+  /// That the replica is spread over (split_dense.h); 0: as many as a layer asks for.
+  std::int32_t devices = 0;
   TensorPool pool = TensorPool{};
   std::shared_ptr<const void> strategy = nullptr;  ///< whose variables may be read
-  /// For debugging: each operation and the shape of what it gives.
-  std::function<void(std::string_view operation, const Shape& shape)> on_operation = {};
+  /// For debugging: each operation, which of the replica's devices it runs on, and the shape of what
+  /// it gives.
+  std::function<void(std::string_view operation, std::int32_t device, const Shape& shape)>
+      on_operation = {};
   std::uint64_t seed = 0;  ///< of dropout; its bits depend on seed, step, replica and its place
   std::uint64_t step = 0;  ///< counts tapes, also those whose gradients are accumulated
   std::shared_ptr<Collective> collective = nullptr;  ///< null: the replica is the only one
@@ -102,6 +106,9 @@ class Tape {
 
   const TapeOptions& options() const { return options_; }
 
+  /// Which of the replica's devices runs what follows, for layers that are split over them.
+  void set_device(std::int32_t device) { device_ = device; }
+
   // For operations.
   void update(const Variable& variable, Tensor value);
   /// 0, 1, 2, ...: the place of what draws random numbers.
@@ -123,6 +130,7 @@ class Tape {
   std::vector<std::pair<Variable, std::int32_t>> leaves_;
   Updates updates_;
   std::uint64_t draws_ = 0;
+  std::int32_t device_ = 0;
   std::unique_ptr<Workspace> workspace_;
 };
 

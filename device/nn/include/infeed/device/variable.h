@@ -18,7 +18,7 @@
 ///         scope.below("dense").variable("kernel", {784, 128}, infeed::Initializer::glorot_uniform);
 ///     std::span<const float> values = kernel.value().values<float>();
 ///
-/// Initial values come from Philox(seed, number of the variable in its scope): the same seed, the
+/// Initial values come from Philox(seed, number of the drawing in its scope): the same seed, the
 /// same model, the same bits. All variables are float32.
 ///
 /// Ownership: Variable and Scope are handles; copies are the same variable, the same scope.
@@ -72,6 +72,11 @@ class Scope {
 
   Variable variable(std::string_view name, const Shape& shape, Initializer initializer,
                     bool trainable = true);
+  /// One that begins with these values, float32.
+  Variable variable(std::string_view name, const Tensor& value, bool trainable = true);
+  /// What the next variable would begin with, for a layer that keeps it in pieces: split or whole, the
+  /// same seed gives the same model.
+  Tensor draw(const Shape& shape, Initializer initializer);
   /// The same scope; names made through it begin with `name` and a slash.
   Scope below(std::string_view name) const;
   /// Of the whole scope, in the order in which they were made.

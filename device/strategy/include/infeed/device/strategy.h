@@ -3,11 +3,18 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 #include <infeed/device/cluster.h>
+#include <infeed/device/distribute.h>
 #include <infeed/device/metrics.h>
 #include <infeed/device/optimizers.h>
+#include <infeed/device/per_replica.h>
 #include <infeed/device/replica_function.h>
 #include <infeed/records/column_batch.h>
 
@@ -42,6 +49,9 @@ struct StrategyOptions {
   std::int32_t threads = 0;  ///< 0: one a CPU of this process, at most one a replica
   /// A batch whose rows the replicas can't share evenly is an error.
   bool even_shares_only = false;
+  /// That a replica is spread over, for layers that are split (split_dense.h); it must divide the
+  /// devices of a host.
+  std::int32_t devices_of_replica = 1;
   /// Replicas meet within a step, so that batch norms that are synchronised see all examples.
   bool synchronised = false;
   /// Every replica keeps a copy of each variable of its own, and apply() compares them: the price is
@@ -89,7 +99,44 @@ class Strategy {
   /// Loss and hits without gradients.
   Metrics evaluate(const ReplicaFunction& forward, const ColumnBatch& batch);
 
+  /// What distribute.h says; a batch of its iterator is the replicas' shares.
+  DistributedDataset distribute(std::vector<std::string> files, const HostPipeline& pipeline,
+                                DistributeOptions options) const;
+  DistributedDataset distribute(Dataset<ColumnBatch> global, DistributeOptions options) const;
+  ReducedStep run(const ReplicaFunction& forward, const PerReplica<ColumnBatch>& shares,
+                  const RunOptions& options = {});
+  Metrics evaluate(const ReplicaFunction& forward, const PerReplica<ColumnBatch>& shares);
+
+  /// As run() divides a batch.
+  PerReplica<ColumnBatch> shares_of(const ColumnBatch& batch) const;
+  /// What a function gives on each replica, also on those without rows, for values of one's own:
+  ///
+  ///     double total = strategy.reduce(infeed::Reduction::sum,
+  ///         strategy.each(strategy.shares_of(columns),
+  ///                       [](infeed::Tape&, const infeed::ColumnBatch& share) {
+  ///                         return static_cast<double>(share.rows());
+  ///                       }));
+  ///
+  /// It may read the variables of the scope, and no gradients come of it.
+  template <class Function>
+  auto each(const PerReplica<ColumnBatch>& shares, const Function& function) {
+    using Value = std::invoke_result_t<const Function&, Tape&, const ColumnBatch&>;
+    std::vector<std::optional<Value>> found(static_cast<std::size_t>(shares.size()));
+    on_each(shares, [&](std::int32_t replica, Tape& tape, const ColumnBatch& share) {
+      found[static_cast<std::size_t>(replica)].emplace(function(tape, share));
+    });
+    std::vector<Value> values;
+    for (std::optional<Value>& value : found) values.push_back(std::move(*value));
+    return PerReplica<Value>(std::move(values));
+  }
+  /// Added by the tree of all_reduce.h; float32 tensors of one shape.
+  double reduce(Reduction reduction, const PerReplica<double>& values) const;
+  Tensor reduce(Reduction reduction, const PerReplica<Tensor>& values) const;
+
  private:
+  using OnReplica = std::function<void(std::int32_t replica, Tape& tape, const ColumnBatch& share)>;
+  void on_each(const PerReplica<ColumnBatch>& shares, const OnReplica& function);
+
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -1,0 +1,164 @@
+#include "infeed/device/split_dense.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <string_view>
+
+#include <infeed/error.h>
+
+namespace infeed::nn {
+namespace {
+
+/// What the layer's parts run is the replica's first device's again behind them.
+class OnDevice {
+ public:
+  OnDevice(Tape& tape, std::size_t device) : tape_(tape) {
+    tape_.set_device(static_cast<std::int32_t>(device));
+  }
+  ~OnDevice() { tape_.set_device(0); }
+  OnDevice(const OnDevice&) = delete;
+  OnDevice& operator=(const OnDevice&) = delete;
+
+ private:
+  Tape& tape_;
+};
+
+std::int64_t divided(std::int64_t size, std::int64_t parts, std::string_view what) {
+  if (parts >= 1 && size >= parts && size % parts == 0) return size / parts;
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("a layer with {} {} split into {} parts; they must divide it evenly",
+                          size, what, parts));
+}
+
+/// Rows [begin_row, +rows) and columns [begin_column, +columns) of a matrix.
+struct Block {
+  std::int64_t begin_row = 0;
+  std::int64_t rows = 0;
+  std::int64_t begin_column = 0;
+  std::int64_t columns = 0;
+
+  /// Calls copy(offset in the whole, offset in the block) for each row.
+  template <class Copy>
+  void each_row(std::int64_t whole_columns, Copy copy) const {
+    for (std::int64_t row = 0; row < rows; ++row) {
+      copy((begin_row + row) * whole_columns + begin_column, row * columns);
+    }
+  }
+};
+
+/// Of a part that is rows x columns.
+Block block_of(Split split, std::int64_t part, std::int64_t rows, std::int64_t columns) {
+  Block block{.rows = rows, .columns = columns};
+  if (split == Split::columns) block.begin_column = part * columns;
+  if (split == Split::rows) block.begin_row = part * rows;
+  return block;
+}
+
+Tensor cut(const Tensor& whole, const Block& block) {
+  Tensor part(DType::float32, {block.rows, block.columns});
+  const float* const from = whole.values<float>().data();
+  float* const to = part.writable<float>().data();
+  block.each_row(whole.shape()[1], [&](std::int64_t in_whole, std::int64_t in_block) {
+    std::copy_n(from + in_whole, block.columns, to + in_block);
+  });
+  return part;
+}
+
+/// First 0 + 1, 2 + 3, ...; then their sums: as replicas are added (all_reduce.h).
+TapeValue tree_sum(Tape& tape, std::vector<TapeValue> parts) {
+  for (std::size_t step = 1; step < parts.size(); step *= 2) {
+    for (std::size_t i = 0; i + step < parts.size(); i += 2 * step) {
+      parts[i] = add(tape, parts[i], parts[i + step]);
+    }
+  }
+  return parts[0];
+}
+
+}  // namespace
+
+SplitDense::SplitDense(Scope scope, std::int64_t in, std::int64_t out, SplitDenseOptions options)
+    : options_(options) {
+  const bool by_columns = options.split == Split::columns;
+  const std::int64_t of_in = divided(in, by_columns ? 1 : options.parts, "inputs");
+  const std::int64_t of_out = divided(out, by_columns ? options.parts : 1, "outputs");
+  const Tensor kernel = scope.draw({in, out}, options.initializer);
+  const Tensor bias = scope.draw({out}, Initializer::zeros);
+  for (std::int64_t part = 0; part < options.parts; ++part) {
+    Scope below = scope.below(fmt::format("part{}", part));
+    const Block block = block_of(options.split, part, of_in, of_out);
+    kernels_.push_back(below.variable("kernel", cut(kernel, block)));
+    if (!by_columns) continue;
+    const auto of_part = bias.values<float>().subspan(static_cast<std::size_t>(part * of_out),
+                                                      static_cast<std::size_t>(of_out));
+    biases_.push_back(below.variable("bias", Tensor::copy_of({of_out}, of_part)));
+  }
+  if (!by_columns) biases_.push_back(scope.variable("bias", bias));
+}
+
+TapeValue SplitDense::apply(Tape& tape, const TapeValue& x) const {
+  const std::int32_t devices = tape.options().devices;
+  if (devices != 0 && devices != options_.parts) {
+    throw Error(
+        ErrorCode::failed_precondition,
+        fmt::format("variable {} belongs to a layer that is split into {} parts, and a "
+                    "replica has {} device{}; set StrategyOptions::devices_of_replica, or "
+                    "split the layer so",
+                    kernels_.front().name(), options_.parts, devices, devices == 1 ? "" : "s"));
+  }
+  return Activate(options_.activation)
+      .apply(tape, options_.split == Split::columns ? by_columns(tape, x) : by_rows(tape, x));
+}
+
+TapeValue SplitDense::by_columns(Tape& tape, const TapeValue& x) const {
+  std::vector<TapeValue> parts;
+  for (std::size_t part = 0; part < kernels_.size(); ++part) {
+    const OnDevice on_device(tape, part);
+    parts.push_back(dense(tape, x, tape.read(kernels_[part]), tape.read(biases_[part])));
+  }
+  return join_columns(tape, parts);
+}
+
+TapeValue SplitDense::by_rows(Tape& tape, const TapeValue& x) const {
+  const std::int64_t rows = kernels_[0].shape()[0];
+  const std::int64_t in = rows * options_.parts;
+  if (x.shape().rank() == 0 || x.shape()[x.shape().rank() - 1] != in) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("a layer of {} inputs can't take {}", in, x.shape().to_string()));
+  }
+  std::vector<TapeValue> parts;
+  for (std::size_t part = 0; part < kernels_.size(); ++part) {
+    const OnDevice on_device(tape, part);
+    const TapeValue taken = take_columns(tape, x, static_cast<std::int64_t>(part) * rows, rows);
+    parts.push_back(matrix_product(tape, taken, tape.read(kernels_[part])));
+  }
+  return add_table(tape, tree_sum(tape, std::move(parts)), tape.read(biases_[0]));
+}
+
+Tensor SplitDense::kernel() const {
+  const std::int64_t rows = kernels_[0].shape()[0];
+  const std::int64_t columns = kernels_[0].shape()[1];
+  const bool by_columns = options_.split == Split::columns;
+  Tensor whole(DType::float32, {by_columns ? rows : rows * options_.parts,
+                                by_columns ? columns * options_.parts : columns});
+  float* const to = whole.writable<float>().data();
+  for (std::size_t part = 0; part < kernels_.size(); ++part) {
+    const Tensor value = kernels_[part].value();
+    const float* const from = value.values<float>().data();
+    block_of(options_.split, static_cast<std::int64_t>(part), rows, columns)
+        .each_row(whole.shape()[1], [&](std::int64_t in_whole, std::int64_t in_block) {
+          std::copy_n(from + in_block, columns, to + in_whole);
+        });
+  }
+  return whole;
+}
+
+Tensor SplitDense::bias() const {
+  std::vector<float> all;
+  for (const Variable& bias : biases_) {
+    const Tensor value = bias.value();
+    all.insert(all.end(), value.values<float>().begin(), value.values<float>().end());
+  }
+  return Tensor::copy_of({static_cast<std::int64_t>(all.size())}, std::span<const float>(all));
+}
+
+}  // namespace infeed::nn

@@ -1,0 +1,236 @@
+#include "infeed/device/distribute.h"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <numeric>
+#include <utility>
+
+#include <infeed/device/device_batch.h>
+#include <infeed/error.h>
+#include <infeed/pipeline/rebatch.h>
+
+namespace infeed {
+namespace detail {
+
+/// A pipeline, and whom it feeds.
+struct HostFeed {
+  Iterator<ColumnBatch> iterator;
+  std::int64_t batch = 0;  ///< rows that its batches must have
+  std::int32_t replicas = 0;
+  bool is_over = false;
+};
+
+}  // namespace detail
+
+namespace {
+
+using detail::HostFeed;
+
+constexpr std::array<std::string_view, 4> kPolicies = {"auto", "file", "data", "off"};
+
+std::int32_t count_replicas(const std::vector<std::int32_t>& replicas_of_hosts) {
+  return std::accumulate(replicas_of_hosts.begin(), replicas_of_hosts.end(), 0);
+}
+
+/// Of each host, in a global batch.
+std::vector<std::int64_t> rows_of_hosts(const std::vector<std::int32_t>& replicas_of_hosts,
+                                        std::int64_t global_batch) {
+  const std::int32_t replicas = count_replicas(replicas_of_hosts);
+  std::vector<std::int64_t> rows;
+  std::int32_t replica = 0;
+  for (const std::int32_t of_host : replicas_of_hosts) {
+    rows.push_back(0);
+    for (std::int32_t i = 0; i < of_host; ++i) {
+      rows.back() += examples_of_replica(global_batch, replicas, replica++);
+    }
+  }
+  return rows;
+}
+
+void check_options(const DistributeOptions& options) {
+  if (options.global_batch >= 1) return;
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("distribute: a global_batch of {}; say how many rows a step has over all "
+                          "replicas",
+                          options.global_batch));
+}
+
+/// Every host gets a batch's rows only where each has some.
+void check_every_host_has_rows(const std::vector<std::int64_t>& rows, ShardPolicy policy) {
+  if (rows.back() > 0) return;
+  const std::int64_t global_batch = std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
+  throw Error(
+      ErrorCode::invalid_argument,
+      fmt::format("distribute: a global batch of {} rows leaves some of {} hosts without any, "
+                  "which with policy {} have pipelines of their own; take a larger batch, "
+                  "or policy data",
+                  global_batch, rows.size(), to_string(policy)));
+}
+
+[[noreturn]] void refuse_rows(std::int64_t rows, const HostFeed& feed) {
+  if (rows * feed.replicas == feed.batch) {
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("distribute: the pipeline gives batches of {} rows, which is what one of "
+                    "{} replicas takes; distribute() divides global batches itself, so "
+                    "let the pipeline give {} rows",
+                    rows, feed.replicas, feed.batch));
+  }
+  throw Error(
+      ErrorCode::invalid_argument,
+      fmt::format("distribute: the pipeline gives a batch of {} rows, and {} were asked for; "
+                  "only the last batch may be shorter",
+                  rows, feed.batch));
+}
+
+/// The next batch of a feed, divided over its replicas; those behind the end get nothing.
+bool append_shares(HostFeed& feed, std::vector<ColumnBatch>& shares) {
+  std::optional<ColumnBatch> batch;
+  if (!feed.is_over) batch = feed.iterator.next();
+  if (!batch) {
+    feed.is_over = true;
+    shares.resize(shares.size() + static_cast<std::size_t>(feed.replicas));
+    return false;
+  }
+  const std::int64_t rows = batch->rows();
+  if (rows > feed.batch || (rows < feed.batch && !feed.iterator.peek().empty())) {
+    refuse_rows(rows, feed);
+  }
+  std::int64_t first = 0;
+  for (std::int32_t replica = 0; replica < feed.replicas; ++replica) {
+    const std::int64_t of_replica = examples_of_replica(rows, feed.replicas, replica);
+    shares.push_back(batch->slice(first, of_replica));
+    first += of_replica;
+  }
+  return true;
+}
+
+ShardPolicy decided(ShardPolicy policy, std::size_t files,
+                    const std::vector<std::int64_t>& rows_of_hosts) {
+  const std::size_t hosts = rows_of_hosts.size();
+  if (policy == ShardPolicy::automatic) {
+    const bool can_share_files = files >= hosts && rows_of_hosts.back() > 0;
+    return can_share_files ? ShardPolicy::file : ShardPolicy::data;
+  }
+  if (policy == ShardPolicy::file && files < hosts) {
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("distribute: {} file{} can't be shared out among {} hosts; write more "
+                    "shards, or take policy data, with which each host reads everything and "
+                    "keeps its rows",
+                    files, files == 1 ? "" : "s", hosts));
+  }
+  return policy;
+}
+
+}  // namespace
+
+std::string_view to_string(ShardPolicy policy) {
+  return kPolicies[static_cast<std::size_t>(policy)];
+}
+
+ShardPolicy shard_policy_from(std::string_view name) {
+  const auto found = std::ranges::find(kPolicies, name);
+  if (found == kPolicies.end()) {
+    throw Error(ErrorCode::invalid_argument, fmt::format("there is no policy '{}'; take one of {}",
+                                                         name, fmt::join(kPolicies, ", ")));
+  }
+  return static_cast<ShardPolicy>(found - kPolicies.begin());
+}
+
+struct DistributedIterator::State {
+  std::vector<HostFeed> feeds;
+};
+
+std::optional<PerReplica<ColumnBatch>> DistributedIterator::next() {
+  std::vector<ColumnBatch> shares;
+  bool any = false;
+  for (HostFeed& feed : state_->feeds) any = append_shares(feed, shares) || any;
+  if (!any) return std::nullopt;
+  // Those without rows still know the columns.
+  const auto filled = std::ranges::find_if(
+      shares, [](const ColumnBatch& share) { return !share.columns().empty(); });
+  if (filled != shares.end()) {
+    const ColumnBatch empty = filled->slice(0, 0);
+    for (ColumnBatch& share : shares) {
+      if (share.columns().empty()) share = empty;
+    }
+  }
+  return PerReplica<ColumnBatch>(std::move(shares));
+}
+
+std::vector<Checkpoint> DistributedIterator::checkpoint() const {
+  std::vector<Checkpoint> places;
+  for (const HostFeed& feed : state_->feeds) places.push_back(feed.iterator.checkpoint());
+  return places;
+}
+
+DistributedDataset::DistributedDataset(std::vector<std::int32_t> replicas_of_hosts,
+                                       std::vector<std::string> files, const HostPipeline& pipeline,
+                                       DistributeOptions options)
+    : replicas_of_hosts_(std::move(replicas_of_hosts)), options_(options) {
+  check_options(options_);
+  const std::vector<std::int64_t> rows = rows_of_hosts(replicas_of_hosts_, options_.global_batch);
+  policy_ = decided(options_.policy, files.size(), rows);
+  if (policy_ == ShardPolicy::data) {
+    pipelines_.push_back(pipeline({.files = std::move(files), .batch = options_.global_batch}));
+    return;
+  }
+  check_every_host_has_rows(rows, policy_);
+  const std::size_t hosts = rows.size();
+  for (std::size_t host = 0; host < hosts; ++host) {
+    HostInput input{.batch = rows[host],
+                    .host = static_cast<std::int32_t>(host),
+                    .hosts = static_cast<std::int32_t>(hosts)};
+    const bool is_shared = policy_ == ShardPolicy::file;
+    for (std::size_t i = is_shared ? host : 0; i < files.size(); i += is_shared ? hosts : 1) {
+      input.files.push_back(files[i]);
+    }
+    pipelines_.push_back(pipeline(input));
+  }
+}
+
+DistributedDataset::DistributedDataset(std::vector<std::int32_t> replicas_of_hosts,
+                                       Dataset<ColumnBatch> global, DistributeOptions options)
+    : replicas_of_hosts_(std::move(replicas_of_hosts)), options_(options) {
+  check_options(options_);
+  if (options_.policy == ShardPolicy::file) {
+    throw Error(ErrorCode::invalid_argument,
+                "distribute: a dataset that is made can't be divided by its files; give "
+                "distribute() the files and a function that makes a host's pipeline of them");
+  }
+  policy_ = options_.policy == ShardPolicy::off ? ShardPolicy::off : ShardPolicy::data;
+  if (policy_ == ShardPolicy::data) {
+    pipelines_.push_back(std::move(global));
+    return;
+  }
+  const std::vector<std::int64_t> rows = rows_of_hosts(replicas_of_hosts_, options_.global_batch);
+  check_every_host_has_rows(rows, policy_);
+  for (const std::int64_t of_host : rows) pipelines_.push_back(global | rebatch(of_host));
+}
+
+DistributedIterator DistributedDataset::iterate(IterateOptions options,
+                                                std::vector<Checkpoint> resume) const {
+  if (!resume.empty() && resume.size() != pipelines_.size()) {
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("distribute: a checkpoint of {} pipelines for {}; it belongs to another "
+                    "slice or policy",
+                    resume.size(), pipelines_.size()));
+  }
+  const std::vector<std::int64_t> rows = rows_of_hosts(replicas_of_hosts_, options_.global_batch);
+  auto state = std::make_shared<DistributedIterator::State>();
+  for (std::size_t i = 0; i < pipelines_.size(); ++i) {
+    IterateOptions of_pipeline = options;
+    if (!resume.empty()) of_pipeline.resume = std::move(resume[i]);
+    const bool is_data = policy_ == ShardPolicy::data;
+    state->feeds.push_back(
+        {.iterator = pipelines_[i].iterate(std::move(of_pipeline)),
+         .batch = is_data ? options_.global_batch : rows[i],
+         .replicas = is_data ? count_replicas(replicas_of_hosts_) : replicas_of_hosts_[i]});
+  }
+  return DistributedIterator(std::move(state));
+}
+
+}  // namespace infeed

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <infeed/device/per_replica.h>
+#include <infeed/pipeline/dataset.h>
+#include <infeed/records/column_batch.h>
+
+/// Why: each host of a slice reads its own part of the data, and each of its replicas gets its share of a
+/// *global* batch; who reads what is said once, not in every pipeline.
+///
+///     infeed::DistributedDataset input = strategy.distribute(
+///         infeed::match_files("data/train-*.tfrecord"),
+///         [](const infeed::HostInput& host) {
+///           return infeed::records(host.files)
+///                | infeed::parse_columns(column_schema, host.batch);
+///         },
+///         {.global_batch = 1024});
+///     infeed::DistributedIterator iterator = input.iterate();
+///     while (auto shares = iterator.next()) strategy.apply(strategy.run(forward, *shares), adam);
+///
+/// Batches are global: of 1024 rows on 8 replicas each gets 128. A pipeline that gives 128, what one
+/// replica takes, would train with a batch eight times too small; that is an error which says so.
+///
+/// A host whose data is over gives its replicas no rows while the others go on.
+///
+/// Thread-safety: DistributedDataset as Dataset, DistributedIterator as Iterator.
+/// Errors: invalid_argument: a policy that can't be had, batches of another size than was said.
+namespace infeed {
+
+/// Who reads what, as tf.data's AutoShardPolicy.
+enum class ShardPolicy : std::uint8_t {
+  automatic,  ///< file where there is a file for every host, else data
+  file,       ///< host h of H reads files h, h + H, ... and batches its part of a global batch
+  data,       ///< every host reads everything and keeps its rows of each global batch
+  off,        ///< every host reads everything and keeps it: the pipelines divide it themselves
+};
+
+/// "auto", "file", "data", "off".
+std::string_view to_string(ShardPolicy policy);
+ShardPolicy shard_policy_from(std::string_view name);
+
+struct DistributeOptions {
+  std::int64_t global_batch = 0;  ///< rows of a step over all replicas; it must be given
+  ShardPolicy policy = ShardPolicy::automatic;
+};
+
+/// What one host's pipeline is made of.
+struct HostInput {
+  std::vector<std::string> files = {};  ///< those that it reads, in order
+  std::int64_t batch = 0;  ///< rows that its batches must have; the last one may be short
+  std::int32_t host = 0;
+  std::int32_t hosts = 1;
+};
+
+using HostPipeline = std::function<Dataset<ColumnBatch>(const HostInput& host)>;
+
+/// The shares of step after step, in replica order.
+class DistributedIterator {
+ public:
+  /// Empty when every host's data is over.
+  std::optional<PerReplica<ColumnBatch>> next();
+  /// A place a pipeline, to be handed to DistributedDataset::iterate().
+  std::vector<Checkpoint> checkpoint() const;
+
+ private:
+  friend class DistributedDataset;
+  struct State;
+  explicit DistributedIterator(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+  std::shared_ptr<State> state_;
+};
+
+/// Strategy::distribute() makes it.
+class DistributedDataset {
+ public:
+  /// `replicas_of_hosts`: how many replicas each host feeds.
+  DistributedDataset(std::vector<std::int32_t> replicas_of_hosts, std::vector<std::string> files,
+                     const HostPipeline& pipeline, DistributeOptions options);
+  /// Of a dataset whose files are its own affair: policies automatic, data and off.
+  DistributedDataset(std::vector<std::int32_t> replicas_of_hosts, Dataset<ColumnBatch> global,
+                     DistributeOptions options);
+
+  /// Never automatic.
+  ShardPolicy policy() const { return policy_; }
+  /// `resume`: of DistributedIterator::checkpoint(), none for the start. With several pipelines each gets
+  /// these options, limits too.
+  DistributedIterator iterate(IterateOptions options = {},
+                              std::vector<Checkpoint> resume = {}) const;
+
+ private:
+  std::vector<std::int32_t> replicas_of_hosts_;
+  DistributeOptions options_;
+  ShardPolicy policy_;
+  /// One a host; one alone where all hosts read the same and share it out (data).
+  std::vector<Dataset<ColumnBatch>> pipelines_;
+};
+
+}  // namespace infeed

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+/// Why: what the replicas of a step hold at the same time, one value each: shares of a batch, losses,
+/// tensors.
+///
+///     infeed::PerReplica<double> losses({0.5, 0.25});
+///     losses[1];                                                 // 0.25
+///
+/// Ownership and thread-safety: a value, as its values are.
+namespace infeed {
+
+template <class T>
+class PerReplica {
+ public:
+  PerReplica() = default;
+  explicit PerReplica(std::vector<T> values) : values_(std::move(values)) {}
+
+  std::int32_t size() const { return static_cast<std::int32_t>(values_.size()); }
+  const T& operator[](std::int32_t replica) const {
+    return values_[static_cast<std::size_t>(replica)];
+  }
+  /// In replica order.
+  const std::vector<T>& values() const { return values_; }
+
+ private:
+  std::vector<T> values_;
+};
+
+/// How values of all replicas become one.
+enum class Reduction : std::uint8_t {
+  sum,
+  /// x / replicas, then the sum. Of shares with different numbers of rows it is *not* the mean of the
+  /// rows: for losses take the sum, divided by the examples of the whole batch (nn::average_loss).
+  mean,
+};
+
+}  // namespace infeed
