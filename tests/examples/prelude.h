@@ -27,8 +27,8 @@
 #include <infeed/device/paced.h>
 #include <infeed/device/service_times.h>
 #include <infeed/device/slice.h>
-#include <infeed/device/step_accounting.h>
 #include <infeed/device/split_dense.h>
+#include <infeed/device/step_accounting.h>
 #include <infeed/device/step_validation.h>
 #include <infeed/device/strategy.h>
 #include <infeed/device/training_checkpoint.h>
