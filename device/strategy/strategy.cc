@@ -33,18 +33,6 @@ void check_copies(const Variable& variable, std::int64_t step) {
   }
 }
 
-/// In a replica's devices no two hosts take part, since activations go from one to the next.
-std::int32_t replicas_of(const Slice& slice, std::int32_t devices_of_replica) {
-  const std::int32_t of_host = slice.replicas_of_host(0);
-  if (devices_of_replica < 1 || of_host % devices_of_replica != 0) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("replicas of {} devices on {}, whose hosts have {} each; "
-                            "devices_of_replica must divide that",
-                            devices_of_replica, slice.name(), of_host));
-  }
-  return slice.num_replicas() / devices_of_replica;
-}
-
 double factor_of(Reduction reduction, std::size_t replicas) {
   return reduction == Reduction::mean ? 1.0 / static_cast<double>(replicas) : 1.0;
 }
@@ -66,7 +54,7 @@ struct Strategy::State {
       : options(std::move(of)),
         slice(cluster.slice()),
         devices(cluster.devices()),
-        steps({.replicas = replicas_of(slice, options.devices_of_replica),
+        steps({.replicas = slice.num_replicas(options.devices_of_replica),
                .threads = options.threads,
                .precision = options.precision,
                .seed = options.seed,

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fmt/format.h>
 
+#include <infeed/device/split_workload.h>
 #include <infeed/error.h>
 
 namespace infeed {
@@ -235,7 +236,7 @@ StepTime step_time(const Workload& workload, const Slice& slice, std::int64_t gl
   return step_time(workload, slice, global_batch, options, calibration(slice.chip().generation));
 }
 
-StepTime step_time(const Workload& workload, const Slice& slice, std::int64_t global_batch,
+StepTime step_time(const Workload& whole, const Slice& slice, std::int64_t global_batch,
                    const StepOptions& options, const Calibration& calibration) {
   if (global_batch <= 0) {
     throw Error(ErrorCode::invalid_argument,
@@ -247,18 +248,24 @@ StepTime step_time(const Workload& workload, const Slice& slice, std::int64_t gl
         fmt::format("{} steps an execution; at least 1 is needed", options.steps_per_execution));
   }
   const Replica replica{.chip = slice.chip(), .calibration = calibration};
-  const std::int64_t examples = divide_up(global_batch, slice.num_replicas());
+  const std::int32_t devices = options.devices_of_replica;
+  const std::int64_t examples = divide_up(global_batch, slice.num_replicas(devices));
+  const Workload workload = split_workload(whole, devices);
+  const auto exchange_seconds_of = [&](std::int64_t values) {
+    const std::int64_t bytes = examples * values * bytes_of_activation(options.precision);
+    return static_cast<double>(exchange_ps(slice.chip(), devices, bytes)) / kPicosecondsPerSecond;
+  };
   std::vector<OpSeconds> ops;
   double seconds = 0;
   for (const ModelOp& op : workload.ops) {
     ops.push_back(op_seconds(replica, slice, op, examples, options.precision));
-    seconds += ops.back().forward;
+    seconds += ops.back().forward + exchange_seconds_of(op.exchanged_forward);
   }
   const std::int64_t copied = workload.parameters() - workload.sharded_parameters();
   Buckets buckets(slice);
   for (std::size_t i = ops.size(); i-- > 0;) {
-    seconds += ops[i].backward;
     const ModelOp& op = workload.ops[i];
+    seconds += ops[i].backward + exchange_seconds_of(op.exchanged_backward);
     if (calibration.overlaps_all_reduce && !op.is_sharded) {
       buckets.add(op.parameters * kFloat32Bytes, seconds);
     }

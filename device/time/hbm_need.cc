@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include <infeed/device/split_workload.h>
 #include <infeed/error.h>
 
 namespace infeed {
@@ -28,19 +29,19 @@ HbmNeed hbm_need(const Workload& workload, const Slice& slice, std::int64_t glob
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("a global batch of {} examples; at least 1 is needed", global_batch));
   }
-  const std::int64_t replicas = slice.num_replicas();
+  const std::int64_t replicas = slice.num_replicas(options.devices_of_replica);
   const std::int64_t examples = share_of(global_batch, replicas);
   HbmNeed need;
   // The tables of Google's pages mean 2^30 by GB: v3 has 32 GiB a chip.
   need.available_bytes =
       static_cast<std::int64_t>(slice.chip().hbm_gb * kGibibyte) / slice.replicas_per_chip();
   std::vector<HbmTensor>& tensors = need.largest;
-  for (const ModelOp& op : workload.ops) {
+  for (const ModelOp& op : split_workload(workload, options.devices_of_replica).ops) {
     const std::int64_t kept = examples * op.kept_bytes(options.precision);
     need.activations_bytes += kept;
     tensors.push_back({op.name + " (activations)", kept});
     std::int64_t variables = op.parameters * kFloatBytes;
-    if (op.is_sharded) variables = share_of(variables, replicas);
+    if (op.is_sharded) variables = share_of(variables, slice.num_replicas());
     need.variables_bytes += variables;
     need.slots_bytes += variables * optimizer_slots(options.optimizer);
     // Of a table only the rows that were read have gradients: as many as activations, in float32.
@@ -55,8 +56,9 @@ HbmNeed hbm_need(const Workload& workload, const Slice& slice, std::int64_t glob
 
 std::int64_t largest_batch(const Workload& workload, const Slice& slice,
                            const StepOptions& options) {
+  const std::int64_t replicas = slice.num_replicas(options.devices_of_replica);
   const auto fits = [&](std::int64_t examples) {
-    return hbm_need(workload, slice, examples * slice.num_replicas(), options).fits();
+    return hbm_need(workload, slice, examples * replicas, options).fits();
   };
   constexpr std::int64_t kExamplesMax = std::int64_t{1} << 24;
   std::int64_t low = 0;
@@ -65,7 +67,7 @@ std::int64_t largest_batch(const Workload& workload, const Slice& slice,
     const std::int64_t middle = (low + high) / 2;
     (fits(middle) ? low : high) = middle;
   }
-  return low * slice.num_replicas();
+  return low * replicas;
 }
 
 void check_hbm(const Workload& workload, const Slice& slice, std::int64_t global_batch,
@@ -81,7 +83,7 @@ void check_hbm(const Workload& workload, const Slice& slice, std::int64_t global
   throw Error(
       ErrorCode::resource_exhausted,
       fmt::format(
-          "{} with a global batch of {} needs {} of HBM a replica, and {} has {}: variables "
+          "{} with a global batch of {} needs {} of HBM a device, and {} has {}: variables "
           "{}, gradients {}, slots of {} {}, activations {}; the largest: {}; {}",
           workload.name, global_batch, gib_text(need.bytes()), slice.name(),
           gib_text(need.available_bytes), gib_text(need.variables_bytes),

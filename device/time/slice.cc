@@ -260,6 +260,17 @@ std::vector<std::string> Slice::known_names() {
   return names;
 }
 
+std::int32_t Slice::num_replicas(std::int32_t devices_of_replica) const {
+  const std::int32_t of_host = replicas_of_host(0);
+  if (devices_of_replica < 1 || of_host % devices_of_replica != 0) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("replicas of {} devices on {}, whose hosts have {} each; "
+                            "devices_of_replica must divide that",
+                            devices_of_replica, name_, of_host));
+  }
+  return num_replicas() / devices_of_replica;
+}
+
 std::int32_t Slice::num_hosts() const {
   return (num_chips() + chip().chips_per_host - 1) / chip().chips_per_host;
 }

@@ -28,6 +28,7 @@
 #include <infeed/device/service_times.h>
 #include <infeed/device/slice.h>
 #include <infeed/device/split_dense.h>
+#include <infeed/device/split_workload.h>
 #include <infeed/device/step_accounting.h>
 #include <infeed/device/step_validation.h>
 #include <infeed/device/strategy.h>

@@ -35,6 +35,7 @@ struct StepArguments {
   std::string precision = "mixed_bfloat16";
   std::string optimizer = "adam";
   std::int32_t steps_per_execution = 1;
+  std::int32_t devices_of_replica = 1;
   double learning_rate = 0.1;
   bool sweeps_batch = false;
   bool validates = false;
@@ -62,7 +63,8 @@ void run_validation(const StepArguments& options) {
 StepOptions step_options(const StepArguments& arguments) {
   return {.precision = precision_from(arguments.precision),
           .optimizer = step_optimizer_from(arguments.optimizer),
-          .steps_per_execution = arguments.steps_per_execution};
+          .steps_per_execution = arguments.steps_per_execution,
+          .devices_of_replica = arguments.devices_of_replica};
 }
 
 void run_sweep(const StepArguments& options) {
@@ -91,7 +93,7 @@ std::string hbm_text(const HbmNeed& need) {
   constexpr double kGibibyte = 1024.0 * 1024 * 1024;
   const auto gib = [](std::int64_t bytes) { return static_cast<double>(bytes) / kGibibyte; };
   std::string text =
-      fmt::format("HBM {:.2f} of {:.2f} GiB a replica; the largest:", gib(need.bytes()),
+      fmt::format("HBM {:.2f} of {:.2f} GiB a device; the largest:", gib(need.bytes()),
                   gib(need.available_bytes));
   for (std::size_t i = 0; i < need.largest.size() && i < 3; ++i) {
     text += fmt::format("{} {} {:.2f}", i == 0 ? "" : ",", need.largest[i].name,
@@ -140,6 +142,10 @@ void run_step(const StepArguments& options, const std::stop_token& stop) {
   terminal.line(fmt::format("  {}, {}; a new batch shape takes {:.1f} s to compile (assumed)",
                             options.precision, options.optimizer,
                             us(compilation_ps(model)) / kUsOfSecond));
+  if (how.devices_of_replica > 1) {
+    terminal.line(fmt::format("  {} replicas of {} devices, whose layers are split over them",
+                              slice.num_replicas(how.devices_of_replica), how.devices_of_replica));
+  }
   terminal.line("  " + hbm_text(need));
   terminal.line(fmt::format("  links of {:g} GB/s one way ({})", slice.chip().ici_gb_per_s_link,
                             to_string(slice.chip().ici_figure)));
@@ -159,6 +165,7 @@ void run_step(const StepArguments& options, const std::stop_token& stop) {
       {"precision", options.precision},
       {"optimizer", options.optimizer},
       {"steps_per_execution", options.steps_per_execution},
+      {"devices_of_replica", options.devices_of_replica},
       {"compute_us", us(step.compute_ps)},
       {"launch_us", us(step.launch_ps)},
       {"all_reduce_us", us(step.all_reduce_ps)},
@@ -206,6 +213,12 @@ Command add_step_command(CLI::App& app) {
                        "Steps that the host launches at once")
           ->check(CLI::Range(1, 1'000'000))
           ->capture_default_str();
+  auto* const devices_of_replica =
+      command
+          ->add_option("--devices-of-replica", options->devices_of_replica,
+                       "Devices that a replica's layers are split over (model parallelism)")
+          ->check(CLI::Range(1, 1024))
+          ->capture_default_str();
   auto* const sweep =
       command
           ->add_flag("--sweep-batch", options->sweeps_batch,
@@ -226,6 +239,7 @@ Command add_step_command(CLI::App& app) {
       ->excludes(precision)
       ->excludes(optimizer)
       ->excludes(steps_per_execution)
+      ->excludes(devices_of_replica)
       ->excludes(sweep);
   add_virtual_options(*command, options->virtual_steps);
   sweep->excludes("--virtual");

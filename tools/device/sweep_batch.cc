@@ -23,7 +23,7 @@ std::vector<SweptBatch> sweep_batch(const Workload& workload, const Slice& slice
   constexpr double kBytesOfGib = 1024.0 * 1024 * 1024;
   std::vector<SweptBatch> batches;
   for (std::int64_t examples = 1; examples <= kExamplesOfReplicaMax; examples *= 2) {
-    const std::int64_t batch = examples * slice.num_replicas();
+    const std::int64_t batch = examples * slice.num_replicas(options.step.devices_of_replica);
     const HbmNeed need = hbm_need(workload, slice, batch, options.step);
     const double ms =
         static_cast<double>(step_time(workload, slice, batch, options.step).total_ps()) /

@@ -120,7 +120,7 @@ TEST(HbmNeed, TooLittleNamesTheLargestTensorsAndWhatToDo) {
   EXPECT_THAT(message_of_step(ErrorCode::resource_exhausted,
                               [&] { check_hbm(workload("gpt2-1.5b"), slice, 8); }),
               AllOf(HasSubstr("gpt2-1.5b with a global batch of 8 needs "),
-                    HasSubstr(" of HBM a replica, and v3-8 has 16.00 GiB: variables 5.80 GiB"),
+                    HasSubstr(" of HBM a device, and v3-8 has 16.00 GiB: variables 5.80 GiB"),
                     HasSubstr("the largest: "), HasSubstr("no batch fits")));
   const Workload resnet = workload("resnet50");
   const std::int64_t most = largest_batch(resnet, slice);

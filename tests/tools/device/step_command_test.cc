@@ -62,7 +62,7 @@ TEST(StepCommand, PrecisionOptimiserAndExecutionsChangeTheStep) {
   };
   const std::string plain = out({});
   EXPECT_THAT(plain, HasSubstr("mixed_bfloat16, adam; a new batch shape takes"));
-  EXPECT_THAT(plain, HasSubstr("of 16.00 GiB a replica; the largest: words (variables) 0."));
+  EXPECT_THAT(plain, HasSubstr("of 16.00 GiB a device; the largest: words (variables) 0."));
   EXPECT_THAT(plain, HasSubstr("links of 83 GB/s one way (published)"));
   EXPECT_THAT(plain, HasSubstr("(of it launch 50.0)"));
   EXPECT_THAT(out({"--precision", "float32", "--optimizer", "sgd"}), HasSubstr("float32, sgd;"));

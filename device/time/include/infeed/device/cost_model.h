@@ -85,6 +85,10 @@ struct ModelOp {
   /// Spread over all replicas rather than copied to each (a recommender's tables): no gradient is
   /// all-reduced, the rows travel instead.
   bool is_sharded = false;
+  /// Values of an example that the devices of a replica add up behind it, forward and backward
+  /// (split_workload.h).
+  std::int64_t exchanged_forward = 0;
+  std::int64_t exchanged_backward = 0;
   std::int64_t output_elements() const { return (rows == 0 ? 1 : rows) * n; }
   /// What stays in HBM until the backward pass: the output, in the type of the arithmetic.
   std::int64_t kept_bytes(Precision precision) const {

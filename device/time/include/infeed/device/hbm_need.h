@@ -25,7 +25,7 @@ struct HbmTensor {
   std::int64_t bytes = 0;
 };
 
-/// Of one replica.
+/// Of one device, which is a replica unless its layers are split.
 struct HbmNeed {
   std::int64_t variables_bytes = 0;
   std::int64_t gradients_bytes = 0;

@@ -74,6 +74,9 @@ class Slice {
   std::int32_t num_cores() const { return num_chips() * chip().cores; }
   std::int32_t num_hosts() const;
   std::int32_t num_replicas() const { return num_chips() * replicas_per_chip(); }
+  /// With so many devices each (model parallelism). Throws invalid_argument unless they divide those of
+  /// each host: activations don't go from host to host.
+  std::int32_t num_replicas(std::int32_t devices_of_replica) const;
   std::int32_t replicas_per_chip() const { return chip().replica_is_core ? chip().cores : 1; }
   /// Replicas that host `host` feeds; replicas are numbered host by host.
   std::int32_t replicas_of_host(std::int32_t host) const;

@@ -34,6 +34,8 @@ struct StepOptions {
   Precision precision = Precision::mixed_bfloat16;
   StepOptimizer optimizer = StepOptimizer::adam;
   std::int32_t steps_per_execution = 1;  ///< the host launches only the first of so many
+  /// Model parallelism: so many devices work on one share of the batch (split_workload.h).
+  std::int32_t devices_of_replica = 1;
 };
 
 }  // namespace infeed

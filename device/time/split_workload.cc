@@ -1,0 +1,80 @@
+#include "infeed/device/split_workload.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+#include <infeed/error.h>
+
+namespace infeed {
+namespace {
+
+constexpr std::int64_t kHopPs = 1'000'000;
+constexpr double kPicosecondsPerSecond = 1e12;
+
+std::int64_t divide_up(std::int64_t size, std::int32_t devices) {
+  return (size + devices - 1) / devices;
+}
+
+void split_by_columns(ModelOp& op, std::int32_t devices) {
+  // Of what it reads every device has all, and the gradient of that is a sum over the devices.
+  if (op.needs_input_gradient) op.exchanged_backward = op.rows * op.k;
+  op.n = divide_up(op.n, devices);
+  op.parameters = divide_up(op.parameters, devices);
+}
+
+void split_by_rows(ModelOp& op, std::int32_t devices) {
+  op.exchanged_forward = op.rows * op.n;
+  op.k = divide_up(op.k, devices);
+  op.input_elements = divide_up(op.input_elements, devices);
+  op.parameters = divide_up(op.parameters, devices);
+}
+
+void split_by_heads(ModelOp& op, std::int32_t devices) {
+  op.rows = divide_up(op.rows, devices);
+  op.input_elements = divide_up(op.input_elements, devices);
+}
+
+}  // namespace
+
+Workload split_workload(const Workload& workload, std::int32_t devices) {
+  if (devices < 1) {
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("{} split over {} devices; at least 1 is needed", workload.name, devices));
+  }
+  Workload part = workload;
+  if (devices == 1) return part;
+  ModelOp* open = nullptr;  // by columns, with no partner yet
+  for (ModelOp& op : part.ops) {
+    if (op.kind == OpKind::batched_product) split_by_heads(op, devices);
+    if (op.kind != OpKind::product || op.rows == 0) continue;
+    if (open == nullptr) {
+      split_by_columns(op, devices);
+      open = &op;
+    } else {
+      split_by_rows(op, devices);
+      open = nullptr;
+    }
+  }
+  if (open != nullptr) open->exchanged_forward = divide_up(open->rows * open->n * devices, 2);
+  return part;
+}
+
+std::int64_t exchange_ps(const ChipSpec& chip, std::int32_t devices, std::int64_t bytes) {
+  if (devices <= 1 || bytes == 0) return 0;
+  const double moved = 2.0 * static_cast<double>(bytes);
+  const std::int32_t on_a_chip = chip.replica_is_core ? std::min(devices, chip.cores) : 1;
+  const std::int32_t chips = devices / on_a_chip;
+  double seconds = 0;
+  if (on_a_chip > 1) seconds += moved / (chip.hbm_gb_per_s * 1e9);
+  std::int64_t hops_ps = 0;
+  if (chips > 1) {
+    // A line has one link between two neighbours where a ring has two ways.
+    seconds += moved * (chips - 1) / chips / (chip.ici_gb_per_s_link * 1e9);
+    hops_ps = 2 * chips * kHopPs;
+  }
+  return std::max<std::int64_t>(std::llround(seconds * kPicosecondsPerSecond), hops_ps);
+}
+
+}  // namespace infeed
