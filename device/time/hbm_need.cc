@@ -82,19 +82,18 @@ void check_hbm(const Workload& workload, const Slice& slice, std::int64_t global
   const std::int64_t batch_max = largest_batch(workload, slice, options);
   throw Error(
       ErrorCode::resource_exhausted,
-      fmt::format(
-          "{} with a global batch of {} needs {} of HBM a device, and {} has {}: variables "
-          "{}, gradients {}, slots of {} {}, activations {}; the largest: {}; {}",
-          workload.name, global_batch, gib_text(need.bytes()), slice.name(),
-          gib_text(need.available_bytes), gib_text(need.variables_bytes),
-          gib_text(need.gradients_bytes), to_string(options.optimizer), gib_text(need.slots_bytes),
-          gib_text(need.activations_bytes), largest,
-          batch_max > 0
-              ? fmt::format("use a global batch of at most {}, a larger slice of as many "
-                            "examples, or mixed_bfloat16",
-                            batch_max)
-              : "no batch fits: use a generation with more HBM, or an optimiser with fewer "
-                "slots"));
+      fmt::format("{} with a global batch of {} needs {} of HBM a device, and {} has {}: variables "
+                  "{}, gradients {}, slots of {} {}, activations {}; the largest: {}; {}",
+                  workload.name, global_batch, gib_text(need.bytes()), slice.name(),
+                  gib_text(need.available_bytes), gib_text(need.variables_bytes),
+                  gib_text(need.gradients_bytes), to_string(options.optimizer),
+                  gib_text(need.slots_bytes), gib_text(need.activations_bytes), largest,
+                  batch_max > 0
+                      ? fmt::format("use a global batch of at most {}, a larger slice of as many "
+                                    "examples, or mixed_bfloat16",
+                                    batch_max)
+                      : "no batch fits: use a generation with more HBM, or an optimiser with fewer "
+                        "slots"));
 }
 
 }  // namespace infeed
