@@ -109,14 +109,18 @@ void Tape::update(const Variable& variable, Tensor value) {
 
 TapeValue Tape::record(std::string_view operation, Tensor output,
                        const std::vector<TapeValue>& inputs, Backward backward) {
-  if (options_.on_operation) options_.on_operation(operation, device_, output.shape());
+  if (options_.on_operation) {
+    options_.on_operation(
+        {.name = operation, .device = device_, .output = output.shape(), .inputs = inputs});
+  }
+  const std::int32_t number = operations_++;
   const bool reached = std::any_of(inputs.begin(), inputs.end(),
                                    [](const TapeValue& input) { return input.is_recorded(); });
-  if (!reached) return {std::move(output), -1};
+  if (!reached) return {std::move(output), -1, number};
   Node node{.inputs = {}, .backward = std::move(backward)};
   for (const TapeValue& input : inputs) node.inputs.push_back(input.node_);
   nodes_.push_back(std::move(node));
-  return {std::move(output), static_cast<std::int32_t>(nodes_.size()) - 1};
+  return {std::move(output), static_cast<std::int32_t>(nodes_.size()) - 1, number};
 }
 
 Gradients Tape::gradients(const TapeValue& loss, float scale) {

@@ -12,6 +12,7 @@
 
 #include "nn/variable_state.h"
 #include "train/replica_steps.h"
+#include "train/simulated_steps.h"
 
 namespace infeed {
 namespace {
@@ -74,13 +75,13 @@ struct Strategy::State {
     }
     return counts;
   }
-  std::function<void(std::int32_t, std::int32_t, std::string_view, const Shape&)> on_operation() {
+  std::function<void(std::int32_t, const TapeOperation&)> on_operation() {
     if (!options.on_operation) return {};
-    return [this](std::int32_t replica, std::int32_t device, std::string_view operation,
-                  const Shape& shape) {
+    return [this](std::int32_t replica, const TapeOperation& operation) {
       const std::lock_guard lock(mutex);
-      const std::int32_t of_slice = replica * options.devices_of_replica + device;
-      options.on_operation(devices[static_cast<std::size_t>(of_slice)], operation, shape);
+      const std::int32_t of_slice = replica * options.devices_of_replica + operation.device;
+      options.on_operation(devices[static_cast<std::size_t>(of_slice)], operation.name,
+                           operation.output);
     };
   }
   void check_count(std::int32_t values, std::string_view what) const {
@@ -96,6 +97,8 @@ struct Strategy::State {
   const std::shared_ptr<const void> identity = std::make_shared<int>();
   std::mutex mutex;  ///< one call of on_operation at a time
   detail::ReplicaSteps steps;
+  detail::SimulatedSteps simulated{
+      slice, {.precision = options.precision, .devices_of_replica = options.devices_of_replica}};
   std::int64_t tapes = 0;
   std::vector<std::weak_ptr<detail::ScopeState>> scopes;
 };
@@ -136,7 +139,9 @@ ReducedStep Strategy::run(const ReplicaFunction& forward, const PerReplica<Colum
       state_->steps.train(forward, shares.values(),
                           {.number = number,
                            .divisor = std::max<std::int64_t>(examples, 1),
-                           .loss_scale = options.loss_scale});
+                           .loss_scale = options.loss_scale,
+                           .trace = state_->simulated.trace_for(shares.values())});
+  if (rows > 0) state_->simulated.add(shares.values(), number);
   return {.number = number + 1,
           .metrics = outcome.metrics,
           .gradients = std::move(outcome.gradients),
@@ -165,6 +170,12 @@ Metrics Strategy::evaluate(const ReplicaFunction& forward, const PerReplica<Colu
   state_->check_count(shares.size(), "shares");
   return state_->steps.evaluate(forward, shares.values(), state_->tapes);
 }
+
+const std::vector<Compilation>& Strategy::compilations() const {
+  return state_->simulated.compilations();
+}
+
+StepSummary Strategy::simulated() const { return state_->simulated.summary(); }
 
 DistributedDataset Strategy::distribute(std::vector<std::string> files,
                                         const HostPipeline& pipeline,

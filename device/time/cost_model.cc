@@ -18,6 +18,7 @@ constexpr std::int64_t kLanes = 128;
 /// Gradients that travel together. XLA's combiner has a threshold of this order; not published for TPUs.
 constexpr std::int64_t kBucketBytes = 32 << 20;
 constexpr std::int64_t kFloat32Bytes = 4;
+constexpr double kOperationLaunchSeconds = 20e-6;  // assumed, see StepOptions
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 std::int64_t round_up(std::int64_t a, std::int64_t b) { return divide_up(a, b) * b; }
@@ -51,6 +52,16 @@ struct Replica {
     return std::max(arithmetic, hbm_seconds(bytes)) + overhead_seconds();
   }
 };
+
+/// Forward, the gradients of weights and input, and the update.
+double launches_of(const Workload& workload) {
+  double launches = 0;
+  for (const ModelOp& op : workload.ops) {
+    launches += 2;
+    if (op.parameters > 0) launches += op.needs_input_gradient ? 2 : 1;
+  }
+  return launches;
+}
 
 struct OpSeconds {
   double forward = 0;
@@ -281,7 +292,9 @@ StepTime step_time(const Workload& whole, const Slice& slice, std::int64_t globa
   // Of a table only the rows that were read change, which the gather's backward pass has counted.
   seconds += replica.hbm_seconds(static_cast<double>(copied * update_bytes(options.optimizer)));
   const double launch =
-      static_cast<double>(calibration.step_overhead_ns) * 1e-9 / options.steps_per_execution;
+      options.launches_operations
+          ? kOperationLaunchSeconds * launches_of(workload)
+          : static_cast<double>(calibration.step_overhead_ns) * 1e-9 / options.steps_per_execution;
   time.launch_ps = to_ps(launch);
   time.compute_ps = to_ps(seconds + launch);
   return time;

@@ -34,7 +34,9 @@ class FitRun : public FitControl {
         options_(options),
         replicas_(detail::replica_options(slice, options, &training.scope)),
         configuration_(detail::configuration_of(slice, options)),
-        simulated_(slice, options.workload) {
+        simulated_(slice, {.precision = options.precision,
+                           .steps_per_execution = options.steps_per_execution,
+                           .workload = options.workload}) {
     detail::check_fit(training, options);
   }
 
@@ -57,6 +59,7 @@ class FitRun : public FitControl {
     result.stop_reason = progress_.stop_reason;
     result.tuning = tuning();
     result.simulated = simulated_.summary();
+    result.compilations = simulated_.compilations();
     return result;
   }
 
@@ -227,11 +230,13 @@ class FitRun : public FitControl {
       // is uneven is mended when the group is complete.
       progress_.group_divisor = batch.rows() * options_.batches_per_update;
     }
+    const std::vector<ColumnBatch> shares = replicas_.shares_of(batch, progress_.step);
     detail::ReplicaSteps::Outcome outcome =
-        replicas_.train(training_.forward, replicas_.shares_of(batch, progress_.step),
+        replicas_.train(training_.forward, shares,
                         {.number = progress_.step,
                          .divisor = std::max<std::int64_t>(progress_.group_divisor, 1),
-                         .loss_scale = training_.loss_scale});
+                         .loss_scale = training_.loss_scale,
+                         .trace = simulated_.trace_for(shares)});
     const Clock::time_point computed = Clock::now();
     detail::add_gradients(group_, std::move(outcome.gradients));
     for (auto& [variable, value] : outcome.updates) {
@@ -244,7 +249,7 @@ class FitRun : public FitControl {
     progress_.group_examples += batch.rows();
     progress_.training += outcome.metrics;
     if (progress_.group_batches == options_.batches_per_update) update();
-    simulated_.add(batch.rows(), batch.bytes(), progress_.step - 1);
+    simulated_.add(shares, progress_.step - 1);
     record(begin, computed);
     if (options_.on_step) options_.on_step(progress_.step, outcome.metrics);
     return outcome.metrics;

@@ -138,6 +138,10 @@ void check_finite(const ColumnBatch& share, std::int64_t first_row) {
   }
 }
 
+const ColumnBatch& largest_share(std::span<const ColumnBatch> shares) {
+  return *std::ranges::max_element(shares, {}, &ColumnBatch::rows);
+}
+
 Gradients sum_of_replicas(std::span<Gradients> replicas) {
   Gradients sums;
   for (Gradients& of_first : replicas) {
@@ -202,11 +206,12 @@ std::vector<ColumnBatch> ReplicaSteps::shares_of(const ColumnBatch& batch,
   return shares;
 }
 
-std::function<void(std::string_view, std::int32_t, const Shape&)> ReplicaSteps::on_operation_of(
-    std::int32_t replica) const {
-  if (!options_.on_operation) return {};
-  return [this, replica](std::string_view operation, std::int32_t device, const Shape& shape) {
-    options_.on_operation(replica, device, operation, shape);
+std::function<void(const TapeOperation&)> ReplicaSteps::on_operation_of(std::int32_t replica,
+                                                                        StepTrace* trace) const {
+  if (!options_.on_operation && trace == nullptr) return {};
+  return [this, replica, trace](const TapeOperation& operation) {
+    if (trace != nullptr) trace->add(operation);
+    if (options_.on_operation) options_.on_operation(replica, operation);
   };
 }
 
@@ -217,7 +222,7 @@ TapeOptions ReplicaSteps::tape_options(std::int32_t replica, const Step& step, b
           .devices = options_.devices_of_replica,
           .pool = pools_[static_cast<std::size_t>(replica)],
           .strategy = options_.strategy,
-          .on_operation = on_operation_of(replica),
+          .on_operation = on_operation_of(replica, step.trace),
           .seed = options_.seed,
           .step = static_cast<std::uint64_t>(step.number),
           .collective = meeting_};
@@ -230,6 +235,7 @@ ReplicaSteps::OfReplica ReplicaSteps::run_replica(std::int32_t replica,
   check_finite(share, first_row);
   Tape tape(tape_options(replica, step, trains));
   const ReplicaResult result = forward(tape, share);
+  if (step.trace != nullptr) step.trace->end(result.losses);
   OfReplica mine{.metrics = {.examples = share.rows(),
                              .correct = result.correct,
                              .loss_sum = checked_sum(result.losses, share.rows(), first_row)},
@@ -276,9 +282,12 @@ std::vector<ReplicaSteps::OfReplica> ReplicaSteps::run(const ReplicaFunction& fo
     first_row += share.rows();
   }
   std::vector<OfReplica> replicas(shares.size());
+  const auto traced = static_cast<std::int32_t>(&largest_share(shares) - shares.data());
   on_replicas(with_rows, step.number, [&](std::int32_t replica) {
     const auto r = static_cast<std::size_t>(replica);
-    replicas[r] = run_replica(replica, forward, shares[r], first_rows[r], step, trains);
+    Step of_replica = step;
+    if (replica != traced) of_replica.trace = nullptr;
+    replicas[r] = run_replica(replica, forward, shares[r], first_rows[r], of_replica, trains);
   });
   return replicas;
 }

@@ -14,6 +14,7 @@
 
 #include "replica_pool.h"
 #include "train/replica_meeting.h"
+#include "train/step_trace.h"
 
 // A step of all replicas: shares, forward and backward on the threads, sums by the tree.
 
@@ -29,10 +30,8 @@ struct ReplicaStepsOptions {
   /// Each replica has a thread, so that all can meet within a step (SyncBN).
   bool synchronised = false;
   std::int32_t devices_of_replica = 0;  ///< that split layers are spread over; 0: any
-  /// For debugging; from the replicas' threads. `device` is counted within the replica.
-  std::function<void(std::int32_t replica, std::int32_t device, std::string_view operation,
-                     const Shape& shape)>
-      on_operation = {};
+  /// From the replicas' threads.
+  std::function<void(std::int32_t replica, const TapeOperation& operation)> on_operation = {};
 };
 
 class ReplicaSteps {
@@ -43,6 +42,7 @@ class ReplicaSteps {
     std::int64_t number = 0;   ///< of this tape, from 0: for dropout
     std::int64_t divisor = 1;  ///< of the sum of all losses
     const nn::LossScale* loss_scale = nullptr;
+    StepTrace* trace = nullptr;  ///< of the replica with the largest share
   };
   struct Outcome {
     Metrics metrics = {};
@@ -66,8 +66,8 @@ class ReplicaSteps {
     Updates updates;
   };
 
-  std::function<void(std::string_view, std::int32_t, const Shape&)> on_operation_of(
-      std::int32_t replica) const;
+  std::function<void(const TapeOperation&)> on_operation_of(std::int32_t replica,
+                                                            StepTrace* trace) const;
   TapeOptions tape_options(std::int32_t replica, const Step& step, bool trains) const;
   /// What one replica does; `share` has rows.
   OfReplica run_replica(std::int32_t replica, const ReplicaFunction& forward,
@@ -84,6 +84,9 @@ class ReplicaSteps {
   std::shared_ptr<ReplicaMeeting> meeting_;  ///< null unless synchronised
   ReplicaPool threads_;
 };
+
+/// The one that a step is compiled for: shorter ones are padded. Of several the first.
+const ColumnBatch& largest_share(std::span<const ColumnBatch> shares);
 
 /// What stands in each variable's list is added to the first of it by the tree, whose tensor is given.
 Gradients sum_of_replicas(std::span<Gradients> replicas);

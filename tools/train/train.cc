@@ -332,8 +332,11 @@ class Job {
         learned.seconds,
         learned.simulated.steps == 0
             ? std::string()
-            : fmt::format(" ({:.2f} s of the simulated slice's time)",
-                          static_cast<double>(learned.simulated.span_ps) / 1e12),
+            : fmt::format(" ({:.2f} s of the simulated slice's time, of it {:.2f} to compile {} "
+                          "shape{} of batch)",
+                          static_cast<double>(learned.simulated.span_ps) / 1e12,
+                          static_cast<double>(learned.simulated.idle_ps) / 1e12,
+                          learned.compilations.size(), learned.compilations.size() == 1 ? "" : "s"),
         learned.resumed_at == 0 ? std::string()
                                 : fmt::format("; it went on from step {}", learned.resumed_at)));
     for (const std::string& note : learned.tuning.notes) terminal_.line("  autotune: " + note);

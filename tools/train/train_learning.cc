@@ -129,6 +129,7 @@ LearnResult learn(const Slice& slice, const LearnOptions& options) {
   result.epochs.insert(result.epochs.begin(), before.begin(), before.end());
   result.tuning = fitted.tuning;
   result.simulated = fitted.simulated;
+  result.compilations = fitted.compilations;
   result.seconds = elapsed_seconds(begin);
   return result;
 }

@@ -10,6 +10,7 @@
 #include <infeed/device/schedule.h>
 #include <infeed/device/slice.h>
 #include <infeed/device/step_accounting.h>
+#include <infeed/device/step_graph.h>
 #include <infeed/device/tape.h>
 #include <infeed/pipeline/executor.h>
 
@@ -55,8 +56,9 @@ struct LearnResult {
   std::vector<EpochResult> epochs;  ///< those before a resume took no seconds
   std::int64_t resumed_at = 0;      ///< the step; 0: it began
   std::int64_t steps_per_epoch = 0;
-  TuningReport tuning;    ///< of the training pipeline
-  StepSummary simulated;  ///< by the cost model; no steps for a model that it doesn't know
+  TuningReport tuning;                    ///< of the training pipeline
+  StepSummary simulated;                  ///< by the cost model
+  std::vector<Compilation> compilations;  ///< for which shapes of batch
   double seconds = 0;
 };
 

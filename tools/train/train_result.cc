@@ -13,6 +13,7 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 
 constexpr double kPsPerUs = 1e6;
+constexpr double kPsPerSecond = 1e12;
 
 double share_of(const StepSummary& summary, std::int64_t part_ps) {
   if (summary.step_ps == 0) return 0;
@@ -67,13 +68,22 @@ OrderedJson learning_json(const TrainResultFile& result) {
                       {"test_accuracy", epoch.test_accuracy},
                       {"seconds", epoch.seconds}});
   }
+  OrderedJson compilations = OrderedJson::array();
+  for (const Compilation& compilation : learning.compilations) {
+    compilations.push_back(
+        {{"step", compilation.step},
+         {"signature", compilation.signature},
+         {"reason", compilation.reason},
+         {"seconds", static_cast<double>(compilation.compilation_ps) / kPsPerSecond}});
+  }
   return {{"model", result.model},
           {"precision", to_string(result.precision)},
           {"batch", result.training_batch},
           {"resumed_at_step", learning.resumed_at},
           {"steps_per_epoch", learning.steps_per_epoch},
           {"seconds", learning.seconds},
-          {"simulated_seconds", static_cast<double>(learning.simulated.span_ps) / 1e12},
+          {"simulated_seconds", static_cast<double>(learning.simulated.span_ps) / kPsPerSecond},
+          {"compilations", compilations},
           {"epochs", epochs},
           {"losses", learning.losses}};
 }

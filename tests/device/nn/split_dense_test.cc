@@ -109,9 +109,8 @@ TEST(SplitDense, NamesThePartsAndTheDevicesThatRunThem) {
   Scope scope;
   const nn::SplitDense columns(scope.below("a"), 4, 4, {.parts = 2});
   const nn::SplitDense rows(scope.below("b"), 4, 4, {.split = Split::rows, .parts = 2});
-  Tape tape({.devices = 2,
-             .on_operation = [&](std::string_view operation, std::int32_t device, const Shape&) {
-               ran.emplace_back(operation, device);
+  Tape tape({.devices = 2, .on_operation = [&](const TapeOperation& operation) {
+               ran.emplace_back(operation.name, operation.device);
              }});
   rows.apply(tape, columns.apply(tape, tape.constant(Tensor(DType::float32, {1, 4}))));
   using Ran = std::vector<std::pair<std::string, std::int32_t>>;

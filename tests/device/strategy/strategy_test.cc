@@ -219,6 +219,21 @@ TEST(Strategy, TakesTheSharesOfADistributedDataset) {
             "shares of 0 replicas, and the strategy has 8");
 }
 
+TEST(Strategy, CompilesOnceAShapeOfShare) {
+  Loop loop("v3-8");
+  for (const std::int64_t rows : {16, 16, 15, 24, 16}) loop.train(points(rows));
+  // A share of one row is padded to two, as its step's largest.
+  ASSERT_EQ(loop.strategy.compilations().size(), 2U);
+  EXPECT_EQ(loop.strategy.compilations()[1].step, 4);
+  EXPECT_EQ(loop.strategy.compilations()[1].reason,
+            "image float32 [3, 8], before float32 [2, 8]; label int64 [3], before int64 [2]");
+  const StepSummary simulated = loop.strategy.simulated();
+  EXPECT_EQ(simulated.steps, 5);
+  EXPECT_EQ(simulated.examples, 87);
+  EXPECT_EQ(simulated.idle_ps, loop.strategy.compilations()[0].compilation_ps +
+                                   loop.strategy.compilations()[1].compilation_ps);
+}
+
 TEST(Strategy, ReducesWhatReplicasGive) {
   Loop loop("v3-8");
   const auto rows = loop.strategy.each(

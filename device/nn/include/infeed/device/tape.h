@@ -44,13 +44,25 @@ class TapeValue {
   float item() const { return values()[0]; }
   /// Whether a gradient reaches it.
   bool is_recorded() const { return node_ >= 0; }
+  /// Which operation of its tape made it, from 0; -1: a variable or a constant.
+  std::int32_t operation() const { return operation_; }
 
  private:
   friend class Tape;
-  TapeValue(Tensor tensor, std::int32_t node) : tensor_(std::move(tensor)), node_(node) {}
+  TapeValue(Tensor tensor, std::int32_t node, std::int32_t operation = -1)
+      : tensor_(std::move(tensor)), node_(node), operation_(operation) {}
 
   Tensor tensor_;
   std::int32_t node_ = -1;
+  std::int32_t operation_ = -1;
+};
+
+/// What ran, as who watches a tape is told.
+struct TapeOperation {
+  std::string_view name;
+  std::int32_t device;  ///< of the replica's devices
+  const Shape& output;
+  std::span<const TapeValue> inputs;
 };
 
 using Gradients = std::vector<std::pair<Variable, Tensor>>;
@@ -75,10 +87,8 @@ struct TapeOptions {
   std::int32_t devices = 0;
   TensorPool pool = TensorPool{};
   std::shared_ptr<const void> strategy = nullptr;  ///< whose variables may be read
-  /// For debugging: each operation, which of the replica's devices it runs on, and the shape of what
-  /// it gives.
-  std::function<void(std::string_view operation, std::int32_t device, const Shape& shape)>
-      on_operation = {};
+  /// Called for each operation, in their order.
+  std::function<void(const TapeOperation& operation)> on_operation = {};
   std::uint64_t seed = 0;  ///< of dropout; its bits depend on seed, step, replica and its place
   std::uint64_t step = 0;  ///< counts tapes, also those whose gradients are accumulated
   std::shared_ptr<Collective> collective = nullptr;  ///< null: the replica is the only one
@@ -131,6 +141,7 @@ class Tape {
   Updates updates_;
   std::uint64_t draws_ = 0;
   std::int32_t device_ = 0;
+  std::int32_t operations_ = 0;
   std::unique_ptr<Workspace> workspace_;
 };
 

@@ -16,6 +16,8 @@
 #include <infeed/device/optimizers.h>
 #include <infeed/device/per_replica.h>
 #include <infeed/device/replica_function.h>
+#include <infeed/device/step_accounting.h>
+#include <infeed/device/step_graph.h>
 #include <infeed/records/column_batch.h>
 
 /// Why: a training loop of one's own over all replicas of a slice. fit() is the loop that most want;
@@ -106,6 +108,11 @@ class Strategy {
   ReducedStep run(const ReplicaFunction& forward, const PerReplica<ColumnBatch>& shares,
                   const RunOptions& options = {});
   Metrics evaluate(const ReplicaFunction& forward, const PerReplica<ColumnBatch>& shares);
+
+  /// For which shares a step was compiled so far: each new shape is compiled anew (step_graph.h).
+  const std::vector<Compilation>& compilations() const;
+  /// What the steps of run() would have taken on the slice, with input always ready.
+  StepSummary simulated() const;
 
   /// As run() divides a batch.
   PerReplica<ColumnBatch> shares_of(const ColumnBatch& batch) const;

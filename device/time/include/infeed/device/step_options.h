@@ -34,6 +34,9 @@ struct StepOptions {
   Precision precision = Precision::mixed_bfloat16;
   StepOptimizer optimizer = StepOptimizer::adam;
   std::int32_t steps_per_execution = 1;  ///< the host launches only the first of so many
+  /// Eager: the host launches each operation, forward and backward, by itself. What that takes is
+  /// assumed: 20 us, as a call through Python and a runtime takes.
+  bool launches_operations = false;
   /// Model parallelism: so many devices work on one share of the batch (split_workload.h).
   std::int32_t devices_of_replica = 1;
 };

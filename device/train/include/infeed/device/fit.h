@@ -15,6 +15,7 @@
 #include <infeed/device/replica_function.h>
 #include <infeed/device/slice.h>
 #include <infeed/device/step_accounting.h>
+#include <infeed/device/step_graph.h>
 #include <infeed/pipeline/dataset.h>
 #include <infeed/pipeline/from_columns.h>
 
@@ -81,7 +82,7 @@ struct FitOptions {
   std::int32_t threads = 0;  ///< 0: one a CPU of this process, at most one a replica
   /// Of the training's iterations; resume, epoch and stop are set by fit().
   IterateOptions iterate = {};
-  /// What a step of the model costs the slice; without it FitResult::simulated has no steps.
+  /// What a step of the model costs the slice; without it that of its graph (step_graph.h).
   std::optional<Workload> workload = std::nullopt;
   std::stop_token stop = {};  ///< ends before the next step
   /// After each step, with its number (from 1, of all epochs) and what it came to.
@@ -98,6 +99,8 @@ struct FitResult {
   TuningReport tuning = {};            ///< of the last iteration of the training data
   /// What the steps of this call would have taken on the slice, with input always ready.
   StepSummary simulated = {};
+  /// For which batches a step was compiled; simulated has their time as idle.
+  std::vector<Compilation> compilations = {};
 };
 
 FitResult fit(const Training& training, const Slice& slice, const Dataset<ColumnBatch>& batches,

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <infeed/device/cost_model.h>
+#include <infeed/device/replica_function.h>
+
+/// Why: a TPU doesn't run operation by operation: a compiler sees the whole step once, leaves out what the
+/// loss doesn't need, fuses what only reads and writes memory, and plans the memory. So the time of a
+/// step is that of its graph, a new shape of batch is compiled anew, and both can be seen.
+///
+///     infeed::StepGraph graph = infeed::StepGraph::trace(forward, columns);
+///     graph.signature();                                   // "image float32 [128, 784], ..."
+///     infeed::StepTime compiled = infeed::step_time(graph.workload(), slice, 1024);
+///     infeed::StepTime eager =
+///         infeed::step_time(graph.eager_workload(), slice, 1024, {.launches_operations = true});
+///
+/// It is the simulated device that compiles: the arithmetic of fit() and Strategy runs as it was written
+/// either way, and gives the same bits.
+///
+/// Thread-safety: values. Errors: those of the function; invalid_argument for a share without rows.
+namespace infeed {
+
+namespace detail {
+struct StepTrace;
+class StepGraphs;
+}  // namespace detail
+
+struct GraphOperation {
+  std::string name = {};
+  Shape output = {};
+  std::vector<std::int32_t> inputs = {};  ///< operations, by their place; no variables or constants
+  /// Which kernel it is part of, from 0; operations that are fused share one. -1: the loss doesn't need
+  /// it.
+  std::int32_t kernel = -1;
+};
+
+/// Activations and their gradients of one share; variables come on top (hbm_need.h).
+struct GraphMemory {
+  std::int64_t eager_bytes = 0;    ///< each operation's, kept to the end of the step
+  std::int64_t planned_bytes = 0;  ///< fused, and each place used again once nobody reads it
+};
+
+class StepGraph {
+ public:
+  /// Runs the function once on this share, forward. `options`: whose variables it may read.
+  static StepGraph trace(const ReplicaFunction& forward, const ColumnBatch& share,
+                         TapeOptions options = {});
+
+  /// Names, types and shapes of the share's columns: what a graph is compiled for.
+  const std::string& signature() const { return signature_; }
+  /// In the order in which they ran.
+  std::span<const GraphOperation> operations() const { return operations_; }
+  std::int32_t kernels() const { return kernels_; }
+  std::int32_t dead_operations() const;
+  GraphMemory memory() const { return memory_; }
+  /// What it costs a slice, of one example, for step_time(): one ModelOp a kernel, or an operation.
+  Workload workload() const { return workload_; }
+  Workload eager_workload() const { return eager_workload_; }
+
+ private:
+  friend class detail::StepGraphs;
+  StepGraph(const detail::StepTrace& trace, const ColumnBatch& share, Precision precision);
+
+  std::string signature_;
+  std::vector<GraphOperation> operations_;
+  std::int32_t kernels_ = 0;
+  GraphMemory memory_;
+  Workload workload_;
+  Workload eager_workload_;
+};
+
+/// A graph that was made during a run.
+struct Compilation {
+  std::int64_t step = 0;  ///< from 1: the first one with this signature
+  std::string signature = {};
+  /// What differs from the graph before: "image float32 [96, 784], before [128, 784]"; empty of the first.
+  std::string reason = {};
+  std::int32_t operations = 0;
+  std::int32_t kernels = 0;
+  std::int64_t compilation_ps = 0;  ///< charged to the step as idle time
+};
+
+}  // namespace infeed

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <infeed/device/tape.h>
+
+// What ran on a tape, written down for step_graph.h.
+
+namespace infeed::detail {
+
+struct TracedInput {
+  Shape shape = {};
+  std::int32_t operation = -1;  ///< that made it
+  bool needs_gradient = false;  ///< a variable that is trained, or made from one
+
+  bool is_variable() const { return operation < 0 && needs_gradient; }
+};
+
+struct TracedOperation {
+  std::string name = {};
+  Shape output = {};
+  std::vector<TracedInput> inputs = {};
+};
+
+struct StepTrace {
+  std::vector<TracedOperation> operations = {};
+  std::int32_t losses = -1;  ///< the operation that made them
+  bool is_complete = false;
+
+  /// What comes behind the losses, their mean, isn't the function's.
+  void end(const TapeValue& of_losses) {
+    losses = of_losses.operation();
+    is_complete = true;
+  }
+
+  void add(const TapeOperation& operation) {
+    if (is_complete) return;
+    TracedOperation traced{.name = std::string(operation.name), .output = operation.output};
+    for (const TapeValue& input : operation.inputs) {
+      traced.inputs.push_back({.shape = input.shape(),
+                               .operation = input.operation(),
+                               .needs_gradient = input.is_recorded()});
+    }
+    operations.push_back(std::move(traced));
+  }
+};
+
+}  // namespace infeed::detail
