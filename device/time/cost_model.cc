@@ -253,10 +253,11 @@ StepTime step_time(const Workload& whole, const Slice& slice, std::int64_t globa
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("a global batch of {} examples; at least 1 is needed", global_batch));
   }
-  if (options.steps_per_execution < 1) {
-    throw Error(
-        ErrorCode::invalid_argument,
-        fmt::format("{} steps an execution; at least 1 is needed", options.steps_per_execution));
+  if (options.steps_per_execution < 1 || options.batches_per_update < 1) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{} steps an execution and {} batches an update; at least 1 of each is "
+                            "needed",
+                            options.steps_per_execution, options.batches_per_update));
   }
   const Replica replica{.chip = slice.chip(), .calibration = calibration};
   const std::int32_t devices = options.devices_of_replica;
@@ -290,7 +291,10 @@ StepTime step_time(const Workload& whole, const Slice& slice, std::int64_t globa
     time.all_reduce_ps = all_reduce_ps(slice, copied * kFloat32Bytes);
   }
   // Of a table only the rows that were read change, which the gather's backward pass has counted.
-  seconds += replica.hbm_seconds(static_cast<double>(copied * update_bytes(options.optimizer)));
+  seconds += replica.hbm_seconds(static_cast<double>(copied * update_bytes(options.optimizer))) /
+             options.batches_per_update;
+  time.all_reduce_ps /= options.batches_per_update;
+  time.hidden_all_reduce_ps /= options.batches_per_update;
   const double launch =
       options.launches_operations
           ? kOperationLaunchSeconds * launches_of(workload)

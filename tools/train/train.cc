@@ -18,6 +18,7 @@
 #include <infeed/pipeline/executor.h>
 #include <infeed/records/output_file.h>
 
+#include "train/device_tricks.h"
 #include "train/train_pace.h"
 #include "train/train_report.h"
 #include "train/train_result.h"
@@ -73,6 +74,7 @@ class Job {
       if (!job_.train_only) {
         show_classifier();
         compare_pipelines();
+        show_device_tricks();
       }
       train();
     } catch (const Error& error) {
@@ -271,6 +273,18 @@ class Job {
     PipelineOptions pipeline = pipeline_options();
     pipeline.shards = make_shards(Split::train, kTrainingShards, result_.other_compression).files;
     result_.runs_of_other = measure_all(outer_variants(), pipeline, measure_options(result_.step));
+  }
+
+  void show_device_tricks() {
+    const Recipe recipe = recipe_of(job_);
+    terminal_.line();
+    terminal_.line(
+        fmt::format("  The device's own tricks, each on top of those before, by the model of a "
+                    "step's time ({},",
+                    recipe.model));
+    terminal_.line("  input always ready; what the host's launches take is assumed):");
+    result_.device_tricks = device_tricks(recipe.model, slice_, recipe.batch);
+    print_device_tricks(result_.device_tricks, terminal_);
   }
 
   void train() {

@@ -28,12 +28,6 @@ std::int64_t count_examples(const std::vector<std::string>& shards) {
   return static_cast<std::int64_t>(count);
 }
 
-/// The workload of the cost model that has this model's layers, where there is one.
-std::optional<Workload> workload_of(std::string_view model) {
-  if (model == "mlp") return workload("classifier");
-  return std::nullopt;
-}
-
 EpochResult row_of(const EpochLogs& logs, double seconds) {
   return {.epoch = static_cast<int>(logs.epoch) + 1,
           .loss = logs.training.loss(),
@@ -110,7 +104,6 @@ LearnResult learn(const Slice& slice, const LearnOptions& options) {
            .threads = options.threads,
            .iterate = {.executor = options.executor,
                        .tuner = {.profile = load_tuning_profile(options.checkpoint_folder)}},
-           .workload = workload_of(options.model),
            .stop = options.stop,
            .on_step = [&](std::int64_t step, const Metrics& metrics) {
              result.losses.push_back(metrics.loss());

@@ -88,6 +88,18 @@ OrderedJson learning_json(const TrainResultFile& result) {
           {"losses", learning.losses}};
 }
 
+OrderedJson to_json(const std::vector<DeviceTrick>& tricks) {
+  OrderedJson rows = OrderedJson::array();
+  for (const DeviceTrick& trick : tricks) {
+    rows.push_back({{"name", trick.name},
+                    {"global_batch", trick.batch},
+                    {"step", to_json(trick.step)},
+                    {"images_per_s", trick.examples_per_s},
+                    {"gain", trick.gain}});
+  }
+  return rows;
+}
+
 }  // namespace
 
 double speedup(const std::vector<MeasuredRun>& runs) {
@@ -107,6 +119,7 @@ std::string to_json(const TrainResultFile& result) {
        {{"compression", to_string(result.other_compression)},
         {"runs", to_json(result.runs_of_other)}}},
       {"classifier_runs", to_json(result.classifier_runs)},
+      {"device_tricks", to_json(result.device_tricks)},
       {"slice", result.slice},
       {"global_batch", result.batch},
       {"seed", result.seed},

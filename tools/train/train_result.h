@@ -7,6 +7,7 @@
 #include <infeed/device/cost_model.h>
 #include <infeed/device/tape.h>
 
+#include "train/device_tricks.h"
 #include "train/train_ablation.h"
 #include "train/train_learning.h"
 #include "train/train_shards.h"
@@ -32,6 +33,7 @@ struct TrainResultFile {
   Compression other_compression = Compression::none;
   StepTime classifier_step;
   std::vector<MeasuredRun> classifier_runs;
+  std::vector<DeviceTrick> device_tricks;  ///< none with --train-only
   LearnResult learning;
   std::string model;
   Precision precision = Precision::float32;

@@ -63,7 +63,25 @@ TEST(StepOptions, AnExecutionIsLaunchedOnce) {
   EXPECT_EQ(one - ten, 45'000'000);  // nine tenths of 50 us
   EXPECT_EQ(message_of_step(ErrorCode::invalid_argument,
                             [] { compute_ps_of("lenet5", {.steps_per_execution = 0}); }),
-            "0 steps an execution; at least 1 is needed");
+            "0 steps an execution and 1 batches an update; at least 1 of each is needed");
+}
+
+TEST(StepOptions, AnUpdateOfSeveralBatchesIsSharedByThem) {
+  const Slice slice = Slice::parse("v3-8");
+  const Workload model = workload("lenet5");
+  const StepTime one = step_time(model, slice, 1024, {});
+  const StepTime four = step_time(model, slice, 1024, {.batches_per_update = 4});
+  EXPECT_EQ(four.all_reduce_ps, one.all_reduce_ps / 4);
+  EXPECT_LT(four.compute_ps, one.compute_ps);
+}
+
+TEST(StepOptions, OperationsThatAreLaunchedOneByOneCostTheirLaunches) {
+  const StepTime compiled = step_time(workload("classifier"), Slice::parse("v3-8"), 1024, {});
+  const StepTime eager =
+      step_time(workload("classifier"), Slice::parse("v3-8"), 1024, {.launches_operations = true});
+  // Of the first layer forward, one gradient and the update; of the second one more gradient.
+  EXPECT_EQ(eager.launch_ps, 7 * 20'000'000);
+  EXPECT_EQ(eager.compute_ps - eager.launch_ps, compiled.compute_ps - compiled.launch_ps);
 }
 
 TEST(StepOptions, AnOperationWithoutAProductCostsItsTraffic) {

@@ -103,6 +103,8 @@ TEST_F(Train, TheWholeJob) {
   EXPECT_THAT(json.at("runs_on_demand"), SizeIs(2));
   EXPECT_EQ(json.at("runs_of_other_compression").at("compression"), "plain");
   EXPECT_THAT(json.at("runs_of_other_compression").at("runs"), SizeIs(2));
+  EXPECT_THAT(json.at("device_tricks"), SizeIs(6));
+  EXPECT_THAT(json.at("training").at("compilations"), SizeIs(1));
   EXPECT_THAT(json.at("training").at("losses"), SizeIs(3 * (3000 / 1024)));
 
   EXPECT_EQ(json.at("training").at("model"), "mlp");

@@ -34,6 +34,9 @@ struct StepOptions {
   Precision precision = Precision::mixed_bfloat16;
   StepOptimizer optimizer = StepOptimizer::adam;
   std::int32_t steps_per_execution = 1;  ///< the host launches only the first of so many
+  /// Accumulation: gradients of so many steps are all-reduced and applied once; a step has its part of
+  /// that.
+  std::int32_t batches_per_update = 1;
   /// Eager: the host launches each operation, forward and backward, by itself. What that takes is
   /// assumed: 20 us, as a call through Python and a runtime takes.
   bool launches_operations = false;

@@ -1,0 +1,90 @@
+#include "train/device_tricks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <utility>
+
+#include <infeed/device/device_batch.h>
+#include <infeed/device/models.h>
+#include <infeed/device/step_graph.h>
+
+#include "train/train_pipelines.h"
+
+namespace infeed::tools {
+namespace {
+
+constexpr std::int32_t kStepsPerExecution = 32;
+constexpr std::int64_t kBatchFactor = 4;
+constexpr std::int32_t kBatchesPerUpdate = 4;
+
+/// Of black images: what they show doesn't change the graph.
+StepGraph graph_of(std::string_view model, std::int64_t rows) {
+  Tensor images(DType::float32, {rows, std::int64_t{kPixels}});
+  std::ranges::fill(images.writable<float>(), 0.0F);
+  Tensor labels(DType::int32, {rows});
+  std::ranges::fill(labels.writable<std::int32_t>(), 0);
+  const Scope scope;
+  return StepGraph::trace(classifier(nn::model_named(model, scope)),
+                          ColumnBatch({{"image", Column::dense(std::move(images))},
+                                       {"label", Column::dense(std::move(labels))}}));
+}
+
+class TrickRows {
+ public:
+  explicit TrickRows(const Slice& slice) : slice_(slice) {}
+
+  void add(std::string name, const Workload& workload, std::int64_t batch,
+           const StepOptions& options) {
+    DeviceTrick row{.name = std::move(name),
+                    .batch = batch,
+                    .step = step_time(workload, slice_, batch, options)};
+    row.examples_per_s =
+        static_cast<double>(batch) * 1e12 / static_cast<double>(row.step.total_ps());
+    row.gain = rows_.empty() ? 1 : row.examples_per_s / rows_.back().examples_per_s;
+    rows_.push_back(std::move(row));
+  }
+  std::vector<DeviceTrick> take() && { return std::move(rows_); }
+
+ private:
+  const Slice& slice_;
+  std::vector<DeviceTrick> rows_;
+};
+
+}  // namespace
+
+std::vector<DeviceTrick> device_tricks(std::string_view model, const Slice& slice,
+                                       std::int64_t batch) {
+  const StepGraph graph = graph_of(
+      model, std::max<std::int64_t>(examples_of_replica(batch, slice.num_replicas(), 0), 1));
+  const Workload compiled = graph.workload();
+  TrickRows rows(slice);
+  StepOptions options{.precision = Precision::float32, .launches_operations = true};
+  rows.add("operation by operation", graph.eager_workload(), batch, options);
+  options.launches_operations = false;
+  rows.add("+ compiled", compiled, batch, options);
+  options.steps_per_execution = kStepsPerExecution;
+  rows.add(fmt::format("+ {} steps an execution", kStepsPerExecution), compiled, batch, options);
+  options.precision = Precision::mixed_bfloat16;
+  rows.add("+ mixed_bfloat16", compiled, batch, options);
+  rows.add(fmt::format("+ batch x {}", kBatchFactor), compiled, kBatchFactor * batch, options);
+  options.batches_per_update = kBatchesPerUpdate;
+  rows.add(fmt::format("+ {} batches an update", kBatchesPerUpdate), compiled, kBatchFactor * batch,
+           options);
+  return std::move(rows).take();
+}
+
+void print_device_tricks(const std::vector<DeviceTrick>& tricks, Terminal& terminal) {
+  terminal.line(terminal.paint(
+      Paint::dim, fmt::format("  {:25} {:>7} {:>10} {:>10} {:>10} {:>12} {:>6}", "device", "batch",
+                              "step us", "launch us", "reduce us", "images/s", "gain")));
+  const auto us = [](std::int64_t ps) { return static_cast<double>(ps) / 1e6; };
+  for (const DeviceTrick& trick : tricks) {
+    terminal.line(fmt::format("  {:25} {:>7} {:>10.1f} {:>10.1f} {:>10.1f} {:>12} {:>5.2f}x",
+                              trick.name, with_commas(trick.batch), us(trick.step.total_ps()),
+                              us(trick.step.launch_ps), us(trick.step.all_reduce_ps),
+                              with_commas(std::llround(trick.examples_per_s)), trick.gain));
+  }
+}
+
+}  // namespace infeed::tools
