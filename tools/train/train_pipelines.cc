@@ -85,16 +85,19 @@ constexpr std::uint64_t kFeedingShuffleBuffer = 10'000;
 
 Batches feeding_pipeline(const PipelineOptions& options, const Tricks& tricks) {
   const int cores = usable_cores();
-  Dataset<Sample> samples = read_shards(options.shards, tricks.parallel_interleave,
-                                        tricks.by_hand ? 2 * cores : autotune) |
-                            parse<Sample>(sample_schema());
-  if (tricks.cache) samples = samples | cache();
-  Batches batches = samples | shuffle({.buffer = kFeedingShuffleBuffer, .seed = options.seed}) |
+  Dataset<Record> images = read_shards(options.shards, tricks.parallel_interleave,
+                                       tricks.by_hand ? 2 * cores : autotune);
+  if (tricks.cache) images = images | cache();
+  // Records are shuffled, not what is parsed from them: they are views, which cost little to move.
+  const auto parsed_and_augmented = [schema = sample_schema()](const Record& record, Rng& rng) {
+    return augment(schema.parse(record), rng);
+  };
+  Batches batches = images | shuffle({.buffer = kFeedingShuffleBuffer, .seed = options.seed}) |
                     repeat() |
-                    map(augment, {.parallelism = !tricks.parallel_map ? 1
-                                                 : tricks.by_hand     ? cores
-                                                                      : autotune,
-                                  .seed = options.seed}) |
+                    map(parsed_and_augmented, {.parallelism = !tricks.parallel_map ? 1
+                                                              : tricks.by_hand     ? cores
+                                                                                   : autotune,
+                                               .seed = options.seed}) |
                     batch(options.batch, {.drop_remainder = true});
   if (!tricks.prefetch) return batches;
   return batches | prefetch(tricks.by_hand ? 2 : autotune);
