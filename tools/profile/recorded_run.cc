@@ -117,6 +117,9 @@ class Reading {
     window.cores_of_others = entry.at("cores_of_others").get<double>();
     window.memory_bytes = number(entry, "memory_bytes");
     window.memory_limit_bytes = number(entry, "memory_limit_bytes");
+    if (entry.contains("memory_refusals")) {  // recordings of earlier versions have none
+      window.memory_refusals = number(entry, "memory_refusals");
+    }
     for (const Json& row : entry.at("stages")) {
       StageWindow stage;
       stage.stage = static_cast<int>(stage_of(row.at(0)));

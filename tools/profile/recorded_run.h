@@ -52,6 +52,7 @@ struct RecordedWindow {
   double cores_of_others = 0;      ///< busy with other processes
   std::uint64_t memory_bytes = 0;
   std::uint64_t memory_limit_bytes = 0;  ///< 0: none
+  std::uint64_t memory_refusals = 0;     ///< so often what was read ahead found no room
   std::vector<StageWindow> stages = {};
 };
 
