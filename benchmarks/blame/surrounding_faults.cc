@@ -93,7 +93,7 @@ Judgement quota(const Round& round) {
                                       recording_in(round), {.steps_max = 700});
   is_over = true;
   warden.join();
-  return judge(explained, log.stalls(), names(Cause::quota));
+  return judge(explained, log.stalls(), names(Cause::quota), testing::Lengthens::whole_step);
 }
 
 /// Between two steps the loop does something else, such as an evaluation.
@@ -111,22 +111,23 @@ Judgement paused(const Round& round) {
   const auto explained = run_recorded(
       infeed::records(records.files()) | map(records.slow_function([] {})) | batch(16) | prefetch(),
       recording_in(round), {.steps_max = 400, .between = pause});
-  return judge(explained, log.stalls(), names(Cause::paused_consumer));
+  return judge(explained, log.stalls(), names(Cause::paused_consumer),
+               testing::Lengthens::whole_step);
 }
 
 /// Bursts of slow elements, which reading ahead hides but where the memory limit forbids it.
 Judgement memory_limit(const Round& round) {
   constexpr std::int64_t kBatch = 16;
-  constexpr std::int64_t kPeriod = 50;
+  constexpr std::int64_t kPeriod = 60;
   using Payload = std::array<float, 4096>;
   std::mt19937_64 random(round.seed);
   const auto offset =
-      static_cast<std::int64_t>(std::uniform_int_distribution<std::uint64_t>(30, 39)(random));
+      static_cast<std::int64_t>(std::uniform_int_distribution<std::uint64_t>(30, 55)(random));
   StallLog log;
   std::atomic<bool> is_limited{false};
   const auto function = [&, offset](std::int64_t number) {
     const std::int64_t at = number / kBatch % kPeriod - offset;
-    const bool is_burst = at >= 0 && at < 8;
+    const bool is_burst = at >= 0 && at < 4;
     const auto begin = StallClock::now();
     compute_for(is_burst ? 400us : 30us);
     if (is_burst && is_limited) log.add({begin, StallClock::now(), {}});
@@ -140,7 +141,7 @@ Judgement memory_limit(const Round& round) {
                       .iterate({.recording = {.file = file}});
   StepTimer timer(iterator);
   for (int i = 0; i < 500; ++i) {
-    if (i % 200 == 150) {
+    if (i % 200 == 100) {
       iterator.set_memory_limit(4 << 20);
       is_limited = true;
     } else if (i % 200 == 0) {

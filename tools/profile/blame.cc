@@ -18,6 +18,7 @@ constexpr double kMostOf = 0.5;
 // Held back by a quota, or short of memory, for so much of the wait.
 constexpr double kHeldBackShare = 0.3;
 constexpr double kFullMemory = 0.9;
+constexpr std::uint64_t kReadAheadNs = 100'000'000;
 
 struct Interval {
   std::uint64_t begin_ns;
@@ -217,9 +218,13 @@ class Blame {
     return Cause::waiting_function;
   }
 
-  /// By the quota, in the windows that the interval touches.
+  /// By the quota: what was seen of it; else, in the windows that the interval touches.
   double held_back_ns(const Interval& interval) const {
     double sum_ns = 0;
+    for (const HeldBack& held : run_.held_back) {
+      sum_ns += static_cast<double>(interval.overlap_ns({held.begin_ns, held.end_ns}));
+    }
+    if (!run_.held_back.empty()) return sum_ns;
     for (const RecordedWindow& window : windows_of(interval)) {
       sum_ns += static_cast<double>(window.throttled_ns);
     }
@@ -244,7 +249,10 @@ class Blame {
   }
 
   bool memory_was_full(const Interval& interval) const {
-    const std::vector<RecordedWindow> windows = windows_of(interval);
+    // What was taken from the queue before it was empty had been read ahead up to the limit.
+    const std::uint64_t before_ns = std::min(interval.begin_ns, kReadAheadNs);
+    const std::vector<RecordedWindow> windows =
+        windows_of({interval.begin_ns - before_ns, interval.end_ns});
     return std::any_of(windows.begin(), windows.end(), [](const RecordedWindow& window) {
       return window.memory_refusals > 0 ||
              (window.memory_limit_bytes != 0 &&

@@ -52,6 +52,8 @@ class Reading {
     } else if (const auto histogram = line.find("histogram"); histogram != line.end()) {
       auto& counts = run_.call_histograms[stage_of(histogram->at("stage"))];
       counts = histogram->at("calls_by_log2_ns").get<std::vector<std::uint64_t>>();
+    } else if (const auto held = line.find("held_back"); held != line.end()) {
+      run_.held_back.push_back({number(*held, "begin_ns"), number(*held, "end_ns")});
     } else if (const auto end = line.find("end"); end != line.end()) {
       run_.end = name_of(end->at("why"));
       run_.is_cut = false;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <map>
 #include <random>
 #include <utility>
 
@@ -92,28 +93,36 @@ Judgement& Judgement::operator+=(const Judgement& other) {
 }
 
 Judgement judge(const ExplainedRun& explained, const std::vector<Stall>& stalls,
-                const IsRight& is_right) {
+                const IsRight& is_right, Lengthens lengthens) {
   Judgement judged;
+  std::map<std::uint64_t, std::uint64_t> waits_ns;
+  for (const tools::RecordedStep& step : explained.run.steps) {
+    waits_ns[step.number] = step.infeed_wait_ns;
+  }
   for (const LateStep& late : explained.report.late_steps) {
     const auto begin = explained.begin + std::chrono::nanoseconds(late.begin_ns);
-    const auto end = begin + std::chrono::nanoseconds(late.length_ns);
-    const Stall* longest = nullptr;
-    std::chrono::nanoseconds longest_time{0};
-    for (const Stall& stall : stalls) {
-      const auto within = std::min(stall.end, end) - std::max(stall.begin, begin);
-      if (within <= longest_time) continue;
-      longest_time = within;
-      longest = &stall;
-    }
+    const auto end =
+        begin + std::chrono::nanoseconds(lengthens == Lengthens::wait ? waits_ns.at(late.step)
+                                                                      : late.length_ns);
     const SlowCall* const call =
         late.slow_call < 0 ? nullptr
                            : &explained.run.slow_calls[static_cast<std::size_t>(late.slow_call)];
-    const bool is_planted = 2 * longest_time >= std::chrono::nanoseconds(late.late_ns);
+    std::chrono::nanoseconds within{0};
+    bool has_right = false;
+    std::string planted;
+    for (const Stall& stall : stalls) {
+      const auto time = std::min(stall.end, end) - std::max(stall.begin, begin);
+      if (time <= std::chrono::nanoseconds(0)) continue;
+      within += time;
+      has_right = has_right || is_right(late, call, stall);
+      if (stall.place) planted += fmt::format(" {}:{}", stall.place->first, stall.place->second);
+    }
+    const bool is_planted = 2 * within >= std::chrono::nanoseconds(late.late_ns);
     const bool is_of_machine =
         late.cause == Cause::slow_step || late.cause == Cause::others_on_cores;
     if (is_planted) {
       ++judged.injected;
-      if (is_right(late, call, *longest)) {
+      if (has_right) {
         ++judged.blamed_right;
         continue;
       }
@@ -124,9 +133,10 @@ Judgement judge(const ExplainedRun& explained, const std::vector<Stall>& stalls,
       ++judged.false_blame;
     }
     judged.wrong += fmt::format(
-        "{} step {} of {:.1f} ms ({:.1f} ms of a stall): {}: {}\n",
-        is_planted ? "planted" : "other", late.step, static_cast<double>(late.length_ns) / 1e6,
-        static_cast<double>(longest_time.count()) / 1e6, name_of(late.cause), late.sentence);
+        "{} step {} of {:.1f} ms ({:.1f} ms of{}): {}: {}\n", is_planted ? "planted" : "other",
+        late.step, static_cast<double>(late.length_ns) / 1e6,
+        static_cast<double>(within.count()) / 1e6, planted.empty() ? " stalls" : planted,
+        name_of(late.cause), late.sentence);
   }
   return judged;
 }

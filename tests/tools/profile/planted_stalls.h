@@ -143,9 +143,12 @@ struct Judgement {
 using IsRight =
     std::function<bool(const tools::LateStep&, const tools::SlowCall* call, const Stall&)>;
 
-/// A late step is a planted stall's when the stall lies within it for at least half of what the step
-/// was late.
+/// What of a step a stall can make longer.
+enum class Lengthens { wait, whole_step };
+
+/// A late step is the planted stalls' when they lie within its wait (or all of it) for at least half
+/// of what the step was late. It is blamed right when that is so for one of them.
 Judgement judge(const ExplainedRun& explained, const std::vector<Stall>& stalls,
-                const IsRight& is_right);
+                const IsRight& is_right, Lengthens lengthens = Lengthens::wait);
 
 }  // namespace infeed::testing
