@@ -8,6 +8,7 @@
 #include "batch/batch_storage.h"
 #include "engine/batch_count.h"
 #include "engine/iterator_context.h"
+#include "engine/recording/note_calls.h"
 
 namespace infeed::detail {
 namespace {
@@ -33,7 +34,7 @@ class BatchStage final : public Stage {
   ~BatchStage() override { pool_->close(); }
 
   TracedPlace do_trace(std::uint64_t position) const override {
-    return trace_rows(*input_, position, size_);
+    return trace_range(*input_, position * size_, size_);
   }
 
   Pull do_pull(Chunk& out, std::size_t want) override {

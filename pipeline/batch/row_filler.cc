@@ -8,6 +8,7 @@
 
 #include "engine/iterator_context.h"
 #include "engine/recording/call_watch.h"
+#include "engine/recording/note_calls.h"
 #include "engine/threads/clock.h"
 
 namespace infeed::detail {
@@ -83,8 +84,8 @@ void RowFiller::add_threads(std::size_t threads_min) {
 
 TracedPlace RowFiller::trace(std::uint64_t row) const {
   TracedPlace traced = places_.find(row);
-  if (!traced.place) traced = input_.trace(row);
-  if (traced.place) traced.place->count = size_;  // of the batch
+  if (!traced.place) return trace_range(input_, row, size_);
+  traced.place->count = size_;  // of the batch
   return traced;
 }
 

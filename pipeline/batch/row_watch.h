@@ -8,6 +8,7 @@
 #include "batch/row_filler.h"
 #include "engine/iterator_context.h"
 #include "engine/recording/call_watch.h"
+#include "engine/recording/note_calls.h"
 #include "engine/threads/clock.h"
 
 namespace infeed::detail {
@@ -41,13 +42,12 @@ class RowFiller::RowWatch {
     const std::uint64_t position = filler_.begin_.position + piece_.position + first_;
     TracedPlace traced;
     if (piece_.rows->chunk) {
-      traced = filler_.input_.trace(position);
+      traced = trace_range(filler_.input_, position, count);
     } else {
       const RecordBlock& block = piece_.rows->block;
       const RecordPosition at = block.position(piece_.first + first_);
-      traced.place = {block.file().file_name(), at.record, 1, at.offset};
+      traced.place = {block.file().file_name(), at.record, count, at.offset};
     }
-    if (traced.place) traced.place->count = count;
     filler_.run_.recorder()->note_slow(filler_.counters_, time,
                                        {filler_.begin_.epoch, position, count}, std::move(traced));
   }

@@ -49,7 +49,9 @@ bool MemoryAccount::try_add(std::atomic<std::uint64_t>& held, std::uint64_t byte
 }
 
 bool MemoryAccount::try_reserve_best_effort(std::uint64_t bytes) {
-  return try_add(best_effort_bytes_, bytes, best_effort_limit_bytes());
+  if (try_add(best_effort_bytes_, bytes, best_effort_limit_bytes())) return true;
+  refusals_.fetch_add(1, std::memory_order_relaxed);
+  return false;
 }
 
 void MemoryAccount::release_best_effort(std::uint64_t bytes) {

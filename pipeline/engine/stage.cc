@@ -8,6 +8,7 @@
 
 #include "engine/iterator_context.h"
 #include "engine/recording/call_watch.h"
+#include "engine/recording/note_calls.h"
 #include "engine/statistics/pull_sample.h"
 #include "engine/threads/clock.h"
 
@@ -97,9 +98,9 @@ Pull Stage::pull(Chunk& out, std::size_t want) {
 }
 
 void Stage::note_slow(const detail::OwnTime& time, std::uint64_t position, std::uint64_t count) {
-  run_.recorder()->note_slow(
-      *counters_, time, {epoch_, position, count},
-      count == 0 ? TracedPlace::unknown("it gave nothing: the end of a pass") : trace(position));
+  run_.recorder()->note_slow(*counters_, time, {epoch_, position, count},
+                             count == 0 ? TracedPlace::unknown("it gave nothing: the end of a pass")
+                                        : detail::trace_range(*this, position, count));
 }
 
 TracedPlace Stage::do_trace(std::uint64_t) const {

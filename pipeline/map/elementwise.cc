@@ -21,7 +21,9 @@ class ElementwiseStage final : public Stage {
         input_(std::move(input)),
         in_(in_type),
         state_(spec_->make_state == nullptr ? nullptr : spec_->make_state(spec_->function.get())),
-        recorder_(context.run.recorder()) {}
+        recorder_(context.run.recorder()) {
+    if (recorder_ != nullptr) pacer_.tell_apart();
+  }
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     const std::uint64_t before = position_;

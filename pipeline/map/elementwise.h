@@ -1,5 +1,8 @@
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+
 #include <infeed/pipeline/detail/elementwise.h>
 
 #include "engine/recording/watched_thread.h"
@@ -13,6 +16,8 @@ namespace infeed::detail {
 /// a slow function must not hold back what is done.
 class BlockPacer {
  public:
+  /// Elements that take longer come one by one, so that a slow one is known by its position.
+  void tell_apart() { element_ticks_max_ = ticks_of_us(kWorthTellingUs); }
   void start() { begin_ = block_begin_ = ticks_now(); }
   std::size_t block() const { return block_; }
   /// That done() ended last, and what came between it and the one before.
@@ -20,7 +25,7 @@ class BlockPacer {
   /// A block is done; true when it is time to hand over.
   bool done() {
     const std::uint64_t now = ticks_now();
-    if (now - block_begin_ > hand_over_ticks_ / 2) {
+    if (now - block_begin_ > std::min(hand_over_ticks_ / 2, block_ * element_ticks_max_)) {
       block_ = 1;
     } else if (block_ < kBlockMax) {
       block_ *= 2;
@@ -32,7 +37,9 @@ class BlockPacer {
 
  private:
   static constexpr std::size_t kBlockMax = 64;
+  static constexpr double kWorthTellingUs = 2;
   const std::uint64_t hand_over_ticks_ = hand_over_ticks();
+  std::uint64_t element_ticks_max_ = UINT32_MAX;
   std::uint64_t begin_ = 0;
   std::uint64_t block_begin_ = 0;
   OwnTime last_;

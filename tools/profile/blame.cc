@@ -18,6 +18,7 @@ constexpr double kMostOf = 0.5;
 // Held back by a quota, or short of memory, for so much of the wait.
 constexpr double kHeldBackShare = 0.3;
 constexpr double kFullMemory = 0.9;
+constexpr std::uint64_t kReadAheadNs = 100'000'000;
 
 struct Interval {
   std::uint64_t begin_ns;
@@ -97,13 +98,26 @@ class Blame {
   }
 
   void blame_step(const RecordedStep& step, LateStep& late) const {
-    late.cause = step.name.empty() ? Cause::slow_step : Cause::recompilation;
-    late.sentence =
-        step.name.empty()
-            ? fmt::format("the step itself took {}; its input was there",
-                          milliseconds(step.length_ns() - step.infeed_wait_ns))
-            : fmt::format("the step itself took {}: {}",
-                          milliseconds(step.length_ns() - step.infeed_wait_ns), step.name);
+    const std::uint64_t own_ns = step.length_ns() - step.infeed_wait_ns;
+    if (!step.name.empty()) {
+      late.cause = Cause::recompilation;
+      late.sentence = fmt::format("the step itself took {}: {}", milliseconds(own_ns), step.name);
+    } else if (held_back_ns({step.begin_ns, step.end_ns()}) >
+               kHeldBackShare * static_cast<double>(late.late_ns)) {
+      late.cause = Cause::quota;
+      late.sentence = fmt::format(
+          "the CPU quota held the process back, and the step itself took {}", milliseconds(own_ns));
+    } else if (static_cast<double>(step.idle_ns) > kMostOf * static_cast<double>(late.late_ns)) {
+      late.cause = Cause::paused_consumer;
+      late.sentence = fmt::format(
+          "the training loop did something else for {} before the step; its input was "
+          "there",
+          milliseconds(step.idle_ns));
+    } else {
+      late.cause = Cause::slow_step;
+      late.sentence =
+          fmt::format("the step itself took {}; its input was there", milliseconds(own_ns));
+    }
   }
 
   void blame_input(const RecordedStep& step, std::uint64_t waited_ns, LateStep& late) const {
@@ -193,14 +207,24 @@ class Blame {
     if (static_cast<double>(call.preempted_ns) > kMostOf * took_ns) {
       return held_back_ns(wait) > 0 ? Cause::quota : Cause::others_on_cores;
     }
+    // A thread that is held back neither waits anywhere nor for a core.
+    const double off_core_ns = took_ns - static_cast<double>(call.cpu_ns);
+    if (off_core_ns > kMostOf * took_ns && call.waited_in.empty() &&
+        held_back_ns({call.begin_ns, call.end_ns()}) > kMostOf * off_core_ns) {
+      return Cause::quota;
+    }
     if (model_.is_source(call.stage)) return Cause::slow_read;
     if (static_cast<double>(call.cpu_ns) > kMostOf * took_ns) return Cause::slow_element;
     return Cause::waiting_function;
   }
 
-  /// By the quota, in the windows that the interval touches.
+  /// By the quota: what was seen of it; else, in the windows that the interval touches.
   double held_back_ns(const Interval& interval) const {
     double sum_ns = 0;
+    for (const HeldBack& held : run_.held_back) {
+      sum_ns += static_cast<double>(interval.overlap_ns({held.begin_ns, held.end_ns}));
+    }
+    if (!run_.held_back.empty()) return sum_ns;
     for (const RecordedWindow& window : windows_of(interval)) {
       sum_ns += static_cast<double>(window.throttled_ns);
     }
@@ -225,13 +249,16 @@ class Blame {
   }
 
   bool memory_was_full(const Interval& interval) const {
-    const std::vector<RecordedWindow> windows = windows_of(interval);
-    return !windows.empty() &&
-           std::all_of(windows.begin(), windows.end(), [](const RecordedWindow& window) {
-             return window.memory_limit_bytes != 0 &&
-                    static_cast<double>(window.memory_bytes) >
-                        kFullMemory * static_cast<double>(window.memory_limit_bytes);
-           });
+    // What was taken from the queue before it was empty had been read ahead up to the limit.
+    const std::uint64_t before_ns = std::min(interval.begin_ns, kReadAheadNs);
+    const std::vector<RecordedWindow> windows =
+        windows_of({interval.begin_ns - before_ns, interval.end_ns});
+    return std::any_of(windows.begin(), windows.end(), [](const RecordedWindow& window) {
+      return window.memory_refusals > 0 ||
+             (window.memory_limit_bytes != 0 &&
+              static_cast<double>(window.memory_bytes) >
+                  kFullMemory * static_cast<double>(window.memory_limit_bytes));
+    });
   }
 
   void blame_rate(const Interval& wait, LateStep& late) const {

@@ -24,6 +24,8 @@ std::string name_of(Cause cause) {
       return "recompilation";
     case Cause::slow_step:
       return "slow_step";
+    case Cause::paused_consumer:
+      return "paused_consumer";
     case Cause::unknown:
       return "unknown";
   }
@@ -52,6 +54,8 @@ std::string words_of(Cause cause) {
       return "recompilation";
     case Cause::slow_step:
       return "slow step";
+    case Cause::paused_consumer:
+      return "paused consumer";
     case Cause::unknown:
       return "unknown";
   }

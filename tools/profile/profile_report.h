@@ -27,6 +27,7 @@ enum class Cause {
   starved,           ///< a stage is slower than the step, on average
   recompilation,     ///< the step said so by its name
   slow_step,         ///< the step itself took long; the input was there
+  paused_consumer,   ///< the loop did something else between two steps; the input was there
   unknown,
 };
 /// "slow_read": as in the JSON.

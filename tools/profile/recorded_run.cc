@@ -52,6 +52,8 @@ class Reading {
     } else if (const auto histogram = line.find("histogram"); histogram != line.end()) {
       auto& counts = run_.call_histograms[stage_of(histogram->at("stage"))];
       counts = histogram->at("calls_by_log2_ns").get<std::vector<std::uint64_t>>();
+    } else if (const auto held = line.find("held_back"); held != line.end()) {
+      run_.held_back.push_back({number(*held, "begin_ns"), number(*held, "end_ns")});
     } else if (const auto end = line.find("end"); end != line.end()) {
       run_.end = name_of(end->at("why"));
       run_.is_cut = false;
@@ -117,6 +119,9 @@ class Reading {
     window.cores_of_others = entry.at("cores_of_others").get<double>();
     window.memory_bytes = number(entry, "memory_bytes");
     window.memory_limit_bytes = number(entry, "memory_limit_bytes");
+    if (entry.contains("memory_refusals")) {  // recordings of earlier versions have none
+      window.memory_refusals = number(entry, "memory_refusals");
+    }
     for (const Json& row : entry.at("stages")) {
       StageWindow stage;
       stage.stage = static_cast<int>(stage_of(row.at(0)));

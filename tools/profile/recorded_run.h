@@ -52,6 +52,7 @@ struct RecordedWindow {
   double cores_of_others = 0;      ///< busy with other processes
   std::uint64_t memory_bytes = 0;
   std::uint64_t memory_limit_bytes = 0;  ///< 0: none
+  std::uint64_t memory_refusals = 0;     ///< so often what was read ahead found no room
   std::vector<StageWindow> stages = {};
 };
 
@@ -107,6 +108,12 @@ struct RecordedTuning {
   std::string text = {};
 };
 
+/// The CPU quota held all threads of the process back.
+struct HeldBack {
+  std::uint64_t begin_ns = 0;
+  std::uint64_t end_ns = 0;
+};
+
 struct RecordedRun {
   std::string path = {};  ///< of the file
   int version = 1;
@@ -126,6 +133,7 @@ struct RecordedRun {
   std::vector<RecordedStep> steps = {};
   std::vector<SlowCall> slow_calls = {};
   std::vector<RecordedTuning> tuning = {};
+  std::vector<HeldBack> held_back = {};
   /// By stage id: how many of its calls took 2^i to 2^(i+1) ns of its own time.
   std::vector<std::vector<std::uint64_t>> call_histograms = {};
 

@@ -1,6 +1,7 @@
 #include "engine/recording/note_calls.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <utility>
 
 namespace infeed::detail {
@@ -9,9 +10,8 @@ namespace {
 
 void note_slow(Recorder& recorder, const StageCounters& counters, const OwnTime& time,
                const Recorder::Elements& elements, const Stage& input) {
-  TracedPlace traced = input.trace(elements.position);
-  if (traced.place) traced.place->count = elements.count;
-  recorder.note_slow(counters, time, elements, std::move(traced));
+  recorder.note_slow(counters, time, elements,
+                     trace_range(input, elements.position, elements.count));
 }
 
 }  // namespace
@@ -38,12 +38,25 @@ void note_slow_calls(Recorder& recorder, const StageCounters& counters, const Ow
   if (elements.count > 0) note_slow(recorder, counters, own, elements, input);
 }
 
+TracedPlace trace_range(const Stage& stage, std::uint64_t position, std::uint64_t count) {
+  TracedPlace first = stage.trace(position);
+  if (count <= 1 || !first.place) return first;
+  const TracedPlace last = stage.trace(position + count - 1);
+  const RecordPlace& begin = *first.place;
+  if (last.place && last.place->file == begin.file &&
+      last.place->record == begin.record + (count - 1) * begin.count) {
+    first.place->count *= count;
+    return first;
+  }
+  return TracedPlace::unknown(
+      fmt::format("it is one of {} elements whose records are no neighbours, from {} record {} on",
+                  count, begin.file, begin.record));
+}
+
 TracedPlace traced_through(const PositionLog& kept, std::uint64_t position, const Stage& input) {
   const auto inputs = kept.find(position);
   if (!inputs) return TracedPlace::unknown("it lies too far back");
-  TracedPlace traced = input.trace(inputs->position);
-  if (traced.place) traced.place->count = inputs->count;
-  return traced;
+  return trace_range(input, inputs->position, inputs->count);
 }
 
 }  // namespace infeed::detail

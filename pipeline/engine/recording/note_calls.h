@@ -14,6 +14,8 @@ void note_calls(const IteratorContext& run, StageCounters& counters, CallWatch& 
 void note_slow_calls(Recorder& recorder, const StageCounters& counters, const OwnTime& time,
                      const Recorder::Elements& elements, const Stage& input);
 
+/// Of `count` elements of a stage from `position` on: their records where those are neighbours.
+TracedPlace trace_range(const Stage& stage, std::uint64_t position, std::uint64_t count);
 /// Of an element of a stage that keeps this log of its own.
 TracedPlace traced_through(const PositionLog& kept, std::uint64_t position, const Stage& input);
 

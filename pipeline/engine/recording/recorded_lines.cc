@@ -120,6 +120,8 @@ WindowMaker::Window WindowMaker::look(std::uint64_t now_ns) {
   }
   window.memory_bytes = run_.memory().in_use_bytes();
   window.memory_limit_bytes = run_.memory().limit_bytes();
+  const std::uint64_t refusals = run_.memory().refusals();
+  window.memory_refusals = growth(refusals, std::exchange(refusals_before_, refusals));
   for (std::size_t i = 0; i < stages_.size(); ++i) {
     const StageStatistics& total = now.stages[i];
     StageStatistics& before = stages_before_[stages_[i]];
@@ -143,11 +145,11 @@ std::string line_of_window(const WindowMaker::Window& window, const StageIds& id
   std::string line = fmt::format(
       "{{\"window\": {{\"begin_ns\": {}, \"length_ns\": {}, \"elements\": {}, "
       "\"consumer_wait_ns\": {}, \"process_cpu_ns\": {}, \"throttled_ns\": {}, \"cores\": {:.2f}, "
-      "\"cores_of_others\": {:.2f}, \"memory_bytes\": {}, \"memory_limit_bytes\": {}, \"stages\": "
-      "[",
+      "\"cores_of_others\": {:.2f}, \"memory_bytes\": {}, \"memory_limit_bytes\": {}, "
+      "\"memory_refusals\": {}, \"stages\": [",
       window.begin_ns, window.length_ns, window.elements, window.consumer_wait_ns,
       window.process_cpu_ns, window.throttled_ns, window.cores, window.cores_of_others,
-      window.memory_bytes, window.memory_limit_bytes);
+      window.memory_bytes, window.memory_limit_bytes, window.memory_refusals);
   for (const WindowMaker::StageRow& row : window.stages) {
     const StageStatistics& stage = row.figures;
     fmt::format_to(std::back_inserter(line), "{}[{},{},{},{},{},{},{},{},{},{},{}]",

@@ -88,6 +88,7 @@ class WindowMaker {
     double cores_of_others = 0;
     std::uint64_t memory_bytes = 0;
     std::uint64_t memory_limit_bytes = 0;
+    std::uint64_t memory_refusals = 0;
     std::vector<StageRow> stages;
   };
   /// `now_ns` since the start of the recording.
@@ -104,6 +105,7 @@ class WindowMaker {
   std::uint64_t before_ns_ = 0;
   std::uint64_t throttled_before_ns_ = 0;
   std::uint64_t machine_before_ns_ = 0;
+  std::uint64_t refusals_before_ = 0;
   std::uint64_t limits_read_at_ns_ = 0;
   double cores_ = 0;
 };

@@ -125,6 +125,7 @@ class Recorder {
   void add_row(RecordedStepRow row);
 
   bool look();
+  void look_for_quota();
   void look_at_threads();
   const char* seen_waiting(const RecordedSlowCall& call) const;
   std::uint64_t usual_call_ns(const StageCounters& stage) const;
@@ -171,6 +172,8 @@ class Recorder {
   std::vector<Wait> waits_;
   std::vector<std::uint64_t> step_lengths_ns_;  ///< of the last few hundred
   std::uint64_t looks_ = 0;
+  std::uint64_t looked_at_ticks_ = 0;
+  std::uint64_t throttled_ns_ = 0;
   std::uint64_t windows_written_ = 0;
   bool has_ended_ = false;
   std::unique_ptr<LivePage> live_;

@@ -15,6 +15,7 @@
 #include "engine/recording/live_page.h"
 #include "engine/recording/recorder.h"
 #include "engine/recording/waiting_threads.h"
+#include "engine/threads/cpu_limits.h"
 
 // What the recorder does in its own thread.
 namespace infeed::detail {
@@ -22,6 +23,8 @@ namespace {
 
 // Looks at the threads, and windows, to one of what is rarer.
 constexpr std::uint64_t kLooksPerWindow = 10;
+// It looks every 10 ms.
+constexpr double kLateLookUs = 15'000;
 constexpr std::uint64_t kWindowsPerHistogram = 50;
 constexpr std::uint64_t kWindowsPerPage = 5;
 // A step is late from half as long again as the usual one of the last few hundred on.
@@ -38,9 +41,26 @@ std::uint64_t median_of(std::vector<std::uint64_t> values) {
 }  // namespace
 
 bool Recorder::look() {
+  look_for_quota();
   look_at_threads();
   if (++looks_ % kLooksPerWindow == 0) write_down(false);
   return true;
+}
+
+/// A quota holds all threads back, this one as well: it looks again when it has come late itself.
+void Recorder::look_for_quota() {
+  const std::uint64_t now = ticks_now();
+  const std::uint64_t before = std::exchange(looked_at_ticks_, now);
+  const bool is_late = before != 0 && now - before > ticks_of_us(kLateLookUs);
+  if (!is_late && looks_ % kLooksPerWindow != 0) return;
+  const std::uint64_t throttled_ns = throttled_cpu_ns();
+  const std::uint64_t held_ns = throttled_ns - std::exchange(throttled_ns_, throttled_ns);
+  if (!is_late || held_ns == 0) return;
+  // Each core counts its own.
+  const std::uint64_t end_ns = ns_since_start(now);
+  const std::uint64_t begin_ns = end_ns - std::min(end_ns - ns_since_start(before), held_ns);
+  append(
+      fmt::format("{{\"held_back\": {{\"begin_ns\": {}, \"end_ns\": {}}}}}\n", begin_ns, end_ns));
 }
 
 /// Where threads that have been in one call for long are waiting.

@@ -20,7 +20,8 @@ namespace {
 constexpr int kFilesMax = 1000;
 constexpr std::string_view kBegin = "{\"infeed_recording\": ";
 // What goes with the older half.
-constexpr std::array<std::string_view, 3> kDetails = {"{\"steps\"", "{\"window\"", "{\"slow\""};
+constexpr std::array<std::string_view, 4> kDetails = {"{\"steps\"", "{\"window\"", "{\"slow\"",
+                                                      "{\"held_back\""};
 
 /// When this process began, in clock ticks since the machine did: with its number, its identity.
 /// See proc(5), field 22.

@@ -13,6 +13,7 @@
 #include <infeed/pipeline/step_timer.h>
 
 #include "profile/profile_report.h"
+#include "tools/profile/planted_stalls.h"
 #include "tools/profile/slow_reads.h"
 #include "tools/temporary_folder.h"
 
@@ -22,77 +23,32 @@ namespace infeed::tools {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::compute_for;
+using testing::ExplainedRun;
+using testing::LoopShape;
+using testing::PlantedRecords;
+using testing::run_recorded;
 using testing::SlowRead;
 using testing::SlowReads;
 
-using Place = std::pair<std::string, std::uint64_t>;  // file, record
-
-constexpr int kFiles = 4;
-constexpr int kRecordsPerFile = 2000;
 constexpr auto kStall = 60ms;
-
-void compute_for(std::chrono::microseconds time) {
-  const auto end = std::chrono::steady_clock::now() + time;
-  while (std::chrono::steady_clock::now() < end) {
-  }
-}
-
-/// Of a record's content, which says where it stands.
-Place place_of(const Record& record) {
-  const std::string text(record.bytes());
-  const std::size_t space = text.find(' ');
-  return {text.substr(0, space), std::stoull(text.substr(space + 1))};
-}
 
 class Blame : public ::testing::Test {
  protected:
-  Blame() {
-    for (int i = 0; i < kFiles; ++i) {
-      const std::string name = folder_.file(fmt::format("part-{}.tfrecord", i));
-      RecordWriter writer(name);
-      for (int record = 0; record < kRecordsPerFile; ++record) {
-        writer.write(fmt::format("{} {:<{}}", name, record, 100));
-      }
-      writer.close();
-      files_.push_back(name);
-    }
-    // One record in 400, here and there.
-    for (const std::string& file : files_) {
-      for (std::uint64_t record = 123; record < kRecordsPerFile; record += 397) {
-        slow_.insert({file, record});
-      }
-    }
-  }
+  // One record in 400, here and there.
+  Blame() { records_.plant_every(123, 397); }
 
   template <class Do>
   auto slow_function(Do stall) const {
-    return [slow = slow_, stall](const Record& record) {
-      const Place place = place_of(record);
-      if (slow.contains(place)) {
-        stall();
-      } else {
-        compute_for(10us);
-      }
-      return static_cast<std::int64_t>(place.second);
-    };
+    return records_.slow_function(stall);
   }
 
-  /// Runs it for so many steps of 2 ms each.
   template <class T>
-  ProfileReport report_of(const Dataset<T>& dataset, int steps_max = 400,
-                          std::chrono::milliseconds step = 2ms) {
-    const std::string file = folder_.file("run.profile");
-    auto iterator = dataset.iterate({.recording = {.file = file}});
-    StepTimer timer(iterator);
-    for (int i = 0; i < steps_max; ++i) {
-      if (!iterator.next()) break;
-      timer.begin();
-      std::this_thread::sleep_for(step);
-      timer.end();
-    }
-    iterator = {};
-    run_ = read_recorded_run(file);
-    return explain(run_);
+  ProfileReport report_of(const Dataset<T>& dataset, int steps_max = 400) {
+    ExplainedRun explained =
+        run_recorded(dataset, folder_.file("run.profile"), {.steps_max = steps_max});
+    run_ = std::move(explained.run);
+    return explained.report;
   }
 
   /// At least 95 % of the late steps that waited for input name this cause, a stage of this kind and
@@ -111,7 +67,7 @@ class Blame : public ::testing::Test {
           step.slow_call < 0 ? nullptr : &run_.slow_calls[static_cast<std::size_t>(step.slow_call)];
       const bool is_right = step.cause == cause && call != nullptr && call->place &&
                             run_.stages[static_cast<std::size_t>(step.stage)].name == stage &&
-                            is_slow_record(*call->place);
+                            records_.is_slow(*call->place);
       right += is_right ? 1 : 0;
       if (!is_right) wrong += fmt::format("step {}: {}\n", step.step, step.sentence);
     }
@@ -119,16 +75,9 @@ class Blame : public ::testing::Test {
     EXPECT_GE(right * 100, late * 95) << right << " of " << late << "; the others:\n" << wrong;
   }
 
-  bool is_slow_record(const RecordedPlace& place) const {
-    for (std::uint64_t i = 0; i < place.count; ++i) {
-      if (slow_.contains({place.file, place.record + i})) return true;
-    }
-    return false;
-  }
-
   testing::TemporaryFolder folder_;
-  std::vector<std::string> files_;
-  std::set<Place> slow_;
+  PlantedRecords records_{folder_.path(), {}};
+  const std::vector<std::string>& files_ = records_.files();
   RecordedRun run_;
 };
 
@@ -190,7 +139,7 @@ TEST_F(Blame, ALockThatAnotherThreadHolds) {
 
 TEST_F(Blame, ASlowRead) {
   if (!testing::kCanSlowReads) return;
-  slow_.clear();
+  records_.clear();
   std::vector<SlowRead> reads;
   // In the middle of each file; of the first one its beginning would be the start of the run.
   for (std::size_t i = 0; i < files_.size(); ++i) {
@@ -210,7 +159,7 @@ TEST_F(Blame, ASlowRead) {
     // A busy machine has slow reads of its own, which are no less true.
     if (std::chrono::nanoseconds(call.took_ns) < kStall) continue;
     const RecordedPlace& place = call.place.value();
-    const std::uint64_t middle = kRecordsPerFile / 2;
+    const std::uint64_t middle = static_cast<std::uint64_t>(records_.shape().records_per_file) / 2;
     EXPECT_LE(place.record, middle) << step.sentence;
     EXPECT_GE(place.record + place.count + 250, middle) << step.sentence;
     found.insert(place.file);
@@ -240,7 +189,7 @@ TEST_F(Blame, AStepThatComputesLong) {
 }
 
 TEST_F(Blame, NobodyWhereNothingIsSlow) {
-  slow_.clear();
+  records_.clear();
   const auto never = [] {};
   const ProfileReport report = report_of(
       records(files_) | repeat(3) | map(slow_function(never)) | batch(16) | prefetch(), 1000);

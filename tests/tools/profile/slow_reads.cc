@@ -13,30 +13,35 @@
 namespace infeed::testing {
 namespace {
 
-std::atomic<const std::vector<SlowRead>*> slow_reads{nullptr};
+std::atomic<const SlowReads*> slow_reads{nullptr};
 
 [[maybe_unused]] void delay(int descriptor, std::uint64_t begin, std::uint64_t end) {
-  const std::vector<SlowRead>* const reads = slow_reads.load();
+  const SlowReads* const reads = slow_reads.load();
   if (reads == nullptr) return;
   std::array<char, 4096> path{};
   const std::string link = fmt::format("/proc/self/fd/{}", descriptor);
   const ssize_t length = ::readlink(link.c_str(), path.data(), path.size());
   if (length <= 0) return;
-  const std::string_view name(path.data(), static_cast<std::size_t>(length));
-  for (const SlowRead& read : *reads) {
-    if (name.ends_with(read.file_end) && begin < read.end && end > read.begin) {
-      std::this_thread::sleep_for(read.takes);
-    }
-  }
+  reads->delay({path.data(), static_cast<std::size_t>(length)}, begin, end);
 }
 
 }  // namespace
 
-SlowReads::SlowReads(std::vector<SlowRead> reads) : reads_(std::move(reads)) {
-  slow_reads = &reads_;
+SlowReads::SlowReads(std::vector<SlowRead> reads, OnDelayed on_delayed)
+    : reads_(std::move(reads)), on_delayed_(std::move(on_delayed)) {
+  slow_reads = this;
 }
 
 SlowReads::~SlowReads() { slow_reads = nullptr; }
+
+void SlowReads::delay(std::string_view file, std::uint64_t begin, std::uint64_t end) const {
+  for (const SlowRead& read : reads_) {
+    if (!file.ends_with(read.file_end) || begin >= read.end || end <= read.begin) continue;
+    const auto from = std::chrono::steady_clock::now();
+    std::this_thread::sleep_for(read.takes);
+    if (on_delayed_) on_delayed_(read, from);
+  }
+}
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(__has_feature)
 const bool kCanSlowReads = false;

@@ -2,7 +2,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 /// Reads of this program that take long, as from storage that has a bad moment: pread() is one of
@@ -21,13 +23,20 @@ struct SlowRead {
 /// While it lives; one at a time.
 class SlowReads {
  public:
-  explicit SlowReads(std::vector<SlowRead> reads);
+  /// `on_delayed` is told each that was: which of them, and from when on.
+  using OnDelayed =
+      std::function<void(const SlowRead&, std::chrono::steady_clock::time_point begin)>;
+  explicit SlowReads(std::vector<SlowRead> reads, OnDelayed on_delayed = {});
   ~SlowReads();
   SlowReads(const SlowReads&) = delete;
   SlowReads& operator=(const SlowReads&) = delete;
 
+  /// For pread() itself.
+  void delay(std::string_view file, std::uint64_t begin, std::uint64_t end) const;
+
  private:
-  std::vector<SlowRead> reads_;
+  const std::vector<SlowRead> reads_;
+  const OnDelayed on_delayed_;
 };
 
 }  // namespace infeed::testing

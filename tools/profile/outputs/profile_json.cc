@@ -178,6 +178,7 @@ OrderedJson json_of_windows(const RecordedRun& run) {
                        {"memory_limit_bytes", window.memory_limit_bytes == 0
                                                   ? OrderedJson(nullptr)
                                                   : OrderedJson(window.memory_limit_bytes)},
+                       {"memory_refusals", window.memory_refusals},
                        {"stages", std::move(stages)}});
   }
   return windows;

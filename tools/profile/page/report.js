@@ -4,7 +4,7 @@ const {report, timeline, windows} = JSON.parse(document.getElementById("profile"
 
 const PARTS = [["infeed_wait", "wait for input"], ["transfer", "transfer"], ["compute", "compute"],
   ["all_reduce", "all-reduce"], ["idle", "idle"]];
-const OWN_CAUSES = ["recompilation", "slow_step", "unknown"];
+const OWN_CAUSES = ["recompilation", "slow_step", "paused_consumer", "unknown"];
 const LATE_ROWS = 200;
 
 function node(name, options = {}, ...children) {

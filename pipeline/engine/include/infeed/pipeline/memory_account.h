@@ -26,6 +26,8 @@ class MemoryAccount {
     return best_effort_bytes_.load(std::memory_order_relaxed);
   }
   std::uint64_t peak_bytes() const { return peak_bytes_.load(std::memory_order_relaxed); }
+  /// How often best effort didn't fit.
+  std::uint64_t refusals() const { return refusals_.load(std::memory_order_relaxed); }
 
   /// Best effort: true when the bytes are reserved, false when they don't fit now.
   bool try_reserve_best_effort(std::uint64_t bytes);
@@ -58,6 +60,7 @@ class MemoryAccount {
   std::atomic<std::uint64_t> required_bytes_{0};
   std::atomic<std::uint64_t> in_use_bytes_{0};
   std::atomic<std::uint64_t> peak_bytes_{0};
+  std::atomic<std::uint64_t> refusals_{0};
 };
 
 }  // namespace infeed
