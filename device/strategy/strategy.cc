@@ -58,6 +58,7 @@ struct Strategy::State {
         steps({.replicas = slice.num_replicas(options.devices_of_replica),
                .threads = options.threads,
                .precision = options.precision,
+               .width = options.width,
                .seed = options.seed,
                .even_shares_only = options.even_shares_only,
                .strategy = identity,

@@ -218,6 +218,7 @@ std::function<void(const TapeOperation&)> ReplicaSteps::on_operation_of(std::int
 TapeOptions ReplicaSteps::tape_options(std::int32_t replica, const Step& step, bool trains) const {
   return {.training = trains,
           .precision = options_.precision,
+          .width = options_.width,
           .replica = replica,
           .devices = options_.devices_of_replica,
           .pool = pools_[static_cast<std::size_t>(replica)],

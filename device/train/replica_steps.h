@@ -24,6 +24,7 @@ struct ReplicaStepsOptions {
   std::int32_t replicas = 1;
   std::int32_t threads = 0;  ///< 0: one a CPU of this process
   Precision precision = Precision::float32;
+  VectorWidth width = VectorWidth::widest;
   std::uint64_t seed = 0;
   bool even_shares_only = false;
   std::shared_ptr<const void> strategy = nullptr;  ///< whose variables are read

@@ -272,7 +272,7 @@ float distance_after_training(Precision precision, bool scaled) {
   return std::abs(inner.value().values<float>()[0] * outer.value().values<float>()[0] - 3);
 }
 
-TEST(LossScaling, Float16LearnsNothingWithoutIt) {
+TEST(SameBits, Float16LearnsNothingWithoutALossScaleAndAsFloat32WithIt) {
   EXPECT_LT(distance_after_training(Precision::float32, false), 0.01F);
   EXPECT_LT(distance_after_training(Precision::mixed_bfloat16, false), 0.02F);
   EXPECT_EQ(distance_after_training(Precision::mixed_float16, false), 2);  // as it began

@@ -89,10 +89,15 @@ TEST(Strategy, TrainsALoopOfOnesOwn) {
   EXPECT_GT(loop.strategy.evaluate(loop.forward, points(300, 1000)).accuracy(), 0.95);
 }
 
-TEST(SameBits, OfAStrategyOnAnyNumberOfThreads) {
+TEST(SameBits, OfAStrategyOnAnyNumberOfThreadsAtEveryVectorWidth) {
   const Weights one = weights_after("v3-8", {.threads = 1});
-  for (std::int32_t threads = 2; threads <= 8; ++threads)
-    EXPECT_EQ(weights_after("v3-8", {.threads = threads}), one) << threads;
+  for (const VectorWidth width :
+       {VectorWidth::bits_128, VectorWidth::bits_256, VectorWidth::bits_512}) {
+    for (std::int32_t threads = 1; threads <= 8; ++threads) {
+      EXPECT_EQ(weights_after("v3-8", {.width = width, .threads = threads}), one)
+          << threads << " threads, width " << static_cast<int>(width);
+    }
+  }
   EXPECT_EQ(weights_after("v3-8", {.checks_mirrors = true}), one);
 }
 

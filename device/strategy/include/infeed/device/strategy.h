@@ -47,8 +47,9 @@ namespace infeed {
 
 struct StrategyOptions {
   Precision precision = Precision::float32;
-  std::uint64_t seed = 0;    ///< of dropout
-  std::int32_t threads = 0;  ///< 0: one a CPU of this process, at most one a replica
+  VectorWidth width = VectorWidth::widest;  ///< of the arithmetic; the bits are the same with any
+  std::uint64_t seed = 0;                   ///< of dropout
+  std::int32_t threads = 0;                 ///< 0: one a CPU of this process, at most one a replica
   /// A batch whose rows the replicas can't share evenly is an error.
   bool even_shares_only = false;
   /// That a replica is spread over, for layers that are split (split_dense.h); it must divide the
