@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include <infeed/device/hbm_need.h>
+
 #include "train/replica_steps.h"
 
 namespace infeed::detail {
@@ -42,8 +44,10 @@ void SimulatedSteps::add(std::span<const ColumnBatch> shares, std::int64_t step)
   }
   std::int64_t examples = 0;
   for (const ColumnBatch& share : shares) examples += share.rows();
-  const StepTime time = step_time(options_.workload ? *options_.workload : graph->workload(),
-                                  slice_, std::max<std::int64_t>(examples, 1), step_options_);
+  examples = std::max<std::int64_t>(examples, 1);
+  const Workload workload = options_.workload ? *options_.workload : graph->workload();
+  if (compilation > 0) check_hbm(workload, slice_, examples, step_options_);
+  const StepTime time = step_time(workload, slice_, examples, step_options_);
   const auto bytes = static_cast<std::int64_t>(largest.bytes());
   const std::int64_t transfer = transfer_ps(slice_.chip(), bytes * slice_.replicas_per_chip());
   std::vector<StepEvent> events;

@@ -204,7 +204,7 @@ class KernelCost {
 /// `kernels`: of each operation; -1 is left out.
 Workload workload_of(const StepTrace& trace, const std::vector<std::int32_t>& kernels,
                      std::int64_t examples, std::string description) {
-  Workload workload{.name = "traced", .description = std::move(description)};
+  Workload workload{.name = "the model", .description = std::move(description)};
   const std::int32_t count = kernels.empty() ? 0 : *std::ranges::max_element(kernels) + 1;
   for (std::int32_t kernel = 0; kernel < count; ++kernel) {
     KernelCost cost(examples);

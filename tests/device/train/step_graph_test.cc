@@ -151,6 +151,16 @@ TEST(StepGraph, NeedsRows) {
             "a step can't be traced on a share without rows; give it one as large as in training");
 }
 
+TEST(Fit, AStepThatTheDevicesMemoryCannotHoldIsNamed) {
+  SmallTraining training;
+  const std::string said = error_message([&] {
+    fit(training.training(), Slice::parse("v3-8"), from_columns(points(32), 32),
+        {.workload = workload("gpt2-1.5b")});
+  });
+  EXPECT_THAT(said, testing::HasSubstr("gpt2-1.5b with a global batch of 32 needs "));
+  EXPECT_THAT(said, testing::HasSubstr(" of HBM a device, and v3-8 has 16.00 GiB: "));
+}
+
 TEST(Fit, CompilesOnceAShapeOfBatchAndChargesIt) {
   SmallTraining training;
   const FitResult result =

@@ -42,7 +42,8 @@
 /// Thread-safety: one call at a time.
 /// Errors: failed_precondition: a cluster that isn't initialised, a variable of another scope (with
 /// its name), a scope's variable read outside run(); invalid_argument, with step and replica: NaN or
-/// infinity in data or loss, and what the function throws; internal: mirrored variables that differ.
+/// infinity in data or loss, and what the function throws; resource_exhausted: a step that the slice's
+/// memory can't hold (hbm_need.h); internal: mirrored variables that differ.
 namespace infeed {
 
 struct StrategyOptions {

@@ -40,7 +40,8 @@
 /// killed and resumed.
 ///
 /// Errors: what the dataset throws, as it comes; invalid_argument, with step and replica, for NaN or
-/// infinity in the data or the loss and for what the function refuses; failed_precondition when a
+/// infinity in the data or the loss and for what the function refuses; resource_exhausted, with what is
+/// largest, when the slice's memory can't hold a step (hbm_need.h); failed_precondition when a
 /// checkpoint doesn't fit; data_loss when it is damaged. The steps before stay done.
 /// Thread-safety: one fit() of a scope at a time.
 namespace infeed {
