@@ -25,6 +25,7 @@ namespace {
 using namespace std::chrono_literals;
 using testing::compute_for;
 using testing::ExplainedRun;
+using testing::is_not_of_pipeline;
 using testing::LoopShape;
 using testing::PlantedRecords;
 using testing::run_recorded;
@@ -59,9 +60,7 @@ class Blame : public ::testing::Test {
     std::string wrong;
     for (const LateStep& step : report.late_steps) {
       // The machine took the core, and that is what is said.
-      const bool is_of_machine =
-          step.cause == Cause::slow_step || step.cause == Cause::others_on_cores;
-      if (is_of_machine) continue;
+      if (is_not_of_pipeline(step)) continue;
       ++late;
       const SlowCall* const call =
           step.slow_call < 0 ? nullptr : &run_.slow_calls[static_cast<std::size_t>(step.slow_call)];
@@ -153,7 +152,7 @@ TEST_F(Blame, ASlowRead) {
   // Nothing is read ahead of a step, or it would hide the reads of such small files.
   std::set<std::string> found;
   for (const LateStep& step : report.late_steps) {
-    if (step.cause == Cause::slow_step || step.cause == Cause::others_on_cores) continue;
+    if (is_not_of_pipeline(step)) continue;
     ASSERT_EQ(name_of(step.cause), "slow_read") << step.sentence;
     const SlowCall& call = run_.slow_calls[static_cast<std::size_t>(step.slow_call)];
     // A busy machine has slow reads of its own, which are no less true.
@@ -195,9 +194,7 @@ TEST_F(Blame, NobodyWhereNothingIsSlow) {
       records(files_) | repeat(3) | map(slow_function(never)) | batch(16) | prefetch(), 1000);
   EXPECT_GE(run_.steps.size(), 1000U);
   for (const LateStep& late : report.late_steps) {
-    // On a machine that is shared the core may go away for milliseconds, and that is what is said.
-    EXPECT_TRUE(late.cause == Cause::slow_step || late.cause == Cause::others_on_cores)
-        << late.step << ": " << late.sentence;
+    EXPECT_TRUE(is_not_of_pipeline(late)) << late.step << ": " << late.sentence;
   }
 }
 

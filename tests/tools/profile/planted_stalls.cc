@@ -83,6 +83,11 @@ ExplainedRun explained_run(const std::string& file, StallClock::time_point begin
   return explained;
 }
 
+bool is_not_of_pipeline(const LateStep& late) {
+  return late.cause == Cause::slow_step || late.cause == Cause::others_on_cores ||
+         late.cause == Cause::paused_consumer || late.cause == Cause::quota;
+}
+
 Judgement& Judgement::operator+=(const Judgement& other) {
   injected += other.injected;
   blamed_right += other.blamed_right;
@@ -118,15 +123,13 @@ Judgement judge(const ExplainedRun& explained, const std::vector<Stall>& stalls,
       if (stall.place) planted += fmt::format(" {}:{}", stall.place->first, stall.place->second);
     }
     const bool is_planted = 2 * within >= std::chrono::nanoseconds(late.late_ns);
-    const bool is_of_machine =
-        late.cause == Cause::slow_step || late.cause == Cause::others_on_cores;
     if (is_planted) {
       ++judged.injected;
       if (has_right) {
         ++judged.blamed_right;
         continue;
       }
-    } else if (is_of_machine) {
+    } else if (is_not_of_pipeline(late)) {
       ++judged.of_machine;
       continue;
     } else {

@@ -129,6 +129,10 @@ ExplainedRun run_recorded(const Dataset<T>& dataset, const std::string& file,
   return explained_run(file, begin);
 }
 
+/// Whether none of the pipeline's stages is said to be the cause. On a machine that is shared the core
+/// may go away for milliseconds at any place, in a step and between two of them.
+bool is_not_of_pipeline(const tools::LateStep& late);
+
 struct Judgement {
   int injected = 0;        ///< late steps that a planted stall made late
   int blamed_right = 0;    ///< of them
