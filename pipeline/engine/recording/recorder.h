@@ -20,6 +20,7 @@
 #include "engine/recording/watched_thread.h"
 #include "engine/threads/clock.h"
 #include "engine/threads/periodic_thread.h"
+#include "engine/threads/throttling.h"
 
 namespace infeed {
 
@@ -173,7 +174,9 @@ class Recorder {
   std::vector<std::uint64_t> step_lengths_ns_;  ///< of the last few hundred
   std::uint64_t looks_ = 0;
   std::uint64_t looked_at_ticks_ = 0;
-  std::uint64_t throttled_ns_ = 0;
+  ThrottlingAccounts accounts_;
+  Throttling throttling_ = accounts_.read();
+  std::uint64_t throttled_since_window_ns_ = 0;
   std::uint64_t windows_written_ = 0;
   bool has_ended_ = false;
   std::unique_ptr<LivePage> live_;
