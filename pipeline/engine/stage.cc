@@ -105,7 +105,7 @@ void Stage::note_slow(const detail::OwnTime& time, std::uint64_t position, std::
 
 TracedPlace Stage::do_trace(std::uint64_t) const {
   return TracedPlace::unknown(counters_->label +
-                              " doesn't tell which of its input's elements its own are made of");
+                              " doesn't tell which records its elements are made of");
 }
 
 std::uint64_t Stage::skip(std::uint64_t count, Known known) {

@@ -53,6 +53,17 @@ TracedPlace trace_range(const Stage& stage, std::uint64_t position, std::uint64_
                   count, begin.file, begin.record));
 }
 
+void note_places(PlaceLog& places, std::uint64_t position, std::uint64_t count, const Stage& input,
+                 std::uint64_t input_position) {
+  if (count == 0) return;
+  TracedPlace first = input.trace(input_position);
+  if (!first.place) return;
+  const std::uint64_t each = first.place->count;
+  const TracedPlace all = trace_range(input, input_position, count);
+  if (!all.place || all.place->count != count * each) return;
+  places.add(position, count, *first.place);
+}
+
 TracedPlace traced_through(const PositionLog& kept, std::uint64_t position, const Stage& input) {
   const auto inputs = kept.find(position);
   if (!inputs) return TracedPlace::unknown("it lies too far back");
