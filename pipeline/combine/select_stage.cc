@@ -1,9 +1,11 @@
 #include "combine/select_stage.h"
 
 #include <algorithm>
+#include <mutex>
 
 #include "engine/iterator_context.h"
 #include "engine/move_values.h"
+#include "engine/recording/place_log.h"
 
 namespace infeed::detail {
 namespace {
@@ -26,7 +28,10 @@ class SelectStage final : public Stage {
   }
 
   Pull do_pull(Chunk& out, std::size_t want) override {
-    return with_size(type(), [&](auto size) { return pull<decltype(size)::value>(out, want); });
+    const Pull pulled =
+        with_size(type(), [&](auto size) { return pull<decltype(size)::value>(out, want); });
+    write_choices();
+    return pulled;
   }
 
  protected:
@@ -36,6 +41,7 @@ class SelectStage final : public Stage {
       ErrorPointer error;
       if (!choose(error, true)) break;
       if (error != nullptr) {
+        note_choice(ChoiceLog::kNone);
         ++skipped;
         continue;
       }
@@ -47,10 +53,21 @@ class SelectStage final : public Stage {
         end_input(input);
         continue;
       }
+      note_choice(chosen_);
       has_chosen_ = false;
       ++skipped;
     }
+    write_choices();
     return skipped;
+  }
+
+  TracedPlace do_trace(std::uint64_t position) const override {
+    const auto origin = choices_.find(position);
+    if (!origin) return TracedPlace::unknown("it lies too far back");
+    const std::lock_guard lock(stages_mutex_);
+    const Stage* const stage = inputs_[origin->input].stage.get();
+    if (stage == nullptr) return TracedPlace::unknown("the dataset that it came from has ended");
+    return stage->trace(origin->position);
   }
 
  private:
@@ -64,6 +81,7 @@ class SelectStage final : public Stage {
         return over() ? Pull::end : Pull::cancelled;
       }
       if (error != nullptr) {
+        note_choice(ChoiceLog::kNone);
         out.set_error(std::move(error));
         return Pull::values;
       }
@@ -75,6 +93,7 @@ class SelectStage final : public Stage {
         if (pulled == Pull::end) end_input(input);
         continue;
       }
+      note_choice(chosen_);
       has_chosen_ = false;
       if (input.in.size() == 0) {
         out.set_error(input.in.take_error());
@@ -85,6 +104,18 @@ class SelectStage final : public Stage {
       out.grow(1);
     }
     return Pull::values;
+  }
+
+  /// Where the run is recorded.
+  void note_choice(std::size_t input) {
+    if (run().recorder() == nullptr) return;
+    drawn_.push_back(static_cast<std::uint16_t>(std::min<std::size_t>(input, ChoiceLog::kNone)));
+    if (drawn_.size() == kChoicesAtOnce) write_choices();
+  }
+  void write_choices() {
+    if (drawn_.empty()) return;
+    choices_.add(drawn_);
+    drawn_.clear();
   }
 
   bool over() const { return selector_ended_ || open_ == 0; }
@@ -107,7 +138,10 @@ class SelectStage final : public Stage {
   void end_input(Input& input) {
     input.ended = true;
     selector_->note_end(static_cast<std::size_t>(&input - inputs_.data()));
-    input.stage = nullptr;
+    {
+      const std::lock_guard lock(stages_mutex_);
+      input.stage = nullptr;
+    }
     --open_;
     if (stop_on_empty_) open_ = 0;
   }
@@ -128,6 +162,10 @@ class SelectStage final : public Stage {
   std::size_t chosen_ = 0;
   bool has_chosen_ = false;  ///< and not yet taken from
   bool selector_ended_ = false;
+  static constexpr std::size_t kChoicesAtOnce = 4096;
+  std::vector<std::uint16_t> drawn_;  ///< and not yet in choices_
+  ChoiceLog choices_;                 ///< in an iterator that records
+  mutable std::mutex stages_mutex_;   ///< an input that ends may be asked for a trace meanwhile
 };
 
 }  // namespace

@@ -79,4 +79,25 @@ std::optional<PositionLog::Inputs> PositionLog::find(std::uint64_t position) con
   return Inputs{entry->inputs.position + (position - entry->position), 1};
 }
 
+void ChoiceLog::add(std::span<const std::uint16_t> inputs) {
+  const std::lock_guard lock(mutex_);
+  if (ring_.empty()) ring_.assign(kChoicesMax, kNone);
+  for (const std::uint16_t input : inputs) {
+    ring_[count_++ % kChoicesMax] = input;
+    if (input == kNone) continue;
+    if (input >= taken_.size()) taken_.resize(std::size_t{input} + 1, 0);
+    ++taken_[input];
+  }
+}
+
+std::optional<ChoiceLog::Origin> ChoiceLog::find(std::uint64_t position) const {
+  const std::lock_guard lock(mutex_);
+  if (position >= count_ || count_ - position > kChoicesMax) return std::nullopt;
+  const std::uint16_t input = ring_[position % kChoicesMax];
+  if (input == kNone) return std::nullopt;
+  std::uint64_t later = 0;
+  for (std::uint64_t i = position; i < count_; ++i) later += ring_[i % kChoicesMax] == input;
+  return Origin{input, taken_[input] - later};
+}
+
 }  // namespace infeed::detail

@@ -4,8 +4,10 @@
 #include <deque>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <infeed/pipeline/traced_place.h>
 
@@ -74,6 +76,29 @@ class PositionLog {
 
   mutable std::mutex mutex_;
   std::deque<Entry> entries_;
+};
+
+/// Which input each element of a stage that chooses came from: of the last 65,536.
+///
+/// Invariants: all is guarded by mutex_.
+class ChoiceLog {
+ public:
+  static constexpr std::uint16_t kNone = 0xFFFF;  ///< no input's: an error of the choice itself
+  /// Of the next elements.
+  void add(std::span<const std::uint16_t> inputs);
+  struct Origin {
+    std::size_t input;
+    std::uint64_t position;  ///< of that input's elements
+  };
+  std::optional<Origin> find(std::uint64_t position) const;
+
+ private:
+  static constexpr std::size_t kChoicesMax = std::size_t{1} << 16;
+
+  mutable std::mutex mutex_;
+  std::vector<std::uint16_t> ring_;   ///< of kChoicesMax, once there is any
+  std::vector<std::uint64_t> taken_;  ///< of each input, so far
+  std::uint64_t count_ = 0;           ///< elements so far
 };
 
 }  // namespace infeed::detail
