@@ -134,6 +134,7 @@ class Reading {
       stage.buffered_elements = row.at(7).get<std::uint64_t>();
       stage.buffered_bytes = row.at(8).get<std::uint64_t>();
       stage.queue_elements_max = row.at(9).get<std::uint64_t>();
+      stage.is_serial = row.at(10).get<int>() == 0;
       stage.parallelism = std::max(1, row.at(10).get<int>());
       window.stages.push_back(stage);
     }
