@@ -65,11 +65,11 @@ std::optional<Setting> changed(const Workload& workload, const Setting& setting,
       return other;
     case ChangeKind::storage:
     case ChangeKind::waits:
-      other.variation.waits = 0.5;
-      return workload.has_waits ? std::optional(other) : std::nullopt;
+      other.variation.waits = 0.5;  // where nothing waits, that changes nothing, as it should
+      return other;
     case ChangeKind::slice:
       other.variation.step = 0.5;
-      return workload.has_step ? std::optional(other) : std::nullopt;
+      return other;
     case ChangeKind::threads:
       if (knob == other.workers.end()) return std::nullopt;
       knob->second = what_if.threads;
@@ -106,17 +106,18 @@ std::vector<Row> try_changes(const Workload& workload, const Setting& setting,
   }
   if (rows.empty()) return rows;
   std::vector<double> before;
-  std::vector<std::vector<double>> after(rows.size());
+  std::vector<std::vector<double>> gains(rows.size());
   for (int turn = 0; turn < options.turns; ++turn) {
-    before.push_back(measured_rate(workload, setting, options.measure));
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      after[i].push_back(measured_rate(workload, settings[i], options.measure));
+      before.push_back(measured_rate(workload, setting, options.measure));
+      const double after = measured_rate(workload, settings[i], options.measure);
+      if (before.back() > 0) gains[i].push_back(after / before.back());
     }
   }
   for (std::size_t i = 0; i < rows.size(); ++i) {
     rows[i].before = median(before);
     rows[i].predicted = rows[i].before * (1 + rows[i].what_if.predicted_gain);
-    rows[i].measured = median(after[i]);
+    rows[i].measured = rows[i].before * median(gains[i]);
   }
   return rows;
 }

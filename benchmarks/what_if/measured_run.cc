@@ -1,11 +1,13 @@
 #include "measured_run.h"
 
-#include <cstdlib>
+#include <algorithm>
+#include <cerrno>
 #include <fmt/format.h>
 #include <functional>
 #include <memory>
 #include <sched.h>
 #include <stdexcept>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <system_error>
 #include <unistd.h>
@@ -15,12 +17,15 @@
 namespace infeed::what_if {
 namespace {
 
+using autotuning::kBucket;
 using autotuning::Outcome;
 using autotuning::RunOptions;
 using autotuning::Workload;
+using std::chrono::duration;
 
-// Threads start and caches fill.
-constexpr double kLeftOut = 0.3;
+// Threads start, and caches fill.
+constexpr double kStartS = 0.4;
+constexpr double kFillS = 1.6;
 
 std::system_error failed(const char* what) {
   return std::system_error(errno, std::generic_category(), what);
@@ -73,14 +78,15 @@ std::string in_own_process(const std::function<std::string()>& run) {
                                         : text.substr(1));
 }
 
-/// Elements a second behind the beginning; the last interval may be cut short.
-double rate_of(const Outcome& outcome) {
-  const std::size_t size = outcome.elements.empty() ? 0 : outcome.elements.size() - 1;
-  const auto first = static_cast<std::size_t>(kLeftOut * static_cast<double>(size));
+/// Elements a second of the last so many seconds; the last interval may be cut short.
+double rate_of(const Outcome& outcome, double seconds) {
+  const std::size_t end = outcome.elements.empty() ? 0 : outcome.elements.size() - 1;
+  const auto wanted = static_cast<std::size_t>(seconds / duration<double>(kBucket).count());
+  const std::size_t size = std::min(end, wanted);
   std::uint64_t elements = 0;
-  for (std::size_t i = first; i < size; ++i) elements += outcome.elements[i];
-  const std::chrono::duration<double> took = autotuning::kBucket * (size - first);
-  return size == first ? 0 : static_cast<double>(elements) / took.count();
+  for (std::size_t i = end - size; i < end; ++i) elements += outcome.elements[i];
+  const duration<double> took = kBucket * size;
+  return size == 0 ? 0 : static_cast<double>(elements) / took.count();
 }
 
 /// Only looks at what there is to be set.
@@ -116,13 +122,16 @@ double measured_rate(const Workload& workload, const Setting& setting,
                      const MeasureOptions& options, const std::filesystem::path& recording) {
   return std::stod(in_own_process([&] {
     use_cores(setting.cores);
+    // Storage isn't late by what the kernel adds to a sleep.
+    ::prctl(PR_SET_TIMERSLACK, 1);
+    const double start_s = kStartS + (setting.variation.cached.empty() ? 0 : kFillS);
     RunOptions run{
-        .seconds = options.seconds, .data = options.data, .variation = setting.variation};
+        .seconds = start_s + options.seconds, .data = options.data, .variation = setting.variation};
     for (const auto& [stage, count] : setting.workers) {
       run.iterate.tuner.bounds.push_back({.stage = stage, .min = count, .max = count});
     }
     run.iterate.recording.file = recording.string();
-    return std::to_string(rate_of(workload.run(run)));
+    return std::to_string(rate_of(workload.run(run), options.seconds));
   }));
 }
 

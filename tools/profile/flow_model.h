@@ -39,6 +39,8 @@ class FlowModel {
   struct Service {
     double cpu_s = 0;
     double blocked_s = 0;
+    double elements = 0;
+    double bytes = 0;
     int parallelism = 1;
     bool runs_ahead = false;   ///< a thread of its own pulls what it pulls
     bool is_parallel = false;  ///< its work is done by threads of its own
@@ -50,6 +52,7 @@ class FlowModel {
   };
 
   void measure();
+  void find_missing_cpu(double process_cpu_s);
   /// By stage: the stage whose thread pulls it; -1: the consumer's own does.
   std::vector<int> lanes(const Costs& costs) const;
   /// Seconds an element takes at best, and the stage that bounds it.
@@ -66,6 +69,7 @@ class FlowModel {
   void add_for_stage(std::vector<WhatIf>& what_ifs, const RecordedStage& stage,
                      std::uint64_t stalls_ns) const;
   void add_slow_file(std::vector<WhatIf>& what_ifs, const std::vector<LateStep>& late_steps) const;
+  Costs with_cache_behind(int stage) const;
   void add_prefetch(std::vector<WhatIf>& what_ifs) const;
   bool is_before(int stage, int consumer) const;
 
