@@ -16,10 +16,18 @@
 /// driver (autotune.py) runs it by the tuner, and with each setting fixed, to find the best one.
 namespace infeed::autotuning {
 
+/// What else could be had than other knobs; what_if.sh asks what it brings.
+struct Variation {
+  double waits = 1;         ///< so many times as long: faster storage, where functions wait for it
+  double step = 1;          ///< so many times as long: a faster slice
+  std::string cached = {};  ///< the stage behind which a cache lies, by its label; empty: none
+};
+
 struct RunOptions {
-  IterateOptions iterate;
+  IterateOptions iterate = {};
   double seconds = 5;
-  std::filesystem::path data;
+  std::filesystem::path data = {};
+  Variation variation = {};
 };
 
 /// What one run gave.
@@ -32,6 +40,10 @@ struct Outcome {
 struct Workload {
   std::string name;
   std::function<Outcome(const RunOptions&)> run;
+  // Of the variations those that change anything:
+  bool has_waits = false;
+  bool has_step = false;
+  std::vector<std::string> cacheable = {};  ///< labels of stages
 };
 
 std::vector<Workload> workloads();

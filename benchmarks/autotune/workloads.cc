@@ -52,20 +52,54 @@ auto waits(double us) {
 }
 
 constexpr Number kEndless = Number{1} << 50;
+// A cache has to be filled before it helps.
+constexpr Number kCached = 200;
 
-Outcome drain(const Dataset<Number>& dataset, const RunOptions& options) {
-  return take_all(dataset, options, [](Number) {});
+/// Where they come from: without an end, or those that a cache holds.
+Dataset<Number> numbers(const Variation& variation) {
+  return range(variation.cached.empty() ? kEndless : kCached);
 }
 
-/// A consumer that is busy for so long with each element, on its own core or elsewhere.
-Outcome step(const Dataset<Number>& dataset, const RunOptions& options, double us) {
-  return take_all(dataset, options, [us](Number) { wait_us(us); });
+/// With a cache behind the stage of this label, where it is asked for.
+Dataset<Number> kept(Dataset<Number> dataset, const Variation& variation, const char* label) {
+  if (variation.cached != label) return dataset;
+  return dataset | cache() | repeat();
 }
 
-Workload simple(std::string name, std::function<Dataset<Number>()> describe, double step_us = 0) {
-  return {std::move(name), [describe, step_us](const RunOptions& options) {
-            return step_us == 0 ? drain(describe(), options) : step(describe(), options, step_us);
-          }};
+template <class Function>
+Dataset<Number> mapped(const Variation& variation, Function function) {
+  return kept(numbers(variation) | map(function, {.parallelism = autotune}), variation, "map");
+}
+
+/// Two maps that work at the same time.
+template <class First, class Second>
+Dataset<Number> mapped_twice(const Variation& variation, First first, Second second) {
+  const auto firsts = kept(numbers(variation) | map(first, {.parallelism = autotune, .name = "a"}),
+                           variation, "map[1] 'a'");
+  return kept(firsts | map(second, {.parallelism = autotune, .name = "b"}), variation,
+              "map[2] 'b'");
+}
+
+struct Shape {
+  double step_us = 0;  ///< the consumer is busy so long, on its own core or elsewhere
+  bool has_waits = false;
+  std::vector<std::string> cacheable = {"map"};
+};
+
+Workload simple(std::string name, std::function<Dataset<Number>(const Variation&)> describe,
+                Shape shape = {}) {
+  const double step_us = shape.step_us;
+  const auto run = [describe, step_us](const RunOptions& options) {
+    const double us = step_us * options.variation.step;
+    const auto dataset = describe(options.variation) | prefetch();
+    if (us == 0) return take_all(dataset, options, [](Number) {});
+    return take_all(dataset, options, [us](Number) { wait_us(us); });
+  };
+  return {.name = std::move(name),
+          .run = run,
+          .has_waits = shape.has_waits,
+          .has_step = step_us != 0,
+          .cacheable = std::move(shape.cacheable)};
 }
 
 /// 50 us of computing for the first half of the run, 2 ms of waiting for the second.
@@ -75,7 +109,28 @@ Outcome phase_change(const RunOptions& options) {
     if (std::chrono::steady_clock::now() < change) return computes(50)(number);
     return waits(2000)(number);
   };
-  return drain(range(kEndless) | map(function, {.parallelism = autotune}) | prefetch(), options);
+  return take_all(range(kEndless) | map(function, {.parallelism = autotune}) | prefetch(), options,
+                  [](Number) {});
+}
+
+Number one_of_100_is_slow(Number number) {
+  const bool is_slow = static_cast<std::uint64_t>(number) * 0x9E3779B97F4A7C15ULL >> 57 == 0;
+  return computes(is_slow ? 2000 : 20)(number);
+}
+
+Dataset<Number> storage_stalls(const Variation& variation) {
+  const auto read = [us = 200'000 * variation.waits](Number number) {
+    if (number % 2000 == 1999) wait_us(us);
+    return number;
+  };
+  const auto reads = kept(numbers(variation) | map(read), variation, "map[1]");
+  return kept(reads | map(computes(50), {.parallelism = autotune}), variation, "map[2]");
+}
+
+Dataset<Number> serial_filter(const Variation& variation) {
+  const auto keep = [](Number number) { return computes(40)(number) >= 0; };
+  const auto those = kept(numbers(variation) | filter(keep), variation, "filter");
+  return kept(those | map(computes(20), {.parallelism = autotune}), variation, "map");
 }
 
 }  // namespace
@@ -85,77 +140,37 @@ std::uint64_t compute(double us, std::uint64_t seed) {
 }
 
 std::vector<Workload> workloads() {
+  const auto wait_long = [](const Variation& of) { return mapped(of, waits(5000 * of.waits)); };
+  const Shape two_maps{.cacheable = {"map[1] 'a'", "map[2] 'b'"}};
   std::vector<Workload> all = {
-      simple("computing",
-             [] {
-               return range(kEndless) | map(computes(200), {.parallelism = autotune}) | prefetch();
-             }),
-      simple("waiting",
-             [] {
-               return range(kEndless) | map(waits(5000), {.parallelism = autotune}) | prefetch();
-             }),
+      simple("computing", [](const Variation& of) { return mapped(of, computes(200)); }),
+      simple("waiting", wait_long, {.has_waits = true}),
+      simple("waiting, slow consumer", wait_long, {.step_us = 1000, .has_waits = true}),
       simple(
-          "waiting, slow consumer",
-          [] { return range(kEndless) | map(waits(5000), {.parallelism = autotune}) | prefetch(); },
-          1000),
-      simple("two in balance",
-             [] {
-               return range(kEndless) | map(computes(100), {.parallelism = autotune, .name = "a"}) |
-                      map(computes(100), {.parallelism = autotune, .name = "b"}) | prefetch();
-             }),
+          "two in balance",
+          [](const Variation& of) { return mapped_twice(of, computes(100), computes(100)); },
+          two_maps),
       simple("waiting and computing",
-             [] {
-               return range(kEndless) | map(waits(1000), {.parallelism = autotune, .name = "a"}) |
-                      map(computes(100), {.parallelism = autotune, .name = "b"}) | prefetch();
-             }),
-      simple("tiny elements",
-             [] {
-               return range(kEndless) |
-                      map([](Number number) { return number * 3; }, {.parallelism = autotune}) |
-                      prefetch();
-             }),
+             [](const Variation& of) {
+               return mapped_twice(of, waits(1000 * of.waits), computes(100));
+             },
+             {.has_waits = true, .cacheable = two_maps.cacheable}),
+      simple(
+          "tiny elements",
+          [](const Variation& of) { return mapped(of, [](Number number) { return number * 3; }); }),
       simple("one of 100 is slow",
-             [] {
-               return range(kEndless) |
-                      map(
-                          [](Number number) {
-                            const bool is_slow =
-                                static_cast<std::uint64_t>(number) * 0x9E3779B97F4A7C15ULL >> 57 ==
-                                0;
-                            return computes(is_slow ? 2000 : 20)(number);
-                          },
-                          {.parallelism = autotune}) |
-                      prefetch();
-             }),
-      simple(
-          "storage stalls",
-          [] {
-            return range(kEndless) | map([](Number number) {
-                     if (number % 2000 == 1999) wait_us(200'000);
-                     return number;
-                   }) |
-                   map(computes(50), {.parallelism = autotune}) | prefetch();
-          },
-          200),
-      simple(
-          "cached",
-          [] {
-            return range(2000) | map(computes(100), {.parallelism = autotune}) | cache() |
-                   repeat() | prefetch();
-          },
-          0),
-      simple(
-          "slow consumer",
-          [] {
-            return range(kEndless) | map(computes(100), {.parallelism = autotune}) | prefetch();
-          },
-          1000),
-      simple("a serial filter",
-             [] {
-               return range(kEndless) |
-                      filter([](Number number) { return computes(40)(number) >= 0; }) |
-                      map(computes(20), {.parallelism = autotune}) | prefetch();
-             }),
+             [](const Variation& of) { return mapped(of, one_of_100_is_slow); }),
+      simple("storage stalls", storage_stalls,
+             {.step_us = 200, .has_waits = true, .cacheable = {"map[1]", "map[2]"}}),
+      simple("cached",
+             [](const Variation&) {
+               return range(2000) | map(computes(100), {.parallelism = autotune}) | cache() |
+                      repeat();
+             },
+             {.cacheable = {}}),
+      simple("slow consumer", [](const Variation& of) { return mapped(of, computes(100)); },
+             {.step_us = 1000}),
+      simple("a serial filter", serial_filter, {.cacheable = {"filter", "map"}}),
       {"another phase", phase_change},
   };
   for (Workload& workload : record_workloads()) all.push_back(std::move(workload));

@@ -285,7 +285,7 @@ void JobQueue::note_blocking() {
   if (own_share_.grow(wanted) == 0) return;  // threads_max leaves none
   blocking_ = true;
   workers_ = own_share_.count();
-  if (options_.is_tuned) counters_.note_parallelism(workers_, true);
+  if (options_.is_tuned) counters_.note_parallelism(turn_.is_serial() ? 0 : workers_, true);
   add_own_threads();
   room_.wake_one();
 }
@@ -312,7 +312,7 @@ void JobQueue::set_workers(int workers) {
   // Where it is serial what is there is still done by as many as before.
   if (workers > 0) workers_ = workers;
   if (blocking_ && workers > own_share_.count()) workers_ = own_share_.grow(workers);
-  counters_.note_parallelism(workers_, true);
+  counters_.note_parallelism(workers == 0 ? 0 : workers_, true);
   if (blocking_) add_own_threads();
   turn_.set_serial(workers == 0);
   work_.wake_all();

@@ -41,13 +41,13 @@ class PrefetchStage final : public Stage {
         waker_(run(), [this] { queue_.stop(); }),
         driver_(run(), "prefetch", *input_, type(), queue_),
         driver_knob_(run().knobs(), counters(), driver_knob(limits),
-                     [this](std::int64_t threads) { queue_.set_serial(threads == 0); }),
+                     [this](std::int64_t threads) { set_serial(threads == 0); }),
         depth_knob_(run().knobs(), counters(), depth_knob(limits), [this](std::int64_t depth) {
           queue_.set_depth(static_cast<std::uint64_t>(depth));
         }) {
     counters().has_threads = true;
     if (!limits.adaptive) return;
-    queue_.set_serial(driver_knob_.value() == 0);
+    set_serial(driver_knob_.value() == 0);
     queue_.set_depth(static_cast<std::uint64_t>(depth_knob_.value()));
     queue_.set_depth_knob(depth_knob_);
   }
@@ -82,6 +82,11 @@ class PrefetchStage final : public Stage {
   TracedPlace do_trace(std::uint64_t position) const override { return input_->trace(position); }
 
  private:
+  void set_serial(bool serial) {
+    queue_.set_serial(serial);
+    counters().parallelism.store(serial ? 0 : 1, std::memory_order_relaxed);
+  }
+
   /// In the serial form.
   Pull pull_here(Chunk& out, std::size_t want) {
     const std::uint64_t begin = ticks_now();

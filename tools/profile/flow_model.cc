@@ -1,8 +1,10 @@
 #include "profile/flow_model.h"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,9 +15,42 @@ namespace {
 // A change that brings less is not worth a line.
 constexpr double kGainMin = 0.02;
 
-bool has_any(std::string_view text, std::initializer_list<std::string_view> names) {
-  return std::any_of(names.begin(), names.end(),
-                     [text](std::string_view name) { return text == name; });
+constexpr std::array<std::string_view, 4> kCanHaveThreads{"map", "filter", "parse", "batch_into"};
+constexpr std::array<std::string_view, 6> kCacheable{"map",     "parse",      "decode",
+                                                     "records", "interleave", "filter"};
+// What these take is a hand-over between threads or stages, many elements at a time when they come
+// quickly: what it was while they came slowly says nothing of that.
+constexpr std::array<std::string_view, 4> kHandOvers{"prefetch", "repeat", "take", "skip"};
+// What an element takes out of a cache through a prefetch (measured: 31 to 43 ns for small ones).
+constexpr double kCachedElementS = 38e-9;
+constexpr double kCachedByteS = 0.085e-9;
+// What a call that has to wait costs its caller beside the wait; one gets many elements when they come
+// quickly.
+constexpr double kPullS = 0.5e-6;
+// Less is the machine's own housekeeping.
+constexpr double kOthersMatter = 0.15;
+// With fewer windows the first one is as good as any.
+constexpr std::size_t kWindowsForSteady = 3;
+// As many as autotune begins with where a function waits.
+constexpr int kWaitingThreads = 16;
+
+bool has_any(std::string_view text, std::span<const std::string_view> names) {
+  return std::find(names.begin(), names.end(), text) != names.end();
+}
+
+/// That other processes leave, who get no more than half of them from one that wants them all.
+double cores_left(const RecordedWindow& window) {
+  if (window.cores_of_others < kOthersMatter || window.length_ns == 0) return window.cores;
+  const double own =
+      static_cast<double>(window.process_cpu_ns) / static_cast<double>(window.length_ns);
+  return std::clamp(window.cores - window.cores_of_others,
+                    std::min(window.cores, std::max(own, window.cores / 2)), window.cores);
+}
+
+/// Of a stage that has none, so that all cores are used, also while some calls wait.
+int threads_for(double cpu_s, double blocked_s, double cores) {
+  const int all_cores = std::max(1, static_cast<int>(cores + 0.5));
+  return blocked_s > cpu_s ? std::max(all_cores, kWaitingThreads) : all_cores;
 }
 
 }  // namespace
@@ -27,18 +62,28 @@ void FlowModel::measure() {
   std::uint64_t elements = 0;
   std::uint64_t length_ns = 0;
   std::uint64_t wait_ns = 0;
-  for (const RecordedWindow& window : run_.windows) {
+  std::uint64_t process_cpu_ns = 0;
+  double cores_ns = 0;
+  // In the first one files are opened and threads begin.
+  const std::size_t first = run_.windows.size() >= kWindowsForSteady ? 1 : 0;
+  for (const RecordedWindow& window : std::span(run_.windows).subspan(first)) {
+    process_cpu_ns += window.process_cpu_ns;
     elements += window.elements;
     length_ns += window.length_ns;
     wait_ns += std::min(window.consumer_wait_ns, window.length_ns);
-    if (window.cores > 0) costs_.cores = window.cores;
+    cores_ns += cores_left(window) * static_cast<double>(window.length_ns);
     for (const StageWindow& row : window.stages) {
       Service& service = costs_.stages[static_cast<std::size_t>(row.stage)];
       service.cpu_s += static_cast<double>(row.cpu_ns) / 1e9;
       service.blocked_s += static_cast<double>(row.blocked_ns) / 1e9;
+      service.elements += static_cast<double>(row.elements);
+      service.bytes += static_cast<double>(row.bytes);
       service.parallelism = row.parallelism;
+      service.runs_ahead =
+          run_.stages[static_cast<std::size_t>(row.stage)].runs_ahead && !row.is_serial;
     }
   }
+  if (length_ns > 0 && cores_ns > 0) costs_.cores = cores_ns / static_cast<double>(length_ns);
   if (elements == 0) return;
   const auto count = static_cast<double>(elements);
   seconds_ = static_cast<double>(length_ns) / 1e9 / count;
@@ -47,13 +92,34 @@ void FlowModel::measure() {
     Service& service = costs_.stages[i];
     service.cpu_s /= count;
     service.blocked_s /= count;
+    service.elements /= count;
+    service.bytes /= count;
     // A prefetch has a thread, but what that does is pulling.
-    service.is_parallel = run_.stages[i].runs_ahead && run_.stages[i].name != "prefetch";
+    service.is_parallel = service.runs_ahead && run_.stages[i].name != "prefetch";
   }
+  find_missing_cpu(static_cast<double>(process_cpu_ns) / 1e9 / count);
   std::uint64_t in_steps = 0;
   for (const RecordedStep& step : run_.steps) in_steps += step.elements;
   if (!run_.steps.empty() && in_steps != 0) {
     elements_per_step_ = static_cast<double>(in_steps) / static_cast<double>(run_.steps.size());
+  }
+}
+
+/// What was on a core is known of samples only, and few samples may have seen little of it. What the
+/// process had of the cores, and the step can't have had, is the stages'.
+void FlowModel::find_missing_cpu(double process_cpu_s) {
+  double cpu_s = 0;
+  double blocked_s = 0;
+  for (const Service& service : costs_.stages) {
+    cpu_s += service.cpu_s;
+    blocked_s += service.blocked_s;
+  }
+  const double missing_s = process_cpu_s - costs_.step_s - cpu_s;
+  if (missing_s <= 0 || blocked_s <= 0) return;
+  const double share = std::min(1.0, missing_s / blocked_s);
+  for (Service& service : costs_.stages) {
+    service.cpu_s += share * service.blocked_s;
+    service.blocked_s -= share * service.blocked_s;
   }
 }
 
@@ -62,13 +128,12 @@ bool FlowModel::is_source(int stage) const {
                       [stage](const RecordedStage& other) { return other.consumer == stage; });
 }
 
-/// By stage: the stage whose driver pulls it; -1: the consumer's own thread.
-std::vector<int> FlowModel::lanes() const {
+std::vector<int> FlowModel::lanes(const Costs& costs) const {
   std::vector<int> lanes(run_.stages.size(), -1);
   for (const RecordedStage& stage : run_.stages) {
     for (int above = stage.consumer; above >= 0;
          above = run_.stages[static_cast<std::size_t>(above)].consumer) {
-      if (!run_.stages[static_cast<std::size_t>(above)].runs_ahead) continue;
+      if (!costs.stages[static_cast<std::size_t>(above)].runs_ahead) continue;
       lanes[static_cast<std::size_t>(stage.id)] = above;
       break;
     }
@@ -77,7 +142,7 @@ std::vector<int> FlowModel::lanes() const {
 }
 
 FlowModel::Bound FlowModel::bound(const Costs& costs, bool with_step) const {
-  const std::vector<int> lane_of = lanes();
+  const std::vector<int> lane_of = lanes(costs);
   // By lane + 1: what its one thread does. Inner datasets are read by all threads of their stage.
   std::vector<double> serial_s(costs.stages.size() + 1, 0);
   std::vector<int> slowest(costs.stages.size() + 1, -1);
@@ -169,17 +234,18 @@ void FlowModel::add_slow_file(std::vector<WhatIf>& what_ifs,
   }
   for (const auto& [file, ns] : stalls_ns) {
     if (2 * ns > all_ns) {
-      add(what_ifs, costs_, ns, "the slow file where the others are", "copy " + file);
+      add(what_ifs, costs_, ns,
+          {.kind = ChangeKind::slow_file,
+           .change = "the slow file where the others are",
+           .how = "copy " + file});
     }
   }
 }
 
 void FlowModel::add(std::vector<WhatIf>& what_ifs, const Costs& changed, std::uint64_t stalls_ns,
-                    std::string change, std::string how) const {
-  const double gained = gain(changed, stalls_ns);
-  if (gained < kGainMin) return;
-  what_ifs.push_back(
-      {.change = std::move(change), .how = std::move(how), .predicted_gain = gained});
+                    WhatIf what_if) const {
+  what_if.predicted_gain = gain(changed, stalls_ns);
+  if (what_if.predicted_gain >= kGainMin) what_ifs.push_back(std::move(what_if));
 }
 
 /// Whether elements go from `stage` to `consumer`.
@@ -188,6 +254,77 @@ bool FlowModel::is_before(int stage, int consumer) const {
     stage = run_.stages[static_cast<std::size_t>(stage)].consumer;
   }
   return stage == consumer;
+}
+
+/// The pipeline and the step at the same time, rather than one after the other.
+void FlowModel::add_prefetch(std::vector<WhatIf>& what_ifs) const {
+  WhatIf what_if{
+      .kind = ChangeKind::prefetch, .change = "prefetch at the end", .how = "infeed::prefetch()"};
+  for (const RecordedStage& stage : run_.stages) {
+    if (stage.consumer >= 0 || stage.inside >= 0) continue;
+    if (costs_.stages[static_cast<std::size_t>(stage.id)].runs_ahead) return;
+    if (stage.name == "prefetch") what_if.stage = stage.id;  // whose thread rests
+  }
+  const double together_s = std::max(bound(costs_, false).seconds, costs_.step_s);
+  if (together_s <= 0) return;
+  what_if.predicted_gain = bound(costs_, true).seconds / together_s - 1;
+  if (what_if.predicted_gain >= kGainMin) what_ifs.push_back(std::move(what_if));
+}
+
+FlowModel::Costs FlowModel::with_cache_behind(int stage) const {
+  Costs changed = costs_;
+  for (const RecordedStage& other : run_.stages) {
+    Service& service = changed.stages[static_cast<std::size_t>(other.id)];
+    const bool is_before_it = is_before(other.id, stage);
+    if (is_before_it || has_any(other.name, kHandOvers)) service.cpu_s = service.blocked_s = 0;
+    if (is_before_it) service.runs_ahead = service.is_parallel = false;
+  }
+  Service& cached = changed.stages[static_cast<std::size_t>(stage)];
+  cached.cpu_s = cached.elements * kCachedElementS + cached.bytes * kCachedByteS;
+  changed.step_s = std::max(0.0, changed.step_s - kPullS);
+  return changed;
+}
+
+/// `stalls_ns`: of the late steps that the stage or one before it made so.
+void FlowModel::add_for_stage(std::vector<WhatIf>& what_ifs, const RecordedStage& stage,
+                              std::uint64_t stalls_ns) const {
+  const auto at = static_cast<std::size_t>(stage.id);
+  const Service& service = costs_.stages[at];
+  Costs changed = costs_;
+  if (service.is_parallel) {
+    changed.stages[at].parallelism *= 2;
+    add(what_ifs, changed, 0,
+        {.kind = ChangeKind::threads,
+         .stage = stage.id,
+         .threads = changed.stages[at].parallelism,
+         .change = "twice the threads for " + stage.label,
+         .how = fmt::format("{{.parallelism = {}}}", changed.stages[at].parallelism)});
+  } else if (has_any(stage.name, kCanHaveThreads)) {
+    changed.stages[at].runs_ahead = changed.stages[at].is_parallel = true;
+    changed.stages[at].parallelism = threads_for(service.cpu_s, service.blocked_s, run_.cores);
+    add(what_ifs, changed, 0,
+        {.kind = ChangeKind::threads,
+         .stage = stage.id,
+         .threads = changed.stages[at].parallelism,
+         .change = "threads for " + stage.label,
+         .how = "{.parallelism = infeed::autotune}"});
+  }
+  if (!is_source(stage.id)) {
+    changed = costs_;
+    changed.stages[at].blocked_s /= 2;
+    add(what_ifs, changed, 0,
+        {.kind = ChangeKind::waits,
+         .stage = stage.id,
+         .change = "half the time for what " + stage.label + " waits for",
+         .how = "faster storage or a server nearby, where its function asks one"});
+  }
+  // What is random behind a cache stays so only when the cache lies before it.
+  if (!has_any(stage.name, kCacheable)) return;
+  add(what_ifs, with_cache_behind(stage.id), stalls_ns,
+      {.kind = ChangeKind::cache,
+       .stage = stage.id,
+       .change = "a cache behind " + stage.label,
+       .how = "infeed::cache(), from the second epoch on"});
 }
 
 std::vector<WhatIf> FlowModel::what_ifs(const std::vector<LateStep>& late_steps) const {
@@ -207,53 +344,29 @@ std::vector<WhatIf> FlowModel::what_ifs(const std::vector<LateStep>& late_steps)
   Costs changed = costs_;
   changed.cores *= 2;
   for (Service& service : changed.stages) service.parallelism *= service.is_parallel ? 2 : 1;
-  add(what_ifs, changed, 0, "twice the cores", "a machine or a quota of twice as many");
+  add(what_ifs, changed, 0,
+      {.kind = ChangeKind::cores,
+       .change = "twice the cores",
+       .how = "a machine or a quota of twice as many"});
   changed = costs_;
   for (std::size_t i = 0; i < changed.stages.size(); ++i) {
     if (is_source(static_cast<int>(i))) changed.stages[i].blocked_s /= 2;
   }
-  add(what_ifs, changed, reads_ns / 2, "storage that is twice as fast",
-      "a faster disk, or files nearby");
+  add(what_ifs, changed, reads_ns / 2,
+      {.kind = ChangeKind::storage,
+       .change = "storage that is twice as fast",
+       .how = "a faster disk, or files nearby"});
   changed = costs_;
   changed.step_s /= 2;
-  add(what_ifs, changed, 0, "a slice that is twice as fast",
-      "another --slice; --replay SLICE:MODEL says how long that one would wait");
+  add(what_ifs, changed, 0,
+      {.kind = ChangeKind::slice,
+       .change = "a slice that is twice as fast",
+       .how = "another --slice; --replay SLICE:MODEL says how long that one would wait"});
   for (const RecordedStage& stage : run_.stages) {
-    const auto at = static_cast<std::size_t>(stage.id);
-    const Service& service = costs_.stages[at];
-    if (has_any(stage.name, {"map", "filter", "parse", "batch_into"}) && !service.is_parallel) {
-      changed = costs_;
-      changed.stages[at].is_parallel = true;
-      changed.stages[at].parallelism = std::max(1, static_cast<int>(costs_.cores + 0.5));
-      add(what_ifs, changed, 0, "threads for " + stage.label, "{.parallelism = infeed::autotune}");
-    }
-    // What is random behind a cache stays so only when the cache lies before it.
-    if (has_any(stage.name, {"map", "parse", "decode", "records", "interleave", "filter"})) {
-      changed = costs_;
-      for (const RecordedStage& other : run_.stages) {
-        if (!is_before(other.id, stage.id)) continue;
-        changed.stages[static_cast<std::size_t>(other.id)].cpu_s = 0;
-        changed.stages[static_cast<std::size_t>(other.id)].blocked_s = 0;
-      }
-      add(what_ifs, changed, stalls_before(stage.id), "a cache behind " + stage.label,
-          "infeed::cache(), from the second epoch on");
-    }
+    add_for_stage(what_ifs, stage, stalls_before(stage.id));
   }
   add_slow_file(what_ifs, late_steps);
-  const bool has_prefetch = std::any_of(
-      run_.stages.begin(), run_.stages.end(),
-      [](const RecordedStage& stage) { return stage.consumer < 0 && stage.runs_ahead; });
-  if (!has_prefetch) {
-    changed = costs_;
-    const double pipeline_s = bound(costs_, false).seconds;
-    const double together_s = std::max(pipeline_s, costs_.step_s);
-    const double before_s = bound(costs_, true).seconds;
-    if (together_s > 0 && before_s / together_s - 1 >= kGainMin) {
-      what_ifs.push_back({.change = "prefetch at the end",
-                          .how = "infeed::prefetch()",
-                          .predicted_gain = before_s / together_s - 1});
-    }
-  }
+  add_prefetch(what_ifs);
   std::stable_sort(what_ifs.begin(), what_ifs.end(), [](const WhatIf& a, const WhatIf& b) {
     return a.predicted_gain > b.predicted_gain;
   });

@@ -39,7 +39,10 @@ class FlowModel {
   struct Service {
     double cpu_s = 0;
     double blocked_s = 0;
+    double elements = 0;
+    double bytes = 0;
     int parallelism = 1;
+    bool runs_ahead = false;   ///< a thread of its own pulls what it pulls
     bool is_parallel = false;  ///< its work is done by threads of its own
   };
   struct Costs {
@@ -49,8 +52,9 @@ class FlowModel {
   };
 
   void measure();
-  /// The stage whose thread pulls this one: itself for one that runs ahead.
-  std::vector<int> lanes() const;
+  void find_missing_cpu(double process_cpu_s);
+  /// By stage: the stage whose thread pulls it; -1: the consumer's own does.
+  std::vector<int> lanes(const Costs& costs) const;
   /// Seconds an element takes at best, and the stage that bounds it.
   struct Bound {
     double seconds = 0;
@@ -59,9 +63,14 @@ class FlowModel {
   Bound bound(const Costs& costs, bool with_step) const;
   /// `stalls_ns`: of late steps, which would not come any more.
   double gain(const Costs& changed, std::uint64_t stalls_ns) const;
+  /// Adds the change to the list with its gain, if that is worth a line.
   void add(std::vector<WhatIf>& what_ifs, const Costs& changed, std::uint64_t stalls_ns,
-           std::string change, std::string how) const;
+           WhatIf what_if) const;
+  void add_for_stage(std::vector<WhatIf>& what_ifs, const RecordedStage& stage,
+                     std::uint64_t stalls_ns) const;
   void add_slow_file(std::vector<WhatIf>& what_ifs, const std::vector<LateStep>& late_steps) const;
+  Costs with_cache_behind(int stage) const;
+  void add_prefetch(std::vector<WhatIf>& what_ifs) const;
   bool is_before(int stage, int consumer) const;
 
   const RecordedRun& run_;

@@ -61,11 +61,26 @@ struct StageShare {
   bool is_bottleneck = false;
 };
 
+/// What is changed.
+enum class ChangeKind {
+  cores,      ///< twice as many, with twice the threads of each stage that has some
+  storage,    ///< what is read takes half as long
+  waits,      ///< what a stage's function waits for takes half as long
+  slice,      ///< the training step takes half as long
+  threads,    ///< more of them work for a stage
+  cache,      ///< behind a stage
+  slow_file,  ///< it is copied to where the others are
+  prefetch,   ///< at the end of the pipeline
+};
+
 /// A change that was not made, and what the model says it would bring.
 struct WhatIf {
-  std::string change = {};                          ///< "twice the cores"
-  std::string how = {};                             ///< what to write: "map[1]: {.parallelism = 4}"
-  double predicted_gain = 0;                        ///< 0.25: a quarter more elements a second
+  ChangeKind kind = ChangeKind::cores;
+  int stage = -1;             ///< whose change it is; -1: no single one's
+  int threads = 0;            ///< that it would have; 0: they aren't what is changed
+  std::string change = {};    ///< "twice the cores"
+  std::string how = {};       ///< what to write: "map[1]: {.parallelism = 4}"
+  double predicted_gain = 0;  ///< 0.25: a quarter more elements a second
   std::optional<double> tried_gain = std::nullopt;  ///< with --try
   std::string note = {};
 };

@@ -39,6 +39,7 @@ struct StageWindow {
   std::uint64_t buffered_bytes = 0;
   std::uint64_t queue_elements_max = 0;  ///< 0: it has no queue
   int parallelism = 1;
+  bool is_serial = false;  ///< its threads rest: what pulls it does its work (of a tuner)
 };
 
 struct RecordedWindow {

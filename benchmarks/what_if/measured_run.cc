@@ -1,0 +1,157 @@
+#include "measured_run.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <fmt/format.h>
+#include <functional>
+#include <memory>
+#include <sched.h>
+#include <stdexcept>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <system_error>
+#include <unistd.h>
+
+#include <infeed/pipeline/tuning_policy.h>
+
+namespace infeed::what_if {
+namespace {
+
+using autotuning::kBucket;
+using autotuning::Outcome;
+using autotuning::RunOptions;
+using autotuning::Workload;
+using std::chrono::duration;
+
+// Threads start, and caches fill.
+constexpr double kStartS = 0.4;
+constexpr double kFillS = 1.6;
+
+std::system_error failed(const char* what) {
+  return std::system_error(errno, std::generic_category(), what);
+}
+
+void use_cores(int cores) {
+  if (cores <= 0) return;
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) throw failed("sched_getaffinity");
+  for (int core = 0, used = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(core, &allowed) && used++ >= cores) CPU_CLR(core, &allowed);
+  }
+  if (sched_setaffinity(0, sizeof allowed, &allowed) != 0) throw failed("sched_setaffinity");
+}
+
+void write_all(int file, const std::string& text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const ssize_t count = ::write(file, text.data() + at, text.size() - at);
+    if (count <= 0) throw failed("write to a pipe");
+    at += static_cast<std::size_t>(count);
+  }
+}
+
+/// What `run` returns, in a process of its own; 'E' in front of what it threw.
+std::string in_own_process(const std::function<std::string()>& run) {
+  int ends[2];
+  if (::pipe(ends) != 0) throw failed("pipe");
+  const pid_t child = ::fork();
+  if (child < 0) throw failed("fork");
+  if (child == 0) {
+    ::close(ends[0]);
+    try {
+      write_all(ends[1], "R" + run());
+    } catch (const std::exception& error) {
+      write_all(ends[1], std::string("E") + error.what());
+    }
+    ::_exit(0);
+  }
+  ::close(ends[1]);
+  std::string text;
+  char buffer[4096];
+  for (ssize_t count; (count = ::read(ends[0], buffer, sizeof buffer)) > 0;) {
+    text.append(buffer, static_cast<std::size_t>(count));
+  }
+  ::close(ends[0]);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  if (text.starts_with('R')) return text.substr(1);
+  throw std::runtime_error(text.empty() ? fmt::format("the process of a run ended with {}", status)
+                                        : text.substr(1));
+}
+
+/// Elements a second of the last so many seconds; the last interval may be cut short.
+double rate_of(const Outcome& outcome, double seconds) {
+  const std::size_t end = outcome.elements.empty() ? 0 : outcome.elements.size() - 1;
+  const auto wanted = static_cast<std::size_t>(seconds / duration<double>(kBucket).count());
+  const std::size_t size = std::min(end, wanted);
+  std::uint64_t elements = 0;
+  for (std::size_t i = end - size; i < end; ++i) elements += outcome.elements[i];
+  const duration<double> took = kBucket * size;
+  return size == 0 ? 0 : static_cast<double>(elements) / took.count();
+}
+
+/// Only looks at what there is to be set.
+class KnobList final : public TuningPolicy {
+ public:
+  TuningDecision observe(const TuningObservation& seen) override {
+    text_.clear();
+    for (const KnobState& knob : seen.knobs) {
+      if (knob.stage < 0 || knob.kind != KnobKind::workers || knob.min == knob.max) continue;
+      const auto stage = static_cast<std::size_t>(knob.stage);
+      text_ += fmt::format("{}={}\n", seen.stages[stage].label, knob.max);
+    }
+    return {};
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+}  // namespace
+
+std::string Setting::text() const {
+  std::string text = cores == 1 ? "one core" : "";
+  for (const auto& [stage, count] : workers) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", stage,
+                        count == 0 ? "serial" : std::to_string(count));
+  }
+  return text;
+}
+
+double measured_rate(const Workload& workload, const Setting& setting,
+                     const MeasureOptions& options, const std::filesystem::path& recording) {
+  return std::stod(in_own_process([&] {
+    use_cores(setting.cores);
+    // Storage isn't late by what the kernel adds to a sleep.
+    ::prctl(PR_SET_TIMERSLACK, 1);
+    const double start_s = kStartS + (setting.variation.cached.empty() ? 0 : kFillS);
+    RunOptions run{
+        .seconds = start_s + options.seconds, .data = options.data, .variation = setting.variation};
+    for (const auto& [stage, count] : setting.workers) {
+      run.iterate.tuner.bounds.push_back({.stage = stage, .min = count, .max = count});
+    }
+    run.iterate.recording.file = recording.string();
+    return std::to_string(rate_of(workload.run(run), options.seconds));
+  }));
+}
+
+std::map<std::string, std::int64_t> knobs_of(const Workload& workload,
+                                             const MeasureOptions& options) {
+  const std::string text = in_own_process([&] {
+    const auto list = std::make_shared<KnobList>();
+    RunOptions run{.seconds = 0.3, .data = options.data};
+    run.iterate.tuner.policy = list;
+    workload.run(run);
+    return list->text();
+  });
+  std::map<std::string, std::int64_t> knobs;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = text.find('\n', at);
+    const std::size_t equals = text.rfind('=', end);
+    knobs[text.substr(at, equals - at)] = std::stoll(text.substr(equals + 1, end - equals - 1));
+    at = end + 1;
+  }
+  return knobs;
+}
+
+}  // namespace infeed::what_if

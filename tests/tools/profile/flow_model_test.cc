@@ -1,0 +1,177 @@
+#include "profile/flow_model.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <string>
+#include <vector>
+
+/// What changes would bring, of recordings whose figures are easy to check.
+namespace infeed::tools {
+namespace {
+
+constexpr std::uint64_t kWindowNs = 100'000'000;
+
+/// A stage's work for an element that the training step takes.
+struct Work {
+  std::string name;
+  std::uint64_t cpu_ns = 0;
+  std::uint64_t blocked_ns = 0;
+  int parallelism = 1;  ///< 0: it has threads, which rest
+  bool runs_ahead = false;
+};
+
+struct Figures {
+  std::uint64_t element_ns = 200'000;  ///< so long one takes
+  std::uint64_t step_ns = 0;           ///< of it, the step
+  double cores = 2;
+  double cores_of_others = 0;
+  std::uint64_t process_cpu_ns = 0;  ///< for an element
+  int windows = 10;
+};
+
+/// From the training step to the source.
+RecordedRun run_of(const std::vector<Work>& stages, const Figures& figures) {
+  RecordedRun run;
+  run.cores = figures.cores;
+  const std::uint64_t elements = kWindowNs / figures.element_ns;
+  for (int i = 0; i < static_cast<int>(stages.size()); ++i) {
+    const Work& work = stages[static_cast<std::size_t>(i)];
+    run.stages.push_back({.id = i,
+                          .name = work.name,
+                          .label = work.name,
+                          .consumer = i - 1,
+                          .runs_ahead = work.runs_ahead});
+  }
+  for (int number = 0; number < figures.windows; ++number) {
+    RecordedWindow window{.begin_ns = static_cast<std::uint64_t>(number) * kWindowNs,
+                          .length_ns = kWindowNs,
+                          .elements = elements,
+                          .consumer_wait_ns = kWindowNs - elements * figures.step_ns,
+                          .process_cpu_ns = elements * figures.process_cpu_ns,
+                          .cores = figures.cores,
+                          .cores_of_others = figures.cores_of_others};
+    for (std::size_t i = 0; i < stages.size(); ++i) {
+      window.stages.push_back({.stage = static_cast<int>(i),
+                               .elements = elements,
+                               .bytes = 8 * elements,
+                               .cpu_ns = elements * stages[i].cpu_ns,
+                               .blocked_ns = elements * stages[i].blocked_ns,
+                               .parallelism = std::max(1, stages[i].parallelism),
+                               .is_serial = stages[i].parallelism == 0});
+    }
+    run.windows.push_back(std::move(window));
+  }
+  return run;
+}
+
+/// All that is proposed: "threads for map: +100 %", the best one first.
+std::string what_ifs_of(const RecordedRun& run) {
+  std::string text;
+  for (const WhatIf& what_if : FlowModel(run).what_ifs({})) {
+    text += fmt::format("{}: {:+.0f} %\n", what_if.change, 100 * what_if.predicted_gain);
+  }
+  return text;
+}
+
+/// The gain, -1 where it isn't proposed.
+double gain_of(const RecordedRun& run, ChangeKind kind, int stage = -1) {
+  for (const WhatIf& what_if : FlowModel(run).what_ifs({})) {
+    if (what_if.kind == kind && what_if.stage == stage) return what_if.predicted_gain;
+  }
+  return -1;
+}
+
+TEST(FlowModel, ThreadsThatRestDoNoWork) {
+  // All in the step's thread: the map can have threads, and the prefetch its own.
+  const std::vector<Work> serial = {
+      {.name = "prefetch", .parallelism = 0, .runs_ahead = true},
+      {.name = "map", .cpu_ns = 100'000, .parallelism = 0, .runs_ahead = true},
+      {.name = "range"}};
+  const RecordedRun run =
+      run_of(serial, {.element_ns = 200'000, .step_ns = 100'000, .process_cpu_ns = 100'000});
+  EXPECT_NEAR(gain_of(run, ChangeKind::threads, 1), 1, 1e-9);   // 200 us become 100
+  EXPECT_NEAR(gain_of(run, ChangeKind::prefetch, 0), 1, 1e-9);  // the same by the other way
+  const auto what_ifs = FlowModel(run).what_ifs({});
+  const auto threads = std::ranges::find(what_ifs, ChangeKind::threads, &WhatIf::kind);
+  ASSERT_NE(threads, what_ifs.end());
+  EXPECT_EQ(threads->threads, 2);
+  EXPECT_EQ(threads->change, "threads for map");
+}
+
+TEST(FlowModel, TwiceTheThreadsNeedCores) {
+  const auto with_map = [](int parallelism, double cores) {
+    return run_of(
+        {{.name = "map", .cpu_ns = 100'000, .parallelism = parallelism, .runs_ahead = true},
+         {.name = "range"}},
+        {.element_ns = 100'000 / static_cast<unsigned>(parallelism),
+         .cores = cores,
+         .process_cpu_ns = 100'000});
+  };
+  EXPECT_NEAR(gain_of(with_map(1, 2), ChangeKind::threads, 0), 1, 1e-9);
+  EXPECT_EQ(gain_of(with_map(2, 2), ChangeKind::threads, 0), -1);
+  EXPECT_NEAR(gain_of(with_map(2, 2), ChangeKind::cores), 1, 1e-9);
+  EXPECT_NEAR(gain_of(with_map(2, 3), ChangeKind::threads, 0), 0.5, 1e-9);
+}
+
+TEST(FlowModel, CoresThatOthersUseAreNotThere) {
+  const std::vector<Work> stages = {{.name = "map", .cpu_ns = 100'000, .runs_ahead = true},
+                                    {.name = "range"}};
+  Figures figures{.element_ns = 100'000, .process_cpu_ns = 100'000};
+  figures.cores_of_others = 0.5;
+  EXPECT_NEAR(gain_of(run_of(stages, figures), ChangeKind::threads, 0), 0.5, 1e-9);
+}
+
+TEST(FlowModel, CallsThatWaitNeedMoreThreadsThanCores) {
+  const std::vector<Work> stages = {{.name = "map", .cpu_ns = 10'000, .blocked_ns = 990'000},
+                                    {.name = "range"}};
+  const RecordedRun run = run_of(stages, {.element_ns = 1'000'000, .process_cpu_ns = 10'000});
+  EXPECT_EQ(what_ifs_of(run),
+            "a cache behind map: +2585215 %\n"
+            "threads for map: +1500 %\n"
+            "half the time for what map waits for: +98 %\n");
+}
+
+TEST(FlowModel, WhatTheProcessHadOfTheCoresIsTheStages) {
+  // The samples saw a tenth of the map's time on a core; the process had all of it.
+  const std::vector<Work> stages = {{.name = "map", .cpu_ns = 20'000, .blocked_ns = 180'000},
+                                    {.name = "range"}};
+  const RecordedRun run = run_of(stages, {.process_cpu_ns = 200'000});
+  EXPECT_NEAR(gain_of(run, ChangeKind::threads, 0), 1, 1e-9);  // two cores
+  EXPECT_EQ(gain_of(run, ChangeKind::waits, 0), -1);
+  // The step may have had what the stages hadn't.
+  const RecordedRun other =
+      run_of(stages, {.element_ns = 400'000, .step_ns = 200'000, .process_cpu_ns = 200'000});
+  EXPECT_NEAR(gain_of(other, ChangeKind::waits, 0), 400.0 / 310 - 1, 1e-6);
+}
+
+TEST(FlowModel, TheFirstWindowIsTheStart) {
+  const std::vector<Work> stages = {{.name = "map", .cpu_ns = 200'000}, {.name = "range"}};
+  RecordedRun run = run_of(stages, {.process_cpu_ns = 200'000});
+  const std::string steady = what_ifs_of(run);
+  run.windows.front().stages.front().blocked_ns += 80'000'000;
+  EXPECT_EQ(what_ifs_of(run), steady);
+  // Of two windows there is no telling.
+  run.windows.resize(2);
+  EXPECT_NE(what_ifs_of(run), steady);
+}
+
+TEST(FlowModel, ACacheTakesTimeAndHandOversDoNot) {
+  // Elements that come one by one cost the prefetch and the step's loop a thousand times what they
+  // do when hundreds come at once.
+  const std::vector<Work> stages = {{.name = "prefetch", .cpu_ns = 3'000, .runs_ahead = true},
+                                    {.name = "map", .cpu_ns = 100'000, .runs_ahead = true},
+                                    {.name = "range", .cpu_ns = 50}};
+  const RecordedRun run =
+      run_of(stages, {.element_ns = 100'000, .step_ns = 400, .process_cpu_ns = 103'050});
+  EXPECT_NEAR(gain_of(run, ChangeKind::cache, 1), 100'000 / 38.68 - 1, 1);
+  // A map behind the cache stays.
+  std::vector<Work> with_another = stages;
+  with_another.insert(with_another.begin() + 1, {.name = "map", .cpu_ns = 20'000});
+  EXPECT_NEAR(gain_of(run_of(with_another, {.element_ns = 100'000, .process_cpu_ns = 123'050}),
+                      ChangeKind::cache, 2),
+              100'000.0 / 20'000 - 1, 0.02);
+}
+
+}  // namespace
+}  // namespace infeed::tools
