@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint64_t kMs = 1'000'000;
 constexpr std::uint64_t kSteps = 200;
 constexpr std::uint64_t kLate = 100;  ///< the step that is
-constexpr std::uint64_t kWindowNs = 100 * kMs;
+constexpr std::uint64_t kLateWindowNs = 100 * kMs;
 constexpr int kMap = 2, kRecords = 3;
 
 /// prefetch < batch < map < records; a step takes 10 ms, of which it waits for one.
@@ -50,16 +50,16 @@ class LateSteps : public ::testing::Test {
       now = step.end_ns();
       run_.steps.push_back(std::move(step));
     }
-    for (std::uint64_t begin = 0; begin < now; begin += kWindowNs) {
+    for (std::uint64_t begin = 0; begin < now; begin += kLateWindowNs) {
       run_.windows.push_back({.begin_ns = begin,
-                              .length_ns = kWindowNs,
+                              .length_ns = kLateWindowNs,
                               .elements = 10,
-                              .consumer_wait_ns = kWindowNs / 10,
+                              .consumer_wait_ns = kLateWindowNs / 10,
                               .cores = 2,
                               .stages = {{.stage = kMap, .elements = 160, .cpu_ns = 30 * kMs}}});
     }
   }
-  RecordedWindow& window_at(std::uint64_t at_ns) { return run_.windows.at(at_ns / kWindowNs); }
+  RecordedWindow& window_at(std::uint64_t at_ns) { return run_.windows.at(at_ns / kLateWindowNs); }
   static constexpr std::uint64_t late_begin_ns() { return kLate * 10 * kMs; }
 
   LateStep the_late_step() {
@@ -150,8 +150,8 @@ TEST_F(LateSteps, AMemoryThatIsFullMostly) {
   RecordedStep late = ordinary();
   late.infeed_wait_ns += 20 * kMs;
   add_steps(late);
-  window_at(late_begin_ns() - kWindowNs).memory_bytes = 95;
-  window_at(late_begin_ns() - kWindowNs).memory_limit_bytes = 100;
+  window_at(late_begin_ns() - kLateWindowNs).memory_bytes = 95;
+  window_at(late_begin_ns() - kLateWindowNs).memory_limit_bytes = 100;
   EXPECT_EQ(the_late_step().cause, Cause::memory_limit);
 }
 
@@ -159,7 +159,7 @@ TEST_F(LateSteps, RefusalsOfLongAgoAreNotToBlame) {
   RecordedStep late = ordinary();
   late.infeed_wait_ns += 20 * kMs;
   add_steps(late);
-  window_at(late_begin_ns() - 5 * kWindowNs).memory_refusals = 3;
+  window_at(late_begin_ns() - 5 * kLateWindowNs).memory_refusals = 3;
   const LateStep said = the_late_step();
   EXPECT_EQ(said.cause, Cause::starved);
   EXPECT_EQ(said.stage, kMap);
