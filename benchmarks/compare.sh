@@ -24,6 +24,9 @@ for argument in "$@"; do
       print_help
       exit 0
       ;;
+    device)
+      "$infeed_root/tools/install_packages.sh" peers
+      ;;
   esac
 done
 

@@ -4,7 +4,8 @@
 #   tools/install_packages.sh [run|test|all]   run: to build and run the infeed command (the default)
 #                                              test: also for the tests and the checks
 #                                              all: also for sanitizers, fuzzing and clang-tidy
-#   tools/install_packages.sh --list [run|test|all]   only names the packages
+#                                              peers: what benchmarks/compare.sh device compares with
+#   tools/install_packages.sh --list [run|test|all|peers]   only names the packages
 #
 # Needs root or sudo only when something is missing. Exit status 1 when it could not be installed.
 set -euo pipefail
@@ -38,6 +39,9 @@ other_packages=(
   clang-tidy
   chromium fonts-dejavu-core  # opens the HTML report and Perfetto in tests/interop
 )
+peer_packages=(
+  python3-torch  # computes on the CPU alone; the wheels bring gigabytes of CUDA
+)
 
 list_only=false
 group=run
@@ -45,14 +49,15 @@ for argument in "$@"; do
   case $argument in
     --list) list_only=true ;;
     --help | -h) print_help && exit 0 ;;
-    run | test | all) group=$argument ;;
-    *) die "unknown argument '$argument': the groups are run, test and all (see --help)" 2 ;;
+    run | test | all | peers) group=$argument ;;
+    *) die "unknown argument '$argument': the groups are run, test, all and peers (see --help)" 2 ;;
   esac
 done
 
 packages=("${run_packages[@]}")
 [[ $group == run ]] || packages+=("${test_packages[@]}")
 [[ $group == all ]] && packages+=("${other_packages[@]}")
+[[ $group == peers ]] && packages=("${peer_packages[@]}")
 if $list_only; then
   printf '%s\n' "${packages[@]}"
   exit 0

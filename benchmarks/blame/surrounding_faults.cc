@@ -28,6 +28,19 @@ testing::IsRight names(Cause cause) {
   };
 }
 
+/// Stalls that follow each other so closely are one.
+std::vector<Stall> together(const std::vector<Stall>& stalls, std::chrono::milliseconds gap) {
+  std::vector<Stall> phases;
+  for (const Stall& stall : stalls) {
+    if (!phases.empty() && stall.begin - phases.back().end < gap) {
+      phases.back().end = stall.end;
+    } else {
+      phases.push_back(stall);
+    }
+  }
+  return phases;
+}
+
 std::string recording_in(const Round& round) { return round.folder + "/run.profile"; }
 
 /// For some batches of each hundred the function takes longer than the step, and no call is long.
@@ -51,16 +64,7 @@ Judgement starved(const Round& round) {
   const auto explained =
       run_recorded(range(kEndless) | map(function, {.name = "tired"}) | batch(kBatch) | prefetch(4),
                    recording_in(round), {.steps_max = 400});
-  // What belongs together.
-  std::vector<Stall> phases;
-  for (const Stall& stall : log.stalls()) {
-    if (!phases.empty() && stall.begin - phases.back().end < 20ms) {
-      phases.back().end = stall.end;
-    } else {
-      phases.push_back(stall);
-    }
-  }
-  return judge(explained, phases,
+  return judge(explained, together(log.stalls(), 20ms),
                [&](const tools::LateStep& late, const tools::SlowCall*, const Stall&) {
                  return late.cause == Cause::starved && late.stage >= 0 &&
                         explained.run.stages[static_cast<std::size_t>(late.stage)].name == "map";
@@ -115,7 +119,8 @@ Judgement paused(const Round& round) {
                testing::Lengthens::whole_step);
 }
 
-/// Bursts of slow elements, which reading ahead hides but where the memory limit forbids it.
+/// Bursts of slow elements, which reading ahead hides but where the memory limit forbids it: all that
+/// come late are the limit's, also those of the first burst after it, whose queue isn't full again.
 Judgement memory_limit(const Round& round) {
   constexpr std::int64_t kBatch = 16;
   constexpr std::int64_t kPeriod = 60;
@@ -124,13 +129,12 @@ Judgement memory_limit(const Round& round) {
   const auto offset =
       static_cast<std::int64_t>(std::uniform_int_distribution<std::uint64_t>(30, 55)(random));
   StallLog log;
-  std::atomic<bool> is_limited{false};
-  const auto function = [&, offset](std::int64_t number) {
+  const auto function = [&log, offset](std::int64_t number) {
     const std::int64_t at = number / kBatch % kPeriod - offset;
     const bool is_burst = at >= 0 && at < 4;
     const auto begin = StallClock::now();
     compute_for(is_burst ? 400us : 30us);
-    if (is_burst && is_limited) log.add({begin, StallClock::now(), {}});
+    if (is_burst) log.add({begin, StallClock::now(), {}});
     Payload payload;
     payload.fill(static_cast<float>(number));
     return payload;
@@ -141,13 +145,9 @@ Judgement memory_limit(const Round& round) {
                       .iterate({.recording = {.file = file}});
   StepTimer timer(iterator);
   for (int i = 0; i < 500; ++i) {
-    if (i % 200 == 100) {
-      iterator.set_memory_limit(4 << 20);
-      is_limited = true;
-    } else if (i % 200 == 0) {
-      iterator.set_memory_limit(0);
-      is_limited = false;
-    }
+    // Room for four batches.
+    if (i % 200 == 100) iterator.set_memory_limit(1 << 20);
+    if (i % 200 == 0) iterator.set_memory_limit(0);
     iterator.next();
     timer.begin();
     std::this_thread::sleep_for(2ms);
@@ -155,15 +155,7 @@ Judgement memory_limit(const Round& round) {
   }
   iterator = {};
   const auto explained = testing::explained_run(file, begin);
-  std::vector<Stall> bursts;
-  for (const Stall& stall : log.stalls()) {
-    if (!bursts.empty() && stall.begin - bursts.back().end < 10ms) {
-      bursts.back().end = stall.end;
-    } else {
-      bursts.push_back(stall);
-    }
-  }
-  return judge(explained, bursts, names(Cause::memory_limit));
+  return judge(explained, together(log.stalls(), 10ms), names(Cause::memory_limit));
 }
 
 /// Nothing is planted.

@@ -30,16 +30,17 @@ def resident_bytes(pid):
 class Peer:
     """A child process that serves measurements (peer.py); started again when it had to be ended."""
 
-    def __init__(self, name, script):
+    def __init__(self, name, script, python=sys.executable):
         self.name = name
         self.script = script
+        self.python = python
         self.process = None
 
     def _start(self):
         # What the libraries say about CPUs and compilers is kept for the case that they fail.
         self.log = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
-            [sys.executable, os.path.join(HERE, self.script)],
+            [self.python, os.path.join(HERE, self.script)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, bufsize=0,
             start_new_session=True)  # so that what it starts ends with it
         self.pending = b""

@@ -1,7 +1,4 @@
-"""TensorFlow's training steps on one thread, the twins of device_rows.cc; run by compare.py.
-
-PyTorch would be another peer; its wheels for Linux bring gigabytes of CUDA.
-"""
+"""TensorFlow's training steps on one thread, the twins of device_rows.cc; run by compare.py."""
 
 import os
 import time

@@ -44,6 +44,19 @@ std::vector<ValidationPoint> validate_step_times() {
   return points;
 }
 
+std::vector<CyclesCase> validate_cycles() {
+  const SystolicArray array{.rows = 32, .columns = 32};
+  const Gemm product{.m = 256, .n = 128, .k = 256};
+  const Gemm alexnet{.m = 55 * 55, .n = 96, .k = 11 * 11 * 3};
+  constexpr std::string_view kProduct = "256 x 256 by 256 x 128";
+  return {
+      {kProduct, "weight-stationary", 11199, array.weight_stationary_cycles(product)},
+      {kProduct, "output-stationary", 10175, array.output_stationary_cycles(product)},
+      {kProduct, "input-stationary", 14207, array.input_stationary_cycles(product)},
+      {"AlexNet's conv1", "weight-stationary", 112283, array.weight_stationary_cycles(alexnet)},
+  };
+}
+
 bool batch_order_is_right() {
   const Workload model = workload("resnet50");
   double before = std::numeric_limits<double>::infinity();

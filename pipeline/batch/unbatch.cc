@@ -4,6 +4,8 @@
 #include <optional>
 
 #include "engine/iterator_context.h"
+#include "engine/recording/note_calls.h"
+#include "engine/recording/place_log.h"
 
 namespace infeed::detail {
 namespace {
@@ -21,11 +23,14 @@ class UnbatchStage final : public Stage {
       if (at_hand != Pull::values) return out.empty() ? *at_hand : Pull::values;
       if (in_.size() == 0) {
         out.set_error(in_.take_error());
+        ++element_;
         return Pull::values;
       }
       ErrorPointer error;
       const std::size_t count = std::min(rows_ - row_, want - out.size());
       const KernelResult taken = access_.take(in_.front(), row_, count, out.back(), error);
+      if (run().recorder() != nullptr)
+        taken_from_.add(position() + out.size(), taken.produced, {element_, 1});
       out.grow(taken.produced);
       pass(taken.consumed);
       if (error != nullptr) out.set_error(std::move(error));
@@ -39,6 +44,7 @@ class UnbatchStage final : public Stage {
     while (skipped < count && see_to_an_element(chunk_capacity(type()), true) == Pull::values) {
       if (in_.size() == 0) {
         in_.take_error();
+        ++element_;
         ++skipped;
         continue;
       }
@@ -48,6 +54,10 @@ class UnbatchStage final : public Stage {
       skipped += rows;
     }
     return skipped;
+  }
+
+  TracedPlace do_trace(std::uint64_t position) const override {
+    return traced_through(taken_from_, position, *input_);
   }
 
  private:
@@ -75,6 +85,7 @@ class UnbatchStage final : public Stage {
     if (row_ < rows_) return;
     in_.type().destroy(in_.front(), 1);
     in_.drop_front(1);
+    ++element_;
     row_ = 0;
     if (in_.size() > 0) rows_ = access_.count(in_.front());
   }
@@ -82,8 +93,10 @@ class UnbatchStage final : public Stage {
   const RowAccess access_;
   const std::unique_ptr<Stage> input_;
   Chunk in_;
-  std::size_t rows_ = 0;  ///< of the element in front, or of the last one
-  std::size_t row_ = 0;   ///< the next one
+  std::size_t rows_ = 0;       ///< of the element in front, or of the last one
+  std::size_t row_ = 0;        ///< the next one
+  std::uint64_t element_ = 0;  ///< the one in front, of all of the input
+  PositionLog taken_from_;     ///< in an iterator that records
 };
 
 class UnbatchNode final : public Node {

@@ -8,6 +8,8 @@
 #include "cache/cached_elements.h"
 #include "cache/peeked_input.h"
 #include "engine/iterator_context.h"
+#include "engine/recording/note_calls.h"
+#include "engine/recording/place_log.h"
 
 namespace infeed::detail {
 namespace {
@@ -73,6 +75,8 @@ class MemoryCacheStage final : public Stage {
     }
     const Pull pulled = input_->pull(out, want);
     if (filling_ != nullptr && pulled == Pull::values) keep(out);
+    if (pulled == Pull::values && filling_ != nullptr && run().recorder() != nullptr)
+      note_places(filling_->places(), position(), out.size(), input_->stage(), position());
     if (filling_ != nullptr && pulled == Pull::end) publish();
     if (pulled == Pull::end) release();
     return pulled;
@@ -91,6 +95,15 @@ class MemoryCacheStage final : public Stage {
       return count;
     }
     return filling_ != nullptr ? Stage::do_skip(count, known) : input_->skip(count, known);
+  }
+
+  TracedPlace do_trace(std::uint64_t position) const override {
+    if (content_ == nullptr) return input_->trace(position);
+    TracedPlace kept = content_->places().find(position);
+    if (!kept.place && content_->places().is_empty()) {
+      return TracedPlace::unknown("it was cached while nothing was recorded, or from no file");
+    }
+    return kept;
   }
 
  private:

@@ -7,6 +7,8 @@
 #include <infeed/pipeline/chunk.h>
 #include <infeed/pipeline/reservation.h>
 
+#include "engine/recording/place_log.h"
+
 namespace infeed::detail {
 
 /// The content of a memory cache: elements in blocks, errors with their positions beside them.
@@ -26,6 +28,9 @@ class CachedElements {
   /// stage left them out) included.
   std::uint64_t errors_on_the_way() const { return errors_on_the_way_; }
   void note_errors_on_the_way(std::uint64_t errors) { errors_on_the_way_ = errors; }
+  /// Which records they were made of, as far as an iterator that recorded has written it down.
+  PlaceLog& places() { return places_; }
+  const PlaceLog& places() const { return places_; }
   /// What it holds in memory, payload included.
   std::uint64_t bytes() const { return bytes_; }
 
@@ -61,6 +66,7 @@ class CachedElements {
   std::vector<ErrorSlot> errors_;
   std::uint64_t errors_on_the_way_ = 0;
   std::uint64_t bytes_ = 0;
+  PlaceLog places_;
 };
 
 }  // namespace infeed::detail

@@ -1,6 +1,7 @@
 #include "infeed/pipeline/file_cache.h"
 
 #include <algorithm>
+#include <atomic>
 #include <fmt/format.h>
 
 #include "cache/element_store.h"
@@ -39,6 +40,13 @@ class FileCacheStage final : public Stage {
     }
     if (mode_ == Mode::read && reader_->content().complete) return reader_->skip(count);
     return mode_ == Mode::hand_through ? input_->skip(count, known) : Stage::do_skip(count, known);
+  }
+
+  TracedPlace do_trace(std::uint64_t position) const override {
+    if (const PeekedInput* const input = traced_input_; input != nullptr)
+      return input->trace(position);
+    return TracedPlace::unknown(counters().label +
+                                " read it from its store, and the stages before did not run");
   }
 
  private:
@@ -178,6 +186,7 @@ class FileCacheStage final : public Stage {
   /// The input, without the elements that are stored.
   void open_input_behind(std::uint64_t stored) {
     input_ = std::make_unique<PeekedInput>(node_.open(input_context_));
+    traced_input_ = input_.get();
     const std::uint64_t skipped = input_->skip(stored, Known::nothing);
     if (skipped == stored || run().cancelled()) return;
     throw Error(ErrorCode::failed_precondition,
@@ -245,6 +254,7 @@ class FileCacheStage final : public Stage {
   std::optional<StoreReader> reader_;
   std::unique_ptr<StoreWriter> writer_;  ///< before lock_ goes
   std::unique_ptr<PeekedInput> input_;
+  std::atomic<const PeekedInput*> traced_input_{nullptr};  ///< the same, for any thread
 };
 
 std::uint64_t hash_of(const std::vector<std::string>& lines) {

@@ -27,6 +27,9 @@ class PeekedInput {
     return 1 + input_->skip(count - 1, known);
   }
 
+  TracedPlace trace(std::uint64_t position) const { return input_->trace(position); }
+  const Stage& stage() const { return *input_; }
+
   /// False when it is cancelled or fails, too; the next pull says so again.
   bool is_over() {
     if (!ahead_.empty()) return false;

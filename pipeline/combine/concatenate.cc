@@ -3,6 +3,8 @@
 #include <infeed/pipeline/errors_in_flight.h>
 
 #include "engine/iterator_context.h"
+#include "engine/recording/note_calls.h"
+#include "engine/recording/place_log.h"
 
 namespace infeed::detail {
 namespace {
@@ -15,7 +17,10 @@ class ConcatenateStage final : public Stage {
   Pull do_pull(Chunk& out, std::size_t want) override {
     while (current_ != nullptr) {
       const Pull pulled = current_->pull(out, want);
+      if (pulled == Pull::values && run().recorder() != nullptr)
+        note_places(places_, position(), out.size(), *current_, position() - began_at_);
       if (pulled != Pull::end) return pulled;
+      began_at_ = position() + out.slots();
       if (ErrorPointer error = open_second()) {
         out.set_error(std::move(error));
         return Pull::values;
@@ -31,9 +36,12 @@ class ConcatenateStage final : public Stage {
       skipped += current_->skip(count - skipped, known);
       if (skipped == count || run().cancelled()) break;
       if (open_second() != nullptr) ++skipped;
+      began_at_ = position() + skipped;
     }
     return skipped;
   }
+
+  TracedPlace do_trace(std::uint64_t position) const override { return places_.find(position); }
 
  private:
   /// The current input has ended. Afterwards current_ is the second one, or null when that was it
@@ -57,6 +65,8 @@ class ConcatenateStage final : public Stage {
   const Node& second_;
   std::unique_ptr<Stage> current_;
   bool second_opened_ = false;
+  std::uint64_t began_at_ = 0;  ///< current_, of this stage's elements
+  PlaceLog places_;             ///< in an iterator that records
 };
 
 class ConcatenateNode final : public Node {

@@ -72,6 +72,15 @@ class ZipStage final : public Stage {
     return common + Stage::do_skip(count - common, known);
   }
 
+  /// All sides are at the same position; the first that can be traced says which record it was.
+  TracedPlace do_trace(std::uint64_t position) const override {
+    TracedPlace first = sides_.front().input->trace(position);
+    for (std::size_t i = 1; i < sides_.size() && !first.place; ++i) {
+      if (TracedPlace other = sides_[i].input->trace(position); other.place) return other;
+    }
+    return first;
+  }
+
  private:
   /// Side `failed` has an error at the position at hand; all sides step over it.
   Pull hand_over_error(Chunk& out, std::size_t failed) {

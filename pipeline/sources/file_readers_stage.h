@@ -14,6 +14,7 @@
 #include <infeed/records/spare_blocks.h>
 
 #include "engine/iterator_context.h"
+#include "engine/recording/place_log.h"
 #include "engine/skip_parts.h"
 #include "sources/url_stop.h"
 
@@ -63,9 +64,13 @@ class FileReadersStage final : public Stage {
       } catch (...) {
         if (run().cancelled()) return Pull::cancelled;
         out.set_error(stop_.error_in_flight());
+        ++given_;
         return Pull::values;
       }
       if (got_.empty()) reader_.reset();
+      if (run().recorder() != nullptr && !got_.empty())
+        places_.add(position() + out.slots(), got_.size(), (*files_)[next_ - 1], given_);
+      given_ += got_.size();
       for (Element& element : got_) out.append(std::move(element));
       if (run().cancelled()) return Pull::cancelled;
       if (!out.empty() && hand_over.is_due()) break;
@@ -73,16 +78,21 @@ class FileReadersStage final : public Stage {
     return Pull::values;
   }
 
+  TracedPlace do_trace(std::uint64_t position) const override { return places_.find(position); }
+
   std::uint64_t do_skip(std::uint64_t count, Known) override {
     constexpr std::uint64_t kSkippedAtOnce = std::uint64_t{1} << 16;
     const auto pass = [this](std::uint64_t at_most) -> std::optional<std::uint64_t> {
       if (!open_next()) return std::nullopt;
       const std::uint64_t passed = reader_->skip(at_most);
       if (passed == 0) reader_.reset();
+      given_ += passed;
       return passed;
     };
-    return skip_parts(run(), counters(), count, kSkippedAtOnce, pass,
-                      [this] { stop_.error_in_flight(); });
+    return skip_parts(run(), counters(), count, kSkippedAtOnce, pass, [this] {
+      ++given_;
+      stop_.error_in_flight();
+    });
   }
 
  private:
@@ -90,6 +100,7 @@ class FileReadersStage final : public Stage {
     if (reader_ != nullptr) return true;
     if (next_ == files_->size()) return false;
     const std::size_t file = next_++;  // counts as opened, whether it can be or not
+    given_ = 0;
     reader_ = open_(file, readers_);
     return true;
   }
@@ -100,7 +111,9 @@ class FileReadersStage final : public Stage {
   const Open open_;
   std::size_t next_ = 0;
   std::unique_ptr<FileReader<Element>> reader_;  ///< null between files
+  std::uint64_t given_ = 0;                      ///< elements of its file so far, errors among them
   std::vector<Element> got_;
+  PlaceLog places_;  ///< in an iterator that records
 };
 
 }  // namespace infeed::detail

@@ -40,7 +40,8 @@ Dataset<std::string> files(std::vector<std::string> list, FilesOptions options) 
   const auto shared = std::make_shared<const std::vector<std::string>>(std::move(list));
   const Dataset<std::string> names(
       detail::make_slices({"files", std::move(signature), &type_info<std::string>(),
-                           std::shared_ptr<const void>(shared, shared->data()), count}));
+                           std::shared_ptr<const void>(shared, shared->data()), count,
+                           [shared](std::size_t index) { return (*shared)[index]; }}));
   detail::named(names.node(), options.name);
   if (!options.shuffle) return names;
   return names | shuffle({.buffer = std::max<std::size_t>(1, count),

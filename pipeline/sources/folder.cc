@@ -46,7 +46,8 @@ Dataset<LabeledFile> folder(ClassFolder found, FolderOptions options) {
   const auto shared = std::make_shared<const ClassFolder>(std::move(found));
   NodePointer names = detail::make_slices(
       {"folder_names", folder_signature(*shared), &type_info<ClassFile>(),
-       std::shared_ptr<const void>(shared, shared->files.data()), shared->files.size()});
+       std::shared_ptr<const void>(shared, shared->files.data()), shared->files.size(),
+       [shared](std::size_t index) { return shared->path_of(shared->files[index]); }});
   detail::ElementwiseSpec reading{
       .name = "folder", .signature = "folder", .out_type = &type_info<LabeledFile>()};
   reading.kernel = &detail::map_kernel<ClassFile, ReadClassFile>;

@@ -41,6 +41,10 @@ class IndexedRecordsStage final : public Stage {
     position_ += count;
     return count;
   }
+  TracedPlace do_trace(std::uint64_t position) const override {
+    const auto [file, record] = set_.place_of(position);
+    return {RecordPlace{.file = file, .record = record}, {}};
+  }
   Pull do_pull_at(Chunk& out, std::span<const std::uint64_t> positions) override {
     read(out, positions);
     return Pull::values;

@@ -7,6 +7,7 @@
 #include <infeed/pipeline/files.h>
 
 #include "engine/iterator_context.h"
+#include "engine/recording/place_log.h"
 #include "engine/skip_parts.h"
 #include "sources/text_stage.h"
 
@@ -28,10 +29,15 @@ class LinesStage final : public Stage {
       out.set_error(feed_.error_in_flight());
       return Pull::values;
     }
-    for (const detail::TextPiece& piece : text_.pieces) cut(piece.text, out);
+    for (const detail::TextPiece& piece : text_.pieces) {
+      if (run().recorder() != nullptr) note_place(piece, position() + out.slots());
+      cut(piece.text, out);
+    }
     text_.pieces.clear();
     return Pull::values;
   }
+
+  TracedPlace do_trace(std::uint64_t position) const override { return places_.find(position); }
 
   std::uint64_t do_skip(std::uint64_t count, Known) override {
     constexpr std::uint64_t kLinesSkippedAtOnce = std::uint64_t{1} << 20;
@@ -44,6 +50,10 @@ class LinesStage final : public Stage {
   }
 
  private:
+  void note_place(const detail::TextPiece& piece, std::uint64_t position) {
+    places_.add(position, piece.rows, piece.text.file(), *piece.text.number(), piece.text.offset());
+  }
+
   static void cut(const Record& text, Chunk& out) {
     std::string_view left = text.bytes();
     for (std::uint64_t number = *text.number(); !left.empty(); ++number) {
@@ -59,6 +69,7 @@ class LinesStage final : public Stage {
 
   detail::RunningFeed feed_;
   detail::TextRows text_;
+  detail::PlaceLog places_;  ///< in an iterator that records
 };
 
 class LinesNode final : public Node {

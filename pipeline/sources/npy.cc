@@ -11,6 +11,7 @@
 
 #include "engine/batch_count.h"
 #include "engine/iterator_context.h"
+#include "engine/recording/place_log.h"
 #include "engine/skip_parts.h"
 #include "sources/array_feed.h"
 #include "sources/batch_rows.h"
@@ -46,6 +47,7 @@ class ArraysStage final : public Stage {
         if (rows < spec_.size && spec_.drop_remainder) {
           detail::StageCounters::add(counters().dropped_records, rows);
         } else {
+          if (run().recorder() != nullptr) note_place(position() + out.slots());
           out.append(detail::read_array_rows(pieces_, spec_.memory));
         }
       } catch (...) {
@@ -57,6 +59,8 @@ class ArraysStage final : public Stage {
     } while (out.empty() || (out.size() < want && !hand_over.is_due()));
     return Pull::values;
   }
+
+  TracedPlace do_trace(std::uint64_t position) const override { return places_.find(position); }
 
   /// A row is a row whether its values can be read or not; but a file of which more than the header
   /// is looked at may turn out to be damaged.
@@ -73,11 +77,21 @@ class ArraysStage final : public Stage {
   }
 
  private:
+  /// Rows of two files are no neighbours. Of arrays side by side the first one's file is named.
+  void note_place(std::uint64_t position) {
+    if (pieces_.size() != 1) return;
+    const detail::ArrayRows& rows = pieces_.front();
+    places_.add(position, 1,
+                {rows.arrays->front().file(), static_cast<std::uint64_t>(rows.first),
+                 static_cast<std::uint64_t>(rows.rows)});
+  }
+
   const ArraysSpec spec_;
   UrlOptions url_;
   const detail::UrlStop stop_;
   detail::ArrayFeed feed_;
   std::vector<detail::ArrayRows> pieces_;
+  detail::PlaceLog places_;  ///< in an iterator that records
 };
 
 class ArraysNode final : public Node {

@@ -39,6 +39,9 @@ class RangeStage final : public Stage {
     position_ += count;
     return count;
   }
+  TracedPlace do_trace(std::uint64_t) const override {
+    return TracedPlace::unknown(counters().label + " makes its elements itself");
+  }
   Pull do_pull_at(Chunk& out, std::span<const std::uint64_t> positions) override {
     auto* const values = static_cast<std::int64_t*>(out.back());
     const std::uint64_t start = static_cast<std::uint64_t>(range_.start);

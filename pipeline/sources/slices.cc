@@ -11,7 +11,7 @@ namespace {
 class SlicesStage final : public Stage {
  public:
   SlicesStage(const StageContext& context, const SlicesSpec& spec)
-      : Stage(context), values_(spec.values), count_(spec.count) {}
+      : Stage(context), spec_(spec), values_(spec.values), count_(spec.count) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     const std::size_t count = std::min(want, count_ - position_);
@@ -27,6 +27,12 @@ class SlicesStage final : public Stage {
     position_ += static_cast<std::size_t>(count);
     return count;
   }
+  TracedPlace do_trace(std::uint64_t position) const override {
+    if (spec_.file_of == nullptr) {
+      return TracedPlace::unknown(counters().label + " has its elements in memory, not in a file");
+    }
+    return {RecordPlace{.file = spec_.file_of(static_cast<std::size_t>(position))}, {}};
+  }
   Pull do_pull_at(Chunk& out, std::span<const std::uint64_t> positions) override {
     const auto* const first = static_cast<const std::byte*>(values_.get());
     for (const std::uint64_t position : positions) {
@@ -37,6 +43,7 @@ class SlicesStage final : public Stage {
   }
 
  private:
+  const SlicesSpec& spec_;  ///< the node's, which outlives its stages
   const std::shared_ptr<const void> values_;
   const std::size_t count_;
   std::size_t position_ = 0;

@@ -10,6 +10,7 @@
 
 #include "engine/batch_count.h"
 #include "engine/iterator_context.h"
+#include "engine/recording/place_log.h"
 #include "engine/skip_parts.h"
 #include "sources/batch_rows.h"
 
@@ -46,6 +47,7 @@ class TextRowsStage final : public Stage {
         return Pull::values;
       }
       if (rows.rows == size_ || !drop_remainder_) {
+        if (run().recorder() != nullptr) note_place(rows, position() + out.slots());
         out.append(std::move(rows));
         if (hand_over.is_due()) break;
       } else {
@@ -55,6 +57,8 @@ class TextRowsStage final : public Stage {
     }
     return Pull::values;
   }
+
+  TracedPlace do_trace(std::uint64_t position) const override { return places_.find(position); }
 
   /// A row is a row whether its cells can be read or not, so nothing needs to be looked at.
   std::uint64_t do_skip(std::uint64_t count, Known) override {
@@ -70,6 +74,16 @@ class TextRowsStage final : public Stage {
   }
 
  private:
+  /// Rows of two files are no neighbours.
+  void note_place(const TextRows& rows, std::uint64_t position) {
+    if (rows.pieces.empty() || rows.pieces.front().text.file() != rows.pieces.back().text.file())
+      return;
+    const Record& first = rows.pieces.front().text;
+    places_.add(position, 1,
+                {std::string(first.file()), *first.number(), rows.rows, first.offset()});
+  }
+
+  PlaceLog places_;  ///< in an iterator that records
   RunningFeed feed_;
   const std::size_t size_;
   const bool drop_remainder_;

@@ -5,11 +5,14 @@
 #include <fmt/format.h>
 #include <mutex>
 #include <unordered_set>
+#include <utility>
 
 #include <infeed/pipeline/errors_in_flight.h>
 #include <infeed/records/file.h>
 
 #include "engine/iterator_context.h"
+#include "engine/recording/note_calls.h"
+#include "engine/recording/place_log.h"
 #include "engine/recording/recorded_lines.h"
 
 namespace infeed::detail {
@@ -77,7 +80,8 @@ class SkipErrorsStage final : public Stage {
       const Pull pulled = input_->pull(out, want);
       if (pulled == Pull::end) judge_pass();
       if (pulled != Pull::values) return pulled;
-      seen_ += out.slots();
+      const std::uint64_t first = std::exchange(seen_, seen_ + out.slots());
+      if (run().recorder() != nullptr) kept_.add(position(), out.size(), {first, out.size()});
       if (out.has_error()) leave_out(out);
       if (!out.empty()) return Pull::values;
     }
@@ -89,6 +93,10 @@ class SkipErrorsStage final : public Stage {
     const std::uint64_t skipped = input_->skip(count, known);
     seen_ += skipped;
     return skipped;
+  }
+
+  TracedPlace do_trace(std::uint64_t position) const override {
+    return traced_through(kept_, position, *input_);
   }
 
  private:
@@ -162,6 +170,7 @@ class SkipErrorsStage final : public Stage {
   std::uint64_t errors_ = 0;
   std::uint64_t lost_ = 0;  ///< records that went with them
   ErrorPointer last_;
+  PositionLog kept_;  ///< in an iterator that records
 };
 
 class SkipErrorsNode final : public Node {

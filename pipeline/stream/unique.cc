@@ -5,6 +5,8 @@
 #include <infeed/pipeline/reservation.h>
 
 #include "engine/iterator_context.h"
+#include "engine/recording/note_calls.h"
+#include "engine/recording/place_log.h"
 
 namespace infeed::detail {
 namespace {
@@ -29,11 +31,17 @@ class UniqueStage final : public Stage {
       }
       if (in_.size() == 0) {
         out.set_error(in_.take_error());
+        ++taken_;
         return Pull::values;
       }
       keep_new(out, std::min(want, in_.size()));
       if (!out.empty()) return Pull::values;
     }
+  }
+
+ protected:
+  TracedPlace do_trace(std::uint64_t position) const override {
+    return traced_through(kept_, position, *input_);
   }
 
  private:
@@ -44,6 +52,9 @@ class UniqueStage final : public Stage {
     ErrorPointer error;
     const KernelResult kept = seen_->keep_new(in_.front(), out.back(), count, error);
     in_.drop_front(kept.consumed);
+    if (run().recorder() != nullptr)
+      kept_.add(position() + out.size(), kept.produced, {taken_, kept.consumed});
+    taken_ += kept.consumed;
     out.grow(kept.produced);
     if (error != nullptr) out.set_error(std::move(error));
     memory_.shrink(memory_.bytes() - std::min(memory_.bytes(), seen_->bytes()));
@@ -58,6 +69,8 @@ class UniqueStage final : public Stage {
   Chunk in_;
   const std::unique_ptr<SeenValues> seen_;
   Reservation memory_;
+  std::uint64_t taken_ = 0;  ///< of the input's elements
+  PositionLog kept_;         ///< in an iterator that records
 };
 
 class UniqueNode final : public Node {

@@ -108,12 +108,20 @@ class RecordSet::Shards {
   }
   std::size_t read(std::span<const std::uint64_t> rows, const std::vector<std::uint64_t>* selected,
                    std::span<Record> out) const;
+  RecordSet::Place place_of(std::uint64_t row) const {
+    const std::size_t shard = shard_of(row);
+    return {files[shard], row - first_rows_[shard]};
+  }
 
   const std::vector<std::string> files;
   const RecordSetOptions options;
 
  private:
   void find_all();
+  std::size_t shard_of(std::uint64_t row) const {
+    const auto after = std::upper_bound(first_rows_.begin(), first_rows_.end(), row);
+    return static_cast<std::size_t>(after - first_rows_.begin()) - 1;
+  }
   /// Fills in all but the place; `shard` is where the last one was found. It writes where the result
   /// stays: to copy a row costs more than to find it.
   void locate(std::uint64_t row, std::uint32_t shard, WantedRecord& wanted) const;
@@ -154,8 +162,7 @@ void RecordSet::Shards::find_all() {
 
 void RecordSet::Shards::locate(std::uint64_t row, std::uint32_t shard, WantedRecord& wanted) const {
   if (row < first_rows_[shard] || row >= first_rows_[shard + 1]) {
-    const auto after = std::upper_bound(first_rows_.begin(), first_rows_.end(), row);
-    shard = static_cast<std::uint32_t>(after - first_rows_.begin() - 1);
+    shard = static_cast<std::uint32_t>(shard_of(row));
   }
   const IndexedShard& found = *shards_[shard];
   const std::uint64_t record = row - first_rows_[shard];
@@ -322,6 +329,11 @@ RecordSet RecordSet::select(std::vector<std::uint64_t> rows) const {
 }
 
 const std::vector<std::string>& RecordSet::files() const { return shards_->files; }
+
+RecordSet::Place RecordSet::place_of(std::uint64_t row) const {
+  require_row(row);
+  return shards_->place_of(rows_ == nullptr ? row : (*rows_)[row]);
+}
 
 const RecordSetOptions& RecordSet::options() const { return shards_->options; }
 

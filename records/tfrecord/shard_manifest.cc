@@ -11,6 +11,7 @@
 #include "infeed/error.h"
 #include "infeed/records/crc32c.h"
 #include "infeed/records/detail/json_depth.h"
+#include "infeed/records/detail/json_integers.h"
 #include "infeed/records/file.h"
 #include "infeed/records/files.h"
 
@@ -29,7 +30,7 @@ Json describe_sum(const FileSum& sum) {
 }
 
 FileSum parse_sum(const Json& json) {
-  return {.bytes = json.at("bytes").get<std::uint64_t>(),
+  return {.bytes = detail::json_integer<std::uint64_t>(json, "bytes"),
           .crc32c = static_cast<std::uint32_t>(
               std::stoul(json.at("crc32c").get<std::string>(), nullptr, 16))};
 }
@@ -45,7 +46,7 @@ ManifestShard parse_shard(const Json& json) {
   // Whoever wrote the manifest could write its checksum as well.
   if (!is_file_name(shard.file)) throw StrangeName(shard.file);
   shard.sum = parse_sum(json);
-  shard.examples = json.at("examples").get<std::uint64_t>();
+  shard.examples = detail::json_integer<std::uint64_t>(json, "examples");
   for (const std::string name : {"index", "points"}) {
     if (json.contains(name)) shard.side_file = SideFile{"." + name, parse_sum(json[name])};
   }

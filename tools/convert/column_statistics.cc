@@ -8,6 +8,7 @@
 #include <infeed/detail/printable_text.h>
 #include <infeed/error.h>
 #include <infeed/records/detail/json_depth.h>
+#include <infeed/records/detail/json_integers.h>
 
 namespace infeed::tools {
 namespace {
@@ -127,26 +128,28 @@ Column column_from_json(const Json& json) {
   Column column;
   column.name = detail::bytes_of_utf8_name(json.at("name").get<std::string>());
   column.kind = parse_kind(json.at("kind").get<std::string>());
-  column.examples = json.at("examples").get<std::uint64_t>();
-  column.values = json.at("values").get<std::uint64_t>();
-  column.values_min = json.at("values_min").get<std::uint64_t>();
-  column.values_max = json.at("values_max").get<std::uint64_t>();
-  column.other_kinds = json.at("other_kinds").get<std::uint64_t>();
+  column.examples = detail::json_integer<std::uint64_t>(json, "examples");
+  column.values = detail::json_integer<std::uint64_t>(json, "values");
+  column.values_min = detail::json_integer<std::uint64_t>(json, "values_min");
+  column.values_max = detail::json_integer<std::uint64_t>(json, "values_max");
+  column.other_kinds = detail::json_integer<std::uint64_t>(json, "other_kinds");
   column.sum = json.at("sum").get<double>();
-  column.source.empty = json.value("empty", std::uint64_t{0});
-  column.source.booleans = json.value("booleans", std::uint64_t{0});
-  column.source.rounded = json.value("rounded", std::uint64_t{0});
+  column.source.empty = detail::json_integer(json, "empty", std::uint64_t{0});
+  column.source.booleans = detail::json_integer(json, "booleans", std::uint64_t{0});
+  column.source.rounded = detail::json_integer(json, "rounded", std::uint64_t{0});
   column.source.first_rounded =
       detail::bytes_of_utf8_name(json.value("first_rounded", std::string()));
   column.is_declared = true;
   if (column.kind == FeatureKind::floats) {
-    column.not_finite = json.at("not_finite").get<std::uint64_t>();
+    column.not_finite = detail::json_integer<std::uint64_t>(json, "not_finite");
     column.float_min = json.value("min", 0.0);
     column.float_max = json.value("max", 0.0);
   } else {
     const bool is_bytes = column.kind == FeatureKind::bytes;
-    column.integer_min = json.value(is_bytes ? "bytes_min" : "min", std::int64_t{0});
-    column.integer_max = json.value(is_bytes ? "bytes_max" : "max", std::int64_t{0});
+    column.integer_min =
+        detail::json_integer(json, is_bytes ? "bytes_min" : "min", std::int64_t{0});
+    column.integer_max =
+        detail::json_integer(json, is_bytes ? "bytes_max" : "max", std::int64_t{0});
   }
   return column;
 }
@@ -314,8 +317,8 @@ ColumnStatistics ColumnStatistics::from_json(const nlohmann::json& json) {
     statistics.parser_.want(statistics.columns_.back().name);
   }
   statistics.views_.resize(statistics.columns_.size());
-  statistics.examples_ = json.at("examples").get<std::uint64_t>();
-  statistics.opaque_records_ = json.at("opaque_records").get<std::uint64_t>();
+  statistics.examples_ = detail::json_integer<std::uint64_t>(json, "examples");
+  statistics.opaque_records_ = detail::json_integer<std::uint64_t>(json, "opaque_records");
   return statistics;
 }
 

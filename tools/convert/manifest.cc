@@ -6,6 +6,7 @@
 #include <infeed/detail/printable_text.h>
 #include <infeed/error.h>
 #include <infeed/records/detail/json_depth.h>
+#include <infeed/records/detail/json_integers.h>
 
 namespace infeed::tools {
 namespace {
@@ -50,7 +51,7 @@ std::optional<ShardEntry> parse_shard_entry(const std::string& text) try {
   if (detail::is_json_too_deep(text)) return std::nullopt;
   const Json json = Json::parse(text);
   ShardEntry entry(parse_manifest_shard(text));
-  entry.shard = json.at("shard").get<std::uint32_t>();
+  entry.shard = detail::json_integer<std::uint32_t>(json, "shard");
   entry.statistics = ColumnStatistics::from_json(json.at("statistics"));
   entry.quarantined = parse_quarantined(json.at("quarantined"));
   return entry;
@@ -122,7 +123,8 @@ Manifest read_manifest(const std::string& file) {
     manifest.quarantined = parse_quarantined(json.at("quarantined"));
     for (const Json& column : json.at("columns")) {
       if (!column.contains("shape")) continue;
-      manifest.shapes[bytes_at(column, "name")] = column["shape"].get<std::vector<std::uint64_t>>();
+      manifest.shapes[bytes_at(column, "name")] =
+          detail::json_integers<std::uint64_t>(column["shape"]);
     }
     for (const std::string& name : json.value("classes", std::vector<std::string>())) {
       manifest.classes.push_back(detail::bytes_of_utf8_name(name));

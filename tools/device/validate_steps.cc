@@ -36,7 +36,22 @@ nlohmann::ordered_json validate_steps(Terminal& terminal) {
   const bool order = batch_order_is_right();
   terminal.line(fmt::format("order of ResNet-50's batch sizes on v3, 128 to 8 a core: {}",
                             order ? "right" : "WRONG"));
-  return {{"points", points}, {"batch_order_is_right", order}, {"holds", holds && order}};
+  nlohmann::ordered_json cycles = nlohmann::ordered_json::array();
+  for (const CyclesCase& one : validate_cycles()) {
+    holds = holds && one.holds();
+    terminal.line(fmt::format("SCALE-Sim, {}, {}: reported {} cycles, computed {}: {}", one.product,
+                              one.dataflow, one.reported, one.computed,
+                              one.holds() ? "exact" : "WRONG"));
+    cycles.push_back({{"product", one.product},
+                      {"dataflow", one.dataflow},
+                      {"reported", one.reported},
+                      {"computed", one.computed},
+                      {"holds", one.holds()}});
+  }
+  return {{"points", points},
+          {"batch_order_is_right", order},
+          {"scale_sim", cycles},
+          {"holds", holds && order}};
 }
 
 }  // namespace infeed::tools

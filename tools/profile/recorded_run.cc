@@ -11,6 +11,7 @@
 #include <infeed/detail/printable_text.h>
 #include <infeed/error.h>
 #include <infeed/records/detail/json_depth.h>
+#include <infeed/records/detail/json_integers.h>
 #include <infeed/records/file.h>
 
 namespace infeed::tools {
@@ -25,7 +26,7 @@ constexpr std::size_t kLineBytesMax = std::size_t{64} << 20;
 constexpr int kStagesMax = 100'000;
 
 std::uint64_t number(const Json& object, const char* key) {
-  return object.at(key).get<std::uint64_t>();
+  return detail::json_integer<std::uint64_t>(object, key);
 }
 
 /// Names as they were: the recording has bytes that are no UTF-8 escaped.
@@ -51,7 +52,7 @@ class Reading {
       run_.tuning.push_back({number(*found, "at_ns"), name_of(found->at("text"))});
     } else if (const auto histogram = line.find("histogram"); histogram != line.end()) {
       auto& counts = run_.call_histograms[stage_of(histogram->at("stage"))];
-      counts = histogram->at("calls_by_log2_ns").get<std::vector<std::uint64_t>>();
+      counts = detail::json_integers<std::uint64_t>(histogram->at("calls_by_log2_ns"));
     } else if (const auto held = line.find("held_back"); held != line.end()) {
       run_.held_back.push_back({number(*held, "begin_ns"), number(*held, "end_ns")});
     } else if (const auto end = line.find("end"); end != line.end()) {
@@ -63,8 +64,8 @@ class Reading {
 
  private:
   void header(const Json& line) {
-    run_.version = line.at("infeed_recording").get<int>();
-    run_.process = line.at("process").get<std::int64_t>();
+    run_.version = detail::json_integer<int>(line, "infeed_recording");
+    run_.process = detail::json_integer<std::int64_t>(line, "process");
     run_.program = name_of(line.at("program"));
     run_.host = name_of(line.at("host"));
     run_.started_unix_s = line.at("started_unix_s").get<double>();
@@ -72,7 +73,7 @@ class Reading {
   }
 
   std::size_t stage_of(const Json& id) const {
-    const int stage = id.get<int>();
+    const int stage = detail::json_integer<int>(id);
     if (stage < 0 || static_cast<std::size_t>(stage) >= run_.stages.size()) {
       throw Error(ErrorCode::data_loss,
                   fmt::format("it names stage {} of {}", stage, run_.stages.size()));
@@ -82,7 +83,7 @@ class Reading {
 
   void stages(const Json& list) {
     for (const Json& entry : list) {
-      const int id = entry.at("id").get<int>();
+      const int id = detail::json_integer<int>(entry, "id");
       if (id < 0 || id >= kStagesMax) {
         throw Error(ErrorCode::data_loss, fmt::format("it names stage {}", id));
       }
@@ -95,8 +96,8 @@ class Reading {
                          .name = name_of(entry.at("name")),
                          .label = name_of(entry.at("label")),
                          .path = name_of(entry.at("path")),
-                         .consumer = entry.at("consumer").get<int>(),
-                         .inside = entry.at("inside").get<int>(),
+                         .consumer = detail::json_integer<int>(entry, "consumer"),
+                         .inside = detail::json_integer<int>(entry, "inside"),
                          .runs_ahead = entry.at("runs_ahead").get<bool>()};
     }
     for (const RecordedStage& stage : run_.stages) {
@@ -125,17 +126,18 @@ class Reading {
     for (const Json& row : entry.at("stages")) {
       StageWindow stage;
       stage.stage = static_cast<int>(stage_of(row.at(0)));
-      stage.elements = row.at(1).get<std::uint64_t>();
-      stage.bytes = row.at(2).get<std::uint64_t>();
-      stage.cpu_ns = row.at(3).get<std::uint64_t>();
-      stage.blocked_ns = row.at(4).get<std::uint64_t>();
-      stage.wait_ns = row.at(5).get<std::uint64_t>();
-      stage.full_ns = row.at(6).get<std::uint64_t>();
-      stage.buffered_elements = row.at(7).get<std::uint64_t>();
-      stage.buffered_bytes = row.at(8).get<std::uint64_t>();
-      stage.queue_elements_max = row.at(9).get<std::uint64_t>();
-      stage.is_serial = row.at(10).get<int>() == 0;
-      stage.parallelism = std::max(1, row.at(10).get<int>());
+      stage.elements = detail::json_integer<std::uint64_t>(row.at(1));
+      stage.bytes = detail::json_integer<std::uint64_t>(row.at(2));
+      stage.cpu_ns = detail::json_integer<std::uint64_t>(row.at(3));
+      stage.blocked_ns = detail::json_integer<std::uint64_t>(row.at(4));
+      stage.wait_ns = detail::json_integer<std::uint64_t>(row.at(5));
+      stage.full_ns = detail::json_integer<std::uint64_t>(row.at(6));
+      stage.buffered_elements = detail::json_integer<std::uint64_t>(row.at(7));
+      stage.buffered_bytes = detail::json_integer<std::uint64_t>(row.at(8));
+      stage.queue_elements_max = detail::json_integer<std::uint64_t>(row.at(9));
+      const int threads = detail::json_integer<int>(row.at(10));
+      stage.is_serial = threads == 0;
+      stage.parallelism = std::max(1, threads);
       window.stages.push_back(stage);
     }
     run_.cores = window.cores;
@@ -152,14 +154,14 @@ class Reading {
     }
     for (const Json& row : rows) {
       RecordedStep step;
-      step.number = row.at(0).get<std::uint64_t>();
-      step.begin_ns = row.at(1).get<std::uint64_t>();
-      step.infeed_wait_ns = row.at(2).get<std::uint64_t>();
-      step.transfer_ns = row.at(3).get<std::uint64_t>();
-      step.compute_ns = row.at(4).get<std::uint64_t>();
-      step.all_reduce_ns = row.at(5).get<std::uint64_t>();
-      step.idle_ns = row.at(6).get<std::uint64_t>();
-      step.elements = row.at(7).get<std::uint64_t>();
+      step.number = detail::json_integer<std::uint64_t>(row.at(0));
+      step.begin_ns = detail::json_integer<std::uint64_t>(row.at(1));
+      step.infeed_wait_ns = detail::json_integer<std::uint64_t>(row.at(2));
+      step.transfer_ns = detail::json_integer<std::uint64_t>(row.at(3));
+      step.compute_ns = detail::json_integer<std::uint64_t>(row.at(4));
+      step.all_reduce_ns = detail::json_integer<std::uint64_t>(row.at(5));
+      step.idle_ns = detail::json_integer<std::uint64_t>(row.at(6));
+      step.elements = detail::json_integer<std::uint64_t>(row.at(7));
       if (const auto name = names.find(step.number); name != names.end()) step.name = name->second;
       run_.steps.push_back(std::move(step));
     }
@@ -175,7 +177,7 @@ class Reading {
     call.position = number(entry, "position");
     call.count = number(entry, "count");
     call.pass = number(entry, "pass");
-    call.thread = entry.at("thread").get<int>();
+    call.thread = detail::json_integer<int>(entry, "thread");
     if (const auto found = entry.find("waited_in"); found != entry.end()) {
       call.waited_in = name_of(*found);
     }
@@ -218,7 +220,7 @@ void check_begin(const std::string& path, const std::string& first_line) {
 }
 
 void check_version(const Json& header, const std::string& path) {
-  const int version = header.at("infeed_recording").get<int>();
+  const int version = detail::json_integer<int>(header, "infeed_recording");
   if (version <= kVersion) return;
   throw Error(ErrorCode::failed_precondition,
               fmt::format("it was recorded by a later version of infeed (format {}; this one reads "

@@ -53,6 +53,32 @@ TracedPlace trace_range(const Stage& stage, std::uint64_t position, std::uint64_
                   count, begin.file, begin.record));
 }
 
+namespace {
+
+/// Of elements that come from several files the halves, and their halves, as long as `traces_left`.
+void note_places(PlaceLog& places, std::uint64_t position, std::uint64_t count, const Stage& input,
+                 std::uint64_t input_position, int& traces_left) {
+  if (count == 0 || --traces_left < 0) return;
+  const TracedPlace first = input.trace(input_position);
+  if (first.place) {
+    const TracedPlace all = trace_range(input, input_position, count);
+    if (all.place && all.place->count == count * first.place->count)
+      return places.add(position, count, *first.place);
+  }
+  if (count == 1) return;
+  const std::uint64_t half = count / 2;
+  note_places(places, position, half, input, input_position, traces_left);
+  note_places(places, position + half, count - half, input, input_position + half, traces_left);
+}
+
+}  // namespace
+
+void note_places(PlaceLog& places, std::uint64_t position, std::uint64_t count, const Stage& input,
+                 std::uint64_t input_position) {
+  int traces_left = 32;
+  note_places(places, position, count, input, input_position, traces_left);
+}
+
 TracedPlace traced_through(const PositionLog& kept, std::uint64_t position, const Stage& input) {
   const auto inputs = kept.find(position);
   if (!inputs) return TracedPlace::unknown("it lies too far back");

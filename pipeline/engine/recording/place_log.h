@@ -5,6 +5,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <infeed/pipeline/traced_place.h>
 
@@ -17,9 +18,19 @@ namespace infeed::detail {
 class PlaceLog {
  public:
   /// The elements from `position` on are records from `record` on.
-  void add(std::uint64_t position, std::uint64_t count, const std::string& file,
-           std::uint64_t record, std::optional<std::uint64_t> offset = std::nullopt);
+  void add(std::uint64_t position, std::uint64_t count, std::string_view file, std::uint64_t record,
+           std::optional<std::uint64_t> offset = std::nullopt) {
+    add(position, count, file, record, 1, offset);
+  }
+  /// The first of them is one of `first.count` records, and the next one of as many behind those.
+  void add(std::uint64_t position, std::uint64_t count, const RecordPlace& first) {
+    add(position, count, first.file, first.record, first.count, first.offset);
+  }
   TracedPlace find(std::uint64_t position) const;
+  bool is_empty() const {
+    const std::lock_guard lock(mutex_);
+    return entries_.empty();
+  }
 
  private:
   struct Entry {
@@ -27,9 +38,13 @@ class PlaceLog {
     std::uint64_t count;
     const std::string* file;
     std::uint64_t record;
+    std::uint64_t records_each;
     std::optional<std::uint64_t> offset;  ///< of the first record
   };
   static constexpr std::size_t kEntriesMax = 4096;
+
+  void add(std::uint64_t position, std::uint64_t count, std::string_view file, std::uint64_t record,
+           std::uint64_t records_each, std::optional<std::uint64_t> offset);
 
   mutable std::mutex mutex_;
   std::deque<std::string> files_;  ///< that entries point to

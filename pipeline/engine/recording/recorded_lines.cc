@@ -95,7 +95,7 @@ std::string line_of_stages(const std::vector<StageStatistics>& stages,
   return line + "]}\n";
 }
 
-WindowMaker::Window WindowMaker::look(std::uint64_t now_ns) {
+WindowMaker::Window WindowMaker::look(std::uint64_t now_ns, std::uint64_t throttled_ns) {
   stages_.clear();
   PipelineStatistics now = run_.counters().statistics(&stages_);
   Window window;
@@ -103,9 +103,7 @@ WindowMaker::Window WindowMaker::look(std::uint64_t now_ns) {
   window.length_ns = growth(now_ns, std::exchange(before_ns_, now_ns));
   window.consumer_wait_ns = growth(now.consumer_wait_ns, before_.consumer_wait_ns);
   window.process_cpu_ns = growth(now.process_cpu_ns, before_.process_cpu_ns);
-  const std::uint64_t throttled_ns = throttled_cpu_ns();
-  window.throttled_ns = growth(throttled_ns, std::exchange(throttled_before_ns_, throttled_ns));
-  if (before_.stages.empty()) window.throttled_ns = 0;
+  window.throttled_ns = throttled_ns;
   if (cores_ == 0 || now_ns - limits_read_at_ns_ > kLimitsEveryNs) {
     cores_ = usable_cpu_time();
     limits_read_at_ns_ = now_ns;

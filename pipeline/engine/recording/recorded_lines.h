@@ -91,8 +91,8 @@ class WindowMaker {
     std::uint64_t memory_refusals = 0;
     std::vector<StageRow> stages;
   };
-  /// `now_ns` since the start of the recording.
-  Window look(std::uint64_t now_ns);
+  /// `now_ns` since the start of the recording; `throttled_ns` since the last look.
+  Window look(std::uint64_t now_ns, std::uint64_t throttled_ns);
   /// As it was at the last look.
   const PipelineStatistics& statistics() const { return before_; }
   const std::vector<const StageCounters*>& stages() const { return stages_; }
@@ -103,7 +103,6 @@ class WindowMaker {
   std::vector<const StageCounters*> stages_;
   std::unordered_map<const StageCounters*, StageStatistics> stages_before_;
   std::uint64_t before_ns_ = 0;
-  std::uint64_t throttled_before_ns_ = 0;
   std::uint64_t machine_before_ns_ = 0;
   std::uint64_t refusals_before_ = 0;
   std::uint64_t limits_read_at_ns_ = 0;

@@ -20,6 +20,7 @@
 #include "engine/recording/watched_thread.h"
 #include "engine/threads/clock.h"
 #include "engine/threads/periodic_thread.h"
+#include "engine/threads/throttling.h"
 
 namespace infeed {
 
@@ -65,6 +66,8 @@ class Recorder {
     return thread == nullptr ? OwnTime{ticks_now(), 0} : thread->last;
   }
   bool is_slow(const OwnTime& time) const { return time.ticks >= slow_ticks_; }
+  /// So short that nobody misses one of many.
+  bool is_brief(const OwnTime& time) const { return time.ticks < brief_ticks_; }
   /// Of each of `calls`.
   std::uint64_t ns_of(const OwnTime& time, std::uint64_t calls) const {
     const std::uint64_t ns = ns_of(time.ticks);
@@ -142,6 +145,7 @@ class Recorder {
 
   IteratorContext& run_;
   const std::uint64_t slow_ticks_;
+  const std::uint64_t brief_ticks_ = slow_ticks_ / 64;
   const std::uint64_t stale_ticks_ = ticks_of_us(1000);
   const std::uint64_t pulls_row_ticks_ = ticks_of_us(1000);  ///< at least, so that rows stay few
   const std::uint64_t ns_per_2_32_ticks_ = static_cast<std::uint64_t>(0x1p32 / ticks_per_ns());
@@ -173,7 +177,9 @@ class Recorder {
   std::vector<std::uint64_t> step_lengths_ns_;  ///< of the last few hundred
   std::uint64_t looks_ = 0;
   std::uint64_t looked_at_ticks_ = 0;
-  std::uint64_t throttled_ns_ = 0;
+  ThrottlingAccounts accounts_;
+  Throttling throttling_ = accounts_.read();
+  std::uint64_t throttled_since_window_ns_ = 0;
   std::uint64_t windows_written_ = 0;
   bool has_ended_ = false;
   std::unique_ptr<LivePage> live_;

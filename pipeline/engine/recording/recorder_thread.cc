@@ -15,7 +15,6 @@
 #include "engine/recording/live_page.h"
 #include "engine/recording/recorder.h"
 #include "engine/recording/waiting_threads.h"
-#include "engine/threads/cpu_limits.h"
 
 // What the recorder does in its own thread.
 namespace infeed::detail {
@@ -23,8 +22,6 @@ namespace {
 
 // Looks at the threads, and windows, to one of what is rarer.
 constexpr std::uint64_t kLooksPerWindow = 10;
-// It looks every 10 ms.
-constexpr double kLateLookUs = 15'000;
 constexpr std::uint64_t kWindowsPerHistogram = 50;
 constexpr std::uint64_t kWindowsPerPage = 5;
 // A step is late from half as long again as the usual one of the last few hundred on.
@@ -47,20 +44,23 @@ bool Recorder::look() {
   return true;
 }
 
-/// A quota holds all threads back, this one as well: it looks again when it has come late itself.
+/// The accounts are told when a core is let go again: what is new in them ended since the last look.
 void Recorder::look_for_quota() {
   const std::uint64_t now = ticks_now();
   const std::uint64_t before = std::exchange(looked_at_ticks_, now);
-  const bool is_late = before != 0 && now - before > ticks_of_us(kLateLookUs);
-  if (!is_late && looks_ % kLooksPerWindow != 0) return;
-  const std::uint64_t throttled_ns = throttled_cpu_ns();
-  const std::uint64_t held_ns = throttled_ns - std::exchange(throttled_ns_, throttled_ns);
-  if (!is_late || held_ns == 0) return;
-  // Each core counts its own.
+  const Throttling all = accounts_.read();
+  const Throttling known = std::exchange(throttling_, all);
+  if (before == 0 || all.held_back_ns <= known.held_back_ns) return;
+  const std::uint64_t held_ns = all.held_back_ns - known.held_back_ns;
+  throttled_since_window_ns_ += held_ns;
+  // Each core counts its own; together they can't have been held back for longer than they were one
+  // after the other, nor, when this thread was held back with them, for longer than it has slept.
+  const std::uint64_t times = std::max<std::uint64_t>(all.times - known.times, 1);
   const std::uint64_t end_ns = ns_since_start(now);
-  const std::uint64_t begin_ns = end_ns - std::min(end_ns - ns_since_start(before), held_ns);
-  append(
-      fmt::format("{{\"held_back\": {{\"begin_ns\": {}, \"end_ns\": {}}}}}\n", begin_ns, end_ns));
+  const std::uint64_t slept_ns = end_ns - ns_since_start(before);
+  const std::uint64_t length_ns = std::max(std::min(held_ns, slept_ns), held_ns / times);
+  append(fmt::format("{{\"held_back\": {{\"begin_ns\": {}, \"end_ns\": {}}}}}\n",
+                     end_ns - std::min(end_ns, length_ns), end_ns));
 }
 
 /// Where threads that have been in one call for long are waiting.
@@ -139,7 +139,10 @@ void Recorder::write_down(bool is_last) {
     append(
         fmt::format("{{\"tuning\": {{\"at_ns\": {}, \"text\": {}}}}}\n", at_ns, json_text(text)));
   }
-  if (++windows_written_ % kWindowsPerHistogram == 0 || is_last) write_histograms();
+  if (++windows_written_ % kWindowsPerHistogram == 0 || is_last) {
+    write_histograms();
+    accounts_.find_groups();
+  }
   flush();
   if (live_ != nullptr && windows_written_ % kWindowsPerPage == 0 && !live_->show()) {
     live_ = nullptr;
@@ -150,7 +153,8 @@ void Recorder::write_down(bool is_last) {
 }
 
 void Recorder::write_window() {
-  const WindowMaker::Window window = windows_.look(ns_since_start(ticks_now()));
+  const WindowMaker::Window window =
+      windows_.look(ns_since_start(ticks_now()), std::exchange(throttled_since_window_ns_, 0));
   write_new_stages();
   append(line_of_window(window, ids_));
 }

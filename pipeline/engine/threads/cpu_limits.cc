@@ -105,38 +105,6 @@ int cgroup_cores(const std::string& mount, const std::string& groups_file) {
   return std::max(1, static_cast<int>(std::ceil(quota)));
 }
 
-namespace {
-
-/// Both versions count it in cpu.stat, in other units.
-std::uint64_t throttled_ns_in(const std::string& folder) {
-  std::ifstream file(folder + "cpu.stat");
-  std::string name;
-  std::uint64_t value = 0;
-  while (file >> name >> value) {
-    if (name == "throttled_usec") return value * 1000;
-    if (name == "throttled_time") return value;
-  }
-  return 0;
-}
-
-}  // namespace
-
-std::uint64_t throttled_cpu_ns(const std::string& mount, const std::string& groups_file) {
-  std::uint64_t most = 0;
-  const auto look = [&most](const std::string& root, std::string path) {
-    while (true) {
-      most = std::max(most, throttled_ns_in(root + path + (path == "/" ? "" : "/")));
-      if (path == "/" || path.empty()) return;
-      path = parent_of(path);
-    }
-  };
-  look(mount, cgroup_path(groups_file, ""));
-  look(mount + "/cpu", cgroup_path(groups_file, "cpu"));
-  return most;
-}
-
-std::uint64_t throttled_cpu_ns() { return throttled_cpu_ns("/sys/fs/cgroup", "/proc/self/cgroup"); }
-
 std::uint64_t machine_busy_ns() {
   std::ifstream file("/proc/stat");
   std::string cpu;

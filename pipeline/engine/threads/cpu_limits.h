@@ -19,10 +19,6 @@ double usable_cpu_time();
 /// is none. `mount` is where the groups' folders are (/sys/fs/cgroup; both versions), `groups_file`
 /// names this process's own (/proc/self/cgroup). See cgroups(7).
 int cgroup_cores(const std::string& mount, const std::string& groups_file);
-/// For how long, summed over cores, a CPU quota has held this process's control groups back: the
-/// largest figure on the way to the root. Arguments as above.
-std::uint64_t throttled_cpu_ns(const std::string& mount, const std::string& groups_file);
-std::uint64_t throttled_cpu_ns();
 /// Of all cores of the machine since it was started; see proc(5), /proc/stat. What other guests of
 /// the host took (steal) is busy, too.
 std::uint64_t machine_busy_ns();

@@ -44,6 +44,19 @@ TEST(ShardManifest, golden_text_of_a_shard) {
             "'{}' describes no shard of a manifest");
 }
 
+// The parser's own conversion makes any integer of them.
+TEST(ShardManifest, numbers_are_whole_and_in_range) {
+  const TemporaryFolder folder;
+  for (const std::string number : {"3e57", "-1", "1.5", "18446744073709551616", "\"7\"", "null"}) {
+    const std::string shard =
+        R"({"bytes": )" + number + R"(, "crc32c": "1", "examples": 1, "file": "a.tfrecord"})";
+    EXPECT_EQ(error_of([&] { parse_manifest_shard(shard); }).code(), ErrorCode::data_loss)
+        << number;
+    const auto file = folder.write("x", seal_manifest("{\"shards\": [" + shard + "]}"));
+    EXPECT_EQ(error_of([&] { read_shard_manifest(file); }).code(), ErrorCode::data_loss) << number;
+  }
+}
+
 /// 400,000 levels are freed by calls in calls, which is more than a stack holds.
 TEST(ShardManifest, depth_is_limited_before_the_checksum_is_looked_at) {
   const TemporaryFolder folder;

@@ -43,6 +43,9 @@ TEST(StepCommand, HoldsTheModelAgainstPublishedRuns) {
   const auto json = nlohmann::json::parse(in);
   EXPECT_EQ(json.at("points").size(), 15u);
   EXPECT_EQ(json.at("holds"), true);
+  EXPECT_THAT(ended.out, HasSubstr("AlexNet's conv1, weight-stationary: reported 112283 cycles, "
+                                   "computed 112283: exact"));
+  EXPECT_EQ(json.at("scale_sim").size(), 4u);
   EXPECT_EQ(run_infeed({"step", "--validate", "--slice", "v3-8"}).status, 2);
 }
 

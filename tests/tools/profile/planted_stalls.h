@@ -24,7 +24,7 @@ namespace infeed::testing {
 using StallClock = std::chrono::steady_clock;
 using Place = std::pair<std::string, std::uint64_t>;  // file, record
 
-/// Nothing but computing.
+/// Nothing but computing, for so much of the thread's CPU time: longer on a core that others use, too.
 void compute_for(std::chrono::nanoseconds time);
 
 /// One that really was.

@@ -37,4 +37,17 @@ std::vector<ValidationPoint> validate_step_times();
 /// core trains fewer images a second the smaller its batch, as the published runs show.
 bool batch_order_is_right();
 
+/// A product whose cycles SCALE-Sim v2 has reported.
+struct CyclesCase {
+  std::string_view product = {};   ///< "256 x 256 by 256 x 128"
+  std::string_view dataflow = {};  ///< "weight-stationary"
+  std::int64_t reported = 0;
+  std::int64_t computed = 0;
+
+  bool holds() const { return computed == reported; }
+};
+
+/// On an array of 32 x 32, each of which must be exact.
+std::vector<CyclesCase> validate_cycles();
+
 }  // namespace infeed

@@ -120,8 +120,7 @@ class Stage {
 
  protected:
   virtual Pull do_pull(Chunk& out, std::size_t want) = 0;
-  /// By default it pulls and drops. `known` is for the stage itself, which hands it on to its
-  /// input.
+  /// By default it pulls and drops. `known` is for the stage, which hands it on to its input.
   virtual std::uint64_t do_skip(std::uint64_t count, Known known);
   /// It is only asked of stages whose node says is_indexable().
   virtual Pull do_pull_at(Chunk& out, std::span<const std::uint64_t> positions);
@@ -159,8 +158,9 @@ class Stage {
   detail::StageCounters* counters_;
   const TypeInfo* type_;
   std::uint64_t epoch_;
-  bool shares_counters_;   ///< with inner datasets that other threads may be reading
-  std::size_t calls_ = 1;  ///< that the pull at hand made, for what is recorded
+  bool shares_counters_;           ///< with inner datasets that other threads may be reading
+  std::size_t calls_ = 1;          ///< that the pull at hand made, for what is recorded
+  std::uint64_t brief_pulls_ = 0;  ///< while recording
   detail::SampleStride sample_stride_;
   ErrorPointer failure_;        ///< terminal: what do_pull threw
   std::uint64_t position_ = 0;  ///< of the pass: elements handed over or skipped

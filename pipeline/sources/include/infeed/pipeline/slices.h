@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <span>
@@ -50,6 +51,8 @@ struct SlicesSpec {
   const TypeInfo* type;
   std::shared_ptr<const void> values;  ///< the first of them
   std::size_t count;
+  /// Of the values that are names of files: which one. None: they lie in memory only.
+  std::function<std::string(std::size_t index)> file_of = {};
 };
 
 NodePointer make_slices(SlicesSpec spec);

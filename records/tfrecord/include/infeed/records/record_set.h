@@ -93,6 +93,12 @@ class RecordSet {
   RecordSet select(std::vector<std::uint64_t> rows) const;
 
   const std::vector<std::string>& files() const;
+  /// Where a row lies; reads nothing. Throws invalid_argument for a row beyond size().
+  struct Place {
+    std::string file;
+    std::uint64_t record = 0;  ///< of the file, from 0
+  };
+  Place place_of(std::uint64_t row) const;
   /// What select() chose, as rows of all files' records; null where it wasn't called.
   const std::vector<std::uint64_t>* selected() const { return rows_.get(); }
   const RecordSetOptions& options() const;

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""Measures what recording a run costs: each row of compare.sh's engine group with and without.
+
+    benchmarks/recording_overhead.py [--program PROGRAM] [--before PROGRAM] [--turns N]
+                                     [--seconds S] [--only TEXT] [--json FILE]
+
+PROGRAM is build/release/benchmarks/infeed_compare, which benchmarks/compare.sh builds. Each turn runs
+a row without recording and with it (INFEED_PROFILE), one after the other, each for S seconds; the
+quickest turn of either counts, since what else runs on the machine only adds. Under 3 % more is met.
+--before is the same program of another tree, whose figure without recording is compared as well:
+that of ours may be 1 % more. A row of which two halves of the same turns differ by more than the bar
+says so: it was measured on a busy machine. Exit status 1 when a bar is missed.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "benchmarks" / "compare"))
+
+from rows import ENGINE  # noqa: E402 (it lies beside the peers' programs)
+
+ON_MAX = 1.03
+OFF_MAX = 1.01
+
+
+def measure(program, name, seconds, recording=None):
+    """Nanoseconds an element."""
+    environment = dict(os.environ)
+    environment.pop("INFEED_PROFILE", None)
+    if recording:
+        environment["INFEED_PROFILE"] = recording
+    ran = subprocess.run([program, "--row", name, "--seconds", str(seconds)],
+                         capture_output=True, text=True, env=environment, check=True)
+    return json.loads(ran.stdout.splitlines()[-1])["ours"]
+
+
+def turns_of(arguments, name, folder):
+    """A list of figures for each form."""
+    figures = {"off": [], "on": []}
+    if arguments.before:
+        figures["before"] = []
+    for turn in range(arguments.turns):
+        recording = str(pathlib.Path(folder, f"{turn}.profile"))
+        if arguments.before:
+            figures["before"].append(measure(arguments.before, name, arguments.seconds))
+        figures["off"].append(measure(arguments.program, name, arguments.seconds))
+        figures["on"].append(measure(arguments.program, name, arguments.seconds, recording))
+        for file in pathlib.Path(folder).iterdir():
+            file.unlink()
+    return figures
+
+
+def is_noisy(figures):
+    halves = [min(figures["off"][first::2]) for first in (0, 1)]
+    return max(halves) / min(halves) > ON_MAX
+
+
+def judge(name, figures):
+    best = {form: min(values) for form, values in figures.items()}
+    row = {"name": name, "unit": "ns/element", **best, "on_ratio": best["on"] / best["off"],
+           "is_noisy": is_noisy(figures)}
+    row["bar_met"] = row["on_ratio"] < ON_MAX
+    if "before" in best:
+        row["off_ratio"] = best["off"] / best["before"]
+        row["bar_met"] = row["bar_met"] and row["off_ratio"] < OFF_MAX
+    return row
+
+
+def line_of(row):
+    before = (f"{row['before']:.2f} | {100 * (row['off_ratio'] - 1):+.1f} % | "
+              if "before" in row else "")
+    bar = "met" if row["bar_met"] else "MISSED"
+    return (f"| {row['name']} | {before}{row['off']:.2f} | {row['on']:.2f} | "
+            f"{100 * (row['on_ratio'] - 1):+.1f} % | {bar}{', noisy' if row['is_noisy'] else ''} |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program",
+                        default=str(ROOT / "build" / "release" / "benchmarks" / "infeed_compare"))
+    parser.add_argument("--before")
+    parser.add_argument("--turns", type=int, default=4)
+    parser.add_argument("--seconds", type=float, default=1.5)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--json")
+    arguments = parser.parse_args()
+    if arguments.turns < 2:
+        parser.error("--turns: two at least, or noise can't be told")
+    rows = []
+    head = ["row"] + (["before", "off against it"] if arguments.before else []) + \
+        ["off, ns", "on, ns", "on against off", "bar"]
+    print("| " + " | ".join(head) + " |\n" + "|---" * len(head) + "|")
+    with tempfile.TemporaryDirectory() as folder:
+        for row in ENGINE:
+            if row.unit != "ns/element" or arguments.only not in row.name:
+                continue
+            rows.append(judge(row.name, turns_of(arguments, row.name, folder)))
+            print(line_of(rows[-1]), flush=True)
+    if arguments.json:
+        pathlib.Path(arguments.json).write_text(json.dumps(rows, indent=1) + "\n",
+                                                encoding="utf-8")
+    return 0 if rows and all(row["bar_met"] for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,72 @@
+#include "engine/threads/throttling.h"
+
+#include <array>
+#include <charconv>
+#include <string_view>
+#include <utility>
+
+#include <infeed/error.h>
+
+#include "engine/threads/cpu_limits.h"
+
+namespace infeed::detail {
+namespace {
+
+/// The number behind the name at a line's beginning; 0 where there is no such line.
+std::uint64_t number_of(std::string_view text, std::string_view name) {
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    if (line.starts_with(name) && line.size() > name.size() && line[name.size()] == ' ') {
+      std::uint64_t number = 0;
+      std::from_chars(line.data() + name.size() + 1, line.data() + line.size(), number);
+      return number;
+    }
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+  }
+  return 0;
+}
+
+/// Both versions of the groups count it in cpu.stat, in other units.
+Throttling read_account(const File& account) {
+  std::array<char, 1024> buffer;
+  const std::string_view text(buffer.data(), account.read_at(0, buffer));
+  return {number_of(text, "throttled_usec") * 1000 + number_of(text, "throttled_time"),
+          number_of(text, "nr_throttled")};
+}
+
+}  // namespace
+
+ThrottlingAccounts::ThrottlingAccounts(std::string mount, std::string groups_file)
+    : mount_(std::move(mount)), groups_file_(std::move(groups_file)) {
+  find_groups();
+}
+
+void ThrottlingAccounts::find_groups() {
+  accounts_.clear();
+  const auto add = [this](const std::string& mount, const std::string& controller) {
+    for (const std::string& folder : group_folders(mount, groups_file_, controller)) {
+      try {
+        accounts_.push_back(File::open_to_read(folder + "cpu.stat"));
+      } catch (const Error&) {
+        // The root has none, nor has a mount that isn't there.
+      }
+    }
+  };
+  add(mount_, "");
+  add(mount_ + "/cpu", "cpu");
+}
+
+Throttling ThrottlingAccounts::read() const {
+  Throttling most;
+  for (const File& account : accounts_) {
+    try {
+      const Throttling one = read_account(account);
+      if (one.held_back_ns >= most.held_back_ns) most = one;
+    } catch (const Error&) {
+      // The group is gone.
+    }
+  }
+  return most;
+}
+
+}  // namespace infeed::detail

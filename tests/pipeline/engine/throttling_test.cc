@@ -1,0 +1,70 @@
+#include "engine/threads/throttling.h"
+
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <string>
+#include <unistd.h>
+
+namespace infeed::test {
+namespace {
+
+/// A folder with the files that the kernel would show.
+class ThrottlingAccounts : public ::testing::Test {
+ protected:
+  ThrottlingAccounts()
+      : root_(std::filesystem::temp_directory_path() /
+              ("throttling-" + std::to_string(::getpid()))) {
+    std::filesystem::create_directories(root_);
+  }
+  ~ThrottlingAccounts() override { std::filesystem::remove_all(root_); }
+
+  void write(const std::string& file, const std::string& content) const {
+    std::filesystem::create_directories((root_ / file).parent_path());
+    std::ofstream(root_ / file) << content;
+  }
+  detail::ThrottlingAccounts accounts() const {
+    return detail::ThrottlingAccounts(root_.string(), (root_ / "groups").string());
+  }
+
+ private:
+  const std::filesystem::path root_;
+};
+
+TEST_F(ThrottlingAccounts, WithoutGroupsNothingIsHeldBack) {
+  EXPECT_EQ(accounts().read().held_back_ns, 0U);
+  EXPECT_EQ(accounts().read().times, 0U);
+}
+
+TEST_F(ThrottlingAccounts, TheGroupThatIsHeldBackLongestCounts) {
+  write("groups", "0::/job/step\n");
+  write("job/step/cpu.stat", "usage_usec 9\nnr_periods 5\nnr_throttled 2\nthrottled_usec 30\n");
+  write("job/cpu.stat", "usage_usec 12\nnr_periods 5\nnr_throttled 3\nthrottled_usec 40\n");
+  const detail::ThrottlingAccounts two = accounts();
+  EXPECT_EQ(two.read().held_back_ns, 40'000U);
+  EXPECT_EQ(two.read().times, 3U);
+  write("job/step/cpu.stat", "usage_usec 9\nnr_periods 5\nnr_throttled 7\nthrottled_usec 130\n");
+  EXPECT_EQ(two.read().held_back_ns, 130'000U) << "the files that are open are read anew";
+  EXPECT_EQ(two.read().times, 7U);
+}
+
+TEST_F(ThrottlingAccounts, TheFirstVersionCountsNanoseconds) {
+  write("groups", "3:cpu,cpuacct:/job\n0::/\n");
+  write("cpu/job/cpu.stat", "nr_periods 5\nnr_throttled 4\nthrottled_time 123456\n");
+  EXPECT_EQ(accounts().read().held_back_ns, 123'456U);
+  EXPECT_EQ(accounts().read().times, 4U);
+}
+
+TEST_F(ThrottlingAccounts, AProcessMayBeMovedToAnotherGroup) {
+  write("groups", "0::/first\n");
+  write("first/cpu.stat", "nr_throttled 1\nthrottled_usec 1\n");
+  detail::ThrottlingAccounts own = accounts();
+  write("groups", "0::/second\n");
+  write("second/cpu.stat", "nr_throttled 2\nthrottled_usec 2\n");
+  EXPECT_EQ(own.read().held_back_ns, 1000U);
+  own.find_groups();
+  EXPECT_EQ(own.read().held_back_ns, 2000U);
+}
+
+}  // namespace
+}  // namespace infeed::test

@@ -1,0 +1,249 @@
+#include <algorithm>
+#include <cstdint>
+#include <gtest/gtest.h>
+#include <string>
+#include <utility>
+
+#include "profile/profile_report.h"
+#include "profile/recorded_run.h"
+
+/// Made-up recordings with one late step each: what is said of it. tests/tools/profile/blame_test.cc
+/// and benchmarks/blame.sh ask the same of real ones.
+namespace infeed::tools {
+namespace {
+
+constexpr std::uint64_t kMs = 1'000'000;
+constexpr std::uint64_t kSteps = 200;
+constexpr std::uint64_t kLate = 100;  ///< the step that is
+constexpr std::uint64_t kWindowNs = 100 * kMs;
+constexpr int kMap = 2, kRecords = 3;
+
+/// prefetch < batch < map < records; a step takes 10 ms, of which it waits for one.
+class LateSteps : public ::testing::Test {
+ protected:
+  LateSteps() {
+    run_.cores = 2;
+    run_.has_steps = true;
+    const char* const names[] = {"prefetch", "batch", "map", "records"};
+    for (int id = 0; id < 4; ++id) {
+      run_.stages.push_back({.id = id,
+                             .name = names[id],
+                             .label = names[id],
+                             .consumer = id - 1,
+                             .runs_ahead = id == 0});
+    }
+    run_.call_histograms.assign(4, std::vector<std::uint64_t>(20, 0));
+    run_.call_histograms[kMap][13] = 1000;  // calls of about 10 us
+  }
+
+  /// The late step, for its times to be changed.
+  static RecordedStep ordinary() {
+    return {.infeed_wait_ns = kMs, .compute_ns = 8 * kMs, .idle_ns = kMs};
+  }
+  /// The run of which one step is this one.
+  void add_steps(RecordedStep late) {
+    std::uint64_t now = 0;
+    for (std::uint64_t n = 0; n < kSteps; ++n) {
+      RecordedStep step = n == kLate ? late : ordinary();
+      step.number = n;
+      step.begin_ns = now;
+      now = step.end_ns();
+      run_.steps.push_back(std::move(step));
+    }
+    for (std::uint64_t begin = 0; begin < now; begin += kWindowNs) {
+      run_.windows.push_back({.begin_ns = begin,
+                              .length_ns = kWindowNs,
+                              .elements = 10,
+                              .consumer_wait_ns = kWindowNs / 10,
+                              .cores = 2,
+                              .stages = {{.stage = kMap, .elements = 160, .cpu_ns = 30 * kMs}}});
+    }
+  }
+  RecordedWindow& window_at(std::uint64_t at_ns) { return run_.windows.at(at_ns / kWindowNs); }
+  static constexpr std::uint64_t late_begin_ns() { return kLate * 10 * kMs; }
+
+  LateStep the_late_step() {
+    std::vector<LateStep> late = explain(run_).late_steps;
+    EXPECT_EQ(late.size(), 1U);
+    if (late.empty()) return {};
+    EXPECT_EQ(late.front().step, kLate);
+    return late.front();
+  }
+
+  RecordedRun run_;
+};
+
+TEST_F(LateSteps, NoneWhereAllAreAlike) {
+  add_steps(ordinary());
+  EXPECT_TRUE(explain(run_).late_steps.empty());
+}
+
+TEST_F(LateSteps, AStepThatComputesLong) {
+  RecordedStep late = ordinary();
+  late.compute_ns += 20 * kMs;
+  add_steps(late);
+  const LateStep said = the_late_step();
+  EXPECT_EQ(said.cause, Cause::slow_step);
+  EXPECT_EQ(said.sentence, "the step itself took 29 ms; its input was there");
+}
+
+TEST_F(LateSteps, AStepThatTheQuotaHeldBack) {
+  RecordedStep late = ordinary();
+  late.compute_ns += 20 * kMs;
+  add_steps(late);
+  // Shorter than a window, and elsewhere once more.
+  run_.held_back = {{200 * kMs, 290 * kMs},
+                    {late_begin_ns() + 5 * kMs, late_begin_ns() + 20 * kMs}};
+  const LateStep said = the_late_step();
+  EXPECT_EQ(said.cause, Cause::quota);
+  EXPECT_EQ(said.sentence, "the CPU quota held the process back, and the step itself took 29 ms");
+}
+
+TEST_F(LateSteps, AQuotaElsewhereIsNotToBlame) {
+  RecordedStep late = ordinary();
+  late.compute_ns += 20 * kMs;
+  add_steps(late);
+  run_.held_back = {{late_begin_ns() - 90 * kMs, late_begin_ns() - kMs}};
+  window_at(late_begin_ns()).throttled_ns = 90 * kMs;  // what no interval says isn't asked
+  EXPECT_EQ(the_late_step().cause, Cause::slow_step);
+}
+
+TEST_F(LateSteps, WithoutIntervalsTheWindowsTellOfAQuota) {
+  RecordedStep late = ordinary();
+  late.infeed_wait_ns += 20 * kMs;
+  add_steps(late);
+  window_at(late_begin_ns()).throttled_ns = 15 * kMs;
+  const LateStep said = the_late_step();
+  EXPECT_EQ(said.cause, Cause::quota);
+  EXPECT_EQ(said.sentence, "the CPU quota held the process back while the step waited 21 ms");
+}
+
+TEST_F(LateSteps, ALoopThatDidSomethingElse) {
+  RecordedStep late = ordinary();
+  late.idle_ns += 50 * kMs;
+  add_steps(late);
+  const LateStep said = the_late_step();
+  EXPECT_EQ(said.cause, Cause::paused_consumer);
+  EXPECT_EQ(said.sentence,
+            "the training loop did something else for 51 ms before the step; its input was there");
+}
+
+TEST_F(LateSteps, AStepThatSaysItsName) {
+  RecordedStep late = ordinary();
+  late.compute_ns += 50 * kMs;
+  late.name = "recompilation";
+  add_steps(late);
+  EXPECT_EQ(the_late_step().cause, Cause::recompilation);
+}
+
+TEST_F(LateSteps, AMemoryLimitThatLeftNoRoomToReadAhead) {
+  RecordedStep late = ordinary();
+  late.infeed_wait_ns += 20 * kMs;
+  add_steps(late);
+  window_at(late_begin_ns()).memory_refusals = 3;
+  const LateStep said = the_late_step();
+  EXPECT_EQ(said.cause, Cause::memory_limit);
+  EXPECT_EQ(said.sentence, "the memory limit left no room to read ahead");
+}
+
+TEST_F(LateSteps, AMemoryThatIsFullMostly) {
+  RecordedStep late = ordinary();
+  late.infeed_wait_ns += 20 * kMs;
+  add_steps(late);
+  window_at(late_begin_ns() - kWindowNs).memory_bytes = 95;
+  window_at(late_begin_ns() - kWindowNs).memory_limit_bytes = 100;
+  EXPECT_EQ(the_late_step().cause, Cause::memory_limit);
+}
+
+TEST_F(LateSteps, RefusalsOfLongAgoAreNotToBlame) {
+  RecordedStep late = ordinary();
+  late.infeed_wait_ns += 20 * kMs;
+  add_steps(late);
+  window_at(late_begin_ns() - 5 * kWindowNs).memory_refusals = 3;
+  const LateStep said = the_late_step();
+  EXPECT_EQ(said.cause, Cause::starved);
+  EXPECT_EQ(said.stage, kMap);
+  EXPECT_EQ(said.sentence, "map gives less than the step takes");
+}
+
+TEST_F(LateSteps, TheTunerChangedSomething) {
+  RecordedStep late = ordinary();
+  late.infeed_wait_ns += 20 * kMs;
+  add_steps(late);
+  run_.tuning = {{late_begin_ns() + 2 * kMs, "map 1 -> 2"}};
+  const LateStep said = the_late_step();
+  EXPECT_EQ(said.cause, Cause::tuner_change);
+  EXPECT_EQ(said.sentence, "the tuner changed a setting: map 1 -> 2");
+}
+
+TEST_F(LateSteps, ACallThatCoversTheWaitIsNamedWithItsRecord) {
+  RecordedStep late = ordinary();
+  late.infeed_wait_ns += 20 * kMs;
+  add_steps(late);
+  run_.slow_calls = {{.begin_ns = late_begin_ns() - 10 * kMs,
+                      .took_ns = 30 * kMs,
+                      .cpu_ns = 29 * kMs,
+                      .stage = kMap,
+                      .position = 1605,
+                      .place = RecordedPlace{.file = "part-1", .record = 605}}};
+  LateStep said = the_late_step();
+  EXPECT_EQ(said.cause, Cause::slow_element);
+  EXPECT_EQ(said.stage, kMap);
+  EXPECT_EQ(said.sentence, "map computed 30 ms on an element: part-1 record 605");
+
+  run_.slow_calls[0].cpu_ns = kMs;
+  run_.slow_calls[0].waited_in = "lock";
+  run_.slow_calls[0].place = std::nullopt;
+  run_.slow_calls[0].untraceable = "generate makes its elements itself";
+  said = the_late_step();
+  EXPECT_EQ(said.cause, Cause::waiting_function);
+  EXPECT_EQ(said.sentence,
+            "the function of map waited 30 ms (lock): element 1605, not traced (generate makes its "
+            "elements itself)");
+
+  run_.slow_calls[0].waited_in = "";
+  run_.slow_calls[0].preempted_ns = 28 * kMs;
+  EXPECT_EQ(the_late_step().cause, Cause::others_on_cores);
+
+  run_.slow_calls[0].preempted_ns = 0;
+  run_.held_back = {{late_begin_ns() - 9 * kMs, late_begin_ns() + 19 * kMs}};
+  EXPECT_EQ(the_late_step().cause, Cause::quota) << "off its core, and waiting nowhere";
+}
+
+TEST_F(LateSteps, ReadsOfASourceAreReads) {
+  RecordedStep late = ordinary();
+  late.infeed_wait_ns += 20 * kMs;
+  add_steps(late);
+  run_.slow_calls = {{.begin_ns = late_begin_ns(),
+                      .took_ns = 20 * kMs,
+                      .cpu_ns = kMs,
+                      .stage = kRecords,
+                      .place = RecordedPlace{.file = "part-1", .record = 600, .count = 16}}};
+  const LateStep said = the_late_step();
+  EXPECT_EQ(said.cause, Cause::slow_read);
+  EXPECT_EQ(said.sentence, "records took 20 ms for a read: part-1 records 600 to 615");
+}
+
+TEST_F(LateSteps, ACallThatTakesWhatItsStageUsuallyTakesHoldsNobodyUp) {
+  RecordedStep late = ordinary();
+  late.infeed_wait_ns += 20 * kMs;
+  add_steps(late);
+  run_.slow_calls = {
+      {.begin_ns = late_begin_ns(), .took_ns = 20 * kMs, .cpu_ns = 20 * kMs, .stage = kMap}};
+  run_.call_histograms[kMap] = std::vector<std::uint64_t>(30, 0);
+  run_.call_histograms[kMap][24] = 1000;  // about 25 ms
+  EXPECT_EQ(the_late_step().cause, Cause::starved);
+}
+
+TEST_F(LateSteps, OtherProcessesHadTheCores) {
+  RecordedStep late = ordinary();
+  late.infeed_wait_ns += 20 * kMs;
+  add_steps(late);
+  window_at(late_begin_ns()).cores_of_others = 1.8;
+  const LateStep said = the_late_step();
+  EXPECT_EQ(said.cause, Cause::others_on_cores);
+  EXPECT_EQ(said.sentence, "other processes had 1.8 of 2 cores");
+}
+
+}  // namespace
+}  // namespace infeed::tools
