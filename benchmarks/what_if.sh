@@ -7,7 +7,7 @@
 #
 #   --json FILE   also writes the rows as JSON
 #   --short       one second a run and one turn: figures to look at, not to quote
-#   --only TEXT   only the workloads whose name holds TEXT
+#   --only TEXT   only the workload of this name, or those whose name holds TEXT
 #   --help        this text
 #
 # Photographs are among the workloads where autotune.sh or compare.sh has made them. Exit status 1

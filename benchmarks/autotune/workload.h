@@ -40,9 +40,9 @@ struct Outcome {
 struct Workload {
   std::string name;
   std::function<Outcome(const RunOptions&)> run;
-  // Of the variations those that change anything:
-  bool has_waits = false;
+  // Of the variations those that can be made:
   bool has_step = false;
+  double period_s = 0;                      ///< in which its rate goes up and down; 0: it is even
   std::vector<std::string> cacheable = {};  ///< labels of stages
 };
 

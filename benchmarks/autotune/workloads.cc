@@ -82,7 +82,7 @@ Dataset<Number> mapped_twice(const Variation& variation, First first, Second sec
 
 struct Shape {
   double step_us = 0;  ///< the consumer is busy so long, on its own core or elsewhere
-  bool has_waits = false;
+  double period_s = 0;
   std::vector<std::string> cacheable = {"map"};
 };
 
@@ -97,8 +97,8 @@ Workload simple(std::string name, std::function<Dataset<Number>(const Variation&
   };
   return {.name = std::move(name),
           .run = run,
-          .has_waits = shape.has_waits,
           .has_step = step_us != 0,
+          .period_s = shape.period_s,
           .cacheable = std::move(shape.cacheable)};
 }
 
@@ -144,8 +144,8 @@ std::vector<Workload> workloads() {
   const Shape two_maps{.cacheable = {"map[1] 'a'", "map[2] 'b'"}};
   std::vector<Workload> all = {
       simple("computing", [](const Variation& of) { return mapped(of, computes(200)); }),
-      simple("waiting", wait_long, {.has_waits = true}),
-      simple("waiting, slow consumer", wait_long, {.step_us = 1000, .has_waits = true}),
+      simple("waiting", wait_long),
+      simple("waiting, slow consumer", wait_long, {.step_us = 1000}),
       simple(
           "two in balance",
           [](const Variation& of) { return mapped_twice(of, computes(100), computes(100)); },
@@ -154,14 +154,14 @@ std::vector<Workload> workloads() {
              [](const Variation& of) {
                return mapped_twice(of, waits(1000 * of.waits), computes(100));
              },
-             {.has_waits = true, .cacheable = two_maps.cacheable}),
+             {.cacheable = two_maps.cacheable}),
       simple(
           "tiny elements",
           [](const Variation& of) { return mapped(of, [](Number number) { return number * 3; }); }),
       simple("one of 100 is slow",
              [](const Variation& of) { return mapped(of, one_of_100_is_slow); }),
       simple("storage stalls", storage_stalls,
-             {.step_us = 200, .has_waits = true, .cacheable = {"map[1]", "map[2]"}}),
+             {.step_us = 200, .period_s = 0.6, .cacheable = {"map[1]", "map[2]"}}),
       simple("cached",
              [](const Variation&) {
                return range(2000) | map(computes(100), {.parallelism = autotune}) | cache() |

@@ -26,6 +26,8 @@ using std::chrono::duration;
 // Threads start, and caches fill.
 constexpr double kStartS = 0.4;
 constexpr double kFillS = 1.6;
+// Where a rate goes up and down.
+constexpr double kPeriods = 5;
 
 std::system_error failed(const char* what) {
   return std::system_error(errno, std::generic_category(), what);
@@ -125,13 +127,14 @@ double measured_rate(const Workload& workload, const Setting& setting,
     // Storage isn't late by what the kernel adds to a sleep.
     ::prctl(PR_SET_TIMERSLACK, 1);
     const double start_s = kStartS + (setting.variation.cached.empty() ? 0 : kFillS);
+    const double seconds = std::max(options.seconds, kPeriods * workload.period_s);
     RunOptions run{
-        .seconds = start_s + options.seconds, .data = options.data, .variation = setting.variation};
+        .seconds = start_s + seconds, .data = options.data, .variation = setting.variation};
     for (const auto& [stage, count] : setting.workers) {
       run.iterate.tuner.bounds.push_back({.stage = stage, .min = count, .max = count});
     }
     run.iterate.recording.file = recording.string();
-    return std::to_string(rate_of(workload.run(run), options.seconds));
+    return std::to_string(rate_of(workload.run(run), seconds));
   }));
 }
 

@@ -27,6 +27,8 @@ constexpr double kCachedByteS = 0.085e-9;
 // What a call that has to wait costs its caller beside the wait; one gets many elements when they come
 // quickly.
 constexpr double kPullS = 0.5e-6;
+// Where nobody timed steps, so much of the time between two calls may be the machine's.
+constexpr double kUnknownShare = 0.01;
 // Less is the machine's own housekeeping.
 constexpr double kOthersMatter = 0.15;
 // With fewer windows the first one is as good as any.
@@ -36,15 +38,6 @@ constexpr int kWaitingThreads = 16;
 
 bool has_any(std::string_view text, std::span<const std::string_view> names) {
   return std::find(names.begin(), names.end(), text) != names.end();
-}
-
-/// That other processes leave, who get no more than half of them from one that wants them all.
-double cores_left(const RecordedWindow& window) {
-  if (window.cores_of_others < kOthersMatter || window.length_ns == 0) return window.cores;
-  const double own =
-      static_cast<double>(window.process_cpu_ns) / static_cast<double>(window.length_ns);
-  return std::clamp(window.cores - window.cores_of_others,
-                    std::min(window.cores, std::max(own, window.cores / 2)), window.cores);
 }
 
 /// Of a stage that has none, so that all cores are used, also while some calls wait.
@@ -57,13 +50,18 @@ int threads_for(double cpu_s, double blocked_s, double cores) {
 
 FlowModel::FlowModel(const RecordedRun& run) : run_(run) { measure(); }
 
+double FlowModel::Costs::cores_to_have() const {
+  if (cores <= 0) return cores;
+  return std::max(std::min(cores, cores_used), cores * cores / (cores + cores_of_others));
+}
+
 void FlowModel::measure() {
   costs_.stages.resize(run_.stages.size());
   std::uint64_t elements = 0;
   std::uint64_t length_ns = 0;
   std::uint64_t wait_ns = 0;
   std::uint64_t process_cpu_ns = 0;
-  double cores_ns = 0;
+  double others_ns = 0;
   // In the first one files are opened and threads begin.
   const std::size_t first = run_.windows.size() >= kWindowsForSteady ? 1 : 0;
   for (const RecordedWindow& window : std::span(run_.windows).subspan(first)) {
@@ -71,7 +69,8 @@ void FlowModel::measure() {
     elements += window.elements;
     length_ns += window.length_ns;
     wait_ns += std::min(window.consumer_wait_ns, window.length_ns);
-    cores_ns += cores_left(window) * static_cast<double>(window.length_ns);
+    if (window.cores > 0) costs_.cores = window.cores;
+    others_ns += window.cores_of_others * static_cast<double>(window.length_ns);
     for (const StageWindow& row : window.stages) {
       Service& service = costs_.stages[static_cast<std::size_t>(row.stage)];
       service.cpu_s += static_cast<double>(row.cpu_ns) / 1e9;
@@ -83,7 +82,11 @@ void FlowModel::measure() {
           run_.stages[static_cast<std::size_t>(row.stage)].runs_ahead && !row.is_serial;
     }
   }
-  if (length_ns > 0 && cores_ns > 0) costs_.cores = cores_ns / static_cast<double>(length_ns);
+  if (length_ns > 0) {
+    const auto length = static_cast<double>(length_ns);
+    costs_.cores_used = static_cast<double>(process_cpu_ns) / length;
+    if (others_ns >= kOthersMatter * length) costs_.cores_of_others = others_ns / length;
+  }
   if (elements == 0) return;
   const auto count = static_cast<double>(elements);
   seconds_ = static_cast<double>(length_ns) / 1e9 / count;
@@ -182,7 +185,7 @@ FlowModel::Bound FlowModel::bound(const Costs& costs, bool with_step) const {
     take(serial_s[lane], is_step ? -1 : slowest[lane]);
   }
   // The step's own CPU time is not known apart from what an accelerator does: it isn't counted.
-  take(cpu_s / std::max(0.1, costs.cores), hungriest);
+  take(cpu_s / std::max(0.1, costs.cores_to_have()), hungriest);
   return bound;
 }
 
@@ -281,7 +284,8 @@ FlowModel::Costs FlowModel::with_cache_behind(int stage) const {
   }
   Service& cached = changed.stages[static_cast<std::size_t>(stage)];
   cached.cpu_s = cached.elements * kCachedElementS + cached.bytes * kCachedByteS;
-  changed.step_s = std::max(0.0, changed.step_s - kPullS);
+  const double unknown_s = run_.has_steps ? 0 : kUnknownShare * seconds_;
+  changed.step_s = std::max(0.0, changed.step_s - std::max(kPullS, unknown_s));
   return changed;
 }
 

@@ -49,6 +49,10 @@ class FlowModel {
     std::vector<Service> stages;
     double step_s = 0;  ///< the consumer's own time, per element
     double cores = 1;
+    double cores_of_others = 0;  ///< busy with other processes
+    double cores_used = 0;       ///< by this one, in the recorded run
+    /// That it gets when it wants them all: the kernel shares them evenly.
+    double cores_to_have() const;
   };
 
   void measure();

@@ -135,8 +135,9 @@ class Reading {
       stage.buffered_elements = detail::json_integer<std::uint64_t>(row.at(7));
       stage.buffered_bytes = detail::json_integer<std::uint64_t>(row.at(8));
       stage.queue_elements_max = detail::json_integer<std::uint64_t>(row.at(9));
-      stage.is_serial = detail::json_integer<int>(row.at(10)) == 0;
-      stage.parallelism = std::max(1, detail::json_integer<int>(row.at(10)));
+      const int threads = detail::json_integer<int>(row.at(10));
+      stage.is_serial = threads == 0;
+      stage.parallelism = std::max(1, threads);
       window.stages.push_back(stage);
     }
     run_.cores = window.cores;

@@ -10,10 +10,10 @@
 namespace infeed::tools {
 namespace {
 
-constexpr std::uint64_t kWindowNs = 100'000'000;
+constexpr std::uint64_t kFlowWindowNs = 100'000'000;
 
 /// A stage's work for an element that the training step takes.
-struct Work {
+struct StageWork {
   std::string name;
   std::uint64_t cpu_ns = 0;
   std::uint64_t blocked_ns = 0;
@@ -21,7 +21,7 @@ struct Work {
   bool runs_ahead = false;
 };
 
-struct Figures {
+struct FlowFigures {
   std::uint64_t element_ns = 200'000;  ///< so long one takes
   std::uint64_t step_ns = 0;           ///< of it, the step
   double cores = 2;
@@ -31,12 +31,12 @@ struct Figures {
 };
 
 /// From the training step to the source.
-RecordedRun run_of(const std::vector<Work>& stages, const Figures& figures) {
+RecordedRun recorded_flow(const std::vector<StageWork>& stages, const FlowFigures& figures) {
   RecordedRun run;
   run.cores = figures.cores;
-  const std::uint64_t elements = kWindowNs / figures.element_ns;
+  const std::uint64_t elements = kFlowWindowNs / figures.element_ns;
   for (int i = 0; i < static_cast<int>(stages.size()); ++i) {
-    const Work& work = stages[static_cast<std::size_t>(i)];
+    const StageWork& work = stages[static_cast<std::size_t>(i)];
     run.stages.push_back({.id = i,
                           .name = work.name,
                           .label = work.name,
@@ -44,10 +44,10 @@ RecordedRun run_of(const std::vector<Work>& stages, const Figures& figures) {
                           .runs_ahead = work.runs_ahead});
   }
   for (int number = 0; number < figures.windows; ++number) {
-    RecordedWindow window{.begin_ns = static_cast<std::uint64_t>(number) * kWindowNs,
-                          .length_ns = kWindowNs,
+    RecordedWindow window{.begin_ns = static_cast<std::uint64_t>(number) * kFlowWindowNs,
+                          .length_ns = kFlowWindowNs,
                           .elements = elements,
-                          .consumer_wait_ns = kWindowNs - elements * figures.step_ns,
+                          .consumer_wait_ns = kFlowWindowNs - elements * figures.step_ns,
                           .process_cpu_ns = elements * figures.process_cpu_ns,
                           .cores = figures.cores,
                           .cores_of_others = figures.cores_of_others};
@@ -84,12 +84,12 @@ double gain_of(const RecordedRun& run, ChangeKind kind, int stage = -1) {
 
 TEST(FlowModel, ThreadsThatRestDoNoWork) {
   // All in the step's thread: the map can have threads, and the prefetch its own.
-  const std::vector<Work> serial = {
+  const std::vector<StageWork> serial = {
       {.name = "prefetch", .parallelism = 0, .runs_ahead = true},
       {.name = "map", .cpu_ns = 100'000, .parallelism = 0, .runs_ahead = true},
       {.name = "range"}};
   const RecordedRun run =
-      run_of(serial, {.element_ns = 200'000, .step_ns = 100'000, .process_cpu_ns = 100'000});
+      recorded_flow(serial, {.element_ns = 200'000, .step_ns = 100'000, .process_cpu_ns = 100'000});
   EXPECT_NEAR(gain_of(run, ChangeKind::threads, 1), 1, 1e-9);   // 200 us become 100
   EXPECT_NEAR(gain_of(run, ChangeKind::prefetch, 0), 1, 1e-9);  // the same by the other way
   const auto what_ifs = FlowModel(run).what_ifs({});
@@ -101,7 +101,7 @@ TEST(FlowModel, ThreadsThatRestDoNoWork) {
 
 TEST(FlowModel, TwiceTheThreadsNeedCores) {
   const auto with_map = [](int parallelism, double cores) {
-    return run_of(
+    return recorded_flow(
         {{.name = "map", .cpu_ns = 100'000, .parallelism = parallelism, .runs_ahead = true},
          {.name = "range"}},
         {.element_ns = 100'000 / static_cast<unsigned>(parallelism),
@@ -114,18 +114,20 @@ TEST(FlowModel, TwiceTheThreadsNeedCores) {
   EXPECT_NEAR(gain_of(with_map(2, 3), ChangeKind::threads, 0), 0.5, 1e-9);
 }
 
-TEST(FlowModel, CoresThatOthersUseAreNotThere) {
-  const std::vector<Work> stages = {{.name = "map", .cpu_ns = 100'000, .runs_ahead = true},
-                                    {.name = "range"}};
-  Figures figures{.element_ns = 100'000, .process_cpu_ns = 100'000};
-  figures.cores_of_others = 0.5;
-  EXPECT_NEAR(gain_of(run_of(stages, figures), ChangeKind::threads, 0), 0.5, 1e-9);
+TEST(FlowModel, CoresAreSharedWithOthers) {
+  const std::vector<StageWork> stages = {{.name = "map", .cpu_ns = 100'000, .runs_ahead = true},
+                                         {.name = "range"}};
+  FlowFigures figures{.element_ns = 100'000, .process_cpu_ns = 100'000};
+  // Two threads of ours and two thirds of another's get 1.5 of 2 cores.
+  figures.cores_of_others = 2.0 / 3;
+  EXPECT_NEAR(gain_of(recorded_flow(stages, figures), ChangeKind::threads, 0), 0.5, 1e-9);
 }
 
 TEST(FlowModel, CallsThatWaitNeedMoreThreadsThanCores) {
-  const std::vector<Work> stages = {{.name = "map", .cpu_ns = 10'000, .blocked_ns = 990'000},
-                                    {.name = "range"}};
-  const RecordedRun run = run_of(stages, {.element_ns = 1'000'000, .process_cpu_ns = 10'000});
+  const std::vector<StageWork> stages = {{.name = "map", .cpu_ns = 10'000, .blocked_ns = 990'000},
+                                         {.name = "range"}};
+  const RecordedRun run =
+      recorded_flow(stages, {.element_ns = 1'000'000, .process_cpu_ns = 10'000});
   EXPECT_EQ(what_ifs_of(run),
             "a cache behind map: +2585215 %\n"
             "threads for map: +1500 %\n"
@@ -134,20 +136,20 @@ TEST(FlowModel, CallsThatWaitNeedMoreThreadsThanCores) {
 
 TEST(FlowModel, WhatTheProcessHadOfTheCoresIsTheStages) {
   // The samples saw a tenth of the map's time on a core; the process had all of it.
-  const std::vector<Work> stages = {{.name = "map", .cpu_ns = 20'000, .blocked_ns = 180'000},
-                                    {.name = "range"}};
-  const RecordedRun run = run_of(stages, {.process_cpu_ns = 200'000});
+  const std::vector<StageWork> stages = {{.name = "map", .cpu_ns = 20'000, .blocked_ns = 180'000},
+                                         {.name = "range"}};
+  const RecordedRun run = recorded_flow(stages, {.process_cpu_ns = 200'000});
   EXPECT_NEAR(gain_of(run, ChangeKind::threads, 0), 1, 1e-9);  // two cores
   EXPECT_EQ(gain_of(run, ChangeKind::waits, 0), -1);
   // The step may have had what the stages hadn't.
   const RecordedRun other =
-      run_of(stages, {.element_ns = 400'000, .step_ns = 200'000, .process_cpu_ns = 200'000});
+      recorded_flow(stages, {.element_ns = 400'000, .step_ns = 200'000, .process_cpu_ns = 200'000});
   EXPECT_NEAR(gain_of(other, ChangeKind::waits, 0), 400.0 / 310 - 1, 1e-6);
 }
 
 TEST(FlowModel, TheFirstWindowIsTheStart) {
-  const std::vector<Work> stages = {{.name = "map", .cpu_ns = 200'000}, {.name = "range"}};
-  RecordedRun run = run_of(stages, {.process_cpu_ns = 200'000});
+  const std::vector<StageWork> stages = {{.name = "map", .cpu_ns = 200'000}, {.name = "range"}};
+  RecordedRun run = recorded_flow(stages, {.process_cpu_ns = 200'000});
   const std::string steady = what_ifs_of(run);
   run.windows.front().stages.front().blocked_ns += 80'000'000;
   EXPECT_EQ(what_ifs_of(run), steady);
@@ -159,18 +161,19 @@ TEST(FlowModel, TheFirstWindowIsTheStart) {
 TEST(FlowModel, ACacheTakesTimeAndHandOversDoNot) {
   // Elements that come one by one cost the prefetch and the step's loop a thousand times what they
   // do when hundreds come at once.
-  const std::vector<Work> stages = {{.name = "prefetch", .cpu_ns = 3'000, .runs_ahead = true},
-                                    {.name = "map", .cpu_ns = 100'000, .runs_ahead = true},
-                                    {.name = "range", .cpu_ns = 50}};
+  const std::vector<StageWork> stages = {{.name = "prefetch", .cpu_ns = 3'000, .runs_ahead = true},
+                                         {.name = "map", .cpu_ns = 100'000, .runs_ahead = true},
+                                         {.name = "range", .cpu_ns = 50}};
   const RecordedRun run =
-      run_of(stages, {.element_ns = 100'000, .step_ns = 400, .process_cpu_ns = 103'050});
+      recorded_flow(stages, {.element_ns = 100'000, .step_ns = 400, .process_cpu_ns = 103'050});
   EXPECT_NEAR(gain_of(run, ChangeKind::cache, 1), 100'000 / 38.68 - 1, 1);
   // A map behind the cache stays.
-  std::vector<Work> with_another = stages;
+  std::vector<StageWork> with_another = stages;
   with_another.insert(with_another.begin() + 1, {.name = "map", .cpu_ns = 20'000});
-  EXPECT_NEAR(gain_of(run_of(with_another, {.element_ns = 100'000, .process_cpu_ns = 123'050}),
-                      ChangeKind::cache, 2),
-              100'000.0 / 20'000 - 1, 0.02);
+  EXPECT_NEAR(
+      gain_of(recorded_flow(with_another, {.element_ns = 100'000, .process_cpu_ns = 123'050}),
+              ChangeKind::cache, 2),
+      100'000.0 / 20'000 - 1, 0.02);
 }
 
 }  // namespace
