@@ -100,11 +100,32 @@ void FlowModel::measure() {
     // A prefetch has a thread, but what that does is pulling.
     service.is_parallel = service.runs_ahead && run_.stages[i].name != "prefetch";
   }
+  find_rare_waits(count);
   find_missing_cpu(static_cast<double>(process_cpu_ns) / 1e9 / count);
   std::uint64_t in_steps = 0;
   for (const RecordedStep& step : run_.steps) in_steps += step.elements;
   if (!run_.steps.empty() && in_steps != 0) {
     elements_per_step_ = static_cast<double>(in_steps) / static_cast<double>(run_.steps.size());
+  }
+}
+
+/// Samples of CPU time pass over what waits once in a thousand calls; slow calls are known one by one.
+void FlowModel::find_rare_waits(double count) {
+  if (run_.windows.size() < kWindowsForSteady) return;
+  const std::uint64_t begin_ns = run_.windows[1].begin_ns;
+  std::vector<double> waited_s(costs_.stages.size(), 0);
+  for (const SlowCall& call : run_.slow_calls) {
+    const std::uint64_t on_core_ns = std::min(call.took_ns, call.cpu_ns + call.preempted_ns);
+    if (call.begin_ns < begin_ns) continue;
+    waited_s[static_cast<std::size_t>(call.stage)] +=
+        static_cast<double>(call.took_ns - on_core_ns) / 1e9 / count;
+  }
+  for (std::size_t i = 0; i < waited_s.size(); ++i) {
+    Service& service = costs_.stages[i];
+    const double missing_s = std::min(service.cpu_s, waited_s[i] - service.blocked_s);
+    if (missing_s <= 0) continue;
+    service.cpu_s -= missing_s;
+    service.blocked_s += missing_s;
   }
 }
 
@@ -220,7 +241,8 @@ double FlowModel::gain(const Costs& changed, std::uint64_t stalls_ns) const {
   for (const RecordedStep& step : run_.steps) all_ns += step.length_ns();
   const auto all = static_cast<double>(all_ns);
   const double left = all - static_cast<double>(std::min(stalls_ns, all_ns / 2));
-  return before_s / after_s * (left > 0 ? all / left : 1) - 1;
+  // The stalls are in the averages, too: where those bound the rate they must not count twice.
+  return std::max(before_s / after_s, left > 0 ? all / left : 1) - 1;
 }
 
 /// Where most slow reads are of one file.

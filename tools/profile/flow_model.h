@@ -30,8 +30,8 @@ class FlowModel {
   int busiest_stage(const std::vector<RecordedWindow>& windows) const;
   double pipeline_steps_per_s() const;
   double device_steps_per_s() const;
-  /// Those that would gain something, the best one first. What stalls are late steps' is no part of
-  /// the bound, which is of averages: a change that does away with their cause gains their time.
+  /// Those that would gain something, the best one first. A change that does away with the cause of
+  /// late steps gains their time at least, also where averages say that nothing is too slow.
   std::vector<WhatIf> what_ifs(const std::vector<LateStep>& late_steps) const;
 
  private:
@@ -56,6 +56,7 @@ class FlowModel {
   };
 
   void measure();
+  void find_rare_waits(double count);
   void find_missing_cpu(double process_cpu_s);
   /// By stage: the stage whose thread pulls it; -1: the consumer's own does.
   std::vector<int> lanes(const Costs& costs) const;

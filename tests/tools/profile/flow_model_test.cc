@@ -147,6 +147,39 @@ TEST(FlowModel, WhatTheProcessHadOfTheCoresIsTheStages) {
   EXPECT_NEAR(gain_of(other, ChangeKind::waits, 0), 400.0 / 310 - 1, 1e-6);
 }
 
+TEST(FlowModel, AWaitThatNoSampleSawIsInTheSlowCalls) {
+  // 100 us an element on average: 20 ms once in 200 elements, which the samples took for computing.
+  const std::vector<StageWork> stages = {{.name = "map", .cpu_ns = 150'000}, {.name = "range"}};
+  RecordedRun run = recorded_flow(stages, {.element_ns = 200'000, .step_ns = 50'000});
+  EXPECT_EQ(gain_of(run, ChangeKind::waits, 0), -1);
+  for (std::uint64_t i = 1; i < 10; ++i) {
+    for (std::uint64_t part = 0; part < 2; ++part) {
+      run.slow_calls.push_back({.begin_ns = i * kFlowWindowNs + part * 50'000'000,
+                                .took_ns = 25'000'000,
+                                .cpu_ns = 1'000'000,
+                                .preempted_ns = 4'000'000});
+    }
+  }
+  // 40 ms in each window of 500 elements: 80 of the 200 us.
+  EXPECT_NEAR(gain_of(run, ChangeKind::waits, 0), 200.0 / 160 - 1, 1e-6);
+}
+
+TEST(FlowModel, StallsThatAreInTheAverageCountOnce) {
+  const std::vector<StageWork> stages = {{.name = "map", .cpu_ns = 50'000, .blocked_ns = 50'000},
+                                         {.name = "range"}};
+  RecordedRun run =
+      recorded_flow(stages, {.element_ns = 200'000, .step_ns = 100'000, .process_cpu_ns = 50'000});
+  run.has_steps = true;
+  run.steps = {{.infeed_wait_ns = 500'000'000, .compute_ns = 500'000'000}};
+  run.slow_calls = {{.begin_ns = 1, .took_ns = 1, .stage = 0}};
+  const std::vector<LateStep> late = {
+      {.late_ns = 200'000'000, .cause = Cause::waiting_function, .stage = 0, .slow_call = 0}};
+  for (const WhatIf& what_if : FlowModel(run).what_ifs(late)) {
+    if (what_if.kind != ChangeKind::cache) continue;
+    EXPECT_NEAR(what_if.predicted_gain, 1, 0.01);  // the step's 100 us are left of 200
+  }
+}
+
 TEST(FlowModel, TheFirstWindowIsTheStart) {
   const std::vector<StageWork> stages = {{.name = "map", .cpu_ns = 200'000}, {.name = "range"}};
   RecordedRun run = recorded_flow(stages, {.process_cpu_ns = 200'000});
