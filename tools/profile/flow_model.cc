@@ -20,7 +20,10 @@ bool has_any(std::string_view text, std::initializer_list<std::string_view> name
 
 }  // namespace
 
-FlowModel::FlowModel(const RecordedRun& run) : run_(run) { measure(); }
+FlowModel::FlowModel(const RecordedRun& run) : run_(run) {
+  learn_order();
+  measure();
+}
 
 void FlowModel::measure() {
   costs_.stages.resize(run_.stages.size());
@@ -51,33 +54,49 @@ void FlowModel::measure() {
     service.is_parallel = run_.stages[i].runs_ahead && run_.stages[i].name != "prefetch";
   }
   std::uint64_t in_steps = 0;
-  for (const RecordedStep& step : run_.steps) in_steps += step.elements;
+  for (const RecordedStep& step : run_.steps) {
+    in_steps += step.elements;
+    steps_ns_ += step.length_ns();
+  }
   if (!run_.steps.empty() && in_steps != 0) {
     elements_per_step_ = static_cast<double>(in_steps) / static_cast<double>(run_.steps.size());
   }
 }
 
-bool FlowModel::is_source(int stage) const {
-  return std::none_of(run_.stages.begin(), run_.stages.end(),
-                      [stage](const RecordedStage& other) { return other.consumer == stage; });
-}
-
-/// By stage: the stage whose driver pulls it; -1: the consumer's own thread.
-std::vector<int> FlowModel::lanes() const {
-  std::vector<int> lanes(run_.stages.size(), -1);
-  for (const RecordedStage& stage : run_.stages) {
-    for (int above = stage.consumer; above >= 0;
-         above = run_.stages[static_cast<std::size_t>(above)].consumer) {
-      if (!run_.stages[static_cast<std::size_t>(above)].runs_ahead) continue;
-      lanes[static_cast<std::size_t>(stage.id)] = above;
-      break;
+void FlowModel::learn_order() {
+  const std::size_t count = run_.stages.size();
+  is_source_.assign(count, true);
+  lanes_.assign(count, -1);
+  order_begin_.assign(count, 0);
+  order_end_.assign(count, 0);
+  std::vector<std::vector<std::size_t>> pulled(count);
+  std::vector<std::size_t> open;  // to be visited; a stage that is left is there once more
+  for (std::size_t i = count; i-- > 0;) {
+    const int consumer = run_.stages[i].consumer;
+    if (consumer < 0) {
+      open.push_back(i);
+      continue;
+    }
+    is_source_[static_cast<std::size_t>(consumer)] = false;
+    pulled[static_cast<std::size_t>(consumer)].push_back(i);
+  }
+  std::size_t next = 1;
+  while (!open.empty()) {
+    const std::size_t stage = open.back();
+    if (order_begin_[stage] != 0) {
+      order_end_[stage] = next;
+      open.pop_back();
+      continue;
+    }
+    order_begin_[stage] = next++;
+    for (const std::size_t other : pulled[stage]) {
+      lanes_[other] = run_.stages[stage].runs_ahead ? static_cast<int>(stage) : lanes_[stage];
+      open.push_back(other);
     }
   }
-  return lanes;
 }
 
 FlowModel::Bound FlowModel::bound(const Costs& costs, bool with_step) const {
-  const std::vector<int> lane_of = lanes();
   // By lane + 1: what its one thread does. Inner datasets are read by all threads of their stage.
   std::vector<double> serial_s(costs.stages.size() + 1, 0);
   std::vector<int> slowest(costs.stages.size() + 1, -1);
@@ -104,7 +123,7 @@ FlowModel::Bound FlowModel::bound(const Costs& costs, bool with_step) const {
     const int inside = run_.stages[i].inside;
     const int readers =
         inside < 0 ? 1 : std::max(1, costs.stages[static_cast<std::size_t>(inside)].parallelism);
-    const auto lane = static_cast<std::size_t>(lane_of[i] + 1);
+    const auto lane = static_cast<std::size_t>(lanes_[i] + 1);
     serial_s[lane] += all_s / readers;
     if (all_s / readers > slowest_s[lane]) {
       slowest_s[lane] = all_s / readers;
@@ -123,7 +142,7 @@ FlowModel::Bound FlowModel::bound(const Costs& costs, bool with_step) const {
 
 int FlowModel::bottleneck() const { return bound(costs_, true).stage; }
 
-int FlowModel::busiest_stage(const std::vector<RecordedWindow>& windows) const {
+int FlowModel::busiest_stage(std::span<const RecordedWindow> windows) const {
   std::vector<double> busy_s(run_.stages.size(), 0);
   for (const RecordedWindow& window : windows) {
     for (const StageWindow& row : window.stages) {
@@ -148,10 +167,8 @@ double FlowModel::gain(const Costs& changed, std::uint64_t stalls_ns) const {
   const double before_s = bound(costs_, true).seconds;
   const double after_s = bound(changed, true).seconds;
   if (before_s <= 0 || after_s <= 0) return 0;
-  std::uint64_t all_ns = 0;
-  for (const RecordedStep& step : run_.steps) all_ns += step.length_ns();
-  const auto all = static_cast<double>(all_ns);
-  const double left = all - static_cast<double>(std::min(stalls_ns, all_ns / 2));
+  const auto all = static_cast<double>(steps_ns_);
+  const double left = all - static_cast<double>(std::min(stalls_ns, steps_ns_ / 2));
   return before_s / after_s * (left > 0 ? all / left : 1) - 1;
 }
 
@@ -184,22 +201,18 @@ void FlowModel::add(std::vector<WhatIf>& what_ifs, const Costs& changed, std::ui
 
 /// Whether elements go from `stage` to `consumer`.
 bool FlowModel::is_before(int stage, int consumer) const {
-  while (stage >= 0 && stage != consumer) {
-    stage = run_.stages[static_cast<std::size_t>(stage)].consumer;
-  }
-  return stage == consumer;
+  const auto place = [this](int id) { return order_begin_[static_cast<std::size_t>(id)]; };
+  return place(stage) >= place(consumer) &&
+         place(stage) < order_end_[static_cast<std::size_t>(consumer)];
 }
 
 std::vector<WhatIf> FlowModel::what_ifs(const std::vector<LateStep>& late_steps) const {
   std::vector<WhatIf> what_ifs;
   if (seconds_ <= 0) return what_ifs;
-  const auto stalls_before = [&](int stage) {
-    std::uint64_t ns = 0;
-    for (const LateStep& late : late_steps) {
-      if (late.slow_call >= 0 && is_before(late.stage, stage)) ns += late.late_ns;
-    }
-    return ns;
-  };
+  std::vector<std::uint64_t> stalls_ns(run_.stages.size(), 0);
+  for (const LateStep& late : late_steps) {
+    if (late.slow_call >= 0) stalls_ns[static_cast<std::size_t>(late.stage)] += late.late_ns;
+  }
   std::uint64_t reads_ns = 0;
   for (const LateStep& late : late_steps) {
     if (late.cause == Cause::slow_read) reads_ns += late.late_ns;
@@ -230,12 +243,14 @@ std::vector<WhatIf> FlowModel::what_ifs(const std::vector<LateStep>& late_steps)
     // What is random behind a cache stays so only when the cache lies before it.
     if (has_any(stage.name, {"map", "parse", "decode", "records", "interleave", "filter"})) {
       changed = costs_;
+      std::uint64_t stalls_before_ns = 0;
       for (const RecordedStage& other : run_.stages) {
         if (!is_before(other.id, stage.id)) continue;
+        stalls_before_ns += stalls_ns[static_cast<std::size_t>(other.id)];
         changed.stages[static_cast<std::size_t>(other.id)].cpu_s = 0;
         changed.stages[static_cast<std::size_t>(other.id)].blocked_s = 0;
       }
-      add(what_ifs, changed, stalls_before(stage.id), "a cache behind " + stage.label,
+      add(what_ifs, changed, stalls_before_ns, "a cache behind " + stage.label,
           "infeed::cache(), from the second epoch on");
     }
   }
