@@ -104,8 +104,8 @@ TEST(ToolLimits, TheShardsOfASetHaveSoManyColumnsTogether) {
     return error_of([&] {
       tools::convert(*input, {.prefix = folder.file(name + "/set"),
                               .shard_count = shards,
-                              .threads = 1,
-                              .durability = Durability::leave_to_system});
+                              .durability = Durability::leave_to_system,
+                              .threads = 1});
     });
   };
   for (const std::uint32_t shards : {2U, 16U}) {
