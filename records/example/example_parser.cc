@@ -3,6 +3,7 @@
 
 #include "example/example_entries.h"
 #include "infeed/error.h"
+#include "infeed/records/detail/json_depth.h"
 #include "infeed/records/example.h"
 
 namespace infeed {
@@ -16,6 +17,9 @@ void ExampleParser::want_features_of(std::string_view example) {
   detail::visit_entries(example, detail::kFirstBytes, [&](std::string_view bytes) {
     const std::string_view name = detail::Entry(bytes).name;
     if (names_.size() == 0 || names_.find(name, predicted) == names_.size()) {
+      const std::string wrong =
+          detail::too_many_json_columns(names_.size() + 1, names_bytes_ + name.size());
+      if (!wrong.empty()) throw Error(ErrorCode::resource_exhausted, wrong);
       want(std::string(name));
     }
   });

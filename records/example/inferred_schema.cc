@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "infeed/error.h"
+#include "infeed/records/detail/json_depth.h"
 
 namespace infeed {
 namespace {
@@ -100,8 +101,18 @@ void SchemaInference::add(std::string_view example) {
   visit_feature_lists(example, [this](const FeatureListView& list) { add_list(list); });
 }
 
+InferredFeatureList& SchemaInference::list_of(std::string_view name) {
+  const auto known = lists_.find(name);
+  if (known != lists_.end()) return known->second;
+  const std::string wrong =
+      detail::too_many_json_columns(lists_.size() + 1, list_names_bytes_ + name.size());
+  if (!wrong.empty()) throw Error(ErrorCode::resource_exhausted, wrong);
+  list_names_bytes_ += name.size();
+  return lists_[std::string(name)];
+}
+
 void SchemaInference::add_list(const FeatureListView& view) {
-  InferredFeatureList& list = lists_[std::string(view.name())];
+  InferredFeatureList& list = list_of(view.name());
   std::uint64_t step_count = 0;
   FeatureSteps steps(view);
   for (FeatureView step; steps.next(step); ++step_count) {
@@ -118,20 +129,25 @@ void SchemaInference::add_list(const FeatureListView& view) {
 void SchemaInference::merge(const SchemaInference& later) {
   features_.resize(context_.size());  // those of records that were opaque have no name yet
   std::unordered_map<std::string, std::size_t> places;
+  std::size_t names_bytes = 0;
   for (std::size_t i = 0; i < features_.size(); ++i) {
     features_[i].name = context_.names()[i];
     places.emplace(features_[i].name, i);
+    names_bytes += features_[i].name.size();
   }
   for (const InferredFeature& feature : later.features_) {
     const auto [place, is_new] = places.emplace(feature.name, features_.size());
     if (is_new) {
+      names_bytes += feature.name.size();
+      const std::string wrong = detail::too_many_json_columns(features_.size() + 1, names_bytes);
+      if (!wrong.empty()) throw Error(ErrorCode::resource_exhausted, wrong);
       features_.push_back(named(feature.name));
       context_.want(feature.name);
     }
     features_[place->second].merge(feature);
   }
   for (const auto& [name, list] : later.lists_) {
-    InferredFeatureList& known = lists_[name];
+    InferredFeatureList& known = list_of(name);
     known.examples += list.examples;
     known.step_count.merge(list.step_count);
     known.empty_steps += list.empty_steps;

@@ -30,7 +30,9 @@ void take_fields(std::string_view row, const RowFormat& format, Take take) {
       }
     }
     const std::size_t end = std::min(row.find(format.delimiter, at), row.size());
-    field.text += row.substr(at, end - at);
+    const std::string_view rest = row.substr(at, end - at);
+    field.has_lone_return = rest.find('\r') != rest.npos;
+    field.text += rest;
     take(std::move(field));
     if (end == row.size()) return;
     at = end + 1;
@@ -51,6 +53,20 @@ std::vector<CsvField> split_fields(std::string_view row, const RowFormat& format
     fields.push_back(std::move(field));
   });
   return fields;
+}
+
+std::vector<CsvField> split_header(std::string_view header, const RowFormat& format) {
+  std::vector<CsvField> fields = split_fields(header, format);
+  for (const CsvField& field : fields) {
+    if (field.has_lone_return) throw Error(ErrorCode::data_loss, lone_return_text());
+  }
+  return fields;
+}
+
+std::string lone_return_text() {
+  return "a carriage return stands without a line feed; expected are lines that end with LF or "
+         "CRLF: "
+         "tr '\\r' '\\n' makes them of lines that end with CR";
 }
 
 std::size_t count_fields(std::string_view row, const RowFormat& format) {

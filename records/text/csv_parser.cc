@@ -194,7 +194,7 @@ class CsvParser final : public TextParser {
 
 std::shared_ptr<const TextLayout> CsvParser::layout_by_names(std::string_view header) const {
   auto layout = std::make_shared<CsvLayout>();
-  for (CsvField& field : split_fields(header, row_format(options_))) {
+  for (CsvField& field : split_header(header, row_format(options_))) {
     layout->names.push_back(std::move(field.text));
   }
   layout->columns.assign(layout->names.size(), kNoColumn);
@@ -288,8 +288,7 @@ const char* CsvParser::parse_row(const char* row, const char* end, const CsvLayo
     if (!is_line_end && *stop != delimiter) {
       problem = {layout.names[f],
                  *stop == '\r'
-                     ? "a carriage return stands without a line feed; expected are lines "
-                       "that end with LF or CRLF"
+                     ? lone_return_text()
                      : fmt::format("behind the closing quote stands {} instead of the "
                                    "delimiter {}",
                                    quoted_text({stop, 1}), quoted_text({&options_.delimiter, 1}))};

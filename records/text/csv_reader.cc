@@ -99,8 +99,9 @@ ColumnSchema infer_csv_schema(const std::string& file, const CsvOptions& options
                                        .url = options.url};
   if (options.has_header) {
     feed_options.read_header = [&](std::string_view header) {
-      for (auto& field : detail::split_fields(header, format))
+      for (auto& field : detail::split_header(header, format)) {
         names.push_back(std::move(field.text));
+      }
       return nullptr;
     };
   }
@@ -125,7 +126,9 @@ ColumnSchema infer_csv_schema(const std::string& file, const CsvOptions& options
         }
         guesses.resize(names.size());
       }
-      if (fields.size() != names.size()) continue;  // reading it says what is wrong
+      // Reading it says what is wrong.
+      if (fields.size() != names.size()) continue;
+      if (std::ranges::any_of(fields, &detail::CsvField::has_lone_return)) continue;
       for (std::size_t i = 0; i < fields.size(); ++i) guesses[i].see(fields[i], options.nulls);
     }
   }

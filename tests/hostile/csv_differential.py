@@ -14,9 +14,9 @@ import sys
 import tempfile
 
 PIECES = ["a", "b c", "1", "-0.5", "é", "日本", " ", "\t", "'", "\\", "x" * 70, ";", ",", "|", '"', '""',
-          "\n", "\r\n", "\n\n", "", "#", "NA"]
-# No CR alone: Python ends a row there, convert takes it as a character, and CsvReader refuses it.
-DAMAGES = ['"', '""', ",", "\n", "\r\n", 'a"b', '"a"b', " ", "\x00"]
+          "\n", "\r\n", "\r", "\n\n", "", "#", "NA"]
+# Python ends a row at a CR alone, and convert refuses it: both are never to read other rows.
+DAMAGES = ['"', '""', ",", "\n", "\r\n", "\r", 'a"b', '"a"b', " ", "\x00"]
 
 
 def drawn_table(draw):
@@ -123,7 +123,7 @@ def judge(infeed, folder, draw):
     if is_damaged:
         at = draw.randrange(len(text))
         text = text[:at] + draw.choice(DAMAGES) + text[at + draw.randint(0, 2):]
-        text = text.replace("\r\n", "\n").replace("\r", "").replace("\n", draw.choice(["\n", "\r\n"]))
+        text = text.replace("\r\n", "\n").replace("\n", draw.choice(["\n", "\r\n"]))
     theirs = read_by_python(text, delimiter)
     names = theirs[0] if theirs else rows[0]
     ours, said = read_by_infeed(infeed, folder, text, delimiter, names)

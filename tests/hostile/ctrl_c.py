@@ -18,14 +18,17 @@ import time
 
 from binary_files import tar
 from hostile import png, record, write
+from recordings import large_recording
 
 SECONDS_TO_END_MAX = 3
 SECONDS_TO_BEGIN_MAX = 60
 INTERRUPTED = 130
+LOOKED_ENOUGH = 0  # top has no other end
+MANY_BYTES = 16 << 30  # of a file without blocks: no disk is used
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
-def made_inputs(folder):
+def made_inputs(folder, infeed):
     """Each some seconds of work for the commands."""
     write(folder, "table.csv", "a,b,c\n" + "1,2.5,some text\n" * 3_000_000)
     write(folder, "lines.jsonl", '{"a": 1, "b": [1.5, 2.5], "c": "some text"}\n' * 1_000_000)
@@ -38,6 +41,14 @@ def made_inputs(folder):
         os.link(first, images / f"{i}.png")
     write(folder, "pipeline.json", '{"records": "%s", "batch": 20, "step_us": 300}'
           % pathlib.Path(folder, "many", "*.tfrecord"))
+    large_recording(pathlib.Path(folder, "run.profile"))
+    few = write(folder, "few.csv", "a,b\n1,2\n")
+    listed = pathlib.Path(folder, "listed")
+    subprocess.run([infeed, "convert", few, "--output", listed], check=True,
+                   stdout=subprocess.DEVNULL)
+    # Its manifest is whole, so all of the shard is read, and then again to say which records are.
+    for shard in listed.glob("*.tfrecord"):
+        os.truncate(shard, MANY_BYTES)
 
 
 class Silent(http.server.BaseHTTPRequestHandler):
@@ -82,6 +93,7 @@ def commands(folder):
     yield ["reshard", shard, "--output", output(), "--seed", "1"]
     yield ["verify", shard]
     yield ["verify", inside("noise.tfrecord")]
+    yield ["verify", inside("listed/data.manifest.json")]
     yield ["repair", inside("noise.tfrecord"), "--output", output()]
     yield ["inspect", shard, "--records", "100000000"]
     yield ["index", shard]
@@ -93,6 +105,12 @@ def commands(folder):
            "3600"]
     yield ["profile", inside("b.profile"), "--pipeline", inside("pipeline.json"), "--seconds",
            "10", "--try"]
+    recording = inside("run.profile")
+    yield ["compare", recording, recording]
+    yield ["profile", recording]
+    yield ["profile", recording, "--replay", "v3-8"]
+    for option in ("--json", "--html", "--trace", "--tensorboard", "--xprof"):
+        yield ["profile", recording, option, output()]
 
 
 def watches_signals(pid):
@@ -134,15 +152,39 @@ def interrupt(words, is_time):
         return status, said.read(), seconds
 
 
-def faults(status, said, seconds):
+def faults(status, said, seconds, wanted=INTERRUPTED):
     if seconds is not None and seconds >= SECONDS_TO_END_MAX:
         yield f"it went on for {SECONDS_TO_END_MAX} s"
-    elif status != INTERRUPTED:
-        yield f"exit status {status} instead of {INTERRUPTED}"
+    elif status != wanted:
+        yield f"exit status {status} instead of {wanted}"
     if not said.strip():
         yield "it ended without a word"
     if b"nternal error" in said:
         yield "it calls it an internal error"
+
+
+def look(infeed, folder):
+    """What is to be said about top, which looks at another process until somebody has seen enough."""
+    pipeline = str(pathlib.Path(folder, "pipeline.json"))
+    with subprocess.Popen([infeed, "pace", "--seconds", "3600", "--pipeline", pipeline],
+                          env={**os.environ, "INFEED_TOP": "1"}, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL) as seen:
+        try:
+            end = time.monotonic() + SECONDS_TO_BEGIN_MAX
+            while not list(pathlib.Path("/dev/shm").glob(f"infeed-{seen.pid}.*")):
+                if seen.poll() is not None or time.monotonic() > end:
+                    raise RuntimeError("the process that top is to look at shows nothing")
+            words = ["top", str(seen.pid), "--every", "3600"]
+            status, said, seconds = interrupt(
+                [infeed, *words], lambda pid: os.stat(f"/proc/{pid}/fd/1").st_size > 0)
+            wrong = list(faults(status, said, seconds, LOOKED_ENOUGH))
+            if seconds is None:
+                wrong.append("it ended without being asked to")
+            if seen.poll() is not None:
+                wrong.append("it ended what it looked at")
+            return words, "looking", seconds, wrong, said
+        finally:
+            seen.terminate()
 
 
 def try_all(infeed, folder, chosen, source):
@@ -150,7 +192,8 @@ def try_all(infeed, folder, chosen, source):
     for words in commands(folder):
         if chosen not in " ".join(words):
             continue
-        part_s = source.uniform(0, 0.4)
+        # Of recordings, reading is the first part of the work.
+        part_s = source.uniform(0, 5 if "run.profile" in " ".join(words) else 0.4)
         while True:
             status, said, seconds = interrupt([infeed, *words], lambda pid: cpu_s(pid) >= part_s)
             # A machine may be so fast that nothing, or only the last step, was left to stop.
@@ -158,6 +201,8 @@ def try_all(infeed, folder, chosen, source):
                 break
             part_s /= 4
         yield words, f"after {part_s:.2f} s", seconds, faults(status, said, seconds), said
+    if chosen in "top":
+        yield look(infeed, folder)
     for name in ("inspect", "verify", "convert", "index"):
         with silent_server() as server:
             words = [name, f"http://127.0.0.1:{server.server_port}/a.tfrecord"]
@@ -179,7 +224,7 @@ def main():
     folder = tempfile.mkdtemp(prefix="infeed-ctrl-c-")
     count = bad = 0
     try:
-        made_inputs(folder)
+        made_inputs(folder, arguments.infeed)
         for words, when, seconds, wrong, said in try_all(
                 arguments.infeed, folder, arguments.only, random.Random(arguments.seed)):
             count += 1

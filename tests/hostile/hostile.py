@@ -19,6 +19,7 @@ import tempfile
 import zlib
 
 from binary_files import array_files, jpeg_folders, tar_files
+from recordings import hostile_recordings
 from servers import two_servers, was_told
 
 MEMORY_BYTES_MAX = 512 << 20
@@ -180,6 +181,7 @@ def commands(infeed, folder):
         yield [infeed, "inspect", path], None
     yield [infeed, "convert", str(pathlib.Path(folder, "begun", "a.csv")), "--output",
            str(pathlib.Path(folder, "begun", "out"))], 1
+    yield from recording_commands(infeed, folder, output)
     planted(folder)
     yield [infeed, "index", str(pathlib.Path(folder, "planted", "a.tfrecord"))], None
     yield [infeed, "convert", str(pathlib.Path(folder, "planted", "a.csv")), "--output",
@@ -196,6 +198,15 @@ def image_commands(infeed, folder, output):
         file = write(folder, f"{pathlib.Path(path).name}.tfrecord",
                      record(field(1, field(1, field(1, b"image") + field(2, feature)))))
         yield [infeed, "inspect", file, "--picture", "image"], None
+
+
+def recording_commands(infeed, folder, output):
+    for name, text, is_good in hostile_recordings():
+        file = write(folder, f"{name}.profile", text)
+        status = 0 if is_good else 1
+        yield [infeed, "profile", file, "--html", output()], status
+        yield [infeed, "compare", file, file], status
+        yield [infeed, "profile", file, "--replay", "v3-8:resnet50:1024"], None if is_good else 1
 
 
 def claims(folder):

@@ -1,22 +1,26 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
 #include <infeed/detail/printable_text.h>
+
+#include "cli/stop_on_signal.h"
 
 /// Why: names of files and columns may be any bytes, and JSON is UTF-8. A library that throws at the
 /// first odd byte would throw away hours of work that is done.
 namespace infeed::tools {
 
 /// `dumped` with what acts on terminals as \uNNNN: --json may write to one, and readers get the same.
-std::string without_control_characters(std::string_view dumped);
+std::string without_control_characters(std::string_view dumped, const std::stop_token& stop = {});
 
 /// The same with strings and keys that are no UTF-8 as utf8_name() has them. Names whose bytes must
 /// come back are put in by utf8_name() already, which these leave as they are.
 template <class Json>
-Json with_utf8_strings(const Json& json) {
+Json with_utf8_strings(const Json& json, const std::stop_token& stop = {}) {
+  throw_if_stopped(stop, "the JSON was written");
   const auto text = [](const std::string& bytes) {
     const bool is_utf8 = detail::has_only_utf8(bytes);
     return is_utf8 ? bytes : detail::utf8_name(bytes);
@@ -26,18 +30,18 @@ Json with_utf8_strings(const Json& json) {
   Json result = json.is_array() ? Json::array() : Json::object();
   for (const auto& item : json.items()) {
     if (json.is_array()) {
-      result.push_back(with_utf8_strings(item.value()));
+      result.push_back(with_utf8_strings(item.value(), stop));
     } else {
-      result[text(item.key())] = with_utf8_strings(item.value());
+      result[text(item.key())] = with_utf8_strings(item.value(), stop);
     }
   }
   return result;
 }
 
-/// What a command writes for --json.
+/// What a command writes for --json. Throws Error (cancelled) when somebody asked to stop.
 template <class Json>
-std::string json_text(const Json& json) {
-  return without_control_characters(with_utf8_strings(json).dump(1)) + "\n";
+std::string json_text(const Json& json, const std::stop_token& stop = {}) {
+  return without_control_characters(with_utf8_strings(json, stop).dump(1), stop) + "\n";
 }
 
 }  // namespace infeed::tools

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
+#include <fmt/format.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
@@ -68,6 +69,12 @@ void StopOnSignal::watch() noexcept {
     signalfd_siginfo info{};
     if (read(signals_, &info, sizeof(info)) != sizeof(info)) continue;
     if (!source_.request_stop()) _exit(kExitInterrupted);
+  }
+}
+
+void throw_if_stopped(const std::stop_token& stop, std::string_view before) {
+  if (stop.stop_requested()) {
+    throw Error(ErrorCode::cancelled, fmt::format("stopped before {}", before));
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <stop_token>
+#include <string_view>
 #include <thread>
 
 /// Why: Ctrl-C must end a run in order: files that are not whole are removed, threads are joined,
@@ -30,5 +31,9 @@ class StopOnSignal {
   int end_ = -1;      ///< an eventfd: the destructor ends the thread
   std::thread thread_;
 };
+
+/// Throws Error (cancelled) "stopped before {before}" once somebody asked to stop: for loops that
+/// the data make long.
+void throw_if_stopped(const std::stop_token& stop, std::string_view before);
 
 }  // namespace infeed::tools

@@ -163,6 +163,7 @@ class Conversion {
     ShardWorkers workers(input_, options_, plan_.shards, journal_, std::move(task));
     workers.run();
     Manifest manifest = make_manifest(plan_.text, plan_.id, workers.take_entries());
+    manifest.statistics = workers.take_statistics();
     manifest.shapes = input_.shapes();
     manifest.classes = input_.classes();
     if (options_.durability == Durability::synced) sync_side_files(manifest);

@@ -42,7 +42,8 @@ ShardWorkers::ShardWorkers(const ExampleInput& input, const ConvertOptions& opti
       split_(options),
       journal_(journal),
       task_(std::move(task)),
-      entries_(task_.shards.size()) {
+      entries_(task_.shards.size()),
+      is_finished_(task_.shards.size()) {
   for (const std::uint32_t shard : task_.shards) examples_total_ += positions(shard);
 }
 
@@ -92,6 +93,7 @@ void ShardWorkers::work() noexcept {
       } else {
         break;
       }
+      sum_up(i);
       ++shards_done_;
     }
   } catch (...) {
@@ -102,6 +104,21 @@ void ShardWorkers::work() noexcept {
   const std::lock_guard lock(mutex_);
   ++threads_done_;
   changed_.notify_all();
+}
+
+void ShardWorkers::sum_up(std::size_t finished) {
+  const std::lock_guard lock(mutex_);
+  is_finished_[finished] = true;
+  try {
+    for (; summed_up_ < entries_.size() && is_finished_[summed_up_]; ++summed_up_) {
+      ColumnStatistics& own = entries_[summed_up_].statistics;
+      statistics_.merge(own);
+      own = ColumnStatistics();
+    }
+  } catch (const Error& error) {
+    throw Error(error.code(), "in all shards together " + error.message())
+        .at_file(shards_[task_.shards[summed_up_]]);
+  }
 }
 
 bool ShardWorkers::is_intact(const ShardEntry& entry) const {

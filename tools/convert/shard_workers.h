@@ -34,6 +34,8 @@ class ShardWorkers {
   void run();
   /// In the order of the task.
   std::vector<ShardEntry> take_entries();
+  /// Of all shards of the task, summed up in their order; the entries have none of their own left.
+  ColumnStatistics take_statistics() { return std::move(statistics_); }
   std::uint32_t shards_found() const { return shards_found_; }
 
  private:
@@ -41,6 +43,7 @@ class ShardWorkers {
   int thread_count() const;
   void work() noexcept;
   bool is_intact(const ShardEntry& entry) const;
+  void sum_up(std::size_t finished);
   bool write_shard(std::uint32_t shard, ExampleReader& reader, ShardEntry& entry);
   bool read_example(std::uint64_t index, ExampleReader& reader, ShardEntry& entry,
                     std::string& bytes);
@@ -62,6 +65,11 @@ class ShardWorkers {
   Journal& journal_;
   const Task task_;
   std::vector<ShardEntry> entries_;
+  // Of a thousand shards with columns of their own, all of them would be too many for the memory, and
+  // that there are too many is said when it is so rather than at the end.
+  std::vector<bool> is_finished_;  ///< by entry
+  std::size_t summed_up_ = 0;      ///< so many entries from the first one
+  ColumnStatistics statistics_;
 
   std::uint64_t examples_total_ = 0;
   std::atomic<std::size_t> next_{0};

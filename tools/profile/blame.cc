@@ -4,7 +4,11 @@
 #include <array>
 #include <fmt/format.h>
 #include <optional>
+#include <span>
 #include <utility>
+
+#include "cli/limits.h"
+#include "cli/stop_on_signal.h"
 
 namespace infeed::tools {
 namespace {
@@ -60,19 +64,73 @@ std::vector<std::uint64_t> usual_calls_ns(const RecordedRun& run) {
   return usual;
 }
 
+/// How much of an interval others cover, of which there may be many: added up by their borders.
+class Covered {
+ public:
+  explicit Covered(const std::vector<HeldBack>& held) {
+    for (const HeldBack& one : held) {
+      if (one.end_ns <= one.begin_ns) continue;
+      begins_.push_back({one.begin_ns});
+      ends_.push_back({one.end_ns});
+    }
+    for (auto* const borders : {&begins_, &ends_}) {
+      std::ranges::sort(*borders, {}, &Border::at_ns);
+      std::uint64_t sum = 0;
+      for (Border& border : *borders) border.sum_ns = sum += border.at_ns;
+    }
+  }
+
+  double of(const Interval& interval) const {
+    if (interval.end_ns <= interval.begin_ns) return 0;
+    return static_cast<double>(before(interval.end_ns) - before(interval.begin_ns));
+  }
+
+ private:
+  struct Border {
+    std::uint64_t at_ns;
+    std::uint64_t sum_ns = 0;  ///< of it and all before it
+  };
+
+  /// Sums pass 2^64 and come back, as all is added and taken away again.
+  std::uint64_t before(std::uint64_t ns) const { return passed(begins_, ns) - passed(ends_, ns); }
+
+  static std::uint64_t passed(const std::vector<Border>& borders, std::uint64_t ns) {
+    const auto end = std::ranges::lower_bound(borders, ns, {}, &Border::at_ns);
+    if (end == borders.begin()) return 0;
+    return static_cast<std::uint64_t>(end - borders.begin()) * ns - std::prev(end)->sum_ns;
+  }
+
+  std::vector<Border> begins_, ends_;
+};
+
+/// In a sentence.
+std::string shortened(const std::string& name) {
+  if (name.size() <= limits::sentence_name_bytes) return name;
+  return name.substr(0, limits::sentence_name_bytes) + "...";
+}
+
 class Blame {
  public:
   Blame(const RecordedRun& run, const FlowModel& model)
-      : run_(run), model_(model), typical_(typical_step(run)), usual_ns_(usual_calls_ns(run)) {
-    for (const SlowCall& call : run.slow_calls) longest_ns_ = std::max(longest_ns_, call.took_ns);
+      : run_(run),
+        model_(model),
+        typical_(typical_step(run)),
+        usual_ns_(usual_calls_ns(run)),
+        held_back_(run.held_back) {
+    std::uint64_t end_ns = 0;
+    for (const SlowCall& call : run.slow_calls) {
+      end_ns = std::max(end_ns, call.end_ns());
+      ends_ns_.push_back(end_ns);
+    }
   }
 
-  std::vector<LateStep> steps() const {
+  std::vector<LateStep> steps(const std::stop_token& stop) const {
     std::vector<LateStep> late;
     const std::uint64_t limit_ns =
         typical_.length_ns + std::max(run_.slow_after_ns, typical_.length_ns / 2);
     for (const RecordedStep& step : run_.steps) {
       if (step.length_ns() <= limit_ns) continue;
+      throw_if_stopped(stop, "the late steps were explained");
       LateStep one = explained(step);
       // The first one waits for the pipeline to begin; that is late only when something was slow.
       const bool is_start = &step == &run_.steps.front() && one.slow_call < 0;
@@ -101,7 +159,8 @@ class Blame {
     const std::uint64_t own_ns = step.length_ns() - step.infeed_wait_ns;
     if (!step.name.empty()) {
       late.cause = Cause::recompilation;
-      late.sentence = fmt::format("the step itself took {}: {}", milliseconds(own_ns), step.name);
+      late.sentence =
+          fmt::format("the step itself took {}: {}", milliseconds(own_ns), shortened(step.name));
     } else if (held_back_ns({step.begin_ns, step.end_ns()}) >
                kHeldBackShare * static_cast<double>(late.late_ns)) {
       late.cause = Cause::quota;
@@ -132,7 +191,7 @@ class Blame {
                                   milliseconds(step.infeed_wait_ns));
     } else if (const RecordedTuning* const change = change_in(wait)) {
       late.cause = Cause::tuner_change;
-      late.sentence = "the tuner changed a setting: " + change->text;
+      late.sentence = "the tuner changed a setting: " + shortened(change->text);
     } else if (memory_was_full(wait)) {
       late.cause = Cause::memory_limit;
       late.sentence = "the memory limit left no room to read ahead";
@@ -145,13 +204,12 @@ class Blame {
   int slowest_call_in(const Interval& wait, std::uint64_t waited_ns) const {
     int best = -1;
     std::uint64_t best_ns = 0;
-    // Those that begin later can't matter, nor those that ended before: the longest says where.
-    const std::uint64_t from =
-        wait.begin_ns - std::min(wait.begin_ns, longest_ns_ + wait.end_ns - wait.begin_ns);
-    auto at = std::lower_bound(
-        run_.slow_calls.begin(), run_.slow_calls.end(), from,
-        [](const SlowCall& call, std::uint64_t begin) { return call.begin_ns < begin; });
+    // Those that begin later can't matter, nor those before the first one that ends later.
+    const auto first = std::ranges::upper_bound(ends_ns_, wait.begin_ns) - ends_ns_.begin();
+    const std::uint64_t wait_ns = wait.end_ns - std::min(wait.begin_ns, wait.end_ns);
+    auto at = run_.slow_calls.begin() + first;
     for (; at != run_.slow_calls.end() && at->begin_ns < wait.end_ns; ++at) {
+      if (best_ns >= wait_ns || !may_look()) break;
       const std::uint64_t usual_ns = usual_ns_[static_cast<std::size_t>(at->stage)];
       if (static_cast<double>(at->took_ns) < kUnusualTimes * static_cast<double>(usual_ns))
         continue;
@@ -163,6 +221,13 @@ class Blame {
     const bool is_enough =
         static_cast<double>(best_ns) > kExplainingShare * static_cast<double>(waited_ns);
     return is_enough ? best : -1;
+  }
+
+  /// Where steps lie upon each other, as in no run, each might look at all that was recorded.
+  bool may_look() const {
+    if (looks_left_ == 0) return false;
+    --looks_left_;
+    return true;
   }
 
   /// Its own time may lie about calls within it.
@@ -177,28 +242,28 @@ class Blame {
     late.sentence = sentence_of(late.cause, call, stage);
     if (const auto& place = call.place) {
       late.sentence += place->count == 1
-                           ? fmt::format(": {} record {}", place->file, place->record)
-                           : fmt::format(": {} records {} to {}", place->file, place->record,
-                                         place->record + place->count - 1);
+                           ? fmt::format(": {} record {}", shortened(place->file), place->record)
+                           : fmt::format(": {} records {} to {}", shortened(place->file),
+                                         place->record, place->record + place->count - 1);
     } else {
       late.sentence +=
-          fmt::format(": element {}, not traced ({})", call.position, call.untraceable);
+          fmt::format(": element {}, not traced ({})", call.position, shortened(call.untraceable));
     }
   }
 
   static std::string sentence_of(Cause cause, const SlowCall& call, const RecordedStage& stage) {
     const std::string took = milliseconds(call.took_ns);
+    const std::string label = shortened(stage.label);
     switch (cause) {
       case Cause::slow_read:
-        return fmt::format("{} took {} for a read", stage.label, took);
+        return fmt::format("{} took {} for a read", label, took);
       case Cause::slow_element:
-        return fmt::format("{} computed {} on an element", stage.label, took);
+        return fmt::format("{} computed {} on an element", label, took);
       case Cause::waiting_function:
-        return fmt::format("the function of {} waited {}{}", stage.label, took,
-                           call.waited_in.empty() ? "" : " (" + call.waited_in + ")");
+        return fmt::format("the function of {} waited {}{}", label, took,
+                           call.waited_in.empty() ? "" : " (" + shortened(call.waited_in) + ")");
       default:
-        return fmt::format("{} had no core for most of {} ({})", stage.label, took,
-                           words_of(cause));
+        return fmt::format("{} had no core for most of {} ({})", label, took, words_of(cause));
     }
   }
 
@@ -220,38 +285,38 @@ class Blame {
 
   /// By the quota: what was seen of it; else, in the windows that the interval touches.
   double held_back_ns(const Interval& interval) const {
+    if (!run_.held_back.empty()) return held_back_.of(interval);
     double sum_ns = 0;
-    for (const HeldBack& held : run_.held_back) {
-      sum_ns += static_cast<double>(interval.overlap_ns({held.begin_ns, held.end_ns}));
-    }
-    if (!run_.held_back.empty()) return sum_ns;
     for (const RecordedWindow& window : windows_of(interval)) {
       sum_ns += static_cast<double>(window.throttled_ns);
     }
     return sum_ns;
   }
 
-  std::vector<RecordedWindow> windows_of(const Interval& interval) const {
+  std::span<const RecordedWindow> windows_of(const Interval& interval) const {
     auto at = std::lower_bound(run_.windows.begin(), run_.windows.end(), interval.begin_ns,
                                [](const RecordedWindow& window, std::uint64_t begin) {
                                  return window.begin_ns + window.length_ns < begin;
                                });
-    std::vector<RecordedWindow> windows;
-    for (; at != run_.windows.end() && at->begin_ns < interval.end_ns; ++at) windows.push_back(*at);
-    return windows;
+    const auto first = at;
+    for (; at != run_.windows.end() && at->begin_ns < interval.end_ns; ++at) {
+      // Stages cost the more time behind this, the more there are.
+      looks_left_ -= std::min<std::uint64_t>(looks_left_, at->stages.size());
+      if (!may_look()) break;
+    }
+    return {first, at};
   }
 
   const RecordedTuning* change_in(const Interval& interval) const {
-    for (const RecordedTuning& change : run_.tuning) {
-      if (change.at_ns >= interval.begin_ns && change.at_ns <= interval.end_ns) return &change;
-    }
-    return nullptr;
+    const auto at =
+        std::ranges::lower_bound(run_.tuning, interval.begin_ns, {}, &RecordedTuning::at_ns);
+    return at != run_.tuning.end() && at->at_ns <= interval.end_ns ? &*at : nullptr;
   }
 
   bool memory_was_full(const Interval& interval) const {
     // What was taken from the queue before it was empty had been read ahead up to the limit.
     const std::uint64_t before_ns = std::min(interval.begin_ns, kReadAheadNs);
-    const std::vector<RecordedWindow> windows =
+    const std::span<const RecordedWindow> windows =
         windows_of({interval.begin_ns - before_ns, interval.end_ns});
     return std::any_of(windows.begin(), windows.end(), [](const RecordedWindow& window) {
       return window.memory_refusals > 0 ||
@@ -263,16 +328,18 @@ class Blame {
 
   void blame_rate(const Interval& wait, LateStep& late) const {
     double others = 0;
-    const std::vector<RecordedWindow> windows = windows_of(wait);
+    const std::span<const RecordedWindow> windows = windows_of(wait);
     for (const RecordedWindow& window : windows) others = std::max(others, window.cores_of_others);
-    late.stage = model_.busiest_stage(windows);
+    looks_left_ -= std::min<std::uint64_t>(looks_left_, run_.stages.size());
+    late.stage = may_look() ? model_.busiest_stage(windows) : -1;
     if (others > kMostOf * run_.cores) {
       late.cause = Cause::others_on_cores;
       late.sentence = fmt::format("other processes had {:.1f} of {:.0f} cores", others, run_.cores);
     } else if (late.stage >= 0) {
       late.cause = Cause::starved;
-      late.sentence = fmt::format("{} gives less than the step takes",
-                                  run_.stages[static_cast<std::size_t>(late.stage)].label);
+      late.sentence =
+          fmt::format("{} gives less than the step takes",
+                      shortened(run_.stages[static_cast<std::size_t>(late.stage)].label));
     } else {
       late.sentence = "nothing that was recorded explains it";
     }
@@ -282,7 +349,9 @@ class Blame {
   const FlowModel& model_;
   const TypicalStep typical_;
   const std::vector<std::uint64_t> usual_ns_;
-  std::uint64_t longest_ns_ = 0;
+  const Covered held_back_;
+  std::vector<std::uint64_t> ends_ns_;  ///< by slow call: the latest end of it and those before it
+  mutable std::uint64_t looks_left_ = limits::looks_at_waits;
 };
 
 }  // namespace
@@ -297,8 +366,9 @@ TypicalStep typical_step(const RecordedRun& run) {
   return {middle_of(std::move(lengths)), middle_of(std::move(waits))};
 }
 
-std::vector<LateStep> late_steps(const RecordedRun& run, const FlowModel& model) {
-  return Blame(run, model).steps();
+std::vector<LateStep> late_steps(const RecordedRun& run, const FlowModel& model,
+                                 const std::stop_token& stop) {
+  return Blame(run, model).steps(stop);
 }
 
 }  // namespace infeed::tools

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <stop_token>
 #include <vector>
 
 #include "profile/flow_model.h"
@@ -18,6 +19,7 @@ TypicalStep typical_step(const RecordedRun& run);
 
 /// By number. A step is late when it took half as long again as the typical one, and at least as
 /// much longer as a call takes that is kept one by one (RecordedRun::slow_after_ns).
-std::vector<LateStep> late_steps(const RecordedRun& run, const FlowModel& model);
+std::vector<LateStep> late_steps(const RecordedRun& run, const FlowModel& model,
+                                 const std::stop_token& stop = {});
 
 }  // namespace infeed::tools

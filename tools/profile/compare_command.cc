@@ -62,10 +62,10 @@ void write_json(const RunComparison& comparison, const std::string& file) {
   replace_file(file, json_text(nlohmann::ordered_json{{"figures", figures}}));
 }
 
-void run_compare(const CompareCommandOptions& options) {
+void run_compare(const CompareCommandOptions& options, const std::stop_token& stop) {
   if (!options.json_file.empty()) check_can_write(options.json_file);
-  const RunComparison comparison(read_recorded_run(options.before),
-                                 read_recorded_run(options.after));
+  const RunComparison comparison(read_recorded_run(options.before, stop),
+                                 read_recorded_run(options.after, stop), stop);
   Terminal terminal(stdout, {.colours = !options.no_color});
   print_figures(comparison, options.shows_all, terminal);
   if (!options.json_file.empty()) write_json(comparison, options.json_file);
@@ -96,7 +96,8 @@ Command add_compare_command(CLI::App& app) {
       "Example: infeed compare last-week.profile today.profile --fail-if 'late_steps > 10'\n"
       "A figure has changed when it differs by more than two standard errors of what ten stretches "
       "of each run differ by, and by 2 %.\n");
-  return {.options = command, .run = [options](std::stop_token) { run_compare(*options); }};
+  return {.options = command,
+          .run = [options](const std::stop_token& stop) { run_compare(*options, stop); }};
 }
 
 }  // namespace infeed::tools

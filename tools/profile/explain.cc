@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <fmt/format.h>
+#include <map>
 #include <numeric>
 #include <utility>
 
@@ -72,13 +73,12 @@ std::string most_frequent_cause(const RecordedRun& run, const ProfileReport& rep
     std::size_t steps = 0;
   };
   std::vector<Group> groups;
+  std::map<std::pair<Cause, int>, std::size_t> places;
   for (const LateStep& late : report.late_steps) {
-    auto found = std::find_if(groups.begin(), groups.end(), [&late](const Group& group) {
-      return group.cause == late.cause && group.stage == late.stage;
-    });
-    if (found == groups.end()) found = groups.insert(groups.end(), {late.cause, late.stage});
-    found->late_ns += late.late_ns;
-    ++found->steps;
+    const auto [place, is_new] = places.try_emplace({late.cause, late.stage}, groups.size());
+    if (is_new) groups.push_back({late.cause, late.stage});
+    groups[place->second].late_ns += late.late_ns;
+    ++groups[place->second].steps;
   }
   if (groups.empty()) return {};
   const auto worst =
@@ -106,7 +106,7 @@ std::string verdict_of(const RecordedRun& run, const ProfileReport& report) {
 
 }  // namespace
 
-ProfileReport explain(const RecordedRun& run) {
+ProfileReport explain(const RecordedRun& run, const std::stop_token& stop) {
   ProfileReport report;
   add_up_steps(run, report);
   add_up_stages(run, report);
@@ -115,7 +115,7 @@ ProfileReport explain(const RecordedRun& run) {
   if (report.bottleneck >= 0) {
     report.stages[static_cast<std::size_t>(report.bottleneck)].is_bottleneck = true;
   }
-  report.late_steps = late_steps(run, model);
+  report.late_steps = late_steps(run, model, stop);
   report.pipeline_steps_per_s_max = model.pipeline_steps_per_s();
   report.device_steps_per_s_max = model.device_steps_per_s();
   report.what_ifs = model.what_ifs(report.late_steps);

@@ -48,7 +48,10 @@ int threads_for(double cpu_s, double blocked_s, double cores) {
 
 }  // namespace
 
-FlowModel::FlowModel(const RecordedRun& run) : run_(run) { measure(); }
+FlowModel::FlowModel(const RecordedRun& run) : run_(run) {
+  learn_order();
+  measure();
+}
 
 double FlowModel::Costs::cores_to_have() const {
   if (cores <= 0) return cores;
@@ -103,7 +106,10 @@ void FlowModel::measure() {
   find_rare_waits(count);
   find_missing_cpu(static_cast<double>(process_cpu_ns) / 1e9 / count);
   std::uint64_t in_steps = 0;
-  for (const RecordedStep& step : run_.steps) in_steps += step.elements;
+  for (const RecordedStep& step : run_.steps) {
+    in_steps += step.elements;
+    steps_ns_ += step.length_ns();
+  }
   if (!run_.steps.empty() && in_steps != 0) {
     elements_per_step_ = static_cast<double>(in_steps) / static_cast<double>(run_.steps.size());
   }
@@ -147,20 +153,43 @@ void FlowModel::find_missing_cpu(double process_cpu_s) {
   }
 }
 
-bool FlowModel::is_source(int stage) const {
-  return std::none_of(run_.stages.begin(), run_.stages.end(),
-                      [stage](const RecordedStage& other) { return other.consumer == stage; });
+void FlowModel::learn_order() {
+  const std::size_t count = run_.stages.size();
+  is_source_.assign(count, true);
+  order_begin_.assign(count, 0);
+  order_end_.assign(count, 0);
+  std::vector<std::vector<std::size_t>> pulled(count);
+  std::vector<std::size_t> open;  // to be visited; a stage that is left is there once more
+  for (std::size_t i = count; i-- > 0;) {
+    const int consumer = run_.stages[i].consumer;
+    if (consumer < 0) {
+      open.push_back(i);
+      continue;
+    }
+    is_source_[static_cast<std::size_t>(consumer)] = false;
+    pulled[static_cast<std::size_t>(consumer)].push_back(i);
+  }
+  std::size_t next = 1;
+  while (!open.empty()) {
+    const std::size_t stage = open.back();
+    if (order_begin_[stage] != 0) {
+      order_end_[stage] = next;
+      open.pop_back();
+      continue;
+    }
+    order_begin_[stage] = next++;
+    order_.push_back(static_cast<int>(stage));
+    open.insert(open.end(), pulled[stage].begin(), pulled[stage].end());
+  }
 }
 
 std::vector<int> FlowModel::lanes(const Costs& costs) const {
   std::vector<int> lanes(run_.stages.size(), -1);
-  for (const RecordedStage& stage : run_.stages) {
-    for (int above = stage.consumer; above >= 0;
-         above = run_.stages[static_cast<std::size_t>(above)].consumer) {
-      if (!costs.stages[static_cast<std::size_t>(above)].runs_ahead) continue;
-      lanes[static_cast<std::size_t>(stage.id)] = above;
-      break;
-    }
+  for (const int stage : order_) {
+    const auto at = static_cast<std::size_t>(stage);
+    if (run_.stages[at].consumer < 0) continue;
+    const auto consumer = static_cast<std::size_t>(run_.stages[at].consumer);
+    lanes[at] = costs.stages[consumer].runs_ahead ? run_.stages[at].consumer : lanes[consumer];
   }
   return lanes;
 }
@@ -212,7 +241,7 @@ FlowModel::Bound FlowModel::bound(const Costs& costs, bool with_step) const {
 
 int FlowModel::bottleneck() const { return bound(costs_, true).stage; }
 
-int FlowModel::busiest_stage(const std::vector<RecordedWindow>& windows) const {
+int FlowModel::busiest_stage(std::span<const RecordedWindow> windows) const {
   std::vector<double> busy_s(run_.stages.size(), 0);
   for (const RecordedWindow& window : windows) {
     for (const StageWindow& row : window.stages) {
@@ -237,10 +266,8 @@ double FlowModel::gain(const Costs& changed, std::uint64_t stalls_ns) const {
   const double before_s = bound(costs_, true).seconds;
   const double after_s = bound(changed, true).seconds;
   if (before_s <= 0 || after_s <= 0) return 0;
-  std::uint64_t all_ns = 0;
-  for (const RecordedStep& step : run_.steps) all_ns += step.length_ns();
-  const auto all = static_cast<double>(all_ns);
-  const double left = all - static_cast<double>(std::min(stalls_ns, all_ns / 2));
+  const auto all = static_cast<double>(steps_ns_);
+  const double left = all - static_cast<double>(std::min(stalls_ns, steps_ns_ / 2));
   // The stalls are in the averages, too: where those bound the rate they must not count twice.
   return std::max(before_s / after_s, left > 0 ? all / left : 1) - 1;
 }
@@ -275,10 +302,9 @@ void FlowModel::add(std::vector<WhatIf>& what_ifs, const Costs& changed, std::ui
 
 /// Whether elements go from `stage` to `consumer`.
 bool FlowModel::is_before(int stage, int consumer) const {
-  while (stage >= 0 && stage != consumer) {
-    stage = run_.stages[static_cast<std::size_t>(stage)].consumer;
-  }
-  return stage == consumer;
+  const auto place = [this](int id) { return order_begin_[static_cast<std::size_t>(id)]; };
+  return place(stage) >= place(consumer) &&
+         place(stage) < order_end_[static_cast<std::size_t>(consumer)];
 }
 
 /// The pipeline and the step at the same time, rather than one after the other.
@@ -356,13 +382,16 @@ void FlowModel::add_for_stage(std::vector<WhatIf>& what_ifs, const RecordedStage
 std::vector<WhatIf> FlowModel::what_ifs(const std::vector<LateStep>& late_steps) const {
   std::vector<WhatIf> what_ifs;
   if (seconds_ <= 0) return what_ifs;
-  const auto stalls_before = [&](int stage) {
-    std::uint64_t ns = 0;
-    for (const LateStep& late : late_steps) {
-      if (late.slow_call >= 0 && is_before(late.stage, stage)) ns += late.late_ns;
-    }
-    return ns;
-  };
+  // By stage: of the late steps that it or one before it made so.
+  std::vector<std::uint64_t> stalls_ns(run_.stages.size(), 0);
+  for (const LateStep& late : late_steps) {
+    if (late.slow_call >= 0) stalls_ns[static_cast<std::size_t>(late.stage)] += late.late_ns;
+  }
+  for (auto stage = order_.rbegin(); stage != order_.rend(); ++stage) {
+    const auto at = static_cast<std::size_t>(*stage);
+    if (run_.stages[at].consumer < 0) continue;
+    stalls_ns[static_cast<std::size_t>(run_.stages[at].consumer)] += stalls_ns[at];
+  }
   std::uint64_t reads_ns = 0;
   for (const LateStep& late : late_steps) {
     if (late.cause == Cause::slow_read) reads_ns += late.late_ns;
@@ -389,7 +418,7 @@ std::vector<WhatIf> FlowModel::what_ifs(const std::vector<LateStep>& late_steps)
        .change = "a slice that is twice as fast",
        .how = "another --slice; --replay SLICE:MODEL says how long that one would wait"});
   for (const RecordedStage& stage : run_.stages) {
-    add_for_stage(what_ifs, stage, stalls_before(stage.id));
+    add_for_stage(what_ifs, stage, stalls_ns[static_cast<std::size_t>(stage.id)]);
   }
   add_slow_file(what_ifs, late_steps);
   add_prefetch(what_ifs);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "profile/profile_report.h"
@@ -25,9 +26,9 @@ class FlowModel {
   /// The stage that bounds the rate; -1 when it is the training step, or nothing was recorded.
   int bottleneck() const;
   /// Nothing pulls from anything: it reads files or makes elements.
-  bool is_source(int stage) const;
+  bool is_source(int stage) const { return is_source_[static_cast<std::size_t>(stage)]; }
   /// That spent most of its lane's time in these windows; -1: none.
-  int busiest_stage(const std::vector<RecordedWindow>& windows) const;
+  int busiest_stage(std::span<const RecordedWindow> windows) const;
   double pipeline_steps_per_s() const;
   double device_steps_per_s() const;
   /// Those that would gain something, the best one first. A change that does away with the cause of
@@ -60,6 +61,7 @@ class FlowModel {
   void find_missing_cpu(double process_cpu_s);
   /// By stage: the stage whose thread pulls it; -1: the consumer's own does.
   std::vector<int> lanes(const Costs& costs) const;
+  void learn_order();
   /// Seconds an element takes at best, and the stage that bounds it.
   struct Bound {
     double seconds = 0;
@@ -79,9 +81,15 @@ class FlowModel {
   bool is_before(int stage, int consumer) const;
 
   const RecordedRun& run_;
+  // A file may name thousands of stages, each of which is asked about every other one.
+  std::vector<bool> is_source_;
+  std::vector<int> order_;  ///< all stages, those that they pull behind them
+  /// By stage: its place in that order, from 1, and where those that it pulls end.
+  std::vector<std::size_t> order_begin_, order_end_;
   Costs costs_;
   double elements_per_step_ = 1;
   double seconds_ = 0;
+  std::uint64_t steps_ns_ = 0;  ///< all of them
 };
 
 }  // namespace infeed::tools

@@ -18,6 +18,7 @@
 #include <infeed/records/file.h>
 
 #include "cli/side_file.h"
+#include "cli/stop_on_signal.h"
 #include "cli/terminal.h"
 #include "profile/described_pipeline.h"
 #include "profile/outputs/profile_outputs.h"
@@ -74,22 +75,30 @@ void record_program(const std::vector<std::string>& program, const std::string& 
   }
 }
 
-void run_profile(const ProfileCommandOptions& options, const std::stop_token& stop) {
+void run_profile(const ProfileCommandOptions& options, std::stop_token stop) {
   std::vector<ReplayRequest> replays;  // before anything is run: they may be misspelt
   for (const std::string& text : options.replays) replays.push_back(ReplayRequest::parse(text));
-  if (!options.program.empty()) record_program(options.program, options.recording, stop);
+  if (!options.program.empty()) {
+    record_program(options.program, options.recording, stop);
+    // Ctrl-C ends the program, and what it recorded is still explained; another one ends that, too.
+    if (stop.stop_requested()) stop = {};
+  }
   std::optional<DescribedPipeline> pipeline;
   if (!options.pipeline_file.empty()) {
     pipeline = DescribedPipeline::parse(read_file(options.pipeline_file), options.pipeline_file);
     run_described(*pipeline, options.seconds, options.recording, stop);
   }
-  const RecordedRun run = read_recorded_run(options.recording);
-  ProfileReport report = explain(run);
+  const RecordedRun run = read_recorded_run(options.recording, stop);
+  ProfileReport report = explain(run, stop);
   if (options.tries) try_advice(*pipeline, options.seconds, stop, report);
-  for (const ReplayRequest& request : replays) report.replays.push_back(replay(run, request));
+  for (const ReplayRequest& request : replays) {
+    throw_if_stopped(stop, "the run was replayed");
+    report.replays.push_back(replay(run, request));
+  }
   Terminal terminal(stdout, {.colours = !options.no_color});
   for (const std::string& line : profile_text(run, report, terminal)) terminal.line(line);
-  write_profile_outputs(run, report, options.outputs);
+  throw_if_stopped(stop, "the outputs were written");
+  write_profile_outputs(run, report, options.outputs, stop);
 }
 
 }  // namespace

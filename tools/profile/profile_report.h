@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -129,6 +130,7 @@ struct ProfileReport {
   std::vector<ReplayedRun> replays = {};  ///< that were asked for
 };
 
-ProfileReport explain(const RecordedRun& run);
+/// Throws Error (cancelled) when somebody asked to stop.
+ProfileReport explain(const RecordedRun& run, const std::stop_token& stop = {});
 
 }  // namespace infeed::tools

@@ -14,6 +14,9 @@
 #include <infeed/records/detail/json_integers.h>
 #include <infeed/records/file.h>
 
+#include "cli/limits.h"
+#include "cli/stop_on_signal.h"
+
 namespace infeed::tools {
 namespace {
 
@@ -21,9 +24,6 @@ using Json = nlohmann::json;
 
 constexpr int kVersion = 1;
 constexpr std::string_view kBegin = "{\"infeed_recording\": ";
-// The recorder keeps its files below 64 MB, and a line is a tenth of a second.
-constexpr std::size_t kLineBytesMax = std::size_t{64} << 20;
-constexpr int kStagesMax = 100'000;
 
 std::uint64_t number(const Json& object, const char* key) {
   return detail::json_integer<std::uint64_t>(object, key);
@@ -53,6 +53,7 @@ class Reading {
     } else if (const auto histogram = line.find("histogram"); histogram != line.end()) {
       auto& counts = run_.call_histograms[stage_of(histogram->at("stage"))];
       counts = detail::json_integers<std::uint64_t>(histogram->at("calls_by_log2_ns"));
+      if (counts.size() > 64) throw Error(ErrorCode::data_loss, "it counts calls of 2^64 ns");
     } else if (const auto held = line.find("held_back"); held != line.end()) {
       run_.held_back.push_back({number(*held, "begin_ns"), number(*held, "end_ns")});
     } else if (const auto end = line.find("end"); end != line.end()) {
@@ -84,8 +85,9 @@ class Reading {
   void stages(const Json& list) {
     for (const Json& entry : list) {
       const int id = detail::json_integer<int>(entry, "id");
-      if (id < 0 || id >= kStagesMax) {
-        throw Error(ErrorCode::data_loss, fmt::format("it names stage {}", id));
+      if (id < 0 || id >= limits::recorded_stages) {
+        throw Error(ErrorCode::data_loss, fmt::format("it names stage {}, and {} is the limit", id,
+                                                      limits::recorded_stages - 1));
       }
       const auto at = static_cast<std::size_t>(id);
       if (run_.stages.size() <= at) {
@@ -99,12 +101,6 @@ class Reading {
                          .consumer = detail::json_integer<int>(entry, "consumer"),
                          .inside = detail::json_integer<int>(entry, "inside"),
                          .runs_ahead = entry.at("runs_ahead").get<bool>()};
-    }
-    for (const RecordedStage& stage : run_.stages) {
-      const int count = static_cast<int>(run_.stages.size());
-      if (stage.consumer >= count || stage.inside >= count || stage.consumer == stage.id) {
-        throw Error(ErrorCode::data_loss, "a stage names a consumer that isn't there");
-      }
     }
   }
 
@@ -229,6 +225,31 @@ void check_version(const Json& header, const std::string& path) {
       .at_file(path);
 }
 
+/// Each stage is pulled by one that is there, and so on until the training step.
+void check_stages(const RecordedRun& run) {
+  const auto count = static_cast<int>(run.stages.size());
+  enum class Seen : char { no, now, before };
+  std::vector<Seen> seen(run.stages.size(), Seen::no);
+  for (int id = 0; id < count; ++id) {
+    for (const Seen mark : {Seen::now, Seen::before}) {
+      for (int at = id; at >= 0;) {
+        Seen& known = seen[static_cast<std::size_t>(at)];
+        if (known == Seen::before) break;
+        const RecordedStage& stage = run.stages[static_cast<std::size_t>(at)];
+        if (known == mark || stage.consumer >= count || stage.inside >= count) {
+          throw Error(ErrorCode::data_loss,
+                      fmt::format("the recording is damaged: stage {} is {}", at,
+                                  known == mark ? "pulled by what it pulls"
+                                                : "pulled by one that isn't there"))
+              .at_file(run.path);
+        }
+        known = mark;
+        at = stage.consumer;
+      }
+    }
+  }
+}
+
 Json parsed(const std::string& line) {
   if (detail::is_json_too_deep(line)) throw Error(ErrorCode::data_loss, "it is nested too deeply");
   return Json::parse(line);
@@ -250,13 +271,15 @@ std::uint64_t RecordedRun::end_ns() const {
   return last;
 }
 
-RecordedRun parse_recorded_run(std::string_view text, const std::string& path) {
+RecordedRun parse_recorded_run(std::string_view text, const std::string& path,
+                               const std::stop_token& stop) {
   RecordedRun run;
   run.path = path;
   run.is_cut = true;
   Reading reading(run);
   std::size_t number = 0;
   for (std::size_t at = 0; at < text.size();) {
+    throw_if_stopped(stop, "the recording was read");
     const std::size_t end = text.find('\n', at);
     const std::string line(text.substr(at, end - at));
     const bool is_cut = end == text.npos;
@@ -264,7 +287,10 @@ RecordedRun parse_recorded_run(std::string_view text, const std::string& path) {
     if (number == 1) check_begin(path, line);
     at = is_cut ? text.size() : end + 1;
     try {
-      if (line.size() > kLineBytesMax) throw Error(ErrorCode::data_loss, "it is too long");
+      if (line.size() > limits::recorded_line_bytes) {
+        throw Error(ErrorCode::data_loss, fmt::format("it is longer than {} bytes, the limit",
+                                                      limits::recorded_line_bytes));
+      }
       const Json json = parsed(line);
       if (number == 1) check_version(json, path);
       reading.take(json);
@@ -276,15 +302,17 @@ RecordedRun parse_recorded_run(std::string_view text, const std::string& path) {
     }
   }
   if (number == 0) check_begin(path, "");
+  check_stages(run);
   // Late ones stand in lines of their own.
   std::stable_sort(run.steps.begin(), run.steps.end(),
                    [](const auto& a, const auto& b) { return a.begin_ns < b.begin_ns; });
+  std::ranges::stable_sort(run.tuning, {}, &RecordedTuning::at_ns);
   std::stable_sort(run.slow_calls.begin(), run.slow_calls.end(),
                    [](const auto& a, const auto& b) { return a.begin_ns < b.begin_ns; });
   return run;
 }
 
-RecordedRun read_recorded_run(const std::string& path) {
+RecordedRun read_recorded_run(const std::string& path, const std::stop_token& stop) {
   File file = File::open_to_read(path);
   const std::string begin = [&file] {
     std::string bytes(64, '\0');
@@ -292,7 +320,7 @@ RecordedRun read_recorded_run(const std::string& path) {
     return bytes;
   }();
   check_begin(path, begin);  // before a large foreign file is read
-  return parse_recorded_run(read_file(path), path);
+  return parse_recorded_run(read_file(path), path, stop);
 }
 
 }  // namespace infeed::tools

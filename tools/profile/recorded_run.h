@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -142,9 +143,11 @@ struct RecordedRun {
 };
 
 /// Throws Error: the file isn't there, is none of ours (it says what it is instead), is of a later
-/// version, or has a damaged line before its last. A last line that is cut is left out.
-RecordedRun read_recorded_run(const std::string& path);
+/// version, has a damaged line before its last, or somebody asked to stop (cancelled). A last line
+/// that is cut is left out.
+RecordedRun read_recorded_run(const std::string& path, const std::stop_token& stop = {});
 /// The same of a file's content; errors name `path`.
-RecordedRun parse_recorded_run(std::string_view text, const std::string& path);
+RecordedRun parse_recorded_run(std::string_view text, const std::string& path,
+                               const std::stop_token& stop = {});
 
 }  // namespace infeed::tools

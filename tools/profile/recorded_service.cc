@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/format.h>
 #include <string_view>
 
 #include <infeed/error.h>
 
+#include "cli/limits.h"
 #include "profile/flow_model.h"
 
 namespace infeed::tools {
@@ -20,9 +22,13 @@ constexpr std::uint64_t kGapMaxNs = 1'000'000;
 /// Windows are put together until the training step took so many elements in them: what the stages
 /// worked on then is about what it took.
 constexpr std::uint64_t kElementsOfPart = 16;
+/// And so many of them that looking at all stages for each part takes no longer than this.
+constexpr std::size_t kStagesOfParts = 20'000'000;
 /// As much of an element's work may be done in the training step's own thread by a pipeline that
 /// counts as one that runs ahead.
 constexpr double kOwnWorkMax = 0.2;
+/// So far ahead a window is looked for that has a stage.
+constexpr int kWindowsLookedAt = 16;
 /// What is left of the average for a batch beside slow ones.
 constexpr double kLeftMin = 0.25;
 
@@ -36,12 +42,14 @@ std::vector<WorkPart> parts_of(const RecordedRun& run) {
   std::vector<WorkPart> parts;
   RecordedRun piece;
   piece.stages = run.stages;
+  const std::size_t windows_min = run.windows.size() * run.stages.size() / kStagesOfParts;
   std::uint64_t elements = 0;
   for (std::size_t i = 0; i < run.windows.size(); ++i) {
     piece.windows.push_back(run.windows[i]);
     elements += run.windows[i].elements;
     const bool is_last = i + 1 == run.windows.size();
-    if (elements < kElementsOfPart && !is_last) continue;
+    const bool is_whole = elements >= kElementsOfPart && piece.windows.size() >= windows_min;
+    if (!is_whole && !is_last) continue;
     const double per_s = FlowModel(piece).pipeline_steps_per_s();
     const std::uint64_t end_ns = run.windows[i].begin_ns + run.windows[i].length_ns;
     // A rest with hardly any element says little: the part before it goes on.
@@ -75,12 +83,12 @@ int stage_ahead(const RecordedRun& run) {
   return -1;
 }
 
-/// What a stage handed over and did.
-StageWindow handed_over(const RecordedRun& run, int stage) {
-  StageWindow sum;
+/// What each stage handed over and did.
+std::vector<StageWindow> handed_over(const RecordedRun& run) {
+  std::vector<StageWindow> sums(run.stages.size());
   for (const RecordedWindow& window : run.windows) {
     for (const StageWindow& row : window.stages) {
-      if (row.stage != stage) continue;
+      StageWindow& sum = sums[static_cast<std::size_t>(row.stage)];
       sum.elements += row.elements;
       sum.bytes += row.bytes;
       sum.cpu_ns += row.cpu_ns;
@@ -89,7 +97,11 @@ StageWindow handed_over(const RecordedRun& run, int stage) {
       sum.queue_elements_max = std::max(sum.queue_elements_max, row.queue_elements_max);
     }
   }
-  return sum;
+  return sums;
+}
+
+StageWindow of_stage(const std::vector<StageWindow>& sums, int stage) {
+  return stage < 0 ? StageWindow() : sums[static_cast<std::size_t>(stage)];
 }
 
 bool makes_batches(std::string_view name) {
@@ -99,13 +111,13 @@ bool makes_batches(std::string_view name) {
 }
 
 /// Examples of an element of the pipeline's end; 0: not known.
-double examples_of_element(const RecordedRun& run) {
+double examples_of_element(const RecordedRun& run, const std::vector<StageWindow>& handed) {
   for (const RecordedStage& stage : run.stages) {
     if (stage.inside >= 0 || !makes_batches(stage.name)) continue;
     const auto before = std::ranges::find(run.stages, stage.id, &RecordedStage::consumer);
-    const auto batches = static_cast<double>(handed_over(run, stage.id).elements);
+    const auto batches = static_cast<double>(of_stage(handed, stage.id).elements);
     if (before == run.stages.end() || batches == 0) return 0;
-    return static_cast<double>(handed_over(run, before->id).elements) / batches;
+    return static_cast<double>(of_stage(handed, before->id).elements) / batches;
   }
   return 0;
 }
@@ -118,9 +130,10 @@ struct StepInput {
 
 class ServiceReading {
  public:
-  explicit ServiceReading(const RecordedRun& run) : run_(run), parts_(parts_of(run)) {
+  ServiceReading(const RecordedRun& run, const std::vector<StageWindow>& handed)
+      : run_(run), parts_(parts_of(run)) {
     ahead_ = stage_ahead(run);
-    runs_ahead_ = ahead_ >= 0 && own_work_share() <= kOwnWorkMax;
+    runs_ahead_ = ahead_ >= 0 && own_work_share(handed) <= kOwnWorkMax;
   }
 
   bool runs_ahead() const { return runs_ahead_; }
@@ -166,13 +179,13 @@ class ServiceReading {
 
  private:
   /// What the stages behind the one that runs ahead do, of all that an element takes.
-  double own_work_share() const {
-    const auto elements = static_cast<double>(handed_over(run_, last_stage(run_)).elements);
+  double own_work_share(const std::vector<StageWindow>& handed) const {
+    const auto elements = static_cast<double>(of_stage(handed, last_stage(run_)).elements);
     double all_ns = 0;
     for (const WorkPart& part : parts_) all_ns += part.element_ns;
     double own_ns = 0;
     for (int stage = last_stage(run_); stage >= 0 && stage != ahead_;) {
-      const StageWindow work = handed_over(run_, stage);
+      const StageWindow work = of_stage(handed, stage);
       own_ns += static_cast<double>(work.cpu_ns + work.blocked_ns);
       const auto next = std::ranges::find(run_.stages, stage, &RecordedStage::consumer);
       stage = next == run_.stages.end() ? -1 : next->id;
@@ -223,11 +236,12 @@ class ServiceReading {
   }
 
   double parallelism(int stage, std::uint64_t ns) const {
-    for (const RecordedWindow& window : run_.windows) {
-      if (window.begin_ns + window.length_ns <= ns) continue;
-      for (const StageWindow& row : window.stages) {
-        if (row.stage == stage) return std::max(1, row.parallelism);
-      }
+    auto window = std::ranges::partition_point(
+        run_.windows, [ns](const auto& one) { return one.begin_ns + one.length_ns <= ns; });
+    // A stage that did nothing may be left out of some.
+    for (int i = 0; i < kWindowsLookedAt && window != run_.windows.end(); ++i, ++window) {
+      const auto row = std::ranges::find(window->stages, stage, &StageWindow::stage);
+      if (row != window->stages.end()) return std::max(1, row->parallelism);
     }
     return 1;
   }
@@ -255,7 +269,8 @@ RecordedService recorded_service(const RecordedRun& run) {
                 "that lasts longer")
         .at_file(run.path);
   }
-  ServiceReading reading(run);
+  const std::vector<StageWindow> handed = handed_over(run);
+  ServiceReading reading(run, handed);
   std::vector<StepInput> units = reading.units();
   // What works only when it is asked is seen whole, but not what runs ahead further up: that would
   // have to keep up with a device that doesn't wait.
@@ -273,6 +288,14 @@ RecordedService recorded_service(const RecordedRun& run) {
     // takes.
     const auto count = static_cast<double>(std::max<std::uint64_t>(1, step.elements));
     const double steps = run.has_steps ? 1 : count;
+    if (steps > static_cast<double>(limits::replayed_batches - service.ps.size())) {
+      throw Error(
+          ErrorCode::failed_precondition,
+          fmt::format("the recording has more than {} batches, which is the limit of what is "
+                      "replayed; record a shorter run",
+                      limits::replayed_batches))
+          .at_file(run.path);
+    }
     own_ns.push_back(static_cast<double>(step.compute_ns + step.all_reduce_ns) / steps);
     elements.push_back(run.has_steps ? count : 1);
     for (int j = 0; j < static_cast<int>(steps); ++j) {
@@ -281,18 +304,15 @@ RecordedService recorded_service(const RecordedRun& run) {
   }
   service.batches = middle_of(elements);
   service.step_ps = std::llround(1000 * middle_of(own_ns));
-  service.examples = std::llround(service.batches * examples_of_element(run));
+  service.examples = std::llround(service.batches * examples_of_element(run, handed));
   const int end = last_stage(run);
-  if (end >= 0) {
-    const StageWindow handed = handed_over(run, end);
-    if (handed.elements > 0) {
-      service.bytes = std::llround(service.batches * static_cast<double>(handed.bytes) /
-                                   static_cast<double>(handed.elements));
-    }
+  if (const StageWindow last = of_stage(handed, end); last.elements > 0) {
+    service.bytes = std::llround(service.batches * static_cast<double>(last.bytes) /
+                                 static_cast<double>(last.elements));
   }
   service.works_in_step = !reading.runs_ahead() && reading.ahead() >= 0;
   if (reading.runs_ahead()) {
-    const StageWindow queue = handed_over(run, reading.ahead());
+    const StageWindow queue = of_stage(handed, reading.ahead());
     service.queue_depth = static_cast<std::int32_t>(std::clamp<std::uint64_t>(
         std::max(queue.queue_elements_max, queue.buffered_elements), 1, 1'000'000));
   }

@@ -84,7 +84,7 @@ std::map<std::string, double> figures_of(const RecordedRun& run, std::size_t str
   return figures;
 }
 
-Samples samples_of(const RecordedRun& run) {
+Samples samples_of(const RecordedRun& run, const std::stop_token& stop) {
   Samples samples;
   for (const auto& [name, value] : figures_of(run, 0, 1)) samples[name].value = value;
   for (std::size_t i = 0; i < kStretches; ++i) {
@@ -92,7 +92,7 @@ Samples samples_of(const RecordedRun& run) {
       samples[name].of_stretches.push_back(value);
     }
   }
-  const ProfileReport report = explain(run);
+  const ProfileReport report = explain(run, stop);
   double late_ns = 0;
   for (const LateStep& late : report.late_steps) late_ns += static_cast<double>(late.late_ns);
   samples["late_steps"].value = static_cast<double>(report.late_steps.size());
@@ -120,9 +120,10 @@ std::string trimmed(std::string_view text) {
 
 }  // namespace
 
-RunComparison::RunComparison(const RecordedRun& before, const RecordedRun& after) {
-  const Samples first = samples_of(before);
-  const Samples second = samples_of(after);
+RunComparison::RunComparison(const RecordedRun& before, const RecordedRun& after,
+                             const std::stop_token& stop) {
+  const Samples first = samples_of(before, stop);
+  const Samples second = samples_of(after, stop);
   for (const auto& [name, sample] : first) {
     const auto found = second.find(name);
     if (found == second.end()) continue;

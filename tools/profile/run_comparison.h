@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,7 +27,9 @@ struct ComparedFigure {
 
 class RunComparison {
  public:
-  RunComparison(const RecordedRun& before, const RecordedRun& after);
+  /// Throws Error (cancelled) when somebody asked to stop.
+  RunComparison(const RecordedRun& before, const RecordedRun& after,
+                const std::stop_token& stop = {});
 
   const std::vector<ComparedFigure>& figures() const { return figures_; }
   /// Whether "NAME > NUMBER" or "NAME < NUMBER" is true of the second run; NAME is a figure's, or

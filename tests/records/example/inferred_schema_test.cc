@@ -6,6 +6,7 @@
 
 #include "records/temporary_files.h"
 #include "records/tfrecord/framed.h"
+#include "thrown_error.h"
 
 namespace infeed {
 namespace {
@@ -127,6 +128,36 @@ TEST(InferredSchema, new_names_in_each_record_cost_no_more) {
   EXPECT_EQ(schema.features[0].name, "label");
   EXPECT_EQ(schema.features[0].examples, 30'000U);
   EXPECT_EQ(schema.features[30'000].examples, 1U);
+}
+
+/// Names are kept for good, whatever record or list or other inference they are of.
+TEST(InferredSchema, so_many_names_are_kept) {
+  const auto fails = [](auto function) {
+    const Error error = testing::error_of(function);
+    EXPECT_EQ(error.code(), ErrorCode::resource_exhausted);
+    EXPECT_THAT(error.message(), HasSubstr("there are 65537 columns with "));
+  };
+  SchemaInference features, lists, more;
+  for (int record = 0; record < 64; ++record) {
+    ExampleBuilder feature_builder;
+    SequenceExampleBuilder list_builder;
+    for (int i = 0; i < 1024; ++i) {
+      const std::string name = std::to_string(record * 1024 + i);
+      feature_builder.integers(name, 1);
+      list_builder.list(name).integers(1);
+    }
+    features.add(feature_builder.encode());
+    lists.add(list_builder.encode());
+  }
+  SequenceExampleBuilder builder;
+  builder.context().integers("one more", 1);
+  more.add(builder.encode());
+  fails([&] { features.merge(more); });
+  fails([&] { features.add(builder.encode()); });
+  builder.list("one more list").integers(1);
+  more.add(builder.encode());
+  fails([&] { lists.merge(more); });
+  fails([&] { lists.add(builder.encode()); });
 }
 
 /// A name of a megabyte would widen each of the lines of others.

@@ -240,6 +240,25 @@ TEST_F(CsvReaderTest, EmptyLinesMayStandBeforeTheHeader) {
   EXPECT_EQ(infer_csv_schema(folder_.write("table.csv", "\nage\n1\n")).columns()[0].name, "age");
 }
 
+TEST_F(CsvReaderTest, LinesThatEndWithACarriageReturnAreRefused) {
+  const std::string lone =
+      "a carriage return stands without a line feed; expected are lines that end with LF or CRLF: "
+      "tr '\\r' '\\n' makes them of lines that end with CR";
+  // Of such a file all is the header.
+  const std::string file = folder_.write("mac.csv", "age,size,name\r1,2,a\r");
+  EXPECT_THAT(error_of([&] { infer_csv_schema(file); }).message(), HasSubstr(lone));
+  EXPECT_THAT(refused("age,size,name\r1,2,a\r", people_).message(), HasSubstr(lone));
+  EXPECT_THAT(refused("age,size,name\n1,2,a\r3,4,b\n", people_).message(), HasSubstr(lone));
+  EXPECT_THAT(refused("age,size,name\n1,2,\"a\"\r\"b\",4,5\n", people_).message(), HasSubstr(lone));
+  EXPECT_THAT(refused("age,other,size,name\n1,\r,2,a\n", people_).message(), HasSubstr(lone));
+  // The end of the file may stand for a line feed, and in quotes it is a character.
+  const ColumnBatch batch = read("age,size,name\r\n1,2,\"a\rb\"\r", people_);
+  EXPECT_THAT(texts(batch.column("name")), ElementsAre("a\rb"));
+  // A row that can't be read says nothing of its columns.
+  EXPECT_EQ(infer_csv_schema(folder_.write("one.csv", "age\n1\n2\r3\n")).columns()[0].dtype,
+            DType::int64);
+}
+
 TEST_F(CsvReaderTest, FieldsOfARowAreLimited) {
   const std::string commas = std::string(2'000'000, ',') + "\n";
   const std::string file = folder_.write("wide.csv", commas + "1\n");

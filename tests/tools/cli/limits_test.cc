@@ -8,9 +8,11 @@
 #include <gtest/gtest.h>
 
 #include <infeed/records/example.h>
+#include <infeed/records/inferred_schema.h>
 
 #include "cli/terminal.h"
 #include "convert/column_statistics.h"
+#include "convert/convert.h"
 #include "convert/inputs/field_splitter.h"
 #include "convert/inputs/json_features.h"
 #include "convert/inputs/open_input.h"
@@ -88,6 +90,49 @@ TEST(ToolLimits, RecordsHaveSoManyColumns) {
   later.add(more);
   EXPECT_EQ(error_of([&] { statistics.merge(later); }).message(), wrong);
   EXPECT_EQ(error_of([&] { statistics.add_counts({{.name = "name 65537"}}); }).message(), wrong);
+}
+
+/// Each of a thousand shards may have names of its own: the manifest has them all, and so has memory.
+TEST(ToolLimits, TheShardsOfASetHaveSoManyColumnsTogether) {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("t.jsonl");
+  std::ofstream out(file);
+  for (int i = 0; i < 65'537; ++i) out << fmt::format("{{\"{}\": 1}}\n", i);
+  out.close();
+  const auto input = tools::open_input({file}, {});
+  const auto convert = [&](std::uint32_t shards, const std::string& name) {
+    return error_of([&] {
+      tools::convert(*input, {.prefix = folder.file(name + "/set"),
+                              .shard_count = shards,
+                              .durability = Durability::leave_to_system,
+                              .threads = 1});
+    });
+  };
+  for (const std::uint32_t shards : {2U, 16U}) {
+    const std::string name = fmt::format("of-{}", shards);
+    const Error error = convert(shards, name);
+    EXPECT_EQ(error.code(), ErrorCode::resource_exhausted);
+    EXPECT_THAT(error.message(), HasSubstr("in all shards together there are 65537 columns with "
+                                           "316575 bytes of names, where 65536 and 16777216"));
+    EXPECT_THAT(error.file(), HasSubstr(fmt::format("set-{0:05}-of-{1:05}", shards - 1, shards)));
+    EXPECT_FALSE(std::filesystem::exists(folder.file(name + "/set.manifest.json")));
+    // What is kept doesn't let the next call pass.
+    EXPECT_EQ(convert(shards, name).message(), error.message());
+  }
+}
+
+/// 5,000,000 names of one record were looked up before they were counted.
+TEST(ToolLimits, NamesOfOneRecordAreCountedBeforeTheyAreKept) {
+  ExampleBuilder builder;
+  for (int i = 0; i < 65'537; ++i) builder.integers(fmt::format("{}", i), 1);
+  const std::string record = builder.encode();
+  ExampleParser parser;
+  const Error error = error_of([&] { parser.want_features_of(record); });
+  EXPECT_EQ(error.code(), ErrorCode::resource_exhausted);
+  EXPECT_THAT(error.message(), HasSubstr("there are 65537 columns with 316575 bytes of names"));
+  EXPECT_EQ(parser.size(), 65'536U);
+  EXPECT_EQ(error_of([&] { tools::ColumnStatistics().add(record); }).message(), error.message());
+  EXPECT_EQ(error_of([&] { SchemaInference().add(record); }).message(), error.message());
 }
 
 TEST(ToolLimits, NamesOfRecordsHaveSoManyBytes) {

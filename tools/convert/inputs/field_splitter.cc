@@ -11,6 +11,12 @@ namespace {
 
 constexpr std::string_view kUsualSeparators = ";\t|,";
 
+Error lone_return() {
+  return Error(ErrorCode::data_loss,
+               "a carriage return stands without a line feed; expected are lines that end with LF "
+               "or CRLF: tr '\\r' '\\n' makes them of lines that end with CR");
+}
+
 /// 0 when the rows differ, or one can't be cut.
 std::size_t common_field_count(const std::vector<std::string>& rows, TableFormat format) {
   FieldSplitter splitter(format);
@@ -30,6 +36,7 @@ std::size_t common_field_count(const std::vector<std::string>& rows, TableFormat
 }  // namespace
 
 const std::vector<std::string_view>& FieldSplitter::split(std::string_view row) {
+  const bool has_return = row.find('\r') != row.npos;
   fields_.clear();
   unquoted_.clear();
   unquoted_.reserve(row.size());  // views into it stay valid
@@ -45,6 +52,7 @@ const std::vector<std::string_view>& FieldSplitter::split(std::string_view row) 
     } else {
       const std::size_t end = std::min(row.find(format_.separator, at), row.size());
       fields_.push_back(row.substr(at, end - at));
+      if (has_return && fields_.back().find('\r') != row.npos) throw lone_return();
       at = end + 1;
     }
   }
@@ -65,6 +73,7 @@ std::size_t FieldSplitter::take_quoted(std::string_view row, std::size_t at) {
     if (at >= row.size() || row[at] != '"') break;
     unquoted_.push_back('"');
   }
+  if (at < row.size() && row[at] == '\r') throw lone_return();
   if (at < row.size() && row[at] != format_.separator) {
     throw Error(ErrorCode::data_loss,
                 fmt::format("behind a field's closing quote stands '{}' instead of the separator",

@@ -10,7 +10,9 @@
 
 namespace infeed::tools {
 
-/// How the rows of a table are cut into fields.
+/// How the rows of a table are cut into fields. A carriage return without a line feed, outside
+/// quotes, is an error, as in infeed/records/csv.h: Python's csv, pandas and pyarrow end a row there,
+/// so that a character would make other rows than they have.
 struct TableFormat {
   char separator = ',';
   Quotes quotes = Quotes::csv;
@@ -21,7 +23,8 @@ class FieldSplitter {
  public:
   explicit FieldSplitter(TableFormat format) : format_(format) {}
 
-  /// Valid until the next call. Throws data_loss when quotes stand where they can't.
+  /// Valid until the next call. Throws data_loss when quotes stand where they can't, or a carriage
+  /// return outside of them.
   const std::vector<std::string_view>& split(std::string_view row);
 
  private:

@@ -104,7 +104,11 @@ void TableInput::read_names(bool has_header) {
     }
     TextRowReader reader(file);
     std::vector<std::string> names;
-    for (const std::string_view name : splitter.split(reader.read(0))) names.emplace_back(name);
+    try {
+      for (const std::string_view name : splitter.split(reader.read(0))) names.emplace_back(name);
+    } catch (Error& error) {
+      throw error.at_file(file.file());
+    }
     for (std::size_t c = 0; c < names.size() && !has_header; ++c) {
       names[c] = fmt::format("column{}", c + 1);
     }

@@ -47,10 +47,10 @@ ProfileReport with_fewer_late_steps(const ProfileReport& report) {
 }
 
 PageJson report_of_page(const RecordedRun& run, const ProfileReport& report,
-                        const ProfileReport& fewer) {
-  PageJson json = profile_json(run, report);
+                        const ProfileReport& fewer, const std::stop_token& stop) {
+  PageJson json = profile_json(run, report, stop);
   if (fewer.late_steps.size() < report.late_steps.size()) {
-    json["late_steps"] = profile_json(run, fewer)["late_steps"];
+    json["late_steps"] = profile_json(run, fewer, stop)["late_steps"];
   }
   json["late_steps_total"] = report.late_steps.size();
   json.erase("windows");
@@ -156,9 +156,10 @@ std::string script(std::string_view text) { return replaced(text, "</script", "<
 
 }  // namespace
 
-std::string profile_html(const RecordedRun& run, const ProfileReport& report) {
+std::string profile_html(const RecordedRun& run, const ProfileReport& report,
+                         const std::stop_token& stop) {
   const ProfileReport fewer = with_fewer_late_steps(report);
-  const PageJson data = {{"report", report_of_page(run, report, fewer)},
+  const PageJson data = {{"report", report_of_page(run, report, fewer, stop)},
                          {"timeline", timeline_of(run, fewer)},
                          {"windows", windows_of(run)}};
   const std::array<std::pair<std::string_view, std::string>, 8> places{{

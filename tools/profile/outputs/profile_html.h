@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stop_token>
 #include <string>
 
 #include "profile/profile_report.h"
@@ -10,7 +11,9 @@
 namespace infeed::tools {
 
 /// UTF-8. The size is bounded (about 500 KB) however long the run was: from 600 steps on a bar is
-/// the mean of several, and of the late steps the 500 latest are in it.
-std::string profile_html(const RecordedRun& run, const ProfileReport& report);
+/// the mean of several, and of the late steps the 500 latest are in it. Throws Error (cancelled)
+/// when somebody asked to stop.
+std::string profile_html(const RecordedRun& run, const ProfileReport& report,
+                         const std::stop_token& stop = {});
 
 }  // namespace infeed::tools

@@ -4,12 +4,15 @@
 #include <cmath>
 
 #include "cli/json_text.h"
+#include "cli/stop_on_signal.h"
 #include "profile/outputs/profile_figures.h"
 
 namespace infeed::tools {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
+
+constexpr std::string_view kBeforeJson = "the profile was written as JSON";
 
 /// What isn't known is null, not a zero that a script takes for a figure.
 OrderedJson known(double value) { return value > 0 ? OrderedJson(value) : OrderedJson(nullptr); }
@@ -130,9 +133,11 @@ OrderedJson json_of_call(const RecordedRun& run, const SlowCall& call) {
           {"untraceable", known_text(call.untraceable)}};
 }
 
-OrderedJson json_of_late_steps(const RecordedRun& run, const ProfileReport& report) {
+OrderedJson json_of_late_steps(const RecordedRun& run, const ProfileReport& report,
+                               const std::stop_token& stop) {
   OrderedJson steps = OrderedJson::array();
   for (const LateStep& late : report.late_steps) {
+    throw_if_stopped(stop, kBeforeJson);
     const SlowCall* const call = slow_call_of(run, late);
     steps.push_back(
         {{"step", late.step},
@@ -149,9 +154,10 @@ OrderedJson json_of_late_steps(const RecordedRun& run, const ProfileReport& repo
   return steps;
 }
 
-OrderedJson json_of_windows(const RecordedRun& run) {
+OrderedJson json_of_windows(const RecordedRun& run, const std::stop_token& stop) {
   OrderedJson windows = OrderedJson::array();
   for (const RecordedWindow& window : run.windows) {
+    throw_if_stopped(stop, kBeforeJson);
     OrderedJson stages = OrderedJson::array();
     for (const StageWindow& stage : window.stages) {
       stages.push_back({{"stage", stage_id(run, stage.stage)},
@@ -186,7 +192,8 @@ OrderedJson json_of_windows(const RecordedRun& run) {
 
 }  // namespace
 
-nlohmann::ordered_json profile_json(const RecordedRun& run, const ProfileReport& report) {
+nlohmann::ordered_json profile_json(const RecordedRun& run, const ProfileReport& report,
+                                    const std::stop_token& stop) {
   OrderedJson json = {{"schema", "infeed.profile"},
                       {"schema_version", kProfileSchemaVersion},
                       {"infeed_version", INFEED_VERSION},
@@ -196,7 +203,7 @@ nlohmann::ordered_json profile_json(const RecordedRun& run, const ProfileReport&
                       {"steps", json_of_steps(run, report)},
                       {"bottleneck", stage_id(run, report.bottleneck)},
                       {"stages", json_of_stages(run, report)},
-                      {"late_steps", json_of_late_steps(run, report)}};
+                      {"late_steps", json_of_late_steps(run, report, stop)}};
   json["stalls"] = OrderedJson::array();
   for (const Stall& stall : stalls_of(report)) {
     json["stalls"].push_back({{"cause", name_of(stall.cause)},
@@ -237,9 +244,10 @@ nlohmann::ordered_json profile_json(const RecordedRun& run, const ProfileReport&
   }
   json["slow_calls"] = OrderedJson::array();
   for (const SlowCall& call : run.slow_calls) {
+    throw_if_stopped(stop, kBeforeJson);
     json["slow_calls"].push_back(json_of_call(run, call));
   }
-  json["windows"] = json_of_windows(run);
+  json["windows"] = json_of_windows(run, stop);
   json["tuning"] = OrderedJson::array();
   for (const RecordedTuning& tuning : run.tuning) {
     json["tuning"].push_back({{"at_ns", tuning.at_ns}, {"text", tuning.text}});
@@ -247,8 +255,9 @@ nlohmann::ordered_json profile_json(const RecordedRun& run, const ProfileReport&
   return json;
 }
 
-std::string profile_json_text(const RecordedRun& run, const ProfileReport& report) {
-  return json_text(profile_json(run, report));
+std::string profile_json_text(const RecordedRun& run, const ProfileReport& report,
+                              const std::stop_token& stop) {
+  return json_text(profile_json(run, report, stop), stop);
 }
 
 }  // namespace infeed::tools

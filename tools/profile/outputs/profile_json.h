@@ -1,6 +1,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <stop_token>
 #include <string>
 
 #include "profile/profile_report.h"
@@ -12,9 +13,12 @@ namespace infeed::tools {
 
 inline constexpr int kProfileSchemaVersion = 1;
 
-nlohmann::ordered_json profile_json(const RecordedRun& run, const ProfileReport& report);
+/// Throws Error (cancelled) when somebody asked to stop.
+nlohmann::ordered_json profile_json(const RecordedRun& run, const ProfileReport& report,
+                                    const std::stop_token& stop = {});
 
 /// The same as text: UTF-8, whatever bytes the names have.
-std::string profile_json_text(const RecordedRun& run, const ProfileReport& report);
+std::string profile_json_text(const RecordedRun& run, const ProfileReport& report,
+                              const std::stop_token& stop = {});
 
 }  // namespace infeed::tools

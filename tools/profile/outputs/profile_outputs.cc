@@ -6,6 +6,7 @@
 
 #include <infeed/records/output_file.h>
 
+#include "cli/stop_on_signal.h"
 #include "profile/outputs/profile_html.h"
 #include "profile/outputs/profile_json.h"
 #include "profile/outputs/profile_tensorboard.h"
@@ -30,7 +31,7 @@ std::string text_for_a_file(const RecordedRun& run, const ProfileReport& report)
 }  // namespace
 
 void write_profile_outputs(const RecordedRun& run, const ProfileReport& report,
-                           const ProfileOutputs& outputs) {
+                           const ProfileOutputs& outputs, const std::stop_token& stop) {
   for (const std::string* const file :
        {&outputs.text, &outputs.json, &outputs.html, &outputs.trace}) {
     if (!file->empty()) check_can_write(*file);
@@ -41,17 +42,21 @@ void write_profile_outputs(const RecordedRun& run, const ProfileReport& report,
     replace_file(outputs.text, text_for_a_file(run, report), kDurability);
   }
   if (!outputs.json.empty()) {
-    replace_file(outputs.json, profile_json_text(run, report), kDurability);
+    replace_file(outputs.json, profile_json_text(run, report, stop), kDurability);
   }
-  if (!outputs.html.empty()) replace_file(outputs.html, profile_html(run, report), kDurability);
+  if (!outputs.html.empty())
+    replace_file(outputs.html, profile_html(run, report, stop), kDurability);
   if (!outputs.trace.empty()) {
     // In pieces: of a long run it has hundreds of megabytes.
     OutputFile file(outputs.trace, ExistingFile::replace, kDurability);
-    profile_trace(run, report, [&](std::string_view bytes) { file.write(bytes); });
+    profile_trace(run, report, [&](std::string_view bytes) {
+      throw_if_stopped(stop, "the trace was written");
+      file.write(bytes);
+    });
     file.commit();
   }
-  if (!outputs.tensorboard.empty()) profile_tensorboard(run, report, outputs.tensorboard);
-  if (!outputs.xprof.empty()) profile_xprof(run, report, outputs.xprof);
+  if (!outputs.tensorboard.empty()) profile_tensorboard(run, report, outputs.tensorboard, stop);
+  if (!outputs.xprof.empty()) profile_xprof(run, report, outputs.xprof, stop);
 }
 
 }  // namespace infeed::tools

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stop_token>
 #include <string>
 
 #include "profile/profile_report.h"
@@ -26,8 +27,9 @@ struct ProfileOutputs {
 };
 
 /// Throws Error before anything is written when a file's folder isn't there or may not be written
-/// to, and as replace_file() and EventFileWriter do (a full disk).
+/// to, as replace_file() and EventFileWriter do (a full disk), and when somebody asked to stop
+/// (cancelled): the outputs before that one are whole then, and it and those behind it aren't there.
 void write_profile_outputs(const RecordedRun& run, const ProfileReport& report,
-                           const ProfileOutputs& outputs);
+                           const ProfileOutputs& outputs, const std::stop_token& stop = {});
 
 }  // namespace infeed::tools

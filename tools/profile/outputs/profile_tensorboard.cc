@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <unistd.h>
 
 #include <infeed/detail/printable_text.h>
 #include <infeed/device/event_file.h>
 
+#include "cli/stop_on_signal.h"
 #include "profile/outputs/profile_figures.h"
 
 namespace infeed::tools {
@@ -21,13 +23,18 @@ std::string tag_of(std::string_view group, const std::string& label) {
 }  // namespace
 
 std::string profile_tensorboard(const RecordedRun& run, const ProfileReport& /*report*/,
-                                const std::string& directory) {
+                                const std::string& directory, const std::stop_token& stop) {
   EventFileWriter events(directory);
+  const auto go_on = [&] {
+    if (stop.stop_requested()) ::unlink(events.path().c_str());  // it would be half of a run
+    throw_if_stopped(stop, "the events were written");
+  };
   const auto wall_time_s = [&](std::uint64_t ns) {
     return run.started_unix_s + static_cast<double>(ns) / 1e9;
   };
   const auto milliseconds = [](std::uint64_t ns) { return static_cast<double>(ns) / 1e6; };
   for (const RecordedStep& step : run.steps) {
+    go_on();
     const double at = wall_time_s(step.end_ns());
     const auto number = static_cast<std::int64_t>(step.number);
     events.scalar_at(at, "step_ms/length", number, milliseconds(step.length_ns()));
@@ -39,6 +46,7 @@ std::string profile_tensorboard(const RecordedRun& run, const ProfileReport& /*r
   std::size_t next_step = 0;
   std::int64_t number = 0;
   for (const RecordedWindow& window : run.windows) {
+    go_on();
     if (window.length_ns == 0) continue;
     const std::uint64_t end = window.begin_ns + window.length_ns;
     const double at = wall_time_s(end);

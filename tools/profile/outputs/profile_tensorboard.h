@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stop_token>
 #include <string>
 
 #include "profile/profile_report.h"
@@ -16,8 +17,8 @@
 /// Throws as EventFileWriter does.
 namespace infeed::tools {
 
-/// Gives back the file's name.
+/// Gives back the file's name. When somebody asked to stop, no file is left.
 std::string profile_tensorboard(const RecordedRun& run, const ProfileReport& report,
-                                const std::string& directory);
+                                const std::string& directory, const std::stop_token& stop = {});
 
 }  // namespace infeed::tools

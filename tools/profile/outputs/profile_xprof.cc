@@ -16,11 +16,14 @@
 #include <infeed/records/file.h>
 #include <infeed/records/output_file.h>
 
+#include "cli/stop_on_signal.h"
 #include "profile/outputs/profile_figures.h"
 #include "profile/outputs/proto_message.h"
 
 namespace infeed::tools {
 namespace {
+
+constexpr std::string_view kBeforeXprof = "the profile was written for XProf";
 
 // Field numbers of tensorflow/tsl/profiler/protobuf/xplane.proto.
 constexpr unsigned kSpacePlanes = 1, kSpaceHostnames = 4;
@@ -152,7 +155,7 @@ constexpr std::array<StepOperation, kStepParts.size()> kOperations{{{"infeed.1",
                                                                     {"all-reduce.4", "all-reduce"},
                                                                     {nullptr, nullptr}}};
 
-ProtoMessage device_plane(const RecordedRun& run) {
+ProtoMessage device_plane(const RecordedRun& run, const std::stop_token& stop) {
   Plane plane(1, "/device:TPU:0");
   for (std::size_t i = 0; i < kOperations.size(); ++i) {
     if (kOperations[i].name == nullptr) continue;
@@ -163,6 +166,7 @@ ProtoMessage device_plane(const RecordedRun& run) {
   }
   std::vector<ProtoMessage> steps, modules, operations;
   for (const std::size_t i : steps_in_line(run)) {
+    throw_if_stopped(stop, kBeforeXprof);
     const RecordedStep& step = run.steps[i];
     const std::vector<ProtoMessage> group{plane.integer_stat("group_id", step.number)};
     steps.push_back(
@@ -211,7 +215,8 @@ std::string iterator_name(const RecordedStage& stage) {
 
 class HostPlane {
  public:
-  HostPlane(const RecordedRun& run, const ProfileReport& report) : run_(run), report_(report) {}
+  HostPlane(const RecordedRun& run, const ProfileReport& report, const std::stop_token& stop)
+      : run_(run), report_(report), stop_(stop) {}
 
   ProtoMessage written() && {
     add_waits();
@@ -226,6 +231,7 @@ class HostPlane {
     const std::vector<int> late = late_index_by_step(run_, report_);
     std::vector<ProtoMessage> events;
     for (const std::size_t i : steps_) {
+      throw_if_stopped(stop_, kBeforeXprof);
       const RecordedStep& step = run_.steps[i];
       // Steps that only the device names are left out when there is a host.
       events.push_back(plane_.event("train", step.begin_ns, step.length_ns(),
@@ -258,6 +264,7 @@ class HostPlane {
   void add_transfers() {
     std::vector<ProtoMessage> events;
     for (const std::size_t i : steps_) {
+      throw_if_stopped(stop_, kBeforeXprof);
       const RecordedStep& step = run_.steps[i];
       if (step.transfer_ns == 0) continue;
       events.push_back(plane_.event("infeed:InfeedEnqueueTuple",
@@ -277,6 +284,7 @@ class HostPlane {
       std::vector<ProtoMessage> events;
       std::vector<std::uint64_t> open;  // ends, outermost first
       for (const SlowCall* const call : calls) {
+        throw_if_stopped(stop_, kBeforeXprof);
         while (!open.empty() && open.back() <= call->begin_ns) open.pop_back();
         const std::uint64_t end =
             open.empty() ? call->end_ns() : std::min(call->end_ns(), open.back());
@@ -298,6 +306,7 @@ class HostPlane {
 
   const RecordedRun& run_;
   const ProfileReport& report_;
+  const std::stop_token& stop_;
   const std::vector<std::size_t> steps_ = steps_in_line(run_);
   Plane plane_{2, "/host:CPU"};
   std::uint64_t last_id_ = 0;
@@ -325,18 +334,20 @@ std::string new_session(const std::string& logdir) {
 
 }  // namespace
 
-std::string profile_xspace(const RecordedRun& run, const ProfileReport& report) {
+std::string profile_xspace(const RecordedRun& run, const ProfileReport& report,
+                           const std::stop_token& stop) {
   ProtoMessage space;
-  space.message(kSpacePlanes, device_plane(run));
-  space.message(kSpacePlanes, HostPlane(run, report).written());
+  space.message(kSpacePlanes, device_plane(run, stop));
+  space.message(kSpacePlanes, HostPlane(run, report, stop).written());
   space.text(kSpaceHostnames, host_of(run));
   return space.bytes();
 }
 
 std::string profile_xprof(const RecordedRun& run, const ProfileReport& report,
-                          const std::string& logdir) {
+                          const std::string& logdir, const std::stop_token& stop) {
+  const std::string bytes = profile_xspace(run, report, stop);
   const std::string file = new_session(logdir) + "/" + host_of(run) + ".xplane.pb";
-  replace_file(file, profile_xspace(run, report), Durability::leave_to_system);
+  replace_file(file, bytes, Durability::leave_to_system);
   return file;
 }
 

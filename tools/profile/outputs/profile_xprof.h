@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stop_token>
 #include <string>
 
 #include "profile/profile_report.h"
@@ -16,14 +17,15 @@
 /// shows the iterators from the training step to the stage that is to blame (the late step's stage,
 /// else the bottleneck), and the time is that stage's.
 ///
-/// Throws Error: the folder can't be made, the disk is full.
+/// Throws Error: the folder can't be made, the disk is full, somebody asked to stop (cancelled).
 namespace infeed::tools {
 
 /// Gives back the file's name.
 std::string profile_xprof(const RecordedRun& run, const ProfileReport& report,
-                          const std::string& logdir);
+                          const std::string& logdir, const std::stop_token& stop = {});
 
 /// The file's bytes: an XSpace message.
-std::string profile_xspace(const RecordedRun& run, const ProfileReport& report);
+std::string profile_xspace(const RecordedRun& run, const ProfileReport& report,
+                           const std::stop_token& stop = {});
 
 }  // namespace infeed::tools

@@ -117,6 +117,13 @@ TEST_F(Inputs, BadRowsAreNamedAndCanBeLeftOut) {
   expect_failure({write("q.csv", "a,b\n1,\"open\n2,3\n")}, {"not closed", "q.csv"});
   expect_failure({write("q.csv", "a,b\n1,\"x\"y\n")}, {"closing quote stands 'y'"});
   expect_failure({write("e.csv", "")}, {"the table is empty"});
+  const char* const lone = "a carriage return stands without a line feed";
+  expect_failure({write("r.csv", "a,b\n1,2\n3\rx,4\n")}, {lone, "tr '\\r' '\\n'", "r.csv line 3"});
+  expect_failure({write("r.csv", "a,b\n\"1\"\r\"2\",3\n")}, {lone, "r.csv line 2"});
+  expect_failure({write("r.csv", "a,b\r1,2\r3,4\r")}, {lone, "r.csv"});
+  expect_failure({write("r.tsv", "a\tb\n1\r\t2\n")}, {lone, "r.tsv line 2"});
+  // The end of the file may stand for a line feed, and in quotes it is a character.
+  EXPECT_THAT(converted({write("r.csv", "a,b\r\n\"1\rx\",2\r")}), ElementsAre("a=['1\rx'] b=[2]"));
   expect_failure({write("d.csv", "a,a\n1,2\n")}, {"comes twice in the header"});
 }
 

@@ -151,9 +151,12 @@ class ExampleParser {
   /// Adds a name; returns its place in `out` of parse().
   std::size_t want(std::string name) {
     shapes_.clear();
+    names_bytes_ += name.size();
     return names_.add(std::move(name), "feature");
   }
-  /// Adds the names of all features of an Example that are not there yet.
+  /// Adds the names of all features of an Example that are not there yet. Throws resource_exhausted
+  /// when there would be more than limits::json_columns, or more bytes of names than
+  /// limits::json_names_bytes: a record may have millions.
   void want_features_of(std::string_view example);
   std::size_t size() const { return names_.size(); }
   const std::vector<std::string>& names() const { return names_.names(); }
@@ -175,6 +178,7 @@ class ExampleParser {
                     std::span<FeatureView> out) const;
 
   detail::NameTable names_;
+  std::size_t names_bytes_ = 0;
   mutable detail::ExampleShapes shapes_;  // has its own synchronisation
 };
 

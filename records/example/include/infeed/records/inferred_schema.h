@@ -89,6 +89,8 @@ struct InferredSchema {
 
 class SchemaInference {
  public:
+  /// Throws resource_exhausted when there are more names than limits::json_columns in all records
+  /// together, or more bytes of them than limits::json_names_bytes.
   void add(std::string_view example);
   /// Adds an inference of records that come behind those of this one.
   void merge(const SchemaInference& later);
@@ -96,11 +98,13 @@ class SchemaInference {
 
  private:
   void add_list(const FeatureListView& view);
+  InferredFeatureList& list_of(std::string_view name);
 
   ExampleParser context_;
   std::vector<InferredFeature> features_;  // as in the parser
   std::vector<FeatureView> views_;
   std::map<std::string, InferredFeatureList, std::less<>> lists_;
+  std::size_t list_names_bytes_ = 0;
   std::uint64_t records_ = 0;
   std::uint64_t opaque_records_ = 0;
 };
@@ -109,7 +113,7 @@ struct InferSchemaOptions {
   std::uint64_t records_max = 1000;  ///< look at the first so many; 0: at all
   RecordReaderOptions reader = {};
 };
-/// Errors: as RecordReader.
+/// Errors: as RecordReader and SchemaInference.
 InferredSchema infer_schema(const std::vector<std::string>& files, InferSchemaOptions options = {});
 
 }  // namespace infeed

@@ -19,7 +19,8 @@ inline constexpr int json_depth = 100;
 
 /// Columns that lines of JSON have, and the bytes of their names ("outer.inner": each repeats the names
 /// of the objects around it, so that a line of 1 MB could have names of GBs). A column costs hundreds
-/// of bytes before its first value. What counts the values of records (convert, inspect) has as many.
+/// of bytes before its first value. What looks for the names in records (convert, inspect, infer_schema) has as
+/// many, of all shards of a set together.
 inline constexpr std::size_t json_columns = std::size_t{1} << 16;
 inline constexpr std::size_t json_names_bytes = std::size_t{16} << 20;
 

@@ -31,7 +31,9 @@
 /// Errors: invalid_argument when the schema has other columns, or one that the header lacks and that
 /// has no default; of a row as BadRows says, with file, line, column, what was found and what was
 /// expected (data_loss); of a file as ByteStream's. Text that isn't UTF-8 is passed on in columns of
-/// bytes as it is; UTF-16 is refused. A CR without LF outside quotes is an error.
+/// bytes as it is; UTF-16 is refused. A CR without LF outside quotes is an error: Python's csv, pandas
+/// and pyarrow end a row there, which is nearly always what nobody meant when other lines end with LF,
+/// and as a character it would make other rows than theirs. Within quotes it is a character.
 namespace infeed {
 
 /// Reads tables front to back. Thread-safety: one thread at a time.
