@@ -24,16 +24,19 @@ class LearningCurves(unittest.TestCase):
                 result = json.load(file)
             epochs = result["training"]["epochs"]
             self.assertEqual(len(epochs), EPOCHS)
-            for run, loss, accuracy in (("train", "loss", "accuracy"),
-                                        ("validation", "test_loss", "test_accuracy")):
+            # The rate is the training's alone.
+            for run, keys in (("train", {"epoch_loss": "loss", "epoch_accuracy": "accuracy",
+                                         "epoch_learning_rate": "learning_rate"}),
+                              ("validation", {"epoch_loss": "test_loss",
+                                              "epoch_accuracy": "test_accuracy"})):
                 events = EventAccumulator(os.path.join(result["log_folder"], run))
                 events.Reload()
-                self.assertEqual(sorted(events.Tags()["scalars"]),
-                                 ["epoch_accuracy", "epoch_loss"])
-                for tag, key in (("epoch_loss", loss), ("epoch_accuracy", accuracy)):
+                self.assertEqual(sorted(events.Tags()["scalars"]), sorted(keys))
+                for tag, key in keys.items():
                     points = events.Scalars(tag)
+                    # As Keras counts them; the table counts from 1.
                     self.assertEqual([point.step for point in points],
-                                     [epoch["epoch"] for epoch in epochs])
+                                     [epoch["epoch"] - 1 for epoch in epochs])
                     # TensorBoard keeps float32.
                     np.testing.assert_array_equal(
                         np.array([point.value for point in points], np.float32),

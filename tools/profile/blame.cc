@@ -19,6 +19,9 @@ constexpr double kExplainingShare = 0.4;
 constexpr double kUnusualTimes = 2;
 // A share of a call, or of a wait, that makes it what it is.
 constexpr double kMostOf = 0.5;
+constexpr double kNearlyAll = 0.9;
+/// Waiting that no sample saw has to be so many times the computing to be blamed.
+constexpr double kUnseenWaits = 2;
 // Held back by a quota, or short of memory, for so much of the wait.
 constexpr double kHeldBackShare = 0.3;
 constexpr double kFullMemory = 0.9;
@@ -258,7 +261,8 @@ class Blame {
       case Cause::slow_read:
         return fmt::format("{} took {} for a read", label, took);
       case Cause::slow_element:
-        return fmt::format("{} computed {} on an element", label, took);
+        return fmt::format("{} computed {}{} on an element", label, milliseconds(computed_ns(call)),
+                           computed_ns(call) < call.took_ns ? " of " + took : "");
       case Cause::waiting_function:
         return fmt::format("the function of {} waited {}{}", label, took,
                            call.waited_in.empty() ? "" : " (" + shortened(call.waited_in) + ")");
@@ -267,20 +271,32 @@ class Blame {
     }
   }
 
+  /// All of it, where the thread was hardly off its core.
+  static std::uint64_t computed_ns(const SlowCall& call) {
+    const bool is_all =
+        static_cast<double>(call.cpu_ns) > kNearlyAll * static_cast<double>(call.took_ns);
+    return is_all ? call.took_ns : call.cpu_ns;
+  }
+
+  /// By the largest part of the call's time: without a core, computing, or waiting.
   Cause cause_of(const SlowCall& call, const Interval& wait) const {
     const auto took_ns = static_cast<double>(call.took_ns);
-    if (static_cast<double>(call.preempted_ns) > kMostOf * took_ns) {
+    const auto cpu_ns = static_cast<double>(call.cpu_ns);
+    const auto preempted_ns = static_cast<double>(call.preempted_ns);
+    if (preempted_ns > kMostOf * took_ns) {
       return held_back_ns(wait) > 0 ? Cause::quota : Cause::others_on_cores;
     }
     // A thread that is held back neither waits anywhere nor for a core.
-    const double off_core_ns = took_ns - static_cast<double>(call.cpu_ns);
+    const double off_core_ns = took_ns - cpu_ns;
     if (off_core_ns > kMostOf * took_ns && call.waited_in.empty() &&
         held_back_ns({call.begin_ns, call.end_ns()}) > kMostOf * off_core_ns) {
       return Cause::quota;
     }
     if (model_.is_source(call.stage)) return Cause::slow_read;
-    if (static_cast<double>(call.cpu_ns) > kMostOf * took_ns) return Cause::slow_element;
-    return Cause::waiting_function;
+    // Time off the cores that nobody saw spent waiting may as well be a container's or a hypervisor's.
+    const double doubt = call.waited_in.empty() ? kUnseenWaits : 1;
+    return off_core_ns - preempted_ns > doubt * cpu_ns ? Cause::waiting_function
+                                                       : Cause::slow_element;
   }
 
   /// By the quota: what was seen of it; else, in the windows that the interval touches.

@@ -34,6 +34,7 @@ EpochResult row_of(const EpochLogs& logs, double seconds) {
           .accuracy = logs.training.accuracy(),
           .test_loss = logs.validation->loss(),
           .test_accuracy = logs.validation->accuracy(),
+          .learning_rate = logs.rate,
           .seconds = seconds};
 }
 

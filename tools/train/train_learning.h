@@ -26,6 +26,7 @@ struct EpochResult {
   double accuracy = 0;  ///< on the training images, as they went by
   double test_loss = 0;
   double test_accuracy = 0;
+  double learning_rate = 0;  ///< of the step after it
   double seconds = 0;
 };
 

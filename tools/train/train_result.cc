@@ -66,6 +66,7 @@ OrderedJson learning_json(const TrainResultFile& result) {
                       {"accuracy", epoch.accuracy},
                       {"test_loss", epoch.test_loss},
                       {"test_accuracy", epoch.test_accuracy},
+                      {"learning_rate", epoch.learning_rate},
                       {"seconds", epoch.seconds}});
   }
   OrderedJson compilations = OrderedJson::array();

@@ -210,6 +210,31 @@ TEST_F(LateSteps, ACallThatCoversTheWaitIsNamedWithItsRecord) {
   EXPECT_EQ(the_late_step().cause, Cause::quota) << "off its core, and waiting nowhere";
 }
 
+TEST_F(LateSteps, ACallThatAlsoLostItsCoreIsBlamedForTheLargerPart) {
+  RecordedStep late = ordinary();
+  late.infeed_wait_ns += 100 * kMs;
+  add_steps(late);
+  run_.slow_calls = {{.begin_ns = late_begin_ns(),
+                      .took_ns = 120 * kMs,
+                      .cpu_ns = 50 * kMs,
+                      .preempted_ns = 30 * kMs,
+                      .stage = kMap,
+                      .place = RecordedPlace{.file = "part-1", .record = 605}}};
+  LateStep said = the_late_step();
+  EXPECT_EQ(said.cause, Cause::slow_element) << "waited for 40 ms at most";
+  EXPECT_EQ(said.sentence, "map computed 50 ms of 120 ms on an element: part-1 record 605");
+
+  run_.slow_calls[0].preempted_ns = 0;
+  EXPECT_EQ(the_late_step().cause, Cause::slow_element) << "nobody saw it wait for 70 ms";
+
+  run_.slow_calls[0].waited_in = "lock";
+  EXPECT_EQ(the_late_step().cause, Cause::waiting_function);
+
+  run_.slow_calls[0].waited_in = "";
+  run_.slow_calls[0].cpu_ns = 30 * kMs;
+  EXPECT_EQ(the_late_step().cause, Cause::waiting_function);
+}
+
 TEST_F(LateSteps, ReadsOfASourceAreReads) {
   RecordedStep late = ordinary();
   late.infeed_wait_ns += 20 * kMs;
