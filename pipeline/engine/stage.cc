@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <utility>
 
 #include <infeed/pipeline/errors_in_flight.h>
 #include <infeed/pipeline/philox.h>
@@ -15,9 +16,9 @@
 namespace infeed {
 namespace {
 
-// Of pulls that take next to no time one in so many is looked at, and counts for all: counting each is
-// half of what recording costs where an element takes a nanosecond.
-constexpr std::uint64_t kBriefPullsACount = 8;
+// Of pulls that take next to no time one in so many is looked at, in the end, and counts for all:
+// counting each is half of what recording costs where an element takes a nanosecond.
+constexpr std::uint32_t kBriefPullsACount = 32;
 
 /// The first stage that hands an error over is the one it arose in.
 void name_stage_of_error(Chunk& out, const detail::StageCounters& counters) {
@@ -48,16 +49,29 @@ void key_by_place(StageContext& context, std::uint64_t input_ordinal) {
 }  // namespace
 
 /// Only where the iterator records.
-inline void Stage::note_own_time(detail::CallWatch& watch, std::uint64_t end_ticks,
-                                 std::uint64_t position, std::uint64_t count) {
-  const detail::OwnTime time = watch.end(end_ticks);
+inline void Stage::note_own_time(const detail::OwnTime& time, std::uint64_t position,
+                                 std::uint64_t count) {
+  const bool is_brief = run_.recorder()->is_brief(time);
+  if (is_brief && ++brief_pulls_ < brief_pulls_max_) [[likely]]
+    return;
+  count_own_time(time, is_brief, position, count);
+}
+
+/// With the brief ones before it, if it is one.
+[[gnu::noinline]] void Stage::count_own_time(const detail::OwnTime& time, bool is_brief,
+                                             std::uint64_t position, std::uint64_t count) {
   detail::Recorder& recorder = *run_.recorder();
-  const bool is_counted = !recorder.is_brief(time) || brief_pulls_++ % kBriefPullsACount == 1;
-  if (is_counted && !counters_->has_own_calls.load(std::memory_order_relaxed)) {
-    const std::uint64_t each = recorder.is_brief(time) ? kBriefPullsACount : 1;
-    counters_->note_calls(recorder.ns_of(time, calls_), each * calls_, shares_counters_);
+  std::uint64_t pulls = 1;
+  if (is_brief) {
+    pulls = std::exchange(brief_pulls_, 0);
+    brief_pulls_max_ = std::min(2 * brief_pulls_max_, kBriefPullsACount);
   }
-  if (recorder.is_slow(time)) note_slow(time, position, count);
+  if (!counters_->has_own_calls.load(std::memory_order_relaxed))
+    counters_->note_calls(recorder.ns_of(time, calls_), pulls * calls_, shares_counters_);
+  if (!recorder.is_slow(time)) return;
+  recorder.note_slow(*counters_, time, {epoch_, position, count},
+                     count == 0 ? TracedPlace::unknown("it gave nothing: the end of a pass")
+                                : detail::trace_range(*this, position, count));
 }
 
 template <class DoPull>
@@ -84,7 +98,7 @@ Pull Stage::counted(Chunk& out, std::uint64_t position, DoPull pull) {
   // What came before the failure is handed over first.
   if (failure_ != nullptr && out.empty()) throw Error(*failure_);
   const std::uint64_t end = detail::ticks_now();
-  if (watch.is_on()) note_own_time(watch, end, position, out.slots());
+  if (watch.is_on()) note_own_time(watch.end(end), position, out.slots());
   const std::uint64_t ticks = end - begin - (sample.is_taken() ? sample.overhead_ticks() : 0);
   counters_->note_pull(ticks, out.slots(), shares_counters_);
   if (sample.is_taken()) sample.note_elements(out);
@@ -102,12 +116,6 @@ Pull Stage::pull(Chunk& out, std::size_t want) {
   const Pull pulled = counted(out, position_, [&] { return do_pull(out, want); });
   position_ += out.slots();
   return pulled;
-}
-
-void Stage::note_slow(const detail::OwnTime& time, std::uint64_t position, std::uint64_t count) {
-  run_.recorder()->note_slow(*counters_, time, {epoch_, position, count},
-                             count == 0 ? TracedPlace::unknown("it gave nothing: the end of a pass")
-                                        : detail::trace_range(*this, position, count));
 }
 
 TracedPlace Stage::do_trace(std::uint64_t) const {

@@ -15,30 +15,42 @@ TracedPlace InnerPlaces::at(std::uint64_t taken) const {
 }
 
 void CycleHistory::add(const Turn& turn) {
-  const std::lock_guard lock(mutex_);
-  if (turns_.size() < kTurnsMax) {
-    turns_.push_back(turn);
-  } else {
-    turns_[count_ % kTurnsMax] = turn;
-  }
-  ++count_;
+  turns_.push({turn.position, turn.count, turn.at, turn.block_left, turn.slots});
+}
+
+std::optional<CycleHistory::Turn> CycleHistory::turn(std::uint64_t number) const {
+  const auto numbers = turns_.at(number);
+  if (!numbers) return std::nullopt;
+  const auto& [position, count, at, block_left, slots] = *numbers;
+  return Turn{position, count, at, block_left, slots};
 }
 
 void CycleHistory::refill(std::size_t slot, InnerPlaces places) {
   const std::lock_guard lock(mutex_);
-  add_refill(slot, {count_, 0, std::move(places)});
+  add_refill(slot, {turns_.end(), 0, std::move(places)});
 }
 
 void CycleHistory::drop(std::size_t slot, std::uint64_t count) {
   const std::lock_guard lock(mutex_);
-  const Refill* const last = refill_before(slot, count_);
+  const std::uint64_t end = turns_.end();
+  const Refill* const last = refill_before(slot, end);
   if (last == nullptr) return;
   Refill rest = *last;
-  for (std::uint64_t i = std::max(last->turns, first_turn()); i < count_; ++i)
-    rest.taken += given(turn(i), slot, turn(i).count);
-  rest.taken += count;
-  rest.turns = count_;
+  rest.taken += given_between(std::max(last->turns, turns_.first()), end, slot).value_or(0) + count;
+  rest.turns = end;
   add_refill(slot, std::move(rest));
+}
+
+/// Nothing where not all of these turns are there any more.
+std::optional<std::uint64_t> CycleHistory::given_between(std::uint64_t first, std::uint64_t end,
+                                                         std::uint64_t slot) const {
+  std::uint64_t all = 0;
+  for (std::uint64_t i = first; i < end; ++i) {
+    const auto one = turn(i);
+    if (!one) return std::nullopt;
+    all += given(*one, slot, one->count);
+  }
+  return all;
 }
 
 void CycleHistory::add_refill(std::size_t slot, Refill refill) {
@@ -55,33 +67,17 @@ void CycleHistory::add_refill(std::size_t slot, Refill refill) {
 TracedPlace CycleHistory::find(std::uint64_t position) const {
   const auto too_far = [] { return TracedPlace::unknown("it lies too far back"); };
   const std::lock_guard lock(mutex_);
-  const auto number = turn_of(position);
-  if (!number) return too_far();
-  const std::uint64_t index = position - turn(*number).position;
-  const std::uint64_t slot = slot_of(turn(*number), index);
+  const auto number = turns_.last_up_to(position, turns_.end());
+  const auto found = number ? turn(*number) : std::nullopt;
+  if (!found || position - found->position >= found->count) return too_far();
+  const std::uint64_t index = position - found->position;
+  const std::uint64_t slot = slot_of(*found, index);
   const Refill* const refill = refill_before(static_cast<std::size_t>(slot), *number);
-  if (refill == nullptr || refill->turns < first_turn()) return too_far();
-  std::uint64_t taken = refill->taken + given(turn(*number), slot, index);
-  for (std::uint64_t i = refill->turns; i < *number; ++i)
-    taken += given(turn(i), slot, turn(i).count);
-  return refill->places.at(taken);
-}
-
-std::optional<std::uint64_t> CycleHistory::turn_of(std::uint64_t position) const {
-  std::uint64_t low = first_turn();
-  std::uint64_t high = count_;
-  while (low < high) {
-    const std::uint64_t middle = low + (high - low) / 2;
-    if (turn(middle).position > position) {
-      high = middle;
-    } else {
-      low = middle + 1;
-    }
-  }
-  if (low == first_turn()) return std::nullopt;
-  const Turn& found = turn(low - 1);
-  if (position - found.position >= found.count) return std::nullopt;
-  return low - 1;
+  if (refill == nullptr) return too_far();
+  if (!refill->places.first.place) return refill->places.first;
+  const auto before = given_between(refill->turns, *number, slot);
+  if (!before) return too_far();
+  return refill->places.at(refill->taken + *before + given(*found, slot, index));
 }
 
 /// The last one of the slot before this turn.

@@ -7,6 +7,8 @@
 
 #include <infeed/pipeline/traced_place.h>
 
+#include "engine/recording/number_ring.h"
+
 namespace infeed::detail {
 
 /// Where the neighbouring elements that an inner dataset gave in one go come from.
@@ -22,7 +24,8 @@ struct InnerPlaces {
 /// each hand-over, and where a slot's elements came from when it was refilled. A hand-over writes
 /// five numbers; what each slot had given by then is arithmetic, left to who asks.
 ///
-/// Invariants: all but block_length_ is guarded by mutex_; turns are in the order of positions.
+/// Invariants: the interleave's thread alone adds; slots_ is guarded by mutex_; turns are in the order
+/// of positions.
 class CycleHistory {
  public:
   explicit CycleHistory(std::uint64_t block_length) : block_length_(block_length) {}
@@ -57,21 +60,19 @@ class CycleHistory {
     std::vector<Refill> ring;
     std::uint64_t count = 0;
   };
-  static constexpr std::size_t kTurnsMax = 4096;  // 160 KiB
   static constexpr std::size_t kRefillsMax = 32;
 
-  const Turn& turn(std::uint64_t number) const { return turns_[number % kTurnsMax]; }
-  std::uint64_t first_turn() const { return count_ - turns_.size(); }
-  std::optional<std::uint64_t> turn_of(std::uint64_t position) const;
+  std::optional<Turn> turn(std::uint64_t number) const;
+  std::optional<std::uint64_t> given_between(std::uint64_t first, std::uint64_t end,
+                                             std::uint64_t slot) const;
   const Refill* refill_before(std::size_t slot, std::uint64_t turn) const;
   std::uint64_t slot_of(const Turn& turn, std::uint64_t index) const;
   std::uint64_t given(const Turn& turn, std::uint64_t slot, std::uint64_t first) const;
   void add_refill(std::size_t slot, Refill refill);
 
   const std::uint64_t block_length_;
+  NumberRing<5, 4096> turns_;  ///< 160 KiB
   mutable std::mutex mutex_;
-  std::vector<Turn> turns_;  ///< a ring
-  std::uint64_t count_ = 0;  ///< of turns so far
   std::vector<Refills> slots_;
 };
 

@@ -112,12 +112,20 @@ Supply InterleaveCycle::fill(InnerSupplier& supplier, Slot& slot, ErrorPointer& 
     if (opened == Supply::end) outer_ended_ = true;
     if (opened != Supply::values || error != nullptr) return opened;
     slot.is_open = true;
+    slot.is_traced = history_ != nullptr;
     ++open_;
   }
   const Supply filled = supplier.refill(at_, slot.in);
-  if (history_ != nullptr && filled == Supply::values) history_->refill(at_, supplier.places(at_));
+  if (slot.is_traced && filled == Supply::values) note_places(supplier, slot);
   if (filled == Supply::end) close(slot);
   return filled;
+}
+
+/// An inner dataset that can't tell of its first values isn't asked again.
+void InterleaveCycle::note_places(InnerSupplier& supplier, Slot& slot) {
+  InnerPlaces places = supplier.places(at_);
+  slot.is_traced = places.first.place || slot.in.size() == 0;
+  history_->refill(at_, std::move(places));
 }
 
 /// Drops elements that were already pulled from the slot at hand, as far as its turn goes.
@@ -187,6 +195,7 @@ std::uint64_t InterleaveCycle::skip(SerialInnerSupplier& supplier, std::uint64_t
         ++skipped;
       } else {
         slot.is_open = true;
+        slot.is_traced = history_ != nullptr;
         ++open_;
       }
       continue;

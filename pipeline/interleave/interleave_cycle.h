@@ -95,6 +95,7 @@ class InterleaveCycle {
   struct Slot {
     explicit Slot(const TypeInfo& type) : in(type) {}
     bool is_open = false;
+    bool is_traced = false;  ///< what it gives now, as far as anybody knows
     Chunk in;
   };
 
@@ -103,6 +104,7 @@ class InterleaveCycle {
   void pass_on();
   void step(std::uint64_t count);
   void close(Slot& slot);
+  void note_places(InnerSupplier& supplier, Slot& slot);
   Supply fill(InnerSupplier& supplier, Slot& slot, ErrorPointer& error);
   template <std::size_t kSize>
   void take_values(Chunk& out, std::size_t want);

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <limits>
 
+#include "engine/stage_counters.h"
+
 namespace infeed {
 namespace {
 

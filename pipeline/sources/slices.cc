@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "engine/copy_values.h"
+#include "engine/stage_counters.h"
 
 namespace infeed::detail {
 namespace {

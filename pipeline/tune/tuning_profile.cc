@@ -89,6 +89,8 @@ bool Tuner::checks_profile(const TuningObservation& seen, TuningDecision& decisi
     const auto known = profile_ns_.find(seen.stages[i].label);
     if (known == profile_ns_.end()) continue;
     const double now_ns = model_.stage_calls_ns(static_cast<int>(i));
+    // One whose workers have read ahead, or whose time nobody has sampled yet, says nothing.
+    if (now_ns < 1) continue;
     if (now_ns < kAnotherTime * known->second && known->second < kAnotherTime * now_ns) continue;
     if (std::max(now_ns, known->second) < 1000) continue;
     is_stale = true;

@@ -1,22 +1,9 @@
 #include "engine/recording/place_log.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace infeed::detail {
-namespace {
-
-/// The entry that holds the position; null when none does.
-template <class Entries>
-const auto* entry_of(const Entries& entries, std::uint64_t position) {
-  const auto behind = std::upper_bound(
-      entries.begin(), entries.end(), position,
-      [](std::uint64_t wanted, const auto& entry) { return wanted < entry.position; });
-  if (behind == entries.begin()) return static_cast<const decltype(&*behind)>(nullptr);
-  const auto* const entry = &*std::prev(behind);
-  return position - entry->position < entry->count ? entry : nullptr;
-}
-
-}  // namespace
 
 void PlaceLog::add(std::uint64_t position, std::uint64_t count, std::string_view file,
                    std::uint64_t record, std::uint64_t records_each,
@@ -41,8 +28,11 @@ void PlaceLog::add(std::uint64_t position, std::uint64_t count, std::string_view
 
 TracedPlace PlaceLog::find(std::uint64_t position) const {
   const std::lock_guard lock(mutex_);
-  const Entry* const entry = entry_of(entries_, position);
-  if (entry == nullptr) {
+  const auto behind = std::upper_bound(
+      entries_.begin(), entries_.end(), position,
+      [](std::uint64_t wanted, const Entry& entry) { return wanted < entry.position; });
+  const Entry* const entry = behind == entries_.begin() ? nullptr : &*std::prev(behind);
+  if (entry == nullptr || position - entry->position >= entry->count) {
     const bool is_older = entries_.empty() || position < entries_.front().position;
     return TracedPlace::unknown(is_older ? "it lies too far back"
                                          : "the records that it was made of are no neighbours");
@@ -56,27 +46,24 @@ TracedPlace PlaceLog::find(std::uint64_t position) const {
 
 void PositionLog::add(std::uint64_t position, std::uint64_t count, const Inputs& inputs) {
   if (count == 0) return;
-  const std::lock_guard lock(mutex_);
-  if (!entries_.empty()) {
-    Entry& last = entries_.back();
-    const bool is_exact = last.count == last.inputs.count && count == inputs.count;
-    if (is_exact && last.position + last.count == position &&
-        last.inputs.position + last.count == inputs.position) {
-      last.count += count;
-      last.inputs.count += count;
-      return;
-    }
+  const bool is_exact = count == inputs.count;
+  const std::uint64_t end = entries_.end();
+  if (is_exact && end > 0) {
+    const auto last = *entries_.at(end - 1);
+    if (last[kInputCount] == kEachIsOne && last[kPosition] + last[kCount] == position &&
+        last[kInputPosition] + last[kCount] == inputs.position)
+      return entries_.set_last(kCount, last[kCount] + count);
   }
-  if (entries_.size() == kEntriesMax) entries_.pop_front();
-  entries_.push_back({position, count, inputs});
+  entries_.push({position, count, inputs.position, is_exact ? kEachIsOne : inputs.count});
 }
 
 std::optional<PositionLog::Inputs> PositionLog::find(std::uint64_t position) const {
-  const std::lock_guard lock(mutex_);
-  const Entry* const entry = entry_of(entries_, position);
-  if (entry == nullptr) return std::nullopt;
-  if (entry->count != entry->inputs.count) return entry->inputs;
-  return Inputs{entry->inputs.position + (position - entry->position), 1};
+  const auto number = entries_.last_up_to(position, entries_.end());
+  const auto entry = number ? entries_.at(*number) : std::nullopt;
+  if (!entry || position - (*entry)[kPosition] >= (*entry)[kCount]) return std::nullopt;
+  if ((*entry)[kInputCount] != kEachIsOne)
+    return Inputs{(*entry)[kInputPosition], (*entry)[kInputCount]};
+  return Inputs{(*entry)[kInputPosition] + (position - (*entry)[kPosition]), 1};
 }
 
 void ChoiceLog::add(std::span<const std::uint16_t> inputs) {

@@ -11,6 +11,8 @@
 
 #include <infeed/pipeline/traced_place.h>
 
+#include "engine/recording/number_ring.h"
+
 namespace infeed::detail {
 
 /// Which records the elements of a stage's pass were, as far as it looks back: neighbours take one
@@ -55,7 +57,8 @@ class PlaceLog {
 
 /// Which elements of its input the elements of a stage that drops some are.
 ///
-/// Invariants: as above.
+/// Invariants: add() is called by one thread at a time, the stage's; entries are in the order of
+/// positions.
 class PositionLog {
  public:
   struct Inputs {
@@ -67,15 +70,10 @@ class PositionLog {
   std::optional<Inputs> find(std::uint64_t position) const;
 
  private:
-  struct Entry {
-    std::uint64_t position;
-    std::uint64_t count;
-    Inputs inputs;
-  };
-  static constexpr std::size_t kEntriesMax = 4096;
+  enum Number : std::size_t { kPosition, kCount, kInputPosition, kInputCount, kNumbers };
+  static constexpr std::uint64_t kEachIsOne = 0;  ///< kInputCount: of neighbours, none was dropped
 
-  mutable std::mutex mutex_;
-  std::deque<Entry> entries_;
+  NumberRing<kNumbers, 4096> entries_;
 };
 
 /// Which input each element of a stage that chooses came from: of the last 65,536.

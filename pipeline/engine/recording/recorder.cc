@@ -95,8 +95,7 @@ Recorder::~Recorder() {
   }
 }
 
-void Recorder::start() {
-  if (thread_ != nullptr || has_ended_) return;
+void Recorder::begin_thread() {
   thread_ = std::make_unique<PeriodicThread>([this] { run_.begin_thread("recorder"); }, kLookEvery,
                                              [this] { return look(); });
 }

@@ -46,7 +46,9 @@ class Recorder {
   ~Recorder();
 
   /// Stages are there from now on. Calls after the first one do nothing.
-  void start();
+  void start() {
+    if (thread_ == nullptr && !has_ended_) begin_thread();
+  }
   /// What is left is written, and why the run ended. Calls after the first one do nothing.
   void finish(const std::string& why);
   RecordingStatus status() const;
@@ -114,6 +116,7 @@ class Recorder {
     std::uint64_t elements = 0;
   };
 
+  void begin_thread();
   WatchedThread* find_this_thread();
   void read_usage(WatchedThread& thread, std::uint64_t now_ticks) const;
   std::uint64_t ns_of(std::uint64_t ticks) const {

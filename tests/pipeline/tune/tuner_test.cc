@@ -230,6 +230,16 @@ TEST(Tuner, DropsAProfileThatIsStale) {
       ElementsAre("the profile is stale and dropped: map takes 5 ms an element now (1 ms then)"));
 }
 
+TEST(Tuner, KeepsAProfileOfAStageThatHasNotWorkedYet) {
+  SimulatedRun run;
+  run.map_ns = 5e6;
+  run.source_ns = 0;
+  const auto tuner =
+      make_tuner("infeed tuning 1\ncores 2\ntime 3550 range\ntime 5000000 map\nworkers 1 map\n");
+  run.run(*tuner, 1);
+  EXPECT_THAT(run.notes, IsEmpty());
+}
+
 TEST(Tuner, LeavesTheProfileOfAnotherMachineAside) {
   SimulatedRun run;
   const auto tuner = make_tuner("infeed tuning 1\ncores 96\nworkers 1 map\n");

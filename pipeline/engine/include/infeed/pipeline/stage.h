@@ -124,7 +124,6 @@ class Stage {
   virtual std::uint64_t do_skip(std::uint64_t count, Known known);
   /// It is only asked of stages whose node says is_indexable().
   virtual Pull do_pull_at(Chunk& out, std::span<const std::uint64_t> positions);
-
   /// A stage that knows asks its input; what do_pull() writes it touches with a lock only.
   virtual TracedPlace do_trace(std::uint64_t position) const;
   std::uint64_t epoch() const { return epoch_; }
@@ -150,17 +149,18 @@ class Stage {
   /// Counts and times what `pull` does, which gives the elements from `position` on.
   template <class DoPull>
   Pull counted(Chunk& out, std::uint64_t position, DoPull pull);
-  void note_own_time(detail::CallWatch& watch, std::uint64_t end_ticks, std::uint64_t position,
-                     std::uint64_t count);
-  void note_slow(const detail::OwnTime& time, std::uint64_t position, std::uint64_t count);
+  void note_own_time(const detail::OwnTime& time, std::uint64_t position, std::uint64_t count);
+  void count_own_time(const detail::OwnTime& time, bool is_brief, std::uint64_t position,
+                      std::uint64_t count);
 
   IteratorContext& run_;
   detail::StageCounters* counters_;
   const TypeInfo* type_;
   std::uint64_t epoch_;
-  bool shares_counters_;           ///< with inner datasets that other threads may be reading
-  std::size_t calls_ = 1;          ///< that the pull at hand made, for what is recorded
-  std::uint64_t brief_pulls_ = 0;  ///< while recording
+  bool shares_counters_;               ///< with inner datasets that other threads may be reading
+  std::size_t calls_ = 1;              ///< that the pull at hand made, for what is recorded
+  std::uint32_t brief_pulls_ = 0;      ///< that are not in the counters yet, while recording
+  std::uint32_t brief_pulls_max_ = 1;  ///< so many are counted together
   detail::SampleStride sample_stride_;
   ErrorPointer failure_;        ///< terminal: what do_pull threw
   std::uint64_t position_ = 0;  ///< of the pass: elements handed over or skipped
