@@ -18,7 +18,7 @@ namespace {
 
 // Of pulls that take next to no time one in so many is looked at, in the end, and counts for all:
 // counting each is half of what recording costs where an element takes a nanosecond.
-constexpr std::uint32_t kBriefPullsACount = 32;
+constexpr std::uint32_t kBriefPullsMax = 32;
 
 /// The first stage that hands an error over is the one it arose in.
 void name_stage_of_error(Chunk& out, const detail::StageCounters& counters) {
@@ -52,19 +52,22 @@ void key_by_place(StageContext& context, std::uint64_t input_ordinal) {
 inline void Stage::note_own_time(const detail::OwnTime& time, std::uint64_t position,
                                  std::uint64_t count) {
   const bool is_brief = run_.recorder()->is_brief(time);
-  if (is_brief && ++brief_pulls_ < brief_pulls_max_) [[likely]]
+  if (is_brief && brief_pulls_counted_ > 0) [[likely]] {
+    --brief_pulls_counted_;
     return;
+  }
   count_own_time(time, is_brief, position, count);
 }
 
-/// With the brief ones before it, if it is one.
+/// With the brief ones behind it, if it is one: inner datasets are often over after a few.
 [[gnu::noinline]] void Stage::count_own_time(const detail::OwnTime& time, bool is_brief,
                                              std::uint64_t position, std::uint64_t count) {
   detail::Recorder& recorder = *run_.recorder();
   std::uint64_t pulls = 1;
   if (is_brief) {
-    pulls = std::exchange(brief_pulls_, 0);
-    brief_pulls_max_ = std::min(2 * brief_pulls_max_, kBriefPullsACount);
+    pulls = brief_pulls_each_;
+    brief_pulls_counted_ = brief_pulls_each_ - 1;
+    brief_pulls_each_ = std::min(2 * brief_pulls_each_, kBriefPullsMax);
   }
   if (!counters_->has_own_calls.load(std::memory_order_relaxed))
     counters_->note_calls(recorder.ns_of(time, calls_), pulls * calls_, shares_counters_);

@@ -23,7 +23,7 @@ class FlatMapStage final : public Stage {
     while (true) {
       if (inner_.is_open()) {
         const Pull pulled = inner_.pull(out, want);
-        if (pulled == Pull::values && run().recorder() != nullptr) note_places(out.slots());
+        if (pulled == Pull::values && is_traced_) note_places(out);
         if (pulled != Pull::end) return pulled;
         inner_.close();
       }
@@ -68,10 +68,12 @@ class FlatMapStage final : public Stage {
   TracedPlace do_trace(std::uint64_t position) const override { return places_.find(position); }
 
  private:
-  void note_places(std::uint64_t count) {
+  /// An inner dataset that can't tell of its first values isn't asked again.
+  void note_places(const Chunk& out) {
     const InnerPlaces places = inner_.places();
+    is_traced_ = places.first.place || out.size() == 0;
     if (!places.first.place || !places.are_neighbours) return;
-    places_.add(position(), count, places.first.place->file, places.first.place->record,
+    places_.add(position(), out.slots(), places.first.place->file, places.first.place->record,
                 places.first.place->offset);
   }
 
@@ -90,6 +92,7 @@ class FlatMapStage final : public Stage {
   void open(NodePointer node, ErrorPointer& error) {
     try {
       inner_ = opener_.open(std::move(node), position_);
+      is_traced_ = run().recorder() != nullptr;
     } catch (...) {
       error = error_of_opening();
     }
@@ -108,7 +111,8 @@ class FlatMapStage final : public Stage {
   Chunk element_;
   std::uint64_t position_ = 0;  ///< of the outer element
   InnerStream inner_;
-  PlaceLog places_;  ///< in an iterator that records
+  PlaceLog places_;         ///< in an iterator that records
+  bool is_traced_ = false;  ///< what the inner dataset gives, as far as anybody knows
 };
 
 class FlatMapNode final : public Node {

@@ -157,10 +157,10 @@ class Stage {
   detail::StageCounters* counters_;
   const TypeInfo* type_;
   std::uint64_t epoch_;
-  bool shares_counters_;               ///< with inner datasets that other threads may be reading
-  std::size_t calls_ = 1;              ///< that the pull at hand made, for what is recorded
-  std::uint32_t brief_pulls_ = 0;      ///< that are not in the counters yet, while recording
-  std::uint32_t brief_pulls_max_ = 1;  ///< so many are counted together
+  bool shares_counters_;   ///< with inner datasets that other threads may be reading
+  std::size_t calls_ = 1;  ///< that the pull at hand made, for what is recorded
+  std::uint32_t brief_pulls_counted_ = 0;  ///< that are still to come, while recording
+  std::uint32_t brief_pulls_each_ = 4;     ///< so many are counted together
   detail::SampleStride sample_stride_;
   ErrorPointer failure_;        ///< terminal: what do_pull threw
   std::uint64_t position_ = 0;  ///< of the pass: elements handed over or skipped
