@@ -17,7 +17,7 @@ namespace {
 // two free blocks of 14 MB the third was given back to the system and had again, 60 times in three
 // seconds, which cost a quarter of the rate.
 constexpr std::size_t kFreeBlocksMin = 2;
-constexpr std::size_t kFreeBlocksMax = 16;
+constexpr std::size_t kFreeBlocksMax = 64;
 constexpr std::size_t kFreeBytesMax = std::size_t{64} << 20;
 
 /// Of a block's columns: a cache line, or what an over-aligned field asks for.

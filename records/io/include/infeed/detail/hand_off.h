@@ -69,11 +69,15 @@ class HandOff {
     constexpr int kTries = 40;
     for (int i = 0; i < kTries; ++i) {
       if (lock.try_lock()) return;
-#if defined(__x86_64__)
-      __builtin_ia32_pause();
-#endif
+      pause();
     }
     lock.lock();
+  }
+  /// Between two looks at what another thread is about to change.
+  static void pause() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
   }
 
   void finish(Failure failure = nullptr) {

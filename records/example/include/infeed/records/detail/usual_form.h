@@ -168,7 +168,7 @@ inline bool read_usual_floats(std::string_view list, std::span<float> out) {
   std::size_t found = 0;
   const char* const values = usual_whole(list, 0x0a, found);
   if (values == nullptr || found != size || size == 0) return false;
-  std::memcpy(out.data(), values, size);
+  copy_value(out.data(), values, size);
   return true;
 }
 
