@@ -2,12 +2,12 @@
 
 #include <bit>
 #include <cstdint>
-#include <deque>
 #include <fmt/format.h>
 #include <map>
 #include <mutex>
 #include <new>
 #include <utility>
+#include <vector>
 
 #include "infeed/detail/large_memory.h"
 #include "infeed/error.h"
@@ -43,10 +43,9 @@ class TensorPool::Blocks {
   std::byte* take(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
     const auto found = free_.find(bytes);
-    if (found == free_.end()) return nullptr;
+    if (found == free_.end() || found->second.empty()) return nullptr;
     std::byte* const memory = found->second.back().memory;
     found->second.pop_back();
-    if (found->second.empty()) free_.erase(found);
     free_bytes_ -= bytes;
     return memory;
   }
@@ -90,19 +89,23 @@ class TensorPool::Blocks {
   };
 
   void free_oldest() {
-    auto oldest = free_.begin();  // there are four sizes for each power of two: few
+    auto oldest = free_.end();
     for (auto i = free_.begin(); i != free_.end(); ++i) {
-      if (i->second.front().returned < oldest->second.front().returned) oldest = i;
+      if (i->second.empty()) continue;
+      const bool is_older =
+          oldest == free_.end() || i->second.front().returned < oldest->second.front().returned;
+      if (is_older) oldest = i;
     }
     free_memory(oldest->second.front().memory, oldest->first);
     free_bytes_ -= oldest->first;
-    oldest->second.pop_front();
-    if (oldest->second.empty()) free_.erase(oldest);
+    oldest->second.erase(oldest->second.begin());
   }
 
   const std::size_t free_bytes_max_;
   mutable std::mutex mutex_;
-  std::map<std::size_t, std::deque<Free>> free_;
+  /// A size whose blocks are all in use stays: there are four for each power of two, and forty columns
+  /// of four bytes a row would make and drop an entry forty times a batch.
+  std::map<std::size_t, std::vector<Free>> free_;
   std::size_t free_bytes_ = 0;
   std::uint64_t returns_ = 0;
   bool closed_ = false;

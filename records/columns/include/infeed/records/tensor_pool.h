@@ -7,7 +7,7 @@ namespace infeed {
 
 struct TensorPoolOptions {
   /// Memory that lies free is at most so much, or one block. What came back first goes first.
-  std::size_t free_bytes_max = std::size_t{32} << 20;
+  std::size_t free_bytes_max = std::size_t{64} << 20;
 };
 
 /// Why: a fresh megabyte costs page faults (0.25 us each 4 KiB), and a training run takes one batch

@@ -53,7 +53,7 @@ namespace infeed::detail {
 }
 
 /// The same for what must be all that is left.
-inline const char* usual_whole(std::string_view bytes, std::uint8_t tag, std::size_t& size) {
+[[gnu::always_inline]] inline const char* usual_whole(std::string_view bytes, std::uint8_t tag, std::size_t& size) {
   const char* at = bytes.data();
   const char* const end = at + bytes.size();
   const char* const content = usual_content(at, end, tag, size);
@@ -157,14 +157,22 @@ bool append_usual_integers(std::string_view list, AlignedArray<I>& out) {
   return count != 0;
 }
 
-inline bool read_usual_floats(std::string_view list, std::span<float> out) {
+/// One value, packed or not.
+inline bool read_usual_float(std::string_view list, float& out) {
+  constexpr std::uint8_t kPacked = 0x0a;
   constexpr std::uint8_t kUnpacked = 0x0d;
+  const auto byte = [list](std::size_t i) { return static_cast<std::uint8_t>(list[i]); };
+  const bool is_packed =
+      list.size() == 2 + sizeof(float) && byte(0) == kPacked && byte(1) == sizeof(float);
+  const bool is_unpacked = list.size() == 1 + sizeof(float) && byte(0) == kUnpacked;
+  if (!is_packed && !is_unpacked) return false;
+  std::memcpy(&out, list.data() + list.size() - sizeof(float), sizeof(float));
+  return true;
+}
+
+inline bool read_usual_floats(std::string_view list, std::span<float> out) {
   const auto size = out.size() * sizeof(float);
-  if (list.size() == 1 + sizeof(float) && static_cast<std::uint8_t>(list[0]) == kUnpacked &&
-      out.size() == 1) {
-    std::memcpy(out.data(), list.data() + 1, sizeof(float));
-    return true;
-  }
+  if (out.size() == 1) return read_usual_float(list, out[0]);
   std::size_t found = 0;
   const char* const values = usual_whole(list, 0x0a, found);
   if (values == nullptr || found != size || size == 0) return false;
@@ -201,7 +209,7 @@ struct UsualForm<I> {
 template <>
 struct UsualForm<float> {
   static bool read(FeatureKind kind, std::string_view list, const Record*, float& out) {
-    return kind == FeatureKind::floats && read_usual_floats(list, std::span<float>(&out, 1));
+    return kind == FeatureKind::floats && read_usual_float(list, out);
   }
 };
 
