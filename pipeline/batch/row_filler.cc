@@ -205,6 +205,7 @@ bool RowFiller::can_take_part() const {
 void RowFiller::take_part(Lock& lock) {
   const WaitWatch wait(run_.recorder());
   const std::uint64_t begin_ticks = ticks_now();
+  takes_part_ = true;
   try {
     do_some(lock, used_);
   } catch (...) {
