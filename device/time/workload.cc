@@ -14,10 +14,10 @@ namespace {
 constexpr double kNormalisedPasses = 5;
 constexpr double kActivationPasses = 2;  // bias and ReLU, forward and backward, fused
 
-constexpr std::array<std::string_view, 14> kNames = {
-    "classifier", "lenet5",           "convnet",           "deep-mnist",  "vgg6",
-    "resnet20",   "wide-resnet-16-4", "wide-resnet-28-10", "resnet50-28", "resnet50",
-    "bert-large", "gpt2-small",       "gpt2-1.5b",         "dlrm"};
+constexpr std::array<std::string_view, 15> kNames = {
+    "classifier", "lenet5",     "convnet",          "deep-mnist",        "keras-cnn",
+    "vgg6",       "resnet20",   "wide-resnet-16-4", "wide-resnet-28-10", "resnet50-28",
+    "resnet50",   "bert-large", "gpt2-small",       "gpt2-1.5b",         "dlrm"};
 
 /// Appends layers and keeps track of the image's size on the way through the network.
 class Builder {
@@ -329,6 +329,18 @@ Workload workload(std::string_view name) {
                 .dense(1024)
                 .dense(10)
                 .take()};
+  }
+  if (name == "keras-cnn") {  // Keras' example mnist_cnn.py, with convolutions that keep the size
+    return {
+        std::string(name),
+        "two convolutions (32, 64) at full size and dense layers (128, 10) on 28x28 grey images",
+        Builder(28, 1)
+            .conv(3, 32, 1, kActivationPasses)
+            .conv(3, 64, 1, kActivationPasses)
+            .pool(2)
+            .dense(128)
+            .dense(10)
+            .take()};
   }
   if (name == "vgg6") {
     return {std::string(name),

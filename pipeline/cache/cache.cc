@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 #include <map>
 #include <mutex>
+#include <optional>
 
 #include "cache/cached_elements.h"
 #include "cache/peeked_input.h"
 #include "engine/iterator_context.h"
 #include "engine/recording/note_calls.h"
 #include "engine/recording/place_log.h"
+#include "engine/tuning/knobs.h"
 
 namespace infeed::detail {
 namespace {
@@ -27,6 +29,11 @@ class SharedContent {
   void publish(Content content) {
     const std::lock_guard lock(mutex_);
     if (content_ == nullptr) content_ = std::move(content);
+  }
+  /// Whoever reads it has it to the end of the pass.
+  void forget() {
+    const std::lock_guard lock(mutex_);
+    content_ = nullptr;
   }
 
  private:
@@ -51,16 +58,23 @@ class AdoptedContents {
 };
 
 /// Decides with its first pull or skip how to go through its pass: reading the complete content,
-/// filling one, or (after a resume) handing through what the input gives.
+/// filling one, or handing through what the input gives: after a resume, and where an optional cache
+/// is to keep nothing, or finds no room. The elements are the same in each way.
 class MemoryCacheStage final : public Stage {
  public:
   MemoryCacheStage(const StageContext& context, std::shared_ptr<SharedContent> shared,
-                   const Node& input)
+                   const Node& input, CacheUse use)
       : Stage(context),
         input_context_(context.run.shared_by_all(context)),
         node_(input),
         shared_(std::move(shared)),
-        memory_(run().memory(), "cache") {}
+        memory_(run().memory(), "cache") {
+    if (use == CacheUse::always) return;
+    knob_.emplace(run().knobs(), counters(), KnobSpec{.kind = KnobKind::cache, .max = 1},
+                  [content = shared_](std::int64_t keeps) {
+                    if (keeps == 0) content->forget();
+                  });
+  }
   /// A consumer may stop before its end; the statistics then say no more that it holds elements.
   ~MemoryCacheStage() override { release(); }
 
@@ -111,19 +125,21 @@ class MemoryCacheStage final : public Stage {
 
   void begin(Absent absent = Absent::fill) {
     begun_ = true;
-    content_ = shared_->get();
-    if (content_ != nullptr) {
-      reserve([&] { memory_.grow(content_->bytes()); });
+    const bool keeps = !knob_ || knob_->value() != 0;
+    if (keeps) content_ = shared_->get();
+    if (content_ != nullptr && reserve([&] { memory_.grow(content_->bytes()); })) {
       run().counters().note_hidden_errors(content_->errors_on_the_way());
       publish_level(*content_);
       return;
     }
-    if (absent == Absent::fill) filling_ = std::make_shared<CachedElements>(type());
+    if (keeps && content_ == nullptr && absent == Absent::fill)
+      filling_ = std::make_shared<CachedElements>(type());
+    content_ = nullptr;
     input_ = std::make_unique<PeekedInput>(node_.open(input_context_));
   }
 
   void keep(const Chunk& out) {
-    reserve([&] { filling_->append(out, memory_); });
+    if (!reserve([&] { filling_->append(out, memory_); })) return;
     publish_level(*filling_);
     // A consumer may take no more than the input is known to have.
     const Cardinality known = node_.cardinality();
@@ -142,14 +158,20 @@ class MemoryCacheStage final : public Stage {
     note_buffered(0, 0);
   }
 
-  /// What `hold` asks of the account is refused in words that help here.
+  /// What `hold` asks of the account is refused in words that help here. False where the pass goes on
+  /// without.
   template <class Hold>
-  void reserve(const Hold& hold) {
+  bool reserve(const Hold& hold) {
     try {
       hold();
+      return true;
     } catch (const Error& error) {
       filling_ = nullptr;
       release();
+      if (knob_) {
+        knob_->refuse();
+        return false;
+      }
       throw error.reworded(
           error.code(),
           fmt::format("the elements can't be kept in memory: {}; or cache less, or in files with "
@@ -166,6 +188,7 @@ class MemoryCacheStage final : public Stage {
   const Node& node_;
   const std::shared_ptr<SharedContent> shared_;
   Reservation memory_;
+  std::optional<Knob> knob_;  ///< of an optional one
   bool begun_ = false;
   Content content_;  ///< read from
   std::uint64_t position_ = 0;
@@ -175,11 +198,14 @@ class MemoryCacheStage final : public Stage {
 
 class MemoryCacheNode final : public Node {
  public:
-  explicit MemoryCacheNode(NodePointer input)
-      : Node("cache", input->type(), {input}), shared_(std::make_shared<SharedContent>()) {}
+  MemoryCacheNode(NodePointer input, CacheUse use)
+      : Node(use == CacheUse::always ? "cache" : "optional_cache", input->type(), {input}),
+        use_(use),
+        shared_(std::make_shared<SharedContent>()) {}
 
   Cardinality cardinality() const override { return input().cardinality(); }
   std::uint64_t buffer_bytes_min() const override {
+    if (use_ == CacheUse::as_tuned) return 0;
     return input()
         .cardinality()
         .transform([this](std::uint64_t n) { return n * element_bytes_min(); })
@@ -189,7 +215,7 @@ class MemoryCacheNode final : public Node {
 
  protected:
   std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
-    return std::make_unique<MemoryCacheStage>(context, content_of(context), input());
+    return std::make_unique<MemoryCacheStage>(context, content_of(context), input(), use_);
   }
 
  private:
@@ -206,14 +232,15 @@ class MemoryCacheNode final : public Node {
     return signature == own ? shared_ : adopted_->of(std::move(signature));
   }
 
+  const CacheUse use_;
   const std::shared_ptr<SharedContent> shared_;
   const std::shared_ptr<AdoptedContents> adopted_ = std::make_shared<AdoptedContents>();
 };
 
 }  // namespace
 
-NodePointer make_memory_cache(NodePointer input) {
-  return std::make_shared<MemoryCacheNode>(std::move(input));
+NodePointer make_memory_cache(NodePointer input, CacheUse use) {
+  return std::make_shared<MemoryCacheNode>(std::move(input), use);
 }
 
 }  // namespace infeed::detail

@@ -58,6 +58,7 @@ TuningDecision Tuner::observe(const TuningObservation& window) {
   if (phase_rate_ == 0) phase_rate_ = model_.measured_rate();
   ++windows_;
   if (checks_profile(last_, decision)) return decision;
+  if (place_cache(last_, decision)) return decision;
   decide(last_, decision);
   decision.verdict = verdict(last_);
   if (!trial_) decision.profile = profile_text(last_);

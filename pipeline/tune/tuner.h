@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,13 @@ class Tuner final : public TuningPolicy {
     double elements = 0;
     double elements_min = 0;  ///< to be judged
   };
+  /// An optional cache that was asked for.
+  struct Caching {
+    TuningChange change;
+    std::uint64_t knob;
+    double ns = 0;  ///< in which it was read
+    double elements = 0;
+  };
   /// What a stage waited in each window.
   struct Bursts {
     double sum = 0;
@@ -74,6 +82,11 @@ class Tuner final : public TuningPolicy {
   void begin(const TuningObservation& seen, const Values& values, double predicted, bool saves,
              std::string why, TuningDecision& decision);
   void apply(const TuningObservation& seen, const Values& values, TuningDecision& decision) const;
+  double ns_before(const TuningObservation& seen, int stage) const;
+  bool place_cache(const TuningObservation& seen, TuningDecision& decision);
+  bool follow_cache(const TuningObservation& seen, TuningDecision& decision);
+  void finish_caching(TuningChange::Outcome outcome, TuningDecision& decision);
+  void give_up_caches(const TuningObservation& seen, TuningDecision& decision) const;
   std::string slowest_text(const TuningObservation& seen, const Values& values) const;
   int slowest_serial_stage(const TuningObservation& seen) const;
   std::string verdict(const TuningObservation& seen) const;
@@ -98,8 +111,10 @@ class Tuner final : public TuningPolicy {
   int saving_windows_ = 0;  ///< in a row that would do with less
   int serial_windows_ = 0;  ///< in a row that would be quicker in one thread
   std::optional<Trial> trial_;
-  std::optional<Values> last_saving_;  ///< what there was before it
-  std::vector<Bursts> bursts_;         ///< by stage
+  std::optional<Caching> caching_;
+  std::set<std::uint64_t> useless_caches_;  ///< that brought nothing, or had no room
+  std::optional<Values> last_saving_;       ///< what there was before it
+  std::vector<Bursts> bursts_;              ///< by stage
   std::map<std::uint64_t, std::int64_t> shrunk_to_;
   std::uint64_t memory_limit_bytes_ = UINT64_MAX;  ///< of the iterator; before the first look
   std::optional<std::uint64_t> ready_bytes_max_;   ///< since the control group was nearly full

@@ -10,17 +10,6 @@ namespace infeed::detail {
 namespace {
 
 constexpr double kConsumerBoundWait = 0.1;
-// What a cache has to promise, and one nearer to the sources over another.
-constexpr double kCacheWorthIt = 1.2;
-constexpr double kCacheBetter = 1.03;
-
-bool has_room_for(const TuningObservation& seen, std::uint64_t bytes) {
-  const auto fits = [bytes](std::uint64_t used, std::uint64_t limit) {
-    return limit == 0 || used + bytes <= limit - limit / 4;
-  };
-  return fits(seen.memory_bytes, seen.memory_limit_bytes) &&
-         fits(seen.group_bytes, seen.group_limit_bytes);
-}
 
 }  // namespace
 
@@ -39,27 +28,6 @@ std::string Tuner::slowest_text(const TuningObservation& seen, const Values& val
 
 std::string Tuner::verdict(const TuningObservation& seen) const {
   return bound_text(seen) + cache_text(seen);
-}
-
-/// Where a cache would help, if there is a place for one: each pass makes the same there, and it
-/// fits. It is the user's to write, who alone knows whether a function gives the same each time.
-std::string Tuner::cache_text(const TuningObservation& seen) const {
-  const Values now = values_of(seen);
-  const double modelled = model_.forecast(seen, now).rate;
-  int best = -1;
-  double best_rate = kCacheWorthIt * modelled;
-  for (int i = 0; i < static_cast<int>(seen.stages.size()); ++i) {
-    const std::uint64_t bytes = seen.stages[static_cast<std::size_t>(i)].pass_bytes;
-    if (bytes == 0 || !has_room_for(seen, bytes)) continue;
-    const double rate = model_.forecast_cached(seen, now, i).rate;
-    if (rate <= best_rate) continue;
-    best = i;
-    best_rate = kCacheBetter * rate;
-  }
-  if (best < 0) return {};
-  const StageObservation& stage = seen.stages[static_cast<std::size_t>(best)];
-  return fmt::format("; a cache() behind {} would give up to {} for about {}", stage.label,
-                     change_text(modelled, best_rate / kCacheBetter), bytes_text(stage.pass_bytes));
 }
 
 /// What bounds it.

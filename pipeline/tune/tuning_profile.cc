@@ -15,6 +15,7 @@
 //     time 20134.5 map 'augment'
 //     workers 4 map 'augment'
 //     depth 65536 prefetch
+//     cache 1 optional_cache
 namespace infeed::detail {
 namespace {
 
@@ -61,10 +62,10 @@ bool Tuner::start_from_profile(const TuningObservation& seen, TuningDecision& de
       profile_ns_[label] = number;
       continue;
     }
-    const KnobKind kind = what == "workers" ? KnobKind::workers : KnobKind::depth;
     bool is_known = false;
     for (const KnobState& knob : seen.knobs) {
-      if (knob.kind != kind || seen.stages[static_cast<std::size_t>(knob.stage)].label != label) {
+      if (name_of(knob.kind) != what ||
+          seen.stages[static_cast<std::size_t>(knob.stage)].label != label) {
         continue;
       }
       is_known = true;
@@ -113,8 +114,8 @@ std::string Tuner::profile_text(const TuningObservation& seen) const {
   }
   for (const KnobState& knob : seen.knobs) {
     if (knob.min == knob.max) continue;
-    text += fmt::format("{} {} {}\n", knob.kind == KnobKind::workers ? "workers" : "depth",
-                        knob.value, seen.stages[static_cast<std::size_t>(knob.stage)].label);
+    text += fmt::format("{} {} {}\n", name_of(knob.kind), knob.value,
+                        seen.stages[static_cast<std::size_t>(knob.stage)].label);
   }
   return text;
 }

@@ -4,8 +4,6 @@
 #include <cstdint>
 #include <fmt/format.h>
 
-#include <infeed/pipeline/tuning.h>
-
 namespace infeed {
 namespace detail {
 
@@ -38,6 +36,18 @@ std::string cores_text(double cores, double all) {
   return cores == 1 ? std::string("the only core is") : fmt::format("all {:.3g} cores are", cores);
 }
 
+std::string_view name_of(KnobKind kind) {
+  switch (kind) {
+    case KnobKind::workers:
+      return "workers";
+    case KnobKind::depth:
+      return "depth";
+    case KnobKind::cache:
+      return "cache";
+  }
+  return {};
+}
+
 std::string change_text(double from, double to) {
   if (from <= 0) return "+0 %";
   return fmt::format("{:+d} %", std::lround(100 * (to / from - 1)));
@@ -46,6 +56,7 @@ std::string change_text(double from, double to) {
 namespace {
 
 std::string value_text(KnobKind kind, std::int64_t value) {
+  if (kind == KnobKind::cache) return value == 0 ? "off" : "on";
   return kind == KnobKind::workers && value == 0 ? "serial" : fmt::format("{}", value);
 }
 
@@ -62,7 +73,7 @@ std::string outcome_text(const TuningChange& change) {
 }  // namespace detail
 
 std::string KnobChange::text() const {
-  return fmt::format("{}{} {} -> {}", stage, kind == KnobKind::workers ? "" : " depth",
+  return fmt::format("{}{} {} -> {}", stage, kind == KnobKind::depth ? " depth" : "",
                      detail::value_text(kind, from), detail::value_text(kind, to));
 }
 

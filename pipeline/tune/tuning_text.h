@@ -2,6 +2,9 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
+
+#include <infeed/pipeline/tuning.h>
 
 namespace infeed::detail {
 
@@ -13,6 +16,8 @@ std::string bytes_text(std::uint64_t bytes);
 std::string time_text(double ns);
 /// "all 2 cores are", "the 1.3 cores that others leave are".
 std::string cores_text(double cores, double all);
+/// As profiles have it: "workers".
+std::string_view name_of(KnobKind kind);
 /// "+84 %".
 std::string change_text(double from, double to);
 

@@ -31,19 +31,24 @@ void Knobs::add(Knob& knob) {
     knob.bound_min_ = std::max(knob.min_, bound.min);
     knob.bound_max_ = bound.max;
   }
-  const auto [known, is_new] = known_.try_emplace({&knob.counters_, knob.kind_}, known_.size(), 0);
-  knob.id_ = known->second.first;
-  const std::int64_t value = is_new ? knob.value() : known->second.second;
+  const auto [place, is_new] =
+      known_.try_emplace({&knob.counters_, knob.kind_}, Known{known_.size(), 0});
+  Known& known = place->second;
+  knob.id_ = known.id;
+  if (known.is_refused) knob.refuse();
+  const std::int64_t value = is_new ? knob.value() : known.value;
   const std::int64_t most = std::min(knob.max_.load(), knob.bound_max_);
   const std::int64_t begin = std::clamp(value, std::min(knob.bound_min_, most), most);
-  knob.value_ = known->second.second = knob.is_fixed_ ? knob.value() : begin;
+  knob.value_ = known.value = knob.is_fixed_ ? knob.value() : begin;
   knobs_.push_back(&knob);
   if (!knob.is_fixed_ && knob.bound_min_ < knob.bound_max_) can_change_ = true;
 }
 
 void Knobs::remove(Knob& knob) {
   const std::lock_guard lock(mutex_);
-  known_[{&knob.counters_, knob.kind_}].second = knob.value();
+  Known& known = known_.at({&knob.counters_, knob.kind_});
+  known.value = knob.value();
+  known.is_refused = !knob.is_fixed_ && knob.max_.load() == 0;
   knobs_.remove(&knob);
 }
 

@@ -56,6 +56,11 @@ class Knob {
     waits_.store(true, std::memory_order_relaxed);
     return value_.load(std::memory_order_relaxed);
   }
+  /// The stage itself found that it can't have what it was set to, in this pass or another.
+  void refuse() {
+    value_.store(0, std::memory_order_relaxed);
+    max_.store(0, std::memory_order_relaxed);
+  }
   void note_value(std::int64_t value) { value_.store(value, std::memory_order_relaxed); }
   void note_shape(KnobShape shape) { shape_.store(shape, std::memory_order_relaxed); }
   /// The least that the stage's buffer held since the last reset, written by the stage.
@@ -111,8 +116,13 @@ class Knobs {
   mutable std::mutex mutex_;
   std::list<Knob*> knobs_;
   std::atomic<bool> can_change_{false};
-  /// The id and the last value of each, of stages that are gone, too.
-  std::map<Key, std::pair<std::uint64_t, std::int64_t>> known_;
+  /// Of each there ever was, of stages that are gone, too.
+  struct Known {
+    std::uint64_t id;
+    std::int64_t value;
+    bool is_refused = false;
+  };
+  std::map<Key, Known> known_;
 };
 
 }  // namespace infeed::detail

@@ -1,7 +1,7 @@
 #pragma once
 
 // This is all of infeed's pipeline: sources, stages, iterators. The simulated TPU has headers of
-// its own: <infeed/device/slice.h>, <infeed/device/paced.h>, <infeed/device/trainer.h> and those
+// its own: <infeed/device/slice.h>, <infeed/device/paced.h>, <infeed/device/fit.h> and those
 // beside them. To prove a pipeline equal after a resume there is <infeed/pipeline/testing.h>.
 #include <infeed/pipeline/as_columns.h>
 #include <infeed/pipeline/assert_cardinality.h>
@@ -30,6 +30,7 @@
 #include <infeed/pipeline/lines.h>
 #include <infeed/pipeline/map.h>
 #include <infeed/pipeline/npy.h>
+#include <infeed/pipeline/optional_cache.h>
 #include <infeed/pipeline/pack.h>
 #include <infeed/pipeline/padded_batch.h>
 #include <infeed/pipeline/parse.h>

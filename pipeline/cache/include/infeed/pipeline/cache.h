@@ -36,7 +36,9 @@ auto cache(Options options);
 // Only the library reads what follows.
 namespace detail {
 
-NodePointer make_memory_cache(NodePointer input);
+enum class CacheUse { always, as_tuned };
+
+NodePointer make_memory_cache(NodePointer input, CacheUse use = CacheUse::always);
 
 struct MemoryCacheStageFactory {
   using ComposesAsStage = void;

@@ -34,6 +34,8 @@ enum class KnobKind {
   workers,
   /// Elements that a prefetch keeps ready, or 16 KiB for each of them where that is more.
   depth,
+  /// Whether an optional_cache keeps the elements of its next passes: 1, or 0.
+  cache,
 };
 
 /// What the tuner may choose for one stage. With min == max it is fixed.

@@ -17,6 +17,7 @@
 #include "infeed/records/detail/example_shapes.h"
 #include "infeed/records/detail/feature_codec.h"
 #include "infeed/records/detail/name_table.h"
+#include "infeed/records/detail/seen_features.h"
 #include "infeed/records/example.h"
 
 /// Why: nearly all Examples are written in one way: one Features message, each entry a name and a
@@ -53,33 +54,13 @@ namespace infeed::detail {
 }
 
 /// The same for what must be all that is left.
-[[gnu::always_inline]] inline const char* usual_whole(std::string_view bytes, std::uint8_t tag, std::size_t& size) {
+[[gnu::always_inline]] inline const char* usual_whole(std::string_view bytes, std::uint8_t tag,
+                                                      std::size_t& size) {
   const char* at = bytes.data();
   const char* const end = at + bytes.size();
   const char* const content = usual_content(at, end, tag, size);
   return at == end ? content : nullptr;
 }
-
-/// Which features of a record were seen.
-class SeenFeatures {
- public:
-  static constexpr std::size_t kFeaturesMax = 1024;
-
-  explicit SeenFeatures(std::size_t features) {
-    std::memset(words_.data(), 0, (features + 63) / 64 * sizeof(std::uint64_t));
-  }
-  /// False when it was seen before.
-  bool add(std::size_t i) {
-    std::uint64_t& word = words_[i / 64];
-    const std::uint64_t bit = std::uint64_t{1} << (i % 64);
-    const bool is_new = (word & bit) == 0;
-    word |= bit;
-    return is_new;
-  }
-
- private:
-  std::array<std::uint64_t, kFeaturesMax / 64> words_;
-};
 
 /// Calls visit(index in `names`, kind, list) -> bool for each feature whose name is there, and
 /// skip(bytes) for the content of each other one. True when the whole record is in the usual form,

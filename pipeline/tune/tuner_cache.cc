@@ -1,0 +1,176 @@
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "tune/tuner.h"
+#include "tune/tuning_text.h"
+#include "tune/tuning_windows.h"
+
+// Where a cache would help, and optional caches: when they keep their elements, and whether that
+// brought what was promised.
+namespace infeed::detail {
+namespace {
+
+// What a cache has to promise, and one nearer to the sources over another.
+constexpr double kCacheWorthIt = 1.2;
+constexpr double kCacheBetter = 1.03;
+// What it has to bring.
+constexpr double kCacheKept = 1.05;
+constexpr double kReadNs = 400e6;
+
+/// A quarter of the memory stays for what comes later.
+bool has_room_for(const TuningObservation& seen, std::uint64_t bytes) {
+  const auto fits = [bytes](std::uint64_t used, std::uint64_t limit) {
+    return limit == 0 || used + bytes <= limit - limit / 4;
+  };
+  return fits(seen.memory_bytes, seen.memory_limit_bytes) &&
+         fits(seen.group_bytes, seen.group_limit_bytes);
+}
+
+bool is_nearly_full(const TuningObservation& seen) {
+  const auto is_full = [](std::uint64_t used, std::uint64_t limit) {
+    return limit != 0 && used > limit - limit / 10;
+  };
+  return is_full(seen.memory_bytes, seen.memory_limit_bytes) ||
+         is_full(seen.group_bytes, seen.group_limit_bytes);
+}
+
+bool is_before(const TuningObservation& seen, std::size_t stage, int other) {
+  int above = seen.stages[stage].consumer;
+  while (above >= 0 && above != other)
+    above = seen.stages[static_cast<std::size_t>(above)].consumer;
+  return above == other;
+}
+
+/// Whether a stage gave elements, and nothing before it did.
+bool is_read_from_memory(const TuningObservation& seen, int stage) {
+  if (seen.stages[static_cast<std::size_t>(stage)].elements == 0) return false;
+  for (std::size_t i = 0; i < seen.stages.size(); ++i) {
+    if (seen.stages[i].elements != 0 && is_before(seen, i, stage)) return false;
+  }
+  return true;
+}
+
+const KnobState* find_knob(const TuningObservation& seen, std::uint64_t id) {
+  const auto found = std::find_if(seen.knobs.begin(), seen.knobs.end(),
+                                  [id](const KnobState& knob) { return knob.id == id; });
+  return found == seen.knobs.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+/// Where a cache would help, if there is a place for one: each pass makes the same there, and it
+/// fits. It is the user's to write, who alone knows whether a function gives the same each time.
+std::string Tuner::cache_text(const TuningObservation& seen) const {
+  const Values now = values_of(seen);
+  const double modelled = model_.forecast(seen, now).rate;
+  int best = -1;
+  double best_rate = kCacheWorthIt * modelled;
+  for (int i = 0; i < static_cast<int>(seen.stages.size()); ++i) {
+    const std::uint64_t bytes = seen.stages[static_cast<std::size_t>(i)].pass_bytes;
+    if (bytes == 0 || !has_room_for(seen, bytes)) continue;
+    const double rate = model_.forecast_cached(seen, now, i).rate;
+    if (rate <= best_rate) continue;
+    best = i;
+    best_rate = kCacheBetter * rate;
+  }
+  if (best < 0) return {};
+  const StageObservation& stage = seen.stages[static_cast<std::size_t>(best)];
+  return fmt::format("; a cache() behind {} would give up to {} for about {}", stage.label,
+                     change_text(modelled, best_rate / kCacheBetter), bytes_text(stage.pass_bytes));
+}
+
+/// What a cache there would save, for an element of the consumer's.
+double Tuner::ns_before(const TuningObservation& seen, int stage) const {
+  double ns = 0;
+  for (std::size_t i = 0; i < seen.stages.size(); ++i) {
+    if (is_before(seen, i, stage)) ns += model_.stage_ns(static_cast<int>(i));
+  }
+  return ns;
+}
+
+/// Turns on the optional cache that promises most, if one does. True when another phase began with
+/// it: nothing is known then.
+bool Tuner::place_cache(const TuningObservation& seen, TuningDecision& decision) {
+  if (caching_) return follow_cache(seen, decision);
+  if (is_nearly_full(seen)) return give_up_caches(seen, decision), false;
+  const Values now = values_of(seen);
+  const double modelled = model_.forecast(seen, now).rate;
+  const KnobState* best = nullptr;
+  double best_rate = kCacheWorthIt * modelled;
+  for (const KnobState& knob : seen.knobs) {
+    const bool can_be = knob.kind == KnobKind::cache && knob.value == 0 && knob.max != 0;
+    if (!can_be || useless_caches_.contains(knob.id)) continue;
+    const std::uint64_t bytes = seen.stages[static_cast<std::size_t>(knob.stage)].pass_bytes;
+    if (bytes == 0 || !has_room_for(seen, bytes)) continue;
+    const double rate = model_.forecast_cached(seen, now, knob.stage).rate;
+    if (rate <= best_rate) continue;
+    best = &knob;
+    best_rate = kCacheBetter * rate;
+  }
+  if (best == nullptr) return false;
+  const double rate = model_.measured_rate();
+  const std::uint64_t bytes = seen.stages[static_cast<std::size_t>(best->stage)].pass_bytes;
+  Caching caching;
+  caching.knob = best->id;
+  caching.change.at_seconds = static_cast<double>(seen.at_ns) / 1e9;
+  caching.change.knobs = {{label_of(seen, *best), KnobKind::cache, 0, 1}};
+  caching.change.why =
+      fmt::format("the stages before it take {} an element, and to keep a pass about {}",
+                  time_text(ns_before(seen, best->stage)), bytes_text(bytes));
+  caching.change.rate_before = rate;
+  caching.change.rate_predicted = rate * best_rate / kCacheBetter / modelled;
+  if (only_advises_) {
+    caching.change.outcome = TuningChange::Outcome::advised;
+    useless_caches_.insert(best->id);  // to be said once
+    decision.finished.push_back(std::move(caching.change));
+    return false;
+  }
+  decision.settings.push_back({best->id, 1});
+  caching_ = std::move(caching);
+  return false;
+}
+
+/// The pass that fills it comes first, and is none to judge it by.
+bool Tuner::follow_cache(const TuningObservation& seen, TuningDecision& decision) {
+  const KnobState* const knob = find_knob(seen, caching_->knob);
+  if (knob == nullptr) return false;  // between two passes
+  if (knob->max == 0) {
+    decision.notes.push_back(
+        fmt::format("there was no room for what {} was to keep", label_of(seen, *knob)));
+    finish_caching(TuningChange::Outcome::rolled_back, decision);
+    return true;
+  }
+  // Nobody heard it, where one pass had ended and the next had not begun.
+  if (knob->value == 0) decision.settings.push_back({knob->id, 1});
+  if (!is_read_from_memory(seen, knob->stage)) return false;
+  caching_->ns += static_cast<double>(seen.window_ns);
+  caching_->elements += static_cast<double>(seen.elements);
+  if (caching_->ns < kReadNs) return false;
+  TuningChange& change = caching_->change;
+  change.rate_after = caching_->elements * 1e9 / caching_->ns;
+  const bool is_kept = change.rate_after >= kCacheKept * change.rate_before;
+  if (!is_kept) decision.settings.push_back({knob->id, 0});
+  finish_caching(is_kept ? TuningChange::Outcome::kept : TuningChange::Outcome::rolled_back,
+                 decision);
+  return true;
+}
+
+/// What was learnt before says nothing about the work that is left.
+void Tuner::finish_caching(TuningChange::Outcome outcome, TuningDecision& decision) {
+  caching_->change.outcome = outcome;
+  if (outcome != TuningChange::Outcome::kept) useless_caches_.insert(caching_->knob);
+  decision.finished.push_back(std::move(caching_->change));
+  caching_.reset();
+  begin_phase();
+}
+
+void Tuner::give_up_caches(const TuningObservation& seen, TuningDecision& decision) const {
+  for (const KnobState& knob : seen.knobs) {
+    if (knob.kind != KnobKind::cache || knob.value == 0 || knob.min != 0) continue;
+    decision.settings.push_back({knob.id, 0});
+    decision.notes.push_back(fmt::format("memory is short: {} keeps nothing from the next pass on",
+                                         label_of(seen, knob)));
+  }
+}
+
+}  // namespace infeed::detail

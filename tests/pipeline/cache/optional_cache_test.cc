@@ -1,0 +1,172 @@
+#include <atomic>
+#include <chrono>
+#include <gmock/gmock.h>
+#include <memory>
+#include <string>
+
+#include <infeed/pipeline/map.h>
+#include <infeed/pipeline/optional_cache.h>
+#include <infeed/pipeline/prefetch.h>
+#include <infeed/pipeline/range.h>
+#include <infeed/pipeline/repeat.h>
+#include <infeed/pipeline/shuffle.h>
+#include <infeed/pipeline/skip.h>
+#include <infeed/pipeline/tuning_policy.h>
+
+#include "pipeline/suite/stage_suite.h"
+
+namespace infeed::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+template <class Check>
+void for_each_copyable(const Check& check) {
+  check(std::type_identity<std::int64_t>());
+  check(std::type_identity<std::string>());
+  check(std::type_identity<OverAligned>());
+}
+
+// The suite also drives the knobs of its pipelines at random.
+TEST(OptionalCache, PassesTheSuite) {
+  for_each_copyable([]<class T>(std::type_identity<T>) {
+    run_stage_suite_on<T>([](auto dataset) { return dataset | optional_cache(); },
+                          [](const Slots& in) { return show_all(in); });
+  });
+}
+
+TEST(OptionalCache, PassesTheSuiteWhenItIsReadAgain) {
+  for_each_copyable([]<class T>(std::type_identity<T>) {
+    run_stage_suite_on<T>([](auto dataset) { return dataset | optional_cache() | repeat(2); },
+                          show_twice);
+  });
+}
+
+/// Three passes over 1,000 numbers, counting how many were made.
+class ThreePasses {
+ public:
+  std::vector<std::int64_t> run(IterateOptions options) {
+    const auto dataset = range(1000) | map([this](std::int64_t x) {
+                           ++made_;
+                           return 2 * x;
+                         }) |
+                         optional_cache() | repeat(3);
+    auto iterator = dataset.iterate(std::move(options));
+    std::vector<std::int64_t> values;
+    while (const auto value = iterator.next()) values.push_back(*value);
+    return values;
+  }
+  int made() const { return made_; }
+
+ private:
+  std::atomic<int> made_ = 0;
+};
+
+std::vector<std::int64_t> three_times_doubled() {
+  std::vector<std::int64_t> values;
+  for (std::int64_t i = 0; i < 3000; ++i) values.push_back(2 * (i % 1000));
+  return values;
+}
+
+KnobBound bound(std::int64_t min, std::int64_t max) {
+  return {.stage = "optional_cache", .kind = KnobKind::cache, .min = min, .max = max};
+}
+
+TEST(OptionalCache, KeepsNothingWithoutATuner) {
+  ThreePasses passes;
+  EXPECT_EQ(passes.run({.tuner = {.mode = TunerMode::off}}), three_times_doubled());
+  EXPECT_EQ(passes.made(), 3000);
+}
+
+TEST(OptionalCache, KeepsTheFirstPassWhereTheUserBoundsItSo) {
+  ThreePasses passes;
+  EXPECT_EQ(passes.run({.tuner = {.bounds = {bound(1, 1)}}}), three_times_doubled());
+  EXPECT_EQ(passes.made(), 1000);
+}
+
+TEST(OptionalCache, GoesOnWithoutWhereThereIsNoRoom) {
+  ThreePasses passes;
+  // Of the 8 KB of a pass there is room for some.
+  EXPECT_EQ(passes.run({.memory_bytes_max = 6000, .tuner = {.bounds = {bound(1, 1)}}}),
+            three_times_doubled());
+  EXPECT_EQ(passes.made(), 3000);
+}
+
+TEST(OptionalCache, RunsWhatIsBeforeItAsInTheFirstPassInEachWay) {
+  const auto twice = [](std::int64_t keeps) {
+    const auto dataset =
+        range(500) | shuffle({.buffer = 100, .seed = 3}) | optional_cache() | repeat(2);
+    auto iterator = dataset.iterate({.tuner = {.bounds = {bound(keeps, keeps)}}});
+    std::vector<std::int64_t> values;
+    while (const auto value = iterator.next()) values.push_back(*value);
+    return values;
+  };
+  const std::vector<std::int64_t> kept = twice(1);
+  EXPECT_EQ(kept, twice(0));
+  EXPECT_TRUE(std::equal(kept.begin(), kept.begin() + 500, kept.begin() + 500, kept.end()));
+}
+
+/// Turns every cache on at first, and off from its tenth look on.
+class OnAndOff final : public TuningPolicy {
+ public:
+  TuningDecision observe(const TuningObservation& seen) override {
+    TuningDecision decision;
+    const int look = ++looks;
+    for (const KnobState& knob : seen.knobs) {
+      if (knob.kind == KnobKind::cache) decision.settings.push_back({knob.id, look < 10 ? 1 : 0});
+    }
+    return decision;
+  }
+  std::atomic<int> looks = 0;
+};
+
+TEST(OptionalCache, ForgetsWhatItKeptWhenItIsTurnedOff) {
+  std::atomic<int> made = 0;
+  const auto dataset = range(100) | map([&](std::int64_t x) {
+                         ++made;
+                         return x;
+                       }) |
+                       optional_cache() | repeat();
+  const auto policy = std::make_shared<OnAndOff>();
+  auto iterator =
+      dataset.iterate({.tuner = {.look_every = std::chrono::milliseconds(1), .policy = policy}});
+  const auto made_in_a_pass = [&] {
+    const int before = made;
+    for (int i = 0; i < 100; ++i) EXPECT_TRUE(iterator.next());
+    return made - before;
+  };
+  bool was_kept = false;
+  while (policy->looks < 10) was_kept |= made_in_a_pass() == 0;
+  EXPECT_TRUE(was_kept);
+  while (policy->looks < 12) made_in_a_pass();
+  made_in_a_pass();  // may have begun before
+  EXPECT_EQ(made_in_a_pass(), 100);
+}
+
+TEST(OptionalCache, IsTurnedOnByTheTunerWhereItHelps) {
+  const auto slow = [](std::int64_t x) {
+    const auto begin = std::chrono::steady_clock::now();
+    while (std::chrono::steady_clock::now() - begin < std::chrono::microseconds(50)) {
+    }
+    return x;
+  };
+  const auto dataset = range(400) | map(slow) | optional_cache() | repeat();
+  auto iterator = dataset.iterate();
+  const auto decided = [&] {
+    for (const TuningChange& change : iterator.tuning().changes) {
+      if (change.knobs.front().kind == KnobKind::cache) return change.text();
+    }
+    return std::string();
+  };
+  const auto begin = std::chrono::steady_clock::now();
+  std::string text;
+  while (text.empty() && std::chrono::steady_clock::now() - begin < std::chrono::seconds(60)) {
+    for (int i = 0; i < 400; ++i) ASSERT_TRUE(iterator.next());
+    text = decided();
+  }
+  EXPECT_THAT(text, HasSubstr("optional_cache off -> on: the stages before it take"));
+  EXPECT_THAT(text, HasSubstr(", kept"));
+}
+
+}  // namespace
+}  // namespace infeed::test
