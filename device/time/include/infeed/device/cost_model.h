@@ -142,7 +142,7 @@ StepTime step_time(const Workload& workload, const Slice& slice, std::int64_t gl
 std::int64_t compilation_ps(const Workload& workload);
 
 /// A named model, or Error invalid_argument that lists them. For 28x28 grey images and 10 classes:
-/// "classifier" (784-128-10), "lenet5", "convnet", "deep-mnist", "vgg6", "resnet20",
+/// "classifier" (784-128-10), "lenet5", "convnet", "deep-mnist", "keras-cnn", "vgg6", "resnet20",
 /// "wide-resnet-16-4", "wide-resnet-28-10", "resnet50-28". For 224x224 colour images and 1000
 /// classes: "resnet50". For sequences of 512 words: "bert-large". For
 /// sequences of 1024 words: "gpt2-small", "gpt2-1.5b". For 13 numbers and 26 categories: "dlrm".
