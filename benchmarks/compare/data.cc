@@ -105,9 +105,9 @@ fs::path record_files(const fs::path& folder, const std::string& kind) {
   return folder / kind / "data-*.tfrecord";
 }
 
-void read_into_page_cache(const fs::path& folder, const std::string& kind) {
+void read_into_page_cache(const fs::path& pattern) {
   std::vector<char> piece(std::size_t{256} << 10);
-  for (const std::string& file : match_files(record_files(folder, kind).string())) {
+  for (const std::string& file : match_files(pattern.string())) {
     std::ifstream input;
     input.rdbuf()->pubsetbuf(nullptr, 0);
     input.open(file, std::ios::binary);

@@ -17,8 +17,8 @@ std::filesystem::path fashion_mnist_shards(const std::filesystem::path& folder);
 /// "text-lz4", and "photos", which photo_data.py makes.
 std::filesystem::path record_files(const std::filesystem::path& folder, const std::string& kind);
 
-/// A run takes long enough for the system to let go of pages that nobody has asked for since the
-/// first row. Ours is measured first, so the peers find them, too.
-void read_into_page_cache(const std::filesystem::path& folder, const std::string& kind);
+/// The files that fit the pattern. A run takes long enough for the system to let go of pages that
+/// nobody has asked for since the first row. Ours is measured first, so the peers find them, too.
+void read_into_page_cache(const std::filesystem::path& pattern);
 
 }  // namespace infeed::compare

@@ -46,7 +46,7 @@ double rate_of(const RunOptions& options, const Dataset<T>& dataset, OfElement o
 }
 
 Dataset<Record> read(const RunOptions& options, const char* kind) {
-  read_into_page_cache(options.data, kind);
+  read_into_page_cache(record_files(options.data, kind));
   return records(record_files(options.data, kind).string()) | repeat();
 }
 
@@ -59,7 +59,7 @@ Row read_row(std::string name, const char* kind) {
 /// A kind that is one file, on two threads.
 Row read_one_file_row(std::string name, const char* kind) {
   return {std::move(name), [kind](const RunOptions& options) -> Measurement {
-            read_into_page_cache(options.data, kind);
+            read_into_page_cache(record_files(options.data, kind));
             const std::string file = match_files(record_files(options.data, kind).string()).front();
             return {rate_of(options, records(file, {.parallelism = 2}) | repeat(),
                             [](const Record&) { return 1.0; })};
