@@ -225,7 +225,6 @@ class RowFiller {
   /// Whether the consumer has something to do that doesn't keep it from a batch for long.
   bool can_take_part() const;
   void take_part(Lock& lock);
-  bool poll(Lock& lock);
   void leave();
   void note_absence();
   /// A batch takes less time than to sleep and wake costs.
