@@ -132,8 +132,9 @@ class MemoryCacheStage final : public Stage {
       publish_level(*content_);
       return;
     }
-    if (keeps && content_ == nullptr && absent == Absent::fill)
+    if (keeps && content_ == nullptr && absent == Absent::fill) {
       filling_ = std::make_shared<CachedElements>(type());
+    }
     content_ = nullptr;
     input_ = std::make_unique<PeekedInput>(node_.open(input_context_));
   }

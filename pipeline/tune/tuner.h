@@ -46,6 +46,13 @@ class Tuner final : public TuningPolicy {
     double elements = 0;
     double elements_min = 0;  ///< to be judged
   };
+  /// What a cache behind a stage promises.
+  struct CacheGain {
+    int stage;
+    std::uint64_t bytes;
+    double rate_now;  ///< both by the model
+    double rate_cached;
+  };
   /// An optional cache that was asked for.
   struct Caching {
     TuningChange change;
@@ -82,6 +89,8 @@ class Tuner final : public TuningPolicy {
   void begin(const TuningObservation& seen, const Values& values, double predicted, bool saves,
              std::string why, TuningDecision& decision);
   void apply(const TuningObservation& seen, const Values& values, TuningDecision& decision) const;
+  std::optional<CacheGain> best_cache(const TuningObservation& seen,
+                                      const std::vector<int>& stages) const;
   double ns_before(const TuningObservation& seen, int stage) const;
   bool place_cache(const TuningObservation& seen, TuningDecision& decision);
   bool follow_cache(const TuningObservation& seen, TuningDecision& decision);

@@ -1,5 +1,9 @@
 #include <algorithm>
 #include <fmt/format.h>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <vector>
 
 #include "tune/tuner.h"
 #include "tune/tuning_text.h"
@@ -58,25 +62,34 @@ const KnobState* find_knob(const TuningObservation& seen, std::uint64_t id) {
 
 }  // namespace
 
+/// Of these stages the one behind which a cache promises most, if any promises enough and has room.
+std::optional<Tuner::CacheGain> Tuner::best_cache(const TuningObservation& seen,
+                                                  const std::vector<int>& stages) const {
+  const Values now = values_of(seen);
+  const double modelled = model_.forecast(seen, now).rate;
+  std::optional<CacheGain> best;
+  double needed = kCacheWorthIt * modelled;
+  for (const int stage : stages) {
+    const std::uint64_t bytes = seen.stages[static_cast<std::size_t>(stage)].pass_bytes;
+    if (bytes == 0 || !has_room_for(seen, bytes)) continue;
+    const double rate = model_.forecast_cached(seen, now, stage).rate;
+    if (rate <= needed) continue;
+    best = CacheGain{stage, bytes, modelled, rate};
+    needed = kCacheBetter * rate;
+  }
+  return best;
+}
+
 /// Where a cache would help, if there is a place for one: each pass makes the same there, and it
 /// fits. It is the user's to write, who alone knows whether a function gives the same each time.
 std::string Tuner::cache_text(const TuningObservation& seen) const {
-  const Values now = values_of(seen);
-  const double modelled = model_.forecast(seen, now).rate;
-  int best = -1;
-  double best_rate = kCacheWorthIt * modelled;
-  for (int i = 0; i < static_cast<int>(seen.stages.size()); ++i) {
-    const std::uint64_t bytes = seen.stages[static_cast<std::size_t>(i)].pass_bytes;
-    if (bytes == 0 || !has_room_for(seen, bytes)) continue;
-    const double rate = model_.forecast_cached(seen, now, i).rate;
-    if (rate <= best_rate) continue;
-    best = i;
-    best_rate = kCacheBetter * rate;
-  }
-  if (best < 0) return {};
-  const StageObservation& stage = seen.stages[static_cast<std::size_t>(best)];
-  return fmt::format("; a cache() behind {} would give up to {} for about {}", stage.label,
-                     change_text(modelled, best_rate / kCacheBetter), bytes_text(stage.pass_bytes));
+  std::vector<int> stages(seen.stages.size());
+  std::iota(stages.begin(), stages.end(), 0);
+  const std::optional<CacheGain> best = best_cache(seen, stages);
+  if (!best) return {};
+  return fmt::format("; a cache() behind {} would give up to {} for about {}",
+                     seen.stages[static_cast<std::size_t>(best->stage)].label,
+                     change_text(best->rate_now, best->rate_cached), bytes_text(best->bytes));
 }
 
 /// What a cache there would save, for an element of the consumer's.
@@ -93,39 +106,33 @@ double Tuner::ns_before(const TuningObservation& seen, int stage) const {
 bool Tuner::place_cache(const TuningObservation& seen, TuningDecision& decision) {
   if (caching_) return follow_cache(seen, decision);
   if (is_nearly_full(seen)) return give_up_caches(seen, decision), false;
-  const Values now = values_of(seen);
-  const double modelled = model_.forecast(seen, now).rate;
-  const KnobState* best = nullptr;
-  double best_rate = kCacheWorthIt * modelled;
+  std::map<int, const KnobState*> places;
+  std::vector<int> stages;
   for (const KnobState& knob : seen.knobs) {
     const bool can_be = knob.kind == KnobKind::cache && knob.value == 0 && knob.max != 0;
     if (!can_be || useless_caches_.contains(knob.id)) continue;
-    const std::uint64_t bytes = seen.stages[static_cast<std::size_t>(knob.stage)].pass_bytes;
-    if (bytes == 0 || !has_room_for(seen, bytes)) continue;
-    const double rate = model_.forecast_cached(seen, now, knob.stage).rate;
-    if (rate <= best_rate) continue;
-    best = &knob;
-    best_rate = kCacheBetter * rate;
+    places[knob.stage] = &knob;
+    stages.push_back(knob.stage);
   }
-  if (best == nullptr) return false;
-  const double rate = model_.measured_rate();
-  const std::uint64_t bytes = seen.stages[static_cast<std::size_t>(best->stage)].pass_bytes;
+  const std::optional<CacheGain> best = best_cache(seen, stages);
+  if (!best) return false;
+  const KnobState& knob = *places.at(best->stage);
   Caching caching;
-  caching.knob = best->id;
+  caching.knob = knob.id;
   caching.change.at_seconds = static_cast<double>(seen.at_ns) / 1e9;
-  caching.change.knobs = {{label_of(seen, *best), KnobKind::cache, 0, 1}};
+  caching.change.knobs = {{label_of(seen, knob), KnobKind::cache, 0, 1}};
   caching.change.why =
       fmt::format("the stages before it take {} an element, and to keep a pass about {}",
-                  time_text(ns_before(seen, best->stage)), bytes_text(bytes));
-  caching.change.rate_before = rate;
-  caching.change.rate_predicted = rate * best_rate / kCacheBetter / modelled;
+                  time_text(ns_before(seen, best->stage)), bytes_text(best->bytes));
+  caching.change.rate_before = model_.measured_rate();
+  caching.change.rate_predicted = caching.change.rate_before * best->rate_cached / best->rate_now;
   if (only_advises_) {
     caching.change.outcome = TuningChange::Outcome::advised;
-    useless_caches_.insert(best->id);  // to be said once
+    useless_caches_.insert(knob.id);  // to be said once
     decision.finished.push_back(std::move(caching.change));
     return false;
   }
-  decision.settings.push_back({best->id, 1});
+  decision.settings.push_back({knob.id, 1});
   caching_ = std::move(caching);
   return false;
 }

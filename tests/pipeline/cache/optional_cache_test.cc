@@ -6,11 +6,9 @@
 
 #include <infeed/pipeline/map.h>
 #include <infeed/pipeline/optional_cache.h>
-#include <infeed/pipeline/prefetch.h>
 #include <infeed/pipeline/range.h>
 #include <infeed/pipeline/repeat.h>
 #include <infeed/pipeline/shuffle.h>
-#include <infeed/pipeline/skip.h>
 #include <infeed/pipeline/tuning_policy.h>
 
 #include "pipeline/suite/stage_suite.h"
