@@ -9,12 +9,13 @@
 
 #include "cli/limits.h"
 #include "cli/stop_on_signal.h"
+#include "profile/busy_stages.h"
 
 namespace infeed::tools {
 namespace {
 
 // A call explains a wait when it covers so much of what is unusual about it.
-constexpr double kExplainingShare = 0.4;
+constexpr double kExplainingShare = 0.5;
 // A call that takes what the stage's calls usually take holds nobody up by itself.
 constexpr double kUnusualTimes = 2;
 // A share of a call, or of a wait, that makes it what it is.
@@ -118,6 +119,7 @@ class Blame {
       : run_(run),
         model_(model),
         typical_(typical_step(run)),
+        busy_stages_(run),
         usual_ns_(usual_calls_ns(run)),
         held_back_(run.held_back) {
     std::uint64_t end_ns = 0;
@@ -199,7 +201,7 @@ class Blame {
       late.cause = Cause::memory_limit;
       late.sentence = "the memory limit left no room to read ahead";
     } else {
-      blame_rate(wait, late);
+      blame_rate(wait, waited_ns, late);
     }
   }
 
@@ -342,12 +344,12 @@ class Blame {
     });
   }
 
-  void blame_rate(const Interval& wait, LateStep& late) const {
+  void blame_rate(const Interval& wait, std::uint64_t waited_ns, LateStep& late) const {
     double others = 0;
     const std::span<const RecordedWindow> windows = windows_of(wait);
     for (const RecordedWindow& window : windows) others = std::max(others, window.cores_of_others);
     looks_left_ -= std::min<std::uint64_t>(looks_left_, run_.stages.size());
-    late.stage = may_look() ? model_.busiest_stage(windows) : -1;
+    late.stage = may_look() ? busy_stages_.starving_stage(windows, waited_ns) : -1;
     if (others > kMostOf * run_.cores) {
       late.cause = Cause::others_on_cores;
       late.sentence = fmt::format("other processes had {:.1f} of {:.0f} cores", others, run_.cores);
@@ -364,6 +366,7 @@ class Blame {
   const RecordedRun& run_;
   const FlowModel& model_;
   const TypicalStep typical_;
+  const BusyStages busy_stages_;
   const std::vector<std::uint64_t> usual_ns_;
   const Covered held_back_;
   std::vector<std::uint64_t> ends_ns_;  ///< by slow call: the latest end of it and those before it

@@ -241,18 +241,6 @@ FlowModel::Bound FlowModel::bound(const Costs& costs, bool with_step) const {
 
 int FlowModel::bottleneck() const { return bound(costs_, true).stage; }
 
-int FlowModel::busiest_stage(std::span<const RecordedWindow> windows) const {
-  std::vector<double> busy_s(run_.stages.size(), 0);
-  for (const RecordedWindow& window : windows) {
-    for (const StageWindow& row : window.stages) {
-      const auto stage = static_cast<std::size_t>(row.stage);
-      busy_s[stage] += static_cast<double>(row.cpu_ns + row.blocked_ns) / row.parallelism;
-    }
-  }
-  const auto most = std::max_element(busy_s.begin(), busy_s.end());
-  return most == busy_s.end() || *most == 0 ? -1 : static_cast<int>(most - busy_s.begin());
-}
-
 double FlowModel::pipeline_steps_per_s() const {
   const double seconds = bound(costs_, false).seconds;
   return seconds <= 0 ? 0 : 1 / (seconds * elements_per_step_);

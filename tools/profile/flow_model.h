@@ -27,8 +27,6 @@ class FlowModel {
   int bottleneck() const;
   /// Nothing pulls from anything: it reads files or makes elements.
   bool is_source(int stage) const { return is_source_[static_cast<std::size_t>(stage)]; }
-  /// That spent most of its lane's time in these windows; -1: none.
-  int busiest_stage(std::span<const RecordedWindow> windows) const;
   double pipeline_steps_per_s() const;
   double device_steps_per_s() const;
   /// Those that would gain something, the best one first. A change that does away with the cause of

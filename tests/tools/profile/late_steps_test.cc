@@ -160,10 +160,28 @@ TEST_F(LateSteps, RefusalsOfLongAgoAreNotToBlame) {
   late.infeed_wait_ns += 20 * kMs;
   add_steps(late);
   window_at(late_begin_ns() - 5 * kLateWindowNs).memory_refusals = 3;
+  EXPECT_EQ(the_late_step().cause, Cause::unknown);
+}
+
+TEST_F(LateSteps, AStageThatWorkedThroughTheWait) {
+  RecordedStep late = ordinary();
+  late.infeed_wait_ns += 20 * kMs;
+  add_steps(late);
+  window_at(late_begin_ns()).stages[0].cpu_ns += 15 * kMs;
   const LateStep said = the_late_step();
   EXPECT_EQ(said.cause, Cause::starved);
   EXPECT_EQ(said.stage, kMap);
   EXPECT_EQ(said.sentence, "map gives less than the step takes");
+}
+
+TEST_F(LateSteps, AStageThatWorkedAsEverIsNotToBlame) {
+  RecordedStep late = ordinary();
+  late.infeed_wait_ns += 20 * kMs;
+  add_steps(late);
+  const LateStep said = the_late_step();
+  EXPECT_EQ(said.cause, Cause::unknown);
+  EXPECT_EQ(said.stage, -1);
+  EXPECT_EQ(said.sentence, "nothing that was recorded explains it");
 }
 
 TEST_F(LateSteps, TheTunerChangedSomething) {
@@ -257,6 +275,7 @@ TEST_F(LateSteps, ACallThatTakesWhatItsStageUsuallyTakesHoldsNobodyUp) {
       {.begin_ns = late_begin_ns(), .took_ns = 20 * kMs, .cpu_ns = 20 * kMs, .stage = kMap}};
   run_.call_histograms[kMap] = std::vector<std::uint64_t>(30, 0);
   run_.call_histograms[kMap][24] = 1000;  // about 25 ms
+  window_at(late_begin_ns()).stages[0].cpu_ns += 15 * kMs;
   EXPECT_EQ(the_late_step().cause, Cause::starved);
 }
 

@@ -96,7 +96,8 @@ ExplainedRun explained_run(const std::string& file, StallClock::time_point begin
 
 bool is_not_of_pipeline(const LateStep& late) {
   return late.cause == Cause::slow_step || late.cause == Cause::others_on_cores ||
-         late.cause == Cause::paused_consumer || late.cause == Cause::quota;
+         late.cause == Cause::paused_consumer || late.cause == Cause::quota ||
+         late.cause == Cause::unknown;
 }
 
 Judgement& Judgement::operator+=(const Judgement& other) {

@@ -1,0 +1,49 @@
+#include "profile/busy_stages.h"
+
+#include <algorithm>
+
+namespace infeed::tools {
+namespace {
+
+/// It worked for at least so much of the wait.
+constexpr double kWorkedShare = 0.5;
+
+double length_ns(std::span<const RecordedWindow> windows) {
+  double sum_ns = 0;
+  for (const RecordedWindow& window : windows) sum_ns += static_cast<double>(window.length_ns);
+  return sum_ns;
+}
+
+}  // namespace
+
+BusyStages::BusyStages(const RecordedRun& run) : usual_shares_(run.stages.size(), 0) {
+  const double all_ns = length_ns(run.windows);
+  if (all_ns <= 0) return;
+  usual_shares_ = busy_ns(run.windows);
+  for (double& share : usual_shares_) share = std::min(1.0, share / all_ns);
+}
+
+int BusyStages::starving_stage(std::span<const RecordedWindow> windows,
+                               std::uint64_t wait_ns) const {
+  const std::vector<double> busy = busy_ns(windows);
+  const auto most = std::ranges::max_element(busy);
+  if (most == busy.end() || *most <= 0) return -1;
+  const auto stage = most - busy.begin();
+  const double all_ns = length_ns(windows);
+  const double waited_ns = std::min(static_cast<double>(wait_ns), all_ns);
+  const double usual_ns = usual_shares_[static_cast<std::size_t>(stage)] * (all_ns - waited_ns);
+  return *most < usual_ns + kWorkedShare * waited_ns ? -1 : static_cast<int>(stage);
+}
+
+std::vector<double> BusyStages::busy_ns(std::span<const RecordedWindow> windows) const {
+  std::vector<double> busy(usual_shares_.size(), 0);
+  for (const RecordedWindow& window : windows) {
+    for (const StageWindow& row : window.stages) {
+      busy[static_cast<std::size_t>(row.stage)] +=
+          static_cast<double>(row.cpu_ns + row.blocked_ns) / std::max(1, row.parallelism);
+    }
+  }
+  return busy;
+}
+
+}  // namespace infeed::tools

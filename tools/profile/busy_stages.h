@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "profile/recorded_run.h"
+
+/// Why: a step that waited although no single call took long may have waited for a stage that is too
+/// slow on average. Such a stage has worked while the step waited, beyond what it always does; where
+/// none has, the time went elsewhere (a thread that woke late, a core that was away) and no stage must
+/// be blamed for it.
+namespace infeed::tools {
+
+class BusyStages {
+ public:
+  explicit BusyStages(const RecordedRun& run);
+
+  /// The stage that worked most in these windows, in which somebody waited for `wait_ns`; -1 where it
+  /// worked no more than it usually does in the time that is left.
+  int starving_stage(std::span<const RecordedWindow> windows, std::uint64_t wait_ns) const;
+
+ private:
+  /// By stage: of its thread's time, or of each of its threads'.
+  std::vector<double> busy_ns(std::span<const RecordedWindow> windows) const;
+
+  std::vector<double> usual_shares_;  ///< by stage: busy, of the whole run
+};
+
+}  // namespace infeed::tools
