@@ -24,7 +24,7 @@ for argument in "$@"; do
       print_help
       exit 0
       ;;
-    device)
+    device | image)
       "$infeed_root/tools/install_packages.sh" peers
       ;;
   esac

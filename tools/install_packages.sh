@@ -4,7 +4,7 @@
 #   tools/install_packages.sh [run|test|all]   run: to build and run the infeed command (the default)
 #                                              test: also for the tests and the checks
 #                                              all: also for sanitizers, fuzzing and clang-tidy
-#                                              peers: what benchmarks/compare.sh device compares with
+#                                              peers: what benchmarks/compare.sh device and image compare with
 #   tools/install_packages.sh --list [run|test|all|peers]   only names the packages
 #
 # Needs root or sudo only when something is missing. Exit status 1 when it could not be installed.
@@ -40,7 +40,7 @@ other_packages=(
   chromium fonts-dejavu-core  # opens the HTML report and Perfetto in tests/interop
 )
 peer_packages=(
-  python3-torch  # computes on the CPU alone; the wheels bring gigabytes of CUDA
+  python3-torch python3-torchvision  # compute on the CPU alone; the wheels bring gigabytes of CUDA
 )
 
 list_only=false

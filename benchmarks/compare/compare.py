@@ -153,9 +153,11 @@ def main():
              row_tables.DALI: sides.Peer(row_tables.DALI, "dali_data.py"),
              row_tables.PYARROW: sides.Peer(row_tables.PYARROW, "pyarrow_text.py"),
              row_tables.TENSORFLOW: sides.Peer(row_tables.TENSORFLOW, "tensorflow_steps.py"),
-             # Debian's package python3-torch, which no environment of ours can see.
+             # Debian's packages, which no environment of ours can see.
              row_tables.PYTORCH: sides.Peer(row_tables.PYTORCH, "pytorch_steps.py",
-                                            python="/usr/bin/python3")}
+                                            python="/usr/bin/python3"),
+             row_tables.TORCHVISION: sides.Peer(row_tables.TORCHVISION, "torchvision_data.py",
+                                                python="/usr/bin/python3")}
     results, failures = [], 0
     try:
         for group in options.groups:

@@ -15,6 +15,7 @@ DALI = "DALI"
 PYARROW = "pyarrow"
 TENSORFLOW = "TensorFlow"
 PYTORCH = "PyTorch"
+TORCHVISION = "torchvision"
 
 
 @dataclass(frozen=True)
@@ -192,7 +193,7 @@ CONVERT = [
 
 IMAGE = [
     Row("decode, random resized crop, flip, normalise: batches of 128", "image", "images/s",
-        (TFDATA, DALI, MLX), "two plain loops", ratio_min=1.8, best_peer=True,
+        (TFDATA, DALI, MLX, TORCHVISION), "two plain loops", ratio_min=1.8, best_peer=True,
         limit_share_min=0.9, higher_is_better=True),
 ]
 

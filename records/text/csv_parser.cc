@@ -9,6 +9,7 @@
 #include "infeed/records/detail/text_parser.h"
 #include "text/csv_cells.h"
 #include "text/csv_fields.h"
+#include "text/number_scan.h"
 #include "text/number_text.h"
 #include "text/text_masks.h"
 #include "text/text_plan.h"
@@ -17,6 +18,12 @@ namespace infeed::detail {
 namespace {
 
 constexpr std::size_t kNoColumn = ~std::size_t{0};
+
+/// Of the line end that stands here; 0 where none does.
+constexpr std::size_t line_end_bytes(const char* at) {
+  if (*at == '\n') return 1;
+  return *at == '\r' && at[1] == '\n' ? 2 : 0;
+}
 
 /// Which field of a row belongs to which column.
 struct CsvLayout final : TextLayout {
@@ -136,33 +143,18 @@ class CsvParser final : public TextParser {
 
   /// Where the cells of one field go, found once for many rows.
   struct FieldTarget {
-    DType dtype = DType::bytes;
+    ScanNumber scan = nullptr;    ///< null: there is no quick way
     std::byte* values = nullptr;  ///< of numbers, whose places don't move
     std::size_t column = kNoColumn;
     const PlannedColumn* planned = nullptr;  ///< null: nobody wants the field
     GrowingColumn* out = nullptr;
   };
-  /// The usual number without blanks and quotes: its end, where the cell ends as well; null, and
-  /// nothing is stored, when the cell is to be looked at more closely.
+  /// The usual number without blanks and quotes: its end, where the cell ends as well; null when the
+  /// cell is to be looked at more closely.
   static const char* store_quickly(const FieldTarget& target, const char* at, std::size_t row,
                                    char delimiter) {
-    const char* stop = nullptr;
-    switch (target.dtype) {
-      case DType::int64:
-        stop = scan_integer(at, reinterpret_cast<std::int64_t*>(target.values)[row]);
-        break;
-      case DType::int32:
-        stop = scan_integer(at, reinterpret_cast<std::int32_t*>(target.values)[row]);
-        break;
-      case DType::float32:
-        stop = scan_float(at, reinterpret_cast<float*>(target.values)[row]);
-        break;
-      case DType::float64:
-        stop = scan_float(at, reinterpret_cast<double*>(target.values)[row]);
-        break;
-      default:
-        return nullptr;
-    }
+    if (target.scan == nullptr) return nullptr;
+    const char* const stop = target.scan(at, target.values, row);
     if (stop == nullptr) return nullptr;
     return *stop == delimiter || *stop == '\n' || *stop == '\r' ? stop : nullptr;
   }
@@ -174,9 +166,9 @@ class CsvParser final : public TextParser {
       if (c == kNoColumn) continue;
       const PlannedColumn& planned = *plan().columns[c];
       GrowingColumn& out = rows.column(c);
-      target = {planned.type.dtype, out.values.data(), c, &planned, &out};
+      target = {nullptr, out.values.data(), c, &planned, &out};
       // Nulls that look like numbers must be looked for before anything else.
-      if (numbers_as_nulls_) target.dtype = DType::bytes;
+      if (!numbers_as_nulls_) target.scan = number_scan(planned.type.dtype, NumberForm::table);
     }
     return targets;
   }
@@ -186,6 +178,7 @@ class CsvParser final : public TextParser {
                         Rows::Problem& problem) const;
   const char* find_cell(const char* at, const char* end, Cell& cell) const;
   Rows::Problem problem_of_cell(CellProblem what, std::size_t column, const Cell& cell) const;
+  Rows::Problem problem_behind_cell(const char* stop, const std::string& field) const;
   Rows::Problem wrong_count(const char* row, const char* end, const CsvLayout& layout) const;
 
   CsvOptions options_;
@@ -267,6 +260,13 @@ inline const char* CsvParser::find_cell(const char* at, const char* end, Cell& c
   return stop == end ? stop : stop + 1;
 }
 
+CsvParser::Rows::Problem CsvParser::problem_behind_cell(const char* stop,
+                                                        const std::string& field) const {
+  if (*stop == '\r') return {field, lone_return_text()};
+  return {field, fmt::format("behind the closing quote stands {} instead of the delimiter {}",
+                             quoted_text({stop, 1}), quoted_text({&options_.delimiter, 1}))};
+}
+
 /// Returns where the next row begins; null, and sets `problem`, when it can't be read.
 const char* CsvParser::parse_row(const char* row, const char* end, const CsvLayout& layout,
                                  const std::vector<FieldTarget>& targets, Rows& rows,
@@ -284,25 +284,20 @@ const char* CsvParser::parse_row(const char* row, const char* end, const CsvLayo
       stop = find_cell(at, end, cell);
       if (target.planned != nullptr) what = store(*target.planned, cell, *target.out, number);
     }
-    const bool is_line_end = *stop == '\n' || (*stop == '\r' && stop[1] == '\n');
-    if (!is_line_end && *stop != delimiter) {
-      problem = {layout.names[f],
-                 *stop == '\r'
-                     ? lone_return_text()
-                     : fmt::format("behind the closing quote stands {} instead of the "
-                                   "delimiter {}",
-                                   quoted_text({stop, 1}), quoted_text({&options_.delimiter, 1}))};
-      return nullptr;
-    }
-    if (is_line_end != (f + 1 == fields)) {
-      problem = wrong_count(row, end, layout);
+    const bool is_last = f + 1 == fields;
+    if (*stop == delimiter && !is_last) [[likely]] {
+      at = stop + 1;
+    } else if (const std::size_t size = line_end_bytes(stop); size != 0 && is_last) {
+      at = stop + size;
+    } else {
+      problem = size != 0 || *stop == delimiter ? wrong_count(row, end, layout)
+                                                : problem_behind_cell(stop, layout.names[f]);
       return nullptr;
     }
     if (what != CellProblem::none) {
       problem = problem_of_cell(what, target.column, cell);
       return nullptr;
     }
-    at = stop + (*stop == '\r' ? 2 : 1);
   }
   for (const std::size_t c : layout.absent) {
     append_default(*plan().columns[c], rows.column(c), number, plan().pool);
@@ -317,12 +312,8 @@ void CsvParser::parse_piece(const TextPiece& piece, Rows& rows) const {
   const std::vector<FieldTarget> targets = targets_of(layout, rows);
   Rows::Problem problem;
   while (at != end) {
-    if (*at == '\n') {
-      ++at;
-      continue;
-    }
-    if (*at == '\r' && at[1] == '\n') {
-      at += 2;
+    if (const std::size_t empty_line = line_end_bytes(at); empty_line != 0) {
+      at += empty_line;
       continue;
     }
     const char* const next = parse_row(at, end, layout, targets, rows, problem);

@@ -7,6 +7,7 @@
 #include "infeed/records/detail/text_parser.h"
 #include "io/little_endian.h"
 #include "text/json_values.h"
+#include "text/number_scan.h"
 #include "text/row_scan.h"
 #include "text/text_masks.h"
 #include "text/text_plan.h"
@@ -95,9 +96,9 @@ class JsonLinesParser final : public TextParser {
     }
   };
   struct ColumnTarget {
-    DType scalar = DType::bytes;  ///< of one number a line, whose places don't move
-    std::byte* values = nullptr;
-    std::size_t seen = 0;  ///< the line that had it last
+    ScanNumber scan = nullptr;    ///< of one number a line; null: there is no quick way
+    std::byte* values = nullptr;  ///< whose places don't move
+    std::size_t seen = 0;         ///< the line that had it last
   };
   struct Line {
     JsonCursor& cursor;
@@ -169,7 +170,7 @@ bool JsonLinesParser::parse_column(Line& line, std::size_t column) const {
   const char first = line.cursor.peek();
   const PlannedColumn& planned = *plan().columns[column];
   const char* const end =
-      scan_json_number(line.cursor.at(), target.scalar, target.values, line.rows.count());
+      scan_json_number(target.scan, line.cursor.at(), target.values, line.rows.count());
   if (end != nullptr) {
     line.cursor.go_to(end);
   } else if (first == 'n') {
@@ -238,7 +239,7 @@ void JsonLinesParser::parse_piece(const TextPiece& piece, Rows& rows) const {
   for (std::size_t i = 0; i < targets.size(); ++i) {
     const ColumnType& type = plan().columns[i]->type;
     if (type.kind != Column::Kind::dense || type.shape.rank() != 0) continue;
-    targets[i] = {type.dtype, rows.column(i).values.data()};
+    targets[i] = {number_scan(type.dtype, NumberForm::json), rows.column(i).values.data()};
   }
   std::size_t number = 0;
   while (at != end) {

@@ -24,39 +24,14 @@ bool fail_value(JsonCursor& cursor, const char* begin, DType dtype) {
                          expected_value(dtype)));
 }
 
-/// Whether a number may end in front of it.
-constexpr bool ends_value(char c) {
-  return c == ',' || c == '}' || c == ']' || c == ' ' || c == '\n' || c == '\r' || c == '\t';
-}
-
-constexpr bool begins_with_idle_zero(const char* digits, std::ptrdiff_t count) {
-  return *digits == '0' && count > 1;
-}
-
-/// Most numbers; null where it is to be looked at more closely.
-template <class T>
-const char* scan_usual_number(const char* at, T* out) {
-  const char* const digits = at + (*at == '-' ? 1 : 0);
-  const char* end = nullptr;
-  if constexpr (std::is_integral_v<T>) {
-    end = scan_integer(at, *out);
-    if (end == nullptr || begins_with_idle_zero(digits, end - digits)) return nullptr;
-  } else {
-    Decimal decimal;
-    end = scan_decimal(at, decimal);
-    if (end == nullptr || decimal.whole_digits == 0) return nullptr;
-    if (decimal.has_point && decimal.fraction_digits == 0) return nullptr;
-    if (begins_with_idle_zero(digits, decimal.whole_digits)) return nullptr;
-    if (!round_decimal(decimal, *out)) return nullptr;
-  }
-  return ends_value(*end) ? end : nullptr;
-}
-
 template <class T>
 bool read_number_of(JsonCursor& cursor, T* out) {
   const char first = cursor.peek();
   if constexpr (!std::is_same_v<T, bool> && (std::is_integral_v<T> || sizeof(T) >= 4)) {
-    if (const char* const end = scan_usual_number(cursor.at(), out); end != nullptr) {
+    static const ScanNumber scan = number_scan(dtype_of<T>(), NumberForm::json);
+    const char* const end =
+        scan_json_number(scan, cursor.at(), reinterpret_cast<std::byte*>(out), 0);
+    if (end != nullptr) {
       cursor.go_to(end);
       return true;
     }
@@ -198,21 +173,6 @@ bool read_growing_row(JsonCursor& cursor, const PlannedColumn& column, GrowingCo
 }
 
 }  // namespace
-
-const char* scan_json_number(const char* at, DType dtype, std::byte* values, std::size_t row) {
-  switch (dtype) {
-    case DType::int64:
-      return scan_usual_number(at, reinterpret_cast<std::int64_t*>(values) + row);
-    case DType::int32:
-      return scan_usual_number(at, reinterpret_cast<std::int32_t*>(values) + row);
-    case DType::float32:
-      return scan_usual_number(at, reinterpret_cast<float*>(values) + row);
-    case DType::float64:
-      return scan_usual_number(at, reinterpret_cast<double*>(values) + row);
-    default:
-      return nullptr;
-  }
-}
 
 bool read_json_column(JsonCursor& cursor, const PlannedColumn& column, GrowingColumn& out,
                       std::size_t row, const TensorPool& pool) {

@@ -4,12 +4,22 @@
 
 #include "columns/column_plan.h"
 #include "text/json_text.h"
+#include "text/number_scan.h"
 
 namespace infeed::detail {
 
-/// The usual number, into row `row` of a column of such numbers: returns its end. Null where it is to
-/// be looked at more closely.
-const char* scan_json_number(const char* at, DType dtype, std::byte* values, std::size_t row);
+/// Whether a value may end in front of it.
+constexpr bool ends_json_value(char c) {
+  return c == ',' || c == '}' || c == ']' || c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+/// The usual number, into values[row]: its end. Null where it is to be looked at more closely, and
+/// where `scan` is null.
+inline const char* scan_json_number(ScanNumber scan, const char* at, std::byte* values,
+                                    std::size_t row) {
+  const char* const end = scan == nullptr ? nullptr : scan(at, values, row);
+  return end != nullptr && ends_json_value(*end) ? end : nullptr;
+}
 
 /// Reads the value that comes next, which is not null, into row `row` of a column. False, with the
 /// cursor's problem set, when it is no value of the column.

@@ -177,7 +177,7 @@ inline NumberProblem parse_float(const char* begin, const char* end, double& out
 }
 
 /// The nearest float; false where this way can't tell which that is.
-inline bool round_to_float(const Decimal& decimal, float& out) {
+[[gnu::always_inline]] inline bool round_to_float(const Decimal& decimal, float& out) {
   double wide = 0;
   if (!round_to_double(decimal, wide)) return false;
   // A double in the middle between two floats may have been rounded to there.
@@ -189,10 +189,10 @@ inline bool round_to_float(const Decimal& decimal, float& out) {
   out = static_cast<float>(wide);
   return true;
 }
-inline bool round_decimal(const Decimal& decimal, double& out) {
+[[gnu::always_inline]] inline bool round_decimal(const Decimal& decimal, double& out) {
   return round_to_double(decimal, out);
 }
-inline bool round_decimal(const Decimal& decimal, float& out) {
+[[gnu::always_inline]] inline bool round_decimal(const Decimal& decimal, float& out) {
   return round_to_float(decimal, out);
 }
 

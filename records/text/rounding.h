@@ -62,7 +62,7 @@ inline constexpr auto kPowersOfFive = [] {
 
 /// The method of Eisel and Lemire ("Number parsing at a gigabyte per second", 2021), which needs no
 /// second look where the power of ten lies in this range.
-inline double round_product(std::uint64_t mantissa, int q) {
+[[gnu::always_inline]] inline double round_product(std::uint64_t mantissa, int q) {
   __extension__ using Wide = unsigned __int128;
   constexpr int kMantissaBits = 52;
   const int shift = std::countl_zero(mantissa);
@@ -95,13 +95,11 @@ inline double round_product(std::uint64_t mantissa, int q) {
 }
 
 /// False where none of the quick ways can tell which it is.
-inline bool round_to_double(const Decimal& decimal, double& out) {
+[[gnu::always_inline]] inline bool round_to_double(const Decimal& decimal, double& out) {
   constexpr std::uint64_t kExactMax = std::uint64_t{1} << 53;
   const int power = decimal.exponent;
   double value = 0;
-  if (decimal.mantissa != 0 && power >= -kPowerMax && power < 0) {
-    value = round_product(decimal.mantissa, power);
-  } else if (decimal.mantissa <= kExactMax && power >= -22 && power <= 22) {
+  if (decimal.mantissa <= kExactMax && power >= -22 && power <= 22) {
     // Both numbers are exact, so the one operation rounds correctly.
     const auto mantissa = static_cast<double>(decimal.mantissa);
     const double scale = kPowersOfTen[static_cast<std::size_t>(power < 0 ? -power : power)];
