@@ -12,6 +12,7 @@
 #include <infeed/records/csv.h>
 #include <infeed/records/dlpack.h>
 #include <infeed/records/json_lines.h>
+#include <infeed/records/npy.h>
 
 // Columns for test_columns.py, which loads this library and hands their memory to NumPy and pyarrow.
 namespace infeed::interop {
@@ -166,6 +167,29 @@ void infeed_arrow_stream(int fails_at, ArrowArrayStream* stream) {
         return interop::all_kinds().slice(now, 6 - now);
       },
       stream);
+}
+
+/// All rows of an array, or of an archive's arrays as columns; as infeed_read_text() says why not.
+const char* infeed_read_arrays(const char* file, int is_archive, ArrowSchema* schema,
+                               ArrowArray* array) {
+  static std::string message;
+  try {
+    std::vector<NpyArray> arrays;
+    if (is_archive != 0) {
+      arrays = open_npz(file);
+    } else {
+      arrays.push_back(open_npy(file, "values"));
+    }
+    std::vector<NamedColumn> columns;
+    for (const NpyArray& one : arrays) {
+      columns.push_back({one.name(), one.read(0, one.layout().rows)});
+    }
+    export_arrow(ColumnBatch(std::move(columns)), schema, array);
+    return nullptr;
+  } catch (const Error& error) {
+    message = error.what();
+    return message.c_str();
+  }
 }
 
 /// All rows of a table or of JSON lines (delimiter 0) as one batch; the message when it is refused,

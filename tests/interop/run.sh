@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests against the real TensorFlow and tensorboard: they read what infeed writes, and the other way.
+# Tests against the real TensorFlow, tensorboard, NumPy, pyarrow and others: they read what infeed writes, and the other way.
 #
 #   tests/interop/run.sh [--build FOLDER] [test_NAME.py...]
 #
