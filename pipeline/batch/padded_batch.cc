@@ -77,4 +77,20 @@ std::int64_t checked_width(std::uint64_t width, std::size_t column_bytes,
                           encoded_bytes, width));
 }
 
+void refuse_damaged_padding(std::size_t encoded_bytes, double padding) {
+  throw Error(ErrorCode::data_loss,
+              fmt::format("the bytes of a padded batch are damaged: {} of them are padded with {}, "
+                          "which is no value of theirs; remove the file, so that it is written "
+                          "anew",
+                          encoded_bytes, padding));
+}
+
+void refuse_padding(std::string_view stage, double padding, std::size_t sequence,
+                    std::size_t value_bytes, bool is_signed) {
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("{}: the padding {} is no value of sequence {} of the elements ({}signed "
+                          "whole numbers of {} bits); give each sequence its own with paddings",
+                          stage, padding, sequence, is_signed ? "" : "un", 8 * value_bytes));
+}
+
 }  // namespace infeed::detail

@@ -145,6 +145,31 @@ TEST(PaddedBatch, EachFieldMayHaveItsOwnPadding) {
             "value each");
 }
 
+TEST(PaddedBatch, APaddingIsAValueOfTheSequence) {
+  struct Flags {
+    std::vector<float> scores;
+    std::vector<std::uint8_t> flags;
+  };
+  const auto with = [](PaddedBatchOptions options) {
+    return error_of([&] { slices(std::vector<Flags>(1)) | padded_batch(1, std::move(options)); })
+        .message();
+  };
+  EXPECT_EQ(
+      with({.padding = -1}),
+      "padded_batch: the padding -1 is no value of sequence 1 of the elements (unsigned whole "
+      "numbers of 8 bits); give each sequence its own with paddings");
+  for (const double none : {256.0, 0.5, 1e300, std::nan("")}) {
+    EXPECT_THAT(with({.paddings = {none, none}}),
+                ::testing::HasSubstr("is no value of sequence 1"));
+  }
+  const auto batch = *(slices(std::vector<Flags>(1)) |
+                       padded_batch(1, {.widths = {1, 1}, .paddings = {-0.5, 255}}))
+                          .iterate()
+                          .next();
+  EXPECT_THAT(batch.column(&Flags::scores).values(), ::testing::ElementsAre(-0.5F));
+  EXPECT_THAT(batch.column(&Flags::flags).values(), ::testing::ElementsAre(255));
+}
+
 TEST(PaddedBatch, RefusesWhatCannotBe) {
   const auto with = [](std::int64_t size, std::vector<std::int64_t> widths) {
     return error_of([&] {

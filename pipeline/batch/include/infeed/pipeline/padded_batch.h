@@ -15,7 +15,8 @@ struct PaddedBatchOptions {
   /// longest of the batch. If the list is empty, all are -1. A sequence longer than a fixed width
   /// is an element's error in its row's place.
   std::vector<std::int64_t> widths = {};
-  /// What sequences of numbers are filled up with; others are filled with U{}.
+  /// What sequences of numbers are filled up with, which must be a value of them all; others are
+  /// filled with U{}.
   double padding = 0;
   /// The same for each sequence field, in their order: tokens with 0 and targets with -100, say. If
   /// the list is empty, all have `padding`.
@@ -50,10 +51,31 @@ std::vector<PaddingOfField> paddings_of(std::string_view stage,
                                         const std::vector<std::int64_t>& widths, double padding,
                                         const std::vector<double>& paddings,
                                         const std::vector<bool>& is_sequence);
+[[noreturn]] void refuse_padding(std::string_view stage, double padding, std::size_t sequence,
+                                 std::size_t value_bytes, bool is_signed);
+
+/// `sequence`: those of the row that were looked at before.
+template <class Field>
+void check_padding(std::string_view stage, const PaddingOfField& padding, std::size_t& sequence) {
+  if constexpr (kIsSequenceField<Field>) {
+    using U = typename Field::value_type;
+    if (!holds_padding<U>(padding.value)) {
+      refuse_padding(stage, padding.value, sequence, sizeof(U), std::is_signed_v<U>);
+    }
+    ++sequence;
+  }
+}
+
 template <class T>
 std::vector<PaddingOfField> paddings_of(std::string_view stage, const auto& options) {
-  return paddings_of(stage, options.widths, options.padding, options.paddings,
-                     sequence_fields<T>());
+  auto paddings =
+      paddings_of(stage, options.widths, options.padding, options.paddings, sequence_fields<T>());
+  std::size_t sequence = 0;
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    (check_padding<std::tuple_element_t<I, LeafTypes<T>>>(stage, paddings[I], sequence), ...);
+  }
+  (std::make_index_sequence<leaf_count<T>()>());
+  return paddings;
 }
 /// ", widths=[...]", for a signature.
 std::string padding_signature(const std::vector<std::int64_t>& widths, double padding,

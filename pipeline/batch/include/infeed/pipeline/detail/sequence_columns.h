@@ -1,8 +1,10 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <new>
 #include <span>
@@ -51,6 +53,21 @@ struct PaddingOfField {
   std::int64_t width = -1;  ///< -1: the longest's
   double value = 0;
 };
+
+/// Whether a sequence can be filled up with this number; what has no numbers isn't.
+template <class U>
+bool holds_padding(double value) {
+  if constexpr (std::is_same_v<U, bool>) {
+    return value == 0 || value == 1;
+  } else if constexpr (std::is_integral_v<U>) {
+    using Limits = std::numeric_limits<U>;
+    constexpr double kEnd = 2 * static_cast<double>(Limits::max() / 2 + 1);
+    return value >= static_cast<double>(Limits::min()) && value < kEnd &&
+           value == std::trunc(value);
+  } else {
+    return true;
+  }
+}
 
 /// A column of a field that is no sequence.
 template <class V>

@@ -78,6 +78,7 @@ void visit_columns(const SequenceBatch<T, Sequence>& batch, const Visit& visit) 
 /// would make much more of the bytes than anybody writes, so that damage doesn't ask for memory.
 std::int64_t checked_width(std::uint64_t width, std::size_t column_bytes,
                            std::size_t encoded_bytes);
+[[noreturn]] void refuse_damaged_padding(std::size_t encoded_bytes, double padding);
 
 /// Rows that are put together to a batch; no batch yet.
 template <class T, template <class> class Sequence>
@@ -182,6 +183,9 @@ struct ElementCodec<SequenceBatch<T, Sequence>, std::enable_if_t<kHasElementCode
         padding.width =
             detail::checked_width(in.number<std::uint64_t>(), column_bytes, encoded_bytes);
         padding.value = in.number<double>();
+        if (!detail::holds_padding<typename Field::value_type>(padding.value)) {
+          detail::refuse_damaged_padding(encoded_bytes, padding.value);
+        }
       }
     };
     [&]<std::size_t... I>(std::index_sequence<I...>) {
