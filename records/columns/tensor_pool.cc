@@ -1,5 +1,6 @@
 #include "infeed/records/tensor_pool.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <fmt/format.h>
@@ -39,19 +40,31 @@ class TensorPool::Blocks {
   Blocks(const Blocks&) = delete;
   Blocks& operator=(const Blocks&) = delete;
 
-  /// Null when none of this size is free.
+  /// Null when none of this size is free: the caller makes one, which counts as in use from now on.
   std::byte* take(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
+    in_use_bytes_ += bytes;
+    in_use_bytes_peak_ = std::max(in_use_bytes_peak_, in_use_bytes_);
     const auto found = free_.find(bytes);
-    if (found == free_.end() || found->second.empty()) return nullptr;
+    if (found == free_.end() || found->second.empty()) {
+      while (free_bytes_ != 0 && is_too_much()) free_oldest();
+      return nullptr;
+    }
     std::byte* const memory = found->second.back().memory;
     found->second.pop_back();
     free_bytes_ -= bytes;
     return memory;
   }
 
+  /// There was no memory to make it.
+  void forget(std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    in_use_bytes_ -= bytes;
+  }
+
   void give_back(std::byte* memory, std::size_t bytes) noexcept {
     const std::lock_guard lock(mutex_);
+    in_use_bytes_ -= bytes;
     if (closed_) {
       free_memory(memory, bytes);
       return;
@@ -63,7 +76,7 @@ class TensorPool::Blocks {
       return;
     }
     free_bytes_ += bytes;
-    while (free_bytes_ > free_bytes_max_ && free_bytes_ > bytes) free_oldest();
+    while (is_too_much() && free_bytes_ > bytes) free_oldest();
   }
 
   /// From now on blocks that come back are freed.
@@ -88,6 +101,12 @@ class TensorPool::Blocks {
     std::uint64_t returned;  ///< the smaller, the longer ago
   };
 
+  /// Where sizes swing, what lies free may fit nothing: with what is in use it is never more than was
+  /// in use before, so that a pool doesn't hold twice what its batches have room for.
+  bool is_too_much() const {
+    return free_bytes_ > free_bytes_max_ || free_bytes_ + in_use_bytes_ > in_use_bytes_peak_;
+  }
+
   void free_oldest() {
     auto oldest = free_.end();
     for (auto i = free_.begin(); i != free_.end(); ++i) {
@@ -107,6 +126,8 @@ class TensorPool::Blocks {
   /// of four bytes a row would make and drop an entry forty times a batch.
   std::map<std::size_t, std::vector<Free>> free_;
   std::size_t free_bytes_ = 0;
+  std::size_t in_use_bytes_ = 0;
+  std::size_t in_use_bytes_peak_ = 0;
   std::uint64_t returns_ = 0;
   bool closed_ = false;
 };
@@ -131,6 +152,7 @@ TensorPool::Block TensorPool::take(std::size_t bytes) const {
     memory = detail::allocate_block_memory(rounded, kBlockAlignment);
   }
   if (memory == nullptr) {
+    keeper_->blocks->forget(rounded);
     throw Error(
         ErrorCode::resource_exhausted,
         fmt::format("there is no memory for a tensor of {} bytes; make the batch smaller", bytes));

@@ -13,9 +13,9 @@
 namespace infeed::detail {
 
 /// Reads the number that begins at `at`, written in the usual way (no blanks, no exponent, at most 19
-/// digits, 14 where the type is whole), into values[row]: its end, whatever stands there. Null where it is to
-/// be looked at more closely; then values[row] means nothing. Reads up to 32 bytes before and behind the
-/// number.
+/// digits, 14 where the type is whole), into values[row]: its end, whatever stands there. Null where
+/// it is to be looked at more closely; then values[row] means nothing. Reads up to 32 bytes before and
+/// behind the number.
 using ScanNumber = const char* (*)(const char* at, std::byte* values, std::size_t row);
 
 enum class NumberForm : std::uint8_t {

@@ -6,7 +6,8 @@
 namespace infeed {
 
 struct TensorPoolOptions {
-  /// Memory that lies free is at most so much, or one block. What came back first goes first.
+  /// Memory that lies free is at most so much, or one block, and with what is in use at most what was
+  /// in use at once before. What came back first goes first.
   std::size_t free_bytes_max = std::size_t{64} << 20;
 };
 
