@@ -232,6 +232,20 @@ TEST(TensorPool, is_bounded_and_keeps_the_newest) {
   EXPECT_EQ(pool.free_bytes(), 128U);
 }
 
+TEST(TensorPool, holds_no_more_than_was_in_use_at_once) {
+  const TensorPool pool;
+  for (int i = 0; i < 50; ++i) {
+    // Whatever lies free is of another size.
+    const Tensor tensor(DType::uint8, {(1 << 16) + i * 20'000}, pool);
+    EXPECT_EQ(pool.free_bytes(), 0U);
+  }
+  EXPECT_LE(pool.free_bytes(), std::size_t{1} << 21);
+  std::vector<Tensor> batches;
+  for (int i = 0; i < 8; ++i) batches.emplace_back(DType::uint8, Shape({1 << 20}), pool);
+  batches.resize(2);
+  EXPECT_EQ(pool.free_bytes(), std::size_t{6} << 20) << "the batches of the next round find memory";
+}
+
 TEST(TensorPool, a_tensor_may_outlive_it) {
   auto pool = std::make_unique<TensorPool>();
   Tensor tensor(DType::int64, {100}, *pool);
