@@ -68,10 +68,9 @@ std::uint64_t drain(const Dataset<T>& dataset) {
   return count;
 }
 
-/// Nanoseconds an element of make(n), drained; n is what the stage under test takes in. The median
-/// of three repetitions after a warm-up that also finds n.
+/// Warms up, and finds how many elements take about a third of the seconds to measure.
 template <class Make>
-Measurement ns_an_element(const RunOptions& options, Make make) {
+std::int64_t elements_to_measure(const RunOptions& options, Make make) {
   std::int64_t n = 20'000;
   double seconds = 0;
   for (;;) {
@@ -82,8 +81,16 @@ Measurement ns_an_element(const RunOptions& options, Make make) {
     if (seconds > options.measure_seconds / 8) break;
     n *= 4;
   }
-  n = std::max(n, static_cast<std::int64_t>(static_cast<double>(n) * options.measure_seconds /
-                                            (3 * seconds)));
+  if (options.elements > 0) return options.elements;
+  return std::max(n, static_cast<std::int64_t>(static_cast<double>(n) * options.measure_seconds /
+                                               (3 * seconds)));
+}
+
+/// Nanoseconds an element of make(n), drained; n is what the stage under test takes in. The median
+/// of three repetitions after a warm-up.
+template <class Make>
+Measurement ns_an_element(const RunOptions& options, Make make) {
+  const std::int64_t n = elements_to_measure(options, make);
   std::vector<double> repetitions;
   for (int i = 0; i < 3; ++i) {
     const auto dataset = make(n);

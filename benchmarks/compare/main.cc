@@ -1,12 +1,30 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <latch>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "data.h"
 #include "row.h"
+
+namespace {
+
+/// Never runs, but is there: the C library takes its locks and counts references atomically from the
+/// second thread of a process on, as it does in every program that trains.
+class IdleThread {
+ public:
+  ~IdleThread() { over_.count_down(); }
+
+ private:
+  std::latch over_{1};
+  std::jthread thread_{[this] { over_.wait(); }};
+};
+
+}  // namespace
 
 // Measures rows of the comparison with other libraries and prints one JSON object a row. Meant to
 // be run by compare.sh; alone it is a quick way to look at one figure.
@@ -17,12 +35,24 @@ int main(int argc, char** argv) {
   RunOptions options;
   bool list = false;
   bool make = false;
+  bool has_idle_thread = false;
   app.add_option("--row", names, "Row to measure (may be repeated); without it all of them");
   app.add_option("--data", options.data, "Folder with the record files");
   app.add_option("--seconds", options.measure_seconds, "About how long a repetition takes");
   app.add_flag("--make-data", make, "Only write the record files that are not there yet");
   app.add_flag("--list", list, "Only print the names");
+  app.add_option(
+      "--elements", options.elements,
+      "Of rows in ns an element: this many a repetition, instead of what --seconds takes");
+  std::size_t shift_bytes = 0;
+  app.add_option("--shift-bytes", shift_bytes,
+                 "Allocate so much first, so that what is measured lies elsewhere in memory");
+  app.add_flag("--idle-thread", has_idle_thread,
+               "Measure in a process that has a second thread, which sleeps");
   CLI11_PARSE(app, argc, argv);
+  const std::vector<char> shift(shift_bytes);
+  std::optional<IdleThread> idle_thread;
+  if (has_idle_thread) idle_thread.emplace();
 
   std::vector<Row> rows;
   for (auto group : {main_rows(), engine_rows(), thread_rows(), records_rows(), convert_rows(),

@@ -16,6 +16,9 @@ namespace infeed::compare {
 struct RunOptions {
   std::filesystem::path data;  ///< folder with the record files, the same ones that the peer reads
   double measure_seconds = 0.25;  ///< about how long one repetition takes
+  /// Of rows in ns an element; 0: as many as those seconds take. Two runs of a row whose cost depends
+  /// on how many there are (unique) are comparable with the same number.
+  std::int64_t elements = 0;
 };
 
 struct Measurement {

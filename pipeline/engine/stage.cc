@@ -48,26 +48,33 @@ void key_by_place(StageContext& context, std::uint64_t input_ordinal) {
 
 }  // namespace
 
+/// Passes go on with the counting of those before them; inner datasets, which other threads may read
+/// meanwhile, count by themselves.
+inline detail::BriefPulls& Stage::brief_pulls() {
+  return shares_counters_ ? own_brief_pulls_ : counters_->brief_pulls;
+}
+
 /// Only where the iterator records.
 inline void Stage::note_own_time(const detail::OwnTime& time, std::uint64_t position,
                                  std::uint64_t count) {
   const bool is_brief = run_.recorder()->is_brief(time);
-  if (is_brief && brief_pulls_counted_ > 0) [[likely]] {
-    --brief_pulls_counted_;
+  if (is_brief && brief_pulls().counted > 0) [[likely]] {
+    --brief_pulls().counted;
     return;
   }
   count_own_time(time, is_brief, position, count);
 }
 
-/// With the brief ones behind it, if it is one: inner datasets are often over after a few.
+/// With the brief ones behind it, if it is one.
 [[gnu::noinline]] void Stage::count_own_time(const detail::OwnTime& time, bool is_brief,
                                              std::uint64_t position, std::uint64_t count) {
   detail::Recorder& recorder = *run_.recorder();
   std::uint64_t pulls = 1;
   if (is_brief) {
-    pulls = brief_pulls_each_;
-    brief_pulls_counted_ = brief_pulls_each_ - 1;
-    brief_pulls_each_ = std::min(2 * brief_pulls_each_, kBriefPullsMax);
+    detail::BriefPulls& brief = brief_pulls();
+    pulls = brief.each;
+    brief.counted = brief.each - 1;
+    brief.each = std::min(2 * brief.each, kBriefPullsMax);
   }
   if (!counters_->has_own_calls.load(std::memory_order_relaxed))
     counters_->note_calls(recorder.ns_of(time, calls_), pulls * calls_, shares_counters_);
@@ -122,8 +129,8 @@ Pull Stage::pull(Chunk& out, std::size_t want) {
 }
 
 TracedPlace Stage::do_trace(std::uint64_t) const {
-  return TracedPlace::unknown(counters_->label +
-                              " doesn't tell which records its elements are made of");
+  return TracedPlace::unknown(counters_->label,
+                              "doesn't tell which records its elements are made of");
 }
 
 std::uint64_t Stage::skip(std::uint64_t count, Known known) {

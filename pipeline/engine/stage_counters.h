@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <string>
 
+#include <infeed/pipeline/stage_context.h>
+
 #include "engine/threads/clock.h"
 
 namespace infeed::detail {
@@ -29,6 +31,7 @@ struct StageCounters {
   std::atomic<std::uint64_t> ticks{0};
   std::atomic<std::uint64_t> pull_begin_ticks{0};  ///< of the pull under way; 0: none
   std::atomic<int> inside{0};                      ///< threads that are pulling it now
+  BriefPulls brief_pulls;                          ///< of the thread that pulls it
 
   std::atomic<std::uint64_t> errors{0};
   std::atomic<std::uint64_t> skipped{0};  ///< passed over unseen: only shows that something moves

@@ -63,7 +63,7 @@ class JobQueue {
   /// Elements that are worth one job (about 600 us), and how many jobs may still be added.
   std::size_t elements_per_job() const;
   std::size_t room_jobs() const;
-  /// True for a function so cheap that handing even 256 elements to another thread costs more
+  /// True for a function so cheap that handing even 1,024 elements to another thread costs more
   /// (20 us) than calling it: then the driver calls run_here() before add().
   bool is_cheap() const;
   void run_here(Job& job);

@@ -42,7 +42,7 @@ class RangeStage final : public Stage {
     return count;
   }
   TracedPlace do_trace(std::uint64_t) const override {
-    return TracedPlace::unknown(counters().label + " makes its elements itself");
+    return TracedPlace::unknown(counters().label, "makes its elements itself");
   }
   Pull do_pull_at(Chunk& out, std::span<const std::uint64_t> positions) override {
     auto* const values = static_cast<std::int64_t*>(out.back());

@@ -30,7 +30,7 @@ class SlicesStage final : public Stage {
   }
   TracedPlace do_trace(std::uint64_t position) const override {
     if (spec_.file_of == nullptr) {
-      return TracedPlace::unknown(counters().label + " has its elements in memory, not in a file");
+      return TracedPlace::unknown(counters().label, "has its elements in memory, not in a file");
     }
     return {RecordPlace{.file = spec_.file_of(static_cast<std::size_t>(position))}, {}};
   }

@@ -119,8 +119,8 @@ class Blame {
       : run_(run),
         model_(model),
         typical_(typical_step(run)),
-        busy_stages_(run),
         usual_ns_(usual_calls_ns(run)),
+        busy_stages_(run, unusual_ns(run.slow_calls)),
         held_back_(run.held_back) {
     std::uint64_t end_ns = 0;
     for (const SlowCall& call : run.slow_calls) {
@@ -215,10 +215,8 @@ class Blame {
     auto at = run_.slow_calls.begin() + first;
     for (; at != run_.slow_calls.end() && at->begin_ns < wait.end_ns; ++at) {
       if (best_ns >= wait_ns || !may_look()) break;
-      const std::uint64_t usual_ns = usual_ns_[static_cast<std::size_t>(at->stage)];
-      if (static_cast<double>(at->took_ns) < kUnusualTimes * static_cast<double>(usual_ns))
-        continue;
-      const std::uint64_t covers_ns = wait.overlap_ns({at->begin_ns, end_of(*at)});
+      if (!is_unusual(*at)) continue;
+      const std::uint64_t covers_ns = wait.overlap_ns({at->begin_ns, at->end_ns()});
       if (covers_ns <= best_ns) continue;
       best = static_cast<int>(at - run_.slow_calls.begin());
       best_ns = covers_ns;
@@ -228,15 +226,44 @@ class Blame {
     return is_enough ? best : -1;
   }
 
+  bool is_unusual(const SlowCall& call) const {
+    const std::uint64_t usual_ns = usual_ns_[static_cast<std::size_t>(call.stage)];
+    return static_cast<double>(call.took_ns) >= kUnusualTimes * static_cast<double>(usual_ns);
+  }
+
+  /// By stage, of these calls.
+  std::vector<std::uint64_t> unusual_ns(std::span<const SlowCall> calls) const {
+    std::vector<std::uint64_t> sums(run_.stages.size(), 0);
+    for (const SlowCall& call : calls) {
+      if (is_unusual(call)) sums[static_cast<std::size_t>(call.stage)] += call.took_ns;
+    }
+    return sums;
+  }
+
+  /// By stage: of calls that ended in `windows`, in which their time was counted, what isn't in `wait`.
+  std::vector<std::uint64_t> unusual_outside_ns(std::span<const RecordedWindow> windows,
+                                                const Interval& wait) const {
+    std::vector<std::uint64_t> sums(run_.stages.size(), 0);
+    if (windows.empty()) return sums;
+    const std::uint64_t begin_ns = windows.front().begin_ns;
+    const std::uint64_t end_ns = windows.back().begin_ns + windows.back().length_ns;
+    const auto first = std::ranges::upper_bound(ends_ns_, begin_ns) - ends_ns_.begin();
+    auto at = run_.slow_calls.begin() + first;
+    for (; at != run_.slow_calls.end() && at->begin_ns < end_ns && may_look(); ++at) {
+      const bool ends_there = at->end_ns() > begin_ns && at->end_ns() <= end_ns;
+      if (!ends_there || !is_unusual(*at)) continue;
+      sums[static_cast<std::size_t>(at->stage)] +=
+          at->took_ns - std::min(at->took_ns, wait.overlap_ns({at->begin_ns, at->end_ns()}));
+    }
+    return sums;
+  }
+
   /// Where steps lie upon each other, as in no run, each might look at all that was recorded.
   bool may_look() const {
     if (looks_left_ == 0) return false;
     --looks_left_;
     return true;
   }
-
-  /// Its own time may lie about calls within it.
-  static std::uint64_t end_of(const SlowCall& call) { return call.end_ns(); }
 
   void blame_call(int index, const Interval& wait, LateStep& late) const {
     const SlowCall& call = run_.slow_calls[static_cast<std::size_t>(index)];
@@ -349,7 +376,9 @@ class Blame {
     const std::span<const RecordedWindow> windows = windows_of(wait);
     for (const RecordedWindow& window : windows) others = std::max(others, window.cores_of_others);
     looks_left_ -= std::min<std::uint64_t>(looks_left_, run_.stages.size());
-    late.stage = may_look() ? busy_stages_.starving_stage(windows, waited_ns) : -1;
+    late.stage = may_look() ? busy_stages_.starving_stage(windows, waited_ns,
+                                                          unusual_outside_ns(windows, wait))
+                            : -1;
     if (others > kMostOf * run_.cores) {
       late.cause = Cause::others_on_cores;
       late.sentence = fmt::format("other processes had {:.1f} of {:.0f} cores", others, run_.cores);
@@ -366,8 +395,8 @@ class Blame {
   const RecordedRun& run_;
   const FlowModel& model_;
   const TypicalStep typical_;
-  const BusyStages busy_stages_;
   const std::vector<std::uint64_t> usual_ns_;
+  const BusyStages busy_stages_;
   const Covered held_back_;
   std::vector<std::uint64_t> ends_ns_;  ///< by slow call: the latest end of it and those before it
   mutable std::uint64_t looks_left_ = limits::looks_at_waits;

@@ -16,16 +16,17 @@ double length_ns(std::span<const RecordedWindow> windows) {
 
 }  // namespace
 
-BusyStages::BusyStages(const RecordedRun& run) : usual_shares_(run.stages.size(), 0) {
+BusyStages::BusyStages(const RecordedRun& run, const std::vector<std::uint64_t>& unusual_ns)
+    : usual_shares_(run.stages.size(), 0) {
   const double all_ns = length_ns(run.windows);
   if (all_ns <= 0) return;
-  usual_shares_ = busy_ns(run.windows);
+  usual_shares_ = busy_ns(run.windows, unusual_ns);
   for (double& share : usual_shares_) share = std::min(1.0, share / all_ns);
 }
 
-int BusyStages::starving_stage(std::span<const RecordedWindow> windows,
-                               std::uint64_t wait_ns) const {
-  const std::vector<double> busy = busy_ns(windows);
+int BusyStages::starving_stage(std::span<const RecordedWindow> windows, std::uint64_t wait_ns,
+                               const std::vector<std::uint64_t>& unusual_ns) const {
+  const std::vector<double> busy = busy_ns(windows, unusual_ns);
   const auto most = std::ranges::max_element(busy);
   if (most == busy.end() || *most <= 0) return -1;
   const auto stage = most - busy.begin();
@@ -35,13 +36,20 @@ int BusyStages::starving_stage(std::span<const RecordedWindow> windows,
   return *most < usual_ns + kWorkedShare * waited_ns ? -1 : static_cast<int>(stage);
 }
 
-std::vector<double> BusyStages::busy_ns(std::span<const RecordedWindow> windows) const {
-  std::vector<double> busy(usual_shares_.size(), 0);
+std::vector<double> BusyStages::busy_ns(std::span<const RecordedWindow> windows,
+                                        const std::vector<std::uint64_t>& unusual_ns) {
+  std::vector<double> busy(unusual_ns.size(), 0);
+  std::vector<int> threads(unusual_ns.size(), 1);
   for (const RecordedWindow& window : windows) {
     for (const StageWindow& row : window.stages) {
-      busy[static_cast<std::size_t>(row.stage)] +=
-          static_cast<double>(row.cpu_ns + row.blocked_ns) / std::max(1, row.parallelism);
+      const auto stage = static_cast<std::size_t>(row.stage);
+      threads[stage] = std::max(1, row.parallelism);
+      busy[stage] += static_cast<double>(row.cpu_ns + row.blocked_ns) / threads[stage];
     }
+  }
+  for (std::size_t stage = 0; stage < busy.size(); ++stage) {
+    const double unusual = static_cast<double>(unusual_ns[stage]) / threads[stage];
+    busy[stage] = std::max(0.0, busy[stage] - unusual);
   }
   return busy;
 }

@@ -73,7 +73,7 @@ std::string line_of_slow_call(std::string_view kind, const RecordedSlowCall& cal
                         place->record, place->count);
     if (place->offset) line += fmt::format(", \"offset\": {}", *place->offset);
   } else {
-    line += ", \"untraceable\": " + json_text(call.traced.why_not);
+    line += ", \"untraceable\": " + json_text(call.traced.why());
   }
   return line + "}}\n";
 }

@@ -23,6 +23,9 @@ namespace {
 
 using ::testing::HasSubstr;
 
+constexpr auto kChunk =
+    static_cast<std::int64_t>(chunk_capacity(detail::kTypeInfo<Batch<std::int64_t>>));
+
 /// The function of a map that fails at one element.
 auto failing_at(std::int64_t place) {
   return [place](std::int64_t x) {
@@ -145,8 +148,8 @@ TEST_P(CacheErrors, OneBehindTheKnownCardinalityIsInEachPass) {
                return 100 * std::get<0>(both) + std::get<1>(both);
              });
     });
-    // The error of the remainder that is dropped comes behind 255, 256 (a chunk) and 512 batches.
-    for (const std::int64_t batches : {255, 256, 512}) {
+    // The error of the remainder that is dropped comes behind nearly a chunk of batches, one and two.
+    for (const std::int64_t batches : {kChunk - 1, kChunk, 2 * kChunk}) {
       SCOPED_TRACE(batches);
       expect_the_same_in_each_pass([=] {
         return range(3 * batches + 1) | map(failing_at(3 * batches), {.parallelism = parallelism}) |
@@ -158,7 +161,7 @@ TEST_P(CacheErrors, OneBehindTheKnownCardinalityIsInEachPass) {
 }
 
 TEST(CacheErrorsInMemory, OneBehindTheKnownNumberOfBatchesIsInEachPass) {
-  for (const std::int64_t batches : {255, 256, 512}) {
+  for (const std::int64_t batches : {kChunk - 1, kChunk, 2 * kChunk}) {
     for (const int parallelism : {1, 2}) {
       for (int round = 0; round < 5; ++round) {
         const auto input = range(3 * batches + 1) |

@@ -343,11 +343,11 @@ TEST_F(FileCache, ReadsTheErrorsOfOlderStores) {
 
 TEST_F(FileCache, WhileSomebodyWritesOthersGoWithout) {
   const FileCacheOptions options = noting(fresh());
-  const auto dataset = doubles(1000) | cache(options);
+  const auto dataset = doubles(10'000) | cache(options);
   Iterator<std::int64_t> writer = dataset.iterate();
   Stream first = take_stream(writer, 50);
   kinds();
-  EXPECT_EQ(stream_of(dataset), stream_of(doubles(1000)));
+  EXPECT_EQ(stream_of(dataset), stream_of(doubles(10'000)));
   EXPECT_THAT(kinds(), ElementsAre(Kind::busy));
   const Stream rest = take_stream(writer);
   first.insert(first.end(), rest.begin(), rest.end());

@@ -101,10 +101,10 @@ TEST(Snapshot, WritingSaysWhatKeepsItFromBecomingComplete) {
   const Error error = error_of([&] { write_snapshot(range(3), {.path = folder.file("file/s")}); });
   EXPECT_THAT(error.message(),
               HasSubstr("cannot make the folder: a part of the path is a file, not a folder"));
-  const auto dataset = range(1000) | snapshot({.path = folder.file("s")});
+  const auto dataset = range(10'000) | snapshot({.path = folder.file("s")});
   Iterator<std::int64_t> iterator = dataset.iterate();
   take_stream(iterator, 10);
-  const Error busy = error_of([&] { write_snapshot(range(1000), {.path = folder.file("s")}); });
+  const Error busy = error_of([&] { write_snapshot(range(10'000), {.path = folder.file("s")}); });
   EXPECT_EQ(busy.code(), ErrorCode::unavailable);
 }
 

@@ -238,7 +238,7 @@ TEST(Checkpoint, AResumeCallsNoFunctionForWhatItPassesOver) {
   checkpoint.position = 12'345'678;
   auto resumed = dataset.iterate({.resume = checkpoint});
   EXPECT_EQ((*resumed.next())[0], 56780);
-  EXPECT_LT(calls, 1000);
+  EXPECT_LE(calls, static_cast<int>(kChunkElementsMax)) << "but for the first chunk behind it";
 }
 
 TEST(Checkpoint, AfterAnErrorTheResumeLooksAtEachElement) {

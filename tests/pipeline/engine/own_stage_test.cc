@@ -204,7 +204,7 @@ TEST(OwnStage, ThatWaitsInAThreadPassesTheSuite) {
 
 TEST(OwnStage, ThatHoldsElementsKeepsToTheBudget) {
   // A quarter of the limit is kept for best-effort memory.
-  constexpr std::uint64_t kTwoChunks = 2 * 256 * 8;
+  constexpr std::uint64_t kTwoChunks = 2 * kChunkElementsMax * 8;
   constexpr std::uint64_t kLimit = kTwoChunks * 4 / 3 + 1;
   auto iterator = (range(100'000) | ahead(2)).iterate({.memory_bytes_max = kLimit});
   EXPECT_EQ(*iterator.next(), 0);
@@ -212,7 +212,7 @@ TEST(OwnStage, ThatHoldsElementsKeepsToTheBudget) {
   const Error error =
       error_of([] { (range(100'000) | ahead(2)).iterate({.memory_bytes_max = kTwoChunks}); });
   EXPECT_EQ(error.code(), ErrorCode::resource_exhausted);
-  EXPECT_NE(error.message().find("ahead 4096 bytes"), std::string::npos) << error.message();
+  EXPECT_NE(error.message().find("ahead 16384 bytes"), std::string::npos) << error.message();
 }
 
 TEST(OwnStage, PassesTheSuite) {

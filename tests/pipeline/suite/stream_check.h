@@ -94,7 +94,7 @@ class StreamCheck {
 
   void resume_at_some_steps() const {
     if (expected_.size() <= 40) return resume_at_every_step();
-    for (const std::size_t step : {std::size_t{1}, std::size_t{255}, std::size_t{256},
+    for (const std::size_t step : {std::size_t{1}, kChunkElementsMax - 1, kChunkElementsMax,
                                    expected_.size() - 1, expected_.size()}) {
       resume_at(std::min(step, expected_.size()));
     }

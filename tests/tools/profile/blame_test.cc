@@ -53,8 +53,7 @@ class Blame : public ::testing::Test {
   }
 
   /// The late steps that waited for what was planted name this cause, a stage of this kind and one of the
-  /// slow records; and there are some. One of the dozen may be wrong, that right behind a stall:
-  /// benchmarks/blame.sh counts a hundred, of which 95 % must be right.
+  /// slow records; and there are some. 95 % of them must: of a dozen, all.
   void expect_blamed(const ProfileReport& report, Cause cause, const std::string& stage) const {
     int late = 0;
     int right = 0;
@@ -70,7 +69,7 @@ class Blame : public ::testing::Test {
       if (!is_right) wrong += fmt::format("step {}: {}\n", step.step, step.sentence);
     }
     EXPECT_GE(right, 3);  // a busy machine makes others later
-    EXPECT_LE(late - right, 1) << right << " of " << late << "; the others:\n" << wrong;
+    EXPECT_GE(20 * right, 19 * late) << right << " of " << late << "; the others:\n" << wrong;
   }
 
   const SlowCall* call_of(const LateStep& step) const {
@@ -163,11 +162,9 @@ TEST_F(Blame, ASlowRead) {
   // Nothing is read ahead of a step, or it would hide the reads of such small files.
   std::set<std::string> found;
   std::string wrong;
-  int wrong_count = 0;
   for (const LateStep& step : report.late_steps) {
     if (is_of_machine(step)) continue;
     if (step.cause != Cause::slow_read) {
-      ++wrong_count;
       wrong += step.sentence + "\n";
       continue;
     }
@@ -178,7 +175,7 @@ TEST_F(Blame, ASlowRead) {
     found.insert(place.file);
   }
   EXPECT_GE(found.size(), 2U);
-  EXPECT_LE(wrong_count, 1) << wrong;
+  EXPECT_EQ(wrong, "");
 }
 
 TEST_F(Blame, AStepThatComputesLong) {

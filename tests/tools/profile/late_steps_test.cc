@@ -59,6 +59,11 @@ class LateSteps : public ::testing::Test {
                               .stages = {{.stage = kMap, .elements = 160, .cpu_ns = 30 * kMs}}});
     }
   }
+  void add_steps_of_which_one_waits(std::uint64_t ns) {
+    RecordedStep late = ordinary();
+    late.infeed_wait_ns += ns;
+    add_steps(late);
+  }
   RecordedWindow& window_at(std::uint64_t at_ns) { return run_.windows.at(at_ns / kLateWindowNs); }
   static constexpr std::uint64_t late_begin_ns() { return kLate * 10 * kMs; }
 
@@ -109,9 +114,7 @@ TEST_F(LateSteps, AQuotaElsewhereIsNotToBlame) {
 }
 
 TEST_F(LateSteps, WithoutIntervalsTheWindowsTellOfAQuota) {
-  RecordedStep late = ordinary();
-  late.infeed_wait_ns += 20 * kMs;
-  add_steps(late);
+  add_steps_of_which_one_waits(20 * kMs);
   window_at(late_begin_ns()).throttled_ns = 15 * kMs;
   const LateStep said = the_late_step();
   EXPECT_EQ(said.cause, Cause::quota);
@@ -137,9 +140,7 @@ TEST_F(LateSteps, AStepThatSaysItsName) {
 }
 
 TEST_F(LateSteps, AMemoryLimitThatLeftNoRoomToReadAhead) {
-  RecordedStep late = ordinary();
-  late.infeed_wait_ns += 20 * kMs;
-  add_steps(late);
+  add_steps_of_which_one_waits(20 * kMs);
   window_at(late_begin_ns()).memory_refusals = 3;
   const LateStep said = the_late_step();
   EXPECT_EQ(said.cause, Cause::memory_limit);
@@ -147,26 +148,20 @@ TEST_F(LateSteps, AMemoryLimitThatLeftNoRoomToReadAhead) {
 }
 
 TEST_F(LateSteps, AMemoryThatIsFullMostly) {
-  RecordedStep late = ordinary();
-  late.infeed_wait_ns += 20 * kMs;
-  add_steps(late);
+  add_steps_of_which_one_waits(20 * kMs);
   window_at(late_begin_ns() - kLateWindowNs).memory_bytes = 95;
   window_at(late_begin_ns() - kLateWindowNs).memory_limit_bytes = 100;
   EXPECT_EQ(the_late_step().cause, Cause::memory_limit);
 }
 
 TEST_F(LateSteps, RefusalsOfLongAgoAreNotToBlame) {
-  RecordedStep late = ordinary();
-  late.infeed_wait_ns += 20 * kMs;
-  add_steps(late);
+  add_steps_of_which_one_waits(20 * kMs);
   window_at(late_begin_ns() - 5 * kLateWindowNs).memory_refusals = 3;
   EXPECT_EQ(the_late_step().cause, Cause::unknown);
 }
 
 TEST_F(LateSteps, AStageThatWorkedThroughTheWait) {
-  RecordedStep late = ordinary();
-  late.infeed_wait_ns += 20 * kMs;
-  add_steps(late);
+  add_steps_of_which_one_waits(20 * kMs);
   window_at(late_begin_ns()).stages[0].cpu_ns += 15 * kMs;
   const LateStep said = the_late_step();
   EXPECT_EQ(said.cause, Cause::starved);
@@ -175,19 +170,29 @@ TEST_F(LateSteps, AStageThatWorkedThroughTheWait) {
 }
 
 TEST_F(LateSteps, AStageThatWorkedAsEverIsNotToBlame) {
-  RecordedStep late = ordinary();
-  late.infeed_wait_ns += 20 * kMs;
-  add_steps(late);
+  add_steps_of_which_one_waits(20 * kMs);
   const LateStep said = the_late_step();
   EXPECT_EQ(said.cause, Cause::unknown);
   EXPECT_EQ(said.stage, -1);
   EXPECT_EQ(said.sentence, "nothing that was recorded explains it");
 }
 
+TEST_F(LateSteps, AStallBeforeTheWaitMakesNoStageLookBusy) {
+  add_steps_of_which_one_waits(20 * kMs);
+  run_.slow_calls = {{.begin_ns = late_begin_ns() - 60 * kMs,
+                      .took_ns = 63 * kMs,
+                      .cpu_ns = 63 * kMs,
+                      .stage = kMap}};
+  window_at(late_begin_ns()).stages[0].cpu_ns += 63 * kMs;
+  EXPECT_EQ(the_late_step().cause, Cause::unknown);
+
+  // What other calls did in the wait counts as before.
+  window_at(late_begin_ns()).stages[0].cpu_ns += 12 * kMs;
+  EXPECT_EQ(the_late_step().cause, Cause::starved);
+}
+
 TEST_F(LateSteps, TheTunerChangedSomething) {
-  RecordedStep late = ordinary();
-  late.infeed_wait_ns += 20 * kMs;
-  add_steps(late);
+  add_steps_of_which_one_waits(20 * kMs);
   run_.tuning = {{late_begin_ns() + 2 * kMs, "map 1 -> 2"}};
   const LateStep said = the_late_step();
   EXPECT_EQ(said.cause, Cause::tuner_change);
@@ -195,9 +200,7 @@ TEST_F(LateSteps, TheTunerChangedSomething) {
 }
 
 TEST_F(LateSteps, ACallThatCoversTheWaitIsNamedWithItsRecord) {
-  RecordedStep late = ordinary();
-  late.infeed_wait_ns += 20 * kMs;
-  add_steps(late);
+  add_steps_of_which_one_waits(20 * kMs);
   run_.slow_calls = {{.begin_ns = late_begin_ns() - 10 * kMs,
                       .took_ns = 30 * kMs,
                       .cpu_ns = 29 * kMs,
@@ -229,9 +232,7 @@ TEST_F(LateSteps, ACallThatCoversTheWaitIsNamedWithItsRecord) {
 }
 
 TEST_F(LateSteps, ACallThatAlsoLostItsCoreIsBlamedForTheLargerPart) {
-  RecordedStep late = ordinary();
-  late.infeed_wait_ns += 100 * kMs;
-  add_steps(late);
+  add_steps_of_which_one_waits(100 * kMs);
   run_.slow_calls = {{.begin_ns = late_begin_ns(),
                       .took_ns = 120 * kMs,
                       .cpu_ns = 50 * kMs,
@@ -254,9 +255,7 @@ TEST_F(LateSteps, ACallThatAlsoLostItsCoreIsBlamedForTheLargerPart) {
 }
 
 TEST_F(LateSteps, ReadsOfASourceAreReads) {
-  RecordedStep late = ordinary();
-  late.infeed_wait_ns += 20 * kMs;
-  add_steps(late);
+  add_steps_of_which_one_waits(20 * kMs);
   run_.slow_calls = {{.begin_ns = late_begin_ns(),
                       .took_ns = 20 * kMs,
                       .cpu_ns = kMs,
@@ -268,9 +267,7 @@ TEST_F(LateSteps, ReadsOfASourceAreReads) {
 }
 
 TEST_F(LateSteps, ACallThatTakesWhatItsStageUsuallyTakesHoldsNobodyUp) {
-  RecordedStep late = ordinary();
-  late.infeed_wait_ns += 20 * kMs;
-  add_steps(late);
+  add_steps_of_which_one_waits(20 * kMs);
   run_.slow_calls = {
       {.begin_ns = late_begin_ns(), .took_ns = 20 * kMs, .cpu_ns = 20 * kMs, .stage = kMap}};
   run_.call_histograms[kMap] = std::vector<std::uint64_t>(30, 0);
@@ -280,9 +277,7 @@ TEST_F(LateSteps, ACallThatTakesWhatItsStageUsuallyTakesHoldsNobodyUp) {
 }
 
 TEST_F(LateSteps, OtherProcessesHadTheCores) {
-  RecordedStep late = ordinary();
-  late.infeed_wait_ns += 20 * kMs;
-  add_steps(late);
+  add_steps_of_which_one_waits(20 * kMs);
   window_at(late_begin_ns()).cores_of_others = 1.8;
   const LateStep said = the_late_step();
   EXPECT_EQ(said.cause, Cause::others_on_cores);

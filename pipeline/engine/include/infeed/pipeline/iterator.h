@@ -123,7 +123,7 @@ class Iterator {
   Checkpoint checkpoint() const { return core().checkpoint(); }
 
   /// Ends the iteration from another thread: a waiting next() throws Error(cancelled), as does
-  /// every later call (behind the up to 256 elements that were already handed to this iterator),
+  /// every later call (behind the up to 1,024 elements that were already handed to this iterator),
   /// once the calls of user functions and the reads that are under way have returned: a thread
   /// can't be ended from outside. A function that may hang is given up where map's {.guard =
   /// {.time_limit = ...}} is set; without it cancel() and the destructor wait for it.

@@ -22,7 +22,7 @@ struct GuardOptions {
   /// of the iteration, so the function may only use what it owns (captures by value or shared_ptr).
   /// When 64 such calls are still running, further elements fail at once with resource_exhausted.
   ///
-  /// It costs a thread (20-40 us) for each 1 to 256 elements. With the inline executor there is no
+  /// It costs a thread (20-40 us) for each 1 to 1,024 elements. With the inline executor there is no
   /// second thread: a call that took too long is noticed when it returns.
   std::chrono::milliseconds time_limit{0};
 
