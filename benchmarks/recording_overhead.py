@@ -33,9 +33,11 @@ ON_MAX = 1.03
 OFF_MAX = 1.01
 
 
-# Where an element costs a nanosecond, where its chunks and batches happen to lie in memory makes a
-# fifth of it: each turn lies elsewhere, and both forms of a turn begin at the same place.
-SHIFT_BYTES = 1472
+# Where an element costs a nanosecond, up to a fifth of it depends on where its chunks and batches
+# happen to lie in memory, which anything allocated before them changes. So the C library lays out
+# memory in another way in each turn, in the same way for all forms of a turn.
+LAYOUTS = ["perturb=0", "tcache_count=2", "tcache_count=0", "tcache_max=64", "mxfast=0",
+           "tcache_count=20"]
 
 
 class Runs:
@@ -45,13 +47,14 @@ class Runs:
         self._arguments = ["--row", name, "--seconds", str(seconds)]
         self._elements = None
 
-    def measure(self, program, shift_bytes=0, recording=None, has_idle_thread=True):
+    def measure(self, program, layout=LAYOUTS[0], recording=None, has_idle_thread=True):
         """Nanoseconds an element."""
         environment = dict(os.environ)
         environment.pop("INFEED_PROFILE", None)
+        environment["GLIBC_TUNABLES"] = "glibc.malloc." + layout
         if recording:
             environment["INFEED_PROFILE"] = recording
-        arguments = [program, "--shift-bytes", str(shift_bytes)] + self._arguments
+        arguments = [program] + self._arguments
         if self._elements:
             arguments += ["--elements", str(self._elements)]
         if has_idle_thread:
@@ -73,12 +76,12 @@ def turns_of(arguments, name, folder):
     runs.choose_elements(arguments.program, arguments.seconds)
     for turn in range(arguments.turns):
         recording = str(pathlib.Path(folder, f"{turn}.profile"))
-        shift = turn * SHIFT_BYTES
+        layout = LAYOUTS[turn % len(LAYOUTS)]
         if arguments.before:
-            figures["before"].append(runs.measure(arguments.before, shift, has_idle_thread=False))
-        figures["alone"].append(runs.measure(arguments.program, shift, has_idle_thread=False))
-        figures["off"].append(runs.measure(arguments.program, shift))
-        figures["on"].append(runs.measure(arguments.program, shift, recording))
+            figures["before"].append(runs.measure(arguments.before, layout, has_idle_thread=False))
+        figures["alone"].append(runs.measure(arguments.program, layout, has_idle_thread=False))
+        figures["off"].append(runs.measure(arguments.program, layout))
+        figures["on"].append(runs.measure(arguments.program, layout, recording))
         for file in pathlib.Path(folder).iterdir():
             file.unlink()
     return figures

@@ -44,13 +44,9 @@ int main(int argc, char** argv) {
   app.add_option(
       "--elements", options.elements,
       "Of rows in ns an element: this many a repetition, instead of what --seconds takes");
-  std::size_t shift_bytes = 0;
-  app.add_option("--shift-bytes", shift_bytes,
-                 "Allocate so much first, so that what is measured lies elsewhere in memory");
   app.add_flag("--idle-thread", has_idle_thread,
                "Measure in a process that has a second thread, which sleeps");
   CLI11_PARSE(app, argc, argv);
-  const std::vector<char> shift(shift_bytes);
   std::optional<IdleThread> idle_thread;
   if (has_idle_thread) idle_thread.emplace();
 

@@ -48,18 +48,13 @@ void key_by_place(StageContext& context, std::uint64_t input_ordinal) {
 
 }  // namespace
 
-/// Passes go on with the counting of those before them; inner datasets, which other threads may read
-/// meanwhile, count by themselves.
-inline detail::BriefPulls& Stage::brief_pulls() {
-  return shares_counters_ ? own_brief_pulls_ : counters_->brief_pulls;
-}
-
 /// Only where the iterator records.
 inline void Stage::note_own_time(const detail::OwnTime& time, std::uint64_t position,
                                  std::uint64_t count) {
   const bool is_brief = run_.recorder()->is_brief(time);
-  if (is_brief && brief_pulls().counted > 0) [[likely]] {
-    --brief_pulls().counted;
+  const std::uint32_t counted = counters_->brief_pulls_counted.load(std::memory_order_relaxed);
+  if (is_brief && counted > 0) [[likely]] {
+    counters_->brief_pulls_counted.store(counted - 1, std::memory_order_relaxed);
     return;
   }
   count_own_time(time, is_brief, position, count);
@@ -71,10 +66,11 @@ inline void Stage::note_own_time(const detail::OwnTime& time, std::uint64_t posi
   detail::Recorder& recorder = *run_.recorder();
   std::uint64_t pulls = 1;
   if (is_brief) {
-    detail::BriefPulls& brief = brief_pulls();
-    pulls = brief.each;
-    brief.counted = brief.each - 1;
-    brief.each = std::min(2 * brief.each, kBriefPullsMax);
+    const std::uint32_t each = counters_->brief_pulls_each.load(std::memory_order_relaxed);
+    pulls = each;
+    counters_->brief_pulls_counted.store(each - 1, std::memory_order_relaxed);
+    counters_->brief_pulls_each.store(std::min(2 * each, kBriefPullsMax),
+                                      std::memory_order_relaxed);
   }
   if (!counters_->has_own_calls.load(std::memory_order_relaxed))
     counters_->note_calls(recorder.ns_of(time, calls_), pulls * calls_, shares_counters_);

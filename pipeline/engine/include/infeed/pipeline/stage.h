@@ -149,7 +149,6 @@ class Stage {
   /// Counts and times what `pull` does, which gives the elements from `position` on.
   template <class DoPull>
   Pull counted(Chunk& out, std::uint64_t position, DoPull pull);
-  detail::BriefPulls& brief_pulls();
   void note_own_time(const detail::OwnTime& time, std::uint64_t position, std::uint64_t count);
   void count_own_time(const detail::OwnTime& time, bool is_brief, std::uint64_t position,
                       std::uint64_t count);
@@ -160,7 +159,6 @@ class Stage {
   std::uint64_t epoch_;
   bool shares_counters_;   ///< with inner datasets that other threads may be reading
   std::size_t calls_ = 1;  ///< that the pull at hand made, for what is recorded
-  detail::BriefPulls own_brief_pulls_;
   detail::SampleStride sample_stride_;
   ErrorPointer failure_;        ///< terminal: what do_pull threw
   std::uint64_t position_ = 0;  ///< of the pass: elements handed over or skipped

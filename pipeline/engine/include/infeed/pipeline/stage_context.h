@@ -24,12 +24,6 @@ struct SampleStride {
   std::uint32_t left = 1;
 };
 
-/// Of pulls that take next to no time several are counted together, in an iterator that records.
-struct BriefPulls {
-  std::uint32_t counted = 0;  ///< that are still to come
-  std::uint32_t each = 4;     ///< so many at a time
-};
-
 }  // namespace detail
 
 /// What a stage draws its random numbers from.
