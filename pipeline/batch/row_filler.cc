@@ -102,6 +102,7 @@ void RowFiller::set_workers(std::size_t workers) {
   workers_ = std::min(workers, static_cast<std::size_t>(share_.count()));
   add_threads(0);
   work_.wake_all();
+  turn_.wake_all();
   ready_.wake_all();
 }
 
@@ -110,17 +111,25 @@ void RowFiller::work() {
   try {
     std::shared_ptr<InputRows> used;
     Lock lock = hand_off_.lock();
-    while (work_.wait(lock, [this] { return has_ended_ || (has_turn() && has_work()); })) {
+    while (wait_for_work(lock)) {
       if (!has_work()) return;
       ++at_work_;
       do_some(lock, used);
       --at_work_;
       note_absence();
-      if (!has_turn()) ready_.wake_one();
+      if (!has_turn(0)) ready_.wake_one();
     }
   } catch (...) {
     hand_off_.abort(terminal_error());
   }
+}
+
+bool RowFiller::wait_for_work(Lock& lock) {
+  while (hand_off_.goes_on()) {
+    if (has_ended_ || (has_turn(0) && has_work())) return true;
+    (has_turn(0) ? work_ : turn_).sleep(lock);
+  }
+  return false;
 }
 
 bool RowFiller::can_write() const {
@@ -130,9 +139,10 @@ bool RowFiller::can_write() const {
 
 bool RowFiller::has_work() const { return can_place() || can_claim() || can_write(); }
 
-bool RowFiller::has_turn() const {
+bool RowFiller::has_turn(std::size_t on_their_way) const {
   if (workers_ == 0) return false;
-  return at_work_ == 0 || at_work_ + (takes_part_ ? 1 : 0) < workers_;
+  const std::size_t at_work = at_work_ + on_their_way;
+  return at_work == 0 || at_work + (takes_part_ ? 1 : 0) < workers_;
 }
 
 void RowFiller::do_some(Lock& lock, std::shared_ptr<InputRows>& used) {
@@ -155,7 +165,10 @@ void RowFiller::do_some(Lock& lock, std::shared_ptr<InputRows>& used) {
   }
   --busy_;
   if (!has_blocks_left_ && is_quiet()) end_blocks();
-  if (has_ended_) work_.wake_all();
+  if (has_ended_) {
+    work_.wake_all();
+    turn_.wake_all();
+  }
   if (!spec_.rows_have_places) wake_worker();  // a piece of the same batch may be next
   tell_ready();
 }
@@ -287,6 +300,7 @@ void RowFiller::hand_over_front(Chunk& out) {
   if (front.made.size() != 0) return;
   const bool was_short = is_short_of_memory_ || over_bytes_ != 0;
   drop_rows(front);
+  spare_.push_back(std::move(batches_.front()));
   batches_.pop_front();
   ++first_batch_;
   // Not for each batch: at half of what may be ahead.
@@ -296,8 +310,12 @@ void RowFiller::hand_over_front(Chunk& out) {
   }
 }
 
+/// One that had its turn, if there is one: what it has read last is in its core's cache.
 void RowFiller::wake_worker() {
-  if (work_.waiting() != 0 && has_turn() && has_work()) work_.wake_one();
+  Sleepers& sleepers = work_.asleep() > 0 ? work_ : turn_;
+  if (sleepers.asleep() <= 0) return;
+  const auto on_their_way = static_cast<std::size_t>(work_.on_their_way() + turn_.on_their_way());
+  if (has_turn(on_their_way) && has_work()) sleepers.wake_one();
 }
 
 /// More of it, or less: sums are modulo 2^64.

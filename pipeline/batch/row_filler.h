@@ -16,6 +16,7 @@
 #include <infeed/pipeline/reservation.h>
 #include <infeed/pipeline/stage.h>
 
+#include "batch/sleepers.h"
 #include "engine/recording/place_log.h"
 #include "engine/stage_counters.h"
 #include "engine/threads/thread_budget.h"
@@ -74,11 +75,11 @@ struct BatchInFill {
     std::uint64_t position;  ///< of the first in the input, where errors have positions, too
   };
 
-  BatchInFill(const TypeInfo& type, std::uint64_t its_number, bool its_rows_have_places)
-      : number(its_number), has_places(its_rows_have_places), made(type, 1) {}
+  BatchInFill(const TypeInfo& type, bool its_rows_have_places)
+      : has_places(its_rows_have_places), made(type, 1) {}
 
-  const std::uint64_t number;
   const bool has_places;    ///< RowFillSpec::rows_have_places
+  std::uint64_t number = 0;
   void* filling = nullptr;  ///< null before the first row, and when it is made
   std::size_t placed = 0;   ///< rows that have elements
   std::size_t done = 0;     ///< of them written, or failed
@@ -167,8 +168,10 @@ class RowFiller {
   void work();
   bool has_work() const;
   bool can_write() const;
-  /// Whether one more thread may work.
-  bool has_turn() const;
+  /// Whether one more thread may work, when so many are to come beside those that do.
+  bool has_turn(std::size_t on_their_way) const;
+  /// As WaitPoint::wait.
+  bool wait_for_work(Lock& lock);
   /// A little of what there is to do: `used` is what the thread has read before.
   void do_some(Lock& lock, std::shared_ptr<InputRows>& used);
 
@@ -252,7 +255,8 @@ class RowFiller {
   std::size_t workers_ = 0;  ///< of threads_, those that may work
 
   HandOff hand_off_;
-  WaitPoint work_{hand_off_};   ///< there is something to do, or all is over
+  Sleepers work_{hand_off_};    ///< until there is something to do, or all is over
+  Sleepers turn_{hand_off_};    ///< until one more may work
   WaitPoint ready_{hand_off_};  ///< for the consumer
   std::size_t wake_at_ = 0;     ///< so many batches are worth waking the consumer; 0: it is awake
   std::size_t busy_ = 0;        ///< threads that do something without the lock
@@ -272,6 +276,7 @@ class RowFiller {
   std::uint64_t over_bytes_ = 0;  ///< that batches have grown to without finding room for them
 
   std::deque<std::unique_ptr<BatchInFill>> batches_;
+  std::vector<std::unique_ptr<BatchInFill>> spare_;  ///< were taken; to make one costs 0.7 us
   std::uint64_t first_batch_ = 0;    ///< the number of batches_.front()
   std::uint64_t rows_ = 0;           ///< that have places
   std::uint64_t input_errors_ = 0;   ///< before the next row

@@ -224,8 +224,12 @@ bool RowFiller::place(const std::shared_ptr<InputRows>& rows) {
 BatchInFill& RowFiller::batch_of_next_row() {
   const std::uint64_t number = rows_ / size_;
   if (number - first_batch_ == batches_.size()) {
-    batches_.push_back(
-        std::make_unique<BatchInFill>(*spec_.batch_type, number, spec_.rows_have_places));
+    if (spare_.empty()) {
+      spare_.push_back(std::make_unique<BatchInFill>(*spec_.batch_type, spec_.rows_have_places));
+    }
+    batches_.push_back(std::move(spare_.back()));
+    spare_.pop_back();
+    batches_.back()->number = number;
   }
   return *batches_[static_cast<std::size_t>(number - first_batch_)];
 }
