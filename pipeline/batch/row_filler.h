@@ -78,7 +78,7 @@ struct BatchInFill {
   BatchInFill(const TypeInfo& type, bool its_rows_have_places)
       : has_places(its_rows_have_places), made(type, 1) {}
 
-  const bool has_places;    ///< RowFillSpec::rows_have_places
+  const bool has_places;  ///< RowFillSpec::rows_have_places
   std::uint64_t number = 0;
   void* filling = nullptr;  ///< null before the first row, and when it is made
   std::size_t placed = 0;   ///< rows that have elements
@@ -277,12 +277,12 @@ class RowFiller {
 
   std::deque<std::unique_ptr<BatchInFill>> batches_;
   std::vector<std::unique_ptr<BatchInFill>> spare_;  ///< were taken; to make one costs 0.7 us
-  std::uint64_t first_batch_ = 0;    ///< the number of batches_.front()
-  std::uint64_t rows_ = 0;           ///< that have places
-  std::uint64_t input_errors_ = 0;   ///< before the next row
-  std::shared_ptr<InputRows> used_;  ///< what the consumer has read before
-  std::size_t stretch_rows_ = 1;     ///< the most that came at once
-  std::uint64_t element_ticks_ = 0;  ///< what one takes to be written
+  std::uint64_t first_batch_ = 0;                    ///< the number of batches_.front()
+  std::uint64_t rows_ = 0;                           ///< that have places
+  std::uint64_t input_errors_ = 0;                   ///< before the next row
+  std::shared_ptr<InputRows> used_;                  ///< what the consumer has read before
+  std::size_t stretch_rows_ = 1;                     ///< the most that came at once
+  std::uint64_t element_ticks_ = 0;                  ///< what one takes to be written
   std::uint64_t stretches_ = 0;
   std::uint64_t stretch_bytes_ = 0;  ///< memory of one that was read
   /// There was no room for another one; and while some wait to be written, nobody asks again.
