@@ -101,8 +101,7 @@ void RowFiller::set_workers(std::size_t workers) {
   if (!has_begun_ || hand_off_.stopped()) return;  // begin() looks at the knob
   workers_ = std::min(workers, static_cast<std::size_t>(share_.count()));
   add_threads(0);
-  work_.wake_all();
-  turn_.wake_all();
+  wake_workers();
   ready_.wake_all();
 }
 
@@ -117,7 +116,7 @@ void RowFiller::work() {
       do_some(lock, used);
       --at_work_;
       note_absence();
-      if (!has_turn(0)) ready_.wake_one();
+      if (!has_turn()) ready_.wake_one();
     }
   } catch (...) {
     hand_off_.abort(terminal_error());
@@ -126,8 +125,8 @@ void RowFiller::work() {
 
 bool RowFiller::wait_for_work(Lock& lock) {
   while (hand_off_.goes_on()) {
-    if (has_ended_ || (has_turn(0) && has_work())) return true;
-    (has_turn(0) ? work_ : turn_).sleep(lock);
+    if (has_ended_ || (has_turn() && has_work())) return true;
+    (has_turn() ? work_ : turn_).sleep(lock);
   }
   return false;
 }
@@ -165,10 +164,7 @@ void RowFiller::do_some(Lock& lock, std::shared_ptr<InputRows>& used) {
   }
   --busy_;
   if (!has_blocks_left_ && is_quiet()) end_blocks();
-  if (has_ended_) {
-    work_.wake_all();
-    turn_.wake_all();
-  }
+  if (has_ended_) wake_workers();
   if (!spec_.rows_have_places) wake_worker();  // a piece of the same batch may be next
   tell_ready();
 }
@@ -318,27 +314,16 @@ void RowFiller::wake_worker() {
   if (has_turn(on_their_way) && has_work()) sleepers.wake_one();
 }
 
+void RowFiller::wake_workers() {
+  work_.wake_all();
+  turn_.wake_all();
+}
+
 /// More of it, or less: sums are modulo 2^64.
 void RowFiller::note_buffered(std::uint64_t batches, std::uint64_t bytes) {
   buffered_batches_ += batches;
   buffered_bytes_ += bytes;
   counters_.note_buffered(buffered_batches_, buffered_bytes_);
-}
-
-void RowFiller::drop_rows(BatchInFill& batch) {
-  if (batch.filling != nullptr) spec_.drop(std::exchange(batch.filling, nullptr));
-  note_buffered(0 - batch.made.size(), 0 - batch.made.bytes());
-  batch.made.clear();
-  batch.is_made = false;
-  batch.rows_error = nullptr;
-  batch.failed.clear();
-  batch.placed = batch.done = batch.appended = 0;
-  if (std::exchange(batch.is_required, false)) {
-    required_is_free_ = true;
-    required_.shrink(required_.bytes() - spec_.batch_bytes_min);
-  }
-  run_.memory().release_best_effort(std::exchange(batch.reserved_bytes, 0));
-  over_bytes_ -= std::exchange(batch.over_bytes, 0);
 }
 
 // ---- the end of blocks, and of all ----

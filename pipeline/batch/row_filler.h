@@ -16,9 +16,9 @@
 #include <infeed/pipeline/reservation.h>
 #include <infeed/pipeline/stage.h>
 
-#include "batch/sleepers.h"
 #include "engine/recording/place_log.h"
 #include "engine/stage_counters.h"
+#include "engine/threads/sleepers.h"
 #include "engine/threads/thread_budget.h"
 #include "engine/tuning/knobs.h"
 
@@ -169,7 +169,7 @@ class RowFiller {
   bool has_work() const;
   bool can_write() const;
   /// Whether one more thread may work, when so many are to come beside those that do.
-  bool has_turn(std::size_t on_their_way) const;
+  bool has_turn(std::size_t on_their_way = 0) const;
   /// As WaitPoint::wait.
   bool wait_for_work(Lock& lock);
   /// A little of what there is to do: `used` is what the thread has read before.
@@ -225,6 +225,7 @@ class RowFiller {
   std::size_t ready_batches() const;
   void tell_ready();
   void wake_worker();
+  void wake_workers();
   /// Whether the consumer has something to do that doesn't keep it from a batch for long.
   bool can_take_part() const;
   void take_part(Lock& lock);

@@ -101,11 +101,6 @@ void RowFiller::claim(Lock& lock, std::shared_ptr<InputRows>& used) {
   used = std::move(rows);
 }
 
-void RowFiller::note_stretch(InputRows& rows, std::uint64_t bytes) {
-  stretch_bytes_ = bytes;
-  if (!rows.held.grow_to(run_.memory(), bytes)) is_short_of_stretches_ = true;
-}
-
 void RowFiller::read_block(InputRows& rows, std::uint64_t claim_ticks, bool is_sampled) const {
   RecordBlockSource::Taken& taken = rows.taken = {};
   const std::uint64_t begin_cpu_ns = is_sampled ? thread_cpu_ns() : 0;
@@ -234,20 +229,6 @@ BatchInFill& RowFiller::batch_of_next_row() {
   return *batches_[static_cast<std::size_t>(number - first_batch_)];
 }
 
-/// False where there is no memory now.
-bool RowFiller::begin_filling(BatchInFill& batch) {
-  if (required_is_free_) {
-    required_is_free_ = false;
-    batch.is_required = true;
-  } else if (run_.memory().try_reserve_best_effort(batch_bytes_)) {
-    batch.reserved_bytes = batch_bytes_;
-  } else {
-    return false;
-  }
-  batch.filling = spec_.begin(spec_.fill.get(), size_);
-  return true;
-}
-
 /// Where rows are appended, pieces of a batch are written one after the other. Where batches have
 /// grown beyond what there is room for, only the next one to be handed over grows on.
 bool RowFiller::can_start(const Todo& todo) const {
@@ -368,34 +349,6 @@ void RowFiller::finish_if_complete(Lock& lock, BatchInFill& batch) {
   }
   batch.is_made = true;
   tell_ready();
-}
-
-void RowFiller::note_made(BatchInFill& batch) {
-  hold_batch(batch, batch.made.bytes());
-  // Where sizes swing, the next batch may be as large as any of late.
-  const std::uint64_t of_late = batch_bytes_ - batch_bytes_ / 16;
-  batch_bytes_ = std::max({spec_.batch_bytes_min, std::uint64_t{batch.made.bytes()}, of_late});
-}
-
-void RowFiller::hold_batch(BatchInFill& batch, std::uint64_t bytes) {
-  MemoryAccount& account = run_.memory();
-  const std::uint64_t held = batch.is_required ? required_.bytes() : batch.reserved_bytes;
-  if (bytes <= held + batch.over_bytes) return;
-  const std::uint64_t more = bytes - held - batch.over_bytes;
-  const bool is_too_large = bytes > account.required_limit_bytes();  // whoever else holds what
-  if (batch.is_required || is_too_large) {
-    required_.grow(is_too_large ? bytes : more);
-  } else if (account.try_reserve_best_effort(more)) {
-    batch.reserved_bytes += more;
-  } else if (std::exchange(required_is_free_, false)) {
-    batch.is_required = true;
-    account.release_best_effort(std::exchange(batch.reserved_bytes, 0));
-    over_bytes_ -= std::exchange(batch.over_bytes, 0);
-    if (bytes > required_.bytes()) required_.grow(bytes - required_.bytes());
-  } else {
-    batch.over_bytes += more;
-    over_bytes_ += more;
-  }
 }
 
 }  // namespace infeed::detail

@@ -237,9 +237,7 @@ void InnerReaders::take_chunk(InnerReadAhead& inner, Chunk& out) {
 }
 
 void InnerReaders::wake_reader() {
-  if (work_.waiting() == 0 || reader_wakes_) return;
-  reader_wakes_ = true;
-  work_.wake_one();
+  if (work_.asleep() > 0 && work_.on_their_way() == 0) work_.wake_one();
 }
 
 Chunk InnerReaders::take_spare() {

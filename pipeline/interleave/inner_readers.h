@@ -10,6 +10,7 @@
 #include <infeed/detail/hand_off.h>
 
 #include "engine/iterator_context.h"
+#include "engine/threads/sleepers.h"
 #include "interleave/interleave_cycle.h"
 
 namespace infeed::detail {
@@ -146,7 +147,7 @@ class InnerReaders final : public InnerSupplier {
 
   HandOff hand_off_;  ///< finished: the outer input is over; aborted: one of our threads failed
   WaitPoint outer_room_{hand_off_};
-  WaitPoint work_{hand_off_};
+  Sleepers work_{hand_off_};
   WaitPoint ready_{hand_off_};
   std::vector<std::unique_ptr<InnerReadAhead>> cycle_;  ///< by slot; null where none is open
   std::deque<std::unique_ptr<InnerReadAhead>> pending_;
@@ -170,7 +171,6 @@ class InnerReaders final : public InnerSupplier {
   bool collects_ = false;             ///< it would rather have a heap of them than one chunk
   bool open_was_refused_ = false;     ///< a slot is empty because nothing was open yet
   bool memory_short_ = false;
-  bool reader_wakes_ = false;
 };
 
 }  // namespace infeed::detail

@@ -57,8 +57,7 @@ void InnerReaders::read_inner_datasets(std::unique_lock<std::mutex>& lock, std::
       work_on(lock, *inner);
       continue;
     }
-    work_.wait_once(lock);
-    reader_wakes_ = false;
+    work_.sleep(lock);
   }
   readers_[number].runs = false;
 }

@@ -11,6 +11,9 @@ namespace infeed::detail {
 /// takes somebody's core for nothing (of two that parse 784-byte images the consumer lost 4 % of its
 /// time so).
 ///
+///     auto lock = hand_off_.lock();              // whoever finds something to do
+///     if (idle_.asleep() > 0 && idle_.on_their_way() == 0) idle_.wake_one();
+///
 /// Invariant: all of it is guarded by the lock of the HandOff. A thread that woke by itself counts as
 /// one that was woken, so that fewer are thought to be on their way than there are, never more.
 class Sleepers {
