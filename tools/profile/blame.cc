@@ -10,14 +10,13 @@
 #include "cli/limits.h"
 #include "cli/stop_on_signal.h"
 #include "profile/busy_stages.h"
+#include "profile/unusual_calls.h"
 
 namespace infeed::tools {
 namespace {
 
 // A call explains a wait when it covers so much of what is unusual about it.
 constexpr double kExplainingShare = 0.5;
-// A call that takes what the stage's calls usually take holds nobody up by itself.
-constexpr double kUnusualTimes = 2;
 // A share of a call, or of a wait, that makes it what it is.
 constexpr double kMostOf = 0.5;
 constexpr double kNearlyAll = 0.9;
@@ -28,17 +27,6 @@ constexpr double kHeldBackShare = 0.3;
 constexpr double kFullMemory = 0.9;
 constexpr std::uint64_t kReadAheadNs = 100'000'000;
 
-struct Interval {
-  std::uint64_t begin_ns;
-  std::uint64_t end_ns;
-
-  std::uint64_t overlap_ns(const Interval& other) const {
-    const std::uint64_t begin = std::max(begin_ns, other.begin_ns);
-    const std::uint64_t end = std::min(end_ns, other.end_ns);
-    return end - std::min(begin, end);
-  }
-};
-
 std::uint64_t middle_of(std::vector<std::uint64_t> values) {
   if (values.empty()) return 0;
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -48,24 +36,6 @@ std::uint64_t middle_of(std::vector<std::uint64_t> values) {
 
 std::string milliseconds(std::uint64_t ns) {
   return fmt::format("{:.3g} ms", static_cast<double>(ns) / 1e6);
-}
-
-/// What calls of each stage usually take, from all its calls (not only the slow ones).
-std::vector<std::uint64_t> usual_calls_ns(const RecordedRun& run) {
-  std::vector<std::uint64_t> usual(run.stages.size(), 0);
-  for (std::size_t stage = 0; stage < run.call_histograms.size(); ++stage) {
-    const std::vector<std::uint64_t>& counts = run.call_histograms[stage];
-    std::uint64_t all = 0;
-    for (const std::uint64_t count : counts) all += count;
-    std::uint64_t below = 0;
-    for (std::size_t i = 0; i < counts.size() && all != 0; ++i) {
-      below += counts[i];
-      if (2 * below < all) continue;
-      usual[stage] = std::uint64_t{3} << i >> 1;  // the middle of the bucket
-      break;
-    }
-  }
-  return usual;
 }
 
 /// How much of an interval others cover, of which there may be many: added up by their borders.
@@ -119,15 +89,9 @@ class Blame {
       : run_(run),
         model_(model),
         typical_(typical_step(run)),
-        usual_ns_(usual_calls_ns(run)),
-        busy_stages_(run, unusual_ns(run.slow_calls)),
-        held_back_(run.held_back) {
-    std::uint64_t end_ns = 0;
-    for (const SlowCall& call : run.slow_calls) {
-      end_ns = std::max(end_ns, call.end_ns());
-      ends_ns_.push_back(end_ns);
-    }
-  }
+        unusual_calls_(run),
+        busy_stages_(run, unusual_calls_),
+        held_back_(run.held_back) {}
 
   std::vector<LateStep> steps(const std::stop_token& stop) const {
     std::vector<LateStep> late;
@@ -210,12 +174,12 @@ class Blame {
     int best = -1;
     std::uint64_t best_ns = 0;
     // Those that begin later can't matter, nor those before the first one that ends later.
-    const auto first = std::ranges::upper_bound(ends_ns_, wait.begin_ns) - ends_ns_.begin();
+    const std::size_t first = unusual_calls_.first_that_may_end_after(wait.begin_ns);
     const std::uint64_t wait_ns = wait.end_ns - std::min(wait.begin_ns, wait.end_ns);
-    auto at = run_.slow_calls.begin() + first;
+    auto at = run_.slow_calls.begin() + static_cast<std::ptrdiff_t>(first);
     for (; at != run_.slow_calls.end() && at->begin_ns < wait.end_ns; ++at) {
       if (best_ns >= wait_ns || !may_look()) break;
-      if (!is_unusual(*at)) continue;
+      if (!unusual_calls_.is_unusual(*at)) continue;
       const std::uint64_t covers_ns = wait.overlap_ns({at->begin_ns, at->end_ns()});
       if (covers_ns <= best_ns) continue;
       best = static_cast<int>(at - run_.slow_calls.begin());
@@ -224,38 +188,6 @@ class Blame {
     const bool is_enough =
         static_cast<double>(best_ns) > kExplainingShare * static_cast<double>(waited_ns);
     return is_enough ? best : -1;
-  }
-
-  bool is_unusual(const SlowCall& call) const {
-    const std::uint64_t usual_ns = usual_ns_[static_cast<std::size_t>(call.stage)];
-    return static_cast<double>(call.took_ns) >= kUnusualTimes * static_cast<double>(usual_ns);
-  }
-
-  /// By stage, of these calls.
-  std::vector<std::uint64_t> unusual_ns(std::span<const SlowCall> calls) const {
-    std::vector<std::uint64_t> sums(run_.stages.size(), 0);
-    for (const SlowCall& call : calls) {
-      if (is_unusual(call)) sums[static_cast<std::size_t>(call.stage)] += call.took_ns;
-    }
-    return sums;
-  }
-
-  /// By stage: of calls that ended in `windows`, in which their time was counted, what isn't in `wait`.
-  std::vector<std::uint64_t> unusual_outside_ns(std::span<const RecordedWindow> windows,
-                                                const Interval& wait) const {
-    std::vector<std::uint64_t> sums(run_.stages.size(), 0);
-    if (windows.empty()) return sums;
-    const std::uint64_t begin_ns = windows.front().begin_ns;
-    const std::uint64_t end_ns = windows.back().begin_ns + windows.back().length_ns;
-    const auto first = std::ranges::upper_bound(ends_ns_, begin_ns) - ends_ns_.begin();
-    auto at = run_.slow_calls.begin() + first;
-    for (; at != run_.slow_calls.end() && at->begin_ns < end_ns && may_look(); ++at) {
-      const bool ends_there = at->end_ns() > begin_ns && at->end_ns() <= end_ns;
-      if (!ends_there || !is_unusual(*at)) continue;
-      sums[static_cast<std::size_t>(at->stage)] +=
-          at->took_ns - std::min(at->took_ns, wait.overlap_ns({at->begin_ns, at->end_ns()}));
-    }
-    return sums;
   }
 
   /// Where steps lie upon each other, as in no run, each might look at all that was recorded.
@@ -376,9 +308,8 @@ class Blame {
     const std::span<const RecordedWindow> windows = windows_of(wait);
     for (const RecordedWindow& window : windows) others = std::max(others, window.cores_of_others);
     looks_left_ -= std::min<std::uint64_t>(looks_left_, run_.stages.size());
-    late.stage = may_look() ? busy_stages_.starving_stage(windows, waited_ns,
-                                                          unusual_outside_ns(windows, wait))
-                            : -1;
+    late.stage =
+        may_look() ? busy_stages_.starving_stage(windows, wait, waited_ns, looks_left_) : -1;
     if (others > kMostOf * run_.cores) {
       late.cause = Cause::others_on_cores;
       late.sentence = fmt::format("other processes had {:.1f} of {:.0f} cores", others, run_.cores);
@@ -395,10 +326,9 @@ class Blame {
   const RecordedRun& run_;
   const FlowModel& model_;
   const TypicalStep typical_;
-  const std::vector<std::uint64_t> usual_ns_;
+  const UnusualCalls unusual_calls_;
   const BusyStages busy_stages_;
   const Covered held_back_;
-  std::vector<std::uint64_t> ends_ns_;  ///< by slow call: the latest end of it and those before it
   mutable std::uint64_t looks_left_ = limits::looks_at_waits;
 };
 

@@ -1,6 +1,7 @@
 #include "profile/busy_stages.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace infeed::tools {
 namespace {
@@ -16,24 +17,30 @@ double length_ns(std::span<const RecordedWindow> windows) {
 
 }  // namespace
 
-BusyStages::BusyStages(const RecordedRun& run, const std::vector<std::uint64_t>& unusual_ns)
-    : usual_shares_(run.stages.size(), 0) {
+BusyStages::BusyStages(const RecordedRun& run, const UnusualCalls& unusual_calls)
+    : unusual_calls_(unusual_calls), usual_shares_(run.stages.size(), 0) {
   const double all_ns = length_ns(run.windows);
   if (all_ns <= 0) return;
-  usual_shares_ = busy_ns(run.windows, unusual_ns);
+  std::uint64_t looks = run.slow_calls.size();
+  const Interval always{0, std::numeric_limits<std::uint64_t>::max()};
+  usual_shares_ = busy_ns(run.windows, unusual_calls.outside_ns(always, {}, looks));
   for (double& share : usual_shares_) share = std::min(1.0, share / all_ns);
 }
 
-int BusyStages::starving_stage(std::span<const RecordedWindow> windows, std::uint64_t wait_ns,
-                               const std::vector<std::uint64_t>& unusual_ns) const {
-  const std::vector<double> busy = busy_ns(windows, unusual_ns);
+int BusyStages::starving_stage(std::span<const RecordedWindow> windows, const Interval& wait,
+                               std::uint64_t waited_ns, std::uint64_t& looks) const {
+  if (windows.empty()) return -1;
+  const RecordedWindow& last = windows.back();
+  const Interval counted{windows.front().begin_ns, last.begin_ns + last.length_ns};
+  const std::vector<double> busy =
+      busy_ns(windows, unusual_calls_.outside_ns(counted, wait, looks));
   const auto most = std::ranges::max_element(busy);
   if (most == busy.end() || *most <= 0) return -1;
   const auto stage = most - busy.begin();
   const double all_ns = length_ns(windows);
-  const double waited_ns = std::min(static_cast<double>(wait_ns), all_ns);
-  const double usual_ns = usual_shares_[static_cast<std::size_t>(stage)] * (all_ns - waited_ns);
-  return *most < usual_ns + kWorkedShare * waited_ns ? -1 : static_cast<int>(stage);
+  const double in_wait_ns = std::min(static_cast<double>(waited_ns), all_ns);
+  const double usual_ns = usual_shares_[static_cast<std::size_t>(stage)] * (all_ns - in_wait_ns);
+  return *most < usual_ns + kWorkedShare * in_wait_ns ? -1 : static_cast<int>(stage);
 }
 
 std::vector<double> BusyStages::busy_ns(std::span<const RecordedWindow> windows,

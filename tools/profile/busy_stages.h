@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "profile/recorded_run.h"
+#include "profile/unusual_calls.h"
 
 /// Why: a step that waited although no single call took long may have waited for a stage that is too
 /// slow on average. Such a stage has worked while the step waited, beyond what it always does; where
@@ -15,20 +16,21 @@ namespace infeed::tools {
 
 class BusyStages {
  public:
-  /// `unusual_ns`: by stage, what its unusually long calls took in the run.
-  BusyStages(const RecordedRun& run, const std::vector<std::uint64_t>& unusual_ns);
+  /// Both outlive it.
+  BusyStages(const RecordedRun& run, const UnusualCalls& unusual_calls);
 
-  /// The stage that worked most in these windows, in which somebody waited for `wait_ns`; -1 where it
-  /// worked no more than it usually does in the time that is left. `unusual_ns`: by stage, what the
-  /// unusually long calls that ended in the windows took outside the wait.
-  int starving_stage(std::span<const RecordedWindow> windows, std::uint64_t wait_ns,
-                     const std::vector<std::uint64_t>& unusual_ns) const;
+  /// The stage that worked most in these windows, in which somebody waited for `waited_ns`, in `wait`; -1
+  /// where it worked no more than it usually does in the time that is left. `looks`: as in
+  /// UnusualCalls.
+  int starving_stage(std::span<const RecordedWindow> windows, const Interval& wait,
+                     std::uint64_t waited_ns, std::uint64_t& looks) const;
 
  private:
-  /// By stage: of its thread's time, or of each of its threads'.
+  /// By stage: of its thread's time, or of each of its threads', without `unusual_ns`.
   static std::vector<double> busy_ns(std::span<const RecordedWindow> windows,
                                      const std::vector<std::uint64_t>& unusual_ns);
 
+  const UnusualCalls& unusual_calls_;
   std::vector<double> usual_shares_;  ///< by stage: busy, of the whole run
 };
 
