@@ -6,14 +6,16 @@
 
 PROGRAM is build/release/benchmarks/infeed_compare, which benchmarks/compare.sh builds. Each turn runs
 a row without recording and with it (INFEED_PROFILE), one after the other, each for about S seconds
-and as many elements; the quickest turn of either counts, since what else runs on the machine only adds. Under 3 % more is met.
+and as many elements; the quickest turn of either counts, since what else runs on the machine only
+adds. Under 3 % more is met.
 Both processes have a second thread that sleeps (--idle-thread), as programs that train have: the
 recorder's own would otherwise be the process's second one, from which on the C library takes its
 locks, and a row that allocates would pay for those. What they cost a process that had a single
 thread stands in the column "alone".
---before is the same program of another tree (one that knows --elements), whose figure without recording is compared as well:
-that of ours may be 1 % more (both alone). A row of which two halves of the same turns differ by more than the bar
-says so: it was measured on a busy machine. Exit status 1 when a bar is missed.
+--before is the same program of another tree, one that knows --elements; its figure without recording
+is compared as well: that of ours may be 1 % more (both alone). A row of which two halves of the same
+turns differ by more than the bar says so: the machine was busy, or the row hangs on where its memory
+lies. Exit status 1 when a bar is missed.
 """
 
 import argparse
@@ -32,7 +34,6 @@ from rows import ENGINE  # noqa: E402 (it lies beside the peers' programs)
 ON_MAX = 1.03
 OFF_MAX = 1.01
 
-
 # Where an element costs a nanosecond, up to a fifth of it depends on where its chunks and batches
 # happen to lie in memory, which anything allocated before them changes. So the C library lays out
 # memory in another way in each turn, in the same way for all forms of a turn.
@@ -41,11 +42,12 @@ LAYOUTS = ["perturb=0", "tcache_count=2", "tcache_count=0", "tcache_max=64", "mx
 
 
 class Runs:
-    """Runs of a row, all of as many elements."""
+    """Runs of a row, all of as many elements: what the program takes in a third of the seconds."""
 
-    def __init__(self, name, seconds):
+    def __init__(self, name, seconds, program):
         self._arguments = ["--row", name, "--seconds", str(seconds)]
-        self._elements = None
+        elements = int(seconds / 3 * 1e9 / self.measure(program)) + 1
+        self._arguments += ["--elements", str(elements)]
 
     def measure(self, program, layout=LAYOUTS[0], recording=None, has_idle_thread=True):
         """Nanoseconds an element."""
@@ -54,17 +56,10 @@ class Runs:
         environment["GLIBC_TUNABLES"] = "glibc.malloc." + layout
         if recording:
             environment["INFEED_PROFILE"] = recording
-        arguments = [program] + self._arguments
-        if self._elements:
-            arguments += ["--elements", str(self._elements)]
-        if has_idle_thread:
-            arguments.append("--idle-thread")
-        ran = subprocess.run(arguments, capture_output=True, text=True, env=environment,
-                             check=True)
+        others = ["--idle-thread"] if has_idle_thread else []
+        ran = subprocess.run([program] + self._arguments + others, capture_output=True, text=True,
+                             env=environment, check=True)
         return json.loads(ran.stdout.splitlines()[-1])["ours"]
-
-    def choose_elements(self, program, seconds):
-        self._elements = int(seconds / 3 * 1e9 / self.measure(program)) + 1
 
 
 def turns_of(arguments, name, folder):
@@ -72,8 +67,7 @@ def turns_of(arguments, name, folder):
     figures = {"alone": [], "off": [], "on": []}
     if arguments.before:
         figures["before"] = []
-    runs = Runs(name, arguments.seconds)
-    runs.choose_elements(arguments.program, arguments.seconds)
+    runs = Runs(name, arguments.seconds, arguments.program)
     for turn in range(arguments.turns):
         recording = str(pathlib.Path(folder, f"{turn}.profile"))
         layout = LAYOUTS[turn % len(LAYOUTS)]
