@@ -118,6 +118,9 @@ def main():
     arguments = parser.parse_args()
     if arguments.turns < 2:
         parser.error("--turns: two at least, or noise can't be told")
+    for program in filter(None, (arguments.program, arguments.before)):
+        if not os.access(program, os.X_OK):
+            parser.error(f"there is no program {program}; benchmarks/compare.sh builds it")
     rows = []
     head = ["row"] + (["before", "off against it"] if arguments.before else []) + \
         ["off, alone, ns", "off, ns", "on, ns", "on against off", "bar"]
