@@ -8,7 +8,6 @@
 #include <infeed/pipeline/philox.h>
 
 #include "engine/iterator_context.h"
-#include "engine/recording/call_watch.h"
 #include "engine/recording/note_calls.h"
 #include "engine/statistics/pull_sample.h"
 #include "engine/threads/clock.h"
@@ -16,9 +15,17 @@
 namespace infeed {
 namespace {
 
-// Of pulls that take next to no time one in so many is looked at, in the end, and counts for all:
-// counting each is half of what recording costs where an element takes a nanosecond.
-constexpr std::uint32_t kBriefPullsMax = 32;
+// Of pulls that take next to no time one in so many is looked at, and counts for all: to count each
+// is half of what recording costs where an element takes a nanosecond.
+constexpr std::uint64_t kBriefPullsEach = 32;
+
+/// Of the pulls of a stage, which take turns of their own (values, end, values, end), any pattern
+/// comes to its share: those whose product with 2^32 / the golden ratio ends low lie evenly.
+bool is_looked_at(std::uint64_t pull) {
+  constexpr std::uint32_t kSpread = 0x9E3779B1;
+  constexpr auto kBelow = static_cast<std::uint32_t>((std::uint64_t{1} << 32) / kBriefPullsEach);
+  return static_cast<std::uint32_t>(pull) * kSpread < kBelow;
+}
 
 /// The first stage that hands an error over is the one it arose in.
 void name_stage_of_error(Chunk& out, const detail::StageCounters& counters) {
@@ -48,30 +55,19 @@ void key_by_place(StageContext& context, std::uint64_t input_ordinal) {
 
 }  // namespace
 
-/// Only where the iterator records.
-inline void Stage::note_own_time(const detail::OwnTime& time, std::uint64_t position,
-                                 std::uint64_t count) {
+/// Of `pulls` before it; only where the iterator records.
+inline void Stage::note_own_time(const detail::OwnTime& time, std::uint64_t pulls,
+                                 std::uint64_t position, std::uint64_t count) {
   const bool is_brief = run_.recorder()->is_brief(time);
-  const std::uint32_t counted = counters_->brief_pulls_counted.load(std::memory_order_relaxed);
-  if (is_brief && counted > 0) [[likely]] {
-    counters_->brief_pulls_counted.store(counted - 1, std::memory_order_relaxed);
+  if (is_brief && !is_looked_at(pulls)) [[likely]]
     return;
-  }
-  count_own_time(time, is_brief, position, count);
+  count_own_time(time, is_brief && pulls > 0 ? kBriefPullsEach : 1, position, count);
 }
 
-/// With the brief ones behind it, if it is one.
-[[gnu::noinline]] void Stage::count_own_time(const detail::OwnTime& time, bool is_brief,
+/// For as many pulls.
+[[gnu::noinline]] void Stage::count_own_time(const detail::OwnTime& time, std::uint64_t pulls,
                                              std::uint64_t position, std::uint64_t count) {
   detail::Recorder& recorder = *run_.recorder();
-  std::uint64_t pulls = 1;
-  if (is_brief) {
-    const std::uint32_t each = counters_->brief_pulls_each.load(std::memory_order_relaxed);
-    pulls = each;
-    counters_->brief_pulls_counted.store(each - 1, std::memory_order_relaxed);
-    counters_->brief_pulls_each.store(std::min(2 * each, kBriefPullsMax),
-                                      std::memory_order_relaxed);
-  }
   if (!counters_->has_own_calls.load(std::memory_order_relaxed))
     counters_->note_calls(recorder.ns_of(time, calls_), pulls * calls_, shares_counters_);
   if (!recorder.is_slow(time)) return;
@@ -89,13 +85,21 @@ Pull Stage::counted(Chunk& out, std::uint64_t position, DoPull pull) {
   detail::PullSample sample(*counters_, sample_stride_);
   const std::uint64_t begin = detail::ticks_now();
   counters_->pull_begin_ticks.store(begin, std::memory_order_relaxed);
-  detail::CallWatch watch(run_.recorder(), *counters_, begin);
+  // As CallWatch, which would cost twice as much here.
+  detail::Recorder* const recorder = run_.recorder();
+  detail::WatchedThread* const thread =
+      recorder == nullptr ? nullptr : recorder->this_thread(begin);
+  detail::WatchedThread::Before before{};
+  if (thread != nullptr) before = thread->enter(*counters_, begin);
   Pull pulled = Pull::values;
   try {
     pulled = pull();
   } catch (...) {
     failure_ = terminal_error_of(*counters_);
   }
+  const std::uint64_t end = detail::ticks_now();
+  detail::OwnTime own;
+  if (thread != nullptr) own = thread->leave(before, begin, end);
   if (run_.cancelled()) {
     // A stage may have taken an input that the cancellation cut short for one that has ended.
     out.clear();
@@ -103,8 +107,9 @@ Pull Stage::counted(Chunk& out, std::uint64_t position, DoPull pull) {
   }
   // What came before the failure is handed over first.
   if (failure_ != nullptr && out.empty()) throw Error(*failure_);
-  const std::uint64_t end = detail::ticks_now();
-  if (watch.is_on()) note_own_time(watch.end(end), position, out.slots());
+  if (thread != nullptr) {
+    note_own_time(own, counters_->pulls.load(std::memory_order_relaxed), position, out.slots());
+  }
   const std::uint64_t ticks = end - begin - (sample.is_taken() ? sample.overhead_ticks() : 0);
   counters_->note_pull(ticks, out.slots(), shares_counters_);
   if (sample.is_taken()) sample.note_elements(out);

@@ -29,12 +29,6 @@ struct StageCounters {
   std::atomic<std::uint64_t> ticks{0};
   std::atomic<std::uint64_t> pull_begin_ticks{0};  ///< of the pull under way; 0: none
   std::atomic<int> inside{0};                      ///< threads that are pulling it now
-  // Where the iterator records: of pulls that take next to no time so many are counted together, of
-  // which these are still to come. All passes and inner datasets go on with the same count, most of
-  // which are over after a few pulls; where several threads pull them, some may be counted twice.
-  std::atomic<std::uint32_t> brief_pulls_each{4};
-  std::atomic<std::uint32_t> brief_pulls_counted{0};
-
   std::atomic<std::uint64_t> errors{0};
   std::atomic<std::uint64_t> skipped{0};  ///< passed over unseen: only shows that something moves
   std::atomic<std::uint64_t> errors_arisen{0};  ///< those that came from no stage before it

@@ -22,7 +22,7 @@ class ElementwiseStage final : public Stage {
         in_(in_type),
         state_(spec_->make_state == nullptr ? nullptr : spec_->make_state(spec_->function.get())),
         recorder_(context.run.recorder()) {
-    if (recorder_ != nullptr) pacer_.tell_apart();
+    if (recorder_ != nullptr) pacer_.tell_apart(recorder_->slow_ticks());
   }
 
   Pull do_pull(Chunk& out, std::size_t want) override {
@@ -138,9 +138,9 @@ class ElementwiseStage final : public Stage {
   }
 
   void note_block(std::uint64_t position, std::uint64_t count) {
-    const OwnTime block = pacer_.last_block();
-    if (recorder_->is_slow(block))
-      note_slow_calls(*recorder_, counters(), block, {epoch(), position, count}, *input_);
+    const OwnTime* const block = pacer_.long_block();
+    if (block != nullptr && recorder_->is_slow(*block))
+      note_slow_calls(*recorder_, counters(), *block, {epoch(), position, count}, *input_);
   }
 
   const std::shared_ptr<const ElementwiseSpec> spec_;

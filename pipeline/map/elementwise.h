@@ -16,21 +16,26 @@ namespace infeed::detail {
 /// a slow function must not hold back what is done.
 class BlockPacer {
  public:
-  /// Elements that take longer come one by one, so that a slow one is known by its position.
-  void tell_apart() { element_ticks_max_ = ticks_of_us(kWorthTellingUs); }
+  /// Behind a block that took so long, or more than 2 us an element, they come one by one: a slow one
+  /// is known by its position.
+  void tell_apart(std::uint64_t slow_ticks) {
+    block_ticks_max_ = std::min(block_ticks_max_, slow_ticks);
+    element_ticks_max_ = ticks_of_us(kWorthTellingUs);
+  }
   void start() { begin_ = block_begin_ = ticks_now(); }
   std::size_t block() const { return block_; }
-  /// That done() ended last, and what came between it and the one before.
-  OwnTime last_block() const { return last_; }
+  /// The block that done() ended last, with what came between it and the one before; null where
+  /// elements need not come one by one for it.
+  const OwnTime* long_block() const { return block_ == 1 ? &long_block_ : nullptr; }
   /// A block is done; true when it is time to hand over.
   bool done() {
     const std::uint64_t now = ticks_now();
-    if (now - block_begin_ > std::min(hand_over_ticks_ / 2, block_ * element_ticks_max_)) {
+    if (now - block_begin_ >= std::min(block_ticks_max_, block_ * element_ticks_max_)) {
       block_ = 1;
+      long_block_ = {block_begin_, now - block_begin_};
     } else if (block_ < kBlockMax) {
       block_ *= 2;
     }
-    last_ = {block_begin_, now - block_begin_};
     block_begin_ = now;
     return now - begin_ > hand_over_ticks_;
   }
@@ -39,10 +44,11 @@ class BlockPacer {
   static constexpr std::size_t kBlockMax = 64;
   static constexpr double kWorthTellingUs = 2;
   const std::uint64_t hand_over_ticks_ = hand_over_ticks();
+  std::uint64_t block_ticks_max_ = hand_over_ticks_ / 2;
   std::uint64_t element_ticks_max_ = UINT32_MAX;
   std::uint64_t begin_ = 0;
   std::uint64_t block_begin_ = 0;
-  OwnTime last_;
+  OwnTime long_block_;
   std::size_t block_ = 1;
 };
 

@@ -13,9 +13,8 @@ WaitWatch::WaitWatch(Recorder* recorder) {
 WaitWatch::~WaitWatch() {
   if (thread_ == nullptr) return;
   const std::uint64_t now = ticks_now();
-  thread_->nested_ticks += now - begin_ticks_;
-  const bool is_inside = thread_->stage.load(std::memory_order_relaxed) != nullptr;
-  thread_->since_ticks.store(is_inside ? now : 0, std::memory_order_relaxed);
+  thread_->accounted_ticks += now - begin_ticks_;
+  thread_->since_ticks.store(now, std::memory_order_relaxed);
 }
 
 }  // namespace infeed::detail

@@ -34,7 +34,7 @@ void note_slow_calls(Recorder& recorder, const StageCounters& counters, const Ow
   const std::uint64_t begin = std::clamp(nested_end, time.begin_ticks, end);
   const OwnTime own{begin, end - begin};
   if (!recorder.is_slow(own)) return;
-  thread->nested_ticks += own.ticks;
+  thread->accounted_ticks += own.ticks;
   if (elements.count > 0) note_slow(recorder, counters, own, elements, input);
 }
 

@@ -58,15 +58,20 @@ class Recorder {
   WatchedThread* this_thread() {
     return watched_thread.recorder == number_ ? watched_thread.slot : find_this_thread();
   }
-  /// Reads them when the last reading is older than a millisecond.
-  void refresh_usage(WatchedThread& thread, std::uint64_t now_ticks) const {
-    if (now_ticks - thread.usage.at_ticks >= stale_ticks_) read_usage(thread, now_ticks);
+  /// With what it has used, which is read when the last reading is older than a millisecond.
+  WatchedThread* this_thread(std::uint64_t now_ticks) {
+    WatchedThread* const thread = this_thread();
+    const bool is_stale = thread != nullptr && now_ticks - thread->usage.at_ticks >= stale_ticks_;
+    if (is_stale) [[unlikely]]
+      read_usage(*thread, now_ticks);
+    return thread;
   }
   /// The last call of the calling thread, with what it called: its times needn't be read again.
   OwnTime last_call() {
     const WatchedThread* const thread = this_thread();
     return thread == nullptr ? OwnTime{ticks_now(), 0} : thread->last;
   }
+  std::uint64_t slow_ticks() const { return slow_ticks_; }
   bool is_slow(const OwnTime& time) const { return time.ticks >= slow_ticks_; }
   /// So short that nobody misses one of many.
   bool is_brief(const OwnTime& time) const { return time.ticks < brief_ticks_; }

@@ -68,9 +68,9 @@ void Recorder::look_at_threads() {
   const std::uint64_t now = ticks_now();
   const std::lock_guard lock(threads_mutex_);
   for (const WatchedThread& thread : threads_) {
-    const std::uint64_t since = thread.since_ticks.load(std::memory_order_relaxed);
-    if (since == 0 || now < since + slow_ticks_) continue;
     const StageCounters* const stage = thread.stage.load(std::memory_order_relaxed);
+    const std::uint64_t since = thread.since_ticks.load(std::memory_order_relaxed);
+    if (stage == nullptr || since == 0 || now < since + slow_ticks_) continue;
     waits_.push_back({thread.thread, stage, now, where_thread_waits(thread.thread)});
   }
 }

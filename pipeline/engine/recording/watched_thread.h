@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
@@ -20,17 +21,41 @@ struct ThreadUsage {
   std::uint64_t ready_ns = 0;  ///< it could have run, but had no core
 };
 
-/// A thread that works for an iterator that records.
+/// A thread that works for an iterator that records. It enters and leaves a call for every pull, so
+/// each instruction here counts.
 ///
 /// Invariants: the atomics are written by the thread and read by the recorder's; the rest is the
-/// thread's own.
+/// thread's own. What watched calls took is added up once however they nest: what a call took itself
+/// is its time less what came to that sum meanwhile.
 struct alignas(64) WatchedThread {
-  std::atomic<std::uint64_t> since_ticks{0};  ///< it is in its own work since then; 0: it isn't
-  std::atomic<const StageCounters*> stage{nullptr};
-  int thread = 0;                  ///< gettid()
-  int schedstat = -1;              ///< /proc/thread-self/schedstat
-  std::uint64_t nested_ticks = 0;  ///< of the call at hand: spent in others, or waiting for them
-  OwnTime last;                    ///< the last call that ended here, with what it called
+  /// What was so before a call.
+  struct Before {
+    const StageCounters* stage;
+    std::uint64_t accounted_ticks;
+  };
+
+  Before enter(const StageCounters& counters, std::uint64_t begin_ticks) {
+    const Before before{stage.load(std::memory_order_relaxed), accounted_ticks};
+    stage.store(&counters, std::memory_order_relaxed);
+    since_ticks.store(begin_ticks, std::memory_order_relaxed);
+    return before;
+  }
+  OwnTime leave(const Before& before, std::uint64_t begin_ticks, std::uint64_t now_ticks) {
+    const std::uint64_t ticks = now_ticks - begin_ticks;
+    const std::uint64_t nested_ticks = accounted_ticks - before.accounted_ticks;
+    accounted_ticks = before.accounted_ticks + ticks;
+    last = {begin_ticks, ticks};
+    stage.store(before.stage, std::memory_order_relaxed);
+    since_ticks.store(now_ticks, std::memory_order_relaxed);
+    return {begin_ticks, ticks - std::min(ticks, nested_ticks)};
+  }
+
+  std::atomic<std::uint64_t> since_ticks{0};         ///< in its own work for the stage; 0: it waits
+  std::atomic<const StageCounters*> stage{nullptr};  ///< that it works for; null: for none
+  int thread = 0;                                    ///< gettid()
+  int schedstat = -1;                                ///< /proc/thread-self/schedstat
+  std::uint64_t accounted_ticks = 0;  ///< taken by calls that are over, and by waits for others
+  OwnTime last;                       ///< the last call that ended here, with what it called
   ThreadUsage usage;
 };
 

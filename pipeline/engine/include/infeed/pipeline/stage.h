@@ -43,7 +43,6 @@ using NodePointer = std::shared_ptr<const Node>;
 
 namespace detail {
 
-class CallWatch;
 struct OwnTime;
 class RecordBlockSource;
 
@@ -149,8 +148,9 @@ class Stage {
   /// Counts and times what `pull` does, which gives the elements from `position` on.
   template <class DoPull>
   Pull counted(Chunk& out, std::uint64_t position, DoPull pull);
-  void note_own_time(const detail::OwnTime& time, std::uint64_t position, std::uint64_t count);
-  void count_own_time(const detail::OwnTime& time, bool is_brief, std::uint64_t position,
+  void note_own_time(const detail::OwnTime& time, std::uint64_t pulls, std::uint64_t position,
+                     std::uint64_t count);
+  void count_own_time(const detail::OwnTime& time, std::uint64_t pulls, std::uint64_t position,
                       std::uint64_t count);
 
   IteratorContext& run_;
