@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <infeed/records/byte_stream.h>
+#include <infeed/records/file.h>
 #include <infeed/records/files.h>
 
 #include "records/remote/aws/s3_environment.h"
