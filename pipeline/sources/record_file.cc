@@ -23,14 +23,15 @@ RecordReaderOptions reader_options(const RecordsOptions& options, const Iterator
 
 }  // namespace
 
-RecordFile::RecordFile(const std::string& file, const RecordsOptions& options, IteratorContext& run)
-    : file_(file), run_(run) {
-  if (options.parallelism != 1 && !run.is_inline()) {
+RecordFile::RecordFile(const std::string& file, const RecordsOptions& options, IteratorContext& run,
+                       ReaderThreads* ahead)
+    : file_(file), run_(run), ahead_(options.parallelism == 1 ? nullptr : ahead) {
+  if (ahead_ != nullptr && !run.is_inline()) {
     threads_.emplace(run.threads());
     const int wanted = options.parallelism == autotune
                            ? run.concurrency()
                            : static_cast<int>(options.parallelism.value());
-    if (threads_->grow(wanted) > 1) open_parallel(file, options, threads_->count());
+    if (threads_->grow(wanted) > 1) open_parallel(file, options);
   }
   if (!parallel_) {
     threads_.reset();
@@ -39,8 +40,8 @@ RecordFile::RecordFile(const std::string& file, const RecordsOptions& options, I
 }
 
 /// As much ahead as the account has room for; not at all when that is too little to share.
-void RecordFile::open_parallel(const std::string& file, const RecordsOptions& options,
-                               int threads) {
+void RecordFile::open_parallel(const std::string& file, const RecordsOptions& options) {
+  const int threads = threads_->count();
   const auto shares = static_cast<std::uint64_t>(threads) + 1;
   std::uint64_t bytes =
       std::max<std::uint64_t>(options.read_ahead_bytes, shares * kSegmentBytesMin);
@@ -50,17 +51,22 @@ void RecordFile::open_parallel(const std::string& file, const RecordsOptions& op
   }
   reserved_bytes_ = bytes;
   try {
-    parallel_.emplace(file, ParallelRecordReaderOptions{
-                                .reader = reader_options(options, run_),
-                                .threads = static_cast<unsigned>(threads),
-                                .segment_bytes = std::min(bytes / shares, kSegmentBytesMax),
-                                .read_ahead_bytes = bytes,
-                                .spare_blocks = run_.readers().spare_blocks(),
-                                .on_thread_start = run_.on_thread_start()});
+    parallel_.emplace(
+        file, ParallelRecordReaderOptions{
+                  .reader = reader_options(options, run_),
+                  .threads = static_cast<unsigned>(threads),
+                  .segment_bytes = std::min(bytes / shares, kSegmentBytesMax),
+                  .read_ahead_bytes = bytes,
+                  .spare_blocks = run_.readers().spare_blocks(),
+                  .on_thread_start = run_.on_thread_start(),
+                  .threads_now = ahead_->now(),
+                  .around_decoding = [ahead = ahead_](const auto& work) { ahead->decode(work); },
+                  .around_waiting = [ahead = ahead_](const auto& work) { ahead->wait(work); }});
   } catch (...) {
     give_back();
     throw;
   }
+  ahead_->begin(threads, options.parallelism == autotune);
 }
 
 void RecordFile::give_back() {
@@ -69,6 +75,8 @@ void RecordFile::give_back() {
 }
 
 std::size_t RecordFile::read(std::span<Record> out) {
+  if (ahead_ == nullptr) return reader_->read(out);
+  const ReaderThreads::Reading reading(*ahead_);
   return parallel_ ? parallel_->read(out) : reader_->read(out);
 }
 

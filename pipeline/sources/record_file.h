@@ -11,20 +11,21 @@
 
 #include "engine/iterator_context.h"
 #include "engine/threads/thread_budget.h"
+#include "sources/reader_threads.h"
 
 namespace infeed::detail {
 
 /// One open file of a records source: read by the thread that pulls, or by several ahead of it.
 class RecordFile {
  public:
-  /// `options.on_damage` is called from inside the reading calls; `file` outlives it.
-  RecordFile(const std::string& file, const RecordsOptions& options, IteratorContext& run);
+  /// `options.on_damage` is called from inside the reading calls; `file` outlives it. Where there are
+  /// `ahead`, several threads may read ahead; else `options.parallelism` doesn't count.
+  RecordFile(const std::string& file, const RecordsOptions& options, IteratorContext& run,
+             ReaderThreads* ahead = nullptr);
   ~RecordFile() { give_back(); }
   RecordFile(const RecordFile&) = delete;
   RecordFile& operator=(const RecordFile&) = delete;
 
-  /// That decode: the one that pulls, or those ahead of it.
-  int threads() const { return parallel_ ? threads_->count() : 1; }
   std::size_t read(std::span<Record> out);
   std::uint64_t skip(std::uint64_t count);
   /// Records handed out or passed over so far, those before an error included.
@@ -47,11 +48,12 @@ class RecordFile {
   std::optional<std::uint64_t> file_bytes() const;
 
  private:
-  void open_parallel(const std::string& file, const RecordsOptions& options, int threads);
+  void open_parallel(const std::string& file, const RecordsOptions& options);
   void give_back();
 
   const std::string& file_;
   IteratorContext& run_;
+  ReaderThreads* const ahead_;  // null where no threads were asked for
   std::optional<ThreadShare> threads_;
   std::uint64_t reserved_bytes_ = 0;  // in the account
   std::optional<RecordReader> reader_;

@@ -119,13 +119,12 @@ class RecordsStage final : public Stage, private RecordBlockSource {
   void open() {
     if (reader_) return;
     if (goes_on_at_) {
-      reader_.emplace(sources_->files[file_], without_threads(), run());
+      reader_.emplace(sources_->files[file_], options_, run());
       reader_->seek(*std::exchange(goes_on_at_, std::nullopt));
       return;
     }
     begin_file();
-    reader_.emplace(sources_->files[file_], options_, run());
-    counters().note_parallelism(reader_->threads(), options_.parallelism == autotune);
+    reader_.emplace(sources_->files[file_], options_, run(), &ahead_);
   }
 
   void begin_file() {
@@ -137,17 +136,11 @@ class RecordsStage final : public Stage, private RecordBlockSource {
     damage_.reset();
   }
 
-  RecordsOptions without_threads() const {
-    RecordsOptions options = options_;
-    options.parallelism = 1;
-    return options;
-  }
-
   /// Opens the next file if it has blocks, and leaves it to open() if not.
   void open_for_blocks() {
     if (reader_ || file_ == without_blocks_) return;
     begin_file();
-    reader_.emplace(sources_->files[file_], without_threads(), run());
+    reader_.emplace(sources_->files[file_], options_, run());
     if (reader_->has_blocks()) return;
     reader_.reset();
     without_blocks_ = file_;
@@ -161,7 +154,7 @@ class RecordsStage final : public Stage, private RecordBlockSource {
       const std::size_t next = in_blocks_.back().index + 1;
       if (next == sources_->files.size()) return false;
       try {
-        const RecordFile file(sources_->files[next], without_threads(), run());
+        const RecordFile file(sources_->files[next], options_, run());
         if (!file.has_blocks() || file.is_at_end()) return false;
         begin_blocks(next, file);
       } catch (...) {  // pull() meets it, too, and says so
@@ -189,6 +182,9 @@ class RecordsStage final : public Stage, private RecordBlockSource {
   }
 
   void note(const Taken& taken) override {
+    StageCounters::add(counters().work_ticks, taken.ticks);
+    StageCounters::add(counters().sampled_work_ticks, taken.sampled_ticks);
+    StageCounters::add(counters().sampled_work_cpu_ns, taken.sampled_cpu_ns);
     StageCounters::add(counters().elements, taken.records);
     StageCounters::add(counters().sampled_elements, taken.records);
     StageCounters::add(counters().sampled_bytes, taken.bytes);
@@ -357,6 +353,7 @@ class RecordsStage final : public Stage, private RecordBlockSource {
   const std::shared_ptr<RecordSources> sources_;
   RecordsOptions options_;
   std::size_t file_ = 0;
+  ReaderThreads ahead_{run(), counters()};
   std::optional<RecordFile> reader_;     ///< of file_, once it is begun
   std::optional<ManifestShard> listed_;  ///< what a manifest says of file_
   std::uint64_t given_ = 0;              ///< records of file_ so far

@@ -19,6 +19,8 @@ class DecodingAhead final : public RecordSource {
   DecodingAhead(const ParallelRecordReaderOptions& options, RecordReader& reader, DamageSink damage)
       : bytes_max_(std::max<std::uint64_t>(options.read_ahead_bytes, 1)),
         on_thread_start_(options.on_thread_start),
+        around_decoding_(options.around_decoding),
+        around_waiting_(options.around_waiting),
         reader_(reader),
         damage_(std::move(damage)) {}
   ~DecodingAhead() override { hand_off_.stop(); }
@@ -60,7 +62,7 @@ class DecodingAhead final : public RecordSource {
       constexpr std::size_t kBatch = 512;
       while (true) {
         Records records(kBatch);
-        records.resize(reader_.read(records));
+        records.resize(read(records));
         if (records.empty()) break;
         std::uint64_t bytes = 0;
         for (const Record& record : records) bytes += record.size() + sizeof(Record);
@@ -71,6 +73,20 @@ class DecodingAhead final : public RecordSource {
     }
     if (error) put(Item(std::move(error)), 0);
     put(Item(std::exception_ptr()), 0);
+  }
+
+  std::size_t read(Records& records) {
+    std::size_t count = 0;
+    std::exception_ptr error;  // not through somebody else's function
+    call_around(around_decoding_, [&] {
+      try {
+        count = reader_.read(records);
+      } catch (...) {
+        error = std::current_exception();
+      }
+    });
+    if (error) std::rethrow_exception(std::move(error));
+    return count;
   }
 
   /// False when nobody wants anything any more.
@@ -86,7 +102,10 @@ class DecodingAhead final : public RecordSource {
 
   Item take() {
     auto lock = hand_off_.lock();
-    has_items_.wait(lock, [this] { return !items_.empty(); });
+    if (items_.empty()) {
+      call_around(around_waiting_,
+                  [&] { has_items_.wait(lock, [this] { return !items_.empty(); }); });
+    }
     if (const auto* last = std::get_if<std::exception_ptr>(&items_.front().item);
         last != nullptr && *last == nullptr) {
       return items_.front().item;  // stays: the end comes again and again
@@ -102,6 +121,8 @@ class DecodingAhead final : public RecordSource {
 
   const std::uint64_t bytes_max_;
   const std::function<void(std::string_view)> on_thread_start_;
+  const std::function<void(const std::function<void()>&)> around_decoding_;
+  const std::function<void(const std::function<void()>&)> around_waiting_;
   RecordReader& reader_;
   const DamageSink damage_;
   HandOff hand_off_;

@@ -17,6 +17,12 @@ class RecordSource {
   virtual bool fetch(std::vector<Record>& out) = 0;
 };
 
+/// Calls `work` by way of `around`, where there is one.
+inline void call_around(const std::function<void(const std::function<void()>&)>& around,
+                        const std::function<void()>& work) {
+  around ? around(work) : work();
+}
+
 using DamageSink = std::function<void(const DamagedRange&)>;
 
 /// Threads decode segments; `reader` stands by for what they can't.

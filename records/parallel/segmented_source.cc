@@ -18,6 +18,10 @@ namespace infeed::detail {
 namespace {
 
 /// Threads that decode segments in their order, some way ahead of whoever takes them.
+///
+/// Invariants: hand_off_ guards all that follows it; threads_ are started and joined by who takes.
+/// Thread i works while i is below active_, and is_there_[i] until it has made up its mind to end, from
+/// when on it needs no lock. What is claimed is decoded and taken, whatever active_ becomes.
 class SegmentThreads {
  public:
   SegmentThreads(const ParallelRecordReaderOptions& options, const RecordReader& reader,
@@ -25,7 +29,9 @@ class SegmentThreads {
       : options_(options),
         file_(reader.file()),
         compression_(reader.compression()),
-        segments_(std::move(segments)) {
+        segments_(std::move(segments)),
+        is_there_(std::min<std::size_t>(options.threads, segments_.size())),
+        threads_(is_there_.size()) {
     const std::uint64_t ahead = options.read_ahead_bytes / options.segment_bytes;
     slots_.resize(std::min<std::uint64_t>(std::max<std::uint64_t>(ahead, options.threads + 1),
                                           segments_.size()));
@@ -34,14 +40,25 @@ class SegmentThreads {
 
   const std::vector<Segment>& segments() const { return segments_; }
 
-  /// The first to be taken; only before anything is.
-  void begin_at(std::size_t segment) { claimed_ = taken_ = segment; }
+  /// Sees to it that there are as many threads as there are to be now, from segment `next` on, which
+  /// is taken next. False: there are to be none, and they have left nothing to be taken.
+  bool work_on(std::size_t next) {
+    const std::size_t wanted = threads_wanted();
+    const auto lock = hand_off_.lock();
+    if (active_ == 0 && claimed_ == taken_) claimed_ = taken_ = next;
+    if (wanted < active_) has_room_.wake_all();
+    active_ = wanted;
+    start_missing();
+    return active_ != 0 || claimed_ != taken_;
+  }
   /// The next one, in order.
   DecodedSegment take() {
-    if (threads_.empty()) start();
     auto lock = hand_off_.lock();
     auto& slot = slots_[taken_ % slots_.size()];
-    is_ready_.wait(lock, [&slot] { return slot.has_value(); });
+    if (!slot) {
+      call_around(options_.around_waiting,
+                  [&] { is_ready_.wait(lock, [&slot] { return slot.has_value(); }); });
+    }
     DecodedSegment decoded = std::move(*slot);
     slot.reset();
     ++taken_;
@@ -51,24 +68,39 @@ class SegmentThreads {
   }
 
  private:
-  void start() {
-    const std::size_t count = std::min<std::size_t>(options_.threads, segments_.size());
-    start_threads(threads_, count, [this] { run(); });
+  std::size_t threads_wanted() const {
+    if (options_.threads_now == nullptr) return is_there_.size();
+    const std::size_t wanted = options_.threads_now->load(std::memory_order_relaxed);
+    const std::size_t least = compression_ == Compression::none ? 0 : 1;
+    return std::clamp(wanted, least, is_there_.size());
   }
 
-  void run() {
+  void start_missing() {
+    for (std::size_t i = 0; i < active_ && claimed_ < segments_.size(); ++i) {
+      if (is_there_[i]) continue;
+      try {
+        threads_[i] = start_thread<std::jthread>([this, i] { run(i); });  // the former has ended
+        is_there_[i] = true;
+      } catch (const Error&) {
+        if (std::find(is_there_.begin(), is_there_.end(), true) == is_there_.end()) throw;
+        return;
+      }
+    }
+  }
+
+  void run(std::size_t number) {
     begin_thread("reader", options_.on_thread_start);
     std::optional<SegmentDecoder> decoder;
-    while (const auto claimed = claim()) {
+    while (const auto claimed = claim(number)) {
       DecodedSegment decoded;
-      try {
-        if (!decoder) {
-          decoder.emplace(file_, compression_, options_);
+      call_around(options_.around_decoding, [&] {
+        try {
+          if (!decoder) decoder.emplace(file_, compression_, options_);
+          decoded = decoder->decode(segments_[*claimed]);
+        } catch (const std::exception&) {
+          decoded.is_good = false;  // whoever takes it opens the file again, and tells
         }
-        decoded = decoder->decode(segments_[*claimed]);
-      } catch (const std::exception&) {
-        decoded.is_good = false;  // whoever takes it opens the file again, and tells
-      }
+      });
       bool is_awaited = false;
       {
         const auto lock = hand_off_.lock();
@@ -79,12 +111,17 @@ class SegmentThreads {
     }
   }
 
-  std::optional<std::size_t> claim() {
+  std::optional<std::size_t> claim(std::size_t thread) {
     auto lock = hand_off_.lock();
-    const bool goes_on = has_room_.wait(
-        lock, [this] { return claimed_ == segments_.size() || claimed_ < taken_ + slots_.size(); });
-    if (!goes_on || claimed_ == segments_.size()) return std::nullopt;
-    return claimed_++;
+    const auto is_over = [this, thread] {
+      return claimed_ == segments_.size() || thread >= active_;
+    };
+    const bool goes_on =
+        has_room_.wait(lock, [&] { return is_over() || claimed_ < taken_ + slots_.size(); });
+    if (goes_on && !is_over()) return claimed_++;
+    is_there_[thread] = false;
+    has_room_.wake_one();  // it may have been woken in another one's place
+    return std::nullopt;
   }
 
   const ParallelRecordReaderOptions options_;
@@ -97,12 +134,15 @@ class SegmentThreads {
   std::vector<std::optional<DecodedSegment>> slots_;  // segment i is in slot i % size
   std::size_t claimed_ = 0;
   std::size_t taken_ = 0;
+  std::size_t active_ = 0;
+  std::vector<bool> is_there_;
   std::vector<std::jthread> threads_;  // last: end before the rest goes
 };
 
 /// Takes a segment only when it begins exactly where the records before it ended; so whatever made
 /// the segments (an index, a search, flush points) can't make it lose or invent a record. From any
-/// other place the reader goes on, up to the next segment that fits.
+/// other place the reader goes on, up to the next segment that fits; so it does where no thread is to
+/// work.
 class SegmentedSource final : public RecordSource {
  public:
   SegmentedSource(const ParallelRecordReaderOptions& options, std::vector<Segment> segments,
@@ -118,8 +158,10 @@ class SegmentedSource final : public RecordSource {
         read_on(out);
       } else if (next_ == threads_.segments().size()) {
         finish();
-      } else {
+      } else if (threads_.work_on(next_)) {
         take_segment(out);
+      } else {
+        let_reader_read(threads_.segments()[next_++].stream_end);
       }
     }
     return !out.empty();
@@ -131,7 +173,6 @@ class SegmentedSource final : public RecordSource {
     position_ = reader_.position();
     const auto& segments = threads_.segments();
     while (next_ < segments.size() && segments[next_].stream_end <= position_.offset) ++next_;
-    threads_.begin_at(next_);
     if (is_gzip() && position_.record != 0) reads_until_ = Segment::kToEnd;
   }
 
@@ -158,6 +199,7 @@ class SegmentedSource final : public RecordSource {
 
   void let_reader_read(std::uint64_t until) {
     reads_until_ = until;
+    if (reader_.position() == position_) return;
     if (reader_.compression() == Compression::none) {
       reader_.seek(position_);
       return;

@@ -1,6 +1,9 @@
+#include <atomic>
 #include <filesystem>
+#include <functional>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <memory>
 #include <optional>
 #include <sys/stat.h>
 #include <thread>
@@ -33,13 +36,15 @@ struct Outcome {
 };
 
 template <class Reader, class Options>
-Outcome read_all(const std::string& file, const Options& options) {
+Outcome read_all(
+    const std::string& file, const Options& options,
+    const std::function<void()>& before_each = [] {}) {
   Outcome outcome;
   try {
     Reader reader(file, options);
     Record record;
     try {
-      while (reader.next(record)) {
+      for (before_each(); reader.next(record); before_each()) {
         EXPECT_EQ(record.file(), file);
         outcome.records.push_back(std::to_string(record.number().value()) + " " +
                                   std::to_string(record.offset().value()) + " " +
@@ -59,6 +64,23 @@ Outcome read_all(const std::string& file, const Options& options) {
   return outcome;
 }
 
+/// Before one record in four there are to be other threads than before, or none.
+Outcome read_all_as_threads_come_and_go(const std::string& file,
+                                        ParallelRecordReaderOptions options) {
+  std::mt19937_64 random{testing::test_seed()};
+  const auto now = std::make_shared<std::atomic<unsigned>>(2);
+  options.threads_now = now;
+  return read_all<ParallelRecordReader>(file, options, [&] {
+    if (random() % 4 == 0) *now = static_cast<unsigned>(random() % (options.threads + 1));
+  });
+}
+
+void expect_outcome(const Outcome& outcome, const Outcome& expected) {
+  EXPECT_EQ(outcome.error, expected.error);
+  EXPECT_EQ(outcome.records, expected.records);
+  EXPECT_EQ(outcome.damaged, expected.damaged);
+}
+
 /// Compares both readers under every policy, cut in several ways.
 void expect_same(const std::string& file, const std::vector<std::uint64_t>& segment_bytes) {
   for (const DamagePolicy policy : {DamagePolicy::fail, DamagePolicy::skip_and_resynchronise,
@@ -67,16 +89,13 @@ void expect_same(const std::string& file, const std::vector<std::uint64_t>& segm
       const RecordReaderOptions options = {.damage = policy, .block_bytes = block_bytes};
       const Outcome expected = read_all<RecordReader>(file, options);
       for (const std::uint64_t bytes : segment_bytes) {
+        ParallelRecordReaderOptions parallel = {
+            .reader = options, .segment_bytes = bytes, .read_ahead_bytes = 4 * bytes};
         for (const unsigned threads : {1U, 3U}) {
-          const Outcome outcome = read_all<ParallelRecordReader>(
-              file, ParallelRecordReaderOptions{.reader = options,
-                                                .threads = threads,
-                                                .segment_bytes = bytes,
-                                                .read_ahead_bytes = 4 * bytes});
-          ASSERT_EQ(outcome.error, expected.error);
-          ASSERT_EQ(outcome.records, expected.records);
-          ASSERT_EQ(outcome.damaged, expected.damaged);
+          parallel.threads = threads;
+          expect_outcome(read_all<ParallelRecordReader>(file, parallel), expected);
         }
+        expect_outcome(read_all_as_threads_come_and_go(file, parallel), expected);
       }
     }
   }

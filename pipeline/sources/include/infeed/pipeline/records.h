@@ -29,8 +29,8 @@ struct RecordsOptions {
   Count block_bytes = RecordReaderOptions().block_bytes;
   Count record_bytes_max = RecordReaderOptions().record_bytes_max;
   /// So many threads decode ahead inside one file, in the same order; with 1 the thread that pulls
-  /// decodes. autotune takes as many as there are cores. parallel_record_reader.h says which files
-  /// can be shared among threads.
+  /// decodes. autotune begins with as many as there are cores, and the tuner sees what comes of them.
+  /// parallel_record_reader.h says which files can be shared among threads.
   Count parallelism = 1;
   /// How much these threads together may have decoded that is not yet taken, per open file; it is
   /// counted as queues are.
@@ -51,7 +51,7 @@ struct RecordsOptions {
 ///         | infeed::interleave([](const std::string& file) { return infeed::records(file); },
 ///                              {.cycle_length = 16, .parallelism = infeed::autotune})
 ///
-/// {.parallelism = infeed::autotune} reads one large file on all cores. Records, order, errors and
+/// {.parallelism = infeed::autotune} reads one large file on as many cores as it needs. Records, order, errors and
 /// checkpoints are the same as without.
 ///
 /// Patterns are those of infeed::match_files, looked up when the source is described.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -47,6 +48,14 @@ struct ParallelRecordReaderOptions {
   std::shared_ptr<SpareBlocks> spare_blocks = {};
   /// Each of its threads calls it first, with the name "reader"; it must not throw.
   std::function<void(std::string_view)> on_thread_start = {};
+  /// How many of `threads` work from now on; it may change at any time, and is looked at once a
+  /// segment. The others end. At 0 the reading call itself reads a plain file; another one keeps a
+  /// thread. Null: all of them work.
+  std::shared_ptr<const std::atomic<unsigned>> threads_now = {};
+  /// For accounts of time. Each of its threads hands this what it has to do next, and the reading call
+  /// whatever makes it wait for them; they call it, once. They must not throw.
+  std::function<void(const std::function<void()>&)> around_decoding = {};
+  std::function<void(const std::function<void()>&)> around_waiting = {};
 };
 
 class ParallelRecordReader {

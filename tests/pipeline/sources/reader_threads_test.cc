@@ -1,0 +1,120 @@
+#include <algorithm>
+#include <chrono>
+#include <gtest/gtest.h>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <infeed/pipeline/executor.h>
+#include <infeed/pipeline/records.h>
+#include <infeed/pipeline/repeat.h>
+#include <infeed/pipeline/tuning_policy.h>
+#include <infeed/records/record_writer.h>
+
+#include "records/temporary_files.h"
+
+/// The threads that read ahead inside a file, as a knob of the tuner. That records, errors and
+/// checkpoints don't depend on it the suite of all stages shows (records_test.cc).
+namespace infeed::test {
+namespace {
+
+using testing::TemporaryFolder;
+
+/// Sets the one knob there is to this, and keeps what it saw.
+class Fixed final : public TuningPolicy {
+ public:
+  explicit Fixed(std::int64_t value) : value_(value) {}
+  TuningDecision observe(const TuningObservation& seen) override {
+    const std::lock_guard lock(mutex_);
+    seen_ = seen;
+    TuningDecision decision;
+    for (const KnobState& knob : seen.knobs) decision.settings.push_back({knob.id, value_});
+    return decision;
+  }
+  std::optional<TuningObservation> seen() const {
+    const std::lock_guard lock(mutex_);
+    return seen_;
+  }
+
+ private:
+  const std::int64_t value_;
+  mutable std::mutex mutex_;
+  std::optional<TuningObservation> seen_;
+};
+
+class ReaderThreads : public ::testing::Test {
+ protected:
+  ReaderThreads() {
+    RecordWriter writer(file_);
+    for (int i = 0; i < 5000; ++i) writer.write(std::string(1000, 'x'));
+    writer.close();
+  }
+  Dataset<Record> forever(const RecordsOptions& options) const {
+    return records(file_, options) | repeat();
+  }
+  static IterateOptions with(std::shared_ptr<TuningPolicy> policy) {
+    return {.executor = Executor::threads(4),
+            .tuner = {.look_every = std::chrono::milliseconds(1), .policy = std::move(policy)}};
+  }
+  static const StageStatistics& reading(const PipelineStatistics& statistics) {
+    return *std::find_if(statistics.stages.begin(), statistics.stages.end(),
+                         [](const auto& stage) { return stage.name == "records"; });
+  }
+
+  TemporaryFolder folder_{testing::memory_folder()};
+  const std::string file_ = folder_.file("x");
+};
+
+TEST_F(ReaderThreads, AreAKnobWhereTheyAreLeftToTheTuner) {
+  const auto policy = std::make_shared<Fixed>(3);
+  auto iterator = forever({.parallelism = autotune}).iterate(with(policy));
+  const auto has_knob = [&] {
+    const auto seen = policy->seen();
+    return seen && !seen->knobs.empty() && seen->knobs.front().value == 3;
+  };
+  while (!has_knob()) ASSERT_TRUE(iterator.next());
+  const TuningObservation seen = *policy->seen();
+  ASSERT_EQ(seen.knobs.size(), 1u);
+  const KnobState& knob = seen.knobs.front();
+  EXPECT_EQ(seen.stages[static_cast<std::size_t>(knob.stage)].label, "records");
+  EXPECT_EQ(knob.shape, KnobShape::segments);
+  EXPECT_EQ(knob.min, 0);
+  EXPECT_EQ(knob.max, 4);
+  const PipelineStatistics statistics = iterator.statistics();
+  EXPECT_EQ(reading(statistics).parallelism, 3);
+  EXPECT_TRUE(reading(statistics).is_tuned);
+}
+
+TEST_F(ReaderThreads, AreTheUsersWhereHeGivesANumber) {
+  auto iterator = forever({.parallelism = 2}).iterate(with(std::make_shared<Fixed>(0)));
+  for (int i = 0; i < 10'000; ++i) ASSERT_TRUE(iterator.next());
+  const PipelineStatistics statistics = iterator.statistics();
+  EXPECT_EQ(reading(statistics).parallelism, 2);
+  EXPECT_FALSE(reading(statistics).is_tuned);
+}
+
+TEST_F(ReaderThreads, TheirWorkAndThatOfTheSerialFormIsTheStages) {
+  for (const std::int64_t value : {0, 4}) {
+    const auto policy = std::make_shared<Fixed>(value);
+    auto iterator = forever({.parallelism = autotune}).iterate(with(policy));
+    const auto has_it = [&] {
+      const auto seen = policy->seen();
+      return seen && !seen->knobs.empty() && seen->knobs.front().value == value;
+    };
+    while (!has_it()) ASSERT_TRUE(iterator.next());
+    const std::uint64_t before_ns = reading(iterator.statistics()).work_ns;
+    for (int i = 0; i < 20'000; ++i) ASSERT_TRUE(iterator.next());
+    const PipelineStatistics statistics = iterator.statistics();
+    const StageStatistics& stage = reading(statistics);
+    EXPECT_TRUE(stage.runs_ahead);
+    // A checksum alone takes 30 ns.
+    EXPECT_GT(stage.work_ns - before_ns, 20'000u * 30) << value;
+    ASSERT_TRUE(stage.cpu_ns);
+    EXPECT_GT(*stage.cpu_ns, 0u) << value;
+  }
+}
+
+}  // namespace
+}  // namespace infeed::test

@@ -1,0 +1,102 @@
+#include <atomic>
+#include <gtest/gtest.h>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <infeed/records/parallel_record_reader.h>
+#include <infeed/records/record_writer.h>
+
+#include "records/temporary_files.h"
+
+/// ParallelRecordReaderOptions::threads_now, and the accounts of what threads do. That records, errors
+/// and damage are the same whatever it is set to, parallel_record_reader_test.cc shows.
+namespace infeed {
+namespace {
+
+constexpr std::uint64_t kRecords = 20'000;
+
+class ThreadsNow : public ::testing::Test {
+ protected:
+  ThreadsNow() {
+    RecordWriter writer(file_, {.compression = Compression::none});
+    for (std::uint64_t i = 0; i < kRecords; ++i) writer.write(std::string(100, 'x'));
+    writer.close();
+  }
+
+  ParallelRecordReaderOptions options() {
+    return {.threads = 3,
+            .segment_bytes = 10'000,
+            .read_ahead_bytes = 40'000,
+            .on_thread_start = [this](std::string_view) { ++begun_; },
+            .threads_now = now_,
+            .around_decoding =
+                [this](const auto& decode) {
+                  ++decoded_;
+                  decode();
+                },
+            .around_waiting =
+                [this](const auto& wait) {
+                  ++waited_;
+                  wait();
+                }};
+  }
+  static void read(ParallelRecordReader& reader, std::uint64_t records) {
+    Record record;
+    for (std::uint64_t i = 0; i < records; ++i) {
+      ASSERT_TRUE(reader.next(record));
+      ASSERT_EQ(record.number(), reader.records_passed() - 1);
+    }
+  }
+
+  testing::TemporaryFolder folder_{testing::memory_folder()};
+  const std::string file_ = folder_.file("x");
+  const std::shared_ptr<std::atomic<unsigned>> now_ = std::make_shared<std::atomic<unsigned>>(0);
+  std::atomic<int> begun_{0};
+  std::atomic<int> decoded_{0};
+  std::atomic<int> waited_{0};
+};
+
+TEST_F(ThreadsNow, end_and_come_back) {
+  ParallelRecordReader reader(file_, options());
+  read(reader, 5'000);
+  EXPECT_EQ(begun_, 0);
+  EXPECT_EQ(waited_, 0);
+  *now_ = 2;
+  read(reader, 5'000);
+  EXPECT_EQ(begun_, 2);
+  EXPECT_GE(decoded_, 5'000 / 90) << "they decode all of it, a segment at a time";
+  *now_ = 0;
+  read(reader, 1'000);  // what they had decoded, and a segment more
+  const int decoded = decoded_;
+  read(reader, 4'000);
+  EXPECT_EQ(decoded_, decoded);
+  EXPECT_EQ(begun_, 2);
+  *now_ = 3;
+  read(reader, 5'000);
+  EXPECT_EQ(begun_, 5) << "those that had ended are begun again";
+  Record record;
+  EXPECT_FALSE(reader.next(record));
+}
+
+TEST_F(ThreadsNow, are_no_more_than_the_reader_may_have) {
+  *now_ = 100;
+  ParallelRecordReader reader(file_, options());
+  read(reader, kRecords);
+  EXPECT_EQ(begun_, 3);
+}
+
+TEST_F(ThreadsNow, keep_one_for_a_file_that_is_compressed) {
+  RecordWriter writer(file_, {.compression = Compression::gzip,
+                              .flush_point_bytes = 10'000,
+                              .existing = ExistingFile::replace});
+  for (std::uint64_t i = 0; i < kRecords; ++i) writer.write(std::string(100, 'x'));
+  writer.close();
+  ParallelRecordReader reader(file_, options());
+  read(reader, kRecords);
+  EXPECT_EQ(begun_, 1);
+  EXPECT_GT(decoded_, 100);
+}
+
+}  // namespace
+}  // namespace infeed
