@@ -1,4 +1,4 @@
-#include "sources/reader_threads.h"
+#include "sources/records/reader_threads.h"
 
 #include <algorithm>
 

@@ -5,7 +5,7 @@
 #include <infeed/pipeline/files.h>
 #include <infeed/pipeline/options.h>
 
-#include "sources/records_stage.h"
+#include "sources/records/records_stage.h"
 
 namespace infeed {
 namespace {

@@ -11,7 +11,7 @@
 #include <infeed/pipeline/records.h>
 #include <infeed/pipeline/stage.h>
 
-#include "sources/listed_counts.h"
+#include "sources/records/listed_counts.h"
 
 namespace infeed::detail {
 

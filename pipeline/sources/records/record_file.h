@@ -11,7 +11,7 @@
 
 #include "engine/iterator_context.h"
 #include "engine/threads/thread_budget.h"
-#include "sources/reader_threads.h"
+#include "sources/records/reader_threads.h"
 
 namespace infeed::detail {
 

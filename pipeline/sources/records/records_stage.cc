@@ -1,4 +1,4 @@
-#include "sources/records_stage.h"
+#include "sources/records/records_stage.h"
 
 #include <algorithm>
 #include <deque>
@@ -14,7 +14,7 @@
 
 #include "engine/iterator_context.h"
 #include "engine/recording/place_log.h"
-#include "sources/record_file.h"
+#include "sources/records/record_file.h"
 
 namespace infeed::detail {
 namespace {

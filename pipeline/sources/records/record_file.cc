@@ -1,4 +1,4 @@
-#include "sources/record_file.h"
+#include "sources/records/record_file.h"
 
 #include <algorithm>
 #include <utility>

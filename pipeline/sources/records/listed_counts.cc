@@ -1,4 +1,4 @@
-#include "sources/listed_counts.h"
+#include "sources/records/listed_counts.h"
 
 #include <fmt/format.h>
 
