@@ -51,8 +51,8 @@ struct RecordsOptions {
 ///         | infeed::interleave([](const std::string& file) { return infeed::records(file); },
 ///                              {.cycle_length = 16, .parallelism = infeed::autotune})
 ///
-/// {.parallelism = infeed::autotune} reads one large file on as many cores as it needs. Records, order, errors and
-/// checkpoints are the same as without.
+/// {.parallelism = infeed::autotune} reads one large file on as many cores as it needs. Records,
+/// order, errors and checkpoints are the same as without.
 ///
 /// Patterns are those of infeed::match_files, looked up when the source is described.
 ///
