@@ -28,6 +28,12 @@ constexpr double kLongestTrialNs = 15e9;
 // A consumer that takes nothing for so long, and for so many of its usual intervals, pauses.
 constexpr double kPauseNs = 500e6;
 constexpr double kPauseElements = 5;
+// Phases that follow each other so quickly are bursts; after one that lasted so long there are none.
+constexpr std::uint64_t kShortPhaseNs = 3'000'000'000;
+constexpr std::uint64_t kShortPhaseWindows = 6;
+constexpr std::uint64_t kLongPhaseNs = 20'000'000'000;
+constexpr std::uint64_t kBurstyWindowNsMin = 400'000'000;
+constexpr std::uint64_t kBurstyWindowNsMax = 3'200'000'000;
 
 }  // namespace
 
@@ -52,6 +58,7 @@ TuningDecision Tuner::observe(const TuningObservation& window) {
   if (other_windows_ > 1) {
     decision.notes.push_back("the work has changed: what was learnt before is forgotten");
     begin_phase();
+    note_length_of_phase();
   }
   model_.add(last_);
   note_bursts(last_);
@@ -92,7 +99,7 @@ bool Tuner::accumulate(const TuningObservation& seen) {
   } else {
     add_up(window_, seen);
   }
-  if (!is_whole(window_)) return false;
+  if (!is_whole(window_) || window_.window_ns < window_ns_min_) return false;
   last_ = std::move(window_);
   window_ = {};
   return true;
@@ -107,6 +114,20 @@ void Tuner::begin_phase() {
   windows_ = other_windows_ = 0;
   phase_rate_ = 0;
   window_ = {};
+}
+
+/// Work that comes in bursts looks like one phase after the other, and each trial like a loss or a
+/// gain: it is looked at in windows that hold several bursts. (With stalls of 200 ms every 600 ms,
+/// windows of 200 ms made ten phases in 20 s, and a useless change in two of them.)
+void Tuner::note_length_of_phase() {
+  const std::uint64_t now_ns = last_.at_ns;
+  const auto began_ns = std::exchange(phase_began_ns_, now_ns);
+  if (!began_ns) return;  // the first one has its beginning, too
+  if (now_ns - *began_ns < std::max(kShortPhaseNs, kShortPhaseWindows * window_ns_min_)) {
+    window_ns_min_ = std::clamp(2 * window_ns_min_, kBurstyWindowNsMin, kBurstyWindowNsMax);
+  } else if (now_ns - *began_ns > kLongPhaseNs) {
+    window_ns_min_ = 0;
+  }
 }
 
 void Tuner::note_cores(const TuningObservation& seen, TuningDecision& decision) {
@@ -159,7 +180,8 @@ void Tuner::judge(const TuningObservation& seen, TuningDecision& decision) {
   if (begin_ns < trial.settled_at_ns) return;
   trial.ns += static_cast<double>(seen.window_ns);
   trial.elements += static_cast<double>(seen.elements);
-  const bool is_seen = trial.ns >= kTrialNs && trial.elements >= trial.elements_min;
+  const double trial_ns = std::max(kTrialNs, static_cast<double>(window_ns_min_));
+  const bool is_seen = trial.ns >= trial_ns && trial.elements >= trial.elements_min;
   if (!is_seen && trial.ns < kLongestTrialNs) return;
   TuningChange& change = trial.change;
   change.rate_after = trial.elements * 1e9 / trial.ns;
@@ -169,7 +191,9 @@ void Tuner::judge(const TuningObservation& seen, TuningDecision& decision) {
                             ? kSavingKept
                             : kSavingKept * 0.98 * phase_rate_ / change.rate_before;
   const double lost = trial.saves ? kSavingLost : kSavingKept;
-  if (ratio < needed && ratio > lost && trial.ns < kLongTrialNs) return;  // too close to tell
+  if (ratio < needed && ratio > lost && trial.ns < std::max(kLongTrialNs, trial_ns)) {
+    return;  // too close to tell
+  }
   const bool is_kept = ratio >= needed;
   if (is_kept && !trial.saves) phase_rate_ = change.rate_after;
   if (is_kept) last_saving_ = trial.saves ? std::optional(trial.before) : std::nullopt;

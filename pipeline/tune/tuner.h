@@ -70,6 +70,7 @@ class Tuner final : public TuningPolicy {
   std::string profile_text(const TuningObservation& seen) const;
   bool checks_profile(const TuningObservation& seen, TuningDecision& decision);
   void begin_phase();
+  void note_length_of_phase();
   void note_cores(const TuningObservation& seen, TuningDecision& decision);
   void note_memory(const TuningObservation& seen, TuningDecision& decision);
   void note_quiet(const TuningObservation& window);
@@ -113,12 +114,14 @@ class Tuner final : public TuningPolicy {
   TuningObservation last_;    ///< the last whole one
   TuningObservation quiet_;   ///< in which the consumer took nothing and waited for nothing
   double cores_ = 0;
-  double cores_left_ = 0;   ///< by others, when it last changed much
-  double phase_rate_ = 0;   ///< what savings are measured by
-  int windows_ = 0;         ///< of this phase
-  int other_windows_ = 0;   ///< in a row that look like another phase
-  int saving_windows_ = 0;  ///< in a row that would do with less
-  int serial_windows_ = 0;  ///< in a row that would be quicker in one thread
+  double cores_left_ = 0;                        ///< by others, when it last changed much
+  double phase_rate_ = 0;                        ///< what savings are measured by
+  int windows_ = 0;                              ///< of this phase
+  int other_windows_ = 0;                        ///< in a row that look like another phase
+  std::optional<std::uint64_t> phase_began_ns_;  ///< but for the first
+  std::uint64_t window_ns_min_ = 0;              ///< longer than others: the work comes in bursts
+  int saving_windows_ = 0;                       ///< in a row that would do with less
+  int serial_windows_ = 0;                       ///< in a row that would be quicker in one thread
   std::optional<Trial> trial_;
   std::optional<Caching> caching_;
   std::set<std::uint64_t> useless_caches_;  ///< that brought nothing, or had no room

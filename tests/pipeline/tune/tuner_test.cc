@@ -97,6 +97,26 @@ TEST(Tuner, AnswersAPhaseChangeWithinTwoSeconds) {
   EXPECT_GE(run.workers, 32);
 }
 
+TEST(Tuner, TakesBurstsForNoPhases) {
+  SimulatedRun run;
+  run.map_ns = 50e3;
+  run.consumer_ns = 200e3;
+  const auto tuner = make_tuner();
+  std::size_t phases_at_first = 0;
+  std::size_t changes = 0;  // later
+  for (int second = 0; second < 60; ++second) {
+    for (int window = 0; window < 10; ++window) {
+      // The source stalls for 400 ms of each second.
+      run.source_ns = window < 4 ? 400e3 : 100;
+      const std::size_t finished = run.run(*tuner, 0.1).size();
+      if (second > 20) changes += finished;
+    }
+    if (second == 20) phases_at_first = run.notes.size();
+  }
+  EXPECT_LE(run.notes.size() - phases_at_first, 2u) << "of 40 bursts";
+  EXPECT_LE(changes, 1u);
+}
+
 TEST(Tuner, UsesFewerThreadsWhenTheQuotaIsCut) {
   SimulatedRun run;
   const auto tuner = make_tuner();
