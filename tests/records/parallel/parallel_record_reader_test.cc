@@ -76,9 +76,9 @@ Outcome read_all_as_threads_come_and_go(const std::string& file,
 }
 
 void expect_outcome(const Outcome& outcome, const Outcome& expected) {
-  EXPECT_EQ(outcome.error, expected.error);
-  EXPECT_EQ(outcome.records, expected.records);
-  EXPECT_EQ(outcome.damaged, expected.damaged);
+  ASSERT_EQ(outcome.error, expected.error);
+  ASSERT_EQ(outcome.records, expected.records);
+  ASSERT_EQ(outcome.damaged, expected.damaged);
 }
 
 /// Compares both readers under every policy, cut in several ways.

@@ -1,8 +1,10 @@
 #include <atomic>
 #include <gtest/gtest.h>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include <infeed/records/parallel_record_reader.h>
 #include <infeed/records/record_writer.h>
@@ -28,7 +30,7 @@ class ThreadsNow : public ::testing::Test {
     return {.threads = 3,
             .segment_bytes = 10'000,
             .read_ahead_bytes = 40'000,
-            .on_thread_start = [this](std::string_view) { ++begun_; },
+            .on_thread_start = [this](std::string_view) { note_thread(); },
             .threads_now = now_,
             .around_decoding =
                 [this](const auto& decode) {
@@ -49,10 +51,26 @@ class ThreadsNow : public ::testing::Test {
     }
   }
 
+  /// A thread of the reader has begun; the end of what it holds is its own.
+  void note_thread() {
+    struct Held {
+      std::atomic<int>& ended;
+      ~Held() { ++ended; }
+    };
+    ++begun_;
+    static thread_local std::optional<Held> held;
+    held.emplace(ended_);
+  }
+  /// They come and go when the system lets them.
+  static void wait_until(const std::atomic<int>& threads, int count) {
+    while (threads < count) std::this_thread::yield();
+  }
+
+  std::atomic<int> begun_{0};
+  std::atomic<int> ended_{0};
   testing::TemporaryFolder folder_{testing::memory_folder()};
   const std::string file_ = folder_.file("x");
   const std::shared_ptr<std::atomic<unsigned>> now_ = std::make_shared<std::atomic<unsigned>>(0);
-  std::atomic<int> begun_{0};
   std::atomic<int> decoded_{0};
   std::atomic<int> waited_{0};
 };
@@ -64,17 +82,19 @@ TEST_F(ThreadsNow, end_and_come_back) {
   EXPECT_EQ(waited_, 0);
   *now_ = 2;
   read(reader, 5'000);
-  EXPECT_EQ(begun_, 2);
+  wait_until(begun_, 2);
   EXPECT_GE(decoded_, 5'000 / 90) << "they decode all of it, a segment at a time";
   *now_ = 0;
   read(reader, 1'000);  // what they had decoded, and a segment more
   const int decoded = decoded_;
   read(reader, 4'000);
   EXPECT_EQ(decoded_, decoded);
+  wait_until(ended_, 2);
   EXPECT_EQ(begun_, 2);
   *now_ = 3;
   read(reader, 5'000);
-  EXPECT_EQ(begun_, 5) << "those that had ended are begun again";
+  wait_until(begun_, 5);  // those that had ended are begun again
+  EXPECT_EQ(begun_, 5);
   Record record;
   EXPECT_FALSE(reader.next(record));
 }
@@ -83,6 +103,7 @@ TEST_F(ThreadsNow, are_no_more_than_the_reader_may_have) {
   *now_ = 100;
   ParallelRecordReader reader(file_, options());
   read(reader, kRecords);
+  wait_until(begun_, 3);
   EXPECT_EQ(begun_, 3);
 }
 
