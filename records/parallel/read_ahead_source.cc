@@ -121,8 +121,8 @@ class DecodingAhead final : public RecordSource {
 
   const std::uint64_t bytes_max_;
   const std::function<void(std::string_view)> on_thread_start_;
-  const std::function<void(const std::function<void()>&)> around_decoding_;
-  const std::function<void(const std::function<void()>&)> around_waiting_;
+  const ParallelRecordReaderOptions::Around around_decoding_;
+  const ParallelRecordReaderOptions::Around around_waiting_;
   RecordReader& reader_;
   const DamageSink damage_;
   HandOff hand_off_;

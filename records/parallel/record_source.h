@@ -18,7 +18,7 @@ class RecordSource {
 };
 
 /// Calls `work` by way of `around`, where there is one.
-inline void call_around(const std::function<void(const std::function<void()>&)>& around,
+inline void call_around(const ParallelRecordReaderOptions::Around& around,
                         const std::function<void()>& work) {
   around ? around(work) : work();
 }

@@ -14,6 +14,7 @@ constexpr std::uint64_t kSampleEvery = 8;
 }  // namespace
 
 void ReaderThreads::begin(int threads, bool is_tuned) {
+  if (threads == 1) return note_parallelism(1, is_tuned);
   counters_.has_threads = true;
   if (!is_tuned) {
     now_->store(static_cast<unsigned>(threads), std::memory_order_relaxed);

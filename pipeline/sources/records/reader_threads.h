@@ -23,7 +23,7 @@ class ReaderThreads {
   ReaderThreads(const ReaderThreads&) = delete;
   ReaderThreads& operator=(const ReaderThreads&) = delete;
 
-  /// A file with so many is there.
+  /// A file with so many is there; 1: the thread that pulls reads it.
   void begin(int threads, bool is_tuned);
   /// As ParallelRecordReaderOptions has them.
   std::shared_ptr<const std::atomic<unsigned>> now() const { return now_; }

@@ -36,6 +36,7 @@ RecordFile::RecordFile(const std::string& file, const RecordsOptions& options, I
   if (!parallel_) {
     threads_.reset();
     reader_.emplace(file, reader_options(options, run));
+    if (ahead_ != nullptr) ahead_->begin(1, options.parallelism == autotune);
   }
 }
 

@@ -38,6 +38,9 @@
 namespace infeed {
 
 struct ParallelRecordReaderOptions {
+  /// Calls what it is given, once, and must not throw.
+  using Around = std::function<void(const std::function<void()>& work)>;
+
   RecordReaderOptions reader = {};
   unsigned threads = 0;  ///< 0: as many as there are cores
   /// What one thread does at a time, in decompressed bytes.
@@ -52,10 +55,10 @@ struct ParallelRecordReaderOptions {
   /// segment. The others end. At 0 the reading call itself reads a plain file; another one keeps a
   /// thread. Null: all of them work.
   std::shared_ptr<const std::atomic<unsigned>> threads_now = {};
-  /// For accounts of time. Each of its threads hands this what it has to do next, and the reading call
-  /// whatever makes it wait for them; they call it, once. They must not throw.
-  std::function<void(const std::function<void()>&)> around_decoding = {};
-  std::function<void(const std::function<void()>&)> around_waiting = {};
+  /// For accounts of time: each of its threads decodes by way of the first, and the reading call waits
+  /// for them by way of the second.
+  Around around_decoding = {};
+  Around around_waiting = {};
 };
 
 class ParallelRecordReader {
