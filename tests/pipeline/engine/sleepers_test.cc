@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <thread>
+#include <utility>
 
 #include <infeed/detail/hand_off.h>
 
@@ -32,6 +33,17 @@ class SleepersTest : public ::testing::Test {
     return lock;
   }
 
+  /// Two that are on their way, and find something, come.
+  void expect_both_come(std::unique_lock<std::mutex> lock, std::thread& first,
+                        std::thread& second) {
+    EXPECT_EQ(idle_.asleep(), 0);
+    EXPECT_EQ(idle_.on_their_way(), 2);
+    lock.unlock();
+    first.join();
+    second.join();
+    EXPECT_EQ(idle_.on_their_way(), 0);
+  }
+
   HandOff hand_off_;
   Sleepers idle_{hand_off_};
   int things_ = 0;
@@ -47,12 +59,7 @@ TEST_F(SleepersTest, OneThatIsOnItsWayIsNotAsleep) {
   EXPECT_EQ(idle_.on_their_way(), 1);
   things_ = 2;
   idle_.wake_one();
-  EXPECT_EQ(idle_.asleep(), 0);
-  EXPECT_EQ(idle_.on_their_way(), 2);
-  lock.unlock();
-  first.join();
-  second.join();
-  EXPECT_EQ(idle_.on_their_way(), 0);
+  expect_both_come(std::move(lock), first, second);
 }
 
 TEST_F(SleepersTest, AllAreOnTheirWay) {
@@ -61,12 +68,7 @@ TEST_F(SleepersTest, AllAreOnTheirWay) {
   auto lock = lock_when_asleep(2);
   things_ = 2;
   idle_.wake_all();
-  EXPECT_EQ(idle_.asleep(), 0);
-  EXPECT_EQ(idle_.on_their_way(), 2);
-  lock.unlock();
-  first.join();
-  second.join();
-  EXPECT_EQ(idle_.on_their_way(), 0);
+  expect_both_come(std::move(lock), first, second);
 }
 
 TEST_F(SleepersTest, OneThatComesForNothingSleepsAgain) {

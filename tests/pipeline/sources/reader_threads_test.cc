@@ -5,7 +5,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include <infeed/pipeline/executor.h>
 #include <infeed/pipeline/records.h>
@@ -33,9 +32,11 @@ class Fixed final : public TuningPolicy {
     for (const KnobState& knob : seen.knobs) decision.settings.push_back({knob.id, value_});
     return decision;
   }
-  std::optional<TuningObservation> seen() const {
+  /// The last look, once the knob was set at it.
+  std::optional<TuningObservation> seen_set() const {
     const std::lock_guard lock(mutex_);
-    return seen_;
+    const bool is_set = seen_ && !seen_->knobs.empty() && seen_->knobs.front().value == value_;
+    return is_set ? seen_ : std::nullopt;
   }
 
  private:
@@ -58,6 +59,15 @@ class ReaderThreads : public ::testing::Test {
     return {.executor = Executor::threads(4),
             .tuner = {.look_every = std::chrono::milliseconds(1), .policy = std::move(policy)}};
   }
+  /// What the policy saw then; the stage, and its knob, may be gone between two passes.
+  static TuningObservation read_until_set(Iterator<Record>& iterator, const Fixed& policy) {
+    while (true) {
+      if (const auto seen = policy.seen_set()) return *seen;
+      if (iterator.next()) continue;
+      ADD_FAILURE() << "the records are over";
+      return {};
+    }
+  }
   static const StageStatistics& reading(const PipelineStatistics& statistics) {
     return *std::find_if(statistics.stages.begin(), statistics.stages.end(),
                          [](const auto& stage) { return stage.name == "records"; });
@@ -70,12 +80,7 @@ class ReaderThreads : public ::testing::Test {
 TEST_F(ReaderThreads, AreAKnobWhereTheyAreLeftToTheTuner) {
   const auto policy = std::make_shared<Fixed>(3);
   auto iterator = forever({.parallelism = autotune}).iterate(with(policy));
-  const auto has_knob = [&] {
-    const auto seen = policy->seen();
-    return seen && !seen->knobs.empty() && seen->knobs.front().value == 3;
-  };
-  while (!has_knob()) ASSERT_TRUE(iterator.next());
-  const TuningObservation seen = *policy->seen();
+  const TuningObservation seen = read_until_set(iterator, *policy);
   ASSERT_EQ(seen.knobs.size(), 1u);
   const KnobState& knob = seen.knobs.front();
   EXPECT_EQ(seen.stages[static_cast<std::size_t>(knob.stage)].label, "records");
@@ -99,11 +104,7 @@ TEST_F(ReaderThreads, TheirWorkAndThatOfTheSerialFormIsTheStages) {
   for (const std::int64_t value : {0, 4}) {
     const auto policy = std::make_shared<Fixed>(value);
     auto iterator = forever({.parallelism = autotune}).iterate(with(policy));
-    const auto has_it = [&] {
-      const auto seen = policy->seen();
-      return seen && !seen->knobs.empty() && seen->knobs.front().value == value;
-    };
-    while (!has_it()) ASSERT_TRUE(iterator.next());
+    read_until_set(iterator, *policy);
     const std::uint64_t before_ns = reading(iterator.statistics()).work_ns;
     for (int i = 0; i < 20'000; ++i) ASSERT_TRUE(iterator.next());
     const PipelineStatistics statistics = iterator.statistics();
