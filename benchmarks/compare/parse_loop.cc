@@ -14,6 +14,9 @@
 #include <unistd.h>
 #include <vector>
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 #if defined(__AVX512BW__) && defined(__BMI2__)
 #include <immintrin.h>
 #define INFEED_COMPARE_HAS_AVX512 1
@@ -24,6 +27,10 @@ namespace infeed::compare {
 namespace {
 
 using Byte = std::uint8_t;
+
+constexpr std::size_t kRowsPerBatch = 128;
+// So many batches are under way at once, as in a pipeline.
+constexpr std::size_t kBatches = 4;
 
 /// The tag of the list inside a Feature.
 enum class Kind : Byte { bytes = 0x0a, floats = 0x12, integers = 0x1a };
@@ -145,8 +152,44 @@ bool append_value(PlainColumn& column, const Byte* at, const Byte* end) {
   return false;
 }
 
+/// Rows of one size, where each value of bytes has its place.
+class ByteRows {
+ public:
+  void add(std::string_view value) {
+    const std::size_t row_bytes = (value.size() + kLineBytes - 1) / kLineBytes * kLineBytes;
+    if (row_bytes > row_bytes_) {
+      row_bytes_ = row_bytes;
+      rows_.resize(kBatches * kRowsPerBatch * row_bytes_ + kLineBytes);
+    }
+    const std::size_t lead = 0 - reinterpret_cast<std::uintptr_t>(rows_.data()) % kLineBytes;
+    Byte* const to = rows_.data() + lead % kLineBytes + next_ * row_bytes_;
+    copy(to, reinterpret_cast<const Byte*>(value.data()), value.size());
+    next_ = next_ + 1 == kBatches * kRowsPerBatch ? 0 : next_ + 1;
+  }
+
+ private:
+  static constexpr std::size_t kLineBytes = 64;
+
+  static void copy(Byte* to, const Byte* from, std::size_t size) {
+    std::size_t at = 0;
+#if defined(__SSE2__)
+    for (; at + sizeof(__m128i) <= size; at += sizeof(__m128i)) {
+      _mm_stream_si128(reinterpret_cast<__m128i*>(to + at),
+                       _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + at)));
+    }
+#endif
+    std::memcpy(to + at, from + at, size - at);
+  }
+
+  std::vector<Byte> rows_;
+  std::size_t row_bytes_ = 0;
+  std::size_t next_ = 0;
+};
+
 class PlainParser {
  public:
+  explicit PlainParser(LoopBytes bytes) : copies_bytes_(bytes == LoopBytes::copied) {}
+
   /// Record 0 makes the columns.
   bool parse(const Byte* at, const Byte* end) {
     const Byte *features, *entry, *key, *value;
@@ -168,6 +211,9 @@ class PlainParser {
       }
       next_ = index + 1 == columns_.size() ? 0 : index + 1;
       if (!append_value(columns_[index], at, value)) return false;
+      if (copies_bytes_ && columns_[index].kind == Kind::bytes) {
+        rows_.add(columns_[index].bytes.back());
+      }
       at = entry;
     }
     is_learning_ = false;
@@ -187,6 +233,8 @@ class PlainParser {
            std::memcmp(column.name.data(), name.data(), name.size()) == 0;
   }
 
+  const bool copies_bytes_;
+  ByteRows rows_;
   std::vector<PlainColumn> columns_;
   std::size_t next_ = 0;  // the column that comes if this record has the last one's order
   bool is_learning_ = false;
@@ -228,7 +276,7 @@ const Byte* parse_records(const Byte* at, const Byte* end, PlainParser& parser,
       throw std::runtime_error("plain loop: a record is damaged");
     }
     at = payload + size + 4;
-    if (++records % 128 == 0) parser.clear();  // a batch is done
+    if (++records % kRowsPerBatch == 0) parser.clear();  // a batch is done
   }
   return at;
 }
@@ -254,12 +302,13 @@ std::uint64_t parse_file(const std::string& file, std::vector<Byte>& buffer, Pla
 }
 
 /// Files first, first + 2, ... again and again until the time is up.
-double loop_rate(const std::vector<std::string>& files, std::size_t first, double seconds) {
+double loop_rate(const std::vector<std::string>& files, std::size_t first, double seconds,
+                 LoopBytes bytes) {
   const auto now = [] { return std::chrono::steady_clock::now(); };
   const auto since = [&](auto start) {
     return std::chrono::duration<double>(now() - start).count();
   };
-  PlainParser parser;
+  PlainParser parser(bytes);
   std::vector<Byte> buffer;
   std::uint64_t records = 0;
   const auto start = now();
@@ -273,15 +322,15 @@ double loop_rate(const std::vector<std::string>& files, std::size_t first, doubl
 
 }  // namespace
 
-double two_plain_loops_rate(const RunOptions& options, const char* kind) {
+double two_plain_loops_rate(const RunOptions& options, const char* kind, LoopBytes bytes) {
   std::vector<std::string> files;
   for (const auto& entry : std::filesystem::directory_iterator(options.data / kind)) {
     if (entry.path().extension() == ".tfrecord") files.push_back(entry.path().string());
   }
   std::sort(files.begin(), files.end());
   double other_rate = 0;
-  std::thread other([&] { other_rate = loop_rate(files, 1, options.measure_seconds); });
-  const double own_rate = loop_rate(files, 0, options.measure_seconds);
+  std::thread other([&] { other_rate = loop_rate(files, 1, options.measure_seconds, bytes); });
+  const double own_rate = loop_rate(files, 0, options.measure_seconds, bytes);
   other.join();
   return own_rate + other_rate;
 }

@@ -96,13 +96,13 @@ Dataset<Batch<Kind>> batches(const Dataset<Record>& input) {
 }
 
 template <class Kind>
-Row parse_row(std::string name, const char* kind) {
-  return {std::move(name), [kind](const RunOptions& options) -> Measurement {
+Row parse_row(std::string name, const char* kind, LoopBytes of_loops = LoopBytes::viewed) {
+  return {std::move(name), [kind, of_loops](const RunOptions& options) -> Measurement {
             const auto rows = [](const Batch<Kind>& rows_of) {
               return static_cast<double>(rows_of.size());
             };
             return {rate_of(options, batches<Kind>(read(options, kind)) | prefetch(), rows),
-                    two_plain_loops_rate(options, kind)};
+                    two_plain_loops_rate(options, kind, of_loops)};
           }};
 }
 
@@ -182,6 +182,8 @@ std::vector<Row> records_rows() {
       parse_row<PixelRecord<784>>("parse, 784 B images", "image-784"),
       parse_row<PixelRecord<2048>>("parse, 2 KB images", "image-2k"),
       parse_row<PixelRecord<112 * 1024>>("parse, 112 KB images", "image-112k"),
+      parse_row<PixelRecord<112 * 1024>>("parse, 112 KB images, beside loops that fill rows",
+                                         "image-112k", LoopBytes::copied),
       parse_row<ScalarRecord>("parse, 40 scalars", "scalars"),
       parse_row<FloatRecord>("parse, 768 floats", "floats"),
       parse_row<TokenRecord>("parse, 512 tokens", "tokens"),
