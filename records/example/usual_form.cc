@@ -1,6 +1,7 @@
 #include "infeed/records/detail/usual_form.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <utility>
 
@@ -39,21 +40,49 @@ bool narrow_usual(std::span<const std::uint64_t> values, I* out) {
 
 constexpr std::size_t kNotUsual = std::numeric_limits<std::size_t>::max();
 
+/// One block's values through a buffer; how many there are, or kNotUsual. Those whose bytes lie behind
+/// `end` don't count: they have a byte each.
+template <class I>
+std::size_t unpack_narrowed(UnpackBlock unpack_block, const char*& at, const char* end, I* out,
+                            std::size_t room) {
+  std::array<std::uint64_t, kVarintBlockBytes> values;
+  std::size_t count = unpack_block(at, values.data());
+  if (at > end) count -= static_cast<std::size_t>(at - end);
+  if (count > room) return kNotUsual;
+  return narrow_usual<I>(std::span(values).first(count), out) ? count : kNotUsual;
+}
+
 /// Decodes up to `room` values of whole blocks; how many there are, or kNotUsual.
 template <class I>
-std::size_t unpack_blocks(const char*& at, const char* end, I* out, std::size_t room) {
-  static const UnpackBlock unpack_block = choose_unpack_block();
+std::size_t unpack_blocks(UnpackBlock unpack_block, const char*& at, const char* end, I* out,
+                          std::size_t room) {
   std::size_t count = 0;
-  std::array<std::uint64_t, kVarintBlockBytes> values;
-  while (end - at >= kVarintBlockBytes + 8) {
-    if (std::is_same_v<I, std::int64_t> && room - count >= values.size()) {
+  while (end - at >= kVarintLoadedBytes) {
+    if (std::is_same_v<I, std::int64_t> && room - count >= kVarintBlockBytes) {
       // Straight to where they stay: the bits of an int64.
       count += unpack_block(at, reinterpret_cast<std::uint64_t*>(out + count));
       continue;
     }
-    const std::size_t more = unpack_block(at, values.data());
-    if (more > room - count) return kNotUsual;
-    if (!narrow_usual<I>(std::span(values).first(more), out + count)) return kNotUsual;
+    const std::size_t more = unpack_narrowed(unpack_block, at, end, out + count, room - count);
+    if (more == kNotUsual) return kNotUsual;
+    count += more;
+  }
+  return count;
+}
+
+/// The same of less than a block. It is put in front of zeros, each of which is a value more; byte by
+/// byte it took a fourth of the time of 512 values below 128.
+template <class I>
+std::size_t unpack_rest(UnpackBlock unpack_block, std::string_view rest, I* out, std::size_t room) {
+  if (static_cast<std::uint8_t>(rest.back()) >= 0x80) return kNotUsual;  // a zero would end it
+  std::array<char, 2 * kVarintLoadedBytes> padded{};
+  std::memcpy(padded.data(), rest.data(), rest.size());
+  const char* at = padded.data();
+  const char* const end = at + rest.size();
+  std::size_t count = 0;
+  while (at < end) {
+    const std::size_t more = unpack_narrowed(unpack_block, at, end, out + count, room - count);
+    if (more == kNotUsual) return kNotUsual;
     count += more;
   }
   return count;
@@ -62,21 +91,14 @@ std::size_t unpack_blocks(const char*& at, const char* end, I* out, std::size_t 
 /// The same of all values.
 template <class I>
 std::size_t unpack_usual(std::string_view run, I* out, std::size_t room) try {
+  static const UnpackBlock unpack_block = choose_unpack_block();
   const char* at = run.data();
   const char* const end = at + run.size();
-  std::size_t count = unpack_blocks(at, end, out, room);
-  if (count == kNotUsual) return kNotUsual;
-  while (at != end) {
-    const char* last = at;
-    while (last != end && static_cast<std::uint8_t>(*last) >= 0x80) ++last;
-    if (last == end || count == room) return kNotUsual;
-    std::uint64_t value = 0;
-    if (!read_one({at, static_cast<std::size_t>(last + 1 - at)}, value)) return kNotUsual;
-    if (!narrow_usual<I>({&value, 1}, out + count)) return kNotUsual;
-    ++count;
-    at = last + 1;
-  }
-  return count;
+  const std::size_t count = unpack_blocks(unpack_block, at, end, out, room);
+  if (count == kNotUsual || at == end) return count;
+  const std::string_view rest(at, static_cast<std::size_t>(end - at));
+  const std::size_t more = unpack_rest(unpack_block, rest, out + count, room - count);
+  return more == kNotUsual ? kNotUsual : count + more;
 } catch (const Error&) {  // a value of more than ten bytes: who reads it again says so
   return kNotUsual;
 }

@@ -18,6 +18,8 @@
 namespace infeed::detail {
 
 inline constexpr std::ptrdiff_t kVarintBlockBytes = 64;
+/// That may be loaded.
+inline constexpr std::ptrdiff_t kVarintLoadedBytes = kVarintBlockBytes + 8;
 
 /// Decodes what begins in the 64 bytes at `at` (eight more may be loaded) into `out`, which has
 /// room for 64. Returns the number of values; `at` goes behind the last one that is whole.
@@ -35,9 +37,9 @@ void visit_packed_varints(std::string_view run, Visitor&& visit) {
   std::array<std::uint64_t, kVarintBlockBytes> values;
   const char* at = run.data();
   const char* const end = at + run.size();
-  if (end - at >= kVarintBlockBytes + 8) {
+  if (end - at >= kVarintLoadedBytes) {
     const UnpackBlock unpack_block = choose_unpack_block();
-    while (end - at >= kVarintBlockBytes + 8) {
+    while (end - at >= kVarintLoadedBytes) {
       const std::size_t count = unpack_block(at, values.data());
       visit(std::span<const std::uint64_t>(values).first(count));
     }

@@ -83,7 +83,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   } catch (const Error& error) {
     require(!expected, error.what());
   }
-  constexpr std::size_t kLoadedBytes = detail::kVarintBlockBytes + 8;
+  constexpr std::size_t kLoadedBytes = detail::kVarintLoadedBytes;
   if (run.size() < kLoadedBytes) run.resize(kLoadedBytes, '\x80');
   const std::string block = run.substr(0, kLoadedBytes);
   const auto one_by_one = unpack_one_by_one(block.data());

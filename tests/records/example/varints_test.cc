@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include <infeed/records/detail/usual_form.h>
+
 #include "records/example/wire_writer.h"
 #include "records/temporary_files.h"
 #include "thrown_error.h"
@@ -38,6 +40,39 @@ TEST(Varints, every_form_of_this_machine_decodes_alike) {
       ASSERT_GT(at - block.data(), kVarintBlockBytes - 10);
       ASSERT_TRUE(std::equal(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(count),
                              values.begin()));
+    }
+  }
+}
+
+/// As an Example has them: a list of one packed run.
+std::string packed_list(const std::vector<std::int64_t>& values) {
+  std::string run;
+  for (const std::int64_t value : values) run += testing::varint(static_cast<std::uint64_t>(value));
+  return '\x0a' + testing::varint(run.size()) + run;
+}
+
+TEST(Varints, a_run_of_any_length_is_read_to_its_last_value) {
+  const auto seed = testing::test_seed();
+  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  for (std::size_t size = 2; size < 300; ++size) {
+    for (const int bits : {7, 14, 20, 28, 40, 63}) {
+      SCOPED_TRACE(::testing::Message() << size << " values of " << bits << " bits");
+      std::vector<std::int64_t> values(size);
+      for (std::int64_t& value : values) value = static_cast<std::int64_t>(random() >> (64 - bits));
+      std::string list = packed_list(values);
+      std::vector<std::int64_t> found(size);
+      ASSERT_TRUE(read_usual_integers<std::int64_t>(list, found));
+      ASSERT_EQ(found, values);
+      std::vector<std::int64_t> fewer(size - 1), more(size + 1);
+      ASSERT_FALSE(read_usual_integers<std::int64_t>(list, fewer));
+      ASSERT_FALSE(read_usual_integers<std::int64_t>(list, more));
+      list.back() = static_cast<char>(list.back() | 0x80);  // the last value is cut
+      ASSERT_FALSE(read_usual_integers<std::int64_t>(list, found));
+      if (bits > 28) continue;
+      std::vector<std::int32_t> narrow(size);
+      ASSERT_TRUE(read_usual_integers<std::int32_t>(packed_list(values), narrow));
+      ASSERT_TRUE(std::equal(narrow.begin(), narrow.end(), values.begin()));
     }
   }
 }
