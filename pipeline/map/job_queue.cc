@@ -290,10 +290,20 @@ void JobQueue::note_blocking() {
   room_.wake_one();
 }
 
-bool JobQueue::wait_for_turn() {
+bool JobQueue::is_drivers_turn() {
   if (turn_.is_drivers()) return true;
-  auto lock = hand_off_.lock();
-  return turn_.wait_for_driver(lock);
+  const auto lock = hand_off_.lock();
+  return turn_.is_turn_or_end();
+}
+
+void JobQueue::driver_starts() {
+  const auto lock = hand_off_.lock();
+  turn_.driver_starts();
+}
+
+void JobQueue::driver_did_not_start() {
+  const auto lock = hand_off_.lock();
+  turn_.driver_did_not_start();
 }
 
 void JobQueue::give_back() {
@@ -338,7 +348,7 @@ Pull JobQueue::take(std::unique_ptr<Job>& result) {
       hand_off_.throw_failure();
       return Pull::end;
     }
-    if (jobs_.empty() && turn_.can_take()) {
+    if (jobs_.empty() && turn_.driver_rests()) {
       turn_.take();
       return Pull::values;
     }

@@ -83,8 +83,13 @@ class JobQueue {
   std::unique_ptr<Job> recycled();
   void stop() { hand_off_.stop(); }
 
-  /// The driver, before it pulls the input; false when it needn't any more.
-  bool wait_for_turn();
+  /// The driver, before it pulls the input; false when its thread is to end: the consumer has the
+  /// input, or nothing more is wanted.
+  bool is_drivers_turn();
+  /// The consumer, before it starts the driver's thread, which it does while there is none.
+  void driver_starts();
+  void driver_did_not_start();
+  bool has_no_driver() const { return turn_.driver_rests(); }
   /// The serial form: take() gives no job once there are none, and the consumer has the input from
   /// then until give_back().
   bool is_serial() const { return turn_.is_serial(); }

@@ -1,10 +1,10 @@
 #include <algorithm>
 
-#include <infeed/detail/start_threads.h>
 #include <infeed/pipeline/errors_in_flight.h>
 
 #include "engine/recording/place_log.h"
 #include "engine/threads/clock.h"
+#include "engine/threads/driver.h"
 #include "map/elementwise.h"
 #include "map/job_queue.h"
 
@@ -54,10 +54,7 @@ class ParallelElementwiseStage final : public Stage {
     }
   }
 
-  ~ParallelElementwiseStage() override {
-    queue_.stop();
-    if (driver_.joinable()) driver_.join();
-  }
+  ~ParallelElementwiseStage() override { queue_.stop(); }
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     has_begun_ = true;
@@ -69,7 +66,7 @@ class ParallelElementwiseStage final : public Stage {
         queue_.give_back();
       }
       if (!has_input_) {
-        if (!queue_.is_serial() && !driver_.joinable()) driver_ = start_thread([this] { drive(); });
+        if (!queue_.is_serial()) driver_.start(queue_, [this] { drive(); });
         const Pull taken = queue_.take(front_);
         if (taken != Pull::values) return taken;
         has_input_ = front_ == nullptr;
@@ -152,7 +149,8 @@ class ParallelElementwiseStage final : public Stage {
     Chunk chunk(in_type_);
     ErrorPointer failure;
     try {
-      while (queue_.wait_for_turn()) {
+      while (true) {
+        if (!queue_.is_drivers_turn()) return;
         const std::size_t want = std::clamp<std::size_t>(
             queue_.elements_per_job() * queue_.room_jobs(), 1, chunk.capacity());
         const Pull pulled = input_->pull(chunk, want);
@@ -198,8 +196,8 @@ class ParallelElementwiseStage final : public Stage {
   Chunk chunk_{in_type_};  ///< of the serial form
   bool has_begun_ = false;
   bool has_input_ = false;  ///< the consumer's thread, as the serial form wants it
-  std::thread driver_;
   Knob knob_;
+  DriverThread driver_;  ///< last: it uses the others
 };
 
 }  // namespace

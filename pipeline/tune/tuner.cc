@@ -11,7 +11,11 @@ namespace infeed::detail {
 namespace {
 
 // What a change has to bring.
+// What more threads must bring to be kept: so much, or if that is more, a third of what was foretold, of
+// which 5 % is enough.
 constexpr double kGrowthKept = 1.02;
+constexpr double kGrowthForetold = 1.0 / 3;
+constexpr double kGrowthEnough = 1.05;
 constexpr double kSavingKept = 0.97;
 // Below this a saving is taken back at once; between the two it is looked at longer.
 constexpr double kSavingLost = 0.9;
@@ -186,7 +190,10 @@ void Tuner::judge(const TuningObservation& seen, TuningDecision& decision) {
   TuningChange& change = trial.change;
   change.rate_after = trial.elements * 1e9 / trial.ns;
   const double ratio = change.rate_after / std::max(1e-9, change.rate_before);
-  const double needed = !trial.saves ? kGrowthKept
+  const double foretold = change.rate_predicted / std::max(1e-9, change.rate_before) - 1;
+  const double growth =
+      std::max(kGrowthKept, std::min(kGrowthEnough, 1 + kGrowthForetold * foretold));
+  const double needed = !trial.saves ? growth
                         : change.rate_before > 0.98 * phase_rate_
                             ? kSavingKept
                             : kSavingKept * 0.98 * phase_rate_ / change.rate_before;

@@ -20,7 +20,7 @@ namespace infeed::detail {
 struct QueueLimits {
   std::uint64_t elements_max;
   std::uint64_t bytes_max;
-  bool adaptive;  ///< doubles both after the queue was full and then found empty
+  bool adaptive;  ///< doubles both after the queue was full and then kept the consumer waiting
 
   /// What a queue of that depth may hold.
   static QueueLimits of_depth(std::uint64_t depth, bool adaptive) {
@@ -68,6 +68,7 @@ class ChunkQueue {
   bool is_drivers_turn();
   /// The consumer, before it starts the producer's thread, which it does while there is none.
   void driver_starts();
+  void driver_did_not_start();
   bool has_no_driver() const { return turn_.driver_rests(); }
   bool is_serial() const { return turn_.is_serial(); }
   void give_back();

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include <infeed/detail/start_threads.h>
 #include <infeed/pipeline/errors_in_flight.h>
 
 #include "engine/iterator_context.h"
@@ -13,17 +12,7 @@ Driver::Driver(const IteratorContext& run, std::string name, Stage& input, const
                ChunkQueue& queue)
     : run_(run), name_(std::move(name)), input_(input), type_(type), queue_(queue) {}
 
-Driver::~Driver() {
-  queue_.stop();
-  if (thread_.joinable()) thread_.join();
-}
-
-void Driver::start() {
-  if (!queue_.has_no_driver()) return;
-  if (thread_.joinable()) thread_.join();  // it has nothing left to do
-  queue_.driver_starts();
-  thread_ = start_thread([this] { run(); });
-}
+Driver::~Driver() { queue_.stop(); }
 
 void Driver::run() {
   run_.begin_thread(name_);

@@ -1,14 +1,47 @@
 #pragma once
 
-#include <functional>
 #include <string>
 #include <thread>
+#include <utility>
 
+#include <infeed/detail/start_threads.h>
 #include <infeed/pipeline/stage.h>
 
 #include "engine/threads/chunk_queue.h"
 
 namespace infeed::detail {
+
+/// The thread of a driver, of which there is one at a time: it ends where the queue's consumer takes
+/// the input (the serial form), and is started again. Only the consumer's thread uses it.
+class DriverThread {
+ public:
+  DriverThread() = default;
+  DriverThread(const DriverThread&) = delete;
+  DriverThread& operator=(const DriverThread&) = delete;
+  ~DriverThread() {
+    if (thread_.joinable()) thread_.join();
+  }
+
+  /// Unless it runs. Throws where the system gives no thread, but not when there was one before: the
+  /// consumer then reads on by itself, and it is tried again.
+  template <class Queue, class Work>
+  void start(Queue& queue, Work work) {
+    if (!queue.has_no_driver()) return;
+    if (thread_.joinable()) thread_.join();  // it has nothing left to do
+    queue.driver_starts();
+    try {
+      thread_ = start_thread(std::move(work));
+    } catch (const Error&) {
+      queue.driver_did_not_start();
+      if (!has_run_) throw;
+    }
+    has_run_ = true;
+  }
+
+ private:
+  std::thread thread_;
+  bool has_run_ = false;
+};
 
 /// A thread of a stage's own that pulls `input` into `queue` until the end, an exception or a stop.
 ///
@@ -23,9 +56,10 @@ class Driver {
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 
-  /// Unless it runs. It ends where the queue's consumer takes the input (the serial form), and may
-  /// be started again.
-  void start();
+  /// As DriverThread::start().
+  void start() {
+    thread_.start(queue_, [this] { run(); });
+  }
 
  private:
   void run();
@@ -35,7 +69,7 @@ class Driver {
   Stage& input_;
   const TypeInfo& type_;
   ChunkQueue& queue_;
-  std::thread thread_;
+  DriverThread thread_;
 };
 
 }  // namespace infeed::detail

@@ -1,7 +1,9 @@
+#include <algorithm>
+#include <chrono>
 #include <deque>
+#include <list>
 #include <string_view>
 #include <thread>
-#include <vector>
 
 #include <infeed/detail/begin_thread.h>
 #include <infeed/detail/hand_off.h>
@@ -12,36 +14,72 @@
 namespace infeed {
 namespace {
 
-/// Invariants: tasks_ is guarded by hand_off_. A task runs without the lock. The
+// A pipeline that pauses for longer than that has a thread to start again, which takes 30 us.
+constexpr std::chrono::seconds kIdleMax{1};
+
+/// Threads come as tasks do, up to `thread_count`, and end when they have had nothing to do for a while,
+/// but for one: where a tuner makes a stage serial, what it used for the parallel form goes.
+///
+/// Invariants: tasks_, workers_ and idle_ are guarded by hand_off_. A task runs without the lock. The
 /// destructor runs what was submitted before it, so that nobody waits for a task that never comes.
 class ThreadExecutor final : public Executor {
  public:
   ThreadExecutor(int thread_count, std::function<void(std::string_view)> on_thread_start)
-      : on_thread_start_(std::move(on_thread_start)) {
-    detail::start_threads(threads_, static_cast<std::size_t>(thread_count), [this] { run(); });
+      : thread_count_(static_cast<std::size_t>(thread_count)),
+        on_thread_start_(std::move(on_thread_start)) {
+    const auto lock = hand_off_.lock();
+    add_worker();
   }
 
   ~ThreadExecutor() override {
     hand_off_.finish();
-    for (std::thread& thread : threads_) thread.join();
+    for (Worker& worker : workers_) worker.thread.join();
   }
 
   void submit(std::function<void()> task) override {
     {
       const auto lock = hand_off_.lock();
       tasks_.push_back(std::move(task));
+      if (tasks_.size() > idle_) add_worker_if_there_may_be();
     }
     work_.wake_one();
   }
 
-  int concurrency() const override { return static_cast<int>(threads_.size()); }
+  int concurrency() const override { return static_cast<int>(thread_count_); }
 
  private:
-  void run() {
+  struct Worker {
+    std::thread thread;
+    bool has_ended = false;
+  };
+
+  void add_worker() {
+    Worker& worker = workers_.emplace_back();
+    try {
+      worker.thread = detail::start_thread([this, &worker] { run(worker); });
+    } catch (...) {
+      workers_.pop_back();
+      throw;
+    }
+  }
+
+  /// Those that are there do the work where the system gives no more.
+  void add_worker_if_there_may_be() {
+    std::erase_if(workers_, [](Worker& worker) {
+      if (worker.has_ended) worker.thread.join();  // it has let go of the lock
+      return worker.has_ended;
+    });
+    if (workers_.size() >= thread_count_) return;
+    try {
+      add_worker();
+    } catch (const Error&) {
+    }
+  }
+
+  void run(Worker& worker) {
     detail::begin_thread("worker", on_thread_start_);
     auto lock = hand_off_.lock();
-    while (work_.wait(lock, [this] { return hand_off_.finished() || !tasks_.empty(); })) {
-      if (tasks_.empty()) return;
+    while (wait_for_task(lock)) {
       std::function<void()> task = std::move(tasks_.front());
       tasks_.pop_front();
       lock.unlock();
@@ -49,13 +87,37 @@ class ThreadExecutor final : public Executor {
       task = nullptr;  // what it holds is let go outside the lock
       lock.lock();
     }
+    worker.has_ended = true;
   }
 
+  /// False when there is none, and the thread may end.
+  bool wait_for_task(std::unique_lock<std::mutex>& lock) {
+    const auto idle_until = std::chrono::steady_clock::now() + kIdleMax;
+    ++idle_;
+    bool is_in_time = true;
+    while (tasks_.empty() && !hand_off_.finished() && (is_in_time || is_the_last())) {
+      if (is_in_time) {
+        is_in_time = work_.wait_once_until(lock, idle_until);
+      } else {
+        work_.wait_once(lock);
+      }
+    }
+    --idle_;
+    return !tasks_.empty();
+  }
+
+  bool is_the_last() const {
+    return std::count_if(workers_.begin(), workers_.end(),
+                         [](const Worker& worker) { return !worker.has_ended; }) == 1;
+  }
+
+  const std::size_t thread_count_;
   const std::function<void(std::string_view)> on_thread_start_;
   detail::HandOff hand_off_;
   detail::WaitPoint work_{hand_off_};
   std::deque<std::function<void()>> tasks_;
-  std::vector<std::thread> threads_;
+  std::list<Worker> workers_;
+  std::size_t idle_ = 0;  ///< of workers_
 };
 
 class InlineExecutor final : public Executor {

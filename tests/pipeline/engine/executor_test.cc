@@ -1,6 +1,8 @@
 #include <atomic>
+#include <barrier>
 #include <future>
 #include <gtest/gtest.h>
+#include <latch>
 #include <sched.h>
 #include <tbb/global_control.h>
 #include <thread>
@@ -77,6 +79,37 @@ TEST(Executor, RunsAsManyTasksAtATime) {
     }
     state->done.get_future().wait();
   }
+}
+
+/// Counts down when the thread that set it ends.
+struct AtThreadEnd {
+  std::shared_ptr<std::latch> ended;
+  ~AtThreadEnd() {
+    if (ended != nullptr) ended->count_down();
+  }
+};
+
+/// Runs as many tasks at once as there may be threads, each of which counts `ended` down at its end.
+void use_all_threads(Executor& executor, const std::shared_ptr<std::latch>& ended) {
+  const auto here = std::make_shared<std::barrier<>>(executor.concurrency() + 1);
+  for (int i = 0; i < executor.concurrency(); ++i) {
+    executor.submit([here, ended] {
+      thread_local AtThreadEnd end;
+      end.ended = ended;
+      here->arrive_and_wait();
+    });
+  }
+  here->arrive_and_wait();
+}
+
+TEST(Executor, ThreadsEndWhenTheyHaveNothingToDoAndComeAgain) {
+  const auto executor = Executor::threads(3);
+  for (int round = 0; round < 2; ++round) {
+    const auto ended = std::make_shared<std::latch>(2);
+    use_all_threads(*executor, ended);
+    ended->wait();  // for two of three
+  }
+  use_all_threads(*executor, nullptr);
 }
 
 TEST(Executor, InlineRunsInTheCallersThread) {

@@ -85,6 +85,27 @@ TEST(Tuner, TakesBackWhatTurnsOutWorse) {
   EXPECT_THAT(finished, SizeIs(::testing::Le(3u))) << "it goes on trying";
 }
 
+TEST(Tuner, KeepsNoThreadsThatBringLittleOfWhatWasForetold) {
+  SimulatedRun run;
+  run.waits = true;
+  run.map_ns = 10e6;
+  run.workers = 2;
+  run.workers_max = 64;
+  const auto tuner = make_tuner();
+  std::vector<TuningChange> finished;
+  for (int i = 0; i < 50; ++i) {
+    TuningDecision decision = tuner->observe(run.window());
+    run.apply(decision);
+    // Whatever it waits for serves 205 calls a second, however many wait.
+    if (run.workers > 2) run.map_ns = static_cast<double>(run.workers) * 1e9 / 205;
+    if (run.workers == 2) run.map_ns = 10e6;
+    for (TuningChange& change : decision.finished) finished.push_back(std::move(change));
+  }
+  ASSERT_FALSE(finished.empty());
+  EXPECT_EQ(finished[0].outcome, TuningChange::Outcome::rolled_back) << finished[0].text();
+  EXPECT_EQ(run.workers, 2);
+}
+
 TEST(Tuner, AnswersAPhaseChangeWithinTwoSeconds) {
   SimulatedRun run;
   run.map_ns = 50e3;

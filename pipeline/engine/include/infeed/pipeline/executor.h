@@ -37,7 +37,8 @@ class Executor {
   /// A `thread_count` of 0 means usable_cores().
   static std::shared_ptr<Executor> tbb(int thread_count = 0,
                                        TbbWorkers workers = TbbWorkers::as_they_are);
-  /// Each thread begins with `on_thread_start`, which is given its name and must not throw.
+  /// The threads come as there is work for them, and end when there was none for a second, but for
+  /// one. Each begins with `on_thread_start`, which is given its name and must not throw.
   static std::shared_ptr<Executor> threads(
       int thread_count = 0, std::function<void(std::string_view)> on_thread_start = {});
   static std::shared_ptr<Executor> inline_();
