@@ -4,24 +4,24 @@
     benchmarks/recording_overhead.py [--program PROGRAM] [--before PROGRAM] [--turns N]
                                      [--seconds S] [--only TEXT] [--json FILE]
 
-PROGRAM is build/release/benchmarks/infeed_compare, which benchmarks/compare.sh builds. Each turn runs
-a row without recording and with it (INFEED_PROFILE), one after the other, each for about S seconds
-and as many elements; the quickest turn of either counts, since what else runs on the machine only
-adds. Under 3 % more is met.
-Both processes have a second thread that sleeps (--idle-thread), as programs that train have: the
+PROGRAM is build/release/benchmarks/infeed_compare, which benchmarks/compare.sh builds. Each turn is a
+process that runs a row nine times without recording and nine times with it, by turns, each for about
+a third of S seconds and as many elements; a turn's ratio is the median of its pairs, a row's the
+median of its turns. Under 3 % more is met. (One process for each form, the quickest of six of either
+counting, scattered by 2 % and more: where memory lies, and what else the machine did.)
+The process has a second thread that sleeps (--idle-thread), as programs that train have: the
 recorder's own would otherwise be the process's second one, from which on the C library takes its
-locks, and a row that allocates would pay for those. What they cost a process that had a single
-thread stands in the column "alone".
---before is the same program of another tree, one that knows --elements; its figure without recording
-is compared as well: that of ours may be 1 % more (both alone). A row of which two halves of the same
-turns differ by more than the bar says so: the machine was busy, or the row hangs on where its memory
-lies. Exit status 1 when a bar is missed.
+locks, and a row that allocates would pay for those.
+--before is the same program of another tree; its figure without recording is compared as well, by
+the quickest turns: that of ours may be 1 % more (both without the second thread). A row whose turns
+differ by more than the bar says so. Exit status 1 when a bar is missed.
 """
 
 import argparse
 import json
 import os
 import pathlib
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -46,62 +46,57 @@ class Runs:
 
     def __init__(self, name, seconds, program):
         self._arguments = ["--row", name, "--seconds", str(seconds)]
-        elements = int(seconds / 3 * 1e9 / self.measure(program)) + 1
+        elements = int(seconds / 3 * 1e9 / self.measure(program)["ours"]) + 1
         self._arguments += ["--elements", str(elements)]
 
-    def measure(self, program, layout=LAYOUTS[0], recording=None, has_idle_thread=True):
-        """Nanoseconds an element."""
+    def measure(self, program, layout=LAYOUTS[0], *more):
         environment = dict(os.environ)
         environment.pop("INFEED_PROFILE", None)
         environment["GLIBC_TUNABLES"] = "glibc.malloc." + layout
-        if recording:
-            environment["INFEED_PROFILE"] = recording
-        others = ["--idle-thread"] if has_idle_thread else []
-        ran = subprocess.run([program] + self._arguments + others, capture_output=True, text=True,
+        ran = subprocess.run([program, *self._arguments, *more], capture_output=True, text=True,
                              env=environment, check=True)
-        return json.loads(ran.stdout.splitlines()[-1])["ours"]
+        return json.loads(ran.stdout.splitlines()[-1])
 
 
 def turns_of(arguments, name, folder):
-    """A list of figures for each form."""
-    figures = {"alone": [], "off": [], "on": []}
+    """Nanoseconds an element, a list for each form."""
+    figures = {"off": [], "on": []}
     if arguments.before:
-        figures["before"] = []
+        figures |= {"alone": [], "before": []}
     runs = Runs(name, arguments.seconds, arguments.program)
     for turn in range(arguments.turns):
         recording = str(pathlib.Path(folder, f"{turn}.profile"))
         layout = LAYOUTS[turn % len(LAYOUTS)]
         if arguments.before:
-            figures["before"].append(runs.measure(arguments.before, layout, has_idle_thread=False))
-        figures["alone"].append(runs.measure(arguments.program, layout, has_idle_thread=False))
-        figures["off"].append(runs.measure(arguments.program, layout))
-        figures["on"].append(runs.measure(arguments.program, layout, recording))
+            figures["before"].append(runs.measure(arguments.before, layout)["ours"])
+            figures["alone"].append(runs.measure(arguments.program, layout)["ours"])
+        both = runs.measure(arguments.program, layout, "--idle-thread", "--recording", recording)
+        figures["off"].append(both["ours"])
+        figures["on"].append(both["other"])
         for file in pathlib.Path(folder).iterdir():
             file.unlink()
     return figures
 
 
-def is_noisy(figures):
-    halves = [min(figures["off"][first::2]) for first in (0, 1)]
-    return max(halves) / min(halves) > ON_MAX
-
-
 def judge(name, figures):
-    best = {form: min(values) for form, values in figures.items()}
-    row = {"name": name, "unit": "ns/element", **best, "on_ratio": best["on"] / best["off"],
-           "is_noisy": is_noisy(figures)}
+    ratios = [on / off for on, off in zip(figures["on"], figures["off"])]
+    row = {"name": name, "unit": "ns/element", "off": statistics.median(figures["off"]),
+           "on_ratio": statistics.median(ratios), "ratios": ratios,
+           "is_noisy": max(ratios) - min(ratios) > ON_MAX - 1}
+    row["on"] = row["off"] * row["on_ratio"]
     row["bar_met"] = row["on_ratio"] < ON_MAX
-    if "before" in best:
-        row["off_ratio"] = best["alone"] / best["before"]
+    if "before" in figures:
+        row |= {form: min(figures[form]) for form in ("alone", "before")}
+        row["off_ratio"] = row["alone"] / row["before"]
         row["bar_met"] = row["bar_met"] and row["off_ratio"] < OFF_MAX
     return row
 
 
 def line_of(row):
-    before = (f"{row['before']:.2f} | {100 * (row['off_ratio'] - 1):+.1f} % | "
+    before = (f"{row['before']:.2f} | {row['alone']:.2f} | {100 * (row['off_ratio'] - 1):+.1f} % | "
               if "before" in row else "")
     bar = "met" if row["bar_met"] else "MISSED"
-    return (f"| {row['name']} | {before}{row['alone']:.2f} | {row['off']:.2f} | {row['on']:.2f} | "
+    return (f"| {row['name']} | {before}{row['off']:.2f} | {row['on']:.2f} | "
             f"{100 * (row['on_ratio'] - 1):+.1f} % | {bar}{', noisy' if row['is_noisy'] else ''} |")
 
 
@@ -111,8 +106,8 @@ def main():
     parser.add_argument("--program",
                         default=str(ROOT / "build" / "release" / "benchmarks" / "infeed_compare"))
     parser.add_argument("--before")
-    parser.add_argument("--turns", type=int, default=6)
-    parser.add_argument("--seconds", type=float, default=1.5)
+    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=0.9)
     parser.add_argument("--only", default="")
     parser.add_argument("--json")
     arguments = parser.parse_args()
@@ -122,8 +117,9 @@ def main():
         if not os.access(program, os.X_OK):
             parser.error(f"there is no program {program}; benchmarks/compare.sh builds it")
     rows = []
-    head = ["row"] + (["before", "off against it"] if arguments.before else []) + \
-        ["off, alone, ns", "off, ns", "on, ns", "on against off", "bar"]
+    head = ["row"] + (["before, ns", "alone, ns", "alone against it"]
+                      if arguments.before else []) + \
+        ["off, ns", "on, ns", "on against off", "bar"]
     print("| " + " | ".join(head) + " |\n" + "|---" * len(head) + "|")
     with tempfile.TemporaryDirectory() as folder:
         for row in ENGINE:

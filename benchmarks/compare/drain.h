@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -53,19 +54,18 @@ std::uint64_t touch(const std::vector<T>& window) {
   return window.size();
 }
 
-/// Takes all elements; returns how many there were.
+/// Takes all elements; returns how long that took, without making the iterator.
 template <class T>
-std::uint64_t drain(const Dataset<T>& dataset) {
+double drain(const Dataset<T>& dataset) {
   Iterator<T> iterator = dataset.iterate();
-  std::uint64_t count = 0;
+  const auto start = Clock::now();
   std::uint64_t sum = 0;
   for (auto ready = iterator.peek(); !ready.empty(); ready = iterator.peek()) {
     for (const T& element : ready) sum += touch(element);
-    count += ready.size();
     iterator.take(ready.size());
   }
   use(sum);
-  return count;
+  return seconds_since(start);
 }
 
 /// Warms up, and finds how many elements take about a third of the seconds to measure.
@@ -74,10 +74,7 @@ std::int64_t elements_to_measure(const RunOptions& options, Make make) {
   std::int64_t n = 20'000;
   double seconds = 0;
   for (;;) {
-    const auto dataset = make(n);
-    const auto start = Clock::now();
-    drain(dataset);
-    seconds = seconds_since(start);
+    seconds = drain(make(n));
     if (seconds > options.measure_seconds / 8) break;
     n *= 4;
   }
@@ -86,18 +83,40 @@ std::int64_t elements_to_measure(const RunOptions& options, Make make) {
                                                (3 * seconds)));
 }
 
+/// Seconds that make(n) takes without a recording and with one, by turns in one process: whatever
+/// else the machine does then, and where memory lies, is the same for both. The median of either, the
+/// latter by the median of the pairs' ratios.
+template <class Make>
+std::pair<double, double> seconds_without_and_with_recording(const RunOptions& options, Make make,
+                                                             std::int64_t n) {
+  constexpr int kTurns = 9;
+  const auto recorded = [&] {
+    ::setenv("INFEED_PROFILE", options.recording.c_str(), 1);
+    const double seconds = drain(make(n));
+    ::unsetenv("INFEED_PROFILE");
+    return seconds;
+  };
+  std::vector<double> without, ratios;
+  for (int turn = 0; turn < kTurns; ++turn) {
+    const double before = turn % 2 == 0 ? 0 : recorded();
+    without.push_back(drain(make(n)));
+    ratios.push_back((turn % 2 == 0 ? recorded() : before) / without.back());
+  }
+  return {median(without), median(without) * median(ratios)};
+}
+
 /// Nanoseconds an element of make(n), drained; n is what the stage under test takes in. The median
 /// of three repetitions after a warm-up.
 template <class Make>
 Measurement ns_an_element(const RunOptions& options, Make make) {
   const std::int64_t n = elements_to_measure(options, make);
-  std::vector<double> repetitions;
-  for (int i = 0; i < 3; ++i) {
-    const auto dataset = make(n);
-    const auto start = Clock::now();
-    drain(dataset);
-    repetitions.push_back(seconds_since(start) / static_cast<double>(n) * 1e9);
+  const double to_ns = 1e9 / static_cast<double>(n);
+  if (!options.recording.empty()) {
+    const auto [without, with] = seconds_without_and_with_recording(options, make, n);
+    return {without * to_ns, with * to_ns};
   }
+  std::vector<double> repetitions;
+  for (int i = 0; i < 3; ++i) repetitions.push_back(drain(make(n)) * to_ns);
   return {median(repetitions)};
 }
 

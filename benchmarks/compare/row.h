@@ -19,6 +19,9 @@ struct RunOptions {
   /// Of rows in ns an element; 0: as many as those seconds take. Two runs of a row whose cost depends
   /// on how many there are (unique) are comparable with the same number.
   std::int64_t elements = 0;
+  /// Of rows in ns an element: where a recording goes. They are then measured by turns without and
+  /// with it, and their "other" is what an element costs with it.
+  std::filesystem::path recording = {};
 };
 
 struct Measurement {

@@ -229,7 +229,9 @@ void Tuner::decide(const TuningObservation& seen, TuningDecision& decision) {
   const Values wanted = fewest_workers(seen);
   const double modelled = model_.forecast(seen, now).rate;
   const auto best = model_.forecast(seen, wanted);
-  const double predicted = rate * best.rate / modelled;
+  // What the model thinks too slow may keep up all the same; nothing makes the consumer quicker.
+  const double of_consumer = 1e9 / std::max(1e-3, model_.consumer_ns());
+  const double predicted = std::min(rate * best.rate / modelled, std::max(rate, of_consumer));
   if (wanted != now && predicted >= kWorthAChange * rate && !has_failed(wanted)) {
     return begin(seen, wanted, predicted, /*saves=*/false, slowest_text(seen, now), decision);
   }

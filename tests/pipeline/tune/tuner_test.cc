@@ -106,6 +106,26 @@ TEST(Tuner, KeepsNoThreadsThatBringLittleOfWhatWasForetold) {
   EXPECT_EQ(run.workers, 2);
 }
 
+TEST(Tuner, ForetellsNoMoreThanTheConsumerTakes) {
+  SimulatedRun run;
+  run.waits = true;
+  run.map_ns = 5e6;
+  run.consumer_ns = 1e6;
+  run.workers = 5;
+  run.workers_max = 64;
+  const auto tuner = make_tuner();
+  for (int i = 0; i < 200; ++i) {
+    TuningObservation seen = run.window();
+    seen.stages[1].blocked_ns += seen.stages[1].blocked_ns / 4;  // more than was of any consequence
+    TuningDecision decision = tuner->observe(seen);
+    run.apply(decision);
+    for (const TuningChange& change : decision.finished) {
+      EXPECT_LE(change.rate_predicted, 1010) << change.text();
+    }
+  }
+  EXPECT_EQ(run.workers, 5);
+}
+
 TEST(Tuner, AnswersAPhaseChangeWithinTwoSeconds) {
   SimulatedRun run;
   run.map_ns = 50e3;
