@@ -7,6 +7,7 @@
 #include <string>
 #include <sys/resource.h>
 #include <thread>
+#include <vector>
 
 #include <infeed/pipeline/recorded_tuning.h>
 
@@ -50,23 +51,25 @@ double cpu_seconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
+/// The last looks of all may fall into the end of the pipeline, when its threads are gone.
+std::uint64_t median_of_last_quarter(const std::vector<std::uint64_t>& looks) {
+  std::vector<std::uint64_t> last(looks.end() - static_cast<std::ptrdiff_t>((looks.size() + 3) / 4),
+                                  looks.end());
+  std::nth_element(last.begin(), last.begin() + static_cast<std::ptrdiff_t>(last.size() / 2),
+                   last.end());
+  return last[last.size() / 2];
+}
+
 int run(const Workload& workload, const RunOptions& options) {
   compute(1, 0);  // measures the core
   const std::uint64_t resident_before_kib = status_value("VmRSS");
   std::atomic<bool> over{false};
-  std::uint64_t threads_sum = 0;
-  std::uint64_t threads_max = 0;
-  std::uint64_t looks = 0;
-  std::uint64_t threads_end = 0;  ///< of the last look
+  std::vector<std::uint64_t> threads;  // at each look
   std::thread watcher([&] {
-    while (!over) {
-      const std::uint64_t threads = status_value("Threads") - 1;
-      threads_max = std::max(threads_max, threads);
-      threads_sum += threads;
-      threads_end = threads;
-      ++looks;
+    do {
+      threads.push_back(status_value("Threads") - 1);
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    }
+    } while (!over);
   });
   const double cpu_before = cpu_seconds();
   const Outcome outcome = workload.run(options);
@@ -77,10 +80,8 @@ int run(const Workload& workload, const RunOptions& options) {
       {"cpu_seconds", cpu_seconds() - cpu_before},
       {"resident_mib", static_cast<double>(status_value("VmHWM") - resident_before_kib) / 1024},
       {"account_mib", static_cast<double>(outcome.memory_peak_bytes) / (1 << 20)},
-      {"threads_mean",
-       static_cast<double>(threads_sum) / static_cast<double>(std::max<std::uint64_t>(1, looks))},
-      {"threads_max", threads_max},
-      {"threads_end", threads_end},
+      {"threads_max", *std::max_element(threads.begin(), threads.end())},
+      {"threads_end", median_of_last_quarter(threads)},
       {"log", outcome.tuning.text()}};
   for (const TuningChange& change : outcome.tuning.changes) {
     json["changes"].push_back({{"at_seconds", change.at_seconds},

@@ -44,9 +44,10 @@ int main(int argc, char** argv) {
   app.add_option(
       "--elements", options.elements,
       "Of rows in ns an element: this many a repetition, instead of what --seconds takes");
-  app.add_option("--recording", options.recording,
-                 "Of rows in ns an element: measure by turns without and with a recording into this "
-                 "file; \"other\" is the latter");
+  app.add_option(
+      "--recording", options.recording,
+      "Of rows in ns an element: measure by turns without and with a recording into this "
+      "file; \"other\" is the latter");
   app.add_flag("--idle-thread", has_idle_thread,
                "Measure in a process that has a second thread, which sleeps");
   CLI11_PARSE(app, argc, argv);

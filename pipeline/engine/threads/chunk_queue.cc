@@ -12,10 +12,12 @@ namespace {
 
 constexpr std::size_t kQueueSpareChunksMax = 4;
 constexpr auto kCollectChunks = std::chrono::microseconds(200);
-// To be woken takes 20 to 60 us. Up to here the queue doubles to have fewer hand-overs; whatever is
-// longer than they are it doubles to bridge.
+// To be woken takes 20 to 60 us. Up to here the queue doubles to have fewer hand-overs; beyond, to bridge
+// what is longer than they are, where that is a 32nd of all time: a core that was lost for once is not
+// worth a MiB.
 constexpr std::uint64_t kDepthForHandOvers = 32;
 constexpr double kStallUs = 200;
+constexpr std::uint64_t kStallsPart = 32;
 
 }  // namespace
 
@@ -136,11 +138,18 @@ bool ChunkQueue::wait_for_chunks(std::unique_lock<std::mutex>& lock) {
   }
   wake_at_ = 0;
   const std::uint64_t waited_ticks = ticks_now() - begin;
+  if (grew_at_ticks_ == 0) grew_at_ticks_ = begin;
   StageCounters::add(counters_.wait_ticks, waited_ticks);
-  const bool is_worth_more =
-      limits_.elements_max < kDepthForHandOvers || waited_ticks > ticks_of_us(kStallUs);
-  if (was_full && limits_.adaptive && is_worth_more) double_depth();
+  if (was_full && limits_.adaptive && is_worth_more(waited_ticks)) double_depth();
   return !chunks_.empty();
+}
+
+/// Whether the queue should hold more, since it was full and then kept the consumer waiting.
+bool ChunkQueue::is_worth_more(std::uint64_t waited_ticks) {
+  if (limits_.elements_max < kDepthForHandOvers) return true;
+  if (waited_ticks <= ticks_of_us(kStallUs)) return false;
+  stalled_ticks_ += waited_ticks;
+  return kStallsPart * stalled_ticks_ >= ticks_now() - grew_at_ticks_;
 }
 
 void ChunkQueue::tell_ready() const {
@@ -213,6 +222,8 @@ void ChunkQueue::double_depth() {
   const std::uint64_t most = depth_knob_ == nullptr
                                  ? QueueLimits::kAdaptiveDepthMax
                                  : static_cast<std::uint64_t>(depth_knob_->max());
+  stalled_ticks_ = 0;
+  grew_at_ticks_ = ticks_now();
   if (2 * limits_.elements_max > most) return;
   limits_ = QueueLimits::of_depth(2 * limits_.elements_max, true);
   if (depth_knob_ != nullptr) {

@@ -91,6 +91,7 @@ class ChunkQueue {
   void tell_ready() const;
   void publish_level();
   void publish_limits();
+  bool is_worth_more(std::uint64_t waited_ticks);
   void double_depth();
 
   struct Entry {
@@ -118,6 +119,8 @@ class ChunkQueue {
   std::size_t wake_at_ = 0;           ///< chunks that wake the waiting consumer; 0: nobody waits
   bool producer_waits_ = false;
   bool was_full_ = false;
+  std::uint64_t grew_at_ticks_ = 0;  ///< or the consumer waited for the first time
+  std::uint64_t stalled_ticks_ = 0;  ///< so long it waited since then for what had been full
 };
 
 }  // namespace infeed::detail
