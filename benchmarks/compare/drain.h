@@ -97,10 +97,13 @@ std::pair<double, double> seconds_without_and_with_recording(const RunOptions& o
     return seconds;
   };
   std::vector<double> without, ratios;
+  double with = 0;
   for (int turn = 0; turn < kTurns; ++turn) {
-    const double before = turn % 2 == 0 ? 0 : recorded();
+    // Each of the two is the first one in every other pair.
+    if (turn % 2 == 0) with = recorded();
     without.push_back(drain(make(n)));
-    ratios.push_back((turn % 2 == 0 ? recorded() : before) / without.back());
+    if (turn % 2 != 0) with = recorded();
+    ratios.push_back(with / without.back());
   }
   return {median(without), median(without) * median(ratios)};
 }

@@ -290,27 +290,6 @@ void JobQueue::note_blocking() {
   room_.wake_one();
 }
 
-bool JobQueue::is_drivers_turn() {
-  if (turn_.is_drivers()) return true;
-  const auto lock = hand_off_.lock();
-  return turn_.is_turn_or_end();
-}
-
-void JobQueue::driver_starts() {
-  const auto lock = hand_off_.lock();
-  turn_.driver_starts();
-}
-
-void JobQueue::driver_did_not_start() {
-  const auto lock = hand_off_.lock();
-  turn_.driver_did_not_start();
-}
-
-void JobQueue::give_back() {
-  const auto lock = hand_off_.lock();
-  turn_.give_back();
-}
-
 void JobQueue::set_knob(Knob& knob) {
   const auto lock = hand_off_.lock();
   knob_ = &knob;

@@ -83,17 +83,9 @@ class JobQueue {
   std::unique_ptr<Job> recycled();
   void stop() { hand_off_.stop(); }
 
-  /// The driver, before it pulls the input; false when its thread is to end: the consumer has the
-  /// input, or nothing more is wanted.
-  bool is_drivers_turn();
-  /// The consumer, before it starts the driver's thread, which it does while there is none.
-  void driver_starts();
-  void driver_did_not_start();
-  bool has_no_driver() const { return turn_.driver_rests(); }
-  /// The serial form: take() gives no job once there are none, and the consumer has the input from
-  /// then until give_back().
-  bool is_serial() const { return turn_.is_serial(); }
-  void give_back();
+  /// Whose turn it is to pull the input, the driver's or the consumer's. In the serial form take() gives
+  /// no job once there are none, and the consumer has the input from then until give_back().
+  InputTurn& turn() { return turn_; }
   /// Jobs that may run at the same time from now on; 0: the serial form. Of the tuner.
   void set_workers(int workers);
   /// Told when the function is seen to block.

@@ -61,12 +61,12 @@ class ParallelElementwiseStage final : public Stage {
     while (true) {
       if (front_ != nullptr && hand_over(out, want)) return Pull::values;
       if (front_ != nullptr) queue_.recycle(std::move(front_));
-      if (has_input_ && !queue_.is_serial()) {
+      if (has_input_ && !queue_.turn().is_serial()) {
         has_input_ = false;
-        queue_.give_back();
+        queue_.turn().give_back();
       }
       if (!has_input_) {
-        if (!queue_.is_serial()) driver_.start(queue_, [this] { drive(); });
+        if (!queue_.turn().is_serial()) driver_.start(queue_.turn(), [this] { drive(); });
         const Pull taken = queue_.take(front_);
         if (taken != Pull::values) return taken;
         has_input_ = front_ == nullptr;
@@ -121,7 +121,7 @@ class ParallelElementwiseStage final : public Stage {
     if (pulled == Pull::end) {
       queue_.finish();
       has_input_ = false;
-      queue_.give_back();
+      queue_.turn().give_back();
     }
     if (pulled != Pull::values) return pulled;
     front_ = job_of(chunk_, chunk_.size());
@@ -150,7 +150,7 @@ class ParallelElementwiseStage final : public Stage {
     ErrorPointer failure;
     try {
       while (true) {
-        if (!queue_.is_drivers_turn()) return;
+        if (!queue_.turn().driver_goes_on()) return;
         const std::size_t want = std::clamp<std::size_t>(
             queue_.elements_per_job() * queue_.room_jobs(), 1, chunk.capacity());
         const Pull pulled = input_->pull(chunk, want);

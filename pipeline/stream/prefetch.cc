@@ -55,12 +55,12 @@ class PrefetchStage final : public Stage {
   Pull do_pull(Chunk& out, std::size_t want) override {
     has_begun_ = true;
     if (has_input_) {
-      if (queue_.is_serial()) return pull_here(out, want);
+      if (queue_.turn().is_serial()) return pull_here(out, want);
       has_input_ = false;
-      queue_.give_back();
+      queue_.turn().give_back();
     }
     if (front_.empty()) {
-      if (!queue_.is_serial()) driver_.start();
+      if (!queue_.turn().is_serial()) driver_.start();
       const Pull popped = queue_.pop(front_);
       if (popped != Pull::values) return popped;
       has_input_ = front_.empty();
@@ -94,7 +94,7 @@ class PrefetchStage final : public Stage {
     if (pulled == Pull::end) {
       queue_.finish();
       has_input_ = false;
-      queue_.give_back();
+      queue_.turn().give_back();
     }
     StageCounters::add(counters().wait_ticks, ticks_now() - begin);
     return pulled;

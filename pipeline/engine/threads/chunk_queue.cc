@@ -245,30 +245,9 @@ void ChunkQueue::set_depth_knob(Knob& knob) {
   depth_knob_ = &knob;
 }
 
-bool ChunkQueue::is_drivers_turn() {
-  if (turn_.is_drivers()) return true;
-  const auto lock = hand_off_.lock();
-  return turn_.is_turn_or_end();
-}
-
-void ChunkQueue::driver_starts() {
-  const auto lock = hand_off_.lock();
-  turn_.driver_starts();
-}
-
-void ChunkQueue::driver_did_not_start() {
-  const auto lock = hand_off_.lock();
-  turn_.driver_did_not_start();
-}
-
 void ChunkQueue::set_serial(bool serial) {
   const auto lock = hand_off_.lock();
   turn_.set_serial(serial);
-}
-
-void ChunkQueue::give_back() {
-  const auto lock = hand_off_.lock();
-  turn_.give_back();
 }
 
 void ChunkQueue::publish_level() { counters_.note_buffered(elements_, bytes_); }

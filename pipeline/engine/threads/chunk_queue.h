@@ -59,19 +59,12 @@ class ChunkQueue {
   void finish(ErrorPointer failure = nullptr);
   /// Exchanges `out`, which is empty, for the next chunk; waits for one. Throws the failure behind
   /// the last one. In the serial form `out` stays empty once there are no more: from then until
-  /// give_back() the consumer has the input.
+  /// turn().give_back() the consumer has the input.
   Pull pop(Chunk& out);
   void stop();
 
-  /// The producer, before it pulls the input; false when its thread is to end: the consumer has the
-  /// input, or nothing more is wanted.
-  bool is_drivers_turn();
-  /// The consumer, before it starts the producer's thread, which it does while there is none.
-  void driver_starts();
-  void driver_did_not_start();
-  bool has_no_driver() const { return turn_.driver_rests(); }
-  bool is_serial() const { return turn_.is_serial(); }
-  void give_back();
+  /// Whose turn it is to pull the input: the producer's, which is a driver, or the consumer's.
+  InputTurn& turn() { return turn_; }
   // Of the tuner:
   void set_serial(bool serial);
   void set_depth(std::uint64_t depth);

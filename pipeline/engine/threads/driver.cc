@@ -21,7 +21,7 @@ void Driver::run() {
   try {
     Pull pulled = Pull::values;
     do {
-      if (!queue_.is_drivers_turn()) return;
+      if (!queue_.turn().driver_goes_on()) return;
       pulled = input_.pull(chunk, std::min(chunk.capacity(), queue_.room_elements()));
       if (pulled == Pull::values && !queue_.push(chunk)) return;
     } while (pulled == Pull::values);

@@ -11,7 +11,7 @@
 
 namespace infeed::detail {
 
-/// The thread of a driver, of which there is one at a time: it ends where the queue's consumer takes
+/// The thread of a driver, of which there is one at a time: it ends where the stage's consumer takes
 /// the input (the serial form), and is started again. Only the consumer's thread uses it.
 class DriverThread {
  public:
@@ -24,15 +24,15 @@ class DriverThread {
 
   /// Unless it runs. Throws where the system gives no thread, but not when there was one before: the
   /// consumer then reads on by itself, and it is tried again.
-  template <class Queue, class Work>
-  void start(Queue& queue, Work work) {
-    if (!queue.has_no_driver()) return;
+  template <class Work>
+  void start(InputTurn& turn, Work work) {
+    if (!turn.driver_rests()) return;
     if (thread_.joinable()) thread_.join();  // it has nothing left to do
-    queue.driver_starts();
+    turn.driver_starts();
     try {
       thread_ = start_thread(std::move(work));
     } catch (const Error&) {
-      queue.driver_did_not_start();
+      turn.driver_did_not_start();
       if (!has_run_) throw;
     }
     has_run_ = true;
@@ -58,7 +58,7 @@ class Driver {
 
   /// As DriverThread::start().
   void start() {
-    thread_.start(queue_, [this] { run(); });
+    thread_.start(queue_.turn(), [this] { run(); });
   }
 
  private:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -97,12 +98,18 @@ class SimulatedRun {
     ready_bytes_max = decision.ready_bytes_max.value_or(ready_bytes_max);
   }
 
-  /// All that a tuner did in that time.
-  std::vector<TuningChange> run(TuningPolicy& policy, double seconds) {
+  /// All that a tuner did in that time. What it is shown may be altered by `show`, and the machine by
+  /// `then`, behind each of its decisions.
+  std::vector<TuningChange> run(
+      TuningPolicy& policy, double seconds, const std::function<void()>& then = [] {},
+      const std::function<void(TuningObservation&)>& show = [](TuningObservation&) {}) {
     std::vector<TuningChange> finished;
     for (int i = 0; i < static_cast<int>(10 * seconds); ++i) {
-      TuningDecision decision = policy.observe(window());
+      TuningObservation seen = window();
+      show(seen);
+      TuningDecision decision = policy.observe(seen);
       apply(decision);
+      then();
       for (TuningChange& change : decision.finished) finished.push_back(std::move(change));
       for (std::string& note : decision.notes) notes.push_back(std::move(note));
       if (!decision.verdict.empty()) verdict = decision.verdict;

@@ -71,14 +71,8 @@ TEST(Tuner, TakesBackWhatTurnsOutWorse) {
   run.workers = 2;
   run.workers_max = 64;
   const auto tuner = make_tuner();
-  std::vector<TuningChange> finished;
-  for (int i = 0; i < 50; ++i) {
-    TuningDecision decision = tuner->observe(run.window());
-    run.apply(decision);
-    // A lock in the function: more threads make it slower.
-    run.map_ns = run.workers > 2 ? 40e6 : 1e6;
-    for (TuningChange& change : decision.finished) finished.push_back(std::move(change));
-  }
+  // A lock in the function: more threads make it slower.
+  const auto finished = run.run(*tuner, 5, [&run] { run.map_ns = run.workers > 2 ? 40e6 : 1e6; });
   ASSERT_FALSE(finished.empty());
   EXPECT_EQ(finished[0].outcome, TuningChange::Outcome::rolled_back);
   EXPECT_EQ(run.workers, 2);
@@ -92,15 +86,10 @@ TEST(Tuner, KeepsNoThreadsThatBringLittleOfWhatWasForetold) {
   run.workers = 2;
   run.workers_max = 64;
   const auto tuner = make_tuner();
-  std::vector<TuningChange> finished;
-  for (int i = 0; i < 50; ++i) {
-    TuningDecision decision = tuner->observe(run.window());
-    run.apply(decision);
-    // Whatever it waits for serves 205 calls a second, however many wait.
-    if (run.workers > 2) run.map_ns = static_cast<double>(run.workers) * 1e9 / 205;
-    if (run.workers == 2) run.map_ns = 10e6;
-    for (TuningChange& change : decision.finished) finished.push_back(std::move(change));
-  }
+  // Whatever it waits for serves 205 calls a second, however many wait.
+  const auto finished = run.run(*tuner, 5, [&run] {
+    run.map_ns = run.workers > 2 ? static_cast<double>(run.workers) * 1e9 / 205 : 10e6;
+  });
   ASSERT_FALSE(finished.empty());
   EXPECT_EQ(finished[0].outcome, TuningChange::Outcome::rolled_back) << finished[0].text();
   EXPECT_EQ(run.workers, 2);
@@ -114,14 +103,12 @@ TEST(Tuner, ForetellsNoMoreThanTheConsumerTakes) {
   run.workers = 5;
   run.workers_max = 64;
   const auto tuner = make_tuner();
-  for (int i = 0; i < 200; ++i) {
-    TuningObservation seen = run.window();
-    seen.stages[1].blocked_ns += seen.stages[1].blocked_ns / 4;  // more than was of any consequence
-    TuningDecision decision = tuner->observe(seen);
-    run.apply(decision);
-    for (const TuningChange& change : decision.finished) {
-      EXPECT_LE(change.rate_predicted, 1010) << change.text();
-    }
+  const auto slower_than_it_is = [](TuningObservation& seen) {
+    seen.stages[1].blocked_ns += seen.stages[1].blocked_ns / 4;
+  };
+  for (const TuningChange& change : run.run(
+           *tuner, 20, [] {}, slower_than_it_is)) {
+    EXPECT_LE(change.rate_predicted, 1010) << change.text();
   }
   EXPECT_EQ(run.workers, 5);
 }
