@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <new>
 
+#include <infeed/detail/current_core.h>
 #include <infeed/detail/large_memory.h>
 #include <infeed/error.h>
 
@@ -69,11 +70,16 @@ void BatchPool::close() {
 
 BatchReference BatchPool::take() {
   BatchStorage* storage = nullptr;
+  const int core = current_core();
   {
     const std::lock_guard lock(mutex_);
     if (!free_.empty()) {
-      storage = free_.back();
-      free_.pop_back();
+      auto found = std::find_if(free_.rbegin(), free_.rend(), [core](const BatchStorage* had) {
+        return had->last_core_ == core;
+      });
+      if (found == free_.rend()) found = free_.rbegin();
+      storage = *found;
+      free_.erase(std::next(found).base());
     }
     most_in_use_ = std::max(most_in_use_, ++in_use_);
   }
@@ -89,6 +95,7 @@ BatchReference BatchPool::take() {
     storage = new BatchStorage(*this, block);
   }
   storage->pool_ = shared_from_this();
+  storage->last_core_ = core;
   storage->references_.store(1, std::memory_order_relaxed);
   return BatchReference(storage);
 }

@@ -75,6 +75,7 @@ class BatchStorage {
   const std::size_t block_bytes_;
   std::byte* const block_;
   std::shared_ptr<BatchPool> pool_;  ///< while in use
+  int last_core_ = 0;                ///< that of the thread that took it
   std::size_t size_ = 0;
   std::atomic<std::uint32_t> references_{0};
 };

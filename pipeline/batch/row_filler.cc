@@ -108,12 +108,12 @@ void RowFiller::set_workers(std::size_t workers) {
 void RowFiller::work() {
   run_.begin_thread(spec_.name);
   try {
-    std::shared_ptr<InputRows> used;
+    OwnStretches own;
     Lock lock = hand_off_.lock();
     while (wait_for_work(lock)) {
       if (!has_work()) return;
       ++at_work_;
-      do_some(lock, used);
+      do_some(lock, own);
       --at_work_;
       note_absence();
       if (!has_turn()) ready_.wake_one();
@@ -144,19 +144,19 @@ bool RowFiller::has_turn(std::size_t on_their_way) const {
   return at_work == 0 || at_work + (takes_part_ ? 1 : 0) < workers_;
 }
 
-void RowFiller::do_some(Lock& lock, std::shared_ptr<InputRows>& used) {
+void RowFiller::do_some(Lock& lock, OwnStretches& own) {
   ++busy_;
   // What it has read itself is in its cache; what others have read is for when there is no more to
   // be read.
-  const auto own = std::find_if(pieces_.begin(), pieces_.end(), [&](const Todo& todo) {
-    return todo.piece.rows == used && can_start(todo);
+  const auto own_piece = std::find_if(pieces_.begin(), pieces_.end(), [&](const Todo& todo) {
+    return own.has(todo.piece.rows) && can_start(todo);
   });
-  if (own != pieces_.end()) {
-    write(lock, own);
+  if (own_piece != pieces_.end()) {
+    write(lock, own_piece);
   } else if (can_place()) {
     place_parked(lock);
   } else if (can_claim()) {
-    claim(lock, used);
+    claim(lock, own);
   } else if (const auto any = std::find_if(pieces_.begin(), pieces_.end(),
                                            [this](const Todo& todo) { return can_start(todo); });
              any != pieces_.end()) {
@@ -182,7 +182,7 @@ Pull RowFiller::take(Chunk& out, std::size_t want) {
       return Pull::end;
     }
     if (workers_ == 0 && has_work()) {
-      do_some(lock, used_);
+      do_some(lock, own_);
     } else if (can_take_part()) {
       take_part(lock);
     } else if (!poll_until_ready(lock)) {
@@ -216,7 +216,7 @@ void RowFiller::take_part(Lock& lock) {
   const std::uint64_t begin_ticks = ticks_now();
   takes_part_ = true;
   try {
-    do_some(lock, used_);
+    do_some(lock, own_);
   } catch (...) {
     if (!lock.owns_lock()) HandOff::lock_again(lock);
     hand_off_.abort_locked(terminal_error());

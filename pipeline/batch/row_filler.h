@@ -16,6 +16,7 @@
 #include <infeed/pipeline/reservation.h>
 #include <infeed/pipeline/stage.h>
 
+#include "batch/input_rows.h"
 #include "engine/recording/place_log.h"
 #include "engine/stage_counters.h"
 #include "engine/threads/sleepers.h"
@@ -23,46 +24,6 @@
 #include "engine/tuning/knobs.h"
 
 namespace infeed::detail {
-
-/// What somebody holds of the memory account's best effort; gives it back when it goes away.
-class HeldBytes {
- public:
-  HeldBytes() = default;
-  HeldBytes(const HeldBytes&) = delete;
-  HeldBytes& operator=(const HeldBytes&) = delete;
-  ~HeldBytes() {
-    if (account_ != nullptr) account_->release_best_effort(bytes_);
-  }
-  bool is_empty() const { return bytes_ == 0; }
-  /// False when there is no room for what it has grown by; it then holds what it did.
-  bool grow_to(MemoryAccount& account, std::uint64_t bytes) {
-    if (bytes <= bytes_) return true;
-    if (!account.try_reserve_best_effort(bytes - bytes_)) return false;
-    account_ = &account;
-    bytes_ = bytes;
-    return true;
-  }
-
- private:
-  MemoryAccount* account_ = nullptr;
-  std::uint64_t bytes_ = 0;
-};
-
-/// A stretch of the input: the records of a block, elements that were pulled, or the end.
-struct InputRows {
-  RecordBlock block;
-  std::optional<Chunk> chunk;
-  bool is_end = false;
-  ErrorPointer failure;  ///< at the end
-  RecordBlockSource::Taken taken;
-  RecordBlockSource::SlowRead slow_read;  ///< to be told once it is framed; 0 ticks: it wasn't slow
-  bool is_framed = false;
-  std::size_t placed = 0;  ///< that have a place in a batch
-  std::size_t whole = 0;   ///< records of a block that are there to their ends
-  HeldBytes held;          ///< for its memory
-
-  std::size_t size() const { return chunk ? chunk->size() : block.size(); }
-};
 
 /// A batch in the making, or one that is made and waits to be taken.
 struct BatchInFill {
@@ -172,8 +133,8 @@ class RowFiller {
   bool has_turn(std::size_t on_their_way = 0) const;
   /// As WaitPoint::wait.
   bool wait_for_work(Lock& lock);
-  /// A little of what there is to do: `used` is what the thread has read before.
-  void do_some(Lock& lock, std::shared_ptr<InputRows>& used);
+  /// A little of what there is to do: `own` is what the thread has read before.
+  void do_some(Lock& lock, OwnStretches& own);
 
   /// Whether the input comes in blocks, which threads read side by side.
   void note_blocks(bool reads_blocks) {
@@ -184,7 +145,7 @@ class RowFiller {
   /// The batch that is to be handed over next has not got all of its rows.
   bool front_needs_rows() const;
   std::uint64_t rows_ahead_max() const;
-  void claim(Lock& lock, std::shared_ptr<InputRows>& used);
+  void claim(Lock& lock, OwnStretches& own);
   /// It has so much memory.
   void note_stretch(InputRows& rows, std::uint64_t bytes);
   void read_block(InputRows& rows, std::uint64_t claim_ticks, bool is_sampled) const;
@@ -281,7 +242,7 @@ class RowFiller {
   std::uint64_t first_batch_ = 0;                    ///< the number of batches_.front()
   std::uint64_t rows_ = 0;                           ///< that have places
   std::uint64_t input_errors_ = 0;                   ///< before the next row
-  std::shared_ptr<InputRows> used_;                  ///< what the consumer has read before
+  OwnStretches own_;                                 ///< of the consumer
   std::size_t stretch_rows_ = 1;                     ///< the most that came at once
   std::uint64_t element_ticks_ = 0;                  ///< what one takes to be written
   std::uint64_t stretches_ = 0;

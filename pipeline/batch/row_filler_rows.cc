@@ -53,10 +53,11 @@ bool RowFiller::front_needs_rows() const {
   return !batches_.front()->is_made && batches_.front()->placed < size_;
 }
 
-void RowFiller::claim(Lock& lock, std::shared_ptr<InputRows>& used) {
+void RowFiller::claim(Lock& lock, OwnStretches& own) {
   is_claiming_ = true;
-  const bool is_free = used != nullptr && used.use_count() == 1 && !used->chunk;
-  auto rows = is_free ? std::move(used) : std::make_shared<InputRows>();
+  std::shared_ptr<InputRows> rows = own.take_free();
+  if (rows == nullptr || rows->chunk) rows = std::make_shared<InputRows>();
+  if (is_short_of_stretches_) own.drop_free();
   rows->placed = 0;
   rows->is_framed = false;
   // One at a time is read whatever there is room for.
@@ -98,7 +99,7 @@ void RowFiller::claim(Lock& lock, std::shared_ptr<InputRows>& used) {
     parked_.push_back(rows);
   }
   if (can_place()) place_parked(lock);
-  used = std::move(rows);
+  own.keep(std::move(rows));
 }
 
 void RowFiller::read_block(InputRows& rows, std::uint64_t claim_ticks, bool is_sampled) const {

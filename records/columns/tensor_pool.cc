@@ -2,14 +2,17 @@
 
 #include <algorithm>
 #include <bit>
+#include <compare>
 #include <cstdint>
 #include <fmt/format.h>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <new>
 #include <utility>
 #include <vector>
 
+#include "infeed/detail/current_core.h"
 #include "infeed/detail/large_memory.h"
 #include "infeed/error.h"
 
@@ -32,7 +35,7 @@ void free_memory(std::byte* memory, std::size_t bytes) noexcept {
 
 }  // namespace
 
-/// The free blocks by size. Invariants: all is guarded by mutex_; blocks in use keep it alive.
+/// The free blocks by size and core. Invariants: all is guarded by mutex_; blocks in use keep it alive.
 class TensorPool::Blocks {
  public:
   explicit Blocks(std::size_t free_bytes_max) : free_bytes_max_(free_bytes_max) {}
@@ -41,12 +44,12 @@ class TensorPool::Blocks {
   Blocks& operator=(const Blocks&) = delete;
 
   /// Null when none of this size is free: the caller makes one, which counts as in use from now on.
-  std::byte* take(std::size_t bytes) {
+  std::byte* take(std::size_t bytes, int core) {
     const std::lock_guard lock(mutex_);
     in_use_bytes_ += bytes;
     in_use_bytes_peak_ = std::max(in_use_bytes_peak_, in_use_bytes_);
-    const auto found = free_.find(bytes);
-    if (found == free_.end() || found->second.empty()) {
+    const auto found = find_free(bytes, core);
+    if (found == free_.end()) {
       while (free_bytes_ != 0 && is_too_much()) free_oldest();
       return nullptr;
     }
@@ -62,7 +65,8 @@ class TensorPool::Blocks {
     in_use_bytes_ -= bytes;
   }
 
-  void give_back(std::byte* memory, std::size_t bytes) noexcept {
+  /// `core`: that of the thread that took it.
+  void give_back(std::byte* memory, std::size_t bytes, int core) noexcept {
     const std::lock_guard lock(mutex_);
     in_use_bytes_ -= bytes;
     if (closed_) {
@@ -70,7 +74,7 @@ class TensorPool::Blocks {
       return;
     }
     try {
-      free_[bytes].push_back({memory, returns_++});
+      free_[{bytes, core}].push_back({memory, returns_++});
     } catch (const std::bad_alloc&) {
       free_memory(memory, bytes);
       return;
@@ -83,8 +87,8 @@ class TensorPool::Blocks {
   void close() {
     const std::lock_guard lock(mutex_);
     closed_ = true;
-    for (const auto& [bytes, blocks] : free_) {
-      for (const Free& block : blocks) free_memory(block.memory, bytes);
+    for (const auto& [kind, blocks] : free_) {
+      for (const Free& block : blocks) free_memory(block.memory, kind.bytes);
     }
     free_.clear();
     free_bytes_ = 0;
@@ -96,15 +100,32 @@ class TensorPool::Blocks {
   }
 
  private:
+  struct Kind {
+    std::size_t bytes;
+    int core;  ///< that had it last
+    auto operator<=>(const Kind&) const = default;
+  };
   struct Free {
     std::byte* memory;
     std::uint64_t returned;  ///< the smaller, the longer ago
   };
+  /// Kinds whose blocks are all in use stay: there are four sizes for each power of two, and forty
+  /// columns of four bytes a row would make and drop an entry forty times a batch.
+  using FreeBlocks = std::map<Kind, std::vector<Free>>;
 
   /// Where sizes swing, what lies free may fit nothing: with what is in use it is never more than was
   /// in use before, so that a pool doesn't hold twice what its batches have room for.
   bool is_too_much() const {
     return free_bytes_ > free_bytes_max_ || free_bytes_ + in_use_bytes_ > in_use_bytes_peak_;
+  }
+
+  /// The end where there is none: of another core only where this one has none.
+  auto find_free(std::size_t bytes, int core) -> FreeBlocks::iterator {
+    const auto own = free_.find({bytes, core});
+    if (own != free_.end() && !own->second.empty()) return own;
+    auto any = free_.lower_bound({bytes, std::numeric_limits<int>::min()});
+    while (any != free_.end() && any->first.bytes == bytes && any->second.empty()) ++any;
+    return any != free_.end() && any->first.bytes == bytes ? any : free_.end();
   }
 
   void free_oldest() {
@@ -115,16 +136,14 @@ class TensorPool::Blocks {
           oldest == free_.end() || i->second.front().returned < oldest->second.front().returned;
       if (is_older) oldest = i;
     }
-    free_memory(oldest->second.front().memory, oldest->first);
-    free_bytes_ -= oldest->first;
+    free_memory(oldest->second.front().memory, oldest->first.bytes);
+    free_bytes_ -= oldest->first.bytes;
     oldest->second.erase(oldest->second.begin());
   }
 
   const std::size_t free_bytes_max_;
   mutable std::mutex mutex_;
-  /// A size whose blocks are all in use stays: there are four for each power of two, and forty columns
-  /// of four bytes a row would make and drop an entry forty times a batch.
-  std::map<std::size_t, std::vector<Free>> free_;
+  FreeBlocks free_;
   std::size_t free_bytes_ = 0;
   std::size_t in_use_bytes_ = 0;
   std::size_t in_use_bytes_peak_ = 0;
@@ -147,7 +166,8 @@ TensorPool::TensorPool(TensorPoolOptions options)
 
 TensorPool::Block TensorPool::take(std::size_t bytes) const {
   const std::size_t rounded = rounded_block_bytes(bytes);
-  std::byte* memory = keeper_->blocks->take(rounded);
+  const int core = detail::current_core();
+  std::byte* memory = keeper_->blocks->take(rounded, core);
   if (memory == nullptr) {
     memory = detail::allocate_block_memory(rounded, kBlockAlignment);
   }
@@ -158,8 +178,8 @@ TensorPool::Block TensorPool::take(std::size_t bytes) const {
         fmt::format("there is no memory for a tensor of {} bytes; make the batch smaller", bytes));
   }
   // On failure shared_ptr's constructor calls the deleter itself.
-  const auto give_back = [blocks = keeper_->blocks, rounded](std::byte* block) {
-    blocks->give_back(block, rounded);
+  const auto give_back = [blocks = keeper_->blocks, rounded, core](std::byte* block) {
+    blocks->give_back(block, rounded, core);
   };
   return {std::shared_ptr<std::byte>(memory, give_back), rounded};
 }

@@ -5,6 +5,8 @@
 #include <new>
 #include <utility>
 
+#include "infeed/detail/current_core.h"
+
 namespace infeed {
 namespace detail {
 namespace {
@@ -12,6 +14,7 @@ namespace {
 struct HomedBlock : Block {
   std::shared_ptr<BlockPool> home;  // set while it is out
   bool goes_home = false;
+  int last_core = 0;  // that of the thread that took it
 };
 
 // The header has a cache line of its own: its counter is written by many threads, the bytes only
@@ -35,9 +38,11 @@ void deallocate_block(HomedBlock* block) noexcept {
 HomedBlock* homed(Block* block) { return static_cast<HomedBlock*>(block); }
 
 /// The warmest that fits, or null.
-Block* take_from(std::vector<Block*>& free, std::size_t bytes_min) {
+Block* take_from(std::vector<Block*>& free, std::size_t bytes_min, int core) {
   const auto fits = [bytes_min](const Block* b) { return b->capacity_bytes >= bytes_min; };
-  const auto found = std::find_if(free.rbegin(), free.rend(), fits);
+  auto found = std::find_if(free.rbegin(), free.rend(),
+                            [&](Block* b) { return fits(b) && homed(b)->last_core == core; });
+  if (found == free.rend()) found = std::find_if(free.rbegin(), free.rend(), fits);
   if (found == free.rend()) return nullptr;
   Block* const block = *found;
   free.erase(std::next(found).base());
@@ -56,14 +61,16 @@ BlockPool::~BlockPool() {
 
 Block* BlockPool::take(std::size_t bytes_min) {
   Block* free = nullptr;
+  const int core = current_core();
   {
     const std::lock_guard lock(mutex_);
-    free = take_from(free_, bytes_min);
+    free = take_from(free_, bytes_min, core);
   }
   if (free == nullptr && spare_ != nullptr) free = spare_->take(bytes_min);
   HomedBlock* const block = free == nullptr ? allocate_block(bytes_min) : homed(free);
   block->home = shared_from_this();
   block->goes_home = true;
+  block->last_core = core;
   block->references.store(1, std::memory_order_relaxed);
   return block;
 }
@@ -117,7 +124,7 @@ SpareBlocks::~SpareBlocks() {
 
 detail::Block* SpareBlocks::take(std::size_t bytes_min) {
   const std::lock_guard lock(mutex_);
-  detail::Block* const block = detail::take_from(blocks_, bytes_min);
+  detail::Block* const block = detail::take_from(blocks_, bytes_min, detail::current_core());
   if (block != nullptr) bytes_ -= block->capacity_bytes;
   return block;
 }

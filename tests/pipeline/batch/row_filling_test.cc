@@ -17,6 +17,7 @@
 
 #include "pipeline/suite/random_seed.h"
 #include "pipeline/suite/stage_suite.h"
+#include "records/on_core.h"
 #include "records/temporary_files.h"
 
 // What several threads make of blocks of record files must be what one thread makes of the records
@@ -232,6 +233,20 @@ TEST_F(RowFilling, CountsTheRecordsOfBlocks) {
   EXPECT_EQ(statistics.stages[0].elements, 100U);
   EXPECT_EQ(statistics.stages[1].label, "records");
   EXPECT_EQ(statistics.stages[1].elements, 1000U);
+}
+
+TEST(BatchFiller, ACoreGetsTheMemoryThatItHadBefore) {
+  const detail::BatchFiller filler(detail::batch_layout<std::int64_t>(), 100);
+  std::vector<detail::BatchReference> batches;
+  const auto take = [&] { batches.push_back(filler.take(100)); };
+  const auto places = [&] { return std::vector{batches[0].column(0), batches[1].column(0)}; };
+  const std::vector<int> cores = testing::two_cores();
+  for (const int core : cores) testing::on_core(core, take);
+  const auto expected = testing::as_core_0_gets(places());
+  for (detail::BatchReference& batch : batches) batch = {};
+  batches.clear();
+  for (int i = 0; i < 2; ++i) testing::on_core(cores[0], take);
+  EXPECT_EQ(places(), expected);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "records/on_core.h"
 #include "thrown_error.h"
 
 namespace infeed {
@@ -219,6 +220,20 @@ TEST(TensorPool, memory_comes_back_with_the_last_copy) {
   EXPECT_LE(pool.free_bytes(), 5000U);
   EXPECT_EQ(Tensor(DType::float32, {1010}, pool).data(), place) << "a little larger, the same size";
   EXPECT_NE(Tensor(DType::float32, {4000}, pool).data(), place);
+}
+
+TEST(TensorPool, a_core_gets_what_it_had_and_else_what_the_other_had) {
+  const TensorPool pool;
+  std::vector<Tensor> tensors;
+  const auto take = [&] { tensors.emplace_back(DType::uint8, Shape({1 << 16}), pool); };
+  const auto places = [&] { return std::vector{tensors[0].data(), tensors[1].data()}; };
+  const std::vector<int> cores = testing::two_cores();
+  for (const int core : cores) testing::on_core(core, take);
+  const auto expected = testing::as_core_0_gets(places());
+  for (Tensor& tensor : tensors) tensor = Tensor();
+  tensors.clear();
+  for (int i = 0; i < 2; ++i) testing::on_core(cores[0], take);
+  EXPECT_EQ(places(), expected);
 }
 
 TEST(TensorPool, is_bounded_and_keeps_the_newest) {

@@ -1,0 +1,50 @@
+#include <gtest/gtest.h>
+#include <memory>
+#include <vector>
+
+#include "io/block.h"
+#include "records/on_core.h"
+
+namespace infeed::detail {
+namespace {
+
+constexpr std::size_t kBytes = 4096;
+
+/// One for each of two cores, in this order; both are given back.
+std::vector<Block*> have_had(BlockPool& pool) {
+  std::vector<Block*> blocks;
+  for (const int core : testing::two_cores()) {
+    testing::on_core(core, [&] { blocks.push_back(pool.take(kBytes)); });
+  }
+  for (Block* const block : blocks) drop_block(block);
+  return blocks;
+}
+
+std::vector<Block*> taken_by_core_0(BlockPool& pool, int count) {
+  std::vector<Block*> blocks;
+  testing::on_core(testing::two_cores()[0], [&] {
+    for (int i = 0; i < count; ++i) blocks.push_back(pool.take(kBytes));
+  });
+  for (Block* const block : blocks) drop_block(block);
+  return blocks;
+}
+
+TEST(BlockPool, a_core_gets_what_it_had_and_else_what_the_other_had) {
+  const auto pool = std::make_shared<BlockPool>("x");
+  const std::vector<Block*> blocks = have_had(*pool);
+  EXPECT_EQ(taken_by_core_0(*pool, 2), testing::as_core_0_gets(blocks));
+}
+
+TEST(BlockPool, spare_blocks_go_to_the_core_that_had_them) {
+  const auto spare = std::make_shared<SpareBlocks>(64 * kBytes);
+  std::vector<Block*> blocks;
+  {
+    const auto gone = std::make_shared<BlockPool>("x", 4, spare);
+    blocks = have_had(*gone);
+  }
+  const auto pool = std::make_shared<BlockPool>("y", 4, spare);
+  EXPECT_EQ(taken_by_core_0(*pool, 2), testing::as_core_0_gets(blocks));
+}
+
+}  // namespace
+}  // namespace infeed::detail
