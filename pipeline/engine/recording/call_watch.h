@@ -53,6 +53,7 @@ class WaitWatch {
   WaitWatch& operator=(const WaitWatch&) = delete;
 
  private:
+  Recorder* recorder_ = nullptr;
   WatchedThread* thread_ = nullptr;
   std::uint64_t begin_ticks_ = 0;
 };

@@ -40,10 +40,6 @@ std::uint64_t read_ready_ns(int schedstat) {
   return std::strtoull(end, nullptr, 10);
 }
 
-ThreadUsage usage_of_this_thread(const WatchedThread& thread, std::uint64_t now_ticks) {
-  return {now_ticks, thread_cpu_ns(), read_ready_ns(thread.schedstat)};
-}
-
 const char* text_of_environment(const char* name) {
   const char* const text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
   return text == nullptr ? "" : text;
@@ -139,18 +135,20 @@ WatchedThread* Recorder::find_this_thread() {
 }
 
 void Recorder::read_usage(WatchedThread& thread, std::uint64_t now_ticks) const {
-  thread.usage = usage_of_this_thread(thread, now_ticks);
+  thread.usage = {now_ticks, thread_cpu_ns(), read_ready_ns(thread.schedstat)};
+  thread.usage_due_ticks = now_ticks + stale_ticks_;
 }
 
 void Recorder::note_slow(const StageCounters& stage, const OwnTime& time, const Elements& elements,
                          TracedPlace traced) {
   WatchedThread& thread = *this_thread();
   const std::uint64_t now = ticks_now();
-  const ThreadUsage before = std::exchange(thread.usage, usage_of_this_thread(thread, now));
+  const ThreadUsage before = thread.usage;
+  read_usage(thread, now);
   RecordedSlowCall call;
   call.begin_ns = ns_since_start(time.begin_ticks);
   call.took_ns = ns_of(time.ticks);
-  // The readings may lie up to a millisecond before the call: what was off the core then, too, is
+  // The readings may lie up to two milliseconds before the call: what was off the core then, too, is
   // at most that much.
   const std::uint64_t between_ns = ns_of(now - before.at_ticks);
   const std::uint64_t cpu_ns = std::min(between_ns, thread.usage.cpu_ns - before.cpu_ns);

@@ -57,6 +57,7 @@ struct alignas(64) WatchedThread {
   std::uint64_t accounted_ticks = 0;  ///< taken by calls that are over, and by waits for others
   OwnTime last;                       ///< the last call that ended here, with what it called
   ThreadUsage usage;
+  std::uint64_t usage_due_ticks = 0;  ///< it is read again by the first call from then on
 };
 
 /// The slot of the calling thread in the recorder that it worked for last.
