@@ -29,8 +29,7 @@ class UnbatchStage final : public Stage {
       ErrorPointer error;
       const std::size_t count = std::min(rows_ - row_, want - out.size());
       const KernelResult taken = access_.take(in_.front(), row_, count, out.back(), error);
-      if (run().recorder() != nullptr)
-        taken_from_.add(position() + out.size(), taken.produced, {element_, 1});
+      if (run().recorder() != nullptr) note_taken(position() + out.size(), taken.produced);
       out.grow(taken.produced);
       pass(taken.consumed);
       if (error != nullptr) out.set_error(std::move(error));
@@ -67,8 +66,10 @@ class UnbatchStage final : public Stage {
     while (true) {
       if (in_.empty()) {
         if (!may_pull) return std::nullopt;
-        // As many as will be needed, going by the last one.
-        const std::size_t elements = rows_wanted / std::max<std::size_t>(1, rows_) + 1;
+        // As many as will be needed, going by the last one: what is left of one more would be a pull
+        // of its own.
+        const std::size_t elements =
+            std::max<std::size_t>(1, rows_wanted / std::max<std::size_t>(1, rows_));
         const Pull pulled = input_->pull(in_, std::min(in_.capacity(), elements));
         if (pulled != Pull::values) return pulled;
         row_ = 0;
@@ -76,6 +77,15 @@ class UnbatchStage final : public Stage {
       }
       if (in_.size() == 0 || row_ < rows_) return Pull::values;
       pass(0);
+    }
+  }
+
+  /// Rows of the element in front: whole ones that follow each other take one entry together.
+  void note_taken(std::uint64_t position, std::size_t count) {
+    if (row_ == 0) {
+      taken_from_.add_rows(position, count, element_, rows_);
+    } else {
+      taken_from_.add(position, count, {element_, 1});
     }
   }
 

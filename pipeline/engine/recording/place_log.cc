@@ -55,15 +55,26 @@ void PositionLog::add(std::uint64_t position, std::uint64_t count, const Inputs&
       return entries_.set_last(kCount, last[kCount] + count);
   }
   entries_.push({position, count, inputs.position, is_exact ? kEachIsOne : inputs.count});
+  rows_.each = 0;
+}
+
+void PositionLog::begin_rows(std::uint64_t position, std::uint64_t count, std::uint64_t input,
+                             std::uint64_t each) {
+  if (count == 0) return;
+  entries_.push({position, count, input, kRows | each});
+  rows_ = {position, count, input + 1, count == each ? each : 0};
 }
 
 std::optional<PositionLog::Inputs> PositionLog::find(std::uint64_t position) const {
   const auto number = entries_.last_up_to(position, entries_.end());
   const auto entry = number ? entries_.at(*number) : std::nullopt;
   if (!entry || position - (*entry)[kPosition] >= (*entry)[kCount]) return std::nullopt;
-  if ((*entry)[kInputCount] != kEachIsOne)
-    return Inputs{(*entry)[kInputPosition], (*entry)[kInputCount]};
-  return Inputs{(*entry)[kInputPosition] + (position - (*entry)[kPosition]), 1};
+  const std::uint64_t behind = position - (*entry)[kPosition];
+  const std::uint64_t inputs = (*entry)[kInputCount];
+  if (inputs == kEachIsOne) return Inputs{(*entry)[kInputPosition] + behind, 1};
+  if ((inputs & kRows) != 0)
+    return Inputs{(*entry)[kInputPosition] + behind / (inputs & ~kRows), 1};
+  return Inputs{(*entry)[kInputPosition], inputs};
 }
 
 void ChoiceLog::add(std::span<const std::uint16_t> inputs) {

@@ -57,7 +57,7 @@ class PlaceLog {
 
 /// Which elements of its input the elements of a stage that drops some are.
 ///
-/// Invariants: add() is called by one thread at a time, the stage's; entries are in the order of
+/// Invariants: only one thread at a time adds, the stage's; entries are in the order of
 /// positions.
 class PositionLog {
  public:
@@ -67,13 +67,36 @@ class PositionLog {
   };
   /// `count` elements from `position` on are among those inputs.
   void add(std::uint64_t position, std::uint64_t count, const Inputs& inputs);
+  /// `count` rows from `position` on are the first ones of this input, which has `each`. Inputs of
+  /// as many rows that follow each other take one entry together.
+  void add_rows(std::uint64_t position, std::uint64_t count, std::uint64_t input,
+                std::uint64_t each) {
+    const bool goes_on = count == rows_.each && each == rows_.each && input == rows_.next_input &&
+                         position == rows_.position + rows_.count;
+    if (!goes_on) return begin_rows(position, count, input, each);
+    ++rows_.next_input;
+    entries_.set_last(kCount, rows_.count += count);
+  }
   std::optional<Inputs> find(std::uint64_t position) const;
 
  private:
   enum Number : std::size_t { kPosition, kCount, kInputPosition, kInputCount, kNumbers };
   static constexpr std::uint64_t kEachIsOne = 0;  ///< kInputCount: of neighbours, none was dropped
+  static constexpr std::uint64_t kRows = std::uint64_t{1} << 63;  ///< kInputCount: and so many each
+
+  void begin_rows(std::uint64_t position, std::uint64_t count, std::uint64_t input,
+                  std::uint64_t each);
+
+  /// The last entry where it is one of whole inputs' rows; the writer's own.
+  struct Rows {
+    std::uint64_t position = 0;
+    std::uint64_t count = 0;
+    std::uint64_t next_input = 0;
+    std::uint64_t each = 0;  ///< 0: it isn't
+  };
 
   NumberRing<kNumbers, 4096> entries_;
+  Rows rows_;
 };
 
 /// Which input each element of a stage that chooses came from: of the last 65,536.

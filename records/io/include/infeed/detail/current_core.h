@@ -1,9 +1,5 @@
 #pragma once
 
-#if defined(__linux__)
-#include <sched.h>
-#endif
-
 namespace infeed::detail {
 
 /// Why: memory is best used again by the core that used it last, which may have it in its cache.
@@ -13,12 +9,6 @@ namespace infeed::detail {
 ///
 /// The core that runs the calling thread, which it may leave at any time; 0 where the system doesn't
 /// tell. Takes about 2 ns.
-inline int current_core() {
-#if defined(__linux__)
-  return ::sched_getcpu();
-#else
-  return 0;
-#endif
-}
+int current_core();
 
 }  // namespace infeed::detail
