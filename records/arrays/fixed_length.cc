@@ -8,9 +8,9 @@
 #include "infeed/error.h"
 #include "infeed/records/file.h"
 #include "infeed/records/files.h"
-#include "io/block.h"
 #include "io/byte_source.h"
 #include "io/stream_window.h"
+#include "memory/block.h"
 
 namespace infeed {
 namespace detail {

@@ -6,8 +6,8 @@
 #include <optional>
 #include <span>
 
-#include "io/block.h"
 #include "io/byte_source.h"
+#include "memory/block.h"
 
 /// The part of a stream that is in memory: contiguous bytes inside one reference-counted block.
 /// Records are cut out of it without copying; only what straddles the end of a block is moved.

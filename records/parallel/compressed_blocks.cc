@@ -9,8 +9,8 @@
 #include <zlib.h>
 
 #include "infeed/error.h"
-#include "io/block.h"
 #include "io/byte_source.h"
+#include "memory/block.h"
 #include "parallel/segment_source.h"
 #include "tfrecord/framing.h"
 

@@ -108,6 +108,9 @@ class ParallelRecordReader::State {
     if (options.threads == 0) options.threads = std::max(1U, std::thread::hardware_concurrency());
     options.segment_bytes = std::max(options.segment_bytes, kSegmentBytesMin);
     options.reader.block_bytes = std::max(options.reader.block_bytes, kBlockBytesMin);
+    if (options.read_ahead_bytes == 0) {
+      options.read_ahead_bytes = 2 * options.threads * options.segment_bytes;
+    }
     return options;
   }
   RecordReaderOptions with_own_callbacks(RecordReaderOptions options) {

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "infeed/error.h"
-#include "io/block.h"
 #include "io/input_file.h"
+#include "memory/block.h"
 #include "parallel/compressed_blocks.h"
 #include "tfrecord/framing.h"
 

@@ -46,7 +46,7 @@ class SegmentThreads {
     const std::size_t wanted = threads_wanted();
     const auto lock = hand_off_.lock();
     if (active_ == 0 && claimed_ == taken_) claimed_ = taken_ = next;
-    if (wanted < active_) has_room_.wake_all();
+    if (wanted != active_) has_room_.wake_all();
     active_ = wanted;
     start_missing();
     return active_ != 0 || claimed_ != taken_;
@@ -117,11 +117,16 @@ class SegmentThreads {
       return claimed_ == segments_.size() || thread >= active_;
     };
     const bool goes_on =
-        has_room_.wait(lock, [&] { return is_over() || claimed_ < taken_ + slots_.size(); });
+        has_room_.wait(lock, [&] { return is_over() || claimed_ < taken_ + segments_ahead(); });
     if (goes_on && !is_over()) return claimed_++;
     is_there_[thread] = false;
     has_room_.wake_one();  // it may have been woken in another one's place
     return std::nullopt;
+  }
+
+  /// Of the read-ahead, the threads that work have their share.
+  std::size_t segments_ahead() const {
+    return std::max(active_ + 1, slots_.size() * active_ / is_there_.size());
   }
 
   const ParallelRecordReaderOptions options_;

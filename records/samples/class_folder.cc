@@ -11,7 +11,7 @@
 
 #include "infeed/error.h"
 #include "infeed/records/file.h"
-#include "io/block.h"
+#include "memory/block.h"
 
 namespace infeed {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "infeed/error.h"
 #include "infeed/records/files.h"
-#include "io/block.h"
 #include "io/byte_source.h"
+#include "memory/block.h"
 #include "text/row_scan.h"
 
 namespace infeed::detail {

@@ -12,8 +12,8 @@
 #include "infeed/records/record_index.h"
 #include "infeed/records/record_set.h"
 #include "infeed/records/shard_manifest.h"
-#include "io/block.h"
 #include "io/input_file.h"
+#include "memory/block.h"
 
 namespace infeed::detail {
 

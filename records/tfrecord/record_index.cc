@@ -9,9 +9,9 @@
 #include "infeed/error.h"
 #include "infeed/records/file.h"
 #include "infeed/records/output_file.h"
-#include "io/block.h"
 #include "io/file_ends.h"
 #include "io/little_endian.h"
+#include "memory/block.h"
 #include "tfrecord/framing.h"
 #include "tfrecord/index_header.h"
 

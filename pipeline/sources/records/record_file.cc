@@ -44,8 +44,10 @@ RecordFile::RecordFile(const std::string& file, const RecordsOptions& options, I
 void RecordFile::open_parallel(const std::string& file, const RecordsOptions& options) {
   const int threads = threads_->count();
   const auto shares = static_cast<std::uint64_t>(threads) + 1;
-  std::uint64_t bytes =
-      std::max<std::uint64_t>(options.read_ahead_bytes, shares * kSegmentBytesMin);
+  const std::uint64_t wanted = options.read_ahead_bytes == autotune
+                                   ? 2 * kSegmentBytesMax * static_cast<std::uint64_t>(threads)
+                                   : std::uint64_t{options.read_ahead_bytes};
+  std::uint64_t bytes = std::max(wanted, shares * kSegmentBytesMin);
   while (!run_.memory().try_reserve_best_effort(bytes)) {
     bytes /= 2;
     if (bytes < shares * kSegmentBytesMin) return;

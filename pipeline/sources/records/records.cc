@@ -51,7 +51,8 @@ Dataset<Record> records(std::vector<std::string> files, RecordsOptions options) 
   options.parallelism = detail::checked_parallelism("records", options.parallelism);
   options.block_bytes.of("records", "block_bytes");
   options.record_bytes_max.of("records", "record_bytes_max");
-  options.read_ahead_bytes.of("records", "read_ahead_bytes");
+  if (options.read_ahead_bytes != autotune)
+    options.read_ahead_bytes.of("records", "read_ahead_bytes");
   return Dataset<Record>(
       detail::named(std::make_shared<RecordsNode>(std::move(files), options), options.name));
 }

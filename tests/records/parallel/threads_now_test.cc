@@ -119,5 +119,32 @@ TEST_F(ThreadsNow, keep_one_for_a_file_that_is_compressed) {
   EXPECT_GT(decoded_, 100);
 }
 
+/// How many segments have been decoded when nobody takes any behind the first, with so many threads.
+class SegmentsAhead : public ThreadsNow {
+ protected:
+  int segments_ahead(ParallelRecordReaderOptions options, unsigned threads, int expected) {
+    *now_ = threads;
+    ParallelRecordReader reader(file_, std::move(options));
+    read(reader, 1);
+    wait_until(decoded_, expected + 1);
+    *now_ = 0;
+    read(reader, 200);  // at the next segment the threads end
+    wait_until(ended_, static_cast<int>(threads));
+    return decoded_ - 1;
+  }
+};
+
+TEST_F(SegmentsAhead, are_the_share_of_the_threads_that_work) {
+  ParallelRecordReaderOptions of_twelve = options();
+  of_twelve.read_ahead_bytes = 12 * of_twelve.segment_bytes;
+  EXPECT_EQ(segments_ahead(of_twelve, 1, 4), 4);
+}
+
+TEST_F(SegmentsAhead, are_two_for_each_thread_where_nobody_says_how_many) {
+  ParallelRecordReaderOptions as_usual = options();
+  as_usual.read_ahead_bytes = 0;
+  EXPECT_EQ(segments_ahead(as_usual, 3, 6), 6);
+}
+
 }  // namespace
 }  // namespace infeed

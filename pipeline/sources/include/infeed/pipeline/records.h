@@ -33,8 +33,9 @@ struct RecordsOptions {
   /// parallel_record_reader.h says which files can be shared among threads.
   Count parallelism = 1;
   /// How much these threads together may have decoded that is not yet taken, per open file; it is
-  /// counted as queues are.
-  Count read_ahead_bytes = std::uint64_t{16} << 20;
+  /// counted as queues are. autotune: 2 MiB for each thread that works, so that it comes and goes with
+  /// them.
+  Count read_ahead_bytes = autotune;
   UrlOptions url = {};  ///< where files are named by URLs
   ManifestUse manifest = ManifestUse::check;
   StageName name = {};  ///< as in StageOptions

@@ -2,7 +2,7 @@
 #include <memory>
 #include <vector>
 
-#include "io/block.h"
+#include "memory/block.h"
 #include "records/on_core.h"
 
 namespace infeed::detail {

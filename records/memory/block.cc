@@ -1,4 +1,4 @@
-#include "io/block.h"
+#include "memory/block.h"
 
 #include <algorithm>
 #include <cstring>
