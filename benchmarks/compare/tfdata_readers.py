@@ -17,10 +17,10 @@ def parse_forms(files, batch, parse, compression=""):
     def parsed(records):
         return records.map(parse, num_parallel_calls=AUTOTUNE).prefetch(AUTOTUNE)
 
-    def interleaved(of_file, calls):
-        # Every file goes on for ever, so that all batches are whole.
+    def interleaved(of_file):
+        # Every file goes on for ever, so that all batches are whole. More calls than files are refused.
         return tf.data.Dataset.from_tensor_slices(files).interleave(
-            of_file, cycle_length=len(files), num_parallel_calls=calls)
+            of_file, cycle_length=len(files), num_parallel_calls=min(2, len(files)))
 
     return {
         "parallel reads, batch, parse":
@@ -30,12 +30,12 @@ def parse_forms(files, batch, parse, compression=""):
         "one reader, batch, parse": lambda: parsed(reader(files)),
         "one reader of 8 MiB, batch, parse":
             lambda: parsed(reader(files, buffer_size=_LARGE_BUFFER)),
-        "interleave(read, batch), parse": lambda: parsed(interleaved(reader, 2)),
+        "interleave(read, batch), parse": lambda: parsed(interleaved(reader)),
         "interleave(read of 8 MiB, batch), parse":
-            lambda: parsed(interleaved(lambda f: reader(f, buffer_size=_LARGE_BUFFER), 2)),
+            lambda: parsed(interleaved(lambda f: reader(f, buffer_size=_LARGE_BUFFER))),
         "interleave(read, batch, parse)":
-            lambda: interleaved(lambda f: reader(f).map(parse), 2).prefetch(AUTOTUNE),
+            lambda: interleaved(lambda f: reader(f).map(parse)).prefetch(AUTOTUNE),
         "interleave(read, batch, parse), synchronous":
-            lambda: interleaved(lambda f: reader(f).map(parse, synchronous=True), 2)
+            lambda: interleaved(lambda f: reader(f).map(parse, synchronous=True))
             .prefetch(AUTOTUNE),
     }

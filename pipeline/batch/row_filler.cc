@@ -110,7 +110,7 @@ void RowFiller::work() {
   try {
     OwnStretches own;
     Lock lock = hand_off_.lock();
-    while (wait_for_work(lock)) {
+    while (wait_for_work(lock, own)) {
       if (!has_work()) return;
       ++at_work_;
       do_some(lock, own);
@@ -123,9 +123,11 @@ void RowFiller::work() {
   }
 }
 
-bool RowFiller::wait_for_work(Lock& lock) {
+bool RowFiller::wait_for_work(Lock& lock, OwnStretches& own) {
   while (hand_off_.goes_on()) {
     if (has_ended_ || (has_turn() && has_work())) return true;
+    // The tuner has no use for one of the threads, nor for the memory that it would keep.
+    if (!has_turn() && workers_ < threads_.size()) own.drop_free();
     (has_turn() ? work_ : turn_).sleep(lock);
   }
   return false;

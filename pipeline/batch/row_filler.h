@@ -132,7 +132,7 @@ class RowFiller {
   /// Whether one more thread may work, when so many are to come beside those that do.
   bool has_turn(std::size_t on_their_way = 0) const;
   /// As WaitPoint::wait.
-  bool wait_for_work(Lock& lock);
+  bool wait_for_work(Lock& lock, OwnStretches& own);
   /// A little of what there is to do: `own` is what the thread has read before.
   void do_some(Lock& lock, OwnStretches& own);
 
