@@ -54,8 +54,9 @@ class ThreadsNow : public ::testing::Test {
   /// A thread of the reader has begun; the end of what it holds is its own.
   void note_thread() {
     struct Held {
-      std::atomic<int>& ended;
+      explicit Held(std::atomic<int>& count) : ended(count) {}
       ~Held() { ++ended; }
+      std::atomic<int>& ended;
     };
     ++begun_;
     static thread_local std::optional<Held> held;
