@@ -73,14 +73,9 @@ BatchReference BatchPool::take() {
   const int core = current_core();
   {
     const std::lock_guard lock(mutex_);
-    if (!free_.empty()) {
-      auto found = std::find_if(free_.rbegin(), free_.rend(), [core](const BatchStorage* had) {
-        return had->last_core_ == core;
-      });
-      if (found == free_.rend()) found = free_.rbegin();
-      storage = *found;
-      free_.erase(std::next(found).base());
-    }
+    storage = take_warmest(
+        free_, [core](const BatchStorage* had) { return had->last_core_ == core; },
+        [](const BatchStorage*) { return true; });
     most_in_use_ = std::max(most_in_use_, ++in_use_);
   }
   if (storage == nullptr) {

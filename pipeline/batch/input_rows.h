@@ -23,7 +23,6 @@ class HeldBytes {
   ~HeldBytes() {
     if (account_ != nullptr) account_->release_best_effort(bytes_);
   }
-  bool is_empty() const { return bytes_ == 0; }
   /// False when there is no room for what it has grown by; it then holds what it did.
   bool grow_to(MemoryAccount& account, std::uint64_t bytes) {
     if (bytes <= bytes_) return true;

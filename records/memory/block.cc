@@ -1,8 +1,6 @@
 #include "memory/block.h"
 
-#include <algorithm>
 #include <cstring>
-#include <iterator>
 #include <new>
 #include <utility>
 
@@ -38,21 +36,14 @@ void deallocate_block(HomedBlock* block) noexcept {
 
 HomedBlock* homed(Block* block) { return static_cast<HomedBlock*>(block); }
 
-// Blocks that are looked at for one of the same core: who has thousands waits for none of them.
-constexpr std::ptrdiff_t kLookedAtMax = 64;
-
 /// The warmest that fits, of this core rather than of another one, or null.
 Block* take_from(std::vector<Block*>& free, std::size_t bytes_min, int core) {
-  const auto fits = [bytes_min](const Block* b) { return b->capacity_bytes >= bytes_min; };
-  const auto looked_at = std::min(kLookedAtMax, std::ssize(free));
-  auto found = std::find_if(free.rbegin(), free.rbegin() + looked_at,
-                            [&](Block* b) { return fits(b) && homed(b)->last_core == core; });
-  if (found == free.rbegin() + looked_at) found = free.rend();
-  if (found == free.rend()) found = std::find_if(free.rbegin(), free.rend(), fits);
-  if (found == free.rend()) return nullptr;
-  Block* const block = *found;
-  free.erase(std::next(found).base());
-  return block;
+  return take_warmest(
+      free,
+      [core](const Block* block) {
+        return static_cast<const HomedBlock*>(block)->last_core == core;
+      },
+      [bytes_min](const Block* block) { return block->capacity_bytes >= bytes_min; });
 }
 
 void deallocate_unless_kept(Block* block, SpareBlocks* spare) noexcept {

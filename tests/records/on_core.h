@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <gtest/gtest.h>
 #include <thread>
 #include <vector>
 
@@ -46,7 +47,7 @@ void on_core([[maybe_unused]] int core, Function function) {
     cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET(static_cast<unsigned>(core), &one);
-    sched_setaffinity(0, sizeof(one), &one);
+    ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
 #endif
     function();
   }).join();

@@ -3,13 +3,13 @@
 #include <future>
 #include <gtest/gtest.h>
 #include <latch>
-#include <sched.h>
 #include <tbb/global_control.h>
 #include <thread>
 
 #include <infeed/pipeline/executor.h>
 
 #include "pipeline/suite/executors.h"
+#include "records/on_core.h"
 
 namespace infeed::test {
 namespace {
@@ -149,18 +149,10 @@ TEST(Executor, ADestructorWaitsForWhatRunsNotForWhatCantBegin) {
 
 TEST(UsableCores, RespectsTheAffinityMask) {
   EXPECT_GE(usable_cores(), 1);
-  cpu_set_t before;
-  ASSERT_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
-  EXPECT_LE(usable_cores(), CPU_COUNT(&before));
-  std::thread([&before] {
-    int first = 0;
-    while (!CPU_ISSET(first, &before)) ++first;
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(first, &one);
-    ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
-    EXPECT_EQ(usable_cores(), 1);
-  }).join();
+  const std::vector<int> allowed = testing::allowed_cores();
+  ASSERT_FALSE(allowed.empty());
+  EXPECT_LE(usable_cores(), static_cast<int>(allowed.size()));
+  testing::on_core(allowed.front(), [] { EXPECT_EQ(usable_cores(), 1); });
 }
 
 }  // namespace
