@@ -58,13 +58,13 @@ class Recorder {
   WatchedThread* this_thread() {
     return watched_thread.recorder == number_ ? watched_thread.slot : find_this_thread();
   }
-  /// With what it has used, which is read when the last reading is older than two milliseconds: a
+  /// With what it has used, which is looked at when that was last done two milliseconds ago: a
   /// reading takes 9 us, and one every millisecond was a third of what recording costs.
   WatchedThread* this_thread(std::uint64_t now_ticks) {
     WatchedThread* const thread = this_thread();
     const bool is_due = thread != nullptr && now_ticks >= thread->usage_due_ticks;
     if (is_due) [[unlikely]]
-      read_usage(*thread, now_ticks);
+      renew_usage(*thread, now_ticks);
     return thread;
   }
   /// `thread` has waited for so long: what it hadn't of its core then is no part of its next call.
@@ -128,7 +128,8 @@ class Recorder {
 
   void begin_thread();
   WatchedThread* find_this_thread();
-  void read_usage(WatchedThread& thread, std::uint64_t now_ticks) const;
+  void renew_usage(WatchedThread& thread, std::uint64_t now_ticks) const;
+  static void read_usage(WatchedThread& thread, std::uint64_t now_ticks);
   std::uint64_t ns_of(std::uint64_t ticks) const {
     __extension__ using Wide = unsigned __int128;
     return static_cast<std::uint64_t>((Wide{ticks} * ns_per_2_32_ticks_) >> 32);
@@ -160,6 +161,7 @@ class Recorder {
   const std::uint64_t slow_ticks_;
   const std::uint64_t brief_ticks_ = slow_ticks_ / 64;
   const std::uint64_t stale_ticks_ = ticks_of_us(2000);
+  const std::uint64_t usage_age_ticks_max_ = 8 * stale_ticks_;
   const std::uint64_t pulls_row_ticks_ = ticks_of_us(1000);  ///< at least, so that rows stay few
   const std::uint64_t ns_per_2_32_ticks_ = static_cast<std::uint64_t>(0x1p32 / ticks_per_ns());
   const std::uint64_t start_ticks_;

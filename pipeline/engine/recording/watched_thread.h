@@ -19,6 +19,7 @@ struct ThreadUsage {
   std::uint64_t at_ticks = 0;
   std::uint64_t cpu_ns = 0;
   std::uint64_t ready_ns = 0;  ///< it could have run, but had no core
+  std::uint64_t switches = 0;  ///< how often it has left its core
 };
 
 /// A thread that works for an iterator that records. It enters and leaves a call for every pull, so
@@ -57,7 +58,7 @@ struct alignas(64) WatchedThread {
   std::uint64_t accounted_ticks = 0;  ///< taken by calls that are over, and by waits for others
   OwnTime last;                       ///< the last call that ended here, with what it called
   ThreadUsage usage;
-  std::uint64_t usage_due_ticks = 0;  ///< it is read again by the first call from then on
+  std::uint64_t usage_due_ticks = 0;  ///< the first call from then on looks whether it still holds
 };
 
 /// The slot of the calling thread in the recorder that it worked for last.
