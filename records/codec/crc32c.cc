@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <isa-l/crc.h>
 
+#include "codec/crc32c_folded.h"
 #include "codec/crc32c_fused.h"
 
 #if defined(__x86_64__)
@@ -43,6 +44,8 @@ std::uint32_t take_chunks(std::uint32_t state, std::string_view& bytes) noexcept
 }  // namespace
 
 std::uint32_t extend_crc32c(std::uint32_t crc, std::string_view bytes) noexcept {
+  static const bool is_folded = detail::has_folded_crc32c();
+  if (is_folded) return ~detail::folded_crc32c(~crc, bytes.data(), bytes.size());
   // ISA-L's crc32_iscsi is the bare shift register: it inverts neither before nor after, takes an
   // int as the length, and reads through a pointer that is not const.
   constexpr std::size_t kPieceBytesMax = std::size_t{1} << 30;

@@ -4,8 +4,8 @@
 #include <immintrin.h>
 #endif
 
+#include "codec/crc32c_factors.h"
 #include "io/little_endian.h"
-#include "tfrecord/framing.h"
 
 namespace infeed::detail {
 
@@ -22,32 +22,9 @@ constexpr std::size_t kFolded = kRounds * kFoldBytes;
 constexpr std::size_t kChain = kRounds * kChainBytes;
 static_assert(kFusedCrcChunkBytes == kFolded + 3 * kChain);
 
-/// x^n modulo Castagnoli's polynomial, as PCLMULQDQ wants it among reflected bits: the product of
-/// two reflected numbers comes out one bit too far right (Gopal and others, "Fast CRC Computation
-/// for Generic Polynomials Using PCLMULQDQ", Intel 2009).
-constexpr std::uint64_t power_of_x(std::size_t n) {
-  constexpr std::uint64_t kPolynomial = 0x11EDC6F41;
-  std::uint64_t power = 1;
-  for (std::size_t i = 0; i < n; ++i) {
-    power <<= 1;
-    if ((power >> 32) != 0) power ^= kPolynomial;
-  }
-  std::uint64_t reflected = 0;
-  for (int bit = 0; bit < 32; ++bit) reflected |= ((power >> bit) & 1) << (31 - bit);
-  return reflected << 1;
-}
-
-/// The two factors that move 128 bits on by so many bytes.
-struct Move {
-  std::uint64_t low;
-  std::uint64_t high;
-};
-constexpr Move move_by(std::size_t bytes) {
-  return {power_of_x(8 * bytes + 32), power_of_x(8 * bytes - 32)};
-}
-constexpr Move kByRound = move_by(kFoldBytes);
-constexpr Move kByVector = move_by(32);
-constexpr Move kByHalf = move_by(16);
+constexpr CrcMove kByRound = crc_move_by(kFoldBytes);
+constexpr CrcMove kByVector = crc_move_by(32);
+constexpr CrcMove kByHalf = crc_move_by(16);
 
 // Only these functions may use the instructions: whoever calls them has asked the CPU.
 #define INFEED_FUSED [[gnu::target("avx2,pclmul,vpclmulqdq,sse4.2")]]
@@ -56,7 +33,7 @@ INFEED_FUSED inline __m256i load(const char* from) {
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
 }
 
-INFEED_FUSED inline __m256i both_halves(Move move) {
+INFEED_FUSED inline __m256i both_halves(CrcMove move) {
   return _mm256_broadcastsi128_si256(
       _mm_set_epi64x(static_cast<std::int64_t>(move.high), static_cast<std::int64_t>(move.low)));
 }
