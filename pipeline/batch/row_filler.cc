@@ -18,7 +18,7 @@ namespace {
 constexpr double kQuickUs = 100;
 constexpr auto kCollectBatches = std::chrono::microseconds(200);
 // What may keep a consumer that takes part from a batch that is ready: an element, and a block's read.
-// A quarter of a MiB takes 30 to 60 us out of the page cache; a limit of 100 made the consumer sleep
+// Half a MiB takes 50 to 100 us out of the page cache; a limit of little more made the consumer sleep
 // for a millisecond after each read that somebody disturbed.
 constexpr double kTakePartUs = 100;
 constexpr double kTakePartReadUs = 300;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -20,6 +21,9 @@ constexpr std::uint64_t kPageBytes = 4096;
 // records to a block, unless they are so large that nothing stays in a cache anyway.
 constexpr std::size_t kRecordsPerBlockMin = 4;
 constexpr std::size_t kLargeBlockBytes = std::size_t{4} << 20;
+// A block has room for the rest of a record that ends in the next one: a usual one twice over, in steps,
+// since memory is found again by its size. A longer one has the block copied.
+constexpr std::size_t kRestBytesMin = std::size_t{64} << 10;
 // In the pool for the next blocks; some threads hold one each.
 constexpr std::size_t kFreeRecordBlocksMax = 8;
 
@@ -109,9 +113,10 @@ bool PlainBlocks::claim(RecordBlock& block) {
 }
 
 void PlainBlocks::read(RecordBlock& block) {
-  // Room for the rest of a record that ends in the next block.
   const auto claimed_bytes = static_cast<std::size_t>(block.end_ - block.begin_);
-  make_room(block, kBlockLeadBytes + 2 * claimed_bytes);
+  const std::size_t rest_bytes =
+      std::max(kRestBytesMin, std::bit_ceil(2 * record_bytes_.load(std::memory_order_relaxed)));
+  make_room(block, kBlockLeadBytes + claimed_bytes + std::min(claimed_bytes, rest_bytes));
   // Bytes lie in their cache line as they do in the page.
   const auto lead = static_cast<std::size_t>(block.begin_ % kBlockLeadBytes);
   block.block_->stream_offset = block.begin_ - lead;

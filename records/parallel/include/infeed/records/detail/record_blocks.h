@@ -99,7 +99,7 @@ class RecordBlock {
 
 struct BlockFileOptions {
   Compression compression = Compression::none;  ///< not automatic
-  std::size_t block_bytes = std::size_t{256} << 10;
+  std::size_t block_bytes = RecordReaderOptions().block_bytes;
   std::uint64_t record_bytes_max = std::uint64_t{1} << 31;
   bool verifies_payloads = true;
   /// Of a gzip file: what follows the first stream is not for us.
