@@ -55,6 +55,28 @@ def run(arguments, name, seconds, extra=(), group=None, on_start=None):
     return json.loads(text)
 
 
+def core_to_core_ns(arguments):
+    """How far the cores are from each other, which a virtual machine's change now and then."""
+    done = subprocess.run([arguments.program, "--core-distance"], capture_output=True, text=True,
+                          check=True)
+    return float(done.stdout)
+
+
+def run_by_turns(arguments, name, extra=()):
+    """A run that is compared with others: with the cores' distance before and after it."""
+    before = core_to_core_ns(arguments)
+    result = run(arguments, name, arguments.seconds, extra)
+    result["core_to_core_ns"] = [before, core_to_core_ns(arguments)]
+    return result
+
+
+def are_comparable(tuned, oracles):
+    """The oracle's two runs are alike, and the cores were as far from each other in all three."""
+    rates = [rate(oracle) for oracle in oracles]
+    distances = [ns for result in (tuned, *oracles) for ns in result["core_to_core_ns"]]
+    return max(rates) <= 1.05 * min(rates) and max(distances) <= 2 * min(distances)
+
+
 def setting_arguments(setting):
     return [word for knob, value in setting.items() for word in ("--set", f"{knob}={value}")]
 
@@ -135,14 +157,14 @@ def measure(arguments, name):
     seconds = arguments.seconds
     again = 0
     while True:
-        first = run(arguments, name, seconds, extra)
-        tuned = run(arguments, name, seconds)
-        peer = run_tfdata(arguments, name)
-        second = run(arguments, name, seconds, extra)
-        oracles = [rate(first), rate(second)]
-        if max(oracles) <= 1.05 * min(oracles) or again == arguments.again:
+        first = run_by_turns(arguments, name, extra)
+        tuned = run_by_turns(arguments, name)
+        second = run_by_turns(arguments, name, extra)
+        if are_comparable(tuned, (first, second)) or again == arguments.again:
             break
         again += 1
+    peer = run_tfdata(arguments, name)
+    oracles = [rate(first), rate(second)]
     oracle = statistics.mean(oracles)
     ours = rate(tuned, min(5.0, seconds / 2))
     total = sum(tuned["elements"][:-1])
@@ -168,6 +190,7 @@ def measure(arguments, name):
         "settings_tried": settings,
         "oracle_spread": max(oracles) / min(oracles) - 1,
         "measured_again": again,
+        "is_comparable": are_comparable(tuned, (first, second)),
         "seconds_to_5_percent": seconds_to(tuned, oracle),
         "changes": len(tuned.get("changes") or []),
         "regret": 1 - total / (oracle * len(tuned["elements"][:-1]) * BUCKET_SECONDS),

@@ -11,6 +11,7 @@
 
 #include <infeed/pipeline/recorded_tuning.h>
 
+#include "core_distance.h"
 #include "hill_climb.h"
 #include "workload.h"
 
@@ -106,6 +107,7 @@ int main(int argc, char** argv) {
   std::vector<std::string> sets;
   RunOptions options;
   bool list = false;
+  bool distance = false;
   std::uint64_t memory_mib = 0;
   app.add_option("workload", name, "Its name (see --list)");
   app.add_option("--seconds", options.seconds, "How long it runs");
@@ -116,7 +118,10 @@ int main(int argc, char** argv) {
   app.add_option("--data", options.data, "Folder with the record files");
   app.add_option("--record", record, "Writes what the tuner sees to this file");
   app.add_flag("--list", list, "Only prints the names");
+  app.add_flag("--core-distance", distance,
+               "Only prints how many ns a line of memory takes from core to core");
   CLI11_PARSE(app, argc, argv);
+  if (distance) return std::printf("%.1f\n", core_to_core_ns()) < 0 ? 1 : 0;
   try {
     for (const Workload& workload : workloads()) {
       if (list) std::puts(workload.name.c_str());

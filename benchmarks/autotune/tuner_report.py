@@ -87,7 +87,10 @@ def after_the_table(rows):
     again = [row["name"] for row in rows if row.get("measured_again")]
     if again:
         said.append(f"Measured more than once, as the best setting's two runs differed by more than "
-                    f"5 %: {', '.join(again)}.")
+                    f"5 %, or the cores had a cache in common in some runs only: {', '.join(again)}.")
+    unlike = [row["name"] for row in rows if row.get("is_comparable") is False]
+    if unlike:
+        said.append(f"So to the last: {', '.join(unlike)}.")
     return "\n".join(said)
 
 
