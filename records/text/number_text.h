@@ -14,8 +14,9 @@
 #include "text/rounding.h"
 
 /// Numbers as people write them, into the nearest value of their type. The quick ways give what
-/// std::from_chars gives, or leave the text to it. Reads up to 8 bytes behind the text, which mean
-/// nothing.
+/// std::from_chars gives, or leave the text to it. Reads up to 8 bytes behind the text and behind the
+/// digits that follow it, if any do; none of them means anything. Where a delimiter ends a number it is
+/// 8 bytes in all.
 namespace infeed::detail {
 
 enum class NumberProblem : std::uint8_t { none, no_number, out_of_range };
