@@ -14,9 +14,8 @@
 #include "text/rounding.h"
 
 /// Numbers as people write them, into the nearest value of their type. The quick ways give what
-/// std::from_chars gives, or leave the text to it. Reads up to 8 bytes behind the text and behind the
-/// digits that follow it, if any do; none of them means anything. Where a delimiter ends a number it is
-/// 8 bytes in all.
+/// std::from_chars gives, or leave the text to it. Reads up to 8 bytes behind the text, which mean
+/// nothing; where digits stand there, up to 32.
 namespace infeed::detail {
 
 enum class NumberProblem : std::uint8_t { none, no_number, out_of_range };
@@ -103,15 +102,16 @@ NumberProblem parse_integer(const char* begin, const char* end, T& out) {
 inline constexpr std::uint64_t kSmallPowersOfTen[9] = {
     1, 10, 100, 1'000, 10'000, 100'000, 1'000'000, 10'000'000, 100'000'000};
 
-/// Digits, as many as there are, behind those of `value`.
+/// Digits, as many as there are, behind those of `value`; of more than 23 only 24, which are too many.
 inline const char* scan_digits(const char* at, std::uint64_t& value) {
+  const char* const last = at + 16;
   while (true) {
     const std::uint64_t digits = load_digits(at);
     const unsigned count = count_digits(digits);
     if (count == 0) return at;
     value = value * kSmallPowersOfTen[count] + value_of_digits(digits, count);
     at += count;
-    if (count != 8) return at;
+    if (count != 8 || at > last) return at;
   }
 }
 

@@ -16,10 +16,10 @@ namespace {
 
 using detail::NumberProblem;
 
-/// Text as parsers meet it: with something behind it, of which digits don't go on for ever.
+/// Text as parsers meet it: with something behind it.
 template <class T>
 NumberProblem parse_behind(const std::string& text, T& out, char behind = '7') {
-  const std::string padded = text + std::string(24, behind) + std::string(40, ' ');
+  const std::string padded = text + std::string(64, behind);
   const char* const begin = padded.data();
   if constexpr (std::is_integral_v<T>) {
     return detail::parse_integer(begin, begin + text.size(), out);
