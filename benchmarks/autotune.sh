@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Compares the tuner with the best fixed setting of each workload: all settings of a grid are run
-# (the oracle), then the oracle, the tuner and tf.data's AUTOTUNE by turns, then the fixed choice, one
+# (the oracle), then the oracle and the tuner by turns, then tf.data's AUTOTUNE, the fixed choice, one
 # worker everywhere, one a core, and hill climbing. Half the CPU quota is taken away in one run, and
 # busy neighbours keep all cores busy in others. Prints a table.
 #

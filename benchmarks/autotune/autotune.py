@@ -160,7 +160,8 @@ def measure(arguments, name):
         first = run_by_turns(arguments, name, extra)
         tuned = run_by_turns(arguments, name)
         second = run_by_turns(arguments, name, extra)
-        if are_comparable(tuned, (first, second)) or again == arguments.again:
+        is_comparable = are_comparable(tuned, (first, second))
+        if is_comparable or again == arguments.again:
             break
         again += 1
     peer = run_tfdata(arguments, name)
@@ -190,7 +191,7 @@ def measure(arguments, name):
         "settings_tried": settings,
         "oracle_spread": max(oracles) / min(oracles) - 1,
         "measured_again": again,
-        "is_comparable": are_comparable(tuned, (first, second)),
+        "is_comparable": is_comparable,
         "seconds_to_5_percent": seconds_to(tuned, oracle),
         "changes": len(tuned.get("changes") or []),
         "regret": 1 - total / (oracle * len(tuned["elements"][:-1]) * BUCKET_SECONDS),

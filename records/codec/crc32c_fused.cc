@@ -110,7 +110,7 @@ INFEED_FUSED std::uint32_t one_chunk(std::uint32_t state, const char* bytes) {
 }  // namespace
 
 bool has_fused_crc32c() noexcept {
-  // With AVX-512 ISA-L has a kernel of its own that is as quick.
+  // With AVX-512 crc32c_folded is quicker, and ISA-L's own kernel as quick.
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("sse4.2") &&
          __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("vpclmulqdq") &&
          !__builtin_cpu_supports("avx512f");
