@@ -2,6 +2,7 @@
 #include <iterator>
 #include <new>
 
+#include <infeed/detail/late_copy.h>
 #include <infeed/pipeline/errors_in_flight.h>
 
 #include "batch/row_filler.h"
@@ -28,6 +29,41 @@ union BorrowedRecord {
   BorrowedRecord() {}
   ~BorrowedRecord() {}
   Record record;
+};
+
+/// Writes records of a block to rows. One with a large value is parsed before it is verified, so that
+/// this value goes to its place while the checksum is computed; of others the parser finds the bytes
+/// in the nearest cache when the checksum comes first.
+class RecordWriter {
+ public:
+  RecordWriter(const RowFillSpec& spec, const RecordBlock& block)
+      : spec_(spec), block_(block), parses_first_(spec.write_unverified != nullptr) {}
+
+  /// False where record `at` is damaged, and was not written.
+  bool write(std::size_t at, void* filling, std::size_t row, const Place& place, std::size_t i,
+             ErrorPointer& error) {
+    BorrowedRecord borrowed;
+    ::new (static_cast<void*>(&borrowed.record)) Record(block_.borrowed(at));
+    const void* const fill = spec_.fill.get();
+    if (!parses_first_) {
+      if (!block_.is_valid(at)) return false;
+      error = spec_.write(fill, &borrowed.record, filling, row, place, i);
+      return true;
+    }
+    LateCopy late;
+    error = spec_.write_unverified(fill, borrowed.record, filling, row, late);
+    if (error != nullptr) late.forget();
+    parses_first_ = late.bytes() != 0;
+    if (block_.is_valid(at, late)) return true;
+    // Rows behind it may be appended before all of them are forgotten.
+    if (error == nullptr && !spec_.rows_have_places) spec_.truncate(filling, row);
+    return false;
+  }
+
+ private:
+  const RowFillSpec& spec_;
+  const RecordBlock& block_;
+  bool parses_first_;
 };
 
 }  // namespace
@@ -285,16 +321,16 @@ RowFiller::Outcome RowFiller::write_rows(const BatchInFill& batch, const Piece& 
     }
   } else {
     const RecordBlock& block = piece.rows->block;
+    RecordWriter writer(spec_, block);
     for (std::size_t i = 0; i < piece.count; ++i) {
       const std::size_t at = piece.first + i;
-      if (at >= piece.rows->whole || !block.is_valid(at)) {
+      watch.begin(i);
+      ErrorPointer error;
+      if (at >= piece.rows->whole || !writer.write(at, batch.filling, row_of(i), place, i, error)) {
         outcome.damaged = i;
         break;
       }
-      watch.begin(i);
-      BorrowedRecord borrowed;
-      ::new (static_cast<void*>(&borrowed.record)) Record(block.borrowed(at));
-      note(i, spec_.write(fill, &borrowed.record, batch.filling, row_of(i), place, i));
+      note(i, std::move(error));
     }
   }
   watch.end(piece.count);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <isa-l/crc.h>
 
+#include "codec/copying_crc32c.h"
 #include "codec/crc32c_folded.h"
 #include "codec/crc32c_fused.h"
 
@@ -41,11 +42,15 @@ std::uint32_t take_chunks(std::uint32_t state, std::string_view& bytes) noexcept
   return state;
 }
 
+bool is_folded() noexcept {
+  static const bool has_instructions = detail::has_folded_crc32c();
+  return has_instructions;
+}
+
 }  // namespace
 
 std::uint32_t extend_crc32c(std::uint32_t crc, std::string_view bytes) noexcept {
-  static const bool is_folded = detail::has_folded_crc32c();
-  if (is_folded) return ~detail::folded_crc32c(~crc, bytes.data(), bytes.size());
+  if (is_folded()) return ~detail::folded_crc32c(~crc, bytes.data(), bytes.size());
   // ISA-L's crc32_iscsi is the bare shift register: it inverts neither before nor after, takes an
   // int as the length, and reads through a pointer that is not const.
   constexpr std::size_t kPieceBytesMax = std::size_t{1} << 30;
@@ -61,5 +66,18 @@ std::uint32_t extend_crc32c(std::uint32_t crc, std::string_view bytes) noexcept 
 }
 
 std::uint32_t crc32c(std::string_view bytes) noexcept { return extend_crc32c(0, bytes); }
+
+std::uint32_t detail::crc32c_copying(std::string_view bytes, LateCopy& late) noexcept {
+  static_assert(LateCopy::kBytesMin >= kFoldedCopyBytesMin);
+  if (late.bytes() == 0 || !is_folded()) {
+    const std::uint32_t crc = crc32c(bytes);
+    late.run();
+    return crc;
+  }
+  const std::uint32_t state =
+      folded_crc32c_copying(~0U, bytes, {late.from(), late.bytes()}, late.to());
+  late.forget();
+  return ~state;
+}
 
 }  // namespace infeed

@@ -59,8 +59,8 @@ std::shared_ptr<const detail::ColumnPlan> make_plan(ColumnSchema schema) {
         plan->parser.want(std::visit([](const auto& by) { return by.feature; }, *type.partition));
       }
       plan->feature_columns.push_back(plan->columns.size());
-      column->parse_list = detail::plan_usual_form(type);
     }
+    plan->parse_lists.push_back(column->is_of_steps() ? nullptr : detail::plan_usual_form(type));
     if (!column->has_fixed_rows && plan->has_fixed_rows) {
       plan->has_fixed_rows = false;
       plan->first_growing = plan->columns.size();
@@ -75,14 +75,14 @@ std::shared_ptr<const detail::ColumnPlan> make_plan(ColumnSchema schema) {
 
 /// Reads a record in the usual form; false where it isn't, and `rows` has whatever was read of it.
 bool parse_usual(const detail::ColumnPlan& plan, std::string_view example, std::size_t row,
-                 std::span<detail::GrowingColumn> rows) {
+                 std::span<detail::GrowingColumn> rows, detail::LateCopy* late) {
   if (!plan.list_columns.empty()) return parse_usual_sequence(plan, example, row, rows);
   if (plan.parser.size() != plan.columns.size()) return false;
+  const detail::UsualRow usual_row = {row, plan.pool, late};
   return detail::visit_usual_features(
       plan.parser, example, [&](std::size_t i, FeatureKind kind, std::string_view list) {
-        const detail::PlannedColumn& column = *plan.columns[i];
-        return column.parse_list != nullptr &&
-               column.parse_list(column, kind, list, rows[i], row, plan.pool);
+        const detail::ParseList parse = plan.parse_lists[i];
+        return parse != nullptr && parse(*plan.columns[i], kind, list, rows[i], usual_row);
       });
 }
 
@@ -127,7 +127,7 @@ ColumnRows ColumnParser::begin(std::size_t rows_max) const {
 }
 
 void ColumnParser::parse_row(std::string_view example, const Record* place, std::size_t row,
-                             ColumnRows& rows) const {
+                             ColumnRows& rows, detail::LateCopy* late) const {
   const detail::ColumnPlan& plan = *plan_;
   if (rows.plan_ != plan_) refuse_row(row, "the rows were begun by another parser");
   if (row >= rows.rows_max_) {
@@ -137,7 +137,8 @@ void ColumnParser::parse_row(std::string_view example, const Record* place, std:
     refuse_row(row, fmt::format("rows are appended, and the next one is {}", rows.appended()));
   }
   try {
-    if (parse_usual(plan, example, row, rows.columns_)) return;
+    if (parse_usual(plan, example, row, rows.columns_, late)) return;
+    if (late != nullptr) late->forget();
     rows.truncate(row);
     const std::span<FeatureView> views = spare_views(plan.parser.size());
     plan.parser.parse(example, views);

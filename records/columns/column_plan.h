@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "columns/growing_buffer.h"
+#include "infeed/detail/late_copy.h"
 #include "infeed/records/column_batch.h"
 #include "infeed/records/column_schema.h"
 #include "infeed/records/example.h"
@@ -29,10 +30,18 @@ struct PlannedColumn;
 using ParseFeature = void (*)(const PlannedColumn& column, const FeatureView* view,
                               GrowingColumn& out, std::size_t row, const TensorPool& pool);
 
+/// A row that is read from the usual form.
+struct UsualRow {
+  std::size_t index;
+  const TensorPool& pool;
+  LateCopy* late;  ///< it may be null
+};
+
 /// The same from the only list of a feature in the usual form (usual_form.h). False where that isn't
-/// what the column takes; what it has appended is to be truncated.
+/// what the column takes; what it has appended is to be truncated, and what it left to `late`
+/// forgotten.
 using ParseList = bool (*)(const PlannedColumn& column, FeatureKind kind, std::string_view list,
-                           GrowingColumn& out, std::size_t row, const TensorPool& pool);
+                           GrowingColumn& out, const UsualRow& row);
 
 struct RowOfSteps;
 /// Decodes the next step of a feature list (step_columns.h), and the same from its only list in the
@@ -52,7 +61,6 @@ struct PlannedColumn {
   alignas(8) std::array<std::byte, 8> padding{};  ///< one number of the type
   std::optional<Tensor> missing;                  ///< the default's numbers
   ParseFeature parse = nullptr;
-  ParseList parse_list = nullptr;  ///< null: only by `parse`
   // Of a column that comes from a feature list:
   ParseStep parse_step = nullptr;           ///< in the place of `parse`
   ReadUsualStep read_usual_step = nullptr;  ///< null: only by `parse_step`
@@ -90,6 +98,7 @@ struct ColumnPlan {
   std::vector<std::size_t> feature_columns;  ///< those that are no list's, in order
   std::vector<std::size_t> list_columns;     ///< as in `lists`
   std::vector<std::unique_ptr<const PlannedColumn>> columns;
+  std::vector<ParseList> parse_lists;  ///< of the columns; beside each other: for each list
   std::shared_ptr<const ColumnNames> names;
   bool has_fixed_rows = true;
   std::size_t first_growing = 0;  ///< a column that has not, when some haven't

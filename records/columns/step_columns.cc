@@ -316,11 +316,11 @@ bool parse_usual_sequence(const ColumnPlan& plan, std::string_view example, std:
   const char* const context = usual_content(at, end, 0x0a, size);
   const std::string_view context_field(example.data(),
                                        static_cast<std::size_t>(at - example.data()));
+  const UsualRow usual_row = {row, plan.pool, nullptr};
   const auto read_feature = [&](std::size_t i, FeatureKind kind, std::string_view list) {
     const std::size_t to = plan.feature_columns[i];
-    const PlannedColumn& column = *plan.columns[to];
-    return column.parse_list != nullptr &&
-           column.parse_list(column, kind, list, rows[to], row, plan.pool);
+    const ParseList parse = plan.parse_lists[to];
+    return parse != nullptr && parse(*plan.columns[to], kind, list, rows[to], usual_row);
   };
   const bool is_usual_context =
       plan.parser.size() == 0 ? context == nullptr || is_usual_map({context, size})

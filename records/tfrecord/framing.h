@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "codec/copying_crc32c.h"
 #include "infeed/records/crc32c.h"
 #include "io/little_endian.h"
 
@@ -80,6 +81,11 @@ inline Header load_header(const char* at) {
 inline bool payload_is_valid(std::string_view payload) {
   return load_little<std::uint32_t>(payload.data() + payload.size()) ==
          mask_crc32c(crc32c(payload));
+}
+/// The same, and does what was left to `late`.
+inline bool payload_is_valid(std::string_view payload, LateCopy& late) {
+  return load_little<std::uint32_t>(payload.data() + payload.size()) ==
+         mask_crc32c(crc32c_copying(payload, late));
 }
 
 inline void store_header(char* at, std::uint64_t length) {

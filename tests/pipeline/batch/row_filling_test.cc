@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <gmock/gmock.h>
@@ -7,6 +8,7 @@
 
 #include <infeed/pipeline/batch_into.h>
 #include <infeed/pipeline/map.h>
+#include <infeed/pipeline/parse_columns.h>
 #include <infeed/pipeline/parse_sequences.h>
 #include <infeed/pipeline/records.h>
 #include <infeed/pipeline/repeat.h>
@@ -137,6 +139,12 @@ class RowFilling : public ::testing::Test {
     std::ofstream(file, std::ios::binary) << whole;
   }
 
+  std::string random_text(std::size_t bytes) {
+    std::string text(bytes, '\0');
+    for (char& c : text) c = static_cast<char>(random_());
+    return text;
+  }
+
   Dataset<Record> source(const RecordsOptions& options) const {
     return records(list_, options) | repeat(2);
   }
@@ -217,6 +225,89 @@ TEST_F(RowFilling, OfBlocksPassesTheSuite) {
           },
           expected);
     }
+  }
+}
+
+struct FilledImage {
+  std::array<std::uint8_t, 700> pixels;
+  std::array<float, 300> values;
+  std::int64_t id;
+};
+struct FilledText {
+  std::vector<std::uint8_t> text;
+  std::int64_t id;
+};
+
+std::string show_images(const Batch<FilledImage>& batch) {
+  std::string text;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const FilledImage image = batch.row(i);
+    text += std::to_string(image.id) + std::string(image.pixels.begin(), image.pixels.end());
+    text.append(reinterpret_cast<const char*>(image.values.data()), sizeof(image.values));
+  }
+  return text;
+}
+std::string show_texts(const RaggedBatch<FilledText>& batch) {
+  std::string text;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const auto row = batch.column<0>().row(i);
+    text += std::to_string(row.size()) + std::string(row.begin(), row.end());
+  }
+  return text;
+}
+std::string show_columns(const ColumnBatch& batch) {
+  return std::to_string(batch.rows()) + " " + std::to_string(batch.hash());
+}
+
+/// A record with a large value is parsed before it is verified: nothing of a damaged one may stay.
+TEST_F(RowFilling, CopiesLargeValuesWhileTheyAreVerified) {
+  const auto images = ExampleSchema<FilledImage>()
+                          .feature("pixels", &FilledImage::pixels)
+                          .feature("values", &FilledImage::values)
+                          .feature("id", &FilledImage::id);
+  const auto texts = ExampleSchema<FilledText>()
+                         .feature("text", &FilledText::text, {})
+                         .feature("id", &FilledText::id);
+  const auto dense = ColumnSchema()
+                         .column("photo", DType::uint8, {70'000})
+                         .column("values", DType::float32, {300})
+                         .column("id", DType::int64);
+  const auto growing = ColumnSchema().bytes("text").ragged("values", DType::float32);
+  for (int round = 0; round < 8; ++round) {
+    list_.clear();
+    for (int f = 0; f < 3; ++f) {
+      list_.push_back(folder_.file("images-" + std::to_string(f)));
+      RecordWriter writer(list_.back(), {.existing = ExistingFile::replace});
+      for (std::int64_t id = 0; id < 40; ++id) {
+        ExampleBuilder builder;
+        builder.bytes("pixels", random_text(random_.chance(0.02) ? 699 : 700));
+        builder.bytes("photo", random_text(70'000));
+        builder.bytes("text", random_text(random_.below(3000)));
+        std::vector<float> values(300);
+        for (float& value : values) value = static_cast<float>(random_.below(1000));
+        builder.floats("values", std::span<const float>(values));
+        builder.integers("id", id);
+        writer.write(builder.encode());
+      }
+      writer.close();
+      if (round >= 2 && f != 1) damage(list_.back());
+    }
+    const RecordsOptions options{.damage = round % 2 == 0 ? DamagePolicy::skip_and_resynchronise
+                                                          : DamagePolicy::fail};
+    const auto expect_same = [&](const auto& parse, const auto& show) {
+      auto expected = (without_blocks(source(options)) | parse(1)).iterate();
+      const Stream stream = shown(expected, show);
+      for (const std::int64_t parallelism : {1, 3}) {
+        auto from_blocks = (source(options) | parse(parallelism)).iterate();
+        ASSERT_EQ(difference(shown(from_blocks, show), stream), "") << "round " << round;
+      }
+    };
+    expect_same([&](Count n) { return parse_batch(images, 7, {.parallelism = n}); }, show_images);
+    expect_same([&](Count n) { return parse_ragged_batch(texts, 7, {.parallelism = n}); },
+                show_texts);
+    expect_same([&](Count n) { return parse_columns(dense, 7, {.parallelism = n}); }, show_columns);
+    expect_same([&](Count n) { return parse_columns(growing, 7, {.parallelism = n}); },
+                show_columns);
   }
 }
 

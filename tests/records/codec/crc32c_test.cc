@@ -4,6 +4,7 @@
 
 #include <infeed/records/crc32c.h>
 
+#include "codec/copying_crc32c.h"
 #include "codec/crc32c_fused.h"
 #include "records/temporary_files.h"
 
@@ -82,6 +83,50 @@ TEST(Crc32c, every_bit_of_a_chunk_counts) {
     bytes[at] = static_cast<char>(1 << at % 8);
     ASSERT_EQ(crc32c(bytes), crc32c_by_bits(bytes)) << "byte " << at;
   }
+}
+
+// A part of the bytes, wherever it lies in them, goes wherever it is to go.
+TEST(Crc32c, copies_what_it_goes_over) {
+  const auto seed = testing::test_seed();
+  SCOPED_TRACE("INFEED_TEST_SEED=" + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  constexpr std::size_t kLarge = detail::kLargeValueBytes;
+  for (int round = 0; round < 3000; ++round) {
+    const bool is_large = round % 50 == 0;
+    const std::size_t size =
+        detail::LateCopy::kBytesMin + (is_large ? kLarge - 300 + random() % 600 : random() % 3000);
+    const std::size_t before = random() % 300;
+    const std::string bytes = testing::random_bytes(random, before + size + random() % 700);
+    const std::size_t to = random() % 100;
+    std::string place(to + size + 100, '.');
+    detail::LateCopy late;
+    late.copy(place.data() + to, bytes.data() + before, size);
+    ASSERT_EQ(late.bytes(), size);
+    ASSERT_EQ(detail::crc32c_copying(bytes, late), crc32c(bytes)) << before << " " << size;
+    ASSERT_EQ(late.bytes(), 0U);
+    ASSERT_EQ(place, std::string(to, '.') + bytes.substr(before, size) + std::string(100, '.'));
+    ASSERT_EQ(detail::crc32c_copying(bytes, late), crc32c(bytes));  // nothing is left
+  }
+}
+
+TEST(LateCopy, leaves_the_largest) {
+  const std::string small(100, 's');
+  const std::string middle(1000, 'm');
+  const std::string large(2000, 'l');
+  std::string a(100, '.');
+  std::string b(1000, '.');
+  std::string c(2000, '.');
+  detail::LateCopy late;
+  late.copy(b.data(), middle.data(), middle.size());
+  late.copy(a.data(), small.data(), small.size());
+  EXPECT_EQ(a, small);
+  EXPECT_EQ(b, std::string(1000, '.'));
+  late.copy(c.data(), large.data(), large.size());
+  EXPECT_EQ(b, middle);
+  EXPECT_EQ(c, std::string(2000, '.'));
+  late.run();
+  EXPECT_EQ(c, large);
+  EXPECT_EQ(late.bytes(), 0U);
 }
 
 TEST(Crc32c, extends) {

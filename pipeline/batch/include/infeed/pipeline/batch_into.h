@@ -157,10 +157,11 @@ struct ParseBatchFactory {
     static_assert(field_count<T>() > 0 || has_no_columns<T>(),
                   "infeed::parse_batch: T must be a plain struct");
     const auto write = [schema = schema, columns = columns_of_schema<T>("parse_batch", schema)](
-                           const Record& record, const BatchReference& batch, std::size_t row) {
+                           const Record& record, const BatchReference& batch, std::size_t row,
+                           LateCopy* late) {
       std::array<void*, leaf_count<T>()> places;
       for (std::size_t i = 0; i < columns.size(); ++i) places[i] = batch.column(columns[i]);
-      schema.parse_row(record, row, std::span(places).first(columns.size()));
+      schema.parse_row(record, row, std::span(places).first(columns.size()), late);
     };
     return fill_columns<T>(expect_features("parse_batch", schema, input), size, write,
                            "parse_batch", options);

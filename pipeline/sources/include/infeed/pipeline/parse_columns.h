@@ -53,6 +53,10 @@ struct FillColumnBatch {
                  std::size_t) const {
     parser.parse_row(record.bytes(), &record, row, rows);
   }
+  void write_unverified(const Record& record, ColumnRows& rows, std::size_t row,
+                        LateCopy& late) const {
+    parser.parse_row(record.bytes(), &record, row, rows, &late);
+  }
   static void truncate(ColumnRows& rows, std::size_t row_count) { rows.truncate(row_count); }
   static std::uint64_t filling_bytes(const ColumnRows& rows) { return rows.memory_bytes(); }
   ColumnBatch finish(ColumnRows rows, std::size_t row_count,

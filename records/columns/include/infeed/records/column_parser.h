@@ -59,6 +59,7 @@ class ColumnRows;
 namespace detail {
 struct ColumnPlan;
 struct GrowingColumn;
+class LateCopy;
 }  // namespace detail
 
 class ColumnParser {
@@ -78,8 +79,9 @@ class ColumnParser {
   ColumnRows begin(std::size_t rows_max) const;
   /// Decodes one record into row `row`. `place` says where the bytes came from, for errors; it may
   /// be null. An Error leaves the rows before `row` as they were: use the row again.
-  void parse_row(std::string_view example, const Record* place, std::size_t row,
-                 ColumnRows& rows) const;
+  /// `late` is the library's own.
+  void parse_row(std::string_view example, const Record* place, std::size_t row, ColumnRows& rows,
+                 detail::LateCopy* late = nullptr) const;
   /// The first `rows` rows as a batch.
   ColumnBatch finish(ColumnRows&& rows, std::size_t row_count) const;
 

@@ -151,16 +151,18 @@ class ExampleSchema {
   /// Parses straight into columns, without an object between: row `row` of columns()[i] is assigned
   /// from feature i. A column is an array of the member's type, so one of std::array<float, 3> is a
   /// contiguous matrix of floats. What an Error leaves in the row is unspecified; use the row
-  /// again.
-  void parse_row(const Record& record, std::size_t row, std::span<void* const> column_data) const {
-    fields_.parse_row(record, row, column_data);
+  /// again. `late` is the library's own, here and below.
+  void parse_row(const Record& record, std::size_t row, std::span<void* const> column_data,
+                 detail::LateCopy* late = nullptr) const {
+    fields_.parse_row(record, row, column_data, late);
   }
 
   /// Parses straight into columns that grow, for members of different lengths: columns[i] is the
   /// RowColumn<M> (row_column.h) of feature i's member, each with `row` rows; an Error leaves it
   /// so.
-  void append_row(const Record& record, std::size_t row, std::span<void* const> columns) const {
-    fields_.append_row(record, row, columns);
+  void append_row(const Record& record, std::size_t row, std::span<void* const> columns,
+                  detail::LateCopy* late = nullptr) const {
+    fields_.append_row(record, row, columns, late);
   }
 
   /// One element of a column.

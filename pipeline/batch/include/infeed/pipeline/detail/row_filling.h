@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <infeed/detail/late_copy.h>
 #include <infeed/pipeline/batch.h>
 #include <infeed/pipeline/chunk.h>
 #include <infeed/pipeline/detail/batch_filler.h>
@@ -47,6 +48,10 @@ struct RowFillSpec {
   /// Writes an element to a row; null, or its error. Element i of the place is the row's.
   ErrorPointer (*write)(const void* fill, const void* element, void* filling, std::size_t row,
                         const Place& place, std::size_t i) = nullptr;
+  /// The same of a record whose checksum nobody has looked at, so that all of it may be wrong: it may
+  /// leave a copy to `late`. Null where only records that are as they were written may be read.
+  ErrorPointer (*write_unverified)(const void* fill, const Record& record, void* filling,
+                                   std::size_t row, LateCopy& late) = nullptr;
   /// Forgets the rows behind the first `rows`; only where rows are appended.
   void (*truncate)(void* filling, std::size_t rows) = nullptr;
   /// Bytes of memory that a filling has; null where that doesn't change from batch_bytes_min on, as
@@ -64,11 +69,13 @@ NodePointer make_row_filling(RowFillSpec spec, NodePointer input);
 ErrorPointer rows_failed(const ErrorPointer& first, std::size_t failed, std::size_t rows);
 
 /// Fills the rows of Batch<Out> by `write(const In&, const BatchReference&, row)`, which may take
-/// an Rng& behind them.
+/// behind them an Rng&, or a LateCopy*: then it may be called for records that aren't verified.
 template <class Out, class Write>
 struct FillColumns {
   using Filling = BatchReference;
   using Result = Batch<Out>;
+  static constexpr bool kTakesUnverified =
+      kCallable<Write, const Record&, const BatchReference&, std::size_t, LateCopy*>;
 
   BatchReference begin(std::size_t rows) const {
     BatchReference batch = filler.take(rows);
@@ -81,9 +88,15 @@ struct FillColumns {
     if constexpr (kCallable<Write, const In&, const BatchReference&, std::size_t, Rng&>) {
       Rng rng(place.key.seed, place.epoch, place.unsharded(i));
       write(element, batch, row, rng);
+    } else if constexpr (kTakesUnverified) {
+      write(element, batch, row, nullptr);
     } else {
       write(element, batch, row);
     }
+  }
+  void write_unverified(const Record& record, BatchReference& batch, std::size_t row,
+                        LateCopy& late) const requires kTakesUnverified {
+    write(record, batch, row, &late);
   }
   Result finish(BatchReference batch, std::size_t rows, std::span<const std::size_t> gaps) const {
     BatchFiller::close_gaps(batch, rows, gaps);
@@ -115,6 +128,16 @@ struct RowFillFunctions {
       return current_error();
     }
   }
+  static ErrorPointer write_unverified(const void* fill, const Record& record, void* filling,
+                                       std::size_t row, LateCopy& late) {
+    try {
+      static_cast<const Fill*>(fill)->write_unverified(record, *static_cast<Filling*>(filling), row,
+                                                       late);
+      return nullptr;
+    } catch (...) {
+      return current_error();
+    }
+  }
   static void truncate(void* filling, std::size_t rows) {
     Fill::truncate(*static_cast<Filling*>(filling), rows);
   }
@@ -128,13 +151,19 @@ struct RowFillFunctions {
   }
 };
 
+template <class Fill>
+inline constexpr bool kFillsUnverified = requires(const Fill& fill, const Record& record,
+                                                  typename Fill::Filling& filling, LateCopy& late) {
+  fill.write_unverified(record, filling, std::size_t{0}, late);
+};
+
 /// An element must be one column, from which the rows are written.
 template <class In>
 inline constexpr bool kIsRowInput = field_count<In>() == 0 || std::is_same_v<In, Record>;
 
 /// The batches of type Fill::Result that `fill` makes of the input's elements. Fill has the
-/// functions that FillColumns has; truncate() is called where rows are appended only, and so is
-/// filling_bytes(filling), which it may have besides. The options are those of BatchIntoOptions.
+/// functions that FillColumns has, write_unverified() where it can; truncate() is called where rows
+/// are appended only, and so is filling_bytes(filling), which it may have besides. The options are those of BatchIntoOptions.
 template <class Fill, class In>
 Dataset<typename Fill::Result> fill_batches(const Dataset<In>& input, std::size_t size, Fill fill,
                                             std::string name, const auto& options,
@@ -153,6 +182,7 @@ Dataset<typename Fill::Result> fill_batches(const Dataset<In>& input, std::size_
   spec.begin = &Functions::begin;
   spec.drop = &Functions::drop;
   spec.write = &Functions::write;
+  if constexpr (kFillsUnverified<Fill>) spec.write_unverified = &Functions::write_unverified;
   spec.truncate = &Functions::truncate;
   spec.finish = &Functions::finish;
   if constexpr (requires(const typename Fill::Filling& filling) { Fill::filling_bytes(filling); }) {

@@ -54,13 +54,11 @@ struct FillSequences {
   }
   void write_row(const Record& record, Filling& filling, std::size_t row, const Place&,
                  std::size_t) const {
-    const auto all = std::apply(
-        [](auto&... column) { return std::array<void*, sizeof...(column)>{&column...}; }, filling);
-    std::array<void*, leaf_count<T>()> places;
-    for (std::size_t i = 0; i < columns.size(); ++i) places[i] = all[columns[i]];
-    const auto used = std::span<void* const>(places).first(columns.size());
-    schema.append_row(record, row, used);
-    if (has_widths) check_row(record, filling, row);
+    append(record, filling, row);
+  }
+  void write_unverified(const Record& record, Filling& filling, std::size_t row,
+                        LateCopy& late) const requires std::is_same_v<Schema, ExampleSchema<T>> {
+    append(record, filling, row, &late);
   }
   static void truncate(Filling& filling, std::size_t rows) {
     std::apply([rows](auto&... column) { (column.truncate(rows), ...); }, filling);
@@ -90,6 +88,16 @@ struct FillSequences {
   std::shared_ptr<SizeGuesses<T>> guesses = std::make_shared<SizeGuesses<T>>();
 
  private:
+  /// `late`: a LateCopy*, or nothing.
+  void append(const Record& record, Filling& filling, std::size_t row, auto... late) const {
+    const auto all = std::apply(
+        [](auto&... column) { return std::array<void*, sizeof...(column)>{&column...}; }, filling);
+    std::array<void*, leaf_count<T>()> places;
+    for (std::size_t i = 0; i < columns.size(); ++i) places[i] = all[columns[i]];
+    const auto used = std::span<void* const>(places).first(columns.size());
+    schema.append_row(record, row, used, late...);
+    if (has_widths) check_row(record, filling, row);
+  }
   /// Takes the row back when one of its sequences is too long.
   void check_row(const Record& record, Filling& filling, std::size_t row) const {
     try {

@@ -34,9 +34,9 @@ class FieldList {
 
   template <class Bytes>
   void decode(const Bytes& example, T& object) const {
-    const Record* const record = record_of(example);
+    const ListSource source = {record_of(example)};
     const auto decode_list = [&](const Field& field, std::size_t, auto kind, auto list) {
-      return field.decode_list(kind, list, record, object);
+      return field.decode_list(kind, list, source, object);
     };
     if (with_lists(bytes_of(example), decode_list)) return;
     with_views(example, [&](const Field& field, std::size_t, const FeatureView& view) {
@@ -45,9 +45,11 @@ class FieldList {
   }
 
   /// As ExampleSchema::parse_row.
-  void parse_row(const Record& record, std::size_t row, std::span<void* const> columns) const {
+  void parse_row(const Record& record, std::size_t row, std::span<void* const> columns,
+                 LateCopy* late) const {
+    const ListSource source = {&record, late};
     const auto assign_list = [&](const Field& field, std::size_t i, auto kind, auto list) {
-      return field.decode_list_at(kind, list, &record, columns[i], row);
+      return field.decode_list_at(kind, list, source, columns[i], row);
     };
     const auto assign = [&](const Field& field, std::size_t i, const FeatureView& view) {
       field.decode_at(view, record.bytes(), columns[i], row);
@@ -55,6 +57,7 @@ class FieldList {
     try {
       if (columns.size() != fields_.size()) fail_columns(columns.size(), names());
       if (with_lists(record.bytes(), assign_list)) return;
+      if (late != nullptr) late->forget();
       with_views(record, assign);
     } catch (...) {
       rethrow_with_place(record);
@@ -62,13 +65,16 @@ class FieldList {
   }
 
   /// As ExampleSchema::append_row.
-  void append_row(const Record& record, std::size_t row, std::span<void* const> columns) const {
+  void append_row(const Record& record, std::size_t row, std::span<void* const> columns,
+                  LateCopy* late) const {
     if (columns.size() != fields_.size()) fail_columns(columns.size(), names());
+    const ListSource source = {&record, late};
     const auto append_list = [&](const Field& field, std::size_t i, auto kind, auto list) {
-      return field.append_list(kind, list, &record, columns[i]);
+      return field.append_list(kind, list, source, columns[i]);
     };
     try {
       if (with_lists(record.bytes(), append_list)) return;
+      if (late != nullptr) late->forget();
       truncate(columns, row);
       with_views(record, [&](const Field& field, std::size_t i, const FeatureView& view) {
         field.append(view, record.bytes(), columns[i]);

@@ -27,17 +27,17 @@ struct NestedField final : SchemaField<T> {
   void append(const FeatureView& view, std::string_view example, void* column) const override {
     field->append(view, example, column);
   }
-  bool decode_list(FeatureKind kind, std::string_view list, const Record* record,
+  bool decode_list(FeatureKind kind, std::string_view list, const ListSource& source,
                    T& object) const override {
-    return field->decode_list(kind, list, record, object.*member);
+    return field->decode_list(kind, list, source, object.*member);
   }
-  bool decode_list_at(FeatureKind kind, std::string_view list, const Record* record, void* column,
-                      std::size_t row) const override {
-    return field->decode_list_at(kind, list, record, column, row);
+  bool decode_list_at(FeatureKind kind, std::string_view list, const ListSource& source,
+                      void* column, std::size_t row) const override {
+    return field->decode_list_at(kind, list, source, column, row);
   }
-  bool append_list(FeatureKind kind, std::string_view list, const Record* record,
+  bool append_list(FeatureKind kind, std::string_view list, const ListSource& source,
                    void* column) const override {
-    return field->append_list(kind, list, record, column);
+    return field->append_list(kind, list, source, column);
   }
   void truncate(void* column, std::size_t rows) const override { field->truncate(column, rows); }
   SchemaColumn column() const override {

@@ -59,12 +59,13 @@ void append_values(const FeatureView& view, AlignedArray<U>& out) {
 
 /// The same from a list in the usual form; false where it isn't, and `out` is as before.
 template <class U>
-bool append_usual_values(FeatureKind kind, std::string_view list, AlignedArray<U>& out) {
+bool append_usual_values(FeatureKind kind, std::string_view list, LateCopy* late,
+                         AlignedArray<U>& out) {
   if constexpr (kIsByte<U>) {
     std::string_view value;
     if (kind != FeatureKind::bytes || !read_usual_bytes(list, value)) return false;
     const std::span<U> place = out.extend(value.size());
-    if (!value.empty()) std::memcpy(place.data(), value.data(), value.size());
+    if (!value.empty()) copy_or_leave(late, place.data(), value.data(), value.size());
     return true;
   } else if constexpr (kIsUsualInteger<U>) {
     return kind == FeatureKind::integers && append_usual_integers(list, out);
@@ -73,7 +74,7 @@ bool append_usual_values(FeatureKind kind, std::string_view list, AlignedArray<U
     const char* const run = kind == FeatureKind::floats ? usual_whole(list, 0x0a, size) : nullptr;
     if (run == nullptr || size == 0 || size % sizeof(float) != 0) return false;
     const std::span<U> place = out.extend(size / sizeof(float));
-    std::memcpy(place.data(), run, size);
+    copy_or_leave(late, place.data(), run, size);
     return true;
   } else {
     return false;
@@ -111,14 +112,15 @@ struct RowColumn {
     append(std::move(value));
   }
   /// Of a list in the usual form; false where it isn't.
-  bool append_usual(FeatureKind kind, std::string_view list, const Record* record) {
+  bool append_usual(FeatureKind kind, std::string_view list, const detail::ListSource& source) {
     if constexpr (std::is_trivially_default_constructible_v<M>) {
-      if (detail::UsualForm<M>::read(kind, list, record, values.extend(1)[0])) return true;
+      if (detail::UsualForm<M>::read(kind, list, source, values.extend(1)[0])) return true;
       values.truncate(values.size() - 1);
       return false;
     } else {
       M value{};
-      if (!detail::UsualForm<M>::read(kind, list, record, value)) return false;
+      // It moves, so nothing of it can be left for later.
+      if (!detail::UsualForm<M>::read(kind, list, {source.record}, value)) return false;
       append(std::move(value));
       return true;
     }
@@ -143,8 +145,8 @@ struct RowColumn<std::vector<U>> {
     detail::append_values(view, values);
     detail::end_row(values, row_splits);
   }
-  bool append_usual(FeatureKind kind, std::string_view list, const Record*) {
-    if (!detail::append_usual_values(kind, list, values)) return false;
+  bool append_usual(FeatureKind kind, std::string_view list, const detail::ListSource& source) {
+    if (!detail::append_usual_values(kind, list, source.late, values)) return false;
     detail::end_row(values, row_splits);
     return true;
   }
@@ -186,7 +188,7 @@ struct RowColumn<std::vector<std::vector<V>>> {
     FeatureCodec<std::vector<std::vector<V>>>::decode(view, row);
     append(std::move(row));
   }
-  bool append_usual(FeatureKind, std::string_view, const Record*) { return false; }
+  bool append_usual(FeatureKind, std::string_view, const detail::ListSource&) { return false; }
   /// One inner sequence a step.
   void append_list(const FeatureListView& list) {
     FeatureSteps steps(list);

@@ -47,12 +47,14 @@ struct SchemaField {
   virtual void append(const FeatureView& view, std::string_view example, void* column) const = 0;
   /// Of the only list of a feature in the usual form (usual_form.h); where they return false, the
   /// functions above are to do it.
-  virtual bool decode_list(FeatureKind, std::string_view, const Record*, T&) const { return false; }
-  virtual bool decode_list_at(FeatureKind, std::string_view, const Record*, void*,
+  virtual bool decode_list(FeatureKind, std::string_view, const ListSource&, T&) const {
+    return false;
+  }
+  virtual bool decode_list_at(FeatureKind, std::string_view, const ListSource&, void*,
                               std::size_t) const {
     return false;
   }
-  virtual bool append_list(FeatureKind, std::string_view, const Record*, void*) const {
+  virtual bool append_list(FeatureKind, std::string_view, const ListSource&, void*) const {
     return false;
   }
   virtual void truncate(void* column, std::size_t rows) const = 0;
@@ -85,17 +87,17 @@ struct MemberField final : SchemaField<T> {
       rows.append_feature(view);
     }
   }
-  bool decode_list(FeatureKind kind, std::string_view list, const Record* record,
+  bool decode_list(FeatureKind kind, std::string_view list, const ListSource& source,
                    T& object) const override {
-    return UsualForm<M>::read(kind, list, record, object.*member);
+    return UsualForm<M>::read(kind, list, source, object.*member);
   }
-  bool decode_list_at(FeatureKind kind, std::string_view list, const Record* record, void* column,
-                      std::size_t row) const override {
-    return UsualForm<M>::read(kind, list, record, static_cast<M*>(column)[row]);
+  bool decode_list_at(FeatureKind kind, std::string_view list, const ListSource& source,
+                      void* column, std::size_t row) const override {
+    return UsualForm<M>::read(kind, list, source, static_cast<M*>(column)[row]);
   }
-  bool append_list(FeatureKind kind, std::string_view list, const Record* record,
+  bool append_list(FeatureKind kind, std::string_view list, const ListSource& source,
                    void* column) const override {
-    return static_cast<RowColumn<M>*>(column)->append_usual(kind, list, record);
+    return static_cast<RowColumn<M>*>(column)->append_usual(kind, list, source);
   }
   void truncate(void* column, std::size_t rows) const override {
     static_cast<RowColumn<M>*>(column)->truncate(rows);

@@ -12,7 +12,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "infeed/detail/large_memory.h"
+#include "infeed/detail/late_copy.h"
 #include "infeed/records/detail/aligned_array.h"
 #include "infeed/records/detail/example_shapes.h"
 #include "infeed/records/detail/feature_codec.h"
@@ -151,13 +151,14 @@ inline bool read_usual_float(std::string_view list, float& out) {
   return true;
 }
 
-inline bool read_usual_floats(std::string_view list, std::span<float> out) {
+inline bool read_usual_floats(std::string_view list, std::span<float> out,
+                              LateCopy* late = nullptr) {
   const auto size = out.size() * sizeof(float);
   if (out.size() == 1) return read_usual_float(list, out[0]);
   std::size_t found = 0;
   const char* const values = usual_whole(list, 0x0a, found);
   if (values == nullptr || found != size || size == 0) return false;
-  copy_value(out.data(), values, size);
+  copy_or_leave(late, out.data(), values, size);
   return true;
 }
 
@@ -173,23 +174,30 @@ inline bool read_usual_bytes(std::string_view list, std::string_view& out) {
 template <class T>
 inline constexpr bool kIsUsualInteger = kIsInteger<T> && !std::is_same_v<T, bool>;
 
+/// What a list is of; either may be null. One argument instead of two, since a virtual call has no more
+/// registers.
+struct ListSource {
+  const Record* record = nullptr;
+  LateCopy* late = nullptr;
+};
+
 /// How a member is read from a list in the usual form; the general case never is.
 template <class M>
 struct UsualForm {
-  static bool read(FeatureKind, std::string_view, const Record*, M&) { return false; }
+  static bool read(FeatureKind, std::string_view, const ListSource&, M&) { return false; }
 };
 
 template <class I>
 requires kIsUsualInteger<I>
 struct UsualForm<I> {
-  static bool read(FeatureKind kind, std::string_view list, const Record*, I& out) {
+  static bool read(FeatureKind kind, std::string_view list, const ListSource&, I& out) {
     return kind == FeatureKind::integers && read_usual_integers(list, std::span<I>(&out, 1));
   }
 };
 
 template <>
 struct UsualForm<float> {
-  static bool read(FeatureKind kind, std::string_view list, const Record*, float& out) {
+  static bool read(FeatureKind kind, std::string_view list, const ListSource&, float& out) {
     return kind == FeatureKind::floats && read_usual_float(list, out);
   }
 };
@@ -197,16 +205,18 @@ struct UsualForm<float> {
 template <class T, std::size_t N>
 requires(N != 0 && (kIsUsualInteger<T> || kIsByte<T> || std::is_same_v<T, float>))  //
     struct UsualForm<std::array<T, N>> {
-  static bool read(FeatureKind kind, std::string_view list, const Record*, std::array<T, N>& out) {
+  static bool read(FeatureKind kind, std::string_view list, const ListSource& source,
+                   std::array<T, N>& out) {
     if constexpr (kIsByte<T>) {
       std::string_view value;
       if (kind != FeatureKind::bytes || !read_usual_bytes(list, value) || value.size() != N) {
         return false;
       }
-      copy_value(out.data(), value.data(), N);
+      copy_or_leave(source.late, out.data(), value.data(), N);
       return true;
     } else if constexpr (std::is_same_v<T, float>) {
-      return kind == FeatureKind::floats && read_usual_floats(list, std::span<float>(out));
+      return kind == FeatureKind::floats &&
+             read_usual_floats(list, std::span<float>(out), source.late);
     } else {
       return kind == FeatureKind::integers && read_usual_integers(list, std::span<T>(out));
     }
@@ -215,7 +225,7 @@ requires(N != 0 && (kIsUsualInteger<T> || kIsByte<T> || std::is_same_v<T, float>
 
 template <>
 struct UsualForm<std::string> {
-  static bool read(FeatureKind kind, std::string_view list, const Record*, std::string& out) {
+  static bool read(FeatureKind kind, std::string_view list, const ListSource&, std::string& out) {
     std::string_view value;
     if (kind != FeatureKind::bytes || !read_usual_bytes(list, value)) return false;
     out.assign(value);
@@ -225,12 +235,12 @@ struct UsualForm<std::string> {
 
 template <>
 struct UsualForm<Record> {
-  static bool read(FeatureKind kind, std::string_view list, const Record* record, Record& out) {
+  static bool read(FeatureKind kind, std::string_view list, const ListSource& source, Record& out) {
     std::string_view value;
-    if (record == nullptr || kind != FeatureKind::bytes || !read_usual_bytes(list, value)) {
+    if (source.record == nullptr || kind != FeatureKind::bytes || !read_usual_bytes(list, value)) {
       return false;
     }
-    out = record->slice(value);
+    out = source.record->slice(value);
     return true;
   }
 };

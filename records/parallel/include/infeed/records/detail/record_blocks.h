@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "infeed/detail/late_copy.h"
 #include "infeed/records/compression.h"
 #include "infeed/records/record_reader.h"
 #include "infeed/records/spare_blocks.h"
@@ -71,6 +72,8 @@ class RecordBlock {
   }
   /// Whether record i is what its checksum says, where payloads are verified.
   bool is_valid(std::size_t i) const;
+  /// The same, and does what was left to `late` of the record's bytes, whatever comes out.
+  bool is_valid(std::size_t i, LateCopy& late) const;
 
   /// Bytes of memory that it has.
   std::size_t memory_bytes() const { return block_ == nullptr ? 0 : block_->capacity_bytes; }
