@@ -45,8 +45,8 @@ class FileCacheStage final : public Stage {
   TracedPlace do_trace(std::uint64_t position) const override {
     if (const PeekedInput* const input = traced_input_; input != nullptr)
       return input->trace(position);
-    return TracedPlace::unknown(counters().label,
-                                "read it from its store, and the stages before did not run");
+    return TracedPlace::unknown(counters().label +
+                                " read it from its store, and the stages before did not run");
   }
 
  private:

@@ -129,6 +129,8 @@ Pull Stage::pull(Chunk& out, std::size_t want) {
   return pulled;
 }
 
+const std::string& Stage::label() const { return counters_->label; }
+
 TracedPlace Stage::do_trace(std::uint64_t) const {
   return TracedPlace::unknown(counters_->label,
                               "doesn't tell which records its elements are made of");

@@ -38,6 +38,8 @@ class InnerStream {
 
   bool is_open() const { return node_ != nullptr; }
   const Node& node() const { return *node_; }
+  /// Of its last stage.
+  const std::string& label() const { return stage_->label(); }
   /// Elements that were pulled or skipped so far.
   std::uint64_t given() const { return given_; }
   Pull pull(Chunk& out, std::size_t want);

@@ -114,6 +114,8 @@ class Stage {
   /// Where the element at a position of its pass came from. Any thread may ask while the stage lives,
   /// and others pull it meanwhile.
   TracedPlace trace(std::uint64_t position) const { return do_trace(position); }
+  /// Its name in statistics, "map[2]", which all stages of inner datasets at this place have.
+  const std::string& label() const;
   /// The type of the elements that it gives.
   const TypeInfo& type() const { return *type_; }
 

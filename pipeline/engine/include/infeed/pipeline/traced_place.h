@@ -24,7 +24,8 @@ struct TracedPlace {
   std::string why_not = {};
   /// The label of the stage that `why_not_of_stage` speaks of; it lives as long as the iterator. The
   /// sentence is made where somebody reads it: the first values of each inner dataset are traced,
-  /// and a sentence for each cost 5 % of range(1000) in a flat_map.
+  /// and a sentence for each cost 5 % of range(1000) in a flat_map. Only where the stage tells of no
+  /// element, whatever it reads.
   const std::string* stage = nullptr;
   const char* why_not_of_stage = "";
 
