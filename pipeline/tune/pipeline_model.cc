@@ -12,6 +12,7 @@ constexpr double kFadeNs = 1e9;
 constexpr double kVisitsFadeNs = 20e9;
 // Below that it is the machine's own housekeeping.
 constexpr double kOthersMatter = 0.15;
+constexpr double kWantedByOthers = 0.3;
 
 const KnobState* workers_of(const TuningObservation& of, int stage) {
   for (const KnobState& knob : of.knobs) {
@@ -28,6 +29,10 @@ double cores_for(const TuningObservation& seen) {
   // The kernel shares cores evenly between those who want them.
   return std::clamp(seen.cores - seen.cores_of_others,
                     std::min(seen.cores, std::max(own, seen.cores / 2)), seen.cores);
+}
+
+bool others_want_cores(const TuningObservation& seen) {
+  return cores_for(seen) < seen.cores - kWantedByOthers;
 }
 
 void PipelineModel::add(const TuningObservation& window) {

@@ -78,5 +78,9 @@ class PipelineModel {
 
 /// Cores that the process gets when others want theirs.
 double cores_for(const TuningObservation& seen);
+/// Others want a good part of them. The kernel then shares cores by threads, not by programs, and moves
+/// threads about: with a busy process on each of two cores a single thread has 0.70 of a core, and 0.53
+/// beside a second one that works for a fiftieth of the time.
+bool others_want_cores(const TuningObservation& seen);
 
 }  // namespace infeed::detail

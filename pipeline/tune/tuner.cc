@@ -17,11 +17,20 @@ constexpr double kGrowthKept = 1.02;
 constexpr double kGrowthForetold = 1.0 / 3;
 constexpr double kGrowthEnough = 1.05;
 constexpr double kSavingKept = 0.97;
+// What it may cost by the model, which doesn't know how the kernel shares cores.
+constexpr double kSavingForetold = 0.98;
+constexpr double kSavingForetoldAmongOthers = 0.9;
 // Below this a saving is taken back at once; between the two it is looked at longer.
 constexpr double kSavingLost = 0.9;
 constexpr double kSettleNs = 150e6;
 constexpr double kTrialNs = 300e6;
 constexpr double kLongTrialNs = 900e6;
+// Where others want the cores, rates differ by a sixth from one third of a second to the next, and what
+// was the best for a while says little.
+constexpr double kTrialAmongOthersNs = 1500e6;
+constexpr double kSavingKeptAmongOthers = 0.9;
+constexpr double kSavingLostAmongOthers = 0.8;
+constexpr double kRegrettedAmongOthers = 0.75;
 constexpr double kTrialElements = 20;
 constexpr int kSavingWindows = 3;
 constexpr int kSerialWindows = 2;
@@ -178,13 +187,23 @@ bool Tuner::is_another_phase(const TuningObservation& window) const {
   return false;
 }
 
+/// The least that it must bring, as a share of the rate before it, and what it is given up for at once.
+std::pair<double, double> Tuner::bounds_of(const Trial& trial, double growth) const {
+  if (!trial.saves) return {growth, kSavingKept};
+  if (trial.is_among_others) return {kSavingKeptAmongOthers, kSavingLostAmongOthers};
+  const double best = 0.98 * phase_rate_;
+  return {kSavingKept * std::max(1.0, best / std::max(1e-9, trial.change.rate_before)),
+          kSavingLost};
+}
+
 void Tuner::judge(const TuningObservation& seen, TuningDecision& decision) {
   Trial& trial = *trial_;
   const auto begin_ns = static_cast<double>(seen.at_ns - std::min(seen.at_ns, seen.window_ns));
   if (begin_ns < trial.settled_at_ns) return;
   trial.ns += static_cast<double>(seen.window_ns);
   trial.elements += static_cast<double>(seen.elements);
-  const double trial_ns = std::max(kTrialNs, static_cast<double>(window_ns_min_));
+  const double trial_ns = std::max(trial.is_among_others ? kTrialAmongOthersNs : kTrialNs,
+                                   static_cast<double>(window_ns_min_));
   const bool is_seen = trial.ns >= trial_ns && trial.elements >= trial.elements_min;
   if (!is_seen && trial.ns < kLongestTrialNs) return;
   TuningChange& change = trial.change;
@@ -193,12 +212,8 @@ void Tuner::judge(const TuningObservation& seen, TuningDecision& decision) {
   const double foretold = change.rate_predicted / std::max(1e-9, change.rate_before) - 1;
   const double growth =
       std::max(kGrowthKept, std::min(kGrowthEnough, 1 + kGrowthForetold * foretold));
-  const double needed = !trial.saves ? growth
-                        : change.rate_before > 0.98 * phase_rate_
-                            ? kSavingKept
-                            : kSavingKept * 0.98 * phase_rate_ / change.rate_before;
-  const double lost = trial.saves ? kSavingLost : kSavingKept;
-  if (ratio < needed && ratio > lost && trial.ns < std::max(kLongTrialNs, trial_ns)) {
+  const auto [needed, lost] = bounds_of(trial, growth);
+  if (ratio < needed && ratio > lost && trial.ns < std::max(kLongTrialNs, 2 * trial_ns)) {
     return;  // too close to tell
   }
   const bool is_kept = ratio >= needed;
@@ -239,11 +254,12 @@ void Tuner::decide(const TuningObservation& seen, TuningDecision& decision) {
   serial_windows_ = serial ? serial_windows_ + 1 : 0;
   if (serial_windows_ >= kSerialWindows && !has_failed(*serial)) {
     const double serial_rate = model_.serial_rate(seen);
-    return begin(seen, *serial, serial_rate, /*saves=*/false,
+    return begin(seen, *serial, serial_rate, /*saves=*/others_want_cores(seen),
                  "handing elements over costs more than it brings", decision);
   }
-  const bool saves = workers_in(seen, wanted) < workers_in(seen, now) && predicted >= 0.98 * rate &&
-                     !has_failed(wanted);
+  const double foretold = others_want_cores(seen) ? kSavingForetoldAmongOthers : kSavingForetold;
+  const bool saves = workers_in(seen, wanted) < workers_in(seen, now) &&
+                     predicted >= foretold * rate && !has_failed(wanted);
   saving_windows_ = saves ? saving_windows_ + 1 : 0;
   if (saving_windows_ >= kSavingWindows) {
     return begin(seen, wanted, std::min(predicted, rate), /*saves=*/true,
@@ -260,7 +276,8 @@ void Tuner::decide(const TuningObservation& seen, TuningDecision& decision) {
 /// The last saving looked good while it was tried, and costs after all.
 bool Tuner::undo_regretted(const TuningObservation& seen, TuningDecision& decision) {
   const double rate = model_.measured_rate();
-  if (!last_saving_ || windows_ < 3 || rate > kRegretted * phase_rate_) return false;
+  const double regretted = others_want_cores(seen) ? kRegrettedAmongOthers : kRegretted;
+  if (!last_saving_ || windows_ < 3 || rate > regretted * phase_rate_) return false;
   const Values before = *std::exchange(last_saving_, std::nullopt);
   failed_.push_back({values_of(seen), rate, /*saved=*/true});
   begin(seen, before, phase_rate_, /*saves=*/false, "the last saving costs after all", decision);
@@ -283,6 +300,7 @@ void Tuner::begin(const TuningObservation& seen, const Values& values, double pr
   trial.before = now;
   trial.after = values;
   trial.saves = saves;
+  trial.is_among_others = others_want_cores(seen);
   trial.settled_at_ns = static_cast<double>(seen.at_ns) + kSettleNs;
   // What was made before says nothing about what is made now.
   trial.elements_min = kTrialElements + (saves ? model_.elements_on_the_way(seen) : 0);

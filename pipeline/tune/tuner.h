@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <infeed/pipeline/tuning_policy.h>
@@ -40,7 +41,8 @@ class Tuner final : public TuningPolicy {
     TuningChange change;
     Values before;
     Values after;
-    bool saves = false;  ///< it gives back, rather than asks for more
+    bool saves = false;            ///< it gives back, rather than asks for more
+    bool is_among_others = false;  ///< others_want_cores()
     double settled_at_ns = 0;
     double ns = 0;
     double elements = 0;
@@ -78,11 +80,12 @@ class Tuner final : public TuningPolicy {
   void note_cores_left(const TuningObservation& window);
   bool accumulate(const TuningObservation& seen);
   bool is_another_phase(const TuningObservation& window) const;
+  std::pair<double, double> bounds_of(const Trial& trial, double growth) const;
   void judge(const TuningObservation& window, TuningDecision& decision);
   void decide(const TuningObservation& seen, TuningDecision& decision);
   bool undo_regretted(const TuningObservation& seen, TuningDecision& decision);
   void note_bursts(const TuningObservation& window);
-  bool comes_in_bursts() const;
+  bool comes_in_bursts(const TuningObservation& seen) const;
   std::optional<Values> serial_instead(const TuningObservation& seen) const;
   Values fewest_workers(const TuningObservation& seen) const;
   void shrink_buffers(const TuningObservation& seen, Values& values);

@@ -11,11 +11,16 @@ namespace {
 
 // Workers for the spread of what elements take.
 constexpr double kHeadroom = 1.1;
+constexpr double kBest = 0.995;
+// What is as good without a thread. Among others that want the cores it takes from its own process, too.
+constexpr double kBestAmongOthers = 0.9;
 // A thread that was taken away has its core back in less than that.
 constexpr double kMostlyBlocked = 0.6;
 // A buffer is of use where what fills it comes in bursts: deviation over mean, of windows.
 constexpr double kBurst = 0.5;
 constexpr double kBurstNs = 10e6;
+// What a thread waits for a core among others that want it is no burst.
+constexpr double kBurstAmongOthersNs = 100e6;
 constexpr double kBurstWindows = 8;
 constexpr int kIdleBufferWindows = 5;
 
@@ -49,12 +54,13 @@ void Tuner::note_bursts(const TuningObservation& window) {
 }
 
 /// Whether any stage waits for long now and then, rather than all the time.
-bool Tuner::comes_in_bursts() const {
+bool Tuner::comes_in_bursts(const TuningObservation& seen) const {
   if (windows_ < kBurstWindows) return true;  // nobody knows yet
-  return std::any_of(bursts_.begin(), bursts_.end(), [this](const Bursts& stage) {
+  const double burst_ns = others_want_cores(seen) ? kBurstAmongOthersNs : kBurstNs;
+  return std::any_of(bursts_.begin(), bursts_.end(), [&](const Bursts& stage) {
     const double mean = stage.sum / windows_;
     const double variance = stage.squares / windows_ - mean * mean;
-    return mean > kBurstNs && variance > kBurst * kBurst * mean * mean;
+    return mean > burst_ns && variance > kBurst * kBurst * mean * mean;
   });
 }
 
@@ -69,20 +75,23 @@ Tuner::Values Tuner::fewest_workers(const TuningObservation& seen) const {
       values[i] = most_workers(knob, cores);
     }
   }
-  const double best = 0.995 * model_.forecast(seen, values, kHeadroom).rate;
+  const double most = model_.forecast(seen, values, kHeadroom).rate;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const KnobState& knob = seen.knobs[i];
     if (knob.kind != KnobKind::workers) continue;
-    const std::int64_t most = values[i];
-    values[i] = std::min(most, std::max<std::int64_t>(1, knob.min));
-    while (values[i] < most && model_.forecast(seen, values, kHeadroom).rate < best) ++values[i];
+    const std::int64_t workers = values[i];
+    values[i] = std::min(workers, std::max<std::int64_t>(1, knob.min));
+    while (values[i] < workers && model_.forecast(seen, values, kHeadroom).rate < kBest * most) {
+      ++values[i];
+    }
   }
   for (std::size_t i = values.size(); i-- > 0;) {
     const KnobState& knob = seen.knobs[i];
     if (knob.kind != KnobKind::workers || knob.min > 0 || values[i] == 0) continue;
-    if (knob.shape == KnobShape::driver && comes_in_bursts()) continue;
+    if (knob.shape == KnobShape::driver && comes_in_bursts(seen)) continue;
     const std::int64_t some = std::exchange(values[i], 0);
-    if (model_.forecast(seen, values, kHeadroom).rate < best) values[i] = some;
+    const double near = others_want_cores(seen) && !knob.waits ? kBestAmongOthers : kBest;
+    if (model_.forecast(seen, values, kHeadroom).rate < near * most) values[i] = some;
   }
   return values;
 }
@@ -112,7 +121,7 @@ void Tuner::shrink_buffers(const TuningObservation& seen, Values& values) {
     std::int64_t& shrunk_to = shrunk_to_[knob.id];
     if (shrunk_to != 0 && knob.value > shrunk_to) continue;  // it has grown again: it was needed
     idle = 2 * knob.low > knob.value ? idle + 1 : 0;
-    if (idle < kIdleBufferWindows || comes_in_bursts()) continue;
+    if (idle < kIdleBufferWindows || comes_in_bursts(seen)) continue;
     values[i] = std::clamp(knob.value / 4, knob.min, knob.max);
     if (values[i] == knob.value) continue;
     idle = 0;
