@@ -113,8 +113,8 @@ class FlatMapStage final : public Stage {
   Chunk element_;
   std::uint64_t position_ = 0;  ///< of the outer element
   InnerStream inner_;
-  PlaceLog places_;         ///< in an iterator that records
-  bool is_traced_ = false;  ///< what the inner dataset gives, as far as anybody knows
+  PlaceLog places_;                      ///< in an iterator that records
+  bool is_traced_ = false;               ///< what the inner dataset gives, as far as anybody knows
   const std::string* untold_ = nullptr;  ///< the label of a stage that never tells
 };
 
