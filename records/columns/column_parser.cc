@@ -120,6 +120,7 @@ std::size_t ColumnParser::row_bytes_min() const {
 
 ColumnRows ColumnParser::begin(std::size_t rows_max) const {
   ColumnRows rows(plan_, rows_max);
+  detail::begin_small_columns(*plan_, rows_max, rows.columns_);
   for (std::size_t i = 0; i < plan_->columns.size(); ++i) {
     detail::begin_column(*plan_->columns[i], rows_max, rows.columns_[i], plan_->pool);
   }

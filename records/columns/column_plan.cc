@@ -11,6 +11,11 @@
 namespace infeed::detail {
 namespace {
 
+// Columns of a few bytes a row lie in one block: a batch of 40 numbers went to the pool 80 times otherwise.
+// Who keeps one of them keeps all, so they are small.
+constexpr std::size_t kSmallColumnBytes = 4096;
+constexpr std::size_t kCacheLineBytes = 64;
+
 template <class T>
 void parse_scalar(const PlannedColumn&, const FeatureView* view, GrowingColumn& out,
                   std::size_t row, const TensorPool&) {
@@ -209,6 +214,34 @@ std::size_t fixed_values_bytes(const PlannedColumn& column, std::size_t rows) {
 std::size_t column_row_bytes_min(const PlannedColumn& column) {
   const std::size_t places_bytes = column.partitions == 0 ? 0 : sizeof(std::int64_t);
   return places_bytes + (column.has_fixed_rows ? fixed_values_bytes(column, 1) : 0);
+}
+
+void begin_small_columns(const ColumnPlan& plan, std::size_t rows_max,
+                         std::span<GrowingColumn> out) {
+  const auto small_bytes = [&](std::size_t i) -> std::size_t {
+    const PlannedColumn& column = *plan.columns[i];
+    if (!column.has_fixed_rows || column.partitions != 0 || column.item_bytes == 0) return 0;
+    if (rows_max > kSmallColumnBytes / column.item_bytes) return 0;
+    const std::size_t lines =
+        (rows_max * column.item_bytes + kCacheLineBytes - 1) / kCacheLineBytes;
+    return lines * kCacheLineBytes;
+  };
+  std::size_t columns = 0;
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    columns += small_bytes(i) != 0 ? 1 : 0;
+    bytes += small_bytes(i);
+  }
+  if (columns < 2) return;
+  const std::shared_ptr<std::byte> shared = plan.pool.take(bytes).memory;
+  std::byte* at = shared.get();
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const std::size_t own_bytes = small_bytes(i);
+    if (own_bytes == 0) continue;
+    // With a count of its own: a tensor that nobody else has can be written.
+    out[i].values.adopt({std::shared_ptr<std::byte>(at, [shared](std::byte*) {}), own_bytes});
+    at += own_bytes;
+  }
 }
 
 void begin_column(const PlannedColumn& column, std::size_t rows_max, GrowingColumn& out,

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct GrowingColumn {
 };
 
 struct PlannedColumn;
+struct ColumnPlan;
 
 /// Decodes a feature into row `row` of a column. A column with a partition finds the view of that
 /// feature behind the one that it is given.
@@ -83,7 +85,10 @@ void append_default(const PlannedColumn& column, GrowingColumn& out, std::size_t
                     const TensorPool& pool);
 /// What a row takes whatever the record holds.
 std::size_t column_row_bytes_min(const PlannedColumn& column);
-/// Memory for so many rows.
+/// Memory for so many rows of the small columns among them, from one block.
+void begin_small_columns(const ColumnPlan& plan, std::size_t rows_max,
+                         std::span<GrowingColumn> out);
+/// Memory for so many rows, where there is none.
 void begin_column(const PlannedColumn& column, std::size_t rows_max, GrowingColumn& out,
                   const TensorPool& pool);
 void truncate_column(const PlannedColumn& column, std::size_t rows, GrowingColumn& out);

@@ -27,6 +27,11 @@ class GrowingBuffer {
     return {reinterpret_cast<T*>(data_), size<T>()};
   }
 
+  /// Instead of one of the pool's, before anything is in it.
+  void adopt(TensorPool::Block block) {
+    block_ = std::move(block);
+    data_ = block_.memory.get();
+  }
   void reserve(std::size_t bytes, const TensorPool& pool) {
     if (bytes > block_.bytes || data_ == nullptr) grow(bytes, pool);
   }

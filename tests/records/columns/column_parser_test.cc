@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -202,6 +204,45 @@ TEST(ColumnParser, an_error_leaves_the_rows_before_it) {
   EXPECT_EQ(batch.column("text").bytes(1), "xxx");
 }
 
+// They lie in one block, which nobody is to notice.
+TEST(ColumnParser, small_columns_are_each_on_their_own) {
+  const ColumnParser parser(ColumnSchema()
+                                .column("a", DType::float32)
+                                .column("none", DType::float32, {0})
+                                .column("b", DType::int64)
+                                .column("large", DType::int64, {600})
+                                .column("c", DType::uint8, {3}));
+  const auto record = [](std::int64_t row) {
+    ExampleBuilder builder;
+    builder.floats("a", static_cast<float>(row));
+    builder.floats("none", std::span<const float>());
+    builder.integers("b", 10 * row);
+    const std::vector<std::int64_t> large(600, row);
+    builder.integers("large", std::span<const std::int64_t>(large));
+    builder.bytes("c", std::string(3, static_cast<char>(row)));
+    return builder.encode();
+  };
+  std::optional<Tensor> kept;
+  for (int round = 0; round < 3; ++round) {
+    ColumnRows rows = parser.begin(3);
+    for (std::int64_t row = 0; row < 3; ++row) {
+      parser.parse_row(record(row + round), nullptr, static_cast<std::size_t>(row), rows);
+    }
+    ColumnBatch batch = parser.finish(std::move(rows), 3);
+    for (const Column& column : batch.columns()) {
+      EXPECT_TRUE(column.values().is_writable());
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(column.values().data()) % 64, 0U);
+    }
+    EXPECT_THAT(batch.column("a").values<float>(), ElementsAre(round, round + 1, round + 2));
+    EXPECT_THAT(batch.column("b").values<std::int64_t>(),
+                ElementsAre(10 * round, 10 * round + 10, 10 * round + 20));
+    EXPECT_THAT(batch.column("c").values<std::uint8_t>(), ::testing::Contains(round).Times(3));
+    if (round == 0) kept = batch.column("b").values();
+  }
+  EXPECT_THAT(kept->values<std::int64_t>(), ElementsAre(0, 10, 20));  // the others are gone
+  EXPECT_TRUE(kept->is_writable());
+}
+
 TEST(ColumnParser, errors_name_the_place) {
   testing::TemporaryFolder folder;
   const std::string file = folder.file("a.tfrecord");
@@ -287,7 +328,8 @@ TEST(ColumnParser, schemas_that_examples_can_not_fill) {
 
 TEST(ColumnParser, batches_return_their_memory_to_the_next_ones) {
   const ColumnParser parser(all_kinds());
-  const std::vector<std::string> records(8, example({1, 2, 3}, {"a", "b"}, 5));
+  // Of so many the small columns' block is the only one of its size.
+  const std::vector<std::string> records(5, example({1, 2, 3}, {"a", "b"}, 5));
   const auto places = [&] {
     const ColumnBatch batch = parse_all(parser, records);
     std::set<const void*> all;
