@@ -187,6 +187,17 @@ def look(infeed, folder):
             seen.terminate()
 
 
+def remove_outputs(words):
+    """What a command that had ended has written, which it refuses to write once more."""
+    for path in map(pathlib.Path, words):
+        if not path.name.startswith("out-"):
+            continue
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+
+
 def try_all(infeed, folder, chosen, source):
     """The number of commands, and what is wrong."""
     for words in commands(folder):
@@ -200,6 +211,7 @@ def try_all(infeed, folder, chosen, source):
             if status == INTERRUPTED or part_s < 0.001:
                 break
             part_s /= 4
+            remove_outputs(words)
         yield words, f"after {part_s:.2f} s", seconds, faults(status, said, seconds), said
     if chosen in "top":
         yield look(infeed, folder)
