@@ -49,7 +49,8 @@ void RecordBlock::release() {
 }
 
 bool RecordBlock::is_valid(std::size_t i) const {
-  return !file_->verifies_payloads_ || payload_is_valid(bytes(i));
+  LateCopy nothing;
+  return is_valid(i, nothing);
 }
 
 bool RecordBlock::is_valid(std::size_t i, LateCopy& late) const {
@@ -113,10 +114,11 @@ std::uint64_t PlainBlocks::next_end() const {
       std::min<std::uint64_t>(kRecordsPerBlockMin * record_bytes, kLargeBlockBytes);
   std::uint64_t end = claimed_ + std::max<std::uint64_t>(block_bytes_, several);
   if (record_bytes >= kLongRecordBytes) {
-    // If records go on as long as they are, so many end a little behind this.
-    const std::uint64_t begin = framed_to_.load(std::memory_order_relaxed);
-    const std::uint64_t records = (end - begin) / record_bytes;
-    end = std::max(begin + records * record_bytes - record_bytes / 64, claimed_ + kPageBytes);
+    // If records go on as long as they are, this is a little before the last one that ends in the block.
+    const std::uint64_t begin = std::min(framed_to_.load(std::memory_order_relaxed), claimed_);
+    const std::uint64_t records_end = begin + (end - begin) / record_bytes * record_bytes;
+    const std::uint64_t before_end = record_bytes / 64;
+    if (records_end > claimed_ + kPageBytes + before_end) end = records_end - before_end;
   }
   return end / kPageBytes * kPageBytes;
 }

@@ -77,15 +77,14 @@ inline Header load_header(const char* at) {
   return {load_little<std::uint64_t>(at), load_little<std::uint32_t>(at + 8)};
 }
 
-/// `payload` is followed in memory by its footer.
-inline bool payload_is_valid(std::string_view payload) {
-  return load_little<std::uint32_t>(payload.data() + payload.size()) ==
-         mask_crc32c(crc32c(payload));
-}
-/// The same, and does what was left to `late`.
+/// `payload` is followed in memory by its footer. Does what was left to `late`, too.
 inline bool payload_is_valid(std::string_view payload, LateCopy& late) {
   return load_little<std::uint32_t>(payload.data() + payload.size()) ==
          mask_crc32c(crc32c_copying(payload, late));
+}
+inline bool payload_is_valid(std::string_view payload) {
+  LateCopy nothing;
+  return payload_is_valid(payload, nothing);
 }
 
 inline void store_header(char* at, std::uint64_t length) {

@@ -163,7 +163,8 @@ inline constexpr bool kIsRowInput = field_count<In>() == 0 || std::is_same_v<In,
 
 /// The batches of type Fill::Result that `fill` makes of the input's elements. Fill has the
 /// functions that FillColumns has, write_unverified() where it can; truncate() is called where rows
-/// are appended only, and so is filling_bytes(filling), which it may have besides. The options are those of BatchIntoOptions.
+/// are appended only, and so is filling_bytes(filling), which it may have besides. The options are
+/// those of BatchIntoOptions.
 template <class Fill, class In>
 Dataset<typename Fill::Result> fill_batches(const Dataset<In>& input, std::size_t size, Fill fill,
                                             std::string name, const auto& options,
