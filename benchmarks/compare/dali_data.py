@@ -130,6 +130,7 @@ def main():
         "parse, 784 B images": _parse("image-784", image),
         "parse, 2 KB images": _parse("image-2k", image),
         "parse, 112 KB images": _parse("image-112k", image),
+        "parse, 112 KB images, mapped": _parse("image-112k", image),
         "parse, 40 scalars": _parse(
             "scalars", {f"s{i:02}": _one(tfrecord.float32, 0.0) for i in range(40)}),
         "parse, 768 floats": _parse("floats", {

@@ -45,9 +45,9 @@ double rate_of(const RunOptions& options, const Dataset<T>& dataset, OfElement o
   });
 }
 
-Dataset<Record> read(const RunOptions& options, const char* kind) {
+Dataset<Record> read(const RunOptions& options, const char* kind, bool map_files = false) {
   read_into_page_cache(record_files(options.data, kind));
-  return records(record_files(options.data, kind).string()) | repeat();
+  return records(record_files(options.data, kind).string(), {.map_files = map_files}) | repeat();
 }
 
 Row read_row(std::string name, const char* kind) {
@@ -95,14 +95,21 @@ Dataset<Batch<Kind>> batches(const Dataset<Record>& input) {
   return input | parse_batch(Kind::schema(), kRecordsPerBatch, {.parallelism = autotune});
 }
 
+/// How ours and the loops go about it.
+struct Form {
+  LoopBytes of_loops = LoopBytes::viewed;
+  bool map_files = false;
+};
+
 template <class Kind>
-Row parse_row(std::string name, const char* kind, LoopBytes of_loops = LoopBytes::viewed) {
-  return {std::move(name), [kind, of_loops](const RunOptions& options) -> Measurement {
+Row parse_row(std::string name, const char* kind, Form form = {}) {
+  return {std::move(name), [kind, form](const RunOptions& options) -> Measurement {
             const auto rows = [](const Batch<Kind>& rows_of) {
               return static_cast<double>(rows_of.size());
             };
-            return {rate_of(options, batches<Kind>(read(options, kind)) | prefetch(), rows),
-                    two_plain_loops_rate(options, kind, of_loops)};
+            const auto input = read(options, kind, form.map_files);
+            return {rate_of(options, batches<Kind>(input) | prefetch(), rows),
+                    two_plain_loops_rate(options, kind, form.of_loops)};
           }};
 }
 
@@ -128,15 +135,16 @@ Row compressed_columns_row(std::string name, const char* kind) {
             return {rate_of(options, batches, rows)};
           }};
 }
-Row parse_columns_row(std::string name, const char* kind, ColumnSchema schema) {
-  return {std::move(name), [kind, schema](const RunOptions& options) -> Measurement {
+Row parse_columns_row(std::string name, const char* kind, ColumnSchema schema, Form form = {}) {
+  return {std::move(name), [kind, schema, form](const RunOptions& options) -> Measurement {
             const auto batches =
-                read(options, kind) |
+                read(options, kind, form.map_files) |
                 parse_columns(schema, kRecordsPerBatch, {.parallelism = autotune}) | prefetch();
             const auto rows = [](const ColumnBatch& batch) {
               return static_cast<double>(batch.rows());
             };
-            return {rate_of(options, batches, rows), two_plain_loops_rate(options, kind)};
+            return {rate_of(options, batches, rows),
+                    two_plain_loops_rate(options, kind, form.of_loops)};
           }};
 }
 
@@ -183,7 +191,9 @@ std::vector<Row> records_rows() {
       parse_row<PixelRecord<2048>>("parse, 2 KB images", "image-2k"),
       parse_row<PixelRecord<112 * 1024>>("parse, 112 KB images", "image-112k"),
       parse_row<PixelRecord<112 * 1024>>("parse, 112 KB images, beside loops that fill rows",
-                                         "image-112k", LoopBytes::copied),
+                                         "image-112k", {.of_loops = LoopBytes::copied}),
+      parse_row<PixelRecord<112 * 1024>>("parse, 112 KB images, mapped", "image-112k",
+                                         {.map_files = true}),
       parse_row<ScalarRecord>("parse, 40 scalars", "scalars"),
       parse_row<FloatRecord>("parse, 768 floats", "floats"),
       parse_row<TokenRecord>("parse, 512 tokens", "tokens"),
@@ -191,6 +201,8 @@ std::vector<Row> records_rows() {
       parse_columns_row("columns, 784 B images", "image-784", image_columns(784)),
       parse_columns_row("columns, 2 KB images", "image-2k", image_columns(2048)),
       parse_columns_row("columns, 112 KB images", "image-112k", image_columns(112 * 1024)),
+      parse_columns_row("columns, 112 KB images, mapped", "image-112k", image_columns(112 * 1024),
+                        {.map_files = true}),
       parse_columns_row("columns, 40 scalars", "scalars", scalar_columns()),
       parse_columns_row("columns, 768 floats", "floats", float_columns()),
       parse_columns_row("columns, 512 tokens", "tokens", token_columns()),

@@ -158,6 +158,7 @@ RECORDS = [
     _parse("parse, 784 B images"),
     _parse("parse, 2 KB images"),
     _parse("parse, 112 KB images"),
+    _parse("parse, 112 KB images, mapped"),
     # The plain loops leave the image where it was read; these copy it into the batch, as we must.
     Row("parse, 112 KB images, beside loops that fill rows", "records", "records/s", (),
         other="two loops, copying", ratio_min=0.7, higher_is_better=True),
@@ -168,6 +169,7 @@ RECORDS = [
     _columns("columns, 784 B images"),
     _columns("columns, 2 KB images"),
     _columns("columns, 112 KB images"),
+    _columns("columns, 112 KB images, mapped"),
     _columns("columns, 40 scalars"),
     _columns("columns, 768 floats"),
     _columns("columns, 512 tokens"),

@@ -75,6 +75,7 @@ def measurements():
         "parse, 784 B images": _parse("image-784", _IMAGE, _decode_image),
         "parse, 2 KB images": _parse("image-2k", _IMAGE, _decode_image),
         "parse, 112 KB images": _parse("image-112k", _IMAGE, _decode_image),
+        "parse, 112 KB images, mapped": _parse("image-112k", _IMAGE, _decode_image),
         "parse, 40 scalars": _parse("scalars", {f"s{i:02}": _one(tf.float32) for i in range(40)}),
         "parse, 768 floats": _parse(
             "floats", {"values": tf.io.FixedLenFeature([768], tf.float32), "label": _one(tf.int64)}),

@@ -89,6 +89,13 @@ Block* make_lone_block(std::size_t bytes, std::shared_ptr<BlockPool> origin) {
   return block;
 }
 
+Block* make_view(const std::string& file, const char* data, std::shared_ptr<const void> owner) {
+  Block* block =
+      make_lone_block(0, std::make_shared<BlockPool>(file, 0, nullptr, std::move(owner)));
+  block->data = const_cast<char*>(data);  // nobody writes to the bytes of a block that is read
+  return block;
+}
+
 std::shared_ptr<BlockPool> origin_of(const Block* block) {
   return block == nullptr ? nullptr : static_cast<const HomedBlock*>(block)->home;
 }

@@ -22,10 +22,14 @@ inline constexpr std::size_t kBlockLeadBytes = 64;
 
 class BlockPool : public std::enable_shared_from_this<BlockPool> {
  public:
-  /// `spare`: where blocks come from and go to at the end; may be null.
+  /// `spare`: where blocks come from and go to at the end; may be null. `viewed`: see make_view().
   explicit BlockPool(std::string file, std::size_t free_blocks_max = 4,
-                     std::shared_ptr<SpareBlocks> spare = nullptr)
-      : file_(std::move(file)), free_blocks_max_(free_blocks_max), spare_(std::move(spare)) {
+                     std::shared_ptr<SpareBlocks> spare = nullptr,
+                     std::shared_ptr<const void> viewed = nullptr)
+      : file_(std::move(file)),
+        free_blocks_max_(free_blocks_max),
+        spare_(std::move(spare)),
+        viewed_(std::move(viewed)) {
     free_.reserve(free_blocks_max);
   }
   ~BlockPool();
@@ -41,6 +45,7 @@ class BlockPool : public std::enable_shared_from_this<BlockPool> {
   const std::string file_;
   const std::size_t free_blocks_max_;
   const std::shared_ptr<SpareBlocks> spare_;
+  const std::shared_ptr<const void> viewed_;
   std::mutex mutex_;
   std::vector<Block*> free_;
 };
@@ -48,6 +53,8 @@ class BlockPool : public std::enable_shared_from_this<BlockPool> {
 /// A block of exactly `bytes` that is freed instead of coming home. `origin` names its file and may
 /// be null.
 Block* make_lone_block(std::size_t bytes, std::shared_ptr<BlockPool> origin);
+/// A block whose bytes are `owner`'s, which lives as long as the block. It counts as no memory.
+Block* make_view(const std::string& file, const char* data, std::shared_ptr<const void> owner);
 /// The pool that a block came from, or null.
 std::shared_ptr<BlockPool> origin_of(const Block* block);
 

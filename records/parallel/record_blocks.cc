@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "infeed/error.h"
-#include "io/input_file.h"
+#include "infeed/records/file.h"
 #include "memory/block.h"
 #include "parallel/compressed_blocks.h"
 #include "tfrecord/framing.h"
@@ -26,6 +26,9 @@ constexpr std::size_t kLargeBlockBytes = std::size_t{4} << 20;
 // A block has room for the rest of a record that ends in the next one: a usual one twice over, in steps,
 // since memory is found again by its size. A longer one has the block copied.
 constexpr std::size_t kRestBytesMin = std::size_t{64} << 10;
+// What is mapped comes page by page, and lies in no cache when it is framed. Against being read,
+// records of 2 KiB come at 0.87 so, of 16 at 0.88, of 32 at 1.0 and of 112 at 1.4.
+constexpr std::size_t kMappedRecordBytesMin = std::size_t{64} << 10;
 // In the pool for the next blocks; some threads hold one each.
 constexpr std::size_t kFreeRecordBlocksMax = 8;
 
@@ -38,6 +41,7 @@ void RecordBlock::swap(RecordBlock& other) noexcept {
   std::swap(block_, other.block_);
   std::swap(held_bytes_, other.held_bytes_);
   std::swap(is_read_, other.is_read_);
+  std::swap(is_mapped_, other.is_mapped_);
   std::swap(segment_, other.segment_);
   std::swap(crc32_, other.crc32_);
   std::swap(first_record_, other.first_record_);
@@ -81,7 +85,7 @@ void BlockFile::make_room(RecordBlock& block, std::size_t bytes) const {
 class PlainBlocks final : public BlockFile {
  public:
   PlainBlocks(const std::string& file, RecordPosition begin, const BlockFileOptions& options)
-      : PlainBlocks(open_input_file(file), begin, options) {}
+      : PlainBlocks(File::open_to_read(file), begin, options) {}
 
   bool claim(RecordBlock& block) override;
   void read(RecordBlock& block) override;
@@ -89,19 +93,28 @@ class PlainBlocks final : public BlockFile {
   bool complete(RecordBlock& block) const override;
 
  private:
-  PlainBlocks(std::unique_ptr<InputFile> input, RecordPosition begin,
-              const BlockFileOptions& options)
-      : BlockFile(input->name(), begin, options),
-        input_(std::move(input)),
-        file_bytes_(input_->size_bytes().value_or(0)),
+  PlainBlocks(File file, RecordPosition begin, const BlockFileOptions& options)
+      : BlockFile(file.name(), begin, options),
+        file_(std::move(file)),
+        file_bytes_(file_.size_bytes().value_or(0)),
+        mapped_files_(options.mapped_files),
         claimed_(begin.offset),
         framed_to_(begin.offset) {}
   std::uint64_t next_end() const;
+  void begin_mapping();
+  void begin_mapped(RecordBlock& block) const;
+  void begin_in_memory(RecordBlock& block) const;
   bool read_more(RecordBlock& block, std::uint64_t end) const;
+  bool read_into_memory(RecordBlock& block, std::uint64_t end) const;
+  bool bring_more(RecordBlock& block, std::uint64_t end) const;
 
-  const std::unique_ptr<InputFile> input_;
+  const File file_;
   const std::uint64_t file_bytes_;
-  std::uint64_t claimed_;  ///< up to here
+  std::shared_ptr<MappedFiles> mapped_files_;  ///< null once it was asked
+  // Set by claim() before it gives a block of it.
+  std::shared_ptr<const MappedFile> mapped_;
+  BlockReference mapped_block_;  ///< all of mapped_
+  std::uint64_t claimed_;        ///< up to here
   // What frame() has found tells claim() how much to take, and what is known to be no beginning.
   std::atomic<std::uint64_t> framed_to_;
   std::atomic<std::size_t> record_bytes_{0};  ///< about
@@ -123,6 +136,17 @@ std::uint64_t PlainBlocks::next_end() const {
   return end / kPageBytes * kPageBytes;
 }
 
+void PlainBlocks::begin_mapping() {
+  if (record_bytes_.load(std::memory_order_relaxed) < kMappedRecordBytesMin) return;
+  const auto files = std::exchange(mapped_files_, nullptr);
+  mapped_ = files->of(file_);
+  // One that has grown since it was opened has another end.
+  if (mapped_ != nullptr && mapped_->size_bytes() != file_bytes_) mapped_ = nullptr;
+  if (mapped_ != nullptr) {
+    mapped_block_ = BlockReference(make_view(file_name(), mapped_->data(), mapped_));
+  }
+}
+
 bool PlainBlocks::claim(RecordBlock& block) {
   claimed_ = std::max(claimed_, framed_to_.load(std::memory_order_relaxed));
   if (claimed_ >= file_bytes_) return false;
@@ -130,6 +154,8 @@ bool PlainBlocks::claim(RecordBlock& block) {
   block.file_ = shared_from_this();
   block.records_.clear();
   block.is_read_ = false;
+  if (mapped_files_ != nullptr) begin_mapping();
+  block.is_mapped_ = mapped_ != nullptr;
   block.begin_ = claimed_;
   block.end_ = std::min(file_bytes_, next_end());
   claimed_ = block.end_;
@@ -137,6 +163,22 @@ bool PlainBlocks::claim(RecordBlock& block) {
 }
 
 void PlainBlocks::read(RecordBlock& block) {
+  // With the header of a record that begins right before the end.
+  const std::uint64_t end = std::min(file_bytes_, block.end_ + kHeaderBytes);
+  block.is_mapped_ ? begin_mapped(block) : begin_in_memory(block);
+  block.is_read_ = read_more(block, end);
+}
+
+void PlainBlocks::begin_mapped(RecordBlock& block) const {
+  if (block.block_ != mapped_block_.get()) {
+    block.release();
+    mapped_block_->references.fetch_add(1, std::memory_order_relaxed);
+    block.block_ = mapped_block_.get();
+  }
+  block.held_bytes_ = static_cast<std::size_t>(block.begin_);
+}
+
+void PlainBlocks::begin_in_memory(RecordBlock& block) const {
   const auto claimed_bytes = static_cast<std::size_t>(block.end_ - block.begin_);
   const std::size_t rest_bytes =
       std::max(kRestBytesMin, std::bit_ceil(2 * record_bytes_.load(std::memory_order_relaxed)));
@@ -145,14 +187,20 @@ void PlainBlocks::read(RecordBlock& block) {
   const auto lead = static_cast<std::size_t>(block.begin_ % kBlockLeadBytes);
   block.block_->stream_offset = block.begin_ - lead;
   block.held_bytes_ = lead;
-  // With the header of a record that begins right before the end.
-  block.is_read_ = read_more(block, std::min(file_bytes_, block.end_ + kHeaderBytes));
 }
 
 /// False when the file doesn't give them.
 bool PlainBlocks::read_more(RecordBlock& block, std::uint64_t end) const {
+  if (end <= block.block_->stream_offset + block.held_bytes_) return true;
+  try {
+    return block.is_mapped_ ? bring_more(block, end) : read_into_memory(block, end);
+  } catch (const Error&) {  // a RecordReader will meet it, too, and say so
+    return false;
+  }
+}
+
+bool PlainBlocks::read_into_memory(RecordBlock& block, std::uint64_t end) const {
   const std::uint64_t at = block.block_->stream_offset + block.held_bytes_;
-  if (end <= at) return true;
   const auto wanted = static_cast<std::size_t>(end - at);
   Block*& memory = block.block_;
   if (wanted > memory->capacity_bytes - block.held_bytes_) {
@@ -161,13 +209,16 @@ bool PlainBlocks::read_more(RecordBlock& block, std::uint64_t end) const {
     std::memcpy(larger->data, memory->data, block.held_bytes_);
     drop_block(std::exchange(memory, larger));
   }
-  try {
-    const std::size_t got = input_->read_at(at, {memory->data + block.held_bytes_, wanted});
-    block.held_bytes_ += got;
-    return got == wanted;
-  } catch (const Error&) {  // a RecordReader will meet it, too, and say so
-    return false;
-  }
+  const std::size_t got = file_.read_at(at, {memory->data + block.held_bytes_, wanted});
+  block.held_bytes_ += got;
+  return got == wanted;
+}
+
+/// A file that was shortened is noticed here, by its size.
+bool PlainBlocks::bring_more(RecordBlock& block, std::uint64_t end) const {
+  if (file_.size_bytes() != file_bytes_ || !mapped_->bring(block.held_bytes_, end)) return false;
+  block.held_bytes_ = static_cast<std::size_t>(end);
+  return true;
 }
 
 bool PlainBlocks::frame(RecordBlock& block) {

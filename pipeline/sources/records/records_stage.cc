@@ -177,7 +177,8 @@ class RecordsStage final : public Stage, private RecordBlockSource {
          .verifies_payloads = options_.verify == Verify::everything,
          .ignores_trailing_bytes = options_.damage == DamagePolicy::stop_like_tensorflow,
          .records = records,
-         .spare_blocks = run().readers().spare_blocks()});
+         .spare_blocks = run().readers().spare_blocks(),
+         .mapped_files = sources_->mapped_files});
     in_blocks_.push_back({index, std::move(file), begin});
   }
 

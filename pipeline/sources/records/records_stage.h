@@ -10,6 +10,7 @@
 
 #include <infeed/pipeline/records.h>
 #include <infeed/pipeline/stage.h>
+#include <infeed/records/detail/mapped_files.h>
 
 #include "sources/records/listed_counts.h"
 
@@ -30,12 +31,14 @@ struct RecordSources {
       : files(std::move(list)),
         options(std::move(reader_options)),
         listed(options.manifest == ManifestUse::check ? ListedCounts(files) : ListedCounts()),
-        counts(files.size()) {}
+        counts(files.size()),
+        mapped_files(options.map_files ? std::make_shared<MappedFiles>() : nullptr) {}
 
   const std::vector<std::string> files;
   const RecordsOptions options;
   const ListedCounts listed;
   std::vector<FileCount> counts;
+  const std::shared_ptr<MappedFiles> mapped_files;  ///< may be null
 };
 
 /// Gives the records of the files, pulled or in blocks.

@@ -292,8 +292,9 @@ TEST_F(RowFilling, CopiesLargeValuesWhileTheyAreVerified) {
       writer.close();
       if (round >= 2 && f != 1) damage(list_.back());
     }
-    const RecordsOptions options{.damage = round % 2 == 0 ? DamagePolicy::skip_and_resynchronise
-                                                          : DamagePolicy::fail};
+    const RecordsOptions options{
+        .damage = round % 2 == 0 ? DamagePolicy::skip_and_resynchronise : DamagePolicy::fail,
+        .map_files = round % 4 >= 2};
     const auto expect_same = [&](const auto& parse, const auto& show) {
       auto expected = (without_blocks(source(options)) | parse(1)).iterate();
       const Stream stream = shown(expected, show);

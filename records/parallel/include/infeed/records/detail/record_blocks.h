@@ -10,6 +10,7 @@
 
 #include "infeed/detail/late_copy.h"
 #include "infeed/records/compression.h"
+#include "infeed/records/detail/mapped_files.h"
 #include "infeed/records/record_reader.h"
 #include "infeed/records/spare_blocks.h"
 
@@ -94,6 +95,7 @@ class RecordBlock {
   Block* block_ = nullptr;
   std::size_t held_bytes_ = 0;  ///< of the stream in block_, from its stream_offset on
   bool is_read_ = false;        ///< all that was claimed
+  bool is_mapped_ = false;      ///< block_ is the whole file, where it lies
   std::size_t segment_ = 0;
   std::uint32_t crc32_ = 0;  ///< of a segment's bytes, where the file has one to compare with
   std::uint64_t first_record_ = 0;
@@ -111,6 +113,8 @@ struct BlockFileOptions {
   std::optional<std::uint64_t> records = {};
   /// Where memory comes from and goes to; it may be null.
   std::shared_ptr<SpareBlocks> spare_blocks = {};
+  /// Where long records of a plain file are used as they lie in the page cache; null: all are read.
+  std::shared_ptr<MappedFiles> mapped_files = {};
 };
 
 /// One file on a disk that is read in blocks.

@@ -1,0 +1,62 @@
+#include "infeed/records/detail/mapped_files.h"
+
+#include <filesystem>
+#include <gtest/gtest.h>
+#include <string>
+#include <string_view>
+
+#include "records/temporary_files.h"
+
+namespace infeed::detail {
+namespace {
+
+using testing::TemporaryFolder;
+
+std::string_view bytes_of(const MappedFile& mapped) {
+  EXPECT_TRUE(mapped.bring(0, mapped.size_bytes()));
+  return {mapped.data(), static_cast<std::size_t>(mapped.size_bytes())};
+}
+
+TEST(MappedFiles, stay_mapped_until_they_change) {
+  const TemporaryFolder folder;
+  const std::string name = folder.write("data", "before");
+  MappedFiles files;
+  const auto first = files.of(File::open_to_read(name));
+  ASSERT_NE(first, nullptr);
+  EXPECT_EQ(bytes_of(*first), "before");
+  EXPECT_EQ(files.of(File::open_to_read(name)), first);
+
+  folder.write("data", "longer than before");
+  const auto longer = files.of(File::open_to_read(name));
+  ASSERT_NE(longer, nullptr);
+  EXPECT_EQ(bytes_of(*longer), "longer than before");
+
+  // Replaced by a rename: who still looks at the old one isn't disturbed.
+  std::filesystem::rename(folder.write("other", "replaced"), name);
+  const auto replaced = files.of(File::open_to_read(name));
+  ASSERT_NE(replaced, nullptr);
+  EXPECT_EQ(bytes_of(*replaced), "replaced");
+  EXPECT_EQ(bytes_of(*longer), "longer than before");
+}
+
+TEST(MappedFiles, say_what_is_not_there_any_more) {
+  const TemporaryFolder folder;
+  const std::string name = folder.write("data", std::string(20'000, 'x'));
+  MappedFiles files;
+  const auto mapped = files.of(File::open_to_read(name));
+  ASSERT_NE(mapped, nullptr);
+  EXPECT_TRUE(mapped->bring(10'000, 20'000));
+  std::filesystem::resize_file(name, 5'000);
+  EXPECT_TRUE(mapped->bring(0, 5'000));
+  EXPECT_FALSE(mapped->bring(10'000, 20'000));
+}
+
+TEST(MappedFiles, are_files_with_bytes) {
+  const TemporaryFolder folder;
+  MappedFiles files;
+  EXPECT_EQ(files.of(File::open_to_read(folder.write("empty", ""))), nullptr);
+  EXPECT_EQ(files.of(File::open_to_read("/dev/zero")), nullptr);
+}
+
+}  // namespace
+}  // namespace infeed::detail
