@@ -131,7 +131,7 @@ class LaneWalk {
     const double share = headroom_ / static_cast<double>(workers);
     switch (knob->shape) {
       case KnobShape::driver:
-        lane(outer + inner, stage);
+        lane((outer + inner) * headroom_, stage);
         return own;
       case KnobShape::behind:
         lane(outer, stage);

@@ -241,7 +241,9 @@ void Tuner::decide(const TuningObservation& seen, TuningDecision& decision) {
   }
   note_cores_left(seen);
   if (undo_regretted(seen, decision)) return;
-  const Values wanted = fewest_workers(seen);
+  const Values fewest = fewest_workers(seen);
+  const auto on_own_cores = with_own_cores(seen, fewest);
+  const Values wanted = on_own_cores.value_or(fewest);
   const double modelled = model_.forecast(seen, now).rate;
   const auto best = model_.forecast(seen, wanted);
   // What the model thinks too slow may keep up all the same; nothing makes the consumer quicker.
@@ -257,7 +259,9 @@ void Tuner::decide(const TuningObservation& seen, TuningDecision& decision) {
     return begin(seen, *serial, serial_rate, /*saves=*/others_want_cores(seen),
                  "handing elements over costs more than it brings", decision);
   }
-  const double foretold = others_want_cores(seen) ? kSavingForetoldAmongOthers : kSavingForetold;
+  const double foretold = on_own_cores              ? kSavingForetoldOnOwnCores
+                          : others_want_cores(seen) ? kSavingForetoldAmongOthers
+                                                    : kSavingForetold;
   const bool saves = workers_in(seen, wanted) < workers_in(seen, now) &&
                      predicted >= foretold * rate && !has_failed(wanted);
   saving_windows_ = saves ? saving_windows_ + 1 : 0;

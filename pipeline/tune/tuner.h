@@ -31,6 +31,8 @@ class Tuner final : public TuningPolicy {
 
   /// What a change has to promise, other than one that saves.
   static constexpr double kWorthAChange = 1.05;
+  /// What threads that have a core each may seem to cost, against such as share the cores.
+  static constexpr double kSavingForetoldOnOwnCores = 0.96;
 
   struct Known {
     Values values;
@@ -88,6 +90,7 @@ class Tuner final : public TuningPolicy {
   bool comes_in_bursts(const TuningObservation& seen) const;
   std::optional<Values> serial_instead(const TuningObservation& seen) const;
   Values fewest_workers(const TuningObservation& seen) const;
+  std::optional<Values> with_own_cores(const TuningObservation& seen, const Values& workers) const;
   void shrink_buffers(const TuningObservation& seen, Values& values);
   bool has_failed(const Values& values) const;
   void begin(const TuningObservation& seen, const Values& values, double predicted, bool saves,

@@ -12,6 +12,8 @@ namespace {
 // Workers for the spread of what elements take.
 constexpr double kHeadroom = 1.1;
 constexpr double kBest = 0.995;
+// Threads that wait need no core of their own.
+constexpr double kComputes = 0.1;
 // What is as good without a thread. Among others that want the cores it takes from its own process, too.
 constexpr double kBestAmongOthers = 0.9;
 // A thread that was taken away has its core back in less than that.
@@ -93,6 +95,36 @@ Tuner::Values Tuner::fewest_workers(const TuningObservation& seen) const {
     const double near = others_want_cores(seen) && !knob.waits ? kBestAmongOthers : kBest;
     if (model_.forecast(seen, values, kHeadroom).rate < near * most) values[i] = some;
   }
+  return values;
+}
+
+/// One thread for each core, where all cores are the limit and the stages divide so evenly. Workers to
+/// spare have no core to run on then, and take it from the others: with two stages of 100 us on two
+/// cores two threads have 1.02 of what five have.
+std::optional<Tuner::Values> Tuner::with_own_cores(const TuningObservation& seen,
+                                                   const Values& workers) const {
+  const bool computes = model_.blocked_share() < kComputes && !others_want_cores(seen);
+  const auto most = model_.forecast(seen, workers);
+  if (!computes || most.stage != PipelineModel::kCores) return std::nullopt;
+  Values values = workers;
+  while (true) {
+    Values best;
+    double best_rate = kSavingForetoldOnOwnCores * most.rate;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const KnobState& knob = seen.knobs[i];
+      if (knob.kind != KnobKind::workers || values[i] <= knob.min) continue;
+      Values fewer = values;
+      --fewer[i];
+      const double rate = model_.forecast(seen, fewer).rate;
+      if (rate < best_rate) continue;
+      best_rate = rate;
+      best = std::move(fewer);
+    }
+    if (best.empty()) break;
+    values = std::move(best);
+  }
+  const auto threads = static_cast<double>(workers_in(seen, values)) + 1;  // and the consumer's
+  if (threads > cores_for(seen) || has_failed(values)) return std::nullopt;
   return values;
 }
 

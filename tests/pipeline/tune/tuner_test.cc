@@ -39,6 +39,24 @@ TEST(Tuner, LeavesAFunctionThatComputesOnAllCores) {
               HasSubstr("not tunable: all 2 cores are busy, at most 2,000 elements/s"));
 }
 
+TEST(Tuner, TakesAThreadForEachCoreWhereStagesDivideSo) {
+  for (const bool is_slower : {false, true}) {
+    SimulatedRun run;
+    run.source_ns = run.map_ns = 1e6;
+    const auto tuner = make_tuner();
+    const auto changes = run.run(*tuner, 20, [&] {
+      if (is_slower) run.map_ns = run.workers == 2 ? 1e6 : 1.2e6;
+    });
+    ASSERT_THAT(changes, SizeIs(is_slower ? 2 : 1)) << "the prefetch by itself, and no more";
+    EXPECT_THAT(changes[0].text(),
+                HasSubstr("map 2 -> 1, prefetch 1 -> serial: all 2 cores are what bounds it; "
+                          "predicted +0 %, got "));
+    EXPECT_EQ(changes[0].outcome,
+              is_slower ? TuningChange::Outcome::rolled_back : TuningChange::Outcome::kept);
+    EXPECT_EQ(run.workers, is_slower ? 2 : 1);
+  }
+}
+
 TEST(Tuner, GivesThreadsBackToASlowConsumerWithinFiveSeconds) {
   SimulatedRun run;
   run.waits = true;
