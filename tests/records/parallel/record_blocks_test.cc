@@ -183,6 +183,24 @@ TEST_F(RecordBlocks, of_damaged_files) {
   }
 }
 
+/// Where all records are as long, a block's end is foretold; longer ones than the largest block have none
+/// that could be.
+TEST_F(RecordBlocks, of_long_records_of_one_length) {
+  for (const std::size_t bytes : {100'000, 5'000'000}) {
+    {
+      RecordWriter writer(file_, {.existing = ExistingFile::replace});
+      for (char c = 'a'; c < 'm'; ++c) writer.write(std::string(bytes, c));
+      writer.close();
+    }
+    const Found expected = read_records(file_);
+    const Found found =
+        read_blocks(open_block_file(file_, {}, {.compression = Compression::none}), random_);
+    EXPECT_TRUE(found.ended_well);
+    EXPECT_TRUE(found.payloads == expected.payloads) << bytes;
+    EXPECT_EQ(found.offsets, expected.offsets);
+  }
+}
+
 /// Long records are used where they lie in the page cache, with the same outcome; a record that isn't
 /// in a block whole, one longer than a block, and the end of the file among them.
 TEST_F(RecordBlocks, of_mapped_files) {
