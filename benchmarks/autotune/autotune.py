@@ -262,21 +262,27 @@ def measure_quota(arguments):
 def measure_neighbours(arguments, names):
     """A busy process on each core: the tuner must not lose to the serial form. All runs are as long and
     compared by their later halves; the kernel's shares differ from one run to the next, and where the
-    serial form's do, by 5 %, a row is measured again."""
+    serial form's do, by 5 %, both are measured again, and all that was measured counts."""
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"])
             for _ in range(os.cpu_count() or 1)]
     rows = []
+
+    def rate_beside(extra):
+        result = run(arguments, name, arguments.seconds, extra)
+        return rate(result, arguments.seconds / 2), result
+
     try:
         for name in names:
             serial = {knob: 0 for knob in GRIDS[name] if "/" not in knob}
+            others = [rate_beside(setting_arguments(serial))[0]]
+            ours = []
             for again in range(arguments.again + 1):
-                before, result, after = (run(arguments, name, arguments.seconds, extra) for extra in (
-                    setting_arguments(serial), (), setting_arguments(serial)))
-                tuned, *others = (rate(one, arguments.seconds / 2)
-                                  for one in (result, before, after))
+                tuned, result = rate_beside(())
+                ours.append(tuned)
+                others.append(rate_beside(setting_arguments(serial))[0])
                 if max(others) <= 1.05 * min(others):
                     break
-            other = statistics.mean(others)
+            tuned, other = statistics.mean(ours), statistics.mean(others)
             rows.append({"name": f"busy neighbours: {name}", "ours": tuned, "oracle": other,
                          "ratio": tuned / other, "bar_met": tuned >= 0.97 * other,
                          "oracle_spread": max(others) / min(others) - 1, "measured_again": again,

@@ -37,6 +37,8 @@ constexpr int kSerialWindows = 2;
 constexpr double kCoresDiffer = 0.4;
 // In the same phase, what a saving may turn out to cost.
 constexpr double kRegretted = 0.93;
+constexpr int kRegretWindows = 3;
+constexpr int kRegretWindowsAmongOthers = 8;
 constexpr double kLongestTrialNs = 15e9;
 // A consumer that takes nothing for so long, and for so many of its usual intervals, pauses.
 constexpr double kPauseNs = 500e6;
@@ -281,7 +283,8 @@ void Tuner::decide(const TuningObservation& seen, TuningDecision& decision) {
 bool Tuner::undo_regretted(const TuningObservation& seen, TuningDecision& decision) {
   const double rate = model_.measured_rate();
   const double regretted = others_want_cores(seen) ? kRegrettedAmongOthers : kRegretted;
-  if (!last_saving_ || windows_ < 3 || rate > regretted * phase_rate_) return false;
+  const int windows_min = others_want_cores(seen) ? kRegretWindowsAmongOthers : kRegretWindows;
+  if (!last_saving_ || windows_ < windows_min || rate > regretted * phase_rate_) return false;
   const Values before = *std::exchange(last_saving_, std::nullopt);
   failed_.push_back({values_of(seen), rate, /*saved=*/true});
   begin(seen, before, phase_rate_, /*saves=*/false, "the last saving costs after all", decision);

@@ -16,6 +16,10 @@ constexpr double kBest = 0.995;
 constexpr double kComputes = 0.1;
 // What is as good without a thread. Among others that want the cores it takes from its own process, too.
 constexpr double kBestAmongOthers = 0.9;
+// Elements that cost so little: what it costs to hand them over is as much, and the model doesn't know
+// it. Among others the serial form is then tried for so much of what there is by the model.
+constexpr double kTinyElementsPerSecond = 1e6;
+constexpr double kSerialAmongOthers = 0.75;
 // A thread that was taken away has its core back in less than that.
 constexpr double kMostlyBlocked = 0.6;
 // A buffer is of use where what fills it comes in bursts: deviation over mean, of windows.
@@ -140,7 +144,10 @@ std::optional<Tuner::Values> Tuner::serial_instead(const TuningObservation& seen
   }
   if (values == values_of(seen)) return std::nullopt;
   if (model_.blocked_share() > kMostlyBlocked) return std::nullopt;
-  if (model_.serial_rate(seen) < kWorthAChange * model_.measured_rate()) return std::nullopt;
+  const double rate = model_.measured_rate();
+  const bool may_be = others_want_cores(seen) && rate > kTinyElementsPerSecond;
+  const double promised = may_be ? kSerialAmongOthers : kWorthAChange;
+  if (model_.serial_rate(seen) < promised * rate) return std::nullopt;
   return values;
 }
 
