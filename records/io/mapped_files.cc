@@ -1,8 +1,13 @@
 #include "infeed/records/detail/mapped_files.h"
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
+#include <optional>
+#include <span>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 namespace infeed::detail {
 namespace {
@@ -14,17 +19,31 @@ constexpr int kPopulateRead = 22;
 // A process may have 65,530 mappings by default, and others need some.
 constexpr std::size_t kMappedFilesMax = 16'384;
 
+/// Of a regular file.
+std::optional<struct stat> status_of(const File& file) {
+  struct stat status {};
+  if (::fstat(file.descriptor(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  return status;
+}
+
+std::int64_t modified_ns_of(const struct stat& status) {
+  constexpr std::int64_t kNsPerSecond = 1'000'000'000;
+  return status.st_mtim.tv_sec * kNsPerSecond + status.st_mtim.tv_nsec;
+}
+
 }  // namespace
 
-std::shared_ptr<const MappedFile> MappedFile::map(const File& file, std::uint64_t size_bytes,
-                                                  std::int64_t modified_ns) {
-  if (size_bytes == 0) return nullptr;
-  void* const memory = ::mmap(nullptr, static_cast<std::size_t>(size_bytes), PROT_READ, MAP_SHARED,
-                              file.descriptor(), 0);
+std::shared_ptr<const MappedFile> MappedFile::map(const File& file) {
+  const auto status = status_of(file);
+  if (!status || status->st_size == 0) return nullptr;
+  const auto bytes = static_cast<std::size_t>(status->st_size);
+  void* const memory = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file.descriptor(), 0);
   if (memory == MAP_FAILED) return nullptr;
+  const uid_t user = ::geteuid();
   const std::shared_ptr<const MappedFile> mapped(
-      new MappedFile(static_cast<const char*>(memory), size_bytes, modified_ns));
-  return mapped->bring(0, 1) ? mapped : nullptr;
+      new MappedFile(static_cast<const char*>(memory), bytes, modified_ns_of(*status),
+                     user == 0 || user == status->st_uid));
+  return mapped->populate(0, 1) ? mapped : nullptr;
 }
 
 MappedFile::~MappedFile() {
@@ -32,24 +51,40 @@ MappedFile::~MappedFile() {
 }
 
 bool MappedFile::bring(std::uint64_t begin, std::uint64_t end) const {
+  return (is_own_ && are_in_memory(begin, end)) || populate(begin, end);
+}
+
+bool MappedFile::populate(std::uint64_t begin, std::uint64_t end) const {
   const std::uint64_t first_page = begin / kMappedPageBytes * kMappedPageBytes;
   void* const at = const_cast<char*>(data_) + first_page;
   return ::madvise(at, static_cast<std::size_t>(end - first_page), kPopulateRead) == 0;
 }
 
-std::shared_ptr<const MappedFile> MappedFiles::of(const File& file) {
-  struct stat status {};
-  if (::fstat(file.descriptor(), &status) != 0 || !S_ISREG(status.st_mode)) return nullptr;
-  constexpr std::int64_t kNsPerSecond = 1'000'000'000;
-  const auto size_bytes = static_cast<std::uint64_t>(status.st_size);
-  const std::int64_t modified_ns = status.st_mtim.tv_sec * kNsPerSecond + status.st_mtim.tv_nsec;
+bool MappedFile::are_in_memory(std::uint64_t begin, std::uint64_t end) const {
+  std::array<unsigned char, 256> pages{};  // of which only the lowest bit counts
+  constexpr std::uint64_t kStepBytes = pages.size() * kMappedPageBytes;
+  for (std::uint64_t at = begin / kMappedPageBytes * kMappedPageBytes; at < end; at += kStepBytes) {
+    const auto bytes = static_cast<std::size_t>(std::min(kStepBytes, end - at));
+    if (::mincore(const_cast<char*>(data_) + at, bytes, pages.data()) != 0) return false;
+    const std::size_t count = (bytes + kMappedPageBytes - 1) / kMappedPageBytes;
+    const auto is_in_memory = [](unsigned char page) { return (page & 1U) != 0; };
+    const auto asked = std::span(pages).first(count);
+    if (!std::all_of(asked.begin(), asked.end(), is_in_memory)) return false;
+  }
+  return true;
+}
 
+std::shared_ptr<const MappedFile> MappedFiles::of(const File& file) {
+  const auto status = status_of(file);
+  if (!status) return nullptr;
   const std::lock_guard lock(mutex_);
-  if (kept_.size() == kMappedFilesMax) return nullptr;
-  auto& kept = kept_[{status.st_dev, status.st_ino}];
-  const bool is_same =
-      kept != nullptr && kept->size_bytes() == size_bytes && kept->modified_ns() == modified_ns;
-  if (!is_same) kept = MappedFile::map(file, size_bytes, modified_ns);
+  const std::pair<std::uint64_t, std::uint64_t> key(status->st_dev, status->st_ino);
+  if (kept_.size() >= kMappedFilesMax && !kept_.contains(key)) return nullptr;
+  auto& kept = kept_[key];
+  const bool is_same = kept != nullptr &&
+                       kept->size_bytes() == static_cast<std::uint64_t>(status->st_size) &&
+                       kept->modified_ns() == modified_ns_of(*status);
+  if (!is_same) kept = MappedFile::map(file);
   return kept;
 }
 

@@ -24,8 +24,7 @@ namespace infeed::detail {
 class MappedFile {
  public:
   /// Null where it or the system can't (an empty file, a kernel before 5.14).
-  static std::shared_ptr<const MappedFile> map(const File& file, std::uint64_t size_bytes,
-                                               std::int64_t modified_ns);
+  static std::shared_ptr<const MappedFile> map(const File& file);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
@@ -34,16 +33,20 @@ class MappedFile {
   std::uint64_t size_bytes() const { return size_bytes_; }
   /// When it was written last before it was mapped.
   std::int64_t modified_ns() const { return modified_ns_; }
-  /// Brings bytes into memory, if need be from the disk. False when the disk fails.
+  /// Brings bytes into memory that aren't there, if need be from the disk. False when the disk fails.
   bool bring(std::uint64_t begin, std::uint64_t end) const;
 
  private:
-  MappedFile(const char* data, std::uint64_t size_bytes, std::int64_t modified_ns)
-      : data_(data), size_bytes_(size_bytes), modified_ns_(modified_ns) {}
+  MappedFile(const char* data, std::uint64_t size_bytes, std::int64_t modified_ns, bool is_own)
+      : data_(data), size_bytes_(size_bytes), modified_ns_(modified_ns), is_own_(is_own) {}
+
+  bool populate(std::uint64_t begin, std::uint64_t end) const;
+  bool are_in_memory(std::uint64_t begin, std::uint64_t end) const;
 
   const char* const data_;
   const std::uint64_t size_bytes_;
   const std::int64_t modified_ns_;
+  const bool is_own_;  ///< of other users' files the system doesn't tell what is in memory
 };
 
 /// Keeps files mapped from one pass over them to the next.
