@@ -27,7 +27,7 @@ constexpr std::size_t kLargeBlockBytes = std::size_t{4} << 20;
 // since memory is found again by its size. A longer one has the block copied.
 constexpr std::size_t kRestBytesMin = std::size_t{64} << 10;
 // What is mapped comes page by page, and lies in no cache when it is framed. Against being read,
-// records of 2 KiB come at 0.87 so, of 16 at 0.88, of 32 at 1.0 and of 112 at 1.4.
+// records of 2 KiB come at 0.87 so, of 16 at 0.88, of 32 at 1.0 and of 112 at 1.6.
 constexpr std::size_t kMappedRecordBytesMin = std::size_t{64} << 10;
 // In the pool for the next blocks; some threads hold one each.
 constexpr std::size_t kFreeRecordBlocksMax = 8;

@@ -39,7 +39,7 @@ struct RecordsOptions {
   /// Records of 64 KiB and more that a parse_batch or parse_columns right behind this reads, out of
   /// uncompressed files on a disk, are used where they lie in the page cache instead of being copied
   /// first. The files stay mapped while the dataset lives, which is what later passes gain by:
-  /// images of 112 KiB become batches 1.4 times as quickly. (The first pass, and files larger than the
+  /// images of 112 KiB become batches 1.6 times as quickly. (The first pass, and files larger than the
   /// memory, gain nothing.) Values, order, errors and checkpoints are the same. Mapped pages are the
   /// page cache's: the process seems larger by them, the memory limit leaves them out.
   /// Only for files that nobody shortens or rewrites in place: that ends the process (SIGBUS), while
