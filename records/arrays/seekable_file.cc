@@ -4,12 +4,12 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <system_error>
 
 #include "infeed/error.h"
 #include "infeed/records/byte_stream.h"
+#include "infeed/records/detail/mapped_files.h"
 #include "infeed/records/file.h"
 #include "infeed/records/files.h"
 #include "infeed/records/page_buffer.h"
@@ -107,14 +107,7 @@ void SeekableFile::read_exactly(std::uint64_t offset, std::span<char> into) cons
 
 std::shared_ptr<const char> SeekableFile::map() const {
   const std::lock_guard lock(mapping_mutex_);
-  if (mapping_ != nullptr) return mapping_;
-  const auto bytes = static_cast<std::size_t>(size_bytes_);
-  void* const memory = bytes == 0
-                           ? MAP_FAILED
-                           : ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file_.descriptor(), 0);
-  if (memory == MAP_FAILED) return nullptr;
-  mapping_ = {static_cast<const char*>(memory),
-              [bytes](const char* at) { ::munmap(const_cast<char*>(at), bytes); }};
+  if (mapping_ == nullptr) mapping_ = detail::map_bytes(file_, size_bytes_);
   return mapping_;
 }
 

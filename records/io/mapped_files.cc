@@ -8,11 +8,13 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
+
+#include "infeed/records/page_buffer.h"
 
 namespace infeed::detail {
 namespace {
 
-constexpr std::uint64_t kMappedPageBytes = 4096;
 // MADV_POPULATE_READ: it says what a look at the bytes would answer by a signal. The system has it
 // since Linux 5.14, the C library's headers only later.
 constexpr int kPopulateRead = 22;
@@ -33,21 +35,25 @@ std::int64_t modified_ns_of(const struct stat& status) {
 
 }  // namespace
 
-std::shared_ptr<const MappedFile> MappedFile::map(const File& file) {
-  const auto status = status_of(file);
-  if (!status || status->st_size == 0) return nullptr;
-  const auto bytes = static_cast<std::size_t>(status->st_size);
-  void* const memory = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file.descriptor(), 0);
+std::shared_ptr<const char> map_bytes(const File& file, std::uint64_t bytes) {
+  if (bytes == 0) return nullptr;
+  const auto size = static_cast<std::size_t>(bytes);
+  void* const memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.descriptor(), 0);
   if (memory == MAP_FAILED) return nullptr;
-  const uid_t user = ::geteuid();
-  const std::shared_ptr<const MappedFile> mapped(
-      new MappedFile(static_cast<const char*>(memory), bytes, modified_ns_of(*status),
-                     user == 0 || user == status->st_uid));
-  return mapped->populate(0, 1) ? mapped : nullptr;
+  return {static_cast<const char*>(memory),
+          [size](const char* at) { ::munmap(const_cast<char*>(at), size); }};
 }
 
-MappedFile::~MappedFile() {
-  ::munmap(const_cast<char*>(data_), static_cast<std::size_t>(size_bytes_));
+std::shared_ptr<const MappedFile> MappedFile::map(const File& file) {
+  const auto status = status_of(file);
+  if (!status) return nullptr;
+  const auto bytes = static_cast<std::uint64_t>(status->st_size);
+  auto data = map_bytes(file, bytes);
+  if (data == nullptr) return nullptr;
+  const uid_t user = ::geteuid();
+  const std::shared_ptr<const MappedFile> mapped(new MappedFile(
+      std::move(data), bytes, modified_ns_of(*status), user == 0 || user == status->st_uid));
+  return mapped->populate(0, 1) ? mapped : nullptr;
 }
 
 bool MappedFile::bring(std::uint64_t begin, std::uint64_t end) const {
@@ -55,18 +61,19 @@ bool MappedFile::bring(std::uint64_t begin, std::uint64_t end) const {
 }
 
 bool MappedFile::populate(std::uint64_t begin, std::uint64_t end) const {
-  const std::uint64_t first_page = begin / kMappedPageBytes * kMappedPageBytes;
-  void* const at = const_cast<char*>(data_) + first_page;
+  const std::uint64_t first_page = begin / PageBuffer::kPageBytes * PageBuffer::kPageBytes;
+  void* const at = const_cast<char*>(data()) + first_page;
   return ::madvise(at, static_cast<std::size_t>(end - first_page), kPopulateRead) == 0;
 }
 
 bool MappedFile::are_in_memory(std::uint64_t begin, std::uint64_t end) const {
   std::array<unsigned char, 256> pages{};  // of which only the lowest bit counts
-  constexpr std::uint64_t kStepBytes = pages.size() * kMappedPageBytes;
-  for (std::uint64_t at = begin / kMappedPageBytes * kMappedPageBytes; at < end; at += kStepBytes) {
+  constexpr std::uint64_t kStepBytes = pages.size() * PageBuffer::kPageBytes;
+  for (std::uint64_t at = begin / PageBuffer::kPageBytes * PageBuffer::kPageBytes; at < end;
+       at += kStepBytes) {
     const auto bytes = static_cast<std::size_t>(std::min(kStepBytes, end - at));
-    if (::mincore(const_cast<char*>(data_) + at, bytes, pages.data()) != 0) return false;
-    const std::size_t count = (bytes + kMappedPageBytes - 1) / kMappedPageBytes;
+    if (::mincore(const_cast<char*>(data()) + at, bytes, pages.data()) != 0) return false;
+    const std::size_t count = (bytes + PageBuffer::kPageBytes - 1) / PageBuffer::kPageBytes;
     const auto is_in_memory = [](unsigned char page) { return (page & 1U) != 0; };
     const auto asked = std::span(pages).first(count);
     if (!std::all_of(asked.begin(), asked.end(), is_in_memory)) return false;

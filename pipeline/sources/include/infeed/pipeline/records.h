@@ -36,12 +36,13 @@ struct RecordsOptions {
   /// counted as queues are. autotune: 2 MiB for each thread that works, so that it comes and goes with
   /// them.
   Count read_ahead_bytes = autotune;
-  /// Records of 64 KiB and more that a parse_batch or parse_columns right behind this reads, out of
-  /// uncompressed files on a disk, are used where they lie in the page cache instead of being copied
-  /// first. The files stay mapped while the dataset lives, which is what later passes gain by:
-  /// images of 112 KiB become batches 1.6 times as quickly. (The first pass, and files larger than the
-  /// memory, gain nothing.) Values, order, errors and checkpoints are the same. Mapped pages are the
-  /// page cache's: the process seems larger by them, the memory limit leaves them out.
+  /// Records of 64 KiB and more of uncompressed files on a disk, whose rows a stage behind this fills
+  /// (parse_batch, parse_columns, batch_into; a repeat may stand between), are used where they lie in
+  /// the page cache instead of being copied first. The files stay mapped while the dataset lives,
+  /// which is what later passes gain by: images of 112 KiB become batches 1.6 times as quickly. (The
+  /// first pass, and files larger than the memory, gain nothing.) Values, order, errors and
+  /// checkpoints are the same. Mapped pages are the page cache's: the process seems larger by them,
+  /// the memory limit leaves them out.
   /// Only for files that nobody shortens or rewrites in place: that ends the process (SIGBUS), while
   /// files that are read give an error. To replace them by a rename is safe.
   bool map_files = false;

@@ -14,6 +14,10 @@
 /// Not meant to be used directly.
 namespace infeed::detail {
 
+/// The first `bytes` of `file` in memory, for as long as somebody holds them; the file may go before.
+/// Null where the system can't, or there are none.
+std::shared_ptr<const char> map_bytes(const File& file, std::uint64_t bytes);
+
 /// The bytes of a file, whatever becomes of its name.
 ///
 /// They may be looked at once bring() has said so, and only while the file stays as long as it was:
@@ -25,11 +29,8 @@ class MappedFile {
  public:
   /// Null where it or the system can't (an empty file, a kernel before 5.14).
   static std::shared_ptr<const MappedFile> map(const File& file);
-  ~MappedFile();
-  MappedFile(const MappedFile&) = delete;
-  MappedFile& operator=(const MappedFile&) = delete;
 
-  const char* data() const { return data_; }
+  const char* data() const { return data_.get(); }
   std::uint64_t size_bytes() const { return size_bytes_; }
   /// When it was written last before it was mapped.
   std::int64_t modified_ns() const { return modified_ns_; }
@@ -37,13 +38,17 @@ class MappedFile {
   bool bring(std::uint64_t begin, std::uint64_t end) const;
 
  private:
-  MappedFile(const char* data, std::uint64_t size_bytes, std::int64_t modified_ns, bool is_own)
-      : data_(data), size_bytes_(size_bytes), modified_ns_(modified_ns), is_own_(is_own) {}
+  MappedFile(std::shared_ptr<const char> data, std::uint64_t size_bytes, std::int64_t modified_ns,
+             bool is_own)
+      : data_(std::move(data)),
+        size_bytes_(size_bytes),
+        modified_ns_(modified_ns),
+        is_own_(is_own) {}
 
   bool populate(std::uint64_t begin, std::uint64_t end) const;
   bool are_in_memory(std::uint64_t begin, std::uint64_t end) const;
 
-  const char* const data_;
+  const std::shared_ptr<const char> data_;
   const std::uint64_t size_bytes_;
   const std::int64_t modified_ns_;
   const bool is_own_;  ///< of other users' files the system doesn't tell what is in memory
