@@ -1,0 +1,75 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "infeed/records/column_parser.h"
+#include "infeed/records/example.h"
+#include "sanitizers.h"
+#include "thrown_error.h"
+
+namespace infeed {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::error_of;
+
+// They lie in one block, which nobody is to notice.
+TEST(ColumnParser, small_columns_are_each_on_their_own) {
+  const ColumnParser parser(ColumnSchema()
+                                .column("a", DType::float32)
+                                .column("none", DType::float32, {0})
+                                .column("b", DType::int64)
+                                .column("large", DType::int64, {600})
+                                .column("c", DType::uint8, {3}));
+  const auto record = [](std::int64_t row) {
+    ExampleBuilder builder;
+    builder.floats("a", static_cast<float>(row));
+    builder.floats("none", std::span<const float>());
+    builder.integers("b", 10 * row);
+    const std::vector<std::int64_t> large(600, row);
+    builder.integers("large", std::span<const std::int64_t>(large));
+    builder.bytes("c", std::string(3, static_cast<char>(row)));
+    return builder.encode();
+  };
+  std::optional<Tensor> kept;
+  for (int round = 0; round < 3; ++round) {
+    ColumnRows rows = parser.begin(3);
+    for (std::int64_t row = 0; row < 3; ++row) {
+      parser.parse_row(record(row + round), nullptr, static_cast<std::size_t>(row), rows);
+    }
+    ColumnBatch batch = parser.finish(std::move(rows), 3);
+    for (const Column& column : batch.columns()) {
+      EXPECT_TRUE(column.values().is_writable());
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(column.values().data()) % 64, 0U);
+    }
+    EXPECT_THAT(batch.column("a").values<float>(), ElementsAre(round, round + 1, round + 2));
+    EXPECT_THAT(batch.column("b").values<std::int64_t>(),
+                ElementsAre(10 * round, 10 * round + 10, 10 * round + 20));
+    EXPECT_THAT(batch.column("c").values<std::uint8_t>(), ::testing::Contains(round).Times(3));
+    if (round == 0) kept = batch.column("b").values();
+  }
+  EXPECT_THAT(kept->values<std::int64_t>(), ElementsAre(0, 10, 20));  // the others are gone
+  EXPECT_TRUE(kept->is_writable());
+}
+
+/// A schema comes from people: what it asks for is no memory that wraps around.
+TEST(ColumnParser, rows_larger_than_any_memory) {
+  const std::int64_t huge = std::int64_t{1} << 60;
+  EXPECT_EQ(error_of([&] {
+              const ColumnParser parser(ColumnSchema().column("x", DType::int64, {huge}));
+            }).code(),
+            ErrorCode::resource_exhausted);
+  const ColumnParser parser(ColumnSchema().column("x", DType::int64, {huge / 16}));
+  EXPECT_EQ(error_of([&] { parser.begin(1 << 10); }).message(),
+            "the shape [1024, 72057594037927936] has more items than 64 bits count");
+  EXPECT_EQ(error_of([&] { parser.begin(16); }).code(), ErrorCode::resource_exhausted);
+  if (testing::kAddressSanitizer || testing::kThreadSanitizer) return;  // they end the program
+  EXPECT_EQ(error_of([&] { parser.begin(1); }).message(),
+            "there is no memory for a tensor of 576460752303423488 bytes; make the batch smaller");
+}
+
+}  // namespace
+}  // namespace infeed
