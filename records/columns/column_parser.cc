@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "columns/column_plan.h"
+#include "columns/small_columns.h"
 #include "columns/step_columns.h"
 #include "infeed/error.h"
 #include "infeed/records/detail/feature_codec.h"

@@ -1,6 +1,7 @@
 #include "columns/column_plan.h"
 
 #include <fmt/format.h>
+#include <limits>
 #include <utility>
 
 #include "columns/column_values.h"
@@ -10,11 +11,6 @@
 
 namespace infeed::detail {
 namespace {
-
-// Columns of a few bytes a row lie in one block: a batch of 40 numbers went to the pool 80 times otherwise.
-// Who keeps one of them keeps all, so they are small.
-constexpr std::size_t kSmallColumnBytes = 4096;
-constexpr std::size_t kCacheLineBytes = 64;
 
 template <class T>
 void parse_scalar(const PlannedColumn&, const FeatureView* view, GrowingColumn& out,
@@ -119,6 +115,11 @@ Column finish_padded(const PlannedColumn& column, std::size_t rows, GrowingColum
   return Column::padded(std::move(values), std::move(lengths));
 }
 
+/// Of a column with fixed rows.
+Shape row_shape(const ColumnType& type) {
+  return type.width ? Shape(*type.width, type.shape) : type.shape;
+}
+
 }  // namespace
 
 void plan_column(PlannedColumn& column) {
@@ -154,6 +155,9 @@ void plan_column(PlannedColumn& column) {
                    : type.partition ? &parse_cut<T>
                                     : &parse_ragged<T>;
   });
+  if (column.has_fixed_rows) {
+    column.row_bytes = checked_tensor_bytes(type.dtype, row_shape(type));
+  }
 }
 
 void append_default(const PlannedColumn& column, GrowingColumn& out, std::size_t row,
@@ -204,9 +208,12 @@ void append_default(const PlannedColumn& column, GrowingColumn& out, std::size_t
 namespace {
 
 std::size_t fixed_values_bytes(const PlannedColumn& column, std::size_t rows) {
-  const Shape row =
-      column.type.width ? Shape(*column.type.width, column.type.shape) : column.type.shape;
-  return checked_tensor_bytes(column.type.dtype, Shape(static_cast<std::int64_t>(rows), row));
+  std::size_t bytes = 0;
+  const bool is_too_much = __builtin_mul_overflow(rows, column.row_bytes, &bytes) ||
+                           bytes > std::numeric_limits<std::ptrdiff_t>::max();
+  if (!is_too_much) return bytes;
+  const Shape shape(static_cast<std::int64_t>(rows), row_shape(column.type));
+  return checked_tensor_bytes(column.type.dtype, shape);  // which says so
 }
 
 }  // namespace
@@ -214,34 +221,6 @@ std::size_t fixed_values_bytes(const PlannedColumn& column, std::size_t rows) {
 std::size_t column_row_bytes_min(const PlannedColumn& column) {
   const std::size_t places_bytes = column.partitions == 0 ? 0 : sizeof(std::int64_t);
   return places_bytes + (column.has_fixed_rows ? fixed_values_bytes(column, 1) : 0);
-}
-
-void begin_small_columns(const ColumnPlan& plan, std::size_t rows_max,
-                         std::span<GrowingColumn> out) {
-  const auto small_bytes = [&](std::size_t i) -> std::size_t {
-    const PlannedColumn& column = *plan.columns[i];
-    if (!column.has_fixed_rows || column.partitions != 0 || column.item_bytes == 0) return 0;
-    if (rows_max > kSmallColumnBytes / column.item_bytes) return 0;
-    const std::size_t lines =
-        (rows_max * column.item_bytes + kCacheLineBytes - 1) / kCacheLineBytes;
-    return lines * kCacheLineBytes;
-  };
-  std::size_t columns = 0;
-  std::size_t bytes = 0;
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    columns += small_bytes(i) != 0 ? 1 : 0;
-    bytes += small_bytes(i);
-  }
-  if (columns < 2) return;
-  const std::shared_ptr<std::byte> shared = plan.pool.take(bytes).memory;
-  std::byte* at = shared.get();
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    const std::size_t own_bytes = small_bytes(i);
-    if (own_bytes == 0) continue;
-    // With a count of its own: a tensor that nobody else has can be written.
-    out[i].values.adopt({std::shared_ptr<std::byte>(at, [shared](std::byte*) {}), own_bytes});
-    at += own_bytes;
-  }
 }
 
 void begin_column(const PlannedColumn& column, std::size_t rows_max, GrowingColumn& out,

@@ -57,6 +57,7 @@ struct PlannedColumn {
   std::size_t first_view = 0;   ///< in the parser
   std::size_t item_values = 1;  ///< numbers in a dense row, or in one item of another
   std::size_t item_bytes = 0;   ///< bytes of them
+  std::size_t row_bytes = 0;    ///< of values, where rows are fixed
   std::size_t partitions = 0;   ///< how many of GrowingColumn's it has while it grows
   bool has_fixed_rows = true;   ///< a row's place is known before
   bool must_be_there = true;    ///< and has no default
@@ -85,9 +86,6 @@ void append_default(const PlannedColumn& column, GrowingColumn& out, std::size_t
                     const TensorPool& pool);
 /// What a row takes whatever the record holds.
 std::size_t column_row_bytes_min(const PlannedColumn& column);
-/// Memory for so many rows of the small columns among them, from one block.
-void begin_small_columns(const ColumnPlan& plan, std::size_t rows_max,
-                         std::span<GrowingColumn> out);
 /// Memory for so many rows, where there is none.
 void begin_column(const PlannedColumn& column, std::size_t rows_max, GrowingColumn& out,
                   const TensorPool& pool);

@@ -33,16 +33,18 @@ Shape::Shape(std::span<const std::int64_t> extents) : rank_(extents.size()) {
   }
 }
 
-Shape::Shape(std::int64_t first, const Shape& rest) {
-  if (rest.rank_ >= kInline) {
-    std::vector<std::int64_t> extents = {first};
-    extents.insert(extents.end(), rest.begin(), rest.end());
-    *this = Shape(std::span<const std::int64_t>(extents));
+Shape::Shape(std::int64_t first, const Shape& rest) : rank_(rest.rank_ + 1) {
+  // A batch of columns makes one of these for each: without a look at every extent.
+  const bool is_usual =
+      rank_ <= kInline && first >= 0 && !__builtin_mul_overflow(first, rest.items_, &items_);
+  if (is_usual) {
+    few_[0] = first;
+    std::copy(rest.begin(), rest.end(), few_.begin() + 1);
     return;
   }
-  std::array<std::int64_t, kInline> extents = {first};
-  std::copy(rest.begin(), rest.end(), extents.begin() + 1);
-  *this = Shape(std::span<const std::int64_t>(extents).first(rest.rank_ + 1));
+  std::vector<std::int64_t> extents = {first};
+  extents.insert(extents.end(), rest.begin(), rest.end());
+  *this = Shape(std::span<const std::int64_t>(extents));
 }
 
 std::string Shape::to_string() const { return fmt::format("[{}]", fmt::join(extents(), ", ")); }

@@ -42,20 +42,28 @@ using detail::checked_tensor_bytes;
 
 Tensor::Tensor() noexcept : is_adopted_(true), shape_({0}), data_(kNoItems) {}
 
-Tensor::Tensor(Tensor&& other) noexcept : Tensor() { swap(other); }
+Tensor::Tensor(Tensor&& other) noexcept
+    : Tensor(other.dtype_, std::move(other.shape_), other.data_, std::move(other.owner_),
+             other.is_adopted_) {
+  other.become_empty();
+}
 
 Tensor& Tensor::operator=(Tensor&& other) noexcept {
-  Tensor moved(std::move(other));
-  swap(moved);
+  if (this == &other) return *this;
+  dtype_ = other.dtype_;
+  is_adopted_ = other.is_adopted_;
+  shape_ = std::move(other.shape_);
+  data_ = other.data_;
+  owner_ = std::move(other.owner_);
+  other.become_empty();
   return *this;
 }
 
-void Tensor::swap(Tensor& other) noexcept {
-  std::swap(dtype_, other.dtype_);
-  std::swap(is_adopted_, other.is_adopted_);
-  std::swap(shape_, other.shape_);
-  std::swap(data_, other.data_);
-  owner_.swap(other.owner_);
+/// What its shape and its owner became by moving is left to them.
+void Tensor::become_empty() noexcept {
+  dtype_ = DType::uint8;
+  is_adopted_ = true;
+  data_ = kNoItems;
 }
 
 Tensor::Tensor(DType dtype, Shape shape) : dtype_(dtype), shape_(std::move(shape)) {
@@ -81,13 +89,8 @@ Tensor Tensor::of_block(DType dtype, Shape shape, TensorPool::Block block) {
     throw Error(ErrorCode::internal, fmt::format("a tensor of {} bytes is to lie in a block of {}",
                                                  size_bytes, block.bytes));
   }
-  Tensor tensor;
-  tensor.dtype_ = dtype;
-  tensor.shape_ = std::move(shape);
-  tensor.data_ = block.memory.get();
-  tensor.owner_ = std::move(block.memory);
-  tensor.is_adopted_ = false;
-  return tensor;
+  const std::byte* const data = block.memory.get();
+  return {dtype, std::move(shape), data, std::move(block.memory), false};
 }
 
 Tensor Tensor::copy_of(DType dtype, Shape shape, const void* values, std::size_t bytes) {
@@ -115,12 +118,8 @@ Tensor Tensor::adopt(DType dtype, Shape shape, const void* data,
                             "{} bytes; copy the values by Tensor::copy_of",
                             data, to_string(dtype), item_bytes(dtype)));
   }
-  Tensor tensor;
-  tensor.dtype_ = dtype;
-  tensor.shape_ = std::move(shape);
-  if (data != nullptr) tensor.data_ = static_cast<const std::byte*>(data);
-  tensor.owner_ = std::move(owner);
-  return tensor;
+  const auto* const bytes = data == nullptr ? kNoItems : static_cast<const std::byte*>(data);
+  return {dtype, std::move(shape), bytes, std::move(owner), true};
 }
 
 bool Tensor::is_writable() const {

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -35,6 +36,7 @@ TEST(ColumnParser, small_columns_are_each_on_their_own) {
     return builder.encode();
   };
   std::optional<Tensor> kept;
+  std::weak_ptr<const void> seen;
   for (int round = 0; round < 3; ++round) {
     ColumnRows rows = parser.begin(3);
     for (std::int64_t row = 0; row < 3; ++row) {
@@ -50,7 +52,9 @@ TEST(ColumnParser, small_columns_are_each_on_their_own) {
                 ElementsAre(10 * round, 10 * round + 10, 10 * round + 20));
     EXPECT_THAT(batch.column("c").values<std::uint8_t>(), ::testing::Contains(round).Times(3));
     if (round == 0) kept = batch.column("b").values();
+    if (round == 1) seen = batch.column("a").values().owner();
   }
+  EXPECT_TRUE(seen.expired());  // whose count lies in the block
   EXPECT_THAT(kept->values<std::int64_t>(), ElementsAre(0, 10, 20));  // the others are gone
   EXPECT_TRUE(kept->is_writable());
 }

@@ -101,6 +101,19 @@ TEST(Shape, any_rank) {
             }).message(),
             "the shape [1099511627776, 1099511627776] has more items than 64 bits count");
   EXPECT_EQ(error_of([] { Shape({2, -1}); }).message(), "the shape [2, -1] has a negative extent");
+  EXPECT_EQ(error_of([] { Shape(-1, {2}); }).message(), "the shape [-1, 2] has a negative extent");
+}
+
+TEST(Shape, one_that_was_moved_from_has_no_items) {
+  for (Shape shape : {Shape({2, 3}), Shape({2, 3, 4, 5, 6})}) {
+    const Shape copy = shape;
+    Shape moved = std::move(shape);
+    EXPECT_EQ(moved, copy);
+    EXPECT_EQ(shape, Shape({0}));  // NOLINT(bugprone-use-after-move): that is what is tested
+    shape = std::move(moved);
+    EXPECT_EQ(shape, copy);
+    EXPECT_EQ(shape.items(), copy.items());
+  }
 }
 
 TEST(Tensor, copies_share_and_are_not_written) {

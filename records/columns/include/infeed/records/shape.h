@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 /// Why: the extents of a Tensor. Few have more than four axes, and up to four need no memory of
@@ -23,6 +24,23 @@ class Shape {
  public:
   /// Of a single item: no axis.
   Shape() = default;
+  Shape(const Shape&) = default;
+  /// One that was moved from is [0].
+  Shape(Shape&& other) noexcept
+      : rank_(other.rank_), items_(other.items_), few_(other.few_), many_(std::move(other.many_)) {
+    other.become_empty();
+  }
+  Shape& operator=(const Shape&) = default;
+  Shape& operator=(Shape&& other) noexcept {
+    if (this == &other) return *this;
+    rank_ = other.rank_;
+    items_ = other.items_;
+    few_ = other.few_;
+    many_ = std::move(other.many_);
+    other.become_empty();
+    return *this;
+  }
+  ~Shape() = default;
   Shape(std::initializer_list<std::int64_t> extents)
       : Shape(std::span<const std::int64_t>(extents.begin(), extents.size())) {}
   explicit Shape(std::span<const std::int64_t> extents);
@@ -47,6 +65,13 @@ class Shape {
 
  private:
   static constexpr std::size_t kInline = 4;
+
+  void become_empty() noexcept {
+    rank_ = 1;
+    items_ = 0;
+    few_[0] = 0;
+    many_.clear();
+  }
 
   std::size_t rank_ = 0;
   std::int64_t items_ = 1;

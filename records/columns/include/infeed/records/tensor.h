@@ -102,9 +102,16 @@ class Tensor {
 
   /// For who has filled a block of a pool: `shape` says what of it there is.
   static Tensor of_block(DType dtype, Shape shape, TensorPool::Block block);
-  void swap(Tensor& other) noexcept;
 
  private:
+  Tensor(DType dtype, Shape shape, const std::byte* data, std::shared_ptr<const void> owner,
+         bool is_adopted) noexcept
+      : dtype_(dtype),
+        is_adopted_(is_adopted),
+        shape_(std::move(shape)),
+        data_(data),
+        owner_(std::move(owner)) {}
+  void become_empty() noexcept;
   static Tensor copy_of(DType dtype, Shape shape, const void* values, std::size_t bytes);
   std::byte* writable_data();
   [[noreturn]] void fail_dtype(DType wanted) const;

@@ -1,0 +1,71 @@
+#include "columns/small_columns.h"
+
+#include <memory>
+
+namespace infeed::detail {
+namespace {
+
+constexpr std::size_t kSmallColumnBytes = 4096;
+constexpr std::size_t kCacheLineBytes = 64;
+/// What a column's count of owners takes: a cache line, since they are dropped by any threads.
+constexpr std::size_t kCountBytes = kCacheLineBytes;
+
+/// Puts the count of a column's owners at `place` in the block, and keeps the block as long as the
+/// count is there.
+template <class T>
+struct InBlock {
+  using value_type = T;
+
+  InBlock(std::shared_ptr<std::byte> in, std::byte* at) noexcept
+      : block(std::move(in)), place(at) {}
+  template <class Other>
+  InBlock(const InBlock<Other>& other) noexcept : block(other.block), place(other.place) {}
+
+  T* allocate(std::size_t) noexcept {
+    static_assert(sizeof(T) <= kCountBytes && alignof(T) <= kCountBytes);
+    return reinterpret_cast<T*>(place);
+  }
+  void deallocate(T*, std::size_t) noexcept {}
+  bool operator==(const InBlock&) const = default;
+
+  std::shared_ptr<std::byte> block;
+  std::byte* place;
+};
+
+/// 0 for a column that is no small one; else whole cache lines.
+std::size_t small_bytes(const PlannedColumn& column, std::size_t rows_max) {
+  if (!column.has_fixed_rows || column.partitions != 0 || column.row_bytes == 0) return 0;
+  if (column.row_bytes > kSmallColumnBytes || rows_max > kSmallColumnBytes) return 0;
+  const std::size_t bytes = rows_max * column.row_bytes;
+  if (bytes > kSmallColumnBytes) return 0;
+  return (bytes + kCacheLineBytes - 1) / kCacheLineBytes * kCacheLineBytes;
+}
+
+}  // namespace
+
+void begin_small_columns(const ColumnPlan& plan, std::size_t rows_max,
+                         std::span<GrowingColumn> out) {
+  std::size_t columns = 0;
+  std::size_t bytes = 0;
+  for (const auto& column : plan.columns) {
+    const std::size_t own_bytes = small_bytes(*column, rows_max);
+    columns += own_bytes != 0 ? 1 : 0;
+    bytes += own_bytes;
+  }
+  if (columns < 2) return;
+  const std::shared_ptr<std::byte> block = plan.pool.take(bytes + columns * kCountBytes).memory;
+  std::byte* values = block.get();
+  std::byte* count = values + bytes;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const std::size_t own_bytes = small_bytes(*plan.columns[i], rows_max);
+    if (own_bytes == 0) continue;
+    // With a count of its own: a tensor that nobody else has can be written.
+    out[i].values.adopt({std::shared_ptr<std::byte>(
+                             values, [](std::byte*) {}, InBlock<std::byte>(block, count)),
+                         own_bytes});
+    values += own_bytes;
+    count += kCountBytes;
+  }
+}
+
+}  // namespace infeed::detail
