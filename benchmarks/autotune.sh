@@ -5,13 +5,14 @@
 # busy neighbours keep all cores busy in others. Prints a table.
 #
 #   benchmarks/autotune.sh [--json FILE] [--svg FILE] [--short] [--seconds N] [--only TEXT]
-#                          [--no-peers]
+#                          [--no-peers] [--regret]
 #
 #   --json FILE   also writes the rows as JSON
 #   --svg FILE    also draws a chart
 #   --short       6 seconds a run rather than 20: figures to look at, not to quote
-#   --seconds N   N seconds a run: 60 for the regret at 60 s
+#   --seconds N   N seconds a run
 #   --only TEXT   only the workloads whose name holds TEXT
+#   --regret      only what the tuner loses in a minute: no peers, phases and neighbours; half an hour
 #   --no-peers    without tf.data and the photographs, which need the Python environment of venv.sh
 #   --help        this text
 set -euo pipefail

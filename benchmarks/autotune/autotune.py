@@ -15,6 +15,7 @@ import tuner_report
 BUCKET_SECONDS = 0.1
 BUDGET_MIB = 64
 NEAR = 0.95
+ORACLE_SECONDS_MAX = 20  # a fixed setting's rate is no better known after longer
 
 # Knobs of each workload and the values of its grid; 0 workers is the serial form.
 CORES = [0, 1, 2]
@@ -62,10 +63,10 @@ def core_to_core_ns(arguments):
     return float(done.stdout)
 
 
-def run_by_turns(arguments, name, extra=()):
+def run_by_turns(arguments, name, seconds, extra=()):
     """A run that is compared with others: with the cores' distance before and after it."""
     before = core_to_core_ns(arguments)
-    result = run(arguments, name, arguments.seconds, extra)
+    result = run(arguments, name, seconds, extra)
     result["core_to_core_ns"] = [before, core_to_core_ns(arguments)]
     return result
 
@@ -151,34 +152,40 @@ def missed_bars(row):
     return [name for name, met in bars.items() if not met]
 
 
-def measure(arguments, name):
-    setting, settings = best_setting(arguments, name)
-    extra = setting_arguments(setting)
-    seconds = arguments.seconds
-    again = 0
-    while True:
-        first = run_by_turns(arguments, name, extra)
-        tuned = run_by_turns(arguments, name)
-        second = run_by_turns(arguments, name, extra)
-        is_comparable = are_comparable(tuned, (first, second))
-        if is_comparable or again == arguments.again:
-            break
-        again += 1
-    peer = run_tfdata(arguments, name)
-    oracles = [rate(first), rate(second)]
-    oracle = statistics.mean(oracles)
-    ours = rate(tuned, min(5.0, seconds / 2))
-    total = sum(tuned["elements"][:-1])
-    baselines = {
+def run_baselines(arguments, name):
+    """The rates of what people do instead."""
+    seconds = min(20, arguments.seconds)
+    return {
         "all 1": rate(run(arguments, name, 3, setting_arguments(
             {knob: 1 for knob in GRIDS[name] if "/" not in knob}))),
         "all cores": rate(run(arguments, name, 3, setting_arguments(
             {knob: 1 if knob == "prefetch" else os.cpu_count()
              for knob in GRIDS[name] if "/" not in knob}))),
         "fixed choice": rate(run(arguments, name, 3, ["--mode", "off"])),
-        "hill climbing": rate(run(arguments, name, min(20, seconds), ["--mode", "hill"]),
-                              min(20, seconds) / 2),
+        "hill climbing": rate(run(arguments, name, seconds, ["--mode", "hill"]), seconds / 2),
     }
+
+
+def measure(arguments, name):
+    setting, settings = best_setting(arguments, name)
+    extra = setting_arguments(setting)
+    seconds = arguments.seconds
+    oracle_seconds = min(seconds, ORACLE_SECONDS_MAX)
+    again = 0
+    while True:
+        first = run_by_turns(arguments, name, oracle_seconds, extra)
+        tuned = run_by_turns(arguments, name, seconds)
+        second = run_by_turns(arguments, name, oracle_seconds, extra)
+        is_comparable = are_comparable(tuned, (first, second))
+        if is_comparable or again == arguments.again:
+            break
+        again += 1
+    peer = None if arguments.regret else run_tfdata(arguments, name)
+    oracles = [rate(first), rate(second)]
+    oracle = statistics.mean(oracles)
+    ours = rate(tuned, min(5.0, seconds / 2))
+    total = sum(tuned["elements"][:-1])
+    baselines = {} if arguments.regret else run_baselines(arguments, name)
     if peer:
         baselines["tf.data"] = peer["rate"]
     memory = [tuned["resident_mib"], max(first["resident_mib"], second["resident_mib"])]
@@ -303,8 +310,9 @@ def main():
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--seconds", type=float, help="of each run: 20, or 6 with --short")
     parser.add_argument("--only", default="")
+    parser.add_argument("--regret", action="store_true", help="of a minute, and nothing else")
     arguments = parser.parse_args()
-    arguments.seconds = arguments.seconds or (6 if arguments.short else 20)
+    arguments.seconds = arguments.seconds or (60 if arguments.regret else 6 if arguments.short else 20)
     arguments.grid_seconds = 1.0 if arguments.short else 2.0
     arguments.again = 1 if arguments.short else 3
     rows = []
@@ -320,11 +328,11 @@ def main():
     names = [name for name in GRIDS if arguments.only in name and (name != "JPEG" or has_photos)]
     for name in names:
         add(measure(arguments, name))
-    if arguments.only in "another phase":
+    if arguments.only in "another phase" and not arguments.regret:
         add(measure_phases(arguments))
-    if arguments.only in "half the quota":
+    if arguments.only in "half the quota" and not arguments.regret:
         add(measure_quota(arguments))
-    if arguments.only in "busy neighbours":
+    if arguments.only in "busy neighbours" and not arguments.regret:
         for row in measure_neighbours(arguments, names or list(GRIDS)):
             add(row)
     print("\n" + tuner_report.after_the_table(rows))

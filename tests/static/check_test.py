@@ -164,6 +164,9 @@ class CheckTest(unittest.TestCase):
             with self.subTest(mark=mark):
                 self.write("records/record.cc", f"// {mark}\n")
                 self.expect_finding("marks", r"records/record.cc:1: '.*': finish it")
+        self.write("records/record.cc", "\n")
+        self.write("README.md", "<<<<<" + "<< HEAD\n")
+        self.expect_finding("marks", r"README.md:1: '.*': finish it")
 
     def test_places(self):
         for place in ("/wo" + "rk/main", "/ro" + "ot/x", "/ho" + "me/anna/x", "https://py" + "pi.org/simple",

@@ -173,6 +173,10 @@ std::string with_commas(std::string digits) {
   return digits;
 }
 
+std::string counted(std::uint64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", with_commas(count), noun, count == 1 ? "" : "s");
+}
+
 std::string as_megabytes(std::uint64_t bytes) {
   return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
 }

@@ -63,6 +63,8 @@ class Terminal {
 /// 1234567 as "1,234,567".
 std::string with_commas(std::string digits);
 std::string with_commas(std::integral auto value) { return with_commas(std::to_string(value)); }
+/// "1 file", "60,000 files"
+std::string counted(std::uint64_t count, std::string_view noun);
 /// "12.3 MB"
 std::string as_megabytes(std::uint64_t bytes);
 

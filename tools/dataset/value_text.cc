@@ -70,8 +70,7 @@ std::string describe_feature(const FeatureView& view, int width) {
 std::string describe_list_of_steps(const FeatureListView& list) {
   constexpr std::size_t kStepsShownMax = 4;
   const std::size_t size = list.size();
-  std::string text =
-      fmt::format("{} step{}", with_commas(static_cast<std::int64_t>(size)), size == 1 ? "" : "s");
+  std::string text = counted(size, "step");
   FeatureSteps steps(list);
   FeatureView step;
   for (std::size_t i = 0; i < std::min(size, kStepsShownMax) && steps.next(step); ++i) {

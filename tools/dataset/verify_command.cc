@@ -71,7 +71,7 @@ class VerifyRun {
     if (!patterns.empty()) {
       const std::vector<std::string> record_files = match_record_files(patterns);
       note_unfinished(sets_of_files(record_files));
-      note(fmt::format("{} record files", record_files.size()),
+      note(counted(record_files.size(), "record file"),
            verify_records(record_files, verify_options()));
     }
     if (!options_.json_file.empty()) replace_file(options_.json_file, json_text(describe()));
@@ -150,12 +150,10 @@ class VerifyRun {
         static_cast<double>(verification.bytes) / 1e9 / std::max(verification.seconds, 1e-9);
     const std::string verdict =
         is_good ? terminal_.paint(Paint::good, "good")
-                : terminal_.paint(Paint::bad,
-                                  fmt::format("{} problem{}", verification.problems.size(),
-                                              verification.problems.size() == 1 ? "" : "s"));
-    terminal_.line(fmt::format("{}: {}: {} files, {} records, {}, {:.2f} s ({:.1f} GB/s)", name,
-                               verdict, verification.files,
-                               with_commas(static_cast<std::int64_t>(verification.records)),
+                : terminal_.paint(Paint::bad, counted(verification.problems.size(), "problem"));
+    terminal_.line(fmt::format("{}: {}: {}, {}, {}, {:.2f} s ({:.1f} GB/s)", name, verdict,
+                               counted(verification.files, "file"),
+                               counted(verification.records, "record"),
                                as_megabytes(verification.bytes), verification.seconds, rate));
     for (const Problem& problem : verification.problems) {
       terminal_.line(fmt::format("  {}: {}", problem.file, problem.text));
