@@ -314,7 +314,7 @@ def main():
     arguments = parser.parse_args()
     arguments.seconds = arguments.seconds or (60 if arguments.regret else 6 if arguments.short else 20)
     arguments.grid_seconds = 1.0 if arguments.short else 2.0
-    arguments.again = 1 if arguments.short else 3
+    arguments.again = 1 if arguments.short or arguments.regret else 3
     rows = []
     print(tuner_report.HEAD, flush=True)
 

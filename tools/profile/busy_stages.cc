@@ -6,8 +6,11 @@
 namespace infeed::tools {
 namespace {
 
-/// It worked for at least so much of the wait.
+/// It worked for at least so much of the wait, beyond what it usually does.
 constexpr double kWorkedShare = 0.5;
+/// What a stage does in a window differs by so much of it from one to the next: behind a stall of 90 ms
+/// a queue is filled again, and a millisecond of that is no reason for a millisecond's wait.
+constexpr double kUsualDifference = 0.02;
 
 double length_ns(std::span<const RecordedWindow> windows) {
   double sum_ns = 0;
@@ -40,7 +43,8 @@ int BusyStages::starving_stage(std::span<const RecordedWindow> windows, const In
   const double all_ns = length_ns(windows);
   const double in_wait_ns = std::min(static_cast<double>(waited_ns), all_ns);
   const double usual_ns = usual_shares_[static_cast<std::size_t>(stage)] * (all_ns - in_wait_ns);
-  return *most < usual_ns + kWorkedShare * in_wait_ns ? -1 : static_cast<int>(stage);
+  const double more_ns = std::max(kWorkedShare * in_wait_ns, kUsualDifference * all_ns);
+  return *most < usual_ns + more_ns ? -1 : static_cast<int>(stage);
 }
 
 std::vector<double> BusyStages::busy_ns(std::span<const RecordedWindow> windows,

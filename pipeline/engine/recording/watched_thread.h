@@ -51,14 +51,17 @@ struct alignas(64) WatchedThread {
     return {begin_ticks, ticks - std::min(ticks, nested_ticks)};
   }
 
+  // What each pull reads and writes, in one cache line.
   std::atomic<std::uint64_t> since_ticks{0};         ///< in its own work for the stage; 0: it waits
   std::atomic<const StageCounters*> stage{nullptr};  ///< that it works for; null: for none
-  int thread = 0;                                    ///< gettid()
-  int schedstat = -1;                                ///< /proc/thread-self/schedstat
   std::uint64_t accounted_ticks = 0;  ///< taken by calls that are over, and by waits for others
   OwnTime last;                       ///< the last call that ended here, with what it called
+  std::uint64_t usage_due_ticks = 0;  ///< the first call from then on looks whether `usage` holds
+  std::uint64_t brief_ticks = 0;  ///< the recorder's: nobody misses one of many that are shorter
+
   ThreadUsage usage;
-  std::uint64_t usage_due_ticks = 0;  ///< the first call from then on looks whether it still holds
+  int thread = 0;      ///< gettid()
+  int schedstat = -1;  ///< /proc/thread-self/schedstat
 };
 
 /// The slot of the calling thread in the recorder that it worked for last.

@@ -69,6 +69,21 @@ TEST(Tuner, GivesThreadsBackToASlowConsumerWithinFiveSeconds) {
   EXPECT_GT(run.rate(), 990);
 }
 
+TEST(Tuner, TriesNoSavingOfNextToNothing) {
+  for (const std::int64_t workers : {7, 16}) {
+    SimulatedRun run;
+    run.waits = true;
+    run.map_ns = 5e6;
+    run.consumer_ns = 1e6;  // five calls in flight keep up, six have some to spare
+    run.workers = workers;
+    run.workers_max = 64;
+    run.driver = 0;
+    const auto tuner = make_tuner();
+    run.run(*tuner, 30);
+    EXPECT_EQ(run.workers, workers == 7 ? 7 : 6);
+  }
+}
+
 TEST(Tuner, TakesTheSerialFormWhereHandingOverCostsMore) {
   SimulatedRun run;
   run.map_ns = run.source_ns = run.consumer_ns = 5;
