@@ -26,9 +26,13 @@ class BusyStages {
                      std::uint64_t waited_ns, std::uint64_t& looks) const;
 
  private:
-  /// By stage: of its thread's time, or of each of its threads', without `unusual_ns`.
-  static std::vector<double> busy_ns(std::span<const RecordedWindow> windows,
-                                     const std::vector<std::uint64_t>& unusual_ns);
+  /// Of the time of a stage's thread, or of each of its threads.
+  struct Busy {
+    double ns = 0;          ///< without unusual_ns
+    double unusual_ns = 0;  ///< in calls that are left out
+  };
+  static std::vector<Busy> busy_stages(std::span<const RecordedWindow> windows,
+                                       const std::vector<std::uint64_t>& unusual_ns);
 
   const UnusualCalls& unusual_calls_;
   std::vector<double> usual_shares_;  ///< by stage: busy, of the whole run
