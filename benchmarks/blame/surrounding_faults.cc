@@ -140,9 +140,9 @@ Judgement memory_limit(const Round& round) {
     return payload;
   };
   const std::string file = recording_in(round);
-  const auto begin = StallClock::now();
   auto iterator = (range(kEndless) | map(function) | batch(kBatch) | prefetch(64))
                       .iterate({.recording = {.file = file}});
+  const auto first_step = StallClock::now();
   StepTimer timer(iterator);
   for (int i = 0; i < 500; ++i) {
     // Room for four batches.
@@ -154,7 +154,7 @@ Judgement memory_limit(const Round& round) {
     timer.end();
   }
   iterator = {};
-  const auto explained = testing::explained_run(file, begin);
+  const auto explained = testing::explained_run(file, first_step);
   return judge(explained, together(log.stalls(), 10ms), names(Cause::memory_limit));
 }
 

@@ -88,8 +88,11 @@ Place PlantedRecords::place_of(const Record& record) {
   return {std::string(text.substr(0, space)), std::stoull(std::string(text.substr(space + 1, 20)))};
 }
 
-ExplainedRun explained_run(const std::string& file, StallClock::time_point begin) {
-  ExplainedRun explained{.run = tools::read_recorded_run(file), .report = {}, .begin = begin};
+ExplainedRun explained_run(const std::string& file, StallClock::time_point first_step) {
+  ExplainedRun explained{.run = tools::read_recorded_run(file), .report = {}, .begin = first_step};
+  if (!explained.run.steps.empty()) {
+    explained.begin -= std::chrono::nanoseconds(explained.run.steps.front().begin_ns);
+  }
   explained.report = tools::explain(explained.run);
   return explained;
 }

@@ -99,7 +99,9 @@ struct ExplainedRun {
   tools::ProfileReport report;
   StallClock::time_point begin;  ///< of the run's own time
 };
-ExplainedRun explained_run(const std::string& file, StallClock::time_point begin);
+/// `first_step`: when its first step began. What an iterator needs before its time begins varies by half
+/// a millisecond.
+ExplainedRun explained_run(const std::string& file, StallClock::time_point first_step);
 
 struct LoopShape {
   int steps_max = 400;
@@ -115,8 +117,8 @@ ExplainedRun run_recorded(const Dataset<T>& dataset, const std::string& file,
                           const LoopShape& loop = {}) {
   IterateOptions options = loop.iterate;
   options.recording.file = file;
-  const auto begin = StallClock::now();
   auto iterator = dataset.iterate(options);
+  const auto first_step = StallClock::now();
   StepTimer timer(iterator);
   for (int i = 0; i < loop.steps_max; ++i) {
     if (loop.between) loop.between(i);
@@ -126,7 +128,7 @@ ExplainedRun run_recorded(const Dataset<T>& dataset, const std::string& file,
     timer.end();
   }
   iterator = {};
-  return explained_run(file, begin);
+  return explained_run(file, first_step);
 }
 
 /// Whether none of the pipeline's stages is said to be the cause. On a machine that is shared the core
