@@ -15,7 +15,7 @@ import tuner_report
 BUCKET_SECONDS = 0.1
 BUDGET_MIB = 64
 NEAR = 0.95
-ORACLE_SECONDS_MAX = 20  # a fixed setting's rate is no better known after longer
+OTHERS_SECONDS_MAX = 20  # what they give is no better known after longer
 
 # Knobs of each workload and the values of its grid; 0 workers is the serial form.
 CORES = [0, 1, 2]
@@ -154,7 +154,7 @@ def missed_bars(row):
 
 def run_baselines(arguments, name):
     """The rates of what people do instead."""
-    seconds = min(20, arguments.seconds)
+    seconds = min(arguments.seconds, OTHERS_SECONDS_MAX)
     return {
         "all 1": rate(run(arguments, name, 3, setting_arguments(
             {knob: 1 for knob in GRIDS[name] if "/" not in knob}))),
@@ -170,7 +170,7 @@ def measure(arguments, name):
     setting, settings = best_setting(arguments, name)
     extra = setting_arguments(setting)
     seconds = arguments.seconds
-    oracle_seconds = min(seconds, ORACLE_SECONDS_MAX)
+    oracle_seconds = min(seconds, OTHERS_SECONDS_MAX)
     again = 0
     while True:
         first = run_by_turns(arguments, name, oracle_seconds, extra)

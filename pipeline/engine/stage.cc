@@ -56,8 +56,9 @@ void key_by_place(StageContext& context, std::uint64_t input_ordinal) {
 }  // namespace
 
 /// Of `pulls` before it; only where the iterator records.
-inline void Stage::note_own_time(const detail::OwnTime& time, bool is_brief, std::uint64_t pulls,
+inline void Stage::note_own_time(const detail::OwnTime& time, std::uint64_t pulls,
                                  std::uint64_t position, std::uint64_t count) {
+  const bool is_brief = run_.recorder()->is_brief(time);
   if (is_brief && !is_looked_at(pulls)) [[likely]]
     return;
   count_own_time(time, is_brief && pulls > 0 ? kBriefPullsEach : 1, position, count);
@@ -107,8 +108,7 @@ Pull Stage::counted(Chunk& out, std::uint64_t position, DoPull pull) {
   // What came before the failure is handed over first.
   if (failure_ != nullptr && out.empty()) throw Error(*failure_);
   if (thread != nullptr) {
-    note_own_time(own, own.ticks < thread->brief_ticks,
-                  counters_->pulls.load(std::memory_order_relaxed), position, out.slots());
+    note_own_time(own, counters_->pulls.load(std::memory_order_relaxed), position, out.slots());
   }
   const std::uint64_t ticks = end - begin - (sample.is_taken() ? sample.overhead_ticks() : 0);
   counters_->note_pull(ticks, out.slots(), shares_counters_);

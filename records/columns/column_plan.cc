@@ -220,7 +220,7 @@ std::size_t fixed_values_bytes(const PlannedColumn& column, std::size_t rows) {
 
 std::size_t column_row_bytes_min(const PlannedColumn& column) {
   const std::size_t places_bytes = column.partitions == 0 ? 0 : sizeof(std::int64_t);
-  return places_bytes + (column.has_fixed_rows ? fixed_values_bytes(column, 1) : 0);
+  return places_bytes + column.row_bytes;
 }
 
 void begin_column(const PlannedColumn& column, std::size_t rows_max, GrowingColumn& out,

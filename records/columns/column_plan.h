@@ -57,7 +57,7 @@ struct PlannedColumn {
   std::size_t first_view = 0;   ///< in the parser
   std::size_t item_values = 1;  ///< numbers in a dense row, or in one item of another
   std::size_t item_bytes = 0;   ///< bytes of them
-  std::size_t row_bytes = 0;    ///< of values, where rows are fixed
+  std::size_t row_bytes = 0;    ///< of values, where rows are fixed; else 0
   std::size_t partitions = 0;   ///< how many of GrowingColumn's it has while it grows
   bool has_fixed_rows = true;   ///< a row's place is known before
   bool must_be_there = true;    ///< and has no default

@@ -1,6 +1,7 @@
 #include "columns/small_columns.h"
 
 #include <memory>
+#include <utility>
 
 namespace infeed::detail {
 namespace {
@@ -34,7 +35,7 @@ struct InBlock {
 
 /// 0 for a column that is no small one; else whole cache lines.
 std::size_t small_bytes(const PlannedColumn& column, std::size_t rows_max) {
-  if (!column.has_fixed_rows || column.partitions != 0 || column.row_bytes == 0) return 0;
+  if (column.partitions != 0 || column.row_bytes == 0) return 0;
   if (column.row_bytes > kSmallColumnBytes || rows_max > kSmallColumnBytes) return 0;
   const std::size_t bytes = rows_max * column.row_bytes;
   if (bytes > kSmallColumnBytes) return 0;

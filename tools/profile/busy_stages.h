@@ -31,6 +31,7 @@ class BusyStages {
     double ns = 0;          ///< without unusual_ns
     double unusual_ns = 0;  ///< in calls that are left out
   };
+  /// By stage.
   static std::vector<Busy> busy_stages(std::span<const RecordedWindow> windows,
                                        const std::vector<std::uint64_t>& unusual_ns);
 

@@ -135,7 +135,6 @@ WatchedThread* Recorder::find_this_thread() {
   if (slot == nullptr && threads_.size() < kThreadsMax) {
     slot = &threads_.emplace_back();
     slot->thread = thread;
-    slot->brief_ticks = brief_ticks_;
     slot->schedstat = ::open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
   }
   watched_thread = {number_, slot};

@@ -78,6 +78,8 @@ class Recorder {
   }
   std::uint64_t slow_ticks() const { return slow_ticks_; }
   bool is_slow(const OwnTime& time) const { return time.ticks >= slow_ticks_; }
+  /// So short that nobody misses one of many.
+  bool is_brief(const OwnTime& time) const { return time.ticks < brief_ticks_; }
   /// Of each of `calls`.
   std::uint64_t ns_of(const OwnTime& time, std::uint64_t calls) const {
     const std::uint64_t ns = ns_of(time.ticks);
@@ -157,7 +159,7 @@ class Recorder {
 
   IteratorContext& run_;
   const std::uint64_t slow_ticks_;
-  const std::uint64_t brief_ticks_ = slow_ticks_ / 64;  ///< WatchedThread::brief_ticks
+  const std::uint64_t brief_ticks_ = slow_ticks_ / 64;
   const std::uint64_t stale_ticks_ = ticks_of_us(2000);
   const std::uint64_t usage_age_ticks_max_ = 8 * stale_ticks_;
   const std::uint64_t pulls_row_ticks_ = ticks_of_us(1000);  ///< at least, so that rows stay few

@@ -57,7 +57,6 @@ struct alignas(64) WatchedThread {
   std::uint64_t accounted_ticks = 0;  ///< taken by calls that are over, and by waits for others
   OwnTime last;                       ///< the last call that ended here, with what it called
   std::uint64_t usage_due_ticks = 0;  ///< the first call from then on looks whether `usage` holds
-  std::uint64_t brief_ticks = 0;  ///< the recorder's: nobody misses one of many that are shorter
 
   ThreadUsage usage;
   int thread = 0;      ///< gettid()

@@ -64,6 +64,13 @@ class LateSteps : public ::testing::Test {
     late.infeed_wait_ns += ns;
     add_steps(late);
   }
+  /// The map's call from 60 ms before the late step on.
+  void computes_before_the_wait(std::uint64_t took_ns) {
+    run_.slow_calls = {{.begin_ns = late_begin_ns() - 60 * kMs,
+                        .took_ns = took_ns,
+                        .cpu_ns = took_ns,
+                        .stage = kMap}};
+  }
   RecordedWindow& window_at(std::uint64_t at_ns) { return run_.windows.at(at_ns / kLateWindowNs); }
   static constexpr std::uint64_t late_begin_ns() { return kLate * 10 * kMs; }
 
@@ -179,10 +186,7 @@ TEST_F(LateSteps, AStageThatWorkedAsEverIsNotToBlame) {
 
 TEST_F(LateSteps, AStallBeforeTheWaitMakesNoStageLookBusy) {
   add_steps_of_which_one_waits(20 * kMs);
-  run_.slow_calls = {{.begin_ns = late_begin_ns() - 60 * kMs,
-                      .took_ns = 63 * kMs,
-                      .cpu_ns = 63 * kMs,
-                      .stage = kMap}};
+  computes_before_the_wait(63 * kMs);
   window_at(late_begin_ns()).stages[0].cpu_ns += 63 * kMs;
   EXPECT_EQ(the_late_step().cause, Cause::unknown);
 
@@ -193,10 +197,7 @@ TEST_F(LateSteps, AStallBeforeTheWaitMakesNoStageLookBusy) {
 
 TEST_F(LateSteps, WhatIsLeftOfAStallIsNotToBlameForAShortWait) {
   add_steps_of_which_one_waits(6 * kMs);
-  run_.slow_calls = {{.begin_ns = late_begin_ns() - 60 * kMs,
-                      .took_ns = 60 * kMs,
-                      .cpu_ns = 60 * kMs,
-                      .stage = kMap}};
+  computes_before_the_wait(60 * kMs);
   StageWindow& map = window_at(late_begin_ns()).stages[0];
   map.cpu_ns += 63 * kMs;  // by samples: 5 % more than it took
   EXPECT_EQ(the_late_step().cause, Cause::unknown);

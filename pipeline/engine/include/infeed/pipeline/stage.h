@@ -150,8 +150,8 @@ class Stage {
   /// Counts and times what `pull` does, which gives the elements from `position` on.
   template <class DoPull>
   Pull counted(Chunk& out, std::uint64_t position, DoPull pull);
-  void note_own_time(const detail::OwnTime& time, bool is_brief, std::uint64_t pulls,
-                     std::uint64_t position, std::uint64_t count);
+  void note_own_time(const detail::OwnTime& time, std::uint64_t pulls, std::uint64_t position,
+                     std::uint64_t count);
   void count_own_time(const detail::OwnTime& time, std::uint64_t pulls, std::uint64_t position,
                       std::uint64_t count);
 
