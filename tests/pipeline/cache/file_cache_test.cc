@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <infeed/pipeline/cache.h>
-#include <infeed/pipeline/file_cache.h>
 #include <infeed/pipeline/map.h>
 #include <infeed/pipeline/range.h>
 #include <infeed/pipeline/records.h>
@@ -14,10 +13,9 @@
 #include <infeed/pipeline/shuffle.h>
 #include <infeed/pipeline/skip_errors.h>
 #include <infeed/pipeline/take.h>
-#include <infeed/records/line_journal.h>
 
+#include "pipeline/cache/file_cache_fixture.h"
 #include "pipeline/suite/stage_suite.h"
-#include "records/temporary_files.h"
 #include "thrown_error.h"
 
 namespace infeed::test {
@@ -26,51 +24,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-using testing::TemporaryFolder;
 using Kind = StoreEvent::Kind;
 using Mismatch = FileCacheOptions::Mismatch;
-
-/// Folders for caches that nobody has used yet.
-class FileCache : public ::testing::Test {
- protected:
-  std::string fresh() { return folder_.file("cache" + std::to_string(count_++)); }
-
-  /// Options that note what happens in kinds_ and elements_.
-  FileCacheOptions noting(const std::string& path) {
-    FileCacheOptions options{.path = path, .shard_bytes = 400};
-    options.on_event = [this](const StoreEvent& event) {
-      kinds_.push_back(event.kind);
-      elements_ = event.elements;
-      EXPECT_FALSE(event.message.empty());
-      EXPECT_FALSE(event.folder.empty());
-    };
-    return options;
-  }
-  std::vector<Kind> kinds() { return std::exchange(kinds_, {}); }
-
-  /// 0, 2, 4, ..., counting in calls_ how many were made.
-  auto doubles(std::int64_t count) {
-    return range(count) | map([this](std::int64_t x) {
-             ++calls_;
-             return 2 * x;
-           });
-  }
-
-  static std::vector<std::filesystem::path> shards(const std::string& path) {
-    std::vector<std::filesystem::path> found;
-    for (const auto& entry : std::filesystem::directory_iterator(path)) {
-      if (entry.path().extension() == ".tfrecord") found.push_back(entry.path());
-    }
-    std::sort(found.begin(), found.end());
-    return found;
-  }
-
-  TemporaryFolder folder_{testing::memory_folder()};
-  int count_ = 0;
-  std::vector<Kind> kinds_;
-  std::uint64_t elements_ = 0;
-  std::atomic<int> calls_ = 0;
-};
 
 TEST_F(FileCache, PassesTheSuite) {
   const auto check = [this]<class T>(std::type_identity<T>, std::vector<std::size_t> sizes) {
@@ -242,103 +197,6 @@ TEST_F(FileCache, AFolderOfOthersIsLeftAlone) {
   ASSERT_EQ(refused.size(), 1);
   EXPECT_THAT(refused[0], HasSubstr("does not begin with the line 'infeed elements 1'"));
   EXPECT_EQ(testing::read_whole(path + "/elements.journal"), "my diary\n");
-}
-
-TEST_F(FileCache, DamageIsRepaired) {
-  const Stream expected = stream_of(range(200));
-  const std::vector<std::function<void(const std::filesystem::path&)>> damages = {
-      [](const auto& shard) {
-        std::string bytes = testing::read_whole(shard);
-        bytes[60] ^= 1;
-        std::ofstream(shard, std::ios::binary) << bytes;
-      },
-      [](const auto& shard) { std::filesystem::resize_file(shard, 30); },
-      [](const auto& shard) { std::filesystem::remove(shard); },
-      // As long as before, but with other elements: their number is wrong.
-      [](const auto& shard) {
-        const auto bytes = std::filesystem::file_size(shard);
-        std::ofstream(shard, std::ios::binary) << std::string(bytes, '\0');
-      },
-  };
-  for (const auto& damage : damages) {
-    for (const std::size_t which : {std::size_t{0}, std::size_t{4}}) {
-      const FileCacheOptions options = noting(fresh());
-      stream_of(range(200) | cache(options));
-      const auto names = shards(options.path);
-      ASSERT_GT(names.size(), 8);
-      damage(names[which]);
-      kinds();
-      EXPECT_EQ(stream_of(range(200) | cache(options)), expected);
-      const std::vector<Kind> happened = kinds();
-      if (happened.front() == Kind::reading) {
-        EXPECT_THAT(happened, ElementsAre(Kind::reading, Kind::damaged));
-        EXPECT_EQ(stream_of(range(200) | cache(options)), expected);
-        EXPECT_THAT(kinds(), ElementsAre(Kind::resuming, Kind::finished));
-      } else {
-        EXPECT_THAT(happened, ElementsAre(Kind::resuming, Kind::finished));
-      }
-      EXPECT_EQ(stream_of(range(200) | cache(options)), expected);
-      EXPECT_THAT(kinds(), ElementsAre(Kind::reading));
-    }
-  }
-}
-
-TEST_F(FileCache, AJournalThatIsCutAnywhereIsGoneOnWith) {
-  const FileCacheOptions options = noting(fresh());
-  const auto make = [&] {
-    return range(60) | map([](std::int64_t x) {
-             if (x % 7 == 3) throw std::runtime_error("no " + std::to_string(x));
-             return x;
-           }) |
-           cache(options);
-  };
-  const Stream expected = stream_of(make());
-  const std::string journal = options.path + "/elements.journal";
-  const std::string whole = testing::read_whole(journal);
-  for (std::size_t size = whole.find('\n') + 1; size < whole.size(); size += 29) {
-    SCOPED_TRACE("cut at " + std::to_string(size));
-    const std::string text = testing::read_whole(journal);
-    std::ofstream(journal, std::ios::binary) << text.substr(0, size);
-    Stream got = stream_of(make());
-    if (got.size() == 1) {
-      // Cut inside the description: not taken for ours.
-      EXPECT_THAT(got[0], HasSubstr("(nothing)"));
-      std::filesystem::remove(journal);
-      got = stream_of(make());
-    }
-    EXPECT_EQ(got, expected);
-    EXPECT_EQ(stream_of(make()), expected);
-  }
-}
-
-TEST_F(FileCache, ReadsTheErrorsOfOlderStores) {
-  const FileCacheOptions options = noting(fresh());
-  const auto dataset = range(2) | map([](std::int64_t x) -> std::int64_t {
-                         if (x == 0) throw Error(ErrorCode::data_loss, "no 0");
-                         throw std::runtime_error("no 1");
-                       }) |
-                       cache(options);
-  stream_of(dataset);
-  const std::string journal = options.path + "/elements.journal";
-  std::vector<std::string> lines = LineJournal::read(journal, LineChecksum::behind_text);
-  const auto rewrite = [&](std::string_view now, std::string_view then) {
-    for (std::string& line : lines) {
-      if (const std::size_t at = line.find(now); at != line.npos) {
-        line.replace(at, now.size(), then);
-        return true;
-      }
-    }
-    return false;
-  };
-  EXPECT_TRUE(rewrite("\tdata_loss\t", "\tdata loss\t"));
-  EXPECT_TRUE(rewrite("\tuser_function\t", "\tuser function failed\t"));
-  std::ofstream(journal, std::ios::binary)
-      << LineJournal::text_of(lines, LineChecksum::behind_text);
-  kinds();
-  auto iterator = dataset.iterate();
-  EXPECT_EQ(error_of([&] { iterator.next(); }).code(), ErrorCode::data_loss);
-  EXPECT_EQ(error_of([&] { iterator.next(); }).code(), ErrorCode::user_function);
-  EXPECT_THAT(kinds(), ElementsAre(Kind::reading));
 }
 
 TEST_F(FileCache, WhileSomebodyWritesOthersGoWithout) {
