@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <fmt/chrono.h>
@@ -79,7 +78,9 @@ class Job {
       train();
     } catch (const Error& error) {
       if (error.code() == ErrorCode::cancelled && stop_.stop_requested()) throw stopped(error);
-      if (error.code() == ErrorCode::data_loss && is_shard(error.file())) throw damaged(error);
+      if (error.code() == ErrorCode::data_loss && is_shard(error.file())) {
+        throw damaged_shard(error, shard_folder(job_.compression));
+      }
       throw;
     }
     result_.seconds =
@@ -99,9 +100,9 @@ class Job {
     result_.seed = job_.seed;
     result_.threads = executor_->concurrency();
     result_.classifier_step = step_time(workload("classifier"), slice_, kBatch);
-    terminal_.line(fmt::format("A simulated TPU {} ({} replicas on {} chips), fed by {} core{}",
+    terminal_.line(fmt::format("A simulated TPU {} ({} replicas on {} chips), fed by {}",
                                slice_.name(), slice_.num_replicas(), slice_.num_chips(),
-                               executor_->concurrency(), executor_->concurrency() == 1 ? "" : "s"));
+                               counted(executor_->concurrency(), "core")));
     terminal_.line(fmt::format("Work folder: {}", job_.work_folder));
   }
 
@@ -347,10 +348,10 @@ class Job {
         learned.simulated.steps == 0
             ? std::string()
             : fmt::format(" ({:.2f} s of the simulated slice's time, of it {:.2f} to compile {} "
-                          "shape{} of batch)",
+                          "of batch)",
                           static_cast<double>(learned.simulated.span_ps) / 1e12,
                           static_cast<double>(learned.simulated.idle_ps) / 1e12,
-                          learned.compilations.size(), learned.compilations.size() == 1 ? "" : "s"),
+                          counted(learned.compilations.size(), "shape")),
         learned.resumed_at == 0 ? std::string()
                                 : fmt::format("; it went on from step {}", learned.resumed_at)));
     for (const std::string& note : learned.tuning.notes) terminal_.line("  autotune: " + note);
@@ -369,25 +370,15 @@ class Job {
 
   Error stopped(const Error& error) const {
     if (kept_.empty()) {
-      return Error(ErrorCode::cancelled, error.message() + " (in " + job_.work_folder + "/shards)");
+      return Error(ErrorCode::cancelled,
+                   error.message() + " (in " + shard_folder(job_.compression) + ")");
     }
     return Error(ErrorCode::cancelled,
                  fmt::format("stopped; kept in {}: {}", job_.work_folder, fmt::join(kept_, "; ")));
   }
 
   bool is_shard(const std::string& file) const {
-    return file.starts_with(job_.work_folder + "/shards/");
-  }
-
-  Error damaged(const Error& error) const {
-    Error with_advice(
-        error.code(),
-        fmt::format("{}; remove the folder {}/shards and run this again to make the shards anew",
-                    error.message(), job_.work_folder));
-    with_advice.at_file(error.file());
-    if (error.offset()) with_advice.at_offset(*error.offset());
-    if (error.record()) with_advice.at_record(*error.record());
-    return with_advice;
+    return file.starts_with(shard_folder(job_.compression) + "/");
   }
 
   const TrainJob& job_;
@@ -400,20 +391,6 @@ class Job {
 };
 
 }  // namespace
-
-std::string default_work_folder() {
-  const auto folder = [](const char* variable) -> fs::path {
-    const char* const value = std::getenv(variable);
-    return value == nullptr ? fs::path() : fs::path(value);
-  };
-  if (const fs::path cache = folder("XDG_CACHE_HOME"); cache.is_absolute()) {
-    return (cache / "infeed").string();
-  }
-  if (const fs::path home = folder("HOME"); home.is_absolute() && fs::is_directory(home)) {
-    return (home / ".cache" / "infeed").string();
-  }
-  return (fs::current_path() / "infeed-work").string();
-}
 
 void run_train_job(const TrainJob& job, Terminal& terminal, const std::stop_token& stop) {
   Job(job, terminal, stop).run();

@@ -35,9 +35,6 @@ struct TrainJob {
   int threads = 0;        ///< 0: usable_cores()
 };
 
-/// $XDG_CACHE_HOME/infeed, ~/.cache/infeed, or ./infeed-work without a home.
-std::string default_work_folder();
-
 /// Prints as it goes. Throws infeed::Error; cancelled (with what was kept) after a stop request.
 void run_train_job(const TrainJob& job, Terminal& terminal, const std::stop_token& stop);
 

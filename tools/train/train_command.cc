@@ -1,6 +1,8 @@
 #include "train/train_command.h"
 
 #include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <filesystem>
 #include <fmt/format.h>
 #include <memory>
 #include <string>
@@ -17,6 +19,8 @@
 
 namespace infeed::tools {
 namespace {
+
+namespace fs = std::filesystem;
 
 struct TrainOptions {
   TrainJob job;
@@ -51,6 +55,21 @@ std::string check_model_cost(const std::string& name) {
   } catch (const Error& error) {
     return error.message();
   }
+}
+
+/// $XDG_CACHE_HOME/infeed, ~/.cache/infeed, or ./infeed-work without a home.
+std::string default_work_folder() {
+  const auto folder = [](const char* variable) -> fs::path {
+    const char* const value = std::getenv(variable);
+    return value == nullptr ? fs::path() : fs::path(value);
+  };
+  if (const fs::path cache = folder("XDG_CACHE_HOME"); cache.is_absolute()) {
+    return (cache / "infeed").string();
+  }
+  if (const fs::path home = folder("HOME"); home.is_absolute() && fs::is_directory(home)) {
+    return (home / ".cache" / "infeed").string();
+  }
+  return (fs::current_path() / "infeed-work").string();
 }
 
 void run(const TrainOptions& options, const std::stop_token& stop) {

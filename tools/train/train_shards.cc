@@ -1,6 +1,7 @@
 #include "train/train_shards.h"
 
 #include <filesystem>
+#include <fmt/format.h>
 #include <string>
 
 #include "convert/convert.h"
@@ -30,6 +31,17 @@ TrainShards prepare_shards(const TrainShardsOptions& options) {
           .examples = converted.manifest.examples(),
           .seconds = converted.seconds,
           .reused = converted.was_complete};
+}
+
+Error damaged_shard(const Error& error, const std::string& folder) {
+  Error with_advice(
+      error.code(),
+      fmt::format("{}; remove the folder {} and run this again to make the shards anew",
+                  error.message(), folder));
+  with_advice.at_file(error.file());
+  if (error.offset()) with_advice.at_offset(*error.offset());
+  if (error.record()) with_advice.at_record(*error.record());
+  return with_advice;
 }
 
 }  // namespace infeed::tools

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <infeed/error.h>
 #include <infeed/records/compression.h>
 
 #include "convert/inputs/fashion_mnist.h"
@@ -35,5 +36,8 @@ struct TrainShards {
 
 /// Throws what find_idx_pair(), open_idx_pair() and convert() do.
 TrainShards prepare_shards(const TrainShardsOptions& options);
+
+/// `error`, found in a shard below `folder`, and what to do: they can be made again.
+Error damaged_shard(const Error& error, const std::string& folder);
 
 }  // namespace infeed::tools
