@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "codec/gzip_header.h"
 #include "io/byte_source.h"
 
 namespace infeed::detail {
@@ -48,6 +49,10 @@ class InflateSource final : public ByteSource {
         throw damage_;
       }
       if (ended_ || (!in_stream_ && !begin_stream())) return 0;
+      if (compression_ == Compression::gzip && !header_.is_over()) {
+        take_header();
+        continue;
+      }
       const std::size_t produced = inflate_into(into);
       if (produced != 0) return produced;
     }
@@ -93,19 +98,24 @@ class InflateSource final : public ByteSource {
       give_up(fmt::format("what follows the end of a {} stream is not another one",
                           to_string(compression_)));
     }
-    // RFC 1952 demands an error for these, ISA-L gives none.
-    if (compression_ == Compression::gzip && refill(4) && (state_.next_in[3] & 0xe0) != 0) {
-      give_up("the gzip header has reserved flags set");
-    }
     std::uint8_t* const next = state_.next_in;
     const std::uint32_t available = state_.avail_in;
     isal_inflate_init(&state_);
     state_.next_in = next;
     state_.avail_in = available;
-    state_.crc_flag = compression_ == Compression::gzip ? ISAL_GZIP : ISAL_ZLIB;
+    state_.crc_flag = compression_ == Compression::gzip ? ISAL_GZIP_NO_HDR_VER : ISAL_ZLIB;
+    header_ = GzipHeader();
     in_stream_ = true;
     ++streams_;
     return true;
+  }
+
+  void take_header() {
+    if (!refill()) return end_in_mid_stream();
+    const std::size_t taken = header_.take({state_.next_in, state_.avail_in});
+    state_.next_in += taken;
+    state_.avail_in -= static_cast<std::uint32_t>(taken);
+    if (!header_.fault().empty()) note_damage(header_.fault());
   }
 
   std::size_t inflate_into(std::span<char> into) {
@@ -158,7 +168,7 @@ class InflateSource final : public ByteSource {
   }
 
   /// Thrown by the next read, after what was decoded before it.
-  void note_damage(const std::string& what) {
+  void note_damage(std::string_view what) {
     damage_.message = fmt::format("{} stream {} is damaged near byte {} of the file: {}",
                                   to_string(compression_), streams_ - 1, input_offset(), what);
   }
@@ -173,6 +183,7 @@ class InflateSource final : public ByteSource {
   const TrailingStreams trailing_;
   std::vector<char> buffer_;
   inflate_state state_{};
+  GzipHeader header_;            // of the gzip member at hand
   std::uint64_t input_end_ = 0;  // bytes of the file read so far
   std::uint64_t streams_ = 0;    // begun so far
   bool in_stream_ = false;
