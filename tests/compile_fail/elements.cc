@@ -118,6 +118,11 @@ numbers | padded_batch(3) | prefetch();
 // shows: T = Whole
 Batch<Whole>().column(&Whole::value);
 
+// case: a column of a row of a class
+// error: infeed::Row: only a plain struct of up to 64 members has a column for each
+// shows: T = Whole
+const auto write = [](const Row<Whole>& row) { row.column(&Whole::value) = 1; };
+
 // case: parse_batch of strings
 // error: infeed::parse_batch: the dataset's Element must be an infeed::Record
 // shows: Element = std::__cxx11::basic_string<char>

@@ -27,6 +27,7 @@ HEADER_LINES_MAX = 250
 CONTRACT_LINES_MIN = 40  # a header that is shorter is seen at a glance
 
 PLUMBING = re.compile(r"namespace (\w+::)*detail \{")
+ERROR = re.compile(r"\bError\b")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 # Written with brackets so that this file doesn't find itself.
@@ -198,6 +199,35 @@ def check_public_headers(tree):
             if found.group(1) == '"' or re.search(r"[./]", found.group(2)):
                 yield (f"{name}:{number}: includes {found.group(2)}; a public header includes only "
                        "the C++ standard library and infeed: move it to the .cc")
+
+
+def public_includes(tree, name):
+    """The public headers that it includes, and what those include."""
+    by_include = {header.rsplit("/include/", 1)[1]: header for header in tree.sources
+                  if "/include/" in header}
+    found, left = set(), [name]
+    while left:
+        for _, line in tree.lines(left.pop()):
+            include = INCLUDE.match(line)
+            header = by_include.get(include.group(2)) if include else None
+            if header and header not in found:
+                found.add(header)
+                left.append(header)
+    return found
+
+
+def check_errors(tree):
+    """A public header that speaks of Error declares it: whoever includes nothing else can catch one."""
+    for name in tree.sources:
+        if "/include/" not in name or "/detail/" in name or name.startswith("tests/"):
+            continue
+        if name.endswith("include/infeed/error.h"):
+            continue
+        number = next((number for number, line in tree.lines(name) if ERROR.search(line)), 0)
+        if number and not any(header.endswith("include/infeed/error.h")
+                              for header in public_includes(tree, name)):
+            yield (f"{name}:{number}: speaks of Error, which it doesn't declare: "
+                   "include infeed/error.h")
 
 
 def check_links(tree):

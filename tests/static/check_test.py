@@ -62,6 +62,17 @@ class CheckTest(unittest.TestCase):
         status, output = self.run_check()
         self.assertEqual((status, output), (0, f"{len(CLEAN) + 1} files checked, 0 findings\n"))
 
+    def test_errors_are_declared(self):
+        self.write("records/include/infeed/records/reader.h", HEADER + "/// Throws Error.\n")
+        self.expect_finding("errors", r"reader.h:6: speaks of Error, which it doesn't declare: include "
+                            r"infeed/error.h")
+        self.write("records/include/infeed/error.h", HEADER + "/// An Error.\n")
+        self.write("records/include/infeed/records/record.h",
+                   "#pragma once\n\n#include <infeed/error.h>\n")
+        self.write("records/include/infeed/records/reader.h",
+                   "#pragma once\n\n#include <infeed/records/record.h>\n/// Throws Error.\n")
+        self.assertEqual(self.run_check()[0], 0)
+
     def test_format(self):
         self.write("records/ugly.cc", "int  main( ){ }\n")
         self.expect_finding("format", r"records/ugly.cc: is not formatted; run clang-format -i")

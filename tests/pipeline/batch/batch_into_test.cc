@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <infeed/pipeline/batch_into.h>
@@ -53,6 +54,54 @@ TEST(BatchInto, rows_land_in_their_columns) {
   EXPECT_EQ(first.column(&Sample::image)[2][0], 2.0F);
   EXPECT_EQ(iterator.next()->size(), 2U);
   EXPECT_FALSE(iterator.next());
+}
+
+/// Rows 0 to 3 of one value each, in batches of 3.
+template <class Out, class Make>
+std::vector<Out> values_of(const Make& make) {
+  const auto write = [make](const std::int64_t& x, const Row<Out>& row) { row.value() = make(x); };
+  std::vector<Out> values;
+  for (const Batch<Out>& batch : (range(4) | batch_into<Out>(3, write)).iterate()) {
+    values.insert(values.end(), batch.values().begin(), batch.values().end());
+  }
+  return values;
+}
+
+TEST(BatchInto, a_row_may_be_one_value) {
+  EXPECT_THAT(values_of<std::int64_t>([](std::int64_t x) { return 2 * x; }),
+              ElementsAre(0, 2, 4, 6));
+  EXPECT_THAT(values_of<float>([](std::int64_t x) { return static_cast<float>(x) / 2; }),
+              ElementsAre(0, 0.5F, 1, 1.5F));
+  EXPECT_THAT(values_of<std::string>([](std::int64_t x) { return std::to_string(x); }),
+              ElementsAre("0", "1", "2", "3"));
+  using Pixels = std::array<std::uint8_t, 2>;
+  EXPECT_THAT(values_of<Pixels>([](std::int64_t x) {
+                return Pixels{static_cast<std::uint8_t>(x), 9};
+              }),
+              ElementsAre(Pixels{0, 9}, Pixels{1, 9}, Pixels{2, 9}, Pixels{3, 9}));
+}
+
+TEST(BatchInto, a_row_may_draw_one_value) {
+  const auto draw = [](const std::int64_t&, const Row<std::uint32_t>& row, Rng& rng) {
+    row.value() = rng();
+  };
+  const auto batches = range(4) | batch_into<std::uint32_t>(4, draw, {.seed = 7});
+  const auto mapped = range(4) | map([](std::int64_t, Rng& rng) { return rng(); }, {.seed = 7});
+  std::vector<std::uint32_t> expected;
+  for (const std::uint32_t number : mapped.iterate()) expected.push_back(number);
+  EXPECT_THAT(batches.iterate().next()->values(), ::testing::ElementsAreArray(expected));
+}
+
+TEST(BatchInto, a_row_may_be_a_tuple) {
+  const auto write = [](const std::int64_t& x,
+                        const Row<std::tuple<std::int64_t, std::string>>& row) {
+    row.column<0>() = x;
+    row.column<1>() = std::to_string(10 * x);
+  };
+  const auto batches = range(3) | batch_into<std::tuple<std::int64_t, std::string>>(3, write);
+  const auto batch = *batches.iterate().next();
+  EXPECT_THAT(batch.column<0>(), ElementsAre(0, 1, 2));
+  EXPECT_THAT(batch.column<1>(), ElementsAre("0", "10", "20"));
 }
 
 TEST(BatchInto, failed_rows_are_left_out_and_told_of_before_their_batch) {

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "infeed/error.h"
+
 /// Why: a program has its numbers as int, std::size_t or std::int64_t, and none of them may stand
 /// in braces for another: `{.count = world}` with an int would be a narrowing error. An option that
 /// counts something is a Count, which takes any of them. A negative number is no error of the

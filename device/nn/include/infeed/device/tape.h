@@ -10,6 +10,7 @@
 
 #include <infeed/device/variable.h>
 #include <infeed/device/vector_width.h>
+#include <infeed/error.h>
 #include <infeed/records/tensor.h>
 #include <infeed/records/tensor_pool.h>
 

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include <infeed/error.h>
+
 /// Why: everything that the simulated TPU does is sized by the slice it runs on: how many replicas
 /// a global batch is split over, how many hosts must feed them, how fast a chip computes.
 ///

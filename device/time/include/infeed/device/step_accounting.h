@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include <infeed/error.h>
+
 /// Why: "is my training waiting for input?" is answered by one account of every step, kept the same
 /// way whether the step was paced by a clock, replayed virtually or really computed.
 ///

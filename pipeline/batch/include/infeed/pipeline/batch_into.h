@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
 
 #include <infeed/pipeline/batch.h>
 #include <infeed/pipeline/detail/element_call.h>
@@ -24,13 +25,23 @@ class Row {
       : storage_(storage), index_(index) {}
 
   /// As Batch::column: row.column(&Sample::camera, &Camera::iso) = 100.
-  template <class Member, class... Inner>
-  auto& column(Member T::*member, Inner... inner) const {
-    using Value = detail::MemberAt<T, Member T::*, Inner...>;
+  template <class Member, class Owner, class... Inner>
+  auto& column(Member Owner::*member, Inner... inner) const {
+    static_assert(std::is_same_v<Owner, T>, "infeed::Row: the member belongs to another struct");
+    static_assert(detail::field_count<T>() > 0,
+                  "infeed::Row: only a plain struct of up to 64 members has a column for each; "
+                  "this row is one whole object: use value()");
+    using Value = detail::MemberAt<T, Member Owner::*, Inner...>;
     void* const values = storage_.column(detail::column_index<T>(member, inner...));
     return static_cast<Value*>(values)[index_];
   }
-  /// The whole row of a batch that has one column.
+  /// Column I: the way to a tuple's.
+  template <std::size_t I>
+  auto& column() const {
+    using Value = std::tuple_element_t<I, detail::LeafTypes<T>>;
+    return static_cast<Value*>(storage_.column(I))[index_];
+  }
+  /// The whole row of a batch that has one column: of numbers, arrays, strings.
   T& value() const requires(detail::field_count<T>() == 0) {
     return static_cast<T*>(storage_.column(0))[index_];
   }

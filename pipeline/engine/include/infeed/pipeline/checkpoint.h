@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include <infeed/error.h>
+
 /// Why: a training run must go on after a crash exactly where it was: no element twice, none left
 /// out. Order is a pure function of seeds and position, so a checkpoint is a position, not a copy
 /// of buffers: under a kilobyte, text that a person can read, compare and edit.

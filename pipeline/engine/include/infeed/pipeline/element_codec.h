@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <infeed/error.h>
 #include <infeed/pipeline/fields.h>
 #include <infeed/records/record.h>
 

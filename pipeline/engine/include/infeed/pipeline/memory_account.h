@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include <infeed/error.h>
+
 /// Why: a RAM budget that leaves out the shuffle buffer is no budget. One account per iterator;
 /// every stage that keeps elements reserves before it holds them.
 ///

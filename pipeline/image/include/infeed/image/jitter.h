@@ -1,5 +1,6 @@
 #pragma once
 
+#include <infeed/error.h>
 #include <infeed/image/image.h>
 #include <infeed/pipeline/philox.h>
 

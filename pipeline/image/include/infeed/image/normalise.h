@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include <infeed/error.h>
 #include <infeed/image/image.h>
 #include <infeed/records/bfloat16.h>
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include <infeed/error.h>
 #include <infeed/pipeline/tuning_policy.h>
 
 /// Why: what a tuner did wrong on one machine can be looked at on another: its windows are kept as

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <infeed/error.h>
+
 /// Why: `autotune` chooses threads and buffers; this is what it chose, why, and how to hold it.
 ///
 ///     auto iterator = dataset.iterate({.tuner = {.bounds = {{.stage = "map 'augment'", .max = 4}}}});

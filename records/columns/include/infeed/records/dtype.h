@@ -6,6 +6,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "infeed/error.h"
 #include "infeed/records/bfloat16.h"
 #include "infeed/records/float16.h"
 

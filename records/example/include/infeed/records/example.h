@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "infeed/error.h"
 #include "infeed/records/detail/example_shapes.h"
 #include "infeed/records/detail/name_table.h"
 #include "infeed/records/record.h"

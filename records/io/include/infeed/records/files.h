@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "infeed/error.h"
+
 /// Why: a dataset is a set of files. These find them by pattern, in an order that no machine or
 /// locale changes, and name shards the way other tools expect.
 ///

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "infeed/error.h"
+
 /// What a file, a server or a name may ask of the readers in records, each checked before anything of
 /// that size is allocated or walked through. Data sets come from elsewhere, and a few bytes can claim
 /// any number; what goes beyond a limit is an Error that names the limit. Limits that a caller may

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "infeed/error.h"
 #include "infeed/records/record.h"
 
 /// Why: a folder a class is how people keep images, as torchvision's ImageFolder and Keras'

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "infeed/error.h"
 #include "infeed/records/compression.h"
 #include "infeed/records/record.h"
 #include "infeed/records/url_options.h"

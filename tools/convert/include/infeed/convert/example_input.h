@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <infeed/error.h>
 #include <infeed/records/example.h>
 
 /// Why: `infeed convert` takes many kinds of data, and what is behind it (order, shards, threads,

@@ -6,6 +6,8 @@
 #include <stop_token>
 #include <string>
 
+#include "infeed/error.h"
+
 /// Why: shards often lie on a web server or in an object store. Wherever a file is named, a URL may
 /// stand instead; these are the knobs of reading by URL, all with a default that suits most.
 ///
