@@ -41,9 +41,10 @@ class SharedContent {
   Content content_;
 };
 
-/// Of the runs that draw from the seeds of a checkpoint, which give other elements than the
-/// dataset's own: one content for each of their signatures.
-class AdoptedContents {
+/// Of the runs that draw from other seeds than the dataset's own, and so give other elements: one
+/// content for each of their signatures. They have the seeds of a checkpoint, or read the dataset
+/// inside a flat_map, by whose seed all draw that is inside.
+class ContentsBySeeds {
  public:
   std::shared_ptr<SharedContent> of(std::vector<std::string> signature) {
     const std::lock_guard lock(mutex_);
@@ -129,6 +130,7 @@ class MemoryCacheStage final : public Stage {
     if (keeps) content_ = shared_->get();
     if (content_ != nullptr && reserve([&] { memory_.grow(content_->bytes()); })) {
       run().counters().note_hidden_errors(content_->errors_on_the_way());
+      run().note_inner_draws(content_->inner_draws(), input_context_.inner);
       publish_level(*content_);
       return;
     }
@@ -150,6 +152,7 @@ class MemoryCacheStage final : public Stage {
 
   void publish() {
     filling_->note_errors_on_the_way(run().counters().errors_before(counters()));
+    filling_->note_inner_draws(run().inner_draws(node_, input_context_.inner));
     shared_->publish(std::exchange(filling_, nullptr));
   }
 
@@ -197,11 +200,19 @@ class MemoryCacheStage final : public Stage {
   std::unique_ptr<PeekedInput> input_;
 };
 
+bool has_drawn_seeds(const Node& node) {
+  const std::optional<Seeds> seeds = node.seeds();
+  return (seeds && seeds->drawn) ||
+         std::any_of(node.inputs().begin(), node.inputs().end(),
+                     [](const NodePointer& input) { return has_drawn_seeds(*input); });
+}
+
 class MemoryCacheNode final : public Node {
  public:
   MemoryCacheNode(NodePointer input, CacheUse use)
       : Node(use == CacheUse::always ? "cache" : "optional_cache", input->type(), {input}),
         use_(use),
+        draws_(has_drawn_seeds(*input)),
         shared_(std::make_shared<SharedContent>()) {}
 
   Cardinality cardinality() const override { return input().cardinality(); }
@@ -222,20 +233,22 @@ class MemoryCacheNode final : public Node {
  private:
   std::shared_ptr<SharedContent> content_of(const StageContext& context) const {
     const IteratorContext& run = context.run;
-    if (!run.adopted_other_seeds()) return shared_;
+    const Node* const outermost = context.inner.outermost;
+    const bool draws_by_outermost = outermost != nullptr && draws_;
+    if (!draws_by_outermost && !run.adopted_other_seeds()) return shared_;
     std::vector<std::string> signature = signature_of(input(), run.adopted_seeds());
-    std::vector<std::string> own = signature_of(input());
-    // Inside a flat_map the input draws by that one's seed.
-    if (const Node* const outermost = context.inner.outermost; outermost != nullptr) {
+    if (draws_by_outermost) {
       signature.push_back(std::to_string(run.seeds_of(*outermost).seed));
-      own.push_back(std::to_string(outermost->seeds().value_or(Seeds{}).seed));
+    } else if (signature == signature_of(input())) {
+      return shared_;
     }
-    return signature == own ? shared_ : adopted_->of(std::move(signature));
+    return others_->of(std::move(signature));
   }
 
   const CacheUse use_;
+  const bool draws_;  ///< by seeds that nobody gave
   const std::shared_ptr<SharedContent> shared_;
-  const std::shared_ptr<AdoptedContents> adopted_ = std::make_shared<AdoptedContents>();
+  const std::shared_ptr<ContentsBySeeds> others_ = std::make_shared<ContentsBySeeds>();
 };
 
 }  // namespace

@@ -2,12 +2,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include <infeed/pipeline/chunk.h>
 #include <infeed/pipeline/reservation.h>
 
 #include "engine/recording/place_log.h"
+#include "engine/signature.h"
 
 namespace infeed::detail {
 
@@ -28,6 +30,8 @@ class CachedElements {
   /// stage left them out) included.
   std::uint64_t errors_on_the_way() const { return errors_on_the_way_; }
   void note_errors_on_the_way(std::uint64_t errors) { errors_on_the_way_ = errors; }
+  const InnerDraws& inner_draws() const { return inner_draws_; }
+  void note_inner_draws(InnerDraws draws) { inner_draws_ = std::move(draws); }
   /// Which records they were made of, as far as an iterator that recorded has written it down.
   PlaceLog& places() { return places_; }
   const PlaceLog& places() const { return places_; }
@@ -65,6 +69,7 @@ class CachedElements {
   std::uint64_t values_ = 0;
   std::vector<ErrorSlot> errors_;
   std::uint64_t errors_on_the_way_ = 0;
+  InnerDraws inner_draws_;
   std::uint64_t bytes_ = 0;
   PlaceLog places_;
 };

@@ -158,7 +158,8 @@ StoreWriter::StoreWriter(std::string folder, StoreContent content, ErasedCodec c
                options_.durability),
       shard_count_(content.shards.size()),
       slots_(content.slots()),
-      errors_before_(content.errors_on_the_way.value_or(1)) {
+      errors_before_(content.errors_on_the_way.value_or(1)),
+      draws_(content.draws) {
   remove_unnamed(folder_, content);
 }
 
@@ -203,6 +204,11 @@ void StoreWriter::finish() {
 void StoreWriter::append_to_journal(std::string line) {
   std::vector<std::string> lines = std::exchange(pending_lines_, {});
   lines.push_back(journal_seen(errors_before_ + options_.errors_seen()));
+  for (const StoredDraw& draw : options_.draws()) {
+    if (std::find(draws_.begin(), draws_.end(), draw) != draws_.end()) continue;
+    draws_.push_back(draw);
+    lines.push_back(journal_draw(draw));
+  }
   lines.push_back(std::move(line));
   journal_.append(lines);
 }

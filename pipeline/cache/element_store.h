@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,6 +40,18 @@ struct StoredError {
   ErrorPointer error;
 };
 
+/// That elements were made of what inner datasets drew: by the seed in the line of the checkpoint's
+/// form that belongs to a stage before ("flat_map(seed=7)").
+struct StoredDraw {
+  /// The index of the stage's line among those of all stages before; kOutermost: the store lies in an
+  /// inner dataset itself, and the line is a number, the seed of the outermost flat_map.
+  static constexpr std::uint64_t kOutermost = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t stage;
+  std::string line;
+
+  bool operator==(const StoredDraw&) const = default;
+};
+
 /// What the journal says.
 struct StoreContent {
   /// What the elements are and where they come from; equal for those that are the same.
@@ -48,6 +61,7 @@ struct StoreContent {
   /// Errors that were seen while the elements were made, those that another stage left out
   /// included. Nothing where the journal doesn't say: it may hide some.
   std::optional<std::uint64_t> errors_on_the_way;
+  std::vector<StoredDraw> draws;  ///< in what was cut, too: it is made again by the same
   bool complete = false;
 
   std::uint64_t values() const;
@@ -112,6 +126,8 @@ struct StoreWriterOptions {
   Durability durability;
   /// How many errors the stages before have seen by now; asked when a line of the journal needs it.
   std::function<std::uint64_t()> errors_seen;
+  /// All that were made by now; asked then, too.
+  std::function<std::vector<StoredDraw>()> draws;
 };
 
 /// Writes elements behind those that are there. Whoever has one has the lock.
@@ -146,6 +162,7 @@ class StoreWriter {
   std::optional<RecordWriter> writer_;
   std::string shard_file_;
   std::vector<std::string> pending_lines_;  ///< errors that the journal doesn't have yet
+  std::vector<StoredDraw> draws_;           ///< that it has
   std::string buffer_;
 };
 

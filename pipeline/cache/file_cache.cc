@@ -7,6 +7,7 @@
 #include "cache/element_store.h"
 #include "cache/file_cache_node.h"
 #include "cache/peeked_input.h"
+#include "cache/stored_draws.h"
 #include "engine/iterator_context.h"
 #include "engine/signature.h"
 
@@ -67,6 +68,7 @@ class FileCacheStage final : public Stage {
     std::optional<StoreContent> content = read_journal(store_.folder);
     if (!content || !is_ours(*content) || !content->complete) return std::nullopt;
     if (content->intact_shards(store_.folder) < content->shards.size()) return std::nullopt;
+    if (!are_of_run(content->draws, input_context_, node_)) return std::nullopt;
     return content;
   }
 
@@ -96,6 +98,7 @@ class FileCacheStage final : public Stage {
         lock_.reset();
         return open_reader(std::move(*content));
       }
+      if (holds_other_draws()) return go_without();
       StoreContent content = content_to_go_on_from();
       writer_ = make_writer(content);
       open_reader(std::move(content));
@@ -103,6 +106,17 @@ class FileCacheStage final : public Stage {
       if (error.code() == ErrorCode::failed_precondition) throw;
       give_up(error);
     }
+  }
+
+  bool holds_other_draws() {
+    const std::optional<StoreContent> content = read_journal(store_.folder);
+    if (!content || !is_ours(*content)) return false;
+    if (are_of_run(content->draws, input_context_, node_)) return false;
+    lock_.reset();
+    tell(StoreEvent::Kind::other_draws, content->slots(),
+         "inner datasets drew by other seeds for the elements that are there than in this run, "
+         "which goes without them");
+    return true;
   }
 
   StoreContent content_to_go_on_from() {
@@ -128,6 +142,7 @@ class FileCacheStage final : public Stage {
 
   void open_reader(StoreContent content) {
     run().counters().note_hidden_errors(content.errors_on_the_way.value_or(1));
+    note_in_run(content.draws, input_context_, node_);
     reader_.emplace(store_.folder, std::move(content), store_.codec);
     mode_ = Mode::read;
   }
@@ -174,7 +189,8 @@ class FileCacheStage final : public Stage {
         store_.folder, std::move(content), store_.codec,
         StoreWriterOptions{store_.options.shard_bytes, store_.options.compression,
                            store_.options.durability,
-                           [this] { return run().counters().errors_before(counters()); }});
+                           [this] { return run().counters().errors_before(counters()); },
+                           [this] { return draws_of_run(input_context_, node_); }});
   }
 
   /// After the stored part comes the input.
@@ -284,6 +300,13 @@ void identify(StoreDescription& description, const Node& input, const AdoptedSee
   }
 }
 
+bool draws_inside(const Node& node) {
+  const std::optional<Seeds> seeds = node.seeds();
+  return (seeds && seeds->inner) ||
+         std::any_of(node.inputs().begin(), node.inputs().end(),
+                     [](const NodePointer& input) { return draws_inside(*input); });
+}
+
 }  // namespace
 
 FileCacheNode::FileCacheNode(std::string name, StoreDescription description, NodePointer input)
@@ -298,6 +321,18 @@ StoreDescription FileCacheNode::description_with(const AdoptedSeeds& adopted) co
   StoreDescription description = description_;
   if (!adopted.empty()) identify(description, input(), adopted);
   return description;
+}
+
+AdoptedSeeds FileCacheNode::kept_seeds(const AdoptedSeeds& adopted) const {
+  if (!draws_inside(input())) return {};
+  try {
+    const StoreDescription store = description_with(adopted);
+    const std::optional<StoreContent> content = read_journal(store.folder);
+    if (!content || content->identity != store.identity) return {};
+    return seeds_in(content->draws, input());
+  } catch (const Error&) {  // the stage meets it again, and tells
+    return {};
+  }
 }
 
 NodePointer make_file_cache(std::string name, FileCacheOptions options, ErasedCodec codec,

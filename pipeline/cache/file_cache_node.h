@@ -6,6 +6,7 @@
 
 #include <infeed/pipeline/file_cache.h>
 
+#include "engine/resume/kept_seeds.h"
 #include "engine/signature.h"
 
 namespace infeed::detail {
@@ -19,7 +20,7 @@ struct StoreDescription {
   bool has_own_folder = false;  ///< below the path: a snapshot's
 };
 
-class FileCacheNode final : public Node {
+class FileCacheNode final : public Node, public KeepsSeeds {
  public:
   FileCacheNode(std::string name, StoreDescription description, NodePointer input);
 
@@ -27,6 +28,7 @@ class FileCacheNode final : public Node {
   Cardinality cardinality() const override { return input().cardinality(); }
   /// In a run that draws from these seeds: other elements than the dataset's own.
   StoreDescription description_with(const AdoptedSeeds& adopted) const;
+  AdoptedSeeds kept_seeds(const AdoptedSeeds& adopted) const override;
 
  protected:
   std::unique_ptr<Stage> make_stage(const StageContext& context) const override;

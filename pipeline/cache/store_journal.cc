@@ -16,6 +16,7 @@ namespace infeed::detail {
 namespace {
 
 constexpr std::string_view kHeader = "infeed elements 1";
+constexpr std::string_view kOutermost = "outermost";
 constexpr auto kValuesMax = std::uint64_t{INT64_MAX};
 
 std::string escape(std::string_view text) {
@@ -118,6 +119,10 @@ class JournalParser {
       pending_.push_back(parse_error(fields));
     } else if (fields[0] == "seen" && fields.size() == 2) {
       pending_errors_on_the_way_ = number_of(fields[1]);
+    } else if (fields[0] == "drew" && fields.size() == 3) {
+      const std::uint64_t stage =
+          fields[1] == kOutermost ? StoredDraw::kOutermost : number_of(fields[1]);
+      content.draws.push_back({stage, unescape(fields[2])});
     } else if (fields[0] == "shard" && fields.size() == 4) {
       require_file_name(fields[1]);
       const StoredShard shard{std::string(fields[1]), number_of(fields[2]), number_of(fields[3])};
@@ -186,12 +191,19 @@ std::string journal_seen(std::uint64_t errors_on_the_way) {
   return fmt::format("seen\t{}", errors_on_the_way);
 }
 
+std::string journal_draw(const StoredDraw& draw) {
+  const std::string stage =
+      draw.stage == StoredDraw::kOutermost ? std::string(kOutermost) : std::to_string(draw.stage);
+  return fmt::format("drew\t{}\t{}", stage, escape(draw.line));
+}
+
 std::string journal_end(std::uint64_t slots) { return fmt::format("end\t{}", slots); }
 
 std::string journal_of(const StoreContent& content) {
   std::vector<std::string> lines{std::string(kHeader)};
   for (const std::string& line : content.identity) lines.push_back("is\t" + escape(line));
   if (content.errors_on_the_way) lines.push_back(journal_seen(*content.errors_on_the_way));
+  for (const StoredDraw& draw : content.draws) lines.push_back(journal_draw(draw));
   // Each shard's errors stand before it.
   std::uint64_t values = 0;
   std::size_t next_error = 0;

@@ -10,7 +10,8 @@
 
 #include "engine/iterator_context.h"
 #include "engine/recording/recorder.h"
-#include "engine/resume_report.h"
+#include "engine/resume/kept_seeds.h"
+#include "engine/resume/resume_report.h"
 #include "engine/signature.h"
 #include "engine/threads/clock.h"
 #include "engine/threads/forks.h"
@@ -77,7 +78,9 @@ IteratorCore::IteratorCore(NodePointer node, IterateOptions options)
       tuner_options_(options.tuner),
       may_tune_(options.tuner.mode != TunerMode::off && !run_->is_inline()) {
   check_memory(*node_, options.memory_bytes_max);
-  if (options.resume) run_->adopt_seeds(check_signature(*options.resume, *node_));
+  AdoptedSeeds seeds = options.resume ? check_signature(*options.resume, *node_) : AdoptedSeeds();
+  add_kept_seeds(*node_, seeds);
+  run_->adopt_seeds(std::move(seeds));
   if (options.stop.stop_possible()) stop_.emplace(options.stop, [run = run_] { run->cancel(); });
   if (options.watchdog.count() > 0) watchdog_ = std::make_unique<Watchdog>(*run_, options.watchdog);
   StageContext context{.run = *run_, .counters = nullptr};

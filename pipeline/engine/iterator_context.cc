@@ -14,6 +14,12 @@ int checked_threads_max(int threads_max) {
               fmt::format("threads_max is {}; give 1 or more, or 0 for no limit", threads_max));
 }
 
+void add_those_in(const detail::AdoptedSeeds& seeds, const Node& node,
+                  std::vector<const Node*>& nodes) {
+  if (seeds.contains(&node)) nodes.push_back(&node);
+  for (const NodePointer& input : node.inputs()) add_those_in(seeds, *input, nodes);
+}
+
 }  // namespace
 
 IteratorContext::IteratorContext(const IterateOptions& options)
@@ -68,6 +74,24 @@ bool IteratorContext::adopted_other_seeds() const {
 void IteratorContext::note_inner_draws(const Node& node) {
   const std::lock_guard lock(inner_seeds_mutex_);
   inner_seeds_.try_emplace(&node, seeds_of(node));
+}
+
+detail::InnerDraws IteratorContext::inner_draws(const Node& input,
+                                                const StageContext::Inner& inner) const {
+  const std::lock_guard lock(inner_seeds_mutex_);
+  detail::InnerDraws draws;
+  if (inner.outermost == nullptr) {
+    add_those_in(inner_seeds_, input, draws.nodes);
+  } else {
+    draws.by_outermost = inner_seeds_.contains(inner.outermost);
+  }
+  return draws;
+}
+
+void IteratorContext::note_inner_draws(const detail::InnerDraws& draws,
+                                       const StageContext::Inner& inner) {
+  for (const Node* const node : draws.nodes) note_inner_draws(*node);
+  if (draws.by_outermost) note_inner_draws(*inner.outermost);
 }
 
 detail::AdoptedSeeds IteratorContext::seeds_for_checkpoint() const {

@@ -36,7 +36,8 @@ class IteratorContext {
   /// What fail() was given, or null.
   ErrorPointer failure() const;
 
-  /// Those of the checkpoint, in place of what stages have drawn; before any stage is made.
+  /// Those of the checkpoint, and those by which kept elements were made, in place of what stages
+  /// have drawn; before any stage is made.
   void adopt_seeds(detail::AdoptedSeeds seeds) { adopted_seeds_ = std::move(seeds); }
   const detail::AdoptedSeeds& adopted_seeds() const { return adopted_seeds_; }
   /// Whether these are others than the dataset's own, so that it gives other elements.
@@ -44,6 +45,10 @@ class IteratorContext {
   /// Those, and the seeds by which inner datasets of this node's have drawn: for a checkpoint.
   detail::AdoptedSeeds seeds_for_checkpoint() const;
   void note_inner_draws(const Node& node);
+  /// Those of this run so far, from `input` on up to the sources, for a stage that is opened inside
+  /// of `inner`; and the same noted in a run that opens none of them.
+  detail::InnerDraws inner_draws(const Node& input, const StageContext::Inner& inner) const;
+  void note_inner_draws(const detail::InnerDraws& draws, const StageContext::Inner& inner);
   /// What the node's stage draws from in this run.
   Seeds seeds_of(const Node& node) const;
 

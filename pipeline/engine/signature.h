@@ -10,8 +10,16 @@
 
 namespace infeed::detail {
 
-/// The seeds that a resumed run takes from its checkpoint, by the stages that have drawn others.
+/// The seeds that a run takes from its checkpoint, or from who keeps elements (kept_seeds.h), by the
+/// stages that have drawn others.
 using AdoptedSeeds = std::unordered_map<const Node*, Seeds>;
+
+/// Whose inner datasets have drawn for some elements. Who keeps elements keeps it with them: a run
+/// that reads them needs these seeds in its checkpoints, as the run that made them did.
+struct InnerDraws {
+  std::vector<const Node*> nodes;
+  bool by_outermost = false;  ///< by the seed of the outermost flat_map that the reader is in
+};
 
 /// Signatures of all stages that matter to values and order, from the sources on; the second and
 /// later inputs of a stage are marked by their depth.

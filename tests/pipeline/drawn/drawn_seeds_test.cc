@@ -24,6 +24,7 @@
 #include <infeed/pipeline/take.h>
 #include <infeed/pipeline/zip.h>
 
+#include "pipeline/drawn/described_anew.h"
 #include "pipeline/suite/stream.h"
 #include "records/temporary_files.h"
 #include "thrown_error.h"
@@ -37,27 +38,6 @@ using ::testing::HasSubstr;
 using testing::TemporaryFolder;
 
 const auto kDraw = [](std::int64_t x, Rng& rng) { return 1000 * x + rng.below(1000); };
-
-/// Goes through the stream one element an iterator, each of a dataset that was described anew.
-void expect_goes_on_when_described_anew(const auto& describe, std::size_t first_step = 0) {
-  const auto dataset = describe();
-  const Stream whole = stream_of(dataset, {.epoch = 0});
-  auto first = dataset.iterate({.epoch = 0});
-  take_stream(first, first_step);
-  std::string saved = first.checkpoint().to_text();
-  for (std::size_t step = first_step; step <= whole.size(); ++step) {
-    const IterateOptions resumed{.resume = Checkpoint::from_text(saved)};
-    auto iterator = describe().iterate(resumed);
-    const Stream next = take_stream(iterator, 1);
-    ASSERT_EQ(next, step < whole.size() ? Stream{whole[step]} : Stream()) << "step " << step;
-    saved = iterator.checkpoint().to_text();
-    // From one place to the end, too.
-    if (step % 7 == 0) {
-      const Stream rest(whole.begin() + static_cast<std::ptrdiff_t>(step), whole.end());
-      ASSERT_EQ(stream_of(describe(), resumed), rest) << "from step " << step;
-    }
-  }
-}
 
 TEST(DrawnSeeds, OfShufflesAreThoseOfTheCheckpoint) {
   expect_goes_on_when_described_anew(

@@ -23,7 +23,10 @@ struct StoreEvent {
     finished,   ///< it has become complete
     busy,       ///< somebody else is writing it; this pass goes without
     damaged,    ///< it can't be read from here on; this pass goes on without, the next repairs it
-    gave_up,    ///< it can't be written (a full disk): where it was to be, a terminal error follows
+    /// Inner datasets drew by other seeds for what is there than those of the checkpoint that this run
+    /// goes on from; it goes without.
+    other_draws,
+    gave_up,  ///< it can't be written (a full disk): where it was to be, a terminal error follows
   };
   Kind kind;
   std::string folder;
@@ -64,7 +67,8 @@ struct FileCacheOptions {
 ///
 /// The folder remembers what it holds: the stages before with their options and files, the type's
 /// layout and `version`. For another pipeline it is refused or rewritten (Mismatch); seeds that are
-/// drawn anew by each program count as another pipeline, so give shuffles before a cache a seed.
+/// drawn anew by each program count as another pipeline, so give shuffles before a cache a seed. By
+/// what inner datasets drew (of flat_map, say) is stored with the elements, and drawn by again.
 /// Damaged shards are made again. Errors are kept as elements. All of this is told to on_event.
 ///
 /// Which types can be written is said in element_codec.h. Records keep their bytes; file() and
