@@ -14,4 +14,16 @@ void throw_difference(std::uint64_t resumed_at, std::uint64_t position, const st
                   resumed_at, position, got, expected));
 }
 
+void throw_other_seeds(std::uint64_t resumed_at, std::uint64_t position, const std::string& got,
+                       const std::string& taken) {
+  throw Error(
+      ErrorCode::failed_precondition,
+      fmt::format(
+          "resumed at element {}, the run goes on with another stream: its element {} is "
+          "{}, but {} was taken before the checkpoint, which lacks a seed that a stage of "
+          "an inner dataset had drawn from by then; look for a stage of your own that keeps "
+          "elements from one iteration to the next, and give those that draw a seed",
+          resumed_at, position, got, taken));
+}
+
 }  // namespace infeed::testing::detail

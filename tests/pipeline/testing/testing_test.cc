@@ -1,11 +1,13 @@
 #include <atomic>
 #include <cmath>
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 #include <limits>
 
 #include <infeed/pipeline/batch.h>
 #include <infeed/pipeline/cache.h>
+#include <infeed/pipeline/concatenate.h>
 #include <infeed/pipeline/enumerate.h>
+#include <infeed/pipeline/flat_map.h>
 #include <infeed/pipeline/map.h>
 #include <infeed/pipeline/prefetch.h>
 #include <infeed/pipeline/range.h>
@@ -22,6 +24,9 @@ namespace {
 
 using infeed::testing::expect_equal_after_resume;
 using infeed::testing::ResumeReport;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 TEST(ExpectEqualAfterResume, ReportsWhatItCompared) {
   const ResumeReport report = expect_equal_after_resume(
@@ -94,6 +99,83 @@ TEST(ExpectEqualAfterResume, GoesOnBehindFullCachesWithEmptyOnes) {
     return failing_range(10, 3) | skip_errors() | cache() | map([](std::int64_t x) { return x; });
   };
   EXPECT_EQ(expect_equal_after_resume(describe).elements, 9);
+}
+
+auto shuffled(std::int64_t x) { return range(10 * x, 10 * x + 4) | shuffle({.buffer = 4}); }
+
+TEST(ExpectEqualAfterResume, TakesInnerDatasetsThatDrawTheirSeeds) {
+  const ResumeReport report =
+      expect_equal_after_resume([] { return range(5) | flat_map(shuffled) | prefetch(); });
+  EXPECT_EQ(report.elements, 20);
+  EXPECT_EQ(report.resumes, 21);
+  expect_equal_after_resume(range(5) | flat_map(shuffled) | repeat(2));
+  expect_equal_after_resume([] { return range(3) | flat_map(shuffled) | cache() | repeat(2); });
+  // The seed of the second is drawn in the middle, and nobody can know it before.
+  expect_equal_after_resume([] {
+    return range(2) | flat_map(shuffled) | shuffle({.buffer = 3}) |
+           concatenate(range(2, 4) | flat_map(shuffled)) | batch(3);
+  });
+}
+
+TEST(ExpectEqualAfterResume, FindsACountingFunctionInAnInnerDatasetThatDraws) {
+  std::atomic<std::int64_t> count = 0;
+  const auto counting = [&count](std::int64_t x) {
+    return shuffled(x) | map([&count](std::int64_t y) { return y + 100 * count++; });
+  };
+  const Error error =
+      error_of([&] { expect_equal_after_resume([&] { return range(3) | flat_map(counting); }); });
+  EXPECT_THAT(error.message(), StartsWith("resumed at element 0, element 0 differs: found "));
+}
+
+/// A cache that says nothing of what its input has drawn from.
+class ForgetfulCache final : public Node {
+ public:
+  explicit ForgetfulCache(NodePointer input) : Node("forgetful", input->type(), {input}) {}
+
+ protected:
+  class Pass final : public Stage {
+   public:
+    Pass(const StageContext& context, const ForgetfulCache& cache)
+        : Stage(context), cache_(cache), context_(context) {
+      if (cache_.kept_.empty()) input_ = cache_.input().open(context_);
+    }
+    Pull do_pull(Chunk& out, std::size_t) override {
+      if (input_ == nullptr && next_ == cache_.kept_.size()) return Pull::end;
+      if (input_ == nullptr) {
+        *static_cast<std::int64_t*>(out.back()) = cache_.kept_[next_++];
+        out.grow(1);
+        return Pull::values;
+      }
+      const Pull pulled = input_->pull(out, 1);
+      if (pulled == Pull::values) cache_.kept_.push_back(*static_cast<std::int64_t*>(out.front()));
+      return pulled;
+    }
+
+   private:
+    const ForgetfulCache& cache_;
+    const StageContext context_;
+    std::unique_ptr<Stage> input_;
+    std::size_t next_ = 0;
+  };
+  std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
+    return std::make_unique<Pass>(context, *this);
+  }
+
+ private:
+  mutable std::vector<std::int64_t> kept_;
+};
+
+TEST(ExpectEqualAfterResume, FindsACheckpointThatLacksASeed) {
+  const auto describe = [] {
+    const auto drawn = range(5) | flat_map(shuffled);
+    return Dataset<std::int64_t>(std::make_shared<ForgetfulCache>(drawn.node()));
+  };
+  const Error error = error_of([&] { expect_equal_after_resume(describe); });
+  EXPECT_EQ(error.code(), ErrorCode::failed_precondition);
+  EXPECT_THAT(error.message(), AllOf(StartsWith("resumed at element "),
+                                     HasSubstr("the run goes on with another stream: its element "),
+                                     HasSubstr("was taken before the checkpoint, which lacks a "
+                                               "seed that a stage of an inner dataset had drawn")));
 }
 
 struct Sample {

@@ -26,6 +26,11 @@
 /// a seed that was not given is drawn again. Checkpoints of a second iteration, behind caches that
 /// the first one filled, are gone on from, too.
 ///
+/// Stages in inner datasets (of flat_map, say) draw seeds that nobody gave when their first element is
+/// made. A checkpoint from before then can't have them, and a new process draws others: what it goes
+/// on with must then be the stream of those, of which the elements before the checkpoint are the
+/// beginning.
+///
 /// A dataset instead of the function is resumed as it is, with its full caches and drawn seeds:
 /// what only a new process gets wrong is not found.
 ///
@@ -66,22 +71,82 @@ Iterator<T> iterate(const Dataset<T>& dataset, const ResumeCheckOptions& options
   return dataset.iterate(std::move(iterate_options));
 }
 
-/// Goes on from `checkpoint` to the end of what is expected; returns the checkpoint one element
-/// behind.
+/// The begin of the stream that a run with the seeds in `signature` gives.
+inline Checkpoint start_with(const Checkpoint& any, std::vector<std::string> signature) {
+  return Checkpoint{.epoch = any.epoch, .signature = std::move(signature)};
+}
+
+/// The run without interruption, and the checkpoint before each of its elements and behind the last.
+template <class T>
+struct StraightRun {
+  std::vector<Slot<T>> slots;
+  std::vector<Checkpoint> places;
+
+  bool end_reached() const { return !slots.empty() && !slots.back().takes_a_place; }
+  std::uint64_t elements() const { return slots.size() - (end_reached() ? 1 : 0); }
+  /// With all seeds that were drawn on the way.
+  Checkpoint start() const { return start_with(places.front(), places.back().signature); }
+};
+
+template <class T>
+StraightRun<T> run_straight(Iterator<T> iterator, std::uint64_t elements_max) {
+  StraightRun<T> run{{}, {iterator.checkpoint()}};
+  while (run.slots.size() < elements_max && !run.end_reached()) {
+    run.slots.push_back(take_slot(iterator));
+    run.places.push_back(iterator.checkpoint());
+  }
+  return run;
+}
+
+/// Goes on from `checkpoint`, which has all seeds, to the end of what is expected; returns the
+/// checkpoint one element behind.
 template <class Describe, class T, class Equal>
 Checkpoint compare_the_rest(const Describe& describe, const ResumeCheckOptions& options,
-                            const Checkpoint& checkpoint, const std::vector<Slot<T>>& expected,
+                            const Checkpoint& checkpoint, const StraightRun<T>& expected,
                             Equal& equal) {
   Iterator<T> resumed = iterate(describe(), options, &checkpoint);
   Checkpoint behind = checkpoint;
-  for (std::uint64_t at = checkpoint.position; at < expected.size(); ++at) {
+  for (std::uint64_t at = checkpoint.position; at < expected.slots.size(); ++at) {
     const Slot<T> got = take_slot(resumed);
-    if (!same_slots(got, expected[at], equal)) {
-      throw_difference(checkpoint.position, at, describe_slot(got), describe_slot(expected[at]));
+    if (!same_slots(got, expected.slots[at], equal)) {
+      throw_difference(checkpoint.position, at, describe_slot(got),
+                       describe_slot(expected.slots[at]));
     }
     if (at == checkpoint.position) behind = resumed.checkpoint();
   }
   return behind;
+}
+
+/// The same from one that may lack seeds that were drawn behind it: then the elements before it and
+/// what the resumed run gives must be the stream of the seeds that this one has drawn.
+template <class Describe, class T, class Equal>
+void compare_by_own_seeds(const Describe& describe, const ResumeCheckOptions& options,
+                          const Checkpoint& checkpoint, const StraightRun<T>& expected,
+                          Equal& equal) {
+  Iterator<T> resumed = iterate(describe(), options, &checkpoint);
+  const std::uint64_t begin = checkpoint.position;
+  const auto rest = take_slots(resumed, expected.slots.size() - begin);
+  const auto differs = [&](const std::vector<Slot<T>>& stream, std::uint64_t at) {
+    return !same_slots(rest[at - begin], stream[at], equal);
+  };
+  std::uint64_t at = begin;
+  while (at < begin + rest.size() && !differs(expected.slots, at)) ++at;
+  if (at == expected.slots.size()) return;
+  std::vector<std::string> signature = resumed.checkpoint().signature;
+  if (signature == expected.places.back().signature) {
+    throw_difference(begin, at, describe_slot(rest[at - begin]), describe_slot(expected.slots[at]));
+  }
+  const Checkpoint start = start_with(checkpoint, std::move(signature));
+  Iterator<T> whole = iterate(describe(), options, &start);
+  const auto stream = take_slots(whole, begin + rest.size());
+  for (at = 0; at < stream.size(); ++at) {
+    if (at < begin && !same_slots(stream[at], expected.slots[at], equal)) {
+      throw_other_seeds(begin, at, describe_slot(stream[at]), describe_slot(expected.slots[at]));
+    }
+    if (at >= begin && differs(stream, at)) {
+      throw_difference(begin, at, describe_slot(rest[at - begin]), describe_slot(stream[at]));
+    }
+  }
 }
 
 }  // namespace detail
@@ -92,23 +157,25 @@ template <class Describe, class Equal = detail::Same>
 requires std::is_invocable_v<const Describe&> ResumeReport expect_equal_after_resume(
     const Describe& describe, ResumeCheckOptions options = {}, Equal equal = {}) {
   const auto dataset = describe();
-  auto straight = detail::iterate(dataset, options, nullptr);
-  Checkpoint checkpoint = straight.checkpoint();
-  const auto expected = detail::take_slots(straight, options.elements_max);
+  const auto expected =
+      detail::run_straight(detail::iterate(dataset, options, nullptr), options.elements_max);
   ResumeReport report;
-  for (const auto& slot : expected) report.errors += slot.error ? 1 : 0;
-  report.end_reached = !expected.empty() && !expected.back().takes_a_place;
-  report.elements = expected.size() - (report.end_reached ? 1 : 0);
+  for (const auto& slot : expected.slots) report.errors += slot.error ? 1 : 0;
+  report.end_reached = expected.end_reached();
+  report.elements = expected.elements();
 
   auto second = detail::iterate(dataset, options, nullptr);
+  Checkpoint checkpoint = expected.start();
   for (std::uint64_t resumed_at = 0; resumed_at <= report.elements; ++resumed_at) {
-    // A second iteration's checkpoint may know less: what a full cache hides, nobody saw again.
-    if (const Checkpoint other = second.checkpoint();
-        other.position == resumed_at && other != checkpoint) {
-      detail::compare_the_rest(describe, options, other, expected, equal);
-    }
     // Each is one of an iterator that was itself resumed, as in a run with many crashes.
-    checkpoint = detail::compare_the_rest(describe, options, checkpoint, expected, equal);
+    Checkpoint next = detail::compare_the_rest(describe, options, checkpoint, expected, equal);
+    // Those of a run that wasn't may know less, and a second iteration's, too: what a full cache
+    // hides, nobody saw again.
+    for (const Checkpoint& other : {expected.places[resumed_at], second.checkpoint()}) {
+      if (other.position != resumed_at || other == checkpoint) continue;
+      detail::compare_by_own_seeds(describe, options, other, expected, equal);
+    }
+    checkpoint = std::move(next);
     ++report.resumes;
     detail::take_slot(second);
   }

@@ -118,6 +118,9 @@ std::string describe_slot(const Slot<T>& slot) {
 
 [[noreturn]] void throw_difference(std::uint64_t resumed_at, std::uint64_t position,
                                    const std::string& got, const std::string& expected);
+/// The element at `position` was another one when the checkpoint was taken.
+[[noreturn]] void throw_other_seeds(std::uint64_t resumed_at, std::uint64_t position,
+                                    const std::string& got, const std::string& taken);
 
 template <class T>
 std::vector<Slot<T>> take_slots(Iterator<T>& iterator, std::uint64_t elements_max) {
