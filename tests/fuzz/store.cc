@@ -78,6 +78,7 @@ void check(Input input) {
     store.folder.write("elements.journal", detail::journal_of(cut));
     const auto again = detail::read_journal(store.folder.path().string());
     require(again && again->values() == cut.values(), "it can be written and read");
+    require(again->draws == cut.draws, "what was drawn stays with it");
   } catch (const Error& error) {
     require(error.code() == ErrorCode::data_loss || error.code() == ErrorCode::failed_precondition,
             "a bad journal is refused as what it is");

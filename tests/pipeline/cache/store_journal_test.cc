@@ -3,9 +3,12 @@
 #include <fstream>
 #include <gtest/gtest.h>
 
+#include <infeed/pipeline/flat_map.h>
+#include <infeed/pipeline/range.h>
 #include <infeed/records/line_journal.h>
 
 #include "cache/element_store.h"
+#include "cache/stored_draws.h"
 #include "records/temporary_files.h"
 
 /// What the journal of a file cache or snapshot says, where somebody who can compute its checksums has
@@ -59,6 +62,34 @@ TEST(StoreJournal, EndsAtAnErrorThatHasNoPlace) {
     EXPECT_EQ(content.errors.size(), 1U) << position;
     EXPECT_FALSE(content.complete) << position;
   }
+}
+
+TEST(StoreJournal, SaysByWhatInnerDatasetsDrewWhateverIsCut) {
+  StoreContent content = content_of({"drew\t1\tflat_map(seed=7)", "shard\ta\t10\t400",
+                                     "drew\toutermost\t99", "shard\tb\t5\t200", "end\t15"});
+  const std::vector<StoredDraw> expected = {{1, "flat_map(seed=7)"},
+                                            {StoredDraw::kOutermost, "99"}};
+  EXPECT_EQ(content.draws, expected);
+  content.cut(0);
+  const testing::TemporaryFolder folder;
+  folder.write("elements.journal", journal_of(content));
+  EXPECT_EQ(read_journal(folder.path().string())->draws, expected);
+}
+
+TEST(StoreJournal, DrawsThatFitNoStageCountForNothing) {
+  const auto stages = range(3) | flat_map([](std::int64_t x) { return range(x); });
+  const auto seeds = [&](std::uint64_t stage, const std::string& line) {
+    return seeds_in({{stage, line}}, *stages.node());
+  };
+  ASSERT_EQ(seeds(1, "flat_map(seed=7)").size(), 1U);
+  EXPECT_EQ(seeds(1, "flat_map(seed=7)").begin()->first, stages.node().get());
+  EXPECT_EQ(seeds(1, "flat_map(seed=7)").begin()->second.seed, 7U);
+  for (const char* const line : {"flat_map(seed=)", "flat_map(seed=-1)", "flat_map", "", "seed=7",
+                                 "flat_map(seed=99999999999999999999)"}) {
+    EXPECT_TRUE(seeds(1, line).empty()) << line;
+  }
+  EXPECT_TRUE(seeds(0, "flat_map(seed=7)").empty());
+  EXPECT_TRUE(seeds(2, "flat_map(seed=7)").empty());
 }
 
 }  // namespace
