@@ -236,8 +236,16 @@ void InnerReaders::take_chunk(InnerReadAhead& inner, Chunk& out) {
   if (had_no_memory || (inner.is_free() && inner.is_low())) wake_reader();
 }
 
+/// One that is on its way does all that there is to do, but for those that only come to leave.
 void InnerReaders::wake_reader() {
-  if (work_.asleep() > 0 && work_.on_their_way() == 0) work_.wake_one();
+  if (work_.asleep() > 0 && work_.on_their_way() <= leaving_readers()) work_.wake_one();
+}
+
+int InnerReaders::leaving_readers() const {
+  const auto from = std::min(readers_.size(), static_cast<std::size_t>(workers_));
+  return static_cast<int>(std::count_if(readers_.begin() + static_cast<std::ptrdiff_t>(from),
+                                        readers_.end(),
+                                        [](const Reader& reader) { return reader.runs; }));
 }
 
 Chunk InnerReaders::take_spare() {

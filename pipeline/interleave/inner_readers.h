@@ -134,6 +134,8 @@ class InnerReaders final : public InnerSupplier {
   bool something_is_ready() const;
   void wait_for(std::unique_lock<std::mutex>& lock, Awaited what, InnerReadAhead* inner = nullptr);
   void wake_reader();
+  /// Readers beyond workers_ that still run.
+  int leaving_readers() const;
   void wake_outer();
   void publish_level();
 

@@ -60,6 +60,8 @@ void InnerReaders::read_inner_datasets(std::unique_lock<std::mutex>& lock, std::
     work_.sleep(lock);
   }
   readers_[number].runs = false;
+  // What woke it, or what it had begun, may be for one that stays.
+  if (choose() != nullptr) wake_reader();
 }
 
 bool InnerReaders::is_wanted(const InnerReadAhead& inner) const {
