@@ -206,8 +206,8 @@ std::size_t RowFiller::ready_batches() const {
 }
 
 bool RowFiller::can_take_part() const {
+  if (workers_ == 0) return has_work();  // nobody else does it, however long it takes
   if (element_ticks_ == 0 || element_ticks_ > ticks_of_us(kTakePartUs)) return false;
-  if (workers_ == 0) return has_work();
   if (at_work_ >= workers_) return false;
   const bool can_read = reads_blocks_ && slow_read_ticks_ < ticks_of_us(kTakePartReadUs);
   return can_place() || can_write() || (can_read && can_claim());
@@ -263,6 +263,8 @@ void RowFiller::wait_until_ready(Lock& lock) {
   const WaitWatch wait(run_.recorder());
   const std::uint64_t begin_ticks = ticks_now();
   takes_part_ = element_ticks_ != 0 && element_ticks_ < ticks_of_us(kTakePartUs);
+  // It may leave work that it began in the serial form, while those who came then found none.
+  wake_worker();
   while (!is_worth_waking()) {
     if (come_quickly()) {
       wake_at_ = std::max<std::size_t>(2, rows_ahead_max() / 2 / size_);
