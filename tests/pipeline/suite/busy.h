@@ -1,7 +1,10 @@
 #pragma once
 
 #include <chrono>
+#include <stop_token>
 #include <thread>
+#include <time.h>
+#include <vector>
 
 namespace infeed::test {
 
@@ -10,5 +13,33 @@ inline void be_busy_for(std::chrono::microseconds time) {
   const auto end = std::chrono::steady_clock::now() + time;
   while (std::chrono::steady_clock::now() < end) std::this_thread::yield();
 }
+
+/// So much time on a core, however often others have it meanwhile.
+inline void compute_for(std::chrono::microseconds time) {
+  const auto now = [] {
+    timespec spent{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
+    return std::chrono::seconds(spent.tv_sec) + std::chrono::nanoseconds(spent.tv_nsec);
+  };
+  const auto end = now() + time;
+  while (now() < end) {
+  }
+}
+
+/// Threads that compute without end, several a core.
+class BusyCores {
+ public:
+  BusyCores() {
+    for (unsigned i = 0; i < 6 * std::thread::hardware_concurrency(); ++i) {
+      threads_.emplace_back([](const std::stop_token& stop) {
+        while (!stop.stop_requested()) {
+        }
+      });
+    }
+  }
+
+ private:
+  std::vector<std::jthread> threads_;
+};
 
 }  // namespace infeed::test
