@@ -1,6 +1,7 @@
 #include "interleave/parallel_interleave.h"
 
 #include <algorithm>
+#include <mutex>
 
 #include "engine/iterator_context.h"
 #include "interleave/inner_readers.h"
@@ -47,10 +48,10 @@ class ParallelInterleaveStage final : public Stage {
                   .ordered = spec.ordered}),
         waker_(run(), [this] { threads_.stop(); }),
         knob_(run().knobs(), counters(), readers_knob(spec, share_.readers.count()),
-              [this](std::int64_t readers) { set_readers(readers); }) {
+              [this](std::int64_t) { set_readers(); }) {
     counters().has_threads = true;
     counters().note_parallelism(share_.readers.count(), spec.parallelism == autotune);
-    if (knob_.value() != share_.readers.count()) set_readers(knob_.value());
+    if (spec.parallelism == autotune) set_readers();  // an earlier pass may have ended with others
   }
 
   Pull do_pull(Chunk& out, std::size_t want) override {
@@ -70,13 +71,16 @@ class ParallelInterleaveStage final : public Stage {
   TracedPlace do_trace(std::uint64_t position) const override { return cycle_.trace(position); }
 
  private:
-  void set_readers(std::int64_t readers) {
-    const int threads =
-        std::min(static_cast<int>(readers), share_.readers.grow(static_cast<int>(readers)));
+  /// As the knob says now: the tuner may call it before the stage is made.
+  void set_readers() {
+    const std::lock_guard lock(share_mutex_);
+    const int wanted = static_cast<int>(knob_.value());
+    const int threads = std::min(wanted, share_.readers.grow(wanted));
     counters().note_parallelism(threads, true);
     threads_.set_workers(threads);
   }
 
+  std::mutex share_mutex_;
   InterleaveThreads share_;
   const InnerOpener opener_;
   OuterInput outer_;

@@ -82,7 +82,9 @@ class SegmentThreads {
         threads_[i] = start_thread<std::jthread>([this, i] { run(i); });  // the former has ended
         is_there_[i] = true;
       } catch (const Error&) {
-        if (std::find(is_there_.begin(), is_there_.end(), true) == is_there_.end()) throw;
+        // Those beyond active_ end without taking more; what is claimed, they finish.
+        const auto end = is_there_.begin() + static_cast<std::ptrdiff_t>(active_);
+        if (claimed_ == taken_ && std::find(is_there_.begin(), end, true) == end) throw;
         return;
       }
     }
