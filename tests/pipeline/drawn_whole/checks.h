@@ -1,0 +1,79 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pipeline/drawn_whole/drawn_case.h"
+#include "pipeline/drawn_whole/hang_watch.h"
+
+namespace infeed::test {
+
+/// One thing that isn't as it must be.
+struct Finding {
+  std::string check;    ///< which check, with its settings
+  std::string differs;  ///< what was found, what was expected
+};
+
+/// All that a drawn pipeline must fulfil, whatever it is made of: its stream is the same in its serial
+/// form, in parallel, from a second iteration, for several consumers, described anew, in another
+/// process, behind any checkpoint, and up to where something ended it early.
+class Checks {
+ public:
+  Checks(DrawnCase& drawn, const CaseOptions& options, HangWatch& watch)
+      : drawn_(drawn), words_(drawn.words), options_(options), watch_(watch) {}
+
+  /// Empty: all is well.
+  std::vector<Finding> run();
+  /// Why the library refused the description; such a pipeline has no checks.
+  const std::string& refused() const { return refused_; }
+  const Stream& expected() const { return expected_; }
+
+ private:
+  bool set_expected();
+  void check_passes();
+  void check_consumers();
+  void check_cardinality();
+  void check_resumes();
+  void check_resume_of_second_iteration();
+  void check_other_process();
+  // interruptions.cc
+  void check_interruption();
+  // memory_checks.cc
+  void check_memory_limit();
+  void check_allocator();
+  void check_refusals();
+
+  /// A dataset that must give the expected stream, perhaps described for this.
+  AnyDataset any_dataset();
+  /// One that must go on from a checkpoint of this pipeline.
+  AnyDataset any_description();
+  std::size_t any_place() { return words_.below(expected_.size() + 1); }
+  Settings settings() { return draw_settings(words_, *executors_, drawn_.epoch); }
+
+  void begin(const std::string& check, const Settings& settings);
+  void expect_stream(const Stream& got, std::size_t from);
+  /// Goes on from the checkpoint's text, with a few crashes on the way, to the end.
+  void expect_rest(Checkpoint checkpoint, std::uint64_t order_hash);
+  /// To the end, or until something ends it; says what ended it.
+  std::optional<ErrorCode> run_until_stopped(Run& run, Manner manner, ErrorCode allowed);
+  void expect_rest_behind(Run& run, const Stream& got);
+  void expect_account_empty(const Run& run);
+  void find(std::string differs);
+
+  DrawnCase& drawn_;
+  Words& words_;
+  const CaseOptions& options_;
+  HangWatch& watch_;
+  std::optional<SharedExecutors> executors_;
+  std::optional<AnyDataset> shared_;  ///< that all iterations of it share
+  Stream expected_;
+  bool is_cut_ = false;  ///< expected_ is only the stream's begin
+  bool has_errors_ = false;
+  std::uint64_t expected_hash_ = 0;
+  std::string check_;
+  std::string refused_;
+  std::vector<Finding> findings_;
+};
+
+}  // namespace infeed::test

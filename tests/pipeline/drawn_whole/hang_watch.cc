@@ -1,0 +1,77 @@
+#include "pipeline/drawn_whole/hang_watch.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace infeed::test {
+
+HangWatch::HangWatch(std::chrono::seconds limit) : limit_(limit), thread_([this] { watch(); }) {}
+
+HangWatch::~HangWatch() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_over_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void HangWatch::begin(std::string description, std::string command) {
+  const std::lock_guard lock(mutex_);
+  description_ = std::move(description);
+  command_ = std::move(command);
+}
+
+void HangWatch::check(std::string what) {
+  const std::lock_guard lock(mutex_);
+  check_ = std::move(what);
+  is_watching_ = true;
+  begun_ = std::chrono::steady_clock::now();
+}
+
+void HangWatch::end() {
+  const std::lock_guard lock(mutex_);
+  is_watching_ = false;
+}
+
+void HangWatch::watch() {
+  std::unique_lock lock(mutex_);
+  while (!is_over_) {
+    changed_.wait_for(lock, std::chrono::seconds(1));
+    if (is_watching_ && std::chrono::steady_clock::now() - begun_ > limit_) give_up();
+  }
+}
+
+void HangWatch::give_up() {
+  fmt::print("\nHANG: {}\n  {} took more than {} s\n", description_, check_, limit_.count());
+  for (const Run* const run : runs_) {
+    fmt::print("  at element {}, {} bytes in the account of {}\n{}\n", run->position(),
+               run->memory().in_use_bytes(), run->memory().limit_bytes(),
+               run->statistics().table());
+  }
+  fmt::print("  again: {}\n", command_);
+  std::fflush(stdout);
+  if (std::getenv("INFEED_DRAWN_STACKS") != nullptr) {
+    const std::string gdb =
+        fmt::format("gdb -p {} -batch -ex 'thread apply all bt 12' 2>/dev/null | grep -v '^\\[New'",
+                    ::getpid());
+    if (std::system(gdb.c_str()) != 0) fmt::print("gdb failed\n");
+  }
+  std::fflush(stdout);
+  ::_exit(kHungStatus);
+}
+
+HangWatch::Shown::Shown(HangWatch& watch, const Run& run) : watch_(watch), run_(run) {
+  const std::lock_guard lock(watch_.mutex_);
+  watch_.runs_.push_back(&run_);
+}
+
+HangWatch::Shown::~Shown() {
+  const std::lock_guard lock(watch_.mutex_);
+  std::erase(watch_.runs_, &run_);
+}
+
+}  // namespace infeed::test

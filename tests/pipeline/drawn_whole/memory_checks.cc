@@ -1,0 +1,124 @@
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "pipeline/drawn_whole/checks.h"
+#include "pipeline/drawn_whole/counting_allocator.h"
+
+/// Iterations under a memory limit.
+namespace infeed::test {
+namespace {
+
+/// What an iteration may take beyond its limit and one element for each call under way: threads'
+/// scratch, figures, what the C library keeps.
+constexpr std::uint64_t kMemoryAllowanceBytes = std::uint64_t{16} << 20;
+/// What autotune may become.
+constexpr std::uint64_t kAutotunedCalls = 16;
+
+std::uint64_t calls_of(const Plan& plan) {
+  std::uint64_t calls = 1;
+  for (const Step& step : plan.steps) {
+    for (const char* const name : {"parallelism", "readers"}) {
+      const std::int64_t number = step.get(name, 1);
+      calls += number < 0 ? kAutotunedCalls : static_cast<std::uint64_t>(number);
+    }
+    for (const Plan& input : step.inputs) calls += calls_of(input);
+  }
+  return calls;
+}
+
+}  // namespace
+
+void Checks::check_memory_limit() {
+  for (int round = 0; round < 2; ++round) {
+    Settings drawn = settings();
+    const std::uint64_t limit = (std::uint64_t{4096} << words_.below(14)) + words_.below(4096);
+    drawn.options.memory_bytes_max = limit;
+    begin(fmt::format("a limit of {} bytes", limit), drawn);
+    const AnyDataset dataset = any_dataset();
+    std::unique_ptr<Run> run;
+    try {
+      run = drawn_.start(dataset, drawn);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::resource_exhausted) {
+        find(fmt::format("iterate() threw {}", error.what()));
+      }
+      continue;
+    }
+    run_until_stopped(*run, drawn.manner, ErrorCode::resource_exhausted);
+    check_ = fmt::format("a limit of {} bytes ({})", limit, drawn.text);
+    if (run->memory().peak_bytes() > limit) {
+      find(fmt::format("the account's peak is {} bytes", run->memory().peak_bytes()));
+    }
+  }
+}
+
+void Checks::check_allocator() {
+  if (!allocator_has_peak()) return;
+  begin("the largest element", {});
+  Surroundings measured = drawn_.surroundings;
+  measured.is_measured = true;
+  measured.is_serial = true;
+  measured.cache_folder = drawn_.surroundings.folder + "/caches-measured";
+  take_largest_element_bytes();
+  std::uint64_t largest = 0;
+  try {
+    const std::unique_ptr<Run> run =
+        drawn_.start(build(drawn_.plan, measured), serial_settings(*executors_, drawn_.epoch));
+    take(*run, kElementsMax);
+    largest = std::max(run->largest_element_bytes(), take_largest_element_bytes());
+  } catch (const Error&) {
+    return;  // a stage that can't stand behind another one
+  }
+  Settings drawn = settings();
+  drawn.options.memory_bytes_max = std::uint64_t{4 << 20} << words_.below(5);
+  begin(fmt::format("a limit of {} bytes, held by the allocator", drawn.options.memory_bytes_max),
+        drawn);
+  const AnyDataset dataset = drawn_.describe(false, true);
+  const std::uint64_t before = live_bytes();
+  reset_peak_bytes();
+  std::uint64_t in_account = 0;
+  try {
+    const std::unique_ptr<Run> run = drawn_.start(dataset, drawn);
+    const HangWatch::Shown shown(watch_, *run);
+    for (std::size_t i = 0; i < kElementsMax; ++i) {
+      const auto text = run->next(drawn.manner);
+      if (!text || is_terminal(*text)) break;
+    }
+    in_account = run->memory().peak_bytes();
+  } catch (const Error&) {
+    return;
+  }
+  const std::uint64_t peak = peak_bytes() - std::min(before, peak_bytes());
+  const std::uint64_t beside = calls_of(drawn_.plan) * largest + kMemoryAllowanceBytes;
+  if (peak > drawn.options.memory_bytes_max + beside || peak > in_account + beside) {
+    find(
+        fmt::format("{} bytes were allocated at once; the account's peak is {}, {} calls may have "
+                    "an element of up to {} bytes",
+                    peak, in_account, calls_of(drawn_.plan), largest));
+  }
+}
+
+void Checks::check_refusals() {
+  Settings drawn = settings();
+  drawn.options.memory_bytes_max = (std::uint64_t{4096} << words_.below(10)) + words_.below(4096);
+  std::vector<std::string> outcomes;
+  for (int round = 0; round < 3; ++round) {
+    begin(fmt::format("run {} with a limit of {} bytes", round, drawn.options.memory_bytes_max),
+          drawn);
+    const AnyDataset dataset = drawn_.has_seeds ? drawn_.describe(false, true) : *shared_;
+    try {
+      const std::unique_ptr<Run> run = drawn_.start(dataset, drawn);
+      const HangWatch::Shown shown(watch_, *run);
+      const Stream got = take(*run, kElementsMax, drawn.manner);
+      outcomes.push_back(fmt::format("{} elements, the last {}", got.size(),
+                                     got.empty() ? std::string() : got.back().substr(0, 60)));
+    } catch (const Error& error) {
+      outcomes.push_back(std::string("refused: ") + std::string(to_string(error.code())));
+    }
+    if (outcomes.back() != outcomes.front()) {
+      return find(fmt::format("once {}, once {}", outcomes.front(), outcomes.back()));
+    }
+  }
+}
+
+}  // namespace infeed::test

@@ -1,0 +1,56 @@
+#include "pipeline/drawn_whole/settings.h"
+
+#include <fmt/format.h>
+
+#include "pipeline/suite/random_knobs.h"
+#include "sanitizers.h"
+
+namespace infeed::test {
+
+SharedExecutors::SharedExecutors() {
+  all_.push_back({"inline", Executor::inline_()});
+  all_.push_back({"own", nullptr});
+  for (const int threads : {1, 2, 4}) {
+    all_.push_back({fmt::format("threads({})", threads), Executor::threads(threads)});
+  }
+  // ThreadSanitizer doesn't understand how TBB synchronises.
+  if (!testing::kThreadSanitizer) all_.push_back({"tbb(2)", Executor::tbb(2)});
+}
+
+Settings draw_settings(Words& words, const SharedExecutors& executors, std::uint64_t epoch) {
+  Settings settings;
+  const SharedExecutors::Named& executor = executors.any(words);
+  settings.options.executor = executor.executor;
+  settings.options.epoch = epoch;
+  settings.text = "executor " + executor.name;
+  if (words.chance(0.4)) {
+    settings.options.threads_max = static_cast<int>(words.between(1, 8));
+    settings.text += fmt::format(", threads_max {}", settings.options.threads_max);
+  }
+  if (words.chance(0.4)) {
+    settings.options.tuner = random_knobs(words());
+    settings.text += ", knobs at random";
+  } else if (words.chance(0.3)) {
+    settings.options.tuner.mode = TunerMode::off;
+    settings.text += ", no tuner";
+  } else if (words.chance(0.5)) {
+    settings.options.tuner.look_every = std::chrono::milliseconds(1);
+    settings.text += ", a quick tuner";
+  }
+  settings.manner = words.chance(0.6) ? Manner::next : static_cast<Manner>(words.below(kManners));
+  settings.text += settings.manner == Manner::poll   ? ", polled"
+                   : settings.manner == Manner::peek ? ", peeked at"
+                                                     : "";
+  return settings;
+}
+
+Settings serial_settings(const SharedExecutors& executors, std::uint64_t epoch) {
+  Settings settings;
+  settings.options.executor = executors.inline_one();
+  settings.options.epoch = epoch;
+  settings.options.tuner.mode = TunerMode::off;
+  settings.text = "serial";
+  return settings;
+}
+
+}  // namespace infeed::test
