@@ -164,6 +164,7 @@ void Checks::check_resume_of_second_iteration() {
 }
 
 void Checks::expect_rest(Checkpoint checkpoint, std::uint64_t order_hash) {
+  const std::string before = check_;
   for (std::uint64_t crashes = words_.below(3);; --crashes) {
     const Checkpoint read = Checkpoint::from_text(checkpoint.to_text());
     Settings drawn = settings();
@@ -171,7 +172,7 @@ void Checks::expect_rest(Checkpoint checkpoint, std::uint64_t order_hash) {
     drawn.options.resume = read;
     drawn.options.order_hash = order_hash != 0;
     const auto place = static_cast<std::size_t>(read.position);
-    begin(fmt::format("resumed at {}", place), drawn);
+    begin(fmt::format("{}, resumed at {}", before, place), drawn);
     const AnyDataset dataset = any_description();
     try {
       const std::unique_ptr<Run> run = drawn_.start(dataset, drawn);
@@ -197,13 +198,14 @@ void Checks::expect_rest(Checkpoint checkpoint, std::uint64_t order_hash) {
 
 void Checks::check_other_process() {
   const Settings drawn = settings();
-  const std::size_t place = drawn_.has_seeds && words_.chance(0.5) ? 0 : any_place();
+  std::size_t place = drawn_.has_seeds && words_.chance(0.5) ? 0 : any_place();
   begin(fmt::format("in another process, from element {}", place), drawn);
   std::string text;
   if (place != 0 || !drawn_.has_seeds) {
     const std::unique_ptr<Run> run = drawn_.start(*shared_, drawn);
     take(*run, place, drawn.manner);
     text = run->checkpoint().to_text();
+    place = static_cast<std::size_t>(run->position());
   }
   expect_stream(stream_of_other_process(options_, drawn_, text), place);
 }

@@ -362,6 +362,13 @@ const std::vector<StageKind>& stages() {
   return kStages;
 }
 
+/// How likely a stage is among those that fit. Records are mostly parsed at once, as in programs: only
+/// then they are read in blocks.
+int weight_of(const StageKind& stage, const DrawState& state) {
+  const bool parses = state.kind == Kind::record && stage.takes == only(Kind::record);
+  return parses ? 4 * stage.weight : stage.weight;
+}
+
 bool fits(const StageKind& stage, const DrawState& state) {
   const bool has_end = !state.is_endless || (stage.needs & an_end) == 0;
   const bool has_order = !state.is_unordered || (stage.needs & order) == 0;
@@ -382,10 +389,10 @@ bool keeps_index(std::string_view op) {
 
 Step draw_stage(Words& words, const DrawOptions& options, DrawState& state) {
   int all = 0;
-  for (const StageKind& stage : stages()) all += fits(stage, state) ? stage.weight : 0;
+  for (const StageKind& stage : stages()) all += fits(stage, state) ? weight_of(stage, state) : 0;
   auto at = static_cast<int>(words.below(static_cast<std::uint64_t>(all)));
   for (const StageKind& stage : stages()) {
-    if (!fits(stage, state) || (at -= stage.weight) >= 0) continue;
+    if (!fits(stage, state) || (at -= weight_of(stage, state)) >= 0) continue;
     Step step{.op = stage.op, .numbers = stage.draw({words, options, state})};
     if (!keeps_index(step.op)) state.is_indexable = false;
     return step;
