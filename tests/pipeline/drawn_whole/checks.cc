@@ -14,6 +14,11 @@ Stream behind(const Stream& stream, std::size_t place) {
           stream.end()};
 }
 
+Stream before(const Stream& stream, std::size_t place) {
+  return {stream.begin(),
+          stream.begin() + static_cast<std::ptrdiff_t>(std::min(place, stream.size()))};
+}
+
 std::string shown(const Stream& stream, std::size_t place) {
   return place < stream.size() ? "'" + stream[place] + "'" : "the end";
 }
@@ -74,8 +79,8 @@ AnyDataset Checks::any_dataset() {
   return drawn_.describe(words_.chance(0.1), words_.chance(0.5));
 }
 
-AnyDataset Checks::any_description() {
-  if (words_.chance(0.3)) return *shared_;
+AnyDataset Checks::any_description(std::size_t place) {
+  if (words_.chance(0.3) || !drawn_.knows_seeds(before(expected_, place))) return *shared_;
   return drawn_.describe(words_.chance(0.3), words_.chance(0.5));
 }
 
@@ -164,7 +169,7 @@ void Checks::check_resume_of_second_iteration() {
 }
 
 void Checks::expect_rest(Checkpoint checkpoint, std::uint64_t order_hash) {
-  const std::string before = check_;
+  const std::string check = check_;
   for (std::uint64_t crashes = words_.below(3);; --crashes) {
     const Checkpoint read = Checkpoint::from_text(checkpoint.to_text());
     Settings drawn = settings();
@@ -172,8 +177,8 @@ void Checks::expect_rest(Checkpoint checkpoint, std::uint64_t order_hash) {
     drawn.options.resume = read;
     drawn.options.order_hash = order_hash != 0;
     const auto place = static_cast<std::size_t>(read.position);
-    begin(fmt::format("{}, resumed at {}", before, place), drawn);
-    const AnyDataset dataset = any_description();
+    begin(fmt::format("{}, resumed at {}", check, place), drawn);
+    const AnyDataset dataset = any_description(place);
     try {
       const std::unique_ptr<Run> run = drawn_.start(dataset, drawn);
       const HangWatch::Shown shown(watch_, *run);
@@ -206,6 +211,7 @@ void Checks::check_other_process() {
     take(*run, place, drawn.manner);
     text = run->checkpoint().to_text();
     place = static_cast<std::size_t>(run->position());
+    if (!drawn_.knows_seeds(before(expected_, place))) return;
   }
   expect_stream(stream_of_other_process(options_, drawn_, text), place);
 }

@@ -47,7 +47,7 @@ class Checks {
   /// A dataset that must give the expected stream, perhaps described for this.
   AnyDataset any_dataset();
   /// One that must go on from a checkpoint of this pipeline.
-  AnyDataset any_description();
+  AnyDataset any_description(std::size_t place);
   std::size_t any_place() { return words_.below(expected_.size() + 1); }
   Settings settings() { return draw_settings(words_, *executors_, drawn_.epoch); }
 

@@ -45,6 +45,29 @@ std::string gzipped(const std::string& bytes) {
   return packed;
 }
 
+/// Many members with all that a header may have, its checksum too.
+std::string gzipped_in_members(const std::string& bytes, Words& words) {
+  std::string file;
+  for (std::size_t at = 0; at < bytes.size() || file.empty();) {
+    const std::string piece = bytes.substr(at, words.between(20, 400));
+    at += piece.size();
+    const bool has_extra = words.chance(0.5);
+    const bool has_name = words.chance(0.5);
+    std::string header("\x1f\x8b\x08", 3);
+    header += static_cast<char>(2 | (has_extra ? 4 : 0) | (has_name ? 8 : 0));
+    header += testing::little_number(0, 4) + std::string("\0\x03", 2);
+    if (has_extra) header += testing::little_number(5, 2) + "extra";
+    if (has_name) header += std::string("name") + '\0';
+    const auto sum_of = [](const std::string& text) {
+      return crc32(0, reinterpret_cast<const Bytef*>(text.data()), static_cast<uInt>(text.size()));
+    };
+    file += header + testing::little_number(sum_of(header) & 0xFFFF, 2) +
+            testing::deflated_bytes(piece) + testing::little_number(sum_of(piece), 4) +
+            testing::little_number(piece.size(), 4);
+  }
+  return file;
+}
+
 DamageKind damage_of(const Step& step, std::int64_t file) {
   if (step.get("damage_file", -1) != file) return DamageKind::none;
   return static_cast<DamageKind>(step.get("damage", 0));
@@ -93,7 +116,8 @@ std::vector<std::string> write_files(
     write_once(names.back(), [&] {
       Words words(step.count_at("data_seed"), static_cast<std::uint64_t>(file));
       std::string bytes = make(words, file);
-      if (step.is_set("pack")) bytes = gzipped(bytes);
+      if (step.at("pack") == 1) bytes = gzipped(bytes);
+      if (step.at("pack") == 2) bytes = gzipped_in_members(bytes, words);
       damage(bytes, kind, step.at("damage_permille"));
       return bytes;
     });
@@ -135,9 +159,13 @@ std::string example_bytes(Words& words, const Step& step, std::int64_t number) {
   return builder.encode();
 }
 
+/// Of a step's number "packing".
+constexpr std::int64_t kGzipMembers = 5;
+
 RecordWriterOptions writer_options(std::int64_t packing) {
   RecordWriterOptions options;
-  options.compression = packing == 0   ? Compression::none
+  const bool is_plain = packing == 0 || packing == kGzipMembers;
+  options.compression = is_plain       ? Compression::none
                         : packing == 2 ? Compression::zlib
                         : packing == 3 ? Compression::lz4
                                        : Compression::gzip;
@@ -164,6 +192,7 @@ std::string record_bytes(const std::string& name, const Step& step, std::int64_t
   }
   std::string bytes = testing::read_whole(whole);
   std::filesystem::remove(whole);
+  if (packing == kGzipMembers) return gzipped_in_members(bytes, words);
   return bytes;
 }
 

@@ -14,14 +14,14 @@
 /// files in `folder`.
 ///
 /// Numbers of all: files, rows (of each file), text_bytes (the longest text), data_seed, pack (0: as
-/// they are, 1: gzip), and the damage: damage (DamageKind), damage_file, damage_permille (where).
+/// they are, 1: gzip, 2: gzip of many members), and the damage: damage (DamageKind), damage_file, damage_permille (where).
 namespace infeed::test {
 
 enum class DamageKind { none, flip, cut, insert, missing, empty };
 inline constexpr int kDamageKinds = 6;
 
 /// TFRecord files of Examples that hold both a Sentence and a Sample. Further numbers: packing
-/// (0 none, 1 gzip, 2 zlib, 3 lz4, 4 gzip with flush points), bad (each so manieth row has features
+/// (0 none, 1 gzip, 2 zlib, 3 lz4, 4 gzip with flush points, 5 gzip of many members), bad (each so manieth row has features
 /// of another type; 0: none).
 std::vector<std::string> record_files(const std::string& folder, const Step& step);
 /// The schema of the Examples' features.

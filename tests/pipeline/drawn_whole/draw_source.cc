@@ -23,7 +23,7 @@ Drawn draw_files(Words& words, const DrawOptions& options, DrawState& state) {
                    {"rows", 1 + draw_count(words, state) / files},
                    {"text_bytes", words.chance(0.2) ? 3000 : 30},
                    {"data_seed", words.between(1, 1000)},
-                   {"pack", words.chance(0.2) ? 1 : 0},
+                   {"pack", words.chance(0.25) ? words.between(1, 2) : 0},
                    {"damage", 0},
                    {"damage_file", words.between(0, files - 1)},
                    {"damage_permille", words.between(0, 999)}};
@@ -36,7 +36,7 @@ Drawn draw_files(Words& words, const DrawOptions& options, DrawState& state) {
 Drawn draw_record_files(Words& words, const DrawOptions& options, DrawState& state) {
   Drawn numbers = draw_files(words, options, state);
   numbers.erase("pack");
-  numbers["packing"] = words.chance(0.5) ? 0 : words.between(1, 4);
+  numbers["packing"] = words.chance(0.5) ? 0 : words.between(1, 5);
   numbers["index"] = words.chance(0.3) ? 1 : 0;
   numbers["bad"] = words.chance(0.2) ? words.between(2, 60) : 0;
   numbers["parallelism"] = draw_parallelism(words);

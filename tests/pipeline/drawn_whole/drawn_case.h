@@ -35,11 +35,16 @@ struct DrawnCase {
   }
   /// The same for a process of its own.
   std::string command(const CaseOptions& options) const;
+  /// Whether a checkpoint behind these elements must know all seeds; before anything was drawn inside
+  /// an inner dataset it has none for it.
+  bool knows_seeds(const std::vector<std::string>& elements) const;
 
   std::uint64_t number;
   Plan plan = {};
   bool is_unordered = false;
   bool has_seeds = true;  ///< described anew it gives the same order
+  /// Inner datasets draw without a given seed, and one of their own is drawn with the first.
+  bool draws_inside = false;
   bool has_file_cache = false;
   std::uint64_t epoch = 0;
   Words words;  ///< for the checks
@@ -49,6 +54,6 @@ struct DrawnCase {
 };
 
 /// No more elements of a stream than this are looked at.
-inline constexpr std::size_t kElementsMax = 5000;
+inline constexpr std::size_t kElementsMax = 30'000;
 
 }  // namespace infeed::test

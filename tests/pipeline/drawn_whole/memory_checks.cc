@@ -116,8 +116,8 @@ void Checks::check_refusals() {
       const std::unique_ptr<Run> run = drawn_.start(dataset, drawn);
       const HangWatch::Shown shown(watch_, *run);
       const Stream got = take(*run, kElementsMax, drawn.manner);
-      outcomes.push_back(fmt::format("{} elements, the last {}", got.size(),
-                                     got.empty() ? std::string() : got.back().substr(0, 60)));
+      outcomes.push_back(fmt::format("{} elements{}", got.size(),
+                                     run->ended_by() ? ", the last a terminal error" : ""));
     } catch (const Error& error) {
       outcomes.push_back(std::string("refused: ") + std::string(to_string(error.code())));
     }
