@@ -213,6 +213,7 @@ void Checks::check_other_process() {
     place = static_cast<std::size_t>(run->position());
     if (!drawn_.knows_seeds(before(expected_, place))) return;
   }
+  watch_.check(check_, true);
   expect_stream(stream_of_other_process(options_, drawn_, text), place);
 }
 

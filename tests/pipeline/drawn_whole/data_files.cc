@@ -45,9 +45,11 @@ std::string gzipped(const std::string& bytes) {
   return packed;
 }
 
-/// Many members with all that a header may have, its checksum too.
+/// Many members with all that a header may have, its checksum too. Some extra fields are so long that
+/// a header is read in two parts.
 std::string gzipped_in_members(const std::string& bytes, Words& words) {
   std::string file;
+  std::uint64_t long_fields = words.chance(0.5) ? words.between(1, 40) : 0;
   for (std::size_t at = 0; at < bytes.size() || file.empty();) {
     const std::string piece = bytes.substr(at, words.between(20, 400));
     at += piece.size();
@@ -56,7 +58,11 @@ std::string gzipped_in_members(const std::string& bytes, Words& words) {
     std::string header("\x1f\x8b\x08", 3);
     header += static_cast<char>(2 | (has_extra ? 4 : 0) | (has_name ? 8 : 0));
     header += testing::little_number(0, 4) + std::string("\0\x03", 2);
-    if (has_extra) header += testing::little_number(5, 2) + "extra";
+    if (has_extra) {
+      const std::string extra(long_fields > 0 ? words.below(65'000) : 5, 'e');
+      if (long_fields > 0) --long_fields;
+      header += testing::little_number(extra.size(), 2) + extra;
+    }
     if (has_name) header += std::string("name") + '\0';
     const auto sum_of = [](const std::string& text) {
       return crc32(0, reinterpret_cast<const Bytef*>(text.data()), static_cast<uInt>(text.size()));

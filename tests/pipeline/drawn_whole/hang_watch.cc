@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
+#include <filesystem>
 #include <fmt/format.h>
+#include <fstream>
 #include <unistd.h>
+#include <utility>
 
 namespace infeed::test {
 
@@ -25,10 +29,12 @@ void HangWatch::begin(std::string description, std::string command) {
   command_ = std::move(command);
 }
 
-void HangWatch::check(std::string what) {
+void HangWatch::check(std::string what, bool may_sleep) {
   const std::lock_guard lock(mutex_);
   check_ = std::move(what);
   is_watching_ = true;
+  may_sleep_ = may_sleep;
+  seconds_asleep_ = 0;
   begun_ = std::chrono::steady_clock::now();
 }
 
@@ -41,12 +47,35 @@ void HangWatch::watch() {
   std::unique_lock lock(mutex_);
   while (!is_over_) {
     changed_.wait_for(lock, std::chrono::seconds(1));
-    if (is_watching_ && std::chrono::steady_clock::now() - begun_ > limit_) give_up();
+    if (!is_watching_) continue;
+    if (std::chrono::steady_clock::now() - begun_ > limit_) {
+      give_up(fmt::format("took more than {} s", limit_.count()));
+    }
+    seconds_asleep_ = is_asleep() && !may_sleep_ ? seconds_asleep_ + 1 : 0;
+    if (seconds_asleep_ == kAsleepSeconds) {
+      give_up(fmt::format("let all threads sleep for {} s", kAsleepSeconds));
+    }
   }
 }
 
-void HangWatch::give_up() {
-  fmt::print("\nHANG: {}\n  {} took more than {} s\n", description_, check_, limit_.count());
+/// Whether no other thread wants a core, and none had one for long since the last call.
+bool HangWatch::is_asleep() {
+  const std::int64_t ticks = std::clock();
+  const bool has_worked = ticks - std::exchange(cpu_ticks_, ticks) > CLOCKS_PER_SEC / 20;
+  const std::string own = std::to_string(::gettid());
+  std::error_code gone;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task", gone)) {
+    if (task.path().filename() == own) continue;
+    std::string line;
+    std::getline(std::ifstream(task.path() / "stat"), line);
+    const std::size_t state = line.rfind(')') + 2;
+    if (state < line.size() && line[state] != 'S') return false;
+  }
+  return !has_worked;
+}
+
+void HangWatch::give_up(const std::string& why) {
+  fmt::print("\nHANG: {}\n  {} {}\n", description_, check_, why);
   for (const Run* const run : runs_) {
     fmt::print("  at element {}, {} bytes in the account of {}\n{}\n", run->position(),
                run->memory().in_use_bytes(), run->memory().limit_bytes(),

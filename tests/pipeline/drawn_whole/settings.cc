@@ -6,6 +6,26 @@
 #include "sanitizers.h"
 
 namespace infeed::test {
+namespace {
+
+/// Changes the knobs a few times and then never again, so that nothing wakes whom such a change left
+/// asleep.
+class BriefKnobs final : public TuningPolicy {
+ public:
+  BriefKnobs(std::uint64_t seed, std::int64_t changes) : random_(seed), changes_(changes) {}
+
+  TuningDecision observe(const TuningObservation& seen) override {
+    if (changes_ == 0) return {};
+    --changes_;
+    return random_.observe(seen);
+  }
+
+ private:
+  RandomKnobs random_;
+  std::int64_t changes_;
+};
+
+}  // namespace
 
 SharedExecutors::SharedExecutors() {
   all_.push_back({"inline", Executor::inline_()});
@@ -30,6 +50,11 @@ Settings draw_settings(Words& words, const SharedExecutors& executors, std::uint
   if (words.chance(0.4)) {
     settings.options.tuner = random_knobs(words());
     settings.text += ", knobs at random";
+    if (words.chance(0.5)) {
+      const std::int64_t changes = words.between(1, 20);
+      settings.options.tuner.policy = std::make_shared<BriefKnobs>(words(), changes);
+      settings.text += fmt::format(" {} times", changes);
+    }
   } else if (words.chance(0.3)) {
     settings.options.tuner.mode = TunerMode::off;
     settings.text += ", no tuner";
