@@ -1,0 +1,94 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <gtest/gtest.h>
+#include <thread>
+
+#include <infeed/error.h>
+#include <infeed/pipeline/dataset.h>
+#include <infeed/pipeline/iterator.h>
+
+#include "pipeline/suite/busy.h"
+#include "pipeline/suite/counted_memory.h"
+
+namespace infeed::test {
+
+inline constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+/// For threads, chunks, readers' blocks and what else has no size worth counting.
+inline constexpr std::uint64_t kSlackBytes = 16 * kMiB;
+/// What libraries make once, and keep.
+inline constexpr std::uint64_t kLeftoverBytes = kMiB / 4;
+/// The least change of memory that is progress: asking for statistics takes memory, too.
+inline constexpr std::uint64_t kNoticedBytes = 64 << 10;
+
+struct LimitedRun {
+  std::uint64_t limit_bytes;
+  /// One result of each call that may be under way.
+  std::uint64_t on_top_bytes = 0;
+  /// What the dataset holds when the iterator has gone, by its contract.
+  std::uint64_t kept_bytes = 0;
+  /// One of its elements is larger than the limit, so that it may end with resource_exhausted.
+  bool may_refuse = false;
+};
+
+/// What changes while stages work ahead.
+template <class T>
+std::uint64_t progress_of(const Iterator<T>& iterator) {
+  std::uint64_t progress = counted_bytes() / kNoticedBytes;
+  for (const StageStatistics& stage : iterator.statistics().stages) {
+    progress += stage.elements + stage.buffered_bytes;
+  }
+  return progress;
+}
+
+/// Returns when nothing has been made for a while: all queues are full.
+template <class T>
+void wait_until_still(const Iterator<T>& iterator) {
+  std::uint64_t before = UINT64_MAX;
+  for (std::uint64_t now = progress_of(iterator); now != before; now = progress_of(iterator)) {
+    before = now;
+    be_busy_for(std::chrono::milliseconds(15));
+  }
+}
+
+/// Takes all elements, of which it holds none; now and then it waits until the iterator has made what
+/// it can.
+template <class T>
+void take_slowly(Iterator<T>& iterator) {
+  std::uint64_t taken = 0;
+  std::uint64_t wait_at = 1;
+  while (iterator.next()) {
+    if (++taken < wait_at) continue;
+    wait_until_still(iterator);
+    wait_at = 2 * taken;
+  }
+}
+
+/// The allocator sees no more than the limit, what may come on top, and 16 MiB; nor more than that
+/// beside what the account says. Nothing is held afterwards.
+template <class T>
+void expect_limit_kept(const Dataset<T>& dataset, const LimitedRun& run) {
+  const CountedMemory memory;
+  const std::uint64_t beside_bytes = run.on_top_bytes + kSlackBytes;
+  {
+    auto iterator = dataset.iterate({.memory_bytes_max = run.limit_bytes});
+    try {
+      take_slowly(iterator);
+    } catch (const Error& error) {
+      EXPECT_TRUE(run.may_refuse) << error.what();
+      EXPECT_EQ(error.code(), ErrorCode::resource_exhausted) << error.what();
+      EXPECT_TRUE(error.is_terminal()) << error.what();
+    }
+    const std::uint64_t account_bytes = iterator.memory().peak_bytes();
+    EXPECT_LE(memory.peak_bytes(), run.limit_bytes + beside_bytes)
+        << "the account says " << account_bytes;
+    EXPECT_LE(memory.peak_bytes(), account_bytes + beside_bytes)
+        << "there is what it doesn't count";
+    EXPECT_LE(account_bytes, run.limit_bytes + run.on_top_bytes);
+  }
+  EXPECT_LE(memory.held_bytes(), run.kept_bytes + kLeftoverBytes);
+}
+
+}  // namespace infeed::test

@@ -1,0 +1,192 @@
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <gtest/gtest.h>
+#include <string>
+#include <vector>
+
+#include <infeed/pipeline/batch.h>
+#include <infeed/pipeline/batch_into.h>
+#include <infeed/pipeline/cache.h>
+#include <infeed/pipeline/interleave.h>
+#include <infeed/pipeline/map.h>
+#include <infeed/pipeline/padded_batch.h>
+#include <infeed/pipeline/prefetch.h>
+#include <infeed/pipeline/ragged_batch.h>
+#include <infeed/pipeline/range.h>
+#include <infeed/pipeline/rebatch.h>
+#include <infeed/pipeline/repeat.h>
+#include <infeed/pipeline/sample_from_datasets.h>
+#include <infeed/pipeline/shuffle.h>
+#include <infeed/pipeline/unbatch.h>
+#include <infeed/pipeline/window.h>
+
+#include "pipeline/memory/limited_run.h"
+
+// A memory limit is what the allocator sees, not what the account says of itself. Small forms of the
+// cases that benchmarks/memory_limit.sh measures.
+namespace infeed::test {
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+
+/// A function that gives so many bytes.
+auto result_of(std::uint64_t bytes) {
+  return [bytes](std::int64_t number) { return Bytes(bytes, static_cast<std::uint8_t>(number)); };
+}
+
+TEST(LimitedMemory, ParallelMapWithManyCallsUnderWay) {
+  const auto results = range(80) | map(result_of(kMiB), {.parallelism = 16});
+  expect_limit_kept(results, {.limit_bytes = 8 * kMiB, .on_top_bytes = 16 * kMiB});
+}
+
+TEST(LimitedMemory, ParallelMapWithResultsThatAreLargeForTheLimit) {
+  const auto results = range(24) | map(result_of(16 * kMiB), {.parallelism = 4});
+  expect_limit_kept(results, {.limit_bytes = 24 * kMiB, .on_top_bytes = 4 * 16 * kMiB});
+}
+
+TEST(LimitedMemory, UnorderedParallelMap) {
+  const auto results = range(80) | map(result_of(kMiB), {.parallelism = 16, .ordered = false});
+  expect_limit_kept(results, {.limit_bytes = 8 * kMiB, .on_top_bytes = 16 * kMiB});
+}
+
+/// 224 x 224 pixels of three floats: 588 KiB.
+struct Image {
+  std::array<float, 224 * 224 * 3> pixels;
+};
+
+Dataset<Batch<Image>> images(std::int64_t batches, std::int64_t batch_size) {
+  const auto draw = [](std::int64_t number, const Row<Image>& row) {
+    row.column(&Image::pixels).fill(static_cast<float>(number));
+  };
+  return range(batches * batch_size) | batch_into<Image>(batch_size, draw, {.parallelism = 2});
+}
+
+TEST(LimitedMemory, BatchesOfWhichOneFits) {
+  // Each takes 36.75 MiB, of the 37.5 that the limit leaves to what a stage must hold.
+  expect_limit_kept(images(6, 64) | prefetch(2), {.limit_bytes = 50 * kMiB});
+}
+
+TEST(LimitedMemory, FivePrefetchesBehindEachOther) {
+  const auto batches =
+      images(16, 16) | prefetch(4) | prefetch(4) | prefetch(4) | prefetch(4) | prefetch(4);
+  expect_limit_kept(batches, {.limit_bytes = 16 * kMiB});
+}
+
+TEST(LimitedMemory, ASampleOfTenStagesThatFillBatches) {
+  std::vector<Dataset<Batch<Image>>> inputs;
+  for (int i = 0; i < 10; ++i) inputs.push_back(images(2, 16));
+  expect_limit_kept(sample_from_datasets(inputs, {.seed = 1}) | prefetch(),
+                    {.limit_bytes = 128 * kMiB});
+}
+
+TEST(LimitedMemory, RebatchedBatches) {
+  const auto batches = images(12, 16) | rebatch(24) | prefetch();
+  expect_limit_kept(batches, {.limit_bytes = 50 * kMiB});
+}
+
+TEST(LimitedMemory, UnbatchedBatches) {
+  const auto rows = images(8, 16) | unbatch() | prefetch(1000);
+  expect_limit_kept(rows, {.limit_bytes = 50 * kMiB, .on_top_bytes = sizeof(Image)});
+}
+
+struct Block {
+  std::array<std::uint8_t, kMiB> bytes;
+};
+
+TEST(LimitedMemory, AConsumerThatOnceHeldManyBatches) {
+  constexpr std::uint64_t kLimitBytes = 8 * kMiB;
+  const auto fill = [](std::int64_t number, const Row<Block>& row) {
+    row.column(&Block::bytes).fill(static_cast<std::uint8_t>(number));
+  };
+  const auto batches = range(200) | batch_into<Block>(1, fill, {.parallelism = 2}) | prefetch();
+  CountedMemory memory;
+  {
+    auto iterator = batches.iterate();
+    {
+      std::vector<Batch<Block>> held;
+      for (int i = 0; i < 64; ++i) held.push_back(*iterator.next());
+      iterator.set_memory_limit(kLimitBytes);
+    }
+    for (int i = 0; i < 64; ++i) ASSERT_TRUE(iterator.next());  // more than was kept ready
+    memory.restart_peak();
+    while (iterator.next()) continue;
+    EXPECT_LE(memory.peak_bytes(), kLimitBytes + kSlackBytes);
+  }
+  EXPECT_LE(memory.held_bytes(), kLeftoverBytes);
+}
+
+TEST(LimitedMemory, PaddedBatchOfOneLongElement) {
+  constexpr std::size_t kLongBytes = 4'000'000;
+  const auto element = [](std::int64_t number) {
+    return Bytes(number == 50 ? kLongBytes : 1000, std::uint8_t{1});
+  };
+  expect_limit_kept(range(100) | map(element) | padded_batch(32),
+                    {.limit_bytes = 20 * kMiB, .on_top_bytes = kLongBytes, .may_refuse = true});
+}
+
+TEST(LimitedMemory, BatchOfLargeVectors) {
+  constexpr std::size_t kVectorBytes = 10'000'000;
+  expect_limit_kept(range(16) | map(result_of(kVectorBytes)) | batch(8),
+                    {.limit_bytes = 20 * kMiB, .on_top_bytes = kVectorBytes, .may_refuse = true});
+}
+
+TEST(LimitedMemory, RaggedBatches) {
+  constexpr std::size_t kRowBytesMax = 100'000;
+  const auto row = [](std::int64_t number) {
+    return Bytes(static_cast<std::size_t>(number * 7919) % kRowBytesMax, std::uint8_t{1});
+  };
+  const auto same = [](RaggedBatch<Bytes> batch) { return batch; };
+  const auto batches =
+      range(3200) | map(row) | ragged_batch(32) | map(same, {.parallelism = 4}) | prefetch(100);
+  expect_limit_kept(batches, {.limit_bytes = 16 * kMiB, .on_top_bytes = 4 * 32 * kRowBytesMax});
+}
+
+TEST(LimitedMemory, WindowsThatOverlap) {
+  const auto windows =
+      range(80) | map(result_of(kMiB)) | window({.size = 16, .shift = 4}) | prefetch();
+  expect_limit_kept(windows, {.limit_bytes = 64 * kMiB, .on_top_bytes = 16 * kMiB});
+}
+
+/// A function that gives texts of so many characters.
+auto text_of(std::size_t bytes) {
+  return [bytes](std::int64_t number) {
+    return std::string(bytes + static_cast<std::size_t>(number % 100), 'x');
+  };
+}
+
+TEST(LimitedMemory, TextsThatAStageHandsOverManyAtATime) {
+  constexpr std::size_t kTextBytes = 64 << 10;
+  const auto texts = range(2560) | map(text_of(kTextBytes)) | window({.size = 256}) | unbatch() |
+                     prefetch(1000) | prefetch(1000);
+  expect_limit_kept(texts, {.limit_bytes = 48 * kMiB, .on_top_bytes = 257 * kTextBytes});
+}
+
+TEST(LimitedMemory, LargeTextsOfAParallelInterleave) {
+  const auto read = [](std::int64_t) { return range(20) | map(text_of(kMiB)); };
+  const auto texts =
+      range(20) | interleave(read, {.cycle_length = 16, .parallelism = 4}) | prefetch(1000);
+  expect_limit_kept(texts, {.limit_bytes = 16 * kMiB, .on_top_bytes = 4 * kMiB});
+}
+
+TEST(LimitedMemory, TextsOfAParallelMap) {
+  const auto longer = [](std::string text) { return text + "abcdefgh"; };
+  const auto texts = range(30'000) | map(text_of(1000)) | map(longer, {.parallelism = 4}) |
+                     prefetch(100'000) | map(longer, {.parallelism = 4, .ordered = false});
+  expect_limit_kept(texts, {.limit_bytes = 8 * kMiB});
+}
+
+TEST(LimitedMemory, ShuffledTexts) {
+  const auto texts = range(30'000) | map(text_of(1000)) | shuffle({.buffer = 10'000, .seed = 1}) |
+                     prefetch(100'000);
+  expect_limit_kept(texts, {.limit_bytes = 20 * kMiB});
+}
+
+TEST(LimitedMemory, CachedTextsAreAllThatADatasetKeeps) {
+  constexpr std::uint64_t kTextBytes = 1000 + 100 + 2 * sizeof(std::string);
+  const auto texts = range(10'000) | map(text_of(1000)) | cache() | repeat(2) | prefetch(100'000);
+  expect_limit_kept(texts, {.limit_bytes = 20 * kMiB, .kept_bytes = 10'000 * kTextBytes});
+}
+
+}  // namespace
+}  // namespace infeed::test
