@@ -7,7 +7,7 @@
 #
 #   --json FILE   also writes the rows as JSON, in bytes
 #   --only TEXT   only the cases whose names hold TEXT
-#   --arenas N    as MALLOC_ARENA_MAX=N: what the C library keeps of freed memory grows with its
+#   --arenas N    as MALLOC_ARENA_MAX=N (1; 0: its default): what the C library keeps of freed memory grows with its
 #                 arenas, of which there is one a thread, up to eight a core
 #   --help        this text
 #

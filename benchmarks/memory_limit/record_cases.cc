@@ -73,6 +73,7 @@ MemoryCase image_case(const std::string& name,
           .calls = kParsers,
           .element_bytes = sizeof(Image),
           .on_top = "an image a call",
+          .consumer_bytes = 32 * sizeof(Image),
           .run = [run = std::move(run)](const MemoryCase& of) {
             const testing::TemporaryFolder folder;
             write_images(folder.file("images"), 96);

@@ -26,8 +26,8 @@ class BatchStage final : public Stage {
         layout_(layout),
         input_(std::move(input)),
         in_(*layout.row),
-        pool_(std::make_shared<BatchPool>(layout, size)),
-        memory_(run().memory(), "batch") {
+        pool_(std::make_shared<BatchPool>(layout, size, free_memory_of(memory()))),
+        memory_(memory(), "batch") {
     memory_.grow(pool_->block_bytes());
   }
 
@@ -54,7 +54,7 @@ class BatchStage final : public Stage {
       }
       append_rows();
       if (partial_.size() < size_) continue;
-      produced_bytes += pool_->block_bytes();
+      produced_bytes += memory_.bytes();
       if (!hand_over(out)) return Pull::values;
       if (out.size() >= want || produced_bytes >= kChunkBytesMax) return Pull::values;
       if (since_begin.is_due()) return Pull::values;
@@ -86,6 +86,7 @@ class BatchStage final : public Stage {
   /// The batch that is filled, or the error in its place; false behind an error.
   bool hand_over(Chunk& out) {
     BatchReference filled = std::move(partial_);
+    memory_.shrink(memory_.bytes() - pool_->block_bytes());
     ErrorPointer error = unequal_lengths(filled);
     if (error != nullptr) {
       out.set_error(std::move(error));
@@ -117,6 +118,8 @@ class BatchStage final : public Stage {
   void append_rows() {
     if (partial_.get() == nullptr) partial_ = pool_->take();
     const std::size_t count = std::min(in_.size(), size_ - partial_.size());
+    const TypeInfo& row = *layout_.row;
+    if (row.payload_bytes_run != nullptr) memory_.grow(row.payload_bytes_run(in_.front(), count));
     partial_.get()->append(in_.front(), count);
     in_.drop_front(count);
   }

@@ -7,14 +7,14 @@
 #include <infeed/detail/current_core.h>
 #include <infeed/detail/large_memory.h>
 #include <infeed/error.h>
+#include <infeed/pipeline/detail/batch_filler.h>
 
 #include "engine/move_values.h"
 
 namespace infeed::detail {
 namespace {
 
-// Free blocks are outside the memory account. Two are always kept: one comes back while another is
-// taken. More of them only as long as there were as many in use at once, and not beyond this: with
+// Two are always kept where there is memory: one comes back while another is taken. More of them only as long as there were as many in use at once, and not beyond this: with
 // two free blocks of 14 MB the third was given back to the system and had again, 60 times in three
 // seconds, which cost a quarter of the rate.
 constexpr std::size_t kFreeBlocksMin = 2;
@@ -30,6 +30,20 @@ std::size_t alignment_of(const BatchLayout& layout) {
   return alignment;
 }
 
+/// Counts it as best-effort memory.
+class FreeMemory final : public FreeMemoryAccount {
+ public:
+  explicit FreeMemory(MemoryAccount& account) : account_(account) {}
+
+  bool try_keep(std::size_t bytes) noexcept override {
+    return account_.try_reserve_best_effort(bytes);
+  }
+  void let_go(std::size_t bytes) noexcept override { account_.release_best_effort(bytes); }
+
+ private:
+  MemoryAccount& account_;
+};
+
 void free_block(BatchStorage* storage, std::byte* block, std::size_t bytes,
                 const BatchLayout& layout) {
   delete storage;
@@ -37,6 +51,10 @@ void free_block(BatchStorage* storage, std::byte* block, std::size_t bytes,
 }
 
 }  // namespace
+
+std::shared_ptr<FreeMemoryAccount> free_memory_of(MemoryAccount& memory) {
+  return std::make_shared<FreeMemory>(memory);
+}
 
 BatchReference::BatchReference(const BatchReference& other) noexcept : storage_(other.storage_) {
   if (storage_ != nullptr) storage_->add_reference();
@@ -50,13 +68,17 @@ void* BatchReference::column(std::size_t index) const {
 }
 std::size_t BatchReference::bytes() const { return storage_ == nullptr ? 0 : storage_->bytes(); }
 
-BatchPool::BatchPool(const BatchLayout& layout, std::size_t rows_max)
-    : layout_(layout), rows_max_(rows_max) {
+BatchPool::BatchPool(const BatchLayout& layout, std::size_t rows_max,
+                     std::shared_ptr<FreeMemoryAccount> account)
+    : layout_(layout), rows_max_(rows_max), account_(std::move(account)) {
   const std::size_t alignment = alignment_of(layout);
   for (const BatchLayout::Column& column : layout.columns) {
     column_offsets_.push_back(block_bytes_);
     block_bytes_ += (column.type->size * rows_max + alignment - 1) / alignment * alignment;
   }
+  // All free blocks of such a size come to 4 MiB at most, and counting each costs a batch of integers a
+  // fifth of its time.
+  if (block_bytes_ <= kChunkPayloadBytesMax) account_ = nullptr;
 }
 
 BatchPool::~BatchPool() { close(); }
@@ -64,6 +86,12 @@ BatchPool::~BatchPool() { close(); }
 void BatchPool::close() {
   const std::lock_guard lock(mutex_);
   closed_ = true;
+  drop_free();
+}
+
+void BatchPool::drop_free() {
+  if (free_.empty()) return;
+  if (account_ != nullptr) account_->let_go(free_.size() * block_bytes_);
   for (BatchStorage* storage : free_) free_block(storage, storage->block_, block_bytes_, layout_);
   free_.clear();
 }
@@ -77,6 +105,7 @@ BatchReference BatchPool::take() {
         free_, [core](const BatchStorage* had) { return had->last_core_ == core; },
         [](const BatchStorage*) { return true; });
     most_in_use_ = std::max(most_in_use_, ++in_use_);
+    if (storage != nullptr && account_ != nullptr) account_->let_go(block_bytes_);
   }
   if (storage == nullptr) {
     std::byte* const block = allocate_block_memory(block_bytes_, alignment_of(layout_));
@@ -98,16 +127,25 @@ BatchReference BatchPool::take() {
 void BatchPool::give_back(BatchStorage* storage) {
   {
     const std::lock_guard lock(mutex_);
-    const std::size_t there = free_.size() + --in_use_;
-    const bool fits =
-        free_.size() < kFreeBlocksMin || (there < most_in_use_ && free_.size() < kFreeBlocksMax &&
-                                          (free_.size() + 1) * block_bytes_ <= kFreeBytesMax);
-    if (!closed_ && fits) {
+    --in_use_;
+    if (may_lie_free()) {
       free_.push_back(storage);
       return;
     }
   }
   free_block(storage, storage->block_, block_bytes_, layout_);
+}
+
+/// One more block. Where memory is short none does: others need the room.
+bool BatchPool::may_lie_free() {
+  const std::size_t there = free_.size() + in_use_;
+  const bool fits =
+      free_.size() < kFreeBlocksMin || (there < most_in_use_ && free_.size() < kFreeBlocksMax &&
+                                        (free_.size() + 1) * block_bytes_ <= kFreeBytesMax);
+  if (closed_ || !fits) return false;
+  if (account_ == nullptr || account_->try_keep(block_bytes_)) return true;
+  drop_free();
+  return false;
 }
 
 void BatchStorage::drop_reference() {

@@ -8,21 +8,30 @@
 #include <vector>
 
 #include <infeed/pipeline/batch.h>
+#include <infeed/records/tensor_pool.h>
 
 namespace infeed::detail {
 
 /// Keeps the blocks of batches that are gone for the next ones: a fresh megabyte costs page faults
 /// (0.25 us each 4 KiB), a pooled one nothing.
 ///
+/// The stage that fills batches has a pool for the time of its run: what lies free is in the memory
+/// account, and gone with the stage.
+///
 /// Invariants: free_ is guarded by mutex_. Blocks in use hold a reference to the pool, so it
 /// outlives the pipeline when a user keeps a batch.
 class BatchPool : public std::enable_shared_from_this<BatchPool> {
  public:
-  BatchPool(const BatchLayout& layout, std::size_t rows_max);
+  BatchPool(const BatchLayout& layout, std::size_t rows_max,
+            std::shared_ptr<FreeMemoryAccount> account = nullptr);
   ~BatchPool();
   BatchPool(const BatchPool&) = delete;
   BatchPool& operator=(const BatchPool&) = delete;
 
+  /// A pool for batches of the same kind.
+  std::shared_ptr<BatchPool> for_run(std::shared_ptr<FreeMemoryAccount> account) const {
+    return std::make_shared<BatchPool>(layout_, rows_max_, std::move(account));
+  }
   /// An empty batch with room for rows_max rows.
   BatchReference take();
   std::size_t block_bytes() const { return block_bytes_; }
@@ -32,9 +41,12 @@ class BatchPool : public std::enable_shared_from_this<BatchPool> {
  private:
   friend class BatchStorage;
   void give_back(BatchStorage* storage);
+  bool may_lie_free();
+  void drop_free();
 
   const BatchLayout& layout_;
   const std::size_t rows_max_;
+  std::shared_ptr<FreeMemoryAccount> account_;  ///< until it is closed; null where nobody counts
   std::vector<std::size_t> column_offsets_;
   std::size_t block_bytes_ = 0;
   std::mutex mutex_;

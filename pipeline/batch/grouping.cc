@@ -172,12 +172,19 @@ class GroupingStage final : public Stage {
 
   void hand_over(Chunk& out, const Full& full, ErrorPointer& error) {
     Chunk& rows = *full.group->rows;
+    const void* const context = spec_.context.get();
+    const std::uint64_t bytes =
+        spec_.assembled_bytes == nullptr
+            ? 0
+            : spec_.assembled_bytes(context, full.key, rows.front(), rows.size());
+    memory_.grow(bytes);
     try {
-      spec_.assemble(spec_.context.get(), full.key, rows.front(), rows.size(), out.back());
+      spec_.assemble(context, full.key, rows.front(), rows.size(), out.back());
       out.grow(1);
     } catch (...) {
       error = current_error();
     }
+    memory_.shrink(bytes);
     let_go(*full.group);
   }
 

@@ -8,34 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include <infeed/pipeline/detail/held_bytes.h>
 #include <infeed/pipeline/detail/record_block_source.h>
-#include <infeed/pipeline/reservation.h>
 #include <infeed/pipeline/stage.h>
 
 namespace infeed::detail {
-
-/// What somebody holds of the memory account's best effort; gives it back when it goes away.
-class HeldBytes {
- public:
-  HeldBytes() = default;
-  HeldBytes(const HeldBytes&) = delete;
-  HeldBytes& operator=(const HeldBytes&) = delete;
-  ~HeldBytes() {
-    if (account_ != nullptr) account_->release_best_effort(bytes_);
-  }
-  /// False when there is no room for what it has grown by; it then holds what it did.
-  bool grow_to(MemoryAccount& account, std::uint64_t bytes) {
-    if (bytes <= bytes_) return true;
-    if (!account.try_reserve_best_effort(bytes - bytes_)) return false;
-    account_ = &account;
-    bytes_ = bytes;
-    return true;
-  }
-
- private:
-  MemoryAccount* account_ = nullptr;
-  std::uint64_t bytes_ = 0;
-};
 
 /// A stretch of the input: the records of a block, elements that were pulled, or the end.
 struct InputRows {

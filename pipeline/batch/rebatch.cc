@@ -96,8 +96,9 @@ class CopyRowsStage final : public RebatchStage {
       : RebatchStage(context, sizes, options, std::move(input)),
         layout_(layout),
         pool_(std::make_shared<BatchPool>(
-            layout, static_cast<std::size_t>(*std::max_element(sizes.begin(), sizes.end())))),
-        memory_(run().memory(), "rebatch") {
+            layout, static_cast<std::size_t>(*std::max_element(sizes.begin(), sizes.end())),
+            free_memory_of(memory()))),
+        memory_(memory(), "rebatch") {
     memory_.grow(pool_->block_bytes());
   }
 
@@ -112,6 +113,7 @@ class CopyRowsStage final : public RebatchStage {
 
   void hand_over(Chunk& out) override {
     if (partial_.get() == nullptr) partial_ = pool_->take();
+    memory_.shrink(memory_.bytes() - pool_->block_bytes());
     out.append(std::move(partial_));
   }
 
@@ -119,10 +121,12 @@ class CopyRowsStage final : public RebatchStage {
                         ErrorPointer& error) override {
     const auto& from = *static_cast<const BatchReference*>(batch);
     if (partial_.get() == nullptr) partial_ = pool_->take();
-    if (copy_rows(from, first, count, error)) return count;
+    const std::size_t before = partial_.size();
+    const bool are_copied = copy_rows(from, first, count, error);
     // Rare: only the row that can't be copied is lost, so they are taken one by one.
-    if (count > 1 && copy_rows(from, first, 1, error)) error = nullptr;
-    return 1;
+    if (!are_copied && count > 1 && copy_rows(from, first, 1, error)) error = nullptr;
+    memory_.grow(payload_bytes(before, partial_.size() - before));
+    return are_copied ? count : 1;
   }
 
   /// Copies rows behind those of partial_; all or none.
@@ -147,6 +151,17 @@ class CopyRowsStage final : public RebatchStage {
       }
       return false;
     }
+  }
+
+  /// Of some rows of partial_.
+  std::uint64_t payload_bytes(std::size_t first, std::size_t count) const {
+    std::uint64_t bytes = 0;
+    for (std::size_t i = 0; i < layout_.columns.size(); ++i) {
+      const TypeInfo& column = *layout_.columns[i].type;
+      if (column.payload_bytes_run == nullptr) continue;
+      bytes += column.payload_bytes_run(partial_.get()->column(i) + first * column.size, count);
+    }
+    return bytes;
   }
 
   const BatchLayout& layout_;

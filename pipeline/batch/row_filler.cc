@@ -295,6 +295,7 @@ void RowFiller::hand_over_front(Chunk& out) {
     out.set_error(std::move(front.rows_error));
   } else {
     note_buffered(0 - front.made.size(), 0 - front.made.bytes());
+    out.held().set(run_.memory(), out.held().bytes() + front.made.bytes());
     out.append_from(front.made, 1);
   }
   if (front.made.size() != 0) return;
@@ -334,7 +335,16 @@ void RowFiller::note_buffered(std::uint64_t batches, std::uint64_t bytes) {
 
 void RowFiller::note_damage(std::uint64_t row, const RecordBlockSource::Place& place) {
   has_blocks_left_ = false;
-  if (!damage_ || row < damage_->row) damage_ = Damage{row, place};
+  if (damage_ && damage_->row <= row) return;
+  damage_ = Damage{row, place};
+  drop_pieces_behind(row);
+}
+
+/// They need not be written, and could not be: while batches have grown beyond their memory only the
+/// one with the damage would grow on, which waits for the end of all pieces.
+void RowFiller::drop_pieces_behind(std::uint64_t row) {
+  std::erase_if(pieces_,
+                [&](const Todo& todo) { return first_row_of(*todo.batch) + todo.piece.row > row; });
 }
 
 /// No stretch is under way.

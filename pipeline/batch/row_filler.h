@@ -53,8 +53,8 @@ struct BatchInFill {
   Chunk made;
   bool is_made = false;
   bool is_required = false;  ///< it has the memory that the stage can't do without
-  std::uint64_t reserved_bytes = 0;
-  std::uint64_t over_bytes = 0;  ///< for which there was no room
+  HeldBytes held;
+  std::uint64_t over_bytes = 0;  ///< of those held: for which there was no room
 };
 
 /// Why: cuts the input into batches and fills their rows, on threads of its own or in the thread
@@ -174,6 +174,7 @@ class RowFiller {
 
   // The end of blocks, and of all.
   void note_damage(std::uint64_t row, const RecordBlockSource::Place& place);
+  void drop_pieces_behind(std::uint64_t row);
   /// What has no place yet lies behind damage.
   bool next_row_is_void() const { return damage_ && damage_->row <= rows_; }
   bool is_quiet() const { return busy_ == 0 && parked_.empty() && pieces_.empty(); }

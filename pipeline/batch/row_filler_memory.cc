@@ -9,7 +9,9 @@ namespace infeed::detail {
 
 void RowFiller::note_stretch(InputRows& rows, std::uint64_t bytes) {
   stretch_bytes_ = bytes;
-  if (!rows.held.grow_to(run_.memory(), bytes)) is_short_of_stretches_ = true;
+  if (rows.held.try_grow_to(run_.memory(), bytes)) return;
+  rows.held.set(run_.memory(), bytes);
+  is_short_of_stretches_ = true;
 }
 
 /// False where there is no memory now.
@@ -17,9 +19,7 @@ bool RowFiller::begin_filling(BatchInFill& batch) {
   if (required_is_free_) {
     required_is_free_ = false;
     batch.is_required = true;
-  } else if (run_.memory().try_reserve_best_effort(batch_bytes_)) {
-    batch.reserved_bytes = batch_bytes_;
-  } else {
+  } else if (!batch.held.try_grow_to(run_.memory(), batch_bytes_)) {
     return false;
   }
   batch.filling = spec_.begin(spec_.fill.get(), size_);
@@ -35,20 +35,21 @@ void RowFiller::note_made(BatchInFill& batch) {
 
 void RowFiller::hold_batch(BatchInFill& batch, std::uint64_t bytes) {
   MemoryAccount& account = run_.memory();
-  const std::uint64_t held = batch.is_required ? required_.bytes() : batch.reserved_bytes;
-  if (bytes <= held + batch.over_bytes) return;
-  const std::uint64_t more = bytes - held - batch.over_bytes;
+  const std::uint64_t held = batch.is_required ? required_.bytes() : batch.held.bytes();
+  if (bytes <= held) return;
+  const std::uint64_t more = bytes - held;
   const bool is_too_large = bytes > account.required_limit_bytes();  // whoever else holds what
   if (batch.is_required || is_too_large) {
     required_.grow(is_too_large ? bytes : more);
-  } else if (account.try_reserve_best_effort(more)) {
-    batch.reserved_bytes += more;
+  } else if (batch.held.try_grow_to(account, bytes)) {
+    return;
   } else if (std::exchange(required_is_free_, false)) {
     batch.is_required = true;
-    account.release_best_effort(std::exchange(batch.reserved_bytes, 0));
+    batch.held.release();
     over_bytes_ -= std::exchange(batch.over_bytes, 0);
     if (bytes > required_.bytes()) required_.grow(bytes - required_.bytes());
   } else {
+    batch.held.set(account, bytes);
     batch.over_bytes += more;
     over_bytes_ += more;
   }
@@ -66,7 +67,7 @@ void RowFiller::drop_rows(BatchInFill& batch) {
     required_is_free_ = true;
     required_.shrink(required_.bytes() - spec_.batch_bytes_min);
   }
-  run_.memory().release_best_effort(std::exchange(batch.reserved_bytes, 0));
+  batch.held.release();
   over_bytes_ -= std::exchange(batch.over_bytes, 0);
 }
 

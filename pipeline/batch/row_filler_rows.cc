@@ -97,7 +97,7 @@ void RowFiller::claim(Lock& lock, OwnStretches& own) {
   rows->placed = 0;
   rows->is_framed = false;
   // One at a time is read whatever there is room for.
-  is_short_of_stretches_ = !rows->held.grow_to(run_.memory(), stretch_bytes_);
+  is_short_of_stretches_ = !rows->held.try_grow_to(run_.memory(), stretch_bytes_);
   if (is_short_of_stretches_ && !(parked_.empty() && pieces_.empty())) {
     is_claiming_ = false;
     return;

@@ -7,7 +7,7 @@
 #include "batch/row_filler.h"
 #include "engine/batch_count.h"
 #include "engine/iterator_context.h"
-#include "engine/signature.h"
+#include "engine/seeds/signature.h"
 
 namespace infeed::detail {
 namespace {
@@ -17,7 +17,7 @@ class RowFillingStage final : public Stage {
   RowFillingStage(const StageContext& context, const RowFillSpec& spec, const TypeInfo& in_type,
                   std::unique_ptr<Stage> input)
       : Stage(context),
-        spec_(spec),
+        spec_(spec_for_run(spec, memory())),
         input_(std::move(input)),
         filler_(run(), counters(), spec_, *input_, in_type,
                 {0, epoch(), {context.seeds.seed, spec.key.positions}, &run()}),
@@ -40,7 +40,13 @@ class RowFillingStage final : public Stage {
   }
 
  private:
-  const RowFillSpec& spec_;
+  /// With pools for this run alone.
+  static RowFillSpec spec_for_run(RowFillSpec spec, MemoryAccount& memory) {
+    if (spec.for_run != nullptr) spec.fill = spec.for_run(spec.fill.get(), memory);
+    return spec;
+  }
+
+  const RowFillSpec spec_;
   const std::unique_ptr<Stage> input_;
   RowFiller filler_;
   CancellationWaker waker_;
@@ -89,6 +95,14 @@ NodePointer make_row_filling(RowFillSpec spec, NodePointer input) {
 
 BatchFiller::BatchFiller(const BatchLayout& layout, std::size_t rows_max)
     : pool_(std::make_shared<BatchPool>(layout, rows_max)) {}
+
+BatchFiller BatchFiller::for_run(MemoryAccount& memory) const {
+  BatchFiller filler = *this;
+  filler.pool_ = pool_->for_run(free_memory_of(memory));
+  filler.closes_pool_ =
+      std::shared_ptr<void>(nullptr, [pool = filler.pool_](void*) { pool->close(); });
+  return filler;
+}
 
 BatchReference BatchFiller::take(std::size_t rows) const {
   BatchReference batch = pool_->take();

@@ -182,7 +182,12 @@ class WindowStage final : public Stage {
     }
     while (buffer_.size() < count && !ended_ && !has_failed()) {
       if (!may_wait) return Filled::would_wait;
-      const Pull pulled = input_->pull(in_, in_.capacity());
+      // Where a limit may refuse what they own, no more than is needed: which window is refused must not
+      // depend on how many elements come at once.
+      const bool is_sparing =
+          in_.type().payload_bytes_run != nullptr && memory().limit_bytes() != 0;
+      const std::uint64_t wanted = is_sparing ? count - buffer_.size() : in_.capacity();
+      const Pull pulled = input_->pull(in_, std::min<std::size_t>(in_.capacity(), wanted));
       if (pulled == Pull::cancelled) return Filled::cancelled;
       ended_ = pulled == Pull::end;
       if (!ended_) buffer_.append(in_);

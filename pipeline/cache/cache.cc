@@ -141,13 +141,28 @@ class MemoryCacheStage final : public Stage {
     input_ = std::make_unique<PeekedInput>(node_.open(input_context_));
   }
 
-  void keep(const Chunk& out) {
-    if (!reserve([&] { filling_->append(out, memory_); })) return;
+  void keep(Chunk& out) {
+    const std::shared_ptr<CachedElements> content = filling_;
+    const std::uint64_t before = content->slots();
+    try {
+      if (!reserve([&] { content->append(out, memory_); })) return;
+    } catch (const Error&) {
+      drop_behind(out, static_cast<std::size_t>(content->slots() - before));
+      throw;
+    }
     publish_level(*filling_);
     // A consumer may take no more than the input is known to have.
     const Cardinality known = node_.cardinality();
     const bool may_be_all = known.is_finite() && filling_->slots() == known.count();
     if (may_be_all && input_->is_over()) publish();
+  }
+
+  /// The elements behind the first `count`.
+  static void drop_behind(Chunk& out, std::size_t count) {
+    if (count < out.slots()) out.take_error();
+    if (count >= out.size()) return;
+    out.type().destroy(out.value(count), out.size() - count);
+    out.drop_back(out.size() - count);
   }
 
   void publish() {

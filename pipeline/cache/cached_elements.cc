@@ -71,13 +71,20 @@ void CachedElements::append(const Chunk& chunk, Reservation& memory) {
   std::size_t left = chunk.size();
   while (left > 0) {
     if (room() == 0) add_room(memory);
-    const std::size_t run = std::min(left, room());
+    std::size_t run = std::min(left, room());
     std::byte* const to = value(values_);
     const auto payload = [&](const std::byte* at) -> std::uint64_t {
       return type_.payload_bytes_run == nullptr ? 0 : type_.payload_bytes_run(at, run);
     };
-    const std::uint64_t expected = payload(from);
-    count(memory, expected);
+    std::uint64_t expected = payload(from);
+    try {
+      count(memory, expected);
+    } catch (const Error&) {
+      if (run == 1) throw;
+      run = 1;
+      expected = payload(from);
+      count(memory, expected);
+    }
     type_.copy_run(to, from, run);
     values_ += run;
     // A copy of a string or vector often holds less than the original.

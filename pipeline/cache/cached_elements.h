@@ -9,7 +9,7 @@
 #include <infeed/pipeline/reservation.h>
 
 #include "engine/recording/place_log.h"
-#include "engine/signature.h"
+#include "engine/seeds/signature.h"
 
 namespace infeed::detail {
 
@@ -38,8 +38,9 @@ class CachedElements {
   /// What it holds in memory, payload included.
   std::uint64_t bytes() const { return bytes_; }
 
-  /// Copies of what `chunk` holds; room for them is first reserved in `memory`. Throws when there
-  /// is none, or what a copy throws; the content is then of no use any more.
+  /// Copies what `chunk` holds; room for it is first reserved in `memory`. Throws what a copy throws, and
+  /// Error(resource_exhausted) behind the last element that there was room for, however many come at
+  /// once; the content is then of no use any more.
   void append(const Chunk& chunk, Reservation& memory);
 
   /// Appends copies of up to `want` elements from `position` on to `out`, which is empty; returns

@@ -9,7 +9,7 @@
 #include "cache/peeked_input.h"
 #include "cache/stored_draws.h"
 #include "engine/iterator_context.h"
-#include "engine/signature.h"
+#include "engine/seeds/signature.h"
 
 namespace infeed::detail {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <infeed/pipeline/file_cache.h>
 
-#include "engine/resume/kept_seeds.h"
-#include "engine/signature.h"
+#include "engine/seeds/kept_seeds.h"
+#include "engine/seeds/signature.h"
 
 namespace infeed::detail {
 

@@ -5,7 +5,7 @@
 #include <infeed/pipeline/stage.h>
 
 #include "cache/element_store.h"
-#include "engine/signature.h"
+#include "engine/seeds/signature.h"
 
 // By what seeds inner datasets drew for the elements of a store. The next process describes these
 // datasets anew and would draw others: what it makes behind a part that is there, or in place of a

@@ -31,7 +31,8 @@ Chunk::Chunk(Chunk&& other) noexcept
       capacity_(std::exchange(other.capacity_, 0)),
       begin_(std::exchange(other.begin_, 0)),
       end_(std::exchange(other.end_, 0)),
-      error_(std::move(other.error_)) {}
+      error_(std::move(other.error_)),
+      held_(std::move(other.held_)) {}
 
 Chunk& Chunk::operator=(Chunk&& other) noexcept {
   Chunk taken(std::move(other));
@@ -46,6 +47,7 @@ void Chunk::swap(Chunk& other) noexcept {
   std::swap(begin_, other.begin_);
   std::swap(end_, other.end_);
   error_.swap(other.error_);
+  std::swap(held_, other.held_);
 }
 
 std::size_t Chunk::append_from(Chunk& from, std::size_t count) {
@@ -61,6 +63,7 @@ void Chunk::clear() {
   type_->destroy(front(), size());
   begin_ = end_ = 0;
   error_ = nullptr;
+  held_.release();
 }
 
 }  // namespace infeed

@@ -10,9 +10,9 @@
 
 #include "engine/iterator_context.h"
 #include "engine/recording/recorder.h"
-#include "engine/resume/kept_seeds.h"
-#include "engine/resume/resume_report.h"
-#include "engine/signature.h"
+#include "engine/resume_report.h"
+#include "engine/seeds/kept_seeds.h"
+#include "engine/seeds/signature.h"
 #include "engine/threads/clock.h"
 #include "engine/threads/forks.h"
 #include "engine/threads/ready_elements.h"

@@ -17,7 +17,7 @@
 #include "engine/iterator_counters.h"
 #include "engine/reader_resources.h"
 #include "engine/recording/recorder.h"
-#include "engine/signature.h"
+#include "engine/seeds/signature.h"
 #include "engine/threads/thread_budget.h"
 #include "engine/tuning/knobs.h"
 

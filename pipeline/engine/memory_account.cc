@@ -41,17 +41,27 @@ bool MemoryAccount::try_add(std::atomic<std::uint64_t>& held, std::uint64_t byte
   do {
     if (bytes > limit || before > limit - bytes) return false;
   } while (!held.compare_exchange_weak(before, before + bytes, std::memory_order_relaxed));
-  const std::uint64_t now = in_use_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  note_in_use(bytes);
+  return true;
+}
+
+void MemoryAccount::note_in_use(std::uint64_t more_bytes) {
+  const std::uint64_t now =
+      in_use_bytes_.fetch_add(more_bytes, std::memory_order_relaxed) + more_bytes;
   std::uint64_t peak = peak_bytes_.load(std::memory_order_relaxed);
   while (peak < now && !peak_bytes_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
   }
-  return true;
 }
 
 bool MemoryAccount::try_reserve_best_effort(std::uint64_t bytes) {
   if (try_add(best_effort_bytes_, bytes, best_effort_limit_bytes())) return true;
   refusals_.fetch_add(1, std::memory_order_relaxed);
   return false;
+}
+
+void MemoryAccount::hold_best_effort(std::uint64_t bytes) {
+  best_effort_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  note_in_use(bytes);
 }
 
 void MemoryAccount::release_best_effort(std::uint64_t bytes) {

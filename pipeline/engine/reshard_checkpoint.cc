@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <string_view>
 
-#include "engine/signature.h"
+#include "engine/seeds/signature.h"
 
 namespace infeed::detail {
 namespace {

@@ -53,6 +53,45 @@ void key_by_place(StageContext& context, std::uint64_t input_ordinal) {
   if (draws) context.run.note_inner_draws(*context.inner.outermost);
 }
 
+/// Returns so many elements that what they own elsewhere comes to kChunkPayloadBytesMax, going by those
+/// of late. Whoever holds a chunk holds all of it, and a chunk has room for 500 strings, however long
+/// they are.
+std::size_t bounded_by_payload(const detail::StageCounters& counters, std::size_t want) {
+  const std::uint64_t each = counters.payload_each.load(std::memory_order_relaxed);
+  if (each == 0) return 1;
+  return static_cast<std::size_t>(
+      std::clamp<std::uint64_t>(detail::kChunkPayloadBytesMax / each, 1, want));
+}
+
+/// What an element owns elsewhere, by a few that are spread over the chunk.
+std::uint64_t payload_of_each(const Chunk& out) {
+  constexpr std::size_t kLooks = 8;
+  const std::size_t step = (out.size() + kLooks - 1) / kLooks;
+  std::uint64_t bytes = 0;
+  std::uint64_t looks = 0;
+  for (std::size_t i = 0; i < out.size(); i += step, ++looks) {
+    bytes += out.type().payload_bytes_run(out.value(i), 1);
+  }
+  return bytes / looks;
+}
+
+/// Remembers how large elements are, for the next pull: where sizes swing it may bring as large ones as
+/// any of late. A chunk of more than kChunkPayloadBytesMax is in the account from here on; smaller
+/// ones are too many and too small to count. A batch of strings takes a nanosecond a row to be looked
+/// at, so small elements are in one pull of eight.
+void note_payload(detail::StageCounters& counters, MemoryAccount& memory, Chunk& out) {
+  constexpr std::uint64_t kLookedAt = 8;
+  if (out.size() == 0) return;
+  const std::uint64_t before = counters.payload_each.load(std::memory_order_relaxed);
+  const bool are_small = before != 0 && 4 * before * out.size() < detail::kChunkPayloadBytesMax;
+  if (are_small && counters.pulls.load(std::memory_order_relaxed) % kLookedAt != 0) return;
+  const std::uint64_t held = out.held().bytes();
+  const std::uint64_t each = held != 0 ? held / out.size() : payload_of_each(out);
+  counters.payload_each.store(std::max(each + 1, before - before / 16), std::memory_order_relaxed);
+  if (held == 0 && each * out.size() > detail::kChunkPayloadBytesMax)
+    out.held().set(memory, each * out.size());
+}
+
 }  // namespace
 
 /// Of `pulls` before it; only where the iterator records.
@@ -124,8 +163,11 @@ Pull Stage::counted(Chunk& out, std::uint64_t position, DoPull pull) {
 }
 
 Pull Stage::pull(Chunk& out, std::size_t want) {
+  const bool owns_more = type_->payload_bytes_run != nullptr;
+  if (owns_more) want = bounded_by_payload(*counters_, want);
   const Pull pulled = counted(out, position_, [&] { return do_pull(out, want); });
   position_ += out.slots();
+  if (owns_more) note_payload(*counters_, run_.memory(), out);
   return pulled;
 }
 

@@ -30,6 +30,8 @@ struct StageCounters {
   std::atomic<std::uint64_t> pull_begin_ticks{0};  ///< of the pull under way; 0: none
   std::atomic<int> inside{0};                      ///< threads that are pulling it now
   std::atomic<std::uint64_t> errors{0};
+  /// Bytes that an element owns elsewhere, about, and 1; 0: none has been seen.
+  std::atomic<std::uint64_t> payload_each{0};
   std::atomic<std::uint64_t> skipped{0};  ///< passed over unseen: only shows that something moves
   std::atomic<std::uint64_t> errors_arisen{0};  ///< those that came from no stage before it
   std::atomic<std::uint64_t> dropped_records{0};

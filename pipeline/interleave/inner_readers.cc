@@ -52,7 +52,7 @@ InnerReaders::~InnerReaders() {
 }
 
 void InnerReaders::adopt(std::size_t slot, InnerStream stream) {
-  auto inner = std::make_unique<InnerReadAhead>(run_.memory(), outer_type_);
+  auto inner = std::make_unique<InnerReadAhead>(outer_type_);
   inner->stream = std::move(stream);
   inner->opened = true;
   place(slot, std::move(inner));
@@ -103,7 +103,6 @@ void InnerReaders::stop() {
     if (inner != nullptr) inner->drop_ready();
   }
   for (const auto& inner : pending_) inner->drop_ready();
-  run_.memory().release_best_effort(std::exchange(granted_bytes_, 0));
   elements_ = bytes_ = 0;
   publish_level();
 }
@@ -222,11 +221,7 @@ void InnerReaders::take_chunk(InnerReadAhead& inner, Chunk& out) {
   }
   const bool last = inner.ready.empty();
   const std::uint64_t bytes =
-      last ? inner.ready_bytes : std::min<std::uint64_t>(out.bytes(), inner.ready_bytes);
-  const std::uint64_t released =
-      last ? inner.reserved_bytes : std::min(bytes, inner.reserved_bytes);
-  run_.memory().release_best_effort(released);
-  inner.reserved_bytes -= released;
+      last ? inner.ready_bytes : std::min(out.held().bytes(), inner.ready_bytes);
   inner.ready_bytes -= bytes;
   inner.ready_elements -= out.slots();
   bytes_ -= bytes;

@@ -23,11 +23,7 @@ struct InnerReadAhead {
   static constexpr std::uint64_t kReadyBytes = 128 * 1024;
   static constexpr std::uint64_t kReadyElements = 2;
 
-  InnerReadAhead(MemoryAccount& memory, const TypeInfo& outer_type)
-      : account(memory), element(outer_type, 1) {}
-  ~InnerReadAhead() { drop_ready(); }
-  InnerReadAhead(const InnerReadAhead&) = delete;
-  InnerReadAhead& operator=(const InnerReadAhead&) = delete;
+  explicit InnerReadAhead(const TypeInfo& outer_type) : element(outer_type, 1) {}
 
   bool has_room() const { return ready_bytes < kReadyBytes || ready_elements < kReadyElements; }
   bool is_low() const { return 2 * ready_bytes < kReadyBytes || ready_elements < kReadyElements; }
@@ -36,24 +32,21 @@ struct InnerReadAhead {
   void drop_ready() {
     ready.clear();
     ready_places.clear();
-    account.release_best_effort(std::exchange(reserved_bytes, 0));
     ready_elements = ready_bytes = 0;
   }
 
-  MemoryAccount& account;
   Chunk element;  ///< the outer one, until it is opened
   InnerStream stream;
   std::uint64_t position = 0;
-  std::deque<Chunk> ready;
+  std::deque<Chunk> ready;  ///< each with what it holds of the account
   // In an iterator that records: of the chunks in `ready`, and of the one that was taken last.
   std::deque<InnerPlaces> ready_places;
   InnerPlaces taken_places = {};
   std::uint64_t ready_elements = 0;
   std::uint64_t ready_bytes = 0;
-  std::uint64_t reserved_bytes = 0;  ///< in the account, for `ready`
-  ErrorPointer error;                ///< why there is no inner dataset
-  ErrorPointer failure;              ///< terminal: what opening or reading it threw
-  bool opened = false;               ///< or it is known that it can't be
+  ErrorPointer error;    ///< why there is no inner dataset
+  ErrorPointer failure;  ///< terminal: what opening or reading it threw
+  bool opened = false;   ///< or it is known that it can't be
   bool busy = false;
   bool ended = false;
 };
@@ -73,7 +66,10 @@ struct InnerReadersOptions {
 /// order of their outer elements. A reader never waits for room in one of them: it looks for another
 /// one, so that which the consumer waits for gets a thread as soon as one comes back from a read.
 /// Memory is reserved before a read; when there is none, only that one is read, one element at a
-/// time, so a small limit slows down and never locks up. Stages are opened and closed without the
+/// time, so a small limit slows down and never locks up. What inner datasets themselves must hold (a
+/// cache, a shuffle) may not fit because of what is read ahead: then nothing is any more (in_step_),
+/// and those that are ahead of the consumer rest, to be opened again when it comes to them. So it is
+/// refused only where it would be without threads, whatever these have done. Stages are opened and closed without the
 /// lock, since they may register with the run, whose cancel() calls stop().
 class InnerReaders final : public InnerSupplier {
  public:
@@ -105,7 +101,7 @@ class InnerReaders final : public InnerSupplier {
   /// What a read may bring.
   struct Grant {
     std::size_t want;
-    std::uint64_t reserved_bytes;
+    HeldBytes held;
   };
 
   void add_readers();
@@ -115,16 +111,19 @@ class InnerReaders final : public InnerSupplier {
   void read_inner_datasets(std::unique_lock<std::mutex>& lock, std::size_t number);
   bool wants_outer() const;
   InnerReadAhead* choose() const;
+  InnerReadAhead* choose_in_step() const;
   InnerReadAhead* first_in_need(bool only_empty) const;
   bool is_wanted(const InnerReadAhead& inner) const;
   bool others_come_first(const InnerReadAhead& inner) const;
-  InnerStream open_inner(NodePointer node, std::uint64_t position, ErrorPointer& error) const;
+  void open_inner(NodePointer node, InnerReadAhead& inner, ErrorPointer& error) const;
   bool open_element(std::unique_lock<std::mutex>& lock, InnerReadAhead& inner);
   void work_on(std::unique_lock<std::mutex>& lock, InnerReadAhead& inner);
   bool read_once(std::unique_lock<std::mutex>& lock, InnerReadAhead& inner, Chunk& chunk);
+  bool note_failure(std::unique_lock<std::mutex>& lock, InnerReadAhead& inner, ErrorPointer failure,
+                    bool was_in_step);
+  std::unique_ptr<Stage> step_back(InnerReadAhead& inner, std::uint64_t unread);
   Grant reserve(const InnerReadAhead& inner);
-  void publish(InnerReadAhead& inner, Chunk& chunk, std::uint64_t bytes, const Grant& grant,
-               InnerPlaces places);
+  void publish(InnerReadAhead& inner, Chunk& chunk, InnerPlaces places);
   Chunk take_spare();
   void give_spare(Chunk chunk);
 
@@ -166,13 +165,14 @@ class InnerReaders final : public InnerSupplier {
   std::size_t turn_ = 0;  ///< the slot that the consumer was at last
   std::uint64_t elements_ = 0;
   std::uint64_t bytes_ = 0;
-  std::uint64_t granted_bytes_ = 0;      ///< reserved for reads that are under way
   std::uint64_t bytes_per_element_ = 0;  ///< smoothed; 0: none has been seen
   Awaited awaited_ = Awaited::nothing;
   InnerReadAhead* wanted_ = nullptr;  ///< of Awaited::elements; else null
   bool collects_ = false;             ///< it would rather have a heap of them than one chunk
   bool open_was_refused_ = false;     ///< a slot is empty because nothing was open yet
   bool memory_short_ = false;
+  bool in_step_ = false;  ///< there was no memory for inner datasets that are ahead of the consumer
+  int busy_ = 0;          ///< inner datasets that are opened or read
 };
 
 }  // namespace infeed::detail

@@ -17,6 +17,7 @@ Pull OuterInput::next(Chunk& element, std::uint64_t& position) {
 InnerStream& InnerStream::operator=(InnerStream&& other) noexcept {
   close();
   node_ = std::move(other.node_);
+  position_ = other.position_;
   stage_ = std::move(other.stage_);
   given_ = other.given_;
   given_last_ = other.given_last_;
@@ -26,6 +27,12 @@ InnerStream& InnerStream::operator=(InnerStream&& other) noexcept {
 void InnerStream::close() {
   stage_ = nullptr;
   node_ = nullptr;
+}
+
+std::unique_ptr<Stage> InnerStream::rest_behind(std::uint64_t given) {
+  given_ = given;
+  given_last_ = 0;
+  return std::move(stage_);
 }
 
 Pull InnerStream::pull(Chunk& out, std::size_t want) {
@@ -62,15 +69,22 @@ NodePointer InnerOpener::describe(Chunk& element) const {
 }
 
 InnerStream InnerOpener::open(NodePointer node, std::uint64_t position) const {
+  InnerStream stream(std::move(node), position);
+  open_again(stream);
+  return stream;
+}
+
+void InnerOpener::open_again(InnerStream& stream) const {
   constexpr std::uint64_t kSpread = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio
   StageContext context = context_;
   context.input_ordinal = 1;
   if (context.inner.outermost == nullptr) context.inner.outermost = context_.node;
-  context.inner.key = Philox(context_.seeds.seed, context_.epoch).word_pair(position);
+  context.inner.key = Philox(context_.seeds.seed, context_.epoch).word_pair(stream.position_);
   // Passes of this stage and positions within one make different epochs.
-  context.set_pass(datasets_.seed_by_position ? position + context_.epoch * kSpread : 0);
-  std::unique_ptr<Stage> stage = node->open(context);
-  return InnerStream(std::move(node), std::move(stage));
+  context.set_pass(datasets_.seed_by_position ? stream.position_ + context_.epoch * kSpread : 0);
+  std::unique_ptr<Stage> stage = stream.node_->open(context);
+  stage->skip(stream.given_, Known::nothing);
+  stream.stage_ = std::move(stage);
 }
 
 }  // namespace infeed::detail

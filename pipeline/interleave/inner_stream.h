@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include <infeed/pipeline/detail/inner_dataset.h>
 
@@ -32,6 +33,9 @@ class InnerOpener;
 class InnerStream {
  public:
   InnerStream() = default;
+  /// At rest, before its first element.
+  InnerStream(NodePointer node, std::uint64_t position)
+      : node_(std::move(node)), position_(position) {}
   ~InnerStream() { close(); }
   InnerStream(InnerStream&& other) noexcept = default;
   InnerStream& operator=(InnerStream&& other) noexcept;
@@ -47,13 +51,15 @@ class InnerStream {
   /// Of what the last pull gave; the thread that pulls.
   InnerPlaces places() const;
   void close();
+  /// Stops behind its first `given` elements. InnerOpener::open_again() goes on from there, with other
+  /// stages; these are for the caller to drop.
+  std::unique_ptr<Stage> rest_behind(std::uint64_t given);
+  bool rests() const { return node_ != nullptr && stage_ == nullptr; }
 
  private:
   friend class InnerOpener;
-  InnerStream(NodePointer node, std::unique_ptr<Stage> stage)
-      : node_(std::move(node)), stage_(std::move(stage)) {}
-
   NodePointer node_;
+  std::uint64_t position_ = 0;  ///< of its outer element
   std::unique_ptr<Stage> stage_;
   std::uint64_t given_ = 0;
   std::uint64_t given_last_ = 0;  ///< by the last pull
@@ -71,6 +77,8 @@ class InnerOpener {
   NodePointer describe(Chunk& element) const;
   /// Throws what the inner stages throw. `position` is that of the outer element.
   InnerStream open(NodePointer node, std::uint64_t position) const;
+  /// One that rests. Throws what the inner stages throw, and then it still rests.
+  void open_again(InnerStream& stream) const;
 
  private:
   const InnerDatasets datasets_;

@@ -17,6 +17,8 @@ namespace {
 // many of them as threads. 800 us gain 0.007, eight times as many 0.01, and hold 10 MB more of
 // texts.
 constexpr double kJobUs = 600;
+// Where results are large a job is no longer than this.
+constexpr std::uint64_t kJobBytes = std::uint64_t{1} << 20;
 // Chunks cheaper than this are put through the function by the driver: handing them over costs
 // more.
 constexpr double kWorthAThreadUs = 20;
@@ -40,6 +42,8 @@ JobQueue::JobQueue(IteratorContext& run, StageCounters& counters,
       options_(options),
       own_share_(run.threads(), /*is_wanted=*/false),
       workers_(options.parallelism),
+      in_bytes_each_(input.type().size),
+      result_bytes_each_(spec_->out_type->size),
       lifeline_(std::make_shared<Lifeline>()) {
   lifeline_->queue = this;
   counters_.has_own_calls = true;
@@ -55,7 +59,6 @@ JobQueue::~JobQueue() {
     lifeline_->queue = nullptr;
     lifeline_->nobody_inside.wait(lock, [this] { return lifeline_->inside == 0; });
   }
-  for (const auto& job : jobs_) run_.memory().release_best_effort(job->reserved_bytes);
 }
 
 std::size_t JobQueue::jobs_max() const {
@@ -63,16 +66,17 @@ std::size_t JobQueue::jobs_max() const {
   return 4 * static_cast<std::size_t>(workers_) + 2;
 }
 
-std::size_t JobQueue::elements_per_job() const {
-  const auto lock = hand_off_.lock();
-  if (ticks_per_element_ == 0) return 1;
+std::size_t JobQueue::elements_worth_a_job() const {
+  const std::uint64_t bytes_each = std::max({in_bytes_each_, result_bytes_each_, std::uint64_t{1}});
+  const std::uint64_t most =
+      std::clamp<std::uint64_t>(kJobBytes / bytes_each, 1, kChunkElementsMax);
   return static_cast<std::size_t>(
-      std::clamp<std::uint64_t>(ticks_of_us(kJobUs) / ticks_per_element_, 1, kChunkElementsMax));
+      std::clamp<std::uint64_t>(ticks_of_us(kJobUs) / ticks_per_element_, 1, most));
 }
 
-std::size_t JobQueue::room_jobs() const {
+std::size_t JobQueue::elements_per_job() const {
   const auto lock = hand_off_.lock();
-  return std::max<std::size_t>(1, jobs_max() - std::min(jobs_max(), jobs_.size()));
+  return ticks_per_element_ == 0 ? 1 : elements_worth_a_job();
 }
 
 bool JobQueue::is_cheap() const {
@@ -88,14 +92,11 @@ void JobQueue::extend_last(Chunk& chunk, std::uint64_t& position) {
   if (last.state != Job::State::waiting || last.in.has_error()) return;
   // Unordered, the job that was added last may be gone; the one that is last now is none of ours.
   if (last.position + last.elements != position) return;
-  const std::uint64_t wanted = ticks_of_us(kJobUs) / ticks_per_element_;
+  const std::size_t wanted = elements_worth_a_job();
   if (last.in.size() >= wanted) return;
-  const std::size_t count =
-      std::min({static_cast<std::size_t>(wanted) - last.in.size(), last.in.room(), chunk.size()});
-  const std::uint64_t bytes = 2 * chunk.type().bytes(chunk.front(), count);
-  if (count == 0 || !run_.memory().try_reserve_best_effort(bytes)) return;
+  const std::size_t count = std::min({wanted - last.in.size(), last.in.room(), chunk.size()});
+  last.held.take_from(in_hand_, chunk.type().bytes(chunk.front(), count));
   last.in.append_from(chunk, count);
-  last.reserved_bytes += bytes;
   last.elements += count;
   position += count;
 }
@@ -104,39 +105,34 @@ void JobQueue::run_here(Job& job) {
   // The clocks cost 3 us: not for each of many short ones.
   const bool is_watched = turn_.is_serial() && ++jobs_here_ % kWatchEvery == 0;
   if (is_watched) {
-    run_and_watch(job);
+    run_and_watch(job, /*may_stop=*/false);
   } else {
-    run_job(job);
+    run_job(job, /*may_stop=*/false);
   }
+  hold_results(job);
   const auto lock = hand_off_.lock();
   note_cost(job);
   job.state = Job::State::done;
 }
 
+/// The driver, until it takes something.
+void JobQueue::wait_for_consumer(std::unique_lock<std::mutex>& lock,
+                                 const std::function<bool()>& is_admitted) {
+  const std::uint64_t begin = ticks_now();
+  do {
+    driver_waits_ = true;
+    room_.wait_once(lock);
+  } while (!is_admitted());
+  driver_waits_ = false;
+  StageCounters::add(counters_.full_ticks, ticks_now() - begin);
+}
+
 bool JobQueue::add(std::unique_ptr<Job> job) {
-  const std::uint64_t bytes = 2 * job->in.bytes();  // the results are expected to be as large
   auto lock = hand_off_.lock();
-  bool reserved = false;
-  const auto admitted = [&] {
-    if (hand_off_.stopped()) return true;
-    if (jobs_.size() >= jobs_max()) return false;
-    reserved = run_.memory().try_reserve_best_effort(bytes);
-    return reserved || jobs_.empty();
-  };
-  if (!admitted()) {
-    const std::uint64_t begin = ticks_now();
-    do {
-      driver_waits_ = true;
-      room_.wait_once(lock);
-    } while (!admitted());
-    driver_waits_ = false;
-    StageCounters::add(counters_.full_ticks, ticks_now() - begin);
-  }
-  if (hand_off_.stopped()) {
-    if (reserved) run_.memory().release_best_effort(bytes);
-    return false;
-  }
-  job->reserved_bytes = reserved ? bytes : 0;
+  const auto is_admitted = [&] { return hand_off_.stopped() || jobs_.size() < jobs_max(); };
+  if (!is_admitted()) wait_for_consumer(lock, is_admitted);
+  if (hand_off_.stopped()) return false;
+  is_wanted_ = false;
   if (job->in.size() == 0) job->state = Job::State::done;  // run here, or just the input's error
   const bool is_done = job->state == Job::State::done;
   jobs_.push_back(std::move(job));
@@ -149,6 +145,12 @@ bool JobQueue::add(std::unique_ptr<Job> job) {
   if (waits_for_any_job_) ready_.wake_one();
   start_runners(lock);
   return true;
+}
+
+void JobQueue::finish(ErrorPointer failure) {
+  const auto lock = hand_off_.lock();
+  in_hand_.release();
+  hand_off_.finish_locked(std::move(failure));
 }
 
 void JobQueue::start_runners(std::unique_lock<std::mutex>& lock) {
@@ -188,7 +190,7 @@ void JobQueue::work_as(std::size_t number) {
   run_.begin_thread(spec_->name);
   auto lock = hand_off_.lock();
   while (!hand_off_.stopped() && number < static_cast<std::size_t>(workers_)) {
-    if (Job* const job = claim()) {
+    if (Job* const job = claim(Claimer::thread)) {
       run_unlocked(lock, *job);
     } else {
       work_.wait_once(lock);
@@ -212,21 +214,23 @@ void JobQueue::submit_runner() {
   });
 }
 
-Job* JobQueue::claim() {
-  while (waiting_from_ < jobs_.size()) {
-    Job& job = *jobs_[waiting_from_++];
-    if (job.state == Job::State::waiting) {
-      job.state = Job::State::running;
-      ++running_jobs_;
-      return &job;
-    }
+Job* JobQueue::claim(Claimer claimer) {
+  for (; waiting_from_ < jobs_.size(); ++waiting_from_) {
+    Job& job = *jobs_[waiting_from_];
+    if (job.state != Job::State::waiting) continue;
+    if (!may_begin(job, claimer)) return nullptr;
+    ++waiting_from_;
+    job.state = Job::State::running;
+    ++running_jobs_;
+    return &job;
   }
   return nullptr;
 }
 
 void JobQueue::run_unlocked(std::unique_lock<std::mutex>& lock, Job& job) {
   lock.unlock();
-  const bool blocked = run_and_watch(job);
+  const bool blocked = run_and_watch(job, /*may_stop=*/true);
+  hold_results(job);
   lock.lock();
   job_done(job, blocked);
 }
@@ -235,7 +239,7 @@ void JobQueue::run_jobs() {
   auto lock = hand_off_.lock();
   // Once it blocks, the rest is for the stage's own threads.
   while (!hand_off_.stopped() && !blocking_ && runners_ <= workers_) {
-    Job* const job = claim();
+    Job* const job = claim(Claimer::thread);
     if (job == nullptr) break;
     run_unlocked(lock, *job);
   }
@@ -261,9 +265,12 @@ void JobQueue::note_cost(const Job& job) {
       std::max<std::uint64_t>(1, job.ticks / std::max<std::uint64_t>(1, job.elements));
   ticks_per_element_ =
       ticks_per_element_ == 0 ? per_element : (3 * ticks_per_element_ + per_element + 2) / 4;
+  const std::uint64_t bytes_each = job.result_bytes / std::max<std::uint64_t>(1, job.elements);
+  result_bytes_each_ = std::max(bytes_each, result_bytes_each_ - result_bytes_each_ / 16);
 }
 
 void JobQueue::job_done(Job& job, bool blocked) {
+  if (job.in.size() > 0) split_off_rest(job);
   job.state = Job::State::done;
   --running_jobs_;
   note_cost(job);
@@ -336,14 +343,19 @@ Pull JobQueue::take(std::unique_ptr<Job>& result) {
       wait.emplace(run_.recorder());
     }
     // Nobody has begun the next job: don't wait for a thread, be one.
-    if (!blocking_ && waiting_from_ == 0 && !jobs_.empty() && running_jobs_ < workers_) {
-      run_unlocked(lock, *claim());
+    const bool is_begun = jobs_.empty() || jobs_.front()->state != Job::State::waiting;
+    if (!blocking_ && !is_begun && running_jobs_ < workers_) {
+      run_unlocked(lock, *claim(Claimer::consumer));
       continue;
     }
     const bool collects = ticks_per_element_ != 0 && jobs_.size() > 2 && !blocking_ &&
-                          ticks_per_element_ < ticks_of_us(kJobUs);
+                          ticks_per_element_ < ticks_of_us(kJobUs) && !has_been_short_of_memory_;
     wake_at_ = collects ? std::min<std::size_t>(4, jobs_.size() / 2) : 1;
     waits_for_any_job_ = jobs_.empty();
+    is_wanted_ = jobs_.empty();
+    if (is_wanted_ && driver_waits_) room_.wake_one();
+    // Its own threads may have found no room for what the consumer now waits for.
+    if (blocking_ && is_short_of_memory_) work_.wake_all();
     if (wake_at_ == 1) {
       ready_.wait_once(lock);
     } else {
@@ -353,7 +365,6 @@ Pull JobQueue::take(std::unique_ptr<Job>& result) {
     waits_for_any_job_ = false;
   }
   if (wait_begin != 0) StageCounters::add(counters_.wait_ticks, ticks_now() - wait_begin);
-  run_.memory().release_best_effort(std::exchange(result->reserved_bytes, 0));
   if (driver_waits_ && 2 * jobs_.size() <= jobs_max()) {
     driver_waits_ = false;
     lock.unlock();
@@ -363,8 +374,10 @@ Pull JobQueue::take(std::unique_ptr<Job>& result) {
 }
 
 void JobQueue::recycle(std::unique_ptr<Job> job) {
-  const auto lock = hand_off_.lock();
+  job->held.release();
+  auto lock = hand_off_.lock();
   if (recycled_.size() < jobs_max()) recycled_.push_back(std::move(job));
+  go_on_with_memory(lock);
 }
 
 std::unique_ptr<Job> JobQueue::recycled() {

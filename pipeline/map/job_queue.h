@@ -2,6 +2,7 @@
 
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -26,8 +27,9 @@ struct Job {
   std::deque<Chunk> out;  ///< in order; each but the last ends with an error
   std::uint64_t position = 0;
   std::uint64_t elements = 0;
-  std::uint64_t reserved_bytes = 0;
-  std::uint64_t ticks = 0;  ///< that the function took
+  std::uint64_t result_bytes = 0;  ///< of `out`
+  HeldBytes held;                  ///< for `in` and `out`
+  std::uint64_t ticks = 0;         ///< that the function took
   State state = State::waiting;
 };
 
@@ -47,6 +49,11 @@ struct JobQueueOptions {
 /// still), jobs go to threads of the stage's own, since a blocked task would take a core's place in
 /// the executor.
 ///
+/// Memory: inputs are in the account from when they are pulled, results from when they are there. The
+/// driver pulls and a job begins while there is room for what is expected of them, or when the
+/// consumer waits for just that; a job whose results turn out larger than there is room for stops,
+/// and the rest of it is a job of its own.
+///
 /// Invariants: every member is guarded by hand_off_, but a running job's content, which belongs to the
 /// thread that runs it. A job goes waiting -> running -> done once. The destructor waits for tasks
 /// that have begun, never for those that have not: it may run in the executor's only thread (a
@@ -60,9 +67,14 @@ class JobQueue {
   JobQueue(const JobQueue&) = delete;
   JobQueue& operator=(const JobQueue&) = delete;
 
-  /// Elements that are worth one job (about 600 us), and how many jobs may still be added.
+  /// Elements that are worth one job (about 600 us, and 1 MiB).
   std::size_t elements_per_job() const;
-  std::size_t room_jobs() const;
+  /// Waits until the driver may pull, and returns how many elements; 0 when stopped.
+  std::size_t wait_for_room(std::size_t elements_max);
+  /// The driver has pulled these.
+  void hold(Chunk& pulled);
+  /// The job has taken its `in` from what was pulled.
+  void hand_to(Job& job);
   /// True for a function so cheap that handing even 1,024 elements to another thread costs more
   /// (20 us) than calling it: then the driver calls run_here() before add().
   bool is_cheap() const;
@@ -71,10 +83,10 @@ class JobQueue {
   /// yet worth its hand-over: large elements come in chunks of a few, each far below that.
   /// Nothing is held back for it: who is free takes the job as it is.
   void extend_last(Chunk& chunk, std::uint64_t& position);
-  /// Adds a job; waits for room. False when stopped.
+  /// Adds a job; waits while there are too many. False when stopped.
   bool add(std::unique_ptr<Job> job);
   /// Nothing more will be added: the input is over or, with `failure`, has failed for good.
-  void finish(ErrorPointer failure = nullptr) { hand_off_.finish(std::move(failure)); }
+  void finish(ErrorPointer failure = nullptr);
   /// Waits for the next result; Pull::values sets `result` to a job that is done. Throws the
   /// failure behind the last one.
   Pull take(std::unique_ptr<Job>& result);
@@ -100,12 +112,24 @@ class JobQueue {
     int inside = 0;  ///< tasks that are in the queue
   };
 
-  Job* claim();
+  std::size_t elements_worth_a_job() const;
+  std::size_t elements_with_room(std::size_t elements_max);
+  void wait_for_consumer(std::unique_lock<std::mutex>& lock,
+                         const std::function<bool()>& is_admitted);
+  /// Who asks for a job: a thread, or the consumer, who has nothing else.
+  enum class Claimer { thread, consumer };
+  bool may_begin(Job& job, Claimer claimer);
+  Job* claim(Claimer claimer);
+  void go_on_with_memory(std::unique_lock<std::mutex>& lock);
   void submit_runner();
-  void run_job(Job& job);
-  void run_watched(Job& job, std::uint64_t& position);
+  void run_job(Job& job, bool may_stop);
+  void run_blocks(Job& job, std::uint64_t& position, bool may_stop);
+  std::size_t block_behind(std::size_t block, std::uint64_t count, std::uint64_t ticks) const;
+  bool has_room_for_results(Job& job);
   void run_elements(Job& job, std::uint64_t& position, std::size_t count);
-  bool run_and_watch(Job& job);
+  void hold_results(Job& job);
+  void split_off_rest(Job& job);
+  bool run_and_watch(Job& job, bool may_stop);
   void note_blocking();
   void run_jobs();
   void work_as(std::size_t number);
@@ -130,10 +154,13 @@ class JobQueue {
   WaitPoint room_{hand_off_};   ///< for the driver
   WaitPoint work_{hand_off_};   ///< for the stage's own threads
   InputTurn turn_{hand_off_, ready_};
-  int workers_;  ///< that may run jobs
+  int workers_;                      ///< that may run jobs
+  HeldBytes in_hand_;                ///< of the driver: what it has pulled, or is about to
+  std::uint64_t in_bytes_each_;      ///< of an element: the most of late
+  std::uint64_t result_bytes_each_;  ///< the same of a result
   Knob* knob_ = nullptr;
   std::deque<std::unique_ptr<Job>> jobs_;  ///< in the input's order
-  std::size_t waiting_from_ = 0;           ///< jobs_ before this index are claimed
+  std::size_t waiting_from_ = 0;           ///< jobs_ before this index are claimed, others may be
   std::vector<std::unique_ptr<Job>> recycled_;
   /// Those beyond workers_ end.
   struct OwnThread {
@@ -145,6 +172,9 @@ class JobQueue {
   int runners_ = 0;  ///< tasks submitted or running
   int running_jobs_ = 0;
   std::uint64_t ticks_per_element_ = 0;  ///< smoothed
+  bool is_wanted_ = false;               ///< the consumer has found no job since the last one came
+  bool is_short_of_memory_ = false;      ///< somebody would do more if there were room
+  bool has_been_short_of_memory_ = false;  ///< then jobs are taken one by one, as they get done
   std::uint64_t slow_jobs_blocked_ = 0;
   std::uint64_t jobs_here_ = 0;  ///< that run_here() ran; the caller's
   std::size_t wake_at_ = 0;  ///< done jobs at the head that wake the consumer; 0: it doesn't wait

@@ -19,6 +19,8 @@ constexpr double kBlockedUs = 400;
 // In an iterator that records: a watch costs 30 ns.
 constexpr double kWorthWatchingUs = 2;
 constexpr std::size_t kWatchedAtOnce = 32;
+// To look at the results costs 30 ns, too.
+constexpr double kBlockUs = 20;
 
 std::uint64_t times_thread_waited() {
   rusage usage{};
@@ -28,20 +30,21 @@ std::uint64_t times_thread_waited() {
 
 }  // namespace
 
-void JobQueue::run_job(Job& job) {
+void JobQueue::run_job(Job& job, bool may_stop) {
   const std::uint64_t begin = ticks_now();
   std::uint64_t position = job.position;
-  if (run_.recorder() == nullptr) {
+  const bool has_payload = spec_->out_type->payload_bytes_run != nullptr;
+  if (run_.recorder() == nullptr && !has_payload) {
     run_elements(job, position, job.in.size());
   } else {
-    run_watched(job, position);
+    run_blocks(job, position, may_stop && has_payload);
   }
   job.ticks = ticks_now() - begin;
 }
 
-/// One by one where that costs little, so that a slow element is known by its position.
-void JobQueue::run_watched(Job& job, std::uint64_t& position) {
-  const std::uint64_t worth_watching_ticks = ticks_of_us(kWorthWatchingUs);
+/// Block by block, so that a slow element is known by its position, and large results before there are
+/// many. May stop behind any block.
+void JobQueue::run_blocks(Job& job, std::uint64_t& position, bool may_stop) {
   std::size_t block = 1;
   while (job.in.size() > 0) {
     const std::uint64_t first = position;
@@ -51,9 +54,18 @@ void JobQueue::run_watched(Job& job, std::uint64_t& position) {
     const std::uint64_t end = ticks_now();
     const std::uint64_t count = position - first;
     if (watch.is_on()) note_calls(run_, counters_, watch, end, {epoch_, first, count}, input_);
-    const bool is_cheap = end - begin < count * worth_watching_ticks;
-    block = is_cheap ? std::min(kWatchedAtOnce, 2 * block) : 1;
+    block = block_behind(block, count, end - begin);
+    if (may_stop && job.in.size() > 0 && !has_room_for_results(job)) return;
   }
+}
+
+/// The size of the next block. One by one where slow elements are to be known and that costs little.
+std::size_t JobQueue::block_behind(std::size_t block, std::uint64_t count,
+                                   std::uint64_t ticks) const {
+  const bool is_cheap = run_.recorder() == nullptr ? ticks < ticks_of_us(kBlockUs)
+                                                   : ticks < count * ticks_of_us(kWorthWatchingUs);
+  if (is_cheap) return std::min(kWatchedAtOnce, 2 * block);
+  return run_.recorder() == nullptr ? std::max<std::size_t>(1, block / 2) : 1;
 }
 
 void JobQueue::run_elements(Job& job, std::uint64_t& position, std::size_t count) {
@@ -69,16 +81,17 @@ void JobQueue::run_elements(Job& job, std::uint64_t& position, std::size_t count
                                               Place{position, epoch_, spec_->key, &run_}, error);
     job.in.drop_front(result.consumed);
     position += result.consumed;
+    job.result_bytes += spec_->out_type->bytes(out.back(), result.produced);
     out.grow(result.produced);
     if (error != nullptr) out.set_error(std::move(error));
   }
 }
 
 /// Whether the function waited for something for most of the time.
-bool JobQueue::run_and_watch(Job& job) {
+bool JobQueue::run_and_watch(Job& job, bool may_stop) {
   const std::uint64_t waited_before = times_thread_waited();
   const std::uint64_t cpu_before_ns = thread_cpu_ns();
-  run_job(job);
+  run_job(job, may_stop);
   const std::uint64_t cpu_ns = thread_cpu_ns() - cpu_before_ns;
   StageCounters::add(counters_.sampled_work_ticks, job.ticks);
   StageCounters::add(counters_.sampled_work_cpu_ns, cpu_ns);

@@ -135,6 +135,7 @@ class ParallelElementwiseStage final : public Stage {
     std::unique_ptr<Job> job = queue_.recycled();
     if (job == nullptr) job = std::make_unique<Job>(in_type_, job_capacity());
     job->out.clear();
+    job->result_bytes = 0;
     job->state = Job::State::waiting;
     job->position = position_;
     job->in.append_from(chunk, elements);
@@ -151,11 +152,12 @@ class ParallelElementwiseStage final : public Stage {
     try {
       while (true) {
         if (!queue_.turn().driver_goes_on()) return;
-        const std::size_t want = std::clamp<std::size_t>(
-            queue_.elements_per_job() * queue_.room_jobs(), 1, chunk.capacity());
+        const std::size_t want = queue_.wait_for_room(chunk.capacity());
+        if (want == 0) return;
         const Pull pulled = input_->pull(chunk, want);
         if (pulled == Pull::cancelled) return queue_.stop();
         if (pulled == Pull::end) break;
+        queue_.hold(chunk);
         if (!cut_into_jobs(chunk)) return;
       }
     } catch (...) {
@@ -170,6 +172,7 @@ class ParallelElementwiseStage final : public Stage {
       if (!cheap && chunk.size() > 0) queue_.extend_last(chunk, position_);
       if (chunk.empty()) break;
       std::unique_ptr<Job> job = job_of(chunk, cheap ? chunk.size() : queue_.elements_per_job());
+      queue_.hand_to(*job);
       if (cheap && job->in.size() > 0) queue_.run_here(*job);
       if (!queue_.add(std::move(job))) return false;
     }

@@ -133,16 +133,29 @@ class ShuffleStage final : public Stage {
     if (ended_ || !errors_.empty() || buffer_ > UINT32_MAX) return false;
     // After a hand-out one slot is free; the first hand-out finds the buffer full.
     if (end_ - start_ == buffer_) return false;
-    const std::size_t count = std::min(in_.size(), want - out.size());
+    std::size_t count = std::min(in_.size(), want - out.size());
     if (count == 0) return false;
     const bool counts_payload = type().payload_bytes_run != nullptr;
-    if (counts_payload) slots_.memory().grow(payload_bytes(in_.front(), count));
+    if (counts_payload) count = affordable(count);
     void* const first_out = out.back();
     with_size(type(), [&](auto size) { steady_loop<decltype(size)::value>(first_out, count); });
     in_.drop_front(count);
     out.grow(count);
     if (counts_payload) slots_.memory().shrink(payload_bytes(first_out, count));
     return true;
+  }
+
+  /// Reserves what the next `count` own, before as much is handed out. Where that is too much, what the
+  /// next one does: which element is refused must not depend on how many come at once.
+  std::size_t affordable(std::size_t count) {
+    try {
+      slots_.memory().grow(payload_bytes(in_.front(), count));
+    } catch (const Error&) {
+      if (count == 1) throw;
+      count = 1;
+      slots_.memory().grow(payload_bytes(in_.front(), count));
+    }
+    return count;
   }
 
   template <std::size_t kSize>

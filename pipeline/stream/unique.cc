@@ -34,7 +34,7 @@ class UniqueStage final : public Stage {
         ++taken_;
         return Pull::values;
       }
-      keep_new(out, std::min(want, in_.size()));
+      keep_new(out, affordable(std::min(want, in_.size())));
       if (!out.empty()) return Pull::values;
     }
   }
@@ -45,10 +45,24 @@ class UniqueStage final : public Stage {
   }
 
  private:
+  /// Reserves as if the next `count` were all new. Where that is too much, for the next one alone: which
+  /// element is refused must not depend on how many come at once.
+  std::size_t affordable(std::size_t count) {
+    const auto reserve_for = [this](std::size_t elements) {
+      const std::uint64_t needed = seen_->bytes_with(elements) + payload_bytes(elements);
+      if (needed > memory_.bytes()) memory_.grow(needed - memory_.bytes());
+    };
+    try {
+      reserve_for(count);
+    } catch (const Error&) {
+      if (count == 1) throw;
+      reserve_for(1);
+      return 1;
+    }
+    return count;
+  }
+
   void keep_new(Chunk& out, std::size_t count) {
-    // Reserved before it is held, as if all were new.
-    const std::uint64_t needed = seen_->bytes_with(count) + payload_bytes(count);
-    if (needed > memory_.bytes()) memory_.grow(needed - memory_.bytes());
     ErrorPointer error;
     const KernelResult kept = seen_->keep_new(in_.front(), out.back(), count, error);
     in_.drop_front(kept.consumed);

@@ -76,10 +76,11 @@ std::shared_ptr<const detail::ColumnPlan> make_plan(ColumnSchema schema) {
 
 /// Reads a record in the usual form; false where it isn't, and `rows` has whatever was read of it.
 bool parse_usual(const detail::ColumnPlan& plan, std::string_view example, std::size_t row,
-                 std::span<detail::GrowingColumn> rows, detail::LateCopy* late) {
-  if (!plan.list_columns.empty()) return parse_usual_sequence(plan, example, row, rows);
+                 std::span<detail::GrowingColumn> rows, const TensorPool& pool,
+                 detail::LateCopy* late) {
+  if (!plan.list_columns.empty()) return parse_usual_sequence(plan, example, row, rows, pool);
   if (plan.parser.size() != plan.columns.size()) return false;
-  const detail::UsualRow usual_row = {row, plan.pool, late};
+  const detail::UsualRow usual_row = {row, pool, late};
   return detail::visit_usual_features(
       plan.parser, example, [&](std::size_t i, FeatureKind kind, std::string_view list) {
         const detail::ParseList parse = plan.parse_lists[i];
@@ -119,11 +120,17 @@ std::size_t ColumnParser::row_bytes_min() const {
   return bytes;
 }
 
+ColumnParser ColumnParser::with_pool(TensorPool pool) const {
+  ColumnParser parser = *this;
+  parser.pool_ = std::move(pool);
+  return parser;
+}
+
 ColumnRows ColumnParser::begin(std::size_t rows_max) const {
-  ColumnRows rows(plan_, rows_max);
-  detail::begin_small_columns(*plan_, rows_max, rows.columns_);
+  ColumnRows rows(plan_, pool_, rows_max);
+  detail::begin_small_columns(*plan_, rows_max, rows.columns_, pool_);
   for (std::size_t i = 0; i < plan_->columns.size(); ++i) {
-    detail::begin_column(*plan_->columns[i], rows_max, rows.columns_[i], plan_->pool);
+    detail::begin_column(*plan_->columns[i], rows_max, rows.columns_[i], pool_);
   }
   return rows;
 }
@@ -139,7 +146,7 @@ void ColumnParser::parse_row(std::string_view example, const Record* place, std:
     refuse_row(row, fmt::format("rows are appended, and the next one is {}", rows.appended()));
   }
   try {
-    if (parse_usual(plan, example, row, rows.columns_, late)) return;
+    if (parse_usual(plan, example, row, rows.columns_, rows.pool_, late)) return;
     if (late != nullptr) late->forget();
     rows.truncate(row);
     const std::span<FeatureView> views = spare_views(plan.parser.size());
@@ -148,13 +155,15 @@ void ColumnParser::parse_row(std::string_view example, const Record* place, std:
       const detail::PlannedColumn& column = *plan.columns[i];
       const FeatureView* const view = &views[column.first_view];
       if (takes_default(column, view)) {
-        detail::append_default(column, rows.columns_[i], row, plan.pool);
+        detail::append_default(column, rows.columns_[i], row, rows.pool_);
         continue;
       }
       if (column.must_be_there && !view->is_present()) detail::fail_missing(*view, example);
-      column.parse(column, view, rows.columns_[i], row, plan.pool);
+      column.parse(column, view, rows.columns_[i], row, rows.pool_);
     }
-    if (!plan.list_columns.empty()) detail::parse_lists(plan, example, row, rows.columns_);
+    if (!plan.list_columns.empty()) {
+      detail::parse_lists(plan, example, row, rows.columns_, rows.pool_);
+    }
   } catch (...) {
     rows.truncate(row);
     if (place == nullptr) throw;
@@ -176,13 +185,17 @@ ColumnBatch ColumnParser::finish(ColumnRows&& rows, std::size_t row_count) const
   columns.reserve(plan_->columns.size());
   for (std::size_t i = 0; i < plan_->columns.size(); ++i) {
     columns.push_back(
-        detail::finish_column(*plan_->columns[i], row_count, taken.columns_[i], plan_->pool));
+        detail::finish_column(*plan_->columns[i], row_count, taken.columns_[i], taken.pool_));
   }
   return {plan_->names, std::move(columns)};
 }
 
-ColumnRows::ColumnRows(std::shared_ptr<const detail::ColumnPlan> plan, std::size_t rows_max)
-    : plan_(std::move(plan)), rows_max_(rows_max), columns_(plan_->columns.size()) {}
+ColumnRows::ColumnRows(std::shared_ptr<const detail::ColumnPlan> plan, TensorPool pool,
+                       std::size_t rows_max)
+    : plan_(std::move(plan)),
+      pool_(std::move(pool)),
+      rows_max_(rows_max),
+      columns_(plan_->columns.size()) {}
 ColumnRows::ColumnRows(ColumnRows&&) noexcept = default;
 ColumnRows& ColumnRows::operator=(ColumnRows&&) noexcept = default;
 ColumnRows::~ColumnRows() = default;

@@ -105,7 +105,6 @@ struct ColumnPlan {
   std::shared_ptr<const ColumnNames> names;
   bool has_fixed_rows = true;
   std::size_t first_growing = 0;  ///< a column that has not, when some haven't
-  TensorPool pool;
 };
 
 }  // namespace infeed::detail

@@ -44,8 +44,8 @@ std::size_t small_bytes(const PlannedColumn& column, std::size_t rows_max) {
 
 }  // namespace
 
-void begin_small_columns(const ColumnPlan& plan, std::size_t rows_max,
-                         std::span<GrowingColumn> out) {
+void begin_small_columns(const ColumnPlan& plan, std::size_t rows_max, std::span<GrowingColumn> out,
+                         const TensorPool& pool) {
   std::size_t columns = 0;
   std::size_t bytes = 0;
   for (const auto& column : plan.columns) {
@@ -54,7 +54,7 @@ void begin_small_columns(const ColumnPlan& plan, std::size_t rows_max,
     bytes += own_bytes;
   }
   if (columns < 2) return;
-  const std::shared_ptr<std::byte> block = plan.pool.take(bytes + columns * kCountBytes).memory;
+  const std::shared_ptr<std::byte> block = pool.take(bytes + columns * kCountBytes).memory;
   std::byte* values = block.get();
   std::byte* count = values + bytes;
   for (std::size_t i = 0; i < out.size(); ++i) {

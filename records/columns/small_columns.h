@@ -12,7 +12,7 @@ namespace infeed::detail {
 /// keeps one of these columns keeps the block, so they are small.
 ///
 /// Gives the small columns among `out` memory for so many rows; nothing where there are less than two.
-void begin_small_columns(const ColumnPlan& plan, std::size_t rows_max,
-                         std::span<GrowingColumn> out);
+void begin_small_columns(const ColumnPlan& plan, std::size_t rows_max, std::span<GrowingColumn> out,
+                         const TensorPool& pool);
 
 }  // namespace infeed::detail

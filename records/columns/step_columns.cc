@@ -296,19 +296,19 @@ void plan_steps(PlannedColumn& column) {
 }
 
 void parse_lists(const ColumnPlan& plan, std::string_view example, std::size_t row,
-                 std::span<GrowingColumn> rows) {
+                 std::span<GrowingColumn> rows, const TensorPool& pool) {
   thread_local std::vector<FeatureListView> spare;
   if (spare.size() < plan.list_columns.size()) spare.resize(plan.list_columns.size());
   const std::span<FeatureListView> lists = std::span(spare).first(plan.list_columns.size());
   plan.lists.parse(example, {}, lists);
   for (std::size_t i = 0; i < lists.size(); ++i) {
     const std::size_t at = plan.list_columns[i];
-    parse_list(*plan.columns[at], lists[i], example, rows[at], row, plan.pool);
+    parse_list(*plan.columns[at], lists[i], example, rows[at], row, pool);
   }
 }
 
 bool parse_usual_sequence(const ColumnPlan& plan, std::string_view example, std::size_t row,
-                          std::span<GrowingColumn> rows) {
+                          std::span<GrowingColumn> rows, const TensorPool& pool) {
   if (plan.parser.size() != plan.feature_columns.size()) return false;
   const char* at = example.data();
   const char* const end = at + example.size();
@@ -316,7 +316,7 @@ bool parse_usual_sequence(const ColumnPlan& plan, std::string_view example, std:
   const char* const context = usual_content(at, end, 0x0a, size);
   const std::string_view context_field(example.data(),
                                        static_cast<std::size_t>(at - example.data()));
-  const UsualRow usual_row = {row, plan.pool, nullptr};
+  const UsualRow usual_row = {row, pool, nullptr};
   const auto read_feature = [&](std::size_t i, FeatureKind kind, std::string_view list) {
     const std::size_t to = plan.feature_columns[i];
     const ParseList parse = plan.parse_lists[to];
@@ -328,11 +328,11 @@ bool parse_usual_sequence(const ColumnPlan& plan, std::string_view example, std:
   if (!is_usual_context) return false;
   const char* const lists = usual_content(at, end, 0x12, size);
   if (lists == nullptr || at != end) return false;
-  return visit_usual_lists(
-      plan.lists.list_name_table(), {lists, size}, [&](std::size_t i, std::string_view list) {
-        const std::size_t to = plan.list_columns[i];
-        return parse_usual_list(*plan.columns[to], list, rows[to], row, plan.pool);
-      });
+  return visit_usual_lists(plan.lists.list_name_table(), {lists, size},
+                           [&](std::size_t i, std::string_view list) {
+                             const std::size_t to = plan.list_columns[i];
+                             return parse_usual_list(*plan.columns[to], list, rows[to], row, pool);
+                           });
 }
 
 }  // namespace infeed::detail

@@ -25,10 +25,10 @@ void plan_steps(PlannedColumn& column);
 
 /// Decodes all lists of a plan into row `row`.
 void parse_lists(const ColumnPlan& plan, std::string_view example, std::size_t row,
-                 std::span<GrowingColumn> rows);
+                 std::span<GrowingColumn> rows, const TensorPool& pool);
 /// Reads a SequenceExample in the usual form (usual_form.h), context and lists; false where it isn't,
 /// and `rows` has whatever was read of it.
 bool parse_usual_sequence(const ColumnPlan& plan, std::string_view example, std::size_t row,
-                          std::span<GrowingColumn> rows);
+                          std::span<GrowingColumn> rows, const TensorPool& pool);
 
 }  // namespace infeed::detail

@@ -38,7 +38,7 @@ void free_memory(std::byte* memory, std::size_t bytes) noexcept {
 /// The free blocks by size and core. Invariants: all is guarded by mutex_; blocks in use keep it alive.
 class TensorPool::Blocks {
  public:
-  explicit Blocks(std::size_t free_bytes_max) : free_bytes_max_(free_bytes_max) {}
+  explicit Blocks(TensorPoolOptions options) : options_(std::move(options)) {}
   ~Blocks() { close(); }
   Blocks(const Blocks&) = delete;
   Blocks& operator=(const Blocks&) = delete;
@@ -55,7 +55,7 @@ class TensorPool::Blocks {
     }
     std::byte* const memory = found->second.back().memory;
     found->second.pop_back();
-    free_bytes_ -= bytes;
+    note_taken(bytes);
     return memory;
   }
 
@@ -69,17 +69,18 @@ class TensorPool::Blocks {
   void give_back(std::byte* memory, std::size_t bytes, int core) noexcept {
     const std::lock_guard lock(mutex_);
     in_use_bytes_ -= bytes;
-    if (closed_) {
-      free_memory(memory, bytes);
-      return;
-    }
-    try {
-      free_[{bytes, core}].push_back({memory, returns_++});
-    } catch (const std::bad_alloc&) {
+    if (closed_ || (options_.account != nullptr && !options_.account->try_keep(bytes))) {
       free_memory(memory, bytes);
       return;
     }
     free_bytes_ += bytes;
+    try {
+      free_[{bytes, core}].push_back({memory, returns_++});
+    } catch (const std::bad_alloc&) {
+      note_taken(bytes);
+      free_memory(memory, bytes);
+      return;
+    }
     while (is_too_much() && free_bytes_ > bytes) free_oldest();
   }
 
@@ -91,7 +92,7 @@ class TensorPool::Blocks {
       for (const Free& block : blocks) free_memory(block.memory, kind.bytes);
     }
     free_.clear();
-    free_bytes_ = 0;
+    note_taken(free_bytes_);
   }
 
   std::size_t free_bytes() const {
@@ -116,7 +117,8 @@ class TensorPool::Blocks {
   /// Where sizes swing, what lies free may fit nothing: with what is in use it is never more than was
   /// in use before, so that a pool doesn't hold twice what its batches have room for.
   bool is_too_much() const {
-    return free_bytes_ > free_bytes_max_ || free_bytes_ + in_use_bytes_ > in_use_bytes_peak_;
+    return free_bytes_ > options_.free_bytes_max ||
+           free_bytes_ + in_use_bytes_ > in_use_bytes_peak_;
   }
 
   /// The end where there is none: of another core only where this one has none.
@@ -128,6 +130,12 @@ class TensorPool::Blocks {
     return any != free_.end() && any->first.bytes == bytes ? any : free_.end();
   }
 
+  /// So much lies free no more.
+  void note_taken(std::size_t bytes) {
+    free_bytes_ -= bytes;
+    if (bytes != 0 && options_.account != nullptr) options_.account->let_go(bytes);
+  }
+
   void free_oldest() {
     auto oldest = free_.end();
     for (auto i = free_.begin(); i != free_.end(); ++i) {
@@ -137,11 +145,11 @@ class TensorPool::Blocks {
       if (is_older) oldest = i;
     }
     free_memory(oldest->second.front().memory, oldest->first.bytes);
-    free_bytes_ -= oldest->first.bytes;
+    note_taken(oldest->first.bytes);
     oldest->second.erase(oldest->second.begin());
   }
 
-  const std::size_t free_bytes_max_;
+  const TensorPoolOptions options_;
   mutable std::mutex mutex_;
   FreeBlocks free_;
   std::size_t free_bytes_ = 0;
@@ -153,7 +161,8 @@ class TensorPool::Blocks {
 
 /// Who has the pool, as opposed to a block of it.
 struct TensorPool::Keeper {
-  explicit Keeper(std::size_t free_bytes_max) : blocks(std::make_shared<Blocks>(free_bytes_max)) {}
+  explicit Keeper(TensorPoolOptions options)
+      : blocks(std::make_shared<Blocks>(std::move(options))) {}
   ~Keeper() { blocks->close(); }
   Keeper(const Keeper&) = delete;
   Keeper& operator=(const Keeper&) = delete;
@@ -162,7 +171,7 @@ struct TensorPool::Keeper {
 };
 
 TensorPool::TensorPool(TensorPoolOptions options)
-    : keeper_(std::make_shared<Keeper>(options.free_bytes_max)) {}
+    : keeper_(std::make_shared<Keeper>(std::move(options))) {}
 
 TensorPool::Block TensorPool::take(std::size_t bytes) const {
   const std::size_t rounded = rounded_block_bytes(bytes);

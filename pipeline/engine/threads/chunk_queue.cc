@@ -23,12 +23,16 @@ constexpr std::uint64_t kStallsPart = 32;
 
 ChunkQueue::ChunkQueue(IteratorContext& run, StageCounters& counters, const TypeInfo& type,
                        const QueueLimits& limits, std::function<void()> on_ready)
-    : run_(run), counters_(counters), type_(type), on_ready_(std::move(on_ready)), limits_(limits) {
+    : run_(run),
+      counters_(counters),
+      type_(type),
+      on_ready_(std::move(on_ready)),
+      limits_(limits),
+      bytes_each_(type.size) {
   publish_limits();
 }
 
 ChunkQueue::~ChunkQueue() {
-  for (Entry& entry : chunks_) run_.memory().release_best_effort(entry.reserved_bytes);
   chunks_.clear();
   elements_ = bytes_ = 0;
   publish_level();
@@ -38,15 +42,45 @@ bool ChunkQueue::admits(std::uint64_t elements, std::uint64_t bytes) const {
   return elements_ + elements <= limits_.elements_max || bytes_ + bytes <= limits_.bytes_max;
 }
 
-std::size_t ChunkQueue::room_elements() const {
-  const auto lock = hand_off_.lock();
+/// What the producer may pull; 0: nothing, as long as there is no room.
+std::size_t ChunkQueue::elements_with_room(std::size_t elements_max) {
   const std::uint64_t by_count =
       limits_.elements_max > elements_ ? limits_.elements_max - elements_ : 0;
   const std::uint64_t by_bytes =
       limits_.bytes_max > bytes_
           ? (limits_.bytes_max - bytes_) / std::max<std::size_t>(1, type_.size)
           : 0;
-  return static_cast<std::size_t>(std::max<std::uint64_t>({1, by_count, by_bytes}));
+  const std::uint64_t most = std::max<std::uint64_t>({1, by_count, by_bytes});
+  const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(most, elements_max));
+  for (const std::size_t count : {wanted, std::size_t{1}}) {
+    if (in_hand_.try_grow_to(run_.memory(), count * bytes_each_)) return count;
+  }
+  return is_wanted_ && chunks_.empty() ? 1 : 0;
+}
+
+/// The producer, until the consumer takes something.
+void ChunkQueue::wait_for_consumer(std::unique_lock<std::mutex>& lock,
+                                   const std::function<bool()>& is_admitted) {
+  const std::uint64_t begin = ticks_now();
+  do {
+    producer_waits_ = true;
+    room_.wait_once(lock);
+  } while (!is_admitted());
+  producer_waits_ = false;
+  StageCounters::add(counters_.full_ticks, ticks_now() - begin);
+  push_ticks_ = 0;  // the interval that ends here was not the producer's own
+}
+
+std::size_t ChunkQueue::wait_for_room(std::size_t elements_max) {
+  auto lock = hand_off_.lock();
+  std::size_t elements = 0;
+  const auto is_admitted = [&] {
+    if (hand_off_.stopped()) return true;
+    elements = elements_with_room(elements_max);
+    return elements != 0;
+  };
+  if (!is_admitted()) wait_for_consumer(lock, is_admitted);
+  return hand_off_.stopped() ? 0 : elements;
 }
 
 void ChunkQueue::note_interval() {
@@ -55,50 +89,43 @@ void ChunkQueue::note_interval() {
   push_ticks_ = now;
 }
 
-bool ChunkQueue::merge_into_last(Chunk& chunk, std::uint64_t bytes) {
+bool ChunkQueue::merge_into_last(Chunk& chunk) {
   if (chunks_.empty()) return false;
-  Entry& last = chunks_.back();
-  if (last.chunk.has_error() || last.chunk.room() < chunk.size()) return false;
-  last.chunk.append_from(chunk, chunk.size());
-  if (chunk.has_error()) last.chunk.set_error(chunk.take_error());
-  last.reserved_bytes += bytes;
-  last.bytes += bytes;
+  Chunk& last = chunks_.back();
+  if (last.has_error() || last.room() < chunk.size()) return false;
+  if (last.held().bytes() + in_hand_.bytes() > kChunkPayloadBytesMax) return false;
+  last.append_from(chunk, chunk.size());
+  if (chunk.has_error()) last.set_error(chunk.take_error());
+  last.held().take_from(in_hand_);
   return true;
+}
+
+void ChunkQueue::hold_in_hand(Chunk& chunk) {
+  const std::uint64_t bytes = chunk.bytes();
+  in_hand_.set(run_.memory(), bytes);
+  chunk.held().release();
+  bytes_each_ = std::max(bytes / chunk.slots(), bytes_each_ - bytes_each_ / 16);
 }
 
 bool ChunkQueue::push(Chunk& chunk) {
   const std::uint64_t elements = chunk.slots();
-  const std::uint64_t bytes = chunk.bytes();
   auto lock = hand_off_.lock();
-  bool reserved = false;
-  const auto admitted = [&] {
-    if (hand_off_.stopped()) return true;
-    if (chunks_.empty()) {
-      reserved = run_.memory().try_reserve_best_effort(bytes);
-      return true;
-    }
-    return admits(elements, bytes) && (reserved = run_.memory().try_reserve_best_effort(bytes));
+  hold_in_hand(chunk);
+  const std::uint64_t bytes = in_hand_.bytes();
+  const auto is_admitted = [&] {
+    return hand_off_.stopped() || chunks_.empty() || admits(elements, bytes);
   };
-  if (!admitted()) {
+  if (!is_admitted()) {
     was_full_ = true;
-    const std::uint64_t begin = ticks_now();
-    do {
-      producer_waits_ = true;
-      room_.wait_once(lock);
-    } while (!admitted());
-    producer_waits_ = false;
-    StageCounters::add(counters_.full_ticks, ticks_now() - begin);
-    push_ticks_ = 0;  // the interval that ends here was not the producer's own
+    wait_for_consumer(lock, is_admitted);
   }
-  if (hand_off_.stopped()) {
-    if (reserved) run_.memory().release_best_effort(bytes);
-    return false;
-  }
+  if (hand_off_.stopped()) return false;
   note_interval();
   if (chunks_.empty()) tell_ready();
+  is_wanted_ = false;
   elements_ += elements;
   bytes_ += bytes;
-  if (!reserved || !merge_into_last(chunk, bytes)) {
+  if (!merge_into_last(chunk)) {
     Chunk empty = [&] {
       if (spare_.empty()) return Chunk(type_, chunk.capacity());
       Chunk spare = std::move(spare_.back());
@@ -106,7 +133,8 @@ bool ChunkQueue::push(Chunk& chunk) {
       return spare;
     }();
     empty.swap(chunk);
-    chunks_.push_back(Entry{std::move(empty), reserved ? bytes : 0, bytes});
+    empty.held().take_from(in_hand_);
+    chunks_.push_back(std::move(empty));
   }
   publish_level();
   const bool half_full = 2 * elements_ >= limits_.elements_max && 2 * bytes_ >= limits_.bytes_max;
@@ -121,6 +149,7 @@ bool ChunkQueue::push(Chunk& chunk) {
 /// False when there will be no chunk.
 bool ChunkQueue::wait_for_chunks(std::unique_lock<std::mutex>& lock) {
   const bool was_full = std::exchange(was_full_, false);
+  is_wanted_ = true;
   if (producer_waits_) room_.wake_one();
   const WaitWatch wait(run_.recorder());
   const std::uint64_t begin = ticks_now();
@@ -157,7 +186,11 @@ void ChunkQueue::tell_ready() const {
 }
 
 void ChunkQueue::finish(ErrorPointer failure) {
-  hand_off_.finish(std::move(failure));
+  {
+    const auto lock = hand_off_.lock();
+    in_hand_.release();
+    hand_off_.finish_locked(std::move(failure));
+  }
   tell_ready();
 }
 
@@ -176,6 +209,8 @@ bool ChunkQueue::wait_until_ready(std::chrono::steady_clock::time_point deadline
   const WaitWatch wait(run_.recorder());
   const std::uint64_t begin = ticks_now();
   bool in_time = deadline > std::chrono::steady_clock::time_point{};
+  is_wanted_ = chunks_.empty();
+  if (is_wanted_ && producer_waits_) room_.wake_one();
   while (chunks_.empty() && !hand_off_.over() && in_time && !stop.stop_requested()) {
     wake_at_ = 1;
     in_time = values_.wait_once_until(lock, deadline);
@@ -197,13 +232,11 @@ Pull ChunkQueue::pop(Chunk& out) {
     hand_off_.throw_failure();
     return Pull::end;
   }
-  Entry entry = std::move(chunks_.front());
+  out.swap(chunks_.front());
+  if (spare_.size() < kQueueSpareChunksMax) spare_.push_back(std::move(chunks_.front()));
   chunks_.pop_front();
-  out.swap(entry.chunk);
-  if (spare_.size() < kQueueSpareChunksMax) spare_.push_back(std::move(entry.chunk));
   elements_ -= out.slots();
-  bytes_ -= entry.bytes;
-  run_.memory().release_best_effort(entry.reserved_bytes);
+  bytes_ -= out.held().bytes();
   publish_level();
   if (depth_knob_ != nullptr) {
     depth_knob_->note_low(

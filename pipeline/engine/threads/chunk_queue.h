@@ -37,10 +37,14 @@ struct QueueLimits {
 /// about 200 us (at most half of the queue), which it learns from the intervals between chunks. A
 /// chunk that comes alone after a long time wakes it at once.
 ///
+/// Memory: the producer asks before it pulls, and gets an answer while the account has room, or when
+/// the consumer has found the queue empty. (A limit below one element would be a deadlock otherwise.
+/// Of queues behind each other only those pull then whose consumer waits, so that one element is
+/// under way in all of them together.) What was pulled is held from then on, in the producer's hand
+/// and in the queue.
+///
 /// Invariants: all members are guarded by hand_off_, but for the constants. Only the producer calls
-/// push and finish, only the consumer pop; stop may come from anywhere. bytes_ is what best-effort
-/// memory was reserved for, plus the one chunk that an empty queue takes without asking (or a limit
-/// below one chunk would be a deadlock).
+/// wait_for_room, push and finish, only the consumer pop; stop may come from anywhere.
 class ChunkQueue {
  public:
   /// `on_ready` is called whenever an empty queue gets something, and at its end. It must not use
@@ -51,9 +55,10 @@ class ChunkQueue {
   ChunkQueue(const ChunkQueue&) = delete;
   ChunkQueue& operator=(const ChunkQueue&) = delete;
 
-  /// Elements that a push would be admitted with now, at least 1.
-  std::size_t room_elements() const;
-  /// Takes the chunk's content and leaves an empty chunk; waits for room. False when stopped.
+  /// Waits until the producer may pull, and returns how many elements; 0 when stopped.
+  std::size_t wait_for_room(std::size_t elements_max);
+  /// Takes the chunk's content and leaves an empty chunk; waits while the queue is too long. False
+  /// when stopped.
   bool push(Chunk& chunk);
   /// Nothing more will be pushed: the input is over or, with `failure`, has failed for good.
   void finish(ErrorPointer failure = nullptr);
@@ -77,21 +82,18 @@ class ChunkQueue {
 
  private:
   bool admits(std::uint64_t elements, std::uint64_t bytes) const;
-  bool reserve(std::uint64_t bytes);
+  std::size_t elements_with_room(std::size_t elements_max);
+  void wait_for_consumer(std::unique_lock<std::mutex>& lock,
+                         const std::function<bool()>& is_admitted);
   void note_interval();
-  bool merge_into_last(Chunk& chunk, std::uint64_t bytes);
+  bool merge_into_last(Chunk& chunk);
+  void hold_in_hand(Chunk& chunk);
   bool wait_for_chunks(std::unique_lock<std::mutex>& lock);
   void tell_ready() const;
   void publish_level();
   void publish_limits();
   bool is_worth_more(std::uint64_t waited_ticks);
   void double_depth();
-
-  struct Entry {
-    Chunk chunk;
-    std::uint64_t reserved_bytes;
-    std::uint64_t bytes;
-  };
 
   IteratorContext& run_;
   StageCounters& counters_;
@@ -103,8 +105,11 @@ class ChunkQueue {
   InputTurn turn_{hand_off_, values_};
   Knob* depth_knob_ = nullptr;
   QueueLimits limits_;
-  std::deque<Entry> chunks_;
+  std::deque<Chunk> chunks_;  ///< each with what it holds of the account
   std::vector<Chunk> spare_;  ///< emptied by the consumer, for the producer
+  HeldBytes in_hand_;         ///< of the producer: what it has pulled, or is about to
+  std::uint64_t bytes_each_;  ///< of an element: the most of late
+  bool is_wanted_ = false;    ///< the consumer has found nothing since the last push
   std::uint64_t elements_ = 0;
   std::uint64_t bytes_ = 0;
   std::uint64_t push_ticks_ = 0;      ///< when the last chunk came

@@ -1,7 +1,5 @@
 #include "engine/threads/driver.h"
 
-#include <algorithm>
-
 #include <infeed/pipeline/errors_in_flight.h>
 
 #include "engine/iterator_context.h"
@@ -22,7 +20,9 @@ void Driver::run() {
     Pull pulled = Pull::values;
     do {
       if (!queue_.turn().driver_goes_on()) return;
-      pulled = input_.pull(chunk, std::min(chunk.capacity(), queue_.room_elements()));
+      const std::size_t want = queue_.wait_for_room(chunk.capacity());
+      if (want == 0) return;
+      pulled = input_.pull(chunk, want);
       if (pulled == Pull::values && !queue_.push(chunk)) return;
     } while (pulled == Pull::values);
     if (pulled == Pull::cancelled) return queue_.stop();

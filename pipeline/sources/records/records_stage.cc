@@ -207,10 +207,7 @@ class RecordsStage final : public Stage, private RecordBlockSource {
 
   void leave(const std::optional<Place>& place) override {
     for (const FileInBlocks& read : in_blocks_) {
-      if (file_ != read.index) {
-        file_ = read.index;
-        begin_file();
-      }
+      if (&read != &in_blocks_.front()) begin_file();
       reader_.reset();
       if (place && place->file == read.file.get()) {
         given_ += place->position.record - read.begin.record;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <malloc.h>
@@ -94,6 +95,19 @@ class RowMemory : public ::testing::Test {
     }
   }
 
+  /// Goes on behind what is damaged; throws what is terminal.
+  template <class B>
+  static void take_stream_of_batches(Iterator<B>& iterator) {
+    for (bool goes_on = true; goes_on;) {
+      try {
+        goes_on = iterator.next().has_value();
+      } catch (const Error& error) {
+        if (error.is_terminal()) throw;
+        EXPECT_EQ(error.code(), ErrorCode::data_loss) << error.what();
+      }
+    }
+  }
+
   RandomSource random_;
   const TemporaryFolder folder_;
   const std::string file_ = folder_.file("data");
@@ -152,6 +166,39 @@ TEST_F(RowMemory, AnyLimitGivesTheSameBatchesOrAnError) {
   }
   EXPECT_GT(whole, 5U);
   EXPECT_GT(refused, 5U);
+}
+
+/// What lies behind a damaged record need not be written; it kept the damaged batch from its end.
+TEST_F(RowMemory, DamageEndsABatchInAnyLimit) {
+  RecordWriter writer(file_, {.existing = ExistingFile::replace});
+  for (std::size_t i = 0; i < 2000; ++i) {
+    ExampleBuilder builder;
+    const std::vector<std::int64_t> tokens(1 + random_.below(30), 7);
+    builder.integers("tokens", std::span<const std::int64_t>(tokens));
+    const std::vector<std::string> words(random_.below(3), "word");
+    builder.bytes("words", std::span<const std::string>(words));
+    writer.write(builder.encode());
+  }
+  writer.close();
+  std::string bytes = testing::read_whole(file_);
+  bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 0x10);
+  folder_.write("data", bytes);
+  const auto schema = ExampleSchema<SwingingRow>()
+                          .feature("tokens", &SwingingRow::tokens)
+                          .feature("words", &SwingingRow::words);
+  for (const std::int64_t rows : {16, 32}) {
+    for (double limit = 4096; limit < 8'000'000; limit *= 1.13) {
+      SCOPED_TRACE("limit " + std::to_string(limit));
+      const auto batches = records(file_) | parse_ragged_batch(schema, rows);
+      try {
+        auto iterator = batches.iterate({.memory_bytes_max = static_cast<std::uint64_t>(limit),
+                                         .watchdog = std::chrono::seconds(20)});
+        take_stream_of_batches(iterator);
+      } catch (const Error& error) {
+        ASSERT_EQ(error.code(), ErrorCode::resource_exhausted) << error.what();
+      }
+    }
+  }
 }
 
 TEST_F(RowMemory, ThePlacesOfARecordSetCount) {

@@ -197,7 +197,7 @@ TEST(Cache, AFailureBehindHandedOverElementsStopsASkipToo) {
   const auto text = [](std::int64_t) { return std::string(10'000, '0'); };
   const auto dataset = range(50) | filter([](std::int64_t) { return true; }) | map(text) | cache() |
                        shard({.count = 65, .index = 0});
-  Iterator<std::string> iterator = dataset.iterate({.memory_bytes_max = 4096});
+  Iterator<std::string> iterator = dataset.iterate({.memory_bytes_max = 64 * 1024});
   EXPECT_EQ(elements_of(take_stream(iterator)), 1);
   EXPECT_TRUE(error_of([&] { iterator.next(); }).is_terminal());
 }

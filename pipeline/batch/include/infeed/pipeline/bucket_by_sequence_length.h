@@ -89,6 +89,10 @@ struct BucketKernels {
     ::new (out) SequenceBatch<T, Sequence>(std::span<T>(static_cast<T*>(rows), count),
                                            paddings(context, key));
   }
+  static std::uint64_t assembled_bytes(const void* context, std::int64_t key, const void* rows,
+                                       std::size_t count) {
+    return padded_bytes<T>(paddings(context, key), rows, count);
+  }
 };
 
 template <template <class> class Sequence, class F>
@@ -118,6 +122,9 @@ struct BucketStageFactory {
       spec.check = &Kernels::check;
     }
     spec.assemble = &Kernels::assemble;
+    if constexpr (std::is_same_v<Out, PaddedBatch<T>>) {
+      spec.assembled_bytes = &Kernels::assembled_bytes;
+    }
     spec.drop_remainder = context->options.drop_remainder;
     return Dataset<Out>(make_grouping(std::move(spec), input.node()));
   }

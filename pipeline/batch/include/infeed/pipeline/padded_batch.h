@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -92,6 +94,42 @@ void check_padded_row(const void* context, std::int64_t, const void* row) {
                static_cast<const PaddedBatchContext*>(context)->paddings.data());
 }
 
+/// All rows of a field become as wide as the longest, or as its fixed width.
+template <class T>
+std::uint64_t padded_bytes(const std::vector<PaddingOfField>& paddings, const void* rows,
+                           std::size_t count) {
+  std::array<std::uint64_t, leaf_count<T>()> widths{};
+  std::array<std::size_t, leaf_count<T>()> value_bytes{};
+  for (std::size_t row = 0; row < count; ++row) {
+    std::size_t i = 0;
+    const auto note = [&](const auto& field) {
+      using Field = std::remove_cvref_t<decltype(field)>;
+      if constexpr (kIsSequenceField<Field>) {
+        widths[i] = std::max<std::uint64_t>(widths[i], field.size());
+        value_bytes[i] = sizeof(typename Field::value_type);
+      } else {
+        widths[i] = 1;
+        value_bytes[i] = sizeof(Field);
+      }
+      ++i;
+    };
+    std::apply([&](const auto&... field) { (note(field), ...); },
+               tie_leaves(static_cast<const T*>(rows)[row]));
+  }
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < widths.size(); ++i) {
+    const std::int64_t fixed = paddings[i].width;
+    bytes += count * value_bytes[i] * (fixed < 0 ? widths[i] : static_cast<std::uint64_t>(fixed));
+  }
+  return bytes;
+}
+
+template <class T>
+std::uint64_t padded_batch_bytes(const void* context, std::int64_t, const void* rows,
+                                 std::size_t count) {
+  return padded_bytes<T>(static_cast<const PaddedBatchContext*>(context)->paddings, rows, count);
+}
+
 template <class Out>
 void assemble_sequence_batch(const void* context, std::int64_t, void* rows, std::size_t count,
                              void* out) {
@@ -131,6 +169,7 @@ struct PaddedBatchStageFactory {
       for (const PaddingOfField& padding : context.paddings) {
         if (padding.width >= 0) spec.check = &check_padded_row<T>;
       }
+      spec.assembled_bytes = &padded_batch_bytes<T>;
       return group_sequences<PaddedBatch<T>>(std::move(spec), std::move(context), input.node());
     }
   }

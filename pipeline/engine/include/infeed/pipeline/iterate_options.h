@@ -26,10 +26,18 @@ struct ResumeProgress {
 };
 
 struct IterateOptions {
-  /// The hard limit for all buffers together; 0 means none. A limit that can't suffice is refused
-  /// before the start. What the C library keeps of freed elements comes on top: with elements of
-  /// about 1 KB glibc's arenas took 90 to 150 MB for 77, and 84 with MALLOC_ARENA_MAX=1 in the
-  /// environment.
+  /// The hard limit for all that the iteration holds: in buffers, queues, jobs and pools, and ready
+  /// for the consumer; 0 means none. A limit that can't suffice is refused before the start, or by a
+  /// terminal Error(resource_exhausted) once a stage needs more.
+  ///
+  /// How large a result is shows when it is there. So one element for each call of a user's function
+  /// (or batch in the making) that is under way may come on top, and the next calls wait until there
+  /// is room; an element that is larger than all is handed on alone. Iterator::memory() has the
+  /// bytes in use and their peak, these included. Not counted are up to 64 KiB that move from stage to
+  /// stage at once, and what the consumer was given. After the iterator's end nothing is held.
+  ///
+  /// What the C library keeps of freed elements comes on top: with elements of about 1 KB glibc's
+  /// arenas took 90 to 150 MB for 77, and 84 with MALLOC_ARENA_MAX=1 in the environment.
   std::uint64_t memory_bytes_max = 0;
   /// Go on where this checkpoint was taken; refused when it belongs to another pipeline.
   std::optional<Checkpoint> resume = std::nullopt;

@@ -10,9 +10,14 @@
 /// every stage that keeps elements reserves before it holds them.
 ///
 /// Two kinds of memory share the limit. Required memory (of shuffle, cache, batch, window) is what
-/// a stage's meaning demands: the stage fails where it can't have it. Best-effort memory (of queues
-/// and jobs in flight) is taken while there is room, and the stage holds less where there is none.
-/// A quarter of the limit is kept for it, so whether a pipeline fits never depends on timing.
+/// a stage's meaning demands: the stage fails where it can't have it. Best-effort memory (of queues,
+/// jobs in flight and the consumer's elements) is for what is kept ready: a stage begins to make
+/// more of it only while there is room, or while somebody waits for just that. A quarter of the
+/// limit is kept for it.
+///
+/// Nobody knows how large a result will be, so what has come is held even where it doesn't fit
+/// (hold_best_effort), and the next calls wait until there is room again. So the account may exceed
+/// its limit by one result for each call that is under way.
 ///
 /// Thread-safety: all functions may be called from any thread.
 namespace infeed {
@@ -33,6 +38,8 @@ class MemoryAccount {
 
   /// Best effort: true when the bytes are reserved, false when they don't fit now.
   bool try_reserve_best_effort(std::uint64_t bytes);
+  /// Counts what is there already, whether it fits or not.
+  void hold_best_effort(std::uint64_t bytes);
   void release_best_effort(std::uint64_t bytes);
 
   /// Required: reserves, or throws Error(resource_exhausted) that says who asked for what.
@@ -55,6 +62,7 @@ class MemoryAccount {
 
  private:
   bool try_add(std::atomic<std::uint64_t>& held, std::uint64_t bytes, std::uint64_t limit);
+  void note_in_use(std::uint64_t more_bytes);
 
   std::atomic<std::uint64_t> limit_bytes_;
   std::atomic<std::uint64_t> best_effort_bound_bytes_{UINT64_MAX};

@@ -48,6 +48,9 @@ struct FillColumnBatch {
   using Filling = ColumnRows;
   using Result = ColumnBatch;
 
+  FillColumnBatch for_run(MemoryAccount& memory) const {
+    return {parser.with_pool(TensorPool({.account = free_memory_of(memory)})), size};
+  }
   ColumnRows begin(std::size_t rows) const { return parser.begin(rows); }
   void write_row(const Record& record, ColumnRows& rows, std::size_t row, const Place&,
                  std::size_t) const {

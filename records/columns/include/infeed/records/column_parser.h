@@ -74,6 +74,8 @@ class ColumnParser {
 
   /// Bytes of a row, as far as that is known beforehand: one of columns that grow counts its places.
   std::size_t row_bytes_min() const;
+  /// The same parser with another pool for the memory of its batches.
+  ColumnParser with_pool(TensorPool pool) const;
   /// Columns in the making, of up to rows_max rows; their memory comes from a pool. What grows is
   /// as large from the start as the batch before had become.
   ColumnRows begin(std::size_t rows_max) const;
@@ -87,6 +89,7 @@ class ColumnParser {
 
  private:
   std::shared_ptr<const detail::ColumnPlan> plan_;
+  TensorPool pool_;
 };
 
 /// Columns that a ColumnParser is filling.
@@ -111,11 +114,12 @@ class ColumnRows {
  private:
   friend class ColumnParser;
 
-  ColumnRows(std::shared_ptr<const detail::ColumnPlan> plan, std::size_t rows_max);
+  ColumnRows(std::shared_ptr<const detail::ColumnPlan> plan, TensorPool pool, std::size_t rows_max);
   /// Rows of the columns that grow, of which there is one.
   std::size_t appended() const;
 
   std::shared_ptr<const detail::ColumnPlan> plan_;
+  TensorPool pool_;
   std::size_t rows_max_ = 0;
   std::vector<detail::GrowingColumn> columns_;
 };

@@ -5,10 +5,24 @@
 
 namespace infeed {
 
+/// Says whether memory may lie free in a pool, for who has a budget.
+///
+/// Thread-safety: any thread may call it. Nobody does once the last copy of the pool is gone.
+class FreeMemoryAccount {
+ public:
+  virtual ~FreeMemoryAccount() = default;
+  /// True when so much may lie free from now on; else the pool gives it back to the system.
+  virtual bool try_keep(std::size_t bytes) noexcept = 0;
+  /// It lies free no more.
+  virtual void let_go(std::size_t bytes) noexcept = 0;
+};
+
 struct TensorPoolOptions {
   /// Memory that lies free is at most so much, or one block, and with what is in use at most what was
   /// in use at once before. What came back first goes first.
   std::size_t free_bytes_max = std::size_t{64} << 20;
+  /// It is asked for all memory that lies free, if it isn't null.
+  std::shared_ptr<FreeMemoryAccount> account = nullptr;
 };
 
 /// Why: a fresh megabyte costs page faults (0.25 us each 4 KiB), and a training run takes one batch

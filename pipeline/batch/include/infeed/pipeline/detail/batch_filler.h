@@ -9,8 +9,13 @@
 
 #include <infeed/pipeline/detail/batch_layout.h>
 #include <infeed/pipeline/leaves.h>
+#include <infeed/pipeline/memory_account.h>
+#include <infeed/records/tensor_pool.h>
 
 namespace infeed::detail {
+
+/// Counts what lies free in the pools of a run; a pool that is given this goes before the account.
+std::shared_ptr<FreeMemoryAccount> free_memory_of(MemoryAccount& memory);
 
 /// A batch of which rows are written in place.
 class BatchFiller {
@@ -18,6 +23,8 @@ class BatchFiller {
   /// `layout` lives for ever (batch_layout<T>()).
   BatchFiller(const BatchLayout& layout, std::size_t rows_max);
 
+  /// The same with a pool of its own, which is empty when the last copy is gone.
+  BatchFiller for_run(MemoryAccount& memory) const;
   /// A fresh batch of `rows` rows, whose columns are yet to be constructed.
   BatchReference take(std::size_t rows) const;
   /// Keeps the first `rows` without those at `gaps`, which are in order; destroys the others.
@@ -27,6 +34,7 @@ class BatchFiller {
 
  private:
   std::shared_ptr<BatchPool> pool_;
+  std::shared_ptr<void> closes_pool_;  ///< with the last copy; null where nobody asked for it
 };
 
 template <class Column>

@@ -29,6 +29,10 @@ struct GroupingSpec {
   /// output's place.
   void (*assemble)(const void* context, std::int64_t key, void* rows, std::size_t count,
                    void* out) = nullptr;
+  /// Bytes of the output of these rows, which the stage then reserves before it makes it. Null where
+  /// it has no more than they have.
+  std::uint64_t (*assembled_bytes)(const void* context, std::int64_t key, const void* rows,
+                                   std::size_t count) = nullptr;
   bool drop_remainder = false;  ///< of groups that are not full at the end
 };
 

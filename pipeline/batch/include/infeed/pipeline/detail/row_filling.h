@@ -43,6 +43,8 @@ struct RowFillSpec {
   std::optional<Seeds> seeds = std::nullopt;  ///< of rows that draw; the signature gets them
   DrawKey key = {};                           ///< for write(); make_row_filling() sets it
 
+  /// The same `fill` with pools for one run, which are in its account. Null where it has no pools.
+  std::shared_ptr<const void> (*for_run)(const void* fill, MemoryAccount& memory) = nullptr;
   void* (*begin)(const void* fill, std::size_t rows) = nullptr;
   void (*drop)(void* filling) noexcept = nullptr;
   /// Writes an element to a row; null, or its error. Element i of the place is the row's.
@@ -77,6 +79,7 @@ struct FillColumns {
   static constexpr bool kTakesUnverified =
       kCallable<Write, const Record&, const BatchReference&, std::size_t, LateCopy*>;
 
+  FillColumns for_run(MemoryAccount& memory) const { return {filler.for_run(memory), write}; }
   BatchReference begin(std::size_t rows) const {
     BatchReference batch = filler.take(rows);
     construct_columns<Out>(batch, rows);
@@ -114,6 +117,9 @@ template <class In, class Fill>
 struct RowFillFunctions {
   using Filling = typename Fill::Filling;
 
+  static std::shared_ptr<const void> for_run(const void* fill, MemoryAccount& memory) {
+    return std::make_shared<const Fill>(static_cast<const Fill*>(fill)->for_run(memory));
+  }
   static void* begin(const void* fill, std::size_t rows) {
     return new Filling(static_cast<const Fill*>(fill)->begin(rows));
   }
@@ -180,6 +186,9 @@ Dataset<typename Fill::Result> fill_batches(const Dataset<In>& input, std::size_
   spec.rows_have_places = fill.rows_have_places();
   spec.seeds = seeds;
   spec.fill = std::make_shared<const Fill>(std::move(fill));
+  if constexpr (requires(const Fill& own, MemoryAccount& memory) { own.for_run(memory); }) {
+    spec.for_run = &Functions::for_run;
+  }
   spec.begin = &Functions::begin;
   spec.drop = &Functions::drop;
   spec.write = &Functions::write;

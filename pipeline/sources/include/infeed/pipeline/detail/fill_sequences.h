@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -63,9 +64,13 @@ struct FillSequences {
   static void truncate(Filling& filling, std::size_t rows) {
     std::apply([rows](auto&... column) { (column.truncate(rows), ...); }, filling);
   }
+  /// And of the batch that is made of it, where padding makes that larger.
   static std::uint64_t filling_bytes(const Filling& filling) {
-    return std::apply([](const auto&... column) { return (bytes_of_column(column) + ...); },
-                      filling);
+    return std::apply(
+        [](const auto&... column) {
+          return ((bytes_of_column(column) + padded_bytes(column)) + ...);
+        },
+        filling);
   }
   Result finish(Filling filling, std::size_t rows, std::span<const std::size_t>) const {
     std::size_t i = 0;
@@ -97,6 +102,19 @@ struct FillSequences {
     const auto used = std::span<void* const>(places).first(columns.size());
     schema.append_row(record, row, used, late...);
     if (has_widths) check_row(record, filling, row);
+  }
+  template <class M>
+  static std::uint64_t padded_bytes(const RowColumn<M>& column) {
+    if constexpr (!std::is_same_v<Result, PaddedBatch<T>> || !kIsSequenceField<M>) {
+      return 0;
+    } else {
+      const auto splits = column.row_splits.values();
+      std::int64_t width = 0;
+      for (std::size_t i = 1; i < splits.size(); ++i) {
+        width = std::max(width, splits[i] - splits[i - 1]);
+      }
+      return column.size() * static_cast<std::uint64_t>(width) * sizeof(typename M::value_type);
+    }
   }
   /// Takes the row back when one of its sequences is too long.
   void check_row(const Record& record, Filling& filling, std::size_t row) const {

@@ -2,7 +2,7 @@
 
 #include <infeed/pipeline/stage.h>
 
-#include "engine/signature.h"
+#include "engine/seeds/signature.h"
 
 namespace infeed::detail {
 

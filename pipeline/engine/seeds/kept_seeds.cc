@@ -1,4 +1,4 @@
-#include "engine/resume/kept_seeds.h"
+#include "engine/seeds/kept_seeds.h"
 
 namespace infeed::detail {
 

@@ -1,4 +1,4 @@
-#include "engine/signature.h"
+#include "engine/seeds/signature.h"
 
 #include <algorithm>
 #include <charconv>

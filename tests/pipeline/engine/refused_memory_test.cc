@@ -1,0 +1,102 @@
+#include <gtest/gtest.h>
+#include <string>
+
+#include <infeed/pipeline/cache.h>
+#include <infeed/pipeline/interleave.h>
+#include <infeed/pipeline/map.h>
+#include <infeed/pipeline/range.h>
+#include <infeed/pipeline/shuffle.h>
+#include <infeed/pipeline/unique.h>
+#include <infeed/pipeline/window.h>
+
+#include "pipeline/suite/busy.h"
+#include "pipeline/suite/random_seed.h"
+#include "pipeline/suite/stream.h"
+
+// Whether memory is refused, and at which element, depends on the data, the options and the limit, and
+// never on what threads have read ahead or how many elements came at once.
+namespace infeed::test {
+namespace {
+
+constexpr int kRounds = 40;
+
+/// From a parallel map, so that they come in chunks of any size; text i has `bytes(i)` bytes.
+template <class Bytes>
+auto texts_of(Bytes bytes) {
+  return range(1500) | map(
+                           [bytes](std::int64_t i) {
+                             if (i % 7 == 0) be_busy_for(std::chrono::microseconds(i % 40));
+                             std::string text = std::to_string(i);
+                             text.resize(static_cast<std::size_t>(bytes(i)), 'x');
+                             return text;
+                           },
+                           {.parallelism = 3});
+}
+auto texts() {
+  return texts_of([](std::int64_t) { return 100; });
+}
+auto growing_texts() {
+  return texts_of([](std::int64_t i) { return i; });
+}
+
+auto size_of_each() {
+  return map([](const auto& element) { return static_cast<std::int64_t>(element.size()); });
+}
+
+template <class T>
+Stream stream_in(const Dataset<T>& dataset, std::uint64_t limit_bytes) {
+  auto iterator = dataset.iterate({.memory_bytes_max = limit_bytes, .epoch = 0});
+  return take_stream(iterator);
+}
+
+/// The same each time, and refused somewhere in the middle.
+template <class T>
+void expect_refused_alike(const Dataset<T>& dataset, std::uint64_t limit_bytes) {
+  const Stream expected = stream_in(dataset, limit_bytes);
+  ASSERT_GT(expected.size(), 1U);
+  ASSERT_TRUE(is_terminal(expected.back())) << expected.back();
+  EXPECT_NE(expected.back().find("memory limit"), std::string::npos) << expected.back();
+  for (int round = 0; round < kRounds; ++round) {
+    const Stream stream = stream_in(dataset, limit_bytes);
+    ASSERT_TRUE(is_terminal(stream.back())) << stream.back();
+    ASSERT_EQ(elements_of(stream), elements_of(expected)) << "round " << round;
+  }
+}
+
+TEST(RefusedMemory, OfUniqueAtTheSameElement) {
+  expect_refused_alike(texts() | unique() | size_of_each(), 40'000);
+}
+
+TEST(RefusedMemory, OfACacheAtTheSameElement) {
+  expect_refused_alike(texts() | cache() | size_of_each(), 150'000);
+}
+
+TEST(RefusedMemory, OfAWindowAtTheSameElement) {
+  expect_refused_alike(growing_texts() | window({.size = 64}) | size_of_each(), 200'000);
+}
+
+TEST(RefusedMemory, OfAShuffleAtTheSameElement) {
+  expect_refused_alike(growing_texts() | shuffle({.buffer = 100, .seed = 5}) | size_of_each(),
+                       100'000);
+}
+
+/// Two caches at a time fit, as without threads, but not those that the threads would open ahead.
+TEST(RefusedMemory, NeverForWhatIsReadAhead) {
+  const auto caches = [](Count parallelism) {
+    return range(20) | interleave(
+                           [](std::int64_t i) {
+                             return range(30) | map([i](std::int64_t j) { return 100 * i + j; }) |
+                                    cache();
+                           },
+                           {.cycle_length = 4, .parallelism = parallelism});
+  };
+  const Stream expected = stream_in(caches(1), 0);
+  std::uint64_t limit = 1024;
+  while (is_terminal(stream_in(caches(1), limit).back())) limit += 256;
+  for (int round = 0; round < 5 * kRounds; ++round) {
+    ASSERT_EQ(stream_in(caches(3), limit), expected) << "limit " << limit << ", round " << round;
+  }
+}
+
+}  // namespace
+}  // namespace infeed::test
