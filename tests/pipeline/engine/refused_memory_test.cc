@@ -22,7 +22,7 @@ constexpr int kRounds = 40;
 
 /// From a parallel map, so that they come in chunks of any size; text i has `bytes(i)` bytes.
 template <class Bytes>
-auto texts_of(Bytes bytes) {
+auto texts_with(Bytes bytes) {
   return range(1500) | map(
                            [bytes](std::int64_t i) {
                              if (i % 7 == 0) be_busy_for(std::chrono::microseconds(i % 40));
@@ -32,11 +32,11 @@ auto texts_of(Bytes bytes) {
                            },
                            {.parallelism = 3});
 }
-auto texts() {
-  return texts_of([](std::int64_t) { return 100; });
+auto short_texts() {
+  return texts_with([](std::int64_t) { return 100; });
 }
 auto growing_texts() {
-  return texts_of([](std::int64_t i) { return i; });
+  return texts_with([](std::int64_t i) { return i; });
 }
 
 auto size_of_each() {
@@ -64,11 +64,11 @@ void expect_refused_alike(const Dataset<T>& dataset, std::uint64_t limit_bytes) 
 }
 
 TEST(RefusedMemory, OfUniqueAtTheSameElement) {
-  expect_refused_alike(texts() | unique() | size_of_each(), 40'000);
+  expect_refused_alike(short_texts() | unique() | size_of_each(), 40'000);
 }
 
 TEST(RefusedMemory, OfACacheAtTheSameElement) {
-  expect_refused_alike(texts() | cache() | size_of_each(), 150'000);
+  expect_refused_alike(short_texts() | cache() | size_of_each(), 150'000);
 }
 
 TEST(RefusedMemory, OfAWindowAtTheSameElement) {

@@ -20,14 +20,14 @@ constexpr std::uint64_t kBytes = 10'000'000;
 constexpr std::uint64_t kRoundingBytes = 10'000;
 
 /// Compilers leave out allocations that nobody sees.
-const void* volatile seen;
+const void* volatile seen_by_compiler;
 
 /// All of it counts while it is there, and nothing afterwards.
 template <class Allocate, class Free>
 void expect_counted(Allocate allocate, Free free_memory) {
   const CountedMemory memory;
   auto* const got = allocate();
-  seen = got;
+  seen_by_compiler = got;
   EXPECT_GE(memory.held_bytes(), kBytes);
   EXPECT_LE(memory.held_bytes(), kBytes + kRoundingBytes);
   free_memory(got);
@@ -88,10 +88,10 @@ TEST(CountedMemory, ThePeakStartsAnewAtWhatIsHeld) {
   if (!kMemoryIsCounted) return;
   const CountedMemory memory;
   const std::string held(kBytes, 'x');
-  seen = held.data();
+  seen_by_compiler = held.data();
   {
     const std::string gone(kBytes, 'y');
-    seen = gone.data();
+    seen_by_compiler = gone.data();
   }
   EXPECT_GE(memory.peak_bytes(), 2 * kBytes);
   memory.restart_peak();

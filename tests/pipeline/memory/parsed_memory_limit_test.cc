@@ -26,7 +26,7 @@ namespace {
 constexpr std::size_t kPixels = 224 * 224 * 3;
 constexpr std::int64_t kParsers = 4;
 
-struct Image {
+struct ParsedImage {
   std::array<float, kPixels> pixels;
 };
 
@@ -44,7 +44,7 @@ class ParsedImages : public ::testing::Test {
 
   /// A batch of 16 images takes 9.2 MiB.
   static constexpr LimitedRun kRun{.limit_bytes = 32 * kMiB,
-                                   .on_top_bytes = kParsers * sizeof(Image)};
+                                   .on_top_bytes = kParsers * sizeof(ParsedImage)};
 
  private:
   const testing::TemporaryFolder folder_;
@@ -52,7 +52,7 @@ class ParsedImages : public ::testing::Test {
 };
 
 TEST_F(ParsedImages, InBatchesOfAStruct) {
-  const auto schema = ExampleSchema<Image>().feature("pixels", &Image::pixels);
+  const auto schema = ExampleSchema<ParsedImage>().feature("pixels", &ParsedImage::pixels);
   expect_limit_kept(images() | parse_batch(schema, 16, {.parallelism = kParsers}) | prefetch(4),
                     kRun);
 }
