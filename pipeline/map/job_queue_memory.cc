@@ -34,8 +34,8 @@ std::size_t JobQueue::wait_for_room(std::size_t elements_max) {
 void JobQueue::hold(Chunk& pulled) {
   const std::uint64_t bytes = pulled.bytes();
   const auto lock = hand_off_.lock();
-  in_hand_.set(run_.memory(), bytes);
   pulled.held().release();
+  in_hand_.set(run_.memory(), bytes);
   in_bytes_each_ = std::max(bytes / pulled.slots(), in_bytes_each_ - in_bytes_each_ / 16);
 }
 

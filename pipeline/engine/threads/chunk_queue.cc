@@ -102,8 +102,8 @@ bool ChunkQueue::merge_into_last(Chunk& chunk) {
 
 void ChunkQueue::hold_in_hand(Chunk& chunk) {
   const std::uint64_t bytes = chunk.bytes();
-  in_hand_.set(run_.memory(), bytes);
   chunk.held().release();
+  in_hand_.set(run_.memory(), bytes);
   bytes_each_ = std::max(bytes / chunk.slots(), bytes_each_ - bytes_each_ / 16);
 }
 

@@ -64,25 +64,26 @@ Dataset<Batch<Image>> images(std::int64_t batches, std::int64_t batch_size) {
 
 TEST(LimitedMemory, BatchesOfWhichOneFits) {
   // Each takes 36.75 MiB, of the 37.5 that the limit leaves to what a stage must hold.
-  expect_limit_kept(images(6, 64) | prefetch(2), {.limit_bytes = 50 * kMiB});
+  expect_limit_kept(images(6, 64) | prefetch(2),
+                    {.limit_bytes = 50 * kMiB, .on_top_bytes = 64 * sizeof(Image)});
 }
 
 TEST(LimitedMemory, FivePrefetchesBehindEachOther) {
   const auto batches =
       images(16, 16) | prefetch(4) | prefetch(4) | prefetch(4) | prefetch(4) | prefetch(4);
-  expect_limit_kept(batches, {.limit_bytes = 16 * kMiB});
+  expect_limit_kept(batches, {.limit_bytes = 16 * kMiB, .on_top_bytes = 16 * sizeof(Image)});
 }
 
 TEST(LimitedMemory, ASampleOfTenStagesThatFillBatches) {
   std::vector<Dataset<Batch<Image>>> inputs;
   for (int i = 0; i < 10; ++i) inputs.push_back(images(2, 16));
   expect_limit_kept(sample_from_datasets(inputs, {.seed = 1}) | prefetch(),
-                    {.limit_bytes = 128 * kMiB});
+                    {.limit_bytes = 128 * kMiB, .on_top_bytes = 16 * sizeof(Image)});
 }
 
 TEST(LimitedMemory, RebatchedBatches) {
   const auto batches = images(12, 16) | rebatch(24) | prefetch();
-  expect_limit_kept(batches, {.limit_bytes = 50 * kMiB});
+  expect_limit_kept(batches, {.limit_bytes = 50 * kMiB, .on_top_bytes = 24 * sizeof(Image)});
 }
 
 TEST(LimitedMemory, UnbatchedBatches) {

@@ -42,9 +42,9 @@ class ParsedImages : public ::testing::Test {
   }
   Dataset<Record> images() const { return records(file_) | repeat(8); }
 
-  /// A batch of 16 images takes 9.2 MiB.
+  /// A batch of 16 images takes 9.2 MiB; one is handed over while the next ones are filled.
   static constexpr LimitedRun kRun{.limit_bytes = 32 * kMiB,
-                                   .on_top_bytes = kParsers * sizeof(ParsedImage)};
+                                   .on_top_bytes = (kParsers + 16) * sizeof(ParsedImage)};
 
  private:
   const testing::TemporaryFolder folder_;
