@@ -20,10 +20,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// 224 x 224 pixels of three floats: 588 KiB.
-struct Image {
-  std::array<float, 224 * 224 * 3> pixels;
-};
 /// 1 MiB, so that a batch of one row is.
 struct Block {
   std::array<std::uint8_t, kMiB> bytes;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -23,6 +24,12 @@ inline constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 inline constexpr std::uint64_t kSlackBytes = 16 * kMiB;
 /// What may be left when the iterator has gone: what libraries make once, and keep.
 inline constexpr std::uint64_t kLeftoverBytes = kMiB / 2;
+
+inline constexpr std::size_t kPixels = 224 * 224 * 3;
+/// Pixels of three floats: 588 KiB.
+struct Image {
+  std::array<float, kPixels> pixels;
+};
 
 /// Bytes beyond what the process had before iterate().
 struct Figures {

@@ -1,4 +1,3 @@
-#include <array>
 #include <random>
 
 #include <infeed/pipeline/interleave.h>
@@ -20,12 +19,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::size_t kPixels = 224 * 224 * 3;
 constexpr std::int64_t kParsers = 4;
-
-struct Image {
-  std::array<float, kPixels> pixels;
-};
 
 /// Rows whose sizes swing: up to kWordsBytesMax of text and kTokensMax tokens.
 struct Sentence {
