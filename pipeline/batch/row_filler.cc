@@ -175,6 +175,7 @@ Pull RowFiller::take(Chunk& out, std::size_t want) {
   if (!has_begun_) begin();
   Lock lock = hand_off_.lock();
   is_away_ = false;
+  is_short_of_memory_ = false;  // what it waits for is made anyway
   while (true) {
     while (out.slots() < want && !out.has_error() && front_is_ready()) hand_over_front(out);
     if (!out.empty()) return leave(), Pull::values;

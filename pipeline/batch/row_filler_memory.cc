@@ -14,9 +14,12 @@ void RowFiller::note_stretch(InputRows& rows, std::uint64_t bytes) {
   is_short_of_stretches_ = true;
 }
 
-/// False where there is no memory now.
+/// False where there is no memory now. The required batch is made whatever others hold, but only when
+/// the consumer waits for it: the one before may still be on its way, and the two would be too much.
 bool RowFiller::begin_filling(BatchInFill& batch) {
-  if (required_is_free_) {
+  const MemoryAccount& account = run_.memory();
+  const bool is_over = account.limit_bytes() != 0 && account.in_use_bytes() > account.limit_bytes();
+  if (required_is_free_ && (!is_over || !is_away_)) {
     required_is_free_ = false;
     batch.is_required = true;
   } else if (!batch.held.try_grow_to(run_.memory(), batch_bytes_)) {

@@ -156,6 +156,7 @@ class JobQueue {
   InputTurn turn_{hand_off_, ready_};
   int workers_;                      ///< that may run jobs
   HeldBytes in_hand_;                ///< of the driver: what it has pulled, or is about to
+  bool comes_held_ = false;          ///< what it pulls is in the account already, by who made it
   std::uint64_t in_bytes_each_;      ///< of an element: the most of late
   std::uint64_t result_bytes_each_;  ///< the same of a result
   Knob* knob_ = nullptr;

@@ -13,7 +13,9 @@ std::size_t JobQueue::elements_with_room(std::size_t elements_max) {
   const std::size_t jobs =
       std::max<std::size_t>(1, jobs_max() - std::min(jobs_max(), jobs_.size()));
   for (const std::size_t count : {std::min(each * jobs, elements_max), std::size_t{1}}) {
-    if (in_hand_.try_grow_to(run_.memory(), count * in_bytes_each_)) return count;
+    if (!in_hand_.try_grow_to(run_.memory(), count * in_bytes_each_)) continue;
+    if (comes_held_) in_hand_.release();  // or it would be in the account twice
+    return count;
   }
   is_short_of_memory_ = has_been_short_of_memory_ = true;
   return is_wanted_ && jobs_.empty() ? 1 : 0;
@@ -34,6 +36,8 @@ std::size_t JobQueue::wait_for_room(std::size_t elements_max) {
 void JobQueue::hold(Chunk& pulled) {
   const std::uint64_t bytes = pulled.bytes();
   const auto lock = hand_off_.lock();
+  comes_held_ = pulled.held().bytes() != 0;
+  if (comes_held_) std::swap(in_hand_, pulled.held());
   pulled.held().release();
   in_hand_.set(run_.memory(), bytes);
   in_bytes_each_ = std::max(bytes / pulled.slots(), in_bytes_each_ - in_bytes_each_ / 16);

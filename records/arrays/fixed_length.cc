@@ -65,7 +65,8 @@ class FixedLengthReader::State {
                                                 .input_block_bytes = detail::kFixedBlockBytes,
                                                 .url = format.url})
                     .source,
-                std::make_shared<detail::BlockPool>(file_, 16, std::move(spare_blocks)),
+                std::make_shared<detail::BlockPool>(file_, detail::FreeBlocks{.blocks_max = 16},
+                                                    std::move(spare_blocks)),
                 detail::kFixedBlockBytes) {}
 
   std::size_t read(std::span<Record> out) {

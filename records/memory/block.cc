@@ -62,6 +62,7 @@ Block* BlockPool::take(std::size_t bytes_min) {
   {
     const std::lock_guard lock(mutex_);
     free = take_from(free_, bytes_min, core);
+    if (free != nullptr) free_bytes_ -= free->capacity_bytes;
   }
   if (free == nullptr && spare_ != nullptr) free = spare_->take(bytes_min);
   HomedBlock* const block = free == nullptr ? allocate_block(bytes_min) : homed(free);
@@ -75,12 +76,19 @@ Block* BlockPool::take(std::size_t bytes_min) {
 void BlockPool::give_back(Block* block) noexcept {
   {
     const std::lock_guard lock(mutex_);
-    if (free_.size() < free_blocks_max_) {
+    const bool has_room = free_bytes_ + block->capacity_bytes <= kept_.bytes_max || free_.empty();
+    if (has_room && free_.size() < kept_.blocks_max) {
       free_.push_back(block);
+      free_bytes_ += block->capacity_bytes;
       return;
     }
   }
   deallocate_unless_kept(block, spare_.get());
+}
+
+std::size_t BlockPool::free_blocks() const {
+  const std::lock_guard lock(mutex_);
+  return free_.size();
 }
 
 Block* make_lone_block(std::size_t bytes, std::shared_ptr<BlockPool> origin) {
@@ -90,8 +98,8 @@ Block* make_lone_block(std::size_t bytes, std::shared_ptr<BlockPool> origin) {
 }
 
 Block* make_view(const std::string& file, const char* data, std::shared_ptr<const void> owner) {
-  Block* block =
-      make_lone_block(0, std::make_shared<BlockPool>(file, 0, nullptr, std::move(owner)));
+  Block* block = make_lone_block(
+      0, std::make_shared<BlockPool>(file, FreeBlocks{.blocks_max = 0}, nullptr, std::move(owner)));
   block->data = const_cast<char*>(data);  // nobody writes to the bytes of a block that is read
   return block;
 }

@@ -20,17 +20,21 @@ namespace infeed::detail {
 /// What a window of a stream takes of a block to lay its bytes where they lie in their cache line.
 inline constexpr std::size_t kBlockLeadBytes = 64;
 
+/// What a pool keeps for the next blocks: one, and more while these suffice. Nobody counts them where
+/// memory is limited, and blocks of large records are of megabytes.
+struct FreeBlocks {
+  std::size_t blocks_max = 4;
+  std::size_t bytes_max = std::size_t{4} << 20;
+};
+
 class BlockPool : public std::enable_shared_from_this<BlockPool> {
  public:
   /// `spare`: where blocks come from and go to at the end; may be null. `viewed`: see make_view().
-  explicit BlockPool(std::string file, std::size_t free_blocks_max = 4,
+  explicit BlockPool(std::string file, FreeBlocks kept = {},
                      std::shared_ptr<SpareBlocks> spare = nullptr,
                      std::shared_ptr<const void> viewed = nullptr)
-      : file_(std::move(file)),
-        free_blocks_max_(free_blocks_max),
-        spare_(std::move(spare)),
-        viewed_(std::move(viewed)) {
-    free_.reserve(free_blocks_max);
+      : file_(std::move(file)), kept_(kept), spare_(std::move(spare)), viewed_(std::move(viewed)) {
+    free_.reserve(kept.blocks_max);
   }
   ~BlockPool();
   BlockPool(const BlockPool&) = delete;
@@ -40,14 +44,16 @@ class BlockPool : public std::enable_shared_from_this<BlockPool> {
   Block* take(std::size_t bytes_min);
   void give_back(Block* block) noexcept;
   const std::string& file() const { return file_; }
+  std::size_t free_blocks() const;
 
  private:
   const std::string file_;
-  const std::size_t free_blocks_max_;
+  const FreeBlocks kept_;
   const std::shared_ptr<SpareBlocks> spare_;
   const std::shared_ptr<const void> viewed_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::vector<Block*> free_;
+  std::size_t free_bytes_ = 0;
 };
 
 /// A block of exactly `bytes` that is freed instead of coming home. `origin` names its file and may

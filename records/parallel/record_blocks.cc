@@ -66,7 +66,9 @@ bool RecordBlock::is_valid(std::size_t i, LateCopy& late) const {
 BlockFile::BlockFile(const std::string& file, RecordPosition begin, const BlockFileOptions& options)
     : record_bytes_max_(options.record_bytes_max),
       block_bytes_(std::max<std::size_t>(options.block_bytes, kPageBytes)),
-      pool_(std::make_shared<BlockPool>(file, kFreeRecordBlocksMax, options.spare_blocks)),
+      pool_(std::make_shared<BlockPool>(
+          file, FreeBlocks{.blocks_max = kFreeRecordBlocksMax, .bytes_max = options.free_bytes_max},
+          options.spare_blocks)),
       next_(begin),
       file_name_(file),
       verifies_payloads_(options.verifies_payloads),

@@ -29,8 +29,9 @@ SegmentDecoder::SegmentDecoder(const std::string& file, Compression compression,
             return source;
           }(),
           // The blocks of a few segments are out at a time.
-          std::make_shared<BlockPool>(file, 4 + 4 * options.segment_bytes / options_.block_bytes,
-                                      options.spare_blocks),
+          std::make_shared<BlockPool>(
+              file, FreeBlocks{.blocks_max = 4 + 4 * options.segment_bytes / options_.block_bytes},
+              options.spare_blocks),
           options_.block_bytes) {}
 
 DecodedSegment SegmentDecoder::decode(const Segment& segment) {

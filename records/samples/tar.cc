@@ -43,7 +43,9 @@ class TarStream {
                                         .input_block_bytes = kTarWindowBytes,
                                         .url = options.url})
                     .source,
-                std::make_shared<BlockPool>(file_, 16, std::move(spare_blocks)), kTarWindowBytes) {}
+                std::make_shared<BlockPool>(file_, FreeBlocks{.blocks_max = 16},
+                                            std::move(spare_blocks)),
+                kTarWindowBytes) {}
 
   /// The next member, whose content is to be read or passed over; nothing at the end.
   std::optional<TarMember> next() {

@@ -59,7 +59,7 @@ std::size_t TextRows::bytes() const {
 struct TextFeed::File {
   File(const std::string& name_given, const TextFeedOptions& options)
       : name(redacted_url(name_given)),
-        pool(std::make_shared<BlockPool>(name, 16, options.spare_blocks)),
+        pool(std::make_shared<BlockPool>(name, FreeBlocks{.blocks_max = 16}, options.spare_blocks)),
         source(
             open_data_source(name_given, {.compression = options.compression, .url = options.url})
                 .source) {}

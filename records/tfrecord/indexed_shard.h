@@ -77,7 +77,8 @@ class IndexedShard {
   enum class Source { index, manifest, headers };
 
   IndexedShard(const std::string& name, Source source, const std::shared_ptr<SpareBlocks>& spare)
-      : source_(source), blocks_(std::make_shared<BlockPool>(name, 0, spare)) {}
+      : source_(source),
+        blocks_(std::make_shared<BlockPool>(name, FreeBlocks{.blocks_max = 0}, spare)) {}
 
   std::string index_file() const { return name() + ".index"; }
   Places by_index(const InputFile& file) const;

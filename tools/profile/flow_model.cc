@@ -51,6 +51,7 @@ int threads_for(double cpu_s, double blocked_s, double cores) {
 FlowModel::FlowModel(const RecordedRun& run) : run_(run) {
   learn_order();
   measure();
+  recorded_ = bound(costs_, true);
 }
 
 double FlowModel::Costs::cores_to_have() const {
@@ -239,7 +240,7 @@ FlowModel::Bound FlowModel::bound(const Costs& costs, bool with_step) const {
   return bound;
 }
 
-int FlowModel::bottleneck() const { return bound(costs_, true).stage; }
+int FlowModel::bottleneck() const { return recorded_.stage; }
 
 double FlowModel::pipeline_steps_per_s() const {
   const double seconds = bound(costs_, false).seconds;
@@ -251,7 +252,7 @@ double FlowModel::device_steps_per_s() const {
 }
 
 double FlowModel::gain(const Costs& changed, std::uint64_t stalls_ns) const {
-  const double before_s = bound(costs_, true).seconds;
+  const double before_s = recorded_.seconds;
   const double after_s = bound(changed, true).seconds;
   if (before_s <= 0 || after_s <= 0) return 0;
   const auto all = static_cast<double>(steps_ns_);
@@ -306,7 +307,7 @@ void FlowModel::add_prefetch(std::vector<WhatIf>& what_ifs) const {
   }
   const double together_s = std::max(bound(costs_, false).seconds, costs_.step_s);
   if (together_s <= 0) return;
-  what_if.predicted_gain = bound(costs_, true).seconds / together_s - 1;
+  what_if.predicted_gain = recorded_.seconds / together_s - 1;
   if (what_if.predicted_gain >= kGainMin) what_ifs.push_back(std::move(what_if));
 }
 

@@ -85,6 +85,7 @@ class FlowModel {
   /// By stage: its place in that order, from 1, and where those that it pulls end.
   std::vector<std::size_t> order_begin_, order_end_;
   Costs costs_;
+  Bound recorded_;  ///< with these costs, and the step
   double elements_per_step_ = 1;
   double seconds_ = 0;
   std::uint64_t steps_ns_ = 0;  ///< all of them

@@ -53,7 +53,9 @@ std::size_t ChunkQueue::elements_with_room(std::size_t elements_max) {
   const std::uint64_t most = std::max<std::uint64_t>({1, by_count, by_bytes});
   const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(most, elements_max));
   for (const std::size_t count : {wanted, std::size_t{1}}) {
-    if (in_hand_.try_grow_to(run_.memory(), count * bytes_each_)) return count;
+    if (!in_hand_.try_grow_to(run_.memory(), count * bytes_each_)) continue;
+    if (comes_held_) in_hand_.release();  // or it would be in the account twice
+    return count;
   }
   return is_wanted_ && chunks_.empty() ? 1 : 0;
 }
@@ -102,6 +104,8 @@ bool ChunkQueue::merge_into_last(Chunk& chunk) {
 
 void ChunkQueue::hold_in_hand(Chunk& chunk) {
   const std::uint64_t bytes = chunk.bytes();
+  comes_held_ = chunk.held().bytes() != 0;
+  if (comes_held_) std::swap(in_hand_, chunk.held());
   chunk.held().release();
   in_hand_.set(run_.memory(), bytes);
   bytes_each_ = std::max(bytes / chunk.slots(), bytes_each_ - bytes_each_ / 16);

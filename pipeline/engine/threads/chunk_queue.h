@@ -108,6 +108,7 @@ class ChunkQueue {
   std::deque<Chunk> chunks_;  ///< each with what it holds of the account
   std::vector<Chunk> spare_;  ///< emptied by the consumer, for the producer
   HeldBytes in_hand_;         ///< of the producer: what it has pulled, or is about to
+  bool comes_held_ = false;   ///< what it pulls is in the account already, by who made it
   std::uint64_t bytes_each_;  ///< of an element: the most of late
   bool is_wanted_ = false;    ///< the consumer has found nothing since the last push
   std::uint64_t elements_ = 0;

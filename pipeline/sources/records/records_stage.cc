@@ -19,6 +19,9 @@
 namespace infeed::detail {
 namespace {
 
+/// Of blocks that lie ready for the next ones, where memory is limited: nobody counts them.
+constexpr std::size_t kFreeBytesMax = std::size_t{4} << 20;
+
 /// The same error, which says what is given up with the record that it stands for.
 ErrorPointer with_loss(const Error& error, const Lost& lost, DamagePolicy damage) {
   const bool is_avoidable =
@@ -178,6 +181,7 @@ class RecordsStage final : public Stage, private RecordBlockSource {
          .ignores_trailing_bytes = options_.damage == DamagePolicy::stop_like_tensorflow,
          .records = records,
          .spare_blocks = run().readers().spare_blocks(),
+         .free_bytes_max = run().memory().limit_bytes() == 0 ? SIZE_MAX : kFreeBytesMax,
          .mapped_files = sources_->mapped_files});
     in_blocks_.push_back({index, std::move(file), begin});
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,6 +42,7 @@ class Checks {
   void check_interruption();
   // memory_checks.cc
   void check_memory_limit();
+  std::optional<std::uint64_t> measure_call_bytes();
   void check_allocator();
   void check_refusals();
 

@@ -26,6 +26,16 @@ std::uint64_t calls_of(const Plan& plan) {
   return calls;
 }
 
+/// Of a source; no element shows it where all that it reads is damaged or left out.
+std::uint64_t text_bytes_max(const Plan& plan) {
+  std::int64_t most = 0;
+  plan.any([&most](const Step& step) {
+    most = std::max(most, step.get("text_bytes", 0));
+    return false;
+  });
+  return static_cast<std::uint64_t>(most);
+}
+
 bool is_damaged(const Plan& plan) {
   return plan.any([](const Step& step) { return step.get("damage", 0) != 0; });
 }
@@ -52,30 +62,41 @@ void Checks::check_memory_limit() {
     }
     run_until_stopped(*run, drawn.manner, ErrorCode::resource_exhausted);
     check_ = fmt::format("a limit of {} bytes ({})", limit, drawn.text);
-    // What is under way may come on top; elements of these pipelines are of a few KB.
-    if (run->memory().peak_bytes() > limit + kMemoryAllowanceBytes) {
-      find(fmt::format("the account's peak is {} bytes", run->memory().peak_bytes()));
+    const std::uint64_t peak = run->memory().peak_bytes();
+    if (peak <= limit + kMemoryAllowanceBytes) continue;
+    // Seldom, since most elements are of a few KB.
+    const auto call_bytes = measure_call_bytes();
+    if (call_bytes && peak > limit + kMemoryAllowanceBytes + calls_of(drawn_.plan) * *call_bytes) {
+      find(fmt::format("the account's peak is {} bytes; {} calls may hold up to {}", peak,
+                       calls_of(drawn_.plan), *call_bytes));
     }
+  }
+}
+
+/// What a call may hold: the largest element of any stage, and what it was read from. Nothing where
+/// the pipeline can't be measured.
+std::optional<std::uint64_t> Checks::measure_call_bytes() {
+  Surroundings measured = drawn_.surroundings;
+  measured.is_measured = true;
+  measured.is_serial = true;
+  measured.cache_folder = drawn_.surroundings.folder + "/caches-measured";
+  take_largest_element_bytes();
+  try {
+    const std::unique_ptr<Run> run =
+        drawn_.start(build(drawn_.plan, measured), serial_settings(*executors_, drawn_.epoch));
+    take(*run, kElementsMax);
+    return 2 * std::max({run->largest_element_bytes(), take_largest_element_bytes(),
+                         text_bytes_max(drawn_.plan)});
+  } catch (const Error&) {
+    return std::nullopt;  // a stage that can't stand behind another one
   }
 }
 
 void Checks::check_allocator() {
   if (!allocator_has_peak()) return;
   begin("the largest element", {});
-  Surroundings measured = drawn_.surroundings;
-  measured.is_measured = true;
-  measured.is_serial = true;
-  measured.cache_folder = drawn_.surroundings.folder + "/caches-measured";
-  take_largest_element_bytes();
-  std::uint64_t largest = 0;
-  try {
-    const std::unique_ptr<Run> run =
-        drawn_.start(build(drawn_.plan, measured), serial_settings(*executors_, drawn_.epoch));
-    take(*run, kElementsMax);
-    largest = std::max(run->largest_element_bytes(), take_largest_element_bytes());
-  } catch (const Error&) {
-    return;  // a stage that can't stand behind another one
-  }
+  const auto call_bytes = measure_call_bytes();
+  if (!call_bytes) return;
   Settings drawn = settings();
   drawn.options.memory_bytes_max = std::uint64_t{4 << 20} << words_.below(5);
   begin(fmt::format("a limit of {} bytes, held by the allocator", drawn.options.memory_bytes_max),
@@ -96,12 +117,12 @@ void Checks::check_allocator() {
     return;
   }
   const std::uint64_t peak = peak_bytes() - std::min(before, peak_bytes());
-  const std::uint64_t beside = calls_of(drawn_.plan) * largest + kMemoryAllowanceBytes;
+  const std::uint64_t beside = calls_of(drawn_.plan) * *call_bytes + kMemoryAllowanceBytes;
   if (peak > drawn.options.memory_bytes_max + beside || peak > in_account + beside) {
     find(
-        fmt::format("{} bytes were allocated at once; the account's peak is {}, {} calls may have "
-                    "an element of up to {} bytes",
-                    peak, in_account, calls_of(drawn_.plan), largest));
+        fmt::format("{} bytes were allocated at once; the account's peak is {}, {} calls may hold "
+                    "up to {} bytes",
+                    peak, in_account, calls_of(drawn_.plan), *call_bytes));
   }
 }
 

@@ -55,6 +55,8 @@ struct Image {
   std::array<float, 224 * 224 * 3> pixels;
 };
 
+constexpr std::uint64_t batch_bytes(std::uint64_t rows) { return rows * (sizeof(Image) + 64); }
+
 Dataset<Batch<Image>> images(std::int64_t batches, std::int64_t batch_size) {
   const auto draw = [](std::int64_t number, const Row<Image>& row) {
     row.column(&Image::pixels).fill(static_cast<float>(number));
@@ -65,25 +67,25 @@ Dataset<Batch<Image>> images(std::int64_t batches, std::int64_t batch_size) {
 TEST(LimitedMemory, BatchesOfWhichOneFits) {
   // Each takes 36.75 MiB, of the 37.5 that the limit leaves to what a stage must hold.
   expect_limit_kept(images(6, 64) | prefetch(2),
-                    {.limit_bytes = 50 * kMiB, .on_top_bytes = 64 * sizeof(Image)});
+                    {.limit_bytes = 50 * kMiB, .next_batch_bytes = batch_bytes(64)});
 }
 
 TEST(LimitedMemory, FivePrefetchesBehindEachOther) {
   const auto batches =
       images(16, 16) | prefetch(4) | prefetch(4) | prefetch(4) | prefetch(4) | prefetch(4);
-  expect_limit_kept(batches, {.limit_bytes = 16 * kMiB, .on_top_bytes = 16 * sizeof(Image)});
+  expect_limit_kept(batches, {.limit_bytes = 16 * kMiB, .next_batch_bytes = batch_bytes(16)});
 }
 
 TEST(LimitedMemory, ASampleOfTenStagesThatFillBatches) {
   std::vector<Dataset<Batch<Image>>> inputs;
   for (int i = 0; i < 10; ++i) inputs.push_back(images(2, 16));
   expect_limit_kept(sample_from_datasets(inputs, {.seed = 1}) | prefetch(),
-                    {.limit_bytes = 128 * kMiB, .on_top_bytes = 16 * sizeof(Image)});
+                    {.limit_bytes = 128 * kMiB, .next_batch_bytes = batch_bytes(16)});
 }
 
 TEST(LimitedMemory, RebatchedBatches) {
   const auto batches = images(12, 16) | rebatch(24) | prefetch();
-  expect_limit_kept(batches, {.limit_bytes = 50 * kMiB, .on_top_bytes = 24 * sizeof(Image)});
+  expect_limit_kept(batches, {.limit_bytes = 50 * kMiB, .next_batch_bytes = batch_bytes(16)});
 }
 
 TEST(LimitedMemory, UnbatchedBatches) {

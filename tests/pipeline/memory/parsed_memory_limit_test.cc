@@ -42,9 +42,10 @@ class ParsedImages : public ::testing::Test {
   }
   Dataset<Record> images() const { return records(file_) | repeat(8); }
 
-  /// A batch of 16 images takes 9.2 MiB; one is handed over while the next ones are filled.
+  /// A batch of 16 images takes 9.2 MiB.
   static constexpr LimitedRun kRun{.limit_bytes = 32 * kMiB,
-                                   .on_top_bytes = (kParsers + 16) * sizeof(ParsedImage)};
+                                   .on_top_bytes = kParsers * sizeof(ParsedImage),
+                                   .next_batch_bytes = 16 * sizeof(ParsedImage)};
 
  private:
   const testing::TemporaryFolder folder_;
@@ -101,7 +102,9 @@ class ParsedSentences : public ::testing::Test {
   static constexpr std::uint64_t kRowBytesMax =
       kTokensMax * sizeof(std::int64_t) + 2 * kWordBytesMax;
   static constexpr LimitedRun run_with(std::uint64_t limit_bytes) {
-    return {.limit_bytes = limit_bytes, .on_top_bytes = kParsers * kRowBytesMax};
+    return {.limit_bytes = limit_bytes,
+            .on_top_bytes = kParsers * kRowBytesMax,
+            .next_batch_bytes = kRows * kRowBytesMax};
   }
 
   const testing::TemporaryFolder folder_;

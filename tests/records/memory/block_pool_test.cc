@@ -39,11 +39,24 @@ TEST(BlockPool, spare_blocks_go_to_the_core_that_had_them) {
   const auto spare = std::make_shared<SpareBlocks>(64 * kBytes);
   std::vector<Block*> blocks;
   {
-    const auto gone = std::make_shared<BlockPool>("x", 4, spare);
+    const auto gone = std::make_shared<BlockPool>("x", FreeBlocks{}, spare);
     blocks = have_had(*gone);
   }
-  const auto pool = std::make_shared<BlockPool>("y", 4, spare);
+  const auto pool = std::make_shared<BlockPool>("y", FreeBlocks{}, spare);
   EXPECT_EQ(taken_by_core_0(*pool, 2), testing::as_core_0_gets(blocks));
+}
+
+TEST(BlockPool, keeps_one_block_and_more_while_their_bytes_suffice) {
+  const auto blocks_kept = [](std::size_t bytes_max) {
+    const auto pool = std::make_shared<BlockPool>("x", FreeBlocks{.bytes_max = bytes_max});
+    std::vector<Block*> out;
+    for (int i = 0; i < 4; ++i) out.push_back(pool->take(kBytes));
+    for (Block* const block : out) drop_block(block);
+    return pool->free_blocks();
+  };
+  EXPECT_EQ(blocks_kept(SIZE_MAX), 4U);
+  EXPECT_EQ(blocks_kept(3 * kBytes), 3U);
+  EXPECT_EQ(blocks_kept(kBytes / 2), 1U);
 }
 
 }  // namespace
