@@ -49,4 +49,12 @@ std::vector<DeviceBatch> split_over_replicas(const DeviceBatch& batch, std::int3
   return shares;
 }
 
+std::vector<ColumnBatch> split_over_replicas(const ColumnBatch& batch, std::int32_t replicas) {
+  std::vector<ColumnBatch> shares;
+  for (DeviceBatch& share : split_over_replicas(device_batch(batch), replicas)) {
+    shares.push_back(std::move(share.columns));
+  }
+  return shares;
+}
+
 }  // namespace infeed

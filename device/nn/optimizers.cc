@@ -77,6 +77,13 @@ Optimizer::Optimizer(Scope scope, const std::vector<Variable>& variables, Schedu
 
 std::uint64_t Optimizer::steps() const { return static_cast<std::uint64_t>(scalar_of(step_)); }
 
+StepOptimizer Optimizer::step_optimizer() const {
+  const std::size_t slots = slots_.empty() ? 0 : slots_[0].slots.size();
+  return slots == 0   ? StepOptimizer::sgd
+         : slots == 1 ? StepOptimizer::momentum
+                      : StepOptimizer::adam;
+}
+
 std::vector<Variable> Optimizer::state() const {
   std::vector<Variable> all = {step_};
   const std::size_t slots = slots_.empty() ? 0 : slots_[0].slots.size();

@@ -10,22 +10,10 @@
 #include <infeed/error.h>
 #include <infeed/pipeline/rebatch.h>
 
+#include "train/training_feed.h"
+
 namespace infeed {
-namespace detail {
-
-/// A pipeline, and whom it feeds.
-struct HostFeed {
-  Iterator<ColumnBatch> iterator;
-  std::int64_t batch = 0;  ///< rows that its batches must have
-  std::int32_t replicas = 0;
-  bool is_over = false;
-};
-
-}  // namespace detail
-
 namespace {
-
-using detail::HostFeed;
 
 constexpr std::array<std::string_view, 4> kPolicies = {"auto", "file", "data", "off"};
 
@@ -68,44 +56,6 @@ void check_every_host_has_rows(const std::vector<std::int64_t>& rows, ShardPolic
                   global_batch, rows.size(), to_string(policy)));
 }
 
-[[noreturn]] void refuse_rows(std::int64_t rows, const HostFeed& feed) {
-  if (rows * feed.replicas == feed.batch) {
-    throw Error(
-        ErrorCode::invalid_argument,
-        fmt::format("distribute: the pipeline gives batches of {} rows, which is what one of "
-                    "{} replicas takes; distribute() divides global batches itself, so "
-                    "let the pipeline give {} rows",
-                    rows, feed.replicas, feed.batch));
-  }
-  throw Error(
-      ErrorCode::invalid_argument,
-      fmt::format("distribute: the pipeline gives a batch of {} rows, and {} were asked for; "
-                  "only the last batch may be shorter",
-                  rows, feed.batch));
-}
-
-/// The next batch of a feed, divided over its replicas; those behind the end get nothing.
-bool append_shares(HostFeed& feed, std::vector<ColumnBatch>& shares) {
-  std::optional<ColumnBatch> batch;
-  if (!feed.is_over) batch = feed.iterator.next();
-  if (!batch) {
-    feed.is_over = true;
-    shares.resize(shares.size() + static_cast<std::size_t>(feed.replicas));
-    return false;
-  }
-  const std::int64_t rows = batch->rows();
-  if (rows > feed.batch || (rows < feed.batch && !feed.iterator.peek().empty())) {
-    refuse_rows(rows, feed);
-  }
-  std::int64_t first = 0;
-  for (std::int32_t replica = 0; replica < feed.replicas; ++replica) {
-    const std::int64_t of_replica = examples_of_replica(rows, feed.replicas, replica);
-    shares.push_back(batch->slice(first, of_replica));
-    first += of_replica;
-  }
-  return true;
-}
-
 ShardPolicy decided(ShardPolicy policy, std::size_t files,
                     const std::vector<std::int64_t>& rows_of_hosts) {
   const std::size_t hosts = rows_of_hosts.size();
@@ -139,32 +89,17 @@ ShardPolicy shard_policy_from(std::string_view name) {
   return static_cast<ShardPolicy>(found - kPolicies.begin());
 }
 
-struct DistributedIterator::State {
-  std::vector<HostFeed> feeds;
-};
-
 std::optional<PerReplica<ColumnBatch>> DistributedIterator::next() {
   std::vector<ColumnBatch> shares;
-  bool any = false;
-  for (HostFeed& feed : state_->feeds) any = append_shares(feed, shares) || any;
-  if (!any) return std::nullopt;
-  // Those without rows still know the columns.
-  const auto filled = std::ranges::find_if(
-      shares, [](const ColumnBatch& share) { return !share.columns().empty(); });
-  if (filled != shares.end()) {
-    const ColumnBatch empty = filled->slice(0, 0);
-    for (ColumnBatch& share : shares) {
-      if (share.columns().empty()) share = empty;
-    }
-  }
-  return PerReplica<ColumnBatch>(std::move(shares));
+  if (!feed_->next(shares)) return std::nullopt;
+  return PerReplica<ColumnBatch>(std::move(shares), feed_->place().service_ns);
 }
 
 std::vector<Checkpoint> DistributedIterator::checkpoint() const {
-  std::vector<Checkpoint> places;
-  for (const HostFeed& feed : state_->feeds) places.push_back(feed.iterator.checkpoint());
-  return places;
+  return feed_->place().checkpoints;
 }
+
+void DistributedIterator::cancel() { feed_->cancel(); }
 
 DistributedDataset::DistributedDataset(std::vector<std::int32_t> replicas_of_hosts,
                                        std::vector<std::string> files, const HostPipeline& pipeline,
@@ -210,8 +145,8 @@ DistributedDataset::DistributedDataset(std::vector<std::int32_t> replicas_of_hos
   for (const std::int64_t of_host : rows) pipelines_.push_back(global | rebatch(of_host));
 }
 
-DistributedIterator DistributedDataset::iterate(IterateOptions options,
-                                                std::vector<Checkpoint> resume) const {
+std::vector<detail::ShareFeed> DistributedDataset::feeds(const IterateOptions& options,
+                                                         std::vector<Checkpoint> resume) const {
   if (!resume.empty() && resume.size() != pipelines_.size()) {
     throw Error(
         ErrorCode::invalid_argument,
@@ -220,17 +155,25 @@ DistributedIterator DistributedDataset::iterate(IterateOptions options,
                     resume.size(), pipelines_.size()));
   }
   const std::vector<std::int64_t> rows = rows_of_hosts(replicas_of_hosts_, options_.global_batch);
-  auto state = std::make_shared<DistributedIterator::State>();
+  const bool is_data = policy_ == ShardPolicy::data;
+  std::vector<detail::ShareFeed> feeds;
   for (std::size_t i = 0; i < pipelines_.size(); ++i) {
     IterateOptions of_pipeline = options;
     if (!resume.empty()) of_pipeline.resume = std::move(resume[i]);
-    const bool is_data = policy_ == ShardPolicy::data;
-    state->feeds.push_back(
+    feeds.push_back(
         {.iterator = pipelines_[i].iterate(std::move(of_pipeline)),
-         .batch = is_data ? options_.global_batch : rows[i],
-         .replicas = is_data ? count_replicas(replicas_of_hosts_) : replicas_of_hosts_[i]});
+         .replicas = is_data ? count_replicas(replicas_of_hosts_) : replicas_of_hosts_[i],
+         .batch = is_data ? options_.global_batch : rows[i]});
   }
-  return DistributedIterator(std::move(state));
+  return feeds;
+}
+
+DistributedIterator DistributedDataset::iterate(IterateOptions options,
+                                                std::vector<Checkpoint> resume) const {
+  const InfeedFeed feed = detail::feed_for(options_.feed, options);
+  return DistributedIterator(std::make_shared<detail::TrainingFeed>(
+      feeds(options, std::move(resume)),
+      detail::TrainingFeed::Options{.feed = feed, .queue_depth = options_.queue_depth}));
 }
 
 }  // namespace infeed

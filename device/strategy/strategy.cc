@@ -8,11 +8,11 @@
 #include <vector>
 
 #include <infeed/device/all_reduce.h>
+#include <infeed/device/device_batch.h>
 #include <infeed/error.h>
 
 #include "nn/variable_state.h"
-#include "train/replica_steps.h"
-#include "train/simulated_steps.h"
+#include "train/training_core.h"
 
 namespace infeed {
 namespace {
@@ -55,17 +55,21 @@ struct Strategy::State {
       : options(std::move(of)),
         slice(cluster.slice()),
         devices(cluster.devices()),
-        steps({.replicas = slice.num_replicas(options.devices_of_replica),
-               .threads = options.threads,
-               .precision = options.precision,
-               .width = options.width,
-               .seed = options.seed,
-               .even_shares_only = options.even_shares_only,
-               .strategy = identity,
-               .synchronised = options.synchronised,
-               .devices_of_replica = options.devices_of_replica,
-               .on_operation = on_operation()}) {}
+        core(slice, replica_options(),
+             {.precision = options.precision, .devices_of_replica = options.devices_of_replica}) {}
 
+  detail::ReplicaStepsOptions replica_options() {
+    return {.replicas = slice.num_replicas(options.devices_of_replica),
+            .threads = options.threads,
+            .precision = options.precision,
+            .width = options.width,
+            .seed = options.seed,
+            .even_shares_only = options.even_shares_only,
+            .strategy = identity,
+            .synchronised = options.synchronised,
+            .devices_of_replica = options.devices_of_replica,
+            .on_operation = on_operation()};
+  }
   std::int32_t replicas() const {
     return static_cast<std::int32_t>(devices.size()) / options.devices_of_replica;
   }
@@ -97,9 +101,7 @@ struct Strategy::State {
   const std::vector<LogicalDevice> devices;
   const std::shared_ptr<const void> identity = std::make_shared<int>();
   std::mutex mutex;  ///< one call of on_operation at a time
-  detail::ReplicaSteps steps;
-  detail::SimulatedSteps simulated{
-      slice, {.precision = options.precision, .devices_of_replica = options.devices_of_replica}};
+  detail::TrainingCore core;
   std::int64_t tapes = 0;
   std::vector<std::weak_ptr<detail::ScopeState>> scopes;
 };
@@ -108,6 +110,12 @@ Strategy::Strategy(const Cluster& cluster, StrategyOptions options)
     : state_(std::make_unique<State>(cluster, std::move(options))) {}
 
 Strategy::~Strategy() = default;
+
+const StrategyOptions& Strategy::options() const { return state_->options; }
+
+const Slice& Strategy::slice() const { return state_->slice; }
+
+detail::ReplicaStepsOptions Strategy::replica_options() const { return state_->replica_options(); }
 
 std::int32_t Strategy::num_replicas_in_sync() const { return state_->replicas(); }
 
@@ -121,7 +129,9 @@ Scope Strategy::scope(ScopeOptions options) const {
 }
 
 PerReplica<ColumnBatch> Strategy::shares_of(const ColumnBatch& batch) const {
-  return PerReplica<ColumnBatch>(state_->steps.shares_of(batch, state_->tapes));
+  std::vector<ColumnBatch> shares = split_over_replicas(batch, state_->replicas());
+  state_->core.replicas().check_shares(shares, state_->tapes);
+  return PerReplica<ColumnBatch>(std::move(shares));
 }
 
 ReducedStep Strategy::run(const ReplicaFunction& forward, const ColumnBatch& batch,
@@ -136,13 +146,11 @@ ReducedStep Strategy::run(const ReplicaFunction& forward, const PerReplica<Colum
   for (const ColumnBatch& share : shares.values()) rows += share.rows();
   const std::int64_t examples = options.examples_of_update > 0 ? options.examples_of_update : rows;
   const std::int64_t number = state_->tapes++;
-  detail::ReplicaSteps::Outcome outcome =
-      state_->steps.train(forward, shares.values(),
-                          {.number = number,
-                           .divisor = std::max<std::int64_t>(examples, 1),
-                           .loss_scale = options.loss_scale,
-                           .trace = state_->simulated.trace_for(shares.values())});
-  if (rows > 0) state_->simulated.add(shares.values(), number);
+  detail::ReplicaSteps::Outcome outcome = state_->core.run(forward, shares.values(),
+                                                           {.number = number,
+                                                            .divisor = examples,
+                                                            .loss_scale = options.loss_scale,
+                                                            .service_ns = shares.service_ns()});
   return {.number = number + 1,
           .metrics = outcome.metrics,
           .gradients = std::move(outcome.gradients),
@@ -169,14 +177,14 @@ Metrics Strategy::evaluate(const ReplicaFunction& forward, const ColumnBatch& ba
 
 Metrics Strategy::evaluate(const ReplicaFunction& forward, const PerReplica<ColumnBatch>& shares) {
   state_->check_count(shares.size(), "shares");
-  return state_->steps.evaluate(forward, shares.values(), state_->tapes);
+  return state_->core.replicas().evaluate(forward, shares.values(), state_->tapes);
 }
 
 const std::vector<Compilation>& Strategy::compilations() const {
-  return state_->simulated.compilations();
+  return state_->core.compilations();
 }
 
-StepSummary Strategy::simulated() const { return state_->simulated.summary(); }
+StepSummary Strategy::simulated() const { return state_->core.simulated(); }
 
 DistributedDataset Strategy::distribute(std::vector<std::string> files,
                                         const HostPipeline& pipeline,
@@ -191,7 +199,7 @@ DistributedDataset Strategy::distribute(Dataset<ColumnBatch> global,
 
 void Strategy::on_each(const PerReplica<ColumnBatch>& shares, const OnReplica& function) {
   state_->check_count(shares.size(), "shares");
-  state_->steps.each(function, shares.values(), state_->tapes);
+  state_->core.replicas().each(function, shares.values(), state_->tapes);
 }
 
 double Strategy::reduce(Reduction reduction, const PerReplica<double>& values) const {

@@ -2,17 +2,14 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <memory>
-#include <mutex>
 #include <optional>
 #include <sys/prctl.h>
-#include <thread>
 #include <time.h>
 #include <utility>
 
-#include <infeed/device/infeed_queue.h>
 #include <infeed/error.h>
 
+#include "time/host_feeder.h"
 #include "time/lateness_counts.h"
 #include "time/paced_clock.h"
 
@@ -54,79 +51,19 @@ class FineTimer {
   int before_;
 };
 
-struct Arrival {
-  DeviceBatch batch;
-  std::int64_t asked_ns = 0;  ///< when fetching began
-  std::int64_t ready_ns = 0;  ///< when the host had it
-};
+using Host = detail::HostFeeder<DeviceBatch>;
 
-/// The host side: the source, its queues and, when feeding ahead, a thread. Its destructor ends
-/// whatever is still running.
-class Host {
- public:
-  Host(std::int32_t replicas, BatchSource source, const PacedOptions& options)
-      : source_(std::move(source)),
-        feed_(options.feed),
-        queues_(
-            {.replicas = replicas, .depth = feed_ == InfeedFeed::ahead ? options.queue_depth : 1}) {
-    if (feed_ == InfeedFeed::on_demand) return;
-    feeder_ = std::jthread([this] {
-      while (fetch()) {
-      }
-    });
-  }
-
-  ~Host() {
-    stop();
-    if (feeder_.joinable()) feeder_.join();
-  }
-  Host(const Host&) = delete;
-  Host& operator=(const Host&) = delete;
-
-  /// One arrival a replica. False at the end of the data.
-  bool next_step(std::vector<Arrival>& step) {
-    if (feed_ == InfeedFeed::on_demand) fetch();
-    return queues_.pop_step(step);
-  }
-
-  /// From any thread: everybody wakes up.
-  void stop() {
-    std::call_once(stopped_, [this] {
-      queues_.abort(std::make_exception_ptr(Error(ErrorCode::cancelled, "the run was stopped")));
-      if (source_.cancel) source_.cancel();
-    });
-  }
-
- private:
-  /// Moves one batch from the source to the queues. What goes wrong reaches the device through
-  /// them; after stop() it is of no interest any more, and the queues keep the first error.
-  bool fetch() {
-    try {
-      const std::int64_t asked_ns = clock_ns(CLOCK_MONOTONIC);
-      DeviceBatch batch;
-      if (!source_.next(batch)) {
-        queues_.close();
-        return false;
-      }
-      const std::int64_t ready_ns = clock_ns(CLOCK_MONOTONIC);
-      std::vector<Arrival> step;
-      for (DeviceBatch& share : split_over_replicas(batch, queues_.replicas())) {
-        step.push_back({.batch = std::move(share), .asked_ns = asked_ns, .ready_ns = ready_ns});
-      }
-      batch = {};
-      return queues_.push_step(std::move(step));
-    } catch (...) {
-      queues_.abort(std::current_exception());
-      return false;
-    }
-  }
-
-  BatchSource source_;
-  const InfeedFeed feed_;
-  InfeedQueues<Arrival> queues_;
-  std::once_flag stopped_;
-  std::jthread feeder_;
-};
+/// Divides each batch of the source.
+Host::Source shares_of(BatchSource source, std::int32_t replicas) {
+  return {.next =
+              [next = std::move(source.next), replicas](std::vector<DeviceBatch>& step) {
+                DeviceBatch batch;
+                if (!next(batch)) return false;
+                step = split_over_replicas(batch, replicas);
+                return true;
+              },
+          .cancel = std::move(source.cancel)};
+}
 
 void check(const PacedOptions& options) {
   const auto refuse = [](std::string message) {
@@ -204,8 +141,8 @@ class PacedDevice {
                               .ready_ns = arrivals_[0].ready_ns,
                               .taken_ns = clock_ns(CLOCK_MONOTONIC)};
     shares_.clear();
-    for (const Arrival& arrival : arrivals_) {
-      shares_.push_back({.examples = arrival.batch.examples, .bytes = arrival.batch.bytes});
+    for (const Host::Arrival& arrival : arrivals_) {
+      shares_.push_back({.examples = arrival.item.examples, .bytes = arrival.item.bytes});
     }
     arrivals_.clear();
     return batch;
@@ -215,7 +152,7 @@ class PacedDevice {
   StepAccounting accounting_;
   PacedClock clock_;
   LatenessCounts lateness_;
-  std::vector<Arrival> arrivals_;
+  std::vector<Host::Arrival> arrivals_;
   std::vector<PacedShare> shares_;
   std::int64_t warmup_steps_ = 0;
   std::int64_t counted_from_ns_ = 0;
@@ -232,7 +169,9 @@ PacedResult run_paced(const Slice& slice, BatchSource source, const PacedOptions
   result.hosts = slice.num_hosts();
   result.replicas = slice.replicas_of_host(0);
   {
-    Host host(slice.replicas_of_host(0), std::move(source), options);
+    const std::int32_t replicas = slice.replicas_of_host(0);
+    Host host({.replicas = replicas, .feed = options.feed, .depth = options.queue_depth},
+              shares_of(std::move(source), replicas));
     const std::stop_callback on_stop(options.stop, [&host] { host.stop(); });
     PacedDevice device(slice, options);
     try {

@@ -78,6 +78,11 @@ std::string StepSummary::sentence() const {
       percent);
 }
 
+std::string StepSummary::sentence_with_clock() const {
+  return fmt::format("On the {} clock: {}", clock == StepClock::wall ? "wall's" : "device's",
+                     sentence());
+}
+
 StepAccounting::StepAccounting(std::int32_t replicas)
     : busy_(static_cast<std::size_t>(std::max(replicas, 0))) {
   if (replicas <= 0) {

@@ -9,6 +9,8 @@
 #include <infeed/device/device_batch.h>
 #include <infeed/error.h>
 
+#include "time/slice_clock.h"
+
 namespace infeed {
 namespace {
 
@@ -102,67 +104,44 @@ class TailOf {
   std::vector<std::int64_t> all_;
 };
 
-/// The recursion: the state between two steps.
+/// The slice's clock, fed with what each host does for a step.
 class SimulatedSlice {
  public:
   SimulatedSlice(const Slice& slice, const ServiceTimes& service, const VirtualOptions& options)
       : slice_(slice),
         service_(service),
         options_(options),
-        hosts_(static_cast<std::size_t>(slice.num_hosts())),
-        events_(hosts_.size()),
-        starts_ps_(static_cast<std::size_t>(
-            std::min<std::int64_t>(options.queue_depth, options.warmup_steps + options.steps))) {
-    for (const VirtualBatch& batch : options.batches) shares_.push_back(shares_of(batch));
+        clock_(static_cast<std::size_t>(slice.num_hosts()), options.queue_depth) {
+    for (const VirtualBatch& batch : options.batches) parts_.push_back(parts_of(batch));
   }
 
   std::span<const StepEvent> step(std::int64_t number, TailOf& tail) {
     const std::size_t which = static_cast<std::size_t>(number) % options_.batches.size();
     const VirtualBatch& batch = options_.batches[which];
-    const std::int64_t room_ps = room_from_ps(number);
-    std::int64_t start_ps = end_ps_;
-    if (number % options_.steps_per_execution == 0) {
-      start_ps += options_.launch_ps;
-      ++executions_;
+    const bool begins_execution = number % options_.steps_per_execution == 0;
+    executions_ += begins_execution ? 1 : 0;
+    for (std::size_t h = 0; h < parts_[which].size(); ++h) {
+      parts_[which][h].service_ps = service_.ps(static_cast<std::int32_t>(h), number);
+      tail.take(parts_[which][h].service_ps);
     }
-    for (std::size_t h = 0; h < hosts_.size(); ++h) {
-      Host& host = hosts_[h];
-      const std::int64_t service_ps = service_.ps(static_cast<std::int32_t>(h), number);
-      tail.take(service_ps);
-      host.produced_ps = std::max(host.produced_ps, room_ps) + service_ps;
-      host.arrived_ps = std::max(host.produced_ps, host.arrived_ps) + shares_[which][h].transfer_ps;
-      start_ps = std::max(start_ps, host.arrived_ps);
-    }
-    if (compiled_.insert(batch.examples).second) start_ps += options_.compilation_ps;
-    for (std::size_t h = 0; h < hosts_.size(); ++h) {
-      events_[h] = event(number, h, batch, start_ps);
-      events_[h].examples = shares_[which][h].examples;
-    }
-    if (!starts_ps_.empty()) {
-      starts_ps_[static_cast<std::size_t>(number) % starts_ps_.size()] = start_ps;
-    }
-    end_ps_ = start_ps + batch.step.total_ps();
+    const bool is_new = compiled_.insert(batch.examples).second;
+    const std::span<const StepEvent> events =
+        clock_.step(parts_[which], {.time = batch.step,
+                                    .launch_ps = begins_execution ? options_.launch_ps : 0,
+                                    .compilation_ps = is_new ? options_.compilation_ps : 0});
     check_fits(number);
-    return events_;
+    return events;
   }
 
   std::int64_t compilations() const { return static_cast<std::int64_t>(compiled_.size()); }
   std::int64_t executions() const { return executions_; }
 
  private:
-  struct Host {
-    std::int64_t produced_ps = 0;
-    std::int64_t arrived_ps = 0;
-  };
-  /// A host's part of a batch.
-  struct Share {
-    std::int64_t examples = 0;
-    std::int64_t transfer_ps = 0;
-  };
+  using HostParts = std::vector<detail::HostPart>;
 
-  std::vector<Share> shares_of(const VirtualBatch& batch) const {
+  HostParts parts_of(const VirtualBatch& batch) const {
     const std::int32_t hosts = slice_.num_hosts();
-    std::vector<Share> shares;
+    HostParts parts;
     for (std::int32_t h = 0; h < hosts; ++h) {
       const std::int64_t examples = examples_of_replica(batch.examples, hosts, h);
       const std::int64_t chips =
@@ -171,36 +150,15 @@ class SimulatedSlice {
                               ? 1.0 / hosts
                               : static_cast<double>(examples) / static_cast<double>(batch.examples);
       const auto bytes = static_cast<std::int64_t>(static_cast<double>(batch.bytes) * part + 0.5);
-      shares.push_back({examples, transfer_ps(slice_.chip(), (bytes + chips - 1) / chips)});
+      parts.push_back({.examples = examples,
+                       .transfer_ps = transfer_ps(slice_.chip(), (bytes + chips - 1) / chips)});
     }
-    return shares;
-  }
-
-  /// When a host may begin with batch `number`.
-  std::int64_t room_from_ps(std::int64_t number) const {
-    if (options_.queue_depth == 0) return end_ps_;
-    if (number < options_.queue_depth) return 0;
-    return starts_ps_[static_cast<std::size_t>(number) % starts_ps_.size()];
-  }
-
-  StepEvent event(std::int64_t number, std::size_t host, const VirtualBatch& batch,
-                  std::int64_t start_ps) const {
-    const std::int64_t ready_ps = std::max(end_ps_, hosts_[host].produced_ps);
-    StepEvent event{
-        .step = number, .replica = static_cast<std::int32_t>(host), .begin_ps = end_ps_};
-    event.infeed_wait_ps = ready_ps - end_ps_;
-    event.transfer_ps = std::max<std::int64_t>(0, hosts_[host].arrived_ps - ready_ps);
-    event.idle_ps = start_ps - end_ps_ - event.infeed_wait_ps - event.transfer_ps;
-    event.compute_ps = batch.step.compute_ps;
-    event.all_reduce_ps = batch.step.all_reduce_ps;
-    return event;
+    return parts;
   }
 
   /// No part is longer than 10^18 ps, so that nothing has overflowed before this sees it.
   void check_fits(std::int64_t number) const {
-    std::int64_t latest_ps = end_ps_;
-    for (const Host& host : hosts_) latest_ps = std::max(latest_ps, host.arrived_ps);
-    if (latest_ps < kLongestRunPs) return;
+    if (clock_.latest_ps() < kLongestRunPs) return;
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("after {} steps more than 53 days have passed, which is all that a "
                             "virtual run can hold; ask for fewer steps or shorter ones",
@@ -210,12 +168,9 @@ class SimulatedSlice {
   const Slice& slice_;
   const ServiceTimes& service_;
   const VirtualOptions& options_;
-  std::vector<Host> hosts_;
-  std::vector<StepEvent> events_;
-  std::vector<std::int64_t> starts_ps_;  ///< of the last queue_depth steps, by number modulo that
-  std::vector<std::vector<Share>> shares_;
+  detail::SliceClock clock_;
+  std::vector<HostParts> parts_;  ///< by batch
   std::set<std::int64_t> compiled_;
-  std::int64_t end_ps_ = 0;
   std::int64_t executions_ = 0;
 };
 

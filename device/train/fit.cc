@@ -1,44 +1,59 @@
 #include "infeed/device/fit.h"
 
 #include <algorithm>
-#include <chrono>
 #include <fmt/format.h>
+#include <functional>
 #include <utility>
 
+#include <infeed/device/distribute.h>
+#include <infeed/device/strategy.h>
 #include <infeed/error.h>
 #include <infeed/pipeline/detail/order_hash.h>
 
 #include "train/fit_checks.h"
 #include "train/fit_progress.h"
-#include "train/replica_steps.h"
-#include "train/simulated_steps.h"
+#include "train/training_core.h"
+#include "train/training_feed.h"
+#include "train/wall_account.h"
 
 namespace infeed {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr std::string_view kProgressText = "fit";
 constexpr std::string_view kConfigurationText = "configuration";
-constexpr std::string_view kPipelineText = "pipeline";
 /// Gradients that wait for their update are saved below this name.
 constexpr std::string_view kGroupPrefix = "accumulated/";
 constexpr std::string_view kCallbackPrefix = "callback.";
 
+/// Under which the place of each pipeline is saved.
+std::string pipeline_text(std::size_t number) {
+  return number == 0 ? "pipeline" : fmt::format("pipeline.{}", number);
+}
+
+/// What is trained on, and where: a dataset on a slice, or a distributed one on a strategy.
+struct FitTarget {
+  Slice slice;
+  detail::ReplicaStepsOptions replicas;
+  std::function<std::vector<detail::ShareFeed>(const IterateOptions&, std::vector<Checkpoint>)>
+      feeds;
+  detail::TrainingFeed::Options feed = {};
+};
+
 class FitRun : public FitControl {
  public:
-  FitRun(const Training& training, const Slice& slice, const Dataset<ColumnBatch>& batches,
-         const FitOptions& options)
+  FitRun(const Training& training, FitTarget target, const FitOptions& options)
       : training_(training),
-        batches_(batches),
+        target_(std::move(target)),
         options_(options),
-        replicas_(detail::replica_options(slice, options, &training.scope)),
-        configuration_(detail::configuration_of(slice, options)),
-        simulated_(slice, {.precision = options.precision,
-                           .steps_per_execution = options.steps_per_execution,
-                           .workload = options.workload}) {
-    detail::check_fit(training, options);
-  }
+        configuration_(detail::configuration_of(target_.slice, options)),
+        core_(target_.slice, target_.replicas,
+              {.precision = options.precision,
+               .steps_per_execution = options.steps_per_execution,
+               .batches_per_update = options.batches_per_update,
+               .optimizer = training.optimizer->step_optimizer(),
+               .queue_depth = target_.feed.feed == InfeedFeed::ahead ? target_.feed.queue_depth : 0,
+               .devices_of_replica = std::max(target_.replicas.devices_of_replica, 1),
+               .workload = options.workload}) {}
 
   FitResult run() {
     FitResult result;
@@ -58,8 +73,9 @@ class FitRun : public FitControl {
     result.order_hash = order_hash();
     result.stop_reason = progress_.stop_reason;
     result.tuning = tuning();
-    result.simulated = simulated_.summary();
-    result.compilations = simulated_.compilations();
+    result.wall = wall_.summary();
+    result.simulated = core_.simulated();
+    result.compilations = core_.compilations();
     return result;
   }
 
@@ -69,8 +85,11 @@ class FitRun : public FitControl {
     for (const auto& [variable, gradient] : group_) {
       state.tensors.push_back({std::string(kGroupPrefix) + variable.name(), gradient});
     }
-    if (iterator_.has_stream()) {
-      state.texts.push_back({std::string(kPipelineText), iterator_.checkpoint().to_text()});
+    if (feed_) {
+      std::size_t number = 0;
+      for (const Checkpoint& place : feed_->place().checkpoints) {
+        state.texts.push_back({pipeline_text(number++), place.to_text()});
+      }
     }
     state.texts.push_back({std::string(kProgressText), progress_.to_text()});
     state.texts.push_back({std::string(kConfigurationText), configuration_});
@@ -81,9 +100,7 @@ class FitRun : public FitControl {
     return state;
   }
 
-  TuningReport tuning() const override {
-    return iterator_.has_stream() ? iterator_.tuning() : tuning_;
-  }
+  TuningReport tuning() const override { return feed_ ? feed_->tuning() : tuning_; }
 
   void stop_training(std::string reason) override {
     progress_.stop_reason = reason.empty() ? "a callback stopped it" : std::move(reason);
@@ -120,9 +137,11 @@ class FitRun : public FitControl {
       const std::string_view name = std::string_view(place.name).substr(kGroupPrefix.size());
       group_.emplace_back(detail::variable_named(name, training_.scope, folder), saved.read(place));
     }
-    if (const std::string* const text = saved.find_text(kPipelineText)) {
-      begin_iteration(Checkpoint::from_text(*text));
+    std::vector<Checkpoint> places;
+    while (const std::string* const text = saved.find_text(pipeline_text(places.size()))) {
+      places.push_back(Checkpoint::from_text(*text));
     }
+    if (!places.empty()) begin_iteration(std::move(places));
     for (const std::shared_ptr<Callback>& callback : options_.callbacks) {
       const std::string* const text =
           saved.find_text(std::string(kCallbackPrefix) + std::string(callback->name()));
@@ -130,27 +149,27 @@ class FitRun : public FitControl {
     }
   }
 
-  void begin_iteration(std::optional<Checkpoint> resume) {
+  void begin_iteration(std::vector<Checkpoint> resume) {
     IterateOptions iterate = options_.iterate;
     // An iteration an epoch draws its own order; one for all is the first.
     iterate.epoch = options_.steps_per_epoch > 0 ? 0 : static_cast<std::uint64_t>(progress_.epoch);
-    if (resume) iterate.epoch = resume->epoch;
+    if (!resume.empty()) iterate.epoch = resume.front().epoch;
     if (options_.stop.stop_possible()) iterate.stop = options_.stop;
-    iterate.resume = std::move(resume);
-    iterator_ = batches_.iterate(std::move(iterate));
-    iterator_.core_for_timer().expect_steps();
-    last_end_.reset();
+    feed_.emplace(target_.feeds(iterate, std::move(resume)), target_.feed);
+    wall_.pause();
   }
 
-  /// Nothing at the end of the epoch's data.
-  std::optional<ColumnBatch> next_batch() {
+  /// False at the end of the epoch's data.
+  bool next_shares() {
     if (options_.steps_per_epoch > 0 && progress_.step_of_epoch == options_.steps_per_epoch) {
-      return std::nullopt;
+      return false;
     }
-    const Clock::time_point begin = Clock::now();
-    std::optional<ColumnBatch> batch = iterator_.next();
-    wait_ = Clock::now() - begin;
-    if (!batch && options_.steps_per_epoch > 0) {
+    if (feed_->next(shares_)) {
+      begin_ns_ = detail::monotonic_ns();
+      core_.replicas().check_shares(shares_, progress_.step);
+      return true;
+    }
+    if (options_.steps_per_epoch > 0) {
       throw Error(
           ErrorCode::failed_precondition,
           fmt::format("the data ended after {} of the {} steps of epoch {}; put repeat() "
@@ -158,28 +177,27 @@ class FitRun : public FitControl {
                       "an epoch",
                       progress_.step_of_epoch, options_.steps_per_epoch, progress_.epoch + 1));
     }
-    if (!batch && progress_.step_of_epoch == 0) {
+    if (progress_.step_of_epoch == 0) {
       throw Error(ErrorCode::failed_precondition,
                   fmt::format("the dataset gave no batch in epoch {}; fewer rows than a batch with "
                               "drop_remainder give none",
                               progress_.epoch + 1));
     }
-    return batch;
+    return false;
   }
 
   /// False when it was cancelled.
   bool run_epoch() {
-    if (!iterator_.has_stream()) begin_iteration(std::nullopt);
+    if (!feed_) begin_iteration({});
     bool is_over = false;
     while (!is_over && progress_.stop_reason.empty()) {
       StepLogs execution{.epoch = progress_.epoch};
       try {
         while (execution.steps < options_.steps_per_execution) {
           if (options_.stop.stop_requested()) return false;
-          const std::optional<ColumnBatch> batch = next_batch();
-          is_over = !batch;
+          is_over = !next_shares();
           if (is_over) break;
-          execution.training += run_step(*batch);
+          execution.training += run_step();
           ++execution.steps;
         }
       } catch (const Error& error) {
@@ -204,7 +222,7 @@ class FitRun : public FitControl {
                    .rate = rate()};
     if (options_.validation.is_described()) {
       Metrics validation;
-      if (!detail::evaluate_all(replicas_, training_.forward, options_.validation, options_,
+      if (!detail::evaluate_all(core_.replicas(), training_.forward, options_.validation, options_,
                                 validation)) {
         return false;
       }
@@ -212,9 +230,10 @@ class FitRun : public FitControl {
     }
     if (options_.steps_per_epoch == 0) {
       progress_.order_hash = order_hash();
-      tuning_ = iterator_.tuning();
-      iterator_ = {};
+      tuning_ = feed_->tuning();
+      feed_.reset();
     }
+    wall_.pause();
     progress_.epochs.push_back(logs);
     ++progress_.epoch;
     progress_.step_of_epoch = 0;
@@ -223,21 +242,19 @@ class FitRun : public FitControl {
     return true;
   }
 
-  Metrics run_step(const ColumnBatch& batch) {
-    const Clock::time_point begin = Clock::now();
+  Metrics run_step() {
+    std::int64_t rows = 0;
+    for (const ColumnBatch& share : shares_) rows += share.rows();
     if (progress_.group_batches == 0) {
       // All of a group are divided by one number, which is right for groups of equal batches; what
       // is uneven is mended when the group is complete.
-      progress_.group_divisor = batch.rows() * options_.batches_per_update;
+      progress_.group_divisor = rows * options_.batches_per_update;
     }
-    const std::vector<ColumnBatch> shares = replicas_.shares_of(batch, progress_.step);
-    detail::ReplicaSteps::Outcome outcome =
-        replicas_.train(training_.forward, shares,
-                        {.number = progress_.step,
-                         .divisor = std::max<std::int64_t>(progress_.group_divisor, 1),
-                         .loss_scale = training_.loss_scale,
-                         .trace = simulated_.trace_for(shares)});
-    const Clock::time_point computed = Clock::now();
+    detail::ReplicaSteps::Outcome outcome = core_.run(training_.forward, shares_,
+                                                      {.number = progress_.step,
+                                                       .divisor = progress_.group_divisor,
+                                                       .loss_scale = training_.loss_scale,
+                                                       .service_ns = feed_->place().service_ns});
     detail::add_gradients(group_, std::move(outcome.gradients));
     for (auto& [variable, value] : outcome.updates) {
       Variable changed = variable;
@@ -246,11 +263,13 @@ class FitRun : public FitControl {
     ++progress_.step;
     ++progress_.step_of_epoch;
     ++progress_.group_batches;
-    progress_.group_examples += batch.rows();
+    progress_.group_examples += rows;
     progress_.training += outcome.metrics;
     if (progress_.group_batches == options_.batches_per_update) update();
-    simulated_.add(shares, progress_.step - 1);
-    record(begin, computed);
+    feed_->record_step(wall_.add({.wait_ns = feed_->wait_ns(),
+                                  .begin_ns = begin_ns_,
+                                  .reduce_ns = outcome.reduce_ns,
+                                  .examples = rows}));
     if (options_.on_step) options_.on_step(progress_.step, outcome.metrics);
     return outcome.metrics;
   }
@@ -278,48 +297,64 @@ class FitRun : public FitControl {
     progress_.group_examples = 0;
   }
 
-  /// For `infeed profile`: what the step's parts took here.
-  void record(Clock::time_point begin, Clock::time_point computed) {
-    const Clock::time_point end = Clock::now();
-    iterator_.record_step({.begin = last_end_.value_or(begin - wait_),
-                           .infeed_wait = wait_,
-                           .transfer = {},
-                           .compute = computed - begin,
-                           .all_reduce = end - computed,
-                           .idle = begin - wait_ - last_end_.value_or(begin - wait_),
-                           .elements = 1,
-                           .name = {}});
-    last_end_ = end;
-  }
-
   double rate() const { return training_.optimizer->rate() * progress_.rate_factor; }
 
   std::uint64_t order_hash() const {
-    if (!iterator_.has_stream() || !options_.iterate.order_hash) return progress_.order_hash;
+    if (!feed_ || !options_.iterate.order_hash) return progress_.order_hash;
     OrderHash hash(progress_.order_hash);
-    hash.add(iterator_.order_hash());
+    hash.add(feed_->place().order_hash);
     return hash.value();
   }
 
   const Training& training_;
-  const Dataset<ColumnBatch>& batches_;
+  const FitTarget target_;
   const FitOptions& options_;
-  detail::ReplicaSteps replicas_;
   const std::string configuration_;
-  detail::SimulatedSteps simulated_;
+  detail::TrainingCore core_;
   detail::FitProgress progress_;
+  detail::WallAccount wall_;
   Gradients group_;
-  Iterator<ColumnBatch> iterator_;
+  std::optional<detail::TrainingFeed> feed_;
+  std::vector<ColumnBatch> shares_;  ///< of the step at hand
+  std::int64_t begin_ns_ = 0;        ///< when they were there
   TuningReport tuning_;
-  std::chrono::nanoseconds wait_{0};
-  std::optional<Clock::time_point> last_end_;
 };
 
 }  // namespace
 
 FitResult fit(const Training& training, const Slice& slice, const Dataset<ColumnBatch>& batches,
               const FitOptions& options) {
-  return FitRun(training, slice, batches, options).run();
+  detail::check_fit(training, options);
+  FitTarget target{.slice = slice,
+                   .replicas = detail::replica_options(slice, options, &training.scope),
+                   .feeds =
+                       [&](IterateOptions iterate, std::vector<Checkpoint> resume) {
+                         if (!resume.empty()) iterate.resume = std::move(resume.front());
+                         std::vector<detail::ShareFeed> feeds;
+                         feeds.push_back({.iterator = batches.iterate(std::move(iterate)),
+                                          .replicas = slice.num_replicas()});
+                         return feeds;
+                       },
+                   .feed = {.feed = detail::feed_for(options.feed, options.iterate),
+                            .queue_depth = options.queue_depth}};
+  return FitRun(training, std::move(target), options).run();
+}
+
+FitResult fit(const Training& training, const Strategy& strategy, const DistributedDataset& batches,
+              const FitOptions& options) {
+  detail::check_fit(training, options);
+  FitOptions own = options;
+  own.precision = strategy.options().precision;
+  own.seed = strategy.options().seed;
+  FitTarget target{.slice = strategy.slice(),
+                   .replicas = strategy.replica_options(),
+                   .feeds =
+                       [&](const IterateOptions& iterate, std::vector<Checkpoint> resume) {
+                         return batches.feeds(iterate, std::move(resume));
+                       },
+                   .feed = {.feed = detail::feed_for(batches.options().feed, options.iterate),
+                            .queue_depth = batches.options().queue_depth}};
+  return FitRun(training, std::move(target), own).run();
 }
 
 Metrics evaluate(const ReplicaFunction& forward, const Slice& slice,

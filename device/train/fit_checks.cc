@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include <infeed/device/device_batch.h>
 #include <infeed/error.h>
 
 #include "nn/variable_state.h"
@@ -118,7 +119,9 @@ bool evaluate_all(ReplicaSteps& replicas, const ReplicaFunction& forward,
     for (std::int64_t number = 0; !options.stop.stop_requested(); ++number) {
       const std::optional<ColumnBatch> batch = iterator.next();
       if (!batch) return true;
-      sum += replicas.evaluate(forward, replicas.shares_of(*batch, number), number);
+      const std::vector<ColumnBatch> shares = split_over_replicas(*batch, replicas.replicas());
+      replicas.check_shares(shares, number);
+      sum += replicas.evaluate(forward, shares, number);
     }
   } catch (const Error& error) {
     if (error.code() != ErrorCode::cancelled || !options.stop.stop_requested()) throw;

@@ -9,9 +9,10 @@
 #include <utility>
 
 #include <infeed/device/all_reduce.h>
-#include <infeed/device/device_batch.h>
 #include <infeed/error.h>
 #include <infeed/pipeline/executor.h>
+
+#include "time/host_feeder.h"
 
 namespace infeed::detail {
 namespace {
@@ -183,27 +184,24 @@ ReplicaSteps::ReplicaSteps(ReplicaStepsOptions options)
   }
 }
 
-std::vector<ColumnBatch> ReplicaSteps::shares_of(const ColumnBatch& batch,
-                                                 std::int64_t number) const {
-  if (batch.rows() == 0) {
+void ReplicaSteps::check_shares(std::span<const ColumnBatch> shares, std::int64_t number) const {
+  std::int64_t rows = 0;
+  bool is_even = true;
+  for (const ColumnBatch& share : shares) {
+    rows += share.rows();
+    is_even = is_even && share.rows() == shares.front().rows();
+  }
+  if (rows == 0) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("step {}: the batch has no rows", number + 1));
   }
-  if (options_.even_shares_only && batch.rows() % options_.replicas != 0) {
+  if (options_.even_shares_only && !is_even) {
     throw Error(
         ErrorCode::invalid_argument,
         fmt::format("step {}: a batch of {} rows isn't divisible by {} replicas; take a batch "
                     "of a multiple of them with drop_remainder, or allow uneven shares",
-                    number + 1, batch.rows(), options_.replicas));
+                    number + 1, rows, options_.replicas));
   }
-  std::vector<ColumnBatch> shares;
-  std::int64_t first = 0;
-  for (std::int32_t replica = 0; replica < options_.replicas; ++replica) {
-    const std::int64_t rows = examples_of_replica(batch.rows(), options_.replicas, replica);
-    shares.push_back(rows == batch.rows() ? batch : batch.slice(first, rows));
-    first += rows;
-  }
-  return shares;
 }
 
 std::function<void(const TapeOperation&)> ReplicaSteps::on_operation_of(std::int32_t replica,
@@ -295,8 +293,10 @@ std::vector<ReplicaSteps::OfReplica> ReplicaSteps::run(const ReplicaFunction& fo
 
 ReplicaSteps::Outcome ReplicaSteps::train(const ReplicaFunction& forward,
                                           std::span<const ColumnBatch> shares, const Step& step) {
+  const std::int64_t begin_ns = monotonic_ns();
   std::vector<OfReplica> replicas = run(forward, shares, step, true);
-  Outcome outcome;
+  const std::int64_t computed_ns = monotonic_ns();
+  Outcome outcome{.compute_ns = computed_ns - begin_ns};
   std::vector<Gradients> gradients;
   for (OfReplica& replica : replicas) {
     outcome.metrics += replica.metrics;
@@ -304,6 +304,7 @@ ReplicaSteps::Outcome ReplicaSteps::train(const ReplicaFunction& forward,
   }
   outcome.gradients = sum_of_replicas(gradients);
   outcome.updates = mean_of_updates(replicas);
+  outcome.reduce_ns = monotonic_ns() - computed_ns;
   return outcome;
 }
 

@@ -39,6 +39,8 @@ class ReplicaSteps {
  public:
   explicit ReplicaSteps(ReplicaStepsOptions options);
 
+  std::int32_t replicas() const { return options_.replicas; }
+
   struct Step {
     std::int64_t number = 0;   ///< of this tape, from 0: for dropout
     std::int64_t divisor = 1;  ///< of the sum of all losses
@@ -47,11 +49,13 @@ class ReplicaSteps {
   };
   struct Outcome {
     Metrics metrics = {};
-    Gradients gradients = {};  ///< summed over the replicas, without the loss scale
-    Updates updates = {};      ///< means over the replicas
+    Gradients gradients = {};     ///< summed over the replicas, without the loss scale
+    Updates updates = {};         ///< means over the replicas
+    std::int64_t compute_ns = 0;  ///< of the replicas' arithmetic, by the wall's clock
+    std::int64_t reduce_ns = 0;   ///< of the sums over them
   };
-  /// Of a global batch, one a replica, as even as they can be.
-  std::vector<ColumnBatch> shares_of(const ColumnBatch& batch, std::int64_t number) const;
+  /// Shares of a global batch that may be trained on: error invalid_argument.
+  void check_shares(std::span<const ColumnBatch> shares, std::int64_t number) const;
   Outcome train(const ReplicaFunction& forward, std::span<const ColumnBatch> shares,
                 const Step& step);
   Metrics evaluate(const ReplicaFunction& forward, std::span<const ColumnBatch> shares,

@@ -11,13 +11,18 @@
 namespace infeed::detail {
 namespace {
 
+std::int32_t clamped(std::int64_t count) {
+  return static_cast<std::int32_t>(
+      std::clamp<std::int64_t>(count, 1, std::numeric_limits<std::int32_t>::max()));
+}
+
 StepOptions step_options_of(const SimulatedOptions& options) {
-  const std::int64_t steps = std::clamp<std::int64_t>(options.steps_per_execution, 1,
-                                                      std::numeric_limits<std::int32_t>::max());
   // No TPU has float16; it takes as long as the two bytes that they have.
   const bool is_mixed = options.precision != Precision::float32;
   return {.precision = is_mixed ? Precision::mixed_bfloat16 : Precision::float32,
-          .steps_per_execution = static_cast<std::int32_t>(steps),
+          .optimizer = options.optimizer,
+          .steps_per_execution = clamped(options.steps_per_execution),
+          .batches_per_update = clamped(options.batches_per_update),
           .devices_of_replica = options.devices_of_replica};
 }
 
@@ -27,14 +32,16 @@ SimulatedSteps::SimulatedSteps(const Slice& slice, SimulatedOptions options)
     : slice_(slice),
       options_(std::move(options)),
       step_options_(step_options_of(options_)),
-      accounting_(slice.num_replicas(options_.devices_of_replica)) {}
+      accounting_(slice.num_hosts()),
+      clock_(static_cast<std::size_t>(slice.num_hosts()), options_.queue_depth) {}
 
 StepTrace* SimulatedSteps::trace_for(std::span<const ColumnBatch> shares) {
   trace_ = {};
   return graphs_.find(largest_share(shares)) == nullptr ? &trace_ : nullptr;
 }
 
-void SimulatedSteps::add(std::span<const ColumnBatch> shares, std::int64_t step) {
+void SimulatedSteps::add(std::span<const ColumnBatch> shares, std::int64_t step,
+                         std::span<const std::int64_t> service_ns) {
   const ColumnBatch& largest = largest_share(shares);
   std::int64_t compilation = 0;
   const StepGraph* graph = graphs_.find(largest);
@@ -48,23 +55,29 @@ void SimulatedSteps::add(std::span<const ColumnBatch> shares, std::int64_t step)
   const Workload workload = options_.workload ? *options_.workload : graph->workload();
   if (compilation > 0) check_hbm(workload, slice_, examples, step_options_);
   const StepTime time = step_time(workload, slice_, examples, step_options_);
-  const auto bytes = static_cast<std::int64_t>(largest.bytes());
-  const std::int64_t transfer = transfer_ps(slice_.chip(), bytes * slice_.replicas_per_chip());
-  std::vector<StepEvent> events;
-  events.reserve(shares.size());
-  for (const ColumnBatch& share : shares) {
-    events.push_back({.step = step,
-                      .replica = static_cast<std::int32_t>(events.size()),
-                      .examples = share.rows(),
-                      .begin_ps = end_ps_,
-                      .transfer_ps = std::max<std::int64_t>(0, transfer - step_ps_),
-                      .idle_ps = compilation,
-                      .compute_ps = time.compute_ps,
-                      .all_reduce_ps = time.all_reduce_ps});
+  accounting_.add(
+      clock_.step(parts_of(shares, service_ns), {.time = time, .compilation_ps = compilation}));
+}
+
+/// The replicas of a host are next to each other.
+std::vector<HostPart> SimulatedSteps::parts_of(std::span<const ColumnBatch> shares,
+                                               std::span<const std::int64_t> service_ns) const {
+  constexpr std::int64_t kPsPerNs = 1000;
+  std::vector<HostPart> parts(static_cast<std::size_t>(slice_.num_hosts()));
+  std::size_t first = 0;
+  for (std::size_t host = 0; host < parts.size(); ++host) {
+    const auto count = static_cast<std::size_t>(
+        slice_.replicas_of_host(static_cast<std::int32_t>(host)) / options_.devices_of_replica);
+    const std::span<const ColumnBatch> of_host = shares.subspan(first, count);
+    first += count;
+    for (const ColumnBatch& share : of_host) parts[host].examples += share.rows();
+    if (!service_ns.empty()) {
+      parts[host].service_ps = service_ns[std::min(host, service_ns.size() - 1)] * kPsPerNs;
+    }
+    const auto bytes = static_cast<std::int64_t>(largest_share(of_host).bytes());
+    parts[host].transfer_ps = transfer_ps(slice_.chip(), bytes * slice_.replicas_per_chip());
   }
-  accounting_.add(events);
-  end_ps_ = events.front().end_ps();
-  step_ps_ = time.total_ps();
+  return parts;
 }
 
 }  // namespace infeed::detail

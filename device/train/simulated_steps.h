@@ -10,15 +10,20 @@
 #include <infeed/device/step_accounting.h>
 #include <infeed/records/column_batch.h>
 
+#include "time/slice_clock.h"
 #include "train/step_graphs.h"
 
-// What steps would have taken on the slice: times come from the cost model, never from the clock.
+// What steps would have taken on the slice: compute and all-reduce by the time model, arrivals by what
+// the pipelines took for each batch, through the recursion of virtual_run.h.
 
 namespace infeed::detail {
 
 struct SimulatedOptions {
   Precision precision = Precision::float32;
   std::int64_t steps_per_execution = 1;
+  std::int64_t batches_per_update = 1;
+  StepOptimizer optimizer = StepOptimizer::adam;
+  std::int32_t queue_depth = 2;  ///< batches that a host holds ready
   std::int32_t devices_of_replica = 1;
   /// Its times, rather than those of the graphs.
   std::optional<Workload> workload = std::nullopt;
@@ -30,21 +35,25 @@ class SimulatedSteps {
 
   /// Where the step of these shares, one a replica, is to be traced; null when its graph is there.
   StepTrace* trace_for(std::span<const ColumnBatch> shares);
-  /// Behind the step, `step` from 0. Its transfer runs while the step before computes.
-  void add(std::span<const ColumnBatch> shares, std::int64_t step);
+  /// Behind the step, `step` from 0. `service_ns`: what each host's pipeline took for it; one for all
+  /// hosts; none: input is always ready.
+  void add(std::span<const ColumnBatch> shares, std::int64_t step,
+           std::span<const std::int64_t> service_ns = {});
 
   StepSummary summary() const { return accounting_.summary(); }
   const std::vector<Compilation>& compilations() const { return graphs_.compilations(); }
 
  private:
+  std::vector<HostPart> parts_of(std::span<const ColumnBatch> shares,
+                                 std::span<const std::int64_t> service_ns) const;
+
   Slice slice_;
   SimulatedOptions options_;
   StepOptions step_options_;
   StepGraphs graphs_;
   StepTrace trace_;  ///< of the step at hand
   StepAccounting accounting_;
-  std::int64_t end_ps_ = 0;
-  std::int64_t step_ps_ = 0;
+  SliceClock clock_;
 };
 
 }  // namespace infeed::detail

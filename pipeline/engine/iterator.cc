@@ -95,7 +95,7 @@ IteratorCore::~IteratorCore() {
     leave_to_parent();
     return;
   }
-  if (run_->recorder() != nullptr) run_->recorder()->finish("iterator destroyed");
+  finish_recording(root_ == nullptr ? why_it_ended() : "iterator destroyed");
   run_->cancel();
   ready_ = nullptr;
   watchdog_ = nullptr;
@@ -239,6 +239,19 @@ void IteratorCore::expect_steps() {
   if (run_->recorder() != nullptr) run_->recorder()->expect_steps();
 }
 
+void IteratorCore::expect_late_steps() {
+  steps_are_late_ = true;
+  expect_steps();
+}
+
+void IteratorCore::finish_recording(const std::string& why) {
+  if (run_->recorder() != nullptr) run_->recorder()->finish(why);
+}
+
+std::string IteratorCore::why_it_ended() const {
+  return failure_ == nullptr ? "end of data" : failure_->what();
+}
+
 void IteratorCore::record_step(const StepTimes& step) {
   if (Recorder* const recorder = run_->recorder()) {
     recorder->expect_steps();
@@ -270,9 +283,7 @@ void IteratorCore::fail(const ErrorPointer& error) {
 void IteratorCore::end_stages() {
   run_->counters().note_end();
   if (tuner_ != nullptr) tuner_->stop();
-  if (run_->recorder() != nullptr) {
-    run_->recorder()->finish(failure_ == nullptr ? "end of data" : failure_->what());
-  }
+  if (!steps_are_late_) finish_recording(why_it_ended());
   run_->cancel();
   ready_ = nullptr;
   root_ = nullptr;

@@ -53,5 +53,6 @@ std::int64_t examples_of_replica(std::int64_t examples, std::int32_t replicas,
 
 /// The shares in replica order, rows and bytes; they keep the whole alive.
 std::vector<DeviceBatch> split_over_replicas(const DeviceBatch& batch, std::int32_t replicas);
+std::vector<ColumnBatch> split_over_replicas(const ColumnBatch& batch, std::int32_t replicas);
 
 }  // namespace infeed

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <infeed/device/schedule.h>
+#include <infeed/device/step_options.h>
 #include <infeed/device/tape.h>
 
 /// Why: what gradients do to variables. All that an optimiser remembers is variables with names, made
@@ -41,6 +42,8 @@ class Optimizer {
   std::uint64_t steps() const;
   /// Of the next step.
   double rate() const { return rate_(steps()); }
+  /// For the time model: what its update costs. As told by the slots a variable has, but for lars.
+  virtual StepOptimizer step_optimizer() const;
   /// "step", then "SLOT/VARIABLE" for each slot and trainable variable.
   std::vector<Variable> state() const;
 
@@ -119,6 +122,7 @@ struct LarsOptions {
 class Lars : public Optimizer {
  public:
   Lars(Scope scope, const std::vector<Variable>& variables, LarsOptions options = {});
+  StepOptimizer step_optimizer() const override { return StepOptimizer::lars; }
 
  private:
   void update(const Step& step, std::span<float> values, std::span<const float> gradient,

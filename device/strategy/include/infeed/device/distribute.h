@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include <infeed/device/infeed_queue.h>
 #include <infeed/device/per_replica.h>
 #include <infeed/pipeline/dataset.h>
 #include <infeed/records/column_batch.h>
@@ -49,6 +50,9 @@ ShardPolicy shard_policy_from(std::string_view name);
 struct DistributeOptions {
   std::int64_t global_batch = 0;  ///< rows of a step over all replicas; it must be given
   ShardPolicy policy = ShardPolicy::automatic;
+  /// Ahead: a thread fills the replicas' queues while they compute.
+  InfeedFeed feed = InfeedFeed::ahead;
+  std::int32_t queue_depth = 2;  ///< steps that each replica's queue holds
 };
 
 /// What one host's pipeline is made of.
@@ -61,20 +65,28 @@ struct HostInput {
 
 using HostPipeline = std::function<Dataset<ColumnBatch>(const HostInput& host)>;
 
-/// The shares of step after step, in replica order.
+namespace detail {
+class TrainingFeed;
+struct ShareFeed;
+}  // namespace detail
+
+/// The shares of step after step, in replica order, out of the replicas' queues.
 class DistributedIterator {
  public:
   /// Empty when every host's data is over.
   std::optional<PerReplica<ColumnBatch>> next();
-  /// A place a pipeline, to be handed to DistributedDataset::iterate().
+  /// A place a pipeline, behind the last step that was taken; to be handed to
+  /// DistributedDataset::iterate().
   std::vector<Checkpoint> checkpoint() const;
+  /// From any thread: a next() that waits throws Error cancelled, and so does each later one.
+  void cancel();
 
  private:
   friend class DistributedDataset;
-  struct State;
-  explicit DistributedIterator(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  explicit DistributedIterator(std::shared_ptr<detail::TrainingFeed> feed)
+      : feed_(std::move(feed)) {}
 
-  std::shared_ptr<State> state_;
+  std::shared_ptr<detail::TrainingFeed> feed_;
 };
 
 /// Strategy::distribute() makes it.
@@ -87,12 +99,16 @@ class DistributedDataset {
   DistributedDataset(std::vector<std::int32_t> replicas_of_hosts, Dataset<ColumnBatch> global,
                      DistributeOptions options);
 
+  const DistributeOptions& options() const { return options_; }
   /// Never automatic.
   ShardPolicy policy() const { return policy_; }
   /// `resume`: of DistributedIterator::checkpoint(), none for the start. With several pipelines each gets
   /// these options, limits too.
   DistributedIterator iterate(IterateOptions options = {},
                               std::vector<Checkpoint> resume = {}) const;
+  /// For fit().
+  std::vector<detail::ShareFeed> feeds(const IterateOptions& options,
+                                       std::vector<Checkpoint> resume) const;
 
  private:
   std::vector<std::int32_t> replicas_of_hosts_;

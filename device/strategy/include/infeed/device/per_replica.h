@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -18,7 +19,8 @@ template <class T>
 class PerReplica {
  public:
   PerReplica() = default;
-  explicit PerReplica(std::vector<T> values) : values_(std::move(values)) {}
+  explicit PerReplica(std::vector<T> values, std::vector<std::int64_t> service_ns = {})
+      : values_(std::move(values)), service_ns_(std::move(service_ns)) {}
 
   std::int32_t size() const { return static_cast<std::int32_t>(values_.size()); }
   const T& operator[](std::int32_t replica) const {
@@ -26,9 +28,12 @@ class PerReplica {
   }
   /// In replica order.
   const std::vector<T>& values() const { return values_; }
+  /// Of a step's shares: what each host's pipeline took to make them; empty where nobody knows.
+  std::span<const std::int64_t> service_ns() const { return service_ns_; }
 
  private:
   std::vector<T> values_;
+  std::vector<std::int64_t> service_ns_;
 };
 
 /// How values of all replicas become one.

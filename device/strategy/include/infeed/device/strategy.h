@@ -46,6 +46,10 @@
 /// memory can't hold (hbm_need.h); internal: mirrored variables that differ.
 namespace infeed {
 
+namespace detail {
+struct ReplicaStepsOptions;
+}
+
 struct StrategyOptions {
   Precision precision = Precision::float32;
   VectorWidth width = VectorWidth::widest;  ///< of the arithmetic; the bits are the same with any
@@ -113,7 +117,9 @@ class Strategy {
 
   /// For which shares a step was compiled so far: each new shape is compiled anew (step_graph.h).
   const std::vector<Compilation>& compilations() const;
-  /// What the steps of run() would have taken on the slice, with input always ready.
+  /// What the steps of run() would have taken on the slice. Shares of a DistributedIterator arrive as
+  /// its pipelines made them, others are always ready. The update is counted as Adam's: run() doesn't
+  /// know by which optimiser its gradients will be applied; fit() does.
   StepSummary simulated() const;
 
   /// As run() divides a batch.
@@ -141,6 +147,11 @@ class Strategy {
   /// Added by the tree of all_reduce.h; float32 tensors of one shape.
   double reduce(Reduction reduction, const PerReplica<double>& values) const;
   Tensor reduce(Reduction reduction, const PerReplica<Tensor>& values) const;
+
+  const StrategyOptions& options() const;
+  const Slice& slice() const;
+  /// For fit().
+  detail::ReplicaStepsOptions replica_options() const;
 
  private:
   using OnReplica = std::function<void(std::int32_t replica, Tape& tape, const ColumnBatch& share)>;

@@ -28,10 +28,18 @@
 /// - one feeder: push and push_step are called by one thread at a time, pops by any number;
 /// - 0 <= size(r) <= depth for every r, and the items of r leave in the order in which they came;
 /// - what was pushed before close() can still be popped; after that pops report the end;
+/// - after fail(e) what was pushed before can still be popped; after that pops throw e;
 /// - after abort(e) nothing can be popped: every blocked and every later push or pop throws e.
 ///   The first abort wins, and it wins over close(). Items that were left are destroyed by abort;
 /// - no item is destroyed, moved out of or looked at by two threads: items leave under the mutex.
 namespace infeed {
+
+enum class InfeedFeed {
+  /// A thread a host fetches ahead into the queues while the device works: what a TPU host does.
+  ahead,
+  /// The next batch is fetched when the step has ended: the training loop without any overlap.
+  on_demand,
+};
 
 struct InfeedQueueOptions {
   std::int32_t replicas = 1;
@@ -88,7 +96,7 @@ class InfeedQueues {
     std::deque<T>& queue = queues_.at(static_cast<std::size_t>(replica));
     filled_.wait(lock, [&] { return aborted_ || closed_ || !queue.empty(); });
     if (aborted_) std::rethrow_exception(error_);
-    if (queue.empty()) return std::nullopt;
+    if (queue.empty()) return throw_if_failed(), std::nullopt;
     std::optional<T> item(std::move(queue.front()));
     queue.pop_front();
     drained_.notify_one();
@@ -102,7 +110,7 @@ class InfeedQueues {
     std::unique_lock lock(mutex_);
     filled_.wait(lock, [&] { return aborted_ || closed_ || all_filled(); });
     if (aborted_) std::rethrow_exception(error_);
-    if (!all_filled()) return false;
+    if (!all_filled()) return throw_if_failed(), false;
     for (std::deque<T>& queue : queues_) {
       items.push_back(std::move(queue.front()));
       queue.pop_front();
@@ -112,8 +120,12 @@ class InfeedQueues {
   }
 
   /// The end of the data. Wakes everyone.
-  void close() {
+  void close() { fail(nullptr); }
+
+  /// The end of the data, for this reason.
+  void fail(std::exception_ptr error) {
     const std::lock_guard lock(mutex_);
+    if (!closed_ && !aborted_) error_ = std::move(error);
     closed_ = true;
     wake_all();
   }
@@ -150,6 +162,9 @@ class InfeedQueues {
     drained_.wait(lock, [&] { return aborted_ || closed_ || room(); });
     if (aborted_) std::rethrow_exception(error_);
     return !closed_;
+  }
+  void throw_if_failed() const {
+    if (error_) std::rethrow_exception(error_);
   }
   void wake_all() {
     filled_.notify_all();

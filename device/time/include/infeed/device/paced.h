@@ -9,6 +9,7 @@
 
 #include <infeed/device/cost_model.h>
 #include <infeed/device/device_batch.h>
+#include <infeed/device/infeed_queue.h>
 #include <infeed/device/slice.h>
 #include <infeed/device/step_accounting.h>
 
@@ -34,13 +35,6 @@
 /// paced, with its part of the global batch and the whole slice's step, and the result says so
 /// (what the slowest of many hosts does to a slice: virtual_run.h).
 namespace infeed {
-
-enum class InfeedFeed {
-  /// A thread a host fetches ahead into the queues while the device works: what a TPU host does.
-  ahead,
-  /// The next batch is fetched when the step has ended: the training loop without any overlap.
-  on_demand,
-};
 
 struct PacedOptions {
   StepTime step = {};  ///< must be longer than 0

@@ -52,7 +52,11 @@ std::string_view to_string(InputVerdict verdict);
 /// `infeed_wait_share` in 0..1.
 InputVerdict input_verdict(double infeed_wait_share);
 
+/// Whose time it is: what this process did, or what the slice would have.
+enum class StepClock : std::uint8_t { device, wall };
+
 struct StepSummary {
+  StepClock clock = StepClock::device;
   std::int64_t steps = 0;
   std::int64_t examples = 0;
   std::int64_t span_ps = 0;  ///< first begin to last end
@@ -74,6 +78,8 @@ struct StepSummary {
   /// XProf's words: "Your program is HIGHLY input-bound because 42.1% of the total step time
   /// sampled is waiting for input. Therefore, you should first focus on reducing the input time."
   std::string sentence() const;
+  /// The same for a training, which has both clocks: "On the device's clock: Your program is ...".
+  std::string sentence_with_clock() const;
 };
 
 class StepAccounting {

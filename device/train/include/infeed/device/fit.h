@@ -11,6 +11,7 @@
 #include <infeed/device/callbacks.h>
 #include <infeed/device/cost_model.h>
 #include <infeed/device/device_batch.h>
+#include <infeed/device/infeed_queue.h>
 #include <infeed/device/optimizers.h>
 #include <infeed/device/replica_function.h>
 #include <infeed/device/slice.h>
@@ -45,6 +46,9 @@
 /// checkpoint doesn't fit; data_loss when it is damaged. The steps before stay done.
 /// Thread-safety: one fit() of a scope at a time.
 namespace infeed {
+
+class DistributedDataset;
+class Strategy;
 
 struct Training {
   Scope scope;  ///< of all variables, the optimiser's and the loss scale's too
@@ -81,6 +85,10 @@ struct FitOptions {
   std::vector<std::shared_ptr<Callback>> callbacks = {};
   Worker worker = {};
   std::int32_t threads = 0;  ///< 0: one a CPU of this process, at most one a replica
+  /// Ahead: a thread fills the replicas' queues while they compute. What waits in them belongs to no
+  /// checkpoint: whoever resumes gets it anew.
+  InfeedFeed feed = InfeedFeed::ahead;
+  std::int32_t queue_depth = 2;  ///< steps that each replica's queue holds
   /// Of the training's iterations; resume, epoch and stop are set by fit().
   IterateOptions iterate = {};
   /// What a step of the model costs the slice; without it that of its graph (step_graph.h).
@@ -98,13 +106,21 @@ struct FitResult {
   RunEnd end = RunEnd::end_of_data;    ///< or cancelled
   std::string stop_reason = {};        ///< of a callback's stop_training()
   TuningReport tuning = {};            ///< of the last iteration of the training data
-  /// What the steps of this call would have taken on the slice, with input always ready.
+  /// What this process did: waited for input, computed and updated, added up gradients, idled.
+  StepSummary wall = {};
+  /// What the slice would have done: input arrives as this run's pipeline made it, were it never held
+  /// up; transfer, compute and all-reduce are the time model's.
   StepSummary simulated = {};
   /// For which batches a step was compiled; simulated has their time as idle.
   std::vector<Compilation> compilations = {};
 };
 
 FitResult fit(const Training& training, const Slice& slice, const Dataset<ColumnBatch>& batches,
+              const FitOptions& options = {});
+
+/// The same on a strategy, whose scope the training's is, with a pipeline a host. Precision, seed,
+/// threads, even_shares_only and synchronised are the strategy's, feed and queue depth the dataset's.
+FitResult fit(const Training& training, const Strategy& strategy, const DistributedDataset& batches,
               const FitOptions& options = {});
 
 /// Loss and hits without an update.

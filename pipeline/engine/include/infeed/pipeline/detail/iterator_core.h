@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <stop_token>
+#include <string>
 #include <string_view>
 
 #include <infeed/pipeline/checkpoint.h>
@@ -67,6 +68,9 @@ class IteratorCore {
   void record_step(const StepTimes& step);
   /// Steps will be recorded, so that next() doesn't count as one.
   void expect_steps();
+  /// As expect_steps(); they go on behind the end of the data, so that the recording ends with the
+  /// iterator.
+  void expect_late_steps();
   /// What the consumer waited for in next() so far; the consumer's thread.
   std::chrono::nanoseconds consumer_wait() const;
 
@@ -75,6 +79,8 @@ class IteratorCore {
     position_.store(position() + count, std::memory_order_relaxed);
   }
   void begin_tuning();
+  void finish_recording(const std::string& why);
+  std::string why_it_ended() const;
   void resume(const IterateOptions& options);
   Pull pull_root();
   Pull pull_or_pop();
@@ -103,6 +109,7 @@ class IteratorCore {
   std::unique_ptr<ReadyElements> ready_;  ///< null until somebody asks without waiting
   std::unique_ptr<Watchdog> watchdog_;    ///< null unless it was asked for
   const TunerOptions tuner_options_;
+  bool steps_are_late_ = false;
   std::atomic<bool> may_tune_;  ///< false from freeze_tuning() on
   // Set once, by the consumer; others read the pointer with is_tuning_.
   std::unique_ptr<TunerThread> tuner_;

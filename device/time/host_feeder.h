@@ -1,0 +1,113 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <infeed/device/infeed_queue.h>
+#include <infeed/error.h>
+
+namespace infeed::detail {
+
+/// In the clock of all steps: CLOCK_MONOTONIC.
+inline std::int64_t monotonic_ns() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+}
+
+/// Why: every loop of steps, whether it paces or learns, takes its input from a bounded queue a
+/// replica, which a thread of the host fills ahead. This is that host: a source, the queues and the
+/// thread.
+///
+/// Errors come in order: what the source throws ends the steps behind those that were fetched before.
+/// The destructor ends whatever is still running.
+///
+/// Thread-safety: one thread takes steps; stop() from any. `source` is called by the feeder's thread
+/// alone (on demand: by the one that takes), `cancel` by whoever stops, once.
+template <class T>
+class HostFeeder {
+ public:
+  struct Options {
+    std::int32_t replicas = 1;
+    InfeedFeed feed = InfeedFeed::ahead;
+    std::int32_t depth = 2;  ///< steps that each queue holds
+  };
+  struct Source {
+    /// One item a replica into the empty vector; false at the end.
+    std::function<bool(std::vector<T>& step)> next = {};
+    /// A next() that is blocked must return soon, false or with an error. May be empty.
+    std::function<void()> cancel = {};
+  };
+  struct Arrival {
+    T item = {};
+    std::int64_t asked_ns = 0;  ///< when fetching began
+    std::int64_t ready_ns = 0;  ///< when the host had it
+  };
+
+  HostFeeder(const Options& options, Source source)
+      : source_(std::move(source)),
+        feed_(options.feed),
+        queues_({.replicas = options.replicas,
+                 .depth = options.feed == InfeedFeed::ahead ? options.depth : 1}) {
+    if (feed_ == InfeedFeed::on_demand) return;
+    feeder_ = std::jthread([this] {
+      while (fetch()) {
+      }
+    });
+  }
+  ~HostFeeder() {
+    stop();
+    if (feeder_.joinable()) feeder_.join();
+  }
+  HostFeeder(const HostFeeder&) = delete;
+  HostFeeder& operator=(const HostFeeder&) = delete;
+
+  /// One arrival a replica. False at the end of the data.
+  bool next_step(std::vector<Arrival>& step) {
+    if (feed_ == InfeedFeed::on_demand) fetch();
+    return queues_.pop_step(step);
+  }
+
+  /// From any thread: everybody wakes up, and what is queued is dropped.
+  void stop() {
+    std::call_once(stopped_, [this] {
+      queues_.abort(std::make_exception_ptr(Error(ErrorCode::cancelled, "the run was stopped")));
+      if (source_.cancel) source_.cancel();
+    });
+  }
+
+ private:
+  /// Moves one step from the source to the queues.
+  bool fetch() {
+    try {
+      const std::int64_t asked_ns = monotonic_ns();
+      items_.clear();
+      if (!source_.next(items_)) {
+        queues_.close();
+        return false;
+      }
+      const std::int64_t ready_ns = monotonic_ns();
+      std::vector<Arrival> step;
+      step.reserve(items_.size());
+      for (T& item : items_) step.push_back({std::move(item), asked_ns, ready_ns});
+      return queues_.push_step(std::move(step));
+    } catch (...) {
+      queues_.fail(std::current_exception());
+      return false;
+    }
+  }
+
+  Source source_;
+  const InfeedFeed feed_;
+  InfeedQueues<Arrival> queues_;
+  std::vector<T> items_;
+  std::once_flag stopped_;
+  std::jthread feeder_;
+};
+
+}  // namespace infeed::detail

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <infeed/device/infeed_queue.h>
+#include <infeed/pipeline/checkpoint.h>
+#include <infeed/pipeline/iterate_options.h>
+
+#include "time/host_feeder.h"
+#include "train/share_feeds.h"
+
+namespace infeed::detail {
+
+/// What a step came with.
+struct StepPlace {
+  std::vector<Checkpoint> checkpoints = {};   ///< behind it, of each pipeline
+  std::uint64_t order_hash = 0;               ///< of all batches up to it
+  std::vector<std::int64_t> service_ns = {};  ///< of each pipeline
+};
+
+/// What waits in a replica's queue.
+struct FedShare {
+  ColumnBatch rows;
+  std::shared_ptr<const StepPlace> place;
+};
+
+/// Why: a training takes its steps out of the replicas' queues, as a TPU does; what waits in them
+/// belongs to its future. So each step brings the place behind it along, and a checkpoint never knows
+/// of more than has been trained on.
+///
+/// Thread-safety: one thread at a time; cancel() from any.
+class TrainingFeed {
+ public:
+  struct Options {
+    InfeedFeed feed = InfeedFeed::ahead;
+    std::int32_t queue_depth = 2;
+  };
+  TrainingFeed(std::vector<ShareFeed> feeds, const Options& options);
+
+  /// The next step's shares, one a replica; false at the end. What a pipeline throws comes in its
+  /// place.
+  bool next(std::vector<ColumnBatch>& shares);
+  /// Of the last step that was taken, or of the beginning.
+  const StepPlace& place() const { return *place_; }
+  /// The caller of the last next() waited for so long.
+  std::int64_t wait_ns() const { return wait_ns_; }
+  TuningReport tuning() const { return feeds_.first().tuning(); }
+  void record_step(const StepTimes& step) { feeds_.first().record_step(step); }
+  void cancel() { feeder_->stop(); }
+
+ private:
+  using Feeder = HostFeeder<FedShare>;
+
+  bool fetch(std::vector<FedShare>& step);
+
+  ShareFeeds feeds_;
+  std::vector<ColumnBatch> fetched_;  ///< by the feeder
+  std::shared_ptr<const StepPlace> place_;
+  std::vector<Feeder::Arrival> arrivals_;
+  std::int64_t wait_ns_ = 0;
+  std::optional<Feeder> feeder_;  // last: its thread uses the feeds
+};
+
+/// A pipeline that runs in the consumer's thread alone is not to be put into another one.
+InfeedFeed feed_for(InfeedFeed wanted, const IterateOptions& options);
+
+}  // namespace infeed::detail
