@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <numeric>
+#include <utility>
 
 #include <infeed/error.h>
 
@@ -81,6 +83,22 @@ std::string StepSummary::sentence() const {
 std::string StepSummary::sentence_with_clock() const {
   return fmt::format("On the {} clock: {}", clock == StepClock::wall ? "wall's" : "device's",
                      sentence());
+}
+
+std::vector<int> permille(const std::vector<std::int64_t>& parts) {
+  const double sum = std::accumulate(parts.begin(), parts.end(), 0.0);
+  if (sum <= 0) return std::vector<int>(parts.size());
+  std::vector<int> shares;
+  std::vector<std::pair<double, std::size_t>> rests;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const double exact = 1000 * static_cast<double>(parts[i]) / sum;
+    shares.push_back(static_cast<int>(exact));
+    rests.emplace_back(shares.back() - exact, i);
+  }
+  std::ranges::sort(rests);
+  const int missing = 1000 - std::accumulate(shares.begin(), shares.end(), 0);
+  for (int i = 0; i < missing; ++i) ++shares[rests[static_cast<std::size_t>(i)].second];
+  return shares;
 }
 
 StepAccounting::StepAccounting(std::int32_t replicas)

@@ -73,6 +73,7 @@ class FitRun : public FitControl {
     result.order_hash = order_hash();
     result.stop_reason = progress_.stop_reason;
     result.tuning = tuning();
+    result.slice = target_.slice.name();
     result.wall = wall_.summary();
     result.simulated = core_.simulated();
     result.compilations = core_.compilations();

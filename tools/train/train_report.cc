@@ -32,22 +32,6 @@ std::string percent(double share) { return fmt::format("{:.1f}%", 100 * share); 
 
 }  // namespace
 
-std::vector<int> permille(const std::vector<std::int64_t>& parts) {
-  const double sum = std::accumulate(parts.begin(), parts.end(), 0.0);
-  if (sum <= 0) return std::vector<int>(parts.size());
-  std::vector<int> shares;
-  std::vector<std::pair<double, std::size_t>> rests;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const double exact = 1000 * static_cast<double>(parts[i]) / sum;
-    shares.push_back(static_cast<int>(exact));
-    rests.emplace_back(shares.back() - exact, i);
-  }
-  std::ranges::sort(rests);
-  const int missing = 1000 - std::accumulate(shares.begin(), shares.end(), 0);
-  for (int i = 0; i < missing; ++i) ++shares[rests[static_cast<std::size_t>(i)].second];
-  return shares;
-}
-
 AblationTable::AblationTable(Terminal& terminal, StepTime step, std::int64_t batch)
     : terminal_(terminal),
       examples_per_s_max_(static_cast<double>(batch) * 1e12 / static_cast<double>(step.total_ps())),

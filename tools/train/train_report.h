@@ -33,10 +33,6 @@ class AblationTable {
   int bar_width_;
 };
 
-/// Shares of the sum of the parts in tenths of a percent that add up to 1000: each is rounded down,
-/// and those with the largest rests get what is missing.
-std::vector<int> permille(const std::vector<std::int64_t>& parts);
-
 /// "4.1x as many images per second; HIGHLY -> NOT input-bound"
 std::string compare(const Terminal& terminal, const MeasuredRun& naive, const MeasuredRun& tuned);
 

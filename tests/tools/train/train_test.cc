@@ -121,7 +121,6 @@ TEST_F(Train, TheWholeJob) {
 }
 
 TEST(TrainReport, SharesAddUpToAHundredPercent) {
-  using tools::permille;
   EXPECT_THAT(permille({1, 1, 1, 0}), ElementsAre(334, 333, 333, 0));
   EXPECT_THAT(permille({2, 1, 0, 0}), ElementsAre(667, 333, 0, 0));
   EXPECT_THAT(permille({0, 0, 0, 0}), ElementsAre(0, 0, 0, 0));

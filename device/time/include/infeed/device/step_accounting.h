@@ -82,6 +82,10 @@ struct StepSummary {
   std::string sentence_with_clock() const;
 };
 
+/// Shares of the sum of the parts in tenths of a percent that add up to 1000: each is rounded down,
+/// and those with the largest rests get what is missing.
+std::vector<int> permille(const std::vector<std::int64_t>& parts);
+
 class StepAccounting {
  public:
   explicit StepAccounting(std::int32_t replicas);

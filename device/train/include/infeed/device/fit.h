@@ -113,6 +113,18 @@ struct FitResult {
   StepSummary simulated = {};
   /// For which batches a step was compiled; simulated has their time as idle.
   std::vector<Compilation> compilations = {};
+  std::string slice = {};  ///< its name
+
+  /// `simulated` without what was compiled once, which a run of any length forgets.
+  StepSummary steady() const;
+  /// Both accounts, in shares of the steps' time that add up to 100 %, what was learnt, and what bounds
+  /// the run, for a person:
+  ///
+  ///               wait  transfer  compute  all-reduce   idle      a step
+  ///     host      93.1       0.0      6.0         0.5    0.4    32.10 ms
+  ///     v3-8      97.0       0.1      2.9         0.0    0.0    31.02 ms
+  ///     loss 0.0213, accuracy 99.4 %; 1 shape of batch compiled in 2.1 s
+  std::string table() const;
 };
 
 FitResult fit(const Training& training, const Slice& slice, const Dataset<ColumnBatch>& batches,
