@@ -341,20 +341,14 @@ class Job {
                            }});
     const LearnResult& learned = result_.learning;
     terminal_.line(fmt::format(
-        "  Test accuracy {} after {:.1f} s{}{}",
+        "  Test accuracy {} after {:.1f} s{}",
         terminal_.paint(Paint::bold,
                         fmt::format("{:.2f} %", 100 * learned.epochs.back().test_accuracy)),
         learned.seconds,
-        learned.simulated.steps == 0
-            ? std::string()
-            : fmt::format(" ({:.2f} s of the simulated slice's time, of it {:.2f} to compile {} "
-                          "of batch)",
-                          static_cast<double>(learned.simulated.span_ps) / 1e12,
-                          static_cast<double>(learned.simulated.idle_ps) / 1e12,
-                          counted(learned.compilations.size(), "shape")),
         learned.resumed_at == 0 ? std::string()
                                 : fmt::format("; it went on from step {}", learned.resumed_at)));
-    for (const std::string& note : learned.tuning.notes) terminal_.line("  autotune: " + note);
+    print_account(learned.fit, terminal_);
+    for (const std::string& note : learned.fit.tuning.notes) terminal_.line("  autotune: " + note);
   }
 
   void finish() {

@@ -86,7 +86,7 @@ LearnResult learn(const Slice& slice, const LearnOptions& options) {
   nn::Adam adam(scope.below("adam"), scope.variables(), {.rate = options.rate(steps)});
   std::optional<nn::LossScale> loss_scale;
   if (options.precision == Precision::mixed_float16) loss_scale.emplace(scope.below("loss_scale"));
-  const FitResult fitted =
+  FitResult fitted =
       fit({.scope = scope,
            .forward = forward,
            .optimizer = &adam,
@@ -121,9 +121,7 @@ LearnResult learn(const Slice& slice, const LearnOptions& options) {
     before.push_back(row_of(logs, 0));
   }
   result.epochs.insert(result.epochs.begin(), before.begin(), before.end());
-  result.tuning = fitted.tuning;
-  result.simulated = fitted.simulated;
-  result.compilations = fitted.compilations;
+  result.fit = std::move(fitted);
   result.seconds = elapsed_seconds(begin);
   return result;
 }

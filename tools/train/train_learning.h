@@ -7,10 +7,9 @@
 #include <string>
 #include <vector>
 
+#include <infeed/device/fit.h>
 #include <infeed/device/schedule.h>
 #include <infeed/device/slice.h>
-#include <infeed/device/step_accounting.h>
-#include <infeed/device/step_graph.h>
 #include <infeed/device/tape.h>
 #include <infeed/pipeline/executor.h>
 
@@ -57,9 +56,7 @@ struct LearnResult {
   std::vector<EpochResult> epochs;  ///< those before a resume took no seconds
   std::int64_t resumed_at = 0;      ///< the step; 0: it began
   std::int64_t steps_per_epoch = 0;
-  TuningReport tuning;                    ///< of the training pipeline
-  StepSummary simulated;                  ///< by the cost model
-  std::vector<Compilation> compilations;  ///< for which shapes of batch
+  FitResult fit;  ///< both accounts, what was compiled, the tuner's report
   double seconds = 0;
 };
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <numeric>
+#include <sstream>
+#include <string>
 #include <utility>
 
 namespace infeed::tools {
@@ -31,6 +33,12 @@ Paint paint_of(InputVerdict verdict) {
 std::string percent(double share) { return fmt::format("{:.1f}%", 100 * share); }
 
 }  // namespace
+
+void print_account(const FitResult& fit, Terminal& terminal) {
+  if (fit.wall.steps == 0) return;
+  std::istringstream lines(fit.table());
+  for (std::string line; std::getline(lines, line);) terminal.line("  " + line);
+}
 
 AblationTable::AblationTable(Terminal& terminal, StepTime step, std::int64_t batch)
     : terminal_(terminal),

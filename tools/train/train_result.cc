@@ -1,5 +1,6 @@
 #include "train/train_result.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -57,6 +58,21 @@ OrderedJson to_json(const TrainShards& shards) {
           {"reused", shards.reused}};
 }
 
+/// Of a training's steps; its parts add up to 1.
+OrderedJson to_json(const StepSummary& account) {
+  return {{"steps", account.steps},
+          {"examples_per_s", account.examples_per_s},
+          {"step_us", static_cast<double>(account.step_ps) / kPsPerUs /
+                          static_cast<double>(std::max<std::int64_t>(account.steps, 1))},
+          {"shares",
+           {{"wait", share_of(account, account.infeed_wait_ps)},
+            {"transfer", share_of(account, account.transfer_ps)},
+            {"compute", share_of(account, account.compute_ps)},
+            {"all_reduce", share_of(account, account.all_reduce_ps)},
+            {"idle", share_of(account, account.idle_ps)}}},
+          {"verdict", to_string(account.verdict)}};
+}
+
 OrderedJson learning_json(const TrainResultFile& result) {
   const LearnResult& learning = result.learning;
   OrderedJson epochs = OrderedJson::array();
@@ -70,7 +86,7 @@ OrderedJson learning_json(const TrainResultFile& result) {
                       {"seconds", epoch.seconds}});
   }
   OrderedJson compilations = OrderedJson::array();
-  for (const Compilation& compilation : learning.compilations) {
+  for (const Compilation& compilation : learning.fit.compilations) {
     compilations.push_back(
         {{"step", compilation.step},
          {"signature", compilation.signature},
@@ -83,8 +99,10 @@ OrderedJson learning_json(const TrainResultFile& result) {
           {"resumed_at_step", learning.resumed_at},
           {"steps_per_epoch", learning.steps_per_epoch},
           {"seconds", learning.seconds},
-          {"simulated_seconds", static_cast<double>(learning.simulated.span_ps) / kPsPerSecond},
+          {"simulated_seconds", static_cast<double>(learning.fit.simulated.span_ps) / kPsPerSecond},
           {"compilations", compilations},
+          {"accounts",
+           {{"host", to_json(learning.fit.wall)}, {"slice", to_json(learning.fit.steady())}}},
           {"epochs", epochs},
           {"losses", learning.losses}};
 }
