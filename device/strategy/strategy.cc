@@ -56,7 +56,9 @@ struct Strategy::State {
         slice(cluster.slice()),
         devices(cluster.devices()),
         core(slice, replica_options(),
-             {.precision = options.precision, .devices_of_replica = options.devices_of_replica}) {}
+             {.precision = options.precision,
+              .synchronised = options.synchronised,
+              .devices_of_replica = options.devices_of_replica}) {}
 
   detail::ReplicaStepsOptions replica_options() {
     return {.replicas = slice.num_replicas(options.devices_of_replica),

@@ -18,6 +18,7 @@ constexpr std::int64_t kLanes = 128;
 /// Gradients that travel together. XLA's combiner has a threshold of this order; not published for TPUs.
 constexpr std::int64_t kBucketBytes = 32 << 20;
 constexpr std::int64_t kFloat32Bytes = 4;
+constexpr std::int64_t kIndexBytes = 4;
 constexpr double kOperationLaunchSeconds = 20e-6;  // assumed, see StepOptions
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
@@ -122,6 +123,17 @@ OpSeconds op_seconds(const Replica& replica, const Slice& slice, const ModelOp& 
   return seconds;
 }
 
+/// Replicas that meet add up each channel's sum and sum of squares, and the count, in the forward pass,
+/// and as many sums of gradients in the backward pass. A norm has a gain and an offset a channel.
+void add_norm_exchange(OpSeconds& seconds, const Slice& slice, const ModelOp& op) {
+  if (op.kind != OpKind::normalisation) return;
+  const double exchange =
+      static_cast<double>(all_reduce_ps(slice, (op.parameters + 1) * kFloat32Bytes)) /
+      kPicosecondsPerSecond;
+  seconds.forward += exchange;
+  seconds.backward += exchange;
+}
+
 /// Gradients leave in buckets, the last layer's first.
 class Buckets {
  public:
@@ -181,21 +193,20 @@ std::int64_t mxu_cycles(const ChipSpec& chip, std::int32_t mxus, const Gemm& gem
 }
 
 std::int64_t all_reduce_ps(const Slice& slice, std::int64_t bytes) {
-  std::int64_t axes = 0;
-  std::int64_t hops = 0;
-  bool wraps = true;
+  double gb_per_s = 0;
+  std::int64_t latency_ps = 0;
+  double chips_of_slice = 1;
   for (std::int32_t axis = 0; axis < 3; ++axis) {
     const std::int32_t chips = slice.topology()[static_cast<std::size_t>(axis)];
     if (chips == 1) continue;
-    ++axes;
-    hops += chips;
-    wraps = wraps && slice.wraps_around(axis);
+    chips_of_slice *= chips;
+    const bool wraps = slice.wraps_around(axis);
+    gb_per_s += slice.chip().ici_gb_per_s_link * (wraps ? 2 : 1);
+    latency_ps += chips * kHopPs * (wraps ? 1 : 2);
   }
-  if (axes == 0) return 0;
-  const double link = 2 * slice.chip().ici_gb_per_s_link * 1e9;
-  const std::int64_t moved =
-      to_ps(2 * static_cast<double>(bytes) / (static_cast<double>(axes) * link));
-  return std::max(moved, hops * kHopPs) * (wraps ? 1 : 2);
+  if (gb_per_s == 0) return 0;
+  const double moved = 2 * static_cast<double>(bytes) * (chips_of_slice - 1) / chips_of_slice;
+  return std::max(to_ps(moved / (gb_per_s * 1e9)), latency_ps);
 }
 
 std::int64_t transfer_ps(const ChipSpec& chip, std::int64_t bytes_of_chip) {
@@ -220,6 +231,13 @@ std::int64_t Workload::macs() const {
   return sum;
 }
 
+std::int64_t Workload::input_bytes(Precision precision) const {
+  if (ops.empty()) return 0;
+  const ModelOp& first = ops.front();
+  if (first.kind == OpKind::gather) return first.rows * kIndexBytes;
+  return first.input_elements * bytes_of_activation(precision);
+}
+
 std::string_view to_string(OpKind kind) {
   switch (kind) {
     case OpKind::product:
@@ -234,6 +252,14 @@ std::string_view to_string(OpKind kind) {
       return "gather";
   }
   return "unknown";
+}
+
+double model_flop_utilisation(const Workload& workload, const Slice& slice, double examples_per_s) {
+  // A multiply-add is two; the backward pass is two products of the forward one's size.
+  constexpr double kFlopsPerMac = 2;
+  constexpr double kPasses = 3;
+  const double flops = kFlopsPerMac * kPasses * static_cast<double>(workload.macs());
+  return flops * examples_per_s / (slice.num_chips() * slice.chip().bf16_tflops * 1e12);
 }
 
 std::int64_t compilation_ps(const Workload& workload) {
@@ -271,6 +297,7 @@ StepTime step_time(const Workload& whole, const Slice& slice, std::int64_t globa
   double seconds = 0;
   for (const ModelOp& op : workload.ops) {
     ops.push_back(op_seconds(replica, slice, op, examples, options.precision));
+    if (options.synchronised) add_norm_exchange(ops.back(), slice, op);
     seconds += ops.back().forward + exchange_seconds_of(op.exchanged_forward);
   }
   const std::int64_t copied = workload.parameters() - workload.sharded_parameters();
@@ -290,6 +317,8 @@ StepTime step_time(const Workload& whole, const Slice& slice, std::int64_t globa
   } else {
     time.all_reduce_ps = all_reduce_ps(slice, copied * kFloat32Bytes);
   }
+  // Nobody has other gradients where one replica is spread over all devices.
+  if (slice.num_replicas(devices) == 1) time.all_reduce_ps = time.hidden_all_reduce_ps = 0;
   // Of a table only the rows that were read change, which the gather's backward pass has counted.
   seconds += replica.hbm_seconds(static_cast<double>(copied * update_bytes(options.optimizer))) /
              options.batches_per_update;

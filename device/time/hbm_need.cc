@@ -79,6 +79,7 @@ void check_hbm(const Workload& workload, const Slice& slice, std::int64_t global
     largest +=
         fmt::format("{}{} {}", largest.empty() ? "" : ", ", tensor.name, gib_text(tensor.bytes));
   }
+  const bool is_float32 = options.precision == Precision::float32;
   const std::int64_t batch_max = largest_batch(workload, slice, options);
   throw Error(
       ErrorCode::resource_exhausted,
@@ -89,9 +90,10 @@ void check_hbm(const Workload& workload, const Slice& slice, std::int64_t global
                   gib_text(need.gradients_bytes), to_string(options.optimizer),
                   gib_text(need.slots_bytes), gib_text(need.activations_bytes), largest,
                   batch_max > 0
-                      ? fmt::format("use a global batch of at most {}, a larger slice of as many "
-                                    "examples, or mixed_bfloat16",
-                                    batch_max)
+                      ? fmt::format("use a global batch of at most {}{} a larger slice of as many "
+                                    "examples{}",
+                                    batch_max, is_float32 ? "," : " or",
+                                    is_float32 ? ", or mixed_bfloat16" : "")
                       : "no batch fits: use a generation with more HBM, or an optimiser with fewer "
                         "slots"));
 }

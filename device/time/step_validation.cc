@@ -31,6 +31,23 @@ constexpr std::array<ValidationPoint, 15> kPublished = {{
     {15, "bert-large", "v0.7", "v4-512", 3072, 110.7, false, kFar},
 }};
 
+/// The same work a replica.
+bool is_alike(const ValidationPoint& a, const ValidationPoint& b) {
+  const Slice of_a = Slice::parse(a.slice);
+  const Slice of_b = Slice::parse(b.slice);
+  return a.model == b.model && of_a.chip().generation == of_b.chip().generation &&
+         a.global_batch * of_b.num_replicas() == b.global_batch * of_a.num_replicas();
+}
+
+bool is_independent(const std::vector<ValidationPoint>& points, std::size_t number) {
+  if (points[number].is_calibrated) return false;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const bool counts = i < number || points[i].is_calibrated;
+    if (counts && is_alike(points[i], points[number])) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::vector<ValidationPoint> validate_step_times() {
@@ -40,6 +57,9 @@ std::vector<ValidationPoint> validate_step_times() {
     const StepTime time =
         step_time(workload(point.model), Slice::parse(point.slice), point.global_batch);
     point.model_ms = static_cast<double>(time.total_ps()) / kPsOfMs;
+  }
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    points[i].is_independent = is_independent(points, i);
   }
   return points;
 }

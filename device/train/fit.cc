@@ -51,6 +51,7 @@ class FitRun : public FitControl {
                .steps_per_execution = options.steps_per_execution,
                .batches_per_update = options.batches_per_update,
                .optimizer = training.optimizer->step_optimizer(),
+               .synchronised = target_.replicas.synchronised,
                .queue_depth = target_.feed.feed == InfeedFeed::ahead ? target_.feed.queue_depth : 0,
                .devices_of_replica = std::max(target_.replicas.devices_of_replica, 1),
                .workload = options.workload}) {}
@@ -77,6 +78,7 @@ class FitRun : public FitControl {
     result.wall = wall_.summary();
     result.simulated = core_.simulated();
     result.compilations = core_.compilations();
+    result.model_flop_utilisation = core_.model_flop_utilisation(result.steady().examples_per_s);
     return result;
   }
 

@@ -52,6 +52,7 @@ std::string FitResult::table() const {
     text += fmt::format("loss {:.4f}, accuracy {:.1f} %{}; ", last.loss(), 100 * last.accuracy(),
                         epochs.back().validation ? " (validation)" : "");
   }
+  text += fmt::format("model FLOP utilisation {:.1f} %; ", 100 * model_flop_utilisation);
   const std::int64_t compiled_ps = simulated.step_ps - steady().step_ps;
   text +=
       fmt::format("{} shape{} of batch compiled in {:.1f} s\n", compilations.size(),

@@ -23,6 +23,7 @@ StepOptions step_options_of(const SimulatedOptions& options) {
           .optimizer = options.optimizer,
           .steps_per_execution = clamped(options.steps_per_execution),
           .batches_per_update = clamped(options.batches_per_update),
+          .synchronised = options.synchronised,
           .devices_of_replica = options.devices_of_replica};
 }
 
@@ -52,11 +53,15 @@ void SimulatedSteps::add(std::span<const ColumnBatch> shares, std::int64_t step,
   std::int64_t examples = 0;
   for (const ColumnBatch& share : shares) examples += share.rows();
   examples = std::max<std::int64_t>(examples, 1);
-  const Workload workload = options_.workload ? *options_.workload : graph->workload();
-  if (compilation > 0) check_hbm(workload, slice_, examples, step_options_);
-  const StepTime time = step_time(workload, slice_, examples, step_options_);
+  workload_ = options_.workload ? *options_.workload : graph->workload();
+  if (compilation > 0) check_hbm(workload_, slice_, examples, step_options_);
+  const StepTime time = step_time(workload_, slice_, examples, step_options_);
   accounting_.add(
       clock_.step(parts_of(shares, service_ns), {.time = time, .compilation_ps = compilation}));
+}
+
+double SimulatedSteps::model_flop_utilisation(double examples_per_s) const {
+  return infeed::model_flop_utilisation(workload_, slice_, examples_per_s);
 }
 
 /// The replicas of a host are next to each other.

@@ -23,6 +23,7 @@ struct SimulatedOptions {
   std::int64_t steps_per_execution = 1;
   std::int64_t batches_per_update = 1;
   StepOptimizer optimizer = StepOptimizer::adam;
+  bool synchronised = false;
   std::int32_t queue_depth = 2;  ///< batches that a host holds ready
   std::int32_t devices_of_replica = 1;
   /// Its times, rather than those of the graphs.
@@ -41,6 +42,8 @@ class SimulatedSteps {
            std::span<const std::int64_t> service_ns = {});
 
   StepSummary summary() const { return accounting_.summary(); }
+  /// The share of the slice's peak (cost_model.h) that so many examples take; 0 before a step.
+  double model_flop_utilisation(double examples_per_s) const;
   const std::vector<Compilation>& compilations() const { return graphs_.compilations(); }
 
  private:
@@ -51,7 +54,8 @@ class SimulatedSteps {
   SimulatedOptions options_;
   StepOptions step_options_;
   StepGraphs graphs_;
-  StepTrace trace_;  ///< of the step at hand
+  StepTrace trace_;    ///< of the step at hand
+  Workload workload_;  ///< of the last step
   StepAccounting accounting_;
   SliceClock clock_;
 };

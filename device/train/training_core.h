@@ -32,6 +32,9 @@ class TrainingCore {
                             const Step& step);
 
   StepSummary simulated() const { return simulated_.summary(); }
+  double model_flop_utilisation(double examples_per_s) const {
+    return simulated_.model_flop_utilisation(examples_per_s);
+  }
   const std::vector<Compilation>& compilations() const { return simulated_.compilations(); }
 
  private:

@@ -79,7 +79,10 @@ void run_sweep(const StepArguments& options) {
                                options.model, slice.name(), options.precision, options.optimizer)));
   print_sweep(batches, terminal);
   terminal.line(
-      fmt::format("rate: {:g} at a batch of 256, by the linear rule", options.learning_rate));
+      fmt::format("rate: {:g} at a batch of 256, {}", options.learning_rate,
+                  scaled_rate(1, 4, step_optimizer_from(options.optimizer)) == 2
+                      ? "with the root of the batch, as Adam's is scaled (try whether it learns)"
+                      : "by the linear rule (with a warm-up)"));
   if (options.json_file.empty()) return;
   const nlohmann::ordered_json json = {
       {"schema", "infeed.step.sweep"},    {"schema_version", 1},
@@ -146,6 +149,9 @@ void run_step(const StepArguments& options, const std::stop_token& stop) {
     terminal.line(fmt::format("  {} replicas of {} devices, whose layers are split over them",
                               slice.num_replicas(how.devices_of_replica), how.devices_of_replica));
   }
+  const double utilisation = model_flop_utilisation(model, slice, examples_per_s);
+  terminal.line(fmt::format("  model FLOP utilisation {:.1f} % of {:g} TFLOP/s a chip",
+                            100 * utilisation, slice.chip().bf16_tflops));
   terminal.line("  " + hbm_text(need));
   terminal.line(fmt::format("  links of {:g} GB/s one way ({})", slice.chip().ici_gb_per_s_link,
                             to_string(slice.chip().ici_figure)));
@@ -166,6 +172,7 @@ void run_step(const StepArguments& options, const std::stop_token& stop) {
       {"optimizer", options.optimizer},
       {"steps_per_execution", options.steps_per_execution},
       {"devices_of_replica", options.devices_of_replica},
+      {"model_flop_utilisation", utilisation},
       {"compute_us", us(step.compute_ps)},
       {"launch_us", us(step.launch_ps)},
       {"all_reduce_us", us(step.all_reduce_ps)},

@@ -16,6 +16,11 @@ constexpr double kCurveWidth = 40;
 
 }  // namespace
 
+double scaled_rate(double rate, double factor, StepOptimizer optimizer) {
+  const bool is_adaptive = optimizer == StepOptimizer::adam || optimizer == StepOptimizer::adamw;
+  return rate * (is_adaptive ? std::sqrt(factor) : factor);
+}
+
 std::vector<SweptBatch> sweep_batch(const Workload& workload, const Slice& slice,
                                     const SweepOptions& options) {
   constexpr double kPsOfMillisecond = 1e9;
@@ -28,14 +33,22 @@ std::vector<SweptBatch> sweep_batch(const Workload& workload, const Slice& slice
     const double ms =
         static_cast<double>(step_time(workload, slice, batch, options.step).total_ps()) /
         kPsOfMillisecond;
-    batches.push_back({.batch = batch,
-                       .examples_of_replica = examples,
-                       .step_ms = ms,
-                       .examples_per_s = static_cast<double>(batch) * kMsOfSecond / ms,
-                       .hbm_gib = static_cast<double>(need.bytes()) / kBytesOfGib,
-                       .fits = need.fits(),
-                       .learning_rate = options.learning_rate * static_cast<double>(batch) /
-                                        static_cast<double>(options.learning_rate_batch)});
+    const std::int64_t bytes_of_chip =
+        examples * slice.replicas_per_chip() * workload.input_bytes(options.step.precision);
+    const double transfer_ms =
+        static_cast<double>(transfer_ps(slice.chip(), bytes_of_chip)) / kPsOfMillisecond;
+    batches.push_back(
+        {.batch = batch,
+         .examples_of_replica = examples,
+         .step_ms = ms,
+         .transfer_ms = transfer_ms,
+         .examples_per_s = static_cast<double>(batch) * kMsOfSecond / std::max(ms, transfer_ms),
+         .hbm_gib = static_cast<double>(need.bytes()) / kBytesOfGib,
+         .fits = need.fits(),
+         .learning_rate = scaled_rate(
+             options.learning_rate,
+             static_cast<double>(batch) / static_cast<double>(options.learning_rate_batch),
+             options.step.optimizer)});
     if (!need.fits()) break;
   }
   return batches;
@@ -44,16 +57,19 @@ std::vector<SweptBatch> sweep_batch(const Workload& workload, const Slice& slice
 void print_sweep(const std::vector<SweptBatch>& batches, Terminal& terminal) {
   double most = 0;
   for (const SweptBatch& swept : batches) most = std::max(most, swept.examples_per_s);
-  terminal.line(fmt::format("{:>10} {:>9} {:>10} {:>13} {:>9} {:>9}  {}", "batch", "a replica",
-                            "step ms", "examples/s", "HBM GiB", "rate", "examples/s as a curve"));
+  terminal.line(fmt::format("{:>10} {:>9} {:>10} {:>11} {:>13} {:>9} {:>9}  {}", "batch",
+                            "a replica", "step ms", "transfer ms", "examples/s", "HBM GiB", "rate",
+                            "examples/s as a curve"));
   for (const SweptBatch& swept : batches) {
     const auto width =
         static_cast<std::size_t>(std::llround(kCurveWidth * swept.examples_per_s / most));
-    terminal.line(fmt::format("{:>10} {:>9} {:>10.3f} {:>13} {:>9.2f} {:>9.4g}  {}",
-                              with_commas(swept.batch), swept.examples_of_replica, swept.step_ms,
-                              with_commas(std::llround(swept.examples_per_s)), swept.hbm_gib,
-                              swept.learning_rate,
-                              swept.fits ? std::string(width, '#') : std::string("does not fit")));
+    terminal.line(fmt::format(
+        "{:>10} {:>9} {:>10.3f} {:>11.3f} {:>13} {:>9.2f} {:>9.4g}  {}", with_commas(swept.batch),
+        swept.examples_of_replica, swept.step_ms, swept.transfer_ms,
+        with_commas(std::llround(swept.examples_per_s)), swept.hbm_gib, swept.learning_rate,
+        !swept.fits ? "does not fit"
+                    : std::string(width, '#') +
+                          (swept.transfer_ms > swept.step_ms ? " bound by the hosts' links" : "")));
   }
 }
 
@@ -63,6 +79,7 @@ nlohmann::ordered_json json_of(const std::vector<SweptBatch>& batches) {
     rows.push_back({{"batch", swept.batch},
                     {"examples_of_replica", swept.examples_of_replica},
                     {"step_ms", swept.step_ms},
+                    {"transfer_ms", swept.transfer_ms},
                     {"examples_per_s", swept.examples_per_s},
                     {"hbm_gib", swept.hbm_gib},
                     {"fits", swept.fits},

@@ -17,10 +17,11 @@ struct SweptBatch {
   std::int64_t batch = 0;
   std::int64_t examples_of_replica = 0;
   double step_ms = 0;
+  double transfer_ms = 0;  ///< over the hosts' links to their chips; the longer of the two counts
   double examples_per_s = 0;
   double hbm_gib = 0;  ///< a replica's
   bool fits = false;
-  double learning_rate = 0;  ///< by the linear rule
+  double learning_rate = 0;  ///< scaled_rate()
 };
 
 struct SweepOptions {
@@ -28,6 +29,10 @@ struct SweepOptions {
   double learning_rate = 0.1;  ///< at `learning_rate_batch`
   std::int64_t learning_rate_batch = 256;
 };
+
+/// For a batch `factor` times as large: linear for SGD and its kin (Goyal et al. 2017), by the square root
+/// for Adam and AdamW (Malladi et al. 2022).
+double scaled_rate(double rate, double factor, StepOptimizer optimizer);
 
 /// 1, 2, 4, ... examples a replica, up to the first that doesn't fit.
 std::vector<SweptBatch> sweep_batch(const Workload& workload, const Slice& slice,

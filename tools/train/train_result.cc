@@ -101,6 +101,7 @@ OrderedJson learning_json(const TrainResultFile& result) {
           {"seconds", learning.seconds},
           {"simulated_seconds", static_cast<double>(learning.fit.simulated.span_ps) / kPsPerSecond},
           {"compilations", compilations},
+          {"model_flop_utilisation", learning.fit.model_flop_utilisation},
           {"accounts",
            {{"host", to_json(learning.fit.wall)}, {"slice", to_json(learning.fit.steady())}}},
           {"epochs", epochs},

@@ -37,12 +37,13 @@ TEST(MxuCycles, EightRowsOfATileTakeEightCycles) {
   EXPECT_THROW(mxu_cycles(v3, 1, {.m = 0, .n = 1, .k = 1}), Error);
 }
 
-TEST(AllReduce, IsBandwidthOrHopsAndDoublesWithoutWraparound) {
-  // v3-2048: 2 axes of 32, wrapped: 2 x 100 MB / (2 axes x 166 GB/s).
-  EXPECT_NEAR(static_cast<double>(all_reduce_ps(Slice::parse("v3-2048"), 100'000'000)) * 1e-12,
-              2 * 100e6 / (2 * 166e9), 1e-9);
-  EXPECT_NEAR(static_cast<double>(all_reduce_ps(Slice::parse("v3-8"), 100'000'000)) * 1e-12,
-              2 * 2 * 100e6 / (2 * 166e9), 1e-9);
+TEST(AllReduce, IsBandwidthOrHopsAndHasHalfTheLinksWithoutWraparound) {
+  const auto seconds = [](const char* slice) {
+    return static_cast<double>(all_reduce_ps(Slice::parse(slice), 100'000'000)) * 1e-12;
+  };
+  // v3-2048: 2 axes of 32, wrapped: 2 x 100 MB x 1023/1024 over 2 axes x 166 GB/s.
+  EXPECT_NEAR(seconds("v3-2048"), 2 * 100e6 * 1023 / 1024 / (2 * 166e9), 1e-9);
+  EXPECT_NEAR(seconds("v3-8"), 2 * 100e6 * 3 / 4 / (2 * 83e9), 1e-9);
   EXPECT_EQ(all_reduce_ps(Slice::parse("v3-2048"), 4), 64'000'000);  // 1 us x (32 + 32)
   EXPECT_EQ(all_reduce_ps(Slice::parse("v6e-1"), 100'000'000), 0);
 }
@@ -138,6 +139,31 @@ TEST(Validation, APointBeyondItsBarDoesNotHold) {
   EXPECT_FALSE(point.holds());
   point.model_ms = 84.9;
   EXPECT_FALSE(point.holds());
+}
+
+TEST(StepTime, OfOneReplicaOverAllDevicesHasNobodyToReduceWith) {
+  const Workload model = workload("gpt2-small");
+  const Slice slice = Slice::parse("v3-8");
+  EXPECT_GT(step_time(model, slice, 8, {.devices_of_replica = 4}).all_reduce_ps, 0);
+  EXPECT_EQ(step_time(model, slice, 8, {.devices_of_replica = 8}).all_reduce_ps, 0);
+}
+
+TEST(StepTime, ReplicasThatMeetAtEachNormPayForIt) {
+  Workload model{
+      .name = "norm",
+      .ops = {{.kind = OpKind::normalisation, .n = 64, .input_elements = 64, .parameters = 128}}};
+  const Slice slice = Slice::parse("v3-32");
+  const std::int64_t alone = step_time(model, slice, 32).compute_ps;
+  const std::int64_t meeting = step_time(model, slice, 32, {.synchronised = true}).compute_ps;
+  // Forward and backward: 64 sums, 64 sums of squares and the count.
+  EXPECT_NEAR(static_cast<double>(meeting - alone),
+              2.0 * static_cast<double>(all_reduce_ps(slice, 129 * 4)), 10);
+}
+
+TEST(StepTime, UtilisationIsTheModelsOwnArithmeticOverThePeak) {
+  Workload model{.name = "dense", .ops = {{.rows = 1, .k = 1000, .n = 1000}}};
+  const Slice slice = Slice::parse("v3-8");  // 4 chips of 123 TFLOP/s
+  EXPECT_NEAR(model_flop_utilisation(model, slice, 1e6), 6e6 * 1e6 / (4 * 123e12), 1e-9);
 }
 
 }  // namespace

@@ -49,8 +49,9 @@ struct SystolicArray {
 std::int64_t mxu_cycles(const ChipSpec& chip, std::int32_t mxus, const Gemm& gemm);
 
 /// Gradients of `bytes` summed over the chips of the slice:
-/// max(2V / (axes * 2 * one-way link), 1 us * sum of axis sizes), twice that when an axis doesn't
-/// wrap around. 0 on one chip.
+/// max(2V (n-1)/n / sum of the axes' links, 1 us * sum of axis sizes), of n chips. An axis that wraps
+/// around has its links in both directions; one that doesn't has half of that, and twice the way.
+/// 0 on one chip.
 std::int64_t all_reduce_ps(const Slice& slice, std::int64_t bytes);
 
 /// Host to device: chips of a host have a link each; the replicas of a chip share it.
@@ -104,6 +105,9 @@ struct Workload {
   std::int64_t sharded_parameters() const;
   /// Multiply-adds of the forward pass of one example.
   std::int64_t macs() const;
+  /// What an example brings along to the device: its first operation's input, or a number a row that
+  /// is looked up.
+  std::int64_t input_bytes(Precision precision) const;
 };
 
 /// What is calibrated, named as such: one efficiency a class of operation, and fixed costs.
@@ -136,6 +140,10 @@ StepTime step_time(const Workload& workload, const Slice& slice, std::int64_t gl
                    const StepOptions& options = {});
 StepTime step_time(const Workload& workload, const Slice& slice, std::int64_t global_batch,
                    const StepOptions& options, const Calibration& calibration);
+
+/// What share of the chips' bfloat16 peak the model's own arithmetic takes (MFU, Chowdhery et al. 2022):
+/// of three passes of its multiply-adds, whatever else the devices do.
+double model_flop_utilisation(const Workload& workload, const Slice& slice, double examples_per_s);
 
 /// What XLA needs to compile a step for a batch that it hasn't seen: 2 s and 50 ms an operation. Assumed,
 /// not published.

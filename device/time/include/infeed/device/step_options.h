@@ -40,6 +40,8 @@ struct StepOptions {
   /// Eager: the host launches each operation, forward and backward, by itself. What that takes is
   /// assumed: 20 us, as a call through Python and a runtime takes.
   bool launches_operations = false;
+  /// Replicas meet at each normalisation, to add up its sums (SyncBN).
+  bool synchronised = false;
   /// Model parallelism: so many devices work on one share of the batch (split_workload.h).
   std::int32_t devices_of_replica = 1;
 };

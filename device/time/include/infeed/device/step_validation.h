@@ -25,6 +25,9 @@ struct ValidationPoint {
   bool is_calibrated = false;  ///< the model was fitted to it; the others are held out
   double error_max = 0;        ///< the bar: a share of published_ms
   double model_ms = 0;
+  /// It is held out, and no row before it nor one that was calibrated has the same model, generation and
+  /// examples a replica: what is left to prove beside those.
+  bool is_independent = false;
 
   double error() const { return model_ms / published_ms - 1; }
   bool holds() const { return std::abs(error()) <= error_max; }
