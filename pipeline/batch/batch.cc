@@ -119,7 +119,9 @@ class BatchStage final : public Stage {
     if (partial_.get() == nullptr) partial_ = pool_->take();
     const std::size_t count = std::min(in_.size(), size_ - partial_.size());
     const TypeInfo& row = *layout_.row;
-    if (row.payload_bytes_run != nullptr) memory_.grow(row.payload_bytes_run(in_.front(), count));
+    const bool may_be_refused = memory().limit_bytes() != 0;  // to look at strings takes 1 ns each
+    if (may_be_refused && row.payload_bytes_run != nullptr)
+      memory_.grow(row.payload_bytes_run(in_.front(), count));
     partial_.get()->append(in_.front(), count);
     in_.drop_front(count);
   }
