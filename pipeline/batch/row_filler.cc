@@ -111,7 +111,6 @@ void RowFiller::work() {
     OwnStretches own;
     Lock lock = hand_off_.lock();
     while (wait_for_work(lock, own)) {
-      if (!has_work()) return;
       ++at_work_;
       do_some(lock, own);
       --at_work_;
@@ -123,9 +122,12 @@ void RowFiller::work() {
   }
 }
 
+/// False when nothing will come any more. What is under way may leave more work: a piece of a batch whose
+/// pieces are written one after the other. Whoever does it may be the consumer, who leaves the rest to
+/// the threads; so they stay until all is done.
 bool RowFiller::wait_for_work(Lock& lock, OwnStretches& own) {
-  while (hand_off_.goes_on()) {
-    if (has_ended_ || (has_turn() && has_work())) return true;
+  while (hand_off_.goes_on() && !(has_ended_ && is_quiet())) {
+    if (has_turn() && has_work()) return true;
     // The tuner has no use for one of the threads, nor for the memory that it would keep.
     if (!has_turn() && workers_ < threads_.size()) own.drop_free();
     (has_turn() ? work_ : turn_).sleep(lock);
