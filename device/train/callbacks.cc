@@ -35,11 +35,16 @@ void SaveCheckpoints::on_epoch_end(FitControl& fit, const EpochLogs&) {
   newest_ = save_training_checkpoint(options_.folder, fit.state(), options_.save);
 }
 
-void TensorBoard::on_epoch_end(FitControl&, const EpochLogs& logs) {
+void TensorBoard::on_epoch_end(FitControl& fit, const EpochLogs& logs) {
   if (!training_) training_.emplace(folder_ + "/train");
   training_->scalar("epoch_loss", logs.epoch, logs.training.loss());
   training_->scalar("epoch_accuracy", logs.epoch, logs.training.accuracy());
   training_->scalar("epoch_learning_rate", logs.epoch, logs.rate);
+  const FitAccounts accounts = fit.accounts();
+  if (accounts.host.steps > 0) {
+    training_->scalar("host_infeed_wait", logs.epoch, accounts.host.infeed_wait_share);
+    training_->scalar("slice_infeed_wait", logs.epoch, accounts.slice.infeed_wait_share);
+  }
   if (!logs.validation) return;
   if (!validation_) validation_.emplace(folder_ + "/validation");
   validation_->scalar("epoch_loss", logs.epoch, logs.validation->loss());

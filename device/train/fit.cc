@@ -57,28 +57,27 @@ class FitRun : public FitControl {
                .workload = options.workload}) {}
 
   FitResult run() {
-    FitResult result;
+    std::int64_t resumed_at = 0;
     if (!options_.resume_from.empty()) {
       if (const auto found = latest_training_checkpoint(options_.resume_from)) restore(*found);
     }
-    result.resumed_at = progress_.step;
+    resumed_at = progress_.step;
+    RunEnd end = RunEnd::end_of_data;
     for_callbacks([&](Callback& callback) { callback.on_begin(*this); });
     while (progress_.epoch < options_.epochs && progress_.stop_reason.empty()) {
       if (!run_epoch()) {
-        result.end = RunEnd::cancelled;
+        end = RunEnd::cancelled;
         break;
       }
     }
+    FitResult result = accounted();
+    result.resumed_at = resumed_at;
+    result.end = end;
     result.epochs = progress_.epochs;
     result.steps = progress_.step;
     result.order_hash = order_hash();
     result.stop_reason = progress_.stop_reason;
     result.tuning = tuning();
-    result.slice = target_.slice.name();
-    result.wall = wall_.summary();
-    result.simulated = core_.simulated();
-    result.compilations = core_.compilations();
-    result.model_flop_utilisation = core_.model_flop_utilisation(result.steady().examples_per_s);
     return result;
   }
 
@@ -103,6 +102,11 @@ class FitRun : public FitControl {
     return state;
   }
 
+  FitAccounts accounts() const override {
+    const FitResult so_far = accounted();
+    return {.host = so_far.wall, .slice = so_far.steady()};
+  }
+
   TuningReport tuning() const override { return feed_ ? feed_->tuning() : tuning_; }
 
   void stop_training(std::string reason) override {
@@ -119,6 +123,17 @@ class FitRun : public FitControl {
   }
 
  private:
+  /// What both clocks say so far.
+  FitResult accounted() const {
+    FitResult result;
+    result.slice = target_.slice.name();
+    result.wall = wall_.summary();
+    result.simulated = core_.simulated();
+    result.compilations = core_.compilations();
+    result.model_flop_utilisation = core_.model_flop_utilisation(result.steady().examples_per_s);
+    return result;
+  }
+
   template <class F>
   void for_callbacks(const F& call) {
     for (const std::shared_ptr<Callback>& callback : options_.callbacks) {

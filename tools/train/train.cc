@@ -22,6 +22,7 @@
 #include "train/train_report.h"
 #include "train/train_result.h"
 #include "train/train_shards.h"
+#include "train/train_twice.h"
 
 namespace infeed::tools {
 namespace {
@@ -310,35 +311,36 @@ class Job {
     LearningTable table(terminal_);
     table.header();
     bool is_first_row = true;
-    result_.learning =
-        learn(slice_, {.model = result_.model,
-                       .precision = job_.precision,
-                       .training = training,
-                       .test = test,
-                       .epochs = recipe.epochs,
-                       .seed = job_.seed,
-                       .rate = [&](std::uint64_t steps) { return rate_of(recipe.model, steps); },
-                       .threads = job_.threads,
-                       .executor = executor_,
-                       .checkpoint_folder = result_.checkpoint_folder,
-                       .resume = job_.resume,
-                       .log_folder = result_.log_folder,
-                       .stop = stop_,
-                       .on_epoch =
-                           [&](const EpochResult& epoch) {
-                             table.row(epoch);
-                             if (std::exchange(is_first_row, false)) kept_.emplace_back();
-                             kept_.back() = fmt::format(
-                                 "the model after epoch {} ({}), event files ({})", epoch.epoch,
-                                 result_.checkpoint_folder, result_.log_folder);
-                           },
-                       .on_step =
-                           [&](int epoch, std::int64_t step, std::int64_t steps) {
-                             if (step % 8 == 0) {
-                               terminal_.status(fmt::format("  epoch {}: step {} of {}", epoch,
-                                                            (step - 1) % steps + 1, steps));
-                             }
-                           }});
+    const LearnOptions options{
+        .model = result_.model,
+        .precision = job_.precision,
+        .training = training,
+        .test = test,
+        .epochs = recipe.epochs,
+        .seed = job_.seed,
+        .rate = [&](std::uint64_t steps) { return rate_of(recipe.model, steps); },
+        .threads = job_.threads,
+        .executor = executor_,
+        .checkpoint_folder = result_.checkpoint_folder,
+        .resume = job_.resume,
+        .log_folder = result_.log_folder,
+        .stop = stop_,
+        .on_epoch =
+            [&](const EpochResult& epoch) {
+              table.row(epoch);
+              if (std::exchange(is_first_row, false)) kept_.emplace_back();
+              kept_.back() =
+                  fmt::format("the model after epoch {} ({}), event files ({})", epoch.epoch,
+                              result_.checkpoint_folder, result_.log_folder);
+            },
+        .on_step =
+            [&](int epoch, std::int64_t step, std::int64_t steps) {
+              if (step % 8 == 0) {
+                terminal_.status(
+                    fmt::format("  epoch {}: step {} of {}", epoch, (step - 1) % steps + 1, steps));
+              }
+            }};
+    result_.learning = learn(slice_, options);
     const LearnResult& learned = result_.learning;
     terminal_.line(fmt::format(
         "  Test accuracy {} after {:.1f} s{}",
@@ -349,6 +351,8 @@ class Job {
                                 : fmt::format("; it went on from step {}", learned.resumed_at)));
     print_account(learned.fit, terminal_);
     for (const std::string& note : learned.fit.tuning.notes) terminal_.line("  autotune: " + note);
+    result_.twice = train_without_tricks(slice_, options, learned);
+    print_trained_twice(result_.twice, slice_, terminal_);
   }
 
   void finish() {

@@ -45,9 +45,12 @@ class Rows : public Callback {
   std::string_view name() const override { return "rows"; }
 
   void on_epoch_end(FitControl& fit, const EpochLogs& logs) override {
-    const EpochResult row = row_of(logs, elapsed_seconds(begin_));
+    EpochResult row = row_of(logs, elapsed_seconds(begin_));
+    row.slice_seconds = static_cast<double>(fit.accounts().slice.span_ps) / 1e12;
     begin_ = Clock::now();
-    save_tuning_profile(options_.checkpoint_folder, fit.tuning());
+    if (!options_.checkpoint_folder.empty()) {
+      save_tuning_profile(options_.checkpoint_folder, fit.tuning());
+    }
     result_.epochs.push_back(row);
     if (options_.on_epoch) options_.on_epoch(row);
   }
@@ -76,13 +79,24 @@ LearnResult learn(const Slice& slice, const LearnOptions& options) {
                             "dataset",
                             options.training.batch));
   }
-  // What the tuner has learnt lies beside the checkpoints, and comes before the first of them.
-  std::filesystem::create_directories(
-      std::filesystem::path(options.checkpoint_folder).parent_path());
-  if (!options.resume) remove_earlier_checkpoints(options.checkpoint_folder);
+  std::vector<std::shared_ptr<Callback>> callbacks = {std::make_shared<Rows>(options, result)};
+  TunerOptions tuner;
+  if (!options.log_folder.empty()) {
+    callbacks.push_back(std::make_shared<TensorBoard>(options.log_folder));
+  }
+  if (!options.checkpoint_folder.empty()) {
+    // What the tuner has learnt lies beside the checkpoints, and comes before the first of them.
+    std::filesystem::create_directories(
+        std::filesystem::path(options.checkpoint_folder).parent_path());
+    if (!options.resume) remove_earlier_checkpoints(options.checkpoint_folder);
+    tuner.profile = load_tuning_profile(options.checkpoint_folder);
+    callbacks.push_back(std::make_shared<SaveCheckpoints>(
+        SaveCheckpointsOptions{.folder = options.checkpoint_folder, .save = {.keep = 2}}));
+  }
   Scope scope({.seed = options.seed});
   const ReplicaFunction forward = classifier(nn::model_named(options.model, scope));
-  const auto steps = static_cast<std::uint64_t>(result.steps_per_epoch * options.epochs);
+  const int epochs = options.epochs_of_rate > 0 ? options.epochs_of_rate : options.epochs;
+  const auto steps = static_cast<std::uint64_t>(result.steps_per_epoch * epochs);
   nn::Adam adam(scope.below("adam"), scope.variables(), {.rate = options.rate(steps)});
   std::optional<nn::LossScale> loss_scale;
   if (options.precision == Precision::mixed_float16) loss_scale.emplace(scope.below("loss_scale"));
@@ -91,20 +105,17 @@ LearnResult learn(const Slice& slice, const LearnOptions& options) {
            .forward = forward,
            .optimizer = &adam,
            .loss_scale = loss_scale ? &*loss_scale : nullptr},
-          slice, columns_of(training_pipeline(options.training)),
+          slice, columns_of(training_pipeline(options.training, options.tricks)),
           {.epochs = options.epochs,
            .steps_per_epoch = result.steps_per_epoch,
            .precision = options.precision,
            .seed = options.seed,
            .validation = columns_of(test_pipeline(options.test)),
            .resume_from = options.resume ? options.checkpoint_folder : std::string(),
-           .callbacks = {std::make_shared<TensorBoard>(options.log_folder),
-                         std::make_shared<Rows>(options, result),
-                         std::make_shared<SaveCheckpoints>(SaveCheckpointsOptions{
-                             .folder = options.checkpoint_folder, .save = {.keep = 2}})},
+           .callbacks = std::move(callbacks),
            .threads = options.threads,
-           .iterate = {.executor = options.executor,
-                       .tuner = {.profile = load_tuning_profile(options.checkpoint_folder)}},
+           .feed = options.feed,
+           .iterate = {.executor = options.executor, .tuner = std::move(tuner)},
            .stop = options.stop,
            .on_step = [&](std::int64_t step, const Metrics& metrics) {
              result.losses.push_back(metrics.loss());

@@ -27,6 +27,7 @@ struct EpochResult {
   double test_accuracy = 0;
   double learning_rate = 0;  ///< of the step after it
   double seconds = 0;
+  double slice_seconds = 0;  ///< by its clock, without compiling; of all epochs of this run so far
 };
 
 struct LearnOptions {
@@ -34,7 +35,10 @@ struct LearnOptions {
   Precision precision = Precision::float32;
   PipelineOptions training;
   PipelineOptions test;
+  Tricks tricks = Tricks::all();        ///< of the training's pipeline
+  InfeedFeed feed = InfeedFeed::ahead;  ///< of the replicas' queues
   int epochs = 1;
+  int epochs_of_rate = 0;  ///< that the rate's schedule is made for; 0: `epochs`
   std::uint64_t seed = 0;
   /// Of each step, made for as many as there will be.
   std::function<nn::Schedule(std::uint64_t steps)> rate;
@@ -42,9 +46,9 @@ struct LearnOptions {
   std::shared_ptr<Executor> executor = nullptr;
   /// The state after each of the last epochs, with what the tuner has learnt beside the folder
   /// (tuning_profile.h). Those of an earlier training go, unless this one goes on from them.
-  std::string checkpoint_folder;
+  std::string checkpoint_folder;  ///< empty: none
   bool resume = false;
-  std::string log_folder;  ///< event files go to its folders train and validation
+  std::string log_folder;  ///< empty: none; event files go to its folders train and validation
   std::stop_token stop = {};
   std::function<void(const EpochResult&)> on_epoch = {};
   /// After each step.

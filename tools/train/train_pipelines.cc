@@ -103,11 +103,19 @@ Batches feeding_pipeline(const PipelineOptions& options, const Tricks& tricks) {
   return batches | prefetch(tricks.by_hand ? 2 : autotune);
 }
 
-Batches training_pipeline(const PipelineOptions& options) {
-  return read_shards(options.shards, true) | parse<Sample>(sample_schema()) | cache() |
-         shuffle({.buffer = 60'000, .seed = options.seed}) | repeat() |
-         map(augment_lightly, {.parallelism = autotune, .seed = options.seed}) |
-         batch(options.batch, {.drop_remainder = true}) | prefetch();
+Batches training_pipeline(const PipelineOptions& options, const Tricks& tricks) {
+  // The records of 16 files by turns, whoever reads them: the order is part of what is learnt.
+  Dataset<Sample> images =
+      files(options.shards) |
+      interleave([](const std::string& file) { return records(file); },
+                 {.cycle_length = 16, .parallelism = tricks.parallel_interleave ? autotune : 1}) |
+      parse<Sample>(sample_schema());
+  if (tricks.cache) images = images | cache();
+  const Batches batches = images | shuffle({.buffer = 60'000, .seed = options.seed}) | repeat() |
+                          map(augment_lightly, {.parallelism = tricks.parallel_map ? autotune : 1,
+                                                .seed = options.seed}) |
+                          batch(options.batch, {.drop_remainder = true});
+  return tricks.prefetch ? batches | prefetch() : batches;
 }
 
 Batches test_pipeline(const PipelineOptions& options) {

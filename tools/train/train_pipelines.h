@@ -58,8 +58,8 @@ Example normalise(const Sample& sample);
 /// Endless batches of shuffled and augmented images, for measuring. Whatever the tricks, the same work
 /// is done to each image.
 Batches feeding_pipeline(const PipelineOptions& options, const Tricks& tricks);
-/// Endless batches to train on: all tricks, another order each pass, mirrored images.
-Batches training_pipeline(const PipelineOptions& options);
+/// Endless batches to train on: another order each pass, mirrored images. The same whatever the tricks.
+Batches training_pipeline(const PipelineOptions& options, const Tricks& tricks = Tricks::all());
 /// All images once, as they are, the last batch short.
 Batches test_pipeline(const PipelineOptions& options);
 

@@ -11,6 +11,7 @@
 #include "train/train_ablation.h"
 #include "train/train_learning.h"
 #include "train/train_shards.h"
+#include "train/train_twice.h"
 
 /// Why: what `infeed train` found out, for programs (--json). Written by to_json(); the README of
 /// this folder lists the fields.
@@ -34,6 +35,7 @@ struct TrainResultFile {
   StepTime classifier_step;
   std::vector<MeasuredRun> classifier_runs;
   std::vector<DeviceTrick> device_tricks;  ///< none with --train-only
+  TrainedTwice twice;
   LearnResult learning;
   std::string model;
   Precision precision = Precision::float32;

@@ -179,6 +179,15 @@ TEST_F(Train, EachModelIsTrainedInEachPrecision) {
     EXPECT_EQ(json.at("training").at("batch"), 100);
     EXPECT_EQ(json.at("training").at("precision"), precision);
     EXPECT_TRUE(fs::is_directory(work() + "/checkpoints/" + model + "-" + precision));
+    // The tricks of feeding leave what is learnt as it is; and each account adds up.
+    EXPECT_TRUE(json.at("training_without_tricks").at("same_losses").get<bool>());
+    for (const char* const clock : {"host", "slice"}) {
+      double sum = 0;
+      for (const auto& share : json.at("training").at("accounts").at(clock).at("shares")) {
+        sum += share.get<double>();
+      }
+      EXPECT_NEAR(sum, 1, 1e-9) << clock;
+    }
     return json.at("test_accuracy").get<double>();
   };
   for (const char* const model : {"mlp", "convnet", "transformer"}) {

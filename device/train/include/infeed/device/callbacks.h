@@ -11,6 +11,7 @@
 
 #include <infeed/device/event_file.h>
 #include <infeed/device/metrics.h>
+#include <infeed/device/step_accounting.h>
 #include <infeed/device/training_checkpoint.h>
 #include <infeed/pipeline/tuning.h>
 
@@ -48,10 +49,17 @@ struct StepLogs {
   double rate = 0;        ///< of the next step
 };
 
+/// What the steps of this call took so far: in this process, and on the slice (FitResult::steady()).
+struct FitAccounts {
+  StepSummary host = {};
+  StepSummary slice = {};
+};
+
 /// The running fit(), for its callbacks.
 class FitControl {
  public:
   virtual ~FitControl() = default;
+  virtual FitAccounts accounts() const { return {}; }
   /// All that is needed to go on from here.
   virtual TrainingState state() = 0;
   /// What the tuner of the training's pipeline knows.
@@ -105,7 +113,8 @@ class SaveCheckpoints : public Callback {
 };
 
 /// Event files in Keras's layout: `train` and `validation` in `folder`, tags epoch_loss,
-/// epoch_accuracy and epoch_learning_rate.
+/// epoch_accuracy and epoch_learning_rate; of the training also what share of its steps waited for input,
+/// on either clock: host_infeed_wait and slice_infeed_wait.
 class TensorBoard : public Callback {
  public:
   explicit TensorBoard(std::string folder) : folder_(std::move(folder)) {}
