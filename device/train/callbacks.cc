@@ -20,6 +20,9 @@ bool is_due(const StepLogs& logs, std::int64_t every) {
   return every > 0 && logs.step / every > (logs.step - logs.steps) / every;
 }
 
+/// Of the validation, or of the training where there is none.
+double loss_of(const EpochLogs& logs) { return logs.validation.value_or(logs.training).loss(); }
+
 std::string text_of(const Metrics& metrics) {
   return fmt::format("loss {:.4f}, accuracy {:.4f}", metrics.loss(), metrics.accuracy());
 }
@@ -35,6 +38,24 @@ void SaveCheckpoints::on_epoch_end(FitControl& fit, const EpochLogs&) {
   newest_ = save_training_checkpoint(options_.folder, fit.state(), options_.save);
 }
 
+void SaveCheckpoints::on_cancelled(FitControl& fit) {
+  newest_ = save_training_checkpoint(options_.folder, fit.state(), options_.save);
+}
+
+void SaveBest::on_epoch_end(FitControl& fit, const EpochLogs& logs) {
+  const double loss = loss_of(logs);
+  if (best_ && !(loss < *best_)) return;
+  best_ = loss;
+  save_training_checkpoint(folder_, fit.state(), save_);
+}
+
+std::string SaveBest::state() const { return best_ ? detail::exact_text(*best_) : std::string(); }
+
+void SaveBest::restore(std::string_view text) {
+  best_.reset();
+  if (!text.empty()) best_ = detail::StateReader(text, name()).real();
+}
+
 void TensorBoard::on_epoch_end(FitControl& fit, const EpochLogs& logs) {
   if (!training_) training_.emplace(folder_ + "/train");
   training_->scalar("epoch_loss", logs.epoch, logs.training.loss());
@@ -45,10 +66,16 @@ void TensorBoard::on_epoch_end(FitControl& fit, const EpochLogs& logs) {
     training_->scalar("host_infeed_wait", logs.epoch, accounts.host.infeed_wait_share);
     training_->scalar("slice_infeed_wait", logs.epoch, accounts.slice.infeed_wait_share);
   }
+  for (const NamedSum& own : logs.training.sums) {
+    training_->scalar("epoch_" + own.name, logs.epoch, logs.training.mean(own.name));
+  }
   if (!logs.validation) return;
   if (!validation_) validation_.emplace(folder_ + "/validation");
   validation_->scalar("epoch_loss", logs.epoch, logs.validation->loss());
   validation_->scalar("epoch_accuracy", logs.epoch, logs.validation->accuracy());
+  for (const NamedSum& own : logs.validation->sums) {
+    validation_->scalar("epoch_" + own.name, logs.epoch, logs.validation->mean(own.name));
+  }
 }
 
 EarlyStopping::EarlyStopping(EarlyStoppingOptions options) : options_(options) {
@@ -61,7 +88,7 @@ EarlyStopping::EarlyStopping(EarlyStoppingOptions options) : options_(options) {
 }
 
 void EarlyStopping::on_epoch_end(FitControl& fit, const EpochLogs& logs) {
-  const double loss = logs.validation ? logs.validation->loss() : logs.training.loss();
+  const double loss = loss_of(logs);
   if (!best_ || loss < *best_ - options_.improvement_min) {
     best_ = loss;
     worse_epochs_ = 0;

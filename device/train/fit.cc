@@ -67,6 +67,7 @@ class FitRun : public FitControl {
     while (progress_.epoch < options_.epochs && progress_.stop_reason.empty()) {
       if (!run_epoch()) {
         end = RunEnd::cancelled;
+        for_callbacks([&](Callback& callback) { callback.on_cancelled(*this); });
         break;
       }
     }

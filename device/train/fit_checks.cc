@@ -37,6 +37,7 @@ void check_fit(const Training& training, const FitOptions& options) {
   check_count("steps_per_execution", options.steps_per_execution, 1);
   check_count("batches_per_update", options.batches_per_update, 1);
   check_count("threads", options.threads, 0);
+  check_count("queue_depth", options.queue_depth, 1);
   if (!(options.clip_norm >= 0)) {
     refuse_option(fmt::format("FitOptions::clip_norm is {}; take 0 or more", options.clip_norm));
   }

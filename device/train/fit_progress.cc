@@ -1,6 +1,7 @@
 #include "train/fit_progress.h"
 
 #include <fmt/format.h>
+#include <utility>
 
 #include "train/state_text.h"
 
@@ -8,7 +9,12 @@ namespace infeed::detail {
 namespace {
 
 std::string text_of(const Metrics& metrics) {
-  return fmt::format("{} {} {}", metrics.examples, metrics.correct, exact_text(metrics.loss_sum));
+  std::string text =
+      fmt::format("{} {} {}", metrics.examples, metrics.correct, exact_text(metrics.loss_sum));
+  for (const NamedSum& own : metrics.sums) {
+    text += fmt::format(" sum {} {}", own.name, exact_text(own.sum));
+  }
+  return text;
 }
 
 Metrics read_metrics(StateReader& reader) {
@@ -16,6 +22,12 @@ Metrics read_metrics(StateReader& reader) {
   metrics.examples = reader.integer();
   metrics.correct = reader.integer();
   metrics.loss_sum = reader.real();
+  for (StateReader ahead = reader; ahead.word() == "sum"; ahead = reader) {
+    reader.expect("sum");
+    NamedSum own{.name = std::string(reader.word())};
+    own.sum = reader.real();
+    metrics.sums.push_back(std::move(own));
+  }
   return metrics;
 }
 

@@ -85,6 +85,16 @@ double checked_sum(const TapeValue& losses, std::int64_t examples, std::int64_t 
   return sum;
 }
 
+/// A checkpoint writes them between blanks.
+std::vector<NamedSum> checked_names(std::vector<NamedSum> sums) {
+  for (const NamedSum& sum : sums) {
+    if (!sum.name.empty() && sum.name.find_first_of(" \t\r\n") == std::string::npos) continue;
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("a metric is named '{}'; take a name without blanks", sum.name));
+  }
+  return sums;
+}
+
 void add_to(Tensor& sum, const Tensor& other, float factor) {
   const std::span<float> to = sum.writable<float>();
   const std::span<const float> from = other.values<float>();
@@ -185,6 +195,13 @@ ReplicaSteps::ReplicaSteps(ReplicaStepsOptions options)
 }
 
 void ReplicaSteps::check_shares(std::span<const ColumnBatch> shares, std::int64_t number) const {
+  if (std::ssize(shares) != options_.replicas) {
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("step {}: shares of {} replicas, and there are {}; distribute() the data "
+                    "by the strategy that trains on it",
+                    number + 1, shares.size(), options_.replicas));
+  }
   std::int64_t rows = 0;
   bool is_even = true;
   for (const ColumnBatch& share : shares) {
@@ -237,7 +254,8 @@ ReplicaSteps::OfReplica ReplicaSteps::run_replica(std::int32_t replica,
   if (step.trace != nullptr) step.trace->end(result.losses);
   OfReplica mine{.metrics = {.examples = share.rows(),
                              .correct = result.correct,
-                             .loss_sum = checked_sum(result.losses, share.rows(), first_row)},
+                             .loss_sum = checked_sum(result.losses, share.rows(), first_row),
+                             .sums = checked_names(result.sums)},
                  .gradients = {},
                  .updates = {}};
   if (!trains) return mine;

@@ -158,5 +158,49 @@ TEST(Callbacks, SaveCheckpointsSavesAsOftenAsItIsAsked) {
   EXPECT_EQ(save->newest(), folder.file("step-0000000016"));
 }
 
+/// Cancelled behind any step, and gone on with from the checkpoint that was saved there.
+TEST(Callbacks, SaveCheckpointsKeepsWhatACancelledRunHasDone) {
+  const auto data = from_columns(points(96), 16) | shuffle({.buffer = 4, .seed = 3});
+  SmallTraining whole;
+  fit(whole.training(), Slice::parse("v3-8"), data, {.epochs = 2});
+  for (std::int64_t stop_at = 1; stop_at < 12; ++stop_at) {
+    const TemporaryFolder folder;
+    const auto run = [&](std::int64_t last) {
+      SmallTraining small;
+      std::stop_source source;
+      const FitResult result = fit(small.training(), Slice::parse("v3-8"), data,
+                                   {.epochs = 2,
+                                    .resume_from = folder.path(),
+                                    .callbacks = {std::make_shared<SaveCheckpoints>(
+                                        SaveCheckpointsOptions{.folder = folder.path()})},
+                                    .stop = source.get_token(),
+                                    .on_step = [&](std::int64_t step, const Metrics&) {
+                                      if (step == last) source.request_stop();
+                                    }});
+      return std::pair(result.resumed_at, small.weights());
+    };
+    run(stop_at);
+    const auto [resumed_at, weights] = run(-1);
+    EXPECT_EQ(resumed_at, stop_at);
+    EXPECT_EQ(weights, whole.weights());
+  }
+}
+
+TEST(Callbacks, SaveBestKeepsTheEpochWithTheLeastLoss) {
+  const TemporaryFolder folder;
+  NotedControl control;
+  SaveBest best(folder.path());
+  best.on_epoch_end(control, epoch_with_loss(0, 0.5));
+  const auto first = latest_training_checkpoint(folder.path());
+  ASSERT_TRUE(first);
+  fs::remove_all(*first);
+  SaveBest resumed(folder.path());
+  resumed.restore(best.state());
+  resumed.on_epoch_end(control, epoch_with_loss(1, 0.5));
+  EXPECT_FALSE(latest_training_checkpoint(folder.path()));
+  resumed.on_epoch_end(control, epoch_with_loss(2, 0.4));
+  EXPECT_TRUE(latest_training_checkpoint(folder.path()));
+}
+
 }  // namespace
 }  // namespace infeed

@@ -256,5 +256,28 @@ TEST(OneRun, AStrategyAndADistributedDatasetTrainAsASliceAndADatasetDo) {
   EXPECT_EQ(distributed.wall.steps, alone.wall.steps);
 }
 
+TEST(OneRun, RefusesQueuesAndReplicasThatDoNotMatch) {
+  const auto data = from_columns(points(200), 40);
+  const auto initialised = [](const char* name) {
+    Cluster cluster = Cluster::connect(name);
+    cluster.initialize();
+    return cluster;
+  };
+  const Strategy large(initialised("v3-32"));
+  const Strategy small(initialised("v3-8"));
+  Scope scope = small.scope({.seed = 7});
+  const auto forward = classifier(SmallTraining::model_in(scope, 0));
+  nn::Adam adam(scope.below("adam"), scope.variables());
+  EXPECT_THAT(error_message([&] {
+                fit({.scope = scope, .forward = forward, .optimizer = &adam}, small,
+                    large.distribute(data, {.global_batch = 40}));
+              }),
+              testing::HasSubstr("shares of 32 replicas, and there are 8"));
+  SmallTraining training;
+  EXPECT_THAT(
+      error_message([&] { fit(training.training(), slice_of_eight(), data, {.queue_depth = 0}); }),
+      testing::HasSubstr("FitOptions::queue_depth is 0; take 1 or more"));
+}
+
 }  // namespace
 }  // namespace infeed

@@ -86,6 +86,8 @@ class Callback {
   virtual void on_begin(FitControl&) {}
   virtual void on_execution_end(FitControl&, const StepLogs&) {}
   virtual void on_epoch_end(FitControl&, const EpochLogs&) {}
+  /// The run was cancelled (FitOptions::stop), between two steps or before a validation.
+  virtual void on_cancelled(FitControl&) {}
   /// What a resumed fit() gives to restore(), which comes before on_begin().
   virtual std::string state() const { return {}; }
   virtual void restore(std::string_view) {}
@@ -97,19 +99,38 @@ struct SaveCheckpointsOptions {
   SaveOptions save = {};
 };
 
-/// Put it last: it saves the state of those before it as this step leaves it.
+/// Put it last: it saves the state of those before it as this step leaves it. A run that is cancelled is
+/// saved where it is, so that nothing of an epoch is lost.
 class SaveCheckpoints : public Callback {
  public:
   explicit SaveCheckpoints(SaveCheckpointsOptions options) : options_(std::move(options)) {}
   std::string_view name() const override { return "save_checkpoints"; }
   void on_execution_end(FitControl& fit, const StepLogs& logs) override;
   void on_epoch_end(FitControl& fit, const EpochLogs& logs) override;
+  void on_cancelled(FitControl& fit) override;
   /// Folder of the newest one; empty before the first.
   const std::string& newest() const { return newest_; }
 
  private:
   SaveCheckpointsOptions options_;
   std::string newest_;
+};
+
+/// Keeps the epoch with the least loss so far (of the validation, or of the training where there is
+/// none), in a folder of its own.
+class SaveBest : public Callback {
+ public:
+  explicit SaveBest(std::string folder, SaveOptions save = {.keep = 1})
+      : folder_(std::move(folder)), save_(save) {}
+  std::string_view name() const override { return "save_best"; }
+  void on_epoch_end(FitControl& fit, const EpochLogs& logs) override;
+  std::string state() const override;
+  void restore(std::string_view text) override;
+
+ private:
+  const std::string folder_;
+  const SaveOptions save_;
+  std::optional<double> best_;
 };
 
 /// Event files in Keras's layout: `train` and `validation` in `folder`, tags epoch_loss,

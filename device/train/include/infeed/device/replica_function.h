@@ -4,9 +4,11 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <infeed/device/layers.h>
 #include <infeed/device/losses.h>
+#include <infeed/device/metrics.h>
 #include <infeed/device/tape.h>
 #include <infeed/records/column_batch.h>
 
@@ -33,6 +35,9 @@ namespace infeed {
 struct ReplicaResult {
   TapeValue losses;          ///< one an example of the share: [examples]
   std::int64_t correct = 0;  ///< of the examples, where that is counted
+  /// Metrics of one's own, summed over the examples: of the forward pass that there is anyway. They are
+  /// added up over replicas and steps, and go to the logs, to TensorBoard and into checkpoints.
+  std::vector<NamedSum> sums = {};
 };
 
 using ReplicaFunction = std::function<ReplicaResult(Tape& tape, const ColumnBatch& share)>;
