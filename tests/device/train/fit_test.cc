@@ -306,9 +306,9 @@ TEST(Fit, MetricsOfOnesOwnAreSummedOverReplicasAndSteps) {
     EXPECT_EQ(logs.training.mean("none"), 0);
   }
   training.forward = [learns = small.forward](Tape& tape, const ColumnBatch& share) {
-    ReplicaResult result = learns(tape, share);
-    result.sums = {{"two words", 1}};
-    return result;
+    ReplicaResult named = learns(tape, share);
+    named.sums = {{"two words", 1}};
+    return named;
   };
   EXPECT_THAT(error_message([&] { train(3); }),
               testing::HasSubstr("a metric is named 'two words'; take a name without blanks"));
