@@ -77,12 +77,13 @@ void run_sweep(const StepArguments& options) {
   terminal.line(terminal.paint(
       Paint::bold, fmt::format("{} on {}, {}, {}: batches of 1, 2, 4, ... examples a replica",
                                options.model, slice.name(), options.precision, options.optimizer)));
-  print_sweep(batches, terminal);
-  terminal.line(
-      fmt::format("rate: {:g} at a batch of 256, {}", options.learning_rate,
-                  scaled_rate(1, 4, step_optimizer_from(options.optimizer)) == 2
-                      ? "with the root of the batch, as Adam's is scaled (try whether it learns)"
-                      : "by the linear rule (with a warm-up)"));
+  const StepOptimizer optimizer = step_optimizer_from(options.optimizer);
+  print_sweep(batches, optimizer, terminal);
+  terminal.line(fmt::format(
+      "rate: {:g} at a batch of 256, {}", options.learning_rate,
+      scales_by_root(optimizer)
+          ? "by the square root of the batch, as Adam's is scaled; the linear rule is SGD's"
+          : "by the linear rule"));
   if (options.json_file.empty()) return;
   const nlohmann::ordered_json json = {
       {"schema", "infeed.step.sweep"},    {"schema_version", 1},

@@ -16,9 +16,8 @@ constexpr double kCurveWidth = 40;
 
 }  // namespace
 
-double scaled_rate(double rate, double factor, StepOptimizer optimizer) {
-  const bool is_adaptive = optimizer == StepOptimizer::adam || optimizer == StepOptimizer::adamw;
-  return rate * (is_adaptive ? std::sqrt(factor) : factor);
+bool scales_by_root(StepOptimizer optimizer) {
+  return optimizer == StepOptimizer::adam || optimizer == StepOptimizer::adamw;
 }
 
 std::vector<SweptBatch> sweep_batch(const Workload& workload, const Slice& slice,
@@ -37,6 +36,8 @@ std::vector<SweptBatch> sweep_batch(const Workload& workload, const Slice& slice
         examples * slice.replicas_per_chip() * workload.input_bytes(options.step.precision);
     const double transfer_ms =
         static_cast<double>(transfer_ps(slice.chip(), bytes_of_chip)) / kPsOfMillisecond;
+    const double factor =
+        static_cast<double>(batch) / static_cast<double>(options.learning_rate_batch);
     batches.push_back(
         {.batch = batch,
          .examples_of_replica = examples,
@@ -45,16 +46,15 @@ std::vector<SweptBatch> sweep_batch(const Workload& workload, const Slice& slice
          .examples_per_s = static_cast<double>(batch) * kMsOfSecond / std::max(ms, transfer_ms),
          .hbm_gib = static_cast<double>(need.bytes()) / kBytesOfGib,
          .fits = need.fits(),
-         .learning_rate = scaled_rate(
-             options.learning_rate,
-             static_cast<double>(batch) / static_cast<double>(options.learning_rate_batch),
-             options.step.optimizer)});
+         .learning_rate = options.learning_rate * factor,
+         .learning_rate_by_root = options.learning_rate * std::sqrt(factor)});
     if (!need.fits()) break;
   }
   return batches;
 }
 
-void print_sweep(const std::vector<SweptBatch>& batches, Terminal& terminal) {
+void print_sweep(const std::vector<SweptBatch>& batches, StepOptimizer optimizer,
+                 Terminal& terminal) {
   double most = 0;
   for (const SweptBatch& swept : batches) most = std::max(most, swept.examples_per_s);
   terminal.line(fmt::format("{:>10} {:>9} {:>10} {:>11} {:>13} {:>9} {:>9}  {}", "batch",
@@ -66,7 +66,8 @@ void print_sweep(const std::vector<SweptBatch>& batches, Terminal& terminal) {
     terminal.line(fmt::format(
         "{:>10} {:>9} {:>10.3f} {:>11.3f} {:>13} {:>9.2f} {:>9.4g}  {}", with_commas(swept.batch),
         swept.examples_of_replica, swept.step_ms, swept.transfer_ms,
-        with_commas(std::llround(swept.examples_per_s)), swept.hbm_gib, swept.learning_rate,
+        with_commas(std::llround(swept.examples_per_s)), swept.hbm_gib,
+        scales_by_root(optimizer) ? swept.learning_rate_by_root : swept.learning_rate,
         !swept.fits ? "does not fit"
                     : std::string(width, '#') +
                           (swept.transfer_ms > swept.step_ms ? " bound by the hosts' links" : "")));
@@ -83,7 +84,8 @@ nlohmann::ordered_json json_of(const std::vector<SweptBatch>& batches) {
                     {"examples_per_s", swept.examples_per_s},
                     {"hbm_gib", swept.hbm_gib},
                     {"fits", swept.fits},
-                    {"learning_rate", swept.learning_rate}});
+                    {"learning_rate", swept.learning_rate},
+                    {"learning_rate_by_root", swept.learning_rate_by_root}});
   }
   return rows;
 }

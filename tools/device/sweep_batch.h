@@ -21,7 +21,8 @@ struct SweptBatch {
   double examples_per_s = 0;
   double hbm_gib = 0;  ///< a replica's
   bool fits = false;
-  double learning_rate = 0;  ///< scaled_rate()
+  double learning_rate = 0;          ///< by the linear rule (Goyal et al. 2017): SGD and its kin
+  double learning_rate_by_root = 0;  ///< by the square root (Malladi et al. 2022): Adam, AdamW
 };
 
 struct SweepOptions {
@@ -30,16 +31,16 @@ struct SweepOptions {
   std::int64_t learning_rate_batch = 256;
 };
 
-/// For a batch `factor` times as large: linear for SGD and its kin (Goyal et al. 2017), by the square root
-/// for Adam and AdamW (Malladi et al. 2022).
-double scaled_rate(double rate, double factor, StepOptimizer optimizer);
+/// Whether a rate is scaled by the square root of the batch rather than by the batch.
+bool scales_by_root(StepOptimizer optimizer);
 
 /// 1, 2, 4, ... examples a replica, up to the first that doesn't fit.
 std::vector<SweptBatch> sweep_batch(const Workload& workload, const Slice& slice,
                                     const SweepOptions& options);
 
 /// A table whose last column is the curve of examples a second.
-void print_sweep(const std::vector<SweptBatch>& batches, Terminal& terminal);
+void print_sweep(const std::vector<SweptBatch>& batches, StepOptimizer optimizer,
+                 Terminal& terminal);
 nlohmann::ordered_json json_of(const std::vector<SweptBatch>& batches);
 
 }  // namespace infeed::tools

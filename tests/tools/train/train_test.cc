@@ -116,7 +116,7 @@ TEST_F(Train, TheWholeJob) {
   for (const char* const half : {"train", "validation"}) {
     const auto events = match_files(work() + "/logs/*/" + half + "/events.out.tfevents.*");
     ASSERT_THAT(events, SizeIs(1));
-    EXPECT_EQ(count_records(events[0]), 1 + 3 * (half == std::string("train") ? 3 : 2));
+    EXPECT_EQ(count_records(events[0]), 1 + 3 * (half == std::string("train") ? 5 : 2));
   }
 }
 
