@@ -122,10 +122,10 @@ struct FitResult {
   /// Both accounts, in shares of the steps' time that add up to 100 %, what was learnt, and what bounds
   /// the run, for a person:
   ///
-  ///               wait  transfer  compute  all-reduce   idle      a step
-  ///     host      93.1       0.0      6.0         0.5    0.4    32.10 ms
-  ///     v3-8      97.0       0.1      2.9         0.0    0.0    31.02 ms
-  ///     loss 0.0213, accuracy 99.4 %; model FLOP utilisation 0.1 %; 1 shape of batch compiled in 2.1 s
+  ///     //           wait  transfer  compute  all-reduce   idle      a step
+  ///     // host      93.1       0.0      6.0         0.5    0.4    32.10 ms
+  ///     // v3-8      97.0       0.1      2.9         0.0    0.0    31.02 ms
+  ///     // loss 0.0213, accuracy 99.4 %; model FLOP utilisation 0.1 %; 1 shape of batch compiled in 2.1 s
   std::string table() const;
 };
 
