@@ -1,4 +1,4 @@
-#include "train/pipeline_service.h"
+#include "../../../device/train/pipeline_service.h"
 
 #include <gtest/gtest.h>
 
