@@ -10,7 +10,8 @@
 inline void write_shards(const std::string& prefix) {
   infeed::Philox random(1, 0);
   for (int shard = 0; shard < 4; ++shard) {
-    infeed::RecordWriter writer(prefix + std::to_string(shard) + ".tfrecord");
+    infeed::RecordWriter writer(prefix + std::to_string(shard) + ".tfrecord",
+                                {.existing = infeed::ExistingFile::replace});
     for (int i = 0; i < 1024; ++i) {
       const std::int64_t line = random() % 8;
       std::vector<float> image(64);
