@@ -22,7 +22,8 @@ infeed::FitResult train(std::chrono::milliseconds delay) {
       std::make_shared<infeed::nn::Dense>(scope.below("logits"), std::int64_t{64}, std::int64_t{8});
   infeed::nn::Adam adam(scope.below("adam"), scope.variables());
   return infeed::fit({.scope = scope, .forward = infeed::classifier(model), .optimizer = &adam},
-                     infeed::Slice::parse("v3-8"), batches, {.workload = infeed::workload("vgg6")});
+                     infeed::Slice::parse("v3-8"), batches,
+                     {.workload = infeed::workload("wide-resnet-28-10")});
 }
 
 int main() {
