@@ -16,7 +16,7 @@ namespace infeed {
 namespace {
 
 using std::chrono::milliseconds;
-using Clock = std::chrono::steady_clock;
+using SteadyClock = std::chrono::steady_clock;
 
 constexpr std::int64_t kPsPerMs = 1'000'000'000;
 
@@ -30,8 +30,8 @@ BatchSource endless(std::int64_t examples = 64) {
 /// Works for `duration` for every batch, as a pipeline would.
 BatchSource busy(std::chrono::microseconds duration) {
   return {.next = [duration](DeviceBatch& out) {
-    const auto until = Clock::now() + duration;
-    while (Clock::now() < until) {
+    const auto until = SteadyClock::now() + duration;
+    while (SteadyClock::now() < until) {
     }
     out = {.examples = 64, .bytes = 64 * 784};
     return true;
@@ -46,13 +46,14 @@ void expect_adds_up(const StepSummary& s) {
 
 TEST(Paced, AFastSourceIsNotInputBoundAndKeepsTheDeadlines) {
   const Slice slice = Slice::parse("v3-8");
-  const auto begin = Clock::now();
+  const auto begin = SteadyClock::now();
   const PacedResult result = run_paced(slice, endless(),
                                        {.step = {.compute_ps = 2 * kPsPerMs},
                                         .queue_depth = 16,
                                         .steps_max = 50,
                                         .warmup_steps = 3});
-  const double took_ms = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+  const double took_ms =
+      std::chrono::duration<double, std::milli>(SteadyClock::now() - begin).count();
   EXPECT_EQ(result.end, RunEnd::steps_max);
   EXPECT_EQ(result.warmup_steps, 3);
   EXPECT_EQ(result.summary.steps, 50);
@@ -157,8 +158,8 @@ TEST(Paced, AStoppedPacingThreadIsNoInfeedWait) {
                              .warmup_steps = 12,
                              .on_step = [](std::span<const StepEvent> step) {
                                if (step[0].step != 30) return;
-                               const auto until = Clock::now() + milliseconds(50);
-                               while (Clock::now() < until) {
+                               const auto until = SteadyClock::now() + milliseconds(50);
+                               while (SteadyClock::now() < until) {
                                }
                              }};
   const PacedResult result = run_paced(Slice::parse("v3-8"), endless(), options);
@@ -253,19 +254,19 @@ TEST(Paced, AStopWakesABlockedSourceWithin100Ms) {
   for (const InfeedFeed feed : {InfeedFeed::ahead, InfeedFeed::on_demand}) {
     BlockingSource blocking;
     std::stop_source stop;
-    Clock::time_point asked;
+    SteadyClock::time_point asked;
     PacedResult result;
     {
       std::jthread stopper([&] {
         blocking.blocked.get_future().wait();
-        asked = Clock::now();
+        asked = SteadyClock::now();
         stop.request_stop();
       });
       result =
           run_paced(Slice::parse("v3-8"), blocking.source(),
                     {.step = {.compute_ps = kPsPerMs}, .feed = feed, .stop = stop.get_token()});
     }
-    EXPECT_LT(Clock::now() - asked, milliseconds(100));
+    EXPECT_LT(SteadyClock::now() - asked, milliseconds(100));
     EXPECT_EQ(result.end, RunEnd::cancelled);
     EXPECT_LE(result.summary.steps, 3);
   }
@@ -274,7 +275,7 @@ TEST(Paced, AStopWakesABlockedSourceWithin100Ms) {
 TEST(Paced, AStopEndsALongStepWithin100Ms) {
   std::stop_source stop;
   std::promise<void> first;
-  Clock::time_point asked;
+  SteadyClock::time_point asked;
   bool told = false;
   const BatchSource source{.next = [&](DeviceBatch& out) {
     if (!told) first.set_value();
@@ -284,13 +285,13 @@ TEST(Paced, AStopEndsALongStepWithin100Ms) {
   }};
   std::jthread stopper([&] {
     first.get_future().wait();
-    asked = Clock::now();
+    asked = SteadyClock::now();
     stop.request_stop();
   });
   const PacedResult result =
       run_paced(Slice::parse("v3-8"), source,
                 {.step = {.compute_ps = 3600 * 1000 * kPsPerMs}, .stop = stop.get_token()});
-  EXPECT_LT(Clock::now() - asked, milliseconds(100));
+  EXPECT_LT(SteadyClock::now() - asked, milliseconds(100));
   EXPECT_EQ(result.end, RunEnd::cancelled);
   EXPECT_EQ(result.summary.steps, 0);
 }
