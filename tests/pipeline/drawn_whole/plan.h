@@ -16,7 +16,7 @@ struct Plan;
 struct Step {
   std::string op;
   std::map<std::string, std::int64_t> numbers = {};
-  std::vector<Plan> inputs = {};  ///< further pipelines: of zip, concatenate, interleave, ...
+  std::vector<Plan> inputs;  ///< further pipelines: of zip, concatenate, interleave, ...
 
   /// Throws std::logic_error that names the step where it has no such number.
   std::int64_t at(const std::string& name) const;
