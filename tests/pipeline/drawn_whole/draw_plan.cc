@@ -69,8 +69,9 @@ class PlanDrawer {
   /// The inner dataset of a flat_map or interleave: a few elements, and stages that keep their kind.
   Plan inner_plan(const DrawState& outer, std::int64_t modulus) {
     Plan plan;
-    plan.steps.push_back(
-        {.op = "inner", .numbers = {{"modulus", std::max<std::int64_t>(1, modulus)}}});
+    plan.steps.push_back({.op = "inner",
+                          .numbers = {{"modulus", std::max<std::int64_t>(1, modulus)}},
+                          .inputs = {}});
     if (words_.chance(0.3)) plan.steps.front().numbers["refused"] = words_.between(0, 28);
     DrawState state;
     state.kind = outer.kind;
@@ -95,7 +96,7 @@ class PlanDrawer {
 
   void take_some(Plan& plan, DrawState& state) {
     const std::int64_t count = 1 + words_.rather_small(state.elements_bound);
-    plan.steps.push_back({.op = "take", .numbers = {{"count", count}}});
+    plan.steps.push_back({.op = "take", .numbers = {{"count", count}}, .inputs = {}});
     state.is_endless = false;
     state.count_max = count;
   }

@@ -191,7 +191,8 @@ Step draw_source(Words& words, const DrawOptions& options, DrawState& state) {
   auto at = static_cast<int>(words.below(static_cast<std::uint64_t>(all)));
   for (const Source& source : sources()) {
     at -= source.weight;
-    if (at < 0) return {.op = source.op, .numbers = source.draw(words, options, state)};
+    if (at < 0)
+      return {.op = source.op, .numbers = source.draw(words, options, state), .inputs = {}};
   }
   return {};
 }

@@ -393,7 +393,7 @@ Step draw_stage(Words& words, const DrawOptions& options, DrawState& state) {
   auto at = static_cast<int>(words.below(static_cast<std::uint64_t>(all)));
   for (const StageKind& stage : stages()) {
     if (!fits(stage, state) || (at -= weight_of(stage, state)) >= 0) continue;
-    Step step{.op = stage.op, .numbers = stage.draw({words, options, state})};
+    Step step{.op = stage.op, .numbers = stage.draw({words, options, state}), .inputs = {}};
     if (!keeps_index(step.op)) state.is_indexable = false;
     return step;
   }
@@ -406,7 +406,7 @@ std::vector<Step> steps_to(Words& words, const DrawOptions& options, Kind wanted
   const auto add = [&](const std::string& op) {
     for (const StageKind& stage : stages()) {
       if (stage.op != op) continue;
-      steps.push_back({.op = op, .numbers = stage.draw({words, options, state})});
+      steps.push_back({.op = op, .numbers = stage.draw({words, options, state}), .inputs = {}});
       state.is_indexable = false;
       return;
     }

@@ -26,7 +26,7 @@ class PlanReader {
   }
 
   Step read_step() {
-    Step step{.op = read_word()};
+    Step step{.op = read_word(), .inputs = {}};
     expect('(');
     while (!take(')')) {
       if (take('{')) {

@@ -16,6 +16,7 @@ struct Plan;
 struct Step {
   std::string op;
   std::map<std::string, std::int64_t> numbers = {};
+  /// No default: clang asks what a Plan is for it.
   std::vector<Plan> inputs;  ///< further pipelines: of zip, concatenate, interleave, ...
 
   /// Throws std::logic_error that names the step where it has no such number.
