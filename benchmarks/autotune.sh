@@ -32,14 +32,7 @@ for argument in "$@"; do
   esac
 done
 
-"$infeed_root/tools/install_packages.sh" test
-if ! is_configured release ||
-  grep -qx 'INFEED_BUILD_BENCHMARKS:BOOL=OFF' "$infeed_root/build/release/CMakeCache.txt"; then
-  say "configuring in $infeed_root/build/release"
-  configure_preset release -DINFEED_BUILD_BENCHMARKS=ON
-fi
-build_targets release infeed_autotune infeed_compare ||
-  die "the build failed: what the compiler said is above"
+build_benchmarks infeed_autotune infeed_compare
 data="$infeed_root/build/compare-data"
 "$infeed_root/build/release/benchmarks/infeed_compare" --make-data --data "$data"
 if ((with_peers)); then

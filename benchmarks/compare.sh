@@ -35,13 +35,7 @@ python="$("$infeed_root/benchmarks/venv.sh")"
 # INFEED_COMPARE: a program that is built already, for those who build elsewhere.
 program="${INFEED_COMPARE:-$infeed_root/build/release/benchmarks/infeed_compare}"
 if [[ -z ${INFEED_COMPARE:-} ]]; then
-  "$infeed_root/tools/install_packages.sh" test
-  if ! is_configured release ||
-    grep -qx 'INFEED_BUILD_BENCHMARKS:BOOL=OFF' "$infeed_root/build/release/CMakeCache.txt"; then
-    say "configuring in $infeed_root/build/release"
-    configure_preset release -DINFEED_BUILD_BENCHMARKS=ON
-  fi
-  build_targets release infeed_compare || die "the build failed: what the compiler said is above"
+  build_benchmarks infeed_compare
 fi
 
 exec "$python" "$infeed_root/benchmarks/compare/compare.py" --ours "$program" \

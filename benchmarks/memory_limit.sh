@@ -16,22 +16,8 @@ set -euo pipefail
 # shellcheck source=tools/shell_common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../tools/shell_common.sh"
 
-for argument in "$@"; do
-  case $argument in
-    --help | -h)
-      print_help
-      exit 0
-      ;;
-  esac
-done
+help_if_asked "$@"
 
-"$infeed_root/tools/install_packages.sh" test
-if ! is_configured release ||
-  grep -qx 'INFEED_BUILD_BENCHMARKS:BOOL=OFF' "$infeed_root/build/release/CMakeCache.txt"; then
-  say "configuring in $infeed_root/build/release"
-  configure_preset release -DINFEED_BUILD_BENCHMARKS=ON
-fi
-build_targets release infeed_memory_limit ||
-  die "the build failed: what the compiler said is above"
+build_benchmarks infeed_memory_limit
 
 exec "$infeed_root/build/release/benchmarks/infeed_memory_limit" "$@"

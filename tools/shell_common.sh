@@ -85,3 +85,27 @@ build_targets() {
     cmake --build "$infeed_root/build/$preset" --target "$@" 2>&1 | show_ninja_progress
   )
 }
+
+# help_if_asked ARGUMENT...: prints the script's help and ends it, where one of them asks for that.
+help_if_asked() {
+  local argument
+  for argument in "$@"; do
+    case $argument in
+      --help | -h)
+        print_help
+        exit 0
+        ;;
+    esac
+  done
+}
+
+# build_benchmarks TARGET...: installs what is missing, and builds them in the release preset.
+build_benchmarks() {
+  "$infeed_root/tools/install_packages.sh" test
+  if ! is_configured release ||
+    grep -qx 'INFEED_BUILD_BENCHMARKS:BOOL=OFF' "$infeed_root/build/release/CMakeCache.txt"; then
+    say "configuring in $infeed_root/build/release"
+    configure_preset release -DINFEED_BUILD_BENCHMARKS=ON
+  fi
+  build_targets release "$@" || die "the build failed: what the compiler said is above"
+}

@@ -47,7 +47,7 @@ struct Row {
   std::string failure = {};
 
   std::uint64_t bytes(const char* figure) const { return figures.at(figure); }
-  /// What was too much; empty if nothing was.
+  /// Says what was too much; empty if nothing was.
   std::string missed() const {
     const auto note = [](std::string& text, bool is_met, const char* name) {
       if (!is_met) text += (text.empty() ? "" : ", ") + std::string(name);
@@ -84,7 +84,7 @@ void print_head() {
              "allowed beyond the limit and 16", "");
 }
 
-/// What may come on top of the limit, and of what is allowed to every case.
+/// Says what may come on top of the limit and of what every case is allowed.
 std::string on_top_of_limit(const MemoryCase& of) {
   std::string text;
   if (of.calls > 0)

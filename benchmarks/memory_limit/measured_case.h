@@ -22,7 +22,7 @@ namespace infeed::memory_limit {
 inline constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 /// For threads, chunks, readers' blocks and what else has no size worth counting.
 inline constexpr std::uint64_t kSlackBytes = 16 * kMiB;
-/// What may be left when the iterator has gone: what libraries make once, and keep.
+/// Bytes that may be left when the iterator has gone: libraries take some once, and keep them.
 inline constexpr std::uint64_t kLeftoverBytes = kMiB / 2;
 
 inline constexpr std::size_t kPixels = 224 * 224 * 3;
@@ -86,7 +86,7 @@ class Meter {
   Figures figures_;
 };
 
-/// What the consumer does.
+/// The consumer's work.
 struct Consumer {
   std::uint64_t elements_max = UINT64_MAX;
   std::chrono::microseconds step{0};  ///< it works for so long on so many elements
@@ -106,7 +106,7 @@ void consume(Iterator<T>& iterator, const Consumer& consumer, Meter& meter) {
   }
 }
 
-/// What else ends the iteration than a limit that doesn't suffice is a failure of the case.
+/// Notes that the limit didn't suffice; any other error is a failure of the case.
 inline void note_error(const Error& error, Meter& meter) {
   if (error.code() != ErrorCode::resource_exhausted) throw error;
   meter.figures().outcome = "refused";

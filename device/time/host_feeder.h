@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -12,13 +11,9 @@
 #include <infeed/device/infeed_queue.h>
 #include <infeed/error.h>
 
-namespace infeed::detail {
+#include "time/monotonic_ns.h"
 
-/// In the clock of all steps: CLOCK_MONOTONIC.
-inline std::int64_t monotonic_ns() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
-}
+namespace infeed::detail {
 
 /// Why: every loop of steps, whether it paces or learns, takes its input from a bounded queue a
 /// replica, which a thread of the host fills ahead. This is that host: a source, the queues and the

@@ -11,6 +11,7 @@
 
 #include "time/host_feeder.h"
 #include "time/lateness_counts.h"
+#include "time/monotonic_ns.h"
 #include "time/paced_clock.h"
 
 namespace infeed {
@@ -21,17 +22,17 @@ constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 /// A stop is noticed at least this often, also inside a long step.
 constexpr std::int64_t kStopCheckNs = 50'000'000;
 
-std::int64_t clock_ns(clockid_t clock) {
-  timespec now{};
-  clock_gettime(clock, &now);
-  return now.tv_sec * kNsPerSecond + now.tv_nsec;
+std::int64_t cpu_of_thread_ns() {
+  timespec spent{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
+  return spent.tv_sec * kNsPerSecond + spent.tv_nsec;
 }
 
 /// Sleeps until the absolute instant; false when stopped before.
 bool sleep_until_ns(std::int64_t deadline_ns, const std::stop_token& stop) {
   for (;;) {
     if (stop.stop_requested()) return false;
-    const std::int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+    const std::int64_t now_ns = detail::monotonic_ns();
     if (now_ns >= deadline_ns) return true;
     const std::int64_t until_ns = std::min(deadline_ns, now_ns + kStopCheckNs);
     const timespec until{.tv_sec = until_ns / kNsPerSecond, .tv_nsec = until_ns % kNsPerSecond};
@@ -100,7 +101,7 @@ class PacedDevice {
         accounting_(slice.replicas_of_host(0)),
         clock_(slice, {.step = options.step,
                        .depth = options.feed == InfeedFeed::ahead ? options.queue_depth : 0,
-                       .origin_ns = clock_ns(CLOCK_MONOTONIC)}),
+                       .origin_ns = detail::monotonic_ns()}),
         counted_from_ns_(clock_.end_ns()) {}
 
   RunEnd run_steps(Host& host) {
@@ -110,7 +111,7 @@ class PacedDevice {
       const BatchInstants batch = take();
       const std::span<const StepEvent> events = clock_.step(shares_, batch);
       if (!sleep_until_ns(clock_.end_ns(), options_.stop)) return RunEnd::cancelled;
-      woken_ns_ = clock_ns(CLOCK_MONOTONIC);
+      woken_ns_ = detail::monotonic_ns();
       if (number < options_.warmup_steps) {
         warmup_steps_ = number + 1;
         counted_from_ps = clock_.end_ps();
@@ -139,7 +140,7 @@ class PacedDevice {
   BatchInstants take() {
     const BatchInstants batch{.asked_ns = arrivals_[0].asked_ns,
                               .ready_ns = arrivals_[0].ready_ns,
-                              .taken_ns = clock_ns(CLOCK_MONOTONIC)};
+                              .taken_ns = detail::monotonic_ns()};
     shares_.clear();
     for (const Host::Arrival& arrival : arrivals_) {
       shares_.push_back({.examples = arrival.item.examples, .bytes = arrival.item.bytes});
@@ -164,7 +165,7 @@ class PacedDevice {
 PacedResult run_paced(const Slice& slice, BatchSource source, const PacedOptions& options) {
   check(options);
   const FineTimer fine_timer;
-  const std::int64_t cpu_before_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+  const std::int64_t cpu_before_ns = cpu_of_thread_ns();
   PacedResult result;
   result.hosts = slice.num_hosts();
   result.replicas = slice.replicas_of_host(0);
@@ -182,7 +183,7 @@ PacedResult run_paced(const Slice& slice, BatchSource source, const PacedOptions
     }
     device.write_to(result);
   }
-  result.pacing_cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_before_ns;
+  result.pacing_cpu_ns = cpu_of_thread_ns() - cpu_before_ns;
   if (result.hosts > 1) {
     result.share =
         fmt::format("{} has {} hosts; the share of one of them is paced: {} of {} replicas",

@@ -13,7 +13,7 @@
 /// that runs right now. Integer picoseconds; no clock, no thread.
 namespace infeed::detail {
 
-/// What one host does for a step.
+/// One host's part of a step.
 struct HostPart {
   std::int64_t examples = 0;
   std::int64_t service_ps = 0;   ///< to make its part of the batch
@@ -35,7 +35,7 @@ class SliceClock {
   std::span<const StepEvent> step(std::span<const HostPart> parts, const Step& step);
 
   std::int64_t end_ps() const { return end_ps_; }  ///< of the last step
-  /// Of that, and of the last arrival.
+  /// Returns the later of that and the last arrival.
   std::int64_t latest_ps() const;
 
  private:

@@ -20,7 +20,7 @@ bool is_due(const StepLogs& logs, std::int64_t every) {
   return every > 0 && logs.step / every > (logs.step - logs.steps) / every;
 }
 
-/// Of the validation, or of the training where there is none.
+/// Returns the validation's loss, or the training's where there is no validation.
 double loss_of(const EpochLogs& logs) { return logs.validation.value_or(logs.training).loss(); }
 
 std::string text_of(const Metrics& metrics) {

@@ -30,7 +30,7 @@ std::string pipeline_text(std::size_t number) {
   return number == 0 ? "pipeline" : fmt::format("pipeline.{}", number);
 }
 
-/// What is trained on, and where: a dataset on a slice, or a distributed one on a strategy.
+/// The data and the place of a training: a dataset on a slice, or a distributed one on a strategy.
 struct FitTarget {
   Slice slice;
   detail::ReplicaStepsOptions replicas;
@@ -57,11 +57,10 @@ class FitRun : public FitControl {
                .workload = options.workload}) {}
 
   FitResult run() {
-    std::int64_t resumed_at = 0;
     if (!options_.resume_from.empty()) {
       if (const auto found = latest_training_checkpoint(options_.resume_from)) restore(*found);
     }
-    resumed_at = progress_.step;
+    const std::int64_t resumed_at = progress_.step;
     RunEnd end = RunEnd::end_of_data;
     for_callbacks([&](Callback& callback) { callback.on_begin(*this); });
     while (progress_.epoch < options_.epochs && progress_.stop_reason.empty()) {
@@ -124,7 +123,7 @@ class FitRun : public FitControl {
   }
 
  private:
-  /// What both clocks say so far.
+  /// Returns both accounts so far.
   FitResult accounted() const {
     FitResult result;
     result.slice = target_.slice.name();

@@ -46,18 +46,19 @@ std::string FitResult::table() const {
   std::string text = fmt::format("{:12} {:>6} {:>9} {:>8} {:>11} {:>6} {:>11}\n", "", "wait",
                                  "transfer", "compute", "all-reduce", "idle", "a step");
   text += row("host", wall);
-  text += row(slice, steady());
+  const StepSummary device = steady();
+  text += row(slice, device);
   if (!epochs.empty()) {
     const Metrics& last = epochs.back().validation.value_or(epochs.back().training);
     text += fmt::format("loss {:.4f}, accuracy {:.1f} %{}; ", last.loss(), 100 * last.accuracy(),
                         epochs.back().validation ? " (validation)" : "");
   }
   text += fmt::format("model FLOP utilisation {:.1f} %; ", 100 * model_flop_utilisation);
-  const std::int64_t compiled_ps = simulated.step_ps - steady().step_ps;
+  const std::int64_t compiled_ps = simulated.step_ps - device.step_ps;
   text +=
       fmt::format("{} shape{} of batch compiled in {:.1f} s\n", compilations.size(),
                   compilations.size() == 1 ? "" : "s", static_cast<double>(compiled_ps) * 1e-12);
-  text += wall.sentence_with_clock() + "\n" + steady().sentence_with_clock() + "\n";
+  text += wall.sentence_with_clock() + "\n" + device.sentence_with_clock() + "\n";
   return text;
 }
 

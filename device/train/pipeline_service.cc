@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "time/host_feeder.h"
+#include "time/monotonic_ns.h"
 
 namespace infeed::detail {
 namespace {

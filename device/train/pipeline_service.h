@@ -12,11 +12,11 @@ namespace infeed::detail {
 /// time, stages that run ahead fill their queues, and next() returns at once. So the busiest of their
 /// threads is asked for, too: a pipeline can't be quicker than that.
 ///
-/// Of stages that share a thread the times add up; one that works on several threads has its work
+/// The times of stages that share a thread add up; one that works on several threads has its work
 /// divided by them; and all of them together have no more than the machine's cores.
 class PipelineService {
  public:
-  /// What the batch took that next() gave after so long, were it never held up.
+  /// Returns the time that the pipeline needs for a batch which next() gave after so long.
   std::int64_t service_ns(const Iterator<ColumnBatch>& iterator, std::int64_t next_ns);
 
  private:

@@ -12,7 +12,7 @@
 #include <infeed/error.h>
 #include <infeed/pipeline/executor.h>
 
-#include "time/host_feeder.h"
+#include "time/monotonic_ns.h"
 
 namespace infeed::detail {
 namespace {

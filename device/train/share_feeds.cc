@@ -9,7 +9,7 @@
 #include <infeed/error.h>
 #include <infeed/pipeline/detail/order_hash.h>
 
-#include "time/host_feeder.h"
+#include "time/monotonic_ns.h"
 
 namespace infeed::detail {
 namespace {

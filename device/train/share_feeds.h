@@ -32,10 +32,10 @@ class ShareFeeds {
   std::int32_t replicas() const;
   /// False when all are over.
   bool next(std::vector<ColumnBatch>& shares);
-  /// What each pipeline took for the shares of the last next(), were it never held up.
+  /// Returns the time that each pipeline needs for the shares of the last next().
   const std::vector<std::int64_t>& service_ns() const { return service_ns_; }
   std::vector<Checkpoint> checkpoints() const;
-  /// Of all batches so far; 0 without IterateOptions::order_hash.
+  /// Returns one number for all batches so far; 0 without IterateOptions::order_hash.
   std::uint64_t order_hash() const;
   void cancel();
   Iterator<ColumnBatch>& first() { return feeds_.front().iterator; }

@@ -13,7 +13,7 @@
 #include "time/slice_clock.h"
 #include "train/step_graphs.h"
 
-// What steps would have taken on the slice: compute and all-reduce by the time model, arrivals by what
+// The steps' times on the slice: compute and all-reduce by the time model, arrivals by what
 // the pipelines took for each batch, through the recursion of virtual_run.h.
 
 namespace infeed::detail {

@@ -24,7 +24,7 @@ class TrainingCore {
     std::int64_t number = 0;   ///< from 0
     std::int64_t divisor = 1;  ///< of the sum of all losses
     const nn::LossScale* loss_scale = nullptr;
-    /// What each host's pipeline took for the batch; one for all; none: it was there.
+    /// The time that each host's pipeline took; one value for all hosts; none: the batch was there.
     std::span<const std::int64_t> service_ns = {};
   };
   /// `shares`: one a replica. Error resource_exhausted: the slice's memory can't hold such a step.

@@ -14,14 +14,14 @@
 
 namespace infeed::detail {
 
-/// What a step came with.
+/// The place behind a step, and how it came.
 struct StepPlace {
   std::vector<Checkpoint> checkpoints = {};   ///< behind it, of each pipeline
   std::uint64_t order_hash = 0;               ///< of all batches up to it
   std::vector<std::int64_t> service_ns = {};  ///< of each pipeline
 };
 
-/// What waits in a replica's queue.
+/// One replica's share of a step, as it waits in its queue.
 struct FedShare {
   ColumnBatch rows;
   std::shared_ptr<const StepPlace> place;
@@ -43,7 +43,7 @@ class TrainingFeed {
   /// The next step's shares, one a replica; false at the end. What a pipeline throws comes in its
   /// place.
   bool next(std::vector<ColumnBatch>& shares);
-  /// Of the last step that was taken, or of the beginning.
+  /// Returns the place behind the last step that was taken, or the beginning.
   const StepPlace& place() const { return *place_; }
   /// The caller of the last next() waited for so long.
   std::int64_t wait_ns() const { return wait_ns_; }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "time/host_feeder.h"
+#include "time/monotonic_ns.h"
 
 namespace infeed::detail {
 namespace {

@@ -153,7 +153,7 @@ class CopyRowsStage final : public RebatchStage {
     }
   }
 
-  /// Of some rows of partial_.
+  /// Returns the bytes of some rows of partial_.
   std::uint64_t payload_bytes(std::size_t first, std::size_t count) const {
     std::uint64_t bytes = 0;
     for (std::size_t i = 0; i < layout_.columns.size(); ++i) {

@@ -63,7 +63,7 @@ std::size_t bounded_by_payload(const detail::StageCounters& counters, std::size_
       std::clamp<std::uint64_t>(detail::kChunkPayloadBytesMax / each, 1, want));
 }
 
-/// What an element owns elsewhere, by a few that are spread over the chunk.
+/// Estimates the bytes that an element owns elsewhere, by a few that are spread over the chunk.
 std::uint64_t payload_of_each(const Chunk& out) {
   constexpr std::size_t kLooks = 8;
   const std::size_t step = (out.size() + kLooks - 1) / kLooks;

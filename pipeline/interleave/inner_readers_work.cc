@@ -61,7 +61,7 @@ void InnerReaders::read_inner_datasets(std::unique_lock<std::mutex>& lock, std::
     work_.sleep(lock);
   }
   readers_[number].runs = false;
-  // What woke it, or what it had begun, may be for one that stays.
+  // The wake-up, or what it had begun, may be for one that stays.
   if (choose() != nullptr) wake_reader();
 }
 
@@ -85,7 +85,7 @@ InnerReadAhead* InnerReaders::first_in_need(bool only_empty) const {
   return nullptr;
 }
 
-/// What the consumer waits for, and nothing while another one is at work.
+/// Finds what the consumer waits for; nothing while another reader is at work.
 InnerReadAhead* InnerReaders::choose_in_step() const {
   if (busy_ != 0) return nullptr;
   if (wanted_ != nullptr) return wanted_->is_free() && wanted_->ready.empty() ? wanted_ : nullptr;

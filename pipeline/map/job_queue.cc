@@ -42,7 +42,7 @@ JobQueue::JobQueue(IteratorContext& run, StageCounters& counters,
       options_(options),
       own_share_(run.threads(), /*is_wanted=*/false),
       workers_(options.parallelism),
-      in_bytes_each_(input.type().size),
+      in_hand_(run.memory(), input.type().size),
       result_bytes_each_(spec_->out_type->size),
       lifeline_(std::make_shared<Lifeline>()) {
   lifeline_->queue = this;
@@ -67,7 +67,8 @@ std::size_t JobQueue::jobs_max() const {
 }
 
 std::size_t JobQueue::elements_worth_a_job() const {
-  const std::uint64_t bytes_each = std::max({in_bytes_each_, result_bytes_each_, std::uint64_t{1}});
+  const std::uint64_t bytes_each =
+      std::max({in_hand_.bytes_each(), result_bytes_each_, std::uint64_t{1}});
   const std::uint64_t most =
       std::clamp<std::uint64_t>(kJobBytes / bytes_each, 1, kChunkElementsMax);
   return static_cast<std::size_t>(
@@ -95,7 +96,7 @@ void JobQueue::extend_last(Chunk& chunk, std::uint64_t& position) {
   const std::size_t wanted = elements_worth_a_job();
   if (last.in.size() >= wanted) return;
   const std::size_t count = std::min({wanted - last.in.size(), last.in.room(), chunk.size()});
-  last.held.take_from(in_hand_, chunk.type().bytes(chunk.front(), count));
+  last.held.take_from(in_hand_.held(), chunk.type().bytes(chunk.front(), count));
   last.in.append_from(chunk, count);
   last.elements += count;
   position += count;
@@ -149,7 +150,7 @@ bool JobQueue::add(std::unique_ptr<Job> job) {
 
 void JobQueue::finish(ErrorPointer failure) {
   const auto lock = hand_off_.lock();
-  in_hand_.release();
+  in_hand_.held().release();
   hand_off_.finish_locked(std::move(failure));
 }
 

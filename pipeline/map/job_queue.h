@@ -13,6 +13,7 @@
 #include <infeed/pipeline/detail/elementwise.h>
 
 #include "engine/iterator_context.h"
+#include "engine/threads/elements_in_hand.h"
 #include "engine/threads/input_turn.h"
 
 namespace infeed::detail {
@@ -155,10 +156,8 @@ class JobQueue {
   WaitPoint work_{hand_off_};   ///< for the stage's own threads
   InputTurn turn_{hand_off_, ready_};
   int workers_;                      ///< that may run jobs
-  HeldBytes in_hand_;                ///< of the driver: what it has pulled, or is about to
-  bool comes_held_ = false;          ///< what it pulls is in the account already, by who made it
-  std::uint64_t in_bytes_each_;      ///< of an element: the most of late
-  std::uint64_t result_bytes_each_;  ///< the same of a result
+  ElementsInHand in_hand_;           ///< of the driver: what it has pulled, or is about to
+  std::uint64_t result_bytes_each_;  ///< of a result: the most of late
   Knob* knob_ = nullptr;
   std::deque<std::unique_ptr<Job>> jobs_;  ///< in the input's order
   std::size_t waiting_from_ = 0;           ///< jobs_ before this index are claimed, others may be

@@ -4,18 +4,16 @@
 #include "engine/threads/clock.h"
 #include "map/job_queue.h"
 
-// What it holds of the memory account, and what it does while that has no room.
+// The queue's part of the memory account, and how it goes on while that has no room.
 namespace infeed::detail {
 
-/// What the driver may pull; 0: nothing, as long as there is no room.
+/// Returns how many elements the driver may pull; 0 as long as there is no room.
 std::size_t JobQueue::elements_with_room(std::size_t elements_max) {
   const std::size_t each = ticks_per_element_ == 0 ? 1 : elements_worth_a_job();
   const std::size_t jobs =
       std::max<std::size_t>(1, jobs_max() - std::min(jobs_max(), jobs_.size()));
   for (const std::size_t count : {std::min(each * jobs, elements_max), std::size_t{1}}) {
-    if (!in_hand_.try_grow_to(run_.memory(), count * in_bytes_each_)) continue;
-    if (comes_held_) in_hand_.release();  // or it would be in the account twice
-    return count;
+    if (in_hand_.try_expect(count)) return count;
   }
   is_short_of_memory_ = has_been_short_of_memory_ = true;
   return is_wanted_ && jobs_.empty() ? 1 : 0;
@@ -36,17 +34,13 @@ std::size_t JobQueue::wait_for_room(std::size_t elements_max) {
 void JobQueue::hold(Chunk& pulled) {
   const std::uint64_t bytes = pulled.bytes();
   const auto lock = hand_off_.lock();
-  comes_held_ = pulled.held().bytes() != 0;
-  if (comes_held_) std::swap(in_hand_, pulled.held());
-  pulled.held().release();
-  in_hand_.set(run_.memory(), bytes);
-  in_bytes_each_ = std::max(bytes / pulled.slots(), in_bytes_each_ - in_bytes_each_ / 16);
+  in_hand_.hold(pulled, bytes);
 }
 
 void JobQueue::hand_to(Job& job) {
   const std::uint64_t bytes = job.in.bytes();
   const auto lock = hand_off_.lock();
-  job.held.take_from(in_hand_, bytes);
+  job.held.take_from(in_hand_.held(), bytes);
 }
 
 /// Whether there is room for what is expected of it, or the consumer waits for just this job.
@@ -63,7 +57,7 @@ bool JobQueue::has_room_for_results(Job& job) {
   return job.held.try_grow_to(run_.memory(), job.result_bytes);
 }
 
-/// What has come of it, and what is left of its input, is in the account from now on.
+/// Holds the job's results so far, and what is left of its input.
 void JobQueue::hold_results(Job& job) {
   job.held.set(run_.memory(), job.result_bytes + job.in.bytes());
 }

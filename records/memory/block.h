@@ -20,7 +20,7 @@ namespace infeed::detail {
 /// What a window of a stream takes of a block to lay its bytes where they lie in their cache line.
 inline constexpr std::size_t kBlockLeadBytes = 64;
 
-/// What a pool keeps for the next blocks: one, and more while these suffice. Nobody counts them where
+/// Limits of what a pool keeps for the next blocks: one block, and more while these suffice. Nobody counts them where
 /// memory is limited, and blocks of large records are of megabytes.
 struct FreeBlocks {
   std::size_t blocks_max = 4;

@@ -12,14 +12,7 @@ set -euo pipefail
 # shellcheck source=tools/shell_common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../../tools/shell_common.sh"
 
-for argument in "$@"; do
-  case $argument in
-    --help | -h)
-      print_help
-      exit 0
-      ;;
-  esac
-done
+help_if_asked "$@"
 
 "$infeed_root/tools/install_packages.sh" test
 is_configured release || configure_preset release

@@ -36,7 +36,7 @@ class AblationTable {
 /// "4.1x as many images per second; HIGHLY -> NOT input-bound"
 std::string compare(const Terminal& terminal, const MeasuredRun& naive, const MeasuredRun& tuned);
 
-/// What the training did on this host, and what it would have on the slice.
+/// Prints a training's account on this host and on the slice.
 void print_account(const FitResult& fit, Terminal& terminal);
 
 /// The learning curve, an epoch a line.

@@ -58,7 +58,7 @@ OrderedJson to_json(const TrainShards& shards) {
           {"reused", shards.reused}};
 }
 
-/// Of a training's steps; its parts add up to 1.
+/// Writes the account of a training's steps; its shares add up to 1.
 OrderedJson to_json(const StepSummary& account) {
   return {{"steps", account.steps},
           {"examples_per_s", account.examples_per_s},

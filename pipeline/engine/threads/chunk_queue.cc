@@ -28,7 +28,7 @@ ChunkQueue::ChunkQueue(IteratorContext& run, StageCounters& counters, const Type
       type_(type),
       on_ready_(std::move(on_ready)),
       limits_(limits),
-      bytes_each_(type.size) {
+      in_hand_(run.memory(), type.size) {
   publish_limits();
 }
 
@@ -42,7 +42,7 @@ bool ChunkQueue::admits(std::uint64_t elements, std::uint64_t bytes) const {
   return elements_ + elements <= limits_.elements_max || bytes_ + bytes <= limits_.bytes_max;
 }
 
-/// What the producer may pull; 0: nothing, as long as there is no room.
+/// Returns how many elements the producer may pull; 0 as long as there is no room.
 std::size_t ChunkQueue::elements_with_room(std::size_t elements_max) {
   const std::uint64_t by_count =
       limits_.elements_max > elements_ ? limits_.elements_max - elements_ : 0;
@@ -53,9 +53,7 @@ std::size_t ChunkQueue::elements_with_room(std::size_t elements_max) {
   const std::uint64_t most = std::max<std::uint64_t>({1, by_count, by_bytes});
   const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(most, elements_max));
   for (const std::size_t count : {wanted, std::size_t{1}}) {
-    if (!in_hand_.try_grow_to(run_.memory(), count * bytes_each_)) continue;
-    if (comes_held_) in_hand_.release();  // or it would be in the account twice
-    return count;
+    if (in_hand_.try_expect(count)) return count;
   }
   return is_wanted_ && chunks_.empty() ? 1 : 0;
 }
@@ -95,27 +93,18 @@ bool ChunkQueue::merge_into_last(Chunk& chunk) {
   if (chunks_.empty()) return false;
   Chunk& last = chunks_.back();
   if (last.has_error() || last.room() < chunk.size()) return false;
-  if (last.held().bytes() + in_hand_.bytes() > kChunkPayloadBytesMax) return false;
+  if (last.held().bytes() + in_hand_.held().bytes() > kChunkPayloadBytesMax) return false;
   last.append_from(chunk, chunk.size());
   if (chunk.has_error()) last.set_error(chunk.take_error());
-  last.held().take_from(in_hand_);
+  last.held().take_from(in_hand_.held());
   return true;
-}
-
-void ChunkQueue::hold_in_hand(Chunk& chunk) {
-  const std::uint64_t bytes = chunk.bytes();
-  comes_held_ = chunk.held().bytes() != 0;
-  if (comes_held_) std::swap(in_hand_, chunk.held());
-  chunk.held().release();
-  in_hand_.set(run_.memory(), bytes);
-  bytes_each_ = std::max(bytes / chunk.slots(), bytes_each_ - bytes_each_ / 16);
 }
 
 bool ChunkQueue::push(Chunk& chunk) {
   const std::uint64_t elements = chunk.slots();
+  const std::uint64_t bytes = chunk.bytes();
   auto lock = hand_off_.lock();
-  hold_in_hand(chunk);
-  const std::uint64_t bytes = in_hand_.bytes();
+  in_hand_.hold(chunk, bytes);
   const auto is_admitted = [&] {
     return hand_off_.stopped() || chunks_.empty() || admits(elements, bytes);
   };
@@ -137,7 +126,7 @@ bool ChunkQueue::push(Chunk& chunk) {
       return spare;
     }();
     empty.swap(chunk);
-    empty.held().take_from(in_hand_);
+    empty.held().take_from(in_hand_.held());
     chunks_.push_back(std::move(empty));
   }
   publish_level();
@@ -192,7 +181,7 @@ void ChunkQueue::tell_ready() const {
 void ChunkQueue::finish(ErrorPointer failure) {
   {
     const auto lock = hand_off_.lock();
-    in_hand_.release();
+    in_hand_.held().release();
     hand_off_.finish_locked(std::move(failure));
   }
   tell_ready();

@@ -11,6 +11,7 @@
 #include <infeed/pipeline/chunk.h>
 
 #include "engine/iterator_context.h"
+#include "engine/threads/elements_in_hand.h"
 #include "engine/threads/input_turn.h"
 
 namespace infeed::detail {
@@ -39,7 +40,7 @@ struct QueueLimits {
 ///
 /// Memory: the producer asks before it pulls, and gets an answer while the account has room, or when
 /// the consumer has found the queue empty. (A limit below one element would be a deadlock otherwise.
-/// Of queues behind each other only those pull then whose consumer waits, so that one element is
+/// Where queues stand behind each other, only those pull then whose consumer waits, so that one element is
 /// under way in all of them together.) What was pulled is held from then on, in the producer's hand
 /// and in the queue.
 ///
@@ -87,7 +88,6 @@ class ChunkQueue {
                          const std::function<bool()>& is_admitted);
   void note_interval();
   bool merge_into_last(Chunk& chunk);
-  void hold_in_hand(Chunk& chunk);
   bool wait_for_chunks(std::unique_lock<std::mutex>& lock);
   void tell_ready() const;
   void publish_level();
@@ -107,9 +107,7 @@ class ChunkQueue {
   QueueLimits limits_;
   std::deque<Chunk> chunks_;  ///< each with what it holds of the account
   std::vector<Chunk> spare_;  ///< emptied by the consumer, for the producer
-  HeldBytes in_hand_;         ///< of the producer: what it has pulled, or is about to
-  bool comes_held_ = false;   ///< what it pulls is in the account already, by who made it
-  std::uint64_t bytes_each_;  ///< of an element: the most of late
+  ElementsInHand in_hand_;    ///< of the producer: what it has pulled, or is about to
   bool is_wanted_ = false;    ///< the consumer has found nothing since the last push
   std::uint64_t elements_ = 0;
   std::uint64_t bytes_ = 0;

@@ -19,7 +19,7 @@
 namespace infeed::detail {
 namespace {
 
-/// Of blocks that lie ready for the next ones, where memory is limited: nobody counts them.
+/// Bytes of blocks that lie ready for the next ones, where memory is limited: nobody counts them.
 constexpr std::size_t kFreeBytesMax = std::size_t{4} << 20;
 
 /// The same error, which says what is given up with the record that it stands for.

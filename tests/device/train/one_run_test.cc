@@ -53,7 +53,7 @@ struct Shares {
 };
 
 Shares shares_of(const StepSummary& summary) {
-  // What is compiled once is no share of a run of any length.
+  // Compiling happens once and is no share of a run of any length.
   const auto all = static_cast<double>(summary.step_ps - summary.idle_ps);
   return {.wait = static_cast<double>(summary.infeed_wait_ps) / all,
           .transfer = static_cast<double>(summary.transfer_ps) / all,

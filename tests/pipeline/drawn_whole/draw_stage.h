@@ -8,7 +8,7 @@
 /// The parts of draw_plan(): one source, one stage.
 namespace infeed::test {
 
-/// What is known of the stream at the end of the stages drawn so far.
+/// All that is known of the stream at the end of the stages drawn so far.
 struct DrawState {
   Kind kind = Kind::integer;
   std::int64_t count_max = 0;  ///< elements of a pass, at most

@@ -8,10 +8,10 @@
 namespace infeed::test {
 namespace {
 
-/// What an iteration may take beyond its limit and one element for each call under way: threads'
+/// The bytes that an iteration may take beyond its limit and one element for each call under way: threads'
 /// scratch, figures, what the C library keeps.
 constexpr std::uint64_t kMemoryAllowanceBytes = std::uint64_t{16} << 20;
-/// What autotune may become.
+/// The most that autotune may become.
 constexpr std::uint64_t kAutotunedCalls = 16;
 
 std::uint64_t calls_of(const Plan& plan) {
@@ -26,7 +26,7 @@ std::uint64_t calls_of(const Plan& plan) {
   return calls;
 }
 
-/// Of a source; no element shows it where all that it reads is damaged or left out.
+/// Returns the longest text of a source: no element shows it where all that it reads is damaged.
 std::uint64_t text_bytes_max(const Plan& plan) {
   std::int64_t most = 0;
   plan.any([&most](const Step& step) {
@@ -73,8 +73,8 @@ void Checks::check_memory_limit() {
   }
 }
 
-/// What a call may hold: the largest element of any stage, and what it was read from. Nothing where
-/// the pipeline can't be measured.
+/// Returns the bytes that a call may hold: the largest element of any stage, and what that was read
+/// from. Empty where the pipeline can't be measured.
 std::optional<std::uint64_t> Checks::measure_call_bytes() {
   Surroundings measured = drawn_.surroundings;
   measured.is_measured = true;

@@ -18,7 +18,7 @@ namespace infeed::test {
 inline constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 /// For threads, chunks, readers' blocks and what else has no size worth counting.
 inline constexpr std::uint64_t kSlackBytes = 16 * kMiB;
-/// What libraries make once, and keep.
+/// Bytes that libraries take once, and keep.
 inline constexpr std::uint64_t kLeftoverBytes = kMiB / 4;
 /// The least change of memory that is progress: asking for statistics takes memory, too.
 inline constexpr std::uint64_t kNoticedBytes = 64 << 10;
@@ -29,13 +29,13 @@ struct LimitedRun {
   std::uint64_t on_top_bytes = 0;
   /// In the account alone: a stage keeps the room for its next batch while one is on its way.
   std::uint64_t next_batch_bytes = 0;
-  /// What the dataset holds when the iterator has gone, by its contract.
+  /// Bytes that the dataset holds when the iterator has gone, by its contract.
   std::uint64_t kept_bytes = 0;
   /// One of its elements is larger than the limit, so that it may end with resource_exhausted.
   bool may_refuse = false;
 };
 
-/// What changes while stages work ahead.
+/// Returns a number that changes while stages work ahead.
 template <class T>
 std::uint64_t progress_of(const Iterator<T>& iterator) {
   std::uint64_t progress = counted_bytes() / kNoticedBytes;

@@ -28,7 +28,7 @@ class PerReplica {
   }
   /// In replica order.
   const std::vector<T>& values() const { return values_; }
-  /// Of a step's shares: what each host's pipeline took to make them; empty where nobody knows.
+  /// Returns, for a step's shares, the time that each host's pipeline took; empty where nobody knows.
   std::span<const std::int64_t> service_ns() const { return service_ns_; }
 
  private:

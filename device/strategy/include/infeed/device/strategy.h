@@ -117,7 +117,7 @@ class Strategy {
 
   /// For which shares a step was compiled so far: each new shape is compiled anew (step_graph.h).
   const std::vector<Compilation>& compilations() const;
-  /// What the steps of run() would have taken on the slice. Shares of a DistributedIterator arrive as
+  /// Returns the time that the steps of run() would have taken on the slice. Shares of a DistributedIterator arrive as
   /// its pipelines made them, others are always ready. The update is counted as Adam's: run() doesn't
   /// know by which optimiser its gradients will be applied; fit() does.
   StepSummary simulated() const;

@@ -105,8 +105,8 @@ struct Workload {
   std::int64_t sharded_parameters() const;
   /// Multiply-adds of the forward pass of one example.
   std::int64_t macs() const;
-  /// What an example brings along to the device: its first operation's input, or a number a row that
-  /// is looked up.
+  /// Returns the bytes that an example brings to the device: its first operation's input, or a number
+  /// a row that is looked up.
   std::int64_t input_bytes(Precision precision) const;
 };
 
@@ -141,8 +141,8 @@ StepTime step_time(const Workload& workload, const Slice& slice, std::int64_t gl
 StepTime step_time(const Workload& workload, const Slice& slice, std::int64_t global_batch,
                    const StepOptions& options, const Calibration& calibration);
 
-/// What share of the chips' bfloat16 peak the model's own arithmetic takes (MFU, Chowdhery et al. 2022):
-/// of three passes of its multiply-adds, whatever else the devices do.
+/// Returns the share of the chips' bfloat16 peak that the model's own arithmetic takes (MFU, Chowdhery et
+/// al. 2022): three passes of its multiply-adds, whatever else the devices do.
 double model_flop_utilisation(const Workload& workload, const Slice& slice, double examples_per_s);
 
 /// What XLA needs to compile a step for a batch that it hasn't seen: 2 s and 50 ms an operation. Assumed,

@@ -96,7 +96,10 @@ class InfeedQueues {
     std::deque<T>& queue = queues_.at(static_cast<std::size_t>(replica));
     filled_.wait(lock, [&] { return aborted_ || closed_ || !queue.empty(); });
     if (aborted_) std::rethrow_exception(error_);
-    if (queue.empty()) return throw_if_failed(), std::nullopt;
+    if (queue.empty()) {
+      throw_if_failed();
+      return std::nullopt;
+    }
     std::optional<T> item(std::move(queue.front()));
     queue.pop_front();
     drained_.notify_one();
@@ -110,7 +113,10 @@ class InfeedQueues {
     std::unique_lock lock(mutex_);
     filled_.wait(lock, [&] { return aborted_ || closed_ || all_filled(); });
     if (aborted_) std::rethrow_exception(error_);
-    if (!all_filled()) return throw_if_failed(), false;
+    if (!all_filled()) {
+      throw_if_failed();
+      return false;
+    }
     for (std::deque<T>& queue : queues_) {
       items.push_back(std::move(queue.front()));
       queue.pop_front();

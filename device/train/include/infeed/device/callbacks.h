@@ -49,7 +49,7 @@ struct StepLogs {
   double rate = 0;        ///< of the next step
 };
 
-/// What the steps of this call took so far: in this process, and on the slice (FitResult::steady()).
+/// The accounts of this call's steps so far: in this process, and on the slice (FitResult::steady()).
 struct FitAccounts {
   StepSummary host = {};
   StepSummary slice = {};

@@ -106,15 +106,15 @@ struct FitResult {
   RunEnd end = RunEnd::end_of_data;    ///< or cancelled
   std::string stop_reason = {};        ///< of a callback's stop_training()
   TuningReport tuning = {};            ///< of the last iteration of the training data
-  /// What this process did: waited for input, computed and updated, added up gradients, idled.
+  /// The account of this process: waiting for input, computing and updating, adding up gradients, idling.
   StepSummary wall = {};
-  /// What the slice would have done: input arrives as this run's pipeline made it, were it never held
+  /// The account of the slice: input arrives as this run's pipeline would make it if nothing held it
   /// up; transfer, compute and all-reduce are the time model's.
   StepSummary simulated = {};
   /// For which batches a step was compiled; simulated has their time as idle.
   std::vector<Compilation> compilations = {};
   std::string slice = {};  ///< its name
-  /// Of the slice, by its steady() account: the share of its chips' peak that the model takes.
+  /// The share of the slice's peak that the model takes, by the steady() account.
   double model_flop_utilisation = 0;
 
   /// `simulated` without what was compiled once, which a run of any length forgets.

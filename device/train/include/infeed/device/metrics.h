@@ -32,7 +32,7 @@ struct Metrics {
   double accuracy() const {
     return examples == 0 ? 0 : static_cast<double>(correct) / static_cast<double>(examples);
   }
-  /// Of a metric of one's own; of one that nobody has given 0.
+  /// Returns the mean of a metric of one's own; 0 for a name that nobody has given.
   double mean(std::string_view name) const;
   Metrics& operator+=(const Metrics& other);
   friend bool operator==(const Metrics&, const Metrics&) = default;

@@ -113,7 +113,7 @@ struct BlockFileOptions {
   std::optional<std::uint64_t> records = {};
   /// Where memory comes from and goes to; it may be null.
   std::shared_ptr<SpareBlocks> spare_blocks = {};
-  /// Of up to 8 blocks that are kept for the next ones; one is kept in any case.
+  /// Bytes of up to 8 blocks that are kept for the next ones; one is kept in any case.
   std::size_t free_bytes_max = SIZE_MAX;
   /// Where long records of a plain file are used as they lie in the page cache; null: all are read.
   std::shared_ptr<MappedFiles> mapped_files = {};
