@@ -40,9 +40,16 @@ bool MemoryAccount::try_add(std::atomic<std::uint64_t>& held, std::uint64_t byte
   std::uint64_t before = held.load(std::memory_order_relaxed);
   do {
     if (bytes > limit || before > limit - bytes) return false;
-  } while (!held.compare_exchange_weak(before, before + bytes, std::memory_order_relaxed));
+  } while (!held.compare_exchange_weak(before, before + bytes, std::memory_order_acquire,
+                                       std::memory_order_relaxed));
   note_in_use(bytes);
   return true;
+}
+
+void MemoryAccount::take_off(std::atomic<std::uint64_t>& held, std::uint64_t bytes) {
+  // In this order: whoever is given the room must not be counted beside what left it.
+  in_use_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+  held.fetch_sub(bytes, std::memory_order_release);
 }
 
 void MemoryAccount::note_in_use(std::uint64_t more_bytes) {
@@ -65,8 +72,7 @@ void MemoryAccount::hold_best_effort(std::uint64_t bytes) {
 }
 
 void MemoryAccount::release_best_effort(std::uint64_t bytes) {
-  best_effort_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
-  in_use_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+  take_off(best_effort_bytes_, bytes);
 }
 
 void MemoryAccount::reserve_required(std::uint64_t bytes, std::string_view stage) {
@@ -81,9 +87,6 @@ void MemoryAccount::reserve_required(std::uint64_t bytes, std::string_view stage
           stage, bytes, required_limit_bytes(), in_use, limit_bytes(), limit_for(in_use + bytes)));
 }
 
-void MemoryAccount::release_required(std::uint64_t bytes) {
-  required_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
-  in_use_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
-}
+void MemoryAccount::release_required(std::uint64_t bytes) { take_off(required_bytes_, bytes); }
 
 }  // namespace infeed

@@ -89,7 +89,7 @@ void note_payload(detail::StageCounters& counters, MemoryAccount& memory, Chunk&
   const std::uint64_t each = held != 0 ? held / out.size() : payload_of_each(out);
   counters.payload_each.store(std::max(each + 1, before - before / 16), std::memory_order_relaxed);
   if (held == 0 && each * out.size() > detail::kChunkPayloadBytesMax)
-    out.held().set(memory, each * out.size());
+    out.held().set(memory, out.type().payload_bytes_run(out.front(), out.size()));
 }
 
 }  // namespace

@@ -56,7 +56,9 @@ class FileReadersStage final : public Stage {
  protected:
   Pull do_pull(Chunk& out, std::size_t want) override {
     const HandOver hand_over;
-    while (out.size() < want) {
+    std::uint64_t payload_bytes = 0;
+    // What was asked for goes by the elements of late, and a large one may stand among small ones.
+    while (out.size() < want && payload_bytes < kChunkPayloadBytesMax) {
       try {
         if (!open_next()) return out.empty() ? Pull::end : Pull::values;
         got_.clear();
@@ -71,7 +73,10 @@ class FileReadersStage final : public Stage {
       if (run().recorder() != nullptr && !got_.empty())
         places_.add(position() + out.slots(), got_.size(), (*files_)[next_ - 1], given_);
       given_ += got_.size();
-      for (Element& element : got_) out.append(std::move(element));
+      for (Element& element : got_) {
+        payload_bytes += payload_of(element);
+        out.append(std::move(element));
+      }
       if (run().cancelled()) return Pull::cancelled;
       if (!out.empty() && hand_over.is_due()) break;
     }
@@ -96,6 +101,13 @@ class FileReadersStage final : public Stage {
   }
 
  private:
+  static std::uint64_t payload_of(const Element& element) {
+    if constexpr (kHasPayload<Element>)
+      return payload_bytes_run<Element>(&element, 1);
+    else
+    return 0;
+  }
+
   bool open_next() {
     if (reader_ != nullptr) return true;
     if (next_ == files_->size()) return false;

@@ -62,6 +62,7 @@ class MemoryAccount {
 
  private:
   bool try_add(std::atomic<std::uint64_t>& held, std::uint64_t bytes, std::uint64_t limit);
+  void take_off(std::atomic<std::uint64_t>& held, std::uint64_t bytes);
   void note_in_use(std::uint64_t more_bytes);
 
   std::atomic<std::uint64_t> limit_bytes_;
