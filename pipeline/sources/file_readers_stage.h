@@ -105,7 +105,7 @@ class FileReadersStage final : public Stage {
     if constexpr (kHasPayload<Element>)
       return payload_bytes_run<Element>(&element, 1);
     else
-    return 0;
+      return 0;
   }
 
   bool open_next() {
