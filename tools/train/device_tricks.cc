@@ -18,17 +18,8 @@ constexpr std::int32_t kStepsPerExecution = 32;
 constexpr std::int64_t kBatchFactor = 4;
 constexpr std::int32_t kBatchesPerUpdate = 4;
 
-/// Of black images: what they show doesn't change the graph.
-StepGraph graph_of(std::string_view model, std::int64_t rows) {
-  Tensor images(DType::float32, {rows, std::int64_t{kPixels}});
-  std::ranges::fill(images.writable<float>(), 0.0F);
-  Tensor labels(DType::int32, {rows});
-  std::ranges::fill(labels.writable<std::int32_t>(), 0);
-  const Scope scope;
-  return StepGraph::trace(classifier(nn::model_named(model, scope)),
-                          ColumnBatch({{"image", Column::dense(std::move(images))},
-                                       {"label", Column::dense(std::move(labels))}}));
-}
+/// A gain below it is not worth another accuracy.
+constexpr double kGainThatCounts = 1.05;
 
 class TrickRows {
  public:
@@ -38,6 +29,7 @@ class TrickRows {
            const StepOptions& options) {
     DeviceTrick row{.name = std::move(name),
                     .batch = batch,
+                    .options = options,
                     .step = step_time(workload, slice_, batch, options)};
     row.examples_per_s =
         static_cast<double>(batch) * 1e12 / static_cast<double>(row.step.total_ps());
@@ -53,10 +45,23 @@ class TrickRows {
 
 }  // namespace
 
+/// Images are black: what they show doesn't change the graph.
+StepGraph graph_of(std::string_view model, const Slice& slice, std::int64_t batch) {
+  const std::int64_t rows =
+      std::max<std::int64_t>(examples_of_replica(batch, slice.num_replicas(), 0), 1);
+  Tensor images(DType::float32, {rows, std::int64_t{kPixels}});
+  std::ranges::fill(images.writable<float>(), 0.0F);
+  Tensor labels(DType::int32, {rows});
+  std::ranges::fill(labels.writable<std::int32_t>(), 0);
+  const Scope scope;
+  return StepGraph::trace(classifier(nn::model_named(model, scope)),
+                          ColumnBatch({{"image", Column::dense(std::move(images))},
+                                       {"label", Column::dense(std::move(labels))}}));
+}
+
 std::vector<DeviceTrick> device_tricks(std::string_view model, const Slice& slice,
                                        std::int64_t batch) {
-  const StepGraph graph = graph_of(
-      model, std::max<std::int64_t>(examples_of_replica(batch, slice.num_replicas(), 0), 1));
+  const StepGraph graph = graph_of(model, slice, batch);
   const Workload compiled = graph.workload();
   TrickRows rows(slice);
   StepOptions options{.precision = Precision::float32, .launches_operations = true};
@@ -74,17 +79,46 @@ std::vector<DeviceTrick> device_tricks(std::string_view model, const Slice& slic
   return std::move(rows).take();
 }
 
-void print_device_tricks(const std::vector<DeviceTrick>& tricks, Terminal& terminal) {
+void learn_with_tricks(std::vector<DeviceTrick>& tricks, const Slice& slice, LearnOptions options,
+                       double before) {
+  const std::int64_t batch = options.training.batch;
+  for (DeviceTrick& trick : tricks) {
+    const std::int64_t images_an_update = trick.batch * trick.options.batches_per_update;
+    const bool learns_otherwise =
+        images_an_update != batch || trick.options.precision != Precision::float32;
+    if (!learns_otherwise) {
+      trick.test_accuracy = before;
+      continue;
+    }
+    if (trick.gain < kGainThatCounts) continue;
+    LearnOptions with = options;
+    const double scale =
+        std::sqrt(static_cast<double>(images_an_update) / static_cast<double>(batch));
+    with.rate = [rate = options.rate, scale](std::uint64_t steps) -> nn::Schedule {
+      return [of_batch = rate(steps), scale](std::uint64_t step) { return scale * of_batch(step); };
+    };
+    with.precision = trick.options.precision;
+    with.training.batch = trick.batch;
+    with.batches_per_update = trick.options.batches_per_update;
+    trick.test_accuracy = learn(slice, with).epochs.back().test_accuracy;
+  }
+}
+
+void print_device_tricks(const std::vector<DeviceTrick>& tricks, int epochs, Terminal& terminal) {
   terminal.line(terminal.paint(
-      Paint::dim, fmt::format("  {:25} {:>7} {:>10} {:>10} {:>10} {:>12} {:>6}", "device", "batch",
-                              "step us", "launch us", "reduce us", "images/s", "gain")));
+      Paint::dim, fmt::format("  {:23} {:>6} {:>8} {:>9} {:>9} {:>11} {:>6}  {}", "device", "batch",
+                              "step us", "launch us", "reduce us", "images/s", "gain", "test")));
   const auto us = [](std::int64_t ps) { return static_cast<double>(ps) / 1e6; };
   for (const DeviceTrick& trick : tricks) {
-    terminal.line(fmt::format("  {:25} {:>7} {:>10.1f} {:>10.1f} {:>10.1f} {:>12} {:>5.2f}x",
-                              trick.name, with_commas(trick.batch), us(trick.step.total_ps()),
-                              us(trick.step.launch_ps), us(trick.step.all_reduce_ps),
-                              with_commas(std::llround(trick.examples_per_s)), trick.gain));
+    terminal.line(fmt::format(
+        "  {:23} {:>6} {:>8.1f} {:>9.1f} {:>9.1f} {:>11} {:>5.2f}x {:>5}", trick.name,
+        with_commas(trick.batch), us(trick.step.total_ps()), us(trick.step.launch_ps),
+        us(trick.step.all_reduce_ps), with_commas(std::llround(trick.examples_per_s)), trick.gain,
+        trick.test_accuracy ? fmt::format("{:.1f}%", 100 * *trick.test_accuracy) : "-"));
   }
+  terminal.line(
+      fmt::format("  (test: accuracy after {}; -: a gain below {:g} is not worth another accuracy)",
+                  counted(static_cast<std::uint64_t>(epochs), "epoch"), kGainThatCounts));
 }
 
 }  // namespace infeed::tools

@@ -18,7 +18,7 @@
 #include <infeed/records/output_file.h>
 
 #include "train/device_tricks.h"
-#include "train/train_pace.h"
+#include "train/train_networks.h"
 #include "train/train_report.h"
 #include "train/train_result.h"
 #include "train/train_shards.h"
@@ -42,11 +42,18 @@ struct Recipe {
 constexpr std::array kRecipes = {Recipe{"mlp", 20, 1024}, Recipe{"convnet", 6, 128},
                                  Recipe{"transformer", 6, 128}};
 constexpr double kMlpRate = 0.002;
+/// A device that takes whatever comes.
+constexpr StepTime kNoPace{.compute_ps = 1'000'000};
+
+Recipe recipe_of(std::string_view model) {
+  const auto* const found = std::ranges::find(kRecipes, model, &Recipe::model);
+  Recipe recipe = found == kRecipes.end() ? kRecipes.front() : *found;
+  recipe.model = model;
+  return recipe;
+}
 
 Recipe recipe_of(const TrainJob& job) {
-  const auto* const found = std::ranges::find(kRecipes, job.model, &Recipe::model);
-  Recipe recipe = found == kRecipes.end() ? kRecipes.front() : *found;
-  recipe.model = job.model;
+  Recipe recipe = recipe_of(job.model);
   if (job.epochs > 0) recipe.epochs = job.epochs;
   if (job.batch > 0) recipe.batch = job.batch;
   return recipe;
@@ -72,11 +79,11 @@ class Job {
     try {
       make_shards();
       if (!job_.train_only) {
-        show_classifier();
-        compare_pipelines();
-        show_device_tricks();
+        compare_tricks();
+        compare_networks();
       }
       train();
+      if (!job_.train_only) show_device_tricks();
     } catch (const Error& error) {
       if (error.code() == ErrorCode::cancelled && stop_.stop_requested()) throw stopped(error);
       if (error.code() == ErrorCode::data_loss && is_shard(error.file())) {
@@ -100,7 +107,6 @@ class Job {
     result_.batch = kBatch;
     result_.seed = job_.seed;
     result_.threads = executor_->concurrency();
-    result_.classifier_step = step_time(workload("classifier"), slice_, kBatch);
     terminal_.line(fmt::format("A simulated TPU {} ({} replicas on {} chips), fed by {}",
                                slice_.name(), slice_.num_replicas(), slice_.num_chips(),
                                counted(executor_->concurrency(), "core")));
@@ -149,8 +155,15 @@ class Job {
     return job_.work_folder + name;
   }
 
-  PipelineOptions pipeline_options() const {
-    return {.shards = result_.training_shards.files, .seed = job_.seed, .batch = kBatch};
+  std::vector<std::string> shards_of(Compression compression) {
+    if (compression == job_.compression) return result_.training_shards.files;
+    if (other_shards_.empty())
+      other_shards_ = make_shards(Split::train, kTrainingShards, compression).files;
+    return other_shards_;
+  }
+
+  PipelineOptions pipeline_options(Compression compression) {
+    return {.shards = shards_of(compression), .seed = job_.seed, .batch = kBatch};
   }
 
   MeasureOptions measure_options(StepTime step) const {
@@ -162,138 +175,130 @@ class Job {
             .stop = stop_};
   }
 
-  std::vector<MeasuredRun> measure_all(const std::vector<Variant>& variants, StepTime step) {
-    return measure_all(variants, pipeline_options(), measure_options(step));
-  }
-
   std::vector<MeasuredRun> measure_all(const std::vector<Variant>& variants,
-                                       const PipelineOptions& pipeline,
-                                       const MeasureOptions& options) {
-    AblationTable table(terminal_, options.step, kBatch);
-    table.header();
-    return measure_by_turns(slice_, variants, pipeline, options,
+                                       Compression compression, StepTime step,
+                                       const std::function<void(const MeasuredRun&)>& on_row) {
+    return measure_by_turns(slice_, variants, pipeline_options(compression), measure_options(step),
                             {.on_begin =
                                  [&](const Variant& variant, int turn) {
                                    terminal_.status(fmt::format("  {}: measuring, turn {} of {}",
                                                                 variant.name, turn, kTurns));
                                  },
-                             .on_row = [&](const MeasuredRun& run) { table.row(run); }});
+                             .on_row = on_row});
   }
 
-  std::string step_text(std::string_view model, StepTime step) const {
-    const double us = static_cast<double>(step.total_ps()) / 1e6;
-    return fmt::format("  {}: a step of {} images takes {} us, up to {} images/s", model,
-                       with_commas(kBatch), with_commas(std::llround(us)),
-                       with_commas(std::llround(static_cast<double>(kBatch) * 1e6 / us)));
-  }
-
-  /// Also how the network of the comparison is chosen: by what the pipelines deliver to this one.
-  void show_classifier() {
-    title("2  The same images through seven pipelines");
-    terminal_.line("  Each image is read, parsed, shuffled, shifted, mirrored and normalised.");
-    terminal_.line(fmt::format("  Pipelines are measured by turns, {} times; medians.", kTurns));
-    terminal_.line(
-        "  The device is fed ahead, as a TPU host does. Of its time it waits for input,");
-    terminal_.line("  for the transfer, for the host (idle), or is busy: 100 % together.");
-    terminal_.line();
-    terminal_.line(step_text("The small 784-128-10", result_.classifier_step));
-    result_.classifier_runs = measure_all(outer_variants(), result_.classifier_step);
-    const InputVerdict verdict = result_.classifier_runs.back().summary.verdict;
-    terminal_.line(verdict == InputVerdict::highly_bound
-                       ? "  It computes so little that the cores of this host can't keep it busy."
-                       : fmt::format("  It stays {} input-bound.", to_string(verdict)));
-  }
-
-  /// Whether a try shows what the comparison is to show.
-  bool fits(const Pace& pace) {
-    MeasureOptions options = measure_options(pace.step);
-    options.duration /= kTurns;
-    const std::vector<Variant> variants = outer_variants();
-    const auto verdict = [&](const Variant& variant) {
-      terminal_.status(fmt::format("  trying network {}: {}", pace.network, variant.name));
-      return measure(slice_, variant, pipeline_options(), options).summary.verdict;
-    };
-    return verdict(variants.front()) == InputVerdict::highly_bound &&
-           verdict(variants.back()) != InputVerdict::highly_bound;
-  }
-
+  /// The network that is trained, unless another one is named.
   void set_pace() {
-    terminal_.line();
     if (job_.step_us) {
       result_.model_cost = "explicit";
       result_.step = StepTime{.compute_ps = std::llround(*job_.step_us * 1e6)};
-      terminal_.line(step_text("The step time asked for", result_.step));
-      return;
-    }
-    std::vector<std::string> reason;
-    if (job_.model_cost.empty()) {
-      const BatchTimes times =
-          batch_times(result_.classifier_runs.front(), result_.classifier_runs.back());
-      const ChosenPace chosen = choose_pace(paces_of(slice_, kBatch), times,
-                                            [this](const Pace& pace) { return fits(pace); });
-      result_.model_cost = chosen.pace.network;
-      reason = reason_for(chosen, times);
-    } else {
+    } else if (!job_.model_cost.empty()) {
       result_.model_cost = job_.model_cost;
+      result_.step = step_time(workload(job_.model_cost), slice_, kBatch);
+    } else {
+      result_.model_cost = recipe_of(job_).model;
+      result_.step = step_time(graph_of(result_.model_cost, slice_, kBatch).workload(), slice_,
+                               kBatch, {.precision = job_.precision});
     }
-    const Workload network = workload(result_.model_cost);
-    result_.step = step_time(network, slice_, kBatch);
-    terminal_.line(step_text("Network " + result_.model_cost, result_.step));
-    terminal_.line("  (" + network.description + ")");
-    for (const std::string& line : reason) terminal_.line("  " + line);
-    result_.model_cost_reason = fmt::format("{}", fmt::join(reason, " "));
+    const double us = static_cast<double>(result_.step.total_ps()) / 1e6;
+    terminal_.line(fmt::format("  A step of {} images takes {} ({}) {} us, up to {} images/s.",
+                               with_commas(kBatch), slice_.name(), result_.model_cost,
+                               with_commas(std::llround(us)),
+                               with_commas(std::llround(static_cast<double>(kBatch) * 1e6 / us))));
   }
 
-  void compare_pipelines() {
-    set_pace();
+  void compare_tricks() {
+    title("2  What each trick of feeding brings");
     terminal_.line(
-        "  Four rows add one trick each to the naive pipeline, the last two have them all: with");
-    terminal_.line("  numbers of threads that fit this machine, and with autotune alone.");
-    result_.runs = measure_all(ablation_variants(), result_.step);
+        "  Each image is read, parsed, shuffled, shifted, mirrored and normalised. The device is");
+    terminal_.line(
+        "  fed ahead, as a TPU host does; of its time it waits for input, for the transfer, for");
+    terminal_.line(fmt::format(
+        "  the host (idle), or is busy. Pipelines are measured by turns, {} times; medians.",
+        kTurns));
+    set_pace();
+    AblationTable table(terminal_, result_.step, kBatch);
+    table.header();
+    result_.runs = measure_all(ablation_variants(), job_.compression, result_.step,
+                               [&](const MeasuredRun& run) { table.row(run); });
     terminal_.line();
+    print_trick_gains(trick_gains(result_.runs), terminal_);
     terminal_.line("  All of them: " +
                    terminal_.paint(Paint::bold, tools::compare(terminal_, result_.runs.front(),
                                                                result_.runs.back())));
     terminal_.line("  What autotune did:");
     std::istringstream said(result_.runs.back().tuning.text());
     for (std::string line; std::getline(said, line);) terminal_.line("    " + line);
-    compare_otherwise();
   }
 
-  /// The ends of the comparison again: without the host's overlap, and with the other kind of shards.
-  void compare_otherwise() {
-    terminal_.line();
-    terminal_.line("  On demand: each batch is asked for when the step before has ended.");
-    MeasureOptions options = measure_options(result_.step);
-    options.feed = InfeedFeed::on_demand;
-    result_.runs_on_demand = measure_all(outer_variants(), pipeline_options(), options);
-    result_.other_compression =
-        job_.compression == Compression::none ? Compression::gzip : Compression::none;
-    terminal_.line();
-    terminal_.line(fmt::format("  Fed ahead again, from {} shards.",
-                               result_.other_compression == Compression::none ? "plain" : "gzip"));
-    PipelineOptions pipeline = pipeline_options();
-    pipeline.shards = make_shards(Split::train, kTrainingShards, result_.other_compression).files;
-    result_.runs_of_other = measure_all(outer_variants(), pipeline, measure_options(result_.step));
+  /// No network is chosen by what comes of it.
+  void compare_networks() {
+    title("3  What all tricks of feeding bring, network by network");
+    terminal_.line(
+        "  Both ends are measured while no device holds them up; what they took for each batch");
+    terminal_.line("  is replayed for each network, whose step the time model gives.");
+    std::vector<FeedingEnds> ends;
+    for (const Compression compression : {Compression::gzip, Compression::none}) {
+      std::vector<MeasuredRun> runs =
+          measure_all(outer_variants(), compression, kNoPace, [](const MeasuredRun&) {});
+      ends.push_back({compression, std::move(runs.front()), std::move(runs.back())});
+    }
+    const std::vector<Network> networks =
+        job_.all_networks ? all_networks(slice_, kBatch) : trained_networks(slice_, kBatch);
+    result_.networks = feed_networks(slice_, networks, kBatch, {.precision = job_.precision}, ends);
+    print_networks(result_.networks, terminal_);
   }
 
   void show_device_tricks() {
     const Recipe recipe = recipe_of(job_);
-    terminal_.line();
+    title("5  What the device's own tricks bring, each on top of those before");
     terminal_.line(
-        fmt::format("  The device's own tricks, each on top of those before, by the model of a "
-                    "step's time ({},",
+        fmt::format("  By the model of a step's time ({}, input always ready; what the host's "
+                    "launches take is",
                     recipe.model));
-    terminal_.line("  input always ready; what the host's launches take is assumed):");
+    terminal_.line(
+        "  assumed). They change what is learnt, so it is trained with those that count.");
+    LearnOptions options = learn_options(recipe, job_.compression);
+    options.precision = Precision::float32;
+    options.epochs_of_rate = options.epochs;
+    options.epochs = std::max(1, recipe.epochs / 5);
+    const auto epochs = static_cast<std::size_t>(options.epochs);
     result_.device_tricks = device_tricks(recipe.model, slice_, recipe.batch);
-    print_device_tricks(result_.device_tricks, terminal_);
+    terminal_.status("  training with the device's tricks");
+    if (const auto& learned = result_.learning.epochs; job_.precision == Precision::float32) {
+      learn_with_tricks(result_.device_tricks, slice_, options, learned[epochs - 1].test_accuracy);
+    }
+    print_device_tricks(result_.device_tricks, options.epochs, terminal_);
+  }
+
+  /// Without files: those belong to the training itself.
+  LearnOptions learn_options(const Recipe& recipe, Compression compression) {
+    PipelineOptions training = pipeline_options(compression);
+    training.batch = recipe.batch;
+    PipelineOptions test = training;
+    test.shards = result_.test_shards.files;
+    return {.model = std::string(recipe.model),
+            .precision = job_.precision,
+            .training = std::move(training),
+            .test = std::move(test),
+            .epochs = recipe.epochs,
+            .seed = job_.seed,
+            .rate = [model = recipe.model](std::uint64_t steps) { return rate_of(model, steps); },
+            .threads = job_.threads,
+            .executor = executor_,
+            .stop = stop_,
+            .on_step =
+                [this](int epoch, std::int64_t step, std::int64_t steps) {
+                  if (step % 8 == 0)
+                    terminal_.status(fmt::format("  epoch {}: step {} of {}", epoch, step, steps));
+                }};
   }
 
   void train() {
     const Recipe recipe = recipe_of(job_);
     title(fmt::format(
         "{}  Training {}{} for real on {} replicas, batches of {}, {} epochs, seed {}",
-        job_.train_only ? 2 : 3, recipe.model,
+        job_.train_only ? 2 : 4, recipe.model,
         job_.precision == Precision::float32 ? std::string()
                                              : fmt::format(" ({})", to_string(job_.precision)),
         slice_.num_replicas(), with_commas(recipe.batch), recipe.epochs, job_.seed));
@@ -304,43 +309,21 @@ class Job {
                                             to_string(job_.precision));
     result_.log_folder = fmt::format("{}/logs/{:%Y-%m-%d_%H-%M-%S}", job_.work_folder,
                                      fmt::localtime(std::time(nullptr)));
-    PipelineOptions training = pipeline_options();
-    training.batch = recipe.batch;
-    PipelineOptions test = training;
-    test.shards = result_.test_shards.files;
+    LearnOptions options = learn_options(recipe, job_.compression);
+    LearnOptions with_files = options;
+    with_files.checkpoint_folder = result_.checkpoint_folder;
+    with_files.resume = job_.resume;
+    with_files.log_folder = result_.log_folder;
     LearningTable table(terminal_);
     table.header();
     bool is_first_row = true;
-    const LearnOptions options{
-        .model = result_.model,
-        .precision = job_.precision,
-        .training = training,
-        .test = test,
-        .epochs = recipe.epochs,
-        .seed = job_.seed,
-        .rate = [&](std::uint64_t steps) { return rate_of(recipe.model, steps); },
-        .threads = job_.threads,
-        .executor = executor_,
-        .checkpoint_folder = result_.checkpoint_folder,
-        .resume = job_.resume,
-        .log_folder = result_.log_folder,
-        .stop = stop_,
-        .on_epoch =
-            [&](const EpochResult& epoch) {
-              table.row(epoch);
-              if (std::exchange(is_first_row, false)) kept_.emplace_back();
-              kept_.back() =
-                  fmt::format("the model after epoch {} ({}), event files ({})", epoch.epoch,
-                              result_.checkpoint_folder, result_.log_folder);
-            },
-        .on_step =
-            [&](int epoch, std::int64_t step, std::int64_t steps) {
-              if (step % 8 == 0) {
-                terminal_.status(
-                    fmt::format("  epoch {}: step {} of {}", epoch, (step - 1) % steps + 1, steps));
-              }
-            }};
-    result_.learning = learn(slice_, options);
+    with_files.on_epoch = [&](const EpochResult& epoch) {
+      table.row(epoch);
+      if (std::exchange(is_first_row, false)) kept_.emplace_back();
+      kept_.back() = fmt::format("the model after epoch {} ({}), event files ({})", epoch.epoch,
+                                 result_.checkpoint_folder, result_.log_folder);
+    };
+    result_.learning = learn(slice_, with_files);
     const LearnResult& learned = result_.learning;
     terminal_.line(fmt::format(
         "  Test accuracy {} after {:.1f} s{}",
@@ -351,7 +334,25 @@ class Job {
                                 : fmt::format("; it went on from step {}", learned.resumed_at)));
     print_account(learned.fit, terminal_);
     for (const std::string& note : learned.fit.tuning.notes) terminal_.line("  autotune: " + note);
-    result_.twice = train_without_tricks(slice_, options, learned);
+    if (learned.resumed_at == 0) train_twice(std::move(options));
+  }
+
+  void train_twice(LearnOptions options) {
+    const auto add = [&](Compression compression, const LearnOptions& with,
+                         const LearnResult& learned) {
+      result_.twice.push_back(train_without_tricks(slice_, with, learned));
+      result_.twice.back().compression = compression;
+    };
+    add(job_.compression, options, result_.learning);
+    for (const std::string_view model : nn::model_names()) {
+      for (const Compression compression : {Compression::gzip, Compression::none}) {
+        const bool is_trained = model == result_.model && compression == job_.compression;
+        if (!job_.all_networks || is_trained) continue;
+        options = learn_options(recipe_of(model), compression);
+        options.epochs_of_rate = std::exchange(options.epochs, kEpochsTwice);
+        add(compression, options, learn(slice_, options));
+      }
+    }
     print_trained_twice(result_.twice, slice_, terminal_);
   }
 
@@ -385,6 +386,7 @@ class Job {
   const Slice slice_;
   const std::shared_ptr<Executor> executor_;
   TrainResultFile result_;
+  std::vector<std::string> other_shards_;  ///< of the compression that is not trained from
   std::vector<std::string> kept_;
 };
 

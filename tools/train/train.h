@@ -28,7 +28,9 @@ struct TrainJob {
   std::int64_t batch = 0;   ///< of the training; 0: what the model learns well with
   bool resume = false;      ///< goes on from the newest checkpoint of this model
   bool train_only = false;  ///< without the comparison of pipelines
-  std::string model_cost;   ///< a workload's name; empty: chosen by measuring
+  bool all_networks =
+      false;               ///< compares with larger ones, too, and trains all that are trained here
+  std::string model_cost;  ///< a workload's name; empty: the model's own
   std::optional<double> step_us = std::nullopt;  ///< instead of the workload's
   Compression compression = Compression::gzip;
   std::string json_file;  ///< empty: none

@@ -1,19 +1,56 @@
 #include "train/train_ablation.h"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
 
 #include <infeed/error.h>
 
 namespace infeed::tools {
 
+namespace {
+
+struct NamedTrick {
+  const char* name;
+  const char* name_of_all_but;  ///< short enough for the table
+  bool Tricks::*trick;
+};
+constexpr std::array kTricks = {
+    NamedTrick{"parallel interleave", "all but interleave", &Tricks::parallel_interleave},
+    NamedTrick{"parallel map", "all but map", &Tricks::parallel_map},
+    NamedTrick{"cache", "all but cache", &Tricks::cache},
+    NamedTrick{"prefetch", "all but prefetch", &Tricks::prefetch}};
+
+double rate_of(const std::vector<MeasuredRun>& runs, std::string_view name) {
+  return std::ranges::find(runs, name, &MeasuredRun::name)->summary.examples_per_s;
+}
+
+}  // namespace
+
 std::vector<Variant> ablation_variants() {
-  return {{"naive", {}},
-          {"parallel interleave", {.parallel_interleave = true}},
-          {"parallel map", {.parallel_map = true}},
-          {"cache", {.cache = true}},
-          {"prefetch", {.prefetch = true}},
-          {"all, by hand", Tricks::all_by_hand()},
-          {"all of them", Tricks::all()}};
+  std::vector<Variant> variants = {{"naive", {}}};
+  for (const NamedTrick& named : kTricks) {
+    variants.push_back({named.name, {}});
+    variants.back().tricks.*named.trick = true;
+  }
+  for (const NamedTrick& named : kTricks) {
+    variants.push_back({named.name_of_all_but, Tricks::all()});
+    variants.back().tricks.*named.trick = false;
+  }
+  variants.push_back({"all, by hand", Tricks::all_by_hand()});
+  variants.push_back({"all of them", Tricks::all()});
+  return variants;
+}
+
+std::vector<TrickGain> trick_gains(const std::vector<MeasuredRun>& runs) {
+  std::vector<TrickGain> gains;
+  for (const NamedTrick& named : kTricks) {
+    gains.push_back({.name = named.name,
+                     .alone = rate_of(runs, named.name) / rate_of(runs, "naive"),
+                     .last = rate_of(runs, "all of them") / rate_of(runs, named.name_of_all_but)});
+  }
+  return gains;
 }
 
 std::vector<Variant> outer_variants() {
@@ -26,14 +63,19 @@ MeasuredRun measure(const Slice& slice, const Variant& variant, const PipelineOp
   const Batches batches = feeding_pipeline(pipeline, variant.tricks);
   const auto iterator =
       std::make_shared<Iterator<Batch<Example>>>(batches.iterate({.executor = options.executor}));
-  const PacedResult result = run_paced(slice, batch_source(iterator),
-                                       {.step = options.step,
-                                        .feed = options.feed,
-                                        .duration = options.duration,
-                                        .warmup_steps = options.warmup_steps,
-                                        .stop = options.stop});
+  std::vector<std::int64_t> service_ps;
+  const PacedResult result = run_paced(
+      slice, batch_source(iterator),
+      {.step = options.step,
+       .duration = options.duration,
+       .warmup_steps = options.warmup_steps,
+       .stop = options.stop,
+       .on_service = [&](std::int64_t service_ns) { service_ps.push_back(1000 * service_ns); }});
   if (result.end == RunEnd::cancelled) throw Error(ErrorCode::cancelled, "stopped");
-  return {variant.name, result.summary, iterator->tuning()};
+  return {.name = variant.name,
+          .summary = result.summary,
+          .tuning = iterator->tuning(),
+          .service_ps = std::move(service_ps)};
 }
 
 namespace {

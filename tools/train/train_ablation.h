@@ -26,7 +26,8 @@ struct Variant {
   Tricks tricks;
 };
 
-/// naive, each trick alone, all of them with numbers that were tried out, all of them by autotune.
+/// naive, each trick alone, all but each one, all of them with numbers that were tried out, all of them by
+/// autotune.
 std::vector<Variant> ablation_variants();
 
 struct MeasureOptions {
@@ -34,9 +35,6 @@ struct MeasureOptions {
   std::chrono::nanoseconds duration;
   /// Not counted. A pass over the data, so that the cache is filled (and memory touched).
   std::int64_t warmup_steps = 0;
-  /// Ahead is what a TPU host does; on demand is the loop without any overlap of its own, where all
-  /// that overlaps is the pipeline's merit.
-  InfeedFeed feed = InfeedFeed::ahead;
   std::shared_ptr<Executor> executor = nullptr;
   std::stop_token stop = {};
 };
@@ -44,11 +42,23 @@ struct MeasureOptions {
 /// One row of the table.
 struct MeasuredRun {
   std::string name;
-  StepSummary summary;
+  StepSummary summary = {};
   TuningReport tuning = {};  ///< of the same turn
   /// Of each turn, when it was measured by turns; `summary` is the turn in the middle.
   std::vector<double> examples_per_s_turns = {};
+  /// What the pipeline took for each batch of that turn.
+  std::vector<std::int64_t> service_ps = {};
 };
+
+/// What a trick brings when it comes first, and when all others are there already.
+struct TrickGain {
+  std::string name;
+  double alone = 0;  ///< images a second, divided by those of the naive pipeline
+  double last = 0;   ///< those of all tricks, divided by those of all but this one
+};
+
+/// `runs`: of ablation_variants().
+std::vector<TrickGain> trick_gains(const std::vector<MeasuredRun>& runs);
 
 /// Throws what the pipeline does; cancelled when stopped.
 MeasuredRun measure(const Slice& slice, const Variant& variant, const PipelineOptions& pipeline,

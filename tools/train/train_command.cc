@@ -27,6 +27,7 @@ struct TrainOptions {
   double seconds = 4;
   std::string compression = "gzip";
   std::string precision = "float32";
+  std::string networks = "trained";
   bool is_short = false;
   bool no_color = false;
   bool ascii = false;
@@ -79,6 +80,7 @@ void run(const TrainOptions& options, const std::stop_token& stop) {
   job.run_duration = std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
   job.compression = options.compression == "gzip" ? Compression::gzip : Compression::none;
   job.precision = precision_from(options.precision);
+  job.all_networks = options.networks == "all";
   if (job.work_folder.empty()) job.work_folder = default_work_folder();
   Terminal terminal(stdout, {.colours = !options.no_color, .unicode = !options.ascii});
   run_train_job(job, terminal, stop);
@@ -100,10 +102,11 @@ void add_options(CLI::App& command, TrainOptions& options) {
       ->capture_default_str()
       ->type_name("NAME");
   command
-      .add_option("--model-cost", job.model_cost,
-                  fmt::format("Network whose step time paces the comparison, chosen by measuring "
-                              "unless named: {}",
-                              fmt::join(workload_names(), ", ")))
+      .add_option(
+          "--model-cost", job.model_cost,
+          fmt::format("Network whose step time paces the comparison, instead of the one that "
+                      "is trained: {}",
+                      fmt::join(workload_names(), ", ")))
       ->check(CLI::Validator(check_model_cost, ""))
       ->type_name("NAME");
   command
@@ -141,6 +144,13 @@ void add_options(CLI::App& command, TrainOptions& options) {
   command.add_flag("--resume", job.resume,
                    "Goes on from the newest checkpoint of this model and precision");
   command.add_flag("--train-only", job.train_only, "Leaves out the comparison of pipelines");
+  command
+      .add_option("--networks", options.networks,
+                  "trained: compares for the networks that are trained here; all: for larger ones, "
+                  "too, and trains each of them with and without the tricks (half an hour)")
+      ->check(CLI::IsMember({"trained", "all"}))
+      ->capture_default_str()
+      ->type_name("WHICH");
   command.add_flag("--short", options.is_short,
                    fmt::format("Measures each pipeline for {:g} s only", kShortSeconds));
   command.add_option("--seed", job.seed, "Of weights, order and augmentation")

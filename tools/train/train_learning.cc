@@ -1,14 +1,17 @@
 #include "train/train_learning.h"
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fmt/format.h>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include <infeed/device/fit.h>
 #include <infeed/device/models.h>
 #include <infeed/error.h>
+#include <infeed/records/crc32c.h>
 #include <infeed/records/record_reader.h>
 
 #include "train/tuning_profile.h"
@@ -38,6 +41,20 @@ EpochResult row_of(const EpochLogs& logs, double seconds) {
           .seconds = seconds};
 }
 
+std::uint64_t order_hash_of(const TrainingState& state) {
+  const auto pipeline = std::ranges::find(state.texts, "pipeline", &NamedText::name);
+  return pipeline == state.texts.end() ? 0 : Checkpoint::from_text(pipeline->text).order_hash;
+}
+
+std::uint32_t crc32c_of(const std::vector<NamedTensor>& tensors) {
+  std::uint32_t crc = 0;
+  for (const NamedTensor& named : tensors) {
+    const std::span<const float> values = named.tensor.values<float>();
+    crc = extend_crc32c(crc, {reinterpret_cast<const char*>(values.data()), values.size_bytes()});
+  }
+  return crc;
+}
+
 /// A row of the table for each epoch.
 class Rows : public Callback {
  public:
@@ -47,6 +64,9 @@ class Rows : public Callback {
   void on_epoch_end(FitControl& fit, const EpochLogs& logs) override {
     EpochResult row = row_of(logs, elapsed_seconds(begin_));
     row.slice_seconds = static_cast<double>(fit.accounts().slice.span_ps) / 1e12;
+    const TrainingState state = fit.state();
+    row.order_hash = order_hash_of(state);
+    row.weights_crc32c = crc32c_of(state.tensors);
     begin_ = Clock::now();
     if (!options_.checkpoint_folder.empty()) {
       save_tuning_profile(options_.checkpoint_folder, fit.tuning());
@@ -108,6 +128,7 @@ LearnResult learn(const Slice& slice, const LearnOptions& options) {
           slice, columns_of(training_pipeline(options.training, options.tricks)),
           {.epochs = options.epochs,
            .steps_per_epoch = result.steps_per_epoch,
+           .batches_per_update = options.batches_per_update,
            .precision = options.precision,
            .seed = options.seed,
            .validation = columns_of(test_pipeline(options.test)),
@@ -115,7 +136,7 @@ LearnResult learn(const Slice& slice, const LearnOptions& options) {
            .callbacks = std::move(callbacks),
            .threads = options.threads,
            .feed = options.feed,
-           .iterate = {.executor = options.executor, .tuner = std::move(tuner)},
+           .iterate = {.executor = options.executor, .tuner = std::move(tuner), .order_hash = true},
            .stop = options.stop,
            .on_step = [&](std::int64_t step, const Metrics& metrics) {
              result.losses.push_back(metrics.loss());

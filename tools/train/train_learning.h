@@ -28,6 +28,8 @@ struct EpochResult {
   double learning_rate = 0;  ///< of the step after it
   double seconds = 0;
   double slice_seconds = 0;  ///< by its clock, without compiling; of all epochs of this run so far
+  std::uint64_t order_hash = 0;      ///< of all batches so far
+  std::uint32_t weights_crc32c = 0;  ///< of all variables, the optimiser's among them
 };
 
 struct LearnOptions {
@@ -37,6 +39,7 @@ struct LearnOptions {
   PipelineOptions test;
   Tricks tricks = Tricks::all();        ///< of the training's pipeline
   InfeedFeed feed = InfeedFeed::ahead;  ///< of the replicas' queues
+  std::int64_t batches_per_update = 1;
   int epochs = 1;
   int epochs_of_rate = 0;  ///< that the rate's schedule is made for; 0: `epochs`
   std::uint64_t seed = 0;
@@ -46,9 +49,9 @@ struct LearnOptions {
   std::shared_ptr<Executor> executor = nullptr;
   /// The state after each of the last epochs, with what the tuner has learnt beside the folder
   /// (tuning_profile.h). Those of an earlier training go, unless this one goes on from them.
-  std::string checkpoint_folder;  ///< empty: none
+  std::string checkpoint_folder = {};  ///< empty: none
   bool resume = false;
-  std::string log_folder;  ///< empty: none; event files go to its folders train and validation
+  std::string log_folder = {};  ///< empty: none; event files go to its folders train and validation
   std::stop_token stop = {};
   std::function<void(const EpochResult&)> on_epoch = {};
   /// After each step.

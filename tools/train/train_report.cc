@@ -40,6 +40,14 @@ void print_account(const FitResult& fit, Terminal& terminal) {
   for (std::string line; std::getline(lines, line);) terminal.line("  " + line);
 }
 
+void print_trick_gains(const std::vector<TrickGain>& gains, Terminal& terminal) {
+  terminal.line(
+      terminal.paint(Paint::dim, fmt::format("  {:19} {:>9} {:>9}", "trick", "alone", "last")));
+  for (const TrickGain& gain : gains) {
+    terminal.line(fmt::format("  {:19} {:>8.2f}x {:>8.2f}x", gain.name, gain.alone, gain.last));
+  }
+}
+
 AblationTable::AblationTable(Terminal& terminal, StepTime step, std::int64_t batch)
     : terminal_(terminal),
       examples_per_s_max_(static_cast<double>(batch) * 1e12 / static_cast<double>(step.total_ps())),

@@ -36,6 +36,9 @@ class AblationTable {
 /// "4.1x as many images per second; HIGHLY -> NOT input-bound"
 std::string compare(const Terminal& terminal, const MeasuredRun& naive, const MeasuredRun& tuned);
 
+/// What each trick brought first and last, a row each.
+void print_trick_gains(const std::vector<TrickGain>& gains, Terminal& terminal);
+
 /// Prints a training's account on this host and on the slice.
 void print_account(const FitResult& fit, Terminal& terminal);
 

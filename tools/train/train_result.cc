@@ -115,7 +115,48 @@ OrderedJson to_json(const std::vector<DeviceTrick>& tricks) {
                     {"global_batch", trick.batch},
                     {"step", to_json(trick.step)},
                     {"images_per_s", trick.examples_per_s},
-                    {"gain", trick.gain}});
+                    {"gain", trick.gain},
+                    {"test_accuracy",
+                     trick.test_accuracy ? OrderedJson(*trick.test_accuracy) : OrderedJson()}});
+  }
+  return rows;
+}
+
+OrderedJson to_json(const std::vector<TrickGain>& gains) {
+  OrderedJson rows = OrderedJson::array();
+  for (const TrickGain& gain : gains) {
+    rows.push_back({{"name", gain.name}, {"alone", gain.alone}, {"last", gain.last}});
+  }
+  return rows;
+}
+
+OrderedJson to_json(const std::vector<NetworkRow>& networks) {
+  OrderedJson rows = OrderedJson::array();
+  for (const NetworkRow& row : networks) {
+    rows.push_back({{"network", row.network},
+                    {"compression", to_string(row.compression)},
+                    {"step", to_json(row.step)},
+                    {"naive", to_json(row.naive)},
+                    {"tricks", to_json(row.tuned)},
+                    {"gain", row.gain()}});
+  }
+  return rows;
+}
+
+OrderedJson to_json(const std::vector<TrainedTwice>& pairs) {
+  OrderedJson rows = OrderedJson::array();
+  for (const TrainedTwice& pair : pairs) {
+    rows.push_back({{"model", pair.model},
+                    {"compression", to_string(pair.compression)},
+                    {"epochs", pair.epochs},
+                    {"test_accuracy", pair.test_accuracy},
+                    {"host_seconds", pair.without.host},
+                    {"slice_seconds", pair.without.slice},
+                    {"host_seconds_with", pair.with.host},
+                    {"slice_seconds_with", pair.with.slice},
+                    {"same_losses", pair.same_losses},
+                    {"same_order", pair.same_order},
+                    {"same_weights", pair.same_weights}});
   }
   return rows;
 }
@@ -134,11 +175,10 @@ std::string to_json(const TrainResultFile& result) {
       {"test_accuracy",
        result.learning.epochs.empty() ? 0.0 : result.learning.epochs.back().test_accuracy},
       {"runs", to_json(result.runs)},
-      {"runs_on_demand", to_json(result.runs_on_demand)},
-      {"runs_of_other_compression",
-       {{"compression", to_string(result.other_compression)},
-        {"runs", to_json(result.runs_of_other)}}},
-      {"classifier_runs", to_json(result.classifier_runs)},
+      {"trick_gains",
+       to_json(result.runs.empty() ? std::vector<TrickGain>() : trick_gains(result.runs))},
+      {"networks", to_json(result.networks)},
+      {"geometric_mean_gain", geometric_mean_gain(result.networks)},
       {"device_tricks", to_json(result.device_tricks)},
       {"slice", result.slice},
       {"global_batch", result.batch},
@@ -147,20 +187,11 @@ std::string to_json(const TrainResultFile& result) {
       {"machine",
        {{"cores", std::thread::hardware_concurrency()}, {"usable_cores", usable_cores()}}},
       {"model_cost", result.model_cost},
-      {"model_cost_reason", result.model_cost_reason},
       {"step", to_json(result.step)},
-      {"classifier_step", to_json(result.classifier_step)},
       {"training_shards", to_json(result.training_shards)},
       {"test_shards", to_json(result.test_shards)},
       {"training", learning_json(result)},
-      {"training_without_tricks",
-       {{"epochs", result.twice.epochs},
-        {"test_accuracy", result.twice.test_accuracy},
-        {"host_seconds", result.twice.without.host},
-        {"slice_seconds", result.twice.without.slice},
-        {"host_seconds_with", result.twice.with.host},
-        {"slice_seconds_with", result.twice.with.slice},
-        {"same_losses", result.twice.same_losses}}},
+      {"training_without_tricks", to_json(result.twice)},
       {"checkpoint_folder", result.checkpoint_folder},
       {"log_folder", result.log_folder},
       {"seconds", result.seconds}};

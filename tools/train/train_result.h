@@ -10,6 +10,7 @@
 #include "train/device_tricks.h"
 #include "train/train_ablation.h"
 #include "train/train_learning.h"
+#include "train/train_networks.h"
 #include "train/train_shards.h"
 #include "train/train_twice.h"
 
@@ -22,20 +23,14 @@ struct TrainResultFile {
   std::int64_t batch = 0;
   std::uint64_t seed = 0;
   int threads = 0;
-  std::string model_cost;
-  std::string model_cost_reason;  ///< empty when it was asked for
+  std::string model_cost;  ///< whose step paced `runs`
   StepTime step;
   TrainShards training_shards;
   TrainShards test_shards;
-  std::vector<MeasuredRun> runs;  ///< the device fed ahead, as a TPU host does it
-  std::vector<MeasuredRun>
-      runs_on_demand;  ///< naive and all tricks, without any overlap of the loop
-  std::vector<MeasuredRun> runs_of_other;  ///< the same two, fed ahead, of other_compression
-  Compression other_compression = Compression::none;
-  StepTime classifier_step;
-  std::vector<MeasuredRun> classifier_runs;
+  std::vector<MeasuredRun> runs;           ///< the device fed ahead, as a TPU host does it
+  std::vector<NetworkRow> networks;        ///< none with --train-only
   std::vector<DeviceTrick> device_tricks;  ///< none with --train-only
-  TrainedTwice twice;
+  std::vector<TrainedTwice> twice;         ///< none behind a --resume
   LearnResult learning;
   std::string model;
   Precision precision = Precision::float32;

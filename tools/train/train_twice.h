@@ -1,28 +1,43 @@
 #pragma once
 
+#include <string>
+#include <vector>
+
+#include <infeed/records/compression.h>
+
 #include "cli/terminal.h"
 #include "train/train_learning.h"
 
 /// Why: what tricks of feeding bring is the time to an accuracy; what they must leave as it is, to the
-/// bit, is what is learnt. So the first epochs of the training are run again without any trick.
+/// bit, is what is learnt. So the first epochs of a training are run with them and without any.
 namespace infeed::tools {
 
+/// Enough to see a rate; the naive pipeline takes several times as long.
+inline constexpr int kEpochsTwice = 3;
+
 struct TrainedTwice {
-  int epochs = 0;            ///< that both ran; 0: nothing was compared
-  double test_accuracy = 0;  ///< after these
+  std::string model;
+  Compression compression = Compression::gzip;  ///< of the shards
+  int epochs = 0;                               ///< that both ran
+  double test_accuracy = 0;                     ///< after these
   struct Seconds {
     double host = 0;   ///< by this machine's clock, with the test after each epoch
     double slice = 0;  ///< by the slice's, without compiling
   };
   Seconds without = {};
   Seconds with = {};
-  bool same_losses = false;  ///< of each step, bit for bit
+  bool same_losses = false;   ///< of each step, bit for bit
+  bool same_order = false;    ///< hashes of all batches
+  bool same_weights = false;  ///< checksums of all variables
+  bool same() const { return same_losses && same_order && same_weights; }
 };
 
-/// `options` and `learned`: of the training with all tricks, from its start.
+/// `options` and `learned`: of a training with all tricks, from its start.
 TrainedTwice train_without_tricks(const Slice& slice, LearnOptions options,
                                   const LearnResult& learned);
 
-void print_trained_twice(const TrainedTwice& twice, const Slice& slice, Terminal& terminal);
+/// A row each, and the geometric mean of what the tricks bring on either clock.
+void print_trained_twice(const std::vector<TrainedTwice>& pairs, const Slice& slice,
+                         Terminal& terminal);
 
 }  // namespace infeed::tools
