@@ -79,8 +79,8 @@ std::vector<DeviceTrick> device_tricks(std::string_view model, const Slice& slic
   return std::move(rows).take();
 }
 
-void learn_with_tricks(std::vector<DeviceTrick>& tricks, const Slice& slice, LearnOptions options,
-                       double before) {
+void learn_with_tricks(std::vector<DeviceTrick>& tricks, const Slice& slice,
+                       const LearnOptions& options, std::int64_t images, double before) {
   const std::int64_t batch = options.training.batch;
   for (DeviceTrick& trick : tricks) {
     const std::int64_t images_an_update = trick.batch * trick.options.batches_per_update;
@@ -90,7 +90,7 @@ void learn_with_tricks(std::vector<DeviceTrick>& tricks, const Slice& slice, Lea
       trick.test_accuracy = before;
       continue;
     }
-    if (trick.gain < kGainThatCounts) continue;
+    if (trick.gain < kGainThatCounts || images < images_an_update) continue;
     LearnOptions with = options;
     const double scale =
         std::sqrt(static_cast<double>(images_an_update) / static_cast<double>(batch));
@@ -116,9 +116,9 @@ void print_device_tricks(const std::vector<DeviceTrick>& tricks, int epochs, Ter
         us(trick.step.all_reduce_ps), with_commas(std::llround(trick.examples_per_s)), trick.gain,
         trick.test_accuracy ? fmt::format("{:.1f}%", 100 * *trick.test_accuracy) : "-"));
   }
-  terminal.line(
-      fmt::format("  (test: accuracy after {}; -: a gain below {:g} is not worth another accuracy)",
-                  counted(static_cast<std::uint64_t>(epochs), "epoch"), kGainThatCounts));
+  terminal.line(fmt::format(
+      "  (test: accuracy after {}; -: not trained, as it gains less than {:g}x or has no update)",
+      counted(static_cast<std::uint64_t>(epochs), "epoch"), kGainThatCounts));
 }
 
 }  // namespace infeed::tools

@@ -266,7 +266,9 @@ class Job {
     result_.device_tricks = device_tricks(recipe.model, slice_, recipe.batch);
     terminal_.status("  training with the device's tricks");
     if (const auto& learned = result_.learning.epochs; job_.precision == Precision::float32) {
-      learn_with_tricks(result_.device_tricks, slice_, options, learned[epochs - 1].test_accuracy);
+      learn_with_tricks(result_.device_tricks, slice_, options,
+                        static_cast<std::int64_t>(result_.training_shards.examples),
+                        learned[epochs - 1].test_accuracy);
     }
     print_device_tricks(result_.device_tricks, options.epochs, terminal_);
   }
