@@ -95,9 +95,10 @@ struct ReplayedRun {
   std::int64_t step_ns = 0;
   std::int64_t steps = 0;
   double steps_per_s = 0;
-  double examples_per_s = 0;       ///< 0: not known
-  double input_bound_percent = 0;  ///< with queues of 2 batches a host
-  int deep_queue = 0;              ///< batches a host, for the next one
+  double examples_per_s = 0;          ///< 0: not known
+  double model_flop_utilisation = 0;  ///< 0 to 1, of the slice's peak; 0: no model was named
+  double input_bound_percent = 0;     ///< with queues of 2 batches a host
+  int deep_queue = 0;                 ///< batches a host, for the next one
   double deep_queue_input_bound_percent = 0;
   std::int64_t service_p50_ns = 0;  ///< what a host takes for its share
   std::int64_t service_p99_ns = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
+#include <optional>
 #include <vector>
 
 #include <infeed/device/cost_model.h>
@@ -84,6 +85,8 @@ ReplayedRun replay(const RecordedRun& run, const ReplayRequest& request) {
                        .model = request.model,
                        .hosts = slice.num_hosts(),
                        .batch = request.batch > 0 ? request.batch : service.examples * hosts};
+  std::optional<Workload> model;
+  if (!request.model.empty()) model = workload(request.model);
   VirtualBatch batch{.examples = replayed.batch, .bytes = service.bytes * hosts};
   std::vector<std::int64_t> times = service.ps;
   if (request.batch > 0 && service.examples > 0) {
@@ -96,7 +99,7 @@ ReplayedRun replay(const RecordedRun& run, const ReplayRequest& request) {
     replayed.note =
         "no stage of the recording makes batches: what a step took is taken for a host's share";
   }
-  if (request.model.empty()) {
+  if (!model) {
     batch.step.compute_ps = service.step_ps;
     if (service.step_ps <= 0) {
       throw Error(ErrorCode::failed_precondition,
@@ -112,7 +115,7 @@ ReplayedRun replay(const RecordedRun& run, const ReplayRequest& request) {
                             slice.name(), request.model))
         .at_file(run.path);
   } else {
-    batch.step = step_time(workload(request.model), slice, replayed.batch);
+    batch.step = step_time(*model, slice, replayed.batch);
   }
   const ServiceTimes service_times =
       hosts == 1 ? ServiceTimes::in_order(times) : ServiceTimes::replayed(times, kSeed);
@@ -127,6 +130,9 @@ ReplayedRun replay(const RecordedRun& run, const ReplayRequest& request) {
   replayed.steps = result.summary.steps;
   replayed.steps_per_s = result.summary.steps_per_s;
   replayed.examples_per_s = result.summary.examples_per_s;
+  if (model)
+    replayed.model_flop_utilisation =
+        model_flop_utilisation(*model, slice, replayed.examples_per_s);
   replayed.input_bound_percent = 100 * result.summary.infeed_wait_share;
   replayed.deep_queue = kDeepQueue;
   replayed.deep_queue_input_bound_percent = 100 * deep.summary.infeed_wait_share;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include <infeed/device/cost_model.h>
 #include <infeed/device/virtual_run.h>
 #include <infeed/infeed.h>
 #include <infeed/pipeline/philox.h>
@@ -228,6 +229,12 @@ TEST(Replay, FasterSlicesWaitMoreAndManyHostsForTheSlowest) {
   EXPECT_EQ(same.batch, 32);
   const ReplayedRun faster = replay(run, ReplayRequest::parse("v3-8:lenet5"));
   EXPECT_GT(faster.input_bound_percent, 90);
+  // Three passes of two operations for each multiply-add, of the peak of 4 chips.
+  EXPECT_NEAR(
+      faster.model_flop_utilisation,
+      6.0 * static_cast<double>(workload("lenet5").macs()) * faster.examples_per_s / (4 * 123e12),
+      1e-9);
+  EXPECT_EQ(same.model_flop_utilisation, 0) << "no model was named";
   // A batch of twice the size takes the host twice the time.
   const ReplayedRun twice = replay(run, ReplayRequest::parse("v3-8:lenet5:64"));
   EXPECT_NEAR(faster.steps_per_s, 2 * twice.steps_per_s, 0.03 * faster.steps_per_s);

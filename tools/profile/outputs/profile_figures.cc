@@ -198,6 +198,10 @@ std::vector<std::string> replay_sentences(const ReplayedRun& replayed, double st
       replayed.examples_per_s > 0
           ? " and " + with_commas(std::llround(replayed.examples_per_s)) + " examples"
           : ""));
+  if (replayed.model_flop_utilisation > 0) {
+    sentences.push_back(fmt::format("model FLOP utilisation {:.1f} % of the slice's peak",
+                                    100 * replayed.model_flop_utilisation));
+  }
   if (verdict != InputVerdict::not_bound) {
     sentences.push_back(fmt::format("with {} batches ready on each host instead of 2: {:.1f} %",
                                     replayed.deep_queue, replayed.deep_queue_input_bound_percent));

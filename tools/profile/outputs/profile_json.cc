@@ -233,6 +233,7 @@ nlohmann::ordered_json profile_json(const RecordedRun& run, const ProfileReport&
          {"steps", replayed.steps},
          {"steps_per_s", replayed.steps_per_s},
          {"examples_per_s", known(replayed.examples_per_s)},
+         {"model_flop_utilisation", known(replayed.model_flop_utilisation)},
          {"input_bound_percent", replayed.input_bound_percent},
          {"deep_queue", replayed.deep_queue},
          {"deep_queue_input_bound_percent", replayed.deep_queue_input_bound_percent},
