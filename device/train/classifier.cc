@@ -52,6 +52,10 @@ std::vector<std::int32_t> labels_of(const ColumnBatch& share, const std::string&
   return labels;
 }
 
+TapeValue features_of(Tape& tape, const ColumnBatch& share, const std::string& name) {
+  return tape.constant(dense_values(share, name, "numbers in rows of one shape"));
+}
+
 std::int64_t count_correct(const TapeValue& logits, const std::vector<std::int32_t>& labels) {
   const auto classes = static_cast<std::size_t>(logits.shape()[1]);
   std::int64_t correct = 0;
@@ -69,11 +73,16 @@ ReplicaFunction classifier(std::shared_ptr<const nn::Layer> model, ClassifierOpt
   return [model = std::move(model), options = std::move(options)](
              Tape& tape, const ColumnBatch& share) -> ReplicaResult {
     const std::vector<std::int32_t> labels = labels_of(share, options.labels);
-    const TapeValue features =
-        tape.constant(dense_values(share, options.features, "numbers in rows of one shape"));
-    const TapeValue logits = model->apply(tape, features);
+    const TapeValue logits = model->apply(tape, features_of(tape, share, options.features));
     const TapeValue losses = nn::softmax_cross_entropy(tape, logits, labels);
     return {.losses = losses, .correct = count_correct(logits, labels)};
+  };
+}
+
+PredictFunction predictor(std::shared_ptr<const nn::Layer> model, std::string features) {
+  return [model = std::move(model), features = std::move(features)](
+             Tape& tape, const ColumnBatch& share) -> TapeValue {
+    return model->apply(tape, features_of(tape, share, features));
   };
 }
 

@@ -108,6 +108,21 @@ Variable variable_named(std::string_view name, const Scope& scope, const std::st
       .at_file(folder);
 }
 
+bool for_each_step(const Dataset<ColumnBatch>& batches, std::int32_t replicas,
+                   const IterateOptions& options, const OnShares& step) {
+  try {
+    Iterator<ColumnBatch> iterator = batches.iterate(options);
+    for (std::int64_t number = 0; !options.stop.stop_requested(); ++number) {
+      const std::optional<ColumnBatch> batch = iterator.next();
+      if (!batch) return true;
+      step(split_over_replicas(*batch, replicas), number);
+    }
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::cancelled || !options.stop.stop_requested()) throw;
+  }
+  return false;
+}
+
 bool evaluate_all(ReplicaSteps& replicas, const ReplicaFunction& forward,
                   const Dataset<ColumnBatch>& batches, const FitOptions& options, Metrics& sum) {
   IterateOptions iterate;
@@ -115,19 +130,11 @@ bool evaluate_all(ReplicaSteps& replicas, const ReplicaFunction& forward,
   iterate.threads_max = options.iterate.threads_max;
   iterate.epoch = 0;
   iterate.stop = options.stop;
-  try {
-    Iterator<ColumnBatch> iterator = batches.iterate(std::move(iterate));
-    for (std::int64_t number = 0; !options.stop.stop_requested(); ++number) {
-      const std::optional<ColumnBatch> batch = iterator.next();
-      if (!batch) return true;
-      const std::vector<ColumnBatch> shares = split_over_replicas(*batch, replicas.replicas());
-      replicas.check_shares(shares, number);
-      sum += replicas.evaluate(forward, shares, number);
-    }
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::cancelled || !options.stop.stop_requested()) throw;
-  }
-  return false;
+  return for_each_step(batches, replicas.replicas(), iterate,
+                       [&](std::span<const ColumnBatch> shares, std::int64_t number) {
+                         replicas.check_shares(shares, number);
+                         sum += replicas.evaluate(forward, shares, number);
+                       });
 }
 
 void add_gradients(Gradients& sums, Gradients added) {

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -23,6 +26,12 @@ void check_configuration(std::string_view saved, std::string_view here, const st
 
 /// Error failed_precondition when the scope has none.
 Variable variable_named(std::string_view name, const Scope& scope, const std::string& folder);
+
+/// Calls `step` with the shares of each batch, one a replica, and its number from 0; false when it was
+/// stopped.
+using OnShares = std::function<void(std::span<const ColumnBatch> shares, std::int64_t number)>;
+bool for_each_step(const Dataset<ColumnBatch>& batches, std::int32_t replicas,
+                   const IterateOptions& options, const OnShares& step);
 
 /// Adds the metrics of all batches; false when it was stopped.
 bool evaluate_all(ReplicaSteps& replicas, const ReplicaFunction& forward,

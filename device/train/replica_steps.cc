@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include <infeed/device/all_reduce.h>
@@ -83,6 +84,14 @@ double checked_sum(const TapeValue& losses, std::int64_t examples, std::int64_t 
     sum += loss;
   }
   return sum;
+}
+
+void check_output(const Shape& output, std::int64_t examples) {
+  if (output.rank() >= 1 && output[0] == examples) return;
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("the function gave {} for {} examples; expected a row an example, "
+                          "[{}, ...]",
+                          output.to_string(), examples, examples));
 }
 
 /// A checkpoint writes them between blanks.
@@ -287,9 +296,9 @@ void ReplicaSteps::on_replicas(const std::vector<std::int32_t>& replicas, std::i
   });
 }
 
-std::vector<ReplicaSteps::OfReplica> ReplicaSteps::run(const ReplicaFunction& forward,
-                                                       std::span<const ColumnBatch> shares,
-                                                       const Step& step, bool trains) {
+void ReplicaSteps::on_shares(
+    std::span<const ColumnBatch> shares, std::int64_t number,
+    const std::function<void(std::int32_t replica, std::int64_t first_row)>& task) {
   std::vector<std::int32_t> with_rows;  // the others contribute nothing
   std::vector<std::int64_t> first_rows;
   std::int64_t first_row = 0;
@@ -298,13 +307,21 @@ std::vector<ReplicaSteps::OfReplica> ReplicaSteps::run(const ReplicaFunction& fo
     first_rows.push_back(first_row);
     first_row += share.rows();
   }
+  on_replicas(with_rows, number, [&](std::int32_t replica) {
+    task(replica, first_rows[static_cast<std::size_t>(replica)]);
+  });
+}
+
+std::vector<ReplicaSteps::OfReplica> ReplicaSteps::run(const ReplicaFunction& forward,
+                                                       std::span<const ColumnBatch> shares,
+                                                       const Step& step, bool trains) {
   std::vector<OfReplica> replicas(shares.size());
   const auto traced = static_cast<std::int32_t>(&largest_share(shares) - shares.data());
-  on_replicas(with_rows, step.number, [&](std::int32_t replica) {
+  on_shares(shares, step.number, [&](std::int32_t replica, std::int64_t first_row) {
     const auto r = static_cast<std::size_t>(replica);
     Step of_replica = step;
     if (replica != traced) of_replica.trace = nullptr;
-    replicas[r] = run_replica(replica, forward, shares[r], first_rows[r], of_replica, trains);
+    replicas[r] = run_replica(replica, forward, shares[r], first_row, of_replica, trains);
   });
   return replicas;
 }
@@ -333,6 +350,24 @@ Metrics ReplicaSteps::evaluate(const ReplicaFunction& forward, std::span<const C
     sum += replica.metrics;
   }
   return sum;
+}
+
+std::vector<Tensor> ReplicaSteps::predict(const PredictFunction& forward,
+                                          std::span<const ColumnBatch> shares,
+                                          std::int64_t number) {
+  std::vector<std::optional<Tensor>> found(shares.size());
+  on_shares(shares, number, [&](std::int32_t replica, std::int64_t first_row) {
+    const auto r = static_cast<std::size_t>(replica);
+    check_finite(shares[r], first_row);
+    Tape tape(tape_options(replica, {.number = number}, false));
+    found[r] = forward(tape, shares[r]).tensor();
+    check_output(found[r]->shape(), shares[r].rows());
+  });
+  std::vector<Tensor> outputs;
+  for (std::optional<Tensor>& output : found) {
+    if (output) outputs.push_back(std::move(*output));
+  }
+  return outputs;
 }
 
 void ReplicaSteps::each(const OnReplica& function, std::span<const ColumnBatch> shares,

@@ -60,6 +60,10 @@ class ReplicaSteps {
                 const Step& step);
   Metrics evaluate(const ReplicaFunction& forward, std::span<const ColumnBatch> shares,
                    std::int64_t number);
+  /// Returns the outputs in replica order, without those that have no rows. Error invalid_argument: an
+  /// output that isn't a row an example.
+  std::vector<Tensor> predict(const PredictFunction& forward, std::span<const ColumnBatch> shares,
+                              std::int64_t number);
   /// Calls it for every replica, also for those without rows, with a tape that records nothing.
   using OnReplica = std::function<void(std::int32_t replica, Tape& tape, const ColumnBatch& share)>;
   void each(const OnReplica& function, std::span<const ColumnBatch> shares, std::int64_t number);
@@ -80,6 +84,9 @@ class ReplicaSteps {
                         bool trains);
   std::vector<OfReplica> run(const ReplicaFunction& forward, std::span<const ColumnBatch> shares,
                              const Step& step, bool trains);
+  /// Calls it on the threads for each replica with rows; `first_row`: where in the batch they begin.
+  void on_shares(std::span<const ColumnBatch> shares, std::int64_t number,
+                 const std::function<void(std::int32_t replica, std::int64_t first_row)>& task);
   /// On the threads, where these replicas can meet; errors get the step and the replica.
   void on_replicas(const std::vector<std::int32_t>& replicas, std::int64_t number,
                    const std::function<void(std::int32_t replica)>& task);

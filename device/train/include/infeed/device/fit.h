@@ -141,4 +141,28 @@ FitResult fit(const Training& training, const Strategy& strategy, const Distribu
 Metrics evaluate(const ReplicaFunction& forward, const Slice& slice,
                  const Dataset<ColumnBatch>& batches, const FitOptions& options = {});
 
+struct PredictOptions {
+  Precision precision = Precision::float32;
+  std::int32_t threads = 0;  ///< 0: one a CPU of this process, at most one a replica
+  IterateOptions iterate = {};
+};
+
+/// Returns what the function makes of every example, in the dataset's order: one float32 tensor
+/// [examples, ...], the same bits on any number of replicas and threads. It is what the model gives, NaN
+/// too.
+///
+///     auto model = infeed::nn::model_named("mlp", infeed::Scope({.seed = 42}));
+///     infeed::Tensor logits = infeed::predict(infeed::predictor(model), slice, column_batches);
+///     logits.shape();                                          // [examples, 10]
+///
+/// Memory: all outputs, which are copied; the tensor has memory that doesn't change (Tensor::adopt).
+/// Errors, besides those of above: failed_precondition for a dataset without rows; invalid_argument,
+/// with the step, for an output that isn't a row an example, or whose rows have another shape than
+/// before; cancelled when iterate.stop ends it.
+Tensor predict(const PredictFunction& forward, const Slice& slice,
+               const Dataset<ColumnBatch>& batches, const PredictOptions& options = {});
+/// The same on a strategy, of whose scope the variables are; precision and threads are its own.
+Tensor predict(const PredictFunction& forward, const Strategy& strategy,
+               const Dataset<ColumnBatch>& batches, const PredictOptions& options = {});
+
 }  // namespace infeed

@@ -42,6 +42,9 @@ struct ReplicaResult {
 
 using ReplicaFunction = std::function<ReplicaResult(Tape& tape, const ColumnBatch& share)>;
 
+/// Gives a model's output for a share, without labels or loss: a row an example, [examples, ...].
+using PredictFunction = std::function<TapeValue(Tape& tape, const ColumnBatch& share)>;
+
 struct ClassifierOptions {
   std::string features = "image";  ///< a dense column of numbers
   std::string labels = "label";    ///< a dense column [examples] of int32, int64 or uint8
@@ -52,5 +55,9 @@ struct ClassifierOptions {
 /// Errors invalid_argument: a column that isn't there or of another kind, a label out of range (with
 /// its example), logits of another shape.
 ReplicaFunction classifier(std::shared_ptr<const nn::Layer> model, ClassifierOptions options = {});
+
+/// Gives what the model makes of a dense column of numbers: a classifier's logits, [examples, classes].
+/// Error invalid_argument: a column that isn't there or of another kind.
+PredictFunction predictor(std::shared_ptr<const nn::Layer> model, std::string features = "image");
 
 }  // namespace infeed
