@@ -12,6 +12,7 @@
 #include <infeed/error.h>
 
 #include "nn/variable_state.h"
+#include "train/signature_checks.h"
 #include "train/training_core.h"
 
 namespace infeed {
@@ -144,6 +145,10 @@ ReducedStep Strategy::run(const ReplicaFunction& forward, const ColumnBatch& bat
 ReducedStep Strategy::run(const ReplicaFunction& forward, const PerReplica<ColumnBatch>& shares,
                           const RunOptions& options) {
   state_->check_count(shares.size(), "shares");
+  if (options.inputs != nullptr) {
+    detail::check_signature(*options.inputs);
+    detail::check_inputs(*options.inputs, shares.values(), state_->tapes);
+  }
   std::int64_t rows = 0;
   for (const ColumnBatch& share : shares.values()) rows += share.rows();
   const std::int64_t examples = options.examples_of_update > 0 ? options.examples_of_update : rows;

@@ -12,6 +12,7 @@
 
 #include "train/fit_checks.h"
 #include "train/fit_progress.h"
+#include "train/signature_checks.h"
 #include "train/training_core.h"
 #include "train/training_feed.h"
 #include "train/wall_account.h"
@@ -185,6 +186,7 @@ class FitRun : public FitControl {
     if (feed_->next(shares_)) {
       begin_ns_ = detail::monotonic_ns();
       core_.replicas().check_shares(shares_, progress_.step);
+      detail::check_inputs(training_.inputs, shares_, progress_.step);
       return true;
     }
     if (options_.steps_per_epoch > 0) {
@@ -239,12 +241,10 @@ class FitRun : public FitControl {
                    .validation = std::nullopt,
                    .rate = rate()};
     if (options_.validation.is_described()) {
-      Metrics validation;
-      if (!detail::evaluate_all(core_.replicas(), training_.forward, options_.validation, options_,
-                                validation)) {
-        return false;
-      }
-      logs.validation = validation;
+      logs.validation =
+          detail::evaluate_all(core_.replicas(), training_.forward, options_.validation, options_,
+                               detail::with_any_rows(training_.inputs));
+      if (!logs.validation) return false;
     }
     if (options_.steps_per_epoch == 0) {
       progress_.order_hash = order_hash();
@@ -378,11 +378,9 @@ FitResult fit(const Training& training, const Strategy& strategy, const Distribu
 Metrics evaluate(const ReplicaFunction& forward, const Slice& slice,
                  const Dataset<ColumnBatch>& batches, const FitOptions& options) {
   detail::ReplicaSteps replicas(detail::replica_options(slice, options));
-  Metrics sum;
-  if (!detail::evaluate_all(replicas, forward, batches, options, sum)) {
-    throw Error(ErrorCode::cancelled, "stopped");
-  }
-  return sum;
+  std::optional<Metrics> metrics = detail::evaluate_all(replicas, forward, batches, options);
+  if (!metrics) throw Error(ErrorCode::cancelled, "stopped");
+  return std::move(*metrics);
 }
 
 }  // namespace infeed

@@ -9,6 +9,7 @@
 #include <infeed/error.h>
 
 #include "nn/variable_state.h"
+#include "train/signature_checks.h"
 
 namespace infeed::detail {
 namespace {
@@ -32,6 +33,7 @@ void check_fit(const Training& training, const FitOptions& options) {
   if (!training.forward)
     refuse_option("fit() needs Training::forward, the function that it trains");
   if (training.optimizer == nullptr) refuse_option("fit() needs Training::optimizer");
+  check_signature(training.inputs);
   check_count("epochs", options.epochs, 0);
   check_count("steps_per_epoch", options.steps_per_epoch, 0);
   check_count("steps_per_execution", options.steps_per_execution, 1);
@@ -123,18 +125,23 @@ bool for_each_step(const Dataset<ColumnBatch>& batches, std::int32_t replicas,
   return false;
 }
 
-bool evaluate_all(ReplicaSteps& replicas, const ReplicaFunction& forward,
-                  const Dataset<ColumnBatch>& batches, const FitOptions& options, Metrics& sum) {
+std::optional<Metrics> evaluate_all(ReplicaSteps& replicas, const ReplicaFunction& forward,
+                                    const Dataset<ColumnBatch>& batches, const FitOptions& options,
+                                    const InputSignature& inputs) {
   IterateOptions iterate;
   iterate.executor = options.iterate.executor;
   iterate.threads_max = options.iterate.threads_max;
   iterate.epoch = 0;
   iterate.stop = options.stop;
-  return for_each_step(batches, replicas.replicas(), iterate,
-                       [&](std::span<const ColumnBatch> shares, std::int64_t number) {
-                         replicas.check_shares(shares, number);
-                         sum += replicas.evaluate(forward, shares, number);
-                       });
+  Metrics sum;
+  const bool is_whole =
+      for_each_step(batches, replicas.replicas(), iterate,
+                    [&](std::span<const ColumnBatch> shares, std::int64_t number) {
+                      replicas.check_shares(shares, number);
+                      check_inputs(inputs, shares, number);
+                      sum += replicas.evaluate(forward, shares, number);
+                    });
+  return is_whole ? std::optional(sum) : std::nullopt;
 }
 
 void add_gradients(Gradients& sums, Gradients added) {

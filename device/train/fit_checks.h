@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,9 +34,10 @@ using OnShares = std::function<void(std::span<const ColumnBatch> shares, std::in
 bool for_each_step(const Dataset<ColumnBatch>& batches, std::int32_t replicas,
                    const IterateOptions& options, const OnShares& step);
 
-/// Adds the metrics of all batches; false when it was stopped.
-bool evaluate_all(ReplicaSteps& replicas, const ReplicaFunction& forward,
-                  const Dataset<ColumnBatch>& batches, const FitOptions& options, Metrics& sum);
+/// Returns the metrics of all batches; nothing when it was stopped.
+std::optional<Metrics> evaluate_all(ReplicaSteps& replicas, const ReplicaFunction& forward,
+                                    const Dataset<ColumnBatch>& batches, const FitOptions& options,
+                                    const InputSignature& inputs = {});
 
 /// To those of the batches before.
 void add_gradients(Gradients& sums, Gradients added);

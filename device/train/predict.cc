@@ -11,6 +11,7 @@
 #include "infeed/device/fit.h"
 #include "train/fit_checks.h"
 #include "train/replica_steps.h"
+#include "train/signature_checks.h"
 
 namespace infeed {
 namespace {
@@ -58,11 +59,13 @@ Tensor predict_on(detail::ReplicaStepsOptions of_replicas, const PredictFunction
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("PredictOptions::threads is {}; take 0 or more", options.threads));
   }
+  detail::check_signature(options.inputs);
   detail::ReplicaSteps replicas(std::move(of_replicas));
   Predictions predictions;
   const bool is_whole = detail::for_each_step(
       batches, replicas.replicas(), options.iterate,
       [&](std::span<const ColumnBatch> shares, std::int64_t number) {
+        detail::check_inputs(options.inputs, shares, number);
         for (const Tensor& output : replicas.predict(forward, shares, number)) {
           predictions.add(output, number);
         }

@@ -19,6 +19,7 @@
 #include <infeed/device/callbacks.h>
 #include <infeed/device/device_batch.h>
 #include <infeed/device/fit.h>
+#include <infeed/device/input_signature.h>
 #include <infeed/device/layers.h>
 #include <infeed/device/losses.h>
 #include <infeed/device/models.h>

@@ -12,6 +12,7 @@
 
 #include <infeed/device/cluster.h>
 #include <infeed/device/distribute.h>
+#include <infeed/device/input_signature.h>
 #include <infeed/device/metrics.h>
 #include <infeed/device/optimizers.h>
 #include <infeed/device/per_replica.h>
@@ -86,6 +87,7 @@ struct RunOptions {
   /// examples of all batches of an update.
   std::int64_t examples_of_update = 0;
   const nn::LossScale* loss_scale = nullptr;  ///< for mixed_float16
+  const InputSignature* inputs = nullptr;     ///< the columns of the whole batch; of the caller
 };
 
 class Strategy {

@@ -12,6 +12,7 @@
 #include <infeed/device/cost_model.h>
 #include <infeed/device/device_batch.h>
 #include <infeed/device/infeed_queue.h>
+#include <infeed/device/input_signature.h>
 #include <infeed/device/optimizers.h>
 #include <infeed/device/replica_function.h>
 #include <infeed/device/slice.h>
@@ -55,6 +56,8 @@ struct Training {
   ReplicaFunction forward;
   nn::Optimizer* optimizer = nullptr;   ///< of the caller
   nn::LossScale* loss_scale = nullptr;  ///< for mixed_float16; of the caller
+  /// The columns of each batch; a validation's batches may have any number of rows.
+  InputSignature inputs = {};
 };
 
 /// Which of several hosts this process is; callbacks that belong to the chief run on host 0 alone.
@@ -143,7 +146,8 @@ Metrics evaluate(const ReplicaFunction& forward, const Slice& slice,
 
 struct PredictOptions {
   Precision precision = Precision::float32;
-  std::int32_t threads = 0;  ///< 0: one a CPU of this process, at most one a replica
+  std::int32_t threads = 0;    ///< 0: one a CPU of this process, at most one a replica
+  InputSignature inputs = {};  ///< the columns of each batch
   IterateOptions iterate = {};
 };
 
