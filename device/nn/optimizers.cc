@@ -77,6 +77,11 @@ Optimizer::Optimizer(Scope scope, const std::vector<Variable>& variables, Schedu
 
 std::uint64_t Optimizer::steps() const { return static_cast<std::uint64_t>(scalar_of(step_)); }
 
+BatchRule batch_rule(StepOptimizer optimizer) {
+  const bool is_adam = optimizer == StepOptimizer::adam || optimizer == StepOptimizer::adamw;
+  return is_adam ? BatchRule::root : BatchRule::linear;
+}
+
 StepOptimizer Optimizer::step_optimizer() const {
   const std::size_t slots = slots_.empty() ? 0 : slots_[0].slots.size();
   return slots == 0   ? StepOptimizer::sgd

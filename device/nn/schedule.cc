@@ -84,15 +84,28 @@ Schedule polynomial_decay(double rate, double last, std::uint64_t steps, double 
   };
 }
 
-double linearly_scaled_rate(double base_rate, std::int64_t global_batch, std::int64_t base_batch) {
-  require_rate(base_rate, "a learning rate");
-  if (global_batch < 1 || base_batch < 1) {
+double scaled_rate(const ScaledRate& options) {
+  require_rate(options.base_rate, "a base rate");
+  if (options.global_batch < 1 || options.base_batch < 1) {
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("a learning rate for a batch of {}, scaled from one of {}; batches "
-                            "have 1 example or more",
-                            global_batch, base_batch));
+                fmt::format("a learning rate for a global_batch of {}, scaled from a base_batch of "
+                            "{}; batches have 1 example or more",
+                            options.global_batch, options.base_batch));
   }
-  return base_rate * static_cast<double>(global_batch) / static_cast<double>(base_batch);
+  const double factor =
+      static_cast<double>(options.global_batch) / static_cast<double>(options.base_batch);
+  return options.base_rate * (options.rule == BatchRule::linear ? factor : std::sqrt(factor));
+}
+
+Schedule scaled_with_batch(const ScaledRate& options,
+                           const std::function<Schedule(double peak)>& after) {
+  const double peak = scaled_rate(options);
+  Schedule then = after(peak);
+  const std::uint64_t steps = options.warm_up_steps;
+  const double first = std::min(options.base_rate, peak);
+  return [=, then = std::move(then)](std::uint64_t step) {
+    return step < steps ? first + (peak - first) * share_of(step, steps) : then(step - steps);
+  };
 }
 
 }  // namespace infeed::nn

@@ -10,6 +10,7 @@
 
 #include <infeed/device/cost_model.h>
 #include <infeed/device/hbm_need.h>
+#include <infeed/device/optimizers.h>
 #include <infeed/device/slice.h>
 #include <infeed/error.h>
 #include <infeed/records/output_file.h>
@@ -81,7 +82,7 @@ void run_sweep(const StepArguments& options) {
   print_sweep(batches, optimizer, terminal);
   terminal.line(fmt::format(
       "rate: {:g} at a batch of 256, {}", options.learning_rate,
-      scales_by_root(optimizer)
+      nn::batch_rule(optimizer) == nn::BatchRule::root
           ? "by the square root of the batch, as Adam's is scaled; the linear rule is SGD's"
           : "by the linear rule"));
   if (options.json_file.empty()) return;

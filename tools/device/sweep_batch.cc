@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <infeed/device/hbm_need.h>
+#include <infeed/device/optimizers.h>
 
 #include "cli/terminal.h"
 
@@ -15,10 +16,6 @@ constexpr std::int64_t kExamplesOfReplicaMax = 65'536;
 constexpr double kCurveWidth = 40;
 
 }  // namespace
-
-bool scales_by_root(StepOptimizer optimizer) {
-  return optimizer == StepOptimizer::adam || optimizer == StepOptimizer::adamw;
-}
 
 std::vector<SweptBatch> sweep_batch(const Workload& workload, const Slice& slice,
                                     const SweepOptions& options) {
@@ -36,8 +33,12 @@ std::vector<SweptBatch> sweep_batch(const Workload& workload, const Slice& slice
         examples * slice.replicas_per_chip() * workload.input_bytes(options.step.precision);
     const double transfer_ms =
         static_cast<double>(transfer_ps(slice.chip(), bytes_of_chip)) / kPsOfMillisecond;
-    const double factor =
-        static_cast<double>(batch) / static_cast<double>(options.learning_rate_batch);
+    const auto rate_by = [&](nn::BatchRule rule) {
+      return nn::scaled_rate({.base_rate = options.learning_rate,
+                              .base_batch = options.learning_rate_batch,
+                              .global_batch = batch,
+                              .rule = rule});
+    };
     batches.push_back(
         {.batch = batch,
          .examples_of_replica = examples,
@@ -46,8 +47,8 @@ std::vector<SweptBatch> sweep_batch(const Workload& workload, const Slice& slice
          .examples_per_s = static_cast<double>(batch) * kMsOfSecond / std::max(ms, transfer_ms),
          .hbm_gib = static_cast<double>(need.bytes()) / kBytesOfGib,
          .fits = need.fits(),
-         .learning_rate = options.learning_rate * factor,
-         .learning_rate_by_root = options.learning_rate * std::sqrt(factor)});
+         .learning_rate = rate_by(nn::BatchRule::linear),
+         .learning_rate_by_root = rate_by(nn::BatchRule::root)});
     if (!need.fits()) break;
   }
   return batches;
@@ -55,6 +56,7 @@ std::vector<SweptBatch> sweep_batch(const Workload& workload, const Slice& slice
 
 void print_sweep(const std::vector<SweptBatch>& batches, StepOptimizer optimizer,
                  Terminal& terminal) {
+  const bool is_by_root = nn::batch_rule(optimizer) == nn::BatchRule::root;
   double most = 0;
   for (const SweptBatch& swept : batches) most = std::max(most, swept.examples_per_s);
   terminal.line(fmt::format("{:>10} {:>9} {:>10} {:>11} {:>13} {:>9} {:>9}  {}", "batch",
@@ -67,7 +69,7 @@ void print_sweep(const std::vector<SweptBatch>& batches, StepOptimizer optimizer
         "{:>10} {:>9} {:>10.3f} {:>11.3f} {:>13} {:>9.2f} {:>9.4g}  {}", with_commas(swept.batch),
         swept.examples_of_replica, swept.step_ms, swept.transfer_ms,
         with_commas(std::llround(swept.examples_per_s)), swept.hbm_gib,
-        scales_by_root(optimizer) ? swept.learning_rate_by_root : swept.learning_rate,
+        is_by_root ? swept.learning_rate_by_root : swept.learning_rate,
         !swept.fits ? "does not fit"
                     : std::string(width, '#') +
                           (swept.transfer_ms > swept.step_ms ? " bound by the hosts' links" : "")));

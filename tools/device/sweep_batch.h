@@ -31,9 +31,6 @@ struct SweepOptions {
   std::int64_t learning_rate_batch = 256;
 };
 
-/// Whether a rate is scaled by the square root of the batch rather than by the batch.
-bool scales_by_root(StepOptimizer optimizer);
-
 /// 1, 2, 4, ... examples a replica, up to the first that doesn't fit.
 std::vector<SweptBatch> sweep_batch(const Workload& workload, const Slice& slice,
                                     const SweepOptions& options);

@@ -205,7 +205,42 @@ TEST(Schedules, FollowTheirFormulas) {
                 DoubleNear(2 * std::pow(1 - static_cast<double>(step) / 8, 2.5) + 1, 1e-14));
   }
   EXPECT_EQ(nn::constant_rate(0.3)(77), 0.3);
-  EXPECT_EQ(nn::linearly_scaled_rate(0.1, 4096), 1.6);
+}
+
+TEST(Schedules, ScaleTheRateWithTheBatchAndWarmUp) {
+  nn::ScaledRate options{.base_rate = 0.1, .global_batch = 4096, .warm_up_steps = 500};
+  EXPECT_EQ(nn::scaled_rate(options), 1.6);
+  const nn::Schedule linear = nn::scaled_with_batch(options);
+  EXPECT_EQ(linear(0), 0.1);  // as the smaller batch has it
+  EXPECT_THAT(linear(250), DoubleNear(0.85, 1e-15));
+  EXPECT_THAT(linear(499), DoubleNear(1.597, 1e-15));
+  EXPECT_EQ(linear(500), 1.6);
+  EXPECT_EQ(linear(100'000), 1.6);
+  const auto decay = [](double peak) { return nn::cosine_decay(peak, 1000); };
+  const nn::Schedule curve = nn::scaled_with_batch(options, decay);
+  EXPECT_EQ(curve(250), linear(250));
+  for (const std::uint64_t step : {500, 800, 1500, 9000}) {
+    EXPECT_EQ(curve(step), decay(1.6)(step - 500)) << step;
+  }
+  options.rule = nn::BatchRule::root;
+  EXPECT_EQ(nn::scaled_rate(options), 0.4);
+  EXPECT_THAT(nn::scaled_with_batch(options)(250), DoubleNear(0.25, 1e-15));
+  options.warm_up_steps = 0;
+  EXPECT_EQ(nn::scaled_with_batch(options)(0), 0.4);
+  // One that falls must not begin above its peak.
+  options = {.base_rate = 0.1, .global_batch = 64, .warm_up_steps = 10};
+  EXPECT_EQ(nn::scaled_with_batch(options)(0), 0.025);
+  EXPECT_EQ(nn::scaled_with_batch(options)(10), 0.025);
+}
+
+TEST(Schedules, EachOptimiserHasItsRuleOfTheBatch) {
+  for (const StepOptimizer optimizer : {StepOptimizer::adam, StepOptimizer::adamw}) {
+    EXPECT_EQ(nn::batch_rule(optimizer), nn::BatchRule::root) << to_string(optimizer);
+  }
+  for (const StepOptimizer optimizer :
+       {StepOptimizer::sgd, StepOptimizer::momentum, StepOptimizer::lars}) {
+    EXPECT_EQ(nn::batch_rule(optimizer), nn::BatchRule::linear) << to_string(optimizer);
+  }
 }
 
 TEST(Schedules, WhatTheyDoNotTakeIsNamed) {
@@ -219,9 +254,11 @@ TEST(Schedules, WhatTheyDoNotTakeIsNamed) {
             "step decay at the steps 20, 10; expected them in ascending order");
   EXPECT_EQ(refusal_of([] { nn::polynomial_decay(1, 0, 5, 0); }),
             "polynomial decay with power 0; expected one above 0");
-  EXPECT_EQ(refusal_of([] { nn::linearly_scaled_rate(0.1, 0); }),
-            "a learning rate for a batch of 0, scaled from one of 256; batches have 1 example or "
-            "more");
+  EXPECT_EQ(refusal_of([] { nn::scaled_rate({.base_rate = 0.1}); }),
+            "a learning rate for a global_batch of 0, scaled from a base_batch of 256; batches "
+            "have 1 example or more");
+  EXPECT_EQ(refusal_of([] { nn::scaled_with_batch({.base_rate = -1, .global_batch = 512}); }),
+            "a base rate of -1; expected a finite number that isn't negative");
 }
 
 TEST(LossScaling, DoublesHalvesAndIsState) {

@@ -30,6 +30,10 @@
 /// for.
 namespace infeed::nn {
 
+/// Returns the root for adam and adamw, whose step is about as long as the rate whatever the gradient;
+/// linear for the others.
+BatchRule batch_rule(StepOptimizer optimizer);
+
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
