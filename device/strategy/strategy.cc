@@ -35,6 +35,12 @@ void check_copies(const Variable& variable, std::int64_t step) {
   }
 }
 
+Cluster single_device_cluster() {
+  Cluster cluster(Slice::single_device());
+  cluster.initialize();
+  return cluster;
+}
+
 double factor_of(Reduction reduction, std::size_t replicas) {
   return reduction == Reduction::mean ? 1.0 / static_cast<double>(replicas) : 1.0;
 }
@@ -105,6 +111,7 @@ struct Strategy::State {
   const std::shared_ptr<const void> identity = std::make_shared<int>();
   std::mutex mutex;  ///< one call of on_operation at a time
   detail::TrainingCore core;
+  std::string message;
   std::int64_t tapes = 0;
   std::vector<std::weak_ptr<detail::ScopeState>> scopes;
 };
@@ -112,7 +119,14 @@ struct Strategy::State {
 Strategy::Strategy(const Cluster& cluster, StrategyOptions options)
     : state_(std::make_unique<State>(cluster, std::move(options))) {}
 
+Strategy::Strategy(StrategyOptions options)
+    : state_(std::make_unique<State>(single_device_cluster(), std::move(options))) {
+  state_->message = single_device_message();
+}
+
 Strategy::~Strategy() = default;
+
+const std::string& Strategy::message() const { return state_->message; }
 
 const StrategyOptions& Strategy::options() const { return state_->options; }
 

@@ -254,6 +254,13 @@ Slice Slice::parse(std::string_view name) {
                   name, fmt::join(nearest_names(name, 3), ", ")));
 }
 
+Slice Slice::single_device() { return parse("v5litepod-1"); }
+
+std::string_view single_device_message() {
+  return "no slice is named, so one device does all, that of v5litepod-1; name a slice for more of "
+         "them, as in Slice::parse(\"v3-8\")";
+}
+
 std::vector<std::string> Slice::known_names() {
   std::vector<std::string> names;
   for (const Topology& topology : kTopologies) names.push_back(slice_name(topology));

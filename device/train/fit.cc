@@ -358,6 +358,13 @@ FitResult fit(const Training& training, const Slice& slice, const Dataset<Column
   return FitRun(training, std::move(target), options).run();
 }
 
+FitResult fit(const Training& training, const Dataset<ColumnBatch>& batches,
+              const FitOptions& options) {
+  FitResult result = fit(training, Slice::single_device(), batches, options);
+  result.message = single_device_message();
+  return result;
+}
+
 FitResult fit(const Training& training, const Strategy& strategy, const DistributedDataset& batches,
               const FitOptions& options) {
   detail::check_fit(training, options);
@@ -372,7 +379,9 @@ FitResult fit(const Training& training, const Strategy& strategy, const Distribu
                        },
                    .feed = {.feed = detail::feed_for(batches.options().feed, options.iterate),
                             .queue_depth = batches.options().queue_depth}};
-  return FitRun(training, std::move(target), own).run();
+  FitResult result = FitRun(training, std::move(target), own).run();
+  result.message = strategy.message();
+  return result;
 }
 
 Metrics evaluate(const ReplicaFunction& forward, const Slice& slice,

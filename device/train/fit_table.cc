@@ -59,6 +59,7 @@ std::string FitResult::table() const {
       fmt::format("{} shape{} of batch compiled in {:.1f} s\n", compilations.size(),
                   compilations.size() == 1 ? "" : "s", static_cast<double>(compiled_ps) * 1e-12);
   text += wall.sentence_with_clock() + "\n" + device.sentence_with_clock() + "\n";
+  if (!message.empty()) text += message + "\n";
   return text;
 }
 

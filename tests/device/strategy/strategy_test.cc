@@ -151,6 +151,23 @@ TEST(Strategy, NeedsAnInitialisedCluster) {
               HasSubstr("cluster v3-8 isn't initialised"));
 }
 
+TEST(Strategy, IsOneDeviceWithoutACluster) {
+  Strategy strategy({.threads = 1});
+  EXPECT_EQ(strategy.num_replicas_in_sync(), 1);
+  EXPECT_EQ(strategy.slice().name(), "v5litepod-1");
+  EXPECT_THAT(strategy.message(), HasSubstr("no slice is named, so one device does all"));
+  EXPECT_EQ(Strategy(initialised("v3-8")).message(), "");
+  const Scope scope = strategy.scope({.seed = 7});
+  const auto forward = classifier(SmallTraining::model_in(scope, 0));
+  nn::Adam adam(scope.below("adam"), scope.variables(), {.rate = nn::constant_rate(0.02)});
+  EXPECT_EQ(strategy.run(forward, points(21)).metrics.examples, 21);
+  const FitResult result =
+      fit({.scope = scope, .forward = forward, .optimizer = &adam}, strategy,
+          strategy.distribute(from_columns(points(40), 16), {.global_batch = 16}));
+  EXPECT_EQ(result.steps, 3);
+  EXPECT_EQ(result.message, strategy.message());
+}
+
 TEST(Strategy, SaysHowABatchIsDivided) {
   Loop loop("v3-8", {.even_shares_only = true});
   EXPECT_EQ(error_message([&] { loop.train(points(12)); }),

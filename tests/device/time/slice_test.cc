@@ -43,6 +43,13 @@ TEST(Slice, ASmallSliceHasFewerChipsThanAHost) {
   EXPECT_EQ(slice.replicas_of_host(0), 1);
 }
 
+TEST(Slice, OfWhoNamesNoneIsOneDevice) {
+  const Slice slice = Slice::single_device();
+  EXPECT_EQ(slice.name(), "v5litepod-1");
+  EXPECT_EQ(slice.num_replicas(), 1);
+  EXPECT_EQ(slice.devices().size(), 1U);
+}
+
 TEST(Slice, EveryKnownNameParsesAndCountsWhatItSays) {
   std::set<std::string> seen;
   for (const std::string& name : Slice::known_names()) {

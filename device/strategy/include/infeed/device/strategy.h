@@ -93,6 +93,13 @@ struct RunOptions {
 class Strategy {
  public:
   explicit Strategy(const Cluster& cluster, StrategyOptions options = {});
+  /// Where no slice is named: one device (Slice::single_device()), as tf.distribute's default strategy,
+  /// so that the same loop runs with and without a slice:
+  ///
+  ///     infeed::Strategy single;
+  ///     single.num_replicas_in_sync();                           // 1
+  ///     log(single.message().c_str());                           // "no slice is named, so ..."
+  explicit Strategy(StrategyOptions options = {});
   ~Strategy();
   Strategy(const Strategy&) = delete;
   Strategy& operator=(const Strategy&) = delete;
@@ -150,6 +157,8 @@ class Strategy {
   double reduce(Reduction reduction, const PerReplica<double>& values) const;
   Tensor reduce(Reduction reduction, const PerReplica<Tensor>& values) const;
 
+  /// Empty on a cluster's slice; otherwise what single_device_message() says.
+  const std::string& message() const;
   const StrategyOptions& options() const;
   const Slice& slice() const;
   /// For fit().

@@ -67,6 +67,8 @@ class Slice {
   /// `name` as Google Cloud spells it, or a topology in chips: "v4:4x4x12". Unknown: Error
   /// invalid_argument with the three nearest names.
   static Slice parse(std::string_view name);
+  /// Returns the slice for who names none: one device, that of v5litepod-1, the smallest that Google offers.
+  static Slice single_device();
   /// Every name of Google's that parse() takes, by generation and size.
   static std::vector<std::string> known_names();
 
@@ -98,5 +100,8 @@ class Slice {
   TpuGeneration generation_;
   std::array<std::int32_t, 3> topology_;
 };
+
+/// Returns the message of whoever falls back to Slice::single_device(); it says how to have more devices.
+std::string_view single_device_message();
 
 }  // namespace infeed

@@ -116,7 +116,8 @@ struct FitResult {
   StepSummary simulated = {};
   /// For which batches a step was compiled; simulated has their time as idle.
   std::vector<Compilation> compilations = {};
-  std::string slice = {};  ///< its name
+  std::string slice = {};    ///< its name
+  std::string message = {};  ///< that no slice was named, where that is so
   /// The share of the slice's peak that the model takes, by the steady() account.
   double model_flop_utilisation = 0;
 
@@ -133,6 +134,10 @@ struct FitResult {
 };
 
 FitResult fit(const Training& training, const Slice& slice, const Dataset<ColumnBatch>& batches,
+              const FitOptions& options = {});
+
+/// The same where no slice is named: on one device (Slice::single_device()), as FitResult::message says.
+FitResult fit(const Training& training, const Dataset<ColumnBatch>& batches,
               const FitOptions& options = {});
 
 /// The same on a strategy, whose scope the training's is, with a pipeline a host. Precision, seed,
