@@ -35,6 +35,7 @@
 #include <infeed/device/strategy.h>
 #include <infeed/device/training_checkpoint.h>
 #include <infeed/device/virtual_run.h>
+#include <infeed/device/worker_logs.h>
 #include <infeed/image/decode.h>
 #include <infeed/image/header.h>
 #include <infeed/image/normalise.h>

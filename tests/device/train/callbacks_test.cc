@@ -20,12 +20,14 @@ namespace fs = std::filesystem;
 class NotedControl : public FitControl {
  public:
   TrainingState state() override { return {.step = 9}; }
+  FitAccounts accounts() const override { return noted; }
   TuningReport tuning() const override { return {}; }
   void stop_training(std::string reason) override { stopped = std::move(reason); }
   void set_rate_factor(double value) override { factor = value; }
 
   std::string stopped;
   double factor = 1;
+  FitAccounts noted;
 };
 
 EpochLogs epoch_with_loss(std::int64_t epoch, double loss) {
@@ -134,11 +136,19 @@ TEST(Callbacks, ProgressAndWorkerLogSayHowFarItIs) {
                          "0.2500, accuracy 0.7500"));
   WorkerLog log(folder.file("logs"), 3);
   EXPECT_EQ(log.runs_on(), RunsOn::every_worker);
+  log.on_begin(control);
+  control.noted.host = {.steps = 4,
+                        .infeed_wait_ps = 10'000'000'000,
+                        .idle_ps = 50'000'000'000,  // in callbacks: nobody's slowness
+                        .compute_ps = 30'000'000'000,
+                        .all_reduce_ps = 70'000'000'000};
   log.on_execution_end(control, at_step(108));
+  control.noted.host.steps = 8;
+  control.noted.host.compute_ps += 50'000'000'000;
   log.on_execution_end(control, at_step(112));
   EXPECT_EQ(read_whole(folder.file("logs/worker-00003.log")),
-            "step 108 epoch 1 loss 0.5000, accuracy 0.7500\n"
-            "step 112 epoch 1 loss 0.5000, accuracy 0.7500\n");
+            "step 108 epoch 1 loss 0.5000, accuracy 0.7500, 10.00 ms a step\n"
+            "step 112 epoch 1 loss 0.5000, accuracy 0.7500, 12.50 ms a step\n");
 }
 
 TEST(Callbacks, SaveCheckpointsSavesAsOftenAsItIsAsked) {

@@ -1,0 +1,142 @@
+#include "infeed/device/worker_logs.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <fmt/format.h>
+#include <map>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include <infeed/error.h>
+#include <infeed/records/file.h>
+#include <infeed/records/output_file.h>
+
+namespace infeed {
+namespace {
+
+/// A line of one worker.
+struct LoggedStep {
+  std::int64_t epoch = 0;
+  double loss = 0;
+  double accuracy = 0;
+  double ms = 0;
+};
+
+/// Lines by step, then by worker.
+using LoggedSteps = std::map<std::int64_t, std::map<std::int32_t, LoggedStep>>;
+
+/// Takes `text` and the number behind it off the line; false where they aren't there.
+template <class Number>
+bool take_number(std::string_view& line, std::string_view text, Number& number) {
+  if (!line.starts_with(text)) return false;
+  line.remove_prefix(text.size());
+  const auto [end, failed] = std::from_chars(line.data(), line.data() + line.size(), number);
+  if (failed != std::errc()) return false;
+  line.remove_prefix(static_cast<std::size_t>(end - line.data()));
+  return true;
+}
+
+/// Reads a line of WorkerLog; nothing where it isn't whole.
+std::optional<std::pair<std::int64_t, LoggedStep>> logged_step(std::string_view line) {
+  std::int64_t step = 0;
+  LoggedStep logged;
+  const bool is_whole = take_number(line, "step ", step) &&
+                        take_number(line, " epoch ", logged.epoch) &&
+                        take_number(line, " loss ", logged.loss) &&
+                        take_number(line, ", accuracy ", logged.accuracy) &&
+                        take_number(line, ", ", logged.ms) && line == " ms a step\n";
+  if (!is_whole) return std::nullopt;
+  return std::pair(step, logged);
+}
+
+std::string refused_line(const std::string& file, std::size_t number, std::string_view line) {
+  constexpr std::size_t kShownBytes = 80;
+  const std::string_view shown = line.substr(0, std::min(line.find('\n'), kShownBytes));
+  return fmt::format("{}, line {}: '{}'", std::filesystem::path(file).filename().string(), number,
+                     shown);
+}
+
+void read_log(const std::string& file, std::int32_t worker, LoggedSteps& steps,
+              std::vector<std::string>& left_out) {
+  std::error_code error;
+  if (!std::filesystem::exists(file, error)) return;  // its worker hasn't begun
+  const std::string text = read_file(file);
+  std::string_view rest = text;
+  for (std::size_t number = 1; !rest.empty(); ++number) {
+    const std::size_t end = rest.find('\n');
+    const std::string_view line = rest.substr(0, end == rest.npos ? end : end + 1);
+    rest.remove_prefix(line.size());
+    if (const auto logged = logged_step(line)) {
+      steps[logged->first][worker] = logged->second;
+    } else {
+      left_out.push_back(refused_line(file, number, line));
+    }
+  }
+}
+
+WorkerStep summed_up(std::int64_t step, const std::map<std::int32_t, LoggedStep>& logged,
+                     std::int32_t workers) {
+  const auto& [first_worker, first] = *logged.begin();
+  WorkerStep sum{.step = step,
+                 .epoch = first.epoch,
+                 .loss_min = first.loss,
+                 .loss_max = first.loss,
+                 .slowest = first_worker,
+                 .slowest_ms = first.ms};
+  for (const auto& [worker, one] : logged) {
+    sum.loss_min = std::min(sum.loss_min, one.loss);
+    sum.loss_max = std::max(sum.loss_max, one.loss);
+    sum.loss_mean += one.loss;
+    sum.accuracy += one.accuracy;
+    if (one.ms > sum.slowest_ms) {
+      sum.slowest = worker;
+      sum.slowest_ms = one.ms;
+    }
+  }
+  sum.loss_mean /= static_cast<double>(logged.size());
+  sum.accuracy /= static_cast<double>(logged.size());
+  for (std::int32_t worker = 0; worker < workers; ++worker) {
+    if (!logged.contains(worker)) sum.missing.push_back(worker);
+  }
+  return sum;
+}
+
+}  // namespace
+
+WorkerLogs aggregate_worker_logs(const std::string& folder, std::int32_t workers) {
+  if (workers < 1) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("logs of {} workers; say how many there are, 1 or more", workers));
+  }
+  WorkerLogs logs;
+  LoggedSteps steps;
+  for (std::int32_t worker = 0; worker < workers; ++worker) {
+    read_log(worker_log_file(folder, worker), worker, steps, logs.left_out);
+  }
+  for (const auto& [step, logged] : steps) logs.steps.push_back(summed_up(step, logged, workers));
+  return logs;
+}
+
+std::string WorkerLogs::table() const {
+  std::string text =
+      fmt::format("{:>8} {:>6} {:>9} {:>8} {:>8} {:>9} {:>13} {:>10}\n", "step", "epoch",
+                  "loss min", "mean", "max", "accuracy", "slowest", "ms a step");
+  for (const WorkerStep& step : steps) {
+    text += fmt::format("{:>8} {:>6} {:>9.4f} {:>8.4f} {:>8.4f} {:>9.4f} {:>13} {:>10.2f}",
+                        step.step, step.epoch, step.loss_min, step.loss_mean, step.loss_max,
+                        step.accuracy, fmt::format("worker {}", step.slowest), step.slowest_ms);
+    if (!step.missing.empty()) text += fmt::format("  without {}", fmt::join(step.missing, ", "));
+    text += "\n";
+  }
+  for (const std::string& line : left_out) text += fmt::format("left out: {}\n", line);
+  return text;
+}
+
+void WorkerTable::on_epoch_end(FitControl&, const EpochLogs&) {
+  replace_file(folder_ + "/workers.txt", aggregate_worker_logs(folder_, workers_).table(),
+               Durability::leave_to_system);
+}
+
+}  // namespace infeed
