@@ -12,6 +12,7 @@
 #include <infeed/error.h>
 
 #include "nn/variable_state.h"
+#include "time/monotonic_ns.h"
 #include "train/signature_checks.h"
 #include "train/training_core.h"
 
@@ -112,6 +113,7 @@ struct Strategy::State {
   std::mutex mutex;  ///< one call of on_operation at a time
   detail::TrainingCore core;
   std::string message;
+  std::vector<std::int64_t> device_ns = std::vector<std::int64_t>(devices.size());  ///< on_device()
   std::int64_t tapes = 0;
   std::vector<std::weak_ptr<detail::ScopeState>> scopes;
 };
@@ -221,6 +223,19 @@ DistributedDataset Strategy::distribute(Dataset<ColumnBatch> global,
 void Strategy::on_each(const PerReplica<ColumnBatch>& shares, const OnReplica& function) {
   state_->check_count(shares.size(), "shares");
   state_->core.replicas().each(function, shares.values(), state_->tapes);
+}
+
+DeviceTime Strategy::run_alone(std::string_view device,
+                               const std::function<void(Tape& tape)>& function) {
+  const std::int32_t number = state_->slice.device_named(device);
+  const std::int32_t of_replica = state_->options.devices_of_replica;
+  const std::int64_t begin_ns = detail::monotonic_ns();
+  state_->core.replicas().alone(function, number / of_replica, number % of_replica, state_->tapes);
+  const std::int64_t compute_ns = detail::monotonic_ns() - begin_ns;
+  const auto i = static_cast<std::size_t>(number);
+  state_->device_ns[i] += compute_ns;
+  return {
+      .device = state_->devices[i], .compute_ns = compute_ns, .device_ns = state_->device_ns[i]};
 }
 
 double Strategy::reduce(Reduction reduction, const PerReplica<double>& values) const {

@@ -203,6 +203,14 @@ std::optional<Topology> spelt_topology(std::string_view text) {
   return rest.empty() ? std::optional(topology) : std::nullopt;
 }
 
+/// True if a device's whole name ends with these parts of it, "TPU:3" being the least.
+bool is_end_of(std::string_view name, std::string_view whole) {
+  if (name.find("TPU:") == name.npos || !whole.ends_with(name)) return false;
+  if (name.starts_with('/') || name.size() == whole.size()) return true;
+  const char before = whole[whole.size() - name.size() - 1];
+  return before == '/' || before == ':';
+}
+
 }  // namespace
 
 std::string_view to_string(TpuGeneration generation) {
@@ -305,6 +313,30 @@ bool Slice::wraps_around(std::int32_t axis) const {
       return chips == 16;
   }
   return false;
+}
+
+std::int32_t Slice::device_named(std::string_view name) const {
+  const std::vector<LogicalDevice> all = devices();
+  std::vector<std::int32_t> found;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (is_end_of(name, all[i].name())) found.push_back(static_cast<std::int32_t>(i));
+  }
+  if (found.size() == 1) return found.front();
+  if (found.size() > 1) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("'{}' is a device of each of {} hosts of {}; say on which, as in "
+                            "\"task:{}/device:{}\"",
+                            name, found.size(), name_, all[static_cast<std::size_t>(found[1])].host,
+                            name.substr(name.find("TPU:"))));
+  }
+  const std::string last = fmt::format("TPU:{}", replicas_of_host(0) - 1);
+  const std::string there =
+      num_hosts() > 1
+          ? fmt::format("\"task:0/device:TPU:0\" to \"task:{}/device:{}\"", num_hosts() - 1, last)
+      : num_replicas() > 1 ? fmt::format("\"TPU:0\" to \"{}\"", last)
+                           : "\"TPU:0\"";
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("there is no device '{}' on {}; it has {}", name, name_, there));
 }
 
 std::vector<LogicalDevice> Slice::devices() const {

@@ -380,4 +380,13 @@ void ReplicaSteps::each(const OnReplica& function, std::span<const ColumnBatch> 
   });
 }
 
+void ReplicaSteps::alone(const std::function<void(Tape& tape)>& function, std::int32_t replica,
+                         std::int32_t device, std::int64_t number) {
+  TapeOptions options = tape_options(replica, {.number = number}, false);
+  options.collective = nullptr;
+  Tape tape(std::move(options));
+  tape.set_device(device);
+  function(tape);
+}
+
 }  // namespace infeed::detail

@@ -67,6 +67,10 @@ class ReplicaSteps {
   /// Calls it for every replica, also for those without rows, with a tape that records nothing.
   using OnReplica = std::function<void(std::int32_t replica, Tape& tape, const ColumnBatch& share)>;
   void each(const OnReplica& function, std::span<const ColumnBatch> shares, std::int64_t number);
+  /// Calls it once, in this thread, with the tape of one replica, which meets no other one; what runs does
+  /// so on the device, counted within the replica.
+  void alone(const std::function<void(Tape& tape)>& function, std::int32_t replica,
+             std::int32_t device, std::int64_t number);
 
  private:
   struct OfReplica {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -191,6 +192,38 @@ TEST(Strategy, TellsWhereEachOperationRuns) {
   loop.train(points(16));
   EXPECT_EQ(operations.size(), 8U);
   EXPECT_GT(operations["/job:worker/replica:0/task:0/device:TPU:7"], 3);
+}
+
+TEST(Strategy, RunsAFunctionOnTheDeviceThatIsNamed) {
+  std::vector<std::string> ran;
+  Strategy strategy(initialised("v3-8"),
+                    {.devices_of_replica = 2,
+                     .synchronised = true,
+                     .on_operation = [&](const LogicalDevice& device, std::string_view,
+                                         const Shape&) { ran.push_back(device.name()); }});
+  const Scope scope = strategy.scope({.seed = 7});
+  const nn::Dense line(scope.below("line"), 8, 1);
+  std::vector<std::int32_t> replicas;
+  const auto product = [&](Tape& tape) {
+    replicas.push_back(tape.options().replica);
+    return line.apply(tape, tape.constant(points(4).column("image").values())).tensor();
+  };
+  const auto first = strategy.on_device("TPU:5", product);
+  EXPECT_EQ(first.value.shape(), Shape({4, 1}));
+  EXPECT_EQ(first.time.device.name(), "/job:worker/replica:0/task:0/device:TPU:5");
+  EXPECT_GT(first.time.compute_ns, 0);
+  EXPECT_EQ(first.time.device_ns, first.time.compute_ns);
+  const auto again = strategy.on_device("/device:TPU:5", product);
+  EXPECT_EQ(again.value, first.value);
+  EXPECT_EQ(again.time.device_ns, first.time.compute_ns + again.time.compute_ns);
+  const auto other = strategy.on_device("TPU:0", product);
+  EXPECT_EQ(other.time.device_ns, other.time.compute_ns);
+  EXPECT_THAT(replicas, testing::ElementsAre(2, 2, 0));
+  EXPECT_EQ(std::set<std::string>(ran.begin(), ran.end()),
+            std::set<std::string>({first.time.device.name(), other.time.device.name()}));
+  EXPECT_EQ(error_message([&] { strategy.on_device("TPU:8", product); }),
+            "there is no device 'TPU:8' on v3-8; it has \"TPU:0\" to \"TPU:7\"");
+  EXPECT_EQ(replicas.size(), 3U);
 }
 
 TEST(Strategy, SplitsAReplicaOverDevices) {

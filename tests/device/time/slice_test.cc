@@ -8,6 +8,8 @@
 
 #include <infeed/error.h>
 
+#include "device/error_message.h"
+
 namespace infeed {
 namespace {
 
@@ -48,6 +50,42 @@ TEST(Slice, OfWhoNamesNoneIsOneDevice) {
   EXPECT_EQ(slice.name(), "v5litepod-1");
   EXPECT_EQ(slice.num_replicas(), 1);
   EXPECT_EQ(slice.devices().size(), 1U);
+}
+
+TEST(Slice, FindsADeviceByTheEndOfItsName) {
+  const Slice one_host = Slice::parse("v3-8");
+  const Slice four_hosts = Slice::parse("v3-32");
+  for (const char* const name : {"TPU:3", "device:TPU:3", "/device:TPU:3", "task:0/device:TPU:3",
+                                 "/job:worker/replica:0/task:0/device:TPU:3"}) {
+    EXPECT_EQ(one_host.device_named(name), 3) << name;
+  }
+  const auto devices = four_hosts.devices();
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    EXPECT_EQ(four_hosts.device_named(devices[i].name()), i);
+  }
+  EXPECT_EQ(four_hosts.device_named("task:2/device:TPU:5"), 21);
+  EXPECT_EQ(Slice::single_device().device_named("TPU:0"), 0);
+}
+
+TEST(Slice, ListsTheDevicesWhereANameFitsNone) {
+  const auto message_of = [](std::string_view slice, std::string_view name) {
+    return error_message([&] { Slice::parse(slice).device_named(name); });
+  };
+  EXPECT_EQ(message_of("v3-8", "TPU:8"),
+            "there is no device 'TPU:8' on v3-8; it has \"TPU:0\" to \"TPU:7\"");
+  for (const char* const name : {"", "3", ":3", "PU:3", "U:3", "TPU:", "TPU:33", "GPU:3", "TPU:3 ",
+                                 "worker/replica:0/task:1/device:TPU:3", "TPU:3/", "//TPU:3"}) {
+    EXPECT_EQ(message_of("v3-8", name), "there is no device '" + std::string(name) +
+                                            "' on v3-8; it has \"TPU:0\" to \"TPU:7\"");
+  }
+  EXPECT_EQ(message_of("v5litepod-1", "TPU:1"),
+            "there is no device 'TPU:1' on v5litepod-1; it has \"TPU:0\"");
+  EXPECT_EQ(message_of("v3-32", "task:4/device:TPU:0"),
+            "there is no device 'task:4/device:TPU:0' on v3-32; it has \"task:0/device:TPU:0\" to "
+            "\"task:3/device:TPU:7\"");
+  EXPECT_EQ(message_of("v3-32", "/device:TPU:3"),
+            "'/device:TPU:3' is a device of each of 4 hosts of v3-32; say on which, as in "
+            "\"task:1/device:TPU:3\"");
 }
 
 TEST(Slice, EveryKnownNameParsesAndCountsWhatItSays) {

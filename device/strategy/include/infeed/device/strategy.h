@@ -90,6 +90,19 @@ struct RunOptions {
   const InputSignature* inputs = nullptr;     ///< the columns of the whole batch; of the caller
 };
 
+/// The device that a function of Strategy::on_device() ran on, and its time by this process's clock.
+struct DeviceTime {
+  LogicalDevice device = {};
+  std::int64_t compute_ns = 0;
+  std::int64_t device_ns = 0;  ///< of all calls on this device so far
+};
+
+template <class T>
+struct OnDevice {
+  T value;
+  DeviceTime time = {};
+};
+
 class Strategy {
  public:
   explicit Strategy(const Cluster& cluster, StrategyOptions options = {});
@@ -153,6 +166,21 @@ class Strategy {
     for (std::optional<Value>& value : found) values.push_back(std::move(*value));
     return PerReplica<Value>(std::move(values));
   }
+  /// Runs a function that gives a value on one device, once and in this thread, as under
+  /// tf.device("TPU:3"): for debugging. `device`: as Slice::device_named() takes it.
+  ///
+  ///     auto on_third = strategy.on_device("TPU:3", [](infeed::Tape& tape) {
+  ///       return tape.constant(infeed::Tensor::copy_of({2}, {1.0F, 2.0F})).values()[1];
+  ///     });
+  ///     on_third.value;                                          // 2
+  ///
+  /// It may read the variables of the scope, of this replica's copy. What it throws comes as it is.
+  template <class Function>
+  auto on_device(std::string_view device, const Function& function) {
+    std::optional<std::invoke_result_t<const Function&, Tape&>> found;
+    const DeviceTime time = run_alone(device, [&](Tape& tape) { found.emplace(function(tape)); });
+    return OnDevice<std::invoke_result_t<const Function&, Tape&>>{std::move(*found), time};
+  }
   /// Added by the tree of all_reduce.h; float32 tensors of one shape.
   double reduce(Reduction reduction, const PerReplica<double>& values) const;
   Tensor reduce(Reduction reduction, const PerReplica<Tensor>& values) const;
@@ -166,6 +194,7 @@ class Strategy {
 
  private:
   using OnReplica = std::function<void(std::int32_t replica, Tape& tape, const ColumnBatch& share)>;
+  DeviceTime run_alone(std::string_view device, const std::function<void(Tape& tape)>& function);
   void on_each(const PerReplica<ColumnBatch>& shares, const OnReplica& function);
 
   struct State;

@@ -92,6 +92,9 @@ class Slice {
   bool wraps_around(std::int32_t axis) const;
   /// One a replica, in replica order.
   std::vector<LogicalDevice> devices() const;
+  /// Returns the place in devices() of the one with this name: "TPU:3" or "/device:TPU:3"; on several hosts with its task, "task:1/device:TPU:3", up to the whole of LogicalDevice::name(). Error
+  /// invalid_argument for another name, with those there are.
+  std::int32_t device_named(std::string_view name) const;
 
  private:
   Slice(std::string name, TpuGeneration generation, std::array<std::int32_t, 3> topology);
