@@ -1,7 +1,6 @@
 #include "infeed/records/record_writer.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <fmt/format.h>
 #include <optional>
@@ -11,6 +10,7 @@
 #include "codec/flush_points.h"
 #include "codec/lz4_file.h"
 #include "infeed/error.h"
+#include "infeed/records/detail/record_frame.h"
 #include "io/file_ends.h"
 #include "io/little_endian.h"
 #include "tfrecord/framing.h"
@@ -22,21 +22,6 @@ constexpr std::size_t kBufferBytesMin = std::size_t{256} << 10;
 // A file is written in whole buffers, records across their borders: in pieces of 112 KiB at places
 // that are no multiple of a page the system takes half as long again for the same bytes.
 constexpr std::size_t kBufferStepBytes = std::size_t{4} << 10;
-
-/// What stands around a payload.
-class Frame {
- public:
-  explicit Frame(std::string_view payload) {
-    detail::store_header(before_.data(), payload.size());
-    detail::store_little(after_.data(), mask_crc32c(crc32c(payload)));
-  }
-  std::string_view before() const { return {before_.data(), before_.size()}; }
-  std::string_view after() const { return {after_.data(), after_.size()}; }
-
- private:
-  std::array<char, detail::kHeaderBytes> before_{};
-  std::array<char, detail::kFooterBytes> after_{};
-};
 
 }  // namespace
 
@@ -181,7 +166,7 @@ class RecordWriter::State {
   }
 
   void store_across(std::string_view bytes) {
-    const Frame frame(bytes);
+    const detail::RecordFrame frame(bytes);
     for (const std::string_view piece : {frame.before(), bytes, frame.after()}) append(piece);
   }
 
@@ -211,7 +196,7 @@ class RecordWriter::State {
             .at_file(output_.name())
             .at_record(position_.record);
       }
-      const Frame frame(bytes);
+      const detail::RecordFrame frame(bytes);
       lz4_->write_block(fmt::format("{}{}{}", frame.before(), bytes, frame.after()), 1);
     });
   }
