@@ -21,6 +21,7 @@ run_packages=(
   liblz4-dev             # LZ4 record files
   libcurl4-openssl-dev libssl-dev ca-certificates  # shards by URL
   libtbb-dev             # the executor
+  libprotobuf-dev protobuf-compiler  # TensorBoard's event files; in tests what our Example codec is held against
   libcli11-dev           # the command's options
   nlohmann-json3-dev     # manifests, schemas, --json, and what services that lend credentials answer
   libjpeg-dev libpng-dev # pictures in infeed inspect
@@ -29,7 +30,6 @@ run_packages=(
 )
 test_packages=(
   libgtest-dev libgmock-dev libbenchmark-dev
-  libprotobuf-dev protobuf-compiler  # the reference that our Example codec is tested against
   nginx-light openssl    # the web server that reading by URL is tested with
   clang-format shellcheck python3 git
 )

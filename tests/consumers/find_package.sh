@@ -114,6 +114,11 @@ refused tbb_is_missing \
   -DCMAKE_DISABLE_FIND_PACKAGE_TBB=TRUE <<'END'
 find_package(infeed REQUIRED COMPONENTS records pipeline)
 END
+refused protobuf_is_missing \
+  "what infeed is built from is missing here: Protobuf (Debian package libprotobuf-dev); needed for device" \
+  -DCMAKE_DISABLE_FIND_PACKAGE_Protobuf=TRUE <<'END'
+find_package(infeed REQUIRED COMPONENTS pipeline device)
+END
 refused all_that_is_missing_is_said_at_once \
   "TBB (Debian package libtbb-dev), JPEG (Debian package libjpeg-dev); needed for pipeline, image, device, convert" \
   -DCMAKE_DISABLE_FIND_PACKAGE_TBB=TRUE -DCMAKE_DISABLE_FIND_PACKAGE_JPEG=TRUE <<'END'

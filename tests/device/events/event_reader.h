@@ -1,0 +1,48 @@
+#pragma once
+
+#include <algorithm>
+#include <events.pb.h>
+#include <filesystem>
+#include <gtest/gtest.h>
+#include <string>
+#include <vector>
+
+#include <infeed/records/record_reader.h>
+
+namespace infeed {
+
+/// What an event file holds, behind the event with its version.
+inline std::vector<events::Event> events_of(const std::string& file) {
+  RecordReader reader(file);
+  std::vector<events::Event> all;
+  for (Record record; reader.next(record);) {
+    EXPECT_TRUE(all.emplace_back().ParseFromString(std::string(record.bytes())));
+  }
+  if (all.empty() || all[0].file_version() != "brain.Event:2") {
+    ADD_FAILURE() << file << " doesn't begin with its version";
+    return {};
+  }
+  all.erase(all.begin());
+  return all;
+}
+
+/// The event files of a folder in the order in which TensorBoard reads them.
+inline std::vector<std::string> event_files_in(const std::string& folder) {
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    files.push_back(entry.path().string());
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
+/// The tags of all values, in their order.
+inline std::vector<std::string> tags_of(const std::vector<events::Event>& all) {
+  std::vector<std::string> tags;
+  for (const events::Event& event : all) {
+    for (const auto& value : event.summary().value()) tags.push_back(value.tag());
+  }
+  return tags;
+}
+
+}  // namespace infeed
