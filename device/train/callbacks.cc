@@ -11,15 +11,11 @@
 #include <infeed/error.h>
 #include <infeed/records/file.h>
 
+#include "train/is_due.h"
 #include "train/state_text.h"
 
 namespace infeed {
 namespace {
-
-/// Whether `every` falls into the last `steps` steps.
-bool is_due(const StepLogs& logs, std::int64_t every) {
-  return every > 0 && logs.step / every > (logs.step - logs.steps) / every;
-}
 
 /// Returns the validation's loss, or the training's where there is no validation.
 double loss_of(const EpochLogs& logs) { return logs.validation.value_or(logs.training).loss(); }
@@ -31,7 +27,7 @@ std::string text_of(const Metrics& metrics) {
 }  // namespace
 
 void SaveCheckpoints::on_execution_end(FitControl& fit, const StepLogs& logs) {
-  if (!is_due(logs, options_.every_steps)) return;
+  if (!detail::is_due(logs, options_.every_steps)) return;
   newest_ = save_training_checkpoint(options_.folder, fit.state(), options_.save);
 }
 
@@ -55,28 +51,6 @@ std::string SaveBest::state() const { return best_ ? detail::exact_text(*best_) 
 void SaveBest::restore(std::string_view text) {
   best_.reset();
   if (!text.empty()) best_ = detail::StateReader(text, name()).real();
-}
-
-void TensorBoard::on_epoch_end(FitControl& fit, const EpochLogs& logs) {
-  if (!training_) training_.emplace(folder_ + "/train");
-  training_->scalar("epoch_loss", logs.epoch, logs.training.loss());
-  training_->scalar("epoch_accuracy", logs.epoch, logs.training.accuracy());
-  training_->scalar("epoch_learning_rate", logs.epoch, logs.rate);
-  const FitAccounts accounts = fit.accounts();
-  if (accounts.host.steps > 0) {
-    training_->scalar("host_infeed_wait", logs.epoch, accounts.host.infeed_wait_share);
-    training_->scalar("slice_infeed_wait", logs.epoch, accounts.slice.infeed_wait_share);
-  }
-  for (const NamedSum& own : logs.training.sums) {
-    training_->scalar("epoch_" + own.name, logs.epoch, logs.training.mean(own.name));
-  }
-  if (!logs.validation) return;
-  if (!validation_) validation_.emplace(folder_ + "/validation");
-  validation_->scalar("epoch_loss", logs.epoch, logs.validation->loss());
-  validation_->scalar("epoch_accuracy", logs.epoch, logs.validation->accuracy());
-  for (const NamedSum& own : logs.validation->sums) {
-    validation_->scalar("epoch_" + own.name, logs.epoch, logs.validation->mean(own.name));
-  }
 }
 
 EarlyStopping::EarlyStopping(EarlyStoppingOptions options) : options_(options) {
@@ -124,7 +98,7 @@ void EpochRate::restore(std::string_view text) {
 }
 
 void Progress::on_execution_end(FitControl&, const StepLogs& logs) {
-  if (!is_due(logs, every_steps_)) return;
+  if (!detail::is_due(logs, every_steps_)) return;
   print_(fmt::format("epoch {}: {} steps, {}", logs.epoch + 1, logs.step_of_epoch,
                      text_of(logs.training)));
 }

@@ -55,7 +55,8 @@ class FitRun : public FitControl {
                .synchronised = target_.replicas.synchronised,
                .queue_depth = target_.feed.feed == InfeedFeed::ahead ? target_.feed.queue_depth : 0,
                .devices_of_replica = std::max(target_.replicas.devices_of_replica, 1),
-               .workload = options.workload}) {}
+               .workload = options.workload}),
+        keeps_gradients_(std::ranges::any_of(options.callbacks, &Callback::needs_gradients)) {}
 
   FitResult run() {
     if (!options_.resume_from.empty()) {
@@ -107,6 +108,12 @@ class FitRun : public FitControl {
     const FitResult so_far = accounted();
     return {.host = so_far.wall, .slice = so_far.steady()};
   }
+
+  std::vector<Variable> variables() const override { return training_.scope.variables(); }
+
+  Gradients gradients() const override { return last_update_; }
+
+  const StepGraph* graph() const override { return core_.graph(); }
 
   TuningReport tuning() const override { return feed_ ? feed_->tuning() : tuning_; }
 
@@ -310,6 +317,7 @@ class FitRun : public FitControl {
       if (options_.clip_norm > 0) nn::clip_by_global_norm(group_, options_.clip_norm);
       training_.optimizer->apply(group_, progress_.rate_factor);
     }
+    if (keeps_gradients_) last_update_ = std::move(group_);
     group_.clear();
     progress_.group_batches = 0;
     progress_.group_examples = 0;
@@ -332,6 +340,8 @@ class FitRun : public FitControl {
   detail::FitProgress progress_;
   detail::WallAccount wall_;
   Gradients group_;
+  const bool keeps_gradients_;
+  Gradients last_update_;  ///< what it applied, if that is kept
   std::optional<detail::TrainingFeed> feed_;
   std::vector<ColumnBatch> shares_;  ///< of the step at hand
   std::int64_t begin_ns_ = 0;        ///< when they were there

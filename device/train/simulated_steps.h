@@ -45,6 +45,7 @@ class SimulatedSteps {
   /// The share of the slice's peak (cost_model.h) that so many examples take; 0 before a step.
   double model_flop_utilisation(double examples_per_s) const;
   const std::vector<Compilation>& compilations() const { return graphs_.compilations(); }
+  const StepGraph* graph() const { return graphs_.newest(); }
 
  private:
   std::vector<HostPart> parts_of(std::span<const ColumnBatch> shares,

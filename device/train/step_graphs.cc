@@ -63,12 +63,13 @@ const StepGraph& StepGraphs::add(const StepTrace& trace, const ColumnBatch& shar
   std::vector<NamedType> types = types_of(share);
   compilations_.push_back({.step = step,
                            .signature = graph.signature(),
-                           .reason = newest_.empty() ? "" : difference(types, newest_),
+                           .reason = newest_types_.empty() ? "" : difference(types, newest_types_),
                            .operations = static_cast<std::int32_t>(graph.operations().size()),
                            .kernels = graph.kernels(),
                            .compilation_ps = compilation_ps(graph.workload())});
-  newest_ = std::move(types);
-  return graphs_.emplace(graph.signature(), std::move(graph)).first->second;
+  newest_types_ = std::move(types);
+  newest_ = &graphs_.emplace(graph.signature(), std::move(graph)).first->second;
+  return *newest_;
 }
 
 }  // namespace infeed::detail

@@ -27,11 +27,14 @@ class StepGraphs {
   const StepGraph& add(const StepTrace& trace, const ColumnBatch& share, Precision precision,
                        std::int64_t step);
   const std::vector<Compilation>& compilations() const { return compilations_; }
+  /// The one that was added last; null: there is none.
+  const StepGraph* newest() const { return newest_; }
 
  private:
   std::map<std::string, StepGraph> graphs_;
   std::vector<Compilation> compilations_;
-  std::vector<NamedType> newest_;  ///< the columns that were compiled for last
+  const StepGraph* newest_ = nullptr;    ///< in graphs_
+  std::vector<NamedType> newest_types_;  ///< the columns that were compiled for last
 };
 
 }  // namespace infeed::detail

@@ -96,25 +96,6 @@ TEST(Callbacks, EpochRateMultipliesTheSchedule) {
   EXPECT_EQ(control.factor, 0.25);
 }
 
-TEST(Callbacks, TensorBoardWritesKerasLayout) {
-  const TemporaryFolder folder;
-  NotedControl control;
-  {
-    TensorBoard board(folder.path());
-    board.on_epoch_end(control, epoch_with_loss(0, 0.5));
-    board.on_epoch_end(control, epoch_with_loss(1, 0.4));
-  }
-  for (const auto& [name, records] : {std::pair("train", 7U), std::pair("validation", 5U)}) {
-    std::vector<std::string> files;
-    for (const auto& entry : fs::directory_iterator(folder.file(name))) {
-      files.push_back(entry.path().string());
-    }
-    ASSERT_EQ(files.size(), 1U);
-    EXPECT_EQ(count_records(files[0]), records);  // the version, then two or three a epoch
-    EXPECT_THAT(read_whole(files[0]), testing::HasSubstr("epoch_accuracy"));
-  }
-}
-
 TEST(Callbacks, ProgressAndWorkerLogSayHowFarItIs) {
   const TemporaryFolder folder;
   NotedControl control;

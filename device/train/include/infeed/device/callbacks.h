@@ -12,7 +12,10 @@
 #include <infeed/device/event_file.h>
 #include <infeed/device/metrics.h>
 #include <infeed/device/step_accounting.h>
+#include <infeed/device/step_graph.h>
+#include <infeed/device/tape.h>
 #include <infeed/device/training_checkpoint.h>
+#include <infeed/device/variable.h>
 #include <infeed/pipeline/tuning.h>
 
 /// Why: what goes on beside the steps (saving, curves, stopping early, a line for the person who
@@ -60,6 +63,13 @@ class FitControl {
  public:
   virtual ~FitControl() = default;
   virtual FitAccounts accounts() const { return {}; }
+  /// All variables of the training, the optimiser's too.
+  virtual std::vector<Variable> variables() const { return {}; }
+  /// Those of the last update, added up over the replicas (not finite where it was skipped for that);
+  /// empty before the first one, and when no callback needs_gradients().
+  virtual Gradients gradients() const { return {}; }
+  /// The graph that was compiled last; null before the first step. Valid until the next step.
+  virtual const StepGraph* graph() const { return nullptr; }
   /// All that is needed to go on from here.
   virtual TrainingState state() = 0;
   /// What the tuner of the training's pipeline knows.
@@ -82,6 +92,8 @@ class Callback {
   /// Under which its state is saved; one of a kind.
   virtual std::string_view name() const = 0;
   virtual RunsOn runs_on() const { return RunsOn::chief; }
+  /// Whether fit() keeps an update's gradients until the next one, which takes their memory once more.
+  virtual bool needs_gradients() const { return false; }
   /// Before the first step, of this process.
   virtual void on_begin(FitControl&) {}
   virtual void on_execution_end(FitControl&, const StepLogs&) {}
@@ -133,19 +145,42 @@ class SaveBest : public Callback {
   std::optional<double> best_;
 };
 
-/// Event files in Keras's layout: `train` and `validation` in `folder`, tags epoch_loss,
-/// epoch_accuracy and epoch_learning_rate; of the training also what share of its steps waited for input,
-/// on either clock: host_infeed_wait and slice_infeed_wait.
+struct TensorBoardOptions {
+  std::string folder = "logs";
+  std::int64_t every_steps = 0;  ///< a point of batch_loss and others every so many; 0: none
+  /// Histograms of weights and gradients behind the first epoch and every so many later; 0: none.
+  std::int64_t histograms_every_epochs = 0;
+  bool graph = true;  ///< the operations of a step, by the kernels that they are compiled into
+};
+
+/// Event files in Keras's layout, in folders below `folder`:
+/// - `train` and `validation`, by epochs: epoch_loss, epoch_accuracy, epoch_learning_rate; of the training
+///   also what share of its steps waited for input, on either clock (host_infeed_wait and
+///   slice_infeed_wait), histograms weights/NAME and gradients/NAME, and the graph. Values that aren't
+///   finite are in no histogram: not_finite/weights/NAME counts them.
+/// - `steps`, by steps: batch_loss, batch_accuracy, batch_learning_rate, of the last execution's steps.
+///
+/// A training that was resumed goes on with the curves of its folder. Its files begin with where it goes
+/// on, so TensorBoard drops what a killed process had written of later epochs and steps, and each point
+/// is there once. A training that begins anew in the folder replaces what was there.
 class TensorBoard : public Callback {
  public:
-  explicit TensorBoard(std::string folder) : folder_(std::move(folder)) {}
+  explicit TensorBoard(std::string folder);
+  explicit TensorBoard(TensorBoardOptions options);
   std::string_view name() const override { return "tensor_board"; }
+  bool needs_gradients() const override { return options_.histograms_every_epochs > 0; }
+  void on_execution_end(FitControl& fit, const StepLogs& logs) override;
   void on_epoch_end(FitControl& fit, const EpochLogs& logs) override;
 
  private:
-  std::string folder_;
+  EventFileWriter& training_at(std::int64_t epoch);
+  void write_histograms(const FitControl& fit, std::int64_t epoch);
+
+  TensorBoardOptions options_;
+  bool has_graph_ = false;
   std::optional<EventFileWriter> training_;
   std::optional<EventFileWriter> validation_;
+  std::optional<EventFileWriter> steps_;
 };
 
 struct EarlyStoppingOptions {
