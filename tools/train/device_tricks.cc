@@ -7,6 +7,7 @@
 
 #include <infeed/device/device_batch.h>
 #include <infeed/device/models.h>
+#include <infeed/device/schedule.h>
 #include <infeed/device/step_graph.h>
 
 #include "train/train_pipelines.h"
@@ -92,8 +93,10 @@ void learn_with_tricks(std::vector<DeviceTrick>& tricks, const Slice& slice,
     }
     if (trick.gain < kGainThatCounts || images < images_an_update) continue;
     LearnOptions with = options;
-    const double scale =
-        std::sqrt(static_cast<double>(images_an_update) / static_cast<double>(batch));
+    const double scale = nn::scaled_rate({.base_rate = 1,
+                                          .base_batch = batch,
+                                          .global_batch = images_an_update,
+                                          .rule = nn::BatchRule::root});
     with.rate = [rate = options.rate, scale](std::uint64_t steps) -> nn::Schedule {
       return [of_batch = rate(steps), scale](std::uint64_t step) { return scale * of_batch(step); };
     };

@@ -25,7 +25,7 @@
 ///
 /// Why no queue of oneTBB's for each replica: the eight of a host would wake the device up eight times. A
 /// hand-over beside work of 20 us a step costs 1.3 us for 8 replicas and 2.5 us for 32; with theirs 2.1 and
-/// 7.2 us (benchmarks/infeed_queue_benchmark.cc).
+/// 7.2 us (benchmarks/queue_benchmark.cc).
 ///
 /// Concurrency invariants (one mutex guards everything; a hand-off costs a kernel wake-up of about
 /// 20 us, so a whole step is handed over by one):
