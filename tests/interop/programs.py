@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 
 FASHION_MNIST = "/usr/share/datasets/fashion-mnist"
@@ -46,6 +47,23 @@ def drawn_pipelines(seed, count, elements_max):
 def profiles(kind, folder):
     """Every output of a profile of a run that no machine recorded."""
     return _run([os.environ["INFEED_PROFILES"], kind, str(folder)])
+
+
+def write_events_with_infeed(folder, events):
+    """Writes {"kind", "tag", "step", "what"} each into a new event file; returns what was printed."""
+    text = "".join(json.dumps(event) + "\n" for event in events)
+    return _run([os.environ["INFEED_EVENTS"], "write", str(folder)], input=text)
+
+
+def train_with_curves(folder, killed_at=0):
+    """A small training, which goes on where the last one in the folder was killed."""
+    command = [os.environ["INFEED_EVENTS"], "train", str(folder), str(killed_at)]
+    if not killed_at:
+        return _run(command)
+    status = subprocess.run(command, timeout=SECONDS_MAX, check=False).returncode
+    if status != -signal.SIGKILL:
+        raise AssertionError(f"{' '.join(command)} ended with status {status} instead of being killed")
+    return ""
 
 
 def train_with_infeed(model, folder, batch, rate):
