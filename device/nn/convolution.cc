@@ -1,9 +1,11 @@
 #include <algorithm>
+#include <span>
 #include <vector>
 
 #include <infeed/device/operations.h>
 
 #include "product_parts.h"
+#include "window_axis.h"
 
 namespace infeed::nn {
 
@@ -12,39 +14,15 @@ using detail::column_sums;
 using detail::multiply;
 using detail::product_options;
 using detail::require_fit;
+using detail::require_stride;
 using detail::rows_of;
 using detail::values_of;
+using detail::WindowAxis;
 
 namespace {
 
 /// Rows of patches that are multiplied at a time, so that they stay in the cache.
 constexpr std::int64_t kPatchRows = 1024;
-
-/// One axis of a convolution.
-struct Axis {
-  Axis(std::int64_t in_items, std::int64_t window_items, const ConvolutionOptions& options)
-      : in(in_items), window(window_items), stride(options.stride) {
-    if (options.padding == Padding::valid) {
-      out = in < window ? 0 : (in - window) / stride + 1;
-    } else {
-      out = (in + stride - 1) / stride;
-      before = std::max<std::int64_t>(0, (out - 1) * stride + window - in) / 2;
-    }
-  }
-  /// Of window `at`, the items that lie inside: first, ..., last - 1.
-  std::int64_t first(std::int64_t at) const {
-    return std::clamp<std::int64_t>(before - at * stride, 0, window);
-  }
-  std::int64_t last(std::int64_t at) const {
-    return std::clamp<std::int64_t>(in + before - at * stride, 0, window);
-  }
-
-  std::int64_t in = 0;
-  std::int64_t window = 0;
-  std::int64_t stride = 1;
-  std::int64_t before = 0;  ///< zeros in front of the first
-  std::int64_t out = 0;
-};
 
 struct Window {
   Window(const Shape& images, const Shape& kernel, const ConvolutionOptions& options)
@@ -91,15 +69,13 @@ struct Window {
   }
   /// Where row i of the window at (y, x) begins; may lie before the image's row.
   std::int64_t begin_of(std::int64_t y, std::int64_t x, std::int64_t i) const {
-    return ((y * rows.stride + i - rows.before) * columns.in + x * columns.stride -
-            columns.before) *
-           channels;
+    return (rows.item(y, i) * columns.in + columns.item(x, 0)) * channels;
   }
 
   std::int64_t examples = 0;
   std::int64_t channels = 0;
-  Axis rows;
-  Axis columns;
+  WindowAxis rows;
+  WindowAxis columns;
 };
 
 /// body(first image, images, their patches) for some images at a time.
@@ -157,20 +133,9 @@ std::vector<Tensor> backward_convolution(Tape& tape, const TapeValue& images,
   return gradients;
 }
 
-}  // namespace
-
-TapeValue convolution(Tape& tape, const TapeValue& images, const TapeValue& kernel,
-                      const TapeValue& bias, ConvolutionOptions options) {
-  require_fit(images.shape().rank() == 4 && kernel.shape().rank() == 4 &&
-                  images.shape()[3] == kernel.shape()[2] &&
-                  bias.shape() == Shape{kernel.shape()[3]},
-              "the convolution", images.shape(), kernel.shape());
-  if (options.stride < 1) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("a convolution with a stride of {}; it takes 1 or more pixels",
-                            options.stride));
-  }
-  const Window window(images.shape(), kernel.shape(), options);
+/// `bias`: empty, or a number for each channel.
+Tensor forward_convolution(Tape& tape, const TapeValue& images, const TapeValue& kernel,
+                           std::span<const float> bias, const Window& window) {
   const std::int64_t out = kernel.shape()[3];
   Tensor y = tape.make({images.shape()[0], window.rows.out, window.columns.out, out});
   float* const to = values_of(y);
@@ -179,10 +144,39 @@ TapeValue convolution(Tape& tape, const TapeValue& images, const TapeValue& kern
     multiply(tape.workspace().product, count * window.pixels(), out, window.patch(),
              rows_of(patches, window.patch()), rows_of(values_of(kernel), out),
              to + first * window.pixels() * out, product_options(tape));
+    if (bias.empty()) return;
     add_bias({to + first * window.pixels() * out,
               static_cast<std::size_t>(count * window.pixels() * out)},
-             bias.values());
+             bias);
   });
+  return y;
+}
+
+Window window_of(const TapeValue& images, const TapeValue& kernel,
+                 const ConvolutionOptions& options) {
+  require_fit(images.shape().rank() == 4 && kernel.shape().rank() == 4 &&
+                  images.shape()[3] == kernel.shape()[2],
+              "the convolution", images.shape(), kernel.shape());
+  require_stride(options);
+  return {images.shape(), kernel.shape(), options};
+}
+
+}  // namespace
+
+TapeValue convolution(Tape& tape, const TapeValue& images, const TapeValue& kernel,
+                      ConvolutionOptions options) {
+  const Window window = window_of(images, kernel, options);
+  return tape.record("convolution", forward_convolution(tape, images, kernel, {}, window),
+                     {images, kernel}, [&tape, images, kernel, window](const Tensor& dy) {
+                       return backward_convolution(tape, images, kernel, window, dy);
+                     });
+}
+
+TapeValue convolution(Tape& tape, const TapeValue& images, const TapeValue& kernel,
+                      const TapeValue& bias, ConvolutionOptions options) {
+  const Window window = window_of(images, kernel, options);
+  require_fit(bias.shape() == Shape{kernel.shape()[3]}, "the bias", kernel.shape(), bias.shape());
+  Tensor y = forward_convolution(tape, images, kernel, bias.values(), window);
   return tape.record("convolution", std::move(y), {images, kernel, bias},
                      [&tape, images, kernel, bias, window](const Tensor& dy) {
                        std::vector<Tensor> gradients =

@@ -1,6 +1,7 @@
 #include "infeed/device/layers.h"
 
 #include <fmt/format.h>
+#include <optional>
 #include <string_view>
 
 #include <infeed/error.h>
@@ -36,6 +37,11 @@ void require_examples(const TapeValue& x, std::string_view layer) {
               fmt::format("{} of one number; expected an axis of examples", layer));
 }
 
+std::optional<Variable> optional_bias(Scope& scope, bool wanted, std::int64_t channels) {
+  if (!wanted) return std::nullopt;
+  return scope.variable("bias", {channels}, Initializer::zeros);
+}
+
 }  // namespace
 
 TapeValue Sequential::apply(Tape& tape, const TapeValue& x) const {
@@ -45,7 +51,8 @@ TapeValue Sequential::apply(Tape& tape, const TapeValue& x) const {
 }
 
 TapeValue Residual::apply(Tape& tape, const TapeValue& x) const {
-  return nn::add(tape, x, inner_->apply(tape, x));
+  const TapeValue around = shortcut_ ? shortcut_->apply(tape, x) : x;
+  return nn::add(tape, around, inner_->apply(tape, x));
 }
 
 TapeValue Activate::apply(Tape& tape, const TapeValue& x) const {
@@ -70,12 +77,14 @@ Convolution::Convolution(Scope scope, std::int64_t in, std::int64_t out,
                          {at_least_one(options.window, "pixels along its window's side"),
                           options.window, at_least_one(in, "inputs"), at_least_one(out, "outputs")},
                          options.initializer)),
-      bias_(scope.variable("bias", {out}, Initializer::zeros)) {}
+      bias_(optional_bias(scope, options.bias, out)) {}
 
 TapeValue Convolution::apply(Tape& tape, const TapeValue& x) const {
+  const ConvolutionOptions options{.stride = options_.stride, .padding = options_.padding};
+  const TapeValue kernel = tape.read(kernel_);
   return activated(tape,
-                   convolution(tape, x, tape.read(kernel_), tape.read(bias_),
-                               {.stride = options_.stride, .padding = options_.padding}),
+                   bias_ ? convolution(tape, x, kernel, tape.read(*bias_), options)
+                         : convolution(tape, x, kernel, options),
                    options_.activation);
 }
 

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <infeed/device/losses.h>
@@ -35,6 +36,27 @@ TEST(Gradients, OfConvolutionWithStride) {
       return nn::convolution(tape, v[0], v[1], v[2], {.stride = 2, .padding = padding});
     });
   }
+}
+
+TEST(Gradients, OfConvolutionWithoutBias) {
+  expect_gradients({{2, 5, 4, 2}, {3, 3, 2, 3}}, [](Tape& tape, const auto& v) {
+    return nn::convolution(tape, v[0], v[1], {.stride = 2});
+  });
+}
+
+TEST(Gradients, OfGlobalAveragePooling) {
+  expect_gradients({{2, 3, 4, 5}}, [](Tape& tape, const auto& v) {
+    return nn::GlobalAveragePool().apply(tape, v[0]);
+  });
+}
+
+TEST(Gradients, OfAResidualWithAShortcut) {
+  Scope scope({.seed = 3});
+  const nn::Residual block(nn::Dense(scope.below("inner"), 4, 3),
+                           nn::Dense(scope.below("shortcut"), 4, 3));
+  expect_gradients(
+      {{5, 4}}, [&](Tape& tape, const auto& v) { return block.apply(tape, v[0]); },
+      OtherVariables::not_checked);
 }
 
 TEST(Gradients, OfAveragePooling) {
@@ -111,6 +133,39 @@ TEST(Layers, SequentialRunsThemAndNamesTheirVariables) {
   const TapeValue y = model.apply(tape, tape.constant(Tensor(DType::float32, {0, 16})));
   EXPECT_EQ(y.shape(), (Shape{0, 2}));
   EXPECT_EQ(tape.gradients(nn::average_loss(tape, y, 1)).size(), 4);
+}
+
+TEST(Layers, AConvolutionWithoutBiasIsOneWithZeros) {
+  const auto made = [](bool bias) {
+    Scope scope({.seed = 42});
+    const nn::Convolution layer(scope.below("convolution"), 1, 3, {.bias = bias});
+    Tape tape;
+    return std::pair(names_of(scope),
+                     items(layer.apply(tape, constant(tape, {1, 2, 2, 1}, {1, -2, 3, 0.5F}))));
+  };
+  EXPECT_THAT(made(false).first, ElementsAre("convolution/kernel"));
+  EXPECT_EQ(made(false).second, made(true).second);
+}
+
+TEST(Layers, GlobalAveragePoolTakesTheMeanOfAllPixels) {
+  Tape tape;
+  const TapeValue means = nn::GlobalAveragePool().apply(
+      tape, constant(tape, {2, 1, 2, 2}, {1, 10, 3, 20, -1, 0.5F, 0, 0.25F}));
+  EXPECT_EQ(means.shape(), (Shape{2, 2}));
+  EXPECT_THAT(items(means), ElementsAre(2, 15, -0.5F, 0.375F));
+}
+
+TEST(Layers, AResidualAddsTheWayAround) {
+  Scope scope;
+  const nn::Residual around(nn::Activate(nn::Activation::relu));
+  const nn::Residual shortcut(nn::Activate(nn::Activation::relu), nn::MaxPool(1));
+  const nn::Residual other_shape(nn::Flatten(), nn::Reshape({4}));
+  Tape tape;
+  const TapeValue x = constant(tape, {1, 2, 2, 1}, {1, -2, 3, -4});
+  EXPECT_THAT(items(around.apply(tape, x)), ElementsAre(2, -2, 6, -4));
+  EXPECT_THAT(items(shortcut.apply(tape, x)), ElementsAre(2, -2, 6, -4));
+  EXPECT_EQ(other_shape.apply(tape, x).shape(), (Shape{1, 4}));
+  EXPECT_THAT(items(other_shape.apply(tape, x)), ElementsAre(2, -4, 6, -8));
 }
 
 TEST(Layers, StridesAndPaddingAsTensorFlows) {
@@ -224,6 +279,11 @@ TEST(Layers, WhatTheyCannotBeIsNamed) {
                               {.stride = 0});
             }),
             "a convolution with a stride of 0; it takes 1 or more pixels");
+  EXPECT_EQ(refusal_of([&] {
+              nn::convolution(tape, constant(tape, {1, 1, 1, 1}, {1}),
+                              constant(tape, {1, 1, 1, 1}, {1}), constant(tape, {2}, {1, 2}));
+            }),
+            "the bias of [1, 1, 1, 1] with [2]: the shapes don't fit");
   EXPECT_EQ(refusal_of([&] { nn::mean_squared_error(tape, x, constant(tape, {1}, {1})); }),
             "mean squared error of [1, 2] against targets [1]; expected the same shape, with an "
             "axis of examples");

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -46,15 +47,20 @@ class Sequential : public Layer {
   std::vector<std::shared_ptr<const Layer>> layers_;
 };
 
-/// x + inner(x).
+/// x + inner(x), or shortcut(x) + inner(x) where inner changes the shape.
 class Residual : public Layer {
  public:
   template <class L>
   explicit Residual(L inner) : inner_(std::make_shared<const L>(std::move(inner))) {}
+  template <class L, class S>
+  Residual(L inner, S shortcut)
+      : inner_(std::make_shared<const L>(std::move(inner))),
+        shortcut_(std::make_shared<const S>(std::move(shortcut))) {}
   TapeValue apply(Tape& tape, const TapeValue& x) const override;
 
  private:
   std::shared_ptr<const Layer> inner_;
+  std::shared_ptr<const Layer> shortcut_ = nullptr;  ///< null: x itself
 };
 
 enum class Activation : std::uint8_t { none, relu, gelu, tanh, sigmoid };
@@ -90,6 +96,7 @@ struct ConvolutionLayerOptions {
   std::int64_t stride = 1;
   Padding padding = Padding::same;
   Activation activation = Activation::none;
+  bool bias = true;  ///< false where a batch norm follows, which takes it off again
   Initializer initializer = Initializer::he_normal;
 };
 
@@ -102,7 +109,7 @@ class Convolution : public Layer {
  private:
   ConvolutionLayerOptions options_;
   Variable kernel_;
-  Variable bias_;
+  std::optional<Variable> bias_;
 };
 
 class MaxPool : public Layer {

@@ -35,6 +35,9 @@ struct ConvolutionOptions {
 /// A window [height, width, in, out] every `stride` pixels, plus bias [out].
 TapeValue convolution(Tape& tape, const TapeValue& images, const TapeValue& kernel,
                       const TapeValue& bias, ConvolutionOptions options = {});
+/// The same without a bias, for what a batch norm follows.
+TapeValue convolution(Tape& tape, const TapeValue& images, const TapeValue& kernel,
+                      ConvolutionOptions options = {});
 /// The largest of each size x size block; what doesn't fill a block is left out.
 TapeValue max_pool(Tape& tape, const TapeValue& images, std::int64_t size);
 TapeValue average_pool(Tape& tape, const TapeValue& images, std::int64_t size);
