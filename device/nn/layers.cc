@@ -4,6 +4,7 @@
 #include <optional>
 #include <string_view>
 
+#include <infeed/device/depthwise.h>
 #include <infeed/error.h>
 
 namespace infeed::nn {
@@ -40,6 +41,15 @@ void require_examples(const TapeValue& x, std::string_view layer) {
 std::optional<Variable> optional_bias(Scope& scope, bool wanted, std::int64_t channels) {
   if (!wanted) return std::nullopt;
   return scope.variable("bias", {channels}, Initializer::zeros);
+}
+
+/// Drawn as the kernel of one channel, so that the others don't count as its inputs.
+Tensor depthwise_kernel(Scope& scope, std::int64_t channels, const DepthwiseOptions& options) {
+  const std::int64_t window = at_least_one(options.window, "pixels along its window's side");
+  const std::int64_t out = at_least_one(channels, "channels") *
+                           at_least_one(options.multiplier, "channels for each one");
+  return scope.draw({window, window, 1, out}, options.initializer)
+      .reshaped({window, window, channels, options.multiplier});
 }
 
 }  // namespace
@@ -86,6 +96,38 @@ TapeValue Convolution::apply(Tape& tape, const TapeValue& x) const {
                    bias_ ? convolution(tape, x, kernel, tape.read(*bias_), options)
                          : convolution(tape, x, kernel, options),
                    options_.activation);
+}
+
+DepthwiseConvolution::DepthwiseConvolution(Scope scope, std::int64_t channels,
+                                           DepthwiseOptions options)
+    : options_(options),
+      kernel_(scope.variable("kernel", depthwise_kernel(scope, channels, options))),
+      bias_(optional_bias(scope, options.bias, channels * options.multiplier)) {}
+
+TapeValue DepthwiseConvolution::apply(Tape& tape, const TapeValue& x) const {
+  TapeValue y = depthwise_convolution(tape, x, tape.read(kernel_),
+                                      {.stride = options_.stride, .padding = options_.padding});
+  if (bias_) y = add_table(tape, y, tape.read(*bias_));
+  return activated(tape, y, options_.activation);
+}
+
+SeparableConvolution::SeparableConvolution(const Scope& scope, std::int64_t in, std::int64_t out,
+                                           DepthwiseOptions options)
+    : depthwise_(scope.below("depthwise"), in,
+                 {.window = options.window,
+                  .stride = options.stride,
+                  .padding = options.padding,
+                  .multiplier = options.multiplier,
+                  .bias = false,
+                  .initializer = options.initializer}),
+      pointwise_(scope.below("pointwise"), in * options.multiplier, out,
+                 {.window = 1,
+                  .activation = options.activation,
+                  .bias = options.bias,
+                  .initializer = options.initializer}) {}
+
+TapeValue SeparableConvolution::apply(Tape& tape, const TapeValue& x) const {
+  return pointwise_.apply(tape, depthwise_.apply(tape, x));
 }
 
 TapeValue MaxPool::apply(Tape& tape, const TapeValue& x) const { return max_pool(tape, x, size_); }

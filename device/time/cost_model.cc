@@ -20,6 +20,9 @@ constexpr std::int64_t kBucketBytes = 32 << 20;
 constexpr std::int64_t kFloat32Bytes = 4;
 constexpr std::int64_t kIndexBytes = 4;
 constexpr double kOperationLaunchSeconds = 20e-6;  // assumed, see StepOptions
+/// Of a core: 8 x 128 lanes with two operations a cycle, one multiplication and one addition (Jouppi et
+/// al., CACM 2020, on v3). Later generations may have more; not published for all.
+constexpr std::int64_t kVectorMacsPerCycle = kSublanes * kLanes;
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 std::int64_t round_up(std::int64_t a, std::int64_t b) { return divide_up(a, b) * b; }
@@ -40,7 +43,8 @@ struct Replica {
   const Calibration& calibration;
 
   double share() const { return chip.replica_is_core ? 1.0 / chip.cores : 1.0; }
-  std::int32_t mxus() const { return chip.mxus_per_core * (chip.replica_is_core ? 1 : chip.cores); }
+  std::int32_t cores() const { return chip.replica_is_core ? 1 : chip.cores; }
+  std::int32_t mxus() const { return chip.mxus_per_core * cores(); }
   double hbm_seconds(double bytes) const {
     return bytes / (chip.hbm_gb_per_s * 1e9 * share() * calibration.hbm_efficiency);
   }
@@ -51,6 +55,10 @@ struct Replica {
     const double cycles = static_cast<double>(mxu_cycles(chip, mxus(), gemm));
     const double arithmetic = cycles / (chip.clock_ghz * 1e9 * calibration.mxu_efficiency);
     return std::max(arithmetic, hbm_seconds(bytes)) + overhead_seconds();
+  }
+  double vector_seconds(std::int64_t macs, double bytes) const {
+    const double cycles = static_cast<double>(divide_up(macs, kVectorMacsPerCycle * cores()));
+    return std::max(cycles / (chip.clock_ghz * 1e9), hbm_seconds(bytes)) + overhead_seconds();
   }
 };
 
@@ -111,14 +119,18 @@ OpSeconds op_seconds(const Replica& replica, const Slice& slice, const ModelOp& 
   }
   const std::int64_t m = examples * op.rows;
   const double weights = static_cast<double>(op.k * op.n * value_bytes);
+  const auto product_seconds = [&](const Gemm& gemm, double bytes) {
+    return op.kind == OpKind::depthwise ? replica.vector_seconds(gemm.m * gemm.n * gemm.k, bytes)
+                                        : replica.seconds(gemm, bytes);
+  };
   OpSeconds seconds{
-      .forward = replica.seconds({.m = m, .n = op.n, .k = op.k}, input + weights + output) + passes,
+      .forward = product_seconds({.m = m, .n = op.n, .k = op.k}, input + weights + output) + passes,
       .backward =
-          replica.seconds({.m = op.k, .n = op.n, .k = m},
+          product_seconds({.m = op.k, .n = op.n, .k = m},
                           output + input + static_cast<double>(op.k * op.n * kFloat32Bytes)) +
           passes};
   if (op.needs_input_gradient) {
-    seconds.backward += replica.seconds({.m = m, .n = op.k, .k = op.n}, output + weights + input);
+    seconds.backward += product_seconds({.m = m, .n = op.k, .k = op.n}, output + weights + input);
   }
   return seconds;
 }
@@ -250,6 +262,8 @@ std::string_view to_string(OpKind kind) {
       return "normalisation";
     case OpKind::gather:
       return "gather";
+    case OpKind::depthwise:
+      return "depthwise";
   }
   return "unknown";
 }

@@ -21,6 +21,7 @@ using detail::TracedOperation;
 /// What a compiler makes of an operation.
 enum class Role : std::uint8_t {
   product,
+  depthwise,
   attention,
   gather,
   normalisation,
@@ -30,10 +31,11 @@ enum class Role : std::uint8_t {
 };
 
 Role role_of(std::string_view name) {
-  constexpr std::array<std::pair<std::string_view, Role>, 17> kRoles = {{
+  constexpr std::array<std::pair<std::string_view, Role>, 18> kRoles = {{
       {"dense", Role::product},
       {"matrix_product", Role::product},
       {"convolution", Role::product},
+      {"depthwise_convolution", Role::depthwise},
       {"attention", Role::attention},
       {"embedding", Role::gather},
       {"layer_norm", Role::normalisation},
@@ -172,6 +174,15 @@ class KernelCost {
         op_.kind = OpKind::product;
         op_.n = kernel[kernel.rank() - 1];
         op_.k = kernel.items() / std::max<std::int64_t>(op_.n, 1);
+        op_.rows = of_an_example(y.items() / std::max<std::int64_t>(op_.n, 1), examples_);
+        op_.needs_input_gradient = operation.inputs[0].needs_gradient;
+        break;
+      }
+      case Role::depthwise: {
+        const Shape& kernel = operation.inputs[1].shape;  // [height, width, channels, multiplier]
+        op_.kind = OpKind::depthwise;
+        op_.n = kernel[2] * kernel[3];
+        op_.k = kernel[0] * kernel[1];
         op_.rows = of_an_example(y.items() / std::max<std::int64_t>(op_.n, 1), examples_);
         op_.needs_input_gradient = operation.inputs[0].needs_gradient;
         break;

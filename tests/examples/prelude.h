@@ -17,6 +17,7 @@
 
 #include <infeed/convert/example_input.h>
 #include <infeed/device/callbacks.h>
+#include <infeed/device/depthwise.h>
 #include <infeed/device/device_batch.h>
 #include <infeed/device/fit.h>
 #include <infeed/device/input_signature.h>

@@ -103,6 +103,38 @@ TEST(StepOptions, AnOperationWithoutAProductCostsItsTraffic) {
   EXPECT_EQ(model.ops[0].kept_bytes(Precision::float32), 4'000'000);
 }
 
+TEST(StepOptions, ADepthwiseConvolutionRunsOnTheVectorUnits) {
+  // Per example and core 2^20 outputs of a 5 x 5 window: 25 * 2^20 multiply-adds, 1024 a cycle.
+  const Workload model{.name = "depthwise",
+                       .ops = {{.name = "depthwise",
+                                .kind = OpKind::depthwise,
+                                .rows = 1 << 14,
+                                .k = 25,
+                                .n = 64,
+                                .input_elements = 1 << 20,
+                                .activation_passes = 0}}};
+  EXPECT_EQ(model.macs(), std::int64_t{25} << 20);
+  EXPECT_EQ(to_string(OpKind::depthwise), "depthwise");
+  const Calibration exact{};
+  const auto ps = [&](const Workload& of, const char* slice, std::int64_t batch) {
+    return step_time(of, Slice::parse(slice), batch, {}, exact).compute_ps;
+  };
+  // Forward and both gradients; 4 MB of traffic each at 450 GB/s a core are hidden.
+  const double pass_ps = 25 * 1024 / (0.94e9) * 1e12;
+  EXPECT_NEAR(static_cast<double>(ps(model, "v3-8", 8)), 3 * pass_ps, 3);
+  // A replica of v4 is a chip of two cores.
+  EXPECT_NEAR(static_cast<double>(ps(model, "v4-8", 4)), 3 * 25 * 512 / (1.05e9) * 1e12, 3);
+  Workload first = model;
+  first.ops[0].needs_input_gradient = false;
+  EXPECT_NEAR(static_cast<double>(ps(first, "v3-8", 8)), 2 * pass_ps, 2);
+  // With a window of 1 x 1 it is bound by its traffic, input and output of 2^20 values of two bytes.
+  Workload small = model;
+  small.ops[0].k = 1;
+  const double bytes = 2 * (2 << 20);
+  EXPECT_GT(static_cast<double>(ps(small, "v3-8", 8)), 3 * bytes / 450e9 * 1e12);
+  EXPECT_LT(static_cast<double>(ps(small, "v3-8", 8)), 3.01 * bytes / 450e9 * 1e12);
+}
+
 TEST(AllReduce, IsHiddenByTheBackwardPassWhereTheGenerationOverlaps) {
   const Workload model = workload("bert-large");
   const Slice v4 = Slice::parse("v4-128");

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <infeed/device/depthwise.h>
 #include <infeed/device/models.h>
 
 #include "device/error_message.h"
@@ -100,6 +101,41 @@ TEST(StepGraph, CostsWhatTheNamedModelCosts) {
     EXPECT_EQ(traced.ops[i].activation_passes, named.ops[i].activation_passes);
     EXPECT_EQ(traced.ops[i].needs_input_gradient, named.ops[i].needs_input_gradient);
   }
+}
+
+TEST(StepGraph, CostsADepthwiseConvolutionByItsWindowAlone) {
+  Scope scope({.seed = 1});
+  const nn::DepthwiseConvolution first(scope.below("first"), 1, {.multiplier = 4, .bias = false});
+  const nn::SeparableConvolution second(scope.below("second"), 4, 8,
+                                        {.stride = 2, .activation = nn::Activation::relu});
+  const auto forward = [&](Tape& tape, const ColumnBatch& share) -> ReplicaResult {
+    const TapeValue x =
+        nn::reshape(tape, tape.constant(share.column("image").values()), {3, 28, 28, 1});
+    const TapeValue y = nn::average_of_rows(tape, second.apply(tape, first.apply(tape, x)));
+    return {.losses =
+                nn::mean_squared_error(tape, y, tape.constant(Tensor(DType::float32, {3, 8})))};
+  };
+  const StepGraph graph = StepGraph::trace(forward, images(3));
+  EXPECT_THAT(names_of(graph.operations()),
+              ElementsAre("reshape", "depthwise_convolution", "depthwise_convolution",
+                          "convolution", "relu", "average_of_rows", "mean_squared_error"));
+  EXPECT_THAT(kernels_of(graph.operations()), ElementsAre(0, 1, 2, 3, 3, 4, 5));
+  const Workload workload = graph.workload();
+  ASSERT_EQ(workload.ops.size(), 5U);  // the reshape moves nothing
+  const ModelOp& of_images = workload.ops[0];
+  EXPECT_EQ(of_images.kind, OpKind::depthwise);
+  EXPECT_EQ(of_images.rows, 28 * 28);
+  EXPECT_EQ(of_images.k, 9);
+  EXPECT_EQ(of_images.n, 4);
+  EXPECT_EQ(of_images.input_elements, 28 * 28);
+  EXPECT_EQ(of_images.output_elements(), 28 * 28 * 4);
+  EXPECT_EQ(of_images.parameters, 9 * 4);
+  EXPECT_FALSE(of_images.needs_input_gradient);
+  EXPECT_TRUE(workload.ops[1].needs_input_gradient);
+  EXPECT_EQ(workload.ops[1].rows, 14 * 14);
+  EXPECT_EQ(workload.ops[2].kind, OpKind::product);
+  EXPECT_EQ(workload.macs(), 28 * 28 * 4 * 9 + 14 * 14 * 4 * 9 + 14 * 14 * 4 * 8);
+  EXPECT_EQ(workload.parameters(), 9 * 4 + 9 * 4 + 4 * 8 + 8);
 }
 
 TEST(StepGraph, KnowsTheParametersOfEachModel) {

@@ -38,6 +38,10 @@ TapeValue convolution(Tape& tape, const TapeValue& images, const TapeValue& kern
 /// The same without a bias, for what a batch norm follows.
 TapeValue convolution(Tape& tape, const TapeValue& images, const TapeValue& kernel,
                       ConvolutionOptions options = {});
+/// Each channel by itself: a kernel [height, width, in, multiplier] makes channel c into channels
+/// c * multiplier, ..., (c + 1) * multiplier - 1, as tf.nn.depthwise_conv2d does. No bias.
+TapeValue depthwise_convolution(Tape& tape, const TapeValue& images, const TapeValue& kernel,
+                                ConvolutionOptions options = {});
 /// The largest of each size x size block; what doesn't fill a block is left out.
 TapeValue max_pool(Tape& tape, const TapeValue& images, std::int64_t size);
 TapeValue average_pool(Tape& tape, const TapeValue& images, std::int64_t size);

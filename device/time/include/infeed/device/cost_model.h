@@ -21,7 +21,7 @@
 /// takes the longer of its arithmetic and its HBM traffic (roofline); a training step runs each
 /// product three times (forward, gradient of the input, gradient of the weights), then updates the
 /// weights and all-reduces the gradients. A convolution is a product with M = out_h * out_w, K =
-/// kernel^2 * C_in, N = C_out.
+/// kernel^2 * C_in, N = C_out. A depthwise one has K = kernel^2 and runs on the vector units.
 ///
 /// Thread-safety: pure functions. Errors: invalid_argument.
 namespace infeed {
@@ -63,7 +63,8 @@ enum class OpKind : std::uint8_t {
   batched_product,  ///< of activations by activations: attention's scores
   elementwise,      ///< only traffic
   normalisation,    ///< only traffic: its input is read again by the backward pass
-  gather            ///< rows of a table; the backward pass adds to the rows that were read
+  gather,           ///< rows of a table; the backward pass adds to the rows that were read
+  depthwise,  ///< k multiply-adds an output by vector units: there is nothing to sum over channels
 };
 
 std::string_view to_string(OpKind kind);
