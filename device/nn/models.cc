@@ -13,7 +13,7 @@ constexpr std::int64_t kSide = 28;
 constexpr std::int64_t kClasses = 10;
 constexpr DenseOptions kRelu{.activation = Activation::relu, .initializer = Initializer::he_normal};
 
-constexpr std::array<std::string_view, 3> kModels = {"mlp", "convnet", "transformer"};
+constexpr std::array<std::string_view, 4> kModels = {"mlp", "convnet", "resnet", "transformer"};
 
 void require_model(std::string_view name) {
   if (std::ranges::find(kModels, name) != kModels.end()) return;
@@ -23,7 +23,26 @@ void require_model(std::string_view name) {
 
 Sequential made(std::string_view name, const Scope& scope) {
   if (name == "mlp") return mlp(scope);
-  return name == "convnet" ? convnet(scope) : transformer(scope);
+  if (name == "convnet") return convnet(scope);
+  return name == "resnet" ? resnet(scope) : transformer(scope);
+}
+
+double peak_rate_of(std::string_view name) {
+  if (name == "mlp") return 1e-3;
+  if (name == "convnet") return 2e-3;
+  return name == "resnet" ? 5e-3 : 3e-3;
+}
+
+/// "convolution" without a bias, which the norm would take off again, and "norm".
+Sequential normalised_convolution(const Scope& scope, std::int64_t in, std::int64_t out,
+                                  std::int64_t window, std::int64_t stride) {
+  // The running statistics of short trainings would stay behind with 0.99.
+  constexpr float kMomentum = 0.9F;
+  Sequential both;
+  both.add(Convolution(scope.below("convolution"), in, out,
+                       {.window = window, .stride = stride, .bias = false}))
+      .add(BatchNorm(scope.below("norm"), out, {.momentum = kMomentum}));
+  return both;
 }
 
 }  // namespace
@@ -48,6 +67,36 @@ Sequential convnet(const Scope& scope, double dropout_rate) {
       .add(Dense(scope.below("hidden"), kSide / 4 * (kSide / 4) * 64, 128, kRelu))
       .add(Dropout(dropout_rate))
       .add(Dense(scope.below("logits"), 128, kClasses));
+  return model;
+}
+
+Sequential residual_block(const Scope& scope, std::int64_t in, std::int64_t out,
+                          std::int64_t stride) {
+  Sequential inner;
+  inner.add(normalised_convolution(scope.below("first"), in, out, 3, stride))
+      .add(Activate(Activation::relu))
+      .add(normalised_convolution(scope.below("second"), out, out, 3, 1));
+  Sequential block;
+  if (stride == 1 && in == out) {
+    block.add(Residual(std::move(inner)));
+  } else {
+    block.add(Residual(std::move(inner),
+                       normalised_convolution(scope.below("shortcut"), in, out, 1, stride)));
+  }
+  block.add(Activate(Activation::relu));
+  return block;
+}
+
+Sequential resnet(const Scope& scope) {
+  Sequential model;
+  model.add(Reshape({kSide, kSide, 1}))
+      .add(normalised_convolution(scope.below("first"), 1, 16, 3, 1))
+      .add(Activate(Activation::relu))
+      .add(residual_block(scope.below("block_1"), 16, 16, 1))
+      .add(residual_block(scope.below("block_2"), 16, 32, 2))
+      .add(residual_block(scope.below("block_3"), 32, 64, 2))
+      .add(GlobalAveragePool())
+      .add(Dense(scope.below("logits"), 64, kClasses));
   return model;
 }
 
@@ -88,9 +137,9 @@ std::span<const std::string_view> model_names() { return kModels; }
 
 Schedule rate_for_model(std::string_view name, std::uint64_t steps) {
   require_model(name);
-  const double peak = name == "mlp" ? 1e-3 : (name == "convnet" ? 2e-3 : 3e-3);
   const std::uint64_t warming = std::clamp<std::uint64_t>(steps / 10, 1, 200);
-  return warm_up(warming, cosine_decay(peak, std::max(steps, warming + 1) - warming, 0.02));
+  return warm_up(warming,
+                 cosine_decay(peak_rate_of(name), std::max(steps, warming + 1) - warming, 0.02));
 }
 
 std::shared_ptr<const Layer> model_named(std::string_view name, const Scope& scope) {

@@ -4,6 +4,7 @@ import tensorflow as tf
 
 HEADS = 4
 EPSILON = 1e-5
+BATCH_NORM_EPSILON = 1e-3
 
 
 def _dense(v, name, x):
@@ -43,6 +44,23 @@ def convnet(v, x):
     return _dense(v, "logits", y)
 
 
+def _normalised_convolution(v, name, x, stride=1):
+    y = tf.nn.conv2d(x, v[f"{name}/convolution/kernel"], stride, "SAME")
+    mean, variance = tf.nn.moments(y, [0, 1, 2])
+    return tf.nn.batch_normalization(y, mean, variance, v[f"{name}/norm/offset"], v[f"{name}/norm/gain"],
+                                     BATCH_NORM_EPSILON)
+
+
+def resnet(v, x):
+    y = tf.nn.relu(_normalised_convolution(v, "first", tf.reshape(x, [-1, 28, 28, 1])))
+    for block, stride in (("block_1", 1), ("block_2", 2), ("block_3", 2)):
+        inner = tf.nn.relu(_normalised_convolution(v, f"{block}/first", y, stride))
+        inner = _normalised_convolution(v, f"{block}/second", inner)
+        around = y if stride == 1 else _normalised_convolution(v, f"{block}/shortcut", y, stride)
+        y = tf.nn.relu(around + inner)
+    return _dense(v, "logits", tf.reduce_mean(y, [1, 2]))
+
+
 def transformer(v, x):
     y = _dense(v, "rows", tf.reshape(x, [-1, 28, 28])) + v["positions/table"]
     for block in ("block_1", "block_2"):
@@ -52,17 +70,25 @@ def transformer(v, x):
     return _dense(v, "logits", tf.reduce_mean(_norm(v, "norm", y), 1))
 
 
-MODELS = {"mlp": mlp, "convnet": convnet, "transformer": transformer}
+MODELS = {"mlp": mlp, "convnet": convnet, "resnet": resnet, "transformer": transformer}
 
 
 def shapes(model):
-    """Of its variables, by name."""
+    """Of its variables that are trained, by name."""
     if model == "mlp":
         return {**_dense_shapes("hidden", 784, 128), **_dense_shapes("logits", 128, 10)}
     if model == "convnet":
         return {"convolution_1/kernel": (3, 3, 1, 32), "convolution_1/bias": (32,),
                 "convolution_2/kernel": (3, 3, 32, 64), "convolution_2/bias": (64,),
                 **_dense_shapes("hidden", 7 * 7 * 64, 128), **_dense_shapes("logits", 128, 10)}
+    if model == "resnet":
+        all_of_them = {**_normalised_convolution_shapes("first", 1, 16), **_dense_shapes("logits", 64, 10)}
+        for block, inputs, outputs in (("block_1", 16, 16), ("block_2", 16, 32), ("block_3", 32, 64)):
+            all_of_them |= _normalised_convolution_shapes(f"{block}/first", inputs, outputs)
+            all_of_them |= _normalised_convolution_shapes(f"{block}/second", outputs, outputs)
+            if inputs != outputs:
+                all_of_them |= _normalised_convolution_shapes(f"{block}/shortcut", inputs, outputs, 1)
+        return all_of_them
     all_of_them = {**_dense_shapes("rows", 28, 64), "positions/table": (28, 64),
                    **_norm_shapes("norm", 64), **_dense_shapes("logits", 64, 10)}
     for block in ("block_1", "block_2"):
@@ -77,6 +103,11 @@ def shapes(model):
 
 def _dense_shapes(name, inputs, outputs):
     return {f"{name}/kernel": (inputs, outputs), f"{name}/bias": (outputs,)}
+
+
+def _normalised_convolution_shapes(name, inputs, outputs, window=3):
+    return {f"{name}/convolution/kernel": (window, window, inputs, outputs),
+            **_norm_shapes(f"{name}/norm", outputs)}
 
 
 def _norm_shapes(name, features):

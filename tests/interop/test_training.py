@@ -15,7 +15,7 @@ from tensorflow_models import MODELS, shapes
 
 STEPS = 100
 BATCH = 32
-RATES = {"mlp": 0.02, "convnet": 0.005, "transformer": 0.02}
+RATES = {"mlp": 0.02, "convnet": 0.005, "resnet": 0.0005, "transformer": 0.02}
 MOMENTUM = 0.9  # as in training_program.cc
 LOSS_DIFFERENCE_MAX = 1e-4
 
@@ -80,6 +80,9 @@ class TrainingAsInTensorFlow(unittest.TestCase):
 
     def test_convnet(self):
         self.expect_the_same_losses("convnet")
+
+    def test_resnet(self):
+        self.expect_the_same_losses("resnet")
 
     def test_transformer(self):
         self.expect_the_same_losses("transformer")

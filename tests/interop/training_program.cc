@@ -16,10 +16,10 @@
 
 // Trains a model on the batches of a folder, for the Python tests to do the same.
 //
-//   infeed_training MODEL FOLDER BATCH RATE   MODEL: mlp, convnet, transformer (without dropout)
+//   infeed_training MODEL FOLDER BATCH RATE   MODEL: mlp, convnet, resnet, transformer (without dropout)
 //
 // images.f32 holds the pixels of all steps' examples, 784 each, labels.i32 their labels. Writes the
-// first values of each variable as FOLDER/NAME.f32, with dots for the slashes of its name, and
+// first values of each variable that is trained as FOLDER/NAME.f32, with dots for the slashes of its name, and
 // prints a line a step: the loss before it.
 namespace {
 
@@ -38,6 +38,7 @@ std::vector<T> read_all(const std::filesystem::path& file) {
 
 void write_variables(const infeed::Scope& scope, const std::filesystem::path& folder) {
   for (const infeed::Variable& variable : scope.variables()) {
+    if (!variable.trainable()) continue;
     std::string name = variable.name();
     std::ranges::replace(name, '/', '.');
     const infeed::Tensor value = variable.value();
@@ -51,6 +52,7 @@ void write_variables(const infeed::Scope& scope, const std::filesystem::path& fo
 infeed::nn::Sequential model_without_dropout(const std::string& name, const infeed::Scope& scope) {
   if (name == "mlp") return infeed::nn::mlp(scope);
   if (name == "convnet") return infeed::nn::convnet(scope, 0);
+  if (name == "resnet") return infeed::nn::resnet(scope);
   if (name == "transformer") return infeed::nn::transformer(scope, 0);
   throw std::runtime_error("there is no model " + name);
 }

@@ -40,7 +40,7 @@ struct Recipe {
   std::int64_t batch;
 };
 constexpr std::array kRecipes = {Recipe{"mlp", 20, 1024}, Recipe{"convnet", 6, 128},
-                                 Recipe{"transformer", 6, 128}};
+                                 Recipe{"resnet", 6, 128}, Recipe{"transformer", 6, 128}};
 constexpr double kMlpRate = 0.002;
 /// A device that takes whatever comes.
 constexpr StepTime kNoPace{.compute_ps = 1'000'000};

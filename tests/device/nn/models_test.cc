@@ -76,10 +76,10 @@ TEST(SameBits, OfModelsAtEveryVectorWidth) {
 
 TEST(Models, UnknownNamesGetTheKnownOnes) {
   Scope scope;
-  EXPECT_EQ(refusal_of([&] { nn::model_named("resnet", scope); }),
-            "there is no model 'resnet'; take one of mlp, convnet, transformer");
+  EXPECT_EQ(refusal_of([&] { nn::model_named("lenet", scope); }),
+            "there is no model 'lenet'; take one of mlp, convnet, resnet, transformer");
   EXPECT_EQ(refusal_of([&] { nn::rate_for_model("vgg", 100); }),
-            "there is no model 'vgg'; take one of mlp, convnet, transformer");
+            "there is no model 'vgg'; take one of mlp, convnet, resnet, transformer");
 }
 
 TEST(Models, RatesWarmUpAndFade) {
@@ -88,6 +88,48 @@ TEST(Models, RatesWarmUpAndFade) {
   EXPECT_DOUBLE_EQ(rate(200), 2e-3);
   EXPECT_NEAR(rate(3000), 2e-3 / 50, 1e-12);
   EXPECT_DOUBLE_EQ(nn::rate_for_model("transformer", 1)(0), 3e-3);
+  EXPECT_DOUBLE_EQ(nn::rate_for_model("resnet", 1)(0), 5e-3);
+}
+
+TEST(Models, TheResnetHasAShortcutWhereTheShapeChanges) {
+  Scope scope;
+  nn::resnet(scope);
+  std::vector<std::string> shortcuts;
+  std::int64_t trained = 0;
+  std::int64_t statistics = 0;
+  for (const Variable& variable : scope.variables()) {
+    (variable.trainable() ? trained : statistics) += variable.shape().items();
+    EXPECT_THAT(variable.name(), testing::Not(testing::HasSubstr("convolution/bias")));
+    if (variable.name().ends_with("shortcut/convolution/kernel")) {
+      shortcuts.push_back(variable.name() + " " + variable.shape().to_string());
+    }
+  }
+  EXPECT_THAT(shortcuts,
+              testing::ElementsAre("block_2/shortcut/convolution/kernel [1, 1, 16, 32]",
+                                   "block_3/shortcut/convolution/kernel [1, 1, 32, 64]"));
+  // Channels of each norm, in the order of the network.
+  constexpr std::int64_t kNormalised = 16 + 2 * 16 + 3 * 32 + 3 * 64;
+  EXPECT_EQ(statistics, 2 * kNormalised);
+  const std::int64_t kernels =
+      9 * (16 + 2 * 16 * 16 + (16 + 32) * 32 + (32 + 64) * 64) + 16 * 32 + 32 * 64;
+  EXPECT_EQ(trained, kernels + 2 * kNormalised + 64 * 10 + 10);
+}
+
+TEST(Models, TheResnetKeepsItsStatisticsUnderTheirNames) {
+  Scope scope({.seed = 3});
+  const nn::Sequential model = nn::resnet(scope);
+  const Pictures batch(8);
+  Tape tape({.training = true});
+  const TapeValue logits =
+      model.apply(tape, tape.constant(Tensor::copy_of<float>({8, 784}, batch.pixels)));
+  EXPECT_EQ(logits.shape(), (Shape{8, 10}));
+  ASSERT_EQ(tape.updates().size(), 18U);  // a mean and a variance of nine norms
+  EXPECT_EQ(tape.updates()[0].first.name(), "first/norm/mean");
+  EXPECT_EQ(tape.updates()[1].first.name(), "first/norm/variance");
+  // A tenth of the batch's: 0.9 of a variance of 1 stays.
+  const float variance = tape.updates()[1].second.values<float>()[0];
+  EXPECT_GT(variance, 0.9F);
+  EXPECT_LT(variance, 1.1F);
 }
 
 /// Adds up what replicas on threads of their own bring.

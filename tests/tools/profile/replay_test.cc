@@ -299,11 +299,12 @@ TEST(Replay, StandsInTheOutputs) {
               HasSubstr("Replayed on v3-32 (4 hosts), lenet5, batch 128: steps of "));
   const std::vector<std::string> sentences =
       replay_sentences(report.replays[0], report.steps_per_s);
-  ASSERT_EQ(sentences.size(), 4u);
+  ASSERT_EQ(sentences.size(), 5u);
   EXPECT_THAT(sentences[0], HasSubstr("highly input-bound: "));
-  EXPECT_THAT(sentences[1], HasSubstr("with 16 batches ready on each host instead of 2: "));
-  EXPECT_THAT(sentences[2], HasSubstr("; all wait for the slowest, which takes "));
-  EXPECT_THAT(sentences[3], HasSubstr("replayed as it was recorded, this run makes "));
+  EXPECT_THAT(sentences[1], HasSubstr("model FLOP utilisation "));
+  EXPECT_THAT(sentences[2], HasSubstr("with 16 batches ready on each host instead of 2: "));
+  EXPECT_THAT(sentences[3], HasSubstr("; all wait for the slowest, which takes "));
+  EXPECT_THAT(sentences[4], HasSubstr("replayed as it was recorded, this run makes "));
 }
 
 TEST(Replay, IsAnOptionOfTheCommand) {

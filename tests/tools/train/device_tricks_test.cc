@@ -12,7 +12,7 @@ using ::testing::ElementsAre;
 
 TEST(DeviceTricks, EachIsPutOnTopOfThoseBefore) {
   const Slice slice = Slice::parse("v3-8");
-  for (const std::string model : {"mlp", "convnet", "transformer"}) {
+  for (const std::string model : {"mlp", "convnet", "resnet", "transformer"}) {
     const std::vector<DeviceTrick> tricks = device_tricks(model, slice, 1024);
     std::vector<std::string> names;
     for (const DeviceTrick& trick : tricks) {

@@ -24,13 +24,20 @@ namespace infeed::nn {
 Sequential mlp(const Scope& scope);
 /// Two convolutions of 32 and 64 channels with pooling, dense layers of 128 and 10.
 Sequential convnet(const Scope& scope, double dropout_rate = 0.25);
+/// A convolution of 16 channels and three residual blocks of 16, 32 and 64, batch norms behind all
+/// convolutions, a dense layer of 10 on the average pixel (He et al., CVPR 2016, with one block a stage).
+Sequential resnet(const Scope& scope);
+/// Two 3 x 3 convolutions, each before a batch norm, around a residual; a convolution of 1 x 1 is the
+/// way around where `out` or `stride` changes the shape.
+Sequential residual_block(const Scope& scope, std::int64_t in, std::int64_t out,
+                          std::int64_t stride);
 /// Each row of pixels is a token; two blocks of attention, 64 features in 4 heads.
 Sequential transformer(const Scope& scope, double dropout_rate = 0.1);
 /// Self-attention and two dense layers (GELU), each behind a layer norm and around a residual.
 Sequential transformer_block(const Scope& scope, std::int64_t features, std::int64_t heads,
                              std::int64_t hidden, double dropout_rate = 0);
 
-/// "mlp", "convnet", "transformer".
+/// "mlp", "convnet", "resnet", "transformer".
 std::span<const std::string_view> model_names();
 /// What Adam takes for so many steps of 128 examples: the first tenth, 200 at most, warms up, then
 /// half a cosine down to a fiftieth.
