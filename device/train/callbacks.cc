@@ -1,15 +1,10 @@
 #include "infeed/device/callbacks.h"
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <fcntl.h>
-#include <filesystem>
 #include <fmt/format.h>
-#include <system_error>
 
 #include <infeed/error.h>
-#include <infeed/records/file.h>
 
 #include "train/is_due.h"
 #include "train/state_text.h"
@@ -108,33 +103,6 @@ void Progress::on_epoch_end(FitControl&, const EpochLogs& logs) {
       fmt::format("epoch {}: {} steps, {}", logs.epoch + 1, logs.steps, text_of(logs.training));
   if (logs.validation) line += fmt::format("; validation: {}", text_of(*logs.validation));
   print_(line);
-}
-
-std::string worker_log_file(const std::string& folder, std::int32_t worker) {
-  return fmt::format("{}/worker-{:05}.log", folder, worker);
-}
-
-WorkerLog::WorkerLog(std::string folder, std::int32_t worker)
-    : file_(worker_log_file(folder, worker)) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) throw system_error("make the folder", folder, error.value());
-}
-
-void WorkerLog::on_begin(FitControl&) { before_ = {}; }
-
-void WorkerLog::on_execution_end(FitControl& fit, const StepLogs& logs) {
-  constexpr double kPsPerMs = 1e9;
-  const StepSummary now = fit.accounts().host;
-  const auto own_ps = [](const StepSummary& account) {
-    return account.infeed_wait_ps + account.transfer_ps + account.compute_ps;
-  };
-  const auto steps = static_cast<double>(std::max<std::int64_t>(now.steps - before_.steps, 1));
-  const double ms = static_cast<double>(own_ps(now) - own_ps(before_)) / kPsPerMs / steps;
-  before_ = now;
-  File file = File::open(file_, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC);
-  file.write(fmt::format("step {} epoch {} {}, {:.2f} ms a step\n", logs.step, logs.epoch,
-                         text_of(logs.training), ms));
 }
 
 }  // namespace infeed

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <map>
@@ -137,6 +138,34 @@ std::string WorkerLogs::table() const {
 void WorkerTable::on_epoch_end(FitControl&, const EpochLogs&) {
   replace_file(folder_ + "/workers.txt", aggregate_worker_logs(folder_, workers_).table(),
                Durability::leave_to_system);
+}
+
+std::string worker_log_file(const std::string& folder, std::int32_t worker) {
+  return fmt::format("{}/worker-{:05}.log", folder, worker);
+}
+
+WorkerLog::WorkerLog(std::string folder, std::int32_t worker)
+    : file_(worker_log_file(folder, worker)) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw system_error("make the folder", folder, error.value());
+}
+
+void WorkerLog::on_begin(FitControl&) { before_ = {}; }
+
+void WorkerLog::on_execution_end(FitControl& fit, const StepLogs& logs) {
+  constexpr double kPsPerMs = 1e9;
+  const StepSummary now = fit.accounts().host;
+  const auto own_ps = [](const StepSummary& account) {
+    return account.infeed_wait_ps + account.transfer_ps + account.compute_ps;
+  };
+  const auto steps = static_cast<double>(std::max<std::int64_t>(now.steps - before_.steps, 1));
+  const double ms = static_cast<double>(own_ps(now) - own_ps(before_)) / kPsPerMs / steps;
+  before_ = now;
+  File file = File::open(file_, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC);
+  file.write(fmt::format("step {} epoch {} loss {:.4f}, accuracy {:.4f}, {:.2f} ms a step\n",
+                         logs.step, logs.epoch, logs.training.loss(), logs.training.accuracy(),
+                         ms));
 }
 
 }  // namespace infeed

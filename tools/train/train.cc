@@ -42,7 +42,7 @@ struct Recipe {
 constexpr std::array kRecipes = {Recipe{"mlp", 20, 1024}, Recipe{"convnet", 6, 128},
                                  Recipe{"resnet", 6, 128}, Recipe{"transformer", 6, 128}};
 constexpr double kMlpRate = 0.002;
-/// A device that takes whatever comes.
+/// Takes whatever comes.
 constexpr StepTime kNoPace{.compute_ps = 1'000'000};
 
 Recipe recipe_of(std::string_view model) {

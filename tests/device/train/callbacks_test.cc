@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <infeed/device/worker_logs.h>
 #include <infeed/error.h>
 #include <infeed/records/record_reader.h>
 

@@ -234,23 +234,4 @@ class Progress : public Callback {
   std::int64_t every_steps_;
 };
 
-/// Returns FOLDER/worker-00003.log.
-std::string worker_log_file(const std::string& folder, std::int32_t worker);
-
-/// A line an execution in worker_log_file(), of each worker: step, loss, accuracy, and what a step took
-/// this process on average but for the all-reduce, in which the quick ones wait for the slow.
-/// worker_logs.h puts those of all workers side by side.
-class WorkerLog : public Callback {
- public:
-  WorkerLog(std::string folder, std::int32_t worker);
-  std::string_view name() const override { return "worker_log"; }
-  RunsOn runs_on() const override { return RunsOn::every_worker; }
-  void on_begin(FitControl& fit) override;
-  void on_execution_end(FitControl& fit, const StepLogs& logs) override;
-
- private:
-  std::string file_;
-  StepSummary before_;  ///< this execution
-};
-
 }  // namespace infeed

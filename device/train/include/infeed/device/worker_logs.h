@@ -23,6 +23,24 @@
 /// Thread-safety: any thread. Errors: invalid_argument for fewer workers than 1; of the files.
 namespace infeed {
 
+/// Returns FOLDER/worker-00003.log.
+std::string worker_log_file(const std::string& folder, std::int32_t worker);
+
+/// A line an execution in worker_log_file(), of each worker: step, loss, accuracy, and what a step took
+/// this process on average but for the all-reduce, in which the quick ones wait for the slow.
+class WorkerLog : public Callback {
+ public:
+  WorkerLog(std::string folder, std::int32_t worker);
+  std::string_view name() const override { return "worker_log"; }
+  RunsOn runs_on() const override { return RunsOn::every_worker; }
+  void on_begin(FitControl& fit) override;
+  void on_execution_end(FitControl& fit, const StepLogs& logs) override;
+
+ private:
+  std::string file_;
+  StepSummary before_;  ///< this execution
+};
+
 /// One step, as the workers have logged it.
 struct WorkerStep {
   std::int64_t step = 0;  ///< as Callback has it: steps of all epochs
