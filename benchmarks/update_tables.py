@@ -39,10 +39,10 @@ def texts_of(results):
 
 
 def comparison_of(quickstart):
-    """The second part of what the quickstart printed."""
-    part = re.search(r"^2  .*?(?=^3  )", quickstart, re.DOTALL | re.MULTILINE)
+    """The second and third part of what the quickstart printed."""
+    part = re.search(r"^2  .*?(?=^4  )", quickstart, re.DOTALL | re.MULTILINE)
     if part is None:
-        sys.exit("update_tables.py: the quickstart's text has no parts 2 and 3")
+        sys.exit("update_tables.py: the quickstart's text has no parts 2 to 4")
     return part.group().rstrip()
 
 

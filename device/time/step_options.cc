@@ -38,6 +38,10 @@ std::int64_t update_bytes(StepOptimizer optimizer) { return 4 * cost_of(optimize
 
 std::int64_t optimizer_slots(StepOptimizer optimizer) { return cost_of(optimizer).slots; }
 
+Precision precision_on_tpu(Precision precision) {
+  return precision == Precision::mixed_float16 ? Precision::mixed_bfloat16 : precision;
+}
+
 std::int64_t bytes_of_activation(Precision precision) {
   switch (precision) {
     case Precision::float32:

@@ -17,9 +17,7 @@ std::int32_t clamped(std::int64_t count) {
 }
 
 StepOptions step_options_of(const SimulatedOptions& options) {
-  // No TPU has float16; it takes as long as the two bytes that they have.
-  const bool is_mixed = options.precision != Precision::float32;
-  return {.precision = is_mixed ? Precision::mixed_bfloat16 : Precision::float32,
+  return {.precision = precision_on_tpu(options.precision),
           .optimizer = options.optimizer,
           .steps_per_execution = clamped(options.steps_per_execution),
           .batches_per_update = clamped(options.batches_per_update),

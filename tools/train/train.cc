@@ -19,6 +19,7 @@
 
 #include "train/device_tricks.h"
 #include "train/train_networks.h"
+#include "train/train_recipe.h"
 #include "train/train_report.h"
 #include "train/train_result.h"
 #include "train/train_shards.h"
@@ -33,34 +34,15 @@ constexpr std::int64_t kBatch = 1024;
 constexpr std::uint32_t kTrainingShards = 16;
 constexpr std::uint32_t kTestShards = 2;
 
-/// How a model is trained unless it is asked for something else.
-struct Recipe {
-  std::string_view model;
-  int epochs;
-  std::int64_t batch;
-};
-constexpr std::array kRecipes = {Recipe{"mlp", 20, 1024}, Recipe{"convnet", 6, 128},
-                                 Recipe{"resnet", 6, 128}, Recipe{"transformer", 6, 128}};
-constexpr double kMlpRate = 0.002;
 /// Takes whatever comes.
 constexpr StepTime kNoPace{.compute_ps = 1'000'000};
 
-Recipe recipe_of(std::string_view model) {
-  const auto* const found = std::ranges::find(kRecipes, model, &Recipe::model);
-  Recipe recipe = found == kRecipes.end() ? kRecipes.front() : *found;
-  recipe.model = model;
-  return recipe;
-}
-
-Recipe recipe_of(const TrainJob& job) {
-  Recipe recipe = recipe_of(job.model);
+/// What was asked for comes before what the model needs.
+TrainRecipe recipe_of(const TrainJob& job) {
+  TrainRecipe recipe = tools::recipe_of(job.model);
   if (job.epochs > 0) recipe.epochs = job.epochs;
   if (job.batch > 0) recipe.batch = job.batch;
   return recipe;
-}
-
-nn::Schedule rate_of(std::string_view model, std::uint64_t steps) {
-  return model == "mlp" ? nn::constant_rate(kMlpRate) : nn::rate_for_model(model, steps);
 }
 
 class Job {
@@ -198,7 +180,7 @@ class Job {
     } else {
       result_.model_cost = recipe_of(job_).model;
       result_.step = step_time(graph_of(result_.model_cost, slice_, kBatch).workload(), slice_,
-                               kBatch, {.precision = job_.precision});
+                               kBatch, {.precision = precision_on_tpu(job_.precision)});
     }
     const double us = static_cast<double>(result_.step.total_ps()) / 1e6;
     terminal_.line(fmt::format("  A step of {} images takes {} ({}) {} us, up to {} images/s.",
@@ -245,12 +227,13 @@ class Job {
     }
     const std::vector<Network> networks =
         job_.all_networks ? all_networks(slice_, kBatch) : trained_networks(slice_, kBatch);
-    result_.networks = feed_networks(slice_, networks, kBatch, {.precision = job_.precision}, ends);
+    result_.networks = feed_networks(slice_, networks, kBatch,
+                                     {.precision = precision_on_tpu(job_.precision)}, ends);
     print_networks(result_.networks, terminal_);
   }
 
   void show_device_tricks() {
-    const Recipe recipe = recipe_of(job_);
+    const TrainRecipe recipe = recipe_of(job_);
     title("5  What the device's own tricks bring, each on top of those before");
     terminal_.line(
         fmt::format("  By the model of a step's time ({}, input always ready; what the host's "
@@ -265,16 +248,16 @@ class Job {
     const auto epochs = static_cast<std::size_t>(options.epochs);
     result_.device_tricks = device_tricks(recipe.model, slice_, recipe.batch);
     terminal_.status("  training with the device's tricks");
-    if (const auto& learned = result_.learning.epochs; job_.precision == Precision::float32) {
-      learn_with_tricks(result_.device_tricks, slice_, options,
-                        static_cast<std::int64_t>(result_.training_shards.examples),
-                        learned[epochs - 1].test_accuracy);
-    }
+    const double before = job_.precision == Precision::float32
+                              ? result_.learning.epochs[epochs - 1].test_accuracy
+                              : learn(slice_, options).epochs.back().test_accuracy;
+    learn_with_tricks(result_.device_tricks, slice_, options,
+                      static_cast<std::int64_t>(result_.training_shards.examples), before);
     print_device_tricks(result_.device_tricks, options.epochs, terminal_);
   }
 
   /// Without files: those belong to the training itself.
-  LearnOptions learn_options(const Recipe& recipe, Compression compression) {
+  LearnOptions learn_options(const TrainRecipe& recipe, Compression compression) {
     PipelineOptions training = pipeline_options(compression);
     training.batch = recipe.batch;
     PipelineOptions test = training;
@@ -297,7 +280,7 @@ class Job {
   }
 
   void train() {
-    const Recipe recipe = recipe_of(job_);
+    const TrainRecipe recipe = recipe_of(job_);
     title(fmt::format(
         "{}  Training {}{} for real on {} replicas, batches of {}, {} epochs, seed {}",
         job_.train_only ? 2 : 4, recipe.model,
@@ -350,7 +333,7 @@ class Job {
       for (const Compression compression : {Compression::gzip, Compression::none}) {
         const bool is_trained = model == result_.model && compression == job_.compression;
         if (!job_.all_networks || is_trained) continue;
-        options = learn_options(recipe_of(model), compression);
+        options = learn_options(tools::recipe_of(model), compression);
         options.epochs_of_rate = std::exchange(options.epochs, kEpochsTwice);
         add(compression, options, learn(slice_, options));
       }

@@ -208,6 +208,12 @@ TEST_F(Train, EachModelIsTrainedInEachPrecision) {
   }
 }
 
+TEST_F(Train, ComparesInAPrecisionThatNoTpuHas) {
+  const ProgramResult result = run({"--precision", "mixed_float16"});
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("geometric mean of all "));
+}
+
 TEST_F(Train, ResumeGoesOnAsIfItHadNotEnded) {
   const auto losses_and_weights = [&](const std::string& folder, std::vector<std::string> more) {
     const std::string json_file = folder_.file("result.json");

@@ -25,12 +25,15 @@ StepOptimizer step_optimizer_from(std::string_view name);
 std::int64_t update_bytes(StepOptimizer optimizer);
 /// Values that it keeps for each variable.
 std::int64_t optimizer_slots(StepOptimizer optimizer);
+/// Returns what a TPU takes for a training's precision: it has no float16, and mixed_bfloat16 has as many
+/// bytes.
+Precision precision_on_tpu(Precision precision);
 /// 2 for bfloat16, 4 for float32.
 std::int64_t bytes_of_activation(Precision precision);
 
 struct StepOptions {
   /// float32: twice the traffic; products still go through the arrays in bfloat16, once, as XLA does
-  /// it by default. mixed_float16 is refused: no TPU has it.
+  /// it by default. mixed_float16 is refused: no TPU has it (precision_on_tpu()).
   Precision precision = Precision::mixed_bfloat16;
   StepOptimizer optimizer = StepOptimizer::adam;
   std::int32_t steps_per_execution = 1;  ///< the host launches only the first of so many
