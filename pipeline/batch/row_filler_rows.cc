@@ -196,7 +196,11 @@ void RowFiller::place_parked(Lock& lock) {
     const std::shared_ptr<InputRows> rows = parked_.front();
     if (!next_row_is_void()) {
       if (!rows->is_framed) frame(lock, *rows);
-      if (!place(rows)) break;
+      const bool is_placed = place(rows);
+      // Framing unlocks: damage that was found meanwhile has dropped the pieces that come before these in
+      // their batch, so that none of them could ever be written.
+      if (damage_) drop_pieces_behind(damage_->row);
+      if (!is_placed) break;
       if (rows->is_end) end_input(lock, std::move(rows->failure));
     }
     parked_.pop_front();
