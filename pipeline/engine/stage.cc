@@ -81,15 +81,24 @@ std::uint64_t payload_of_each(const Chunk& out) {
 /// at, so small elements are in one pull of eight.
 void note_payload(detail::StageCounters& counters, MemoryAccount& memory, Chunk& out) {
   constexpr std::uint64_t kLookedAt = 8;
-  if (out.size() == 0) return;
+  const std::size_t size = out.size();
+  if (size == 0) return;
+  const auto payload = [&](std::size_t first, std::size_t count) -> std::uint64_t {
+    return out.type().payload_bytes_run(out.value(first), count);
+  };
   const std::uint64_t before = counters.payload_each.load(std::memory_order_relaxed);
-  const bool are_small = before != 0 && 4 * before * out.size() < detail::kChunkPayloadBytesMax;
-  if (are_small && counters.pulls.load(std::memory_order_relaxed) % kLookedAt != 0) return;
-  const std::uint64_t held = out.held().bytes();
-  const std::uint64_t each = held != 0 ? held / out.size() : payload_of_each(out);
-  counters.payload_each.store(std::max(each + 1, before - before / 16), std::memory_order_relaxed);
-  if (held == 0 && each * out.size() > detail::kChunkPayloadBytesMax)
-    out.held().set(memory, out.type().payload_bytes_run(out.front(), out.size()));
+  const bool are_small = before != 0 && 4 * before * size < detail::kChunkPayloadBytesMax;
+  // A source ends its chunk behind a large element, however many small ones stand before it.
+  const bool ends_large = size > 1 && payload(size - 1, 1) > detail::kChunkPayloadBytesMax;
+  const bool is_due = counters.pulls.load(std::memory_order_relaxed) % kLookedAt == 0;
+  if (are_small && !ends_large && !is_due) return;
+  std::uint64_t bytes = out.held().bytes();
+  if (bytes == 0) {
+    bytes = ends_large ? payload(0, size) : payload_of_each(out) * size;
+    if (bytes > detail::kChunkPayloadBytesMax) out.held().set(memory, payload(0, size));
+  }
+  counters.payload_each.store(std::max(bytes / size + 1, before - before / 16),
+                              std::memory_order_relaxed);
 }
 
 }  // namespace

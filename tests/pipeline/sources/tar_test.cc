@@ -89,6 +89,21 @@ TEST_F(TarSource, PassesTheSuiteWithErrors) {
   run_source_suite([&] { return make() | skip_errors(); }, stream_of(make() | skip_errors()));
 }
 
+TEST_F(TarSource, ALargeSampleBehindSmallOnesIsCounted) {
+  constexpr std::size_t kLarge = 1'000'000;
+  for (int small = 1; small < 40; ++small) {
+    std::vector<std::pair<std::string, std::string>> members;
+    for (int i = 0; i < 40; ++i) {
+      members.emplace_back(fmt::format("s/{}.bin", i), std::string(i == small ? kLarge : 90, 'b'));
+    }
+    folder_.write("0.tar", tar_of(members));
+    auto iterator = tar({folder_.file("0.tar")}).iterate();
+    while (iterator.next()) {
+    }
+    EXPECT_GE(iterator.memory().peak_bytes(), kLarge) << small << " small ones before it";
+  }
+}
+
 TEST_F(TarSource, SeveralAtOnce) {
   for (int f = 0; f < 3; ++f) folder_.write(fmt::format("{}.tar", f), samples(10 * f, 10));
   Stream found = stream_of(
