@@ -119,7 +119,8 @@ class Conclusions(unittest.TestCase):
         text = "a\n<!-- measured: main -->\nold\n<!-- measured end -->\nb\n<!-- measured: x -->\nkept\n<!-- measured end -->\n"
         self.assertEqual(update_tables.updated(text, {"main": "new"}),
                          text.replace("old", "```\nnew\n```"))
-        self.assertEqual(update_tables.comparison_of("1  a\n\n2  b\n  c\n\n3  d\n"), "2  b\n  c")
+        self.assertEqual(update_tables.comparison_of("1  a\n\n2  b\n  c\n\n3  d\n\n4  e\n"),
+                         "2  b\n  c\n\n3  d")
 
     def test_every_row_has_its_group_and_readmes_have_marks(self):
         for group, members in rows.ROWS.items():

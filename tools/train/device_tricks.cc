@@ -6,7 +6,9 @@
 #include <utility>
 
 #include <infeed/device/device_batch.h>
+#include <infeed/device/hbm_need.h>
 #include <infeed/device/models.h>
+#include <infeed/device/optimizers.h>
 #include <infeed/device/schedule.h>
 #include <infeed/device/step_graph.h>
 
@@ -28,6 +30,7 @@ class TrickRows {
 
   void add(std::string name, const Workload& workload, std::int64_t batch,
            const StepOptions& options) {
+    if (!hbm_need(workload, slice_, batch, options).fits()) return;
     DeviceTrick row{.name = std::move(name),
                     .batch = batch,
                     .options = options,
@@ -96,9 +99,10 @@ void learn_with_tricks(std::vector<DeviceTrick>& tricks, const Slice& slice,
     const double scale = nn::scaled_rate({.base_rate = 1,
                                           .base_batch = batch,
                                           .global_batch = images_an_update,
-                                          .rule = nn::BatchRule::root});
-    with.rate = [rate = options.rate, scale](std::uint64_t steps) -> nn::Schedule {
-      return [of_batch = rate(steps), scale](std::uint64_t step) { return scale * of_batch(step); };
+                                          .rule = nn::batch_rule(StepOptimizer::adam)});
+    with.rate = [rate = options.rate, scale](std::uint64_t updates) -> nn::Schedule {
+      return
+          [of_batch = rate(updates), scale](std::uint64_t step) { return scale * of_batch(step); };
     };
     with.precision = trick.options.precision;
     with.training.batch = trick.batch;

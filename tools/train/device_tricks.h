@@ -32,7 +32,7 @@ struct DeviceTrick {
 /// The model (model_names()), traced at its share of the batch.
 StepGraph graph_of(std::string_view model, const Slice& slice, std::int64_t batch);
 
-/// The model on the slice.
+/// The model on the slice; those that its memory can't hold are left out.
 std::vector<DeviceTrick> device_tricks(std::string_view model, const Slice& slice,
                                        std::int64_t batch);
 

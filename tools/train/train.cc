@@ -68,9 +68,9 @@ class Job {
       if (!job_.train_only) show_device_tricks();
     } catch (const Error& error) {
       if (error.code() == ErrorCode::cancelled && stop_.stop_requested()) throw stopped(error);
-      if (error.code() == ErrorCode::data_loss && is_shard(error.file())) {
-        throw damaged_shard(error, shard_folder(job_.compression));
-      }
+      const std::string folder = shard_folder_of(error.file());
+      if (error.code() == ErrorCode::data_loss && !folder.empty())
+        throw damaged_shard(error, folder);
       throw;
     }
     result_.seconds =
@@ -115,7 +115,8 @@ class Job {
                     what, shards.files.size(), as_megabytes(shards.bytes),
                     shards.reused ? "made before" : fmt::format("made in {:.2f} s", shards.seconds),
                     fs::path(shards.files.front()).filename().string()));
-    kept_.push_back(fmt::format("the {} shards of {} images", shards.files.size(), what));
+    if (compression == job_.compression)
+      kept_.push_back(fmt::format("the {} shards of {} images", shards.files.size(), what));
     return shards;
   }
 
@@ -123,11 +124,12 @@ class Job {
     title(fmt::format("1  Record shards ({})", to_string(job_.compression)));
     result_.training_shards = make_shards(Split::train, kTrainingShards, job_.compression);
     result_.test_shards = make_shards(Split::test, kTestShards, job_.compression);
-    if (result_.training_shards.examples < kBatch) {
+    const std::int64_t batch = std::max(recipe_of(job_).batch, job_.train_only ? 1 : kBatch);
+    if (std::cmp_less(result_.training_shards.examples, batch)) {
       throw Error(ErrorCode::invalid_argument,
                   fmt::format("{} training images are fewer than one batch of {}; use a larger "
                               "dataset",
-                              result_.training_shards.examples, kBatch));
+                              result_.training_shards.examples, batch));
     }
   }
 
@@ -149,10 +151,12 @@ class Job {
   }
 
   MeasureOptions measure_options(StepTime step) const {
+    // A pass, but no longer than two seconds: at that pace a cache makes no difference.
+    constexpr std::int64_t kWarmupPs = 2'000'000'000'000;
     const auto examples = static_cast<std::int64_t>(result_.training_shards.examples);
     return {.step = step,
             .duration = job_.run_duration,
-            .warmup_steps = examples / kBatch + 1,
+            .warmup_steps = std::min(examples / kBatch, kWarmupPs / step.total_ps()) + 1,
             .executor = executor_,
             .stop = stop_};
   }
@@ -176,7 +180,8 @@ class Job {
       result_.step = StepTime{.compute_ps = std::llround(*job_.step_us * 1e6)};
     } else if (!job_.model_cost.empty()) {
       result_.model_cost = job_.model_cost;
-      result_.step = step_time(workload(job_.model_cost), slice_, kBatch);
+      result_.step = step_time(workload(job_.model_cost), slice_, kBatch,
+                               {.precision = precision_on_tpu(job_.precision)});
     } else {
       result_.model_cost = recipe_of(job_).model;
       result_.step = step_time(graph_of(result_.model_cost, slice_, kBatch).workload(), slice_,
@@ -268,7 +273,8 @@ class Job {
             .test = std::move(test),
             .epochs = recipe.epochs,
             .seed = job_.seed,
-            .rate = [model = recipe.model](std::uint64_t steps) { return rate_of(model, steps); },
+            .rate = [model = recipe.model](
+                        std::uint64_t updates) { return rate_schedule(model, updates); },
             .threads = job_.threads,
             .executor = executor_,
             .stop = stop_,
@@ -294,8 +300,7 @@ class Job {
                                             to_string(job_.precision));
     result_.log_folder = fmt::format("{}/logs/{:%Y-%m-%d_%H-%M-%S}", job_.work_folder,
                                      fmt::localtime(std::time(nullptr)));
-    LearnOptions options = learn_options(recipe, job_.compression);
-    LearnOptions with_files = options;
+    LearnOptions with_files = learn_options(recipe, job_.compression);
     with_files.checkpoint_folder = result_.checkpoint_folder;
     with_files.resume = job_.resume;
     with_files.log_folder = result_.log_folder;
@@ -319,23 +324,17 @@ class Job {
                                 : fmt::format("; it went on from step {}", learned.resumed_at)));
     print_account(learned.fit, terminal_);
     for (const std::string& note : learned.fit.tuning.notes) terminal_.line("  autotune: " + note);
-    if (learned.resumed_at == 0) train_twice(std::move(options));
+    if (learned.resumed_at == 0) train_pairs();
   }
 
-  void train_twice(LearnOptions options) {
-    const auto add = [&](Compression compression, const LearnOptions& with,
-                         const LearnResult& learned) {
-      result_.twice.push_back(train_without_tricks(slice_, with, learned));
-      result_.twice.back().compression = compression;
-    };
-    add(job_.compression, options, result_.learning);
+  void train_pairs() {
     for (const std::string_view model : nn::model_names()) {
+      const bool is_trained = model == result_.model;
+      const TrainRecipe recipe = is_trained ? recipe_of(job_) : tools::recipe_of(model);
       for (const Compression compression : {Compression::gzip, Compression::none}) {
-        const bool is_trained = model == result_.model && compression == job_.compression;
-        if (!job_.all_networks || is_trained) continue;
-        options = learn_options(tools::recipe_of(model), compression);
-        options.epochs_of_rate = std::exchange(options.epochs, kEpochsTwice);
-        add(compression, options, learn(slice_, options));
+        if (!job_.all_networks && !(is_trained && compression == job_.compression)) continue;
+        result_.twice.push_back(tools::train_twice(slice_, learn_options(recipe, compression)));
+        result_.twice.back().compression = compression;
       }
     }
     print_trained_twice(result_.twice, slice_, terminal_);
@@ -361,8 +360,13 @@ class Job {
                  fmt::format("stopped; kept in {}: {}", job_.work_folder, fmt::join(kept_, "; ")));
   }
 
-  bool is_shard(const std::string& file) const {
-    return file.starts_with(shard_folder(job_.compression) + "/");
+  /// The folder of shards that the file is in; empty: in none.
+  std::string shard_folder_of(const std::string& file) const {
+    for (const Compression compression : {Compression::gzip, Compression::none}) {
+      std::string folder = shard_folder(compression);
+      if (file.starts_with(folder + "/")) return folder;
+    }
+    return {};
   }
 
   const TrainJob& job_;

@@ -43,7 +43,9 @@ EpochResult row_of(const EpochLogs& logs, double seconds) {
 
 std::uint64_t order_hash_of(const TrainingState& state) {
   const auto pipeline = std::ranges::find(state.texts, "pipeline", &NamedText::name);
-  return pipeline == state.texts.end() ? 0 : Checkpoint::from_text(pipeline->text).order_hash;
+  if (pipeline == state.texts.end())
+    throw Error(ErrorCode::internal, "the training's state has no pipeline");
+  return Checkpoint::from_text(pipeline->text).order_hash;
 }
 
 std::uint32_t crc32c_of(const std::vector<NamedTensor>& tensors) {
@@ -116,8 +118,11 @@ LearnResult learn(const Slice& slice, const LearnOptions& options) {
   Scope scope({.seed = options.seed});
   const ReplicaFunction forward = classifier(nn::model_named(options.model, scope));
   const int epochs = options.epochs_of_rate > 0 ? options.epochs_of_rate : options.epochs;
-  const auto steps = static_cast<std::uint64_t>(result.steps_per_epoch * epochs);
-  nn::Adam adam(scope.below("adam"), scope.variables(), {.rate = options.rate(steps)});
+  // The last group of an epoch may be short.
+  const std::int64_t updates_per_epoch =
+      (result.steps_per_epoch + options.batches_per_update - 1) / options.batches_per_update;
+  const auto updates = static_cast<std::uint64_t>(updates_per_epoch * epochs);
+  nn::Adam adam(scope.below("adam"), scope.variables(), {.rate = options.rate(updates)});
   std::optional<nn::LossScale> loss_scale;
   if (options.precision == Precision::mixed_float16) loss_scale.emplace(scope.below("loss_scale"));
   FitResult fitted =

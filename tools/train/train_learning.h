@@ -43,8 +43,8 @@ struct LearnOptions {
   int epochs = 1;
   int epochs_of_rate = 0;  ///< that the rate's schedule is made for; 0: `epochs`
   std::uint64_t seed = 0;
-  /// Of each step, made for as many as there will be.
-  std::function<nn::Schedule(std::uint64_t steps)> rate;
+  /// The rate of each update, made for as many as there will be.
+  std::function<nn::Schedule(std::uint64_t updates)> rate;
   int threads = 0;  ///< of the arithmetic; 0: one a core
   std::shared_ptr<Executor> executor = nullptr;
   /// The state after each of the last epochs, with what the tuner has learnt beside the folder

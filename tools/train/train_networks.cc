@@ -1,10 +1,13 @@
 #include "train/train_networks.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <fmt/format.h>
 #include <numeric>
+#include <utility>
 
+#include <infeed/device/hbm_need.h>
 #include <infeed/device/models.h>
 #include <infeed/device/virtual_run.h>
 
@@ -19,8 +22,12 @@ constexpr std::int64_t kSteps = 1000;
 constexpr std::array<std::string_view, 5> kLargerNetworks = {
     "resnet20", "wide-resnet-16-4", "wide-resnet-28-10", "resnet50-28", "bert-large"};
 
-StepSummary fed_by(const Slice& slice, const VirtualBatch& batch, const MeasuredRun& run) {
-  return run_virtual(slice, ServiceTimes::in_order(run.service_ps),
+/// A part of a batch of the pipeline's takes it a part of the time.
+StepSummary fed_by(const Slice& slice, const VirtualBatch& batch, const MeasuredRun& run,
+                   std::int64_t pipeline_batch) {
+  std::vector<std::int64_t> service_ps = run.service_ps;
+  for (std::int64_t& ps : service_ps) ps = ps / pipeline_batch * batch.examples;
+  return run_virtual(slice, ServiceTimes::in_order(std::move(service_ps)),
                      {.batches = {batch}, .steps = kSteps})
       .summary;
 }
@@ -48,15 +55,18 @@ std::vector<NetworkRow> feed_networks(const Slice& slice, const std::vector<Netw
                                       const std::vector<FeedingEnds>& ends) {
   std::vector<NetworkRow> rows;
   for (const Network& network : networks) {
-    const VirtualBatch batches{.examples = batch,
-                               .bytes = batch * network.workload.input_bytes(options.precision),
-                               .step = step_time(network.workload, slice, batch, options)};
+    const std::int64_t examples = std::min(batch, largest_batch(network.workload, slice, options));
+    if (examples == 0) continue;
+    const VirtualBatch taken{.examples = examples,
+                             .bytes = examples * network.workload.input_bytes(options.precision),
+                             .step = step_time(network.workload, slice, examples, options)};
     for (const FeedingEnds& end : ends) {
       rows.push_back({.network = network.name,
                       .compression = end.compression,
-                      .step = batches.step,
-                      .naive = fed_by(slice, batches, end.naive),
-                      .tuned = fed_by(slice, batches, end.tuned)});
+                      .batch = examples,
+                      .step = taken.step,
+                      .naive = fed_by(slice, taken, end.naive, batch),
+                      .tuned = fed_by(slice, taken, end.tuned, batch)});
     }
   }
   return rows;
@@ -78,18 +88,19 @@ double geometric_mean_gain(const std::vector<NetworkRow>& rows) {
 
 void print_networks(const std::vector<NetworkRow>& rows, Terminal& terminal) {
   terminal.line(terminal.paint(
-      Paint::dim, fmt::format("  {:18} {:6} {:>10} {:>11} {:>11} {:>7}  {}", "network", "shards",
-                              "step us", "naive/s", "tricks/s", "gain", "input-bound")));
-  const auto with_rate = [](const StepSummary& summary) {
+      Paint::dim,
+      fmt::format("  {:17} {:6} {:>5} {:>9} {:>9} {:>10} {:>7}  {}", "network", "shards", "batch",
+                  "step us", "naive/s", "tricks/s", "gain", "input-bound")));
+  const auto rate = [](const StepSummary& summary) {
     return with_commas(std::llround(summary.examples_per_s));
   };
   for (const NetworkRow& row : rows) {
-    terminal.line(fmt::format(
-        "  {:18} {:6} {:>10} {:>11} {:>11} {:>6.2f}x  {} {} {}", row.network,
-        to_string(row.compression),
-        with_commas(std::llround(static_cast<double>(row.step.total_ps()) / 1e6)),
-        with_rate(row.naive), with_rate(row.tuned), row.gain(), to_string(row.naive.verdict),
-        terminal.either("→", "->"), to_string(row.tuned.verdict)));
+    const double step_us = static_cast<double>(row.step.total_ps()) / 1e6;
+    terminal.line(fmt::format("  {:17} {:6} {:>5} {:>9} {:>9} {:>10} {:>6.2f}x  {} {} {}",
+                              row.network, to_string(row.compression), with_commas(row.batch),
+                              with_commas(std::llround(step_us)), rate(row.naive), rate(row.tuned),
+                              row.gain(), to_string(row.naive.verdict), terminal.either("→", "->"),
+                              to_string(row.tuned.verdict)));
   }
   terminal.line(fmt::format("  {:60} {:>6.2f}x",
                             fmt::format("geometric mean of all {}", rows.size()),

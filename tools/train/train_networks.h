@@ -36,10 +36,11 @@ struct FeedingEnds {
   MeasuredRun tuned;
 };
 
-/// A network fed by either end: its account on the device's clock (run_virtual, by MeasuredRun::service_ps).
+/// A network fed by either end, with the largest batch up to the pipelines' that the slice has memory for: its account on the device's clock (run_virtual, by MeasuredRun::service_ps).
 struct NetworkRow {
   std::string network;
   Compression compression;
+  std::int64_t batch = 0;
   StepTime step;
   StepSummary naive;
   StepSummary tuned;

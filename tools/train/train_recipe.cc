@@ -21,8 +21,8 @@ TrainRecipe recipe_of(std::string_view model) {
   return recipe;
 }
 
-nn::Schedule rate_of(std::string_view model, std::uint64_t steps) {
-  return model == "mlp" ? nn::constant_rate(kMlpRate) : nn::rate_for_model(model, steps);
+nn::Schedule rate_schedule(std::string_view model, std::uint64_t updates) {
+  return model == "mlp" ? nn::constant_rate(kMlpRate) : nn::rate_for_model(model, updates);
 }
 
 }  // namespace infeed::tools

@@ -18,7 +18,7 @@ struct TrainRecipe {
 /// `model`: of nn::model_names().
 TrainRecipe recipe_of(std::string_view model);
 
-/// The rate of so many steps.
-nn::Schedule rate_of(std::string_view model, std::uint64_t steps);
+/// The learning rate of so many updates.
+nn::Schedule rate_schedule(std::string_view model, std::uint64_t updates);
 
 }  // namespace infeed::tools

@@ -33,7 +33,7 @@ class AblationTable {
   int bar_width_;
 };
 
-/// "4.1x as many images per second; HIGHLY -> NOT input-bound"
+/// "4.1 times as many images a second; HIGHLY -> NOT input-bound"
 std::string compare(const Terminal& terminal, const MeasuredRun& naive, const MeasuredRun& tuned);
 
 /// What each trick brought first and last, a row each.

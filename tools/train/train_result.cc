@@ -135,6 +135,7 @@ OrderedJson to_json(const std::vector<NetworkRow>& networks) {
   for (const NetworkRow& row : networks) {
     rows.push_back({{"network", row.network},
                     {"compression", to_string(row.compression)},
+                    {"global_batch", row.batch},
                     {"step", to_json(row.step)},
                     {"naive", to_json(row.naive)},
                     {"tricks", to_json(row.tuned)},

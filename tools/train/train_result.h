@@ -14,8 +14,8 @@
 #include "train/train_shards.h"
 #include "train/train_twice.h"
 
-/// Why: what `infeed train` found out, for programs (--json). Written by to_json(); the README of
-/// this folder lists the fields.
+/// Why: what `infeed train` found out, for programs (--json). Written by to_json(); tools/README.md lists
+/// the fields.
 namespace infeed::tools {
 
 struct TrainResultFile {
@@ -43,8 +43,7 @@ struct TrainResultFile {
 /// Images a second of the last run divided by those of the first.
 double speedup(const std::vector<MeasuredRun>& runs);
 
-/// JSON with speedup_total, test_accuracy and runs, a list of {name, steps_per_s, images_per_s,
-/// duty_cycle, infeed_wait_share, verdict}.
+/// JSON, whose fields tools/README.md lists.
 std::string to_json(const TrainResultFile& result);
 
 }  // namespace infeed::tools

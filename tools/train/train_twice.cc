@@ -8,44 +8,39 @@
 namespace infeed::tools {
 namespace {
 
-TrainedTwice::Seconds seconds_of(const std::vector<EpochResult>& epochs, int count) {
-  TrainedTwice::Seconds seconds;
-  for (int i = 0; i < count; ++i) seconds.host += epochs[static_cast<std::size_t>(i)].seconds;
-  seconds.slice = epochs[static_cast<std::size_t>(count - 1)].slice_seconds;
+TrainedTwice::Seconds seconds_of(const std::vector<EpochResult>& epochs) {
+  TrainedTwice::Seconds seconds{.slice = epochs.back().slice_seconds};
+  for (const EpochResult& epoch : epochs) seconds.host += epoch.seconds;
   return seconds;
 }
 
 }  // namespace
 
-TrainedTwice train_without_tricks(const Slice& slice, LearnOptions options,
-                                  const LearnResult& learned) {
-  TrainedTwice twice{.model = options.model};
-  twice.epochs = std::min(kEpochsTwice, static_cast<int>(learned.epochs.size()));
-  if (options.epochs_of_rate == 0) options.epochs_of_rate = options.epochs;
-  options.epochs = twice.epochs;
+TrainedTwice train_twice(const Slice& slice, LearnOptions options) {
+  options.epochs_of_rate = options.epochs;
+  options.epochs = std::min(kEpochsTwice, options.epochs);
+  const LearnResult with = learn(slice, options);
   options.tricks = {};
   options.feed = InfeedFeed::on_demand;
-  options.checkpoint_folder.clear();
-  options.log_folder.clear();
-  options.on_epoch = {};
-  const LearnResult naive = learn(slice, options);
-  const EpochResult& last = naive.epochs.back();
-  const EpochResult& last_with = learned.epochs[naive.epochs.size() - 1];
-  twice.test_accuracy = last.test_accuracy;
-  twice.without = seconds_of(naive.epochs, twice.epochs);
-  twice.with = seconds_of(learned.epochs, twice.epochs);
-  twice.same_losses = std::equal(naive.losses.begin(), naive.losses.end(), learned.losses.begin());
-  twice.same_order = last.order_hash == last_with.order_hash;
-  twice.same_weights = last.weights_crc32c == last_with.weights_crc32c;
-  return twice;
+  const LearnResult without = learn(slice, options);
+  const EpochResult& last = without.epochs.back();
+  const EpochResult& last_with = with.epochs.back();
+  return {.model = options.model,
+          .epochs = options.epochs,
+          .test_accuracy = last.test_accuracy,
+          .without = seconds_of(without.epochs),
+          .with = seconds_of(with.epochs),
+          .same_losses = without.losses == with.losses,
+          .same_order = last.order_hash == last_with.order_hash,
+          .same_weights = last.weights_crc32c == last_with.weights_crc32c};
 }
 
 void print_trained_twice(const std::vector<TrainedTwice>& pairs, const Slice& slice,
                          Terminal& terminal) {
   if (pairs.empty()) return;
   terminal.line();
-  terminal.line(fmt::format(
-      "  The first epochs without any trick of feeding, on demand, and with all of them:"));
+  terminal.line(
+      "  The first epochs without any trick of feeding, on demand, and with all of them:");
   terminal.line(terminal.paint(
       Paint::dim, fmt::format("  {:12} {:6} {:>6} {:>7} {:>8} {:>8} {:>6} {:>9} {:>8} {:>6}",
                               "network", "shards", "epochs", "test", "here s", "tricks", "gain",

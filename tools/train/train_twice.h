@@ -32,9 +32,8 @@ struct TrainedTwice {
   bool same() const { return same_losses && same_order && same_weights; }
 };
 
-/// `options` and `learned`: of a training with all tricks, from its start.
-TrainedTwice train_without_tricks(const Slice& slice, LearnOptions options,
-                                  const LearnResult& learned);
+/// Trains for the first epochs of `options`, which name no files: on demand without a trick, then with all.
+TrainedTwice train_twice(const Slice& slice, LearnOptions options);
 
 /// A row each, and the geometric mean of what the tricks bring on either clock.
 void print_trained_twice(const std::vector<TrainedTwice>& pairs, const Slice& slice,

@@ -1,11 +1,13 @@
 #include "train/train.h"
 
+#include <algorithm>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <sstream>
@@ -20,6 +22,7 @@
 #include "tools/run_program.h"
 #include "tools/small_dataset.h"
 #include "tools/temporary_folder.h"
+#include "train/device_tricks.h"
 #include "train/train_learning.h"
 #include "train/train_report.h"
 #include "train/train_shards.h"
@@ -46,8 +49,10 @@ class Train : public ::testing::Test {
   std::string work() const { return folder_.file("work"); }
 
   ProgramResult run(std::vector<std::string> more = {}, ProgramOptions options = {}) const {
-    std::vector<std::string> arguments{"train",     "--data", data(),     "--work", work(),
-                                       "--seconds", "0.1",    "--epochs", "3"};
+    std::vector<std::string> arguments{"train", "--data",    data(), "--work",
+                                       work(),  "--seconds", "0.1"};
+    if (std::ranges::find(more, "--epochs") == more.end())
+      arguments.insert(arguments.end(), {"--epochs", "3"});
     arguments.insert(arguments.end(), more.begin(), more.end());
     return run_infeed(arguments, options);
   }
@@ -236,6 +241,52 @@ TEST_F(Train, ResumeGoesOnAsIfItHadNotEnded) {
   EXPECT_THAT(std::get<0>(losses_and_weights(work(), {"--epochs", "4", "--resume"})), IsEmpty());
 }
 
+TEST_F(Train, ATrickOfTheDeviceIsTrainedWithItsOwnBatchAndRate) {
+  const auto shards = [&](tools::Split split, std::uint32_t count) {
+    return tools::prepare_shards({.data_folder = data(),
+                                  .shard_folder = work(),
+                                  .split = split,
+                                  .shard_count = count})
+        .files;
+  };
+  // What each schedule is made for, and what it is asked for.
+  struct Asked {
+    std::uint64_t made_for = 0;
+    std::uint64_t updates = 0;
+  };
+  std::vector<std::shared_ptr<Asked>> asked;
+  const tools::LearnOptions options{
+      .training = {.shards = shards(tools::Split::train, 16), .seed = 1, .batch = 128},
+      .test = {.shards = shards(tools::Split::test, 2), .seed = 1, .batch = 128},
+      .epochs = 2,
+      .seed = 1,
+      .rate = [&](std::uint64_t updates) -> nn::Schedule {
+        asked.push_back(std::make_shared<Asked>(Asked{.made_for = updates}));
+        return [of = asked.back()](std::uint64_t update) {
+          of->updates = std::max(of->updates, update + 1);
+          return 0.002;
+        };
+      }};
+  const Slice slice = Slice::parse("v3-8");
+  std::vector<tools::DeviceTrick> tricks = tools::device_tricks("mlp", slice, 128);
+  tools::learn_with_tricks(tricks, slice, options, 3000, 0.25);
+  EXPECT_EQ(tricks[0].test_accuracy, 0.25) << "the same arithmetic";
+  ASSERT_THAT(tricks, SizeIs(6));
+  EXPECT_GT(tricks[4].test_accuracy.value_or(0), 0.5) << tricks[4].name;
+  EXPECT_GT(tricks[5].test_accuracy.value_or(0), 0.1) << tricks[5].name;
+  // 3,000 images are 5 batches of 512 an epoch, of which 4 make an update, and the fifth another one.
+  std::vector<std::uint64_t> made_for;
+  for (const auto& of : asked) {
+    made_for.push_back(of->made_for);
+    EXPECT_THAT(of->updates, ::testing::AnyOf(of->made_for, of->made_for + 1))
+        << "the rate behind the last update is shown, too";
+  }
+  EXPECT_THAT(made_for, ::testing::IsSupersetOf({2 * 5U, 2 * 2U}));
+  std::vector<tools::DeviceTrick> of_few_images = tools::device_tricks("mlp", slice, 128);
+  tools::learn_with_tricks(of_few_images, slice, options, 1000, 0.25);
+  EXPECT_FALSE(of_few_images[5].test_accuracy) << "2,048 images make an update";
+}
+
 TEST_F(Train, BadInputIsOneLineThatSaysWhatToDo) {
   const auto train = [&](std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), "train");
@@ -253,15 +304,21 @@ TEST_F(Train, BadInputIsOneLineThatSaysWhatToDo) {
 }
 
 TEST_F(Train, ADamagedShardIsNamed) {
-  ASSERT_EQ(run().status, 0);
-  const std::string shard = work() + "/shards/train-00003-of-00016.tfrecord.gz";
-  const auto time = fs::last_write_time(shard);
-  std::fstream file(shard, std::ios::binary | std::ios::in | std::ios::out);
-  file.seekp(static_cast<std::streamoff>(fs::file_size(shard) / 2));
-  file << "XXXXXXXXXXXXXXXX";
-  file.close();
-  fs::last_write_time(shard, time);  // else the shards would simply be made anew
-  expect_failure(run(), 1, {"data_loss", shard, "remove the folder", "run this again"});
+  for (const char* const name : {"shards/train-00003-of-00016.tfrecord.gz",
+                                 "shards-to-compare/train-00003-of-00016.tfrecord"}) {
+    ASSERT_EQ(run({"--epochs", "1"}).status, 0);
+    const fs::path shard = fs::path(work()) / name;
+    const auto time = fs::last_write_time(shard);
+    std::fstream file(shard, std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp(static_cast<std::streamoff>(fs::file_size(shard) / 2));
+    file << "XXXXXXXXXXXXXXXX";
+    file.close();
+    fs::last_write_time(shard, time);  // else the shards would simply be made anew
+    expect_failure(run(), 1,
+                   {"data_loss", shard.string(), "remove the folder", shard.parent_path().string(),
+                    "run this again"});
+    fs::remove_all(shard.parent_path());
+  }
 }
 
 TEST_F(Train, AFullResultFile) {
