@@ -7,11 +7,11 @@
 #include <fmt/format.h>
 #include <map>
 #include <optional>
+#include <span>
 #include <system_error>
 #include <utility>
 
 #include <infeed/error.h>
-#include <infeed/records/file.h>
 #include <infeed/records/output_file.h>
 
 namespace infeed {
@@ -25,8 +25,25 @@ struct LoggedStep {
   double ms = 0;
 };
 
-/// Lines by step, then by worker.
-using LoggedSteps = std::map<std::int64_t, std::map<std::int32_t, LoggedStep>>;
+void require_workers(std::int32_t workers) {
+  if (workers >= 1) return;
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("logs of {} workers; say how many there are, 1 or more", workers));
+}
+
+void make_folder(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw system_error("make the folder", folder, error.value());
+}
+
+/// Returns whether the last line lacks its newline, since a kill cut it.
+bool ends_within_a_line(const File& file) {
+  const std::uint64_t size = file.size_bytes().value_or(0);
+  char last = '\n';
+  if (size > 0) file.read_at(size - 1, std::span(&last, 1));
+  return last != '\n';
+}
 
 /// Takes `text` and the number behind it off the line; false where they aren't there.
 template <class Number>
@@ -52,6 +69,13 @@ std::optional<std::pair<std::int64_t, LoggedStep>> logged_step(std::string_view 
   return std::pair(step, logged);
 }
 
+/// Reads the line with which WorkerLog begins: the step that was the last one then.
+std::optional<std::int64_t> begun_behind(std::string_view line) {
+  std::int64_t step = 0;
+  if (take_number(line, "begins behind step ", step) && line == "\n") return step;
+  return std::nullopt;
+}
+
 std::string refused_line(const std::string& file, std::size_t number, std::string_view line) {
   constexpr std::size_t kShownBytes = 80;
   const std::string_view shown = line.substr(0, std::min(line.find('\n'), kShownBytes));
@@ -59,10 +83,14 @@ std::string refused_line(const std::string& file, std::size_t number, std::strin
                      shown);
 }
 
-void read_log(const std::string& file, std::int32_t worker, LoggedSteps& steps,
-              std::vector<std::string>& left_out) {
+/// Returns one worker's lines by their steps.
+std::map<std::int64_t, LoggedStep> read_log(const std::string& file,
+                                            std::vector<std::string>& left_out) {
+  std::map<std::int64_t, LoggedStep> steps;
   std::error_code error;
-  if (!std::filesystem::exists(file, error)) return;  // its worker hasn't begun
+  const bool is_there = std::filesystem::exists(file, error);
+  if (error) throw system_error("look for", file, error.value());
+  if (!is_there) return steps;  // its worker hasn't begun
   const std::string text = read_file(file);
   std::string_view rest = text;
   for (std::size_t number = 1; !rest.empty(); ++number) {
@@ -70,11 +98,14 @@ void read_log(const std::string& file, std::int32_t worker, LoggedSteps& steps,
     const std::string_view line = rest.substr(0, end == rest.npos ? end : end + 1);
     rest.remove_prefix(line.size());
     if (const auto logged = logged_step(line)) {
-      steps[logged->first][worker] = logged->second;
+      steps[logged->first] = logged->second;
+    } else if (const auto step = begun_behind(line)) {
+      steps.erase(steps.upper_bound(*step), steps.end());  // the worker does them anew
     } else {
       left_out.push_back(refused_line(file, number, line));
     }
   }
+  return steps;
 }
 
 WorkerStep summed_up(std::int64_t step, const std::map<std::int32_t, LoggedStep>& logged,
@@ -107,14 +138,13 @@ WorkerStep summed_up(std::int64_t step, const std::map<std::int32_t, LoggedStep>
 }  // namespace
 
 WorkerLogs aggregate_worker_logs(const std::string& folder, std::int32_t workers) {
-  if (workers < 1) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("logs of {} workers; say how many there are, 1 or more", workers));
-  }
+  require_workers(workers);
   WorkerLogs logs;
-  LoggedSteps steps;
+  std::map<std::int64_t, std::map<std::int32_t, LoggedStep>> steps;
   for (std::int32_t worker = 0; worker < workers; ++worker) {
-    read_log(worker_log_file(folder, worker), worker, steps, logs.left_out);
+    for (const auto& [step, logged] : read_log(worker_log_file(folder, worker), logs.left_out)) {
+      steps[step][worker] = logged;
+    }
   }
   for (const auto& [step, logged] : steps) logs.steps.push_back(summed_up(step, logged, workers));
   return logs;
@@ -135,6 +165,12 @@ std::string WorkerLogs::table() const {
   return text;
 }
 
+WorkerTable::WorkerTable(std::string folder, std::int32_t workers)
+    : folder_(std::move(folder)), workers_(workers) {
+  require_workers(workers);
+  make_folder(folder_);
+}
+
 void WorkerTable::on_epoch_end(FitControl&, const EpochLogs&) {
   replace_file(folder_ + "/workers.txt", aggregate_worker_logs(folder_, workers_).table(),
                Durability::leave_to_system);
@@ -145,13 +181,16 @@ std::string worker_log_file(const std::string& folder, std::int32_t worker) {
 }
 
 WorkerLog::WorkerLog(std::string folder, std::int32_t worker)
-    : file_(worker_log_file(folder, worker)) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) throw system_error("make the folder", folder, error.value());
+    : name_(worker_log_file(folder, worker)) {
+  make_folder(folder);
 }
 
-void WorkerLog::on_begin(FitControl&) { before_ = {}; }
+void WorkerLog::on_begin(FitControl& fit) {
+  before_ = {};
+  file_ = File::open(name_, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC);
+  file_.write(fmt::format("{}begins behind step {}\n", ends_within_a_line(file_) ? "\n" : "",
+                          fit.state().step));
+}
 
 void WorkerLog::on_execution_end(FitControl& fit, const StepLogs& logs) {
   constexpr double kPsPerMs = 1e9;
@@ -162,10 +201,9 @@ void WorkerLog::on_execution_end(FitControl& fit, const StepLogs& logs) {
   const auto steps = static_cast<double>(std::max<std::int64_t>(now.steps - before_.steps, 1));
   const double ms = static_cast<double>(own_ps(now) - own_ps(before_)) / kPsPerMs / steps;
   before_ = now;
-  File file = File::open(file_, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC);
-  file.write(fmt::format("step {} epoch {} loss {:.4f}, accuracy {:.4f}, {:.2f} ms a step\n",
-                         logs.step, logs.epoch, logs.training.loss(), logs.training.accuracy(),
-                         ms));
+  file_.write(fmt::format("step {} epoch {} loss {:.4f}, accuracy {:.4f}, {:.2f} ms a step\n",
+                          logs.step, logs.epoch, logs.training.loss(), logs.training.accuracy(),
+                          ms));
 }
 
 }  // namespace infeed

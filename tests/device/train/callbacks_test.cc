@@ -129,6 +129,7 @@ TEST(Callbacks, ProgressAndWorkerLogSayHowFarItIs) {
   control.noted.host.compute_ps += 50'000'000'000;
   log.on_execution_end(control, at_step(112));
   EXPECT_EQ(read_whole(folder.file("logs/worker-00003.log")),
+            "begins behind step 9\n"
             "step 108 epoch 1 loss 0.5000, accuracy 0.7500, 10.00 ms a step\n"
             "step 112 epoch 1 loss 0.5000, accuracy 0.7500, 12.50 ms a step\n");
 }

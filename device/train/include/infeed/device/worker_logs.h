@@ -3,10 +3,10 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <infeed/device/callbacks.h>
+#include <infeed/records/file.h>
 
 /// Why: each worker of a training writes a log of its own (WorkerLog). Whether they agree, which of them
 /// is slow and which has stopped shows when the logs lie side by side; the chief puts them there.
@@ -17,8 +17,9 @@
 ///                          std::make_shared<infeed::WorkerTable>(folder, 4)};  // the chief's alone
 ///     std::string table = infeed::aggregate_worker_logs(folder, 4).table();
 ///
-/// The logs are read as far as they are written, while the workers go on. A step that a log has twice,
-/// since its worker went on from a checkpoint, counts as the later line says it.
+/// The logs are read as far as they are written, while the workers go on. A worker that goes on from a
+/// checkpoint, or begins a training anew, says so in its log: what it had logged of later steps no longer
+/// counts.
 ///
 /// Thread-safety: any thread. Errors: invalid_argument for fewer workers than 1; of the files.
 namespace infeed {
@@ -26,8 +27,9 @@ namespace infeed {
 /// Returns FOLDER/worker-00003.log.
 std::string worker_log_file(const std::string& folder, std::int32_t worker);
 
-/// A line an execution in worker_log_file(), of each worker: step, loss, accuracy, and what a step took
-/// this process on average but for the all-reduce, in which the quick ones wait for the slow.
+/// A line an execution in worker_log_file(), of each worker, behind what is there: step, loss, accuracy,
+/// and what a step took this process on average but for the all-reduce, in which the quick ones wait for
+/// the slow.
 class WorkerLog : public Callback {
  public:
   WorkerLog(std::string folder, std::int32_t worker);
@@ -37,14 +39,15 @@ class WorkerLog : public Callback {
   void on_execution_end(FitControl& fit, const StepLogs& logs) override;
 
  private:
-  std::string file_;
+  const std::string name_;
+  File file_;           ///< from on_begin() on
   StepSummary before_;  ///< this execution
 };
 
 /// One step, as the workers have logged it.
 struct WorkerStep {
-  std::int64_t step = 0;  ///< as Callback has it: steps of all epochs
-  std::int64_t epoch = 0;
+  std::int64_t step = 0;   ///< as Callback has it: steps of all epochs
+  std::int64_t epoch = 0;  ///< from 0
   double loss_min = 0;
   double loss_mean = 0;  ///< over the workers, each counting once
   double loss_max = 0;
@@ -69,15 +72,15 @@ struct WorkerLogs {
   std::string table() const;
 };
 
-/// Reads FOLDER/worker-00000.log and so on, of so many workers; one without a file misses every step.
+/// Reads FOLDER/worker-00000.log and so on, of so many workers; one without a file hasn't begun and
+/// misses every step.
 WorkerLogs aggregate_worker_logs(const std::string& folder, std::int32_t workers);
 
 /// Writes FOLDER/workers.txt after each epoch, on the chief: the table of what all have logged so far. Put
 /// it behind the chief's own WorkerLog.
 class WorkerTable : public Callback {
  public:
-  WorkerTable(std::string folder, std::int32_t workers)
-      : folder_(std::move(folder)), workers_(workers) {}
+  WorkerTable(std::string folder, std::int32_t workers);
   std::string_view name() const override { return "worker_table"; }
   void on_epoch_end(FitControl& fit, const EpochLogs& logs) override;
 
