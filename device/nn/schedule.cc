@@ -25,6 +25,12 @@ void require_steps(std::uint64_t steps, std::string_view what) {
               fmt::format("{} over {} steps; it takes 1 or more", what, steps));
 }
 
+void require_schedule(bool is_there, std::string_view what) {
+  if (is_there) return;
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("{} is empty; give a schedule, as constant_rate()", what));
+}
+
 /// How far `step` is on the way to `steps`: 0 to 1.
 double share_of(std::uint64_t step, std::uint64_t steps) {
   return static_cast<double>(std::min(step, steps)) / static_cast<double>(steps);
@@ -39,6 +45,7 @@ Schedule constant_rate(double rate) {
 
 Schedule warm_up(std::uint64_t steps, Schedule then) {
   require_steps(steps, "warming up");
+  require_schedule(then != nullptr, "what follows warming up");
   return [steps, then = std::move(then)](std::uint64_t step) {
     return step < steps ? then(0) * share_of(step + 1, steps) : then(step - steps);
   };
@@ -94,13 +101,23 @@ double scaled_rate(const ScaledRate& options) {
   }
   const double factor =
       static_cast<double>(options.global_batch) / static_cast<double>(options.base_batch);
-  return options.base_rate * (options.rule == BatchRule::linear ? factor : std::sqrt(factor));
+  const double rate =
+      options.base_rate * (options.rule == BatchRule::linear ? factor : std::sqrt(factor));
+  if (!std::isfinite(rate)) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("a base rate of {}, scaled from a base_batch of {} to a global_batch "
+                            "of {}, is beyond what a double has; take a smaller one",
+                            options.base_rate, options.base_batch, options.global_batch));
+  }
+  return rate;
 }
 
 Schedule scaled_with_batch(const ScaledRate& options,
                            const std::function<Schedule(double peak)>& after) {
   const double peak = scaled_rate(options);
+  require_schedule(after != nullptr, "`after`");
   Schedule then = after(peak);
+  require_schedule(then != nullptr, "what `after` gives");
   const std::uint64_t steps = options.warm_up_steps;
   const double first = std::min(options.base_rate, peak);
   return [=, then = std::move(then)](std::uint64_t step) {

@@ -259,6 +259,24 @@ TEST(Schedules, WhatTheyDoNotTakeIsNamed) {
             "have 1 example or more");
   EXPECT_EQ(refusal_of([] { nn::scaled_with_batch({.base_rate = -1, .global_batch = 512}); }),
             "a base rate of -1; expected a finite number that isn't negative");
+  EXPECT_EQ(refusal_of([] { nn::scaled_rate({.base_batch = 0, .global_batch = 512}); }),
+            "a learning rate for a global_batch of 512, scaled from a base_batch of 0; batches "
+            "have 1 example or more");
+  nn::ScaledRate huge{.base_rate = 1e308, .global_batch = 4096};
+  EXPECT_EQ(refusal_of([&] { nn::scaled_rate(huge); }),
+            "a base rate of 1e+308, scaled from a base_batch of 256 to a global_batch of 4096, is "
+            "beyond what a double has; take a smaller one");
+  huge.rule = nn::BatchRule::root;
+  EXPECT_EQ(refusal_of([&] { nn::scaled_with_batch(huge); }),
+            refusal_of([&] { nn::scaled_rate(huge); }));
+  EXPECT_EQ(refusal_of([] { nn::warm_up(5, {}); }),
+            "what follows warming up is empty; give a schedule, as constant_rate()");
+  EXPECT_EQ(refusal_of([] { nn::scaled_with_batch({.global_batch = 512}, {}); }),
+            "`after` is empty; give a schedule, as constant_rate()");
+  EXPECT_EQ(refusal_of([] {
+              nn::scaled_with_batch({.global_batch = 512}, [](double) { return nn::Schedule(); });
+            }),
+            "what `after` gives is empty; give a schedule, as constant_rate()");
 }
 
 TEST(LossScaling, DoublesHalvesAndIsState) {

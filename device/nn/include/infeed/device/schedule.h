@@ -17,7 +17,8 @@
 ///     scaled(500);                                                       // 1.6
 ///
 /// Steps count from 0. The same bits on every machine: no cosine or power of a library.
-/// Errors: invalid_argument: a rate that is negative or not finite, steps below 1.
+/// Errors: invalid_argument: a rate that is negative or not finite, as given or scaled; steps or a batch
+/// below 1; a schedule or function that is empty.
 namespace infeed::nn {
 
 using Schedule = std::function<double(std::uint64_t step)>;
