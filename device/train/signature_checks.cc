@@ -42,6 +42,16 @@ bool fits(const InputColumn& declared, const Shape& shape, std::size_t first_axi
   return true;
 }
 
+/// Says what to do where the number of rows alone is another one than was declared.
+std::string advice_on_rows(std::int64_t declared, std::int64_t found) {
+  if (found > declared) {
+    return fmt::format("make batches of {} rows in the pipeline, or declare {} rows", declared,
+                       found);
+  }
+  return "drop partial batches with drop_remainder, or declare the rows as std::nullopt, with "
+         "which each number of rows is compiled for itself";
+}
+
 void check_column(const InputColumn& declared, const ColumnBatch& share, std::int64_t rows,
                   std::int64_t number) {
   const Column* const column = share.find(declared.name);
@@ -58,12 +68,11 @@ void check_column(const InputColumn& declared, const ColumnBatch& share, std::in
   const Shape shape = whole_shape(*column, rows);
   const bool is_alike = column->dtype() == declared.dtype && fits(declared, shape, 1);
   if (is_alike && fits(declared, shape, 0)) return;
-  refuse_inputs(fmt::format(
-      "step {}: column '{}' is {} {}; expected {}; {}", number + 1, declared.name,
-      to_string(column->dtype()), shape.to_string(), text_of(declared),
-      is_alike ? "drop partial batches with drop_remainder, or declare the rows as std::nullopt, "
-                 "with which each number of rows is compiled for itself"
-               : "mend the pipeline, or what the step declares"));
+  const std::string advice = is_alike ? advice_on_rows(*declared.shape.front(), rows)
+                                      : "mend the pipeline, or what the step declares";
+  refuse_inputs(fmt::format("step {}: column '{}' is {} {}; expected {}; {}", number + 1,
+                            declared.name, to_string(column->dtype()), shape.to_string(),
+                            text_of(declared), advice));
 }
 
 }  // namespace

@@ -44,6 +44,9 @@ TEST(InputSignature, AFixedBatchIsCompiledOnceAndRefusesAPartialOne) {
             "step 3: column 'image' is float32 [8, 8]; expected float32 [16, 8]; drop partial "
             "batches with drop_remainder, or declare the rows as std::nullopt, with which each "
             "number of rows is compiled for itself");
+  EXPECT_EQ(refusal(points(40), points_of(12)),
+            "step 1: column 'image' is float32 [16, 8]; expected float32 [12, 8]; make batches of "
+            "12 rows in the pipeline, or declare 16 rows");
 }
 
 TEST(InputSignature, AnyNumberOfRowsIsCompiledForEachShape) {
