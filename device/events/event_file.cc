@@ -196,7 +196,7 @@ EventFileWriter::EventFileWriter(const std::string& directory) {
   try {
     append(bytes_of(event));
   } catch (...) {
-    close(descriptor_);
+    if (descriptor_ >= 0) close(descriptor_);
     throw;
   }
 }
@@ -280,10 +280,17 @@ void EventFileWriter::graph(std::span<const EventNode> nodes) {
 void EventFileWriter::append(std::string_view event) {
   const detail::RecordFrame frame(event);
   const std::string record = fmt::format("{}{}{}", frame.before(), event, frame.after());
+  const off_t length = lseek(descriptor_, 0, SEEK_END);
+  if (length < 0) fail("write to the event file", path_, errno);
   for (std::string_view rest = record; !rest.empty();) {
     const ssize_t written = write(descriptor_, rest.data(), rest.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail("write to the event file", path_, errno);
+    if (written < 0) {
+      const int error_number = errno;
+      // No reader gets past half a record, so nothing may come behind one.
+      if (ftruncate(descriptor_, length) != 0) close(std::exchange(descriptor_, -1));
+      fail("write to the event file", path_, error_number);
+    }
     rest.remove_prefix(static_cast<std::size_t>(written));
   }
 }

@@ -1,9 +1,12 @@
 #include "infeed/device/event_file.h"
 
 #include <cmath>
+#include <csignal>
+#include <filesystem>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <limits>
+#include <sys/resource.h>
 
 #include <infeed/error.h>
 #include <infeed/records/record_reader.h>
@@ -257,6 +260,42 @@ TEST(EventFile, AFolderThatCannotBeMadeSaysSo) {
     EXPECT_EQ(error.file(), folder.file("taken/logs"));
     EXPECT_THAT(error.message(), testing::StartsWith("cannot create the folder for event files: "));
   }
+}
+
+/// While it lives, no file of this process grows beyond so many bytes: write() writes up to there, then
+/// fails, as on a disk that is full.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(std::uintmax_t bytes) : signal_(std::signal(SIGXFSZ, SIG_IGN)) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{bytes, before_.rlim_max};
+    EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+  }
+  ~FileSizeLimit() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, signal_);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+
+ private:
+  rlimit before_{};
+  void (*signal_)(int);
+};
+
+TEST(EventFile, AFailedCallLeavesNothingAndLaterOnesCanBeRead) {
+  const TemporaryFolder folder;
+  EventFileWriter events(folder.path());
+  events.scalar("before", 1, 0.5);
+  const std::uintmax_t length = std::filesystem::file_size(events.path());
+  for (const std::uintmax_t room : {0U, 1U, 12U, 40U}) {
+    const FileSizeLimit limit(length + room);
+    EXPECT_THAT(error_message([&] { events.text("lost", 2, std::string(90, 'x')); }),
+                testing::StartsWith("cannot write to the event file: "));
+    EXPECT_EQ(std::filesystem::file_size(events.path()), length) << room;
+  }
+  events.scalar("behind", 3, 0.25);
+  EXPECT_THAT(tags_of(events_of(events.path())), testing::ElementsAre("before", "behind"));
 }
 
 }  // namespace

@@ -20,7 +20,7 @@
 ///
 /// Every call appends one whole record with one system call, so the file can be read while it grows
 /// and after a crash is whole up to the last call. (That is why it isn't written under a temporary
-/// name.)
+/// name.) A call that fails takes back what it wrote.
 ///
 /// TensorBoard shows all files of a folder as one run, in the order of their names: a new file's name
 /// comes behind those that are there. In tags, names and texts bytes that are no UTF-8 become \xNN.
