@@ -216,29 +216,37 @@ class FitRun : public FitControl {
   /// False when it was cancelled.
   bool run_epoch() {
     if (!feed_) begin_iteration({});
-    bool is_over = false;
-    while (!is_over && progress_.stop_reason.empty()) {
+    ExecutionEnd end = ExecutionEnd::whole;
+    while (end == ExecutionEnd::whole && progress_.stop_reason.empty()) {
       StepLogs execution{.epoch = progress_.epoch};
-      try {
-        while (execution.steps < options_.steps_per_execution) {
-          if (options_.stop.stop_requested()) return false;
-          is_over = !next_shares();
-          if (is_over) break;
-          execution.training += run_step();
-          ++execution.steps;
-        }
-      } catch (const Error& error) {
-        if (error.code() == ErrorCode::cancelled && options_.stop.stop_requested()) return false;
-        throw;
-      }
+      end = run_steps(execution);
       if (execution.steps == 0) break;
       execution.step = progress_.step;
       execution.step_of_epoch = progress_.step_of_epoch;
       execution.rate = rate();
       for_callbacks([&](Callback& callback) { callback.on_execution_end(*this, execution); });
     }
+    if (end == ExecutionEnd::cancelled) return false;
     update();  // a last group may be short
     return end_epoch();
+  }
+
+  enum class ExecutionEnd : std::uint8_t { whole, end_of_data, cancelled };
+
+  /// Runs the steps of an execution. Callbacks see those before a cancellation, too.
+  ExecutionEnd run_steps(StepLogs& execution) {
+    try {
+      while (execution.steps < options_.steps_per_execution) {
+        if (options_.stop.stop_requested()) return ExecutionEnd::cancelled;
+        if (!next_shares()) return ExecutionEnd::end_of_data;
+        execution.training += run_step();
+        ++execution.steps;
+      }
+      return ExecutionEnd::whole;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::cancelled || !options_.stop.stop_requested()) throw;
+      return ExecutionEnd::cancelled;
+    }
   }
 
   bool end_epoch() {

@@ -179,6 +179,66 @@ TEST(Callbacks, SaveCheckpointsKeepsWhatACancelledRunHasDone) {
   }
 }
 
+/// Notes which steps an execution had, and what they came to.
+class NotedExecutions : public Callback {
+ public:
+  std::string_view name() const override { return "noted_executions"; }
+  void on_execution_end(FitControl&, const StepLogs& logs) override {
+    examples += logs.training.examples;
+    losses += logs.training.loss_sum;
+    ends.emplace_back(logs.step - logs.steps, logs.step);
+  }
+  void on_cancelled(FitControl&) override { ends.emplace_back(-1, -1); }
+
+  std::vector<std::pair<std::int64_t, std::int64_t>> ends;
+  std::int64_t examples = 0;
+  double losses = 0;
+};
+
+/// Cancelled behind any step, also amid an execution: every step reaches the callbacks once.
+TEST(Callbacks, SeeTheStepsOfAnExecutionThatIsCancelled) {
+  const auto data = from_columns(points(96), 16) | shuffle({.buffer = 4, .seed = 3});
+  const auto run = [&](const std::string& folder, std::int64_t last) {
+    SmallTraining small;
+    std::stop_source source;
+    const auto noted = std::make_shared<NotedExecutions>();
+    fit(small.training(), Slice::parse("v3-8"), data,
+        {.epochs = 2,
+         .steps_per_execution = 4,
+         .resume_from = folder,
+         .callbacks = {noted, std::make_shared<SaveCheckpoints>(
+                                  SaveCheckpointsOptions{.folder = folder, .every_steps = 3})},
+         .stop = source.get_token(),
+         .on_step = [&](std::int64_t step, const Metrics&) {
+           if (step == last) source.request_stop();
+         }});
+    return noted;
+  };
+  using testing::Pair;
+  const TemporaryFolder folder;
+  const auto whole = run(folder.file("whole"), -1);
+  EXPECT_THAT(whole->ends, testing::ElementsAre(Pair(0, 4), Pair(4, 6), Pair(6, 10), Pair(10, 12)));
+  for (std::int64_t stop_at = 1; stop_at < 12; ++stop_at) {
+    const std::string cut = folder.file("cut-" + std::to_string(stop_at));
+    const auto before = run(cut, stop_at);
+    const auto after = run(cut, -1);
+    ASSERT_GE(before->ends.size(), 2U);
+    EXPECT_EQ(before->ends.back().first, -1);
+    before->ends.pop_back();
+    EXPECT_EQ(before->ends.back().second, stop_at);
+    std::int64_t end = 0;
+    for (const auto& noted : {before, after}) {
+      for (const auto& [first, last] : noted->ends) {
+        EXPECT_EQ(first, end) << stop_at;
+        end = last;
+      }
+    }
+    EXPECT_EQ(end, 12);
+    EXPECT_EQ(before->examples + after->examples, whole->examples);
+    EXPECT_NEAR(before->losses + after->losses, whole->losses, 1e-9);
+  }
+}
+
 TEST(Callbacks, SaveBestKeepsTheEpochWithTheLeastLoss) {
   const TemporaryFolder folder;
   NotedControl control;

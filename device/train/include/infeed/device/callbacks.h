@@ -42,7 +42,8 @@ struct EpochLogs {
   friend bool operator==(const EpochLogs&, const EpochLogs&) = default;
 };
 
-/// What a few steps came to: those of one execution (FitOptions::steps_per_execution).
+/// What a few steps came to: those of one execution (FitOptions::steps_per_execution), fewer at the end of
+/// an epoch or where the run is cancelled.
 struct StepLogs {
   std::int64_t epoch = 0;
   std::int64_t step = 0;           ///< steps of all epochs so far, these among them
