@@ -56,7 +56,9 @@ class FitRun : public FitControl {
                .queue_depth = target_.feed.feed == InfeedFeed::ahead ? target_.feed.queue_depth : 0,
                .devices_of_replica = std::max(target_.replicas.devices_of_replica, 1),
                .workload = options.workload}),
-        keeps_gradients_(std::ranges::any_of(options.callbacks, &Callback::needs_gradients)) {}
+        keeps_gradients_(std::ranges::any_of(options.callbacks, [&](const auto& callback) {
+          return is_called(*callback) && callback->needs_gradients();
+        })) {}
 
   FitResult run() {
     if (!options_.resume_from.empty()) {
@@ -142,12 +144,15 @@ class FitRun : public FitControl {
     return result;
   }
 
+  /// True if this worker calls it.
+  bool is_called(const Callback& callback) const {
+    return options_.worker.is_chief() || callback.runs_on() == RunsOn::every_worker;
+  }
+
   template <class F>
   void for_callbacks(const F& call) {
     for (const std::shared_ptr<Callback>& callback : options_.callbacks) {
-      if (options_.worker.is_chief() || callback->runs_on() == RunsOn::every_worker) {
-        call(*callback);
-      }
+      if (is_called(*callback)) call(*callback);
     }
   }
 

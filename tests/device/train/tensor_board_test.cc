@@ -171,6 +171,26 @@ TEST(FitControl, GivesTheGradientsOfTheLastUpdateToWhoNeedsThem) {
   EXPECT_LE(squares, 0.25 + 1e-5);  // as they were applied
 }
 
+/// Sees what a worker that isn't the chief keeps, and asks for nothing itself.
+class WorkersGradients : public NotedGradients {
+ public:
+  WorkersGradients() : NotedGradients(false) {}
+  std::string_view name() const override { return "workers_gradients"; }
+  RunsOn runs_on() const override { return RunsOn::every_worker; }
+};
+
+TEST(FitControl, KeepsNoGradientsForCallbacksOfTheChiefOnly) {
+  const auto kept_by = [](std::int32_t worker) {
+    SmallTraining small;
+    const auto seen = std::make_shared<WorkersGradients>();
+    fit(small.training(), Slice::parse("v3-8"), from_columns(points(32), 16),
+        {.callbacks = {std::make_shared<NotedGradients>(true), seen}, .worker = {.index = worker}});
+    return seen->of_steps;
+  };
+  EXPECT_THAT(kept_by(0), ElementsAre(testing::Not(IsEmpty()), testing::Not(IsEmpty())));
+  EXPECT_THAT(kept_by(1), ElementsAre(IsEmpty(), IsEmpty()));
+}
+
 TEST(TensorBoardCallback, CountsWhatIsNotFinite) {
   const TemporaryFolder folder;
   Scope scope;

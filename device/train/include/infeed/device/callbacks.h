@@ -66,8 +66,9 @@ class FitControl {
   virtual FitAccounts accounts() const { return {}; }
   /// All variables of the training, the optimiser's too.
   virtual std::vector<Variable> variables() const { return {}; }
-  /// Those of the last update, added up over the replicas (not finite where it was skipped for that);
-  /// empty before the first one, and when no callback needs_gradients().
+  /// Those of the last update as they were applied: added up over the replicas, without the loss scale,
+  /// and clipped (not finite, and not clipped, where the update was skipped for that). Empty before the
+  /// first update, and when no callback of this worker needs_gradients().
   virtual Gradients gradients() const { return {}; }
   /// The graph that was compiled last; null before the first step. Valid until the next step.
   virtual const StepGraph* graph() const { return nullptr; }
