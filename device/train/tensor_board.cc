@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -42,12 +43,15 @@ void write_histogram(EventFileWriter& events, const std::string& tag, std::int64
 /// Gives each operation a name of its own below that of its kernel: "kernel_2/relu", "kernel_2/relu_1".
 std::vector<EventNode> nodes_of(const StepGraph& graph) {
   std::vector<EventNode> nodes;
-  std::unordered_map<std::string, std::int64_t> uses;
+  std::unordered_set<std::string> names;
+  std::unordered_map<std::string, std::int64_t> repeats;
   for (const GraphOperation& operation : graph.operations()) {
     const std::string kernel =
         operation.kernel < 0 ? "not_needed" : fmt::format("kernel_{}", operation.kernel);
-    std::string name = fmt::format("{}/{}", kernel, operation.name);
-    if (const std::int64_t before = uses[name]++; before > 0) name += fmt::format("_{}", before);
+    const std::string base = fmt::format("{}/{}", kernel, operation.name);
+    std::string name = base;
+    // An operation may be called as another one with its number.
+    while (!names.insert(name).second) name = fmt::format("{}_{}", base, ++repeats[base]);
     EventNode node{.name = std::move(name), .op = operation.name, .output = operation.output};
     for (const std::int32_t input : operation.inputs) {
       node.inputs.push_back(nodes[static_cast<std::size_t>(input)].name);

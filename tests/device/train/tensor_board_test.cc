@@ -25,8 +25,10 @@ class BoardControl : public FitControl {
   void stop_training(std::string) override {}
   void set_rate_factor(double) override {}
   std::vector<Variable> variables() const override { return trained; }
+  const StepGraph* graph() const override { return traced ? &*traced : nullptr; }
 
   std::vector<Variable> trained;
+  std::optional<StepGraph> traced;
 };
 
 EpochLogs epoch_logs(std::int64_t epoch, double loss) {
@@ -244,6 +246,38 @@ TEST(TensorBoardCallback, WritesTheGraphOfAStepOnce) {
   ASSERT_EQ(shape.dim_size(), 2);
   EXPECT_EQ(shape.dim(0).size(), 2);  // the share of a replica
   EXPECT_EQ(shape.dim(1).size(), 3);
+}
+
+TEST(TensorBoardCallback, NodesOfAGraphHaveNamesOfTheirOwn) {
+  SmallTraining small;
+  // The loss doesn't need these, so they stand in one box.
+  const auto forward = [&](Tape& tape, const ColumnBatch& share) -> ReplicaResult {
+    ReplicaResult result = small.forward(tape, share);
+    TapeValue x = result.losses;
+    for (const std::string name : {"hits", "hits", "hits_1", "hits"}) {
+      x = tape.record(name, x.tensor(), {x},
+                      [](const Tensor& dy) { return std::vector<Tensor>{dy}; });
+    }
+    return result;
+  };
+  const TemporaryFolder folder;
+  BoardControl control;
+  control.traced = StepGraph::trace(forward, points(4));
+  TensorBoard board(folder.path());
+  board.on_execution_end(control, {.step = 1, .step_of_epoch = 1, .steps = 1});
+  const events::GraphDef graph = graph_in(events_in(folder.file("train"), 0));
+  std::vector<std::string> names;
+  std::vector<std::string> inputs;
+  for (const events::NodeDef& node : graph.node()) {
+    if (!node.op().starts_with("hits")) continue;
+    names.push_back(node.name());
+    ASSERT_EQ(node.input_size(), 1) << node.name();
+    inputs.push_back(node.input(0));
+  }
+  EXPECT_THAT(names, ElementsAre("not_needed/hits", "not_needed/hits_1", "not_needed/hits_1_1",
+                                 "not_needed/hits_2"));
+  EXPECT_THAT(inputs, ElementsAre("kernel_2/softmax_cross_entropy", "not_needed/hits",
+                                  "not_needed/hits_1", "not_needed/hits_1_1"));
 }
 
 /// The points of a curve as TensorBoard shows them: a file that starts at a step voids those of earlier
