@@ -79,6 +79,14 @@ EventFileWriter& TensorBoard::training_at(std::int64_t epoch) {
   return open_at(training_, options_.folder + "/train", epoch);
 }
 
+/// Another fit() gets files of its own, which say where it begins.
+void TensorBoard::on_begin(FitControl&) {
+  training_.reset();
+  validation_.reset();
+  steps_.reset();
+  has_graph_ = false;
+}
+
 void TensorBoard::on_execution_end(FitControl& fit, const StepLogs& logs) {
   const StepGraph* const graph = options_.graph && !has_graph_ ? fit.graph() : nullptr;
   if (graph != nullptr) {

@@ -296,6 +296,31 @@ std::map<std::int64_t, std::vector<float>> shown_points(const std::string& folde
   return shown;
 }
 
+TEST(TensorBoardCallback, ASecondFitHasCurvesAndAGraphOfItsOwn) {
+  const TemporaryFolder folder;
+  const auto board =
+      std::make_shared<TensorBoard>(TensorBoardOptions{.folder = folder.path(), .every_steps = 1});
+  const auto run = [&](std::int64_t epochs) {
+    SmallTraining small;
+    fit(small.training(), Slice::parse("v3-8"), from_columns(points(32), 16),
+        {.epochs = epochs, .validation = from_columns(points(16), 16), .callbacks = {board}});
+  };
+  run(3);
+  run(2);
+  for (const std::string name : {"train", "validation", "steps"}) {
+    const std::vector<std::string> files = event_files_in(folder.file(name));
+    ASSERT_EQ(files.size(), 2U) << name;
+    const std::vector<events::Event> second = events_of(files[1]);
+    EXPECT_EQ(second.at(0).session_log().status(), events::SessionLog::START) << name;
+    EXPECT_EQ(graph_in(second).node_size() > 0, name == "train");
+  }
+  EXPECT_EQ(shown_points(folder.file("train"), "epoch_loss").size(), 2U);
+  EXPECT_EQ(shown_points(folder.file("validation"), "epoch_loss").size(), 2U);
+  const auto steps = shown_points(folder.file("steps"), "batch_loss");
+  EXPECT_EQ(steps.size(), 4U);
+  for (const auto& [step, values] : steps) EXPECT_EQ(values.size(), 1U) << step;
+}
+
 /// Cancelled behind any step, without its newest checkpoint, and gone on with from the one before: the
 /// steps in between run twice.
 TEST(TensorBoardCallback, AResumedTrainingGoesOnWithItsCurves) {

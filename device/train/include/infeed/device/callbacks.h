@@ -164,13 +164,17 @@ struct TensorBoardOptions {
 ///
 /// A training that was resumed goes on with the curves of its folder. Its files begin with where it goes
 /// on, so TensorBoard drops what a killed process had written of later epochs and steps, and each point
-/// is there once. A training that begins anew in the folder replaces what was there.
+/// is there once. An epoch that ended without a step of the resumed process lacks the shares of waiting, and
+/// without an update of it the histograms of gradients. A training that begins anew, also a second fit()
+/// with this object, replaces what was there in those folders that it writes itself: one without a
+/// validation leaves the earlier `validation`.
 class TensorBoard : public Callback {
  public:
   explicit TensorBoard(std::string folder);
   explicit TensorBoard(TensorBoardOptions options);
   std::string_view name() const override { return "tensor_board"; }
   bool needs_gradients() const override { return options_.histograms_every_epochs > 0; }
+  void on_begin(FitControl& fit) override;
   void on_execution_end(FitControl& fit, const StepLogs& logs) override;
   void on_epoch_end(FitControl& fit, const EpochLogs& logs) override;
 
