@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <fmt/format.h>
+#include <limits>
 
 #include <infeed/device/operations.h>
 #include <infeed/error.h>
@@ -41,10 +42,11 @@ struct WindowAxis {
 };
 
 inline void require_stride(const nn::ConvolutionOptions& options) {
-  if (options.stride >= 1) return;
-  throw Error(
-      ErrorCode::invalid_argument,
-      fmt::format("a convolution with a stride of {}; it takes 1 or more pixels", options.stride));
+  constexpr std::int64_t kStrideMax = std::numeric_limits<std::int32_t>::max();
+  if (options.stride >= 1 && options.stride <= kStrideMax) return;
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("a convolution with a stride of {}; it takes 1 to {} pixels",
+                          options.stride, kStrideMax));
 }
 
 }  // namespace infeed::detail

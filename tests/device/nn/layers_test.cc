@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -278,7 +279,18 @@ TEST(Layers, WhatTheyCannotBeIsNamed) {
                               constant(tape, {1, 1, 1, 1}, {1}), constant(tape, {1}, {1}),
                               {.stride = 0});
             }),
-            "a convolution with a stride of 0; it takes 1 or more pixels");
+            "a convolution with a stride of 0; it takes 1 to 2147483647 pixels");
+  EXPECT_EQ(refusal_of([&] {
+              nn::convolution(tape, constant(tape, {1, 2, 2, 1}, {1, 2, 3, 4}),
+                              constant(tape, {1, 1, 1, 1}, {1}),
+                              {.stride = std::numeric_limits<std::int64_t>::max()});
+            }),
+            "a convolution with a stride of 9223372036854775807; it takes 1 to 2147483647 pixels");
+  const TapeValue first_pixel =
+      nn::convolution(tape, constant(tape, {1, 2, 2, 1}, {1, 2, 3, 4}),
+                      constant(tape, {1, 1, 1, 1}, {2}), {.stride = 2147483647});
+  EXPECT_EQ(first_pixel.shape(), (Shape{1, 1, 1, 1}));
+  EXPECT_EQ(first_pixel.values()[0], 2);
   EXPECT_EQ(refusal_of([&] {
               nn::convolution(tape, constant(tape, {1, 1, 1, 1}, {1}),
                               constant(tape, {1, 1, 1, 1}, {1}), constant(tape, {2}, {1, 2}));
