@@ -5,10 +5,10 @@
 #include <cerrno>
 #include <charconv>
 #include <chrono>
-#include <events.pb.h>
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
+#include <infeed_events/events.pb.h>
 #include <limits>
 #include <system_error>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # packages.sh WORK_FOLDER: who configures infeed without what it is built from reads which packages have
-# it, and they are those that install_packages.sh installs.
+# it, and they are those that install_packages.sh installs. A project's own protobuf is taken.
 set -euo pipefail
 work=$1
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
@@ -42,5 +42,19 @@ refused "CURL 7.84 or newer (Debian package libcurl4-openssl-dev), OpenSSL 3 or 
   -DCMAKE_DISABLE_FIND_PACKAGE_CURL=TRUE -DCMAKE_DISABLE_FIND_PACKAGE_OpenSSL=TRUE
 refused "GTest (Debian package libgtest-dev and libgmock-dev); tools/install_packages.sh test installs it on Debian, and -DINFEED_BUILD_TESTS=OFF builds without it" \
   -DCMAKE_DISABLE_FIND_PACKAGE_GTest=TRUE
+
+# A project that builds protobuf itself: the system's isn't looked for.
+mkdir -p "$work/parent"
+cat >"$work/parent/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.25)
+project(parent CXX)
+add_library(protobuf::libprotobuf-lite INTERFACE IMPORTED GLOBAL)
+add_executable(protobuf::protoc IMPORTED GLOBAL)
+set_target_properties(protobuf::protoc PROPERTIES IMPORTED_LOCATION /bin/false)
+add_subdirectory(${INFEED_SOURCE_FOLDER} infeed)
+END
+said="$(cmake -S "$work/parent" -B "$work/parent/build" -G Ninja -DCMAKE_CXX_COMPILER_WORKS=TRUE \
+  -DINFEED_SOURCE_FOLDER="$root" -DCMAKE_DISABLE_FIND_PACKAGE_Protobuf=TRUE 2>&1)" ||
+  failed "a project with a protobuf of its own can't embed infeed: $said"
 
 ((failures == 0))

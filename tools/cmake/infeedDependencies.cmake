@@ -35,6 +35,11 @@ set(infeed_version_min_OpenSSL 3)
 set(infeed_pkg_config_ISAL libisal)
 set(infeed_pkg_config_LZ4 liblz4)
 
+# One search defines both targets. A project that embeds infeed may have them already (FetchContent):
+# then the system, which may have another version, isn't searched.
+set(infeed_target_Protobuf protobuf::libprotobuf-lite)
+set(infeed_target_Protoc protobuf::protoc)
+
 # infeed_find_dependency(NAME MISSING): defines NAME's targets. MISSING becomes the text that says what
 # isn't there and which package has it, or empty.
 function(infeed_find_dependency NAME MISSING)
@@ -52,10 +57,14 @@ function(infeed_find_dependency NAME MISSING)
       return()
     endif()
     pkg_check_modules(${NAME} QUIET IMPORTED_TARGET GLOBAL ${module})
-  elseif(NAME STREQUAL "Protoc")  # a program, which is found with its library
+  elseif(infeed_target_${NAME})
+    if(TARGET ${infeed_target_${NAME}})
+      return()
+    endif()
     find_package(Protobuf QUIET)
-    if(TARGET protobuf::protoc)
-      set(Protoc_FOUND TRUE)
+    set(${NAME}_FOUND FALSE)
+    if(TARGET ${infeed_target_${NAME}})
+      set(${NAME}_FOUND TRUE)
     endif()
   else()
     find_package(${NAME} ${infeed_version_min_${NAME}} QUIET)

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <algorithm>
-#include <events.pb.h>
 #include <filesystem>
 #include <gtest/gtest.h>
+#include <infeed_events/events.pb.h>
 #include <string>
 #include <vector>
 
