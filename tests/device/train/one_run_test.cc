@@ -113,7 +113,7 @@ double difference(const Shares& a, const Shares& b) {
 /// run_paced is the referee: the same pipeline and the same step, held by a clock. Whoever takes the
 /// cores meanwhile delays one of the two runs; so the best of some tries counts.
 TEST(OneRun, TheDevicesAccountIsWhatPacingMeasures) {
-  constexpr int kTries = 8;
+  constexpr int kTries = 30;
   const Workload model = workload("resnet50-28");
   const StepTime step =
       step_time(model, slice_of_eight(), kRows, {.precision = Precision::float32});
