@@ -1,0 +1,356 @@
+#include "train/fit_run.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <utility>
+
+#include <infeed/error.h>
+#include <infeed/pipeline/detail/order_hash.h>
+
+#include "train/fit_checks.h"
+#include "train/fit_progress.h"
+#include "train/signature_checks.h"
+#include "train/training_core.h"
+#include "train/wall_account.h"
+
+namespace infeed::detail {
+namespace {
+
+constexpr std::string_view kProgressText = "fit";
+constexpr std::string_view kConfigurationText = "configuration";
+/// Gradients that wait for their update are saved below this name.
+constexpr std::string_view kGroupPrefix = "accumulated/";
+constexpr std::string_view kCallbackPrefix = "callback.";
+
+/// Under which the place of each pipeline is saved.
+std::string pipeline_text(std::size_t number) {
+  return number == 0 ? "pipeline" : fmt::format("pipeline.{}", number);
+}
+
+class FitRun : public FitControl {
+ public:
+  FitRun(const Training& training, FitTarget target, const FitOptions& options)
+      : training_(training),
+        target_(std::move(target)),
+        options_(options),
+        configuration_(configuration_of(target_.slice, options)),
+        core_(target_.slice, target_.replicas,
+              {.precision = options.precision,
+               .steps_per_execution = options.steps_per_execution,
+               .batches_per_update = options.batches_per_update,
+               .optimizer = training.optimizer->step_optimizer(),
+               .synchronised = target_.replicas.synchronised,
+               .queue_depth = target_.feed.feed == InfeedFeed::ahead ? target_.feed.queue_depth : 0,
+               .devices_of_replica = std::max(target_.replicas.devices_of_replica, 1),
+               .workload = options.workload}),
+        keeps_gradients_(std::ranges::any_of(options.callbacks, [&](const auto& callback) {
+          return is_called(*callback) && callback->needs_gradients();
+        })) {}
+
+  FitResult run() {
+    if (!options_.resume_from.empty()) {
+      if (const auto found = latest_training_checkpoint(options_.resume_from)) restore(*found);
+    }
+    const std::int64_t resumed_at = progress_.step;
+    RunEnd end = RunEnd::end_of_data;
+    for_callbacks([&](Callback& callback) { callback.on_begin(*this); });
+    while (progress_.epoch < options_.epochs && progress_.stop_reason.empty()) {
+      if (!run_epoch()) {
+        end = RunEnd::cancelled;
+        for_callbacks([&](Callback& callback) { callback.on_cancelled(*this); });
+        break;
+      }
+    }
+    FitResult result = accounted();
+    result.resumed_at = resumed_at;
+    result.end = end;
+    result.epochs = progress_.epochs;
+    result.steps = progress_.step;
+    result.order_hash = order_hash();
+    result.stop_reason = progress_.stop_reason;
+    result.tuning = tuning();
+    return result;
+  }
+
+  TrainingState state() override {
+    TrainingState state =
+        state_of(static_cast<std::uint64_t>(progress_.step), training_.scope.variables());
+    for (const auto& [variable, gradient] : group_) {
+      state.tensors.push_back({std::string(kGroupPrefix) + variable.name(), gradient});
+    }
+    if (feed_) {
+      std::size_t number = 0;
+      for (const Checkpoint& place : feed_->place().checkpoints) {
+        state.texts.push_back({pipeline_text(number++), place.to_text()});
+      }
+    }
+    state.texts.push_back({std::string(kProgressText), progress_.to_text()});
+    state.texts.push_back({std::string(kConfigurationText), configuration_});
+    for (const std::shared_ptr<Callback>& callback : options_.callbacks) {
+      state.texts.push_back(
+          {std::string(kCallbackPrefix) + std::string(callback->name()), callback->state()});
+    }
+    return state;
+  }
+
+  FitAccounts accounts() const override {
+    const FitResult so_far = accounted();
+    return {.host = so_far.wall, .slice = so_far.steady()};
+  }
+
+  std::vector<Variable> variables() const override { return training_.scope.variables(); }
+
+  Gradients gradients() const override { return last_update_; }
+
+  const StepGraph* graph() const override { return core_.graph(); }
+
+  TuningReport tuning() const override { return feed_ ? feed_->tuning() : tuning_; }
+
+  void stop_training(std::string reason) override {
+    progress_.stop_reason = reason.empty() ? "a callback stopped it" : std::move(reason);
+  }
+
+  void set_rate_factor(double factor) override {
+    if (!(factor >= 0) || factor > 1e30) {
+      throw Error(
+          ErrorCode::invalid_argument,
+          fmt::format("a factor of {} for the learning rate; take a number from 0 on", factor));
+    }
+    progress_.rate_factor = factor;
+  }
+
+ private:
+  /// Returns both accounts so far.
+  FitResult accounted() const {
+    FitResult result;
+    result.slice = target_.slice.name();
+    result.wall = wall_.summary();
+    result.simulated = core_.simulated();
+    result.compilations = core_.compilations();
+    result.model_flop_utilisation = core_.model_flop_utilisation(result.steady().examples_per_s);
+    return result;
+  }
+
+  /// True if this worker calls it.
+  bool is_called(const Callback& callback) const {
+    return options_.worker.is_chief() || callback.runs_on() == RunsOn::every_worker;
+  }
+
+  template <class F>
+  void for_callbacks(const F& call) {
+    for (const std::shared_ptr<Callback>& callback : options_.callbacks) {
+      if (is_called(*callback)) call(*callback);
+    }
+  }
+
+  void restore(const std::string& folder) {
+    const TrainingCheckpoint saved = TrainingCheckpoint::open(folder);
+    check_configuration(saved.text(kConfigurationText), configuration_, folder);
+    progress_ = FitProgress::from_text(saved.text(kProgressText));
+    const std::string_view except[] = {kGroupPrefix};
+    saved.restore(training_.scope.variables(), except);
+    group_.clear();
+    for (const TrainingCheckpoint::TensorPlace& place : saved.tensors()) {
+      if (!place.name.starts_with(kGroupPrefix)) continue;
+      const std::string_view name = std::string_view(place.name).substr(kGroupPrefix.size());
+      group_.emplace_back(variable_named(name, training_.scope, folder), saved.read(place));
+    }
+    std::vector<Checkpoint> places;
+    while (const std::string* const text = saved.find_text(pipeline_text(places.size()))) {
+      places.push_back(Checkpoint::from_text(*text));
+    }
+    if (!places.empty()) begin_iteration(std::move(places));
+    for (const std::shared_ptr<Callback>& callback : options_.callbacks) {
+      const std::string* const text =
+          saved.find_text(std::string(kCallbackPrefix) + std::string(callback->name()));
+      if (text != nullptr) callback->restore(*text);
+    }
+  }
+
+  void begin_iteration(std::vector<Checkpoint> resume) {
+    IterateOptions iterate = options_.iterate;
+    // An iteration an epoch draws its own order; one for all is the first.
+    iterate.epoch = options_.steps_per_epoch > 0 ? 0 : static_cast<std::uint64_t>(progress_.epoch);
+    if (!resume.empty()) iterate.epoch = resume.front().epoch;
+    if (options_.stop.stop_possible()) iterate.stop = options_.stop;
+    feed_.emplace(target_.feeds(iterate, std::move(resume)), target_.feed);
+    wall_.pause();
+  }
+
+  /// False at the end of the epoch's data.
+  bool next_shares() {
+    if (options_.steps_per_epoch > 0 && progress_.step_of_epoch == options_.steps_per_epoch) {
+      return false;
+    }
+    if (feed_->next(shares_)) {
+      begin_ns_ = monotonic_ns();
+      core_.replicas().check_shares(shares_, progress_.step);
+      check_inputs(training_.inputs, shares_, progress_.step);
+      return true;
+    }
+    if (options_.steps_per_epoch > 0) {
+      throw Error(
+          ErrorCode::failed_precondition,
+          fmt::format("the data ended after {} of the {} steps of epoch {}; put repeat() "
+                      "into the dataset, or leave steps_per_epoch at 0 for one iteration "
+                      "an epoch",
+                      progress_.step_of_epoch, options_.steps_per_epoch, progress_.epoch + 1));
+    }
+    if (progress_.step_of_epoch == 0) {
+      throw Error(ErrorCode::failed_precondition,
+                  fmt::format("the dataset gave no batch in epoch {}; fewer rows than a batch with "
+                              "drop_remainder give none",
+                              progress_.epoch + 1));
+    }
+    return false;
+  }
+
+  /// False when it was cancelled.
+  bool run_epoch() {
+    if (!feed_) begin_iteration({});
+    ExecutionEnd end = ExecutionEnd::whole;
+    while (end == ExecutionEnd::whole && progress_.stop_reason.empty()) {
+      StepLogs execution{.epoch = progress_.epoch};
+      end = run_steps(execution);
+      if (execution.steps == 0) break;
+      execution.step = progress_.step;
+      execution.step_of_epoch = progress_.step_of_epoch;
+      execution.rate = rate();
+      for_callbacks([&](Callback& callback) { callback.on_execution_end(*this, execution); });
+    }
+    if (end == ExecutionEnd::cancelled) return false;
+    update();  // a last group may be short
+    return end_epoch();
+  }
+
+  enum class ExecutionEnd : std::uint8_t { whole, end_of_data, cancelled };
+
+  /// Runs the steps of an execution. Callbacks see those before a cancellation, too.
+  ExecutionEnd run_steps(StepLogs& execution) {
+    try {
+      while (execution.steps < options_.steps_per_execution) {
+        if (options_.stop.stop_requested()) return ExecutionEnd::cancelled;
+        if (!next_shares()) return ExecutionEnd::end_of_data;
+        execution.training += run_step();
+        ++execution.steps;
+      }
+      return ExecutionEnd::whole;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::cancelled || !options_.stop.stop_requested()) throw;
+      return ExecutionEnd::cancelled;
+    }
+  }
+
+  bool end_epoch() {
+    EpochLogs logs{.epoch = progress_.epoch,
+                   .steps = progress_.step_of_epoch,
+                   .training = progress_.training,
+                   .validation = std::nullopt,
+                   .rate = rate()};
+    if (options_.validation.is_described()) {
+      logs.validation = evaluate_all(core_.replicas(), training_.forward, options_.validation,
+                                     options_, with_any_rows(training_.inputs));
+      if (!logs.validation) return false;
+    }
+    if (options_.steps_per_epoch == 0) {
+      progress_.order_hash = order_hash();
+      tuning_ = feed_->tuning();
+      feed_.reset();
+    }
+    wall_.pause();
+    progress_.epochs.push_back(logs);
+    ++progress_.epoch;
+    progress_.step_of_epoch = 0;
+    progress_.training = {};
+    for_callbacks([&](Callback& callback) { callback.on_epoch_end(*this, logs); });
+    return true;
+  }
+
+  Metrics run_step() {
+    std::int64_t rows = 0;
+    for (const ColumnBatch& share : shares_) rows += share.rows();
+    if (progress_.group_batches == 0) {
+      // All of a group are divided by one number, which is right for groups of equal batches; what
+      // is uneven is mended when the group is complete.
+      progress_.group_divisor = rows * options_.batches_per_update;
+    }
+    ReplicaSteps::Outcome outcome = core_.run(training_.forward, shares_,
+                                              {.number = progress_.step,
+                                               .divisor = progress_.group_divisor,
+                                               .loss_scale = training_.loss_scale,
+                                               .service_ns = feed_->place().service_ns});
+    add_gradients(group_, std::move(outcome.gradients));
+    for (auto& [variable, value] : outcome.updates) {
+      Variable changed = variable;
+      changed.assign(value);
+    }
+    ++progress_.step;
+    ++progress_.step_of_epoch;
+    ++progress_.group_batches;
+    progress_.group_examples += rows;
+    progress_.training += outcome.metrics;
+    if (progress_.group_batches == options_.batches_per_update) update();
+    feed_->record_step(wall_.add({.wait_ns = feed_->wait_ns(),
+                                  .begin_ns = begin_ns_,
+                                  .reduce_ns = outcome.reduce_ns,
+                                  .examples = rows}));
+    if (options_.on_step) options_.on_step(progress_.step, outcome.metrics);
+    return outcome.metrics;
+  }
+
+  /// What the batches since the last update ask for.
+  void update() {
+    if (progress_.group_batches == 0) return;
+    // In the order in which a tape met them, a compiler's choice, their squares would add up to others.
+    std::ranges::sort(group_, {}, [](const Gradients::value_type& g) { return g.first.name(); });
+    if (progress_.group_examples != progress_.group_divisor) {
+      const float factor = static_cast<float>(static_cast<double>(progress_.group_divisor) /
+                                              static_cast<double>(progress_.group_examples));
+      scale_gradients(group_, factor);
+    }
+    const bool is_finite = nn::all_finite(group_);
+    if (training_.loss_scale == nullptr && !is_finite) {
+      refuse_gradients(group_, progress_.step);
+    }
+    if (training_.loss_scale == nullptr || training_.loss_scale->update(is_finite)) {
+      if (options_.clip_norm > 0) nn::clip_by_global_norm(group_, options_.clip_norm);
+      training_.optimizer->apply(group_, progress_.rate_factor);
+    }
+    if (keeps_gradients_) last_update_ = std::move(group_);
+    group_.clear();
+    progress_.group_batches = 0;
+    progress_.group_examples = 0;
+  }
+
+  double rate() const { return training_.optimizer->rate() * progress_.rate_factor; }
+
+  std::uint64_t order_hash() const {
+    if (!feed_ || !options_.iterate.order_hash) return progress_.order_hash;
+    OrderHash hash(progress_.order_hash);
+    hash.add(feed_->place().order_hash);
+    return hash.value();
+  }
+
+  const Training& training_;
+  const FitTarget target_;
+  const FitOptions& options_;
+  const std::string configuration_;
+  TrainingCore core_;
+  FitProgress progress_;
+  WallAccount wall_;
+  Gradients group_;
+  const bool keeps_gradients_;
+  Gradients last_update_;  ///< what it applied, if that is kept
+  std::optional<TrainingFeed> feed_;
+  std::vector<ColumnBatch> shares_;  ///< of the step at hand
+  std::int64_t begin_ns_ = 0;        ///< when they were there
+  TuningReport tuning_;
+};
+
+}  // namespace
+
+FitResult run_fit(const Training& training, FitTarget target, const FitOptions& options) {
+  return FitRun(training, std::move(target), options).run();
+}
+
+}  // namespace infeed::detail
