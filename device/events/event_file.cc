@@ -184,34 +184,21 @@ EventFileWriter::EventFileWriter(const std::string& directory) {
   if (error) fail("create the folder for event files", directory, error.value());
   const double now = now_s();
   const std::int64_t time = time_for_name(directory, static_cast<std::int64_t>(now));
-  for (int number = 0; descriptor_ < 0; ++number) {
-    path_ = (fs::path(directory) /
-             fmt::format("{}{:010d}.{}.{}.{}", kFilePrefix, time, host_name(), getpid(), number))
-                .string();
-    descriptor_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
-    if (descriptor_ < 0 && errno != EEXIST) fail("create the event file", path_, errno);
+  for (int number = 0; !file_.is_open(); ++number) {
+    const std::string path =
+        (fs::path(directory) /
+         fmt::format("{}{:010d}.{}.{}.{}", kFilePrefix, time, host_name(), getpid(), number))
+            .string();
+    constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC;
+    if (const int descriptor = open(path.c_str(), kFlags, 0666); descriptor >= 0) {
+      file_ = File(descriptor, path);
+    } else if (errno != EEXIST) {
+      fail("create the event file", path, errno);
+    }
   }
   events::Event event = event_at(now, 0);
   event.set_file_version("brain.Event:2");
-  try {
-    append(bytes_of(event));
-  } catch (...) {
-    if (descriptor_ >= 0) close(descriptor_);
-    throw;
-  }
-}
-
-EventFileWriter::~EventFileWriter() {
-  if (descriptor_ >= 0) close(descriptor_);
-}
-
-EventFileWriter::EventFileWriter(EventFileWriter&& other) noexcept
-    : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
-
-EventFileWriter& EventFileWriter::operator=(EventFileWriter&& other) noexcept {
-  std::swap(path_, other.path_);
-  std::swap(descriptor_, other.descriptor_);
-  return *this;
+  append(bytes_of(event));
 }
 
 void EventFileWriter::start_at(std::int64_t step) {
@@ -280,16 +267,16 @@ void EventFileWriter::graph(std::span<const EventNode> nodes) {
 void EventFileWriter::append(std::string_view event) {
   const detail::RecordFrame frame(event);
   const std::string record = fmt::format("{}{}{}", frame.before(), event, frame.after());
-  const off_t length = lseek(descriptor_, 0, SEEK_END);
-  if (length < 0) fail("write to the event file", path_, errno);
+  const off_t length = lseek(file_.descriptor(), 0, SEEK_END);
+  if (length < 0) fail("write to the event file", path(), errno);
   for (std::string_view rest = record; !rest.empty();) {
-    const ssize_t written = write(descriptor_, rest.data(), rest.size());
+    const ssize_t written = write(file_.descriptor(), rest.data(), rest.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) {
       const int error_number = errno;
       // No reader gets past half a record, so nothing may come behind one.
-      if (ftruncate(descriptor_, length) != 0) close(std::exchange(descriptor_, -1));
-      fail("write to the event file", path_, error_number);
+      if (ftruncate(file_.descriptor(), length) != 0) file_.close();
+      fail("write to the event file", path(), error_number);
     }
     rest.remove_prefix(static_cast<std::size_t>(written));
   }

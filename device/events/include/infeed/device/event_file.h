@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <infeed/error.h>
+#include <infeed/records/file.h>
 #include <infeed/records/shape.h>
 
 /// Why: learning curves belong into TensorBoard, which reads event files: TFRecords of Event
@@ -43,9 +44,6 @@ class EventFileWriter {
  public:
   /// Creates the folder if need be, and in it a new file, never one that exists.
   explicit EventFileWriter(const std::string& directory);
-  ~EventFileWriter();
-  EventFileWriter(EventFileWriter&& other) noexcept;
-  EventFileWriter& operator=(EventFileWriter&& other) noexcept;
 
   /// Says that the run goes on with this step: TensorBoard drops the points of this step and later
   /// that earlier files of the folder hold (SessionLog.START). Every file of a run that may be resumed
@@ -71,13 +69,12 @@ class EventFileWriter {
   /// The graph of the run; a run has one, the newest counts. Inputs come from the nodes given.
   void graph(std::span<const EventNode> nodes);
 
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return file_.name(); }
 
  private:
   void append(std::string_view event);
 
-  std::string path_;
-  int descriptor_ = -1;
+  File file_;
 };
 
 }  // namespace infeed
