@@ -84,7 +84,7 @@ std::vector<DeviceTrick> device_tricks(std::string_view model, const Slice& slic
 }
 
 void learn_with_tricks(std::vector<DeviceTrick>& tricks, const Slice& slice,
-                       const LearnOptions& options, std::int64_t images, double before) {
+                       const LearnOptions& options, double before) {
   const std::int64_t batch = options.training.batch;
   for (DeviceTrick& trick : tricks) {
     const std::int64_t images_an_update = trick.batch * trick.options.batches_per_update;
@@ -94,7 +94,7 @@ void learn_with_tricks(std::vector<DeviceTrick>& tricks, const Slice& slice,
       trick.test_accuracy = before;
       continue;
     }
-    if (trick.gain < kGainThatCounts || images < images_an_update) continue;
+    if (trick.gain < kGainThatCounts || options.images < images_an_update) continue;
     LearnOptions with = options;
     const double scale = nn::scaled_rate({.base_rate = 1,
                                           .base_batch = batch,

@@ -39,9 +39,9 @@ std::vector<DeviceTrick> device_tricks(std::string_view model, const Slice& slic
 /// Trains with each trick that counts: they change what is learnt, so the time alone says nothing. Those that
 /// leave the arithmetic as it is have the accuracy `before` without any. A larger batch, or several for an
 /// update, takes the rate times the root of their number, which is Adam's rule (Malladi et al., 2022); where
-/// `images`, an epoch, are too few for one update, it isn't trained.
+/// `options.images`, an epoch, are too few for one update, it isn't trained.
 void learn_with_tricks(std::vector<DeviceTrick>& tricks, const Slice& slice,
-                       const LearnOptions& options, std::int64_t images, double before);
+                       const LearnOptions& options, double before);
 
 /// `epochs`: that were trained.
 void print_device_tricks(const std::vector<DeviceTrick>& tricks, int epochs, Terminal& terminal);

@@ -37,7 +37,7 @@ constexpr std::uint32_t kTestShards = 2;
 /// Takes whatever comes.
 constexpr StepTime kNoPace{.compute_ps = 1'000'000};
 
-/// What was asked for comes before what the model needs.
+/// Takes what was asked for before what the model needs.
 TrainRecipe recipe_of(const TrainJob& job) {
   TrainRecipe recipe = tools::recipe_of(job.model);
   if (job.epochs > 0) recipe.epochs = job.epochs;
@@ -256,8 +256,7 @@ class Job {
     const double before = job_.precision == Precision::float32
                               ? result_.learning.epochs[epochs - 1].test_accuracy
                               : learn(slice_, options).epochs.back().test_accuracy;
-    learn_with_tricks(result_.device_tricks, slice_, options,
-                      static_cast<std::int64_t>(result_.training_shards.examples), before);
+    learn_with_tricks(result_.device_tricks, slice_, options, before);
     print_device_tricks(result_.device_tricks, options.epochs, terminal_);
   }
 
@@ -270,6 +269,7 @@ class Job {
     return {.model = std::string(recipe.model),
             .precision = job_.precision,
             .training = std::move(training),
+            .images = static_cast<std::int64_t>(result_.training_shards.examples),
             .test = std::move(test),
             .epochs = recipe.epochs,
             .seed = job_.seed,

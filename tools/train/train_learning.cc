@@ -12,7 +12,6 @@
 #include <infeed/device/models.h>
 #include <infeed/error.h>
 #include <infeed/records/crc32c.h>
-#include <infeed/records/record_reader.h>
 
 #include "train/tuning_profile.h"
 
@@ -25,12 +24,6 @@ double elapsed_seconds(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-std::int64_t count_examples(const std::vector<std::string>& shards) {
-  std::uint64_t count = 0;
-  for (const std::string& shard : shards) count += count_records(shard);
-  return static_cast<std::int64_t>(count);
-}
-
 EpochResult row_of(const EpochLogs& logs, double seconds) {
   return {.epoch = static_cast<int>(logs.epoch) + 1,
           .loss = logs.training.loss(),
@@ -41,17 +34,11 @@ EpochResult row_of(const EpochLogs& logs, double seconds) {
           .seconds = seconds};
 }
 
-std::uint64_t order_hash_of(const TrainingState& state) {
-  const auto pipeline = std::ranges::find(state.texts, "pipeline", &NamedText::name);
-  if (pipeline == state.texts.end())
-    throw Error(ErrorCode::internal, "the training's state has no pipeline");
-  return Checkpoint::from_text(pipeline->text).order_hash;
-}
-
-std::uint32_t crc32c_of(const std::vector<NamedTensor>& tensors) {
+std::uint32_t crc32c_of(const std::vector<Variable>& variables) {
   std::uint32_t crc = 0;
-  for (const NamedTensor& named : tensors) {
-    const std::span<const float> values = named.tensor.values<float>();
+  for (const Variable& variable : variables) {
+    const Tensor value = variable.value();
+    const std::span<const float> values = value.values<float>();
     crc = extend_crc32c(crc, {reinterpret_cast<const char*>(values.data()), values.size_bytes()});
   }
   return crc;
@@ -66,9 +53,6 @@ class Rows : public Callback {
   void on_epoch_end(FitControl& fit, const EpochLogs& logs) override {
     EpochResult row = row_of(logs, elapsed_seconds(begin_));
     row.slice_seconds = static_cast<double>(fit.accounts().slice.span_ps) / 1e12;
-    const TrainingState state = fit.state();
-    row.order_hash = order_hash_of(state);
-    row.weights_crc32c = crc32c_of(state.tensors);
     begin_ = Clock::now();
     if (!options_.checkpoint_folder.empty()) {
       save_tuning_profile(options_.checkpoint_folder, fit.tuning());
@@ -94,7 +78,7 @@ void remove_earlier_checkpoints(const std::string& folder) {
 LearnResult learn(const Slice& slice, const LearnOptions& options) {
   const Clock::time_point begin = Clock::now();
   LearnResult result;
-  result.steps_per_epoch = count_examples(options.training.shards) / options.training.batch;
+  result.steps_per_epoch = options.images / options.training.batch;
   if (result.steps_per_epoch == 0) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("there are fewer training images than one batch of {}; use a larger "
@@ -152,6 +136,7 @@ LearnResult learn(const Slice& slice, const LearnOptions& options) {
            }});
   if (fitted.end == RunEnd::cancelled) throw Error(ErrorCode::cancelled, "stopped");
   result.resumed_at = fitted.resumed_at;
+  result.weights_crc32c = crc32c_of(scope.variables());
   std::vector<EpochResult> before;
   for (const EpochLogs& logs : fitted.epochs) {
     if (before.size() + result.epochs.size() == fitted.epochs.size()) break;

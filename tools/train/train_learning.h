@@ -28,14 +28,13 @@ struct EpochResult {
   double learning_rate = 0;  ///< of the step after it
   double seconds = 0;
   double slice_seconds = 0;  ///< by its clock, without compiling; of all epochs of this run so far
-  std::uint64_t order_hash = 0;      ///< of all batches so far
-  std::uint32_t weights_crc32c = 0;  ///< of all variables, the optimiser's among them
 };
 
 struct LearnOptions {
   std::string model = "mlp";  ///< of model_names()
   Precision precision = Precision::float32;
   PipelineOptions training;
+  std::int64_t images = 0;  ///< of the training's shards
   PipelineOptions test;
   Tricks tricks = Tricks::all();        ///< of the training's pipeline
   InfeedFeed feed = InfeedFeed::ahead;  ///< of the replicas' queues
@@ -63,7 +62,8 @@ struct LearnResult {
   std::vector<EpochResult> epochs;  ///< those before a resume took no seconds
   std::int64_t resumed_at = 0;      ///< the step; 0: it began
   std::int64_t steps_per_epoch = 0;
-  FitResult fit;  ///< both accounts, what was compiled, the tuner's report
+  std::uint32_t weights_crc32c = 0;  ///< of all variables, the optimiser's among them
+  FitResult fit;  ///< both accounts, the batches' order, what was compiled, the tuner's report
   double seconds = 0;
 };
 

@@ -23,16 +23,14 @@ TrainedTwice train_twice(const Slice& slice, LearnOptions options) {
   options.tricks = {};
   options.feed = InfeedFeed::on_demand;
   const LearnResult without = learn(slice, options);
-  const EpochResult& last = without.epochs.back();
-  const EpochResult& last_with = with.epochs.back();
   return {.model = options.model,
           .epochs = options.epochs,
-          .test_accuracy = last.test_accuracy,
+          .test_accuracy = without.epochs.back().test_accuracy,
           .without = seconds_of(without.epochs),
           .with = seconds_of(with.epochs),
           .same_losses = without.losses == with.losses,
-          .same_order = last.order_hash == last_with.order_hash,
-          .same_weights = last.weights_crc32c == last_with.weights_crc32c};
+          .same_order = without.fit.order_hash == with.fit.order_hash,
+          .same_weights = without.weights_crc32c == with.weights_crc32c};
 }
 
 void print_trained_twice(const std::vector<TrainedTwice>& pairs, const Slice& slice,

@@ -57,6 +57,11 @@ class Train : public ::testing::Test {
     return run_infeed(arguments, options);
   }
 
+  tools::TrainShards shards(tools::Split split, std::uint32_t count) const {
+    return tools::prepare_shards(
+        {.data_folder = data(), .shard_folder = work(), .split = split, .shard_count = count});
+  }
+
   TemporaryFolder folder_;
 };
 
@@ -147,17 +152,11 @@ TEST_F(Train, ShardsAreMadeOnceAndAgainWhenSomethingChanged) {
 
 TEST_F(Train, TheSameSeedGivesTheSameLossesBitForBitAtAnyThreadCount) {
   const auto losses = [&](int threads, std::uint64_t seed) {
-    const auto shards = [&](tools::Split split, std::uint32_t count) {
-      return tools::prepare_shards({.data_folder = data(),
-                                    .shard_folder = work(),
-                                    .split = split,
-                                    .shard_count = count})
-          .files;
-    };
     return tools::learn(
                Slice::parse("v3-8"),
-               {.training = {.shards = shards(tools::Split::train, 16), .seed = seed},
-                .test = {.shards = shards(tools::Split::test, 2), .seed = seed},
+               {.training = {.shards = shards(tools::Split::train, 16).files, .seed = seed},
+                .images = 3000,
+                .test = {.shards = shards(tools::Split::test, 2).files, .seed = seed},
                 .epochs = 3,
                 .seed = seed,
                 .rate = [](std::uint64_t) { return nn::constant_rate(0.002); },
@@ -242,22 +241,16 @@ TEST_F(Train, ResumeGoesOnAsIfItHadNotEnded) {
 }
 
 TEST_F(Train, ATrickOfTheDeviceIsTrainedWithItsOwnBatchAndRate) {
-  const auto shards = [&](tools::Split split, std::uint32_t count) {
-    return tools::prepare_shards({.data_folder = data(),
-                                  .shard_folder = work(),
-                                  .split = split,
-                                  .shard_count = count})
-        .files;
-  };
-  // What each schedule is made for, and what it is asked for.
+  /// Tells how many updates a schedule is made for, and how many it is asked for.
   struct Asked {
     std::uint64_t made_for = 0;
     std::uint64_t updates = 0;
   };
   std::vector<std::shared_ptr<Asked>> asked;
   const tools::LearnOptions options{
-      .training = {.shards = shards(tools::Split::train, 16), .seed = 1, .batch = 128},
-      .test = {.shards = shards(tools::Split::test, 2), .seed = 1, .batch = 128},
+      .training = {.shards = shards(tools::Split::train, 16).files, .seed = 1, .batch = 128},
+      .images = 3000,
+      .test = {.shards = shards(tools::Split::test, 2).files, .seed = 1, .batch = 128},
       .epochs = 2,
       .seed = 1,
       .rate = [&](std::uint64_t updates) -> nn::Schedule {
@@ -269,7 +262,7 @@ TEST_F(Train, ATrickOfTheDeviceIsTrainedWithItsOwnBatchAndRate) {
       }};
   const Slice slice = Slice::parse("v3-8");
   std::vector<tools::DeviceTrick> tricks = tools::device_tricks("mlp", slice, 128);
-  tools::learn_with_tricks(tricks, slice, options, 3000, 0.25);
+  tools::learn_with_tricks(tricks, slice, options, 0.25);
   EXPECT_EQ(tricks[0].test_accuracy, 0.25) << "the same arithmetic";
   ASSERT_THAT(tricks, SizeIs(6));
   EXPECT_GT(tricks[4].test_accuracy.value_or(0), 0.5) << tricks[4].name;
@@ -283,7 +276,9 @@ TEST_F(Train, ATrickOfTheDeviceIsTrainedWithItsOwnBatchAndRate) {
   }
   EXPECT_THAT(made_for, ::testing::IsSupersetOf({2 * 5U, 2 * 2U}));
   std::vector<tools::DeviceTrick> of_few_images = tools::device_tricks("mlp", slice, 128);
-  tools::learn_with_tricks(of_few_images, slice, options, 1000, 0.25);
+  tools::LearnOptions few_images = options;
+  few_images.images = 1000;
+  tools::learn_with_tricks(of_few_images, slice, few_images, 0.25);
   EXPECT_FALSE(of_few_images[5].test_accuracy) << "2,048 images make an update";
 }
 
