@@ -62,7 +62,7 @@ struct Places {
   WindowAxis columns;
 };
 
-/// What is multiplied: rounded as the tape's precision says, images with each channel as often as the
+/// Holds what is multiplied: rounded as the tape's precision says, images with each channel as often as the
 /// output has it. Pointers hold until the same member is called again.
 class Operands {
  public:

@@ -24,7 +24,7 @@ struct WindowAxis {
       before = std::max<std::int64_t>(0, (out - 1) * stride + window - in) / 2;
     }
   }
-  /// Of window `at`, the items that lie inside: first, ..., last - 1.
+  /// The items of window `at` that lie inside: first, ..., last - 1.
   std::int64_t first(std::int64_t at) const {
     return std::clamp<std::int64_t>(before - at * stride, 0, window);
   }

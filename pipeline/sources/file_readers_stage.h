@@ -57,7 +57,7 @@ class FileReadersStage final : public Stage {
   Pull do_pull(Chunk& out, std::size_t want) override {
     const HandOver hand_over;
     std::uint64_t payload_bytes = 0;
-    // What was asked for goes by the elements of late, and a large one may stand among small ones.
+    // The number asked for goes by the elements of late, and a large one may stand among small ones.
     while (out.size() < want && payload_bytes < kChunkPayloadBytesMax) {
       try {
         if (!open_next()) return out.empty() ? Pull::end : Pull::values;

@@ -46,11 +46,11 @@ struct MeasuredRun {
   TuningReport tuning = {};  ///< of the same turn
   /// Of each turn, when it was measured by turns; `summary` is the turn in the middle.
   std::vector<double> examples_per_s_turns = {};
-  /// What the pipeline took for each batch of that turn.
+  /// The pipeline's time for each batch of that turn.
   std::vector<std::int64_t> service_ps = {};
 };
 
-/// What a trick brings when it comes first, and when all others are there already.
+/// The gain of a trick when it comes first, and when all others are there already.
 struct TrickGain {
   std::string name;
   double alone = 0;  ///< images a second, divided by those of the naive pipeline

@@ -36,7 +36,7 @@ class AblationTable {
 /// "4.1 times as many images a second; HIGHLY -> NOT input-bound"
 std::string compare(const Terminal& terminal, const MeasuredRun& naive, const MeasuredRun& tuned);
 
-/// What each trick brought first and last, a row each.
+/// Prints what each trick brought alone and last, a row each.
 void print_trick_gains(const std::vector<TrickGain>& gains, Terminal& terminal);
 
 /// Prints a training's account on this host and on the slice.

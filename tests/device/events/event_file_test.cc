@@ -123,7 +123,7 @@ TEST(EventFile, AHistogramLeavesOutWhatIsNotFiniteAndSaysHowMuch) {
   }
 }
 
-/// What stands before a picture's pixels: `size` is width and height as eight bytes.
+/// Returns the bytes before a picture's pixels: `size` is width and height as eight bytes.
 std::string png_header(const std::string& size, char colour_type) {
   return "\x89PNG\r\n\x1a\n\0\0\0\rIHDR"s + size + '\x08' + colour_type + "and so on";
 }

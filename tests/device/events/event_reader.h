@@ -11,7 +11,7 @@
 
 namespace infeed {
 
-/// What an event file holds, behind the event with its version.
+/// Reads the events of a file, behind the event with its version.
 inline std::vector<events::Event> events_of(const std::string& file) {
   RecordReader reader(file);
   std::vector<events::Event> all;

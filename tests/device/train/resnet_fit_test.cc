@@ -7,6 +7,7 @@
 #include <infeed/infeed.h>
 
 #include "device/temporary_folder.h"
+#include "device/train/small_training.h"
 
 namespace infeed {
 namespace {
@@ -42,14 +43,7 @@ struct ResnetTraining {
                from_columns(barred_images(96, 1), 32), options);
   }
   /// Weights, running statistics and moments.
-  std::vector<std::vector<float>> state() const {
-    std::vector<std::vector<float>> all;
-    for (const Variable& variable : scope.variables()) {
-      const Tensor value = variable.value();
-      all.emplace_back(value.values<float>().begin(), value.values<float>().end());
-    }
-    return all;
-  }
+  std::vector<std::vector<float>> state() const { return values_of(scope.variables()); }
 
   Scope scope;
   ReplicaFunction forward;

@@ -28,6 +28,15 @@ inline ColumnBatch points(std::int64_t rows, std::uint64_t seed = 1) {
   return ColumnBatch({{"image", Column::dense(features)}, {"label", Column::dense(labels)}});
 }
 
+inline std::vector<std::vector<float>> values_of(const std::vector<Variable>& variables) {
+  std::vector<std::vector<float>> all;
+  for (const Variable& variable : variables) {
+    const Tensor value = variable.value();
+    all.emplace_back(value.values<float>().begin(), value.values<float>().end());
+  }
+  return all;
+}
+
 struct SmallTraining {
   explicit SmallTraining(double dropout_rate = 0, std::uint64_t seed = 7)
       : scope({.seed = seed}),
@@ -47,14 +56,7 @@ struct SmallTraining {
 
   Training training() { return {.scope = scope, .forward = forward, .optimizer = &adam}; }
   /// All weights and moments.
-  std::vector<std::vector<float>> weights() const {
-    std::vector<std::vector<float>> all;
-    for (const Variable& variable : scope.variables()) {
-      const Tensor value = variable.value();
-      all.emplace_back(value.values<float>().begin(), value.values<float>().end());
-    }
-    return all;
-  }
+  std::vector<std::vector<float>> weights() const { return values_of(scope.variables()); }
 
   Scope scope;
   ReplicaFunction forward;

@@ -17,7 +17,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-/// What the callback asks for, without a training.
+/// Answers what the callback asks, without a training.
 class BoardControl : public FitControl {
  public:
   TrainingState state() override { return {}; }

@@ -42,7 +42,7 @@ Drawn draw_record_files(Words& words, const DrawOptions& options, DrawState& sta
   numbers["parallelism"] = draw_parallelism(words);
   numbers["resynchronise"] = words.chance(0.3) ? 1 : 0;
   numbers["map_files"] = words.chance(0.2) ? 1 : 0;
-  // Of many small blocks one is framed or read while another one turns out to be damaged.
+  // Draws many small blocks, one of which is framed or read while another one turns out to be damaged.
   const bool is_damaged = numbers["damage"] != 0;
   if (words.chance(is_damaged ? 0.7 : 0.3))
     numbers["block_bytes"] = std::int64_t{1} << words.between(10, is_damaged ? 13 : 18);

@@ -236,11 +236,7 @@ std::vector<StageKind> leading_stages() {
       {"record_batch_into", 8, only(Kind::record), order,
        [](const Draw& draw) { return draw.filled(60, Kind::samples); }},
       {"batch", 6, only(Kind::integer), order,
-       [](const Draw& draw) {
-         Drawn numbers = draw.size(60);
-         draw.state.kind = Kind::integers;
-         return numbers;
-       }},
+       [](const Draw& draw) { return draw.sized(60, Kind::integers); }},
       {"batch_into", 6, only(Kind::integer), order,
        [](const Draw& draw) {
          Drawn numbers = draw.filled(60, Kind::samples);
@@ -248,11 +244,7 @@ std::vector<StageKind> leading_stages() {
          return numbers;
        }},
       {"ragged_batch", 12, only(Kind::sentence), order,
-       [](const Draw& draw) {
-         Drawn numbers = draw.size(40);
-         draw.state.kind = Kind::ragged;
-         return numbers;
-       }},
+       [](const Draw& draw) { return draw.sized(40, Kind::ragged); }},
       {"padded_batch", 12, only(Kind::sentence), order,
        [](const Draw& draw) { return draw_padded(draw, draw.size(40)); }},
       {"bucket", 8, only(Kind::sentence), order | an_end,

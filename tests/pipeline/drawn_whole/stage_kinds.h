@@ -48,11 +48,11 @@ struct Draw {
     }
     return numbers;
   }
-  Drawn filled(std::int64_t most, Kind kind) const {
-    Drawn numbers = parallel(size(most));
+  Drawn sized(std::int64_t most, Kind kind) const {
     state.kind = kind;
-    return numbers;
+    return size(most);
   }
+  Drawn filled(std::int64_t most, Kind kind) const { return parallel(sized(most, kind)); }
   Drawn to_kind(Kind kind, Drawn numbers) const {
     state.kind = kind;
     return mapped(std::move(numbers));

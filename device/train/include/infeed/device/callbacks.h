@@ -42,7 +42,7 @@ struct EpochLogs {
   friend bool operator==(const EpochLogs&, const EpochLogs&) = default;
 };
 
-/// What a few steps came to: those of one execution (FitOptions::steps_per_execution), fewer at the end of
+/// Results of a few steps: those of one execution (FitOptions::steps_per_execution), fewer at the end of
 /// an epoch or where the run is cancelled.
 struct StepLogs {
   std::int64_t epoch = 0;
