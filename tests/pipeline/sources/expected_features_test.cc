@@ -1,14 +1,17 @@
 #include <gmock/gmock.h>
 
 #include <infeed/pipeline/global_shuffle.h>
+#include <infeed/pipeline/map.h>
 #include <infeed/pipeline/parse.h>
 #include <infeed/pipeline/parse_sequences.h>
 #include <infeed/pipeline/prefetch.h>
+#include <infeed/pipeline/range.h>
 #include <infeed/pipeline/records.h>
 #include <infeed/pipeline/repeat.h>
 #include <infeed/pipeline/skip.h>
 #include <infeed/pipeline/slices.h>
 #include <infeed/pipeline/take.h>
+#include <infeed/pipeline/zip.h>
 #include <infeed/records/record_writer.h>
 
 #include "pipeline/suite/stream.h"
@@ -168,6 +171,23 @@ TEST(ExpectedFeatures, PassingOverTheFirstOnesLooksAtThem) {
     EXPECT_EQ(skipped(3, count).first, 9000 - count);
     EXPECT_TRUE(skipped({}, count).second.has_value()) << count;
     EXPECT_EQ(skipped({}, count).first, count < 1000 ? 1000 - count : 0);
+  }
+}
+
+TEST(ExpectedFeatures, AResumeBehindAZipThatAnotherInputEndsIsNotJudgedByWhatTheRunNeverSaw) {
+  for (const std::size_t records : {20, 1500}) {
+    const auto make = [&] {
+      return zip(slices(examples(records, {})) | parse<Tagged>(schema()), range(7)) |
+             map([](const std::tuple<Tagged, std::int64_t>& both) { return std::get<1>(both); }) |
+             repeat(400);
+    };
+    for (const std::size_t at : {5, 7, 8, 30, 2000}) {
+      SCOPED_TRACE(at);
+      auto iterator = make().iterate();
+      take_stream(iterator, at);
+      auto resumed = make().iterate({.resume = iterator.checkpoint()});
+      EXPECT_EQ(run_to_error(resumed).first, 2800 - at);
+    }
   }
 }
 
