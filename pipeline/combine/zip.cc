@@ -10,12 +10,26 @@ namespace infeed::detail {
 namespace {
 
 struct Side {
+  Side(NodePointer its_node, const StageContext& its_consumer)
+      : node(std::move(its_node)),
+        consumer(its_consumer),
+        input(node->open(consumer)),
+        in(node->type()) {}
+
+  NodePointer node;
+  StageContext consumer;
   std::unique_ptr<Stage> input;
   Chunk in;
   /// Elements still to be passed over, because another side failed at their positions. That error
   /// was handed over without waiting for them.
   std::uint64_t owed = 0;
 
+  void begin_again(std::uint64_t position) {
+    in.clear();
+    input.reset();
+    input = node->open(consumer);
+    owed = position;
+  }
   /// Sees to it that an element is at hand.
   Pull fill(std::size_t want) {
     if (owed > 0) skip(0, Known::nothing);
@@ -64,10 +78,17 @@ class ZipStage final : public Stage {
  protected:
   std::uint64_t do_skip(std::uint64_t count, Known known) override {
     if (ended_) return 0;
-    // From the last side to the first: those to the left of the side that ends then stand exactly
-    // at the position where it does, and an error there comes before the end.
-    std::uint64_t common = count;
-    for (std::size_t i = sides_.size(); i-- > 0;) common = sides_[i].skip(common, known);
+    std::uint64_t common = 0;
+    try {
+      common = skip_sides(count, known);
+    } catch (...) {
+      // A side that is passed over may come further than any run does: behind the end of another
+      // one, or to an element that nobody asks it for, since one to its left failed there. What
+      // ends it there (a file that can't be read, a judgement at the end of its pass) is none of
+      // this zip's errors. Asking as a run does tells.
+      for (Side& side : sides_) side.begin_again(position());
+      return Stage::do_skip(count, known);
+    }
     if (common == count || run().cancelled()) return common;
     return common + Stage::do_skip(count - common, known);
   }
@@ -89,6 +110,13 @@ class ZipStage final : public Stage {
       if (i != failed) ++sides_[i].owed;
     }
     return Pull::values;
+  }
+
+  /// Goes from the last side to the first: those to the left of the side that ends then stand
+  /// exactly at the position where it does, and an error there comes before the end.
+  std::uint64_t skip_sides(std::uint64_t count, Known known) {
+    for (std::size_t i = sides_.size(); i-- > 0;) count = sides_[i].skip(count, known);
+    return count;
   }
 
   const ZipKernel kernel_;
@@ -124,7 +152,7 @@ class ZipNode final : public Node {
     sides.reserve(inputs().size());
     StageContext below = context;
     for (const NodePointer& side : inputs()) {
-      sides.push_back(Side{.input = side->open(below), .in = Chunk(side->type())});
+      sides.emplace_back(side, below);
       ++below.input_ordinal;
     }
     return std::make_unique<ZipStage>(context, kernel_, std::move(sides));

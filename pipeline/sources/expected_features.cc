@@ -108,9 +108,7 @@ struct HiddenCounters {
 };
 
 /// A judgement depends on the records of the pass alone: whoever passes over the first ones looks
-/// at them, too, so that a resume ends as the run before it did. It falls where an element is
-/// asked for, never while elements are passed over: a zip that another input ends passes over
-/// this one to the end of its pass, which the run that it resumes never saw.
+/// at them, too, so that a resume ends as the run before it did.
 class ExpectFeaturesStage final : private HiddenCounters, public Stage {
  public:
   ExpectFeaturesStage(const StageContext& consumer, std::shared_ptr<const ExpectFeaturesSpec> spec,
@@ -146,7 +144,7 @@ class ExpectFeaturesStage final : private HiddenCounters, public Stage {
     if (!is_looking_) return input_->skip(count, known);
     const std::uint64_t before = passed_;
     const std::uint64_t skipped = skip_and_look(count);
-    if (skipped == count || looks_on()) return skipped;
+    if (is_looking_ || skipped == count) return skipped;
     // A source that was begun may have to read what it could jump over.
     if (is_source && count > kSkippedMax) {
       input_ = input_node_->open(consumer_);
@@ -165,8 +163,6 @@ class ExpectFeaturesStage final : private HiddenCounters, public Stage {
   std::uint64_t records_left() const { return kRecords - looker_.records(); }
 
   [[noreturn]] void fail() const { throw looker_.error().at_stage(consumer_.counters->path()); }
-  /// Whether another record may bring what is missing.
-  bool looks_on() const { return is_looking_ && looker_.records() < kRecords; }
   /// Before another element.
   void require_more() const {
     if (looker_.records() == kRecords) fail();
@@ -184,14 +180,16 @@ class ExpectFeaturesStage final : private HiddenCounters, public Stage {
     passed_ += chunk.slots();
   }
 
-  /// Passes over elements until there is nothing to be looked for; returns how many these were.
+  /// Until there is nothing to be looked for; returns how many were passed over.
   std::uint64_t skip_and_look(std::uint64_t count) {
     Chunk dropped(type());
     std::uint64_t skipped = 0;
     // One record first: it usually has everything.
-    for (std::uint64_t block = 1; skipped < count && looks_on(); block = dropped.capacity()) {
+    for (std::uint64_t block = 1; skipped < count && is_looking_; block = dropped.capacity()) {
+      require_more();
       const std::uint64_t want = std::min({block, count - skipped, records_left()});
       const Pull pulled = input_->pull(dropped, static_cast<std::size_t>(want));
+      if (pulled == Pull::end) require_all();
       if (pulled != Pull::values) break;
       look_at(dropped);
       skipped += dropped.slots();

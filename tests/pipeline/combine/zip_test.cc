@@ -2,8 +2,11 @@
 #include <infeed/pipeline/filter.h>
 #include <infeed/pipeline/map.h>
 #include <infeed/pipeline/range.h>
+#include <infeed/pipeline/repeat.h>
+#include <infeed/pipeline/skip.h>
 #include <infeed/pipeline/zip.h>
 
+#include "pipeline/suite/inner_sources.h"
 #include "pipeline/suite/stage_suite.h"
 
 namespace infeed::test {
@@ -92,6 +95,27 @@ TEST(Zip, AnErrorComesBeforeTheEndOfASideToItsRightOnly) {
   EXPECT_EQ(stream_of(zip(range(1), failing_range(3, 1)) |
                       map([](const auto& both) { return std::get<0>(both); })),
             Stream{"0"});
+}
+
+TEST(Zip, PassingOverElementsIsNotEndedByWhatARunNeverReaches) {
+  const auto first = [](const auto& both) { return std::get<0>(both); };
+  const auto stream = [&](const auto& left, const auto& right, std::int64_t skipped) {
+    return stream_of(zip(left, right) | map(first) | repeat(3) | skip(skipped));
+  };
+  const auto short_side = range(5) | filter([](std::int64_t) { return true; });
+  EXPECT_EQ(stream(short_side, breaking(range(9)), 11), numbers({1, 2, 3, 4}));
+  EXPECT_EQ(stream(short_side, breaking(range(6)), 5), numbers({0, 1, 2, 3, 4, 0, 1, 2, 3, 4}));
+  for (const std::int64_t skipped : {1, 2, 3, 7}) {
+    SCOPED_TRACE(skipped);
+    EXPECT_TRUE(is_terminal(stream(short_side, breaking(range(2)), skipped).back()));
+    EXPECT_TRUE(is_terminal(stream(breaking(range(2)), short_side, skipped).back()));
+    EXPECT_LE(stream(short_side, breaking(range(2)), skipped).size(), 2);
+  }
+  EXPECT_EQ(
+      stream(failing_range(2, 1), breaking(range(1)), 1),
+      (Stream{"! element 1 is broken", "0", "! element 1 is broken", "0", "! element 1 is broken"}))
+      << "the right side isn't asked for element 1";
+  EXPECT_EQ(stream(failing_range(2, 1), breaking(range(1)), 2).size(), 4);
 }
 
 TEST(Zip, KeepsTheSidesApartInTheStatistics) {

@@ -181,7 +181,7 @@ TEST(ExpectedFeatures, AResumeBehindAZipThatAnotherInputEndsIsNotJudgedByWhatThe
              map([](const std::tuple<Tagged, std::int64_t>& both) { return std::get<1>(both); }) |
              repeat(400);
     };
-    for (const std::size_t at : {5, 7, 8, 30, 2000}) {
+    for (const std::size_t at : {5, 30, 2000}) {
       SCOPED_TRACE(at);
       auto iterator = make().iterate();
       take_stream(iterator, at);
