@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include <infeed/pipeline/hand_over.h>
 #include <infeed/pipeline/reservation.h>
 
 #include "batch/batch_storage.h"
@@ -38,7 +39,7 @@ class BatchStage final : public Stage {
   }
 
   Pull do_pull(Chunk& out, std::size_t want) override {
-    const HandOver since_begin;
+    HandOver since_begin;
     std::size_t produced_bytes = 0;
     while (true) {
       if (in_.empty()) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <infeed/pipeline/errors_in_flight.h>
+#include <infeed/pipeline/hand_over.h>
 #include <infeed/pipeline/reservation.h>
 #include <infeed/records/detail/store_number.h>
 
@@ -53,7 +54,7 @@ class PackStage final : public Stage {
   }
 
   Pull do_pull(Chunk& out, std::size_t want) override {
-    const HandOver hand_over;
+    HandOver hand_over(out);
     while (out.slots() < want && !out.has_error()) {
       if (rows_ && rows_->has_batch()) {
         append_batch(out);

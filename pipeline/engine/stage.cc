@@ -232,10 +232,6 @@ void Stage::note_buffered(std::uint64_t elements, std::uint64_t bytes) const {
   counters_->note_buffered(elements, bytes);
 }
 
-HandOver::HandOver() : due_ticks_(detail::ticks_now() + detail::hand_over_ticks()) {}
-
-bool HandOver::is_due() const { return detail::ticks_now() > due_ticks_; }
-
 std::string Node::described() const {
   return given_name_.empty() ? name_ : fmt::format("{} '{}'", name_, given_name_);
 }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <infeed/pipeline/hand_over.h>
 #include <infeed/pipeline/stage.h>
 #include <infeed/records/spare_blocks.h>
 
@@ -55,10 +56,8 @@ class FileReadersStage final : public Stage {
 
  protected:
   Pull do_pull(Chunk& out, std::size_t want) override {
-    const HandOver hand_over;
-    std::uint64_t payload_bytes = 0;
-    // The number asked for goes by the elements of late, and a large one may stand among small ones.
-    while (out.size() < want && payload_bytes < kChunkPayloadBytesMax) {
+    HandOver hand_over(out);
+    while (out.size() < want) {
       try {
         if (!open_next()) return out.empty() ? Pull::end : Pull::values;
         got_.clear();
@@ -73,10 +72,7 @@ class FileReadersStage final : public Stage {
       if (run().recorder() != nullptr && !got_.empty())
         places_.add(position() + out.slots(), got_.size(), (*files_)[next_ - 1], given_);
       given_ += got_.size();
-      for (Element& element : got_) {
-        payload_bytes += payload_of(element);
-        out.append(std::move(element));
-      }
+      for (Element& element : got_) out.append(std::move(element));
       if (run().cancelled()) return Pull::cancelled;
       if (!out.empty() && hand_over.is_due()) break;
     }
@@ -101,13 +97,6 @@ class FileReadersStage final : public Stage {
   }
 
  private:
-  static std::uint64_t payload_of(const Element& element) {
-    if constexpr (kHasPayload<Element>)
-      return payload_bytes_run<Element>(&element, 1);
-    else
-      return 0;
-  }
-
   bool open_next() {
     if (reader_ != nullptr) return true;
     if (next_ == files_->size()) return false;

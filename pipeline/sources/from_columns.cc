@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include <infeed/pipeline/hand_over.h>
+
 #include "engine/batch_count.h"
 #include "sources/batch_rows.h"
 
@@ -30,7 +32,7 @@ class FromColumnsStage final : public Stage {
  protected:
   Pull do_pull(Chunk& out, std::size_t want) override {
     if (position_ == sliced_.batches) return Pull::end;
-    const HandOver hand_over;
+    HandOver hand_over;
     do {
       out.append(sliced_.batch(position_++));
     } while (out.size() < want && position_ != sliced_.batches && !hand_over.is_due());

@@ -1,6 +1,7 @@
 #include "infeed/pipeline/generate.h"
 
 #include <infeed/pipeline/errors_in_flight.h>
+#include <infeed/pipeline/hand_over.h>
 
 #include "engine/iterator_context.h"
 
@@ -15,7 +16,7 @@ class GenerateStage final : public Stage {
   Pull do_pull(Chunk& out, std::size_t want) override {
     if (ended_ || !start(out)) return out.empty() ? Pull::end : Pull::values;
     // Anything may block here, so the clock is looked at after each element.
-    const HandOver hand_over;
+    HandOver hand_over(out);
     do {
       if (!append_next(out)) return out.empty() ? Pull::end : Pull::values;
     } while (out.slots() < want && !out.has_error() && !run().cancelled() && !hand_over.is_due());

@@ -7,6 +7,7 @@
 
 #include <infeed/error.h>
 #include <infeed/pipeline/files.h>
+#include <infeed/pipeline/hand_over.h>
 #include <infeed/records/crc32c.h>
 
 #include "engine/batch_count.h"
@@ -39,7 +40,7 @@ class ArraysStage final : public Stage {
 
  protected:
   Pull do_pull(Chunk& out, std::size_t want) override {
-    const HandOver hand_over;
+    HandOver hand_over(out);
     do {
       try {
         const std::uint64_t rows = feed_.read(spec_.size, pieces_);

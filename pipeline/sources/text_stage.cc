@@ -6,6 +6,7 @@
 
 #include <infeed/pipeline/batch.h>
 #include <infeed/pipeline/files.h>
+#include <infeed/pipeline/hand_over.h>
 #include <infeed/pipeline/map.h>
 
 #include "engine/batch_count.h"
@@ -36,7 +37,7 @@ class TextRowsStage final : public Stage {
 
  protected:
   Pull do_pull(Chunk& out, std::size_t want) override {
-    const HandOver hand_over;
+    HandOver hand_over(out);
     while (out.size() < want) {
       TextRows rows;
       try {

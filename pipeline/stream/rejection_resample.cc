@@ -8,6 +8,7 @@
 
 #include <infeed/pipeline/detail/seeds.h>
 #include <infeed/pipeline/errors_in_flight.h>
+#include <infeed/pipeline/hand_over.h>
 #include <infeed/pipeline/philox.h>
 
 namespace infeed::detail {
@@ -92,7 +93,7 @@ class RejectionResampleStage final : public Stage {
  private:
   /// Until `out` is full or due, the input is used up, or an error came.
   void take_from_input(Chunk& out, std::size_t want) {
-    const HandOver hand_over;
+    HandOver hand_over;
     while (in_.size() > 0 && out.size() < want && !cancelled()) {
       ErrorPointer error;
       if (is_kept(in_.front(), error)) {

@@ -10,6 +10,7 @@
 
 #include <infeed/pipeline/errors_in_flight.h>
 #include <infeed/pipeline/files.h>
+#include <infeed/pipeline/hand_over.h>
 #include <infeed/pipeline/reservation.h>
 #include <infeed/records/crc32c.h>
 #include <infeed/records/files.h>
@@ -56,7 +57,7 @@ class IndexedRecordsStage final : public Stage {
   /// As many as come before it is time to hand over; an error is the last of them. A disk may take
   /// long for each row, and many are asked for at once only where few take no time.
   void read(Chunk& out, std::span<const std::uint64_t> rows) {
-    const HandOver hand_over;
+    HandOver hand_over(out);
     while (!rows.empty()) {
       const std::size_t asked = std::min(step_, rows.size());
       const std::size_t got = read_some(out, rows.first(asked));

@@ -47,6 +47,27 @@ TEST(Generate, TellsTheNumberOfThePass) {
   EXPECT_EQ(stream_of(passes | repeat(3)), numbers({0, 0, 1, 1, 2, 2}));
 }
 
+TEST(Generate, ALargeElementBehindSmallOnesIsCounted) {
+  constexpr std::size_t kLarge = 1'000'000;
+  for (int small = 2; small < 40; ++small) {
+    const auto strings = generate([small] {
+      return [small, next = 0]() mutable -> std::optional<std::string> {
+        if (next == 40) return std::nullopt;
+        return std::string(next++ == small ? kLarge : 90, 'b');
+      };
+    });
+    // A thread that lost its core hands over before it; alone it is the one that any limit allows.
+    std::uint64_t peak_bytes = 0;
+    for (int run = 0; run < 5 && peak_bytes < kLarge; ++run) {
+      auto iterator = strings.iterate();
+      while (iterator.next()) {
+      }
+      peak_bytes = iterator.memory().peak_bytes();
+    }
+    EXPECT_GE(peak_bytes, kLarge) << small << " small ones before it";
+  }
+}
+
 TEST(Generate, WhatItThrowsTakesAPlaceAndItGoesOn) {
   const auto failing = [] {
     return generate([] {

@@ -166,17 +166,6 @@ class Stage {
   std::uint64_t position_ = 0;  ///< of the pass: elements handed over or skipped
 };
 
-/// When a stage that collects elements hands over what it has rather than waits for more: 100 us
-/// after it began. A look costs 10 ns.
-class HandOver {
- public:
-  HandOver();
-  bool is_due() const;
-
- private:
-  std::uint64_t due_ticks_;
-};
-
 class Node {
  public:
   Node(std::string name, const TypeInfo& type, std::vector<NodePointer> inputs = {})
