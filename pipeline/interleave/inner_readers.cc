@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 
-#include <infeed/detail/start_threads.h>
 #include <infeed/pipeline/errors_in_flight.h>
 
 #include "engine/recording/call_watch.h"
@@ -19,18 +18,6 @@ constexpr auto kCollectElements = std::chrono::microseconds(200);
 
 }  // namespace
 
-template <class Body>
-void InnerReaders::run_thread(Body body) {
-  run_.begin_thread("interleave");
-  auto lock = hand_off_.lock();
-  try {
-    body(lock);
-  } catch (...) {
-    if (!lock.owns_lock()) lock.lock();
-    hand_off_.abort_locked(terminal_error());
-  }
-}
-
 InnerReaders::InnerReaders(IteratorContext& run, StageCounters& counters, const TypeInfo& type,
                            const TypeInfo& outer_type, OuterInput& outer, const InnerOpener& opener,
                            const InnerReadersOptions& options)
@@ -41,15 +28,17 @@ InnerReaders::InnerReaders(IteratorContext& run, StageCounters& counters, const 
       outer_(outer),
       opener_(opener),
       options_(options),
-      workers_(options.threads) {}
+      readers_wanted_(options.threads),
+      outer_reader_(hand_off_, {.begin = [this] { run_.begin_thread("interleave"); },
+                                .claim = [this](auto) { return wants_outer() ? &outer_ : nullptr; },
+                                .has_work = [this] { return wants_outer(); },
+                                .run = [this](auto& lock, auto&) { take_outer_element(lock); }}),
+      readers_(hand_off_, {.begin = [this] { run_.begin_thread("interleave"); },
+                           .claim = [this](auto) { return claim(); },
+                           .has_work = [this] { return choose() != nullptr; },
+                           .run = [this](auto& lock, auto& inner) { work_on(lock, inner); }}) {}
 
-InnerReaders::~InnerReaders() {
-  stop();
-  if (outer_thread_.joinable()) outer_thread_.join();
-  for (Reader& reader : readers_) {
-    if (reader.thread.joinable()) reader.thread.join();
-  }
-}
+InnerReaders::~InnerReaders() { stop(); }
 
 void InnerReaders::adopt(std::size_t slot, InnerStream stream) {
   auto inner = std::make_unique<InnerReadAhead>(outer_type_);
@@ -58,41 +47,18 @@ void InnerReaders::adopt(std::size_t slot, InnerStream stream) {
   place(slot, std::move(inner));
 }
 
-void InnerReaders::start() try {
+void InnerReaders::start() {
   const auto lock = hand_off_.lock();
-  outer_thread_ = start_thread(
-      [this] { run_thread([this](auto& own_lock) { take_outer_elements(own_lock); }); });
-  add_readers();
-} catch (...) {
-  stop();  // or the one that began would be waited for
-  throw;
-}
-
-void InnerReaders::add_readers() {
-  const auto wanted = static_cast<std::size_t>(workers_);
-  if (readers_.size() < wanted) readers_.resize(wanted);
-  for (std::size_t i = 0; i < wanted; ++i) {
-    if (readers_[i].runs) continue;
-    if (readers_[i].thread.joinable()) readers_[i].thread.join();  // it has nothing left to do
-    try {
-      readers_[i].thread = start_thread(
-          [this, i] { run_thread([this, i](auto& lock) { read_inner_datasets(lock, i); }); });
-      readers_[i].runs = true;
-    } catch (const Error&) {  // those that there are do the work
-      if (i == 0) throw;
-      workers_ = static_cast<int>(i);
-      return;
-    }
-  }
+  readers_wanted_ = readers_.set_count(readers_wanted_);
+  outer_reader_.set_count(1);
+  has_started_ = true;
 }
 
 void InnerReaders::set_workers(int workers) {
   const auto lock = hand_off_.lock();
   if (hand_off_.stopped()) return;
-  workers_ = workers;
-  if (outer_thread_.joinable()) add_readers();
-  work_.wake_all();
-  outer_room_.wake_one();
+  readers_wanted_ = has_started_ ? readers_.set_count(workers) : workers;
+  outer_reader_.wake_one();
 }
 
 void InnerReaders::stop() {
@@ -123,7 +89,7 @@ void InnerReaders::wait_for(std::unique_lock<std::mutex>& lock, Awaited what,
   const std::uint64_t begin = ticks_now();
   awaited_ = what;
   wanted_ = inner;
-  wake_reader();
+  readers_.wake_one();
   if (what == Awaited::elements && collects_) {
     ready_.wait_once_for(lock, kCollectElements);
   } else {
@@ -228,19 +194,7 @@ void InnerReaders::take_chunk(InnerReadAhead& inner, Chunk& out) {
   elements_ -= out.slots();
   publish_level();
   const bool had_no_memory = std::exchange(memory_short_, false);
-  if (had_no_memory || (inner.is_free() && inner.is_low())) wake_reader();
-}
-
-/// One that is on its way does all that there is to do, but for those that only come to leave.
-void InnerReaders::wake_reader() {
-  if (work_.asleep() > 0 && work_.on_their_way() <= leaving_readers()) work_.wake_one();
-}
-
-int InnerReaders::leaving_readers() const {
-  const auto from = std::min(readers_.size(), static_cast<std::size_t>(workers_));
-  return static_cast<int>(std::count_if(readers_.begin() + static_cast<std::ptrdiff_t>(from),
-                                        readers_.end(),
-                                        [](const Reader& reader) { return reader.runs; }));
+  if (had_no_memory || (inner.is_free() && inner.is_low())) readers_.wake_one();
 }
 
 Chunk InnerReaders::take_spare() {

@@ -3,14 +3,13 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include <infeed/detail/hand_off.h>
 
 #include "engine/iterator_context.h"
-#include "engine/threads/sleepers.h"
+#include "engine/work/workers.h"
 #include "interleave/interleave_cycle.h"
 
 namespace infeed::detail {
@@ -83,7 +82,7 @@ class InnerReaders final : public InnerSupplier {
   /// Takes over an inner dataset that was opened before the start.
   void adopt(std::size_t slot, InnerStream stream);
   void start();
-  bool started() const { return outer_thread_.joinable(); }
+  bool started() const { return has_started_; }
   void stop();
   /// So many threads read from now on, at least one; more only where there are. Of the tuner.
   void set_workers(int workers);
@@ -104,12 +103,9 @@ class InnerReaders final : public InnerSupplier {
     HeldBytes held;
   };
 
-  void add_readers();
-  template <class Body>
-  void run_thread(Body body);
-  void take_outer_elements(std::unique_lock<std::mutex>& lock);
-  void read_inner_datasets(std::unique_lock<std::mutex>& lock, std::size_t number);
+  void take_outer_element(std::unique_lock<std::mutex>& lock);
   bool wants_outer() const;
+  InnerReadAhead* claim();
   InnerReadAhead* choose() const;
   InnerReadAhead* choose_in_step() const;
   InnerReadAhead* first_in_need(bool only_empty) const;
@@ -132,9 +128,6 @@ class InnerReaders final : public InnerSupplier {
   void take_chunk(InnerReadAhead& inner, Chunk& out);
   bool something_is_ready() const;
   void wait_for(std::unique_lock<std::mutex>& lock, Awaited what, InnerReadAhead* inner = nullptr);
-  void wake_reader();
-  /// Readers beyond workers_ that still run.
-  int leaving_readers() const;
   void wake_outer();
   void publish_level();
 
@@ -147,20 +140,12 @@ class InnerReaders final : public InnerSupplier {
   const InnerReadersOptions options_;
 
   HandOff hand_off_;  ///< finished: the outer input is over; aborted: one of our threads failed
-  WaitPoint outer_room_{hand_off_};
-  Sleepers work_{hand_off_};
   WaitPoint ready_{hand_off_};
   std::vector<std::unique_ptr<InnerReadAhead>> cycle_;  ///< by slot; null where none is open
   std::deque<std::unique_ptr<InnerReadAhead>> pending_;
   std::vector<Chunk> spare_;
-  std::thread outer_thread_;
-  /// Those beyond workers_ end.
-  struct Reader {
-    std::thread thread;
-    bool runs = false;
-  };
-  std::vector<Reader> readers_;
-  int workers_;  ///< how many readers there are to be
+  int readers_wanted_;
+  bool has_started_ = false;
   std::size_t open_in_cycle_ = 0;
   std::size_t turn_ = 0;  ///< the slot that the consumer was at last
   std::uint64_t elements_ = 0;
@@ -173,6 +158,9 @@ class InnerReaders final : public InnerSupplier {
   bool memory_short_ = false;
   bool in_step_ = false;  ///< there was no memory for inner datasets that are ahead of the consumer
   int busy_ = 0;          ///< inner datasets that are opened or read
+  // Last: they use the others.
+  Workers<OuterInput> outer_reader_;
+  Workers<InnerReadAhead> readers_;
 };
 
 }  // namespace infeed::detail

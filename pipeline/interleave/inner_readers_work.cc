@@ -17,52 +17,46 @@ constexpr double kQuickReadUs = 20;
 
 /// As many inner datasets ahead as there are threads; while the cycle fills up, twice as many.
 bool InnerReaders::wants_outer() const {
+  if (hand_off_.finished()) return false;
   if (in_step_) return pending_.empty();
-  const std::uint64_t threads = static_cast<std::uint64_t>(workers_);
+  const std::uint64_t threads = static_cast<std::uint64_t>(readers_wanted_);
   const std::uint64_t empty_slots = options_.cycle_length - open_in_cycle_;
   return pending_.size() < threads + std::min(threads, empty_slots);
 }
 
 void InnerReaders::wake_outer() {
   // Not for each inner dataset: they may be tiny.
-  const bool low = 2 * pending_.size() <= static_cast<std::size_t>(workers_);
-  if (low && wants_outer()) outer_room_.wake_one();
+  const bool low = 2 * pending_.size() <= static_cast<std::size_t>(readers_wanted_);
+  if (low && wants_outer()) outer_reader_.wake_one();
 }
 
-void InnerReaders::take_outer_elements(std::unique_lock<std::mutex>& lock) {
-  while (outer_room_.wait(lock, [this] { return wants_outer() || hand_off_.finished(); })) {
-    if (hand_off_.finished()) return;
-    lock.unlock();
-    auto inner = std::make_unique<InnerReadAhead>(outer_type_);
-    ErrorPointer failure;
-    Pull next = Pull::end;
-    try {
-      next = outer_.next(inner->element, inner->position);
-    } catch (...) {
-      failure = terminal_error();
-    }
-    lock.lock();
-    if (next == Pull::values) {
-      pending_.push_back(std::move(inner));
-      wake_reader();
-      continue;
-    }
-    if (next == Pull::cancelled) hand_off_.stop_locked();
-    hand_off_.finish_locked(failure);
+void InnerReaders::take_outer_element(std::unique_lock<std::mutex>& lock) {
+  lock.unlock();
+  auto inner = std::make_unique<InnerReadAhead>(outer_type_);
+  ErrorPointer failure;
+  Pull next = Pull::end;
+  try {
+    next = outer_.next(inner->element, inner->position);
+  } catch (...) {
+    failure = terminal_error();
   }
+  lock.lock();
+  if (next == Pull::values) {
+    pending_.push_back(std::move(inner));
+    readers_.wake_one();
+    return;
+  }
+  if (next == Pull::cancelled) hand_off_.stop_locked();
+  hand_off_.finish_locked(failure);
+  outer_reader_.set_count(0);
 }
 
-void InnerReaders::read_inner_datasets(std::unique_lock<std::mutex>& lock, std::size_t number) {
-  while (!hand_off_.stopped() && number < static_cast<std::size_t>(workers_)) {
-    if (InnerReadAhead* const inner = choose()) {
-      work_on(lock, *inner);
-      continue;
-    }
-    work_.sleep(lock);
-  }
-  readers_[number].runs = false;
-  // The wake-up, or what it had begun, may be for one that stays.
-  if (choose() != nullptr) wake_reader();
+InnerReadAhead* InnerReaders::claim() {
+  InnerReadAhead* const inner = choose();
+  if (inner == nullptr) return nullptr;
+  inner->busy = true;
+  ++busy_;
+  return inner;
 }
 
 bool InnerReaders::is_wanted(const InnerReadAhead& inner) const {
@@ -154,9 +148,6 @@ bool InnerReaders::open_element(std::unique_lock<std::mutex>& lock, InnerReadAhe
 }
 
 void InnerReaders::work_on(std::unique_lock<std::mutex>& lock, InnerReadAhead& inner) {
-  inner.busy = true;
-  ++busy_;
-  if (choose() != nullptr) wake_reader();
   if (inner.opened ||
       (open_element(lock, inner) && !hand_off_.stopped() && !others_come_first(inner))) {
     Chunk chunk = take_spare();

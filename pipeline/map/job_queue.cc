@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <chrono>
 
-#include <infeed/detail/start_threads.h>
-
 #include "engine/recording/call_watch.h"
 #include "engine/threads/clock.h"
 #include "engine/threads/driver.h"
@@ -44,21 +42,20 @@ JobQueue::JobQueue(IteratorContext& run, StageCounters& counters,
       workers_(options.parallelism),
       in_hand_(run.memory(), input.type().size),
       result_bytes_each_(spec_->out_type->size),
-      lifeline_(std::make_shared<Lifeline>()) {
+      lifeline_(std::make_shared<Lifeline>()),
+      own_threads_(hand_off_, {.begin = [this] { run_.begin_thread(spec_->name); },
+                               .claim = [this](auto) { return claim(Claimer::thread); },
+                               .has_work = [this] { return has_waiting_job(); },
+                               .run = [this](auto& lock, Job& job) { run_unlocked(lock, job); }}) {
   lifeline_->queue = this;
   counters_.has_own_calls = true;
 }
 
 JobQueue::~JobQueue() {
   stop();
-  for (OwnThread& own : own_threads_) {
-    if (own.thread.joinable()) own.thread.join();
-  }
-  {
-    std::unique_lock lock(lifeline_->mutex);
-    lifeline_->queue = nullptr;
-    lifeline_->nobody_inside.wait(lock, [this] { return lifeline_->inside == 0; });
-  }
+  std::unique_lock lock(lifeline_->mutex);
+  lifeline_->queue = nullptr;
+  lifeline_->nobody_inside.wait(lock, [this] { return lifeline_->inside == 0; });
 }
 
 std::size_t JobQueue::jobs_max() const {
@@ -155,11 +152,7 @@ void JobQueue::finish(ErrorPointer failure) {
 }
 
 void JobQueue::start_runners(std::unique_lock<std::mutex>& lock) {
-  if (blocking_) {
-    lock.unlock();
-    work_.wake_one();
-    return;
-  }
+  if (blocking_) return own_threads_.wake_one();
   if (runners_ >= workers_) return;
   ++runners_;
   lock.unlock();
@@ -167,37 +160,12 @@ void JobQueue::start_runners(std::unique_lock<std::mutex>& lock) {
 }
 
 void JobQueue::add_own_threads() {
-  const auto wanted = static_cast<std::size_t>(std::min(workers_, own_share_.count()));
-  if (own_threads_.size() < wanted) own_threads_.resize(wanted);
-  for (std::size_t i = 0; i < wanted; ++i) {
-    OwnThread& own = own_threads_[i];
-    if (own.runs) continue;
-    if (own.thread.joinable()) own.thread.join();  // it has nothing left to do
-    try {
-      own.thread = start_thread([this, i] { work_as(i); });
-      own.runs = true;
-    } catch (const Error&) {  // those that there are do the work
-      workers_ = static_cast<int>(i);
-      break;
-    }
+  try {
+    workers_ = own_threads_.set_count(std::min(workers_, own_share_.count()));
+  } catch (const Error&) {  // none: it is the executor's as before
+    blocking_ = false;
+    workers_ = options_.parallelism;
   }
-  if (workers_ > 0) return;
-  blocking_ = false;  // none: it is the executor's as before
-  workers_ = options_.parallelism;
-}
-
-/// What one of its own threads does, as long as there are to be so many.
-void JobQueue::work_as(std::size_t number) {
-  run_.begin_thread(spec_->name);
-  auto lock = hand_off_.lock();
-  while (!hand_off_.stopped() && number < static_cast<std::size_t>(workers_)) {
-    if (Job* const job = claim(Claimer::thread)) {
-      run_unlocked(lock, *job);
-    } else {
-      work_.wait_once(lock);
-    }
-  }
-  own_threads_[number].runs = false;
 }
 
 void JobQueue::submit_runner() {
@@ -213,6 +181,11 @@ void JobQueue::submit_runner() {
     const std::lock_guard lock(lifeline->mutex);
     if (--lifeline->inside == 0) lifeline->nobody_inside.notify_all();
   });
+}
+
+bool JobQueue::has_waiting_job() const {
+  return std::any_of(jobs_.begin() + static_cast<std::ptrdiff_t>(waiting_from_), jobs_.end(),
+                     [](const auto& job) { return job->state == Job::State::waiting; });
 }
 
 Job* JobQueue::claim(Claimer claimer) {
@@ -312,7 +285,6 @@ void JobQueue::set_workers(int workers) {
   counters_.note_parallelism(workers == 0 ? 0 : workers_, true);
   if (blocking_) add_own_threads();
   turn_.set_serial(workers == 0);
-  work_.wake_all();
   room_.wake_all();
 }
 
@@ -356,7 +328,7 @@ Pull JobQueue::take(std::unique_ptr<Job>& result) {
     is_wanted_ = jobs_.empty();
     if (is_wanted_ && driver_waits_) room_.wake_one();
     // Its own threads may have found no room for what the consumer now waits for.
-    if (blocking_ && is_short_of_memory_) work_.wake_all();
+    if (blocking_ && is_short_of_memory_) own_threads_.wake_one();
     if (wake_at_ == 1) {
       ready_.wait_once(lock);
     } else {

@@ -5,7 +5,6 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include <infeed/detail/hand_off.h>
@@ -15,6 +14,7 @@
 #include "engine/iterator_context.h"
 #include "engine/threads/elements_in_hand.h"
 #include "engine/threads/input_turn.h"
+#include "engine/work/workers.h"
 
 namespace infeed::detail {
 
@@ -133,7 +133,7 @@ class JobQueue {
   bool run_and_watch(Job& job, bool may_stop);
   void note_blocking();
   void run_jobs();
-  void work_as(std::size_t number);
+  bool has_waiting_job() const;
   void run_unlocked(std::unique_lock<std::mutex>& lock, Job& job);
   void add_own_threads();
   void note_cost(const Job& job);
@@ -153,7 +153,6 @@ class JobQueue {
   HandOff hand_off_;
   WaitPoint ready_{hand_off_};  ///< for the consumer
   WaitPoint room_{hand_off_};   ///< for the driver
-  WaitPoint work_{hand_off_};   ///< for the stage's own threads
   InputTurn turn_{hand_off_, ready_};
   int workers_;                      ///< that may run jobs
   ElementsInHand in_hand_;           ///< of the driver: what it has pulled, or is about to
@@ -162,12 +161,6 @@ class JobQueue {
   std::deque<std::unique_ptr<Job>> jobs_;  ///< in the input's order
   std::size_t waiting_from_ = 0;           ///< jobs_ before this index are claimed, others may be
   std::vector<std::unique_ptr<Job>> recycled_;
-  /// Those beyond workers_ end.
-  struct OwnThread {
-    std::thread thread;
-    bool runs = false;
-  };
-  std::vector<OwnThread> own_threads_;
   const std::shared_ptr<Lifeline> lifeline_;
   int runners_ = 0;  ///< tasks submitted or running
   int running_jobs_ = 0;
@@ -181,6 +174,7 @@ class JobQueue {
   bool waits_for_any_job_ = false;  ///< the consumer does: there is none
   bool driver_waits_ = false;
   bool blocking_ = false;
+  Workers<Job> own_threads_;  ///< last: they use the others
 };
 
 }  // namespace infeed::detail

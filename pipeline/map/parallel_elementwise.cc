@@ -195,7 +195,6 @@ class ParallelElementwiseStage final : public Stage {
   JobQueue queue_;
   CancellationWaker waker_;
   std::unique_ptr<Job> front_;
-  PositionLog kept_;       ///< where not all are, in an iterator that records
   Chunk chunk_{in_type_};  ///< of the serial form
   bool has_begun_ = false;
   bool has_input_ = false;  ///< the consumer's thread, as the serial form wants it
