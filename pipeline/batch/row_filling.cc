@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "batch/batch_storage.h"
-#include "batch/row_filler.h"
+#include "batch/fill/row_filler.h"
 #include "engine/batch_count.h"
 #include "engine/iterator_context.h"
 #include "engine/seeds/signature.h"

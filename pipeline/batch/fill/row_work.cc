@@ -1,0 +1,200 @@
+#include "batch/fill/row_work.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/threads/clock.h"
+
+namespace infeed::detail {
+namespace {
+
+// What a thread takes of pulled elements is worth about as much time.
+constexpr double kStretchUs = 100;
+// To sleep and wake for each of these costs little beside filling them.
+constexpr std::uint64_t kLargeBatchBytes = std::uint64_t{4} << 20;
+// Pieces between two that are measured with the CPU clock.
+constexpr std::uint64_t kSampledPieces = 8;
+
+}  // namespace
+
+RowWork::RowWork(IteratorContext& run, StageCounters& counters, HandOff& hand_off,
+                 const RowFillSpec& spec, Stage& input, const TypeInfo& in_type, const Place& begin,
+                 const RowWorkers& workers)
+    : counters_(counters),
+      spec_(spec),
+      workers_(workers),
+      stretches_(run, counters, hand_off, input, in_type),
+      batches_(run, counters, spec),
+      writer_(run, counters, spec, input, begin) {}
+
+std::uint64_t RowWork::rows_ahead_max() const {
+  const std::uint64_t rounds = batches_.batch_bytes() < kLargeBatchBytes ? 2 : 1;
+  return rounds * (workers_.count + 1) * std::max(spec_.size, stretches_.rows_max());
+}
+
+bool RowWork::can_read() const {
+  return stretches_.can_claim(workers_.count, batches_.pieces() == 0) &&
+         batches_.want_rows(rows_ahead_max());
+}
+
+bool RowWork::can_place() const {
+  return !is_placing_ && stretches_.front() != nullptr &&
+         (!batches_.is_short_of_memory() || next_row_is_void());
+}
+
+/// What the thread has read itself is in its cache; what others have read is for when there is no more
+/// to be read.
+bool RowWork::claim(Task& task) {
+  if ((task.piece = batches_.take_piece(&task.own))) {
+    task.kind = Task::Kind::write;
+  } else if (can_place()) {
+    task.kind = Task::Kind::place;
+    is_placing_ = true;
+  } else if (can_read()) {
+    task.kind = Task::Kind::read;
+    stretches_.begin_claim();
+  } else if ((task.piece = batches_.take_piece())) {
+    task.kind = Task::Kind::write;
+  } else {
+    return false;
+  }
+  ++under_way_;
+  return true;
+}
+
+void RowWork::run(Lock& lock, Task& task) {
+  switch (task.kind) {
+    case Task::Kind::write:
+      write(lock, *task.piece);
+      task.piece.reset();
+      break;
+    case Task::Kind::place:
+      place_parked(lock);
+      break;
+    case Task::Kind::read:
+      read_stretch(lock, task.own);
+      break;
+  }
+  --under_way_;
+  if (!stretches_.has_blocks_left() && is_quiet()) end_blocks();
+  if (!spec_.rows_have_places) workers_.wake_one();  // a piece of the same batch may be next
+  workers_.tell_ready();
+}
+
+// ---- reading a stretch ----
+
+std::size_t RowWork::elements_per_pull() const {
+  // A batch that is complete doesn't wait for the next one's rows.
+  if (workers_.count == 0) return spec_.size - batches_.rows() % spec_.size;
+  if (element_ticks_ == 0) return 1;
+  return static_cast<std::size_t>(
+      std::max<std::uint64_t>(1, ticks_of_us(kStretchUs) / element_ticks_));
+}
+
+void RowWork::read_stretch(Lock& lock, OwnStretches& own) {
+  const auto claimed = stretches_.claim(lock, own, elements_per_pull(), batches_.pieces() == 0);
+  if (!claimed) return;
+  if (!claimed->is_read) {
+    workers_.wake_one();
+    stretches_.read(lock, *claimed);
+  }
+  if (can_place()) place_parked(lock);
+  own.keep(claimed->rows);
+}
+
+// ---- giving rows their places, as far as there is memory ----
+
+void RowWork::place_parked(Lock& lock) {
+  is_placing_ = true;
+  while (const std::shared_ptr<InputRows> rows = stretches_.front()) {
+    if (!next_row_is_void() && !place(lock, rows)) break;
+    stretches_.pop_front();
+  }
+  is_placing_ = false;
+  // A single piece is this thread's own.
+  if (batches_.pieces() > 1 || can_read()) workers_.wake_one();
+}
+
+bool RowWork::place(Lock& lock, const std::shared_ptr<InputRows>& rows) {
+  if (!rows->is_framed) {
+    const std::uint64_t position = writer_.begin().position + batches_.rows();
+    const auto damage = stretches_.frame(lock, *rows, position);
+    if (damage) note_damage(batches_.rows() + rows->block.size(), *damage);
+  }
+  const bool is_placed = batches_.place(rows, workers_.consumer_is_away);
+  // Framing unlocks: damage that was found meanwhile has dropped the pieces that come before these in
+  // their batch, so that none of them could ever be written.
+  if (damage_) batches_.drop_pieces_behind(damage_->row);
+  if (!is_placed) return false;
+  if (rows->chunk && rows->chunk->has_error()) {
+    batches_.add_error(rows->chunk->take_error());
+    workers_.tell_ready();
+  }
+  if (!rows->is_end) return true;
+  ended_ = std::move(rows->failure);
+  if (!batches_.are_empty()) finish_if_written(lock, batches_.last());
+  return true;
+}
+
+// ---- writing a piece, and finishing its batch ----
+
+void RowWork::write(Lock& lock, const Piece& piece) {
+  const bool is_sampled = pieces_written_++ % kSampledPieces == 0;
+  lock.unlock();
+  PieceOutcome outcome = writer_.write(piece, is_sampled);
+  HandOff::lock_again(lock);
+  stretches_.note_written();
+  note_cost(piece, outcome);
+  const auto damaged = outcome.damaged;
+  batches_.note_written(piece, std::move(outcome));
+  if (damaged) {
+    const RecordBlock& block = piece.rows->block;
+    note_damage(batches_.first_row_of(*piece.batch) + piece.row + *damaged,
+                {&block.file(), block.position(piece.first + *damaged)});
+  }
+  finish_if_written(lock, *piece.batch);
+}
+
+void RowWork::note_cost(const Piece& piece, const PieceOutcome& outcome) {
+  StageCounters::add(counters_.work_ticks, outcome.ticks);
+  if (outcome.cpu_ns != 0) {
+    StageCounters::add(counters_.sampled_work_ticks, outcome.ticks);
+    StageCounters::add(counters_.sampled_work_cpu_ns, outcome.cpu_ns);
+  }
+  const std::uint64_t each = std::max<std::uint64_t>(1, outcome.ticks / piece.count);
+  element_ticks_ = element_ticks_ == 0 ? each : (3 * element_ticks_ + each + 2) / 4;
+}
+
+void RowWork::finish_if_written(Lock& lock, BatchInFill& batch) {
+  if (damage_ && damage_->row < batches_.first_row_of(batch) + batch.placed) return;
+  const bool is_last = ended_ && &batch == &batches_.last();
+  const bool keeps_rest = !spec_.drop_remainder && ended_ && *ended_ == nullptr;
+  batches_.finish_if_written(lock, batch, is_last, keeps_rest);
+  workers_.tell_ready();
+}
+
+// ---- the end of blocks ----
+
+void RowWork::note_damage(std::uint64_t row, const RecordBlockSource::Place& place) {
+  stretches_.note_last_block();
+  if (damage_ && damage_->row <= row) return;
+  damage_ = Damage{row, place};
+  batches_.drop_pieces_behind(row);
+}
+
+/// No stretch is under way.
+void RowWork::end_blocks() {
+  std::uint64_t forgotten = 0;
+  std::optional<RecordBlockSource::Place> place;
+  if (damage_) {
+    forgotten = batches_.rows() - damage_->row;
+    batches_.forget_rows_from(damage_->row);
+    place = damage_->place;
+    damage_.reset();
+  }
+  stretches_.leave_blocks(forgotten, place);
+  batches_.look_for_memory();
+  workers_.wake_one();
+}
+
+}  // namespace infeed::detail

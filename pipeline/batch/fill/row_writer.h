@@ -1,0 +1,42 @@
+#pragma once
+
+#include <infeed/pipeline/detail/row_filling.h>
+#include <infeed/pipeline/stage.h>
+
+#include "batch/fill/batch_in_fill.h"
+#include "engine/iterator_context.h"
+#include "engine/stage_counters.h"
+
+namespace infeed::detail {
+
+/// Writes the elements or records of a piece to their rows, which belong to the caller until then.
+///
+/// Thread-safety: several threads may write different pieces at once; of a batch whose rows are appended
+/// one.
+class RowWriter {
+ public:
+  RowWriter(const IteratorContext& run, StageCounters& counters, const RowFillSpec& spec,
+            const Stage& input, const Place& begin)
+      : run_(run), counters_(counters), spec_(spec), input_(input), begin_(begin) {}
+
+  /// Before the first piece: rows of the input that nobody will ask for.
+  void note_skipped(std::uint64_t rows) { begin_.position += rows; }
+  const Place& begin() const { return begin_; }  ///< of row 0
+  PieceOutcome write(const Piece& piece, bool is_sampled) const;
+
+ private:
+  class Watch;
+
+  void write_elements(const Piece& piece, PieceOutcome& outcome) const;
+  void write_records(const Piece& piece, PieceOutcome& outcome) const;
+  Place place_of(const Piece& piece) const;
+  std::size_t next_row(const Piece& piece, const PieceOutcome& outcome, std::size_t i) const;
+
+  const IteratorContext& run_;
+  StageCounters& counters_;
+  const RowFillSpec& spec_;
+  const Stage& input_;
+  Place begin_;
+};
+
+}  // namespace infeed::detail
