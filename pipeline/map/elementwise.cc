@@ -209,7 +209,7 @@ NodePointer make_elementwise(ElementwiseSpec spec, NodePointer input) {
   spec.parallelism = checked_parallelism(spec.name, spec.parallelism);
   if (spec.signature.empty()) spec.signature = spec.name;
   if (spec.seeds) spec.key = {spec.seeds->seed, input->unsharded_positions()};
-  if (spec.guard.is_active()) spec = guarded(std::move(spec), input->type());
+  if (spec.guard.retries != 0) spec = guarded(std::move(spec), input->type());
   return std::make_shared<ElementwiseNode>(std::move(spec), std::move(input));
 }
 

@@ -60,8 +60,6 @@ inline MapOptions map_options(const Step& step, const Surroundings& surroundings
   MapOptions options{.parallelism = surroundings.parallelism(step)};
   options.ordered = step.get("ordered", 1) != 0 || surroundings.is_serial;
   options.seed = seed_of(step);
-  // So long that it never comes; the calls go to threads of their own.
-  if (step.is_set("time_limit")) options.guard.time_limit = std::chrono::minutes(10);
   if (step.is_set("retries")) options.guard.retries = 2;
   return options;
 }

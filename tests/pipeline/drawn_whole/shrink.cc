@@ -18,11 +18,10 @@ const std::map<std::string, std::int64_t>& simple_numbers() {
       {"work_us", 0},      {"drop_remainder", 0},
       {"files", 1},        {"reshuffle", 0},
       {"refused", 0},      {"seed_by_position", 0},
-      {"time_limit", 0},   {"retries", 0},
-      {"index", 0},        {"cycle_length", 1},
-      {"block_length", 1}, {"stops", 0},
-      {"weighted", 0},     {"shuffle", 0},
-      {"text_bytes", 30}};
+      {"retries", 0},      {"index", 0},
+      {"cycle_length", 1}, {"block_length", 1},
+      {"stops", 0},        {"weighted", 0},
+      {"shuffle", 0},      {"text_bytes", 30}};
   return kSimple;
 }
 /// Those that may be halved.

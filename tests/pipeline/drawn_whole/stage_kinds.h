@@ -39,9 +39,8 @@ struct Draw {
   Drawn mapped(Drawn numbers) const {
     numbers = parallel(std::move(numbers));
     if (words.chance(0.3)) numbers["work_us"] = words.between(1, 30);
-    if (words.chance(0.05)) numbers["time_limit"] = 1;
     if (words.chance(0.05)) numbers["retries"] = 1;
-    if (numbers.contains("time_limit") || numbers.contains("retries")) state.is_indexable = false;
+    if (numbers.contains("retries")) state.is_indexable = false;
     if (options.may_be_unordered && numbers["parallelism"] != 1 && words.chance(0.1)) {
       numbers["ordered"] = 0;
       state.is_unordered = true;

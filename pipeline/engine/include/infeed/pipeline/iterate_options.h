@@ -46,7 +46,7 @@ struct IterateOptions {
   /// The most threads that the iterator may start: the pool that runs functions (half of them), and
   /// those of prefetch, parallel map, interleave and readers. A stage for which none is left works
   /// in its consumer's thread; elements and their order are the same. 0: no limit. Not among them
-  /// are those of a given executor, of time limits, of the watchdog, of the tuner and of URLs.
+  /// are those of a given executor, of the watchdog, of the tuner and of URLs.
   int threads_max = 0;
   /// Who chooses what is marked autotune (tuning.h).
   TunerOptions tuner = {};

@@ -125,8 +125,8 @@ class Iterator {
   /// Ends the iteration from another thread: a waiting next() throws Error(cancelled), as does
   /// every later call (behind the up to 1,024 elements that were already handed to this iterator),
   /// once the calls of user functions and the reads that are under way have returned: a thread
-  /// can't be ended from outside. A function that may hang is given up where map's {.guard =
-  /// {.time_limit = ...}} is set; without it cancel() and the destructor wait for it.
+  /// can't be ended from outside. cancel() and the destructor wait for a function that hangs, too:
+  /// give what it calls a time limit, and see IterateOptions::watchdog for which one it is.
   void cancel() { core().cancel(); }
   PipelineStatistics statistics() const { return core().statistics(); }
   /// What the tuner has set and why; from any thread.

@@ -19,8 +19,7 @@ struct MapOptions {
   /// Functions that take an Rng draw from it; by default it is drawn once, when the stage is
   /// described. A resume in another process takes the drawn one of its checkpoint.
   std::optional<std::uint64_t> seed = std::nullopt;
-  /// A guard, say {.guard = {.retries = 3}}, tries again what is transient and gives up what takes
-  /// too long.
+  /// A guard, say {.guard = {.retries = 3}}, tries again what is transient.
   GuardOptions guard = {};
   /// Change it whenever the function changes, which nobody can see from outside: a checkpoint and
   /// the files of a cache that another function has made are then refused.
