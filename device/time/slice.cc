@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
-#include <numeric>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include <infeed/error.h>
+#include <infeed/records/detail/nearest_names.h>
 
 namespace infeed {
 namespace {
@@ -151,31 +152,6 @@ std::string slice_name(const Topology& topology) {
   return fmt::format("{}-{}", prefix, chip.name_counts_cores ? chips * chip.cores : chips);
 }
 
-// Letters to put in, take out or replace.
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
-    }
-  }
-  return row.back();
-}
-
-std::vector<std::string> nearest_names(std::string_view name, std::size_t count) {
-  std::vector<std::string> names = Slice::known_names();
-  std::ranges::stable_sort(names, {}, [name](const std::string& known) {
-    return distance(name.substr(0, 64), known);  // nobody means a name longer than that
-  });
-  names.resize(count);
-  return names;
-}
-
 /// "v4:4x4x12"; nothing when it isn't a topology of that generation.
 std::optional<Topology> spelt_topology(std::string_view text) {
   constexpr std::int32_t kChipsMax = 16'384;
@@ -255,11 +231,13 @@ Slice Slice::parse(std::string_view name) {
   if (const auto topology = spelt_topology(name)) {
     return {std::string(name), topology->generation, topology->chips};
   }
+  // Nobody means a name that is longer than that.
+  const auto nearest = detail::names_by_distance(known_names(), name.substr(0, 64));
   throw Error(
       ErrorCode::invalid_argument,
       fmt::format("unknown slice '{}'; the nearest known ones: {}; or spell the topology in "
                   "chips, at most 16,384 in all: v3:4x8, v4:4x4x12",
-                  name, fmt::join(nearest_names(name, 3), ", ")));
+                  name, fmt::join(std::span(nearest).first(3), ", ")));
 }
 
 Slice Slice::single_device() { return parse("v5litepod-1"); }

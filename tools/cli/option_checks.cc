@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <fmt/format.h>
 
+#include <infeed/records/detail/nearest_names.h>
+
 namespace infeed::tools {
 namespace {
 
@@ -19,25 +21,6 @@ std::string complaint_about_number(const std::string& text) {
   }
   if (error == std::errc()) return {};
   return fmt::format("'{}' is given, but a whole number, 0 or more, is expected", text);
-}
-
-/// Of words that differ by a letter left out, added, changed, or swapped with its neighbour.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::vector<std::size_t>> cost(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
-  for (std::size_t i = 0; i <= a.size(); ++i) {
-    for (std::size_t j = 0; j <= b.size(); ++j) {
-      if (i == 0 || j == 0) {
-        cost[i][j] = i + j;
-        continue;
-      }
-      const std::size_t changed = a[i - 1] == b[j - 1] ? 0 : 1;
-      cost[i][j] = std::min({cost[i - 1][j] + 1, cost[i][j - 1] + 1, cost[i - 1][j - 1] + changed});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-        cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 1);
-      }
-    }
-  }
-  return cost[a.size()][b.size()];
 }
 
 }  // namespace
@@ -87,7 +70,7 @@ std::string suggestion(std::string_view typed, const std::vector<std::string>& n
   for (const std::string& name : names) {
     // The begin of a name is near to it, however much is missing.
     const bool is_begin = typed.size() > 4 && name.starts_with(typed);
-    const std::size_t distance = is_begin ? 0 : edit_distance(typed, name);
+    const std::size_t distance = is_begin ? 0 : detail::edit_distance(typed, name);
     if (distance >= least) continue;
     least = distance;
     nearest = &name;

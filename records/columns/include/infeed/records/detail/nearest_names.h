@@ -9,7 +9,7 @@
 /// For messages about a name that isn't there; not meant to be used directly.
 namespace infeed::detail {
 
-/// Levenshtein's: characters to be changed, inserted or left out.
+/// Characters to be changed, inserted, left out, or swapped with their neighbour.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 /// The names, the nearest to `to` first; of equally near ones, in their order.
 std::vector<std::string> names_by_distance(std::span<const std::string> names, std::string_view to);
