@@ -324,7 +324,11 @@ void IteratorCore::freeze_tuning() {
 }
 
 void IteratorCore::cancel() { run_->cancel(); }
-PipelineStatistics IteratorCore::statistics() const { return run_->counters().statistics(); }
+PipelineStatistics IteratorCore::statistics() const {
+  PipelineStatistics statistics = run_->counters().statistics();
+  statistics.recording_problem = recording().problem;
+  return statistics;
+}
 const MemoryAccount& IteratorCore::memory() const { return run_->memory(); }
 
 void IteratorCore::set_memory_limit(std::uint64_t bytes) {

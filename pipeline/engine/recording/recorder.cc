@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -57,8 +56,7 @@ const char* text_of_environment(const char* name) {
 std::unique_ptr<Recorder> Recorder::of(IteratorContext& run, const RecordingOptions& options,
                                        RecordingStatus& status) {
   RecordingOptions wanted = options;
-  const bool is_by_environment = wanted.file.empty();
-  if (is_by_environment) wanted.file = text_of_environment("INFEED_PROFILE");
+  if (wanted.file.empty()) wanted.file = text_of_environment("INFEED_PROFILE");
   wanted.live = wanted.live || std::string_view(text_of_environment("INFEED_TOP")) == "1";
   if (wanted.file.empty() && !wanted.live) return nullptr;
   try {
@@ -67,9 +65,6 @@ std::unique_ptr<Recorder> Recorder::of(IteratorContext& run, const RecordingOpti
     return std::make_unique<Recorder>(run, wanted, std::move(file));
   } catch (...) {
     status.problem = current_error()->what();
-    if (is_by_environment) {
-      std::fprintf(stderr, "infeed: not recording: %s\n", status.problem.c_str());
-    }
     return nullptr;
   }
 }

@@ -2,7 +2,6 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <cstdio>
 #include <fmt/format.h>
 #include <string_view>
 #include <unistd.h>
@@ -105,7 +104,6 @@ void Recorder::flush() {
     is_writing_ = false;
     const std::lock_guard lock(mutex_);
     status_.problem = current_error()->what();
-    std::fprintf(stderr, "infeed: recording ended: %s\n", status_.problem.c_str());
   }
 }
 

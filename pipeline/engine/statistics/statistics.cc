@@ -107,7 +107,9 @@ std::string PipelineStatistics::table() const {
       fmt::format("{:<30} {:>11} {:>6} {:>10} {:>7} {:>7} {:>6} {:>6} {:>9}\n", "stage", "elements",
                   "errors", "own/elem", "own", "on CPU", "wait", "full", "buffered");
   for (const StageStatistics& stage : stages) text += line(stage, elapsed_ns);
-  return text + tuned(stages) + packed(stages) + dropped(stages) + "verdict: " + verdict() + "\n";
+  text += tuned(stages) + packed(stages) + dropped(stages);
+  if (!recording_problem.empty()) text += "recording failed: " + recording_problem + "\n";
+  return text + "verdict: " + verdict() + "\n";
 }
 
 std::string detail::StageCounters::path() const {

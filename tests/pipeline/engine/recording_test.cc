@@ -1,11 +1,14 @@
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -155,6 +158,7 @@ TEST_F(Recording, AForeignFileStaysAsItIs) {
   EXPECT_NE(iterator.recording().problem.find("that is no recording, and it is not replaced"),
             std::string::npos)
       << iterator.recording().problem;
+  EXPECT_NE(iterator.statistics().table().find("recording failed: "), std::string::npos);
   int elements = 0;
   while (iterator.next()) ++elements;
   EXPECT_EQ(elements, 3);
@@ -196,6 +200,26 @@ TEST_F(Recording, AFullDiskEndsTheRecordingAndNotTheRun) {
   int elements = 0;
   while (iterator.next()) ++elements;
   EXPECT_EQ(elements, 1000);
+}
+
+TEST_F(Recording, WhatEndsItIsInTheTableOfStatistics) {
+  auto iterator = range(10).iterate({.recording = {.file = file_}});
+  EXPECT_EQ(iterator.statistics().table().find("recording failed"), std::string::npos);
+  rlimit limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &limit), 0);
+  const rlimit header_only{.rlim_cur = std::filesystem::file_size(file_),
+                           .rlim_max = limit.rlim_max};
+  const auto before = std::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &header_only), 0);
+  int elements = 0;
+  while (iterator.next()) ++elements;
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+  std::signal(SIGXFSZ, before);
+  EXPECT_EQ(elements, 10);
+  const std::string problem = iterator.recording().problem;
+  EXPECT_NE(problem.find("cannot write"), std::string::npos) << problem;
+  const std::string table = iterator.statistics().table();
+  EXPECT_NE(table.find("\nrecording failed: " + problem + "\n"), std::string::npos) << table;
 }
 
 TEST_F(Recording, GrowsNoFurtherThanItMay) {

@@ -18,7 +18,7 @@
 /// is no recording is not. INFEED_TOP=1 lets `infeed top PID` look on.
 ///
 /// Recording never ends a run: what goes wrong (a full disk, a file that another process writes) is
-/// in RecordingStatus::problem, and said once on stderr where INFEED_PROFILE asked for it.
+/// in RecordingStatus::problem and in the table of Iterator::statistics().
 ///
 /// The format is described in pipeline/recording.md; what was written is readable whatever becomes
 /// of the process.

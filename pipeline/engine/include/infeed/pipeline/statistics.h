@@ -73,6 +73,7 @@ struct PipelineStatistics {
   std::uint64_t consumer_wait_ns = 0;  ///< of it, the consumer was inside next()
   std::uint64_t process_cpu_ns = 0;    ///< of all threads of the process in that time
   int cores = 1;                       ///< that the process may use
+  std::string recording_problem = {};  ///< RecordingStatus::problem
 
   /// One sentence: what bounds the rate, and what to do about it; or that these figures can't tell.
   /// It depends on nothing but the figures.
