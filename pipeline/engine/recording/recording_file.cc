@@ -98,7 +98,8 @@ void RecordingFile::write() {
 void RecordingFile::shorten() {
   const std::string partial = name() + ".partial";
   ::unlink(partial.c_str());  // of a process that was killed; the lock is ours
-  std::optional<File> shorter = File::open_locked(partial, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC);
+  std::optional<File> shorter =
+      File::open_locked(partial, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, name());
   if (!shorter) return;
   std::ifstream lines(name());
   std::uint64_t read_bytes = 0;
@@ -123,9 +124,7 @@ void RecordingFile::shorten() {
   }
   // What is kept for ever may fill it: then the limit moves rather than each write copies it all.
   if (written_bytes > bytes_max_ / 4 * 3) bytes_max_ = 2 * written_bytes;
-  const std::string own_name = name();
   file_ = std::move(*shorter);
-  file_ = File(::dup(file_.descriptor()), own_name);
   bytes_ = written_bytes;
 }
 
