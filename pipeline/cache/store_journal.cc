@@ -129,7 +129,10 @@ class JournalParser {
       // A shard of none would be read again and again, and a sum beyond 2^63 would be no number.
       if (shard.values == 0 || shard.values > kValuesMax - content.values()) return false;
       content.shards.push_back(shard);
-      if (!commit()) return content.shards.pop_back(), false;
+      if (!commit()) {
+        content.shards.pop_back();
+        return false;
+      }
     } else if (fields[0] == "end" && fields.size() == 2) {
       if (!commit()) return false;
       content.complete = number_of(fields[1]) == content.slots();

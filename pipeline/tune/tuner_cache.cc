@@ -105,7 +105,10 @@ double Tuner::ns_before(const TuningObservation& seen, int stage) const {
 /// it: nothing is known then.
 bool Tuner::place_cache(const TuningObservation& seen, TuningDecision& decision) {
   if (caching_) return follow_cache(seen, decision);
-  if (is_nearly_full(seen)) return give_up_caches(seen, decision), false;
+  if (is_nearly_full(seen)) {
+    give_up_caches(seen, decision);
+    return false;
+  }
   std::map<int, const KnobState*> places;
   std::vector<int> stages;
   for (const KnobState& knob : seen.knobs) {

@@ -199,7 +199,10 @@ bool JsonLinesParser::parse_members(Line& line, std::size_t object, int depth) c
     MemberUse use;
     const Next next = read_name(line, object, is_first, use);
     if (next == Next::problem) return false;
-    if (next == Next::end) return cursor.take(), true;
+    if (next == Next::end) {
+      cursor.take();
+      return true;
+    }
     const bool is_object = use.object != kNoMember && cursor.peek() == '{';
     const bool is_good = is_object                 ? parse_members(line, use.object, depth + 1)
                          : use.column != kNoMember ? parse_column(line, use.column)

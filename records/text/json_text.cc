@@ -245,7 +245,10 @@ bool JsonCursor::skip_value(int depth) {
   const char close = is_object ? '}' : ']';
   if (!enter(depth + 1)) return false;
   take();
-  if (peek() == close) return take(), true;
+  if (peek() == close) {
+    take();
+    return true;
+  }
   while (true) {
     if (is_object) {
       JsonString ignored;
@@ -256,7 +259,10 @@ bool JsonCursor::skip_value(int depth) {
     }
     if (!skip_value(depth + 1)) return false;
     const char next = peek();
-    if (next == close) return take(), true;
+    if (next == close) {
+      take();
+      return true;
+    }
     if (next != ',') return fail_expected(is_object ? "',' or '}'" : "',' or ']'");
     take();
   }

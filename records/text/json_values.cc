@@ -98,11 +98,17 @@ std::ptrdiff_t read_array(JsonCursor& cursor, ReadItem read_item) {
     return -1;
   }
   cursor.take();
-  if (cursor.peek() == ']') return cursor.take(), 0;
+  if (cursor.peek() == ']') {
+    cursor.take();
+    return 0;
+  }
   for (std::ptrdiff_t count = 1;; ++count) {
     if (!read_item()) return -1;
     const char next = cursor.peek();
-    if (next == ']') return cursor.take(), count;
+    if (next == ']') {
+      cursor.take();
+      return count;
+    }
     if (next != ',') {
       cursor.fail_expected("',' or ']'");
       return -1;

@@ -15,6 +15,8 @@ import re
 import subprocess
 import sys
 
+from code_shape import check_returns  # noqa: F401
+
 # From lowest to highest; each may include itself and what stands before it. Folders that are not
 # named here (tests, benchmarks) may include everything.
 MODULES = ["records", "pipeline", "device", "tools"]

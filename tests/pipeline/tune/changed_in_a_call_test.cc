@@ -30,7 +30,10 @@ class ChangeOnDemand final : public TuningPolicy {
   ChangeOnDemand(std::int64_t before, std::int64_t after) : before_(before), after_(after) {}
 
   TuningDecision observe(const TuningObservation& seen) override {
-    if (changed_looks_ != 0) return ++changed_looks_, TuningDecision{};
+    if (changed_looks_ != 0) {
+      ++changed_looks_;
+      return {};
+    }
     const bool changes = is_asked_;
     TuningDecision decision;
     for (const KnobState& knob : seen.knobs) {

@@ -84,7 +84,10 @@ class ManyChanges final : public EndingPolicy {
   TuningDecision decide(const TuningObservation& seen) override {
     // Elements of the window that began with a change may have come before it.
     if (looks() <= changed_at_ + 1 && changed_at_ != 0) return {};
-    if (changes_left_ == 0) return end(), TuningDecision{};
+    if (changes_left_ == 0) {
+      end();
+      return {};
+    }
     --changes_left_;
     changed_at_ = looks();
     return random_.observe(seen);
