@@ -8,7 +8,7 @@
 #include <string>
 
 #include "fault_kind.h"
-#include "tools/temporary_folder.h"
+#include "temporary_folder.h"
 
 // Plants faults of every kind and prints how many of the late steps were blamed on them. Meant to be
 // run by blame.sh.
@@ -37,7 +37,7 @@ Row run(const FaultKind& kind, const Options& options) {
   try {
     while (row.rounds < rounds_max &&
            (kind.is_healthy || row.judged.injected < options.late_steps_min)) {
-      const testing::TemporaryFolder folder;
+      const TemporaryFolder folder;
       ++row.rounds;
       row.judged += kind.run({folder.path(), static_cast<std::uint64_t>(row.rounds)});
     }

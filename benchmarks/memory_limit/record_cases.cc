@@ -11,7 +11,7 @@
 #include <infeed/records/record_writer.h>
 
 #include "measured_case.h"
-#include "tools/temporary_folder.h"
+#include "temporary_folder.h"
 
 // Records that are parsed into batches.
 namespace infeed::memory_limit {
@@ -69,7 +69,7 @@ MemoryCase image_case(const std::string& name,
           .on_top = "an image a call",
           .consumer_bytes = 32 * sizeof(Image),
           .run = [run = std::move(run)](const MemoryCase& of) {
-            const testing::TemporaryFolder folder;
+            const TemporaryFolder folder;
             write_images(folder.file("images"), 96);
             return run(of, folder.file("images"));
           }};
@@ -84,7 +84,7 @@ MemoryCase sentence_case(const std::string& name, std::uint64_t limit_mib, std::
           .element_bytes = kSentenceBytesMax,
           .on_top = "a row a call",
           .run = [run = std::move(run), compression](const MemoryCase& of) {
-            const testing::TemporaryFolder folder;
+            const TemporaryFolder folder;
             write_sentences(folder.file("sentences"), compression);
             return run(of, folder.file("sentences"));
           }};

@@ -12,7 +12,7 @@
 
 #include "measured_run.h"
 #include "profile/profile_report.h"
-#include "tools/temporary_folder.h"
+#include "temporary_folder.h"
 
 // Asks the profiler what changes would bring to the tuner's workloads, makes them, and prints how far
 // it was off. Meant to be run by what_if.sh.
@@ -92,7 +92,7 @@ std::optional<Setting> changed(const Workload& workload, const Setting& setting,
 /// the workload as it is.
 std::vector<Row> try_changes(const Workload& workload, const Setting& setting,
                              const Options& options) {
-  const testing::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const std::string file = folder.file("run.profile");
   measured_rate(workload, setting, options.measure, file);
   const RecordedRun run = tools::read_recorded_run(file);

@@ -8,9 +8,9 @@
 
 #include <infeed/records/shard_manifest.h>
 
+#include "temporary_folder.h"
 #include "tools/folder_content.h"
 #include "tools/run_program.h"
-#include "tools/temporary_folder.h"
 
 /// Names that somebody else chose: of files, columns and shards.
 namespace infeed::testing {

@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 #include <iterator>
 
+#include "temporary_folder.h"
 #include "tools/run_program.h"
 #include "tools/small_dataset.h"
-#include "tools/temporary_folder.h"
 
 /// A folder that was downloaded and unpacked may hold links at the names that the commands use.
 namespace infeed::testing {

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tools/temporary_folder.h"
+#include "temporary_folder.h"
 
 namespace infeed::testing {
 namespace {

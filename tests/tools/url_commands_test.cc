@@ -9,10 +9,10 @@
 
 #include "records/remote/http/http_server.h"
 #include "records/tfrecord/framed.h"
+#include "temporary_folder.h"
 #include "tools/convert/inputs/npy_bytes.h"
 #include "tools/folder_content.h"
 #include "tools/run_program.h"
-#include "tools/temporary_folder.h"
 
 /// inspect, verify and convert by URL, by the real program.
 namespace infeed::testing {

@@ -13,7 +13,7 @@
 
 #include "device/error_message.h"
 #include "device/events/event_reader.h"
-#include "device/temporary_folder.h"
+#include "temporary_folder.h"
 
 namespace infeed {
 namespace {

@@ -9,8 +9,8 @@
 #include <infeed/records/record_reader.h>
 
 #include "device/error_message.h"
-#include "device/temporary_folder.h"
 #include "device/train/small_training.h"
+#include "temporary_folder.h"
 
 namespace infeed {
 namespace {

@@ -5,8 +5,8 @@
 #include <infeed/error.h>
 
 #include "device/error_message.h"
-#include "device/temporary_folder.h"
 #include "device/train/small_training.h"
+#include "temporary_folder.h"
 
 namespace infeed {
 namespace {

@@ -6,8 +6,8 @@
 #include <infeed/device/models.h>
 #include <infeed/infeed.h>
 
-#include "device/temporary_folder.h"
 #include "device/train/small_training.h"
+#include "temporary_folder.h"
 
 namespace infeed {
 namespace {

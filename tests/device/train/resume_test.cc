@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <map>
 #include <random>
+#include <sstream>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,8 +17,8 @@
 
 #include "device/error_message.h"
 #include "device/random_seed.h"
-#include "device/temporary_folder.h"
 #include "device/train/small_training.h"
+#include "temporary_folder.h"
 
 namespace infeed {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "device/error_message.h"
 #include "device/events/event_reader.h"
-#include "device/temporary_folder.h"
 #include "device/train/small_training.h"
+#include "temporary_folder.h"
 
 namespace infeed {
 namespace {

@@ -15,7 +15,7 @@
 #include <infeed/records/crc32c.h>
 
 #include "device/error_message.h"
-#include "device/temporary_folder.h"
+#include "temporary_folder.h"
 
 namespace infeed {
 namespace {

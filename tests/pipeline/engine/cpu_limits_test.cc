@@ -5,7 +5,8 @@
 #include <fstream>
 #include <gtest/gtest.h>
 #include <string>
-#include <unistd.h>
+
+#include "records/temporary_files.h"
 
 namespace infeed::test {
 namespace {
@@ -13,12 +14,6 @@ namespace {
 /// A folder with the files that the kernel would show.
 class CpuLimits : public ::testing::Test {
  protected:
-  CpuLimits()
-      : root_(std::filesystem::temp_directory_path() / ("cgroup-" + std::to_string(getpid()))) {
-    std::filesystem::create_directories(root_);
-  }
-  ~CpuLimits() override { std::filesystem::remove_all(root_); }
-
   void write(const std::string& file, const std::string& content) const {
     std::filesystem::create_directories((root_ / file).parent_path());
     std::ofstream(root_ / file) << content;
@@ -26,7 +21,8 @@ class CpuLimits : public ::testing::Test {
   int cores() const { return detail::cgroup_cores(root_.string(), (root_ / "groups").string()); }
 
  private:
-  const std::filesystem::path root_;
+  const testing::TemporaryFolder folder_;
+  const std::filesystem::path& root_ = folder_.path();
 };
 
 TEST_F(CpuLimits, WithoutAnyFileThereIsNone) { EXPECT_EQ(cores(), INT_MAX); }

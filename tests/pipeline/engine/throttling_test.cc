@@ -4,7 +4,8 @@
 #include <fstream>
 #include <gtest/gtest.h>
 #include <string>
-#include <unistd.h>
+
+#include "records/temporary_files.h"
 
 namespace infeed::test {
 namespace {
@@ -12,13 +13,6 @@ namespace {
 /// A folder with the files that the kernel would show.
 class ThrottlingAccounts : public ::testing::Test {
  protected:
-  ThrottlingAccounts()
-      : root_(std::filesystem::temp_directory_path() /
-              ("throttling-" + std::to_string(::getpid()))) {
-    std::filesystem::create_directories(root_);
-  }
-  ~ThrottlingAccounts() override { std::filesystem::remove_all(root_); }
-
   void write(const std::string& file, const std::string& content) const {
     std::filesystem::create_directories((root_ / file).parent_path());
     std::ofstream(root_ / file) << content;
@@ -28,7 +22,8 @@ class ThrottlingAccounts : public ::testing::Test {
   }
 
  private:
-  const std::filesystem::path root_;
+  const testing::TemporaryFolder folder_;
+  const std::filesystem::path& root_ = folder_.path();
 };
 
 TEST_F(ThrottlingAccounts, WithoutGroupsNothingIsHeldBack) {

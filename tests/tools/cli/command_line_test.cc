@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 #include <sstream>
 
+#include "temporary_folder.h"
 #include "tools/run_program.h"
-#include "tools/temporary_folder.h"
 
 namespace infeed::testing {
 namespace {

@@ -19,8 +19,8 @@
 #include "convert/inputs/text_rows.h"
 #include "convert/inputs/text_value.h"
 #include "dataset/picture.h"
+#include "temporary_folder.h"
 #include "thrown_error.h"
-#include "tools/temporary_folder.h"
 
 /// What an input may ask of the commands.
 namespace infeed::testing {

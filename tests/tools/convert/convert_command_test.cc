@@ -11,11 +11,11 @@
 #include <infeed/records/record_reader.h>
 
 #include "sanitizers.h"
+#include "temporary_folder.h"
 #include "tools/convert/inputs/image_rows.h"
 #include "tools/folder_content.h"
 #include "tools/run_program.h"
 #include "tools/small_dataset.h"
-#include "tools/temporary_folder.h"
 
 /// The real program.
 namespace infeed::testing {
@@ -150,6 +150,7 @@ TEST(ConvertCommand, AHeaderThatLiesTakesNoMemory) {
 
 TEST(ConvertCommand, FolderThatMayNotBeRead) {
   const TemporaryFolder folder;
+  fs::permissions(folder.path(), fs::perms::all);
   fs::create_directory(folder.file("data"));
   write_dataset(folder.file("data"), 5, 5);
   fs::permissions(folder.file("data"), fs::perms::none);
@@ -160,6 +161,7 @@ TEST(ConvertCommand, FolderThatMayNotBeRead) {
 
 TEST(ConvertCommand, FolderThatMayNotBeWritten) {
   const TemporaryFolder folder;
+  fs::permissions(folder.path(), fs::perms::all);
   write_dataset(folder.path(), 5, 5);
   fs::create_directory(folder.file("shards"));
   fs::permissions(folder.file("shards"), fs::perms::owner_read | fs::perms::owner_exec |

@@ -7,10 +7,10 @@
 #include <infeed/records/files.h>
 #include <infeed/records/parallel_record_reader.h>
 
+#include "temporary_folder.h"
 #include "tools/convert/inputs/example_text.h"
 #include "tools/folder_content.h"
 #include "tools/run_program.h"
-#include "tools/temporary_folder.h"
 
 /// Compressed shards by the real program: several threads can read each, and every command takes
 /// them.

@@ -7,9 +7,9 @@
 #include <infeed/error.h>
 
 #include "convert/convert.h"
+#include "temporary_folder.h"
 #include "tools/convert/numbered_inputs.h"
 #include "tools/folder_content.h"
-#include "tools/temporary_folder.h"
 
 /// What a conversion does about a dataset that is there, whole, begun or damaged.
 namespace infeed::testing {

@@ -13,8 +13,8 @@
 #include "convert/example_order.h"
 #include "convert/journal.h"
 #include "convert/manifest.h"
+#include "temporary_folder.h"
 #include "tools/folder_content.h"
-#include "tools/temporary_folder.h"
 
 /// The parts that a conversion is made of, each alone.
 namespace infeed::testing {

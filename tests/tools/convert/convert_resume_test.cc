@@ -12,10 +12,10 @@
 #include <infeed/records/record_reader.h>
 
 #include "convert/journal.h"
+#include "temporary_folder.h"
 #include "tools/folder_content.h"
 #include "tools/run_program.h"
 #include "tools/small_dataset.h"
-#include "tools/temporary_folder.h"
 
 /// A conversion that is killed, or whose disk fails, goes on and gives the same bytes.
 namespace infeed::testing {

@@ -9,7 +9,7 @@
 #include <infeed/records/record_reader.h>
 
 #include "convert/convert.h"
-#include "tools/temporary_folder.h"
+#include "temporary_folder.h"
 
 /// A split into training and validation by the value of a column.
 namespace infeed::testing {

@@ -11,11 +11,11 @@
 #include <infeed/records/files.h>
 #include <infeed/records/record_reader.h>
 
+#include "temporary_folder.h"
 #include "tools/convert/inputs/image_rows.h"
 #include "tools/convert/numbered_inputs.h"
 #include "tools/folder_content.h"
 #include "tools/small_dataset.h"
-#include "tools/temporary_folder.h"
 
 namespace infeed::testing {
 namespace {

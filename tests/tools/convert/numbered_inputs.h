@@ -13,8 +13,8 @@
 #include <infeed/error.h>
 
 #include "convert/inputs/open_input.h"
+#include "temporary_folder.h"
 #include "tools/small_dataset.h"
-#include "tools/temporary_folder.h"
 
 /// Inputs whose examples follow from their numbers.
 namespace infeed::testing {

@@ -12,10 +12,10 @@
 #include <infeed/records/sequence_example.h>
 
 #include "pipeline/image/encoded_images.h"
+#include "temporary_folder.h"
 #include "tools/convert/inputs/example_text.h"
 #include "tools/folder_content.h"
 #include "tools/run_program.h"
-#include "tools/temporary_folder.h"
 
 /// verify, inspect, repair, index and reshard, by the real program.
 namespace infeed::testing {

@@ -10,9 +10,9 @@
 #include <infeed/infeed.h>
 
 #include "device/service_samples.h"
+#include "temporary_folder.h"
 #include "thrown_error.h"
 #include "tools/run_program.h"
-#include "tools/temporary_folder.h"
 
 /// infeed pace: the real program, for a fraction of a second.
 namespace infeed::testing {

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "temporary_folder.h"
 #include "tools/run_program.h"
-#include "tools/temporary_folder.h"
 
 namespace infeed::testing {
 namespace {

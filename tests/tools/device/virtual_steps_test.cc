@@ -8,8 +8,8 @@
 #include <gtest/gtest.h>
 
 #include "cli/terminal.h"
+#include "temporary_folder.h"
 #include "thrown_error.h"
-#include "tools/temporary_folder.h"
 
 namespace infeed::tools {
 namespace {
@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 constexpr std::int64_t kStepPs = 25'000'000'000;
 
 std::string printed(const VirtualSteps& steps) {
-  const testing::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const std::string path = folder.file("out");
   std::FILE* const out = std::fopen(path.c_str(), "w");
   Terminal terminal(out);
@@ -78,7 +78,7 @@ TEST(VirtualSteps, LaunchIsChargedAndTheStepThatCompilesIsNotCounted) {
 }
 
 TEST(VirtualSteps, TakesMeasuredTimes) {
-  const testing::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const std::string file = folder.file("times.txt");
   std::ofstream(file) << "50000\n";  // twice a step
   const Slice slice = Slice::parse("v3-32");

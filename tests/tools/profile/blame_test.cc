@@ -13,9 +13,9 @@
 #include <infeed/pipeline/step_timer.h>
 
 #include "profile/profile_report.h"
+#include "temporary_folder.h"
 #include "tools/profile/planted_stalls.h"
 #include "tools/profile/slow_reads.h"
-#include "tools/temporary_folder.h"
 
 /// Stalls of known kinds at known records, in real pipelines: each late step must be traced to the
 /// stage, the cause and the record that made it late, and no other step to anything.
@@ -85,7 +85,7 @@ class Blame : public ::testing::Test {
            (call != nullptr && std::chrono::nanoseconds(call->took_ns) < kStall);
   }
 
-  testing::TemporaryFolder folder_;
+  TemporaryFolder folder_;
   PlantedRecords records_{folder_.path(), {}};
   const std::vector<std::string>& files_ = records_.files();
   RecordedRun run_;

@@ -14,9 +14,9 @@
 #include "profile/live_runs.h"
 #include "profile/profile_report.h"
 #include "profile/run_comparison.h"
+#include "temporary_folder.h"
 #include "thrown_error.h"
 #include "tools/run_program.h"
-#include "tools/temporary_folder.h"
 
 /// What a person types: recordings, whole or not, pipelines in JSON, processes.
 namespace infeed::tools {
@@ -60,7 +60,7 @@ class ProfileCommand : public ::testing::Test {
     return {std::istreambuf_iterator<char>(in), {}};
   }
 
-  testing::TemporaryFolder folder_;
+  TemporaryFolder folder_;
 };
 
 TEST_F(ProfileCommand, ReadsWhatAKilledProcessHasWritten) {

@@ -6,9 +6,9 @@
 #include <gtest/gtest.h>
 #include <iterator>
 
+#include "temporary_folder.h"
 #include "thrown_error.h"
 #include "tools/profile/synthetic_run.h"
-#include "tools/temporary_folder.h"
 
 namespace infeed::testing {
 namespace {

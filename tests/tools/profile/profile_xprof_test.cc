@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "temporary_folder.h"
 #include "tools/profile/synthetic_run.h"
-#include "tools/temporary_folder.h"
 
 namespace infeed::testing {
 namespace {

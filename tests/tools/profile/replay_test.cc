@@ -15,10 +15,10 @@
 #include "profile/outputs/profile_figures.h"
 #include "profile/outputs/profile_json.h"
 #include "profile/recorded_service.h"
+#include "temporary_folder.h"
 #include "thrown_error.h"
 #include "tools/profile/synthetic_run.h"
 #include "tools/run_program.h"
-#include "tools/temporary_folder.h"
 
 /// What each batch took, read out of recordings whose truth is known: they are made by the very
 /// recursion that replays them.
@@ -308,7 +308,7 @@ TEST(Replay, StandsInTheOutputs) {
 }
 
 TEST(Replay, IsAnOptionOfTheCommand) {
-  const testing::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const std::string file = folder.file("run.profile");
   {
     auto iterator = (range(200'000) | batch(100)).iterate({.recording = {.file = file}});

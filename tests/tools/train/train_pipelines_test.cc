@@ -6,8 +6,8 @@
 
 #include "convert/convert.h"
 #include "convert/inputs/open_input.h"
+#include "temporary_folder.h"
 #include "tools/small_dataset.h"
-#include "tools/temporary_folder.h"
 #include "train/train_ablation.h"
 
 namespace infeed::testing {

@@ -19,9 +19,9 @@
 #include <infeed/records/files.h>
 #include <infeed/records/record_reader.h>
 
+#include "temporary_folder.h"
 #include "tools/run_program.h"
 #include "tools/small_dataset.h"
-#include "tools/temporary_folder.h"
 #include "train/device_tricks.h"
 #include "train/train_learning.h"
 #include "train/train_report.h"

@@ -5,9 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "temporary_folder.h"
 #include "tools/run_program.h"
 #include "tools/small_dataset.h"
-#include "tools/temporary_folder.h"
 
 namespace infeed::testing {
 namespace {

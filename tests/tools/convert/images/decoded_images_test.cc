@@ -10,9 +10,9 @@
 #include <infeed/records/record_reader.h>
 
 #include "pipeline/image/encoded_images.h"
+#include "temporary_folder.h"
 #include "tools/folder_content.h"
 #include "tools/run_program.h"
-#include "tools/temporary_folder.h"
 
 /// Images become pixels by `infeed convert --decode-images`.
 namespace infeed::testing {
@@ -29,7 +29,8 @@ TEST(DecodedImages, ConvertWritesPixelsWithTheirSizes) {
       << png_of(PNG_FORMAT_GRAY, 3, 2, pixels);
   fs::create_directories(folder.file("tar"));
   fs::copy_file(folder.file("photos/cat/1.png"), folder.file("tar/7.seg.png"));
-  ASSERT_EQ(std::system(fmt::format("tar -C '{0}/tar' -cf '{0}/t.tar' .", folder.path()).c_str()),
+  ASSERT_EQ(std::system(
+                fmt::format("tar -C '{0}/tar' -cf '{0}/t.tar' .", folder.path().string()).c_str()),
             0);
   const auto convert = [&](const std::string& input) {
     return run_infeed({"convert", folder.file(input), "-o", folder.file("out"), "--shards", "1",

@@ -11,9 +11,9 @@
 #include <infeed/records/record_reader.h>
 
 #include "pipeline/image/encoded_images.h"
+#include "temporary_folder.h"
 #include "tools/folder_content.h"
 #include "tools/run_program.h"
-#include "tools/temporary_folder.h"
 
 /// Folders and tars of images as people have them, by the real program.
 namespace infeed::testing {
@@ -207,10 +207,10 @@ TEST_F(ImageFolders, ImagesOfATarAreCheckedAndDecodedToo) {
   write("t/2.jpg", jpeg_of(1, 8, 8, std::vector<std::uint8_t>(64, 100)));
   write("t/2.txt", "no image");
   const auto pack = [&] {
-    ASSERT_EQ(
-        std::system(
-            fmt::format("tar -C '{0}/t' -cf '{0}/t.tar' --sort=name .", folder_.path()).c_str()),
-        0);
+    ASSERT_EQ(std::system(fmt::format("tar -C '{0}/t' -cf '{0}/t.tar' --sort=name .",
+                                      folder_.path().string())
+                              .c_str()),
+              0);
   };
   pack();
   const ProgramResult result = convert({"--decode-images", "--resize", "4"}, "t.tar");

@@ -7,10 +7,10 @@
 
 #include <infeed/records/files.h>
 
+#include "temporary_folder.h"
 #include "tools/convert/inputs/example_text.h"
 #include "tools/folder_content.h"
 #include "tools/run_program.h"
-#include "tools/temporary_folder.h"
 
 /// That no value of a text format is changed or dropped without a word, by the real program.
 namespace infeed::testing {

@@ -13,11 +13,11 @@
 #include <infeed/records/files.h>
 #include <infeed/records/record_writer.h>
 
+#include "temporary_folder.h"
 #include "tools/convert/inputs/example_text.h"
 #include "tools/convert/inputs/npy_bytes.h"
 #include "tools/folder_content.h"
 #include "tools/run_program.h"
-#include "tools/temporary_folder.h"
 
 /// What `infeed convert` makes of each kind of input, by the real program.
 namespace infeed::testing {
@@ -38,7 +38,8 @@ class Inputs : public ::testing::Test {
     return folder_.file(name);
   }
   void shell(const std::string& command) const {
-    ASSERT_EQ(std::system(fmt::format("cd '{}' && {}", folder_.path(), command).c_str()), 0);
+    ASSERT_EQ(std::system(fmt::format("cd '{}' && {}", folder_.path().string(), command).c_str()),
+              0);
   }
   ProgramResult convert(std::vector<std::string> words) const {
     words.insert(words.begin(), "convert");

@@ -6,11 +6,11 @@
 
 #include <infeed/records/files.h>
 
+#include "temporary_folder.h"
 #include "tools/convert/inputs/example_text.h"
 #include "tools/convert/inputs/npy_bytes.h"
 #include "tools/folder_content.h"
 #include "tools/run_program.h"
-#include "tools/temporary_folder.h"
 
 /// Types, shapes and headers of NumPy's .npy files.
 namespace infeed::testing {

@@ -7,11 +7,11 @@
 
 #include <infeed/records/files.h>
 
+#include "temporary_folder.h"
 #include "tools/convert/inputs/example_text.h"
 #include "tools/convert/inputs/npy_bytes.h"
 #include "tools/folder_content.h"
 #include "tools/run_program.h"
-#include "tools/temporary_folder.h"
 
 /// NumPy's .npz files, written by Python's zipfile as NumPy writes them.
 namespace infeed::testing {
@@ -39,7 +39,7 @@ class NpzInput : public ::testing::Test {
         "    with z.open(name, 'w', force_zip64=True) as out: out.write(open(name, 'rb').read())\n",
         method, members);
     write("zip.py", script);
-    const auto command = fmt::format("cd '{}' && python3 zip.py", folder_.path());
+    const auto command = fmt::format("cd '{}' && python3 zip.py", folder_.path().string());
     EXPECT_EQ(std::system(command.c_str()), 0);
     return folder_.file("d.npz");
   }

@@ -4,9 +4,9 @@
 
 #include <infeed/records/files.h>
 
+#include "temporary_folder.h"
 #include "tools/convert/inputs/example_text.h"
 #include "tools/run_program.h"
-#include "tools/temporary_folder.h"
 
 /// The example program of a reader of one's own (tools/examples/own_input.cc), as a user runs it.
 namespace infeed::testing {
