@@ -7,6 +7,7 @@
 #include "profile/blame.h"
 #include "profile/flow_model.h"
 #include "profile/profile_report.h"
+#include "profile/what_ifs.h"
 
 namespace infeed::tools {
 namespace {
@@ -118,7 +119,7 @@ ProfileReport explain(const RecordedRun& run, const std::stop_token& stop) {
   report.late_steps = late_steps(run, model, stop);
   report.pipeline_steps_per_s_max = model.pipeline_steps_per_s();
   report.device_steps_per_s_max = model.device_steps_per_s();
-  report.what_ifs = model.what_ifs(report.late_steps);
+  report.what_ifs = what_ifs(run, model, report.late_steps);
   report.verdict = verdict_of(run, report);
   return report;
 }

@@ -1,50 +1,15 @@
 #include "profile/flow_model.h"
 
 #include <algorithm>
-#include <array>
-#include <fmt/format.h>
-#include <map>
 #include <span>
-#include <string>
-#include <string_view>
-#include <utility>
 
 namespace infeed::tools {
 namespace {
 
-// A change that brings less is not worth a line.
-constexpr double kGainMin = 0.02;
-
-constexpr std::array<std::string_view, 4> kCanHaveThreads{"map", "filter", "parse", "batch_into"};
-constexpr std::array<std::string_view, 6> kCacheable{"map",     "parse",      "decode",
-                                                     "records", "interleave", "filter"};
-// What these take is a hand-over between threads or stages, many elements at a time when they come
-// quickly: what it was while they came slowly says nothing of that.
-constexpr std::array<std::string_view, 4> kHandOvers{"prefetch", "repeat", "take", "skip"};
-// What an element takes out of a cache through a prefetch (measured: 31 to 43 ns for small ones).
-constexpr double kCachedElementS = 38e-9;
-constexpr double kCachedByteS = 0.085e-9;
-// What a call that has to wait costs its caller beside the wait; one gets many elements when they come
-// quickly.
-constexpr double kPullS = 0.5e-6;
-// Where nobody timed steps, so much of the time between two calls may be the machine's.
-constexpr double kUnknownShare = 0.01;
 // Less is the machine's own housekeeping.
 constexpr double kOthersMatter = 0.15;
 // With fewer windows the first one is as good as any.
 constexpr std::size_t kWindowsForSteady = 3;
-// As many as autotune begins with where a function waits.
-constexpr int kWaitingThreads = 16;
-
-bool has_any(std::string_view text, std::span<const std::string_view> names) {
-  return std::find(names.begin(), names.end(), text) != names.end();
-}
-
-/// Of a stage that has none, so that all cores are used, also while some calls wait.
-int threads_for(double cpu_s, double blocked_s, double cores) {
-  const int all_cores = std::max(1, static_cast<int>(cores + 0.5));
-  return blocked_s > cpu_s ? std::max(all_cores, kWaitingThreads) : all_cores;
-}
 
 }  // namespace
 
@@ -261,160 +226,15 @@ double FlowModel::gain(const Costs& changed, std::uint64_t stalls_ns) const {
   return std::max(before_s / after_s, left > 0 ? all / left : 1) - 1;
 }
 
-/// Where most slow reads are of one file.
-void FlowModel::add_slow_file(std::vector<WhatIf>& what_ifs,
-                              const std::vector<LateStep>& late_steps) const {
-  std::map<std::string, std::uint64_t> stalls_ns;
-  std::uint64_t all_ns = 0;
-  for (const LateStep& late : late_steps) {
-    if (late.cause != Cause::slow_read || late.slow_call < 0) continue;
-    const auto& place = run_.slow_calls[static_cast<std::size_t>(late.slow_call)].place;
-    if (!place) continue;
-    stalls_ns[place->file] += late.late_ns;
-    all_ns += late.late_ns;
-  }
-  for (const auto& [file, ns] : stalls_ns) {
-    if (2 * ns > all_ns) {
-      add(what_ifs, costs_, ns,
-          {.kind = ChangeKind::slow_file,
-           .change = "the slow file where the others are",
-           .how = "copy " + file});
-    }
-  }
-}
-
-void FlowModel::add(std::vector<WhatIf>& what_ifs, const Costs& changed, std::uint64_t stalls_ns,
-                    WhatIf what_if) const {
-  what_if.predicted_gain = gain(changed, stalls_ns);
-  if (what_if.predicted_gain >= kGainMin) what_ifs.push_back(std::move(what_if));
-}
-
-/// Whether elements go from `stage` to `consumer`.
 bool FlowModel::is_before(int stage, int consumer) const {
   const auto place = [this](int id) { return order_begin_[static_cast<std::size_t>(id)]; };
   return place(stage) >= place(consumer) &&
          place(stage) < order_end_[static_cast<std::size_t>(consumer)];
 }
 
-/// The pipeline and the step at the same time, rather than one after the other.
-void FlowModel::add_prefetch(std::vector<WhatIf>& what_ifs) const {
-  WhatIf what_if{
-      .kind = ChangeKind::prefetch, .change = "prefetch at the end", .how = "infeed::prefetch()"};
-  for (const RecordedStage& stage : run_.stages) {
-    if (stage.consumer >= 0 || stage.inside >= 0) continue;
-    if (costs_.stages[static_cast<std::size_t>(stage.id)].runs_ahead) return;
-    if (stage.name == "prefetch") what_if.stage = stage.id;  // whose thread rests
-  }
+double FlowModel::gain_of_prefetch() const {
   const double together_s = std::max(bound(costs_, false).seconds, costs_.step_s);
-  if (together_s <= 0) return;
-  what_if.predicted_gain = recorded_.seconds / together_s - 1;
-  if (what_if.predicted_gain >= kGainMin) what_ifs.push_back(std::move(what_if));
-}
-
-FlowModel::Costs FlowModel::with_cache_behind(int stage) const {
-  Costs changed = costs_;
-  for (const RecordedStage& other : run_.stages) {
-    Service& service = changed.stages[static_cast<std::size_t>(other.id)];
-    const bool is_before_it = is_before(other.id, stage);
-    if (is_before_it || has_any(other.name, kHandOvers)) service.cpu_s = service.blocked_s = 0;
-    if (is_before_it) service.runs_ahead = service.is_parallel = false;
-  }
-  Service& cached = changed.stages[static_cast<std::size_t>(stage)];
-  cached.cpu_s = cached.elements * kCachedElementS + cached.bytes * kCachedByteS;
-  const double unknown_s = run_.has_steps ? 0 : kUnknownShare * seconds_;
-  changed.step_s = std::max(0.0, changed.step_s - std::max(kPullS, unknown_s));
-  return changed;
-}
-
-/// `stalls_ns`: of the late steps that the stage or one before it made so.
-void FlowModel::add_for_stage(std::vector<WhatIf>& what_ifs, const RecordedStage& stage,
-                              std::uint64_t stalls_ns) const {
-  const auto at = static_cast<std::size_t>(stage.id);
-  const Service& service = costs_.stages[at];
-  Costs changed = costs_;
-  if (service.is_parallel) {
-    changed.stages[at].parallelism *= 2;
-    add(what_ifs, changed, 0,
-        {.kind = ChangeKind::threads,
-         .stage = stage.id,
-         .threads = changed.stages[at].parallelism,
-         .change = "twice the threads for " + stage.label,
-         .how = fmt::format("{{.parallelism = {}}}", changed.stages[at].parallelism)});
-  } else if (has_any(stage.name, kCanHaveThreads)) {
-    changed.stages[at].runs_ahead = changed.stages[at].is_parallel = true;
-    changed.stages[at].parallelism = threads_for(service.cpu_s, service.blocked_s, run_.cores);
-    add(what_ifs, changed, 0,
-        {.kind = ChangeKind::threads,
-         .stage = stage.id,
-         .threads = changed.stages[at].parallelism,
-         .change = "threads for " + stage.label,
-         .how = "{.parallelism = infeed::autotune}"});
-  }
-  if (!is_source(stage.id)) {
-    changed = costs_;
-    changed.stages[at].blocked_s /= 2;
-    add(what_ifs, changed, 0,
-        {.kind = ChangeKind::waits,
-         .stage = stage.id,
-         .change = "half the time for what " + stage.label + " waits for",
-         .how = "faster storage or a server nearby, where its function asks one"});
-  }
-  // What is random behind a cache stays so only when the cache lies before it.
-  if (!has_any(stage.name, kCacheable)) return;
-  add(what_ifs, with_cache_behind(stage.id), stalls_ns,
-      {.kind = ChangeKind::cache,
-       .stage = stage.id,
-       .change = "a cache behind " + stage.label,
-       .how = "infeed::cache(), from the second epoch on"});
-}
-
-std::vector<WhatIf> FlowModel::what_ifs(const std::vector<LateStep>& late_steps) const {
-  std::vector<WhatIf> what_ifs;
-  if (seconds_ <= 0) return what_ifs;
-  // By stage: of the late steps that it or one before it made so.
-  std::vector<std::uint64_t> stalls_ns(run_.stages.size(), 0);
-  for (const LateStep& late : late_steps) {
-    if (late.slow_call >= 0) stalls_ns[static_cast<std::size_t>(late.stage)] += late.late_ns;
-  }
-  for (auto stage = order_.rbegin(); stage != order_.rend(); ++stage) {
-    const auto at = static_cast<std::size_t>(*stage);
-    if (run_.stages[at].consumer < 0) continue;
-    stalls_ns[static_cast<std::size_t>(run_.stages[at].consumer)] += stalls_ns[at];
-  }
-  std::uint64_t reads_ns = 0;
-  for (const LateStep& late : late_steps) {
-    if (late.cause == Cause::slow_read) reads_ns += late.late_ns;
-  }
-  Costs changed = costs_;
-  changed.cores *= 2;
-  for (Service& service : changed.stages) service.parallelism *= service.is_parallel ? 2 : 1;
-  add(what_ifs, changed, 0,
-      {.kind = ChangeKind::cores,
-       .change = "twice the cores",
-       .how = "a machine or a quota of twice as many"});
-  changed = costs_;
-  for (std::size_t i = 0; i < changed.stages.size(); ++i) {
-    if (is_source(static_cast<int>(i))) changed.stages[i].blocked_s /= 2;
-  }
-  add(what_ifs, changed, reads_ns / 2,
-      {.kind = ChangeKind::storage,
-       .change = "storage that is twice as fast",
-       .how = "a faster disk, or files nearby"});
-  changed = costs_;
-  changed.step_s /= 2;
-  add(what_ifs, changed, 0,
-      {.kind = ChangeKind::slice,
-       .change = "a slice that is twice as fast",
-       .how = "another --slice; --replay SLICE:MODEL says how long that one would wait"});
-  for (const RecordedStage& stage : run_.stages) {
-    add_for_stage(what_ifs, stage, stalls_ns[static_cast<std::size_t>(stage.id)]);
-  }
-  add_slow_file(what_ifs, late_steps);
-  add_prefetch(what_ifs);
-  std::stable_sort(what_ifs.begin(), what_ifs.end(), [](const WhatIf& a, const WhatIf& b) {
-    return a.predicted_gain > b.predicted_gain;
-  });
-  return what_ifs;
+  return together_s <= 0 ? 0 : recorded_.seconds / together_s - 1;
 }
 
 }  // namespace infeed::tools

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "profile/profile_report.h"
@@ -11,7 +10,9 @@
 /// its cores can compute, nor than the training step takes.
 ///
 ///     const FlowModel model(run);
-///     for (const WhatIf& what_if : model.what_ifs()) ...
+///     FlowModel::Costs changed = model.costs();
+///     changed.cores *= 2;
+///     const double gain = model.gain(changed);  // 0.1: 10 % more steps a second; see what_ifs.h
 ///
 /// Service times come from the windows of the recording: CPU and blocked time of each stage, per
 /// element that the training step took. A change alters them, and the bound is taken again; the gain
@@ -21,19 +22,6 @@ namespace infeed::tools {
 
 class FlowModel {
  public:
-  explicit FlowModel(const RecordedRun& run);
-
-  /// The stage that bounds the rate; -1 when it is the training step, or nothing was recorded.
-  int bottleneck() const;
-  /// Nothing pulls from anything: it reads files or makes elements.
-  bool is_source(int stage) const { return is_source_[static_cast<std::size_t>(stage)]; }
-  double pipeline_steps_per_s() const;
-  double device_steps_per_s() const;
-  /// Those that would gain something, the best one first. A change that does away with the cause of
-  /// late steps gains their time at least, also where averages say that nothing is too slow.
-  std::vector<WhatIf> what_ifs(const std::vector<LateStep>& late_steps) const;
-
- private:
   /// Per element that the training step took.
   struct Service {
     double cpu_s = 0;
@@ -54,6 +42,28 @@ class FlowModel {
     double cores_to_have() const;
   };
 
+  explicit FlowModel(const RecordedRun& run);
+
+  /// The stage that bounds the rate; -1 when it is the training step, or nothing was recorded.
+  int bottleneck() const;
+  /// Nothing pulls from anything: it reads files or makes elements.
+  bool is_source(int stage) const { return is_source_[static_cast<std::size_t>(stage)]; }
+  double pipeline_steps_per_s() const;
+  double device_steps_per_s() const;
+  /// Whether elements go from `stage` to `consumer`.
+  bool is_before(int stage, int consumer) const;
+  /// All stages, those that they pull behind them.
+  const std::vector<int>& order() const { return order_; }
+  /// As recorded.
+  const Costs& costs() const { return costs_; }
+  /// The time that an element took; 0 where nothing was recorded.
+  double seconds() const { return seconds_; }
+  /// Returns what other costs would bring. `stalls_ns`: of late steps, which would not come any more.
+  double gain(const Costs& changed, std::uint64_t stalls_ns = 0) const;
+  /// The same for a pipeline that works while the step does, rather than before it.
+  double gain_of_prefetch() const;
+
+ private:
   void measure();
   void find_rare_waits(double count);
   void find_missing_cpu(double process_cpu_s);
@@ -66,22 +76,11 @@ class FlowModel {
     int stage = -1;
   };
   Bound bound(const Costs& costs, bool with_step) const;
-  /// `stalls_ns`: of late steps, which would not come any more.
-  double gain(const Costs& changed, std::uint64_t stalls_ns) const;
-  /// Adds the change to the list with its gain, if that is worth a line.
-  void add(std::vector<WhatIf>& what_ifs, const Costs& changed, std::uint64_t stalls_ns,
-           WhatIf what_if) const;
-  void add_for_stage(std::vector<WhatIf>& what_ifs, const RecordedStage& stage,
-                     std::uint64_t stalls_ns) const;
-  void add_slow_file(std::vector<WhatIf>& what_ifs, const std::vector<LateStep>& late_steps) const;
-  Costs with_cache_behind(int stage) const;
-  void add_prefetch(std::vector<WhatIf>& what_ifs) const;
-  bool is_before(int stage, int consumer) const;
 
   const RecordedRun& run_;
   // A file may name thousands of stages, each of which is asked about every other one.
   std::vector<bool> is_source_;
-  std::vector<int> order_;  ///< all stages, those that they pull behind them
+  std::vector<int> order_;
   /// By stage: its place in that order, from 1, and where those that it pulls end.
   std::vector<std::size_t> order_begin_, order_end_;
   Costs costs_;

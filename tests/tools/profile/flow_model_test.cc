@@ -1,10 +1,10 @@
-#include "profile/flow_model.h"
-
 #include <algorithm>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <string>
 #include <vector>
+
+#include "profile/what_ifs.h"
 
 /// What changes would bring, of recordings whose figures are easy to check.
 namespace infeed::tools {
@@ -68,7 +68,7 @@ RecordedRun recorded_flow(const std::vector<StageWork>& stages, const FlowFigure
 /// All that is proposed: "threads for map: +100 %", the best one first.
 std::string what_ifs_of(const RecordedRun& run) {
   std::string text;
-  for (const WhatIf& what_if : FlowModel(run).what_ifs({})) {
+  for (const WhatIf& what_if : tools::what_ifs(run, FlowModel(run), {})) {
     text += fmt::format("{}: {:+.0f} %\n", what_if.change, 100 * what_if.predicted_gain);
   }
   return text;
@@ -76,7 +76,7 @@ std::string what_ifs_of(const RecordedRun& run) {
 
 /// The gain, -1 where it isn't proposed.
 double gain_of(const RecordedRun& run, ChangeKind kind, int stage = -1) {
-  for (const WhatIf& what_if : FlowModel(run).what_ifs({})) {
+  for (const WhatIf& what_if : tools::what_ifs(run, FlowModel(run), {})) {
     if (what_if.kind == kind && what_if.stage == stage) return what_if.predicted_gain;
   }
   return -1;
@@ -92,7 +92,7 @@ TEST(FlowModel, ThreadsThatRestDoNoWork) {
       recorded_flow(serial, {.element_ns = 200'000, .step_ns = 100'000, .process_cpu_ns = 100'000});
   EXPECT_NEAR(gain_of(run, ChangeKind::threads, 1), 1, 1e-9);   // 200 us become 100
   EXPECT_NEAR(gain_of(run, ChangeKind::prefetch, 0), 1, 1e-9);  // the same by the other way
-  const auto what_ifs = FlowModel(run).what_ifs({});
+  const auto what_ifs = tools::what_ifs(run, FlowModel(run), {});
   const auto threads = std::ranges::find(what_ifs, ChangeKind::threads, &WhatIf::kind);
   ASSERT_NE(threads, what_ifs.end());
   EXPECT_EQ(threads->threads, 2);
@@ -174,7 +174,7 @@ TEST(FlowModel, StallsThatAreInTheAverageCountOnce) {
   run.slow_calls = {{.begin_ns = 1, .took_ns = 1, .stage = 0}};
   const std::vector<LateStep> late = {
       {.late_ns = 200'000'000, .cause = Cause::waiting_function, .stage = 0, .slow_call = 0}};
-  for (const WhatIf& what_if : FlowModel(run).what_ifs(late)) {
+  for (const WhatIf& what_if : tools::what_ifs(run, FlowModel(run), late)) {
     if (what_if.kind != ChangeKind::cache) continue;
     EXPECT_NEAR(what_if.predicted_gain, 1, 0.01);  // the step's 100 us are left of 200
   }
