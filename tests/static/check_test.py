@@ -12,6 +12,7 @@ import unittest
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 import check  # noqa: E402
+import code_shape  # noqa: E402
 
 HEADER = "#pragma once\n\n#include <vector>\n\nnamespace infeed {}\n"
 CLEAN = {
@@ -168,6 +169,45 @@ class CheckTest(unittest.TestCase):
     def test_size(self):
         self.write("tests/data.bin", "\0" * (check.FILE_BYTES_MAX + 1))
         self.expect_finding("length", r"tests/data.bin: has 1000001 bytes")
+
+    def write_class(self, body, name="Large"):
+        self.write("pipeline/engine/large.h",
+                   f"#pragma once\n\nnamespace infeed {{\nclass {name} {{\n{body}}};\n}}  // namespace infeed\n")
+
+    def test_class_with_too_many_members(self):
+        members = "".join(f"  int m{i}_ = f(1, 2);\n" for i in range(18))
+        # Neither constants, types nor what a nested type has; of methods it has only two.
+        others = ("  static constexpr int kA = 1;\n  using T = int;\n  friend class B;\n"
+                  "  enum class E { a, b };\n  struct Inner {\n    int a;\n    int b;\n  };\n"
+                  "  Large() : m0_{0}, m1_{1} {}\n  bool operator()(int a) const { return a == 1; }\n"
+                  "  Large(const Large&) = delete;\n  // int a;\n")
+        self.write_class(others + members + "  std::map<int, int> a_;\n  int (*b_)(int);\n")
+        self.assertEqual(self.run_check("classes")[0], 0)
+        self.write_class(others + members + "  std::map<int, int> a_;\n  int b_{0}, c_{0};\n")
+        self.assertRegex(self.run_check("classes")[1],
+                         r"large.h:4: Large has 21 data members and 2 methods; at most 20 and 25 are")
+
+    def test_class_with_too_many_methods(self):
+        methods = "".join(f"  std::function<void(int)> f{i}(int a, int b) {{ a = {{b}}; }}\n"
+                          for i in range(12))
+        declared = "".join(f"  int g{i}(int a = 1) const;\n" for i in range(13))
+        self.write_class(methods + declared)
+        self.assertEqual(self.run_check("classes")[0], 0)
+        self.write_class(methods + declared + "  template <class T>\n  T h(T a) noexcept(true);\n")
+        self.assertRegex(self.run_check("classes")[1], r"large.h:4: Large has 0 data members and 26 ")
+
+    def test_large_class_that_grows(self):
+        name = "pipeline/engine/include/infeed/pipeline/statistics.h"
+        members, methods = code_shape.LARGE_CLASSES[f"{name} StageStatistics"]
+        self.assertEqual(methods, 0)
+        for more in (0, 1):
+            self.write(name, "struct StageStatistics {\n" + "  int a;\n" * (members + more) + "};\n")
+            self.assertEqual(self.run_check("classes")[0], more)
+
+    def test_large_classes_are_there(self):
+        for name in code_shape.LARGE_CLASSES:
+            file, name = name.split()
+            self.assertRegex((HERE.parents[1] / file).read_text(), rf"\b(class|struct) {name}\b")
 
     def test_return_behind_a_comma(self):
         self.write("records/record.cc", "bool f() { return g(1, 2) < std::pair<int, int>{1, 2} ? a : b; }\n"

@@ -2,10 +2,39 @@
 
 import re
 
+MEMBERS_MAX = 20
+METHODS_MAX = 25
+# The classes that exceed a limit, with their data members and methods: none of them may grow.
+LARGE_CLASSES = {
+    "pipeline/batch/row_filler.h RowFiller": (55, 66),
+    "pipeline/engine/include/infeed/pipeline/chunk.h Chunk": (7, 32),
+    "pipeline/engine/include/infeed/pipeline/detail/iterator_core.h IteratorCore": (21, 36),
+    "pipeline/engine/include/infeed/pipeline/iterator.h Iterator": (2, 27),
+    "pipeline/engine/include/infeed/pipeline/statistics.h StageStatistics": (29, 0),
+    "pipeline/engine/iterator_context.h IteratorContext": (20, 31),
+    "pipeline/engine/recording/recorder.h Recorder": (37, 43),
+    "pipeline/engine/stage_counters.h StageCounters": (39, 9),
+    "pipeline/engine/threads/chunk_queue.h ChunkQueue": (23, 23),
+    "pipeline/interleave/inner_readers.h InnerReaders": (29, 40),
+    "pipeline/map/job_queue.h JobQueue": (33, 43),
+    "pipeline/sources/records/records_stage.cc RecordsStage": (21, 27),
+    "pipeline/tune/tuner.h Tuner": (30, 38),
+    "records/columns/include/infeed/records/column.h Column": (4, 29),
+    "records/columns/include/infeed/records/tensor.h Tensor": (5, 30),
+    "records/remote/http/transfers.h Transfers": (14, 31),
+    "tools/convert/convert_command.cc ConvertCommandOptions": (26, 0),
+    "tools/convert/shard_workers.h ShardWorkers": (25, 16),
+}
+
 NOT_CODE = re.compile(r'R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\\n])+\''
                       r"|//[^\n]*|/\*.*?\*/", re.S)
 TEMPLATE_ARGUMENTS = re.compile(r"(?<=[\w\]])<[^<>;{}]*>")
 GOES_ON_BEHIND_BRACE = re.compile(r"\s*[,;{(.]")
+CLASS = re.compile(r"(?<!enum )\b(?:class|struct)\s+([\w:]+)\s*(?:final\s*)?(?::[^{};()]*)?\{")
+BESIDE_MEMBER = re.compile(r"\b(public|private|protected)\s*:(?!:)|\[\]|\b(alignas|decltype)\(\)")
+NO_MEMBER = re.compile(r"(template\s*<[^<>]*>\s*)?(__extension__\s+)?"
+                       r"(using|typedef|friend|static_assert|enum|class|struct|union)\b")
+CONSTANT = re.compile(r"(inline\s+)?(static|constexpr)\b")
 
 
 def code_of(tree, name):
@@ -41,6 +70,38 @@ def declarations(code, begin):
         if depth == 0 and (character == ";" or ends_body):
             yield text
             text = ""
+
+
+def size_of_class(code, begin):
+    """The numbers of data members (constants are none) and of methods (deleted ones are none)."""
+    members = methods = 0
+    for declaration in declarations(code, begin):
+        declaration = BESIDE_MEMBER.sub("", declaration).strip()
+        if not declaration or NO_MEMBER.match(declaration):
+            continue
+        head = declaration.split("=")[0]
+        # A member that points to a function is "Type ()()" here.
+        if "operator" in declaration or ("(" in head and ")(" not in head):
+            methods += not declaration.endswith("delete")
+        elif not CONSTANT.match(declaration):
+            members += 1 + declaration.count(",")
+    return members, methods
+
+
+def check_classes(tree):
+    """A class is small enough to be kept in mind; what is nested in it counts for itself."""
+    for name in tree.sources:
+        if name.startswith(("tests/", "benchmarks/")):
+            continue
+        code = code_of(tree, name)
+        for found in CLASS.finditer(code):
+            size = size_of_class(code, found.end())
+            known = LARGE_CLASSES.get(f"{name} {found.group(1)}", (0, 0))
+            most = max(MEMBERS_MAX, known[0]), max(METHODS_MAX, known[1])
+            if size[0] > most[0] or size[1] > most[1]:
+                yield (f"{name}:{line_of(code, found.start())}: {found.group(1)} has {size[0]} data "
+                       f"members and {size[1]} methods; at most {most[0]} and {most[1]} are possible: "
+                       "split it by what it does")
 
 
 def check_returns(tree):
