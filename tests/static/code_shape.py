@@ -6,7 +6,6 @@ MEMBERS_MAX = 20
 METHODS_MAX = 25
 # The classes that exceed a limit, with their data members and methods: none of them may grow.
 LARGE_CLASSES = {
-    "pipeline/batch/row_filler.h RowFiller": (55, 66),
     "pipeline/engine/include/infeed/pipeline/chunk.h Chunk": (7, 32),
     "pipeline/engine/include/infeed/pipeline/detail/iterator_core.h IteratorCore": (21, 36),
     "pipeline/engine/include/infeed/pipeline/iterator.h Iterator": (2, 27),

@@ -7,13 +7,7 @@
 namespace infeed::detail {
 
 BatchesInFill::BatchesInFill(IteratorContext& run, StageCounters& counters, const RowFillSpec& spec)
-    : run_(run),
-      counters_(counters),
-      spec_(spec),
-      required_(run.memory(), spec.name),
-      batch_bytes_(spec.batch_bytes_min) {
-  required_.grow(batch_bytes_);
-}
+    : account_(run.memory()), spec_(spec), memory_(run, counters, spec) {}
 
 BatchesInFill::~BatchesInFill() {
   while (!batches_.empty()) {
@@ -25,7 +19,7 @@ BatchesInFill::~BatchesInFill() {
 // ---- rows ----
 
 bool BatchesInFill::want_rows(std::uint64_t rows_ahead_max) const {
-  if (over_bytes_ != 0 && !batches_.empty()) {
+  if (memory_.is_over() && !batches_.empty()) {
     const BatchInFill& front = *batches_.front();
     if (front.is_made || front.placed == spec_.size) return false;
   }
@@ -33,15 +27,15 @@ bool BatchesInFill::want_rows(std::uint64_t rows_ahead_max) const {
 }
 
 bool BatchesInFill::place(const std::shared_ptr<InputRows>& rows, bool consumer_is_away) {
-  is_short_of_memory_ = false;
+  memory_.look_again();
   while (rows->placed < rows->size()) {
     BatchInFill& batch = batch_of_next_row();
-    if (batch.filling == nullptr && !begin_filling(batch, consumer_is_away)) {
-      is_short_of_memory_ = true;
-      return false;
+    if (batch.filling == nullptr) {
+      if (!memory_.try_begin(batch, consumer_is_away)) return false;
+      batch.filling = spec_.begin(spec_.fill.get(), spec_.size);
     }
     const std::size_t count = std::min(spec_.size - batch.placed, rows->size() - rows->placed);
-    pieces_.push_back({&batch, rows, rows->placed, count, batch.placed, position()});
+    pieces_.push_back({&batch, rows, rows->placed, count, batch.placed, rows_ + input_errors_});
     batch.placed += count;
     rows->placed += count;
     rows_ += count;
@@ -73,14 +67,9 @@ BatchInFill& BatchesInFill::batch_of_next_row() {
 /// grown beyond what there is room for, only the next one to be handed over grows on.
 bool BatchesInFill::may_be_written(const Piece& piece) const {
   const BatchInFill& batch = *piece.batch;
-  if (over_bytes_ != 0 && !batch.has_places && &batch != first_unmade()) return false;
-  return batch.has_places || (!batch.is_busy && piece.row == batch.done);
-}
-
-const BatchInFill* BatchesInFill::first_unmade() const {
-  const auto unmade = std::find_if(batches_.begin(), batches_.end(),
-                                   [](const auto& batch) { return !batch->is_made; });
-  return unmade == batches_.end() ? nullptr : unmade->get();
+  if (batch.has_places) return true;
+  if (memory_.is_over() && &batch != batches_[ready()].get()) return false;
+  return !batch.is_busy && piece.row == batch.done;
 }
 
 bool BatchesInFill::can_take_piece() const {
@@ -109,7 +98,7 @@ void BatchesInFill::note_written(const Piece& piece, PieceOutcome outcome) {
   batch.is_busy = false;
   batch.done += piece.count;
   batch.appended += outcome.appended;
-  if (spec_.filling_bytes != nullptr) hold(batch, spec_.filling_bytes(batch.filling));
+  if (spec_.filling_bytes != nullptr) memory_.hold(batch, spec_.filling_bytes(batch.filling));
   std::move(outcome.failed.begin(), outcome.failed.end(), std::back_inserter(batch.failed));
 }
 
@@ -135,7 +124,7 @@ void BatchesInFill::finish_if_written(Lock& lock, BatchInFill& batch, bool is_la
     lock.unlock();
     spec_.finish(spec_.fill.get(), filling, rows, gaps, batch.made);
     HandOff::lock_again(lock);
-    note_made(batch);
+    memory_.note_made(batch);
   }
   if (is_wanted && !batch.failed.empty()) {
     batch.rows_error = rows_failed(batch.failed.front().second, batch.failed.size(), batch.placed);
@@ -163,12 +152,12 @@ bool BatchesInFill::hand_over_front(Chunk& out, std::uint64_t rows_ahead_max) {
   if (front.rows_error != nullptr) {
     out.set_error(std::move(front.rows_error));
   } else {
-    note_buffered(0 - front.made.size(), 0 - front.made.bytes());
-    out.held().set(run_.memory(), out.held().bytes() + front.made.bytes());
+    memory_.note_gone(front);
+    out.held().set(account_, out.held().bytes() + front.made.bytes());
     out.append_from(front.made, 1);
   }
   if (front.made.size() != 0) return false;
-  const bool was_short = is_short_of_memory_ || over_bytes_ != 0;
+  const bool was_short = memory_.is_short() || memory_.is_over();
   drop_rows(front);
   spare_.push_back(std::move(batches_.front()));
   batches_.pop_front();
@@ -193,76 +182,16 @@ void BatchesInFill::forget_rows_from(std::uint64_t row) {
   spec_.truncate(batch.filling, batch.appended);
 }
 
-// ---- memory ----
-
-/// False where there is no memory now. The required batch is made whatever others hold, but only when
-/// the consumer waits for it: the one before may still be on its way, and the two would be too much.
-bool BatchesInFill::begin_filling(BatchInFill& batch, bool consumer_is_away) {
-  const MemoryAccount& account = run_.memory();
-  const bool is_over = account.limit_bytes() != 0 && account.in_use_bytes() > account.limit_bytes();
-  if (required_is_free_ && !(is_over && consumer_is_away)) {
-    required_is_free_ = false;
-    batch.is_required = true;
-  } else if (!batch.held.try_grow_to(run_.memory(), batch_bytes_)) {
-    return false;
-  }
-  batch.filling = spec_.begin(spec_.fill.get(), spec_.size);
-  return true;
-}
-
-void BatchesInFill::note_made(BatchInFill& batch) {
-  note_buffered(batch.made.size(), batch.made.bytes());
-  hold(batch, batch.made.bytes());
-  // Where sizes swing, the next batch may be as large as any of late.
-  const std::uint64_t of_late = batch_bytes_ - batch_bytes_ / 16;
-  batch_bytes_ = std::max({spec_.batch_bytes_min, std::uint64_t{batch.made.bytes()}, of_late});
-}
-
-/// The batch has become so large.
-void BatchesInFill::hold(BatchInFill& batch, std::uint64_t bytes) {
-  MemoryAccount& account = run_.memory();
-  const std::uint64_t held = batch.is_required ? required_.bytes() : batch.held.bytes();
-  if (bytes <= held) return;
-  const std::uint64_t more = bytes - held;
-  const bool is_too_large = bytes > account.required_limit_bytes();  // whoever else holds what
-  if (batch.is_required || is_too_large) {
-    required_.grow(is_too_large ? bytes : more);
-  } else if (batch.held.try_grow_to(account, bytes)) {
-    return;
-  } else if (std::exchange(required_is_free_, false)) {
-    batch.is_required = true;
-    batch.held.release();
-    over_bytes_ -= std::exchange(batch.over_bytes, 0);
-    if (bytes > required_.bytes()) required_.grow(bytes - required_.bytes());
-  } else {
-    batch.held.set(account, bytes);
-    batch.over_bytes += more;
-    over_bytes_ += more;
-  }
-}
-
-/// More of it, or less: sums are modulo 2^64.
-void BatchesInFill::note_buffered(std::uint64_t batches, std::uint64_t bytes) {
-  buffered_batches_ += batches;
-  buffered_bytes_ += bytes;
-  counters_.note_buffered(buffered_batches_, buffered_bytes_);
-}
-
 /// Its rows and their memory; the input's errors stay.
 void BatchesInFill::drop_rows(BatchInFill& batch) {
   if (batch.filling != nullptr) spec_.drop(std::exchange(batch.filling, nullptr));
-  note_buffered(0 - batch.made.size(), 0 - batch.made.bytes());
+  memory_.note_gone(batch);
   batch.made.clear();
   batch.is_made = false;
   batch.rows_error = nullptr;
   batch.failed.clear();
   batch.placed = batch.done = batch.appended = 0;
-  if (std::exchange(batch.is_required, false)) {
-    required_is_free_ = true;
-    required_.shrink(required_.bytes() - spec_.batch_bytes_min);
-  }
-  batch.held.release();
-  over_bytes_ -= std::exchange(batch.over_bytes, 0);
+  memory_.release(batch);
 }
 
 }  // namespace infeed::detail

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include <infeed/pipeline/detail/row_filling.h>
-#include <infeed/pipeline/reservation.h>
 
 #include "batch/fill/batch_in_fill.h"
+#include "batch/fill/batch_memory.h"
 #include "engine/iterator_context.h"
 #include "engine/stage_counters.h"
 
@@ -35,8 +35,6 @@ class BatchesInFill {
 
   // Rows:
   std::uint64_t rows() const { return rows_; }  ///< that have places
-  /// The position of the next one in the input.
-  std::uint64_t position() const { return rows_ + input_errors_; }
   std::uint64_t first_row_of(const BatchInFill& batch) const { return batch.number * spec_.size; }
   /// Whether rows are to be read, of which so many may have places that nobody has taken.
   bool want_rows(std::uint64_t rows_ahead_max) const;
@@ -44,9 +42,8 @@ class BatchesInFill {
   bool place(const std::shared_ptr<InputRows>& rows, bool consumer_is_away);
   /// The input's error behind the rows that have places.
   void add_error(ErrorPointer error);
-  /// What was in short supply is looked for again.
-  void look_for_memory() { is_short_of_memory_ = false; }
-  bool is_short_of_memory() const { return is_short_of_memory_; }
+  BatchMemory& memory() { return memory_; }
+  const BatchMemory& memory() const { return memory_; }
 
   // Pieces:
   std::size_t pieces() const { return pieces_.size(); }
@@ -73,34 +70,21 @@ class BatchesInFill {
   bool hand_over_front(Chunk& out, std::uint64_t rows_ahead_max);
   /// The rows from this one on never were.
   void forget_rows_from(std::uint64_t row);
-  std::uint64_t batch_bytes() const { return batch_bytes_; }  ///< of the next one, about
 
  private:
   BatchInFill& batch_of_next_row();
   bool may_be_written(const Piece& piece) const;
-  const BatchInFill* first_unmade() const;
-  bool begin_filling(BatchInFill& batch, bool consumer_is_away);
-  void hold(BatchInFill& batch, std::uint64_t bytes);
-  void note_made(BatchInFill& batch);
-  void note_buffered(std::uint64_t batches, std::uint64_t bytes);
   void drop_rows(BatchInFill& batch);
 
-  IteratorContext& run_;
-  StageCounters& counters_;
+  MemoryAccount& account_;
   const RowFillSpec& spec_;
-  Reservation required_;
-  bool required_is_free_ = true;
-  std::uint64_t batch_bytes_;
-  std::uint64_t over_bytes_ = 0;  ///< that batches have grown to without finding room for them
-  std::uint64_t buffered_batches_ = 0;  ///< that are made
-  std::uint64_t buffered_bytes_ = 0;
+  BatchMemory memory_;
   std::deque<std::unique_ptr<BatchInFill>> batches_;
   std::vector<std::unique_ptr<BatchInFill>> spare_;  ///< were taken; to make one costs 0.7 us
   std::uint64_t first_batch_ = 0;                    ///< the number of batches_.front()
   std::uint64_t rows_ = 0;
   std::uint64_t input_errors_ = 0;  ///< before the next row
   std::deque<Piece> pieces_;        ///< to be written
-  bool is_short_of_memory_ = false;
 };
 
 }  // namespace infeed::detail

@@ -131,7 +131,7 @@ Pull RowFiller::take(Chunk& out, std::size_t want) {
   if (!has_begun_) begin();
   Lock lock = hand_off_.lock();
   told_.consumer_is_away = false;
-  work_.batches().look_for_memory();  // what it waits for is made anyway
+  work_.batches().memory().look_again();  // what it waits for is made anyway
   while (true) {
     while (out.slots() < want && !out.has_error() && work_.batches().front_is_ready()) {
       hand_over_front(out);
@@ -235,13 +235,13 @@ void RowFiller::tell_ready() {
   const BatchesInFill& batches = work_.batches();
   if (consumer_.wake_at == 0 || !(batches.front_is_ready() || work_.is_over())) return;
   const bool is_urgent =
-      work_.is_over() || batches.front_has_error() || batches.is_short_of_memory();
+      work_.is_over() || batches.front_has_error() || batches.memory().is_short();
   if (is_urgent || batches.ready() >= consumer_.wake_at) ready_.wake_one();
 }
 
 void RowFiller::hand_over_front(Chunk& out) {
   if (!work_.batches().hand_over_front(out, work_.rows_ahead_max())) return;
-  work_.batches().look_for_memory();
+  work_.batches().memory().look_again();
   wake_worker();
 }
 

@@ -28,7 +28,7 @@ RowWork::RowWork(IteratorContext& run, StageCounters& counters, HandOff& hand_of
       writer_(run, counters, spec, input, begin) {}
 
 std::uint64_t RowWork::rows_ahead_max() const {
-  const std::uint64_t rounds = batches_.batch_bytes() < kLargeBatchBytes ? 2 : 1;
+  const std::uint64_t rounds = batches_.memory().batch_bytes() < kLargeBatchBytes ? 2 : 1;
   return rounds * (workers_.count + 1) * std::max(spec_.size, stretches_.rows_max());
 }
 
@@ -39,7 +39,7 @@ bool RowWork::can_read() const {
 
 bool RowWork::can_place() const {
   return !is_placing_ && stretches_.front() != nullptr &&
-         (!batches_.is_short_of_memory() || next_row_is_void());
+         (!batches_.memory().is_short() || next_row_is_void());
 }
 
 /// What the thread has read itself is in its cache; what others have read is for when there is no more
@@ -83,16 +83,15 @@ void RowWork::run(Lock& lock, Task& task) {
 
 // ---- reading a stretch ----
 
-std::size_t RowWork::elements_per_pull() const {
-  // A batch that is complete doesn't wait for the next one's rows.
-  if (workers_.count == 0) return spec_.size - batches_.rows() % spec_.size;
-  if (element_ticks_ == 0) return 1;
-  return static_cast<std::size_t>(
-      std::max<std::uint64_t>(1, ticks_of_us(kStretchUs) / element_ticks_));
-}
-
 void RowWork::read_stretch(Lock& lock, OwnStretches& own) {
-  const auto claimed = stretches_.claim(lock, own, elements_per_pull(), batches_.pieces() == 0);
+  std::uint64_t pulled_max = 1;
+  if (workers_.count == 0) {
+    // A batch that is complete doesn't wait for the next one's rows.
+    pulled_max = spec_.size - batches_.rows() % spec_.size;
+  } else if (element_ticks_ != 0) {
+    pulled_max = std::max<std::uint64_t>(1, ticks_of_us(kStretchUs) / element_ticks_);
+  }
+  const auto claimed = stretches_.claim(lock, own, pulled_max, batches_.pieces() == 0);
   if (!claimed) return;
   if (!claimed->is_read) {
     workers_.wake_one();
@@ -193,7 +192,7 @@ void RowWork::end_blocks() {
     damage_.reset();
   }
   stretches_.leave_blocks(forgotten, place);
-  batches_.look_for_memory();
+  batches_.memory().look_again();
   workers_.wake_one();
 }
 

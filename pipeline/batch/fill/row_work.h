@@ -75,7 +75,6 @@ class RowWork {
     RecordBlockSource::Place place;
   };
 
-  std::size_t elements_per_pull() const;
   void read_stretch(Lock& lock, OwnStretches& own);
   void place_parked(Lock& lock);
   bool place(Lock& lock, const std::shared_ptr<InputRows>& rows);

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+
+#include <infeed/pipeline/detail/row_filling.h>
+#include <infeed/pipeline/reservation.h>
+
+#include "batch/fill/batch_in_fill.h"
+#include "engine/iterator_context.h"
+#include "engine/stage_counters.h"
+
+namespace infeed::detail {
+
+/// What batches in the making hold of the memory account. One of them has the memory that the stage
+/// took when it was opened, and is made whatever others hold; the others are begun where there is room.
+/// With the lock of the hand-off held.
+class BatchMemory {
+ public:
+  BatchMemory(IteratorContext& run, StageCounters& counters, const RowFillSpec& spec);
+
+  /// For a batch that is to be begun; false where there is no room now.
+  bool try_begin(BatchInFill& batch, bool consumer_is_away);
+  /// The batch has become so large.
+  void hold(BatchInFill& batch, std::uint64_t bytes);
+  void note_made(BatchInFill& batch);
+  /// It was handed over, or its rows are dropped.
+  void note_gone(const BatchInFill& batch) {
+    note_buffered(0 - batch.made.size(), 0 - batch.made.bytes());
+  }
+  void release(BatchInFill& batch);
+
+  /// Somebody found no room for a batch, since look_again().
+  bool is_short() const { return is_short_; }
+  void look_again() { is_short_ = false; }
+  /// Batches have grown to more than there was room for.
+  bool is_over() const { return over_bytes_ != 0; }
+  std::uint64_t batch_bytes() const { return batch_bytes_; }  ///< of the next one, about
+
+ private:
+  void note_buffered(std::uint64_t batches, std::uint64_t bytes);
+
+  MemoryAccount& account_;
+  StageCounters& counters_;
+  const std::uint64_t batch_bytes_min_;
+  Reservation required_;
+  bool required_is_free_ = true;
+  std::uint64_t batch_bytes_;
+  std::uint64_t over_bytes_ = 0;
+  std::uint64_t buffered_batches_ = 0;  ///< that are made
+  std::uint64_t buffered_bytes_ = 0;
+  bool is_short_ = false;
+};
+
+}  // namespace infeed::detail
