@@ -7,13 +7,13 @@
 #include <infeed/device/split_workload.h>
 #include <infeed/error.h>
 
+#include "time/picoseconds.h"
+
 namespace infeed {
 namespace {
 
 constexpr std::int64_t kMxuFillCycles = 256;
 constexpr std::int64_t kSublanes = 8;
-constexpr double kPicosecondsPerSecond = 1e12;
-constexpr std::int64_t kHopPs = 1'000'000;  // 1 us a chip along each axis
 constexpr std::int64_t kLanes = 128;
 /// Gradients that travel together. XLA's combiner has a threshold of this order; not published for TPUs.
 constexpr std::int64_t kBucketBytes = 32 << 20;
@@ -24,10 +24,10 @@ constexpr double kOperationLaunchSeconds = 20e-6;  // assumed, see StepOptions
 /// al., CACM 2020, on v3). Later generations may have more; not published for all.
 constexpr std::int64_t kVectorMacsPerCycle = kSublanes * kLanes;
 
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-std::int64_t round_up(std::int64_t a, std::int64_t b) { return divide_up(a, b) * b; }
+using detail::divide_up;
+using detail::to_ps;
 
-std::int64_t to_ps(double seconds) { return std::llround(seconds * kPicosecondsPerSecond); }
+std::int64_t round_up(std::int64_t a, std::int64_t b) { return divide_up(a, b) * b; }
 
 void check(const Gemm& gemm) {
   if (gemm.m <= 0 || gemm.n <= 0 || gemm.k <= 0) {
@@ -141,7 +141,7 @@ void add_norm_exchange(OpSeconds& seconds, const Slice& slice, const ModelOp& op
   if (op.kind != OpKind::normalisation) return;
   const double exchange =
       static_cast<double>(all_reduce_ps(slice, (op.parameters + 1) * kFloat32Bytes)) /
-      kPicosecondsPerSecond;
+      detail::kPsPerSecond;
   seconds.forward += exchange;
   seconds.backward += exchange;
 }
@@ -214,7 +214,7 @@ std::int64_t all_reduce_ps(const Slice& slice, std::int64_t bytes) {
     chips_of_slice *= chips;
     const bool wraps = slice.wraps_around(axis);
     gb_per_s += slice.chip().ici_gb_per_s_link * (wraps ? 2 : 1);
-    latency_ps += chips * kHopPs * (wraps ? 1 : 2);
+    latency_ps += chips * detail::kHopPs * (wraps ? 1 : 2);
   }
   if (gb_per_s == 0) return 0;
   const double moved = 2 * static_cast<double>(bytes) * (chips_of_slice - 1) / chips_of_slice;
@@ -305,7 +305,7 @@ StepTime step_time(const Workload& whole, const Slice& slice, std::int64_t globa
   const Workload workload = split_workload(whole, devices);
   const auto exchange_seconds_of = [&](std::int64_t values) {
     const std::int64_t bytes = examples * values * bytes_of_activation(options.precision);
-    return static_cast<double>(exchange_ps(slice.chip(), devices, bytes)) / kPicosecondsPerSecond;
+    return static_cast<double>(exchange_ps(slice.chip(), devices, bytes)) / detail::kPsPerSecond;
   };
   std::vector<OpSeconds> ops;
   double seconds = 0;

@@ -12,12 +12,13 @@
 #include "time/host_feeder.h"
 #include "time/lateness_counts.h"
 #include "time/monotonic_ns.h"
-#include "time/paced_clock.h"
+#include "time/picoseconds.h"
+#include "time/slice_clock.h"
 
 namespace infeed {
 namespace {
 
-constexpr std::int64_t kPsPerNs = 1000;
+using detail::kPsPerNs;
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 /// A stop is noticed at least this often, also inside a long step.
 constexpr std::int64_t kStopCheckNs = 50'000'000;
@@ -97,30 +98,32 @@ std::optional<RunEnd> reached_limit(const PacedOptions& options, std::int64_t co
 class PacedDevice {
  public:
   PacedDevice(const Slice& slice, const PacedOptions& options)
-      : options_(options),
+      : chip_(slice.chip()),
+        replicas_per_chip_(static_cast<std::size_t>(slice.replicas_per_chip())),
+        options_(options),
         accounting_(slice.replicas_of_host(0)),
-        clock_(slice, {.step = options.step,
-                       .depth = options.feed == InfeedFeed::ahead ? options.queue_depth : 0,
-                       .origin_ns = detail::monotonic_ns()}),
-        counted_from_ns_(clock_.end_ns()) {}
+        clock_(static_cast<std::size_t>(slice.replicas_of_host(0)),
+               options.feed == InfeedFeed::ahead ? options.queue_depth : 0) {}
 
   RunEnd run_steps(Host& host) {
     std::int64_t counted_from_ps = 0;
     for (std::int64_t number = 0;; ++number) {
       if (!host.next_step(arrivals_)) return RunEnd::end_of_data;
-      const BatchInstants batch = take();
-      const std::span<const StepEvent> events = clock_.step(shares_, batch);
-      if (!sleep_until_ns(clock_.end_ns(), options_.stop)) return RunEnd::cancelled;
+      const detail::BatchInstants batch = take();
+      const std::span<const StepEvent> events = clock_.step(parts_, {.time = options_.step}, batch);
+      if (!sleep_until_ns(end_ns(), options_.stop)) return RunEnd::cancelled;
       woken_ns_ = detail::monotonic_ns();
       if (number < options_.warmup_steps) {
         warmup_steps_ = number + 1;
         counted_from_ps = clock_.end_ps();
-        counted_from_ns_ = clock_.end_ns();
+        counted_from_ns_ = end_ns();
         continue;
       }
-      lateness_.add(woken_ns_ - clock_.end_ns());
+      lateness_.add(woken_ns_ - end_ns());
       accounting_.add(events);
-      if (options_.on_service) options_.on_service(batch.ready_ns - batch.asked_ns);
+      if (options_.on_service) {
+        options_.on_service((batch.ready_ps - batch.asked_ps) / kPsPerNs);
+      }
       if (options_.on_step) options_.on_step(events);
       const auto limit = reached_limit(options_, number + 1 - options_.warmup_steps,
                                        clock_.end_ps() - counted_from_ps);
@@ -136,27 +139,40 @@ class PacedDevice {
   }
 
  private:
+  std::int64_t since_origin_ps(std::int64_t ns) const { return (ns - origin_ns_) * kPsPerNs; }
+  /// By the clock, rounded up.
+  std::int64_t end_ns() const { return origin_ns_ + (clock_.end_ps() + kPsPerNs - 1) / kPsPerNs; }
+
   /// Frees the batches: from here on they would be on the device.
-  BatchInstants take() {
-    const BatchInstants batch{.asked_ns = arrivals_[0].asked_ns,
-                              .ready_ns = arrivals_[0].ready_ns,
-                              .taken_ns = detail::monotonic_ns()};
-    shares_.clear();
-    for (const Host::Arrival& arrival : arrivals_) {
-      shares_.push_back({.examples = arrival.item.examples, .bytes = arrival.item.bytes});
+  detail::BatchInstants take() {
+    const detail::BatchInstants batch{.asked_ps = since_origin_ps(arrivals_[0].asked_ns),
+                                      .ready_ps = since_origin_ps(arrivals_[0].ready_ns),
+                                      .taken_ps = since_origin_ps(detail::monotonic_ns())};
+    parts_.clear();
+    for (std::size_t first = 0; first < arrivals_.size(); first += replicas_per_chip_) {
+      const std::span<const Host::Arrival> of_chip{&arrivals_[first], replicas_per_chip_};
+      std::int64_t bytes = 0;
+      for (const Host::Arrival& arrival : of_chip) bytes += arrival.item.bytes;
+      for (const Host::Arrival& arrival : of_chip) {
+        parts_.push_back(
+            {.examples = arrival.item.examples, .transfer_ps = transfer_ps(chip_, bytes)});
+      }
     }
     arrivals_.clear();
     return batch;
   }
 
+  const ChipSpec& chip_;
+  const std::size_t replicas_per_chip_;
   const PacedOptions& options_;
+  const std::int64_t origin_ns_ = detail::monotonic_ns();
   StepAccounting accounting_;
-  PacedClock clock_;
+  detail::SliceClock clock_;
   LatenessCounts lateness_;
   std::vector<Host::Arrival> arrivals_;
-  std::vector<PacedShare> shares_;
+  std::vector<detail::StepPart> parts_;  ///< a replica each
   std::int64_t warmup_steps_ = 0;
-  std::int64_t counted_from_ns_ = 0;
+  std::int64_t counted_from_ns_ = origin_ns_;
   std::int64_t woken_ns_ = 0;
 };
 

@@ -1,20 +1,16 @@
 #include "infeed/device/split_workload.h"
 
 #include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
 
 #include <infeed/error.h>
 
+#include "time/picoseconds.h"
+
 namespace infeed {
 namespace {
 
-constexpr std::int64_t kHopPs = 1'000'000;
-constexpr double kPicosecondsPerSecond = 1e12;
-
-std::int64_t divide_up(std::int64_t size, std::int32_t devices) {
-  return (size + devices - 1) / devices;
-}
+using detail::divide_up;
 
 void split_by_columns(ModelOp& op, std::int32_t devices) {
   // Of what it reads every device has all, and the gradient of that is a sum over the devices.
@@ -72,9 +68,9 @@ std::int64_t exchange_ps(const ChipSpec& chip, std::int32_t devices, std::int64_
   if (chips > 1) {
     // A line has one link between two neighbours where a ring has two ways.
     seconds += moved * (chips - 1) / chips / (chip.ici_gb_per_s_link * 1e9);
-    hops_ps = 2 * chips * kHopPs;
+    hops_ps = 2 * chips * detail::kHopPs;
   }
-  return std::max<std::int64_t>(std::llround(seconds * kPicosecondsPerSecond), hops_ps);
+  return std::max(detail::to_ps(seconds), hops_ps);
 }
 
 }  // namespace infeed

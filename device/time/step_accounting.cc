@@ -7,12 +7,13 @@
 
 #include <infeed/error.h>
 
+#include "time/picoseconds.h"
+
 namespace infeed {
 namespace {
 
 constexpr double kHighlyBoundShare = 0.20;
 constexpr double kModeratelyBoundShare = 0.05;
-constexpr double kPsOfSecond = 1e12;
 
 void check_step(std::span<const StepEvent> step, std::size_t replicas) {
   if (step.size() != replicas) {
@@ -139,8 +140,8 @@ StepSummary StepAccounting::summary() const {
   summary.span_ps = end_ps_ - *begin_ps_;
   if (summary.span_ps > 0) {
     const double span = static_cast<double>(summary.span_ps);
-    summary.steps_per_s = static_cast<double>(summary.steps) * kPsOfSecond / span;
-    summary.examples_per_s = static_cast<double>(summary.examples) * kPsOfSecond / span;
+    summary.steps_per_s = static_cast<double>(summary.steps) * detail::kPsPerSecond / span;
+    summary.examples_per_s = static_cast<double>(summary.examples) * detail::kPsPerSecond / span;
     double busy = 0;
     for (const Busy& replica : busy_) busy += static_cast<double>(replica.union_ps);
     summary.duty_cycle = busy / (span * static_cast<double>(busy_.size()));

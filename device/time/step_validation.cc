@@ -5,6 +5,7 @@
 
 #include "infeed/device/cost_model.h"
 #include "infeed/device/slice.h"
+#include "time/picoseconds.h"
 
 namespace infeed {
 namespace {
@@ -51,12 +52,11 @@ bool is_independent(const std::vector<ValidationPoint>& points, std::size_t numb
 }  // namespace
 
 std::vector<ValidationPoint> validate_step_times() {
-  constexpr double kPsOfMs = 1e9;
   std::vector<ValidationPoint> points(kPublished.begin(), kPublished.end());
   for (ValidationPoint& point : points) {
     const StepTime time =
         step_time(workload(point.model), Slice::parse(point.slice), point.global_batch);
-    point.model_ms = static_cast<double>(time.total_ps()) / kPsOfMs;
+    point.model_ms = static_cast<double>(time.total_ps()) / detail::kPsPerMs;
   }
   for (std::size_t i = 0; i < points.size(); ++i) {
     points[i].is_independent = is_independent(points, i);

@@ -137,7 +137,7 @@ class SimulatedSlice {
   std::int64_t executions() const { return executions_; }
 
  private:
-  using HostParts = std::vector<detail::HostPart>;
+  using HostParts = std::vector<detail::StepPart>;
 
   HostParts parts_of(const VirtualBatch& batch) const {
     const std::int32_t hosts = slice_.num_hosts();

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "infeed/device/fit.h"
+#include "time/picoseconds.h"
 
 namespace infeed {
 namespace {
@@ -22,7 +23,6 @@ std::string row(std::string_view name, const StepSummary& summary) {
 }  // namespace
 
 StepSummary FitResult::steady() const {
-  constexpr double kPsPerSecond = 1e12;
   StepSummary steady = simulated;
   const std::int64_t compilation_ps = std::accumulate(
       compilations.begin(), compilations.end(), std::int64_t{0},
@@ -31,7 +31,7 @@ StepSummary FitResult::steady() const {
   steady.step_ps -= compilation_ps;
   steady.span_ps -= compilation_ps;
   if (steady.step_ps <= 0) return steady;
-  const double seconds = static_cast<double>(steady.span_ps) / kPsPerSecond;
+  const double seconds = static_cast<double>(steady.span_ps) / detail::kPsPerSecond;
   steady.steps_per_s = static_cast<double>(steady.steps) / seconds;
   steady.examples_per_s = static_cast<double>(steady.examples) / seconds;
   steady.duty_cycle = simulated.duty_cycle * static_cast<double>(simulated.span_ps) /

@@ -6,6 +6,7 @@
 
 #include <infeed/device/hbm_need.h>
 
+#include "time/picoseconds.h"
 #include "train/replica_steps.h"
 
 namespace infeed::detail {
@@ -63,10 +64,9 @@ double SimulatedSteps::model_flop_utilisation(double examples_per_s) const {
 }
 
 /// The replicas of a host are next to each other.
-std::vector<HostPart> SimulatedSteps::parts_of(std::span<const ColumnBatch> shares,
+std::vector<StepPart> SimulatedSteps::parts_of(std::span<const ColumnBatch> shares,
                                                std::span<const std::int64_t> service_ns) const {
-  constexpr std::int64_t kPsPerNs = 1000;
-  std::vector<HostPart> parts(static_cast<std::size_t>(slice_.num_hosts()));
+  std::vector<StepPart> parts(static_cast<std::size_t>(slice_.num_hosts()));
   std::size_t first = 0;
   for (std::size_t host = 0; host < parts.size(); ++host) {
     const auto count = static_cast<std::size_t>(

@@ -48,7 +48,7 @@ class SimulatedSteps {
   const StepGraph* graph() const { return graphs_.newest(); }
 
  private:
-  std::vector<HostPart> parts_of(std::span<const ColumnBatch> shares,
+  std::vector<StepPart> parts_of(std::span<const ColumnBatch> shares,
                                  std::span<const std::int64_t> service_ns) const;
 
   Slice slice_;

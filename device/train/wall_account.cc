@@ -3,11 +3,10 @@
 #include <algorithm>
 
 #include "time/monotonic_ns.h"
+#include "time/picoseconds.h"
 
 namespace infeed::detail {
 namespace {
-
-constexpr std::int64_t kPsPerNs = 1000;
 
 std::chrono::steady_clock::time_point instant(std::int64_t ns) {
   return std::chrono::steady_clock::time_point(std::chrono::nanoseconds(ns));

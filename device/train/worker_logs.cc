@@ -14,6 +14,8 @@
 #include <infeed/error.h>
 #include <infeed/records/output_file.h>
 
+#include "time/picoseconds.h"
+
 namespace infeed {
 namespace {
 
@@ -193,13 +195,12 @@ void WorkerLog::on_begin(FitControl& fit) {
 }
 
 void WorkerLog::on_execution_end(FitControl& fit, const StepLogs& logs) {
-  constexpr double kPsPerMs = 1e9;
   const StepSummary now = fit.accounts().host;
   const auto own_ps = [](const StepSummary& account) {
     return account.infeed_wait_ps + account.transfer_ps + account.compute_ps;
   };
   const auto steps = static_cast<double>(std::max<std::int64_t>(now.steps - before_.steps, 1));
-  const double ms = static_cast<double>(own_ps(now) - own_ps(before_)) / kPsPerMs / steps;
+  const double ms = static_cast<double>(own_ps(now) - own_ps(before_)) / detail::kPsPerMs / steps;
   before_ = now;
   file_.write(fmt::format("step {} epoch {} loss {:.4f}, accuracy {:.4f}, {:.2f} ms a step\n",
                           logs.step, logs.epoch, logs.training.loss(), logs.training.accuracy(),

@@ -1,4 +1,4 @@
-#include "../../../device/time/paced_clock.h"
+#include "../../../device/time/slice_clock.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,16 +12,15 @@ namespace {
 /// which the test says when the pacing thread took each. In microseconds.
 class PacedAccount {
  public:
-  explicit PacedAccount(std::int32_t depth)
-      : clock_(Slice::parse("v5litepod-1"),
-               {.step = {.compute_ps = 10'000'000}, .depth = depth, .origin_ns = 0}) {}
+  explicit PacedAccount(std::int32_t depth) : clock_(1, depth) {}
 
   StepEvent step(std::int64_t asked_us, std::int64_t ready_us, std::int64_t taken_us,
                  std::int64_t bytes = 0) {
-    const PacedShare share{.examples = 1, .bytes = bytes};
-    StepEvent event = clock_.step(
-        {&share, 1},
-        {.asked_ns = 1000 * asked_us, .ready_ns = 1000 * ready_us, .taken_ns = 1000 * taken_us})[0];
+    const detail::StepPart part{.examples = 1, .transfer_ps = transfer_ps(slice_.chip(), bytes)};
+    StepEvent event = clock_.step({&part, 1}, {.time = {.compute_ps = 10'000'000}},
+                                  {.asked_ps = 1'000'000 * asked_us,
+                                   .ready_ps = 1'000'000 * ready_us,
+                                   .taken_ps = 1'000'000 * taken_us})[0];
     for (std::int64_t* const ps : {&event.begin_ps, &event.infeed_wait_ps, &event.transfer_ps,
                                    &event.idle_ps, &event.compute_ps}) {
       *ps /= 1'000'000;
@@ -30,7 +29,8 @@ class PacedAccount {
   }
 
  private:
-  PacedClock clock_;
+  const Slice slice_ = Slice::parse("v5litepod-1");
+  detail::SliceClock clock_;
 };
 
 MATCHER_P4(IsStep, begin_us, wait_us, transfer_us, idle_us, "") {
@@ -40,7 +40,7 @@ MATCHER_P4(IsStep, begin_us, wait_us, transfer_us, idle_us, "") {
          arg.transfer_ps == transfer_us && arg.idle_ps == idle_us;
 }
 
-TEST(PacedClock, ASlowSourceIsInfeedWait) {
+TEST(SliceClock, ASlowSourceIsInfeedWait) {
   PacedAccount account(2);
   EXPECT_THAT(account.step(0, 25, 25), IsStep(0, 25, 0, 0));
   EXPECT_THAT(account.step(25, 50, 50), IsStep(35, 15, 0, 0));
@@ -48,7 +48,7 @@ TEST(PacedClock, ASlowSourceIsInfeedWait) {
   EXPECT_THAT(account.step(75, 77, 85), IsStep(85, 0, 0, 0));
 }
 
-TEST(PacedClock, AStoppedPacingThreadIsIdleNotInfeedWait) {
+TEST(SliceClock, AStoppedPacingThreadIsIdleNotInfeedWait) {
   PacedAccount account(2);
   // Steps from 1 to 11, 21; the host fills its queue of two and holds one more.
   EXPECT_THAT(account.step(0, 1, 1), IsStep(0, 1, 0, 0));
@@ -65,7 +65,7 @@ TEST(PacedClock, AStoppedPacingThreadIsIdleNotInfeedWait) {
   EXPECT_THAT(account.step(123, 124, 142), IsStep(142, 0, 0, 0));
 }
 
-TEST(PacedClock, WhatTheSourceItselfTookStaysInfeedWait) {
+TEST(SliceClock, WhatTheSourceItselfTookStaysInfeedWait) {
   PacedAccount account(2);
   account.step(0, 1, 1);
   account.step(1, 2, 11);
@@ -77,7 +77,7 @@ TEST(PacedClock, WhatTheSourceItselfTookStaysInfeedWait) {
   EXPECT_THAT(account.step(121, 161, 161), IsStep(51, 10, 0, 100));
 }
 
-TEST(PacedClock, ASlowSourceDoesNotLiveOnCreditOfALateThread) {
+TEST(SliceClock, ASlowSourceDoesNotLiveOnCreditOfALateThread) {
   PacedAccount account(2);
   account.step(0, 1, 1);
   account.step(1, 2, 11);
@@ -100,7 +100,7 @@ TEST(PacedClock, ASlowSourceDoesNotLiveOnCreditOfALateThread) {
   EXPECT_EQ(wait_us, 42);
 }
 
-TEST(PacedClock, ATransferThatIsLateBecauseOfTheThreadIsIdle) {
+TEST(SliceClock, ATransferThatIsLateBecauseOfTheThreadIsIdle) {
   // 15 GB/s: 60,000 bytes take 4 us.
   PacedAccount account(1);
   EXPECT_THAT(account.step(0, 1, 1, 60'000), IsStep(0, 1, 4, 0));          // runs from 5 to 15
@@ -109,7 +109,7 @@ TEST(PacedClock, ATransferThatIsLateBecauseOfTheThreadIsIdle) {
   EXPECT_THAT(account.step(115, 116, 116, 60'000), IsStep(35, 0, 0, 85));  // there at 120
 }
 
-TEST(PacedClock, ADeviceThatAsksIsIdleUntilItDoes) {
+TEST(SliceClock, ADeviceThatAsksIsIdleUntilItDoes) {
   PacedAccount account(0);
   EXPECT_THAT(account.step(0, 3, 3), IsStep(0, 3, 0, 0));
   EXPECT_THAT(account.step(63, 68, 68), IsStep(13, 5, 0, 50));
