@@ -19,6 +19,7 @@
 #include <infeed/records/detail/record_frame.h>
 
 #include "events/value_histogram.h"
+#include "refuse.h"
 
 namespace infeed {
 namespace {
@@ -29,31 +30,6 @@ constexpr std::string_view kFilePrefix = "events.out.tfevents.";
 
 double now_s() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-[[noreturn]] void fail(std::string_view action, const std::string& file, int error_number) {
-  const ErrorCode code = [&] {
-    switch (error_number) {
-      case EACCES:
-      case EPERM:
-      case EROFS:
-        return ErrorCode::permission_denied;
-      case ENOSPC:
-      case EDQUOT:
-      case EMFILE:
-      case ENFILE:
-        return ErrorCode::resource_exhausted;
-      case ENOENT:
-      case ENOTDIR:
-        return ErrorCode::not_found;
-      default:
-        return ErrorCode::unavailable;
-    }
-  }();
-  throw Error(code, fmt::format("cannot {}: {}; give a folder on a disk with room that may be "
-                                "written to",
-                                action, std::generic_category().message(error_number)))
-      .at_file(file);
 }
 
 std::string host_name() {
@@ -79,7 +55,7 @@ std::int64_t time_for_name(const std::string& directory, std::int64_t now) {
        entry.increment(error)) {
     time = std::max(time, time_in_name(entry->path().filename().string()) + 1);
   }
-  if (error) fail("read the folder for event files", directory, error.value());
+  if (error) throw system_error("read the folder", directory, error.value());
   return time;
 }
 
@@ -106,9 +82,8 @@ events::Summary::Value& value_of(events::Event& event, std::string_view tag) {
 std::string bytes_of(const google::protobuf::MessageLite& message) {
   constexpr auto kBytesMax = static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max());
   if (message.ByteSizeLong() > kBytesMax) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("an event of {} bytes; TensorBoard reads up to {}",
-                            message.ByteSizeLong(), kBytesMax));
+    detail::refuse("an event of {} bytes; TensorBoard reads up to {}", message.ByteSizeLong(),
+                   kBytesMax);
   }
   return message.SerializeAsString();
 }
@@ -129,10 +104,8 @@ events::Summary::Image image_of(std::string_view tag, std::string_view png) {
   constexpr std::int64_t kMax = std::numeric_limits<std::int32_t>::max();
   if (type >= kChannels.size() || kChannels[type] == 0 || std::min(width, height) < 1 ||
       std::max(width, height) > kMax) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("the image '{}' doesn't begin as a PNG file does; give all bytes of "
-                            "one",
-                            detail::printable_text(tag)));
+    detail::refuse("the image '{}' doesn't begin as a PNG file does; give all bytes of one",
+                   detail::printable_text(tag));
   }
   events::Summary::Image image;
   image.set_width(static_cast<std::int32_t>(width));
@@ -147,18 +120,16 @@ void check_graph(std::span<const EventNode> nodes) {
   std::unordered_set<std::string_view> names;
   for (const EventNode& node : nodes) {
     if (node.name.empty() || !names.insert(node.name).second) {
-      throw Error(ErrorCode::invalid_argument,
-                  fmt::format("a graph has {} '{}'; give each node a name of its own",
-                              node.name.empty() ? "a node with the name" : "two nodes named",
-                              detail::printable_text(node.name)));
+      detail::refuse("a graph has {} '{}'; give each node a name of its own",
+                     node.name.empty() ? "a node with the name" : "two nodes named",
+                     detail::printable_text(node.name));
     }
   }
   for (const EventNode& node : nodes) {
     for (const std::string& input : node.inputs) {
       if (names.contains(input)) continue;
-      throw Error(ErrorCode::invalid_argument,
-                  fmt::format("node '{}' of a graph reads '{}', which is no node of it",
-                              detail::printable_text(node.name), detail::printable_text(input)));
+      detail::refuse("node '{}' of a graph reads '{}', which is no node of it",
+                     detail::printable_text(node.name), detail::printable_text(input));
     }
   }
 }
@@ -179,9 +150,7 @@ events::NodeDef node_of(const EventNode& node) {
 }  // namespace
 
 EventFileWriter::EventFileWriter(const std::string& directory) {
-  std::error_code error;
-  fs::create_directories(directory, error);
-  if (error) fail("create the folder for event files", directory, error.value());
+  make_folder(directory);
   const double now = now_s();
   const std::int64_t time = time_for_name(directory, static_cast<std::int64_t>(now));
   for (int number = 0; !file_.is_open(); ++number) {
@@ -193,7 +162,7 @@ EventFileWriter::EventFileWriter(const std::string& directory) {
     if (const int descriptor = open(path.c_str(), kFlags, 0666); descriptor >= 0) {
       file_ = File(descriptor, path);
     } else if (errno != EEXIST) {
-      fail("create the event file", path, errno);
+      throw system_error("create", path, errno);
     }
   }
   events::Event event = event_at(now, 0);
@@ -268,17 +237,13 @@ void EventFileWriter::append(std::string_view event) {
   const detail::RecordFrame frame(event);
   const std::string record = fmt::format("{}{}{}", frame.before(), event, frame.after());
   const off_t length = lseek(file_.descriptor(), 0, SEEK_END);
-  if (length < 0) fail("write to the event file", path(), errno);
-  for (std::string_view rest = record; !rest.empty();) {
-    const ssize_t written = write(file_.descriptor(), rest.data(), rest.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) {
-      const int error_number = errno;
-      // No reader gets past half a record, so nothing may come behind one.
-      if (ftruncate(file_.descriptor(), length) != 0) file_.close();
-      fail("write to the event file", path(), error_number);
-    }
-    rest.remove_prefix(static_cast<std::size_t>(written));
+  if (length < 0) throw system_error("write", path(), errno);
+  try {
+    file_.write(record);
+  } catch (...) {
+    // No reader gets past half a record, so nothing may come behind one.
+    if (ftruncate(file_.descriptor(), length) != 0) file_.close();
+    throw;
   }
 }
 

@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <system_error>
 #include <utility>
 
@@ -14,6 +13,7 @@
 #include <infeed/records/file.h>
 
 #include "infeed/device/training_checkpoint.h"
+#include "refuse.h"
 #include "train/checkpoint_manifest.h"
 
 namespace infeed {
@@ -54,12 +54,6 @@ class FolderLock {
   File file_;
 };
 
-void make_folder(const fs::path& folder) {
-  if (::mkdir(folder.c_str(), 0777) != 0) {
-    throw system_error("make the folder", folder.string(), errno);
-  }
-}
-
 /// What a killed process left: it has no name that anybody reads.
 void remove_leftovers(const fs::path& folder) {
   std::error_code ignored;
@@ -86,9 +80,8 @@ std::string_view bytes_of(const Tensor& tensor) {
 
 void check_name(std::string_view noun, std::string_view name) {
   if (!name.empty() && name.find('\n') == name.npos) return;
-  throw Error(ErrorCode::invalid_argument,
-              fmt::format("a {} of a checkpoint is named '{}'; give it a name without line breaks",
-                          noun, name));
+  detail::refuse("a {} of a checkpoint is named '{}'; give it a name without line breaks", noun,
+                 name);
 }
 
 detail::CheckpointManifest manifest_of(const TrainingState& state) {
@@ -96,9 +89,8 @@ detail::CheckpointManifest manifest_of(const TrainingState& state) {
   for (const NamedTensor& named : state.tensors) {
     check_name("tensor", named.name);
     if (named.tensor.dtype() != DType::float32) {
-      throw Error(ErrorCode::invalid_argument,
-                  fmt::format("tensor {} is {}; a checkpoint holds float32", named.name,
-                              to_string(named.tensor.dtype())));
+      detail::refuse("tensor {} is {}; a checkpoint holds float32", named.name,
+                     to_string(named.tensor.dtype()));
     }
     manifest.tensors.push_back({.name = named.name,
                                 .shape = named.tensor.shape(),
@@ -173,24 +165,22 @@ std::optional<std::string> latest_training_checkpoint(const std::string& folder)
 std::string save_training_checkpoint(const std::string& folder, const TrainingState& state,
                                      SaveOptions options) {
   if (options.keep < 1) {
-    throw Error(ErrorCode::invalid_argument,
-                "SaveOptions::keep is 0: the checkpoint that is saved would go at once; keep 1 or "
-                "more");
+    detail::refuse(
+        "SaveOptions::keep is 0: the checkpoint that is saved would go at once; keep 1 or more");
   }
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) throw system_error("make the folder", folder, error.value());
+  make_folder(folder);
   const FolderLock lock(folder);
   remove_leftovers(folder);
   const fs::path checkpoint = fs::path(folder) / folder_name(state.step);
   const fs::path partial =
       fs::path(folder) / ("." + folder_name(state.step) + std::string(kPartial));
-  make_folder(partial);
+  make_folder(partial.string());
   try {
     write_files(partial, state, options.durability);
     rename_into_place(partial, checkpoint);
   } catch (...) {
-    fs::remove_all(partial, error);
+    std::error_code ignored;
+    fs::remove_all(partial, ignored);
     throw;
   }
   if (options.durability == Durability::synced) sync_folder(folder);

@@ -11,9 +11,9 @@
 #include <system_error>
 #include <utility>
 
-#include <infeed/error.h>
 #include <infeed/records/output_file.h>
 
+#include "refuse.h"
 #include "time/picoseconds.h"
 
 namespace infeed {
@@ -29,14 +29,7 @@ struct LoggedStep {
 
 void require_workers(std::int32_t workers) {
   if (workers >= 1) return;
-  throw Error(ErrorCode::invalid_argument,
-              fmt::format("logs of {} workers; say how many there are, 1 or more", workers));
-}
-
-void make_folder(const std::string& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) throw system_error("make the folder", folder, error.value());
+  detail::refuse("logs of {} workers; say how many there are, 1 or more", workers);
 }
 
 /// Returns whether the last line lacks its newline, since a kill cut it.

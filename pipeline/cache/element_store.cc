@@ -48,9 +48,7 @@ File replace_journal(const std::string& folder, const std::string& text, Durabil
 }  // namespace
 
 std::optional<StoreLock> StoreLock::try_lock(const std::string& folder) {
-  std::error_code failure;
-  std::filesystem::create_directories(folder, failure);
-  if (failure) throw system_error("make the folder", folder, failure.value());
+  make_folder(folder);
   std::optional<File> file = File::open_locked(folder + "/lock", O_RDWR | O_CREAT);
   if (!file) return std::nullopt;
   return StoreLock(std::move(*file));

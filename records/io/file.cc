@@ -287,6 +287,12 @@ std::string folder_of(const std::string& file) {
   return folder.empty() ? "." : folder;
 }
 
+void make_folder(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw system_error("make the folder", folder, error.value());
+}
+
 void sync_folder(const std::string& folder) { File::open(folder, O_RDONLY | O_DIRECTORY).sync(); }
 
 }  // namespace infeed

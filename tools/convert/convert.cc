@@ -25,12 +25,6 @@ namespace {
 namespace fs = std::filesystem;
 using Kind = FoundDataset::Kind;
 
-void make_folder(const std::string& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) throw system_error("make the folder", folder, error.value());
-}
-
 /// Throws when what is there may not be touched.
 void require_permission(const FoundDataset& found, const ConvertOptions& options) {
   if (found.kind != Kind::other || options.existing != ExistingDataset::refuse) return;

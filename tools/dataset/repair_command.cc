@@ -121,9 +121,7 @@ void print(Terminal& terminal, const Repaired& repaired) {
 Json repair_folder(const RepairOptions& options, Terminal& terminal, const std::stop_token& stop) {
   namespace fs = std::filesystem;
   const std::vector<std::string> files = list_record_files(options.file);
-  std::error_code error;
-  fs::create_directories(options.output, error);
-  if (error) throw system_error("make the folder", options.output, error.value());
+  make_folder(options.output);
   Json reports = Json::array();
   for (const std::string& file : files) {
     const std::string output = (fs::path(options.output) / fs::path(file).filename()).string();

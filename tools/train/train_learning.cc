@@ -92,8 +92,7 @@ LearnResult learn(const Slice& slice, const LearnOptions& options) {
   }
   if (!options.checkpoint_folder.empty()) {
     // What the tuner has learnt lies beside the checkpoints, and comes before the first of them.
-    std::filesystem::create_directories(
-        std::filesystem::path(options.checkpoint_folder).parent_path());
+    make_folder(folder_of(options.checkpoint_folder));
     if (!options.resume) remove_earlier_checkpoints(options.checkpoint_folder);
     tuner.profile = load_tuning_profile(options.checkpoint_folder);
     callbacks.push_back(std::make_shared<SaveCheckpoints>(

@@ -256,9 +256,10 @@ TEST(EventFile, AFolderThatCannotBeMadeSaysSo) {
     EventFileWriter events(folder.file("taken/logs"));
     FAIL();
   } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::not_found);
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
     EXPECT_EQ(error.file(), folder.file("taken/logs"));
-    EXPECT_THAT(error.message(), testing::StartsWith("cannot create the folder for event files: "));
+    EXPECT_THAT(error.message(),
+                testing::StartsWith("cannot make the folder: a part of the path is a file"));
   }
 }
 
@@ -291,7 +292,7 @@ TEST(EventFile, AFailedCallLeavesNothingAndLaterOnesCanBeRead) {
   for (const std::uintmax_t room : {0U, 1U, 12U, 40U}) {
     const FileSizeLimit limit(length + room);
     EXPECT_THAT(error_message([&] { events.text("lost", 2, std::string(90, 'x')); }),
-                testing::StartsWith("cannot write to the event file: "));
+                testing::StartsWith("cannot write: the file would be larger than is allowed"));
     EXPECT_EQ(std::filesystem::file_size(events.path()), length) << room;
   }
   events.scalar("behind", 3, 0.25);

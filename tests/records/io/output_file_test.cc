@@ -24,6 +24,19 @@ std::size_t entries(const fs::path& folder) {
       std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
 }
 
+TEST(MakeFolder, MakesThoseAboveAndKeepsWhatIsThere) {
+  const TemporaryFolder folder;
+  make_folder(folder.file("a/b/c"));
+  replace_file(folder.file("a/b/c/kept"), "kept");
+  make_folder(folder.file("a/b/c"));
+  EXPECT_EQ(read_whole(folder.file("a/b/c/kept")), "kept");
+  const std::string below = folder.file("a/b/c/kept/d");
+  const Error error = error_of([&] { make_folder(below); });
+  EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(error.message(), "cannot make the folder: a part of the path is a file, not a folder");
+  EXPECT_EQ(error.file(), below);
+}
+
 TEST(ReplaceFile, WritesAndReplaces) {
   const TemporaryFolder folder;
   const std::string file = folder.file("result.json");

@@ -315,9 +315,7 @@ class HostPlane {
 /// A folder of this moment that nobody has yet: "2026_11_23_09_50_33", and then "..._2".
 std::string new_session(const std::string& logdir) {
   const std::filesystem::path sessions = std::filesystem::path(logdir) / "plugins" / "profile";
-  std::error_code error;
-  std::filesystem::create_directories(sessions, error);
-  if (error) throw system_error("create", sessions.string(), error.value());
+  make_folder(sessions.string());
   const std::time_t now = std::time(nullptr);
   std::tm calendar{};
   gmtime_r(&now, &calendar);
@@ -327,6 +325,7 @@ std::string new_session(const std::string& logdir) {
     std::string session =
         (sessions / (number == 1 ? name.data() : fmt::format("{}_{}", name.data(), number)))
             .string();
+    std::error_code error;
     if (std::filesystem::create_directory(session, error)) return session;
     if (error) throw system_error("create", session, error.value());
   }

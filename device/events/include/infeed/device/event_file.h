@@ -26,8 +26,7 @@
 /// TensorBoard shows all files of a folder as one run, in the order of their names: a new file's name
 /// comes behind those that are there. In tags, names and texts bytes that are no UTF-8 become \xNN.
 ///
-/// Errors: permission_denied, resource_exhausted, unavailable, not_found, with the file's name;
-/// invalid_argument for what no reader could show.
+/// Errors: those of file.h, with the file's name; invalid_argument for what no reader could show.
 /// Thread-safety: one thread at a time.
 namespace infeed {
 

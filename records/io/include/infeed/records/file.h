@@ -74,6 +74,9 @@ std::string read_file(const File& file);
 /// The folder that `file` lies in; "." for a bare name.
 std::string folder_of(const std::string& file);
 
+/// Makes the folder, and those above it, where they aren't there.
+void make_folder(const std::string& folder);
+
 /// Makes what was created, renamed or removed in `folder` last through a power cut.
 void sync_folder(const std::string& folder);
 
