@@ -1,9 +1,8 @@
 #include "infeed/device/device_batch.h"
 
-#include <fmt/format.h>
 #include <utility>
 
-#include <infeed/error.h>
+#include "refuse.h"
 
 namespace infeed {
 
@@ -20,15 +19,12 @@ std::int64_t examples_of_replica(std::int64_t examples, std::int32_t replicas,
 
 std::vector<DeviceBatch> split_over_replicas(const DeviceBatch& batch, std::int32_t replicas) {
   if (replicas <= 0 || batch.examples < 0) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("cannot split {} examples over {} replicas", batch.examples, replicas));
+    detail::refuse("cannot split {} examples over {} replicas", batch.examples, replicas);
   }
   const bool has_columns = !batch.columns.columns().empty();
   if (has_columns && batch.columns.rows() != batch.examples) {
-    throw Error(
-        ErrorCode::invalid_argument,
-        fmt::format("a batch of {} examples has columns of {} rows; expected one an example",
-                    batch.examples, batch.columns.rows()));
+    detail::refuse("a batch of {} examples has columns of {} rows; expected one an example",
+                   batch.examples, batch.columns.rows());
   }
   std::vector<DeviceBatch> shares(static_cast<std::size_t>(replicas));
   std::int64_t first = 0;

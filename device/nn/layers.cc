@@ -1,19 +1,18 @@
 #include "infeed/device/layers.h"
 
-#include <fmt/format.h>
 #include <optional>
 #include <string_view>
 
 #include <infeed/device/depthwise.h>
-#include <infeed/error.h>
+
+#include "refuse.h"
 
 namespace infeed::nn {
 namespace {
 
 std::int64_t at_least_one(std::int64_t size, std::string_view what) {
   if (size >= 1) return size;
-  throw Error(ErrorCode::invalid_argument,
-              fmt::format("a layer with {} {}; it takes 1 or more", size, what));
+  detail::refuse("a layer with {} {}; it takes 1 or more", size, what);
 }
 
 TapeValue activated(Tape& tape, const TapeValue& x, Activation activation) {
@@ -34,8 +33,7 @@ TapeValue activated(Tape& tape, const TapeValue& x, Activation activation) {
 
 void require_examples(const TapeValue& x, std::string_view layer) {
   if (x.shape().rank() > 0) return;
-  throw Error(ErrorCode::invalid_argument,
-              fmt::format("{} of one number; expected an axis of examples", layer));
+  detail::refuse("{} of one number; expected an axis of examples", layer);
 }
 
 std::optional<Variable> optional_bias(Scope& scope, bool wanted, std::int64_t channels) {
@@ -197,9 +195,8 @@ SelfAttention::SelfAttention(const Scope& scope, std::int64_t features, std::int
       value_(scope.below("value"), features, features),
       output_(scope.below("output"), features, features) {
   if (features % heads != 0) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("self-attention of {} features in {} heads; the heads must divide them",
-                            features, heads));
+    detail::refuse("self-attention of {} features in {} heads; the heads must divide them",
+                   features, heads);
   }
 }
 

@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fmt/format.h>
-
-#include <infeed/error.h>
 
 #include "nn/kernels/fixed_math.h"
+#include "refuse.h"
 #include "tape_state.h"
 
 namespace infeed::nn {
@@ -14,10 +12,6 @@ namespace infeed::nn {
 using detail::values_of;
 
 namespace {
-
-[[noreturn]] void refuse_loss(std::string message) {
-  throw Error(ErrorCode::invalid_argument, std::move(message));
-}
 
 /// What each example contributes: a row's mean, and the slopes by which gradients go back.
 TapeValue mean_of_rows(Tape& tape, const char* operation, const TapeValue& x, const Tensor& items,
@@ -46,16 +40,14 @@ TapeValue mean_of_rows(Tape& tape, const char* operation, const TapeValue& x, co
 
 void require_same(const TapeValue& x, const TapeValue& targets, std::string_view loss) {
   if (x.shape() == targets.shape() && x.shape().rank() > 0) return;
-  refuse_loss(
-      fmt::format("{} of {} against targets {}; expected the same shape, with an axis of "
-                  "examples",
-                  loss, x.shape().to_string(), targets.shape().to_string()));
+  detail::refuse("{} of {} against targets {}; expected the same shape, with an axis of examples",
+                 loss, x.shape().to_string(), targets.shape().to_string());
 }
 
 }  // namespace
 
 TapeValue average_loss(Tape& tape, const TapeValue& losses, std::int64_t global_batch) {
-  if (global_batch < 1) refuse_loss(fmt::format("a global batch of {} examples", global_batch));
+  if (global_batch < 1) detail::refuse("a global batch of {} examples", global_batch);
   Tensor y = tape.make({});
   const auto divisor = static_cast<float>(global_batch);
   values_of(y)[0] = detail::sum_of(values_of(losses), losses.shape().items()) / divisor;
@@ -94,8 +86,7 @@ TapeValue binary_cross_entropy(Tape& tape, const TapeValue& logits, const TapeVa
     const double x = logits.values()[i];
     const double wanted = targeted[i];
     if (!(wanted >= 0 && wanted <= 1)) {
-      refuse_loss(
-          fmt::format("target {} at item {}; binary cross entropy takes 0 to 1", wanted, i));
+      detail::refuse("target {} at item {}; binary cross entropy takes 0 to 1", wanted, i);
     }
     // max(x, 0) - x * target + log(1 + exp(-|x|)): nothing overflows.
     const double power = detail::fixed_exp(-std::abs(x));
@@ -110,14 +101,14 @@ TapeValue binary_cross_entropy(Tape& tape, const TapeValue& logits, const TapeVa
 TapeValue softmax_cross_entropy(Tape& tape, const TapeValue& logits,
                                 std::span<const std::int32_t> labels) {
   if (logits.shape().rank() != 2 || logits.shape()[0] != static_cast<std::int64_t>(labels.size())) {
-    refuse_loss(fmt::format("{} labels for logits {}; expected one an example", labels.size(),
-                            logits.shape().to_string()));
+    detail::refuse("{} labels for logits {}; expected one an example", labels.size(),
+                   logits.shape().to_string());
   }
   const std::int64_t classes = logits.shape()[1];
   for (std::size_t i = 0; i < labels.size(); ++i) {
     if (labels[i] >= 0 && labels[i] < classes) continue;
-    refuse_loss(fmt::format("label {} of example {} in its batch; the model has classes 0 to {}",
-                            labels[i], i, classes - 1));
+    detail::refuse("label {} of example {} in its batch; the model has classes 0 to {}", labels[i],
+                   i, classes - 1);
   }
   Tensor losses = tape.make({logits.shape()[0]});
   Tensor slopes = tape.make(logits.shape());  // softmax - 1 at the label

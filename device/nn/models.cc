@@ -4,7 +4,7 @@
 #include <array>
 #include <fmt/format.h>
 
-#include <infeed/error.h>
+#include "refuse.h"
 
 namespace infeed::nn {
 namespace {
@@ -17,8 +17,7 @@ constexpr std::array<std::string_view, 4> kModels = {"mlp", "convnet", "resnet",
 
 void require_model(std::string_view name) {
   if (std::ranges::find(kModels, name) != kModels.end()) return;
-  throw Error(ErrorCode::invalid_argument, fmt::format("there is no model '{}'; take one of {}",
-                                                       name, fmt::join(kModels, ", ")));
+  detail::refuse("there is no model '{}'; take one of {}", name, fmt::join(kModels, ", "));
 }
 
 Sequential made(std::string_view name, const Scope& scope) {

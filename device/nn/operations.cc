@@ -1,11 +1,9 @@
 #include "infeed/device/operations.h"
 
 #include <algorithm>
-#include <fmt/format.h>
-
-#include <infeed/error.h>
 
 #include "product_parts.h"
+#include "refuse.h"
 
 namespace infeed::nn {
 
@@ -31,9 +29,8 @@ TapeValue elementwise(Tape& tape, const char* operation, const TapeValue& x, Ten
 
 TapeValue add(Tape& tape, const TapeValue& a, const TapeValue& b) {
   if (!(a.shape() == b.shape())) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("{} and {} can't be added: the shapes differ", a.shape().to_string(),
-                            b.shape().to_string()));
+    detail::refuse("{} and {} can't be added: the shapes differ", a.shape().to_string(),
+                   b.shape().to_string());
   }
   Tensor y = tape.make(a.shape());
   const std::span<float> to = y.writable<float>();
@@ -49,10 +46,9 @@ TapeValue add_table(Tape& tape, const TapeValue& x, const TapeValue& table) {
   const std::size_t rank = table.shape().rank();
   if (rank >= x.shape().rank() ||
       !std::ranges::equal(table.shape(), x.shape().extents().last(rank))) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("a table {} can't be added to each example of {}; its shape must be "
-                            "the end of theirs",
-                            table.shape().to_string(), x.shape().to_string()));
+    detail::refuse(
+        "a table {} can't be added to each example of {}; its shape must be the end of theirs",
+        table.shape().to_string(), x.shape().to_string());
   }
   const std::int64_t items = table.shape().items();
   Tensor y = tape.make(x.shape());

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fmt/format.h>
 #include <string>
 #include <utility>
 
-#include <infeed/error.h>
-
+#include "refuse.h"
 #include "variable_state.h"
 
 namespace infeed::nn {
@@ -18,8 +16,7 @@ constexpr std::size_t kKernelRankMin = 2;
 void require_option(bool fits, std::string_view optimizer, std::string_view what, double found,
                     std::string_view expected) {
   if (fits) return;
-  throw Error(ErrorCode::invalid_argument,
-              fmt::format("{} with {} {}; expected {}", optimizer, what, found, expected));
+  detail::refuse("{} with {} {}; expected {}", optimizer, what, found, expected);
 }
 
 void require_share(double value, std::string_view optimizer, std::string_view what) {
@@ -105,11 +102,10 @@ void Optimizer::apply(const Gradients& gradients, double rate_factor) {
   for (const auto& [variable, gradient] : gradients) {
     const auto found = std::ranges::find(slots_, variable, &Slots::variable);
     if (found == slots_.end() || !(gradient.shape() == variable.shape())) {
-      throw Error(ErrorCode::invalid_argument,
-                  fmt::format("a gradient {} of variable {} {}, {}", gradient.shape().to_string(),
-                              variable.name(), variable.shape().to_string(),
-                              found == slots_.end() ? "for which the optimiser wasn't made"
-                                                    : "whose shape is another"));
+      detail::refuse(
+          "a gradient {} of variable {} {}, {}", gradient.shape().to_string(), variable.name(),
+          variable.shape().to_string(),
+          found == slots_.end() ? "for which the optimiser wasn't made" : "whose shape is another");
     }
   }
   for (const auto& [variable, gradient] : gradients) {

@@ -1,11 +1,10 @@
 #include <algorithm>
 #include <bit>
-#include <fmt/format.h>
 #include <vector>
 
 #include <infeed/device/operations.h>
-#include <infeed/error.h>
 
+#include "refuse.h"
 #include "tape_state.h"
 
 namespace infeed::nn {
@@ -19,10 +18,10 @@ struct Blocks {
   Blocks(std::string_view operation, const Shape& images, std::int64_t block_size)
       : size(block_size) {
     if (images.rank() != 4 || size < 1) {
-      throw Error(ErrorCode::invalid_argument,
-                  fmt::format("{} of {} by {}; expected images [examples, height, width, channels] "
-                              "and a size of 1 or more",
-                              operation, images.to_string(), block_size));
+      detail::refuse(
+          "{} of {} by {}; expected images [examples, height, width, channels] and a size of 1 or "
+          "more",
+          operation, images.to_string(), block_size);
     }
     in = images;
     out = {in[0], in[1] / size, in[2] / size, in[3]};
@@ -131,9 +130,8 @@ TapeValue average_pool(Tape& tape, const TapeValue& images, std::int64_t size) {
 
 TapeValue average_of_rows(Tape& tape, const TapeValue& x) {
   if (x.shape().rank() < 3) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("average_of_rows of {}; expected examples of rows of features",
-                            x.shape().to_string()));
+    detail::refuse("average_of_rows of {}; expected examples of rows of features",
+                   x.shape().to_string());
   }
   const std::int64_t examples = x.shape()[0];
   const std::int64_t features = x.shape()[x.shape().rank() - 1];

@@ -1,14 +1,13 @@
 #pragma once
 
 #include <algorithm>
-#include <fmt/format.h>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include <infeed/device/tape.h>
-#include <infeed/error.h>
 
+#include "refuse.h"
 #include "tape_state.h"
 
 // What the operations that are made of products share.
@@ -17,8 +16,7 @@ namespace infeed::detail {
 
 inline void require_fit(bool fits, std::string_view operation, const Shape& a, const Shape& b) {
   if (fits) return;
-  throw Error(ErrorCode::invalid_argument, fmt::format("{} of {} with {}: the shapes don't fit",
-                                                       operation, a.to_string(), b.to_string()));
+  refuse("{} of {} with {}: the shapes don't fit", operation, a.to_string(), b.to_string());
 }
 
 inline MatrixView rows_of(const float* values, std::int64_t columns) {

@@ -6,29 +6,25 @@
 #include <string_view>
 #include <utility>
 
-#include <infeed/error.h>
-
 #include "nn/kernels/fixed_math.h"
+#include "refuse.h"
 
 namespace infeed::nn {
 namespace {
 
 void require_rate(double rate, std::string_view what) {
   if (rate >= 0 && std::isfinite(rate)) return;
-  throw Error(ErrorCode::invalid_argument,
-              fmt::format("{} of {}; expected a finite number that isn't negative", what, rate));
+  detail::refuse("{} of {}; expected a finite number that isn't negative", what, rate);
 }
 
 void require_steps(std::uint64_t steps, std::string_view what) {
   if (steps >= 1) return;
-  throw Error(ErrorCode::invalid_argument,
-              fmt::format("{} over {} steps; it takes 1 or more", what, steps));
+  detail::refuse("{} over {} steps; it takes 1 or more", what, steps);
 }
 
 void require_schedule(bool is_there, std::string_view what) {
   if (is_there) return;
-  throw Error(ErrorCode::invalid_argument,
-              fmt::format("{} is empty; give a schedule, as constant_rate()", what));
+  detail::refuse("{} is empty; give a schedule, as constant_rate()", what);
 }
 
 /// How far `step` is on the way to `steps`: 0 to 1.
@@ -65,9 +61,8 @@ Schedule step_decay(double rate, std::vector<std::uint64_t> boundaries, double f
   require_rate(rate, "a learning rate");
   require_rate(factor, "a factor");
   if (!std::ranges::is_sorted(boundaries)) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("step decay at the steps {}; expected them in ascending order",
-                            fmt::join(boundaries, ", ")));
+    detail::refuse("step decay at the steps {}; expected them in ascending order",
+                   fmt::join(boundaries, ", "));
   }
   return [rate, factor, boundaries = std::move(boundaries)](std::uint64_t step) {
     double now = rate;
@@ -83,8 +78,7 @@ Schedule polynomial_decay(double rate, double last, std::uint64_t steps, double 
   require_rate(last, "a last learning rate");
   require_steps(steps, "polynomial decay");
   if (!(power > 0) || !std::isfinite(power)) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("polynomial decay with power {}; expected one above 0", power));
+    detail::refuse("polynomial decay with power {}; expected one above 0", power);
   }
   return [=](std::uint64_t step) {
     return (rate - last) * detail::fixed_power(1 - share_of(step, steps), power) + last;
@@ -94,20 +88,20 @@ Schedule polynomial_decay(double rate, double last, std::uint64_t steps, double 
 double scaled_rate(const ScaledRate& options) {
   require_rate(options.base_rate, "a base rate");
   if (options.global_batch < 1 || options.base_batch < 1) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("a learning rate for a global_batch of {}, scaled from a base_batch of "
-                            "{}; batches have 1 example or more",
-                            options.global_batch, options.base_batch));
+    detail::refuse(
+        "a learning rate for a global_batch of {}, scaled from a base_batch of {}; batches have 1 "
+        "example or more",
+        options.global_batch, options.base_batch);
   }
   const double factor =
       static_cast<double>(options.global_batch) / static_cast<double>(options.base_batch);
   const double rate =
       options.base_rate * (options.rule == BatchRule::linear ? factor : std::sqrt(factor));
   if (!std::isfinite(rate)) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("a base rate of {}, scaled from a base_batch of {} to a global_batch "
-                            "of {}, is beyond what a double has; take a smaller one",
-                            options.base_rate, options.base_batch, options.global_batch));
+    detail::refuse(
+        "a base rate of {}, scaled from a base_batch of {} to a global_batch of {}, is beyond what "
+        "a double has; take a smaller one",
+        options.base_rate, options.base_batch, options.global_batch);
   }
   return rate;
 }

@@ -1,12 +1,11 @@
 #include <algorithm>
 #include <cmath>
-#include <fmt/format.h>
 #include <vector>
 
 #include <infeed/device/operations.h>
-#include <infeed/error.h>
 #include <infeed/pipeline/philox.h>
 
+#include "refuse.h"
 #include "tape_state.h"
 
 // What picks items: dropout, embedding, and columns of the last axis.
@@ -86,9 +85,8 @@ struct ColumnsCopy {
 TapeValue take_columns(Tape& tape, const TapeValue& x, std::int64_t begin, std::int64_t count) {
   if (x.shape().rank() == 0 || begin < 0 || count < 1 ||
       begin > x.shape()[x.shape().rank() - 1] - count) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("{} columns from {} on of {}; they must lie in its last axis", count,
-                            begin, x.shape().to_string()));
+    detail::refuse("{} columns from {} on of {}; they must lie in its last axis", count, begin,
+                   x.shape().to_string());
   }
   const std::int64_t columns = x.shape()[x.shape().rank() - 1];
   Tensor y = tape.make(with_columns(x.shape(), count));
@@ -111,14 +109,13 @@ TapeValue join_columns(Tape& tape, const std::vector<TapeValue>& parts) {
   for (const TapeValue& part : parts) {
     const Shape& shape = part.shape();
     if (shape.rank() == 0 || !(with_columns(shape, 1) == with_columns(parts[0].shape(), 1))) {
-      throw Error(ErrorCode::invalid_argument,
-                  fmt::format("{} can't stand beside {}: all extents but the last must be alike",
-                              shape.to_string(), parts[0].shape().to_string()));
+      detail::refuse("{} can't stand beside {}: all extents but the last must be alike",
+                     shape.to_string(), parts[0].shape().to_string());
     }
     shapes.push_back(shape);
     columns += shape[shape.rank() - 1];
   }
-  if (parts.empty()) throw Error(ErrorCode::invalid_argument, "no parts to join");
+  if (parts.empty()) detail::refuse("no parts to join");
   Tensor y = tape.make(with_columns(shapes[0], columns));
   std::int64_t begin = 0;
   for (const TapeValue& part : parts) {
@@ -146,8 +143,7 @@ TapeValue join_columns(Tape& tape, const std::vector<TapeValue>& parts) {
 
 TapeValue dropout(Tape& tape, const TapeValue& x, double rate) {
   if (!(rate >= 0 && rate < 1)) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("dropout with a rate of {}; it takes 0 to below 1", rate));
+    detail::refuse("dropout with a rate of {}; it takes 0 to below 1", rate);
   }
   if (!tape.options().training || rate == 0) return x;
   const Tensor factors = drawn_factors(tape, x.shape(), rate);
@@ -159,10 +155,8 @@ TapeValue dropout(Tape& tape, const TapeValue& x, double rate) {
 
 TapeValue embedding(Tape& tape, const TapeValue& table, const TapeValue& ids) {
   if (table.shape().rank() != 2 || table.shape()[0] > kRowsMax) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("an embedding from a table {}; expected [rows, features] with up to {} "
-                            "rows",
-                            table.shape().to_string(), kRowsMax));
+    detail::refuse("an embedding from a table {}; expected [rows, features] with up to {} rows",
+                   table.shape().to_string(), kRowsMax);
   }
   const std::int64_t features = table.shape()[1];
   const std::span<const float> numbers = ids.values();
@@ -170,10 +164,8 @@ TapeValue embedding(Tape& tape, const TapeValue& table, const TapeValue& ids) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const float id = numbers[i];
     if (!(id >= 0 && id < static_cast<float>(table.shape()[0]) && id == std::floor(id))) {
-      throw Error(
-          ErrorCode::invalid_argument,
-          fmt::format("id {} at {} of its batch {}; the table has rows 0 to {}", id,
-                      place_of(i, ids.shape()), ids.shape().to_string(), table.shape()[0] - 1));
+      detail::refuse("id {} at {} of its batch {}; the table has rows 0 to {}", id,
+                     place_of(i, ids.shape()), ids.shape().to_string(), table.shape()[0] - 1);
     }
     rows[i] = static_cast<std::int64_t>(id);
   }

@@ -6,6 +6,8 @@
 
 #include <infeed/error.h>
 
+#include "refuse.h"
+
 namespace infeed::nn {
 namespace {
 
@@ -25,9 +27,8 @@ class OnDevice {
 
 std::int64_t divided(std::int64_t size, std::int64_t parts, std::string_view what) {
   if (parts >= 1 && size >= parts && size % parts == 0) return size / parts;
-  throw Error(ErrorCode::invalid_argument,
-              fmt::format("a layer with {} {} split into {} parts; they must divide it evenly",
-                          size, what, parts));
+  detail::refuse("a layer with {} {} split into {} parts; they must divide it evenly", size, what,
+                 parts);
 }
 
 /// Rows [begin_row, +rows) and columns [begin_column, +columns) of a matrix.
@@ -122,8 +123,7 @@ TapeValue SplitDense::by_rows(Tape& tape, const TapeValue& x) const {
   const std::int64_t rows = kernels_[0].shape()[0];
   const std::int64_t in = rows * options_.parts;
   if (x.shape().rank() == 0 || x.shape()[x.shape().rank() - 1] != in) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("a layer of {} inputs can't take {}", in, x.shape().to_string()));
+    detail::refuse("a layer of {} inputs can't take {}", in, x.shape().to_string());
   }
   std::vector<TapeValue> parts;
   for (std::size_t part = 0; part < kernels_.size(); ++part) {

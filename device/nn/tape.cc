@@ -6,6 +6,7 @@
 
 #include <infeed/error.h>
 
+#include "refuse.h"
 #include "tape_state.h"
 #include "variable_state.h"
 
@@ -30,9 +31,8 @@ std::string_view to_string(Precision precision) {
 Precision precision_from(std::string_view name) {
   const auto found = std::find(kPrecisions.begin(), kPrecisions.end(), name);
   if (found == kPrecisions.end()) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("there is no precision '{}'; take one of {}", name,
-                            fmt::join(kPrecisions, ", ")));
+    detail::refuse("there is no precision '{}'; take one of {}", name,
+                   fmt::join(kPrecisions, ", "));
   }
   return static_cast<Precision>(found - kPrecisions.begin());
 }
@@ -69,11 +69,8 @@ TapeValue Tape::constant(const Tensor& tensor) const {
       widen<std::int64_t>(tensor, to);
       break;
     default:
-      throw Error(
-          ErrorCode::invalid_argument,
-          fmt::format("a model takes float32, float16, bfloat16, uint8, int32 or int64, not "
-                      "{}",
-                      to_string(tensor.dtype())));
+      detail::refuse("a model takes float32, float16, bfloat16, uint8, int32 or int64, not {}",
+                     to_string(tensor.dtype()));
   }
   return {std::move(wide), -1};
 }
@@ -100,9 +97,8 @@ TapeValue Tape::read(const Variable& variable) {
 
 void Tape::update(const Variable& variable, Tensor value) {
   if (!(value.shape() == variable.shape())) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("an update {} of variable {}, which is {}", value.shape().to_string(),
-                            variable.name(), variable.shape().to_string()));
+    detail::refuse("an update {} of variable {}, which is {}", value.shape().to_string(),
+                   variable.name(), variable.shape().to_string());
   }
   updates_.emplace_back(variable, std::move(value));
 }
@@ -125,10 +121,10 @@ TapeValue Tape::record(std::string_view operation, Tensor output,
 
 Gradients Tape::gradients(const TapeValue& loss, float scale) {
   if (loss.shape().items() != 1) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("gradients are of one number, and the loss is of shape {}; add it up, "
-                            "or take average_loss()",
-                            loss.shape().to_string()));
+    detail::refuse(
+        "gradients are of one number, and the loss is of shape {}; add it up, or take "
+        "average_loss()",
+        loss.shape().to_string());
   }
   std::vector<Tensor> arrived(nodes_.size());
   std::vector<bool> has_arrived(nodes_.size());

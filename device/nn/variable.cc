@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fmt/format.h>
 
-#include <infeed/error.h>
 #include <infeed/pipeline/philox.h>
 
+#include "refuse.h"
 #include "variable_state.h"
 
 namespace infeed {
@@ -75,10 +74,8 @@ Tensor Variable::value() const { return state_->copies[0]; }
 
 void Variable::assign(const Tensor& value) {
   if (value.dtype() != DType::float32 || !(value.shape() == shape())) {
-    throw Error(
-        ErrorCode::invalid_argument,
-        fmt::format("variable {} is float32 {}; it can't be set to {} {}", name(),
-                    shape().to_string(), to_string(value.dtype()), value.shape().to_string()));
+    detail::refuse("variable {} is float32 {}; it can't be set to {} {}", name(),
+                   shape().to_string(), to_string(value.dtype()), value.shape().to_string());
   }
   for (std::size_t copy = 0; copy < state_->copies.size(); ++copy) {
     state_->copies[copy] = Tensor::copy_of(shape(), value.values<float>());
@@ -102,15 +99,12 @@ Variable Scope::variable(std::string_view name, const Tensor& value, bool traina
   const std::string full = prefix_ + std::string(name);
   for (const Variable& other : state_->variables) {
     if (other.name() == full) {
-      throw Error(
-          ErrorCode::invalid_argument,
-          fmt::format("the scope has a variable {} already; give the layer another name", full));
+      detail::refuse("the scope has a variable {} already; give the layer another name", full);
     }
   }
   if (value.dtype() != DType::float32) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("variable {} can't begin with {}; variables are float32", full,
-                            to_string(value.dtype())));
+    detail::refuse("variable {} can't begin with {}; variables are float32", full,
+                   to_string(value.dtype()));
   }
   auto state = std::make_shared<detail::VariableState>();
   state->name = full;

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <fmt/format.h>
 #include <limits>
 
 #include <infeed/device/operations.h>
-#include <infeed/error.h>
+
+#include "refuse.h"
 
 // Where the windows of a convolution lie.
 
@@ -44,9 +44,7 @@ struct WindowAxis {
 inline void require_stride(const nn::ConvolutionOptions& options) {
   constexpr std::int64_t kStrideMax = std::numeric_limits<std::int32_t>::max();
   if (options.stride >= 1 && options.stride <= kStrideMax) return;
-  throw Error(ErrorCode::invalid_argument,
-              fmt::format("a convolution with a stride of {}; it takes 1 to {} pixels",
-                          options.stride, kStrideMax));
+  refuse("a convolution with a stride of {}; it takes 1 to {} pixels", options.stride, kStrideMax);
 }
 
 }  // namespace infeed::detail

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include <infeed/device/device_batch.h>
-#include <infeed/error.h>
 #include <infeed/pipeline/rebatch.h>
 
+#include "refuse.h"
 #include "train/training_feed.h"
 
 namespace infeed {
@@ -38,22 +38,18 @@ std::vector<std::int64_t> rows_of_hosts(const std::vector<std::int32_t>& replica
 
 void check_options(const DistributeOptions& options) {
   if (options.global_batch >= 1) return;
-  throw Error(ErrorCode::invalid_argument,
-              fmt::format("distribute: a global_batch of {}; say how many rows a step has over all "
-                          "replicas",
-                          options.global_batch));
+  detail::refuse("distribute: a global_batch of {}; say how many rows a step has over all replicas",
+                 options.global_batch);
 }
 
 /// Every host gets a batch's rows only where each has some.
 void check_every_host_has_rows(const std::vector<std::int64_t>& rows, ShardPolicy policy) {
   if (rows.back() > 0) return;
   const std::int64_t global_batch = std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
-  throw Error(
-      ErrorCode::invalid_argument,
-      fmt::format("distribute: a global batch of {} rows leaves some of {} hosts without any, "
-                  "which with policy {} have pipelines of their own; take a larger batch, "
-                  "or policy data",
-                  global_batch, rows.size(), to_string(policy)));
+  detail::refuse(
+      "distribute: a global batch of {} rows leaves some of {} hosts without any, which with "
+      "policy {} have pipelines of their own; take a larger batch, or policy data",
+      global_batch, rows.size(), to_string(policy));
 }
 
 ShardPolicy decided(ShardPolicy policy, std::size_t files,
@@ -64,12 +60,10 @@ ShardPolicy decided(ShardPolicy policy, std::size_t files,
     return can_share_files ? ShardPolicy::file : ShardPolicy::data;
   }
   if (policy == ShardPolicy::file && files < hosts) {
-    throw Error(
-        ErrorCode::invalid_argument,
-        fmt::format("distribute: {} file{} can't be shared out among {} hosts; write more "
-                    "shards, or take policy data, with which each host reads everything and "
-                    "keeps its rows",
-                    files, files == 1 ? "" : "s", hosts));
+    detail::refuse(
+        "distribute: {} file{} can't be shared out among {} hosts; write more shards, or take "
+        "policy data, with which each host reads everything and keeps its rows",
+        files, files == 1 ? "" : "s", hosts);
   }
   return policy;
 }
@@ -83,8 +77,7 @@ std::string_view to_string(ShardPolicy policy) {
 ShardPolicy shard_policy_from(std::string_view name) {
   const auto found = std::ranges::find(kPolicies, name);
   if (found == kPolicies.end()) {
-    throw Error(ErrorCode::invalid_argument, fmt::format("there is no policy '{}'; take one of {}",
-                                                         name, fmt::join(kPolicies, ", ")));
+    detail::refuse("there is no policy '{}'; take one of {}", name, fmt::join(kPolicies, ", "));
   }
   return static_cast<ShardPolicy>(found - kPolicies.begin());
 }
@@ -131,9 +124,9 @@ DistributedDataset::DistributedDataset(std::vector<std::int32_t> replicas_of_hos
     : replicas_of_hosts_(std::move(replicas_of_hosts)), options_(options) {
   check_options(options_);
   if (options_.policy == ShardPolicy::file) {
-    throw Error(ErrorCode::invalid_argument,
-                "distribute: a dataset that is made can't be divided by its files; give "
-                "distribute() the files and a function that makes a host's pipeline of them");
+    detail::refuse(
+        "distribute: a dataset that is made can't be divided by its files; give distribute() the "
+        "files and a function that makes a host's pipeline of them");
   }
   policy_ = options_.policy == ShardPolicy::off ? ShardPolicy::off : ShardPolicy::data;
   if (policy_ == ShardPolicy::data) {
@@ -148,11 +141,9 @@ DistributedDataset::DistributedDataset(std::vector<std::int32_t> replicas_of_hos
 std::vector<detail::ShareFeed> DistributedDataset::feeds(const IterateOptions& options,
                                                          std::vector<Checkpoint> resume) const {
   if (!resume.empty() && resume.size() != pipelines_.size()) {
-    throw Error(
-        ErrorCode::invalid_argument,
-        fmt::format("distribute: a checkpoint of {} pipelines for {}; it belongs to another "
-                    "slice or policy",
-                    resume.size(), pipelines_.size()));
+    detail::refuse(
+        "distribute: a checkpoint of {} pipelines for {}; it belongs to another slice or policy",
+        resume.size(), pipelines_.size());
   }
   const std::vector<std::int64_t> rows = rows_of_hosts(replicas_of_hosts_, options_.global_batch);
   const bool is_data = policy_ == ShardPolicy::data;

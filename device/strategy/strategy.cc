@@ -12,6 +12,7 @@
 #include <infeed/error.h>
 
 #include "nn/variable_state.h"
+#include "refuse.h"
 #include "time/monotonic_ns.h"
 #include "train/signature_checks.h"
 #include "train/training_core.h"
@@ -101,9 +102,7 @@ struct Strategy::State {
   }
   void check_count(std::int32_t values, std::string_view what) const {
     if (values == replicas()) return;
-    throw Error(
-        ErrorCode::invalid_argument,
-        fmt::format("{} of {} replicas, and the strategy has {}", what, values, replicas()));
+    detail::refuse("{} of {} replicas, and the strategy has {}", what, values, replicas());
   }
 
   const StrategyOptions options;
@@ -254,12 +253,11 @@ Tensor Strategy::reduce(Reduction reduction, const PerReplica<Tensor>& values) c
   std::vector<float*> addresses;
   for (const Tensor& value : values.values()) {
     if (value.dtype() != DType::float32 || !(value.shape() == values[0].shape())) {
-      throw Error(
-          ErrorCode::invalid_argument,
-          fmt::format("{} {} of replica {} can't be added to replica 0's, {} {}; all must be "
-                      "float32 and of one shape",
-                      to_string(value.dtype()), value.shape().to_string(), parts.size(),
-                      to_string(values[0].dtype()), values[0].shape().to_string()));
+      detail::refuse(
+          "{} {} of replica {} can't be added to replica 0's, {} {}; all must be float32 and of "
+          "one shape",
+          to_string(value.dtype()), value.shape().to_string(), parts.size(),
+          to_string(values[0].dtype()), values[0].shape().to_string());
     }
     parts.push_back(Tensor::copy_of(value.shape(), value.values<float>()));
     const std::span<float> items = parts.back().writable<float>();

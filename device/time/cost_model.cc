@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fmt/format.h>
 
 #include <infeed/device/split_workload.h>
-#include <infeed/error.h>
 
+#include "refuse.h"
 #include "time/picoseconds.h"
 
 namespace infeed {
@@ -31,9 +30,8 @@ std::int64_t round_up(std::int64_t a, std::int64_t b) { return divide_up(a, b) *
 
 void check(const Gemm& gemm) {
   if (gemm.m <= 0 || gemm.n <= 0 || gemm.k <= 0) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("a product of [{},{}] by [{},{}]: every size must be at least 1",
-                            gemm.m, gemm.k, gemm.k, gemm.n));
+    detail::refuse("a product of [{},{}] by [{},{}]: every size must be at least 1", gemm.m, gemm.k,
+                   gemm.k, gemm.n);
   }
 }
 
@@ -290,14 +288,11 @@ StepTime step_time(const Workload& workload, const Slice& slice, std::int64_t gl
 StepTime step_time(const Workload& whole, const Slice& slice, std::int64_t global_batch,
                    const StepOptions& options, const Calibration& calibration) {
   if (global_batch <= 0) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("a global batch of {} examples; at least 1 is needed", global_batch));
+    detail::refuse("a global batch of {} examples; at least 1 is needed", global_batch);
   }
   if (options.steps_per_execution < 1 || options.batches_per_update < 1) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("{} steps an execution and {} batches an update; at least 1 of each is "
-                            "needed",
-                            options.steps_per_execution, options.batches_per_update));
+    detail::refuse("{} steps an execution and {} batches an update; at least 1 of each is needed",
+                   options.steps_per_execution, options.batches_per_update);
   }
   const Replica replica{.chip = slice.chip(), .calibration = calibration};
   const std::int32_t devices = options.devices_of_replica;

@@ -6,6 +6,8 @@
 #include <infeed/device/split_workload.h>
 #include <infeed/error.h>
 
+#include "refuse.h"
+
 namespace infeed {
 namespace {
 
@@ -26,8 +28,7 @@ std::string gib_text(std::int64_t bytes) {
 HbmNeed hbm_need(const Workload& workload, const Slice& slice, std::int64_t global_batch,
                  const StepOptions& options) {
   if (global_batch <= 0) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("a global batch of {} examples; at least 1 is needed", global_batch));
+    detail::refuse("a global batch of {} examples; at least 1 is needed", global_batch);
   }
   const std::int64_t replicas = slice.num_replicas(options.devices_of_replica);
   const std::int64_t examples = share_of(global_batch, replicas);

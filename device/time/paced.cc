@@ -9,6 +9,7 @@
 
 #include <infeed/error.h>
 
+#include "refuse.h"
 #include "time/host_feeder.h"
 #include "time/lateness_counts.h"
 #include "time/monotonic_ns.h"
@@ -68,19 +69,15 @@ Host::Source shares_of(BatchSource source, std::int32_t replicas) {
 }
 
 void check(const PacedOptions& options) {
-  const auto refuse = [](std::string message) {
-    throw Error(ErrorCode::invalid_argument, std::move(message));
-  };
   if (options.step.compute_ps < 0 || options.step.all_reduce_ps < 0 ||
       options.step.total_ps() == 0) {
-    refuse(
-        fmt::format("a step of {} ps compute and {} ps all-reduce cannot be paced; take it from "
-                    "step_time()",
-                    options.step.compute_ps, options.step.all_reduce_ps));
+    detail::refuse(
+        "a step of {} ps compute and {} ps all-reduce cannot be paced; take it from step_time()",
+        options.step.compute_ps, options.step.all_reduce_ps);
   }
   if (options.steps_max < 0 || options.duration.count() < 0 || options.warmup_steps < 0) {
-    refuse(fmt::format("steps_max {}, duration {} ns and warmup_steps {} must not be negative",
-                       options.steps_max, options.duration.count(), options.warmup_steps));
+    detail::refuse("steps_max {}, duration {} ns and warmup_steps {} must not be negative",
+                   options.steps_max, options.duration.count(), options.warmup_steps);
   }
 }
 

@@ -1,10 +1,10 @@
 #include "infeed/device/service_times.h"
 
-#include <fmt/format.h>
 #include <utility>
 
-#include <infeed/error.h>
 #include <infeed/pipeline/philox.h>
+
+#include "refuse.h"
 
 namespace infeed {
 namespace {
@@ -24,13 +24,12 @@ std::size_t place_below(std::uint64_t random, std::size_t count) {
 ServiceTimes::ServiceTimes(std::vector<std::int64_t> ps, Choice choice, std::uint64_t seed)
     : ps_(std::move(ps)), choice_(choice), seed_(seed) {
   if (ps_.empty()) {
-    throw Error(ErrorCode::invalid_argument, "there is no service time; give at least one");
+    detail::refuse("there is no service time; give at least one");
   }
   for (std::size_t i = 0; i < ps_.size(); ++i) {
     if (ps_[i] >= 0 && ps_[i] <= kLongestPs) continue;
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("service time {} of {} is {} ps; expected 0 to {} ps", i, ps_.size(),
-                            ps_[i], kLongestPs));
+    detail::refuse("service time {} of {} is {} ps; expected 0 to {} ps", i, ps_.size(), ps_[i],
+                   kLongestPs);
   }
 }
 
@@ -50,15 +49,14 @@ ServiceTimes ServiceTimes::drawn(std::vector<std::int64_t> ps, std::uint64_t see
 
 ServiceTimes ServiceTimes::of_hosts(std::vector<ServiceTimes> hosts) {
   if (hosts.empty()) {
-    throw Error(ErrorCode::invalid_argument,
-                "there are service times of no host; give those of each host of the slice");
+    detail::refuse("there are service times of no host; give those of each host of the slice");
   }
   for (const ServiceTimes& host : hosts) {
     if (host.num_hosts() == 0) continue;
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("the service times of one host are those of {} hosts; give one source "
-                            "of times for each host",
-                            host.num_hosts()));
+    detail::refuse(
+        "the service times of one host are those of {} hosts; give one source of times for each "
+        "host",
+        host.num_hosts());
   }
   ServiceTimes times;
   times.hosts_ = std::move(hosts);

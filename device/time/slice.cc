@@ -7,8 +7,9 @@
 #include <span>
 #include <utility>
 
-#include <infeed/error.h>
 #include <infeed/records/detail/nearest_names.h>
+
+#include "refuse.h"
 
 namespace infeed {
 namespace {
@@ -233,11 +234,10 @@ Slice Slice::parse(std::string_view name) {
   }
   // Nobody means a name that is longer than that.
   const auto nearest = detail::names_by_distance(known_names(), name.substr(0, 64));
-  throw Error(
-      ErrorCode::invalid_argument,
-      fmt::format("unknown slice '{}'; the nearest known ones: {}; or spell the topology in "
-                  "chips, at most 16,384 in all: v3:4x8, v4:4x4x12",
-                  name, fmt::join(std::span(nearest).first(3), ", ")));
+  detail::refuse(
+      "unknown slice '{}'; the nearest known ones: {}; or spell the topology in chips, at most "
+      "16,384 in all: v3:4x8, v4:4x4x12",
+      name, fmt::join(std::span(nearest).first(3), ", "));
 }
 
 Slice Slice::single_device() { return parse("v5litepod-1"); }
@@ -256,10 +256,10 @@ std::vector<std::string> Slice::known_names() {
 std::int32_t Slice::num_replicas(std::int32_t devices_of_replica) const {
   const std::int32_t of_host = replicas_of_host(0);
   if (devices_of_replica < 1 || of_host % devices_of_replica != 0) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("replicas of {} devices on {}, whose hosts have {} each; "
-                            "devices_of_replica must divide that",
-                            devices_of_replica, name_, of_host));
+    detail::refuse(
+        "replicas of {} devices on {}, whose hosts have {} each; devices_of_replica must divide "
+        "that",
+        devices_of_replica, name_, of_host);
   }
   return num_replicas() / devices_of_replica;
 }
@@ -301,11 +301,10 @@ std::int32_t Slice::device_named(std::string_view name) const {
   }
   if (found.size() == 1) return found.front();
   if (found.size() > 1) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("'{}' is a device of each of {} hosts of {}; say on which, as in "
-                            "\"task:{}/device:{}\"",
-                            name, found.size(), name_, all[static_cast<std::size_t>(found[1])].host,
-                            name.substr(name.find("TPU:"))));
+    detail::refuse(
+        "'{}' is a device of each of {} hosts of {}; say on which, as in \"task:{}/device:{}\"",
+        name, found.size(), name_, all[static_cast<std::size_t>(found[1])].host,
+        name.substr(name.find("TPU:")));
   }
   const std::string last = fmt::format("TPU:{}", replicas_of_host(0) - 1);
   const std::string there =
@@ -313,8 +312,7 @@ std::int32_t Slice::device_named(std::string_view name) const {
           ? fmt::format("\"task:0/device:TPU:0\" to \"task:{}/device:{}\"", num_hosts() - 1, last)
       : num_replicas() > 1 ? fmt::format("\"TPU:0\" to \"{}\"", last)
                            : "\"TPU:0\"";
-  throw Error(ErrorCode::invalid_argument,
-              fmt::format("there is no device '{}' on {}; it has {}", name, name_, there));
+  detail::refuse("there is no device '{}' on {}; it has {}", name, name_, there);
 }
 
 std::vector<LogicalDevice> Slice::devices() const {

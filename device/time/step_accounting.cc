@@ -5,8 +5,7 @@
 #include <numeric>
 #include <utility>
 
-#include <infeed/error.h>
-
+#include "refuse.h"
 #include "time/picoseconds.h"
 
 namespace infeed {
@@ -17,10 +16,9 @@ constexpr double kModeratelyBoundShare = 0.05;
 
 void check_step(std::span<const StepEvent> step, std::size_t replicas) {
   if (step.size() != replicas) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("step accounting got {} events for a step of {} replicas; give one "
-                            "event a replica",
-                            step.size(), replicas));
+    detail::refuse(
+        "step accounting got {} events for a step of {} replicas; give one event a replica",
+        step.size(), replicas);
   }
   for (std::size_t r = 0; r < step.size(); ++r) {
     const StepEvent& event = step[r];
@@ -28,12 +26,10 @@ void check_step(std::span<const StepEvent> step, std::size_t replicas) {
                                          event.compute_ps, event.all_reduce_ps, event.examples});
     if (event.replica != static_cast<std::int32_t>(r) || event.step != step[0].step || least < 0 ||
         event.end_ps() != step[0].end_ps()) {
-      throw Error(ErrorCode::invalid_argument,
-                  fmt::format("event {} of step {} says replica {}, step {}, end {} ps (smallest "
-                              "part {}); expected replica {}, one step, end {} ps and no negative "
-                              "part",
-                              r, step[0].step, event.replica, event.step, event.end_ps(), least, r,
-                              step[0].end_ps()));
+      detail::refuse(
+          "event {} of step {} says replica {}, step {}, end {} ps (smallest part {}); expected "
+          "replica {}, one step, end {} ps and no negative part",
+          r, step[0].step, event.replica, event.step, event.end_ps(), least, r, step[0].end_ps());
     }
   }
 }
@@ -105,8 +101,7 @@ std::vector<int> permille(const std::vector<std::int64_t>& parts) {
 StepAccounting::StepAccounting(std::int32_t replicas)
     : busy_(static_cast<std::size_t>(std::max(replicas, 0))) {
   if (replicas <= 0) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("step accounting of {} replicas; at least 1 is needed", replicas));
+    detail::refuse("step accounting of {} replicas; at least 1 is needed", replicas);
   }
 }
 

@@ -1,9 +1,8 @@
 #include "infeed/device/step_options.h"
 
 #include <array>
-#include <fmt/format.h>
 
-#include <infeed/error.h>
+#include "refuse.h"
 
 namespace infeed {
 namespace {
@@ -30,8 +29,7 @@ StepOptimizer step_optimizer_from(std::string_view name) {
   for (std::size_t i = 0; i < kOptimizers.size(); ++i) {
     if (kOptimizers.at(i).name == name) return static_cast<StepOptimizer>(i);
   }
-  throw Error(ErrorCode::invalid_argument,
-              fmt::format("unknown optimiser '{}'; known: sgd, momentum, adam, lars, adamw", name));
+  detail::refuse("unknown optimiser '{}'; known: sgd, momentum, adam, lars, adamw", name);
 }
 
 std::int64_t update_bytes(StepOptimizer optimizer) { return 4 * cost_of(optimizer).values_moved; }
@@ -51,9 +49,9 @@ std::int64_t bytes_of_activation(Precision precision) {
     case Precision::mixed_float16:
       break;
   }
-  throw Error(ErrorCode::invalid_argument,
-              "mixed_float16 on a TPU, whose arrays don't have it; use mixed_bfloat16, which "
-              "needs no loss scaling, or float32");
+  detail::refuse(
+      "mixed_float16 on a TPU, whose arrays don't have it; use mixed_bfloat16, which needs no loss "
+      "scaling, or float32");
 }
 
 }  // namespace infeed

@@ -1,14 +1,13 @@
 #include "infeed/device/virtual_run.h"
 
 #include <algorithm>
-#include <fmt/format.h>
 #include <set>
 #include <string>
 #include <utility>
 
 #include <infeed/device/device_batch.h>
-#include <infeed/error.h>
 
+#include "refuse.h"
 #include "time/slice_clock.h"
 
 namespace infeed {
@@ -22,42 +21,36 @@ constexpr std::int64_t kVirtualStepsMax = 1'000'000'000'000;
 /// Service times kept for the quantiles.
 constexpr std::int64_t kKeptMax = std::int64_t{1} << 20;
 
-[[noreturn]] void refuse_run(std::string message) {
-  throw Error(ErrorCode::invalid_argument, std::move(message));
-}
-
 void check_run(const Slice& slice, const ServiceTimes& service, const VirtualOptions& options) {
-  if (options.batches.empty()) refuse_run("a virtual run of no batch; give at least one");
+  if (options.batches.empty()) detail::refuse("a virtual run of no batch; give at least one");
   for (const VirtualBatch& batch : options.batches) {
     if (batch.examples < 0 || batch.bytes < 0 || batch.step.compute_ps < 0 ||
         batch.step.all_reduce_ps < 0 || batch.step.compute_ps > kLongestPartPs ||
         batch.step.all_reduce_ps > kLongestPartPs || batch.step.total_ps() == 0) {
-      refuse_run(
-          fmt::format("a batch of {} examples, {} bytes, {} ps compute and {} ps all-reduce; "
-                      "expected a step of 1 to {} ps, and nothing negative",
-                      batch.examples, batch.bytes, batch.step.compute_ps, batch.step.all_reduce_ps,
-                      kLongestPartPs));
+      detail::refuse(
+          "a batch of {} examples, {} bytes, {} ps compute and {} ps all-reduce; expected a step "
+          "of 1 to {} ps, and nothing negative",
+          batch.examples, batch.bytes, batch.step.compute_ps, batch.step.all_reduce_ps,
+          kLongestPartPs);
     }
   }
   if (options.steps < 1 || options.warmup_steps < 0 || options.queue_depth < 0 ||
       options.steps_per_execution < 1 ||
       std::max(options.steps, options.warmup_steps) > kVirtualStepsMax) {
-    refuse_run(
-        fmt::format("steps {}, warmup_steps {}, queue_depth {}, steps_per_execution {}; "
-                    "expected at least 1, 0, 0 and 1, and at most {} steps",
-                    options.steps, options.warmup_steps, options.queue_depth,
-                    options.steps_per_execution, kVirtualStepsMax));
+    detail::refuse(
+        "steps {}, warmup_steps {}, queue_depth {}, steps_per_execution {}; expected at least 1, "
+        "0, 0 and 1, and at most {} steps",
+        options.steps, options.warmup_steps, options.queue_depth, options.steps_per_execution,
+        kVirtualStepsMax);
   }
   if (std::min(options.launch_ps, options.compilation_ps) < 0 ||
       std::max(options.launch_ps, options.compilation_ps) > kLongestPartPs) {
-    refuse_run(fmt::format("launch_ps {} and compilation_ps {}; expected 0 to {}",
-                           options.launch_ps, options.compilation_ps, kLongestPartPs));
+    detail::refuse("launch_ps {} and compilation_ps {}; expected 0 to {}", options.launch_ps,
+                   options.compilation_ps, kLongestPartPs);
   }
   if (service.num_hosts() > 0 && service.num_hosts() != slice.num_hosts()) {
-    refuse_run(
-        fmt::format("slice {} has {} hosts, but service times of {} were given; give each "
-                    "host's",
-                    slice.name(), slice.num_hosts(), service.num_hosts()));
+    detail::refuse("slice {} has {} hosts, but service times of {} were given; give each host's",
+                   slice.name(), slice.num_hosts(), service.num_hosts());
   }
 }
 
@@ -159,10 +152,10 @@ class SimulatedSlice {
   /// No part is longer than 10^18 ps, so that nothing has overflowed before this sees it.
   void check_fits(std::int64_t number) const {
     if (clock_.latest_ps() < kLongestRunPs) return;
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("after {} steps more than 53 days have passed, which is all that a "
-                            "virtual run can hold; ask for fewer steps or shorter ones",
-                            number + 1));
+    detail::refuse(
+        "after {} steps more than 53 days have passed, which is all that a virtual run can hold; "
+        "ask for fewer steps or shorter ones",
+        number + 1);
   }
 
   const Slice& slice_;

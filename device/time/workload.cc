@@ -1,9 +1,8 @@
 #include <array>
 #include <fmt/format.h>
 
-#include <infeed/error.h>
-
 #include "infeed/device/cost_model.h"
+#include "refuse.h"
 
 namespace infeed {
 namespace {
@@ -385,8 +384,7 @@ Workload workload(std::string_view name) {
     return {std::string(name), "DLRM: 26 tables of 188 million rows in all, and dense networks",
             dlrm()};
   }
-  throw Error(ErrorCode::invalid_argument,
-              fmt::format("unknown workload '{}'; known: {}", name, fmt::join(kNames, ", ")));
+  detail::refuse("unknown workload '{}'; known: {}", name, fmt::join(kNames, ", "));
 }
 
 }  // namespace infeed

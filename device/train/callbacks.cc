@@ -4,8 +4,7 @@
 #include <cmath>
 #include <fmt/format.h>
 
-#include <infeed/error.h>
-
+#include "refuse.h"
 #include "train/is_due.h"
 #include "train/state_text.h"
 
@@ -50,10 +49,9 @@ void SaveBest::restore(std::string_view text) {
 
 EarlyStopping::EarlyStopping(EarlyStoppingOptions options) : options_(options) {
   if (options.patience < 0 || !(options.improvement_min >= 0)) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("early stopping with a patience of {} epochs and an improvement of {}; "
-                            "both are 0 or more",
-                            options.patience, options.improvement_min));
+    detail::refuse(
+        "early stopping with a patience of {} epochs and an improvement of {}; both are 0 or more",
+        options.patience, options.improvement_min);
   }
 }
 

@@ -9,18 +9,15 @@
 #include <infeed/error.h>
 
 #include "nn/variable_state.h"
+#include "refuse.h"
 #include "train/signature_checks.h"
 
 namespace infeed::detail {
 namespace {
 
-[[noreturn]] void refuse_option(std::string message) {
-  throw Error(ErrorCode::invalid_argument, std::move(message));
-}
-
 void check_count(std::string_view name, std::int64_t count, std::int64_t least) {
   if (count >= least) return;
-  refuse_option(fmt::format("FitOptions::{} is {}; take {} or more", name, count, least));
+  refuse("FitOptions::{} is {}; take {} or more", name, count, least);
 }
 
 Tensor copy_of(const Tensor& tensor) {
@@ -30,9 +27,8 @@ Tensor copy_of(const Tensor& tensor) {
 }  // namespace
 
 void check_fit(const Training& training, const FitOptions& options) {
-  if (!training.forward)
-    refuse_option("fit() needs Training::forward, the function that it trains");
-  if (training.optimizer == nullptr) refuse_option("fit() needs Training::optimizer");
+  if (!training.forward) refuse("fit() needs Training::forward, the function that it trains");
+  if (training.optimizer == nullptr) refuse("fit() needs Training::optimizer");
   check_signature(training.inputs);
   check_count("epochs", options.epochs, 0);
   check_count("steps_per_epoch", options.steps_per_epoch, 0);
@@ -41,21 +37,21 @@ void check_fit(const Training& training, const FitOptions& options) {
   check_count("threads", options.threads, 0);
   check_count("queue_depth", options.queue_depth, 1);
   if (!(options.clip_norm >= 0)) {
-    refuse_option(fmt::format("FitOptions::clip_norm is {}; take 0 or more", options.clip_norm));
+    refuse("FitOptions::clip_norm is {}; take 0 or more", options.clip_norm);
   }
   if (options.precision == Precision::mixed_float16 && training.loss_scale == nullptr) {
-    refuse_option(
+    refuse(
         "mixed_float16 without Training::loss_scale: gradients below 2^-24 would vanish; make an "
         "nn::LossScale in the scope, or take mixed_bfloat16, which needs none");
   }
   std::set<std::string_view> names;
   for (const std::shared_ptr<Callback>& callback : options.callbacks) {
-    if (callback == nullptr) refuse_option("one of FitOptions::callbacks is null");
+    if (callback == nullptr) refuse("one of FitOptions::callbacks is null");
     if (names.insert(callback->name()).second) continue;
-    refuse_option(
-        fmt::format("two callbacks are named '{}', under which a checkpoint holds one; "
-                    "give one of them another name()",
-                    callback->name()));
+    refuse(
+        "two callbacks are named '{}', under which a checkpoint holds one; give one of them "
+        "another name()",
+        callback->name());
   }
 }
 
@@ -168,12 +164,12 @@ void scale_gradients(Gradients& gradients, float factor) {
 void refuse_gradients(const Gradients& gradients, std::int64_t step) {
   for (const auto& [variable, gradient] : gradients) {
     if (nn::all_finite({{variable, gradient}})) continue;
-    refuse_option(
-        fmt::format("step {}: the gradient of {} holds NaN or infinity, though the loss "
-                    "is finite; take a lower learning rate, or clip_norm",
-                    step, variable.name()));
+    refuse(
+        "step {}: the gradient of {} holds NaN or infinity, though the loss is finite; take a "
+        "lower learning rate, or clip_norm",
+        step, variable.name());
   }
-  refuse_option(fmt::format("step {}: a gradient holds NaN or infinity", step));
+  refuse("step {}: a gradient holds NaN or infinity", step);
 }
 
 }  // namespace infeed::detail

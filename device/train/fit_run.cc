@@ -7,6 +7,7 @@
 #include <infeed/error.h>
 #include <infeed/pipeline/detail/order_hash.h>
 
+#include "refuse.h"
 #include "train/fit_checks.h"
 #include "train/fit_progress.h"
 #include "train/signature_checks.h"
@@ -112,9 +113,7 @@ class FitRun : public FitControl {
 
   void set_rate_factor(double factor) override {
     if (!(factor >= 0) || factor > 1e30) {
-      throw Error(
-          ErrorCode::invalid_argument,
-          fmt::format("a factor of {} for the learning rate; take a number from 0 on", factor));
+      refuse("a factor of {} for the learning rate; take a number from 0 on", factor);
     }
     progress_.rate_factor = factor;
   }

@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 #include <memory>
 #include <optional>
 #include <span>
@@ -9,6 +8,7 @@
 #include <infeed/error.h>
 
 #include "infeed/device/fit.h"
+#include "refuse.h"
 #include "train/fit_checks.h"
 #include "train/replica_steps.h"
 #include "train/signature_checks.h"
@@ -22,11 +22,10 @@ class Predictions {
   void add(const Tensor& output, std::int64_t number) {
     const Shape row = output.shape().without_first();
     if (row_ && !(row == *row_)) {
-      throw Error(
-          ErrorCode::invalid_argument,
-          fmt::format("step {}: the function gave rows of shape {}, and before {}; one tensor "
-                      "holds rows of one shape",
-                      number + 1, row.to_string(), row_->to_string()));
+      detail::refuse(
+          "step {}: the function gave rows of shape {}, and before {}; one tensor holds rows of "
+          "one shape",
+          number + 1, row.to_string(), row_->to_string());
     }
     row_ = row;
     examples_ += output.shape()[0];
@@ -53,11 +52,10 @@ class Predictions {
 Tensor predict_on(detail::ReplicaStepsOptions of_replicas, const PredictFunction& forward,
                   const Dataset<ColumnBatch>& batches, const PredictOptions& options) {
   if (!forward) {
-    throw Error(ErrorCode::invalid_argument, "predict() needs a function of a share");
+    detail::refuse("predict() needs a function of a share");
   }
   if (options.threads < 0) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("PredictOptions::threads is {}; take 0 or more", options.threads));
+    detail::refuse("PredictOptions::threads is {}; take 0 or more", options.threads);
   }
   detail::check_signature(options.inputs);
   detail::ReplicaSteps replicas(std::move(of_replicas));

@@ -13,6 +13,7 @@
 #include <infeed/error.h>
 #include <infeed/pipeline/executor.h>
 
+#include "refuse.h"
 #include "time/monotonic_ns.h"
 
 namespace infeed::detail {
@@ -66,20 +67,17 @@ std::int64_t first_not_finite(const Tensor& tensor) {
 /// Of losses [examples]; the first one that is no number is an error.
 double checked_sum(const TapeValue& losses, std::int64_t examples, std::int64_t first_row) {
   if (losses.shape().rank() != 1 || losses.shape()[0] != examples) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("the function gave losses {} for {} examples; expected one an example, "
-                            "[{}]",
-                            losses.shape().to_string(), examples, examples));
+    refuse("the function gave losses {} for {} examples; expected one an example, [{}]",
+           losses.shape().to_string(), examples, examples);
   }
   double sum = 0;
   for (std::int64_t i = 0; i < examples; ++i) {
     const float loss = losses.values()[static_cast<std::size_t>(i)];
     if (!std::isfinite(loss)) {
-      throw Error(
-          ErrorCode::invalid_argument,
-          fmt::format("the loss of row {} of the batch is {}; the data is finite, so take a "
-                      "lower learning rate, or clip_norm",
-                      first_row + i, text_of(loss)));
+      refuse(
+          "the loss of row {} of the batch is {}; the data is finite, so take a lower learning "
+          "rate, or clip_norm",
+          first_row + i, text_of(loss));
     }
     sum += loss;
   }
@@ -88,18 +86,15 @@ double checked_sum(const TapeValue& losses, std::int64_t examples, std::int64_t 
 
 void check_output(const Shape& output, std::int64_t examples) {
   if (output.rank() >= 1 && output[0] == examples) return;
-  throw Error(ErrorCode::invalid_argument,
-              fmt::format("the function gave {} for {} examples; expected a row an example, "
-                          "[{}, ...]",
-                          output.to_string(), examples, examples));
+  refuse("the function gave {} for {} examples; expected a row an example, [{}, ...]",
+         output.to_string(), examples, examples);
 }
 
 /// A checkpoint writes them between blanks.
 std::vector<NamedSum> checked_names(std::vector<NamedSum> sums) {
   for (const NamedSum& sum : sums) {
     if (!sum.name.empty() && sum.name.find_first_of(" \t\r\n") == std::string::npos) continue;
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("a metric is named '{}'; take a name without blanks", sum.name));
+    refuse("a metric is named '{}'; take a name without blanks", sum.name);
   }
   return sums;
 }
@@ -145,16 +140,16 @@ void check_finite(const ColumnBatch& share, std::int64_t first_row) {
     if (item < 0) continue;
     const std::int64_t per_row = std::max<std::int64_t>(
         column.rows() == 0 ? 1 : column.values().shape().items() / column.rows(), 1);
-    throw Error(
-        ErrorCode::invalid_argument,
-        column.kind() == Column::Kind::dense
-            ? fmt::format("column '{}' of row {} of the batch holds NaN or infinity at item {}; "
-                          "mend the data, or leave the row out with a filter",
-                          share.names()[i], first_row + item / per_row, item % per_row)
-            : fmt::format(
-                  "column '{}' holds NaN or infinity at item {} of the share that begins at "
-                  "row {} of the batch; mend the data, or leave the row out with a filter",
-                  share.names()[i], item, first_row));
+    if (column.kind() == Column::Kind::dense) {
+      refuse(
+          "column '{}' of row {} of the batch holds NaN or infinity at item {}; mend the data, or "
+          "leave the row out with a filter",
+          share.names()[i], first_row + item / per_row, item % per_row);
+    }
+    refuse(
+        "column '{}' holds NaN or infinity at item {} of the share that begins at row {} of the "
+        "batch; mend the data, or leave the row out with a filter",
+        share.names()[i], item, first_row);
   }
 }
 
@@ -205,11 +200,10 @@ ReplicaSteps::ReplicaSteps(ReplicaStepsOptions options)
 
 void ReplicaSteps::check_shares(std::span<const ColumnBatch> shares, std::int64_t number) const {
   if (std::ssize(shares) != options_.replicas) {
-    throw Error(
-        ErrorCode::invalid_argument,
-        fmt::format("step {}: shares of {} replicas, and there are {}; distribute() the data "
-                    "by the strategy that trains on it",
-                    number + 1, shares.size(), options_.replicas));
+    refuse(
+        "step {}: shares of {} replicas, and there are {}; distribute() the data by the strategy "
+        "that trains on it",
+        number + 1, shares.size(), options_.replicas);
   }
   std::int64_t rows = 0;
   bool is_even = true;
@@ -218,15 +212,13 @@ void ReplicaSteps::check_shares(std::span<const ColumnBatch> shares, std::int64_
     is_even = is_even && share.rows() == shares.front().rows();
   }
   if (rows == 0) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("step {}: the batch has no rows", number + 1));
+    refuse("step {}: the batch has no rows", number + 1);
   }
   if (options_.even_shares_only && !is_even) {
-    throw Error(
-        ErrorCode::invalid_argument,
-        fmt::format("step {}: a batch of {} rows isn't divisible by {} replicas; take a batch "
-                    "of a multiple of them with drop_remainder, or allow uneven shares",
-                    number + 1, rows, options_.replicas));
+    refuse(
+        "step {}: a batch of {} rows isn't divisible by {} replicas; take a batch of a multiple of "
+        "them with drop_remainder, or allow uneven shares",
+        number + 1, rows, options_.replicas);
   }
 }
 

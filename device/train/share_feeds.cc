@@ -1,14 +1,13 @@
 #include "train/share_feeds.h"
 
 #include <algorithm>
-#include <fmt/format.h>
 #include <optional>
 #include <utility>
 
 #include <infeed/device/device_batch.h>
-#include <infeed/error.h>
 #include <infeed/pipeline/detail/order_hash.h>
 
+#include "refuse.h"
 #include "time/monotonic_ns.h"
 
 namespace infeed::detail {
@@ -16,18 +15,15 @@ namespace {
 
 [[noreturn]] void refuse_rows(std::int64_t rows, const ShareFeed& feed) {
   if (rows * feed.replicas == feed.batch) {
-    throw Error(
-        ErrorCode::invalid_argument,
-        fmt::format("distribute: the pipeline gives batches of {} rows, which is what one of "
-                    "{} replicas takes; distribute() divides global batches itself, so "
-                    "let the pipeline give {} rows",
-                    rows, feed.replicas, feed.batch));
+    refuse(
+        "distribute: the pipeline gives batches of {} rows, which is what one of {} replicas "
+        "takes; distribute() divides global batches itself, so let the pipeline give {} rows",
+        rows, feed.replicas, feed.batch);
   }
-  throw Error(
-      ErrorCode::invalid_argument,
-      fmt::format("distribute: the pipeline gives a batch of {} rows, and {} were asked for; "
-                  "only the last batch may be shorter",
-                  rows, feed.batch));
+  refuse(
+      "distribute: the pipeline gives a batch of {} rows, and {} were asked for; only the last "
+      "batch may be shorter",
+      rows, feed.batch);
 }
 
 void check_rows(std::int64_t rows, ShareFeed& feed) {

@@ -7,14 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include <infeed/error.h>
+#include "refuse.h"
 
 namespace infeed::detail {
 namespace {
-
-[[noreturn]] void refuse_inputs(std::string message) {
-  throw Error(ErrorCode::invalid_argument, std::move(message));
-}
 
 /// "float32 [any, 784]"
 std::string text_of(const InputColumn& declared) {
@@ -56,23 +52,20 @@ void check_column(const InputColumn& declared, const ColumnBatch& share, std::in
                   std::int64_t number) {
   const Column* const column = share.find(declared.name);
   if (column == nullptr) {
-    refuse_inputs(fmt::format("step {}: there is no column '{}'; expected {}; the batch has {}",
-                              number + 1, declared.name, text_of(declared),
-                              fmt::join(share.names(), ", ")));
+    refuse("step {}: there is no column '{}'; expected {}; the batch has {}", number + 1,
+           declared.name, text_of(declared), fmt::join(share.names(), ", "));
   }
   if (!has_rows_first(*column)) {
-    refuse_inputs(fmt::format("step {}: column '{}' is {}; expected {}, dense or padded",
-                              number + 1, declared.name, to_string(column->kind()),
-                              text_of(declared)));
+    refuse("step {}: column '{}' is {}; expected {}, dense or padded", number + 1, declared.name,
+           to_string(column->kind()), text_of(declared));
   }
   const Shape shape = whole_shape(*column, rows);
   const bool is_alike = column->dtype() == declared.dtype && fits(declared, shape, 1);
   if (is_alike && fits(declared, shape, 0)) return;
   const std::string advice = is_alike ? advice_on_rows(*declared.shape.front(), rows)
                                       : "mend the pipeline, or what the step declares";
-  refuse_inputs(fmt::format("step {}: column '{}' is {} {}; expected {}; {}", number + 1,
-                            declared.name, to_string(column->dtype()), shape.to_string(),
-                            text_of(declared), advice));
+  refuse("step {}: column '{}' is {} {}; expected {}; {}", number + 1, declared.name,
+         to_string(column->dtype()), shape.to_string(), text_of(declared), advice);
 }
 
 }  // namespace
@@ -81,22 +74,20 @@ void check_signature(const InputSignature& signature) {
   std::set<std::string_view> names;
   for (const InputColumn& declared : signature) {
     if (declared.shape.empty()) {
-      refuse_inputs(
-          fmt::format("column '{}' is declared as {}; the first extent is the batch's rows, so "
-                      "there is one at least",
-                      declared.name, text_of(declared)));
+      refuse(
+          "column '{}' is declared as {}; the first extent is the batch's rows, so there is one at "
+          "least",
+          declared.name, text_of(declared));
     }
     if (!names.insert(declared.name).second) {
-      refuse_inputs(fmt::format("column '{}' is declared twice", declared.name));
+      refuse("column '{}' is declared twice", declared.name);
     }
     const bool is_negative = std::ranges::any_of(
         declared.shape,
         [](const std::optional<std::int64_t>& extent) { return extent.value_or(0) < 0; });
     if (is_negative) {
-      refuse_inputs(
-          fmt::format("column '{}' is declared as {}; an extent is 0 or more, or std::nullopt "
-                      "for any",
-                      declared.name, text_of(declared)));
+      refuse("column '{}' is declared as {}; an extent is 0 or more, or std::nullopt for any",
+             declared.name, text_of(declared));
     }
   }
 }
@@ -111,10 +102,8 @@ void check_inputs(const InputSignature& signature, std::span<const ColumnBatch> 
     for (const InputColumn& declared : signature) check_column(declared, share, rows, number);
     for (const std::string& name : share.names()) {
       if (std::ranges::find(signature, name, &InputColumn::name) != signature.end()) continue;
-      refuse_inputs(
-          fmt::format("step {}: column '{}' isn't declared; declare it, or leave it out of the "
-                      "pipeline",
-                      number + 1, name));
+      refuse("step {}: column '{}' isn't declared; declare it, or leave it out of the pipeline",
+             number + 1, name);
     }
   }
 }

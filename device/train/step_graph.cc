@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <fmt/format.h>
 #include <utility>
 
-#include <infeed/error.h>
-
+#include "refuse.h"
 #include "train/graph_memory.h"
 #include "train/step_graphs.h"
 #include "train/step_trace.h"
@@ -255,9 +253,8 @@ StepGraph::StepGraph(const detail::StepTrace& trace, const ColumnBatch& share, P
 StepGraph StepGraph::trace(const ReplicaFunction& forward, const ColumnBatch& share,
                            TapeOptions options) {
   if (share.rows() == 0) {
-    throw Error(ErrorCode::invalid_argument,
-                "a step can't be traced on a share without rows; give it one as large as in "
-                "training");
+    detail::refuse(
+        "a step can't be traced on a share without rows; give it one as large as in training");
   }
   detail::StepTrace trace;
   options.training = true;

@@ -5,9 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include <infeed/error.h>
-
 #include "infeed/device/callbacks.h"
+#include "refuse.h"
 #include "train/is_due.h"
 
 namespace infeed {
@@ -68,10 +67,10 @@ TensorBoard::TensorBoard(std::string folder)
 
 TensorBoard::TensorBoard(TensorBoardOptions options) : options_(std::move(options)) {
   if (options_.every_steps < 0 || options_.histograms_every_epochs < 0) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("TensorBoard's points every {} steps and histograms every {} epochs; "
-                            "take 1 or more, or 0 for none",
-                            options_.every_steps, options_.histograms_every_epochs));
+    detail::refuse(
+        "TensorBoard's points every {} steps and histograms every {} epochs; take 1 or more, or 0 "
+        "for none",
+        options_.every_steps, options_.histograms_every_epochs);
   }
 }
 
