@@ -1,10 +1,8 @@
 #include "infeed/device/split_workload.h"
 
 #include <algorithm>
-#include <fmt/format.h>
 
-#include <infeed/error.h>
-
+#include "refuse.h"
 #include "time/picoseconds.h"
 
 namespace infeed {
@@ -26,6 +24,15 @@ void split_by_rows(ModelOp& op, std::int32_t devices) {
   op.parameters = divide_up(op.parameters, devices);
 }
 
+/// Each channel of a depthwise convolution reads one of the input, which every device has, or all have.
+/// The gradient of such an input is put together, which costs half of a sum.
+void split_by_channels(ModelOp& op, std::int32_t devices, bool reads_all) {
+  if (reads_all && op.needs_input_gradient) op.exchanged_backward = divide_up(op.input_elements, 2);
+  op.n = divide_up(op.n, devices);
+  op.input_elements = divide_up(op.input_elements, devices);
+  op.parameters = divide_up(op.parameters, devices);
+}
+
 void split_by_heads(ModelOp& op, std::int32_t devices) {
   op.rows = divide_up(op.rows, devices);
   op.input_elements = divide_up(op.input_elements, devices);
@@ -35,15 +42,17 @@ void split_by_heads(ModelOp& op, std::int32_t devices) {
 
 Workload split_workload(const Workload& workload, std::int32_t devices) {
   if (devices < 1) {
-    throw Error(
-        ErrorCode::invalid_argument,
-        fmt::format("{} split over {} devices; at least 1 is needed", workload.name, devices));
+    detail::refuse("{} split over {} devices; at least 1 is needed", workload.name, devices);
   }
   Workload part = workload;
   if (devices == 1) return part;
-  ModelOp* open = nullptr;  // by columns, with no partner yet
+  ModelOp* open = nullptr;  // behind which each device has its columns or channels alone
   for (ModelOp& op : part.ops) {
     if (op.kind == OpKind::batched_product) split_by_heads(op, devices);
+    if (op.kind == OpKind::depthwise) {
+      split_by_channels(op, devices, open == nullptr);
+      open = &op;
+    }
     if (op.kind != OpKind::product || op.rows == 0) continue;
     if (open == nullptr) {
       split_by_columns(op, devices);

@@ -1,5 +1,6 @@
 #include "infeed/device/split_workload.h"
 
+#include <algorithm>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string>
@@ -53,6 +54,64 @@ TEST(SplitWorkload, AttentionByHeadsAndNothingElse) {
   EXPECT_EQ(part.ops[0].input_elements, 32);
   EXPECT_EQ(part.ops[1].n, 64);
   EXPECT_EQ(part.ops[1].input_elements, 64);
+}
+
+/// A depthwise convolution of 3x3 on 8x8 pixels.
+ModelOp depthwise(std::int64_t channels) {
+  return {.kind = OpKind::depthwise,
+          .rows = 64,
+          .k = 9,
+          .n = channels,
+          .input_elements = 64 * channels,
+          .parameters = 9 * channels};
+}
+
+TEST(SplitWorkload, DepthwiseByChannelsBetweenTwoProducts) {
+  const Workload model{
+      .name = "bottleneck",
+      .ops = {product(64, 16, 96), depthwise(96), product(64, 96, 24), depthwise(24)}};
+  const Workload part = split_workload(model, 4);
+  // Each device makes 24 of the 96 channels, filters those, and multiplies them by its rows.
+  EXPECT_EQ(part.ops[1].n, 24);
+  EXPECT_EQ(part.ops[1].rows, 64);
+  EXPECT_EQ(part.ops[1].k, 9);
+  EXPECT_EQ(part.ops[1].input_elements, 64 * 24);
+  EXPECT_EQ(part.ops[1].parameters, 9 * 24);
+  EXPECT_EQ(part.ops[1].exchanged_forward, 0);
+  EXPECT_EQ(part.ops[1].exchanged_backward, 0);
+  EXPECT_EQ(part.ops[2].k, 24);
+  EXPECT_EQ(part.ops[2].exchanged_forward, 64 * 24);
+  // All have what the last one reads: 6 of 24 channels each, gathered on both ways, half of a sum.
+  EXPECT_EQ(part.ops[3].n, 6);
+  EXPECT_EQ(part.ops[3].exchanged_forward, 64 * 24 / 2);
+  EXPECT_EQ(part.ops[3].exchanged_backward, 64 * 24 / 2);
+  EXPECT_EQ(part.macs() * 4, model.macs());
+  EXPECT_EQ(part.parameters() * 4, model.parameters());
+}
+
+TEST(SplitWorkload, ADepthwiseStepRecomputedByHand) {
+  // One v4 chip of four takes 64 of 256 channels of 16 images, 64 pixels and 9 taps: 589,824
+  // multiply-adds a pass over 2 x 1024 a cycle at 1.05 GHz, or its traffic at 1,200 GB/s.
+  const Workload model{.name = "depthwise", .ops = {depthwise(256)}};
+  const Slice slice = Slice::parse("v4-8");
+  constexpr double kBytesPerS = 1200e9;
+  constexpr double kValues = 16.0 * 64 * 64 * 2;  // bytes of the input and of the output, each
+  constexpr double kWeights = 9.0 * 64;
+  constexpr double kArithmeticS = 16.0 * 64 * 9 * 64 / 2048 / 1.05e9;
+  const auto pass_s = [&](double bytes) { return std::max(kArithmeticS, bytes / kBytesPerS); };
+  const double products_s = pass_s(2 * kValues + 2 * kWeights) +
+                            pass_s(2 * kValues + 4 * kWeights) + pass_s(2 * kValues + 2 * kWeights);
+  const double activations_s = kValues * 2 / kBytesPerS;
+  // Both ways half of 16 x 64 x 256 values of 2 bytes, 3/4 of which cross a link of 45 GB/s twice, or
+  // 1 us for each of four chips.
+  const double exchanged = 16.0 * 64 * 256 * 2 / 2;
+  const double exchange_s = std::max(2 * exchanged * 3 / 4 / 45e9, 2 * 4e-6);
+  const double update_s = kWeights * 28 / kBytesPerS;  // Adam
+  const StepTime time =
+      step_time(model, slice, 16, {.precision = Precision::mixed_bfloat16, .devices_of_replica = 4},
+                Calibration{});
+  EXPECT_NEAR(static_cast<double>(time.compute_ps),
+              (products_s + activations_s + 2 * exchange_s + update_s) * 1e12, 2);
 }
 
 TEST(SplitWorkload, OneDeviceChangesNothing) {

@@ -13,7 +13,8 @@
 /// How, after Shoeybi et al. (arXiv:1909.08053): products are split by columns and by rows in turn, so that
 /// what lies between the two needs no exchange; behind each one by rows the outputs are added up, and
 /// in the backward pass the gradient of each pair's input. A last one by columns is gathered, which costs
-/// half of that. Attention's products are split by heads. Tables, normalisation and what is elementwise
+/// half of that. Attention's products are split by heads. A depthwise convolution is split by channels: it stays
+/// between the two, or begins a pair, for which the gradient of its input is gathered. Tables, normalisation and what is elementwise
 /// are done by every device.
 ///
 /// Thread-safety: pure functions. Errors: invalid_argument for less than one device.
