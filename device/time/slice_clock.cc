@@ -8,13 +8,13 @@ SliceClock::SliceClock(std::size_t parts, std::int32_t queue_depth)
     : queue_depth_(static_cast<std::size_t>(queue_depth)), inputs_(parts), events_(parts) {}
 
 std::span<const StepEvent> SliceClock::step(std::span<const StepPart> parts, const Step& step) {
-  const std::int64_t room_ps = queue_depth_ == 0 ? end_ps_ : taken(queue_depth_).done_ps;
+  const std::int64_t room_ps = queue_depth_ == 0 ? end_ps_ : made_room().due_ps;
   for (std::size_t p = 0; p < parts.size(); ++p) {
     inputs_[p].produced_ps = std::max(inputs_[p].produced_ps, room_ps) + parts[p].service_ps;
   }
+  const Taking punctual{.due_ps = end_ps_, .done_ps = end_ps_};
   run(parts, step, end_ps_, 0);
-  const std::int64_t start_ps = end_ps_ - step.time.total_ps();
-  end_step({.due_ps = start_ps, .done_ps = start_ps});
+  end_step(punctual);
   return events_;
 }
 
@@ -32,8 +32,8 @@ std::span<const StepEvent> SliceClock::step(std::span<const StepPart> parts, con
   return events_;
 }
 
-SliceClock::Taking SliceClock::taken(std::size_t before) const {
-  return takings_.size() < before ? Taking{} : takings_[takings_.size() - before];
+SliceClock::Taking SliceClock::made_room() const {
+  return takings_.size() <= queue_depth_ ? Taking{} : takings_.front();
 }
 
 void SliceClock::end_step(const Taking& taking) {
@@ -44,9 +44,9 @@ void SliceClock::end_step(const Taking& taking) {
 
 /// When the batch would have been there if all before it had been taken in time.
 std::int64_t SliceClock::punctual_ps(const BatchInstants& batch) const {
-  const Taking made_room = taken(queue_depth_ + 1);  // for the batch before
-  const std::int64_t could_begin_ps = std::max(ready_ps_, made_room.done_ps);
-  const std::int64_t should_begin_ps = std::max(inputs_.front().produced_ps, made_room.due_ps);
+  const Taking room = made_room();
+  const std::int64_t could_begin_ps = std::max(ready_ps_, room.done_ps);
+  const std::int64_t should_begin_ps = std::max(inputs_.front().produced_ps, room.due_ps);
   const std::int64_t pause_ps = std::max<std::int64_t>(0, batch.asked_ps - could_begin_ps);
   return std::min(batch.ready_ps, should_begin_ps + pause_ps + (batch.ready_ps - batch.asked_ps));
 }

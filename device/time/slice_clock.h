@@ -16,11 +16,9 @@
 ///
 /// A thread that drains queues may wake up late, which must not be charged to the input. So beside the
 /// instants that were, the clock keeps those that would have been, had all batches been taken in time:
-/// - punctual(j) = max(punctual(j-1), end(j-2-depth)) + the host's own pauses + service(j)
-/// because batch j is begun when batch j-1-depth has been taken, which is due when the step before that
-/// one has ended. Waiting up to punctual(j) is the input's; waiting beyond it is idle. Time lost in
-/// such a way is lost to both sides: punctual instants are put off by it, so that a host that is too
-/// slow can't live on credit.
+/// the recursion's, with the host's own pauses added to its service times. Waiting up to those is the
+/// input's; waiting beyond them is idle. Time lost in such a way is lost to both sides: punctual
+/// instants are put off by it, so that a host that is too slow can't live on credit.
 namespace infeed::detail {
 
 /// One host's part of a step, or one replica's.
@@ -71,8 +69,8 @@ class SliceClock {
     std::int64_t done_ps = 0;
   };
 
-  /// Returns when the batch so many before the next one was taken; 0 before the run.
-  Taking taken(std::size_t before) const;
+  /// Returns when the batch was taken behind which there is room for the next one; 0: there was always.
+  Taking made_room() const;
   void end_step(const Taking& taking);
   std::int64_t punctual_ps(const BatchInstants& batch) const;
   void run(std::span<const StepPart> parts, const Step& step, std::int64_t waits_from_ps,

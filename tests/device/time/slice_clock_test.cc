@@ -1,9 +1,14 @@
 #include "../../../device/time/slice_clock.h"
 
+#include <algorithm>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <vector>
+
+#include <infeed/pipeline/philox.h>
 
 #include "../../../device/time/lateness_counts.h"
+#include "device/random_seed.h"
 
 namespace infeed {
 namespace {
@@ -113,6 +118,34 @@ TEST(SliceClock, ADeviceThatAsksIsIdleUntilItDoes) {
   PacedAccount account(0);
   EXPECT_THAT(account.step(0, 3, 3), IsStep(0, 3, 0, 0));
   EXPECT_THAT(account.step(63, 68, 68), IsStep(13, 5, 0, 50));
+}
+
+TEST(SliceClock, InstantsInTimeGiveWhatTheRecursionGives) {
+  Philox words(test_seed(), 5);
+  for (const std::int32_t depth : {0, 1, 2, 4}) {
+    detail::SliceClock recursion(1, depth);
+    detail::SliceClock instants(1, depth);
+    std::vector<std::int64_t> taken_ps;
+    std::int64_t ready_ps = 0;
+    for (std::int64_t i = 0; i < 200; ++i) {
+      const detail::StepPart part{
+          .examples = 1, .service_ps = words() % 40, .transfer_ps = words() % 10};
+      const std::int64_t end_ps = recursion.end_ps();
+      const std::int64_t room_ps = depth == 0  ? end_ps
+                                   : i > depth ? taken_ps[static_cast<std::size_t>(i - depth - 1)]
+                                               : 0;
+      const std::int64_t asked_ps = std::max(ready_ps, room_ps);
+      ready_ps = asked_ps + part.service_ps;
+      taken_ps.push_back(std::max(end_ps, ready_ps));
+      const StepEvent expected = recursion.step({&part, 1}, {.time = {.compute_ps = 20}})[0];
+      EXPECT_THAT(instants.step(
+                      {&part, 1}, {.time = {.compute_ps = 20}},
+                      {.asked_ps = asked_ps, .ready_ps = ready_ps, .taken_ps = taken_ps.back()})[0],
+                  IsStep(expected.begin_ps, expected.infeed_wait_ps, expected.transfer_ps,
+                         expected.idle_ps))
+          << depth << ", " << i;
+    }
+  }
 }
 
 TEST(LatenessCounts, QuantilesAreRightToThreePercent) {

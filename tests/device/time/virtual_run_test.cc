@@ -51,22 +51,21 @@ VirtualOptions steps_of(std::int64_t compute_ps, std::int64_t steps, std::int32_
 // Each expectation is worked out by hand from the recursion in virtual_run.h.
 
 TEST(VirtualRun, ByHandWithDepth1) {
-  // produce 30; start 30, end 40. produce max(30, start 30) + 50 = 80; end 90.
-  // produce max(80, 80) + 10 = 90: in time; start 90, end 100. produce max(90, 90) + 10 = 100.
+  // produce 30; start 30, end 40. produce 30 + 50 = 80; start 80, end 90. produce 80 + 10 = 90: in
+  // time; start 90, end 100. produce max(90, end 40) + 10 = 100.
   const ServiceTimes service = ServiceTimes::in_order({30, 50, 10, 10});
   EXPECT_THAT(starts(one_host(), service, steps_of(10, 4, 1)), ElementsAre(30, 80, 90, 100));
 }
 
 TEST(VirtualRun, ByHandWithDepth2) {
-  // A slow batch (45) between quick ones (5), steps of 20. Produced: 5; 10; max(10, start 5) + 45 =
-  // 55; max(55, start 25) + 5 = 60; max(60, start 55) + 5 = 65.
-  // start 5, 25, max(45, 55) = 55, 75, 95.
-  const ServiceTimes service = ServiceTimes::in_order({5, 5, 45, 5, 5});
-  EXPECT_THAT(starts(one_host(), service, steps_of(20, 5, 2)), ElementsAre(5, 25, 55, 75, 95));
-  // Depth 1: the slow one begins at start 25 only: 70. Then 75 is there at end 90.
-  EXPECT_THAT(starts(one_host(), service, steps_of(20, 5, 1)), ElementsAre(5, 25, 70, 90, 110));
+  // A slow batch (45) between quick ones (5), steps of 20. Produced: 5; 10; 15; 15 + 45 = 60, as two wait
+  // and the first is taken; max(60, end 25) + 5 = 65. start 5, 25, 45, 65, 85.
+  const ServiceTimes service = ServiceTimes::in_order({5, 5, 5, 45, 5});
+  EXPECT_THAT(starts(one_host(), service, steps_of(20, 5, 2)), ElementsAre(5, 25, 45, 65, 85));
+  // Depth 1: the slow one begins when the second is taken, at end 25: 70. Then 75 is there at end 90.
+  EXPECT_THAT(starts(one_host(), service, steps_of(20, 5, 1)), ElementsAre(5, 25, 45, 70, 90));
   // Nothing ahead: each step and each service one after the other.
-  EXPECT_THAT(starts(one_host(), service, steps_of(20, 5, 0)), ElementsAre(5, 30, 95, 120, 145));
+  EXPECT_THAT(starts(one_host(), service, steps_of(20, 5, 0)), ElementsAre(5, 30, 55, 120, 145));
 }
 
 TEST(VirtualRun, ByHandTheSlowestHostHoldsUpAll) {

@@ -24,11 +24,12 @@
 ///     fmt::print("{}\n", result.summary.sentence());
 ///
 /// How: for batch i of host h, with queues of depth D, all in integer picoseconds,
-/// - produce(h, i) = max(produce(h, i-1), start(i-D)) + service(h, i)
+/// - produce(h, i) = max(produce(h, i-1), end(i-2-D)) + service(h, i)
 /// - arrive(h, i)  = max(produce(h, i), arrive(h, i-1)) + bytes of a chip / its link
 /// - start(i)      = max(end(i-1) + launch, arrive(h, i) for all h) + compilation
 /// - end(i)        = start(i) + compute + all-reduce
-/// A batch leaves its queue when its step starts. The host's loop launches an execution, which is
+/// A batch leaves its queue when the step before its own has ended, and while the queue is full the host
+/// makes one more, as the threads of run_paced() and fit() do. The host's loop launches an execution, which is
 /// steps_per_execution steps: only the first of them waits for the launch. A number of examples that
 /// was not seen before is compiled once. With D = 0 nothing is fetched ahead: a host begins with
 /// batch i at end(i-1).
