@@ -228,14 +228,20 @@ TEST_F(Train, ResumeGoesOnAsIfItHadNotEnded) {
     const auto json = nlohmann::json::parse(std::ifstream(json_file));
     const auto newest = latest_training_checkpoint(folder + "/checkpoints/mlp-float32");
     return std::tuple(json.at("training").at("losses").get<std::vector<double>>(),
-                      read_file(newest.value_or("none") + "/tensors"), result.out);
+                      read_file(newest.value_or("none") + "/tensors"), result.out,
+                      json.at("log_folder").get<std::string>());
   };
-  const auto [losses, weights, out] = losses_and_weights(folder_.file("whole"), {"--epochs", "4"});
-  losses_and_weights(work(), {"--epochs", "2"});
-  const auto [rest, resumed, said] = losses_and_weights(work(), {"--epochs", "4", "--resume"});
+  const auto [losses, weights, out, logs] =
+      losses_and_weights(folder_.file("whole"), {"--epochs", "4"});
+  const auto first_logs = std::get<3>(losses_and_weights(work(), {"--epochs", "2"}));
+  const auto [rest, resumed, said, resumed_logs] =
+      losses_and_weights(work(), {"--epochs", "4", "--resume"});
   EXPECT_EQ(rest, std::vector<double>(losses.begin() + 4, losses.end()));
   EXPECT_EQ(resumed, weights);
   EXPECT_THAT(said, HasSubstr("it went on from step 4"));
+  // One curve: a second file behind the first one's.
+  EXPECT_EQ(resumed_logs, first_logs);
+  EXPECT_THAT(match_files(resumed_logs + "/train/events.out.tfevents.*"), SizeIs(2));
   // There is nothing left to do.
   EXPECT_THAT(std::get<0>(losses_and_weights(work(), {"--epochs", "4", "--resume"})), IsEmpty());
 }
