@@ -203,10 +203,10 @@ Metrics Strategy::evaluate(const ReplicaFunction& forward, const PerReplica<Colu
 }
 
 const std::vector<Compilation>& Strategy::compilations() const {
-  return state_->core.compilations();
+  return state_->core.simulated().compilations();
 }
 
-StepSummary Strategy::simulated() const { return state_->core.simulated(); }
+StepSummary Strategy::simulated() const { return state_->core.simulated().summary(); }
 
 DistributedDataset Strategy::distribute(std::vector<std::string> files,
                                         const HostPipeline& pipeline,

@@ -62,15 +62,20 @@ class FitRun : public FitControl {
         break;
       }
     }
-    FitResult result = accounted();
-    result.resumed_at = resumed_at;
-    result.end = end;
-    result.epochs = progress_.epochs;
-    result.steps = progress_.step;
-    result.order_hash = order_hash();
-    result.stop_reason = progress_.stop_reason;
-    result.tuning = tuning();
-    return result;
+    const SimulatedSteps& simulated = core_.simulated();
+    return {.epochs = progress_.epochs,
+            .steps = progress_.step,
+            .resumed_at = resumed_at,
+            .order_hash = order_hash(),
+            .end = end,
+            .stop_reason = progress_.stop_reason,
+            .tuning = tuning(),
+            .wall = wall_.summary(),
+            .simulated = simulated.summary(),
+            .compilations = simulated.compilations(),
+            .slice = target_.slice.name(),
+            .model_flop_utilisation =
+                simulated.model_flop_utilisation(simulated.steady().examples_per_s)};
   }
 
   TrainingState state() override {
@@ -95,15 +100,14 @@ class FitRun : public FitControl {
   }
 
   FitAccounts accounts() const override {
-    const FitResult so_far = accounted();
-    return {.host = so_far.wall, .slice = so_far.steady()};
+    return {.host = wall_.summary(), .slice = core_.simulated().steady()};
   }
 
   std::vector<Variable> variables() const override { return training_.scope.variables(); }
 
   Gradients gradients() const override { return last_update_; }
 
-  const StepGraph* graph() const override { return core_.graph(); }
+  const StepGraph* graph() const override { return core_.simulated().graph(); }
 
   TuningReport tuning() const override { return feed_ ? feed_->tuning() : tuning_; }
 
@@ -119,17 +123,6 @@ class FitRun : public FitControl {
   }
 
  private:
-  /// Returns both accounts so far.
-  FitResult accounted() const {
-    FitResult result;
-    result.slice = target_.slice.name();
-    result.wall = wall_.summary();
-    result.simulated = core_.simulated();
-    result.compilations = core_.compilations();
-    result.model_flop_utilisation = core_.model_flop_utilisation(result.steady().examples_per_s);
-    return result;
-  }
-
   /// True if this worker calls it.
   bool is_called(const Callback& callback) const {
     return options_.worker.is_chief() || callback.runs_on() == RunsOn::every_worker;

@@ -1,11 +1,10 @@
 #include <algorithm>
 #include <fmt/format.h>
-#include <numeric>
 #include <string>
 #include <string_view>
 
 #include "infeed/device/fit.h"
-#include "time/picoseconds.h"
+#include "train/simulated_steps.h"
 
 namespace infeed {
 namespace {
@@ -23,23 +22,7 @@ std::string row(std::string_view name, const StepSummary& summary) {
 }  // namespace
 
 StepSummary FitResult::steady() const {
-  StepSummary steady = simulated;
-  const std::int64_t compilation_ps = std::accumulate(
-      compilations.begin(), compilations.end(), std::int64_t{0},
-      [](std::int64_t sum, const Compilation& one) { return sum + one.compilation_ps; });
-  steady.idle_ps -= compilation_ps;
-  steady.step_ps -= compilation_ps;
-  steady.span_ps -= compilation_ps;
-  if (steady.step_ps <= 0) return steady;
-  const double seconds = static_cast<double>(steady.span_ps) / detail::kPsPerSecond;
-  steady.steps_per_s = static_cast<double>(steady.steps) / seconds;
-  steady.examples_per_s = static_cast<double>(steady.examples) / seconds;
-  steady.duty_cycle = simulated.duty_cycle * static_cast<double>(simulated.span_ps) /
-                      static_cast<double>(steady.span_ps);
-  steady.infeed_wait_share =
-      static_cast<double>(steady.infeed_wait_ps) / static_cast<double>(steady.step_ps);
-  steady.verdict = input_verdict(steady.infeed_wait_share);
-  return steady;
+  return detail::without_compilations(simulated, compilations);
 }
 
 std::string FitResult::table() const {

@@ -30,6 +30,9 @@ struct SimulatedOptions {
   std::optional<Workload> workload = std::nullopt;
 };
 
+/// Returns the account without what was compiled once.
+StepSummary without_compilations(StepSummary summary, std::span<const Compilation> compilations);
+
 class SimulatedSteps {
  public:
   SimulatedSteps(const Slice& slice, SimulatedOptions options);
@@ -42,6 +45,7 @@ class SimulatedSteps {
            std::span<const std::int64_t> service_ns = {});
 
   StepSummary summary() const { return accounting_.summary(); }
+  StepSummary steady() const { return without_compilations(summary(), compilations()); }
   /// The share of the slice's peak (cost_model.h) that so many examples take; 0 before a step.
   double model_flop_utilisation(double examples_per_s) const;
   const std::vector<Compilation>& compilations() const { return graphs_.compilations(); }

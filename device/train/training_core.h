@@ -31,13 +31,7 @@ class TrainingCore {
   ReplicaSteps::Outcome run(const ReplicaFunction& forward, std::span<const ColumnBatch> shares,
                             const Step& step);
 
-  /// The newest one; null before the first step.
-  const StepGraph* graph() const { return simulated_.graph(); }
-  StepSummary simulated() const { return simulated_.summary(); }
-  double model_flop_utilisation(double examples_per_s) const {
-    return simulated_.model_flop_utilisation(examples_per_s);
-  }
-  const std::vector<Compilation>& compilations() const { return simulated_.compilations(); }
+  const SimulatedSteps& simulated() const { return simulated_; }
 
  private:
   ReplicaSteps replicas_;

@@ -87,6 +87,33 @@ TEST(OneRun, BothAccountsAddUpAndSayHowMuchIsWaiting) {
   EXPECT_EQ(fast.simulated.verdict, InputVerdict::not_bound);
 }
 
+/// Keeps what it is told behind each execution.
+class NotedAccounts : public Callback {
+ public:
+  std::string_view name() const override { return "noted_accounts"; }
+  void on_execution_end(FitControl& fit, const StepLogs&) override { last = fit.accounts(); }
+
+  FitAccounts last;
+};
+
+TEST(OneRun, CallbacksSeeTheAccountsOfTheResult) {
+  SmallTraining small;
+  const auto noted = std::make_shared<NotedAccounts>();
+  const Dataset<ColumnBatch> uneven = from_columns(points(40), 16);  // two shapes are compiled
+  const FitResult result =
+      fit(small.training(), slice_of_eight(), uneven, {.epochs = 2, .callbacks = {noted}});
+  const StepSummary steady = result.steady();
+  EXPECT_EQ(result.compilations.size(), 2U);
+  EXPECT_EQ(noted->last.host.step_ps, result.wall.step_ps);
+  EXPECT_EQ(noted->last.slice.steps, 6);
+  EXPECT_EQ(noted->last.slice.step_ps, steady.step_ps);
+  EXPECT_EQ(noted->last.slice.duty_cycle, steady.duty_cycle);
+  const std::int64_t compiled_ps =
+      result.compilations[0].compilation_ps + result.compilations[1].compilation_ps;
+  EXPECT_EQ(steady.step_ps, result.simulated.step_ps - compiled_ps);
+  EXPECT_EQ(sum_of_parts(steady), steady.step_ps);
+}
+
 Shares trained(std::int64_t steps, nanoseconds time, const Workload& model) {
   SmallTraining small;
   return shares_of(
