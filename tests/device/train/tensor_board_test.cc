@@ -360,5 +360,40 @@ TEST(TensorBoardCallback, AResumedTrainingGoesOnWithItsCurves) {
   }
 }
 
+/// Stopped behind an epoch's last step: the process that goes on ends this epoch without a step, so it has
+/// measured no waiting and applied no gradients in it, and makes no points of those up.
+TEST(TensorBoardCallback, AnEpochWithoutAStepOfTheResumedProcessHasItsResultsOnly) {
+  const TemporaryFolder folder;
+  const auto run = [&](std::int64_t last) {
+    SmallTraining small;
+    std::stop_source source;
+    fit(small.training(), Slice::parse("v3-8"), from_columns(points(32), 16),
+        {.epochs = 3,
+         .resume_from = folder.file("checkpoints"),
+         .callbacks = {std::make_shared<TensorBoard>(TensorBoardOptions{
+                           .folder = folder.file("logs"), .histograms_every_epochs = 1}),
+                       std::make_shared<SaveCheckpoints>(
+                           SaveCheckpointsOptions{.folder = folder.file("checkpoints")})},
+         .stop = source.get_token(),
+         .on_step = [&](std::int64_t step, const Metrics&) {
+           if (step == last) source.request_stop();
+         }});
+  };
+  run(2);
+  run(-1);
+  const std::string train = folder.file("logs/train");
+  const auto epochs_of = [&](const std::string& tag) {
+    std::vector<std::int64_t> epochs;
+    for (const auto& [epoch, values] : shown_points(train, tag)) epochs.push_back(epoch);
+    return epochs;
+  };
+  EXPECT_THAT(epochs_of("epoch_loss"), ElementsAre(0, 1, 2));
+  EXPECT_THAT(epochs_of("weights/hidden/kernel"), ElementsAre(0, 1, 2));
+  for (const char* const tag :
+       {"host_infeed_wait", "slice_infeed_wait", "gradients/hidden/kernel"}) {
+    EXPECT_THAT(epochs_of(tag), ElementsAre(1, 2)) << tag;
+  }
+}
+
 }  // namespace
 }  // namespace infeed
