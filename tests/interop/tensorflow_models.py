@@ -5,6 +5,7 @@ import tensorflow as tf
 HEADS = 4
 EPSILON = 1e-5
 BATCH_NORM_EPSILON = 1e-3
+BATCH_NORM_MOMENTUM = 0.9
 
 
 def _dense(v, name, x):
@@ -46,6 +47,7 @@ def convnet(v, x):
 
 def _normalised_convolution(v, name, x, stride=1):
     y = tf.nn.conv2d(x, v[f"{name}/convolution/kernel"], stride, "SAME")
+    v[f"{name}/norm"](y, training=True)  # for its running statistics
     mean, variance = tf.nn.moments(y, [0, 1, 2])
     return tf.nn.batch_normalization(y, mean, variance, v[f"{name}/norm/offset"], v[f"{name}/norm/gain"],
                                      BATCH_NORM_EPSILON)
@@ -99,6 +101,13 @@ def shapes(model):
         all_of_them |= _dense_shapes(f"{block}/hidden", 64, 128)
         all_of_them |= _dense_shapes(f"{block}/output", 128, 64)
     return all_of_them
+
+
+def batch_norms(model):
+    """Keras's layers, by name: none of their weights are used, they keep running statistics."""
+    suffix = "/gain"
+    names = [name.removesuffix(suffix) for name in shapes(model) if model == "resnet" and name.endswith(suffix)]
+    return {name: tf.keras.layers.BatchNormalization(momentum=BATCH_NORM_MOMENTUM) for name in names}
 
 
 def _dense_shapes(name, inputs, outputs):

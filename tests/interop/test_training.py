@@ -11,13 +11,14 @@ import numpy as np
 import tensorflow as tf
 
 import programs
-from tensorflow_models import MODELS, shapes
+from tensorflow_models import MODELS, batch_norms, shapes
 
 STEPS = 100
 BATCH = 32
 RATES = {"mlp": 0.02, "convnet": 0.005, "resnet": 0.0005, "transformer": 0.02}
 MOMENTUM = 0.9  # as in training_program.cc
 LOSS_DIFFERENCE_MAX = 1e-4
+STATISTICS_DIFFERENCE_MAX = 2e-4  # with n - 1 for n it would be 6e-4 where a channel has 32 x 7 x 7 values
 
 
 def draw_batches(folder):
@@ -33,7 +34,8 @@ def draw_batches(folder):
     return images, labels
 
 
-def losses_of_tensorflow(name, folder, images, labels, rate):
+def train_with_tensorflow(name, folder, images, labels, rate):
+    """The losses, and the running statistics of batch norms behind the last step, by name."""
     variables, velocities = {}, {}
     files = {file.name for file in folder.glob("*.f32")} - {"images.f32"}
     for variable, shape in shapes(name).items():
@@ -42,38 +44,66 @@ def losses_of_tensorflow(name, folder, images, labels, rate):
         values = np.fromfile(folder / file, dtype=np.float32)
         variables[variable] = tf.Variable(values.reshape(shape))
         velocities[variable] = tf.Variable(tf.zeros(shape))
+    norms = batch_norms(name)
     assert not files, f"variables that only infeed has: {files}"
 
     @tf.function
     def step(x, y):
         with tf.GradientTape() as tape:
-            logits = MODELS[name](variables, x)
+            logits = MODELS[name]({**variables, **norms}, x)
             loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(y, logits))
         for variable, gradient in tape.gradient(loss, variables).items():
             velocities[variable].assign(MOMENTUM * velocities[variable] - rate * gradient)
             variables[variable].assign_add(velocities[variable])
         return loss
 
-    return [float(step(images[first:first + BATCH], labels[first:first + BATCH]))
-            for first in range(0, len(labels), BATCH)]
+    losses = [float(step(images[first:first + BATCH], labels[first:first + BATCH]))
+              for first in range(0, len(labels), BATCH)]
+    statistics = {}
+    for norm, layer in norms.items():
+        statistics[f"{norm}/mean"] = layer.moving_mean.numpy()
+        statistics[f"{norm}/variance"] = layer.moving_variance.numpy()
+    return losses, statistics
+
+
+def running_statistics(folder):
+    return {file.stem.replace(".", "/"): np.fromfile(file, dtype=np.float32)
+            for file in (folder / "after").glob("*.f32")}
 
 
 class TrainingAsInTensorFlow(unittest.TestCase):
-    def losses(self, name, factor=1.0):
+    def train(self, name, factor=1.0):
+        """What infeed and TensorFlow make of it: losses and running statistics, each."""
         with tempfile.TemporaryDirectory() as temporary:
             folder = pathlib.Path(temporary)
             images, labels = draw_batches(folder)
             ours = programs.train_with_infeed(name, folder, BATCH, RATES[name])
-            theirs = losses_of_tensorflow(name, folder, images, labels, RATES[name] * factor)
+            statistics = running_statistics(folder)
+            theirs, their_statistics = train_with_tensorflow(name, folder, images, labels, RATES[name] * factor)
         self.assertEqual(len(ours), STEPS)
-        return np.array(ours), np.array(theirs)
+        return (np.array(ours), statistics), (np.array(theirs), their_statistics)
 
     def expect_the_same_losses(self, name):
-        ours, theirs = self.losses(name)
+        (ours, statistics), (theirs, their_statistics) = self.train(name)
         difference = np.abs(ours - theirs).max()
         print(f"{name}: loss {ours[0]:.4f} to {ours[-1]:.4f}, at most {difference:.1e} from TensorFlow's")
         self.assertLess(difference, LOSS_DIFFERENCE_MAX)
         self.assertLess(ours[-10:].mean(), 0.8 * ours[:10].mean(), "it learns nothing")
+        self.expect_the_same_statistics(statistics, their_statistics)
+
+    def expect_the_same_statistics(self, ours, theirs):
+        """Differences are in shares of a channel's standard deviation, or of its variance."""
+        self.assertEqual(sorted(ours), sorted(theirs))
+        greatest = {"mean": 0.0, "variance": 0.0}
+        for name, values in theirs.items():
+            norm, kind = name.rsplit("/", 1)
+            variance = theirs[f"{norm}/variance"]
+            difference = np.abs(ours[name] - values) / (variance if kind == "variance" else np.sqrt(variance))
+            greatest[kind] = max(greatest[kind], difference.max())
+        if theirs:
+            print(f"running statistics of {len(theirs) // 2} norms: mean {greatest['mean']:.1e}, "
+                  f"variance {greatest['variance']:.1e} from TensorFlow's")
+        self.assertLess(max(greatest.values()), STATISTICS_DIFFERENCE_MAX)
 
     def test_mlp(self):
         self.expect_the_same_losses("mlp")
@@ -81,14 +111,14 @@ class TrainingAsInTensorFlow(unittest.TestCase):
     def test_convnet(self):
         self.expect_the_same_losses("convnet")
 
-    def test_resnet(self):
+    def test_resnet(self):  # with the running statistics of its batch norms
         self.expect_the_same_losses("resnet")
 
     def test_transformer(self):
         self.expect_the_same_losses("transformer")
 
     def test_another_rate_is_noticed(self):
-        ours, theirs = self.losses("mlp", 1.01)
+        (ours, _), (theirs, _) = self.train("mlp", 1.01)
         self.assertGreater(np.abs(ours - theirs).max(), LOSS_DIFFERENCE_MAX)
 
 

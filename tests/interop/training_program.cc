@@ -19,8 +19,9 @@
 //   infeed_training MODEL FOLDER BATCH RATE   MODEL: mlp, convnet, resnet, transformer (without dropout)
 //
 // images.f32 holds the pixels of all steps' examples, 784 each, labels.i32 their labels. Writes the
-// first values of each variable that is trained as FOLDER/NAME.f32, with dots for the slashes of its name, and
-// prints a line a step: the loss before it.
+// first values of each variable that is trained as FOLDER/NAME.f32, with dots for the slashes of its name, the
+// last ones of those that no gradient moves (running statistics) into FOLDER/after, and prints a line a step: the
+// loss before it.
 namespace {
 
 constexpr std::int64_t kPixels = 784;
@@ -36,9 +37,11 @@ std::vector<T> read_all(const std::filesystem::path& file) {
   return values;
 }
 
-void write_variables(const infeed::Scope& scope, const std::filesystem::path& folder) {
-  for (const infeed::Variable& variable : scope.variables()) {
-    if (!variable.trainable()) continue;
+void write_variables(const std::vector<infeed::Variable>& variables, bool trained,
+                     const std::filesystem::path& folder) {
+  std::filesystem::create_directories(folder);
+  for (const infeed::Variable& variable : variables) {
+    if (variable.trainable() != trained) continue;
     std::string name = variable.name();
     std::ranges::replace(name, '/', '.');
     const infeed::Tensor value = variable.value();
@@ -64,8 +67,9 @@ void train(const std::string& name, const std::filesystem::path& folder, std::in
   const auto labels = read_all<std::int32_t>(folder / "labels.i32");
   infeed::Scope scope({.seed = 11});
   const nn::Sequential model = model_without_dropout(name, scope);
-  write_variables(scope, folder);
-  nn::Sgd optimizer(scope.below("sgd"), scope.variables(),
+  const std::vector<infeed::Variable> variables = scope.variables();  // the model's
+  write_variables(variables, true, folder);
+  nn::Sgd optimizer(scope.below("sgd"), variables,
                     {.rate = nn::constant_rate(rate), .momentum = kMomentum});
   const infeed::Tensor all =
       infeed::Tensor::copy_of<float>({static_cast<std::int64_t>(labels.size()), kPixels}, images);
@@ -81,9 +85,11 @@ void train(const std::string& name, const std::filesystem::path& folder, std::in
           batch);
       fmt::print("{}\n", loss.item());
       gradients = tape.gradients(loss);
+      for (auto [variable, value] : tape.updates()) variable.assign(value);
     }
     optimizer.apply(gradients);
   }
+  write_variables(variables, false, folder / "after");
 }
 
 }  // namespace
