@@ -1,0 +1,288 @@
+#include <deque>
+#include <gtest/gtest.h>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <infeed/detail/hand_off.h>
+
+#include "engine/threads/sleepers.h"
+#include "schedules/explore.h"
+
+namespace infeed::schedules {
+namespace {
+
+using detail::HandOff;
+using detail::WaitPoint;
+
+detail::Failure failure(const std::string& text) {
+  return std::make_shared<const Error>(ErrorCode::data_loss, text);
+}
+
+/// Many, of programs that share nothing without a lock.
+ExploreOptions many(std::uint64_t surprises_max = 0) {
+  return {.schedules_max = 30'000,
+          .random = 5'000,
+          .run = {.surprises_max = surprises_max, .locks_guard_all = true}};
+}
+
+/// The queue of hand_off.h, with room for one.
+class Numbers {
+ public:
+  bool push(int number) {
+    auto lock = hand_off_.lock();
+    if (!room_.wait(lock, [this] { return numbers_.empty(); })) return false;
+    numbers_.push_back(number);
+    filled_.wake_one();
+    return true;
+  }
+  std::optional<int> pop() {
+    auto lock = hand_off_.lock();
+    const auto ready = [this] { return !numbers_.empty() || hand_off_.finished(); };
+    if (!filled_.wait(lock, ready)) return std::nullopt;
+    if (numbers_.empty()) return hand_off_.throw_failure(), std::nullopt;
+    const int number = numbers_.front();
+    numbers_.pop_front();
+    room_.wake_one();
+    return number;
+  }
+  HandOff& hand_off() { return hand_off_; }
+
+ private:
+  HandOff hand_off_;
+  WaitPoint filled_{hand_off_}, room_{hand_off_};
+  std::deque<int> numbers_;
+};
+
+/// What a consumer got, and the message of the error behind it.
+struct Got {
+  std::vector<int> numbers;
+  std::string error;
+};
+
+Got all_of(Numbers& queue) {
+  Got got;
+  try {
+    while (const auto number = queue.pop()) got.numbers.push_back(*number);
+  } catch (const Error& error) {
+    got.error = error.message();
+  }
+  return got;
+}
+
+/// Pushes first, first + 1 and so on while somebody wants them; false when it ends before all.
+bool push_some(Numbers& queue, int first, int count) {
+  try {
+    for (int number = first; number < first + count; ++number) {
+      if (!queue.push(number)) return false;
+    }
+  } catch (const Error&) {
+    return false;
+  }
+  return true;
+}
+
+bool are_first(const std::vector<int>& numbers) {
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (numbers[i] != static_cast<int>(i)) return false;
+  }
+  return true;
+}
+
+TEST(HandOffSchedules, FinishComesBehindAll) {
+  expect_no_finding(
+      "finish",
+      [] {
+        Numbers queue;
+        std::thread producer([&] {
+          push_some(queue, 0, 3);
+          queue.hand_off().finish(failure("the end"));
+        });
+        const Got got = all_of(queue);
+        check(got.numbers == std::vector{0, 1, 2} && got.error == "the end",
+              "all, then the failure");
+        producer.join();
+      },
+      many());
+}
+
+TEST(HandOffSchedules, SeveralOnBothSides) {
+  expect_no_finding(
+      "two producers and two consumers",
+      [] {
+        Numbers queue;
+        std::thread first([&] { push_some(queue, 0, 2); });
+        std::thread second([&] { push_some(queue, 2, 2); });
+        Got there;
+        std::thread consumer([&] { there = all_of(queue); });
+        std::thread end([&] {
+          first.join();
+          second.join();
+          queue.hand_off().finish();
+        });
+        const Got here = all_of(queue);
+        consumer.join();
+        end.join();
+        check(here.numbers.size() + there.numbers.size() == 4, "each number once");
+      },
+      many());
+}
+
+TEST(HandOffSchedules, StopAtAnyMoment) {
+  expect_no_finding(
+      "stop",
+      [] {
+        Numbers queue;
+        std::thread producer([&] {
+          if (push_some(queue, 0, 3)) queue.hand_off().finish(failure("the end"));
+        });
+        std::thread stopper([&] { queue.hand_off().stop(); });
+        const Got got = all_of(queue);
+        check(are_first(got.numbers), "in order");
+        check(got.numbers.size() == 3 || got.error.empty(), "the failure comes last");
+        producer.join();
+        stopper.join();
+        check(!queue.push(9) && !queue.pop(), "it stays stopped");
+      },
+      many());
+}
+
+TEST(HandOffSchedules, AbortAtAnyMoment) {
+  expect_no_finding(
+      "abort",
+      [] {
+        Numbers queue;
+        std::thread producer([&] {
+          if (push_some(queue, 0, 3)) queue.hand_off().finish();
+        });
+        std::thread breaker([&] { queue.hand_off().abort(failure("broken")); });
+        std::thread other([&] { queue.hand_off().abort(failure("broken, too")); });
+        const Got got = all_of(queue);
+        check(are_first(got.numbers), "in order");
+        check(got.numbers.size() == 3 || !got.error.empty(), "no end without an error");
+        producer.join();
+        breaker.join();
+        other.join();
+        check(!all_of(queue).error.empty(), "it stays aborted");
+      },
+      many());
+}
+
+TEST(HandOffSchedules, WaitsThatEndForNothing) {
+  expect_no_finding(
+      "woken for nothing",
+      [] {
+        Numbers queue;
+        std::thread producer([&] {
+          push_some(queue, 0, 3);
+          queue.hand_off().finish();
+        });
+        check(all_of(queue).numbers == std::vector{0, 1, 2}, "all, in order");
+        producer.join();
+      },
+      many(2));
+}
+
+/// Threads that do one piece of work after the other, sleep where there is none, and end when there are
+/// to be fewer. The form is that of a parallel interleave's readers. A `Workers` that all stages share
+/// has its model here.
+class Pieces {
+ public:
+  /// Who leaves passes on the wake-up that reached it, and those who add work know who only comes to
+  /// leave; or not, as it once was.
+  enum class WakeUps { passed_on, lost };
+
+  Pieces(int workers, WakeUps wake_ups)
+      : wake_ups_(wake_ups), count_(workers), runs_(workers, true) {
+    for (int i = 0; i < workers; ++i) threads_.emplace_back([this, i] { work(i); });
+  }
+  ~Pieces() {
+    hand_off_.stop();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  void add() {
+    const auto lock = hand_off_.lock();
+    ++left_;
+    wake_worker();
+  }
+  void set_count(int count) {
+    const auto lock = hand_off_.lock();
+    count_ = count;
+    idle_.wake_all();
+  }
+  /// Until so many have been done.
+  void wait_for(int count) {
+    auto lock = hand_off_.lock();
+    done_point_.wait(lock, [&] { return done_ == count; });
+  }
+
+ private:
+  void work(int number) {
+    auto lock = hand_off_.lock();
+    while (!hand_off_.stopped() && number < count_) {
+      if (left_ == 0) {
+        idle_.sleep(lock);
+        continue;
+      }
+      --left_;
+      if (left_ > 0) wake_worker();
+      lock.unlock();
+      lock.lock();
+      ++done_;
+      done_point_.wake_one();
+    }
+    runs_[static_cast<std::size_t>(number)] = false;
+    if (wake_ups_ == WakeUps::passed_on && left_ > 0) wake_worker();
+  }
+  void wake_worker() {
+    if (idle_.asleep() > 0 && idle_.on_their_way() <= leaving()) idle_.wake_one();
+  }
+  int leaving() const {
+    if (wake_ups_ == WakeUps::lost) return 0;
+    int leaving = 0;
+    for (std::size_t i = static_cast<std::size_t>(count_); i < runs_.size(); ++i)
+      leaving += runs_[i];
+    return leaving;
+  }
+
+  const WakeUps wake_ups_;
+  HandOff hand_off_;
+  detail::Sleepers idle_{hand_off_};
+  WaitPoint done_point_{hand_off_};
+  int count_;
+  int left_ = 0;
+  int done_ = 0;
+  std::vector<bool> runs_;
+  std::vector<std::thread> threads_;
+};
+
+void do_pieces_with_fewer(Pieces::WakeUps wake_ups) {
+  Pieces pieces(3, wake_ups);
+  std::thread tuner([&] { pieces.set_count(1); });
+  pieces.add();
+  pieces.add();
+  pieces.wait_for(2);
+  tuner.join();
+}
+
+TEST(SleepersSchedules, WorkIsDoneWhoeverLeaves) {
+  expect_no_finding(
+      "fewer workers", [] { do_pieces_with_fewer(Pieces::WakeUps::passed_on); }, many(1));
+}
+
+TEST(SleepersSchedules, ALostWakeUpIsFound) {
+  const Explored explored = explore([] { do_pieces_with_fewer(Pieces::WakeUps::lost); });
+  ASSERT_TRUE(explored.finding) << explored.text();
+  EXPECT_NE(explored.finding->what.find("nobody can go on"), std::string::npos)
+      << explored.finding->what;
+  const Explored at_random = explore([] { do_pieces_with_fewer(Pieces::WakeUps::lost); },
+                                     {.schedules_max = 1, .random = 20'000});
+  EXPECT_TRUE(at_random.finding) << at_random.text();
+}
+
+}  // namespace
+}  // namespace infeed::schedules

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+
+namespace infeed::schedules {
+
+/// The clocks of a run, which go on by a fixed step each time that somebody looks at one, so that a
+/// schedule that is run again sees the same times.
+///
+/// The engine reads the processor's counter where there is one; while a run is under way, these
+/// instructions trap and get the run's time.
+struct VirtualTime {
+  std::int64_t step_ns = 1000;
+  /// The processor time of threads stands still, as if all they do were to wait.
+  bool threads_seem_to_wait = false;
+  std::int64_t now_ns = 1'000'000'000;
+  std::int64_t looks = 0;
+
+  std::int64_t look() {
+    ++looks;
+    return now_ns += step_ns;
+  }
+};
+
+/// While it lives the processor's counter shows `time` to the calling thread.
+class CounterShows {
+ public:
+  explicit CounterShows(VirtualTime& time);
+  ~CounterShows();
+  CounterShows(const CounterShows&) = delete;
+  CounterShows& operator=(const CounterShows&) = delete;
+
+  /// False where the system can't: times then differ from run to run.
+  static bool is_possible();
+};
+
+}  // namespace infeed::schedules
