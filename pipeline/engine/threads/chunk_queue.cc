@@ -62,6 +62,11 @@ std::size_t ChunkQueue::elements_with_room(std::size_t elements_max) {
 void ChunkQueue::wait_for_consumer(std::unique_lock<std::mutex>& lock,
                                    const std::function<bool()>& is_admitted) {
   const std::uint64_t begin = ticks_now();
+  // Without room nothing more comes: a consumer that waits for several chunks takes those there are.
+  if (wake_at_ != 0 && !chunks_.empty()) {
+    wake_at_ = 0;
+    values_.wake_one();
+  }
   do {
     producer_waits_ = true;
     room_.wait_once(lock);
