@@ -24,8 +24,8 @@ detail::Failure failure(const std::string& text) {
 
 /// Many, of programs that share nothing without a lock.
 ExploreOptions many(std::uint64_t surprises_max = 0) {
-  return {.schedules_max = 30'000,
-          .random = 5'000,
+  return {.schedules_max = 12'000,
+          .random = 2'000,
           .run = {.surprises_max = surprises_max, .locks_guard_all = true}};
 }
 
@@ -159,13 +159,11 @@ TEST(HandOffSchedules, AbortAtAnyMoment) {
           if (push_some(queue, 0, 3)) queue.hand_off().finish();
         });
         std::thread breaker([&] { queue.hand_off().abort(failure("broken")); });
-        std::thread other([&] { queue.hand_off().abort(failure("broken, too")); });
         const Got got = all_of(queue);
         check(are_first(got.numbers), "in order");
         check(got.numbers.size() == 3 || !got.error.empty(), "no end without an error");
         producer.join();
         breaker.join();
-        other.join();
         check(!all_of(queue).error.empty(), "it stays aborted");
       },
       many());

@@ -148,6 +148,7 @@ void Scheduler::decide(bool yields) {
     fail(fmt::format("goes on for more than {} steps\n{}", options_.steps_max,
                      who_waits_for_what()));
   }
+  if (is_undisturbed_ && is_able(*current_)) return;
   while (true) {
     const Decision decision = options(yields);
     if (decision.threads.empty()) {
@@ -185,6 +186,9 @@ void Scheduler::pass_time() {
     std::abort();
   }
   if (first == nullptr) fail("nobody can go on\n" + who_waits_for_what());
+  if (options_.timeouts_are_findings) {
+    fail("nobody goes on until a wait ends by its time\n" + who_waits_for_what());
+  }
   if (++timeouts_in_a_row_ > kTimeoutsInARowMax) {
     fail("nothing but waits that end by their time\n" + who_waits_for_what());
   }
@@ -334,6 +338,9 @@ std::string Scheduler::who_waits_for_what() {
 RunResult run(const std::function<void()>& body, Chooser& chooser, const RunOptions& options) {
   return Scheduler(chooser, options).run(body);
 }
+
+Undisturbed::Undisturbed() { Scheduler::active()->set_undisturbed(true); }
+Undisturbed::~Undisturbed() { Scheduler::active()->set_undisturbed(false); }
 
 void check(bool holds, const std::string& what) {
   if (!holds) Scheduler::active()->fail(what);

@@ -44,6 +44,9 @@ struct RunOptions {
   std::uint64_t steps_max = 20'000;
   std::uint64_t surprises_max =
       0;  ///< waits that end for nothing, or by their time while others run
+  /// It is a finding where nobody can go on before a wait ends by its time: whoever is waited for should have
+  /// woken it.
+  bool timeouts_are_findings = false;
   /// Threads share nothing but what locks guard: then nobody can tell what happens right behind an unlock
   /// or a start from what happens before the next lock, and there are fewer schedules.
   bool locks_guard_all = false;
@@ -67,6 +70,15 @@ RunResult run(const std::function<void()>& body, Chooser& chooser, const RunOpti
 
 /// In a run: a finding unless it holds.
 void check(bool holds, const std::string& what);
+
+/// While it lives the thread goes on as long as it can, without choices: for what a model must set up.
+class Undisturbed {
+ public:
+  Undisturbed();
+  ~Undisturbed();
+  Undisturbed(const Undisturbed&) = delete;
+  Undisturbed& operator=(const Undisturbed&) = delete;
+};
 
 /// Calls of one run; those of pthreads, in the words of this file.
 class Scheduler {
@@ -100,6 +112,7 @@ class Scheduler {
   Thread& current() { return *current_; }
   void name_current(std::string name);
   VirtualTime& time() { return time_; }
+  void set_undisturbed(bool undisturbed) { is_undisturbed_ = undisturbed; }
   [[noreturn]] void fail(std::string finding);
 
  private:
@@ -130,6 +143,7 @@ class Scheduler {
   };
   std::vector<Held> held_;
   std::vector<const void*> known_;  ///< objects, in the order in which they were seen first
+  bool is_undisturbed_ = false;
   std::uint64_t surprises_ = 0;
   std::uint64_t waits_begun_ = 0;
   std::uint64_t timeouts_in_a_row_ = 0;
