@@ -85,7 +85,7 @@ class PipelineRun {
 
  private:
   static IterateOptions with_executor(IterateOptions options) {
-    options.executor = Executor::threads(2);
+    if (options.executor == nullptr) options.executor = Executor::threads(2);
     return options;
   }
 

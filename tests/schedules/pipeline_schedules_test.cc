@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <gtest/gtest.h>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,7 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include <infeed/detail/hand_off.h>
 #include <infeed/pipeline/batch_into.h>
+#include <infeed/pipeline/executor.h>
 #include <infeed/pipeline/interleave.h>
 #include <infeed/pipeline/map.h>
 #include <infeed/pipeline/prefetch.h>
@@ -52,6 +55,29 @@ struct Behaviour {
   End end = End::reached;
   bool is_ordered = true;
   std::uint64_t memory_bytes_max = 0;
+  /// Its only thread does something else until the pipeline has ended.
+  bool executor_is_busy = false;
+};
+
+/// An executor with one thread, which is busy while this lives.
+class BusyExecutor {
+ public:
+  BusyExecutor() {
+    executor_->submit([this] {
+      auto lock = hand_off_.lock();
+      over_.wait(lock, [] { return false; });
+    });
+  }
+  ~BusyExecutor() { hand_off_.stop(); }
+  BusyExecutor(const BusyExecutor&) = delete;
+  BusyExecutor& operator=(const BusyExecutor&) = delete;
+
+  const std::shared_ptr<Executor>& executor() const { return executor_; }
+
+ private:
+  detail::HandOff hand_off_;
+  detail::WaitPoint over_{hand_off_};
+  std::shared_ptr<Executor> executor_ = Executor::threads(1);  // last: its thread uses the others
 };
 
 /// In each schedule the elements of the serial form come: all, or the first ones where it ended before.
@@ -63,10 +89,13 @@ class Model {
         expected_(elements_of_serial_form()) {}
 
   void operator()() const {
+    std::optional<BusyExecutor> busy;
     std::optional<PipelineRun> run;
     {
       const Undisturbed setting_up;
-      run.emplace(dataset_, IterateOptions{.memory_bytes_max = behaviour_.memory_bytes_max});
+      IterateOptions options{.memory_bytes_max = behaviour_.memory_bytes_max};
+      if (behaviour_.executor_is_busy) options.executor = busy.emplace().executor();
+      run.emplace(dataset_, options);
     }
     std::thread tuner([&] {
       for (const auto& setting : behaviour_.settings) {
@@ -176,6 +205,13 @@ TEST_P(MapSchedules, Ends) {
   expect_elements("slow", dataset, behaviour, kSlow);
   expect_elements("waiting", range(7) | map(&same, options()),
                   {.settings = {{3}, {0}, {2}}, .is_ordered = is_ordered()}, kWaits);
+}
+
+TEST_P(MapSchedules, HasABusyExecutor) {
+  const Behaviour behaviour{
+      .settings = {{0}, {1}}, .is_ordered = is_ordered(), .executor_is_busy = true};
+  expect_elements("busy", range(4) | map(&same, options()), behaviour, kSlow);
+  expect_elements("busy, waiting", range(7) | map(&same, options()), behaviour, kWaits);
 }
 
 TEST_P(MapSchedules, IsShortOfMemory) {
