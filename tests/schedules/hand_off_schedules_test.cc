@@ -9,7 +9,6 @@
 
 #include <infeed/detail/hand_off.h>
 
-#include "engine/threads/sleepers.h"
 #include "schedules/explore.h"
 
 namespace infeed::schedules {
@@ -182,104 +181,6 @@ TEST(HandOffSchedules, WaitsThatEndForNothing) {
         producer.join();
       },
       many(2));
-}
-
-/// Threads that do one piece of work after the other, sleep where there is none, and end when there are
-/// to be fewer. The form is that of a parallel interleave's readers. A `Workers` that all stages share
-/// has its model here.
-class Pieces {
- public:
-  /// Who leaves passes on the wake-up that reached it, and those who add work know who only comes to
-  /// leave; or not, as it once was.
-  enum class WakeUps { passed_on, lost };
-
-  Pieces(int workers, WakeUps wake_ups)
-      : wake_ups_(wake_ups), count_(workers), runs_(workers, true) {
-    for (int i = 0; i < workers; ++i) threads_.emplace_back([this, i] { work(i); });
-  }
-  ~Pieces() {
-    hand_off_.stop();
-    for (std::thread& thread : threads_) thread.join();
-  }
-
-  void add() {
-    const auto lock = hand_off_.lock();
-    ++left_;
-    wake_worker();
-  }
-  void set_count(int count) {
-    const auto lock = hand_off_.lock();
-    count_ = count;
-    idle_.wake_all();
-  }
-  /// Until so many have been done.
-  void wait_for(int count) {
-    auto lock = hand_off_.lock();
-    done_point_.wait(lock, [&] { return done_ == count; });
-  }
-
- private:
-  void work(int number) {
-    auto lock = hand_off_.lock();
-    while (!hand_off_.stopped() && number < count_) {
-      if (left_ == 0) {
-        idle_.sleep(lock);
-        continue;
-      }
-      --left_;
-      if (left_ > 0) wake_worker();
-      lock.unlock();
-      lock.lock();
-      ++done_;
-      done_point_.wake_one();
-    }
-    runs_[static_cast<std::size_t>(number)] = false;
-    if (wake_ups_ == WakeUps::passed_on && left_ > 0) wake_worker();
-  }
-  void wake_worker() {
-    if (idle_.asleep() > 0 && idle_.on_their_way() <= leaving()) idle_.wake_one();
-  }
-  int leaving() const {
-    if (wake_ups_ == WakeUps::lost) return 0;
-    int leaving = 0;
-    for (std::size_t i = static_cast<std::size_t>(count_); i < runs_.size(); ++i)
-      leaving += runs_[i];
-    return leaving;
-  }
-
-  const WakeUps wake_ups_;
-  HandOff hand_off_;
-  detail::Sleepers idle_{hand_off_};
-  WaitPoint done_point_{hand_off_};
-  int count_;
-  int left_ = 0;
-  int done_ = 0;
-  std::vector<bool> runs_;
-  std::vector<std::thread> threads_;
-};
-
-void do_pieces_with_fewer(Pieces::WakeUps wake_ups) {
-  Pieces pieces(3, wake_ups);
-  std::thread tuner([&] { pieces.set_count(1); });
-  pieces.add();
-  pieces.add();
-  pieces.wait_for(2);
-  tuner.join();
-}
-
-TEST(SleepersSchedules, WorkIsDoneWhoeverLeaves) {
-  expect_no_finding(
-      "fewer workers", [] { do_pieces_with_fewer(Pieces::WakeUps::passed_on); }, many(1));
-}
-
-TEST(SleepersSchedules, ALostWakeUpIsFound) {
-  const Explored explored = explore([] { do_pieces_with_fewer(Pieces::WakeUps::lost); });
-  ASSERT_TRUE(explored.finding) << explored.text();
-  EXPECT_NE(explored.finding->what.find("nobody can go on"), std::string::npos)
-      << explored.finding->what;
-  const Explored at_random = explore([] { do_pieces_with_fewer(Pieces::WakeUps::lost); },
-                                     {.schedules_max = 1, .random = 20'000});
-  EXPECT_TRUE(at_random.finding) << at_random.text();
 }
 
 }  // namespace

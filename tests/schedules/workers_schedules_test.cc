@@ -1,0 +1,244 @@
+#include <gtest/gtest.h>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <infeed/detail/hand_off.h>
+
+#include "engine/work/workers.h"
+#include "schedules/explore.h"
+
+namespace infeed::schedules {
+namespace {
+
+using detail::HandOff;
+using detail::WaitPoint;
+using detail::Workers;
+
+/// Pieces of work that workers do, and who waits for them.
+class Pieces {
+ public:
+  explicit Pieces(int workers) : done_by_(8) {
+    const auto lock = hand_off_.lock();
+    workers_.set_count(workers);
+  }
+  ~Pieces() { hand_off_.stop(); }
+
+  void add(int count) {
+    const auto lock = hand_off_.lock();
+    for (int i = 0; i < count; ++i) {
+      ++left_;
+      workers_.wake_one();
+    }
+  }
+  void set_count(int count) {
+    const auto lock = hand_off_.lock();
+    if (!hand_off_.stopped()) workers_.set_count(count);
+  }
+  void stop() { hand_off_.stop(); }
+  /// The next that is done throws.
+  void break_one() {
+    const auto lock = hand_off_.lock();
+    breaks_ = true;
+  }
+  /// Until so many have been done; false when stopped.
+  bool wait_for(int count) {
+    auto lock = hand_off_.lock();
+    return done_point_.wait(lock, [&] { return done_ == count; });
+  }
+
+ private:
+  int* claim(std::size_t worker) {
+    if (left_ == 0) return nullptr;
+    --left_;
+    return &done_by_[worker];
+  }
+  void run(std::unique_lock<std::mutex>& lock, int& done_by) {
+    lock.unlock();
+    lock.lock();
+    if (breaks_) throw std::runtime_error("broken");
+    ++done_by;
+    ++done_;
+    done_point_.wake_one();
+  }
+
+  HandOff hand_off_;
+  WaitPoint done_point_{hand_off_};
+  int left_ = 0;
+  int done_ = 0;
+  bool breaks_ = false;
+  std::vector<int> done_by_;
+  Workers<int> workers_{hand_off_,
+                        {.claim = [this](std::size_t worker) { return claim(worker); },
+                         .has_work = [this] { return left_ > 0; },
+                         .run = [this](auto& lock, int& done_by) { run(lock, done_by); }}};
+};
+
+ExploreOptions many() {
+  return {.schedules_max = 12'000, .random = 2'000, .run = {.locks_guard_all = true}};
+}
+
+TEST(WorkersSchedules, WorkIsDoneWhoeverLeaves) {
+  expect_no_finding(
+      "fewer workers",
+      [] {
+        Pieces pieces(3);
+        std::thread tuner([&] { pieces.set_count(1); });
+        pieces.add(1);
+        pieces.add(1);
+        check(pieces.wait_for(2), "both are done");
+        tuner.join();
+      },
+      many());
+}
+
+TEST(WorkersSchedules, WorkIsDoneWhileTheyComeAndGo) {
+  expect_no_finding(
+      "fewer and more workers",
+      [] {
+        Pieces pieces(2);
+        std::thread tuner([&] {
+          pieces.set_count(1);
+          pieces.set_count(2);
+          pieces.set_count(1);
+        });
+        pieces.add(2);
+        check(pieces.wait_for(2), "both are done");
+        pieces.add(1);
+        check(pieces.wait_for(3), "and another one");
+        tuner.join();
+      },
+      many());
+}
+
+TEST(WorkersSchedules, WorkIsDoneWhereThereWereNone) {
+  expect_no_finding(
+      "no workers for a while",
+      [] {
+        Pieces pieces(1);
+        std::thread tuner([&] {
+          pieces.set_count(0);
+          pieces.set_count(2);
+        });
+        pieces.add(1);
+        pieces.add(1);
+        check(pieces.wait_for(2), "both are done");
+        tuner.join();
+      },
+      many());
+}
+
+TEST(WorkersSchedules, EndWhenTheyAreStopped) {
+  expect_no_finding(
+      "a stop at any moment",
+      [] {
+        Pieces pieces(2);
+        std::thread other([&] { pieces.stop(); });
+        std::thread tuner([&] { pieces.set_count(3); });
+        pieces.add(2);
+        pieces.wait_for(2);
+        other.join();
+        tuner.join();
+      },
+      many());
+}
+
+TEST(WorkersSchedules, WhatOneThrowsReachesWhoWaits) {
+  expect_no_finding(
+      "a failure at any moment",
+      [] {
+        Pieces pieces(2);
+        std::thread other([&] { pieces.break_one(); });
+        std::string what = "done";
+        pieces.add(2);
+        try {
+          pieces.wait_for(2);
+        } catch (const Error& error) {
+          what = error.message();
+        }
+        check(what == "done" || what == "broken", what);
+        other.join();
+      },
+      many());
+}
+
+/// Workers as they once were: who leaves keeps the wake-up that reached it.
+class ForgetfulWorkers {
+ public:
+  explicit ForgetfulWorkers(int workers) : count_(workers) {
+    for (int i = 0; i < workers; ++i) threads_.emplace_back([this, i] { work(i); });
+  }
+  ~ForgetfulWorkers() {
+    hand_off_.stop();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  void add() {
+    const auto lock = hand_off_.lock();
+    ++left_;
+    wake_worker();
+  }
+  void set_count(int count) {
+    const auto lock = hand_off_.lock();
+    count_ = count;
+    on_their_way_ = idle_.waiting();
+    idle_.wake_all();
+  }
+  void wait_for(int count) {
+    auto lock = hand_off_.lock();
+    done_point_.wait(lock, [&] { return done_ == count; });
+  }
+
+ private:
+  void work(int number) {
+    auto lock = hand_off_.lock();
+    while (!hand_off_.stopped() && number < count_) {
+      if (left_ == 0) {
+        idle_.wait_once(lock);
+        if (on_their_way_ > 0) --on_their_way_;
+        continue;
+      }
+      --left_;
+      if (left_ > 0) wake_worker();
+      ++done_;
+      done_point_.wake_one();
+    }
+  }
+  void wake_worker() {
+    if (idle_.waiting() == 0 || on_their_way_ > 0) return;
+    ++on_their_way_;
+    idle_.wake_one();
+  }
+
+  HandOff hand_off_;
+  WaitPoint idle_{hand_off_};
+  WaitPoint done_point_{hand_off_};
+  int count_;
+  int left_ = 0;
+  int done_ = 0;
+  int on_their_way_ = 0;
+  std::vector<std::thread> threads_;
+};
+
+void do_pieces_with_fewer() {
+  ForgetfulWorkers pieces(3);
+  std::thread tuner([&] { pieces.set_count(1); });
+  pieces.add();
+  pieces.add();
+  pieces.wait_for(2);
+  tuner.join();
+}
+
+TEST(WorkersSchedules, ALostWakeUpIsFound) {
+  const Explored explored = explore(do_pieces_with_fewer);
+  ASSERT_TRUE(explored.finding) << explored.text();
+  EXPECT_NE(explored.finding->what.find("nobody can go on"), std::string::npos)
+      << explored.finding->what;
+  const Explored at_random = explore(do_pieces_with_fewer, {.schedules_max = 1, .random = 20'000});
+  EXPECT_TRUE(at_random.finding) << at_random.text();
+}
+
+}  // namespace
+}  // namespace infeed::schedules
