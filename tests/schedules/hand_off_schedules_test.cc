@@ -42,7 +42,10 @@ class Numbers {
     auto lock = hand_off_.lock();
     const auto ready = [this] { return !numbers_.empty() || hand_off_.finished(); };
     if (!filled_.wait(lock, ready)) return std::nullopt;
-    if (numbers_.empty()) return hand_off_.throw_failure(), std::nullopt;
+    if (numbers_.empty()) {
+      hand_off_.throw_failure();
+      return std::nullopt;
+    }
     const int number = numbers_.front();
     numbers_.pop_front();
     room_.wake_one();

@@ -81,17 +81,22 @@ int timed_wait(Scheduler& scheduler, pthread_cond_t* condition, pthread_mutex_t*
   return scheduler.wait(condition, mutex, ns_of(*deadline)) ? 0 : ETIMEDOUT;
 }
 
+long failed(int error) {
+  errno = error;
+  return -1;
+}
+
 /// std::atomic::wait(), semaphores and the guards of static variables.
 long futex(Scheduler& scheduler, const int* word, int operation, int value, const timespec* time) {
   switch (operation & FUTEX_CMD_MASK) {
     case FUTEX_WAIT:
     case FUTEX_WAIT_BITSET: {
-      if (*word != value) return errno = EAGAIN, -1;
+      if (*word != value) return failed(EAGAIN);
       std::optional<std::int64_t> deadline_ns;
       const bool is_relative = (operation & FUTEX_CMD_MASK) == FUTEX_WAIT;
       if (time != nullptr) deadline_ns = ns_of(*time) + (is_relative ? scheduler.time().now_ns : 0);
       if (scheduler.wait(word, nullptr, deadline_ns)) return 0;
-      return errno = ETIMEDOUT, -1;
+      return failed(ETIMEDOUT);
     }
     case FUTEX_WAKE:
     case FUTEX_WAKE_BITSET:

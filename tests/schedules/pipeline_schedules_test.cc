@@ -163,7 +163,7 @@ void expect_elements(const std::string& name, const Dataset<std::int64_t>& datas
   for (const bool locks_guard_all : {false, true}) {
     run.locks_guard_all = locks_guard_all;
     expect_no_finding(locks_guard_all ? name + ", by locks" : name, Model(dataset, behaviour),
-                      {.schedules_max = 60, .random = 140, .run = run});
+                      {.schedules_max = 30, .random = 110, .run = run});
   }
 }
 
