@@ -117,8 +117,7 @@ class Operands {
 Tensor forward_depthwise(Tape& tape, const TapeValue& images, const TapeValue& kernel,
                          const Places& places) {
   const std::int64_t examples = images.shape()[0];
-  Tensor y = tape.make({examples, places.rows.out, places.columns.out, places.wide()});
-  std::ranges::fill(y.writable<float>(), 0.0F);
+  Tensor y = detail::zeros(tape, {examples, places.rows.out, places.columns.out, places.wide()});
   const Operands operands(tape, places);
   const float* const w = operands.kernel(kernel);
   for (std::int64_t example = 0; example < examples; ++example) {
@@ -158,8 +157,7 @@ std::vector<Tensor> backward_depthwise(Tape& tape, const TapeValue& images, cons
   std::vector<Tensor> gradients(2);
   if (images.is_recorded()) gradients[0] = tape.make(images.shape());
   if (kernel.is_recorded()) {
-    gradients[1] = tape.make(kernel.shape());
-    std::ranges::fill(gradients[1].writable<float>(), 0.0F);
+    gradients[1] = detail::zeros(tape, kernel.shape());
   }
   const Operands operands(tape, places);
   const float* const w = operands.kernel(kernel);

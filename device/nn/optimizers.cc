@@ -46,12 +46,6 @@ double sum_of_squares(std::span<const float> values) {
          ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
 }
 
-/// To be changed in place, though a gradient may be shared with another's.
-std::span<float> writable(Tensor& tensor) {
-  if (!tensor.is_writable()) tensor = Tensor::copy_of(tensor.shape(), tensor.values<float>());
-  return tensor.writable<float>();
-}
-
 float scalar_of(const Variable& variable) { return variable.value().values<float>()[0]; }
 
 void set_scalar(Variable variable, float value) { variable.assign(Tensor::copy_of({1}, {value})); }
@@ -228,7 +222,7 @@ double clip_by_global_norm(Gradients& gradients, double limit) {
   if (!(norm > limit) || !std::isfinite(norm)) return norm;
   const auto factor = static_cast<float>(limit / norm);
   for (auto& [variable, gradient] : gradients) {
-    for (float& value : writable(gradient)) value *= factor;
+    for (float& value : detail::writable_values(gradient)) value *= factor;
   }
   return norm;
 }
@@ -237,7 +231,7 @@ void clip_by_value(Gradients& gradients, double limit) {
   require_option(limit > 0, "clipping", "the value", limit, "one above 0");
   const auto highest = static_cast<float>(limit);
   for (auto& [variable, gradient] : gradients) {
-    for (float& value : writable(gradient)) {
+    for (float& value : detail::writable_values(gradient)) {
       value = value > highest ? highest : (value < -highest ? -highest : value);
     }
   }
@@ -257,7 +251,7 @@ float LossScale::scale() const { return scalar_of(scale_); }
 void LossScale::unscale(Gradients& gradients) const {
   const float divisor = scale();
   for (auto& [variable, gradient] : gradients) {
-    for (float& value : writable(gradient)) value /= divisor;
+    for (float& value : detail::writable_values(gradient)) value /= divisor;
   }
 }
 

@@ -26,7 +26,11 @@ struct Blocks {
     in = images;
     out = {in[0], in[1] / size, in[2] / size, in[3]};
   }
-  bool fill_the_images() const { return out[1] * size == in[1] && out[2] * size == in[2]; }
+  /// For what goes into each pixel of a block; 0 elsewhere.
+  Tensor make_input(const Tape& tape) const {
+    const bool fill_the_images = out[1] * size == in[1] && out[2] * size == in[2];
+    return fill_the_images ? tape.make(in) : detail::zeros(tape, in);
+  }
 
   /// visit(items of the block's result, place of the pixel `a` of the block) for each block.
   template <class Visit>
@@ -88,9 +92,8 @@ TapeValue max_pool(Tape& tape, const TapeValue& images, std::int64_t size) {
     }
   });
   return tape.record("max_pool", std::move(y), {images}, [&tape, blocks, chosen](const Tensor& dy) {
-    Tensor dx = tape.make(blocks.in);
+    Tensor dx = blocks.make_input(tape);
     float* const into = values_of(dx);
-    if (!blocks.fill_the_images()) std::ranges::fill(dx.writable<float>(), 0.0F);
     const float* const arriving = dy.values<float>().data();
     const std::int32_t* const choices = chosen.values<std::int32_t>().data();
     blocks.each([&](std::int64_t to, std::int64_t at, std::int32_t a) {
@@ -104,20 +107,16 @@ TapeValue average_pool(Tape& tape, const TapeValue& images, std::int64_t size) {
   const Blocks blocks("average_pool", images.shape(), size);
   const std::int64_t channels = blocks.in[3];
   const float share = 1.0F / static_cast<float>(size * size);
-  Tensor y = tape.make(blocks.out);
+  Tensor y = detail::zeros(tape, blocks.out);
   float* const sums = values_of(y);
   const float* const from = values_of(images);
-  std::ranges::fill(y.writable<float>(), 0.0F);
   blocks.each([&](std::int64_t to, std::int64_t at, std::int32_t) {
     for (std::int64_t c = 0; c < channels; ++c) sums[to + c] += from[at + c] * share;
   });
   return tape.record("average_pool", std::move(y), {images},
                      [&tape, blocks, share](const Tensor& dy) {
-                       Tensor dx = tape.make(blocks.in);
+                       Tensor dx = blocks.make_input(tape);
                        float* const into = values_of(dx);
-                       if (!blocks.fill_the_images()) {
-                         std::ranges::fill(dx.writable<float>(), 0.0F);
-                       }
                        const float* const arriving = dy.values<float>().data();
                        blocks.each([&](std::int64_t to, std::int64_t at, std::int32_t) {
                          for (std::int64_t c = 0; c < blocks.in[3]; ++c) {
@@ -138,8 +137,7 @@ TapeValue average_of_rows(Tape& tape, const TapeValue& x) {
   std::int64_t rows = 1;
   for (std::size_t axis = 1; axis + 1 < x.shape().rank(); ++axis) rows *= x.shape()[axis];
   const float share = 1.0F / static_cast<float>(rows);
-  Tensor y = tape.make({examples, features});
-  std::ranges::fill(y.writable<float>(), 0.0F);
+  Tensor y = detail::zeros(tape, {examples, features});
   const float* from = values_of(x);
   for (std::int64_t example = 0; example < examples; ++example) {
     float* const to = values_of(y) + example * features;

@@ -30,9 +30,8 @@ inline void add_bias(std::span<float> rows, std::span<const float> bias) {
 }
 
 inline Tensor column_sums(const Tape& tape, const Tensor& rows, const Shape& shape) {
-  Tensor sums = tape.make(shape);
+  Tensor sums = zeros(tape, shape);
   const std::span<float> to = sums.writable<float>();
-  std::ranges::fill(to, 0.0F);
   const std::span<const float> from = rows.values<float>();
   for (std::size_t first = 0; first < from.size(); first += to.size()) {
     for (std::size_t j = 0; j < to.size(); ++j) to[j] += from[first + j];

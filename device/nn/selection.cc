@@ -95,8 +95,7 @@ TapeValue take_columns(Tape& tape, const TapeValue& x, std::int64_t begin, std::
   return tape.record(
       "take_columns", std::move(y), {x},
       [&tape, shape = x.shape(), columns, begin, count](const Tensor& dy) {
-        Tensor dx = tape.make(shape);
-        std::ranges::fill(dx.writable<float>(), 0.0F);
+        Tensor dx = detail::zeros(tape, shape);
         ColumnsCopy{.count = count, .from_columns = count, .to_columns = columns, .to_begin = begin}
             .run(dy.values<float>(), values_of(dx));
         return std::vector<Tensor>{std::move(dx)};
@@ -178,8 +177,7 @@ TapeValue embedding(Tape& tape, const TapeValue& table, const TapeValue& ids) {
   }
   return tape.record("embedding", std::move(y), {table},
                      [&tape, shape = table.shape(), rows = std::move(rows)](const Tensor& dy) {
-                       Tensor dx = tape.make(shape);
-                       std::ranges::fill(dx.writable<float>(), 0.0F);
+                       Tensor dx = detail::zeros(tape, shape);
                        const float* from = dy.values<float>().data();
                        for (const std::int64_t row : rows) {
                          float* const to = values_of(dx) + row * shape[1];

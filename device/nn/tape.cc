@@ -160,8 +160,7 @@ Gradients Tape::gradients(const TapeValue& loss, float scale) {
   for (const auto& [variable, leaf] : leaves_) {
     Tensor& gradient = arrived[static_cast<std::size_t>(leaf)];
     if (!has_arrived[static_cast<std::size_t>(leaf)]) {
-      gradient = make(variable.shape());
-      std::ranges::fill(gradient.writable<float>(), 0.0F);
+      gradient = detail::zeros(*this, variable.shape());
     }
     gradients.emplace_back(variable, std::move(gradient));
   }

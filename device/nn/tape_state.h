@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+
 #include <infeed/device/tape.h>
 
 #include "nn/kernels/kernels.h"
@@ -28,6 +30,12 @@ inline Rounding rounding_of(Precision precision) {
 
 inline ProductOptions product_options(const Tape& tape) {
   return {.rounding = rounding_of(tape.options().precision), .width = tape.options().width};
+}
+
+inline Tensor zeros(const Tape& tape, const Shape& shape) {
+  Tensor tensor = tape.make(shape);
+  std::ranges::fill(tensor.writable<float>(), 0.0F);
+  return tensor;
 }
 
 inline float* values_of(Tensor& tensor) { return tensor.writable<float>().data(); }

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <infeed/device/variable.h>
@@ -16,6 +18,14 @@ struct ScopeState {
   std::vector<Variable> variables;
 };
 
+/// To be changed in place; whoever else holds the tensor keeps it as it was.
+inline std::span<float> writable_values(Tensor& tensor) {
+  if (!tensor.is_writable()) {
+    tensor = Tensor::copy_of(tensor.shape(), std::as_const(tensor).values<float>());
+  }
+  return tensor.writable<float>();
+}
+
 struct VariableState {
   std::string name;
   Shape shape;
@@ -26,13 +36,7 @@ struct VariableState {
   const Tensor& copy_of(std::size_t replica) const {
     return copies[replica < copies.size() ? replica : 0];
   }
-  /// To be changed in place; whoever holds a snapshot keeps it as it was.
-  std::span<float> writable(std::size_t copy) {
-    if (!copies[copy].is_writable()) {
-      copies[copy] = Tensor::copy_of(shape, copies[copy].values<float>());
-    }
-    return copies[copy].writable<float>();
-  }
+  std::span<float> writable(std::size_t copy) { return writable_values(copies[copy]); }
 };
 
 }  // namespace infeed::detail

@@ -52,10 +52,7 @@ double factor_of(Reduction reduction, std::size_t replicas) {
 void ReducedStep::add(ReducedStep&& later) {
   number = later.number;
   metrics += later.metrics;
-  std::vector<Gradients> both;
-  both.push_back(std::move(gradients));
-  both.push_back(std::move(later.gradients));
-  gradients = detail::sum_of_replicas(both);
+  detail::add_gradients(gradients, std::move(later.gradients));
   updates = std::move(later.updates);
 }
 
@@ -164,9 +161,8 @@ ReducedStep Strategy::run(const ReplicaFunction& forward, const PerReplica<Colum
     detail::check_signature(*options.inputs);
     detail::check_inputs(*options.inputs, shares.values(), state_->tapes);
   }
-  std::int64_t rows = 0;
-  for (const ColumnBatch& share : shares.values()) rows += share.rows();
-  const std::int64_t examples = options.examples_of_update > 0 ? options.examples_of_update : rows;
+  const std::int64_t examples = options.examples_of_update > 0 ? options.examples_of_update
+                                                               : detail::rows_of(shares.values());
   const std::int64_t number = state_->tapes++;
   detail::ReplicaSteps::Outcome outcome = state_->core.run(forward, shares.values(),
                                                            {.number = number,
@@ -180,10 +176,7 @@ ReducedStep Strategy::run(const ReplicaFunction& forward, const PerReplica<Colum
 }
 
 void Strategy::apply(ReducedStep&& step, nn::Optimizer& optimizer) {
-  for (const auto& [variable, value] : step.updates) {
-    Variable changed = variable;
-    changed.assign(value);
-  }
+  detail::assign_all(step.updates);
   optimizer.apply(step.gradients);
   if (!state_->options.checks_mirrors) return;
   for (const auto& scope : state_->scopes) {

@@ -1,6 +1,7 @@
 #include "infeed/device/cost_model.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include <infeed/device/split_workload.h>
@@ -249,21 +250,9 @@ std::int64_t Workload::input_bytes(Precision precision) const {
 }
 
 std::string_view to_string(OpKind kind) {
-  switch (kind) {
-    case OpKind::product:
-      return "product";
-    case OpKind::batched_product:
-      return "batched product";
-    case OpKind::elementwise:
-      return "elementwise";
-    case OpKind::normalisation:
-      return "normalisation";
-    case OpKind::gather:
-      return "gather";
-    case OpKind::depthwise:
-      return "depthwise";
-  }
-  return "unknown";
+  constexpr std::array<std::string_view, 6> kNames = {
+      "product", "batched product", "elementwise", "normalisation", "gather", "depthwise"};
+  return kNames.at(static_cast<std::size_t>(kind));
 }
 
 double model_flop_utilisation(const Workload& workload, const Slice& slice, double examples_per_s) {

@@ -23,9 +23,7 @@ std::size_t place_below(std::uint64_t random, std::size_t count) {
 
 ServiceTimes::ServiceTimes(std::vector<std::int64_t> ps, Choice choice, std::uint64_t seed)
     : ps_(std::move(ps)), choice_(choice), seed_(seed) {
-  if (ps_.empty()) {
-    detail::refuse("there is no service time; give at least one");
-  }
+  if (ps_.empty()) detail::refuse("there is no service time; give at least one");
   for (std::size_t i = 0; i < ps_.size(); ++i) {
     if (ps_[i] >= 0 && ps_[i] <= kLongestPs) continue;
     detail::refuse("service time {} of {} is {} ps; expected 0 to {} ps", i, ps_.size(), ps_[i],

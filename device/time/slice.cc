@@ -191,21 +191,8 @@ bool is_end_of(std::string_view name, std::string_view whole) {
 }  // namespace
 
 std::string_view to_string(TpuGeneration generation) {
-  switch (generation) {
-    case v2:
-      return "v2";
-    case v3:
-      return "v3";
-    case v4:
-      return "v4";
-    case v5e:
-      return "v5e";
-    case v5p:
-      return "v5p";
-    case v6e:
-      return "v6e";
-  }
-  return "unknown";
+  constexpr std::array<std::string_view, 6> kNames = {"v2", "v3", "v4", "v5e", "v5p", "v6e"};
+  return kNames.at(static_cast<std::size_t>(generation));
 }
 
 std::string_view to_string(LinkFigure figure) {

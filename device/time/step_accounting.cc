@@ -1,6 +1,7 @@
 #include "infeed/device/step_accounting.h"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <numeric>
 #include <utility>
@@ -37,15 +38,8 @@ void check_step(std::span<const StepEvent> step, std::size_t replicas) {
 }  // namespace
 
 std::string_view to_string(InputVerdict verdict) {
-  switch (verdict) {
-    case InputVerdict::not_bound:
-      return "NOT";
-    case InputVerdict::moderately_bound:
-      return "MODERATELY";
-    case InputVerdict::highly_bound:
-      return "HIGHLY";
-  }
-  return "unknown";
+  constexpr std::array<std::string_view, 3> kNames = {"NOT", "MODERATELY", "HIGHLY"};
+  return kNames.at(static_cast<std::size_t>(verdict));
 }
 
 InputVerdict input_verdict(double infeed_wait_share) {
@@ -55,26 +49,18 @@ InputVerdict input_verdict(double infeed_wait_share) {
 }
 
 std::string StepSummary::sentence() const {
-  const double percent = infeed_wait_share * 100;
-  switch (verdict) {
-    case InputVerdict::highly_bound:
-      return fmt::format(
-          "Your program is HIGHLY input-bound because {:.1f}% of the total step time sampled is "
-          "waiting for input. Therefore, you should first focus on reducing the input time.",
-          percent);
-    case InputVerdict::moderately_bound:
-      return fmt::format(
-          "Your program is MODERATELY input-bound because {:.1f}% of the total step time sampled "
-          "is waiting for input. Therefore, you would need to reduce both the input time and other "
-          "time.",
-          percent);
-    case InputVerdict::not_bound:
-      break;
-  }
+  const std::string_view advice = verdict == InputVerdict::highly_bound
+                                      ? "first focus on reducing the input time"
+                                  : verdict == InputVerdict::moderately_bound
+                                      ? "need to reduce both the input time and other time"
+                                      : "focus on reducing other time";
   return fmt::format(
-      "Your program is NOT input-bound because only {:.1f}% of the total step time sampled is "
-      "waiting for input. Therefore, you should focus on reducing other time.",
-      percent);
+      "Your program is {} input-bound because {}{:.1f}% of the total step time sampled is waiting "
+      "for "
+      "input. Therefore, you {} {}.",
+      to_string(verdict), verdict == InputVerdict::not_bound ? "only " : "",
+      infeed_wait_share * 100, verdict == InputVerdict::moderately_bound ? "would" : "should",
+      advice);
 }
 
 std::string StepSummary::sentence_with_clock() const {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <fmt/format.h>
 
@@ -13,10 +14,37 @@ namespace {
 constexpr double kNormalisedPasses = 5;
 constexpr double kActivationPasses = 2;  // bias and ReLU, forward and backward, fused
 
-constexpr std::array<std::string_view, 15> kNames = {
-    "classifier", "lenet5",     "convnet",          "deep-mnist",        "keras-cnn",
-    "vgg6",       "resnet20",   "wide-resnet-16-4", "wide-resnet-28-10", "resnet50-28",
-    "resnet50",   "bert-large", "gpt2-small",       "gpt2-1.5b",         "dlrm"};
+/// A product of all rows by the same weights, with a bias.
+ModelOp dense_op(std::string name, std::int64_t rows, std::int64_t k, std::int64_t n,
+                 double passes) {
+  return {.name = std::move(name),
+          .rows = rows,
+          .k = k,
+          .n = n,
+          .input_elements = rows * k,
+          .activation_passes = passes,
+          .parameters = k * n + n};
+}
+
+/// A head's products are counted together as one with the heads' rows.
+void append_attention(std::vector<ModelOp>& ops, const std::string& prefix, std::int64_t words,
+                      std::int64_t units, std::int64_t heads) {
+  constexpr double kPasses = 5;  // softmax and dropout
+  ops.push_back({.name = prefix + "scores",
+                 .kind = OpKind::batched_product,
+                 .rows = heads * words,
+                 .k = units / heads,
+                 .n = words,
+                 .input_elements = 2 * words * units,
+                 .activation_passes = kPasses});
+  ops.push_back({.name = prefix + "context",
+                 .kind = OpKind::batched_product,
+                 .rows = heads * words,
+                 .k = words,
+                 .n = units / heads,
+                 .input_elements = heads * words * words + words * units,
+                 .activation_passes = 0});
+}
 
 /// Appends layers and keeps track of the image's size on the way through the network.
 class Builder {
@@ -39,6 +67,14 @@ class Builder {
     return *this;
   }
 
+  /// Without normalisation.
+  Builder& plain(std::int64_t kernel, std::int64_t filters) {
+    return conv(kernel, filters, 1, kActivationPasses);
+  }
+  Builder& pooled(std::int64_t kernel, std::int64_t filters) {
+    return plain(kernel, filters).pool(2);
+  }
+
   Builder& pool(std::int64_t stride) {
     size_ = (size_ + stride - 1) / stride;
     return *this;
@@ -46,14 +82,10 @@ class Builder {
 
   Builder& dense(std::int64_t units) {
     const std::int64_t inputs = size_ * size_ * channels_;
-    ops_.push_back({.name = fmt::format("dense{}-{}", inputs, units),
-                    .rows = 1,
-                    .k = inputs,
-                    .n = units,
-                    .input_elements = inputs,
-                    .needs_input_gradient = !ops_.empty(),
-                    .activation_passes = kActivationPasses,
-                    .parameters = inputs * units + units});
+    const bool is_first = ops_.empty();
+    ops_.push_back(
+        dense_op(fmt::format("dense{}-{}", inputs, units), 1, inputs, units, kActivationPasses));
+    ops_.back().needs_input_gradient = !is_first;
     size_ = 1;
     channels_ = units;
     return *this;
@@ -115,8 +147,7 @@ std::vector<ModelOp> wide_resnet(std::int64_t blocks_a_group, std::int64_t widen
 }
 
 // Devlin et al., NAACL 2019: 24 layers of 1024 units and 16 heads, sequences of 512 words of which 76
-// are predicted. A head's products are counted together as one with the heads' rows. Passes over
-// outputs: 2 for a bias or an activation; 5 for softmax and dropout; 7 for bias, dropout, the sum
+// are predicted. Passes over outputs: 2 for a bias or an activation; 5 for softmax and dropout; 7 for bias, dropout, the sum
 // with the block's input and layer normalisation, forward and backward.
 std::vector<ModelOp> bert_large() {
   constexpr std::int64_t kUnits = 1024;
@@ -124,40 +155,20 @@ std::vector<ModelOp> bert_large() {
   constexpr std::int64_t kHeads = 16;
   constexpr std::int64_t kPredicted = 76;
   constexpr std::int64_t kVocabulary = 30'522;
-  constexpr double kAttentionPasses = 5;
   constexpr double kLayerNormPasses = 7;
   std::vector<ModelOp> ops;
-  const auto dense = [&ops](const char* name, std::int64_t k, std::int64_t n, double passes,
-                            std::int64_t normalised = 0) {
-    ops.push_back({.name = name,
-                   .rows = kWords,
-                   .k = k,
-                   .n = n,
-                   .input_elements = kWords * k,
-                   .activation_passes = passes,
-                   .parameters = k * n + n + 2 * normalised});
+  const auto dense = [&ops](const char* name, std::int64_t k, std::int64_t n, double passes) {
+    ops.push_back(dense_op(name, kWords, k, n, passes));
+    if (passes == kLayerNormPasses) ops.back().parameters += 2 * kUnits;  // gain, offset
   };
   for (int layer = 0; layer < 24; ++layer) {
     for (const char* name : {"query", "key", "value"}) {
       dense(name, kUnits, kUnits, kActivationPasses);
     }
-    ops.push_back({.name = "scores",
-                   .kind = OpKind::batched_product,
-                   .rows = kHeads * kWords,
-                   .k = kUnits / kHeads,
-                   .n = kWords,
-                   .input_elements = 2 * kWords * kUnits,
-                   .activation_passes = kAttentionPasses});
-    ops.push_back({.name = "context",
-                   .kind = OpKind::batched_product,
-                   .rows = kHeads * kWords,
-                   .k = kWords,
-                   .n = kUnits / kHeads,
-                   .input_elements = kHeads * kWords * kWords + kWords * kUnits,
-                   .activation_passes = 0});
-    dense("attention", kUnits, kUnits, kLayerNormPasses, kUnits);
+    append_attention(ops, "", kWords, kUnits, kHeads);
+    dense("attention", kUnits, kUnits, kLayerNormPasses);
     dense("wide", kUnits, 4 * kUnits, kActivationPasses);
-    dense("narrow", 4 * kUnits, kUnits, kLayerNormPasses, kUnits);
+    dense("narrow", 4 * kUnits, kUnits, kLayerNormPasses);
   }
   // The words' embeddings are the last product's weights, too; with them the positions' and the two
   // segments', their normalisation, and the layer before the prediction.
@@ -177,7 +188,6 @@ std::vector<ModelOp> bert_large() {
 std::vector<ModelOp> gpt2(std::int64_t layers, std::int64_t units, std::int64_t heads) {
   constexpr std::int64_t kWords = 1024;
   constexpr std::int64_t kVocabulary = 50'257;
-  constexpr double kAttentionPasses = 5;
   std::vector<ModelOp> ops;
   const auto norm = [&](std::string name) {
     ops.push_back({.name = std::move(name),
@@ -188,13 +198,7 @@ std::vector<ModelOp> gpt2(std::int64_t layers, std::int64_t units, std::int64_t 
                    .parameters = 2 * units});
   };
   const auto dense = [&](std::string name, std::int64_t k, std::int64_t n, double passes) {
-    ops.push_back({.name = std::move(name),
-                   .rows = kWords,
-                   .k = k,
-                   .n = n,
-                   .input_elements = kWords * k,
-                   .activation_passes = passes,
-                   .parameters = k * n + n});
+    ops.push_back(dense_op(std::move(name), kWords, k, n, passes));
   };
   // The words' table is counted once, as the last product's weights, which it is, too.
   ops.push_back({.name = "embedding",
@@ -209,20 +213,7 @@ std::vector<ModelOp> gpt2(std::int64_t layers, std::int64_t units, std::int64_t 
     };
     norm(named("norm1"));
     dense(named("query_key_value"), units, 3 * units, kActivationPasses);
-    ops.push_back({.name = named("scores"),
-                   .kind = OpKind::batched_product,
-                   .rows = heads * kWords,
-                   .k = units / heads,
-                   .n = kWords,
-                   .input_elements = 2 * kWords * units,
-                   .activation_passes = kAttentionPasses});
-    ops.push_back({.name = named("context"),
-                   .kind = OpKind::batched_product,
-                   .rows = heads * kWords,
-                   .k = kWords,
-                   .n = units / heads,
-                   .input_elements = heads * kWords * kWords + kWords * units,
-                   .activation_passes = 0});
+    append_attention(ops, named(""), kWords, units, heads);
     dense(named("attention"), units, units, kActivationPasses + 1);  // with the block's input
     norm(named("norm2"));
     dense(named("wide"), units, 4 * units, kActivationPasses);
@@ -249,12 +240,7 @@ std::vector<ModelOp> dlrm() {
   constexpr std::int64_t kPairs = kVectors * (kVectors - 1) / 2;
   std::vector<ModelOp> ops;
   const auto dense = [&](std::string name, std::int64_t k, std::int64_t n) {
-    ops.push_back({.name = std::move(name),
-                   .rows = 1,
-                   .k = k,
-                   .n = n,
-                   .input_elements = k,
-                   .parameters = k * n + n});
+    ops.push_back(dense_op(std::move(name), 1, k, n, kActivationPasses));
   };
   ops.push_back({.name = "tables",
                  .kind = OpKind::gather,
@@ -286,105 +272,63 @@ std::vector<ModelOp> dlrm() {
   return ops;
 }
 
+struct KnownWorkload {
+  std::string_view name;
+  std::string_view description;
+  std::vector<ModelOp> (*ops)();
+};
+
+constexpr std::array<KnownWorkload, 15> kKnown = {{
+    {"classifier", "784-128-10 dense classifier on 28x28 grey images",
+     [] { return Builder(28, 1).dense(128).dense(10).take(); }},
+    {"lenet5", "LeNet-5 on 28x28 grey images",
+     [] {
+       return Builder(28, 1).pooled(5, 6).pooled(5, 16).dense(120).dense(84).dense(10).take();
+     }},
+    {"convnet", "two convolutions (32, 64) and a dense layer on 28x28 grey images",
+     [] { return Builder(28, 1).pooled(3, 32).pooled(3, 64).dense(10).take(); }},
+    // TensorFlow's tutorial "Deep MNIST for Experts"
+    {"deep-mnist", "two 5x5 convolutions (32, 64) and dense layers (1024, 10) on 28x28 grey images",
+     [] { return Builder(28, 1).pooled(5, 32).pooled(5, 64).dense(1024).dense(10).take(); }},
+    // Keras' example mnist_cnn.py, with convolutions that keep the size
+    {"keras-cnn",
+     "two convolutions (32, 64) at full size and dense layers (128, 10) on 28x28 grey images",
+     [] { return Builder(28, 1).plain(3, 32).pooled(3, 64).dense(128).dense(10).take(); }},
+    {"vgg6", "four convolutions (64, 64, 128, 128) and two dense layers on 28x28 grey images",
+     [] {
+       Builder net(28, 1);
+       net.plain(3, 64).pooled(3, 64).plain(3, 128).pooled(3, 128);
+       return net.dense(256).dense(10).take();
+     }},
+    {"resnet20", "ResNet-20 on 28x28 grey images", [] { return wide_resnet(3, 1); }},
+    {"wide-resnet-16-4", "Wide ResNet 16-4 on 28x28 grey images", [] { return wide_resnet(2, 4); }},
+    {"wide-resnet-28-10", "Wide ResNet 28-10 on 28x28 grey images",
+     [] { return wide_resnet(4, 10); }},
+    {"resnet50-28", "ResNet-50 on 28x28 grey images", [] { return resnet50(28, 1, 10); }},
+    {"resnet50", "ResNet-50 on 224x224 colour images", [] { return resnet50(224, 3, 1000); }},
+    {"bert-large", "BERT-large on sequences of 512 words", bert_large},
+    {"gpt2-small", "GPT-2 of 124 million on sequences of 1024 words",
+     [] { return gpt2(12, 768, 12); }},
+    {"gpt2-1.5b", "GPT-2 XL on sequences of 1024 words", [] { return gpt2(48, 1600, 25); }},
+    {"dlrm", "DLRM: 26 tables of 188 million rows in all, and dense networks", dlrm},
+}};
+
+constexpr std::array<std::string_view, kKnown.size()> kNames = [] {
+  std::array<std::string_view, kKnown.size()> names;
+  std::ranges::transform(kKnown, names.begin(), &KnownWorkload::name);
+  return names;
+}();
+
 }  // namespace
 
 std::span<const std::string_view> workload_names() { return kNames; }
 
 Workload workload(std::string_view name) {
-  if (name == "classifier") {
-    return {std::string(name), "784-128-10 dense classifier on 28x28 grey images",
-            Builder(28, 1).dense(128).dense(10).take()};
+  const auto known = std::ranges::find(kKnown, name, &KnownWorkload::name);
+  if (known == kKnown.end()) {
+    detail::refuse("unknown workload '{}'; known: {}", name, fmt::join(kNames, ", "));
   }
-  if (name == "lenet5") {
-    return {std::string(name), "LeNet-5 on 28x28 grey images",
-            Builder(28, 1)
-                .conv(5, 6, 1, kActivationPasses)
-                .pool(2)
-                .conv(5, 16, 1, kActivationPasses)
-                .pool(2)
-                .dense(120)
-                .dense(84)
-                .dense(10)
-                .take()};
-  }
-  if (name == "convnet") {
-    return {std::string(name), "two convolutions (32, 64) and a dense layer on 28x28 grey images",
-            Builder(28, 1)
-                .conv(3, 32, 1, kActivationPasses)
-                .pool(2)
-                .conv(3, 64, 1, kActivationPasses)
-                .pool(2)
-                .dense(10)
-                .take()};
-  }
-  if (name == "deep-mnist") {  // TensorFlow's tutorial "Deep MNIST for Experts"
-    return {std::string(name),
-            "two 5x5 convolutions (32, 64) and dense layers (1024, 10) on 28x28 grey images",
-            Builder(28, 1)
-                .conv(5, 32, 1, kActivationPasses)
-                .pool(2)
-                .conv(5, 64, 1, kActivationPasses)
-                .pool(2)
-                .dense(1024)
-                .dense(10)
-                .take()};
-  }
-  if (name == "keras-cnn") {  // Keras' example mnist_cnn.py, with convolutions that keep the size
-    return {
-        std::string(name),
-        "two convolutions (32, 64) at full size and dense layers (128, 10) on 28x28 grey images",
-        Builder(28, 1)
-            .conv(3, 32, 1, kActivationPasses)
-            .conv(3, 64, 1, kActivationPasses)
-            .pool(2)
-            .dense(128)
-            .dense(10)
-            .take()};
-  }
-  if (name == "vgg6") {
-    return {std::string(name),
-            "four convolutions (64, 64, 128, 128) and two dense layers on 28x28 grey images",
-            Builder(28, 1)
-                .conv(3, 64, 1, kActivationPasses)
-                .conv(3, 64, 1, kActivationPasses)
-                .pool(2)
-                .conv(3, 128, 1, kActivationPasses)
-                .conv(3, 128, 1, kActivationPasses)
-                .pool(2)
-                .dense(256)
-                .dense(10)
-                .take()};
-  }
-  if (name == "resnet20") {
-    return {std::string(name), "ResNet-20 on 28x28 grey images", wide_resnet(3, 1)};
-  }
-  if (name == "wide-resnet-16-4") {
-    return {std::string(name), "Wide ResNet 16-4 on 28x28 grey images", wide_resnet(2, 4)};
-  }
-  if (name == "wide-resnet-28-10") {
-    return {std::string(name), "Wide ResNet 28-10 on 28x28 grey images", wide_resnet(4, 10)};
-  }
-  if (name == "resnet50-28") {
-    return {std::string(name), "ResNet-50 on 28x28 grey images", resnet50(28, 1, 10)};
-  }
-  if (name == "resnet50") {
-    return {std::string(name), "ResNet-50 on 224x224 colour images", resnet50(224, 3, 1000)};
-  }
-  if (name == "bert-large") {
-    return {std::string(name), "BERT-large on sequences of 512 words", bert_large()};
-  }
-  if (name == "gpt2-small") {
-    return {std::string(name), "GPT-2 of 124 million on sequences of 1024 words",
-            gpt2(12, 768, 12)};
-  }
-  if (name == "gpt2-1.5b") {
-    return {std::string(name), "GPT-2 XL on sequences of 1024 words", gpt2(48, 1600, 25)};
-  }
-  if (name == "dlrm") {
-    return {std::string(name), "DLRM: 26 tables of 188 million rows in all, and dense networks",
-            dlrm()};
-  }
-  detail::refuse("unknown workload '{}'; known: {}", name, fmt::join(kNames, ", "));
+  return {std::string(name), std::string(known->description), known->ops()};
 }
 
 }  // namespace infeed

@@ -21,15 +21,10 @@ std::string text_of(const Metrics& metrics) {
 }  // namespace
 
 void SaveCheckpoints::on_execution_end(FitControl& fit, const StepLogs& logs) {
-  if (!detail::is_due(logs, options_.every_steps)) return;
-  newest_ = save_training_checkpoint(options_.folder, fit.state(), options_.save);
+  if (detail::is_due(logs, options_.every_steps)) save(fit);
 }
 
-void SaveCheckpoints::on_epoch_end(FitControl& fit, const EpochLogs&) {
-  newest_ = save_training_checkpoint(options_.folder, fit.state(), options_.save);
-}
-
-void SaveCheckpoints::on_cancelled(FitControl& fit) {
+void SaveCheckpoints::save(FitControl& fit) {
   newest_ = save_training_checkpoint(options_.folder, fit.state(), options_.save);
 }
 

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
@@ -15,6 +14,7 @@
 #include "infeed/device/training_checkpoint.h"
 #include "refuse.h"
 #include "train/checkpoint_manifest.h"
+#include "train/state_text.h"
 
 namespace infeed {
 namespace {
@@ -31,9 +31,7 @@ std::optional<std::uint64_t> step_of(std::string_view name) {
   if (!name.starts_with(kPrefix)) return std::nullopt;
   name.remove_prefix(kPrefix.size());
   std::uint64_t step = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), step);
-  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
-  return step;
+  return detail::parse(name, step) ? std::optional(step) : std::nullopt;
 }
 
 /// Nobody else writes there until it goes.

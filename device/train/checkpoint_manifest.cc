@@ -1,12 +1,13 @@
 #include "train/checkpoint_manifest.h"
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 #include <limits>
 
 #include <infeed/error.h>
 #include <infeed/records/crc32c.h>
+
+#include "train/state_text.h"
 
 namespace infeed::detail {
 namespace {
@@ -17,12 +18,6 @@ constexpr std::string_view kChecksum = "checksum ";
 // "checksum 1a2b3c4d\n"
 constexpr std::size_t kChecksumLine = 18;
 constexpr std::size_t kAxesMax = 8;
-
-template <typename Number>
-bool parse(std::string_view word, Number& number, int base = 10) {
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number, base);
-  return error == std::errc() && end == word.data() + word.size();
-}
 
 /// Takes the next word off the line; the last one keeps its spaces: it is a name.
 std::string_view take_word(std::string_view& line) {

@@ -20,10 +20,6 @@ void check_count(std::string_view name, std::int64_t count, std::int64_t least) 
   refuse("FitOptions::{} is {}; take {} or more", name, count, least);
 }
 
-Tensor copy_of(const Tensor& tensor) {
-  return Tensor::copy_of(tensor.shape(), tensor.values<float>());
-}
-
 }  // namespace
 
 void check_fit(const Training& training, const FitOptions& options) {
@@ -140,24 +136,9 @@ std::optional<Metrics> evaluate_all(ReplicaSteps& replicas, const ReplicaFunctio
   return is_whole ? std::optional(sum) : std::nullopt;
 }
 
-void add_gradients(Gradients& sums, Gradients added) {
-  for (auto& [variable, gradient] : added) {
-    const auto found = std::ranges::find(sums, variable, &Gradients::value_type::first);
-    if (found == sums.end()) {
-      sums.emplace_back(variable, std::move(gradient));
-      continue;
-    }
-    if (!found->second.is_writable()) found->second = copy_of(found->second);
-    const std::span<float> to = found->second.writable<float>();
-    const std::span<const float> from = std::as_const(gradient).values<float>();
-    for (std::size_t i = 0; i < to.size(); ++i) to[i] += from[i];
-  }
-}
-
 void scale_gradients(Gradients& gradients, float factor) {
   for (auto& [variable, gradient] : gradients) {
-    if (!gradient.is_writable()) gradient = copy_of(gradient);
-    for (float& value : gradient.writable<float>()) value *= factor;
+    for (float& value : writable_values(gradient)) value *= factor;
   }
 }
 

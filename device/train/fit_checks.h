@@ -39,8 +39,6 @@ std::optional<Metrics> evaluate_all(ReplicaSteps& replicas, const ReplicaFunctio
                                     const Dataset<ColumnBatch>& batches, const FitOptions& options,
                                     const InputSignature& inputs = {});
 
-/// To those of the batches before.
-void add_gradients(Gradients& sums, Gradients added);
 void scale_gradients(Gradients& gradients, float factor);
 /// Error invalid_argument with the variable whose gradient holds no number.
 [[noreturn]] void refuse_gradients(const Gradients& gradients, std::int64_t step);

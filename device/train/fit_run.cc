@@ -259,8 +259,7 @@ class FitRun : public FitControl {
   }
 
   Metrics run_step() {
-    std::int64_t rows = 0;
-    for (const ColumnBatch& share : shares_) rows += share.rows();
+    const std::int64_t rows = rows_of(shares_);
     if (progress_.group_batches == 0) {
       // All of a group are divided by one number, which is right for groups of equal batches; what
       // is uneven is mended when the group is complete.
@@ -272,10 +271,7 @@ class FitRun : public FitControl {
                                                .loss_scale = training_.loss_scale,
                                                .service_ns = feed_->place().service_ns});
     add_gradients(group_, std::move(outcome.gradients));
-    for (auto& [variable, value] : outcome.updates) {
-      Variable changed = variable;
-      changed.assign(value);
-    }
+    assign_all(outcome.updates);
     ++progress_.step;
     ++progress_.step_of_epoch;
     ++progress_.group_batches;
@@ -301,9 +297,7 @@ class FitRun : public FitControl {
       scale_gradients(group_, factor);
     }
     const bool is_finite = nn::all_finite(group_);
-    if (training_.loss_scale == nullptr && !is_finite) {
-      refuse_gradients(group_, progress_.step);
-    }
+    if (training_.loss_scale == nullptr && !is_finite) refuse_gradients(group_, progress_.step);
     if (training_.loss_scale == nullptr || training_.loss_scale->update(is_finite)) {
       if (options_.clip_norm > 0) nn::clip_by_global_norm(group_, options_.clip_norm);
       training_.optimizer->apply(group_, progress_.rate_factor);

@@ -51,9 +51,7 @@ class Predictions {
 
 Tensor predict_on(detail::ReplicaStepsOptions of_replicas, const PredictFunction& forward,
                   const Dataset<ColumnBatch>& batches, const PredictOptions& options) {
-  if (!forward) {
-    detail::refuse("predict() needs a function of a share");
-  }
+  if (!forward) detail::refuse("predict() needs a function of a share");
   if (options.threads < 0) {
     detail::refuse("PredictOptions::threads is {}; take 0 or more", options.threads);
   }

@@ -1,6 +1,7 @@
 #include "train/replica_steps.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <fmt/format.h>
@@ -13,6 +14,7 @@
 #include <infeed/error.h>
 #include <infeed/pipeline/executor.h>
 
+#include "nn/variable_state.h"
 #include "refuse.h"
 #include "time/monotonic_ns.h"
 
@@ -169,16 +171,29 @@ Gradients sum_of_replicas(std::span<Gradients> replicas) {
       }
       std::vector<float*> parts;
       for (Tensor* const tensor : tensors) {
-        if (!tensor->is_writable()) {  // an operation that hands on what it got
-          *tensor = Tensor::copy_of(tensor->shape(), std::as_const(*tensor).values<float>());
-        }
-        parts.push_back(tensor->writable<float>().data());
+        // An operation may hand on what it got.
+        parts.push_back(writable_values(*tensor).data());
       }
       tree_reduce(parts, 0, variable.shape().items());
       sums.emplace_back(variable, std::move(*tensors.front()));
     }
   }
   return sums;
+}
+
+void add_gradients(Gradients& sums, Gradients&& added) {
+  std::array<Gradients, 2> both = {std::move(sums), std::move(added)};
+  sums = sum_of_replicas(both);
+}
+
+void assign_all(const Updates& updates) {
+  for (auto [variable, value] : updates) variable.assign(value);
+}
+
+std::int64_t rows_of(std::span<const ColumnBatch> shares) {
+  std::int64_t rows = 0;
+  for (const ColumnBatch& share : shares) rows += share.rows();
+  return rows;
 }
 
 ReplicaSteps::ReplicaSteps(ReplicaStepsOptions options)
@@ -205,15 +220,10 @@ void ReplicaSteps::check_shares(std::span<const ColumnBatch> shares, std::int64_
         "that trains on it",
         number + 1, shares.size(), options_.replicas);
   }
-  std::int64_t rows = 0;
-  bool is_even = true;
-  for (const ColumnBatch& share : shares) {
-    rows += share.rows();
-    is_even = is_even && share.rows() == shares.front().rows();
-  }
-  if (rows == 0) {
-    refuse("step {}: the batch has no rows", number + 1);
-  }
+  const std::int64_t rows = rows_of(shares);
+  if (rows == 0) refuse("step {}: the batch has no rows", number + 1);
+  const bool is_even = std::ranges::all_of(
+      shares, [&](const ColumnBatch& share) { return share.rows() == shares.front().rows(); });
   if (options_.even_shares_only && !is_even) {
     refuse(
         "step {}: a batch of {} rows isn't divisible by {} replicas; take a batch of a multiple of "

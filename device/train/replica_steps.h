@@ -106,6 +106,11 @@ const ColumnBatch& largest_share(std::span<const ColumnBatch> shares);
 
 /// What stands in each variable's list is added to the first of it by the tree, whose tensor is given.
 Gradients sum_of_replicas(std::span<Gradients> replicas);
+void add_gradients(Gradients& sums, Gradients&& added);
+
+void assign_all(const Updates& updates);
+
+std::int64_t rows_of(std::span<const ColumnBatch> shares);
 
 /// Floating-point columns hold numbers only: invalid_argument with column, row and item.
 void check_finite(const ColumnBatch& share, std::int64_t first_row);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "refuse.h"
+#include "train/replica_steps.h"
 
 namespace infeed::detail {
 namespace {
@@ -79,9 +80,7 @@ void check_signature(const InputSignature& signature) {
           "least",
           declared.name, text_of(declared));
     }
-    if (!names.insert(declared.name).second) {
-      refuse("column '{}' is declared twice", declared.name);
-    }
+    if (!names.insert(declared.name).second) refuse("column '{}' is declared twice", declared.name);
     const bool is_negative = std::ranges::any_of(
         declared.shape,
         [](const std::optional<std::int64_t>& extent) { return extent.value_or(0) < 0; });
@@ -95,8 +94,7 @@ void check_signature(const InputSignature& signature) {
 void check_inputs(const InputSignature& signature, std::span<const ColumnBatch> shares,
                   std::int64_t number) {
   if (signature.empty()) return;
-  std::int64_t rows = 0;
-  for (const ColumnBatch& share : shares) rows += share.rows();
+  const std::int64_t rows = rows_of(shares);
   for (const ColumnBatch& share : shares) {
     if (share.rows() == 0) continue;
     for (const InputColumn& declared : signature) check_column(declared, share, rows, number);

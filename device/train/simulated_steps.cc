@@ -68,9 +68,7 @@ void SimulatedSteps::add(std::span<const ColumnBatch> shares, std::int64_t step,
     graph = &graphs_.add(trace_, largest, options_.precision, step + 1);
     compilation = compilations().back().compilation_ps;
   }
-  std::int64_t examples = 0;
-  for (const ColumnBatch& share : shares) examples += share.rows();
-  examples = std::max<std::int64_t>(examples, 1);
+  const std::int64_t examples = std::max<std::int64_t>(rows_of(shares), 1);
   workload_ = options_.workload ? *options_.workload : graph->workload();
   if (compilation > 0) check_hbm(workload_, slice_, examples, step_options_);
   const StepTime time = step_time(workload_, slice_, examples, step_options_);
@@ -92,7 +90,7 @@ std::vector<StepPart> SimulatedSteps::parts_of(std::span<const ColumnBatch> shar
         slice_.replicas_of_host(static_cast<std::int32_t>(host)) / options_.devices_of_replica);
     const std::span<const ColumnBatch> of_host = shares.subspan(first, count);
     first += count;
-    for (const ColumnBatch& share : of_host) parts[host].examples += share.rows();
+    parts[host].examples = rows_of(of_host);
     if (!service_ns.empty()) {
       parts[host].service_ps = service_ns[std::min(host, service_ns.size() - 1)] * kPsPerNs;
     }

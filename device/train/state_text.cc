@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <fmt/format.h>
 
 #include <infeed/error.h>
@@ -34,20 +33,14 @@ void StateReader::expect(std::string_view expected) {
 std::int64_t StateReader::integer() {
   const std::string_view found = word();
   std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(found.data(), found.data() + found.size(), number);
-  if (error != std::errc() || end != found.data() + found.size()) {
-    refuse(fmt::format("'{}'", found), "a whole number");
-  }
+  if (!parse(found, number)) refuse(fmt::format("'{}'", found), "a whole number");
   return number;
 }
 
 std::uint64_t StateReader::bits() {
   const std::string_view found = word();
   std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(found.data(), found.data() + found.size(), number, 16);
-  if (error != std::errc() || end != found.data() + found.size()) {
-    refuse(fmt::format("'{}'", found), "hexadecimal digits");
-  }
+  if (!parse(found, number, 16)) refuse(fmt::format("'{}'", found), "hexadecimal digits");
   return number;
 }
 

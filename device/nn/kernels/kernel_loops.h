@@ -2,7 +2,9 @@
 
 #include <cstdint>
 
-// The loops behind kernels.h. Files that are compiled for one instruction set include this, the
+#include "kernels.h"
+
+// The loops behind kernels.h. Files that are compiled for one instruction set include the two, the
 // compiler's intrinsics and nothing else: an inline function of some header, compiled there, could
 // be the copy that the linker keeps for everybody. Everything here is local to the file.
 
@@ -146,6 +148,19 @@ void bfloat16_all(std::int64_t count, const float* x, float* y) {
 }
 void float16_all(std::int64_t count, const float* x, float* y) {
   for (std::int64_t i = 0; i < count; ++i) y[i] = float16_of(x[i]);
+}
+
+/// With tiles of so many rows, each of two vectors.
+template <class Lanes, int kRows>
+Kernels kernels_of() {
+  return {.rows = kRows,
+          .columns = 2 * Lanes::kWidth,
+          .product = product_tile<Lanes, kRows>,
+          .exp = exp_all,
+          .tanh = tanh_all,
+          .erf = erf_all,
+          .bfloat16 = bfloat16_all,
+          .float16 = float16_all};
 }
 
 }  // namespace

@@ -1,36 +1,24 @@
 #include "kernels.h"
 
 #include <array>
+#include <initializer_list>
 
 namespace infeed::detail {
-namespace {
-
-bool has(VectorWidth width) {
-#if defined(__x86_64__)
-  const bool fma = __builtin_cpu_supports("fma") != 0 && __builtin_cpu_supports("avx2") != 0;
-  if (width == VectorWidth::bits_512) return fma && __builtin_cpu_supports("avx512f") != 0;
-  return fma;
-#else
-  static_cast<void>(width);
-  return false;
-#endif
-}
-
-}  // namespace
 
 const Kernels& kernels(VectorWidth width) {
   static const std::array<Kernels, 5> table = [] {
     std::array<Kernels, 5> by_width;
-    const auto at = [&](VectorWidth w) -> Kernels& {
-      return by_width[static_cast<std::size_t>(w)];
+    by_width.fill(kernels_portable());
+#if defined(__x86_64__)
+    const auto set = [&](std::initializer_list<VectorWidth> widths, const Kernels& of) {
+      for (const VectorWidth one : widths) by_width[static_cast<std::size_t>(one)] = of;
     };
-    at(VectorWidth::portable) = kernels_portable();
-    at(VectorWidth::bits_128) = has(VectorWidth::bits_128) ? kernels_128() : kernels_portable();
-    at(VectorWidth::bits_256) =
-        has(VectorWidth::bits_256) ? kernels_256() : at(VectorWidth::bits_128);
-    at(VectorWidth::bits_512) =
-        has(VectorWidth::bits_512) ? kernels_512() : at(VectorWidth::bits_256);
-    at(VectorWidth::widest) = at(VectorWidth::bits_512);
+    using enum VectorWidth;
+    const bool has_fma = __builtin_cpu_supports("fma") != 0 && __builtin_cpu_supports("avx2") != 0;
+    if (has_fma) set({bits_128}, kernels_128());
+    if (has_fma) set({bits_256, bits_512, widest}, kernels_256());
+    if (has_fma && __builtin_cpu_supports("avx512f") != 0) set({bits_512, widest}, kernels_512());
+#endif
     return by_width;
   }();
   return table[static_cast<std::size_t>(width)];

@@ -1,5 +1,3 @@
-#include "kernels.h"
-
 #if defined(__x86_64__)
 
 #include <immintrin.h>
@@ -20,24 +18,7 @@ struct Lanes256 {
 
 }  // namespace
 
-Kernels kernels_256() {
-  return {.rows = 6,
-          .columns = 2 * Lanes256::kWidth,
-          .product = product_tile<Lanes256, 6>,
-          .exp = exp_all,
-          .tanh = tanh_all,
-          .erf = erf_all,
-          .bfloat16 = bfloat16_all,
-          .float16 = float16_all};
-}
-
-}  // namespace infeed::detail
-
-#else
-
-namespace infeed::detail {
-
-Kernels kernels_256() { return kernels_portable(); }
+Kernels kernels_256() { return kernels_of<Lanes256, 6>(); }
 
 }  // namespace infeed::detail
 

@@ -1,5 +1,3 @@
-#include "kernels.h"
-
 #if defined(__x86_64__)
 
 #include <immintrin.h>
@@ -20,24 +18,7 @@ struct Lanes512 {
 
 }  // namespace
 
-Kernels kernels_512() {
-  return {.rows = 12,
-          .columns = 2 * Lanes512::kWidth,
-          .product = product_tile<Lanes512, 12>,
-          .exp = exp_all,
-          .tanh = tanh_all,
-          .erf = erf_all,
-          .bfloat16 = bfloat16_all,
-          .float16 = float16_all};
-}
-
-}  // namespace infeed::detail
-
-#else
-
-namespace infeed::detail {
-
-Kernels kernels_512() { return kernels_portable(); }
+Kernels kernels_512() { return kernels_of<Lanes512, 12>(); }
 
 }  // namespace infeed::detail
 

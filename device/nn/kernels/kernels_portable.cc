@@ -1,5 +1,4 @@
 #include "kernel_loops.h"
-#include "kernels.h"
 
 namespace infeed::detail {
 namespace {
@@ -15,15 +14,6 @@ struct OneLane {
 
 }  // namespace
 
-Kernels kernels_portable() {
-  return {.rows = 6,
-          .columns = 2,
-          .product = product_tile<OneLane, 6>,
-          .exp = exp_all,
-          .tanh = tanh_all,
-          .erf = erf_all,
-          .bfloat16 = bfloat16_all,
-          .float16 = float16_all};
-}
+Kernels kernels_portable() { return kernels_of<OneLane, 6>(); }
 
 }  // namespace infeed::detail

@@ -120,12 +120,14 @@ class SaveCheckpoints : public Callback {
   explicit SaveCheckpoints(SaveCheckpointsOptions options) : options_(std::move(options)) {}
   std::string_view name() const override { return "save_checkpoints"; }
   void on_execution_end(FitControl& fit, const StepLogs& logs) override;
-  void on_epoch_end(FitControl& fit, const EpochLogs& logs) override;
-  void on_cancelled(FitControl& fit) override;
+  void on_epoch_end(FitControl& fit, const EpochLogs&) override { save(fit); }
+  void on_cancelled(FitControl& fit) override { save(fit); }
   /// Folder of the newest one; empty before the first.
   const std::string& newest() const { return newest_; }
 
  private:
+  void save(FitControl& fit);
+
   SaveCheckpointsOptions options_;
   std::string newest_;
 };
