@@ -38,7 +38,11 @@ InnerReaders::InnerReaders(IteratorContext& run, StageCounters& counters, const 
                            .has_work = [this] { return choose() != nullptr; },
                            .run = [this](auto& lock, auto& inner) { work_on(lock, inner); }}) {}
 
-InnerReaders::~InnerReaders() { stop(); }
+InnerReaders::~InnerReaders() {
+  stop();
+  outer_reader_.join();
+  readers_.join();
+}
 
 void InnerReaders::adopt(std::size_t slot, InnerStream stream) {
   auto inner = std::make_unique<InnerReadAhead>(outer_type_);

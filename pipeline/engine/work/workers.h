@@ -38,8 +38,7 @@ namespace infeed::detail {
 ///  - While there is work and a worker sleeps, one that stays is at work or on its way: whoever makes
 ///    work calls wake_one(), whoever claims some and leaves more wakes the next, and whoever ends
 ///    hands on the wake-up that it may have had.
-///  - A worker ends only behind what it has claimed. The destructor returns when all have ended; the
-///    owner has stopped the hand-off before. What a worker throws aborts the hand-off.
+///  - A worker ends only behind what it has claimed. What one throws aborts the hand-off.
 template <class Task>
 class Workers {
  public:
@@ -55,13 +54,17 @@ class Workers {
   };
 
   Workers(HandOff& hand_off, Work work) : hand_off_(hand_off), work_(std::move(work)) {}
-  ~Workers() {
+  ~Workers() { join(); }  ///< the owner has stopped the hand-off
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
+
+  /// Waits until all have ended. Where several Workers share a hand-off, all are joined before any of
+  /// them goes: one's threads wake the other's.
+  void join() {
     for (const auto& worker : workers_) {
       if (worker->thread.joinable()) worker->thread.join();
     }
   }
-  Workers(const Workers&) = delete;
-  Workers& operator=(const Workers&) = delete;
 
   // With the lock held:
   /// There are to be so many from now on. Returns how many there are: fewer where the system gives no
