@@ -1,4 +1,3 @@
-#include <deque>
 #include <gtest/gtest.h>
 #include <memory>
 #include <optional>
@@ -9,13 +8,13 @@
 
 #include <infeed/detail/hand_off.h>
 
+#include "records/io/numbers_queue.h"
 #include "schedules/explore.h"
 
 namespace infeed::schedules {
 namespace {
 
-using detail::HandOff;
-using detail::WaitPoint;
+using test::NumbersQueue;
 
 detail::Failure failure(const std::string& text) {
   return std::make_shared<const Error>(ErrorCode::data_loss, text);
@@ -28,44 +27,13 @@ ExploreOptions many(std::uint64_t surprises_max = 0) {
           .run = {.surprises_max = surprises_max, .locks_guard_all = true}};
 }
 
-/// The queue of hand_off.h, with room for one.
-class Numbers {
- public:
-  bool push(int number) {
-    auto lock = hand_off_.lock();
-    if (!room_.wait(lock, [this] { return numbers_.empty(); })) return false;
-    numbers_.push_back(number);
-    filled_.wake_one();
-    return true;
-  }
-  std::optional<int> pop() {
-    auto lock = hand_off_.lock();
-    const auto ready = [this] { return !numbers_.empty() || hand_off_.finished(); };
-    if (!filled_.wait(lock, ready)) return std::nullopt;
-    if (numbers_.empty()) {
-      hand_off_.throw_failure();
-      return std::nullopt;
-    }
-    const int number = numbers_.front();
-    numbers_.pop_front();
-    room_.wake_one();
-    return number;
-  }
-  HandOff& hand_off() { return hand_off_; }
-
- private:
-  HandOff hand_off_;
-  WaitPoint filled_{hand_off_}, room_{hand_off_};
-  std::deque<int> numbers_;
-};
-
-/// What a consumer got, and the message of the error behind it.
+/// The numbers that a consumer got, and the message of the error behind it.
 struct Got {
   std::vector<int> numbers;
   std::string error;
 };
 
-Got all_of(Numbers& queue) {
+Got all_of(NumbersQueue& queue) {
   Got got;
   try {
     while (const auto number = queue.pop()) got.numbers.push_back(*number);
@@ -76,7 +44,7 @@ Got all_of(Numbers& queue) {
 }
 
 /// Pushes first, first + 1 and so on while somebody wants them; false when it ends before all.
-bool push_some(Numbers& queue, int first, int count) {
+bool push_some(NumbersQueue& queue, int first, int count) {
   try {
     for (int number = first; number < first + count; ++number) {
       if (!queue.push(number)) return false;
@@ -98,7 +66,7 @@ TEST(HandOffSchedules, FinishComesBehindAll) {
   expect_no_finding(
       "finish",
       [] {
-        Numbers queue;
+        NumbersQueue queue(1);
         std::thread producer([&] {
           push_some(queue, 0, 3);
           queue.hand_off().finish(failure("the end"));
@@ -115,7 +83,7 @@ TEST(HandOffSchedules, SeveralOnBothSides) {
   expect_no_finding(
       "two producers and two consumers",
       [] {
-        Numbers queue;
+        NumbersQueue queue(1);
         std::thread first([&] { push_some(queue, 0, 2); });
         std::thread second([&] { push_some(queue, 2, 2); });
         Got there;
@@ -137,7 +105,7 @@ TEST(HandOffSchedules, StopAtAnyMoment) {
   expect_no_finding(
       "stop",
       [] {
-        Numbers queue;
+        NumbersQueue queue(1);
         std::thread producer([&] {
           if (push_some(queue, 0, 3)) queue.hand_off().finish(failure("the end"));
         });
@@ -156,7 +124,7 @@ TEST(HandOffSchedules, AbortAtAnyMoment) {
   expect_no_finding(
       "abort",
       [] {
-        Numbers queue;
+        NumbersQueue queue(1);
         std::thread producer([&] {
           if (push_some(queue, 0, 3)) queue.hand_off().finish();
         });
@@ -175,7 +143,7 @@ TEST(HandOffSchedules, WaitsThatEndForNothing) {
   expect_no_finding(
       "woken for nothing",
       [] {
-        Numbers queue;
+        NumbersQueue queue(1);
         std::thread producer([&] {
           push_some(queue, 0, 3);
           queue.hand_off().finish();

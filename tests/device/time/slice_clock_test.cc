@@ -70,25 +70,26 @@ TEST(SliceClock, AStoppedPacingThreadIsIdleNotInfeedWait) {
   EXPECT_THAT(account.step(123, 124, 142), IsStep(142, 0, 0, 0));
 }
 
-TEST(SliceClock, WhatTheSourceItselfTookStaysInfeedWait) {
+/// The thread should have woken up at 21, and did at 121: as in the test before.
+PacedAccount account_of_a_late_thread() {
   PacedAccount account(2);
   account.step(0, 1, 1);
   account.step(1, 2, 11);
   account.step(2, 3, 121);
   account.step(3, 4, 121);
   account.step(11, 12, 121);
+  return account;
+}
+
+TEST(SliceClock, WhatTheSourceItselfTookStaysInfeedWait) {
+  PacedAccount account = account_of_a_late_thread();
   // As before, but this batch takes 40: from 21 to 61 if the thread had been in time, where the step
   // before ends at 51. So 10 are waited for the input, and 100 for the thread.
   EXPECT_THAT(account.step(121, 161, 161), IsStep(51, 10, 0, 100));
 }
 
 TEST(SliceClock, ASlowSourceDoesNotLiveOnCreditOfALateThread) {
-  PacedAccount account(2);
-  account.step(0, 1, 1);
-  account.step(1, 2, 11);
-  account.step(2, 3, 121);
-  account.step(3, 4, 121);
-  account.step(11, 12, 121);
+  PacedAccount account = account_of_a_late_thread();
   // Now batches take 12 for steps of 10. In time, batch 5 would have been there at 33, 18 before it
   // was due: nine more steps pass before the input is late by 2 each.
   EXPECT_THAT(account.step(121, 133, 133), IsStep(51, 0, 0, 82));

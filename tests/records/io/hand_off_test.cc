@@ -1,4 +1,3 @@
-#include <deque>
 #include <gtest/gtest.h>
 #include <memory>
 #include <optional>
@@ -7,55 +6,20 @@
 
 #include <infeed/detail/hand_off.h>
 
+#include "records/io/numbers_queue.h"
+
 namespace infeed::test {
 namespace {
 
 using detail::Failure;
 using detail::HandOff;
-using detail::WaitPoint;
 
 Failure failure(const std::string& text) {
   return std::make_shared<const Error>(ErrorCode::internal, text);
 }
 
-/// The queue of hand_off.h's example.
-class Numbers {
- public:
-  bool push(int number) {
-    auto lock = hand_off_.lock();
-    if (!room_.wait(lock, [this] { return numbers_.size() < 8; })) return false;
-    numbers_.push_back(number);
-    filled_.wake_one();
-    return true;
-  }
-  std::optional<int> pop() {
-    auto lock = hand_off_.lock();
-    const auto ready = [this] { return !numbers_.empty() || hand_off_.finished(); };
-    if (!filled_.wait(lock, ready)) return std::nullopt;
-    if (numbers_.empty()) {
-      hand_off_.throw_failure();
-      return std::nullopt;
-    }
-    const int number = numbers_.front();
-    numbers_.pop_front();
-    room_.wake_one();
-    return number;
-  }
-  HandOff& hand_off() { return hand_off_; }
-  int waiting_for_room() {
-    const auto lock = hand_off_.lock();
-    return room_.waiting();
-  }
-
- private:
-  HandOff hand_off_;
-  WaitPoint filled_{hand_off_};
-  WaitPoint room_{hand_off_};
-  std::deque<int> numbers_;
-};
-
 TEST(HandOff, PassesAllOnInOrder) {
-  Numbers numbers;
+  NumbersQueue numbers(8);
   std::thread producer([&] {
     for (int i = 0; i < 10'000; ++i) numbers.push(i);
     numbers.hand_off().finish();
@@ -67,7 +31,7 @@ TEST(HandOff, PassesAllOnInOrder) {
 }
 
 TEST(HandOff, AFailureComesBehindAllBeforeIt) {
-  Numbers numbers;
+  NumbersQueue numbers(8);
   numbers.push(1);
   numbers.hand_off().finish(failure("the disk is gone"));
   EXPECT_EQ(numbers.pop(), 1);
@@ -82,7 +46,7 @@ TEST(HandOff, AFailureComesBehindAllBeforeIt) {
 }
 
 TEST(HandOff, AnAbortComesAtOnceAndTheFirstCounts) {
-  Numbers numbers;
+  NumbersQueue numbers(8);
   numbers.push(1);
   numbers.hand_off().abort(failure("first"));
   numbers.hand_off().abort(failure("second"));
@@ -97,7 +61,7 @@ TEST(HandOff, AnAbortComesAtOnceAndTheFirstCounts) {
 }
 
 TEST(HandOff, AStopEndsEveryWaitAndCountsForMore) {
-  Numbers numbers;
+  NumbersQueue numbers(8);
   for (int i = 0; i < 8; ++i) EXPECT_TRUE(numbers.push(i));
   std::vector<std::thread> waiting;
   for (int i = 0; i < 3; ++i) waiting.emplace_back([&] { EXPECT_FALSE(numbers.push(9)); });
