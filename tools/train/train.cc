@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <ctime>
 #include <filesystem>
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <sstream>
 #include <utility>
@@ -298,7 +296,9 @@ class Job {
     result_.training_batch = recipe.batch;
     const std::string name = fmt::format("{}-{}", recipe.model, to_string(job_.precision));
     result_.checkpoint_folder = fmt::format("{}/checkpoints/{}", job_.work_folder, name);
-    result_.log_folder = log_folder(name);
+    const bool goes_on =
+        job_.resume && latest_training_checkpoint(result_.checkpoint_folder).has_value();
+    result_.log_folder = log_folder_of(job_.work_folder + "/logs", name, goes_on);
     LearnOptions with_files = learn_options(recipe, job_.compression);
     with_files.checkpoint_folder = result_.checkpoint_folder;
     with_files.resume = job_.resume;
@@ -324,22 +324,6 @@ class Job {
     print_account(learned.fit, terminal_);
     for (const std::string& note : learned.fit.tuning.notes) terminal_.line("  autotune: " + note);
     if (learned.resumed_at == 0) train_pairs();
-  }
-
-  /// A folder of its own for each training of this name; one that goes on has the newest of them.
-  std::string log_folder(const std::string& name) const {
-    const std::string logs = job_.work_folder + "/logs";
-    std::string newest;
-    if (job_.resume && latest_training_checkpoint(result_.checkpoint_folder)) {
-      std::error_code ignored;
-      for (const auto& entry : std::filesystem::directory_iterator(logs, ignored)) {
-        if (!entry.path().filename().string().starts_with(name + "_")) continue;
-        newest = std::max(newest, entry.path().string());
-      }
-    }
-    if (!newest.empty()) return newest;
-    return fmt::format("{}/{}_{:%Y-%m-%d_%H-%M-%S}", logs, name,
-                       fmt::localtime(std::time(nullptr)));
   }
 
   void train_pairs() {

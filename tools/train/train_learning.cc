@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <filesystem>
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <optional>
 #include <span>
@@ -145,6 +147,19 @@ LearnResult learn(const Slice& slice, const LearnOptions& options) {
   result.fit = std::move(fitted);
   result.seconds = elapsed_seconds(begin);
   return result;
+}
+
+std::string log_folder_of(const std::string& logs, const std::string& name, bool goes_on) {
+  std::string newest;
+  if (goes_on) {
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator(logs, ignored)) {
+      if (!entry.path().filename().string().starts_with(name + "_")) continue;
+      newest = std::max(newest, entry.path().string());
+    }
+  }
+  if (!newest.empty()) return newest;
+  return fmt::format("{}/{}_{:%Y-%m-%d_%H-%M-%S}", logs, name, fmt::localtime(std::time(nullptr)));
 }
 
 }  // namespace infeed::tools

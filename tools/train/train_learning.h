@@ -70,4 +70,8 @@ struct LearnResult {
 /// Throws cancelled when stopped: checkpoint and event files of the epochs before are whole.
 LearnResult learn(const Slice& slice, const LearnOptions& options);
 
+/// Returns the folder in `logs` for the event files of a training of this name: a new one by the time
+/// of day, or the newest that there is, where the training `goes_on`.
+std::string log_folder_of(const std::string& logs, const std::string& name, bool goes_on);
+
 }  // namespace infeed::tools
