@@ -27,7 +27,7 @@ bool InnerReaders::wants_outer() const {
 void InnerReaders::wake_outer() {
   // Not for each inner dataset: they may be tiny.
   const bool low = 2 * pending_.size() <= static_cast<std::size_t>(readers_wanted_);
-  if (low && wants_outer()) outer_reader_.wake_one();
+  if (low) outer_reader_.wake_one();
 }
 
 void InnerReaders::take_outer_element(std::unique_lock<std::mutex>& lock) {

@@ -16,7 +16,7 @@ namespace {
 // Where batches come more quickly than that, the consumer waits a little for several.
 constexpr double kQuickUs = 100;
 constexpr auto kCollectBatches = std::chrono::microseconds(200);
-// What may keep a consumer that takes part from a batch that is ready: an element, and a block's read.
+// The most that may keep a consumer that takes part from a batch that is ready: an element, a block's read.
 // Half a MiB takes 50 to 100 us out of the page cache; a limit of little more made the consumer sleep
 // for a millisecond after each read that somebody disturbed.
 constexpr double kTakePartUs = 100;
@@ -47,7 +47,7 @@ RowFiller::RowFiller(IteratorContext& run, StageCounters& counters, const RowFil
       spec_(spec),
       input_(input),
       share_(run.threads(), spec.parallelism != 1 && !run.is_inline()),
-      told_{.wake_one = [this] { wake_worker(); }, .tell_ready = [this] { tell_ready(); }},
+      told_{.wake_one = [this] { workers_.wake_one(); }, .tell_ready = [this] { tell_ready(); }},
       work_(run, counters, hand_off_, spec, input, in_type, begin, told_),
       knob_(run.knobs(), counters, knob_of(spec, share_.count() != 0, run),
             [this](auto workers) { set_workers(static_cast<int>(workers)); }),
@@ -81,7 +81,7 @@ void RowFiller::set_workers(int workers) {
   counters_.note_parallelism(static_cast<int>(told_.count), true);
   // Nobody has a use for the memory that the others would keep.
   for (std::size_t i = told_.count; i < tasks_.size(); ++i) tasks_[i].own.drop_free();
-  wake_worker();
+  workers_.wake_one();
   ready_.wake_all();
 }
 
@@ -114,15 +114,11 @@ void RowFiller::run(Lock& lock, Task& task) {
   if (!has_turn()) ready_.wake_one();
 }
 
-void RowFiller::wake_worker() {
-  if (has_turn() && work_.can_claim()) workers_.wake_one();
-}
-
 void RowFiller::note_absence() {
   const bool is_away = consumer_.takes_part && told_.consumer_is_away;
   if (!is_away || ticks_now() - consumer_.left_ticks < ticks_of_us(kAwayUs)) return;
   consumer_.takes_part = false;
-  wake_worker();
+  workers_.wake_one();
 }
 
 // ---- the consumer ----
@@ -215,7 +211,7 @@ void RowFiller::wait_until_ready(Lock& lock) {
   const std::uint64_t element_ticks = work_.element_ticks();
   consumer_.takes_part = element_ticks != 0 && element_ticks < ticks_of_us(kTakePartUs);
   // It may leave work that it began in the serial form, while those who came then found none.
-  wake_worker();
+  workers_.wake_one();
   while (!is_worth_waking()) {
     if (come_quickly()) {
       consumer_.wake_at = std::max<std::size_t>(2, work_.rows_ahead_max() / 2 / spec_.size);
@@ -242,7 +238,7 @@ void RowFiller::tell_ready() {
 void RowFiller::hand_over_front(Chunk& out) {
   if (!work_.batches().hand_over_front(out, work_.rows_ahead_max())) return;
   work_.batches().memory().look_again();
-  wake_worker();
+  workers_.wake_one();
 }
 
 }  // namespace infeed::detail

@@ -44,7 +44,7 @@ class Workers {
  public:
   using Lock = std::unique_lock<std::mutex>;
 
-  /// What they do. All but begin() is called with the lock held.
+  /// The stage's part. All but begin() is called with the lock held.
   struct Work {
     std::function<void()> begin = nullptr;  ///< on each thread, before all else
     /// Takes what is most urgent for this worker (0, 1, ...); null: there is nothing.
@@ -78,9 +78,9 @@ class Workers {
   int count() const { return static_cast<int>(count_); }
   /// Those that nobody has woken.
   int asleep() const { return static_cast<int>(asleep_.size()); }
-  /// There is something to do: one that sleeps comes, unless one is on its way already.
+  /// There may be more to do: where there is, one that sleeps comes, unless one is on its way already.
   void wake_one() {
-    if (on_their_way_ > 0 || asleep_.empty()) return;
+    if (on_their_way_ > 0 || asleep_.empty() || !work_.has_work()) return;
     Worker& warmest = *asleep_.back();
     ++on_their_way_;
     warmest.is_on_its_way = true;
@@ -121,7 +121,7 @@ class Workers {
     try {
       while (!hand_off_.stopped() && !hand_off_.aborted() && number < count_) {
         if (Task* const task = work_.claim(number)) {
-          if (work_.has_work()) wake_one();
+          wake_one();
           work_.run(lock, *task);
         } else {
           sleep(lock, self);
@@ -132,7 +132,7 @@ class Workers {
       hand_off_.abort_locked(terminal_error());
     }
     self.runs = false;
-    if (work_.has_work()) wake_one();
+    wake_one();
   }
 
   void sleep(Lock& lock, Worker& self) {
