@@ -286,7 +286,7 @@ class FitRun : public FitControl {
     return outcome.metrics;
   }
 
-  /// What the batches since the last update ask for.
+  /// Applies the gradients that the batches since the last update ask for.
   void update() {
     if (progress_.group_batches == 0) return;
     // In the order in which a tape met them, a compiler's choice, their squares would add up to others.

@@ -93,7 +93,7 @@ class Exploration {
 
   Explored run() {
     const auto begin = std::chrono::steady_clock::now();
-    // What a process does once, such as to measure how long a tick is, is not to be part of a schedule.
+    // A process does some things once, such as to measure a tick: they are to be part of no schedule.
     replay(body_, {}, options_.run);
     explore_by_changes();
     if (!explored_.finding && !explored_.is_complete) explore_at_random();

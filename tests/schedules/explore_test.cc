@@ -11,11 +11,11 @@
 #include <string>
 #include <thread>
 
-// What the scheduler finds in programs whose faults are known, and that it tries all schedules there are.
+// The scheduler finds the faults of programs that have some, and tries all schedules there are.
 namespace infeed::schedules {
 namespace {
 
-/// What is found in it, by changes alone.
+/// Looks for a finding in it, by changes alone.
 Finding found_in(const std::function<void()>& body) {
   const Explored explored = explore(body, {.random = 0});
   EXPECT_TRUE(explored.finding) << explored.text();

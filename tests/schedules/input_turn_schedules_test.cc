@@ -32,7 +32,7 @@ class Input {
   bool is_pulled_ = false;
 };
 
-/// What a stage with a driver is, without elements and memory: a queue of one that a driver fills or, in
+/// A stage with a driver, without elements and memory: a queue of one that a driver fills or, in
 /// the serial form, the input itself.
 class Driven {
  public:

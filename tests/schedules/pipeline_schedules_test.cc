@@ -50,7 +50,7 @@ enum class End {
 };
 
 struct Behaviour {
-  /// What a tuner sets all knobs to, one setting after the other.
+  /// Settings that a tuner gives all knobs, one after the other.
   std::vector<std::vector<std::int64_t>> settings;
   End end = End::reached;
   bool is_ordered = true;
@@ -122,7 +122,7 @@ class Model {
     }
     check(has_failed == (behaviour_.end == End::failed), "it doesn't fail");
     if (behaviour_.end != End::cancelled) check(pulled != Pull::cancelled, "it was cancelled");
-    // What came before a failure is handed over first; without an order, nothing says what that is.
+    // Elements before a failure are handed over first; without an order, nothing says which these are.
     const bool is_whole = pulled == Pull::end && (!has_failed || behaviour_.is_ordered);
     std::vector<std::int64_t> values = run.values();
     check(!is_whole || values.size() == expected_.size(), "too few elements, or too many");

@@ -40,7 +40,7 @@ struct Scheduler::Thread {
   std::string name;
   std::function<void()> routine;
   bool has_ended = false;
-  // What it waits for, if anything:
+  // The object that it waits for, if any:
   const void* place = nullptr;     ///< a wake-up
   const void* mutex = nullptr;     ///< to have it, then
   const Thread* joined = nullptr;  ///< that this one ends
@@ -79,7 +79,7 @@ RunResult Scheduler::run(const std::function<void()>& body) {
   for (const auto& thread : threads_) {
     if (thread->has_ended) continue;
     thread->fiber.abandon();
-    // What it was given may be used by what was left behind.
+    // Threads that were left behind may use what it was given.
     (void)new std::function<void()>(std::move(thread->routine));
   }
   return std::move(result_);

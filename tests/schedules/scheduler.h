@@ -55,7 +55,7 @@ struct RunOptions {
   bool is_traced = false;
 };
 
-/// What came of one schedule.
+/// The outcome of one schedule.
 struct RunResult {
   std::vector<Decision> decisions;
   std::optional<std::string> finding;  ///< deadlock, endless, what was thrown, a check that failed

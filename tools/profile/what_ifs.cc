@@ -21,13 +21,13 @@ constexpr double kGainMin = 0.02;
 constexpr std::array<std::string_view, 4> kCanHaveThreads{"map", "filter", "parse", "batch_into"};
 constexpr std::array<std::string_view, 6> kCacheable{"map",     "parse",      "decode",
                                                      "records", "interleave", "filter"};
-// What these take is a hand-over between threads or stages, many elements at a time when they come
+// The time that these take is a hand-over between threads or stages, many elements at a time when they come
 // quickly: what it was while they came slowly says nothing of that.
 constexpr std::array<std::string_view, 4> kHandOvers{"prefetch", "repeat", "take", "skip"};
-// What an element takes out of a cache through a prefetch (measured: 31 to 43 ns for small ones).
+// The time that an element takes out of a cache through a prefetch (measured: 31 to 43 ns for small ones).
 constexpr double kCachedElementS = 38e-9;
 constexpr double kCachedByteS = 0.085e-9;
-// What a call that has to wait costs its caller beside the wait; one gets many elements when they come
+// The cost, to its caller, of a call that has to wait, beside the wait; one gets many elements when they come
 // quickly.
 constexpr double kPullS = 0.5e-6;
 // Where nobody timed steps, so much of the time between two calls may be the machine's.
@@ -39,7 +39,7 @@ bool has_any(std::string_view text, std::span<const std::string_view> names) {
   return std::find(names.begin(), names.end(), text) != names.end();
 }
 
-/// Of a stage that has none, so that all cores are used, also while some calls wait.
+/// Returns the threads to try for a stage that has none, so that all cores are used, also while some calls wait.
 int threads_for(double cpu_s, double blocked_s, double cores) {
   const int all_cores = std::max(1, static_cast<int>(cores + 0.5));
   return blocked_s > cpu_s ? std::max(all_cores, kWaitingThreads) : all_cores;
@@ -149,7 +149,7 @@ class WhatIfs {
            .change = "half the time for what " + stage.label + " waits for",
            .how = "faster storage or a server nearby, where its function asks one"});
     }
-    // What is random behind a cache stays so only when the cache lies before it.
+    // A random stage stays random only when the cache lies before it.
     if (!has_any(stage.name, kCacheable)) return;
     add(with_cache_behind(stage.id), stalls_ns,
         {.kind = ChangeKind::cache,

@@ -11,8 +11,8 @@
 
 namespace infeed::detail {
 
-/// What batches in the making hold of the memory account. One of them has the memory that the stage
-/// took when it was opened, and is made whatever others hold; the others are begun where there is room.
+/// Holds the memory account's share of the batches in the making. One of them has the memory that the
+/// stage took when it was opened, and is made whatever others hold; the others are begun where there is room.
 /// With the lock of the hand-off held.
 class BatchMemory {
  public:

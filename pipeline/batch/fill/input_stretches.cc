@@ -13,7 +13,7 @@
 namespace infeed::detail {
 namespace {
 
-// What others may have read while a thread has lost its core.
+// Others may have read as many while a thread has lost its core.
 constexpr std::size_t kParkedPerThread = 4;
 // Stretches between two that are measured with the CPU clock.
 constexpr std::uint64_t kSampledStretches = 8;

@@ -47,7 +47,7 @@ class InputStretches {
   std::optional<Claimed> claim(Lock& lock, OwnStretches& own, std::size_t pulled_max,
                                bool is_written);
   void read(Lock& lock, const Claimed& claimed);
-  /// What was written makes room for another one.
+  /// Rows were written, which makes room for another stretch.
   void note_written() { is_short_ = false; }
 
   /// The next one in order, where it is read; else null.
@@ -59,14 +59,14 @@ class InputStretches {
                                                 std::uint64_t position);
 
   bool has_blocks_left() const { return has_blocks_left_; }
-  /// Nobody will claim a block any more: what lies behind `row`s so far comes by pulling.
+  /// Nobody will claim a block any more: the rest of the input comes by pulling.
   void note_last_block() { has_blocks_left_ = false; }
   /// No block is used any more. So many records that were framed are forgotten, and pulling goes on at
   /// `place`, or behind all blocks.
   void leave_blocks(std::uint64_t forgotten, const std::optional<RecordBlockSource::Place>& place);
 
   bool reads_blocks() const { return reads_blocks_; }
-  /// What a block takes to be read: the most of late.
+  /// The longest that a block of late took to be read.
   std::uint64_t slow_read_ticks() const { return slow_read_ticks_; }
   /// The most rows that came at once.
   std::size_t rows_max() const { return rows_max_; }

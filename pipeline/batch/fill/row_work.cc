@@ -8,7 +8,7 @@
 namespace infeed::detail {
 namespace {
 
-// What a thread takes of pulled elements is worth about as much time.
+// A thread takes as many pulled elements as are worth about so much time.
 constexpr double kStretchUs = 100;
 // To sleep and wake for each of these costs little beside filling them.
 constexpr std::uint64_t kLargeBatchBytes = std::uint64_t{4} << 20;
@@ -42,8 +42,8 @@ bool RowWork::can_place() const {
          (!batches_.memory().is_short() || next_row_is_void());
 }
 
-/// What the thread has read itself is in its cache; what others have read is for when there is no more
-/// to be read.
+/// Prefers rows that the thread has read itself, which are in its cache, and leaves those that others
+/// have read for when there is no more to be read.
 bool RowWork::claim(Task& task) {
   if ((task.piece = batches_.take_piece(&task.own))) {
     task.kind = Task::Kind::write;

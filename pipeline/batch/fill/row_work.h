@@ -17,7 +17,7 @@
 
 namespace infeed::detail {
 
-/// What the work must know of those who do it, and tell them.
+/// Those who do the work, as far as it must know of them and tell them.
 struct RowWorkers {
   std::size_t count = 0;  ///< threads that there are to be; 0: the consumer does it all
   bool consumer_is_away = false;
@@ -25,7 +25,7 @@ struct RowWorkers {
   std::function<void()> tell_ready = nullptr;  ///< a batch, an error or the end may be ready
 };
 
-/// What is to be done to fill batches: stretches are read, their rows get places, pieces are written,
+/// The work that fills batches: stretches are read, their rows get places, pieces are written,
 /// batches are finished. Who has time claims a Task and runs it; what comes of it is in batches().
 ///
 /// Order: rows and errors are those of the serial form, whoever does what. Where a record of a block
@@ -47,7 +47,7 @@ class RowWork {
   RowWork(IteratorContext& run, StageCounters& counters, HandOff& hand_off, const RowFillSpec& spec,
           Stage& input, const TypeInfo& in_type, const Place& begin, const RowWorkers& workers);
 
-  /// What is most urgent for the thread whose task it is; false where there is nothing.
+  /// Takes what is most urgent for the thread whose task it is; false where there is nothing.
   bool claim(Task& task);
   void run(Lock& lock, Task& task);
   bool can_claim() const { return can_place() || can_read() || batches_.can_take_piece(); }
@@ -82,7 +82,7 @@ class RowWork {
   void note_cost(const Piece& piece, const PieceOutcome& outcome);
   void finish_if_written(Lock& lock, BatchInFill& batch);
   void note_damage(std::uint64_t row, const RecordBlockSource::Place& place);
-  /// What has no place yet lies behind damage.
+  /// Rows that have no place yet lie behind damage.
   bool next_row_is_void() const { return damage_ && damage_->row <= batches_.rows(); }
   bool is_quiet() const {
     return under_way_ == 0 && !stretches_.are_parked() && batches_.pieces() == 0;
