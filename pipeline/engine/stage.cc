@@ -232,6 +232,11 @@ void Stage::note_buffered(std::uint64_t elements, std::uint64_t bytes) const {
   counters_->note_buffered(elements, bytes);
 }
 
+bool Node::rests_on_a_promise() const {
+  return std::any_of(inputs_.begin(), inputs_.end(),
+                     [](const NodePointer& input) { return input->rests_on_a_promise(); });
+}
+
 std::string Node::described() const {
   return given_name_.empty() ? name_ : fmt::format("{} '{}'", name_, given_name_);
 }

@@ -72,6 +72,7 @@ class AssertCardinalityNode final : public Node {
 
   std::string signature() const override { return {}; }
   Cardinality cardinality() const override { return Cardinality::finite(count_); }
+  bool rests_on_a_promise() const override { return input().cardinality() != cardinality(); }
   bool is_indexable() const override {
     return input().is_indexable() && input().cardinality() == cardinality();
   }

@@ -61,12 +61,14 @@ class RepeatStage final : public Stage, private RecordBlockSource {
 
  private:
   /// Whole passes of a known length need not be looked at, unless errors may have changed the
-  /// length.
+  /// length. Where it was only promised, the last of them is passed over by the input: a promise
+  /// that is broken ends the run there, and a resume exactly there must not go on behind it.
   std::uint64_t jump_over_passes(std::uint64_t count, Known known) {
     const Cardinality length = node_.cardinality();
     const bool exact = known == Known::no_errors && length.is_finite() && length.count() > 0;
     if (input_ != nullptr || !exact) return 0;
-    const std::uint64_t passes = std::min(count / length.count(), count_ - pass_);
+    const std::uint64_t whole = node_.rests_on_a_promise() ? count - 1 : count;
+    const std::uint64_t passes = std::min(whole / length.count(), count_ - pass_);
     pass_ += passes;
     given_ += passes * length.count();
     return passes * length.count();

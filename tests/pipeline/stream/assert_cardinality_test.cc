@@ -4,6 +4,7 @@
 #include <infeed/pipeline/global_shuffle.h>
 #include <infeed/pipeline/prefetch.h>
 #include <infeed/pipeline/range.h>
+#include <infeed/pipeline/repeat.h>
 #include <infeed/pipeline/skip.h>
 
 #include "pipeline/suite/stage_suite.h"
@@ -85,6 +86,14 @@ TEST(AssertCardinality, IsNoPartOfTheCheckpoint) {
   const auto wrong = odd_ones(10) | assert_cardinality(5);
   EXPECT_EQ(error_of([&] { wrong.iterate({.resume = iterator.checkpoint()}); }).code(),
             ErrorCode::failed_precondition);
+}
+
+TEST(AssertCardinality, AResumeAtAPassesEndDoesNotGoOnBehindABrokenPromise) {
+  const auto dataset = odd_ones(10) | assert_cardinality(7) | repeat(3);
+  auto iterator = dataset.iterate();
+  take_stream(iterator, 7);
+  EXPECT_EQ(error_behind(dataset, 0, {.resume = iterator.checkpoint()}).message(),
+            error_of([&] { iterator.next(); }).message());
 }
 
 TEST(AssertCardinality, HasRandomAccessWhereItsInputDoes) {

@@ -204,6 +204,9 @@ class Node {
   }
   /// How many elements there are when none fails.
   virtual Cardinality cardinality() const { return Cardinality::unknown(); }
+  /// Whether cardinality() rests on a promise of the user's (assert_cardinality), which shows to be
+  /// kept only when a pass is read to its end.
+  virtual bool rests_on_a_promise() const;
   /// Whether its stages can pull_at(): the element at a position is a function of the position, and
   /// the cardinality is finite and exact.
   virtual bool is_indexable() const { return false; }
