@@ -187,7 +187,7 @@ class ElementwiseNode final : public Node {
       return std::make_unique<ElementwiseStage>(context, spec_of(context), input().type(),
                                                 std::move(below));
     }
-    return make_parallel_elementwise(context, spec_of(context), input().type(), std::move(below),
+    return make_parallel_elementwise(context, spec_of(context), std::move(below),
                                      std::move(driver));
   }
 

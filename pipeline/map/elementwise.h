@@ -55,7 +55,6 @@ class BlockPacer {
 /// The running form with threads; `input` is opened by the caller.
 std::unique_ptr<Stage> make_parallel_elementwise(const StageContext& context,
                                                  std::shared_ptr<const ElementwiseSpec> spec,
-                                                 const TypeInfo& in_type,
                                                  std::unique_ptr<Stage> input, ThreadShare driver);
 
 }  // namespace infeed::detail

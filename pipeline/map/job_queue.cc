@@ -2,147 +2,157 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
+#include <utility>
 
 #include "engine/recording/call_watch.h"
 #include "engine/threads/clock.h"
-#include "engine/threads/driver.h"
 
 namespace infeed::detail {
 namespace {
 
-// A thread switch costs 20 to 40 us. On two cores a 10 us function reached 0.47 of what two loops
-// reach with jobs of 50 us, 0.85 with 250 us, 0.92 with 400 us, 0.95 with 600 us and four times as
-// many of them as threads. 800 us gain 0.007, eight times as many 0.01, and hold 10 MB more of
-// texts.
-constexpr double kJobUs = 600;
-// Where results are large a job is no longer than this.
-constexpr std::uint64_t kJobBytes = std::uint64_t{1} << 20;
-// Chunks cheaper than this are put through the function by the driver: handing them over costs
-// more.
-constexpr double kWorthAThreadUs = 20;
 constexpr auto kCollectJobs = std::chrono::microseconds(2000);
-// Three long jobs in a row that waited are the function's nature.
-constexpr std::uint64_t kBlockedJobs = 3;
-// More of them that wait have not been seen to bring anything on a single machine.
-constexpr int kBlockingWorkersMax = 64;
+// The clocks of a watch cost 3 us: not for each of many short jobs.
 constexpr std::uint64_t kWatchEvery = 8;
+
+/// Room for what is worth a job, but no more than 256 KiB of large elements.
+std::size_t job_capacity(const TypeInfo& type) {
+  constexpr std::size_t kJobBytesMax = 256 * 1024;
+  const std::size_t most = kJobBytesMax / std::max<std::size_t>(1, type.size);
+  return std::max(chunk_capacity(type), std::min(kChunkElementsMax, most));
+}
 
 }  // namespace
 
 JobQueue::JobQueue(IteratorContext& run, StageCounters& counters,
-                   std::shared_ptr<const ElementwiseSpec> spec, const Stage& input,
-                   std::uint64_t epoch, const JobQueueOptions& options)
+                   std::shared_ptr<const ElementwiseSpec> spec, Stage& input, std::uint64_t epoch,
+                   const JobQueueOptions& options)
     : run_(run),
       counters_(counters),
-      spec_(std::move(spec)),
       input_(input),
-      epoch_(epoch),
       options_(options),
-      own_share_(run.threads(), /*is_wanted=*/false),
-      workers_(options.parallelism),
+      runner_(run, counters, spec, input, epoch),
+      jobs_(options.ordered),
+      costs_(spec->out_type->size),
       in_hand_(run.memory(), input.type().size),
-      result_bytes_each_(spec_->out_type->size),
-      lifeline_(std::make_shared<Lifeline>()),
-      own_threads_(hand_off_, {.begin = [this] { run_.begin_thread(spec_->name); },
-                               .claim = [this](auto) { return claim(Claimer::thread); },
-                               .has_work = [this] { return has_waiting_job(); },
-                               .run = [this](auto& lock, Job& job) { run_unlocked(lock, job); }}) {
-  lifeline_->queue = this;
+      threads_(run, hand_off_,
+               {.name = spec->name,
+                .count = options.parallelism,
+                .count_blocking = options.parallelism_blocking},
+               {.claim = [this](auto) { return claim(Claimer::thread); },
+                .has_work = [this] { return jobs_.has_waiting(); },
+                .run = [this](auto& lock, Job& job) { run_unlocked(lock, job); }}),
+      driver_(run, counters, hand_off_, ready_, input, input.type(),
+              {.name = spec->name + "-driver",
+               .room = [this](std::size_t elements_max) { return room(elements_max); },
+               .take = [this](Chunk& pulled) { cut_into_jobs(pulled); },
+               .finish = [this](ErrorPointer failure) { finish(std::move(failure)); }}) {
   counters_.has_own_calls = true;
 }
 
 JobQueue::~JobQueue() {
   stop();
-  std::unique_lock lock(lifeline_->mutex);
-  lifeline_->queue = nullptr;
-  lifeline_->nobody_inside.wait(lock, [this] { return lifeline_->inside == 0; });
+  driver_.join();
 }
 
 std::size_t JobQueue::jobs_max() const {
   // Four times what runs: as many again wait for a free thread, the others for the consumer.
-  return 4 * static_cast<std::size_t>(workers_) + 2;
+  return 4 * static_cast<std::size_t>(threads_.count()) + 2;
 }
 
-std::size_t JobQueue::elements_worth_a_job() const {
-  const std::uint64_t bytes_each =
-      std::max({in_hand_.bytes_each(), result_bytes_each_, std::uint64_t{1}});
-  const std::uint64_t most =
-      std::clamp<std::uint64_t>(kJobBytes / bytes_each, 1, kChunkElementsMax);
-  return static_cast<std::size_t>(
-      std::clamp<std::uint64_t>(ticks_of_us(kJobUs) / ticks_per_element_, 1, most));
+/// Returns how many elements may be pulled; 0 as long as there is no room.
+std::size_t JobQueue::room(std::size_t elements_max) {
+  if (jobs_.size() >= jobs_max()) return 0;
+  const std::size_t wanted = elements_per_job() * (jobs_max() - jobs_.size());
+  for (const std::size_t count : {std::min(wanted, elements_max), std::size_t{1}}) {
+    if (in_hand_.try_expect(count)) return count;
+  }
+  is_short_of_memory_ = has_been_short_of_memory_ = true;
+  return is_wanted_ && jobs_.empty() ? 1 : 0;
 }
 
-std::size_t JobQueue::elements_per_job() const {
-  const auto lock = hand_off_.lock();
-  return ticks_per_element_ == 0 ? 1 : elements_worth_a_job();
+/// A function so cheap that a hand-over costs more is called by the driver, before it adds the job.
+void JobQueue::cut_into_jobs(Chunk& pulled) {
+  const std::uint64_t bytes = pulled.bytes();
+  auto lock = hand_off_.lock();
+  in_hand_.hold(pulled, bytes);
+  const bool is_cheap = costs_.is_cheap();
+  while (true) {
+    if (!is_cheap) extend_last(pulled);
+    if (pulled.empty()) return;
+    const std::size_t elements = is_cheap ? pulled.size() : elements_per_job();
+    lock.unlock();
+    std::unique_ptr<Job> job = job_of(pulled, elements);
+    if (is_cheap && job->in.size() > 0) run_here(*job, /*is_watched=*/false);
+    add(std::move(job));
+    HandOff::lock_again(lock);
+  }
 }
 
-bool JobQueue::is_cheap() const {
-  const auto lock = hand_off_.lock();
-  return ticks_per_element_ != 0 &&
-         ticks_per_element_ * kChunkElementsMax < ticks_of_us(kWorthAThreadUs);
-}
-
-void JobQueue::extend_last(Chunk& chunk, std::uint64_t& position) {
-  const auto lock = hand_off_.lock();
-  if (jobs_.empty() || ticks_per_element_ == 0) return;
-  Job& last = *jobs_.back();
+/// Moves what it can into the last job, if nobody has begun that one and it is not yet worth its
+/// hand-over: large elements come in chunks of a few, each far below that. Nothing is held back for it:
+/// who is free takes the job as it is.
+void JobQueue::extend_last(Chunk& pulled) {
+  if (jobs_.empty() || pulled.size() == 0) return;
+  Job& last = jobs_.last();
   if (last.state != Job::State::waiting || last.in.has_error()) return;
   // Unordered, the job that was added last may be gone; the one that is last now is none of ours.
-  if (last.position + last.elements != position) return;
-  const std::size_t wanted = elements_worth_a_job();
+  if (last.position + last.elements != position_) return;
+  const std::size_t wanted = elements_per_job();
   if (last.in.size() >= wanted) return;
-  const std::size_t count = std::min({wanted - last.in.size(), last.in.room(), chunk.size()});
-  last.held.take_from(in_hand_.held(), chunk.type().bytes(chunk.front(), count));
-  last.in.append_from(chunk, count);
+  const std::size_t count = std::min({wanted - last.in.size(), last.in.room(), pulled.size()});
+  last.held.take_from(in_hand_.held(), pulled.type().bytes(pulled.front(), count));
+  last.in.append_from(pulled, count);
   last.elements += count;
-  position += count;
+  position_ += count;
 }
 
-void JobQueue::run_here(Job& job) {
-  // The clocks cost 3 us: not for each of many short ones.
-  const bool is_watched = turn_.is_serial() && ++jobs_here_ % kWatchEvery == 0;
-  if (is_watched) {
-    run_and_watch(job, /*may_stop=*/false);
-  } else {
-    run_job(job, /*may_stop=*/false);
+/// Makes one of the chunk's next elements, and of the error behind them when there are no more.
+std::unique_ptr<Job> JobQueue::job_of(Chunk& pulled, std::size_t elements) {
+  std::unique_ptr<Job> job;
+  auto lock = hand_off_.lock();
+  if (!recycled_.empty()) {
+    job = std::move(recycled_.back());
+    recycled_.pop_back();
   }
-  hold_results(job);
+  lock.unlock();
+  if (job == nullptr) job = std::make_unique<Job>(pulled.type(), job_capacity(pulled.type()));
+  job->out.clear();
+  job->result_bytes = 0;
+  job->state = Job::State::waiting;
+  job->position = position_;
+  job->in.append_from(pulled, elements);
+  job->elements = job->in.size();
+  if (pulled.size() == 0 && pulled.has_error()) job->in.set_error(pulled.take_error());
+  position_ += job->in.slots();
+  const std::uint64_t bytes = job->in.bytes();
+  HandOff::lock_again(lock);
+  job->held.take_from(in_hand_.held(), bytes);
+  return job;
+}
+
+void JobQueue::run_here(Job& job, bool is_watched) {
+  if (is_watched) {
+    runner_.run_and_watch(job, /*may_stop=*/false);
+  } else {
+    runner_.run(job, /*may_stop=*/false);
+  }
   const auto lock = hand_off_.lock();
   note_cost(job);
   job.state = Job::State::done;
 }
 
-/// The driver, until it takes something.
-void JobQueue::wait_for_consumer(std::unique_lock<std::mutex>& lock,
-                                 const std::function<bool()>& is_admitted) {
-  const std::uint64_t begin = ticks_now();
-  do {
-    driver_waits_ = true;
-    room_.wait_once(lock);
-  } while (!is_admitted());
-  driver_waits_ = false;
-  StageCounters::add(counters_.full_ticks, ticks_now() - begin);
-}
-
-bool JobQueue::add(std::unique_ptr<Job> job) {
+void JobQueue::add(std::unique_ptr<Job> job) {
   auto lock = hand_off_.lock();
-  const auto is_admitted = [&] { return hand_off_.stopped() || jobs_.size() < jobs_max(); };
-  if (!is_admitted()) wait_for_consumer(lock, is_admitted);
-  if (hand_off_.stopped()) return false;
-  is_wanted_ = false;
+  const bool consumer_has_nothing = std::exchange(is_wanted_, false) && wake_at_ != 0;
   if (job->in.size() == 0) job->state = Job::State::done;  // run here, or just the input's error
   const bool is_done = job->state == Job::State::done;
-  jobs_.push_back(std::move(job));
-  if (is_done) {
-    if (wake_at_ != 0 && ready_at_head() >= wake_at_) ready_.wake_one();
-    return true;
-  }
+  jobs_.add(std::move(job));
+  if (is_done) return wake_collector();
   // The executor may be busy for long, perhaps with the consumer itself (a user's function that
   // iterates a dataset of its own): a consumer that has nothing to do comes and does it.
-  if (waits_for_any_job_) ready_.wake_one();
-  start_runners(lock);
-  return true;
+  if (consumer_has_nothing) ready_.wake_one();
+  threads_.wake_one(lock);
 }
 
 void JobQueue::finish(ErrorPointer failure) {
@@ -151,198 +161,141 @@ void JobQueue::finish(ErrorPointer failure) {
   hand_off_.finish_locked(std::move(failure));
 }
 
-void JobQueue::start_runners(std::unique_lock<std::mutex>& lock) {
-  if (blocking_) return own_threads_.wake_one();
-  if (runners_ >= workers_) return;
-  ++runners_;
-  lock.unlock();
-  submit_runner();
-}
-
-void JobQueue::add_own_threads() {
-  try {
-    workers_ = own_threads_.set_count(std::min(workers_, own_share_.count()));
-  } catch (const Error&) {  // none: it is the executor's as before
-    blocking_ = false;
-    workers_ = options_.parallelism;
-  }
-}
-
-void JobQueue::submit_runner() {
-  run_.executor().submit([lifeline = lifeline_] {
-    JobQueue* queue = nullptr;
-    {
-      const std::lock_guard lock(lifeline->mutex);
-      if (lifeline->queue == nullptr) return;
-      queue = lifeline->queue;
-      ++lifeline->inside;
-    }
-    queue->run_jobs();
-    const std::lock_guard lock(lifeline->mutex);
-    if (--lifeline->inside == 0) lifeline->nobody_inside.notify_all();
-  });
-}
-
-bool JobQueue::has_waiting_job() const {
-  return std::any_of(jobs_.begin() + static_cast<std::ptrdiff_t>(waiting_from_), jobs_.end(),
-                     [](const auto& job) { return job->state == Job::State::waiting; });
-}
-
 Job* JobQueue::claim(Claimer claimer) {
-  for (; waiting_from_ < jobs_.size(); ++waiting_from_) {
-    Job& job = *jobs_[waiting_from_];
-    if (job.state != Job::State::waiting) continue;
-    if (!may_begin(job, claimer)) return nullptr;
-    ++waiting_from_;
-    job.state = Job::State::running;
-    ++running_jobs_;
-    return &job;
-  }
-  return nullptr;
+  Job* const job = jobs_.first_waiting();
+  if (job == nullptr || !may_begin(*job, claimer)) return nullptr;
+  job->state = Job::State::running;
+  ++running_jobs_;
+  return job;
+}
+
+/// Whether there is room for what is expected of it, or the consumer waits for just this job.
+bool JobQueue::may_begin(Job& job, Claimer claimer) {
+  const std::uint64_t expected = costs_.result_bytes(job.elements);
+  if (job.held.try_grow_to(run_.memory(), job.held.bytes() + expected)) return true;
+  is_short_of_memory_ = has_been_short_of_memory_ = true;
+  if (claimer == Claimer::consumer) return true;
+  const bool consumer_waits = wake_at_ != 0;
+  return consumer_waits && (options_.ordered ? &job == &jobs_.first() : running_jobs_ == 0);
 }
 
 void JobQueue::run_unlocked(std::unique_lock<std::mutex>& lock, Job& job) {
   lock.unlock();
-  const bool blocked = run_and_watch(job, /*may_stop=*/true);
-  hold_results(job);
-  lock.lock();
-  job_done(job, blocked);
-}
-
-void JobQueue::run_jobs() {
-  auto lock = hand_off_.lock();
-  // Once it blocks, the rest is for the stage's own threads.
-  while (!hand_off_.stopped() && !blocking_ && runners_ <= workers_) {
-    Job* const job = claim(Claimer::thread);
-    if (job == nullptr) break;
-    run_unlocked(lock, *job);
+  const bool waited = runner_.run_and_watch(job, /*may_stop=*/true);
+  HandOff::lock_again(lock);
+  if (job.in.size() > 0) jobs_.add_rest_of(job);  // it stopped
+  job.state = Job::State::done;
+  --running_jobs_;
+  note_cost(job);
+  if (threads_.note_job(waited)) {
+    if (options_.is_tuned) note_parallelism();
+    driver_.wake();
   }
-  --runners_;
-}
-
-/// Jobs that could be taken now, counted up to what the consumer waits for.
-std::size_t JobQueue::ready_at_head() const {
-  std::size_t ready = 0;
-  for (const auto& job : jobs_) {
-    if (job->state == Job::State::done) {
-      ++ready;
-    } else if (options_.ordered) {
-      break;
-    }
-  }
-  return ready;
+  wake_collector();
 }
 
 void JobQueue::note_cost(const Job& job) {
   StageCounters::add(counters_.work_ticks, job.ticks);
-  const std::uint64_t per_element =
-      std::max<std::uint64_t>(1, job.ticks / std::max<std::uint64_t>(1, job.elements));
-  ticks_per_element_ =
-      ticks_per_element_ == 0 ? per_element : (3 * ticks_per_element_ + per_element + 2) / 4;
-  const std::uint64_t bytes_each = job.result_bytes / std::max<std::uint64_t>(1, job.elements);
-  result_bytes_each_ = std::max(bytes_each, result_bytes_each_ - result_bytes_each_ / 16);
+  costs_.note(job);
 }
 
-void JobQueue::job_done(Job& job, bool blocked) {
-  if (job.in.size() > 0) split_off_rest(job);
-  job.state = Job::State::done;
-  --running_jobs_;
-  note_cost(job);
-  slow_jobs_blocked_ = blocked ? slow_jobs_blocked_ + 1 : 0;
-  // Once it is stopped, somebody may be joining the threads that there are.
-  if (!blocking_ && !hand_off_.stopped() && slow_jobs_blocked_ >= kBlockedJobs) note_blocking();
-  if (wake_at_ != 0 && ready_at_head() >= wake_at_) {
-    wake_at_ = 0;
-    ready_.wake_one();
-  }
+void JobQueue::note_parallelism() {
+  counters_.note_parallelism(driver_.is_serial() ? 0 : threads_.count(), true);
 }
 
-/// Its jobs go to threads of its own from now on.
-void JobQueue::note_blocking() {
-  int wanted = options_.parallelism_blocking;
-  if (knob_ != nullptr) {
-    wanted = static_cast<int>(knob_->note_waits(wanted, std::max(wanted, kBlockingWorkersMax)));
-  }
-  if (own_share_.grow(wanted) == 0) return;  // threads_max leaves none
-  blocking_ = true;
-  workers_ = own_share_.count();
-  if (options_.is_tuned) counters_.note_parallelism(turn_.is_serial() ? 0 : workers_, true);
-  add_own_threads();
-  room_.wake_one();
+/// Wakes the consumer when there is what it waits for.
+void JobQueue::wake_collector() {
+  if (wake_at_ == 0 || jobs_.ready() < wake_at_) return;
+  wake_at_ = 0;
+  ready_.wake_one();
 }
 
 void JobQueue::set_knob(Knob& knob) {
   const auto lock = hand_off_.lock();
-  knob_ = &knob;
+  threads_.set_knob(knob);
 }
 
 void JobQueue::set_workers(int workers) {
+  driver_.set_serial(workers == 0);
   const auto lock = hand_off_.lock();
   if (hand_off_.stopped()) return;
   // Where it is serial what is there is still done by as many as before.
-  if (workers > 0) workers_ = workers;
-  if (blocking_ && workers > own_share_.count()) workers_ = own_share_.grow(workers);
-  counters_.note_parallelism(workers == 0 ? 0 : workers_, true);
-  if (blocking_) add_own_threads();
-  turn_.set_serial(workers == 0);
-  room_.wake_all();
+  if (workers > 0) threads_.set_count(workers);
+  note_parallelism();
+  driver_.wake();
 }
 
-Pull JobQueue::take(std::unique_ptr<Job>& result) {
+Pull JobQueue::take(std::unique_ptr<Job>& result, std::size_t want) {
+  if (driver_.is_taken()) {
+    if (driver_.is_serial()) return pull_here(result, want);
+    driver_.give_back();
+  }
   auto lock = hand_off_.lock();
+  driver_.start();
   std::uint64_t wait_begin = 0;
-  std::optional<WaitWatch> wait;
+  std::optional<WaitWatch> watch;
   while (true) {
-    if (hand_off_.stopped()) return Pull::cancelled;
-    const auto end = options_.ordered && !jobs_.empty() ? jobs_.begin() + 1 : jobs_.end();
-    const auto done = std::find_if(jobs_.begin(), end,
-                                   [](const auto& job) { return job->state == Job::State::done; });
-    if (done != end) {
-      if (static_cast<std::size_t>(done - jobs_.begin()) < waiting_from_) --waiting_from_;
-      result = std::move(*done);
-      jobs_.erase(done);
-      break;
-    }
+    if (!hand_off_.goes_on()) return Pull::cancelled;
+    result = jobs_.take_done();
+    if (result != nullptr) break;
     if (jobs_.empty() && hand_off_.finished()) {
       hand_off_.throw_failure();
       return Pull::end;
     }
-    if (jobs_.empty() && turn_.driver_rests()) {
-      turn_.take();
-      return Pull::values;
+    if (jobs_.empty() && driver_.may_be_taken()) {
+      driver_.be_taken();
+      lock.unlock();
+      return pull_here(result, want);
     }
     if (wait_begin == 0) {
       wait_begin = ticks_now();
-      wait.emplace(run_.recorder());
+      watch.emplace(run_.recorder());
     }
-    // Nobody has begun the next job: don't wait for a thread, be one.
-    const bool is_begun = jobs_.empty() || jobs_.front()->state != Job::State::waiting;
-    if (!blocking_ && !is_begun && running_jobs_ < workers_) {
-      run_unlocked(lock, *claim(Claimer::consumer));
-      continue;
-    }
-    const bool collects = ticks_per_element_ != 0 && jobs_.size() > 2 && !blocking_ &&
-                          ticks_per_element_ < ticks_of_us(kJobUs) && !has_been_short_of_memory_;
-    wake_at_ = collects ? std::min<std::size_t>(4, jobs_.size() / 2) : 1;
-    waits_for_any_job_ = jobs_.empty();
-    is_wanted_ = jobs_.empty();
-    if (is_wanted_ && driver_waits_) room_.wake_one();
-    // Its own threads may have found no room for what the consumer now waits for.
-    if (blocking_ && is_short_of_memory_) own_threads_.wake_one();
-    if (wake_at_ == 1) {
-      ready_.wait_once(lock);
-    } else {
-      ready_.wait_once_for(lock, kCollectJobs);
-    }
-    wake_at_ = 0;
-    waits_for_any_job_ = false;
+    wait(lock);
   }
   if (wait_begin != 0) StageCounters::add(counters_.wait_ticks, ticks_now() - wait_begin);
-  if (driver_waits_ && 2 * jobs_.size() <= jobs_max()) {
-    driver_waits_ = false;
-    lock.unlock();
-    room_.wake_one();
+  if (2 * jobs_.size() <= jobs_max()) driver_.wake();
+  return Pull::values;
+}
+
+/// Until something has changed. Where nobody has begun the next job, the consumer runs it.
+void JobQueue::wait(std::unique_lock<std::mutex>& lock) {
+  const bool is_begun = jobs_.empty() || jobs_.first().state != Job::State::waiting;
+  if (!threads_.is_blocking() && !is_begun && running_jobs_ < threads_.count()) {
+    return run_unlocked(lock, *claim(Claimer::consumer));
   }
+  const bool collects = costs_.is_brief() && jobs_.size() > 2 && !threads_.is_blocking() &&
+                        !has_been_short_of_memory_;
+  wake_at_ = collects ? std::min<std::size_t>(4, jobs_.size() / 2) : 1;
+  is_wanted_ = jobs_.empty();
+  if (is_wanted_) driver_.wake();
+  // Its own threads may have found no room for what the consumer now waits for.
+  if (threads_.is_blocking() && is_short_of_memory_) threads_.wake_one(lock);
+  if (wake_at_ == 1) {
+    ready_.wait_once(lock);
+  } else {
+    ready_.wait_once_for(lock, kCollectJobs);
+  }
+  wake_at_ = 0;
+}
+
+Pull JobQueue::pull_here(std::unique_ptr<Job>& result, std::size_t want) {
+  const std::uint64_t begin = ticks_now();
+  Chunk& pulled = driver_.chunk();
+  std::size_t most = std::min(want, pulled.capacity());
+  {
+    const auto lock = hand_off_.lock();
+    most = std::min(most, elements_per_job());
+  }
+  const Pull got = input_.pull(pulled, most);
+  if (got == Pull::end) {
+    finish(nullptr);
+    driver_.give_back();
+  }
+  if (got != Pull::values) return got;
+  result = job_of(pulled, pulled.size());
+  if (result->in.size() > 0) run_here(*result, ++jobs_here_ % kWatchEvery == 0);
+  StageCounters::add(counters_.wait_ticks, ticks_now() - begin);
   return Pull::values;
 }
 
@@ -350,15 +303,10 @@ void JobQueue::recycle(std::unique_ptr<Job> job) {
   job->held.release();
   auto lock = hand_off_.lock();
   if (recycled_.size() < jobs_max()) recycled_.push_back(std::move(job));
-  go_on_with_memory(lock);
-}
-
-std::unique_ptr<Job> JobQueue::recycled() {
-  const auto lock = hand_off_.lock();
-  if (recycled_.empty()) return nullptr;
-  std::unique_ptr<Job> job = std::move(recycled_.back());
-  recycled_.pop_back();
-  return job;
+  // Something was given back: whoever had no room looks again.
+  if (!std::exchange(is_short_of_memory_, false)) return;
+  driver_.wake();
+  if (jobs_.has_waiting()) threads_.wake_one(lock);
 }
 
 }  // namespace infeed::detail

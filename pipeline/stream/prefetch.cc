@@ -4,10 +4,9 @@
 #include <fmt/format.h>
 
 #include "engine/iterator_context.h"
-#include "engine/threads/chunk_queue.h"
 #include "engine/threads/clock.h"
-#include "engine/threads/driver.h"
 #include "engine/threads/thread_budget.h"
+#include "engine/work/chunk_queue.h"
 
 namespace infeed::detail {
 namespace {
@@ -37,9 +36,8 @@ class PrefetchStage final : public Stage {
         thread_(std::move(thread)),
         input_(std::move(input)),
         front_(type()),
-        queue_(run(), counters(), type(), limits),
+        queue_(run(), counters(), "prefetch", *input_, type(), limits),
         waker_(run(), [this] { queue_.stop(); }),
-        driver_(run(), "prefetch", *input_, type(), queue_),
         driver_knob_(run().knobs(), counters(), driver_knob(limits),
                      [this](std::int64_t threads) { set_serial(threads == 0); }),
         depth_knob_(run().knobs(), counters(), depth_knob(limits), [this](std::int64_t depth) {
@@ -54,17 +52,14 @@ class PrefetchStage final : public Stage {
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     has_begun_ = true;
-    if (has_input_) {
-      if (queue_.turn().is_serial()) return pull_here(out, want);
-      has_input_ = false;
-      queue_.turn().give_back();
+    if (queue_.has_given_input()) {
+      if (queue_.is_serial()) return pull_here(out, want);
+      queue_.give_back();
     }
     if (front_.empty()) {
-      if (!queue_.turn().is_serial()) driver_.start();
       const Pull popped = queue_.pop(front_);
       if (popped != Pull::values) return popped;
-      has_input_ = front_.empty();
-      if (has_input_) return pull_here(out, want);
+      if (queue_.has_given_input()) return pull_here(out, want);
     }
     if (front_.slots() <= want && front_.capacity() == out.capacity()) {
       out.swap(front_);
@@ -93,8 +88,7 @@ class PrefetchStage final : public Stage {
     const Pull pulled = input_->pull(out, want);
     if (pulled == Pull::end) {
       queue_.finish();
-      has_input_ = false;
-      queue_.turn().give_back();
+      queue_.give_back();
     }
     StageCounters::add(counters().wait_ticks, ticks_now() - begin);
     return pulled;
@@ -105,9 +99,7 @@ class PrefetchStage final : public Stage {
   Chunk front_;  ///< what was popped and not yet handed over
   ChunkQueue queue_;
   CancellationWaker waker_;
-  Driver driver_;
   bool has_begun_ = false;
-  bool has_input_ = false;  ///< the consumer's thread, as the serial form wants it
   Knob driver_knob_;
   Knob depth_knob_;
 };

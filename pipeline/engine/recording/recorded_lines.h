@@ -11,13 +11,10 @@
 #include <infeed/pipeline/traced_place.h>
 
 #include "engine/stage_counters.h"
+#include "engine/statistics/window.h"
 
 // What stands in the lines of a recording (pipeline/recording.md), and their text.
-namespace infeed {
-
-class IteratorContext;
-
-namespace detail {
+namespace infeed::detail {
 
 /// Stages as the lines name them.
 using StageIds = std::unordered_map<const StageCounters*, int>;
@@ -68,48 +65,7 @@ std::string line_of_slow_call(std::string_view kind, const RecordedSlowCall& cal
 std::string line_of_stages(const std::vector<StageStatistics>& stages,
                            const std::vector<const StageCounters*>& counters, const StageIds& ids);
 
-/// What all stages did since the last look.
-class WindowMaker {
- public:
-  explicit WindowMaker(IteratorContext& run) : run_(run) {}
+/// `throttled_ns`: of the window, in which its control group was held back.
+std::string line_of_window(const Window& window, std::uint64_t throttled_ns, const StageIds& ids);
 
-  struct StageRow {
-    const StageCounters* stage;
-    StageStatistics figures;  ///< those that grow: of the window alone
-  };
-  struct Window {
-    std::uint64_t begin_ns = 0;
-    std::uint64_t length_ns = 0;
-    std::uint64_t elements = 0;
-    std::uint64_t consumer_wait_ns = 0;
-    std::uint64_t process_cpu_ns = 0;
-    std::uint64_t throttled_ns = 0;
-    double cores = 0;
-    double cores_of_others = 0;
-    std::uint64_t memory_bytes = 0;
-    std::uint64_t memory_limit_bytes = 0;
-    std::uint64_t memory_refusals = 0;
-    std::vector<StageRow> stages;
-  };
-  /// `now_ns` since the start of the recording; `throttled_ns` since the last look.
-  Window look(std::uint64_t now_ns, std::uint64_t throttled_ns);
-  /// As it was at the last look.
-  const PipelineStatistics& statistics() const { return before_; }
-  const std::vector<const StageCounters*>& stages() const { return stages_; }
-
- private:
-  IteratorContext& run_;
-  PipelineStatistics before_;
-  std::vector<const StageCounters*> stages_;
-  std::unordered_map<const StageCounters*, StageStatistics> stages_before_;
-  std::uint64_t before_ns_ = 0;
-  std::uint64_t machine_before_ns_ = 0;
-  std::uint64_t refusals_before_ = 0;
-  std::uint64_t limits_read_at_ns_ = 0;
-  double cores_ = 0;
-};
-
-std::string line_of_window(const WindowMaker::Window& window, const StageIds& ids);
-
-}  // namespace detail
-}  // namespace infeed
+}  // namespace infeed::detail

@@ -151,10 +151,9 @@ void Recorder::write_down(bool is_last) {
 }
 
 void Recorder::write_window() {
-  const WindowMaker::Window window =
-      windows_.look(ns_since_start(ticks_now()), std::exchange(throttled_since_window_ns_, 0));
+  const Window window = windows_.look(ns_since_start(ticks_now()));
   write_new_stages();
-  append(line_of_window(window, ids_));
+  append(line_of_window(window, std::exchange(throttled_since_window_ns_, 0), ids_));
 }
 
 /// The whole list, when there are stages that it didn't have.

@@ -47,10 +47,10 @@ ReadyElements::ReadyElements(IteratorContext& run, const TypeInfo& type, Stage& 
                              ThreadShare thread, const ReadyEvent& event)
     : thread_(std::move(thread)),
       event_(event),
-      queue_(run, run.counters().begin_ready_queue(), type, kLimits, [this] { event_.set(); }),
-      waker_(run, [this] { queue_.stop(); }),
-      driver_(run, "ready", root, type, queue_) {
-  driver_.start();
+      queue_(run, run.counters().begin_ready_queue(), "ready", root, type, kLimits,
+             [this] { event_.set(); }),
+      waker_(run, [this] { queue_.stop(); }) {
+  queue_.start();
 }
 
 bool ReadyElements::is_ready(std::chrono::steady_clock::time_point deadline,

@@ -4,9 +4,8 @@
 #include <stop_token>
 
 #include "engine/iterator_context.h"
-#include "engine/threads/chunk_queue.h"
-#include "engine/threads/driver.h"
 #include "engine/threads/thread_budget.h"
+#include "engine/work/chunk_queue.h"
 
 namespace infeed::detail {
 
@@ -30,8 +29,8 @@ class ReadyEvent {
 /// Keeps the next elements of an iterator ready, in a thread of its own, so that a host with an
 /// event loop can ask for one without waiting, or wait with a limit.
 ///
-/// Invariants: it is made and used by the consumer's thread, behind whose back only the driver
-/// pulls `root`; the event is set from when something is there until the consumer found nothing (so
+/// Invariants: it is made and used by the consumer's thread, behind whose back only the queue's
+/// thread pulls `root`; the event is set from when something is there until the consumer found nothing (so
 /// it may be set for no reason, but is never silent with one). It stays set at the end.
 class ReadyElements {
  public:
@@ -50,7 +49,6 @@ class ReadyElements {
   const ReadyEvent& event_;
   ChunkQueue queue_;
   CancellationWaker waker_;
-  Driver driver_;
 };
 
 }  // namespace infeed::detail

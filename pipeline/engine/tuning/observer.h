@@ -2,20 +2,14 @@
 
 #include <atomic>
 #include <cstdint>
-#include <vector>
 
-#include <infeed/pipeline/statistics.h>
 #include <infeed/pipeline/tuning_policy.h>
 
-namespace infeed {
+#include "engine/statistics/window.h"
 
-class IteratorContext;
+namespace infeed::detail {
 
-namespace detail {
-
-struct StageCounters;
-
-/// Makes windows out of counters that only grow.
+/// What a tuner decides by: a window of the figures, and the knobs.
 class TuningObserver {
  public:
   TuningObserver(IteratorContext& run, const std::atomic<std::uint64_t>& taken)
@@ -25,16 +19,10 @@ class TuningObserver {
   TuningObservation look();
 
  private:
-  void fill_stages(const PipelineStatistics& now, const std::vector<const StageCounters*>& counters,
-                   TuningObservation& seen) const;
-  double cores_of_others(const TuningObservation& seen);
-
   IteratorContext& run_;
   const std::atomic<std::uint64_t>& taken_;
   std::uint64_t taken_before_ = 0;
-  PipelineStatistics before_;
-  std::uint64_t machine_before_ns_ = 0;  ///< all cores' busy time
+  WindowMaker windows_{run_};
 };
 
-}  // namespace detail
-}  // namespace infeed
+}  // namespace infeed::detail

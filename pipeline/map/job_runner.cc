@@ -1,3 +1,5 @@
+#include "map/job_runner.h"
+
 #include <algorithm>
 #include <sys/resource.h>
 #include <utility>
@@ -5,9 +7,7 @@
 #include "engine/recording/note_calls.h"
 #include "engine/statistics/pull_sample.h"
 #include "engine/threads/clock.h"
-#include "map/job_queue.h"
 
-// What a thread does with a job that it has claimed.
 namespace infeed::detail {
 namespace {
 
@@ -30,7 +30,7 @@ std::uint64_t times_thread_waited() {
 
 }  // namespace
 
-void JobQueue::run_job(Job& job, bool may_stop) {
+void JobRunner::run(Job& job, bool may_stop) const {
   const std::uint64_t begin = ticks_now();
   std::uint64_t position = job.position;
   const bool has_payload = spec_->out_type->payload_bytes_run != nullptr;
@@ -40,11 +40,12 @@ void JobQueue::run_job(Job& job, bool may_stop) {
     run_blocks(job, position, may_stop && has_payload);
   }
   job.ticks = ticks_now() - begin;
+  job.held.set(run_.memory(), job.result_bytes + job.in.bytes());
 }
 
 /// Block by block, so that a slow element is known by its position, and large results before there are
 /// many. May stop behind any block.
-void JobQueue::run_blocks(Job& job, std::uint64_t& position, bool may_stop) {
+void JobRunner::run_blocks(Job& job, std::uint64_t& position, bool may_stop) const {
   std::size_t block = 1;
   while (job.in.size() > 0) {
     const std::uint64_t first = position;
@@ -55,20 +56,21 @@ void JobQueue::run_blocks(Job& job, std::uint64_t& position, bool may_stop) {
     const std::uint64_t count = position - first;
     if (watch.is_on()) note_calls(run_, counters_, watch, end, {epoch_, first, count}, input_);
     block = block_behind(block, count, end - begin);
-    if (may_stop && job.in.size() > 0 && !has_room_for_results(job)) return;
+    if (!may_stop || job.in.size() == 0) continue;
+    if (!job.held.try_grow_to(run_.memory(), job.result_bytes)) return;
   }
 }
 
 /// The size of the next block. One by one where slow elements are to be known and that costs little.
-std::size_t JobQueue::block_behind(std::size_t block, std::uint64_t count,
-                                   std::uint64_t ticks) const {
+std::size_t JobRunner::block_behind(std::size_t block, std::uint64_t count,
+                                    std::uint64_t ticks) const {
   const bool is_cheap = run_.recorder() == nullptr ? ticks < ticks_of_us(kBlockUs)
                                                    : ticks < count * ticks_of_us(kWorthWatchingUs);
   if (is_cheap) return std::min(kWatchedAtOnce, 2 * block);
   return run_.recorder() == nullptr ? std::max<std::size_t>(1, block / 2) : 1;
 }
 
-void JobQueue::run_elements(Job& job, std::uint64_t& position, std::size_t count) {
+void JobRunner::run_elements(Job& job, std::uint64_t& position, std::size_t count) const {
   const std::uint64_t end = position + count;
   while (position < end && job.in.size() > 0) {
     if (job.out.empty() || job.out.back().has_error()) {
@@ -87,11 +89,10 @@ void JobQueue::run_elements(Job& job, std::uint64_t& position, std::size_t count
   }
 }
 
-/// Whether the function waited for something for most of the time.
-bool JobQueue::run_and_watch(Job& job, bool may_stop) {
+bool JobRunner::run_and_watch(Job& job, bool may_stop) const {
   const std::uint64_t waited_before = times_thread_waited();
   const std::uint64_t cpu_before_ns = thread_cpu_ns();
-  run_job(job, may_stop);
+  run(job, may_stop);
   const std::uint64_t cpu_ns = thread_cpu_ns() - cpu_before_ns;
   StageCounters::add(counters_.sampled_work_ticks, job.ticks);
   StageCounters::add(counters_.sampled_work_cpu_ns, cpu_ns);

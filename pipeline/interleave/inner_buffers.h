@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <infeed/pipeline/chunk.h>
+#include <infeed/pipeline/detail/held_bytes.h>
+
+#include "engine/iterator_context.h"
+#include "interleave/cycle_ahead.h"
+
+namespace infeed::detail {
+
+/// What threads have read ahead of all inner datasets together, and the memory for it: reserved before a
+/// read, held from then on with the chunk.
+///
+/// Thread-safety: none; the hand-off's lock guards it.
+class InnerBuffers {
+ public:
+  /// What a read may bring; nothing where there is no memory.
+  struct Grant {
+    std::size_t want = 0;
+    HeldBytes held;
+  };
+
+  InnerBuffers(IteratorContext& run, StageCounters& counters, const TypeInfo& type)
+      : run_(run), counters_(counters), type_(type) {}
+
+  Grant reserve(const InnerReadAhead& inner);
+  /// Returns what is read without a reservation for a consumer that waits for just that: no more than a
+  /// page, or one element.
+  std::size_t elements_when_short() const;
+  /// Puts what was read, maybe nothing, behind what is ready. The chunk is empty then.
+  void add(InnerReadAhead& inner, Chunk& chunk, InnerPlaces places);
+  /// Hands the next chunk over, and takes `out` for it.
+  void take(InnerReadAhead& inner, Chunk& out);
+  /// What is ready is wanted by nobody any more.
+  void drop(InnerReadAhead& inner);
+  Chunk take_spare();
+  void give_spare(Chunk chunk);
+
+ private:
+  std::uint64_t bytes_each() const;
+  void note(std::int64_t elements, std::int64_t bytes);
+
+  IteratorContext& run_;
+  StageCounters& counters_;
+  const TypeInfo& type_;
+  std::vector<Chunk> spare_;
+  std::uint64_t elements_ = 0;
+  std::uint64_t bytes_ = 0;
+  std::uint64_t bytes_per_element_ = 0;  ///< smoothed; 0: none has been seen
+};
+
+}  // namespace infeed::detail
