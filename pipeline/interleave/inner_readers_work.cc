@@ -167,8 +167,9 @@ bool InnerReaders::read_once(Lock& lock, InnerReadAhead& inner, Chunk& chunk) {
   const bool is_unwanted =
       ahead_.is_in_step() && !ahead_.is_wanted(inner);  // it was begun while there was room
   if (hand_off_.stopped() || (is_unwanted && pulled != Pull::end)) {
-    const std::unique_ptr<Stage> over = is_unwanted ? step_back(inner, chunk.slots()) : nullptr;
+    std::unique_ptr<Stage> over = is_unwanted ? step_back(inner, chunk.slots()) : nullptr;
     lock.unlock();
+    over = nullptr;
     chunk.clear();
     lock.lock();
     return false;

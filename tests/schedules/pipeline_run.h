@@ -18,37 +18,41 @@ namespace infeed::schedules {
 /// Hands on what its input gives, and throws a terminal error behind the first elements.
 class FailingStage final : public Stage {
  public:
-  FailingStage(const StageContext& context, std::uint64_t fails_at, std::unique_ptr<Stage> input)
-      : Stage(context), fails_at_(fails_at), input_(std::move(input)) {}
+  FailingStage(const StageContext& context, std::uint64_t fails_at, ErrorCode code,
+               std::unique_ptr<Stage> input)
+      : Stage(context), fails_at_(fails_at), code_(code), input_(std::move(input)) {}
 
  protected:
   Pull do_pull(Chunk& out, std::size_t) override {
-    if (position() == fails_at_) throw Error(ErrorCode::data_loss, "it fails here");
+    if (position() == fails_at_) throw Error(code_, "it fails here");
     return input_->pull(out, 1);
   }
 
  private:
   const std::uint64_t fails_at_;
+  const ErrorCode code_;
   const std::unique_ptr<Stage> input_;
 };
 
 class FailingNode final : public Node {
  public:
-  FailingNode(std::uint64_t fails_at, const NodePointer& input)
-      : Node("failing", input->type(), {input}), fails_at_(fails_at) {}
+  FailingNode(std::uint64_t fails_at, ErrorCode code, const NodePointer& input)
+      : Node("failing", input->type(), {input}), fails_at_(fails_at), code_(code) {}
 
  protected:
   std::unique_ptr<Stage> make_stage(const StageContext& context) const override {
-    return std::make_unique<FailingStage>(context, fails_at_, input().open(context));
+    return std::make_unique<FailingStage>(context, fails_at_, code_, input().open(context));
   }
 
  private:
   const std::uint64_t fails_at_;
+  const ErrorCode code_;
 };
 
 template <class T>
-Dataset<T> failing(const Dataset<T>& dataset, std::uint64_t fails_at) {
-  return Dataset<T>(std::make_shared<FailingNode>(fails_at, dataset.node()));
+Dataset<T> failing(const Dataset<T>& dataset, std::uint64_t fails_at,
+                   ErrorCode code = ErrorCode::data_loss) {
+  return Dataset<T>(std::make_shared<FailingNode>(fails_at, code, dataset.node()));
 }
 
 /// A pipeline that runs in a schedule, with an executor of two threads, as an Iterator would run it but for

@@ -269,6 +269,17 @@ TEST_P(InterleaveSchedules, EndsBefore) {
   expect_elements("failed", failing(range(3), 2) | interleave(&inner, options()), behaviour);
 }
 
+/// An inner dataset that is refused memory makes all those that are ahead rest. What they close for that
+/// takes part in the cancellation behind the failure.
+TEST_P(InterleaveSchedules, FailsForWantOfMemory) {
+  const auto inner = [](std::int64_t x) {
+    const auto numbers = range(3 * x, 3 * x + 2) | prefetch(1);
+    return x == 0 ? failing(numbers, 1, ErrorCode::resource_exhausted) : numbers;
+  };
+  expect_elements("refused", range(3) | interleave(inner, options()),
+                  {.settings = {}, .end = End::failed, .is_ordered = is_ordered()}, kQuickBatches);
+}
+
 INSTANTIATE_TEST_SUITE_P(Ordered, InterleaveSchedules, ::testing::Values(true));
 INSTANTIATE_TEST_SUITE_P(Unordered, InterleaveSchedules, ::testing::Values(false));
 
