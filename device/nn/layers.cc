@@ -58,151 +58,139 @@ TapeValue Sequential::apply(Tape& tape, const TapeValue& x) const {
   return y;
 }
 
-TapeValue Residual::apply(Tape& tape, const TapeValue& x) const {
-  const TapeValue around = shortcut_ ? shortcut_->apply(tape, x) : x;
-  return nn::add(tape, around, inner_->apply(tape, x));
-}
+Activate::Activate(Activation activation)
+    : FunctionLayer([activation](Tape& tape, const TapeValue& x) {
+        return activated(tape, x, activation);
+      }) {}
 
-TapeValue Activate::apply(Tape& tape, const TapeValue& x) const {
-  return activated(tape, x, activation_);
-}
-
-Dense::Dense(Scope scope, std::int64_t in, std::int64_t out, DenseOptions options)
-    : options_(options),
-      kernel_(scope.variable("kernel", {at_least_one(in, "inputs"), at_least_one(out, "outputs")},
-                             options.initializer)),
-      bias_(scope.variable("bias", {out}, Initializer::zeros)) {}
-
-TapeValue Dense::apply(Tape& tape, const TapeValue& x) const {
-  return activated(tape, dense(tape, x, tape.read(kernel_), tape.read(bias_)), options_.activation);
+Dense::Dense(Scope scope, std::int64_t in, std::int64_t out, DenseOptions options) {
+  const Variable kernel = scope.variable(
+      "kernel", {at_least_one(in, "inputs"), at_least_one(out, "outputs")}, options.initializer);
+  const Variable bias = scope.variable("bias", {out}, Initializer::zeros);
+  function_ = [=](Tape& tape, const TapeValue& x) {
+    return activated(tape, dense(tape, x, tape.read(kernel), tape.read(bias)), options.activation);
+  };
 }
 
 Convolution::Convolution(Scope scope, std::int64_t in, std::int64_t out,
-                         ConvolutionLayerOptions options)
-    : options_(options),
-      kernel_(
-          scope.variable("kernel",
-                         {at_least_one(options.window, "pixels along its window's side"),
-                          options.window, at_least_one(in, "inputs"), at_least_one(out, "outputs")},
-                         options.initializer)),
-      bias_(optional_bias(scope, options.bias, out)) {}
-
-TapeValue Convolution::apply(Tape& tape, const TapeValue& x) const {
-  const ConvolutionOptions options{.stride = options_.stride, .padding = options_.padding};
-  const TapeValue kernel = tape.read(kernel_);
-  return activated(tape,
-                   bias_ ? convolution(tape, x, kernel, tape.read(*bias_), options)
-                         : convolution(tape, x, kernel, options),
-                   options_.activation);
+                         ConvolutionLayerOptions options) {
+  const std::int64_t window = at_least_one(options.window, "pixels along its window's side");
+  const Variable kernel = scope.variable(
+      "kernel", {window, window, at_least_one(in, "inputs"), at_least_one(out, "outputs")},
+      options.initializer);
+  const std::optional<Variable> bias = optional_bias(scope, options.bias, out);
+  function_ = [=](Tape& tape, const TapeValue& x) {
+    const ConvolutionOptions windows{.stride = options.stride, .padding = options.padding};
+    const TapeValue w = tape.read(kernel);
+    return activated(tape,
+                     bias ? convolution(tape, x, w, tape.read(*bias), windows)
+                          : convolution(tape, x, w, windows),
+                     options.activation);
+  };
 }
 
 DepthwiseConvolution::DepthwiseConvolution(Scope scope, std::int64_t channels,
-                                           DepthwiseOptions options)
-    : options_(options),
-      kernel_(scope.variable("kernel", depthwise_kernel(scope, channels, options))),
-      bias_(optional_bias(scope, options.bias, channels * options.multiplier)) {}
-
-TapeValue DepthwiseConvolution::apply(Tape& tape, const TapeValue& x) const {
-  TapeValue y = depthwise_convolution(tape, x, tape.read(kernel_),
-                                      {.stride = options_.stride, .padding = options_.padding});
-  if (bias_) y = add_table(tape, y, tape.read(*bias_));
-  return activated(tape, y, options_.activation);
+                                           DepthwiseOptions options) {
+  const Variable kernel = scope.variable("kernel", depthwise_kernel(scope, channels, options));
+  const std::optional<Variable> bias =
+      optional_bias(scope, options.bias, channels * options.multiplier);
+  function_ = [=](Tape& tape, const TapeValue& x) {
+    TapeValue y = depthwise_convolution(tape, x, tape.read(kernel),
+                                        {.stride = options.stride, .padding = options.padding});
+    if (bias) y = add_table(tape, y, tape.read(*bias));
+    return activated(tape, y, options.activation);
+  };
 }
 
 SeparableConvolution::SeparableConvolution(const Scope& scope, std::int64_t in, std::int64_t out,
-                                           DepthwiseOptions options)
-    : depthwise_(scope.below("depthwise"), in,
-                 {.window = options.window,
-                  .stride = options.stride,
-                  .padding = options.padding,
-                  .multiplier = options.multiplier,
-                  .bias = false,
-                  .initializer = options.initializer}),
-      pointwise_(scope.below("pointwise"), in * options.multiplier, out,
-                 {.window = 1,
-                  .activation = options.activation,
-                  .bias = options.bias,
-                  .initializer = options.initializer}) {}
-
-TapeValue SeparableConvolution::apply(Tape& tape, const TapeValue& x) const {
-  return pointwise_.apply(tape, depthwise_.apply(tape, x));
+                                           DepthwiseOptions options) {
+  DepthwiseOptions alone = options;
+  alone.activation = Activation::none;
+  alone.bias = false;
+  const DepthwiseConvolution depthwise(scope.below("depthwise"), in, alone);
+  const Convolution pointwise(scope.below("pointwise"), in * options.multiplier, out,
+                              {.window = 1,
+                               .activation = options.activation,
+                               .bias = options.bias,
+                               .initializer = options.initializer});
+  function_ = [=](Tape& tape, const TapeValue& x) {
+    return pointwise.apply(tape, depthwise.apply(tape, x));
+  };
 }
 
-TapeValue MaxPool::apply(Tape& tape, const TapeValue& x) const { return max_pool(tape, x, size_); }
+MaxPool::MaxPool(std::int64_t size)
+    : FunctionLayer([size](Tape& tape, const TapeValue& x) { return max_pool(tape, x, size); }) {}
 
-TapeValue AveragePool::apply(Tape& tape, const TapeValue& x) const {
-  return average_pool(tape, x, size_);
-}
+AveragePool::AveragePool(std::int64_t size)
+    : FunctionLayer(
+          [size](Tape& tape, const TapeValue& x) { return average_pool(tape, x, size); }) {}
 
-TapeValue GlobalAveragePool::apply(Tape& tape, const TapeValue& x) const {
-  return average_of_rows(tape, x);
-}
+Flatten::Flatten()
+    : FunctionLayer([](Tape& tape, const TapeValue& x) {
+        require_examples(x, "Flatten");
+        return reshape(tape, x, {x.shape()[0], x.shape().without_first().items()});
+      }) {}
 
-TapeValue Flatten::apply(Tape& tape, const TapeValue& x) const {
-  require_examples(x, "Flatten");
-  return reshape(tape, x, {x.shape()[0], x.shape().without_first().items()});
-}
+Reshape::Reshape(Shape of_an_example)
+    : FunctionLayer([shape = std::move(of_an_example)](Tape& tape, const TapeValue& x) {
+        require_examples(x, "Reshape");
+        return reshape(tape, x, Shape(x.shape()[0], shape));
+      }) {}
 
-TapeValue Reshape::apply(Tape& tape, const TapeValue& x) const {
-  require_examples(x, "Reshape");
-  return reshape(tape, x, Shape(x.shape()[0], shape_));
-}
+Dropout::Dropout(double rate)
+    : FunctionLayer([rate](Tape& tape, const TapeValue& x) { return dropout(tape, x, rate); }) {}
 
-TapeValue Dropout::apply(Tape& tape, const TapeValue& x) const { return dropout(tape, x, rate_); }
-
-Embedding::Embedding(Scope scope, std::int64_t rows, std::int64_t features)
-    : table_(scope.variable("table",
-                            {at_least_one(rows, "rows"), at_least_one(features, "features")},
-                            Initializer::small_normal)) {}
-
-TapeValue Embedding::apply(Tape& tape, const TapeValue& ids) const {
-  return embedding(tape, tape.read(table_), ids);
+Embedding::Embedding(Scope scope, std::int64_t rows, std::int64_t features) {
+  const Variable table =
+      scope.variable("table", {at_least_one(rows, "rows"), at_least_one(features, "features")},
+                     Initializer::small_normal);
+  function_ = [=](Tape& tape, const TapeValue& ids) {
+    return embedding(tape, tape.read(table), ids);
+  };
 }
 
 PositionEmbedding::PositionEmbedding(Scope scope, const Shape& of_an_example)
-    : table_(scope.variable("table", of_an_example, Initializer::small_normal)) {}
+    : FunctionLayer(
+          [table = scope.variable("table", of_an_example, Initializer::small_normal)](
+              Tape& tape, const TapeValue& x) { return add_table(tape, x, tape.read(table)); }) {}
 
-TapeValue PositionEmbedding::apply(Tape& tape, const TapeValue& x) const {
-  return add_table(tape, x, tape.read(table_));
+LayerNorm::LayerNorm(Scope scope, std::int64_t features, float epsilon) {
+  const Variable gain =
+      scope.variable("gain", {at_least_one(features, "features")}, Initializer::ones);
+  const Variable offset = scope.variable("offset", {features}, Initializer::zeros);
+  function_ = [=](Tape& tape, const TapeValue& x) {
+    return layer_norm(tape, x, tape.read(gain), tape.read(offset), epsilon);
+  };
 }
 
-LayerNorm::LayerNorm(Scope scope, std::int64_t features, float epsilon)
-    : epsilon_(epsilon),
-      gain_(scope.variable("gain", {at_least_one(features, "features")}, Initializer::ones)),
-      offset_(scope.variable("offset", {features}, Initializer::zeros)) {}
-
-TapeValue LayerNorm::apply(Tape& tape, const TapeValue& x) const {
-  return layer_norm(tape, x, tape.read(gain_), tape.read(offset_), epsilon_);
+BatchNorm::BatchNorm(Scope scope, std::int64_t features, BatchNormOptions options) {
+  const Variable gain =
+      scope.variable("gain", {at_least_one(features, "features")}, Initializer::ones);
+  const Variable offset = scope.variable("offset", {features}, Initializer::zeros);
+  const BatchStatistics statistics{
+      .mean = scope.variable("mean", {features}, Initializer::zeros, false),
+      .variance = scope.variable("variance", {features}, Initializer::ones, false),
+      .momentum = options.momentum,
+      .epsilon = options.epsilon,
+      .synchronised = options.synchronised};
+  function_ = [=](Tape& tape, const TapeValue& x) {
+    return batch_norm(tape, x, tape.read(gain), tape.read(offset), statistics);
+  };
 }
 
-BatchNorm::BatchNorm(Scope scope, std::int64_t features, BatchNormOptions options)
-    : gain_(scope.variable("gain", {at_least_one(features, "features")}, Initializer::ones)),
-      offset_(scope.variable("offset", {features}, Initializer::zeros)),
-      statistics_{.mean = scope.variable("mean", {features}, Initializer::zeros, false),
-                  .variance = scope.variable("variance", {features}, Initializer::ones, false),
-                  .momentum = options.momentum,
-                  .epsilon = options.epsilon,
-                  .synchronised = options.synchronised} {}
-
-TapeValue BatchNorm::apply(Tape& tape, const TapeValue& x) const {
-  return batch_norm(tape, x, tape.read(gain_), tape.read(offset_), statistics_);
-}
-
-SelfAttention::SelfAttention(const Scope& scope, std::int64_t features, std::int64_t heads)
-    : heads_(at_least_one(heads, "heads")),
-      query_(scope.below("query"), features, features),
-      key_(scope.below("key"), features, features),
-      value_(scope.below("value"), features, features),
-      output_(scope.below("output"), features, features) {
-  if (features % heads != 0) {
+SelfAttention::SelfAttention(const Scope& scope, std::int64_t features, std::int64_t heads) {
+  if (features % at_least_one(heads, "heads") != 0) {
     detail::refuse("self-attention of {} features in {} heads; the heads must divide them",
                    features, heads);
   }
-}
-
-TapeValue SelfAttention::apply(Tape& tape, const TapeValue& x) const {
-  return output_.apply(tape, attention(tape, query_.apply(tape, x), key_.apply(tape, x),
-                                       value_.apply(tape, x), heads_));
+  const Dense query(scope.below("query"), features, features);
+  const Dense key(scope.below("key"), features, features);
+  const Dense value(scope.below("value"), features, features);
+  const Dense output(scope.below("output"), features, features);
+  function_ = [=](Tape& tape, const TapeValue& x) {
+    return output.apply(tape, attention(tape, query.apply(tape, x), key.apply(tape, x),
+                                        value.apply(tape, x), heads));
+  };
 }
 
 }  // namespace infeed::nn

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 
 #include <infeed/device/layers.h>
 
@@ -30,28 +29,15 @@ struct DepthwiseOptions {
 };
 
 /// [examples, height, width, channels] to channels * multiplier: "kernel", "bias".
-class DepthwiseConvolution : public Layer {
- public:
+struct DepthwiseConvolution : FunctionLayer {
   DepthwiseConvolution(Scope scope, std::int64_t channels, DepthwiseOptions options = {});
-  TapeValue apply(Tape& tape, const TapeValue& x) const override;
-
- private:
-  DepthwiseOptions options_;
-  Variable kernel_;
-  std::optional<Variable> bias_;
 };
 
 /// The same without bias and activation, then a convolution of 1 x 1 with both, to `out` channels:
 /// "depthwise/kernel", "pointwise/kernel", "pointwise/bias".
-class SeparableConvolution : public Layer {
- public:
+struct SeparableConvolution : FunctionLayer {
   SeparableConvolution(const Scope& scope, std::int64_t in, std::int64_t out,
                        DepthwiseOptions options = {});
-  TapeValue apply(Tape& tape, const TapeValue& x) const override;
-
- private:
-  DepthwiseConvolution depthwise_;
-  Convolution pointwise_;
 };
 
 }  // namespace infeed::nn

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -33,6 +33,18 @@ class Layer {
   virtual TapeValue apply(Tape& tape, const TapeValue& x) const = 0;
 };
 
+/// A layer that is one function, which holds the variables that it reads.
+class FunctionLayer : public Layer {
+ public:
+  using Function = std::function<TapeValue(Tape& tape, const TapeValue& x)>;
+  explicit FunctionLayer(Function function) : function_(std::move(function)) {}
+  TapeValue apply(Tape& tape, const TapeValue& x) const override { return function_(tape, x); }
+
+ protected:
+  FunctionLayer() = default;
+  Function function_;  ///< set by a constructor that makes variables, whose order is the seed's
+};
+
 /// One layer behind the other.
 class Sequential : public Layer {
  public:
@@ -47,31 +59,21 @@ class Sequential : public Layer {
   std::vector<std::shared_ptr<const Layer>> layers_;
 };
 
-/// x + inner(x), or shortcut(x) + inner(x) where inner changes the shape.
-class Residual : public Layer {
- public:
-  template <class L>
-  explicit Residual(L inner) : inner_(std::make_shared<const L>(std::move(inner))) {}
-  template <class L, class S>
-  Residual(L inner, S shortcut)
-      : inner_(std::make_shared<const L>(std::move(inner))),
-        shortcut_(std::make_shared<const S>(std::move(shortcut))) {}
-  TapeValue apply(Tape& tape, const TapeValue& x) const override;
-
- private:
-  std::shared_ptr<const Layer> inner_;
-  std::shared_ptr<const Layer> shortcut_ = nullptr;  ///< null: x itself
-};
-
 enum class Activation : std::uint8_t { none, relu, gelu, tanh, sigmoid };
 
-class Activate : public Layer {
- public:
-  explicit Activate(Activation activation) : activation_(activation) {}
-  TapeValue apply(Tape& tape, const TapeValue& x) const override;
+struct Activate : FunctionLayer {
+  explicit Activate(Activation activation);
+};
 
- private:
-  Activation activation_;
+/// x + inner(x), or shortcut(x) + inner(x) where inner changes the shape.
+struct Residual : FunctionLayer {
+  template <class L, class S = Activate>
+  explicit Residual(L inner, S shortcut = Activate(Activation::none))
+      : FunctionLayer([inner = std::move(inner), shortcut = std::move(shortcut)](
+                          Tape& tape, const TapeValue& x) {
+          const TapeValue around = shortcut.apply(tape, x);
+          return add(tape, around, inner.apply(tape, x));
+        }) {}
 };
 
 struct DenseOptions {
@@ -80,15 +82,8 @@ struct DenseOptions {
 };
 
 /// [..., in] to [..., out]: "kernel", "bias".
-class Dense : public Layer {
- public:
+struct Dense : FunctionLayer {
   Dense(Scope scope, std::int64_t in, std::int64_t out, DenseOptions options = {});
-  TapeValue apply(Tape& tape, const TapeValue& x) const override;
-
- private:
-  DenseOptions options_;
-  Variable kernel_;
-  Variable bias_;
 };
 
 struct ConvolutionLayerOptions {
@@ -101,96 +96,50 @@ struct ConvolutionLayerOptions {
 };
 
 /// [examples, height, width, in] to `out` channels: "kernel", "bias".
-class Convolution : public Layer {
- public:
+struct Convolution : FunctionLayer {
   Convolution(Scope scope, std::int64_t in, std::int64_t out, ConvolutionLayerOptions options = {});
-  TapeValue apply(Tape& tape, const TapeValue& x) const override;
-
- private:
-  ConvolutionLayerOptions options_;
-  Variable kernel_;
-  std::optional<Variable> bias_;
 };
 
-class MaxPool : public Layer {
- public:
-  explicit MaxPool(std::int64_t size) : size_(size) {}
-  TapeValue apply(Tape& tape, const TapeValue& x) const override;
-
- private:
-  std::int64_t size_;
+struct MaxPool : FunctionLayer {
+  explicit MaxPool(std::int64_t size);
 };
 
-class AveragePool : public Layer {
- public:
-  explicit AveragePool(std::int64_t size) : size_(size) {}
-  TapeValue apply(Tape& tape, const TapeValue& x) const override;
-
- private:
-  std::int64_t size_;
+struct AveragePool : FunctionLayer {
+  explicit AveragePool(std::int64_t size);
 };
 
 /// [examples, ..., features] to [examples, features].
-class GlobalAveragePool : public Layer {
- public:
-  TapeValue apply(Tape& tape, const TapeValue& x) const override;
+struct GlobalAveragePool : FunctionLayer {
+  GlobalAveragePool() : FunctionLayer(average_of_rows) {}
 };
 
 /// [examples, ...] to [examples, items].
-class Flatten : public Layer {
- public:
-  TapeValue apply(Tape& tape, const TapeValue& x) const override;
+struct Flatten : FunctionLayer {
+  Flatten();
 };
 
 /// Each example's items in another shape: [examples, 784] to [examples, 28, 28, 1].
-class Reshape : public Layer {
- public:
-  explicit Reshape(Shape of_an_example) : shape_(std::move(of_an_example)) {}
-  TapeValue apply(Tape& tape, const TapeValue& x) const override;
-
- private:
-  Shape shape_;
+struct Reshape : FunctionLayer {
+  explicit Reshape(Shape of_an_example);
 };
 
-class Dropout : public Layer {
- public:
-  explicit Dropout(double rate) : rate_(rate) {}
-  TapeValue apply(Tape& tape, const TapeValue& x) const override;
-
- private:
-  double rate_;
+struct Dropout : FunctionLayer {
+  explicit Dropout(double rate);
 };
 
 /// Ids to rows of features: "table".
-class Embedding : public Layer {
- public:
+struct Embedding : FunctionLayer {
   Embedding(Scope scope, std::int64_t rows, std::int64_t features);
-  TapeValue apply(Tape& tape, const TapeValue& ids) const override;
-
- private:
-  Variable table_;
 };
 
 /// Adds what is learnt for each place: "table" of the given shape.
-class PositionEmbedding : public Layer {
- public:
+struct PositionEmbedding : FunctionLayer {
   PositionEmbedding(Scope scope, const Shape& of_an_example);
-  TapeValue apply(Tape& tape, const TapeValue& x) const override;
-
- private:
-  Variable table_;
 };
 
 /// Over the last axis: "gain", "offset".
-class LayerNorm : public Layer {
- public:
+struct LayerNorm : FunctionLayer {
   LayerNorm(Scope scope, std::int64_t features, float epsilon = 1e-5F);
-  TapeValue apply(Tape& tape, const TapeValue& x) const override;
-
- private:
-  float epsilon_;
-  Variable gain_;
-  Variable offset_;
 };
 
 struct BatchNormOptions {
@@ -201,29 +150,13 @@ struct BatchNormOptions {
 };
 
 /// Over all axes but the last: "gain", "offset", and, which no gradient moves, "mean", "variance".
-class BatchNorm : public Layer {
- public:
+struct BatchNorm : FunctionLayer {
   BatchNorm(Scope scope, std::int64_t features, BatchNormOptions options = {});
-  TapeValue apply(Tape& tape, const TapeValue& x) const override;
-
- private:
-  Variable gain_;
-  Variable offset_;
-  BatchStatistics statistics_;
 };
 
 /// Multi-head self-attention: dense layers "query", "key", "value", "output".
-class SelfAttention : public Layer {
- public:
+struct SelfAttention : FunctionLayer {
   SelfAttention(const Scope& scope, std::int64_t features, std::int64_t heads);
-  TapeValue apply(Tape& tape, const TapeValue& x) const override;
-
- private:
-  std::int64_t heads_;
-  Dense query_;
-  Dense key_;
-  Dense value_;
-  Dense output_;
 };
 
 }  // namespace infeed::nn
