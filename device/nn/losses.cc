@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "nn/kernels/fixed_math.h"
 #include "refuse.h"
@@ -12,6 +13,18 @@ namespace infeed::nn {
 using detail::values_of;
 
 namespace {
+
+/// Each row of slopes times its row's gradient, divided.
+Tensor rows_times(const Tape& tape, const Tensor& slopes, const Tensor& dy, float divisor) {
+  Tensor dx = tape.make(slopes.shape());
+  const std::span<float> to = dx.writable<float>();
+  const std::span<const float> of_rows = dy.values<float>();
+  const std::size_t columns = of_rows.empty() ? 1 : to.size() / of_rows.size();
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    to[i] = slopes.values<float>()[i] * of_rows[i / columns] / divisor;
+  }
+  return dx;
+}
 
 /// What each example contributes: a row's mean, and the slopes by which gradients go back.
 TapeValue mean_of_rows(Tape& tape, const char* operation, const TapeValue& x, const Tensor& items,
@@ -25,16 +38,8 @@ TapeValue mean_of_rows(Tape& tape, const char* operation, const TapeValue& x, co
     values_of(losses)[row] = detail::sum_of(from + row * columns, columns) / divisor;
   }
   return tape.record(operation, std::move(losses), {x},
-                     [&tape, slopes = std::move(slopes), columns, divisor](const Tensor& dy) {
-                       Tensor dx = tape.make(slopes.shape());
-                       const std::span<float> to = dx.writable<float>();
-                       const std::span<const float> from_rows = dy.values<float>();
-                       const std::span<const float> factors = slopes.values<float>();
-                       for (std::size_t i = 0; i < to.size(); ++i) {
-                         to[i] = factors[i] * from_rows[i / static_cast<std::size_t>(columns)] /
-                                 divisor;
-                       }
-                       return std::vector<Tensor>{std::move(dx)};
+                     [&tape, slopes = std::move(slopes), divisor](const Tensor& dy) {
+                       return std::vector<Tensor>{rows_times(tape, slopes, dy, divisor)};
                      });
 }
 
@@ -63,18 +68,12 @@ TapeValue sum(Tape& tape, const TapeValue& x) { return average_loss(tape, x, 1);
 
 TapeValue mean_squared_error(Tape& tape, const TapeValue& x, const TapeValue& targets) {
   require_same(x, targets, "mean squared error");
-  Tensor squares = tape.make(x.shape());
-  Tensor slopes = tape.make(x.shape());
-  const std::span<float> square = squares.writable<float>();
-  const std::span<float> slope = slopes.writable<float>();
-  const std::span<const float> found = x.values();
-  const std::span<const float> wanted = targets.values();
-  for (std::size_t i = 0; i < square.size(); ++i) {
-    const float difference = found[i] - wanted[i];
-    square[i] = difference * difference;
-    slope[i] = 2 * difference;
-  }
-  return mean_of_rows(tape, "mean_squared_error", x, squares, std::move(slopes));
+  const Tensor differences =
+      detail::mapped(tape, x.shape(), std::minus<float>(), x.values(), targets.values());
+  const auto twice = [](float item) { return 2 * item; };
+  return mean_of_rows(tape, "mean_squared_error", x,
+                      detail::product_of(tape, differences, differences),
+                      detail::mapped(tape, x.shape(), twice, differences.values<float>()));
 }
 
 TapeValue binary_cross_entropy(Tape& tape, const TapeValue& logits, const TapeValue& targets) {
@@ -129,14 +128,8 @@ TapeValue softmax_cross_entropy(Tape& tape, const TapeValue& logits,
         static_cast<float>(detail::fixed_log(total) - (x[labels[row]] - highest));
   }
   return tape.record("softmax_cross_entropy", std::move(losses), {logits},
-                     [&tape, slopes, classes](const Tensor& dy) {
-                       Tensor dx = tape.make(slopes.shape());
-                       for (std::int64_t i = 0; i < slopes.shape().items(); ++i) {
-                         values_of(dx)[i] =
-                             slopes.values<float>()[static_cast<std::size_t>(i)] *
-                             dy.values<float>()[static_cast<std::size_t>(i / classes)];
-                       }
-                       return std::vector<Tensor>{std::move(dx)};
+                     [&tape, slopes](const Tensor& dy) {
+                       return std::vector<Tensor>{rows_times(tape, slopes, dy, 1)};
                      });
 }
 

@@ -1,9 +1,7 @@
 #include <cmath>
-#include <fmt/format.h>
 #include <vector>
 
 #include <infeed/device/operations.h>
-#include <infeed/error.h>
 
 #include "product_parts.h"
 
@@ -76,13 +74,11 @@ Moments moments_of(const Tape& tape, const TapeValue& x, bool synchronised) {
 
 void update_running(Tape& tape, const Variable& running, const std::vector<float>& now,
                     float momentum) {
-  Tensor next = tape.make(running.shape());
-  const TapeValue old = tape.read(running);
-  const std::span<float> to = next.writable<float>();
-  for (std::size_t c = 0; c < to.size(); ++c) {
-    to[c] = old.values()[c] * momentum + now[c] * (1 - momentum);
-  }
-  tape.update(running, std::move(next));
+  const auto moved = [momentum](float old, float next) {
+    return old * momentum + next * (1 - momentum);
+  };
+  tape.update(running,
+              detail::mapped(tape, running.shape(), moved, tape.read(running).values(), now));
 }
 
 }  // namespace

@@ -1,12 +1,14 @@
 #include "infeed/device/operations.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "product_parts.h"
 #include "refuse.h"
 
 namespace infeed::nn {
 
+using detail::mapped;
 using detail::values_of;
 
 namespace {
@@ -16,12 +18,8 @@ template <class Slope>
 TapeValue elementwise(Tape& tape, const char* operation, const TapeValue& x, Tensor y,
                       Slope slope) {
   return tape.record(operation, y, {x}, [&tape, y, slope](const Tensor& dy) {
-    Tensor dx = tape.make(y.shape());
-    const std::span<float> to = dx.writable<float>();
-    const std::span<const float> from = dy.values<float>();
-    const std::span<const float> results = y.values<float>();
-    for (std::size_t i = 0; i < to.size(); ++i) to[i] = slope(from[i], results[i]);
-    return std::vector<Tensor>{std::move(dx)};
+    return std::vector<Tensor>{
+        mapped(tape, y.shape(), slope, dy.values<float>(), y.values<float>())};
   });
 }
 
@@ -32,14 +30,10 @@ TapeValue add(Tape& tape, const TapeValue& a, const TapeValue& b) {
     detail::refuse("{} and {} can't be added: the shapes differ", a.shape().to_string(),
                    b.shape().to_string());
   }
-  Tensor y = tape.make(a.shape());
-  const std::span<float> to = y.writable<float>();
-  const std::span<const float> left = a.values();
-  const std::span<const float> right = b.values();
-  for (std::size_t i = 0; i < to.size(); ++i) to[i] = left[i] + right[i];
-  return tape.record("add", std::move(y), {a, b}, [](const Tensor& dy) {
-    return std::vector<Tensor>{dy, dy};
-  });
+  return tape.record("add", mapped(tape, a.shape(), std::plus<float>(), a.values(), b.values()),
+                     {a, b}, [](const Tensor& dy) {
+                       return std::vector<Tensor>{dy, dy};
+                     });
 }
 
 TapeValue add_table(Tape& tape, const TapeValue& x, const TapeValue& table) {
@@ -63,11 +57,8 @@ TapeValue add_table(Tape& tape, const TapeValue& x, const TapeValue& table) {
 }
 
 TapeValue scale(Tape& tape, const TapeValue& x, float factor) {
-  Tensor y = tape.make(x.shape());
-  const std::span<float> to = y.writable<float>();
-  const std::span<const float> from = x.values();
-  for (std::size_t i = 0; i < to.size(); ++i) to[i] = from[i] * factor;
-  return elementwise(tape, "scale", x, std::move(y),
+  const auto times = [factor](float item) { return item * factor; };
+  return elementwise(tape, "scale", x, mapped(tape, x.shape(), times, x.values()),
                      [factor](float dy, float) { return dy * factor; });
 }
 
@@ -78,11 +69,8 @@ TapeValue reshape(Tape& tape, const TapeValue& x, const Shape& shape) {
 }
 
 TapeValue relu(Tape& tape, const TapeValue& x) {
-  Tensor y = tape.make(x.shape());
-  const std::span<float> to = y.writable<float>();
-  const std::span<const float> from = x.values();
-  for (std::size_t i = 0; i < to.size(); ++i) to[i] = from[i] < 0 ? 0.0F : from[i];
-  return elementwise(tape, "relu", x, std::move(y),
+  const auto positive = [](float item) { return item < 0 ? 0.0F : item; };
+  return elementwise(tape, "relu", x, mapped(tape, x.shape(), positive, x.values()),
                      [](float dy, float result) { return result > 0 ? dy : 0.0F; });
 }
 
@@ -94,12 +82,10 @@ TapeValue tanh(Tape& tape, const TapeValue& x) {
 }
 
 TapeValue sigmoid(Tape& tape, const TapeValue& x) {
-  Tensor y = tape.make(x.shape());
-  const std::span<float> to = y.writable<float>();
-  const std::span<const float> from = x.values();
-  for (std::size_t i = 0; i < to.size(); ++i) to[i] = from[i] * 0.5F;
-  detail::kernels(tape.options().width).tanh(x.shape().items(), to.data(), to.data());
-  for (float& value : to) value = 0.5F * value + 0.5F;
+  Tensor y = mapped(
+      tape, x.shape(), [](float item) { return item * 0.5F; }, x.values());
+  detail::kernels(tape.options().width).tanh(x.shape().items(), values_of(y), values_of(y));
+  for (float& value : y.writable<float>()) value = 0.5F * value + 0.5F;
   return elementwise(tape, "sigmoid", x, std::move(y),
                      [](float dy, float result) { return dy * result * (1 - result); });
 }
@@ -108,14 +94,14 @@ TapeValue gelu(Tape& tape, const TapeValue& x) {
   constexpr float kSqrtHalf = 0.707106781F;
   constexpr float kDensity = 0.398942280F;  // 1 / sqrt(2 pi)
   const std::int64_t count = x.shape().items();
-  Tensor y = tape.make(x.shape());
-  Tensor slopes = tape.make(x.shape());
+  Tensor y = mapped(
+      tape, x.shape(), [](float item) { return item * kSqrtHalf; }, x.values());
+  Tensor slopes = mapped(
+      tape, x.shape(), [](float item) { return -0.5F * item * item; }, x.values());
   float* const out = values_of(y);
   float* const slope = values_of(slopes);
   const float* const in = values_of(x);
-  for (std::int64_t i = 0; i < count; ++i) out[i] = in[i] * kSqrtHalf;
   detail::kernels(tape.options().width).erf(count, out, out);
-  for (std::int64_t i = 0; i < count; ++i) slope[i] = -0.5F * in[i] * in[i];
   detail::kernels(tape.options().width).exp(count, slope, slope);
   for (std::int64_t i = 0; i < count; ++i) {
     const float share = 0.5F * (1 + out[i]);
@@ -123,12 +109,7 @@ TapeValue gelu(Tape& tape, const TapeValue& x) {
     out[i] = in[i] * share;
   }
   return tape.record("gelu", std::move(y), {x}, [&tape, slopes](const Tensor& dy) {
-    Tensor dx = tape.make(dy.shape());
-    const std::span<float> to = dx.writable<float>();
-    const std::span<const float> from = dy.values<float>();
-    const std::span<const float> factors = slopes.values<float>();
-    for (std::size_t i = 0; i < to.size(); ++i) to[i] = from[i] * factors[i];
-    return std::vector<Tensor>{std::move(dx)};
+    return std::vector<Tensor>{detail::product_of(tape, dy, slopes)};
   });
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <span>
 #include <string_view>
 #include <vector>

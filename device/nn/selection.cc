@@ -5,14 +5,15 @@
 #include <infeed/device/operations.h>
 #include <infeed/pipeline/philox.h>
 
-#include "refuse.h"
-#include "tape_state.h"
+#include "product_parts.h"
 
 // What picks items: dropout, embedding, and columns of the last axis.
 
 namespace infeed::nn {
 
+using detail::product_of;
 using detail::values_of;
+using detail::with_last;
 
 namespace {
 
@@ -37,15 +38,6 @@ Tensor drawn_factors(Tape& tape, const Shape& shape, double rate) {
   return factors;
 }
 
-Tensor product_of(const Tape& tape, const Tensor& a, const Tensor& b) {
-  Tensor y = tape.make(a.shape());
-  const std::span<float> to = y.writable<float>();
-  const std::span<const float> left = a.values<float>();
-  const std::span<const float> right = b.values<float>();
-  for (std::size_t i = 0; i < to.size(); ++i) to[i] = left[i] * right[i];
-  return y;
-}
-
 /// "[3, 2]": the place of item `at`.
 std::string place_of(std::size_t at, const Shape& shape) {
   std::vector<std::int64_t> place(shape.rank());
@@ -54,12 +46,6 @@ std::string place_of(std::size_t at, const Shape& shape) {
     place[axis] = rest % shape[axis];
   }
   return Shape(std::span<const std::int64_t>(place)).to_string();
-}
-
-Shape with_columns(const Shape& shape, std::int64_t columns) {
-  std::vector<std::int64_t> extents(shape.begin(), shape.end());
-  extents.back() = columns;
-  return Shape(std::span<const std::int64_t>(extents));
 }
 
 /// `count` columns of each row, from column `begin` of a matrix to column `to_begin` of another one.
@@ -89,7 +75,7 @@ TapeValue take_columns(Tape& tape, const TapeValue& x, std::int64_t begin, std::
                    x.shape().to_string());
   }
   const std::int64_t columns = x.shape()[x.shape().rank() - 1];
-  Tensor y = tape.make(with_columns(x.shape(), count));
+  Tensor y = tape.make(with_last(x.shape(), count));
   ColumnsCopy{.count = count, .from_columns = columns, .from_begin = begin, .to_columns = count}
       .run(x.values(), values_of(y));
   return tape.record(
@@ -107,7 +93,7 @@ TapeValue join_columns(Tape& tape, const std::vector<TapeValue>& parts) {
   std::int64_t columns = 0;
   for (const TapeValue& part : parts) {
     const Shape& shape = part.shape();
-    if (shape.rank() == 0 || !(with_columns(shape, 1) == with_columns(parts[0].shape(), 1))) {
+    if (shape.rank() == 0 || !(with_last(shape, 1) == with_last(parts[0].shape(), 1))) {
       detail::refuse("{} can't stand beside {}: all extents but the last must be alike",
                      shape.to_string(), parts[0].shape().to_string());
     }
@@ -115,7 +101,7 @@ TapeValue join_columns(Tape& tape, const std::vector<TapeValue>& parts) {
     columns += shape[shape.rank() - 1];
   }
   if (parts.empty()) detail::refuse("no parts to join");
-  Tensor y = tape.make(with_columns(shapes[0], columns));
+  Tensor y = tape.make(with_last(shapes[0], columns));
   std::int64_t begin = 0;
   for (const TapeValue& part : parts) {
     const std::int64_t count = part.shape()[part.shape().rank() - 1];

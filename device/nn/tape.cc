@@ -16,10 +16,13 @@ namespace {
 constexpr std::array<std::string_view, 3> kPrecisions = {"float32", "mixed_bfloat16",
                                                          "mixed_float16"};
 
+/// False where it holds other values.
 template <class T>
-void widen(const Tensor& from, std::span<float> to) {
+bool widen(const Tensor& from, std::span<float> to) {
+  if (from.dtype() != dtype_of<T>()) return false;
   const std::span<const T> values = from.values<T>();
   for (std::size_t i = 0; i < to.size(); ++i) to[i] = static_cast<float>(values[i]);
+  return true;
 }
 
 }  // namespace
@@ -52,25 +55,11 @@ TapeValue Tape::constant(const Tensor& tensor) const {
   if (tensor.dtype() == DType::float32) return {tensor, -1};
   Tensor wide = make(tensor.shape());
   const std::span<float> to = wide.writable<float>();
-  switch (tensor.dtype()) {
-    case DType::bfloat16:
-      widen<bfloat16>(tensor, to);
-      break;
-    case DType::float16:
-      widen<float16>(tensor, to);
-      break;
-    case DType::uint8:
-      widen<std::uint8_t>(tensor, to);
-      break;
-    case DType::int32:
-      widen<std::int32_t>(tensor, to);
-      break;
-    case DType::int64:
-      widen<std::int64_t>(tensor, to);
-      break;
-    default:
-      detail::refuse("a model takes float32, float16, bfloat16, uint8, int32 or int64, not {}",
-                     to_string(tensor.dtype()));
+  if (!(widen<bfloat16>(tensor, to) || widen<float16>(tensor, to) ||
+        widen<std::uint8_t>(tensor, to) || widen<std::int32_t>(tensor, to) ||
+        widen<std::int64_t>(tensor, to))) {
+    detail::refuse("a model takes float32, float16, bfloat16, uint8, int32 or int64, not {}",
+                   to_string(tensor.dtype()));
   }
   return {std::move(wide), -1};
 }
@@ -147,12 +136,8 @@ Gradients Tape::gradients(const TapeValue& loss, float scale) {
           has_arrived[input] = true;
           continue;
         }
-        Tensor sum = make(parts[j].shape());
-        const std::span<float> to = sum.writable<float>();
-        const std::span<const float> a = arrived[input].values<float>();
-        const std::span<const float> b = parts[j].values<float>();
-        for (std::size_t k = 0; k < to.size(); ++k) to[k] = a[k] + b[k];
-        arrived[input] = std::move(sum);
+        arrived[input] = detail::mapped(*this, parts[j].shape(), std::plus<float>(),
+                                        arrived[input].values<float>(), parts[j].values<float>());
       }
     }
   }

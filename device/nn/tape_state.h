@@ -1,6 +1,8 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
+#include <span>
 
 #include <infeed/device/tape.h>
 
@@ -36,6 +38,22 @@ inline Tensor zeros(const Tape& tape, const Shape& shape) {
   Tensor tensor = tape.make(shape);
   std::ranges::fill(tensor.writable<float>(), 0.0F);
   return tensor;
+}
+
+/// f(items of each of `from`, which have this shape). Inlined, so that each file has it as optimised as it
+/// says itself.
+template <class F, class... Items>
+[[gnu::always_inline]] inline Tensor mapped(const Tape& tape, const Shape& shape, F f,
+                                            const Items&... from) {
+  Tensor y = tape.make(shape);
+  const std::span<float> to = y.writable<float>();
+  for (std::size_t i = 0; i < to.size(); ++i) to[i] = f(from[i]...);
+  return y;
+}
+
+[[gnu::always_inline]] inline Tensor product_of(const Tape& tape, const Tensor& a,
+                                                const Tensor& b) {
+  return mapped(tape, a.shape(), std::multiplies<float>(), a.values<float>(), b.values<float>());
 }
 
 inline float* values_of(Tensor& tensor) { return tensor.writable<float>().data(); }
