@@ -5,7 +5,6 @@
 
 #include "infeed/device/fit.h"
 #include "train/replica_steps.h"
-#include "train/share_feeds.h"
 #include "train/training_feed.h"
 
 // The loop of fit(): epochs, executions, steps, updates, and what callbacks and checkpoints see of them.

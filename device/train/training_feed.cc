@@ -1,32 +1,102 @@
 #include "train/training_feed.h"
 
+#include <algorithm>
+#include <numeric>
 #include <utility>
 
+#include <infeed/device/device_batch.h>
+#include <infeed/pipeline/detail/order_hash.h>
 #include <infeed/pipeline/executor.h>
 
+#include "refuse.h"
+
 namespace infeed::detail {
+namespace {
+
+[[noreturn]] void refuse_rows(std::int64_t rows, const ShareFeed& feed) {
+  if (rows * feed.replicas == feed.batch) {
+    refuse(
+        "distribute: the pipeline gives batches of {} rows, which is what one of {} replicas "
+        "takes; distribute() divides global batches itself, so let the pipeline give {} rows",
+        rows, feed.replicas, feed.batch);
+  }
+  refuse(
+      "distribute: the pipeline gives a batch of {} rows, and {} were asked for; only the last "
+      "batch may be shorter",
+      rows, feed.batch);
+}
+
+void check_rows(std::int64_t rows, ShareFeed& feed) {
+  if (feed.batch == 0) return;
+  if (rows > feed.batch || (rows < feed.batch && !feed.iterator.peek().empty())) {
+    refuse_rows(rows, feed);
+  }
+}
+
+/// Appends a share a replica, without rows where the data is over, and returns what the pipeline took.
+std::int64_t append_shares(ShareFeed& feed, std::vector<ColumnBatch>& shares) {
+  std::optional<ColumnBatch> batch;
+  const std::int64_t begin_ns = monotonic_ns();
+  if (!feed.is_over) batch = feed.iterator.next();
+  if (!batch) {
+    feed.is_over = true;
+    shares.resize(shares.size() + static_cast<std::size_t>(feed.replicas));
+    return 0;
+  }
+  const std::int64_t service_ns = feed.service.service_ns(feed.iterator, monotonic_ns() - begin_ns);
+  check_rows(batch->rows(), feed);
+  std::ranges::move(split_over_replicas(*batch, feed.replicas), std::back_inserter(shares));
+  return service_ns;
+}
+
+/// Those without rows still know the columns.
+void name_columns(std::vector<ColumnBatch>& shares) {
+  const auto filled = std::ranges::find_if(
+      shares, [](const ColumnBatch& share) { return !share.columns().empty(); });
+  if (filled == shares.end()) return;
+  const ColumnBatch empty = filled->slice(0, 0);
+  for (ColumnBatch& share : shares) {
+    if (share.columns().empty()) share = empty;
+  }
+}
+
+}  // namespace
 
 TrainingFeed::TrainingFeed(std::vector<ShareFeed> feeds, const Options& options)
-    : feeds_(std::move(feeds)),
-      place_(std::make_shared<StepPlace>(
-          StepPlace{.checkpoints = feeds_.checkpoints(), .order_hash = feeds_.order_hash()})) {
-  feeds_.first().core_for_timer().expect_late_steps();
+    : feeds_(std::move(feeds)), place_(std::make_shared<StepPlace>(reached())) {
+  feeds_.front().iterator.core_for_timer().expect_late_steps();
+  const auto replicas = [](std::int32_t sum, const ShareFeed& feed) { return sum + feed.replicas; };
   feeder_.emplace(
-      Feeder::Options{
-          .replicas = feeds_.replicas(), .feed = options.feed, .depth = options.queue_depth},
+      Feeder::Options{.replicas = std::accumulate(feeds_.begin(), feeds_.end(), 0, replicas),
+                      .feed = options.feed,
+                      .depth = options.queue_depth},
       Feeder::Source{.next = [this](std::vector<FedShare>& step) { return fetch(step); },
-                     .cancel = [this] { feeds_.cancel(); }});
+                     .cancel =
+                         [this] {
+                           for (ShareFeed& feed : feeds_) feed.iterator.cancel();
+                         }});
 }
 
 bool TrainingFeed::fetch(std::vector<FedShare>& step) {
-  fetched_.clear();
-  if (!feeds_.next(fetched_)) return false;
-  const auto place =
-      std::make_shared<const StepPlace>(StepPlace{.checkpoints = feeds_.checkpoints(),
-                                                  .order_hash = feeds_.order_hash(),
-                                                  .service_ns = feeds_.service_ns()});
-  for (ColumnBatch& share : fetched_) step.push_back({std::move(share), place});
+  std::vector<ColumnBatch> shares;
+  std::vector<std::int64_t> service_ns;
+  for (ShareFeed& feed : feeds_) service_ns.push_back(append_shares(feed, shares));
+  if (std::ranges::all_of(feeds_, &ShareFeed::is_over)) return false;
+  name_columns(shares);
+  const auto place = std::make_shared<const StepPlace>(reached(std::move(service_ns)));
+  for (ColumnBatch& share : shares) step.push_back({std::move(share), place});
   return true;
+}
+
+StepPlace TrainingFeed::reached(std::vector<std::int64_t> service_ns) const {
+  StepPlace place{.service_ns = std::move(service_ns)};
+  OrderHash all;
+  for (const ShareFeed& feed : feeds_) {
+    place.checkpoints.push_back(feed.iterator.checkpoint());
+    all.add(feed.iterator.order_hash());
+  }
+  place.order_hash = feeds_.size() == 1 ? feeds_.front().iterator.order_hash() : all.value();
+  return place;
 }
 
 bool TrainingFeed::next(std::vector<ColumnBatch>& shares) {

@@ -10,9 +10,19 @@
 #include <infeed/pipeline/iterate_options.h>
 
 #include "time/host_feeder.h"
-#include "train/share_feeds.h"
+#include "train/pipeline_service.h"
 
 namespace infeed::detail {
+
+/// A pipeline, and the replicas that it feeds.
+struct ShareFeed {
+  Iterator<ColumnBatch> iterator;
+  std::int32_t replicas = 1;
+  /// Rows that its batches must have, but for the last one; 0: any number.
+  std::int64_t batch = 0;
+  bool is_over = false;
+  PipelineService service = {};
+};
 
 /// The place behind a step, and how it came.
 struct StepPlace {
@@ -31,6 +41,9 @@ struct FedShare {
 /// belongs to its future. So each step brings the place behind it along, and a checkpoint never knows
 /// of more than has been trained on.
 ///
+/// One step's rows come from one pipeline that all replicas share, or from one a host. The shares are in
+/// replica order; whose data is over gives its replicas no rows while the others go on.
+///
 /// Thread-safety: one thread at a time; cancel() from any.
 class TrainingFeed {
  public:
@@ -47,17 +60,18 @@ class TrainingFeed {
   const StepPlace& place() const { return *place_; }
   /// The caller of the last next() waited for so long.
   std::int64_t wait_ns() const { return wait_ns_; }
-  TuningReport tuning() const { return feeds_.first().tuning(); }
-  void record_step(const StepTimes& step) { feeds_.first().record_step(step); }
+  TuningReport tuning() const { return feeds_.front().iterator.tuning(); }
+  void record_step(const StepTimes& step) { feeds_.front().iterator.record_step(step); }
   void cancel() { feeder_->stop(); }
 
  private:
   using Feeder = HostFeeder<FedShare>;
 
   bool fetch(std::vector<FedShare>& step);
+  /// Returns the place of the pipelines now.
+  StepPlace reached(std::vector<std::int64_t> service_ns = {}) const;
 
-  ShareFeeds feeds_;
-  std::vector<ColumnBatch> fetched_;  ///< by the feeder
+  std::vector<ShareFeed> feeds_;
   std::shared_ptr<const StepPlace> place_;
   std::vector<Feeder::Arrival> arrivals_;
   std::int64_t wait_ns_ = 0;
