@@ -1,6 +1,5 @@
 #include "infeed/device/strategy.h"
 
-#include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
 #include <mutex>
@@ -15,7 +14,7 @@
 #include "refuse.h"
 #include "time/monotonic_ns.h"
 #include "train/signature_checks.h"
-#include "train/training_core.h"
+#include "train/simulated_steps.h"
 
 namespace infeed {
 namespace {
@@ -61,10 +60,10 @@ struct Strategy::State {
       : options(std::move(of)),
         slice(cluster.slice()),
         devices(cluster.devices()),
-        core(slice, replica_options(),
-             {.precision = options.precision,
-              .synchronised = options.synchronised,
-              .devices_of_replica = options.devices_of_replica}) {}
+        steps(replica_options()),
+        simulated(slice, {.precision = options.precision,
+                          .step = {.synchronised = options.synchronised,
+                                   .devices_of_replica = options.devices_of_replica}}) {}
 
   detail::ReplicaStepsOptions replica_options() {
     return {.replicas = slice.num_replicas(options.devices_of_replica),
@@ -107,7 +106,8 @@ struct Strategy::State {
   const std::vector<LogicalDevice> devices;
   const std::shared_ptr<const void> identity = std::make_shared<int>();
   std::mutex mutex;  ///< one call of on_operation at a time
-  detail::TrainingCore core;
+  detail::ReplicaSteps steps;
+  detail::SimulatedSteps simulated;
   std::string message;
   std::vector<std::int64_t> device_ns = std::vector<std::int64_t>(devices.size());  ///< on_device()
   std::int64_t tapes = 0;
@@ -145,7 +145,7 @@ Scope Strategy::scope(ScopeOptions options) const {
 
 PerReplica<ColumnBatch> Strategy::shares_of(const ColumnBatch& batch) const {
   std::vector<ColumnBatch> shares = split_over_replicas(batch, state_->replicas());
-  state_->core.replicas().check_shares(shares, state_->tapes);
+  state_->steps.check_shares(shares, state_->tapes);
   return PerReplica<ColumnBatch>(std::move(shares));
 }
 
@@ -164,11 +164,10 @@ ReducedStep Strategy::run(const ReplicaFunction& forward, const PerReplica<Colum
   const std::int64_t examples = options.examples_of_update > 0 ? options.examples_of_update
                                                                : detail::rows_of(shares.values());
   const std::int64_t number = state_->tapes++;
-  detail::ReplicaSteps::Outcome outcome = state_->core.run(forward, shares.values(),
-                                                           {.number = number,
-                                                            .divisor = examples,
-                                                            .loss_scale = options.loss_scale,
-                                                            .service_ns = shares.service_ns()});
+  detail::ReplicaSteps::Outcome outcome = state_->simulated.train(
+      state_->steps, forward, shares.values(),
+      {.number = number, .divisor = examples, .loss_scale = options.loss_scale},
+      shares.service_ns());
   return {.number = number + 1,
           .metrics = outcome.metrics,
           .gradients = std::move(outcome.gradients),
@@ -192,14 +191,14 @@ Metrics Strategy::evaluate(const ReplicaFunction& forward, const ColumnBatch& ba
 
 Metrics Strategy::evaluate(const ReplicaFunction& forward, const PerReplica<ColumnBatch>& shares) {
   state_->check_count(shares.size(), "shares");
-  return state_->core.replicas().evaluate(forward, shares.values(), state_->tapes);
+  return state_->steps.evaluate(forward, shares.values(), state_->tapes);
 }
 
 const std::vector<Compilation>& Strategy::compilations() const {
-  return state_->core.simulated().compilations();
+  return state_->simulated.compilations();
 }
 
-StepSummary Strategy::simulated() const { return state_->core.simulated().summary(); }
+StepSummary Strategy::simulated() const { return state_->simulated.summary(); }
 
 DistributedDataset Strategy::distribute(std::vector<std::string> files,
                                         const HostPipeline& pipeline,
@@ -214,7 +213,7 @@ DistributedDataset Strategy::distribute(Dataset<ColumnBatch> global,
 
 void Strategy::on_each(const PerReplica<ColumnBatch>& shares, const OnReplica& function) {
   state_->check_count(shares.size(), "shares");
-  state_->core.replicas().each(function, shares.values(), state_->tapes);
+  state_->steps.each(function, shares.values(), state_->tapes);
 }
 
 DeviceTime Strategy::run_alone(std::string_view device,
@@ -222,7 +221,7 @@ DeviceTime Strategy::run_alone(std::string_view device,
   const std::int32_t number = state_->slice.device_named(device);
   const std::int32_t of_replica = state_->options.devices_of_replica;
   const std::int64_t begin_ns = detail::monotonic_ns();
-  state_->core.replicas().alone(function, number / of_replica, number % of_replica, state_->tapes);
+  state_->steps.alone(function, number / of_replica, number % of_replica, state_->tapes);
   const std::int64_t compute_ns = detail::monotonic_ns() - begin_ns;
   const auto i = static_cast<std::size_t>(number);
   state_->device_ns[i] += compute_ns;

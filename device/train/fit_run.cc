@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <limits>
 #include <utility>
 
 #include <infeed/error.h>
@@ -11,7 +12,7 @@
 #include "train/fit_checks.h"
 #include "train/fit_progress.h"
 #include "train/signature_checks.h"
-#include "train/training_core.h"
+#include "train/simulated_steps.h"
 #include "train/wall_account.h"
 
 namespace infeed::detail {
@@ -28,6 +29,12 @@ std::string pipeline_text(std::size_t number) {
   return number == 0 ? "pipeline" : fmt::format("pipeline.{}", number);
 }
 
+/// Returns what the time model, which has fewer bits, takes for it.
+std::int32_t clamped(std::int64_t count) {
+  return static_cast<std::int32_t>(
+      std::min<std::int64_t>(count, std::numeric_limits<std::int32_t>::max()));
+}
+
 class FitRun : public FitControl {
  public:
   FitRun(const Training& training, FitTarget target, const FitOptions& options)
@@ -35,15 +42,17 @@ class FitRun : public FitControl {
         target_(std::move(target)),
         options_(options),
         configuration_(configuration_of(target_.slice, options)),
-        core_(target_.slice, target_.replicas,
-              {.precision = options.precision,
-               .steps_per_execution = options.steps_per_execution,
-               .batches_per_update = options.batches_per_update,
-               .optimizer = training.optimizer->step_optimizer(),
-               .synchronised = target_.replicas.synchronised,
-               .queue_depth = target_.feed.feed == InfeedFeed::ahead ? target_.feed.queue_depth : 0,
-               .devices_of_replica = std::max(target_.replicas.devices_of_replica, 1),
-               .workload = options.workload}),
+        replicas_(target_.replicas),
+        simulated_(
+            target_.slice,
+            {.precision = options.precision,
+             .step = {.optimizer = training.optimizer->step_optimizer(),
+                      .steps_per_execution = clamped(options.steps_per_execution),
+                      .batches_per_update = clamped(options.batches_per_update),
+                      .synchronised = target_.replicas.synchronised,
+                      .devices_of_replica = std::max(target_.replicas.devices_of_replica, 1)},
+             .queue_depth = target_.feed.feed == InfeedFeed::ahead ? target_.feed.queue_depth : 0,
+             .workload = options.workload}),
         keeps_gradients_(std::ranges::any_of(options.callbacks, [&](const auto& callback) {
           return is_called(*callback) && callback->needs_gradients();
         })) {}
@@ -62,7 +71,6 @@ class FitRun : public FitControl {
         break;
       }
     }
-    const SimulatedSteps& simulated = core_.simulated();
     return {.epochs = progress_.epochs,
             .steps = progress_.step,
             .resumed_at = resumed_at,
@@ -71,11 +79,11 @@ class FitRun : public FitControl {
             .stop_reason = progress_.stop_reason,
             .tuning = tuning(),
             .wall = wall_.summary(),
-            .simulated = simulated.summary(),
-            .compilations = simulated.compilations(),
+            .simulated = simulated_.summary(),
+            .compilations = simulated_.compilations(),
             .slice = target_.slice.name(),
             .model_flop_utilisation =
-                simulated.model_flop_utilisation(simulated.steady().examples_per_s)};
+                simulated_.model_flop_utilisation(simulated_.steady().examples_per_s)};
   }
 
   TrainingState state() override {
@@ -100,14 +108,14 @@ class FitRun : public FitControl {
   }
 
   FitAccounts accounts() const override {
-    return {.host = wall_.summary(), .slice = core_.simulated().steady()};
+    return {.host = wall_.summary(), .slice = simulated_.steady()};
   }
 
   std::vector<Variable> variables() const override { return training_.scope.variables(); }
 
   Gradients gradients() const override { return last_update_; }
 
-  const StepGraph* graph() const override { return core_.simulated().graph(); }
+  const StepGraph* graph() const override { return simulated_.graph(); }
 
   TuningReport tuning() const override { return feed_ ? feed_->tuning() : tuning_; }
 
@@ -176,7 +184,7 @@ class FitRun : public FitControl {
     }
     if (feed_->next(shares_)) {
       begin_ns_ = monotonic_ns();
-      core_.replicas().check_shares(shares_, progress_.step);
+      replicas_.check_shares(shares_, progress_.step);
       check_inputs(training_.inputs, shares_, progress_.step);
       return true;
     }
@@ -240,8 +248,8 @@ class FitRun : public FitControl {
                    .validation = std::nullopt,
                    .rate = rate()};
     if (options_.validation.is_described()) {
-      logs.validation = evaluate_all(core_.replicas(), training_.forward, options_.validation,
-                                     options_, with_any_rows(training_.inputs));
+      logs.validation = evaluate_all(replicas_, training_.forward, options_.validation, options_,
+                                     with_any_rows(training_.inputs));
       if (!logs.validation) return false;
     }
     if (options_.steps_per_epoch == 0) {
@@ -265,11 +273,11 @@ class FitRun : public FitControl {
       // is uneven is mended when the group is complete.
       progress_.group_divisor = rows * options_.batches_per_update;
     }
-    ReplicaSteps::Outcome outcome = core_.run(training_.forward, shares_,
-                                              {.number = progress_.step,
-                                               .divisor = progress_.group_divisor,
-                                               .loss_scale = training_.loss_scale,
-                                               .service_ns = feed_->place().service_ns});
+    ReplicaSteps::Outcome outcome = simulated_.train(replicas_, training_.forward, shares_,
+                                                     {.number = progress_.step,
+                                                      .divisor = progress_.group_divisor,
+                                                      .loss_scale = training_.loss_scale},
+                                                     feed_->place().service_ns);
     add_gradients(group_, std::move(outcome.gradients));
     assign_all(outcome.updates);
     ++progress_.step;
@@ -321,7 +329,8 @@ class FitRun : public FitControl {
   const FitTarget target_;
   const FitOptions& options_;
   const std::string configuration_;
-  TrainingCore core_;
+  ReplicaSteps replicas_;
+  SimulatedSteps simulated_;
   FitProgress progress_;
   WallAccount wall_;
   Gradients group_;

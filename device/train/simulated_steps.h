@@ -11,21 +11,16 @@
 #include <infeed/records/column_batch.h>
 
 #include "time/slice_clock.h"
+#include "train/replica_steps.h"
 #include "train/step_graphs.h"
-
-// The steps' times on the slice: compute and all-reduce by the time model, arrivals by what
-// the pipelines took for each batch, through the recursion of virtual_run.h.
 
 namespace infeed::detail {
 
 struct SimulatedOptions {
-  Precision precision = Precision::float32;
-  std::int64_t steps_per_execution = 1;
-  std::int64_t batches_per_update = 1;
-  StepOptimizer optimizer = StepOptimizer::adam;
-  bool synchronised = false;
+  Precision precision =
+      Precision::float32;  ///< of the arithmetic; `step` gets what a TPU takes for it
+  StepOptions step = {};
   std::int32_t queue_depth = 2;  ///< batches that a host holds ready
-  std::int32_t devices_of_replica = 1;
   /// Its times, rather than those of the graphs.
   std::optional<Workload> workload = std::nullopt;
 };
@@ -33,16 +28,21 @@ struct SimulatedOptions {
 /// Returns the account without what was compiled once.
 StepSummary without_compilations(StepSummary summary, std::span<const Compilation> compilations);
 
+/// Why: a step is the same whoever drives the loop: fit(), or a caller of Strategy::run(). Replicas
+/// compute it here, and this says when the slice would have done so: compute and all-reduce by the time
+/// model, arrivals by what the pipelines took for each batch, through the recursion of virtual_run.h.
+///
+/// Thread-safety: one thread at a time.
 class SimulatedSteps {
  public:
   SimulatedSteps(const Slice& slice, SimulatedOptions options);
 
-  /// Where the step of these shares, one a replica, is to be traced; null when its graph is there.
-  StepTrace* trace_for(std::span<const ColumnBatch> shares);
-  /// Behind the step, `step` from 0. `service_ns`: what each host's pipeline took for it; one for all
-  /// hosts; none: input is always ready.
-  void add(std::span<const ColumnBatch> shares, std::int64_t step,
-           std::span<const std::int64_t> service_ns = {});
+  /// `shares`: one a replica. `service_ns`: the time that each host's pipeline took for them; one value
+  /// for all hosts; none: the batch was there. Error resource_exhausted: the slice's memory can't hold
+  /// such a step.
+  ReplicaSteps::Outcome train(ReplicaSteps& replicas, const ReplicaFunction& forward,
+                              std::span<const ColumnBatch> shares, ReplicaSteps::Step step,
+                              std::span<const std::int64_t> service_ns);
 
   StepSummary summary() const { return accounting_.summary(); }
   StepSummary steady() const { return without_compilations(summary(), compilations()); }
@@ -57,9 +57,7 @@ class SimulatedSteps {
 
   Slice slice_;
   SimulatedOptions options_;
-  StepOptions step_options_;
   StepGraphs graphs_;
-  StepTrace trace_;    ///< of the step at hand
   Workload workload_;  ///< of the last step
   StepAccounting accounting_;
   SliceClock clock_;
