@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <utility>
 
 #include "refuse.h"
-#include "train/graph_memory.h"
 #include "train/step_graphs.h"
 #include "train/step_trace.h"
 
@@ -17,43 +17,41 @@ using detail::TracedInput;
 using detail::TracedOperation;
 
 /// What a compiler makes of an operation.
-enum class Role : std::uint8_t {
-  product,
-  depthwise,
-  attention,
-  gather,
-  normalisation,
-  elementwise,  ///< goes into the kernel that makes what it reads
-  reshape,      ///< as elementwise, and moves nothing
-  reduction,    ///< pools, losses: a kernel of their own
+struct Role {
+  std::string_view name = {};
+  OpKind kind = OpKind::elementwise;
+  bool is_fused = true;  ///< goes into the kernel that makes what it reads
+  bool moves = true;     ///< reads and writes memory
+
+  /// Pools, losses: a kernel of their own, into which nothing goes.
+  bool is_reduction() const { return kind == OpKind::elementwise && !is_fused; }
 };
 
 Role role_of(std::string_view name) {
-  constexpr std::array<std::pair<std::string_view, Role>, 18> kRoles = {{
-      {"dense", Role::product},
-      {"matrix_product", Role::product},
-      {"convolution", Role::product},
-      {"depthwise_convolution", Role::depthwise},
-      {"attention", Role::attention},
-      {"embedding", Role::gather},
-      {"layer_norm", Role::normalisation},
-      {"batch_norm", Role::normalisation},
-      {"add", Role::elementwise},
-      {"add_table", Role::elementwise},
-      {"scale", Role::elementwise},
-      {"relu", Role::elementwise},
-      {"tanh", Role::elementwise},
-      {"sigmoid", Role::elementwise},
-      {"gelu", Role::elementwise},
-      {"dropout", Role::elementwise},
-      {"take_columns", Role::elementwise},
-      {"reshape", Role::reshape},
+  using enum OpKind;
+  constexpr std::array<Role, 18> kRoles = {{
+      {"dense", product, false},
+      {"matrix_product", product, false},
+      {"convolution", product, false},
+      {"depthwise_convolution", depthwise, false},
+      {"attention", batched_product, false},
+      {"embedding", gather, false},
+      {"layer_norm", normalisation, false},
+      {"batch_norm", normalisation, false},
+      {"add"},
+      {"add_table"},
+      {"scale"},
+      {"relu"},
+      {"tanh"},
+      {"sigmoid"},
+      {"gelu"},
+      {"dropout"},
+      {"take_columns"},
+      {"reshape", elementwise, true, false},
   }};
-  const auto found = std::ranges::find(kRoles, name, &std::pair<std::string_view, Role>::first);
-  return found == kRoles.end() ? Role::reduction : found->second;
+  const auto found = std::ranges::find(kRoles, name, &Role::name);
+  return found == kRoles.end() ? Role{.is_fused = false} : *found;
 }
-
-bool is_fused(Role role) { return role == Role::elementwise || role == Role::reshape; }
 
 std::vector<bool> needed_by_losses(const StepTrace& trace) {
   std::vector<bool> needed(trace.operations.size());
@@ -97,13 +95,11 @@ class Fusion {
 
  private:
   std::int32_t kernel_to_join(const TracedOperation& operation) const {
-    if (!is_fused(role_of(operation.name))) return -1;
+    if (!role_of(operation.name).is_fused) return -1;
     std::int32_t latest = -1;
     for (const TracedInput& input : operation.inputs) latest = std::max(latest, input.operation);
     if (latest < 0 || readers_[static_cast<std::size_t>(latest)] != 1) return -1;
-    if (role_of(trace_.operations[static_cast<std::size_t>(latest)].name) == Role::reduction) {
-      return -1;
-    }
+    if (role_of(trace_.operations[static_cast<std::size_t>(latest)].name).is_reduction()) return -1;
     const std::int32_t kernel = kernels_[static_cast<std::size_t>(latest)];
     const std::int32_t first = firsts_[static_cast<std::size_t>(kernel)];
     for (const TracedInput& input : operation.inputs) {
@@ -130,26 +126,24 @@ class KernelCost {
 
   void add(const TracedOperation& operation, const std::vector<std::int32_t>& inside) {
     const Role role = role_of(operation.name);
-    if (op_.name.empty()) begin(operation, role);
+    if (op_.name.empty()) begin(operation, role.kind);
     const std::int64_t outputs = of_an_example(operation.output.items(), examples_);
     if (op_.rows == 0) op_.n = outputs;
-    for (std::size_t i = 0; i < operation.inputs.size(); ++i) {
-      const TracedInput& input = operation.inputs[i];
+    for (const TracedInput& input : operation.inputs) {
+      const bool is_inside =
+          input.operation >= 0 && std::ranges::find(inside, input.operation) != inside.end();
       if (input.is_variable()) {
         op_.parameters += input.shape.items();
-      } else if (std::ranges::find(inside, input.operation) == inside.end() ||
-                 input.operation < 0) {
-        if (role != Role::reshape) {
-          op_.input_elements += of_an_example(input.shape.items(), examples_);
-        }
+      } else if (!is_inside && role.moves) {
+        op_.input_elements += of_an_example(input.shape.items(), examples_);
       }
     }
-    moves_ = moves_ || role != Role::reshape;
+    moves_ = moves_ || role.moves;
   }
   /// Nothing for what moves nothing.
   void append_to(std::vector<ModelOp>& ops) && {
     if (!moves_) return;
-    if (!is_attention_) {
+    if (op_.kind != OpKind::batched_product) {
       ops.push_back(std::move(op_));
       return;
     }
@@ -163,50 +157,38 @@ class KernelCost {
   }
 
  private:
-  void begin(const TracedOperation& operation, Role role) {
-    op_ = {.name = operation.name, .kind = OpKind::elementwise};
+  void begin(const TracedOperation& operation, OpKind kind) {
+    op_ = {.name = operation.name, .kind = kind};
     const Shape& y = operation.output;
-    switch (role) {
-      case Role::product: {
-        const Shape& kernel = operation.inputs[1].shape;
-        op_.kind = OpKind::product;
+    switch (kind) {
+      case OpKind::product:
+      case OpKind::depthwise: {
+        const Shape& kernel = operation.inputs[1].shape;  // [..., in, out] or [..., in, multiplier]
         op_.n = kernel[kernel.rank() - 1];
+        if (kind == OpKind::depthwise) op_.n *= kernel[2];
         op_.k = kernel.items() / std::max<std::int64_t>(op_.n, 1);
-        op_.rows = of_an_example(y.items() / std::max<std::int64_t>(op_.n, 1), examples_);
+        op_.rows = rows_in(y);
         op_.needs_input_gradient = operation.inputs[0].needs_gradient;
         break;
       }
-      case Role::depthwise: {
-        const Shape& kernel = operation.inputs[1].shape;  // [height, width, channels, multiplier]
-        op_.kind = OpKind::depthwise;
-        op_.n = kernel[2] * kernel[3];
-        op_.k = kernel[0] * kernel[1];
-        op_.rows = of_an_example(y.items() / std::max<std::int64_t>(op_.n, 1), examples_);
-        op_.needs_input_gradient = operation.inputs[0].needs_gradient;
-        break;
-      }
-      case Role::attention:  // [examples, tokens, features]
-        is_attention_ = true;
-        op_.kind = OpKind::batched_product;
+      case OpKind::batched_product:  // [examples, tokens, features]
         op_.rows = op_.n = y[1];
         op_.k = y[2];
         break;
-      case Role::gather:
-        op_.kind = OpKind::gather;
+      case OpKind::gather:
         op_.n = y[y.rank() - 1];
-        op_.rows = of_an_example(y.items() / std::max<std::int64_t>(op_.n, 1), examples_);
-        break;
-      case Role::normalisation:
-        op_.kind = OpKind::normalisation;
+        op_.rows = rows_in(y);
         break;
       default:
         break;
     }
   }
+  std::int64_t rows_in(const Shape& y) const {
+    return of_an_example(y.items() / std::max<std::int64_t>(op_.n, 1), examples_);
+  }
 
   std::int64_t examples_;
   ModelOp op_;
-  bool is_attention_ = false;
   bool moves_ = false;
 };
 
@@ -228,6 +210,77 @@ Workload workload_of(const StepTrace& trace, const std::vector<std::int32_t>& ke
   return workload;
 }
 
+struct Buffer {
+  std::int64_t bytes = 0;
+  std::int32_t begin = 0;  ///< kernels of the step, forward and backward, first and last
+  std::int32_t end = 0;
+  std::int64_t offset = 0;
+
+  bool lives_with(const Buffer& other) const { return begin <= other.end && other.begin <= end; }
+  std::int64_t behind() const { return offset + bytes; }
+};
+
+std::int64_t lowest_free(const Buffer& buffer, const std::vector<Buffer>& placed) {
+  std::vector<Buffer> in_the_way;
+  for (const Buffer& other : placed) {
+    if (buffer.lives_with(other)) in_the_way.push_back(other);
+  }
+  std::ranges::sort(in_the_way, {}, &Buffer::offset);
+  std::int64_t offset = 0;
+  for (const Buffer& other : in_the_way) {
+    if (offset + buffer.bytes <= other.offset) break;
+    offset = std::max(offset, other.behind());
+  }
+  return offset;
+}
+
+std::int64_t bytes_planned(std::vector<Buffer> buffers) {
+  std::ranges::stable_sort(buffers, std::ranges::greater{}, &Buffer::bytes);
+  std::vector<Buffer> placed;
+  std::int64_t bytes = 0;
+  for (Buffer& buffer : buffers) {
+    buffer.offset = lowest_free(buffer, placed);
+    bytes = std::max(bytes, buffer.behind());
+    placed.push_back(buffer);
+  }
+  return bytes;
+}
+
+/// A kernel's output lives from its forward to its backward pass, the gradient of it from the backward
+/// pass of the last kernel that read it to its own. The largest are placed first, each at the lowest
+/// place that is free while it lives ("greedy by size", Pisarchyk and Lee, arXiv:2001.03288).
+GraphMemory graph_memory(std::span<const GraphOperation> operations, std::int32_t kernels,
+                         std::int64_t bytes_of_value) {
+  GraphMemory memory;
+  const auto count = static_cast<std::size_t>(kernels);
+  std::vector<std::int64_t> bytes(count);
+  std::vector<std::int32_t> last_readers(count);
+  for (std::int32_t kernel = 0; kernel < kernels; ++kernel) {
+    last_readers[static_cast<std::size_t>(kernel)] = kernel;
+  }
+  for (const GraphOperation& operation : operations) {
+    const std::int64_t of_operation = operation.output.items() * bytes_of_value;
+    memory.eager_bytes += 2 * of_operation;  // and the gradient
+    if (operation.kernel < 0) continue;
+    bytes[static_cast<std::size_t>(operation.kernel)] = of_operation;  // the last one's
+    for (const std::int32_t input : operation.inputs) {
+      const std::int32_t kernel = operations[static_cast<std::size_t>(input)].kernel;
+      std::int32_t& last = last_readers[static_cast<std::size_t>(kernel)];
+      last = std::max(last, operation.kernel);
+    }
+  }
+  std::vector<Buffer> buffers;
+  const auto backward_of = [&](std::int32_t kernel) { return 2 * kernels - 1 - kernel; };
+  for (std::int32_t kernel = 0; kernel < kernels; ++kernel) {
+    const auto k = static_cast<std::size_t>(kernel);
+    buffers.push_back({.bytes = bytes[k], .begin = kernel, .end = backward_of(kernel)});
+    buffers.push_back(
+        {.bytes = bytes[k], .begin = backward_of(last_readers[k]), .end = backward_of(kernel)});
+  }
+  memory.planned_bytes = bytes_planned(std::move(buffers));
+  return memory;
+}
+
 }  // namespace
 
 StepGraph::StepGraph(const detail::StepTrace& trace, const ColumnBatch& share, Precision precision)
@@ -245,7 +298,7 @@ StepGraph::StepGraph(const detail::StepTrace& trace, const ColumnBatch& share, P
     operations_.push_back(std::move(operation));
     alone.push_back(static_cast<std::int32_t>(i));
   }
-  memory_ = detail::graph_memory(operations_, kernels_, precision == Precision::float32 ? 4 : 2);
+  memory_ = graph_memory(operations_, kernels_, precision == Precision::float32 ? 4 : 2);
   workload_ = workload_of(trace, fusion.kernels(), share.rows(), signature_);
   eager_workload_ = workload_of(trace, alone, share.rows(), signature_);
 }
