@@ -1,11 +1,8 @@
 #include "infeed/device/callbacks.h"
 
-#include <charconv>
-#include <cmath>
 #include <fmt/format.h>
 
 #include "refuse.h"
-#include "train/is_due.h"
 #include "train/state_text.h"
 
 namespace infeed {
@@ -21,7 +18,7 @@ std::string text_of(const Metrics& metrics) {
 }  // namespace
 
 void SaveCheckpoints::on_execution_end(FitControl& fit, const StepLogs& logs) {
-  if (detail::is_due(logs, options_.every_steps)) save(fit);
+  if (logs.is_due(options_.every_steps)) save(fit);
 }
 
 void SaveCheckpoints::save(FitControl& fit) {
@@ -86,7 +83,7 @@ void EpochRate::restore(std::string_view text) {
 }
 
 void Progress::on_execution_end(FitControl&, const StepLogs& logs) {
-  if (!detail::is_due(logs, every_steps_)) return;
+  if (!logs.is_due(every_steps_)) return;
   print_(fmt::format("epoch {}: {} steps, {}", logs.epoch + 1, logs.step_of_epoch,
                      text_of(logs.training)));
 }

@@ -7,7 +7,6 @@
 
 #include "infeed/device/callbacks.h"
 #include "refuse.h"
-#include "train/is_due.h"
 
 namespace infeed {
 namespace {
@@ -95,7 +94,7 @@ void TensorBoard::on_execution_end(FitControl& fit, const StepLogs& logs) {
   if (options_.every_steps == 0) return;
   // Opened by the first execution, whatever it writes, so that it begins where this process did.
   EventFileWriter& events = open_at(steps_, options_.folder + "/steps", logs.step - logs.steps + 1);
-  if (!detail::is_due(logs, options_.every_steps)) return;
+  if (!logs.is_due(options_.every_steps)) return;
   write_metrics(events, "batch_", logs.step, logs.training);
   events.scalar("batch_learning_rate", logs.step, logs.rate);
 }

@@ -1,9 +1,7 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -51,6 +49,10 @@ struct StepLogs {
   std::int64_t steps = 0;
   Metrics training = {};  ///< of these steps
   double rate = 0;        ///< of the next step
+  /// Returns whether a multiple of `every` falls into these steps; never with 0.
+  bool is_due(std::int64_t every) const {
+    return every > 0 && step / every > (step - steps) / every;
+  }
 };
 
 /// The accounts of this call's steps so far: in this process, and on the slice (FitResult::steady()).
