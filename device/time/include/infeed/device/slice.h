@@ -31,22 +31,22 @@ enum class LinkFigure : std::uint8_t { published, effective };
 
 std::string_view to_string(LinkFigure figure);
 
-/// One chip of a generation. Peaks are per chip.
+/// One chip of a generation. Peaks are per chip. Defaults are what most generations have.
 struct ChipSpec {
   TpuGeneration generation = TpuGeneration::v3;
-  std::int32_t cores = 0;
+  std::int32_t cores = 2;
   std::int32_t mxus_per_core = 0;
-  std::int32_t mxu_size = 0;      ///< the array has mxu_size x mxu_size cells
-  double macs_per_cycle_mxu = 0;  ///< multiply-adds that one MXU does in a cycle
+  std::int32_t mxu_size = 128;            ///< the array has mxu_size x mxu_size cells
+  double macs_per_cycle_mxu = 128 * 128;  ///< multiply-adds that one MXU does in a cycle
   double clock_ghz = 0;
   double bf16_tflops = 0;
   double hbm_gb = 0;
   double hbm_gb_per_s = 0;
-  double vmem_mib_per_core = 0;
+  double vmem_mib_per_core = 16;
   double ici_gb_per_s_link = 0;  ///< one way
   LinkFigure ici_figure = LinkFigure::published;
-  double host_gb_per_s = 0;  ///< host to device, one way
-  std::int32_t chips_per_host = 0;
+  double host_gb_per_s = 15;  ///< host to device, one way
+  std::int32_t chips_per_host = 4;
   bool name_counts_cores = true;  ///< "v3-8" means 8 cores, "v5litepod-8" 8 chips
   bool replica_is_core = true;    ///< v2 and v3; later generations: a replica is a chip
 };
