@@ -13,7 +13,6 @@
 #include <system_error>
 #include <unistd.h>
 #include <unordered_set>
-#include <utility>
 
 #include <infeed/detail/printable_text.h>
 #include <infeed/records/detail/record_frame.h>

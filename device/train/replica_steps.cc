@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <fmt/format.h>
-#include <limits>
 #include <numeric>
 #include <optional>
 #include <utility>

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "refuse.h"

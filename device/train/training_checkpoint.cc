@@ -1,7 +1,6 @@
 #include "infeed/device/training_checkpoint.h"
 
 #include <algorithm>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <utility>
 

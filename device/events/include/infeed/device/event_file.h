@@ -6,7 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include <infeed/error.h>
 #include <infeed/records/file.h>
 #include <infeed/records/shape.h>
 
