@@ -9,10 +9,6 @@
 namespace infeed::nn {
 
 using detail::multiply;
-using detail::product_options;
-using detail::require_fit;
-using detail::rows_of;
-using detail::values_of;
 
 TapeValue attention(Tape& tape, const TapeValue& q, const TapeValue& k, const TapeValue& v,
                     std::int64_t heads) {
@@ -48,7 +44,7 @@ TapeValue attention(Tape& tape, const TapeValue& q, const TapeValue& k, const Ta
     detail::kernels(tape.options().width).exp(tokens * tokens, rows, rows);
     for (std::int64_t i = 0; i < tokens; ++i) {
       float* const row = rows + i * tokens;
-      const float total = detail::sum_of(row, tokens);
+      const float total = sum_of(row, tokens);
       for (std::int64_t j = 0; j < tokens; ++j) row[j] /= total;
     }
     multiply(tape.workspace().product, tokens, per_head, tokens, rows_of(rows, tokens),
@@ -71,7 +67,7 @@ TapeValue attention(Tape& tape, const TapeValue& q, const TapeValue& k, const Ta
                head(values_of(v), b).transposed(), ds, product_options(tape));
       for (std::int64_t i = 0; i < tokens; ++i) {
         const float* const row = rows + i * tokens;
-        const float along = detail::dot_of(row, ds + i * tokens, tokens);
+        const float along = dot_of(row, ds + i * tokens, tokens);
         for (std::int64_t j = 0; j < tokens; ++j) {
           float& score = ds[i * tokens + j];
           score = row[j] * (score - along) * scale;

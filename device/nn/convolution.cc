@@ -9,15 +9,7 @@
 
 namespace infeed::nn {
 
-using detail::add_bias;
-using detail::column_sums;
 using detail::multiply;
-using detail::product_options;
-using detail::require_fit;
-using detail::require_stride;
-using detail::rows_of;
-using detail::values_of;
-using detail::WindowAxis;
 
 namespace {
 

@@ -9,11 +9,7 @@
 
 namespace infeed::nn {
 
-using detail::require_fit;
-using detail::require_stride;
 using detail::Rounding;
-using detail::values_of;
-using detail::WindowAxis;
 
 namespace {
 
@@ -99,7 +95,7 @@ class Operands {
     return memory.data();
   }
   const float* rounded(const float* from, std::int64_t count, float* to) const {
-    const detail::ProductOptions options = detail::product_options(tape_);
+    const detail::ProductOptions options = product_options(tape_);
     const detail::Kernels& kernels = detail::kernels(options.width);
     if (options.rounding == Rounding::none) return from;
     (options.rounding == Rounding::bfloat16 ? kernels.bfloat16 : kernels.float16)(count, from, to);
@@ -117,7 +113,7 @@ class Operands {
 Tensor forward_depthwise(Tape& tape, const TapeValue& images, const TapeValue& kernel,
                          const Places& places) {
   const std::int64_t examples = images.shape()[0];
-  Tensor y = detail::zeros(tape, {examples, places.rows.out, places.columns.out, places.wide()});
+  Tensor y = zeros(tape, {examples, places.rows.out, places.columns.out, places.wide()});
   const Operands operands(tape, places);
   const float* const w = operands.kernel(kernel);
   for (std::int64_t example = 0; example < examples; ++example) {
@@ -157,7 +153,7 @@ std::vector<Tensor> backward_depthwise(Tape& tape, const TapeValue& images, cons
   std::vector<Tensor> gradients(2);
   if (images.is_recorded()) gradients[0] = tape.make(images.shape());
   if (kernel.is_recorded()) {
-    gradients[1] = detail::zeros(tape, kernel.shape());
+    gradients[1] = zeros(tape, kernel.shape());
   }
   const Operands operands(tape, places);
   const float* const w = operands.kernel(kernel);

@@ -9,9 +9,6 @@
 #include "tape_state.h"
 
 namespace infeed::nn {
-
-using detail::values_of;
-
 namespace {
 
 /// Each row of slopes times its row's gradient, divided.
@@ -35,7 +32,7 @@ TapeValue mean_of_rows(Tape& tape, const char* operation, const TapeValue& x, co
   Tensor losses = tape.make({rows});
   const float* const from = items.values<float>().data();
   for (std::int64_t row = 0; row < rows; ++row) {
-    values_of(losses)[row] = detail::sum_of(from + row * columns, columns) / divisor;
+    values_of(losses)[row] = sum_of(from + row * columns, columns) / divisor;
   }
   return tape.record(operation, std::move(losses), {x},
                      [&tape, slopes = std::move(slopes), divisor](const Tensor& dy) {
@@ -55,7 +52,7 @@ TapeValue average_loss(Tape& tape, const TapeValue& losses, std::int64_t global_
   if (global_batch < 1) detail::refuse("a global batch of {} examples", global_batch);
   Tensor y = tape.make({});
   const auto divisor = static_cast<float>(global_batch);
-  values_of(y)[0] = detail::sum_of(values_of(losses), losses.shape().items()) / divisor;
+  values_of(y)[0] = sum_of(values_of(losses), losses.shape().items()) / divisor;
   return tape.record("average_loss", std::move(y), {losses},
                      [&tape, losses, divisor](const Tensor& dy) {
                        Tensor dx = tape.make(losses.shape());
@@ -69,11 +66,10 @@ TapeValue sum(Tape& tape, const TapeValue& x) { return average_loss(tape, x, 1);
 TapeValue mean_squared_error(Tape& tape, const TapeValue& x, const TapeValue& targets) {
   require_same(x, targets, "mean squared error");
   const Tensor differences =
-      detail::mapped(tape, x.shape(), std::minus<float>(), x.values(), targets.values());
+      mapped(tape, x.shape(), std::minus<float>(), x.values(), targets.values());
   const auto twice = [](float item) { return 2 * item; };
-  return mean_of_rows(tape, "mean_squared_error", x,
-                      detail::product_of(tape, differences, differences),
-                      detail::mapped(tape, x.shape(), twice, differences.values<float>()));
+  return mean_of_rows(tape, "mean_squared_error", x, product_of(tape, differences, differences),
+                      mapped(tape, x.shape(), twice, differences.values<float>()));
 }
 
 TapeValue binary_cross_entropy(Tape& tape, const TapeValue& logits, const TapeValue& targets) {

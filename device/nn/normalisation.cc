@@ -6,17 +6,13 @@
 #include "product_parts.h"
 
 namespace infeed::nn {
-
-using detail::values_of;
-
 namespace {
 
 void require_features(std::string_view operation, const TapeValue& x, const TapeValue& gain,
                       const TapeValue& offset) {
-  detail::require_fit(x.shape().rank() >= 2 &&
-                          gain.shape() == Shape{x.shape()[x.shape().rank() - 1]} &&
-                          offset.shape() == gain.shape(),
-                      operation, x.shape(), gain.shape());
+  require_fit(x.shape().rank() >= 2 && gain.shape() == Shape{x.shape()[x.shape().rank() - 1]} &&
+                  offset.shape() == gain.shape(),
+              operation, x.shape(), gain.shape());
 }
 
 /// For each column the sum of term(item, column) over the rows, in double, in the rows' order.
@@ -51,7 +47,7 @@ struct Moments {
 
 Moments moments_of(const Tape& tape, const TapeValue& x, bool synchronised) {
   const std::int64_t columns = x.shape()[x.shape().rank() - 1];
-  const std::int64_t rows = detail::rows_in(x.shape());
+  const std::int64_t rows = rows_in(x.shape());
   const float* const values = values_of(x);
   Moments moments;
   moments.mean =
@@ -77,8 +73,7 @@ void update_running(Tape& tape, const Variable& running, const std::vector<float
   const auto moved = [momentum](float old, float next) {
     return old * momentum + next * (1 - momentum);
   };
-  tape.update(running,
-              detail::mapped(tape, running.shape(), moved, tape.read(running).values(), now));
+  tape.update(running, mapped(tape, running.shape(), moved, tape.read(running).values(), now));
 }
 
 }  // namespace
@@ -153,7 +148,7 @@ TapeValue layer_norm(Tape& tape, const TapeValue& x, const TapeValue& gain, cons
                      float epsilon) {
   require_features("layer_norm", x, gain, offset);
   const std::int64_t columns = gain.shape().items();
-  const std::int64_t rows = detail::rows_in(x.shape());
+  const std::int64_t rows = rows_in(x.shape());
   const auto divisor = static_cast<float>(columns);
   Tensor y = tape.make(x.shape());
   Tensor normal = tape.make(x.shape());
@@ -162,9 +157,9 @@ TapeValue layer_norm(Tape& tape, const TapeValue& x, const TapeValue& gain, cons
     const float* const in = values_of(x) + row * columns;
     float* const out = values_of(y) + row * columns;
     float* const z = values_of(normal) + row * columns;
-    const float mean = detail::sum_of(in, columns) / divisor;
+    const float mean = sum_of(in, columns) / divisor;
     for (std::int64_t c = 0; c < columns; ++c) z[c] = in[c] - mean;
-    const float factor = 1 / std::sqrt(detail::dot_of(z, z, columns) / divisor + epsilon);
+    const float factor = 1 / std::sqrt(dot_of(z, z, columns) / divisor + epsilon);
     inverse[static_cast<std::size_t>(row)] = factor;
     for (std::int64_t c = 0; c < columns; ++c) {
       z[c] *= factor;
@@ -185,16 +180,16 @@ TapeValue layer_norm(Tape& tape, const TapeValue& x, const TapeValue& gain, cons
             scaled[static_cast<std::size_t>(c)] = dy[first + c] * values_of(gain)[c];
             product[first + c] = dy[first + c] * zs[first + c];
           }
-          const float mean = detail::sum_of(scaled.data(), columns) / divisor;
-          const float along = detail::dot_of(scaled.data(), zs + first, columns) / divisor;
+          const float mean = sum_of(scaled.data(), columns) / divisor;
+          const float along = dot_of(scaled.data(), zs + first, columns) / divisor;
           const float factor = inverse[static_cast<std::size_t>(row)];
           for (std::int64_t c = 0; c < columns; ++c) {
             values_of(dx)[first + c] =
                 factor * (scaled[static_cast<std::size_t>(c)] - mean - zs[first + c] * along);
           }
         }
-        return std::vector<Tensor>{std::move(dx), detail::column_sums(tape, products, gain.shape()),
-                                   detail::column_sums(tape, gradient, gain.shape())};
+        return std::vector<Tensor>{std::move(dx), column_sums(tape, products, gain.shape()),
+                                   column_sums(tape, gradient, gain.shape())};
       });
 }
 

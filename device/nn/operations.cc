@@ -7,10 +7,6 @@
 #include "refuse.h"
 
 namespace infeed::nn {
-
-using detail::mapped;
-using detail::values_of;
-
 namespace {
 
 /// y[i] = f(x[i]); dx[i] = slope(dy[i], y[i]).
@@ -47,12 +43,11 @@ TapeValue add_table(Tape& tape, const TapeValue& x, const TapeValue& table) {
   const std::int64_t items = table.shape().items();
   Tensor y = tape.make(x.shape());
   std::ranges::copy(x.values(), y.writable<float>().begin());
-  detail::add_bias(y.writable<float>(), table.values());
+  add_bias(y.writable<float>(), table.values());
   return tape.record("add_table", std::move(y), {x, table},
                      [&tape, shape = table.shape(), items](const Tensor& dy) {
-                       return std::vector<Tensor>{dy, items == 0
-                                                          ? tape.make(shape)
-                                                          : detail::column_sums(tape, dy, shape)};
+                       return std::vector<Tensor>{
+                           dy, items == 0 ? tape.make(shape) : column_sums(tape, dy, shape)};
                      });
 }
 
@@ -109,7 +104,7 @@ TapeValue gelu(Tape& tape, const TapeValue& x) {
     out[i] = in[i] * share;
   }
   return tape.record("gelu", std::move(y), {x}, [&tape, slopes](const Tensor& dy) {
-    return std::vector<Tensor>{detail::product_of(tape, dy, slopes)};
+    return std::vector<Tensor>{product_of(tape, dy, slopes)};
   });
 }
 

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "refuse.h"
+#include "tape_state.h"
 #include "variable_state.h"
 
 namespace infeed::nn {
@@ -37,12 +39,10 @@ double whole_power(double base, std::uint64_t exponent) {
 }
 
 double sum_of_squares(std::span<const float> values) {
-  double lanes[8] = {};
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    lanes[i % 8] += static_cast<double>(values[i]) * static_cast<double>(values[i]);
-  }
-  return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) +
-         ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
+  return sum_of_items<double>(std::ssize(values), [values](std::int64_t i) {
+    const double value = values[static_cast<std::size_t>(i)];
+    return value * value;
+  });
 }
 
 float scalar_of(const Variable& variable) { return variable.value().values<float>()[0]; }

@@ -8,9 +8,6 @@
 #include "tape_state.h"
 
 namespace infeed::nn {
-
-using detail::values_of;
-
 namespace {
 
 /// Blocks of size x size pixels, side by side.
@@ -29,7 +26,7 @@ struct Blocks {
   /// For what goes into each pixel of a block; 0 elsewhere.
   Tensor make_input(const Tape& tape) const {
     const bool fill_the_images = out[1] * size == in[1] && out[2] * size == in[2];
-    return fill_the_images ? tape.make(in) : detail::zeros(tape, in);
+    return fill_the_images ? tape.make(in) : zeros(tape, in);
   }
 
   /// visit(items of the block's result, place of the pixel `a` of the block) for each block.
@@ -107,7 +104,7 @@ TapeValue average_pool(Tape& tape, const TapeValue& images, std::int64_t size) {
   const Blocks blocks("average_pool", images.shape(), size);
   const std::int64_t channels = blocks.in[3];
   const float share = 1.0F / static_cast<float>(size * size);
-  Tensor y = detail::zeros(tape, blocks.out);
+  Tensor y = zeros(tape, blocks.out);
   float* const sums = values_of(y);
   const float* const from = values_of(images);
   blocks.each([&](std::int64_t to, std::int64_t at, std::int32_t) {
@@ -137,7 +134,7 @@ TapeValue average_of_rows(Tape& tape, const TapeValue& x) {
   std::int64_t rows = 1;
   for (std::size_t axis = 1; axis + 1 < x.shape().rank(); ++axis) rows *= x.shape()[axis];
   const float share = 1.0F / static_cast<float>(rows);
-  Tensor y = detail::zeros(tape, {examples, features});
+  Tensor y = zeros(tape, {examples, features});
   const float* from = values_of(x);
   for (std::int64_t example = 0; example < examples; ++example) {
     float* const to = values_of(y) + example * features;

@@ -11,14 +11,14 @@
 
 // What the operations that are made of products share.
 
-namespace infeed::detail {
+namespace infeed::nn {
 
 inline void require_fit(bool fits, std::string_view operation, const Shape& a, const Shape& b) {
   if (fits) return;
-  refuse("{} of {} with {}: the shapes don't fit", operation, a.to_string(), b.to_string());
+  detail::refuse("{} of {} with {}: the shapes don't fit", operation, a.to_string(), b.to_string());
 }
 
-inline MatrixView rows_of(const float* values, std::int64_t columns) {
+inline detail::MatrixView rows_of(const float* values, std::int64_t columns) {
   return {.values = values, .row_stride = columns};
 }
 
@@ -51,4 +51,4 @@ inline Shape with_last(const Shape& shape, std::int64_t last) {
   return Shape(std::span<const std::int64_t>(extents));
 }
 
-}  // namespace infeed::detail
+}  // namespace infeed::nn

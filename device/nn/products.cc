@@ -4,16 +4,8 @@
 
 namespace infeed::nn {
 
-using detail::add_bias;
-using detail::column_sums;
 using detail::MatrixView;
 using detail::multiply;
-using detail::product_options;
-using detail::require_fit;
-using detail::rows_in;
-using detail::rows_of;
-using detail::values_of;
-using detail::with_last;
 
 namespace {
 

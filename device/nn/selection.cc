@@ -10,11 +10,6 @@
 // What picks items: dropout, embedding, and columns of the last axis.
 
 namespace infeed::nn {
-
-using detail::product_of;
-using detail::values_of;
-using detail::with_last;
-
 namespace {
 
 /// Whole numbers up to here are exact in float32.
@@ -81,7 +76,7 @@ TapeValue take_columns(Tape& tape, const TapeValue& x, std::int64_t begin, std::
   return tape.record(
       "take_columns", std::move(y), {x},
       [&tape, shape = x.shape(), columns, begin, count](const Tensor& dy) {
-        Tensor dx = detail::zeros(tape, shape);
+        Tensor dx = zeros(tape, shape);
         ColumnsCopy{.count = count, .from_columns = count, .to_columns = columns, .to_begin = begin}
             .run(dy.values<float>(), values_of(dx));
         return std::vector<Tensor>{std::move(dx)};
@@ -163,7 +158,7 @@ TapeValue embedding(Tape& tape, const TapeValue& table, const TapeValue& ids) {
   }
   return tape.record("embedding", std::move(y), {table},
                      [&tape, shape = table.shape(), rows = std::move(rows)](const Tensor& dy) {
-                       Tensor dx = detail::zeros(tape, shape);
+                       Tensor dx = zeros(tape, shape);
                        const float* from = dy.values<float>().data();
                        for (const std::int64_t row : rows) {
                          float* const to = values_of(dx) + row * shape[1];

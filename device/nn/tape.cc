@@ -136,8 +136,8 @@ Gradients Tape::gradients(const TapeValue& loss, float scale) {
           has_arrived[input] = true;
           continue;
         }
-        arrived[input] = detail::mapped(*this, parts[j].shape(), std::plus<float>(),
-                                        arrived[input].values<float>(), parts[j].values<float>());
+        arrived[input] = nn::mapped(*this, parts[j].shape(), std::plus<float>(),
+                                    arrived[input].values<float>(), parts[j].values<float>());
       }
     }
   }
@@ -145,7 +145,7 @@ Gradients Tape::gradients(const TapeValue& loss, float scale) {
   for (const auto& [variable, leaf] : leaves_) {
     Tensor& gradient = arrived[static_cast<std::size_t>(leaf)];
     if (!has_arrived[static_cast<std::size_t>(leaf)]) {
-      gradient = detail::zeros(*this, variable.shape());
+      gradient = nn::zeros(*this, variable.shape());
     }
     gradients.emplace_back(variable, std::move(gradient));
   }

@@ -16,21 +16,21 @@ struct Tape::Workspace {
   std::vector<float> patches;
 };
 
-namespace detail {
+namespace nn {
 
-inline Rounding rounding_of(Precision precision) {
+inline detail::Rounding rounding_of(Precision precision) {
   switch (precision) {
     case Precision::float32:
-      return Rounding::none;
+      return detail::Rounding::none;
     case Precision::mixed_bfloat16:
-      return Rounding::bfloat16;
+      return detail::Rounding::bfloat16;
     case Precision::mixed_float16:
-      return Rounding::float16;
+      return detail::Rounding::float16;
   }
-  return Rounding::none;
+  return detail::Rounding::none;
 }
 
-inline ProductOptions product_options(const Tape& tape) {
+inline detail::ProductOptions product_options(const Tape& tape) {
   return {.rounding = rounding_of(tape.options().precision), .width = tape.options().width};
 }
 
@@ -59,29 +59,25 @@ template <class F, class... Items>
 inline float* values_of(Tensor& tensor) { return tensor.writable<float>().data(); }
 inline const float* values_of(const TapeValue& value) { return value.values().data(); }
 
-/// Eight running sums that are added by a tree: one order, in vectors of any width.
+/// The sum of item(0), ..., item(count - 1): eight running sums that are added by a tree, one order in
+/// vectors of any width.
+template <class Real, class Item>
+[[gnu::always_inline]] inline Real sum_of_items(std::int64_t count, Item item) {
+  Real lanes[8] = {};
+  std::int64_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+    for (int lane = 0; lane < 8; ++lane) lanes[lane] += item(i + lane);
+  }
+  for (int lane = 0; i < count; ++i, ++lane) lanes[lane] += item(i);
+  return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) +
+         ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
+}
 inline float sum_of(const float* values, std::int64_t count) {
-  float lanes[8] = {};
-  std::int64_t i = 0;
-  for (; i + 8 <= count; i += 8) {
-    for (int lane = 0; lane < 8; ++lane) lanes[lane] += values[i + lane];
-  }
-  for (int lane = 0; i < count; ++i, ++lane) lanes[lane] += values[i];
-  return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) +
-         ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
+  return sum_of_items<float>(count, [values](std::int64_t i) { return values[i]; });
 }
-
-/// The sum of x[i] * y[i] in the same order.
 inline float dot_of(const float* x, const float* y, std::int64_t count) {
-  float lanes[8] = {};
-  std::int64_t i = 0;
-  for (; i + 8 <= count; i += 8) {
-    for (int lane = 0; lane < 8; ++lane) lanes[lane] += x[i + lane] * y[i + lane];
-  }
-  for (int lane = 0; i < count; ++i, ++lane) lanes[lane] += x[i] * y[i];
-  return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) +
-         ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
+  return sum_of_items<float>(count, [x, y](std::int64_t i) { return x[i] * y[i]; });
 }
 
-}  // namespace detail
+}  // namespace nn
 }  // namespace infeed

@@ -10,14 +10,13 @@
 
 // Where the windows of a convolution lie.
 
-namespace infeed::detail {
+namespace infeed::nn {
 
 /// One axis of a convolution.
 struct WindowAxis {
-  WindowAxis(std::int64_t in_items, std::int64_t window_items,
-             const nn::ConvolutionOptions& options)
+  WindowAxis(std::int64_t in_items, std::int64_t window_items, const ConvolutionOptions& options)
       : in(in_items), window(window_items), stride(options.stride) {
-    if (options.padding == nn::Padding::valid) {
+    if (options.padding == Padding::valid) {
       out = in < window ? 0 : (in - window) / stride + 1;
     } else {
       out = (in + stride - 1) / stride;
@@ -41,10 +40,11 @@ struct WindowAxis {
   std::int64_t out = 0;
 };
 
-inline void require_stride(const nn::ConvolutionOptions& options) {
+inline void require_stride(const ConvolutionOptions& options) {
   constexpr std::int64_t kStrideMax = std::numeric_limits<std::int32_t>::max();
   if (options.stride >= 1 && options.stride <= kStrideMax) return;
-  refuse("a convolution with a stride of {}; it takes 1 to {} pixels", options.stride, kStrideMax);
+  detail::refuse("a convolution with a stride of {}; it takes 1 to {} pixels", options.stride,
+                 kStrideMax);
 }
 
-}  // namespace infeed::detail
+}  // namespace infeed::nn
