@@ -40,23 +40,36 @@ ReplicaSteps::Outcome SimulatedSteps::train(ReplicaSteps& replicas, const Replic
                                             ReplicaSteps::Step step,
                                             std::span<const std::int64_t> service_ns) {
   const ColumnBatch& largest = largest_share(shares);
-  const StepGraph* graph = graphs_.find(largest);
+  const auto known = graphs_.find(signature_of(types_of(largest)));
+  const bool is_new = known == graphs_.end();
   StepTrace trace;
-  if (graph == nullptr) step.trace = &trace;
+  if (is_new) step.trace = &trace;
   step.divisor = std::max<std::int64_t>(step.divisor, 1);
   ReplicaSteps::Outcome outcome = replicas.train(forward, shares, step);
   if (outcome.metrics.examples == 0) return outcome;
-  std::int64_t compilation_ps = 0;
-  if (graph == nullptr) {
-    graph = &graphs_.add(trace, largest, options_.precision, step.number + 1);
-    compilation_ps = compilations().back().compilation_ps;
-  }
-  workload_ = options_.workload ? *options_.workload : graph->workload();
-  if (compilation_ps > 0) check_hbm(workload_, slice_, outcome.metrics.examples, options_.step);
+  const StepGraph& graph = is_new ? compile(trace, largest, step.number + 1) : known->second;
+  workload_ = options_.workload ? *options_.workload : graph.workload();
+  if (is_new) check_hbm(workload_, slice_, outcome.metrics.examples, options_.step);
   const StepTime time = step_time(workload_, slice_, outcome.metrics.examples, options_.step);
-  accounting_.add(
-      clock_.step(parts_of(shares, service_ns), {.time = time, .compilation_ps = compilation_ps}));
+  accounting_.add(clock_.step(
+      parts_of(shares, service_ns),
+      {.time = time, .compilation_ps = is_new ? compilations_.back().compilation_ps : 0}));
   return outcome;
+}
+
+const StepGraph& SimulatedSteps::compile(const StepTrace& trace, const ColumnBatch& share,
+                                         std::int64_t step) {
+  StepGraph graph(trace, share, options_.precision);
+  std::vector<NamedType> types = types_of(share);
+  compilations_.push_back({.step = step,
+                           .signature = graph.signature(),
+                           .reason = newest_types_.empty() ? "" : difference(types, newest_types_),
+                           .operations = static_cast<std::int32_t>(graph.operations().size()),
+                           .kernels = graph.kernels(),
+                           .compilation_ps = compilation_ps(graph.workload())});
+  newest_types_ = std::move(types);
+  newest_ = &graphs_.emplace(graph.signature(), std::move(graph)).first->second;
+  return *newest_;
 }
 
 double SimulatedSteps::model_flop_utilisation(double examples_per_s) const {

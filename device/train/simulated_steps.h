@@ -1,18 +1,21 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <infeed/device/cost_model.h>
 #include <infeed/device/slice.h>
 #include <infeed/device/step_accounting.h>
+#include <infeed/device/step_graph.h>
 #include <infeed/records/column_batch.h>
 
 #include "time/slice_clock.h"
 #include "train/replica_steps.h"
-#include "train/step_graphs.h"
+#include "train/step_trace.h"
 
 namespace infeed::detail {
 
@@ -48,17 +51,23 @@ class SimulatedSteps {
   StepSummary steady() const { return without_compilations(summary(), compilations()); }
   /// The share of the slice's peak (cost_model.h) that so many examples take; 0 before a step.
   double model_flop_utilisation(double examples_per_s) const;
-  const std::vector<Compilation>& compilations() const { return graphs_.compilations(); }
-  const StepGraph* graph() const { return graphs_.newest(); }
+  const std::vector<Compilation>& compilations() const { return compilations_; }
+  /// Returns the one that was compiled last; null: there is none.
+  const StepGraph* graph() const { return newest_; }
 
  private:
+  /// `step` from 1.
+  const StepGraph& compile(const StepTrace& trace, const ColumnBatch& share, std::int64_t step);
   std::vector<StepPart> parts_of(std::span<const ColumnBatch> shares,
                                  std::span<const std::int64_t> service_ns) const;
 
   Slice slice_;
   SimulatedOptions options_;
-  StepGraphs graphs_;
-  Workload workload_;  ///< of the last step
+  std::map<std::string, StepGraph> graphs_;  ///< by signature
+  std::vector<Compilation> compilations_;
+  const StepGraph* newest_ = nullptr;    ///< in graphs_
+  std::vector<NamedType> newest_types_;  ///< the columns that were compiled for last
+  Workload workload_;                    ///< of the last step
   StepAccounting accounting_;
   SliceClock clock_;
 };

@@ -2,12 +2,58 @@
 
 #include <algorithm>
 #include <array>
+#include <fmt/format.h>
 #include <functional>
+#include <string_view>
 #include <utility>
 
 #include "refuse.h"
-#include "train/step_graphs.h"
 #include "train/step_trace.h"
+
+namespace infeed::detail {
+
+std::vector<NamedType> types_of(const ColumnBatch& share) {
+  std::vector<NamedType> types;
+  for (std::size_t i = 0; i < share.names().size(); ++i) {
+    const Column& column = share.columns()[i];
+    types.push_back({.name = share.names()[i],
+                     .type = fmt::format("{} {}", to_string(column.dtype()),
+                                         column.values().shape().to_string())});
+  }
+  return types;
+}
+
+std::string signature_of(const std::vector<NamedType>& types) {
+  std::string signature;
+  for (const NamedType& column : types) {
+    signature += fmt::format("{}{} {}", signature.empty() ? "" : ", ", column.name, column.type);
+  }
+  return signature;
+}
+
+std::string difference(const std::vector<NamedType>& now, const std::vector<NamedType>& before) {
+  std::string text;
+  const auto add = [&](std::string_view more) {
+    if (!text.empty()) text += "; ";
+    text += more;
+  };
+  for (const NamedType& column : now) {
+    const auto other = std::ranges::find(before, column.name, &NamedType::name);
+    if (other == before.end()) {
+      add(fmt::format("{} {}, which wasn't there", column.name, column.type));
+    } else if (other->type != column.type) {
+      add(fmt::format("{} {}, before {}", column.name, column.type, other->type));
+    }
+  }
+  for (const NamedType& column : before) {
+    if (std::ranges::find(now, column.name, &NamedType::name) == now.end()) {
+      add(fmt::format("no {}", column.name));
+    }
+  }
+  return text;
+}
+
+}  // namespace infeed::detail
 
 namespace infeed {
 namespace {
@@ -284,7 +330,7 @@ GraphMemory graph_memory(std::span<const GraphOperation> operations, std::int32_
 }  // namespace
 
 StepGraph::StepGraph(const detail::StepTrace& trace, const ColumnBatch& share, Precision precision)
-    : signature_(detail::signature_of(share)) {
+    : signature_(signature_of(detail::types_of(share))) {
   const Fusion fusion(trace);
   kernels_ = fusion.count();
   std::vector<std::int32_t> alone;

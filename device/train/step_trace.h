@@ -5,8 +5,9 @@
 #include <vector>
 
 #include <infeed/device/tape.h>
+#include <infeed/records/column_batch.h>
 
-// What ran on a tape, written down for step_graph.h.
+// What ran on a tape, written down for step_graph.h, and for which columns.
 
 namespace infeed::detail {
 
@@ -46,5 +47,15 @@ struct StepTrace {
     operations.push_back(std::move(traced));
   }
 };
+
+/// A column, with a type such as "float32 [128, 784]".
+struct NamedType {
+  std::string name = {};
+  std::string type = {};
+};
+std::vector<NamedType> types_of(const ColumnBatch& share);
+std::string signature_of(const std::vector<NamedType>& types);
+/// Says what is another type, new or gone: Compilation::reason.
+std::string difference(const std::vector<NamedType>& now, const std::vector<NamedType>& before);
 
 }  // namespace infeed::detail

@@ -27,7 +27,7 @@ namespace infeed {
 
 namespace detail {
 struct StepTrace;
-class StepGraphs;
+class SimulatedSteps;
 }  // namespace detail
 
 struct GraphOperation {
@@ -63,7 +63,7 @@ class StepGraph {
   Workload eager_workload() const { return eager_workload_; }
 
  private:
-  friend class detail::StepGraphs;
+  friend class detail::SimulatedSteps;
   StepGraph(const detail::StepTrace& trace, const ColumnBatch& share, Precision precision);
 
   std::string signature_;
