@@ -4,8 +4,7 @@
 
 #include <infeed/device/operations.h>
 
-#include "product_parts.h"
-#include "window_axis.h"
+#include "operation_parts.h"
 
 namespace infeed::nn {
 

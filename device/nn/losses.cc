@@ -5,8 +5,8 @@
 #include <functional>
 
 #include "nn/kernels/fixed_math.h"
+#include "operation_parts.h"
 #include "refuse.h"
-#include "tape_state.h"
 
 namespace infeed::nn {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "product_parts.h"
+#include "operation_parts.h"
 #include "refuse.h"
 
 namespace infeed::nn {

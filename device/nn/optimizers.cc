@@ -5,8 +5,8 @@
 #include <iterator>
 #include <utility>
 
+#include "operation_parts.h"
 #include "refuse.h"
-#include "tape_state.h"
 #include "variable_state.h"
 
 namespace infeed::nn {

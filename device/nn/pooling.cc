@@ -4,8 +4,8 @@
 
 #include <infeed/device/operations.h>
 
+#include "operation_parts.h"
 #include "refuse.h"
-#include "tape_state.h"
 
 namespace infeed::nn {
 namespace {

@@ -1,6 +1,6 @@
 #include <infeed/device/operations.h>
 
-#include "product_parts.h"
+#include "operation_parts.h"
 
 namespace infeed::nn {
 

@@ -5,7 +5,7 @@
 #include <infeed/device/operations.h>
 #include <infeed/pipeline/philox.h>
 
-#include "product_parts.h"
+#include "operation_parts.h"
 
 // What picks items: dropout, embedding, and columns of the last axis.
 
@@ -43,24 +43,6 @@ std::string place_of(std::size_t at, const Shape& shape) {
   return Shape(std::span<const std::int64_t>(place)).to_string();
 }
 
-/// `count` columns of each row, from column `begin` of a matrix to column `to_begin` of another one.
-struct ColumnsCopy {
-  std::int64_t count = 0;
-  std::int64_t from_columns = 0;
-  std::int64_t from_begin = 0;
-  std::int64_t to_columns = 0;
-  std::int64_t to_begin = 0;
-
-  void run(std::span<const float> from, float* to) const {
-    if (from_columns == 0) return;
-    const std::int64_t rows = static_cast<std::int64_t>(from.size()) / from_columns;
-    for (std::int64_t row = 0; row < rows; ++row) {
-      std::copy_n(from.data() + row * from_columns + from_begin, count,
-                  to + row * to_columns + to_begin);
-    }
-  }
-};
-
 }  // namespace
 
 TapeValue take_columns(Tape& tape, const TapeValue& x, std::int64_t begin, std::int64_t count) {
@@ -70,15 +52,13 @@ TapeValue take_columns(Tape& tape, const TapeValue& x, std::int64_t begin, std::
                    x.shape().to_string());
   }
   const std::int64_t columns = x.shape()[x.shape().rank() - 1];
+  const std::int64_t rows = rows_in(x.shape());
   Tensor y = tape.make(with_last(x.shape(), count));
-  ColumnsCopy{.count = count, .from_columns = columns, .from_begin = begin, .to_columns = count}
-      .run(x.values(), values_of(y));
+  copy_block(rows, count, values_of(x) + begin, columns, values_of(y), count);
   return tape.record(
-      "take_columns", std::move(y), {x},
-      [&tape, shape = x.shape(), columns, begin, count](const Tensor& dy) {
+      "take_columns", std::move(y), {x}, [=, &tape, shape = x.shape()](const Tensor& dy) {
         Tensor dx = zeros(tape, shape);
-        ColumnsCopy{.count = count, .from_columns = count, .to_columns = columns, .to_begin = begin}
-            .run(dy.values<float>(), values_of(dx));
+        copy_block(rows, count, dy.values<float>().data(), count, values_of(dx) + begin, columns);
         return std::vector<Tensor>{std::move(dx)};
       });
 }
@@ -96,29 +76,26 @@ TapeValue join_columns(Tape& tape, const std::vector<TapeValue>& parts) {
     columns += shape[shape.rank() - 1];
   }
   if (parts.empty()) detail::refuse("no parts to join");
+  const std::int64_t rows = rows_in(shapes[0]);
   Tensor y = tape.make(with_last(shapes[0], columns));
-  std::int64_t begin = 0;
+  float* to = values_of(y);
   for (const TapeValue& part : parts) {
     const std::int64_t count = part.shape()[part.shape().rank() - 1];
-    ColumnsCopy{.count = count, .from_columns = count, .to_columns = columns, .to_begin = begin}
-        .run(part.values(), values_of(y));
-    begin += count;
+    copy_block(rows, count, values_of(part), count, to, columns);
+    to += count;
   }
-  return tape.record(
-      "join_columns", std::move(y), parts,
-      [&tape, shapes = std::move(shapes), columns](const Tensor& dy) {
-        std::vector<Tensor> gradients;
-        std::int64_t first = 0;
-        for (const Shape& shape : shapes) {
-          const std::int64_t count = shape[shape.rank() - 1];
-          gradients.push_back(tape.make(shape));
-          ColumnsCopy{
-              .count = count, .from_columns = columns, .from_begin = first, .to_columns = count}
-              .run(dy.values<float>(), values_of(gradients.back()));
-          first += count;
-        }
-        return gradients;
-      });
+  return tape.record("join_columns", std::move(y), parts,
+                     [&tape, shapes = std::move(shapes), rows, columns](const Tensor& dy) {
+                       std::vector<Tensor> gradients;
+                       const float* from = dy.values<float>().data();
+                       for (const Shape& shape : shapes) {
+                         const std::int64_t count = shape[shape.rank() - 1];
+                         gradients.push_back(tape.make(shape));
+                         copy_block(rows, count, from, columns, values_of(gradients.back()), count);
+                         from += count;
+                       }
+                       return gradients;
+                     });
 }
 
 TapeValue dropout(Tape& tape, const TapeValue& x, double rate) {

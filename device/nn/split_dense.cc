@@ -6,7 +6,7 @@
 
 #include <infeed/error.h>
 
-#include "refuse.h"
+#include "operation_parts.h"
 
 namespace infeed::nn {
 namespace {
@@ -31,40 +31,6 @@ std::int64_t divided(std::int64_t size, std::int64_t parts, std::string_view wha
                  parts);
 }
 
-/// Rows [begin_row, +rows) and columns [begin_column, +columns) of a matrix.
-struct Block {
-  std::int64_t begin_row = 0;
-  std::int64_t rows = 0;
-  std::int64_t begin_column = 0;
-  std::int64_t columns = 0;
-
-  /// Calls copy(offset in the whole, offset in the block) for each row.
-  template <class Copy>
-  void each_row(std::int64_t whole_columns, Copy copy) const {
-    for (std::int64_t row = 0; row < rows; ++row) {
-      copy((begin_row + row) * whole_columns + begin_column, row * columns);
-    }
-  }
-};
-
-/// Of a part that is rows x columns.
-Block block_of(Split split, std::int64_t part, std::int64_t rows, std::int64_t columns) {
-  Block block{.rows = rows, .columns = columns};
-  if (split == Split::columns) block.begin_column = part * columns;
-  if (split == Split::rows) block.begin_row = part * rows;
-  return block;
-}
-
-Tensor cut(const Tensor& whole, const Block& block) {
-  Tensor part(DType::float32, {block.rows, block.columns});
-  const float* const from = whole.values<float>().data();
-  float* const to = part.writable<float>().data();
-  block.each_row(whole.shape()[1], [&](std::int64_t in_whole, std::int64_t in_block) {
-    std::copy_n(from + in_whole, block.columns, to + in_block);
-  });
-  return part;
-}
-
 /// First 0 + 1, 2 + 3, ...; then their sums: as replicas are added (all_reduce.h).
 TapeValue tree_sum(Tape& tape, std::vector<TapeValue> parts) {
   for (std::size_t step = 1; step < parts.size(); step *= 2) {
@@ -86,8 +52,11 @@ SplitDense::SplitDense(Scope scope, std::int64_t in, std::int64_t out, SplitDens
   const Tensor bias = scope.draw({out}, Initializer::zeros);
   for (std::int64_t part = 0; part < options.parts; ++part) {
     Scope below = scope.below(fmt::format("part{}", part));
-    const Block block = block_of(options.split, part, of_in, of_out);
-    kernels_.push_back(below.variable("kernel", cut(kernel, block)));
+    Tensor of_kernel(DType::float32, {of_in, of_out});
+    copy_block(of_in, of_out,
+               kernel.values<float>().data() + (by_columns ? part * of_out : part * of_in * out),
+               out, values_of(of_kernel), of_out);
+    kernels_.push_back(below.variable("kernel", of_kernel));
     if (!by_columns) continue;
     const auto of_part = bias.values<float>().subspan(static_cast<std::size_t>(part * of_out),
                                                       static_cast<std::size_t>(of_out));
@@ -132,33 +101,6 @@ TapeValue SplitDense::by_rows(Tape& tape, const TapeValue& x) const {
     parts.push_back(matrix_product(tape, taken, tape.read(kernels_[part])));
   }
   return add_table(tape, tree_sum(tape, std::move(parts)), tape.read(biases_[0]));
-}
-
-Tensor SplitDense::kernel() const {
-  const std::int64_t rows = kernels_[0].shape()[0];
-  const std::int64_t columns = kernels_[0].shape()[1];
-  const bool by_columns = options_.split == Split::columns;
-  Tensor whole(DType::float32, {by_columns ? rows : rows * options_.parts,
-                                by_columns ? columns * options_.parts : columns});
-  float* const to = whole.writable<float>().data();
-  for (std::size_t part = 0; part < kernels_.size(); ++part) {
-    const Tensor value = kernels_[part].value();
-    const float* const from = value.values<float>().data();
-    block_of(options_.split, static_cast<std::int64_t>(part), rows, columns)
-        .each_row(whole.shape()[1], [&](std::int64_t in_whole, std::int64_t in_block) {
-          std::copy_n(from + in_block, columns, to + in_whole);
-        });
-  }
-  return whole;
-}
-
-Tensor SplitDense::bias() const {
-  std::vector<float> all;
-  for (const Variable& bias : biases_) {
-    const Tensor value = bias.value();
-    all.insert(all.end(), value.values<float>().begin(), value.values<float>().end());
-  }
-  return Tensor::copy_of({static_cast<std::int64_t>(all.size())}, std::span<const float>(all));
 }
 
 }  // namespace infeed::nn

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <optional>
 
 #include <infeed/error.h>
 
+#include "operation_parts.h"
 #include "refuse.h"
-#include "tape_state.h"
 #include "variable_state.h"
 
 namespace infeed {
@@ -115,39 +116,31 @@ Gradients Tape::gradients(const TapeValue& loss, float scale) {
         "average_loss()",
         loss.shape().to_string());
   }
-  std::vector<Tensor> arrived(nodes_.size());
-  std::vector<bool> has_arrived(nodes_.size());
+  std::vector<std::optional<Tensor>> arrived(nodes_.size());
   if (loss.is_recorded()) {
     const auto last = static_cast<std::size_t>(loss.node_);
     arrived[last] = make(loss.shape());
-    arrived[last].writable<float>()[0] = scale;
-    has_arrived[last] = true;
+    arrived[last]->writable<float>()[0] = scale;
     for (std::size_t i = last + 1; i-- > 0;) {
       Node& node = nodes_[i];
-      if (!has_arrived[i] || !node.backward) continue;
-      std::vector<Tensor> parts = node.backward(arrived[i]);
+      if (!arrived[i] || !node.backward) continue;
+      std::vector<Tensor> parts = node.backward(*arrived[i]);
       node.backward = {};  // frees what it kept
-      arrived[i] = {};
+      arrived[i].reset();
       for (std::size_t j = 0; j < parts.size(); ++j) {
         if (node.inputs[j] < 0) continue;
-        const auto input = static_cast<std::size_t>(node.inputs[j]);
-        if (!has_arrived[input]) {
-          arrived[input] = std::move(parts[j]);
-          has_arrived[input] = true;
-          continue;
-        }
-        arrived[input] = nn::mapped(*this, parts[j].shape(), std::plus<float>(),
-                                    arrived[input].values<float>(), parts[j].values<float>());
+        std::optional<Tensor>& sum = arrived[static_cast<std::size_t>(node.inputs[j])];
+        sum = sum ? nn::mapped(*this, parts[j].shape(), std::plus<float>(), sum->values<float>(),
+                               parts[j].values<float>())
+                  : std::move(parts[j]);
       }
     }
   }
   Gradients gradients;
   for (const auto& [variable, leaf] : leaves_) {
-    Tensor& gradient = arrived[static_cast<std::size_t>(leaf)];
-    if (!has_arrived[static_cast<std::size_t>(leaf)]) {
-      gradient = nn::zeros(*this, variable.shape());
-    }
-    gradients.emplace_back(variable, std::move(gradient));
+    std::optional<Tensor>& gradient = arrived[static_cast<std::size_t>(leaf)];
+    if (!gradient) gradient = nn::zeros(*this, variable.shape());
+    gradients.emplace_back(variable, std::move(*gradient));
   }
   return gradients;
 }

@@ -44,10 +44,6 @@ class SplitDense : public Layer {
   SplitDense(Scope scope, std::int64_t in, std::int64_t out, SplitDenseOptions options = {});
   TapeValue apply(Tape& tape, const TapeValue& x) const override;
 
-  /// Put together again, as Dense has them: [in, out] and [out].
-  Tensor kernel() const;
-  Tensor bias() const;
-
  private:
   TapeValue by_columns(Tape& tape, const TapeValue& x) const;
   TapeValue by_rows(Tape& tape, const TapeValue& x) const;
