@@ -34,23 +34,15 @@ std::optional<std::uint64_t> step_of(std::string_view name) {
   return detail::parse(name, step) ? std::optional(step) : std::nullopt;
 }
 
-/// Nobody else writes there until it goes.
-class FolderLock {
- public:
-  explicit FolderLock(const std::string& folder)
-      : file_(File::open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-    if (::flock(file_.descriptor(), LOCK_EX | LOCK_NB) != 0) {
-      throw Error(
-          ErrorCode::failed_precondition,
-          "somebody else is writing a checkpoint into this folder at this moment; give each "
-          "training a folder of its own")
-          .at_file(folder);
-    }
-  }
-
- private:
-  File file_;
-};
+/// Nobody else writes there until it is closed.
+File locked(const std::string& folder) {
+  File file = File::open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (::flock(file.descriptor(), LOCK_EX | LOCK_NB) == 0) return file;
+  throw Error(ErrorCode::failed_precondition,
+              "somebody else is writing a checkpoint into this folder at this moment; give each "
+              "training a folder of its own")
+      .at_file(folder);
+}
 
 /// What a killed process left: it has no name that anybody reads.
 void remove_leftovers(const fs::path& folder) {
@@ -167,7 +159,7 @@ std::string save_training_checkpoint(const std::string& folder, const TrainingSt
         "SaveOptions::keep is 0: the checkpoint that is saved would go at once; keep 1 or more");
   }
   make_folder(folder);
-  const FolderLock lock(folder);
+  const File lock = locked(folder);
   remove_leftovers(folder);
   const fs::path checkpoint = fs::path(folder) / folder_name(state.step);
   const fs::path partial =

@@ -58,30 +58,27 @@ std::uint64_t bytes_of(const Shape& shape) {
 bool parse_line(std::string_view line, CheckpointManifest& manifest) {
   const std::string_view noun = take_word(line);
   if (noun == "step") return parse(line, manifest.step);
-  if (noun == "tensor") {
-    TrainingCheckpoint::TensorPlace place;
-    if (!parse(take_word(line), place.crc32c, 16) || take_word(line) != "float32" ||
-        !parse_shape(take_word(line), place.shape) || line.empty()) {
-      return false;
-    }
-    place.name = line;
-    place.offset_bytes = manifest.tensor_bytes();
-    if (bytes_of(place.shape) > std::numeric_limits<std::uint64_t>::max() - place.offset_bytes) {
-      return false;
-    }
-    manifest.tensors.push_back(std::move(place));
-    return true;
-  }
-  if (noun != "text") return false;
-  CheckpointManifest::TextPlace place;
-  if (!parse(take_word(line), place.crc32c, 16) || !parse(take_word(line), place.bytes) ||
-      line.empty() ||
-      place.bytes > std::numeric_limits<std::uint64_t>::max() - manifest.text_bytes()) {
+  const bool is_tensor = noun == "tensor";
+  if (!is_tensor && noun != "text") return false;
+  std::uint32_t crc = 0;
+  if (!parse(take_word(line), crc, 16)) return false;
+  Shape shape;
+  std::uint64_t bytes = 0;
+  if (is_tensor) {
+    if (take_word(line) != "float32" || !parse_shape(take_word(line), shape)) return false;
+    bytes = bytes_of(shape);
+  } else if (!parse(take_word(line), bytes)) {
     return false;
   }
-  place.name = line;
-  place.offset_bytes = manifest.text_bytes();
-  manifest.texts.push_back(std::move(place));
+  const std::uint64_t offset = is_tensor ? manifest.tensor_bytes() : manifest.text_bytes();
+  if (line.empty() || bytes > std::numeric_limits<std::uint64_t>::max() - offset) return false;
+  const std::string name(line);
+  if (is_tensor) {
+    manifest.tensors.push_back(
+        {.name = name, .shape = shape, .offset_bytes = offset, .crc32c = crc});
+  } else {
+    manifest.texts.push_back({.name = name, .offset_bytes = offset, .bytes = bytes, .crc32c = crc});
+  }
   return true;
 }
 
