@@ -12,7 +12,7 @@
 
 #include "nn/variable_state.h"
 #include "refuse.h"
-#include "time/monotonic_ns.h"
+#include "time/clock_units.h"
 #include "train/signature_checks.h"
 #include "train/simulated_steps.h"
 

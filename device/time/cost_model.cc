@@ -7,7 +7,7 @@
 #include <infeed/device/split_workload.h>
 
 #include "refuse.h"
-#include "time/picoseconds.h"
+#include "time/clock_units.h"
 
 namespace infeed {
 namespace {

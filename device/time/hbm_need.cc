@@ -7,6 +7,7 @@
 #include <infeed/error.h>
 
 #include "refuse.h"
+#include "time/clock_units.h"
 
 namespace infeed {
 namespace {
@@ -14,10 +15,6 @@ namespace {
 constexpr std::int64_t kFloatBytes = 4;
 constexpr std::size_t kLargestMax = 5;
 constexpr double kGibibyte = 1024.0 * 1024 * 1024;
-
-std::int64_t share_of(std::int64_t all, std::int64_t replicas) {
-  return (all + replicas - 1) / replicas;
-}
 
 std::string gib_text(std::int64_t bytes) {
   return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / kGibibyte);
@@ -31,7 +28,7 @@ HbmNeed hbm_need(const Workload& workload, const Slice& slice, std::int64_t glob
     detail::refuse("a global batch of {} examples; at least 1 is needed", global_batch);
   }
   const std::int64_t replicas = slice.num_replicas(options.devices_of_replica);
-  const std::int64_t examples = share_of(global_batch, replicas);
+  const std::int64_t examples = detail::divide_up(global_batch, replicas);
   HbmNeed need;
   // The tables of Google's pages mean 2^30 by GB: v3 has 32 GiB a chip.
   need.available_bytes =
@@ -42,7 +39,7 @@ HbmNeed hbm_need(const Workload& workload, const Slice& slice, std::int64_t glob
     need.activations_bytes += kept;
     tensors.push_back({op.name + " (activations)", kept});
     std::int64_t variables = op.parameters * kFloatBytes;
-    if (op.is_sharded) variables = share_of(variables, slice.num_replicas());
+    if (op.is_sharded) variables = detail::divide_up(variables, slice.num_replicas());
     need.variables_bytes += variables;
     need.slots_bytes += variables * optimizer_slots(options.optimizer);
     // Of a table only the rows that were read have gradients: as many as activations, in float32.

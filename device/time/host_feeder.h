@@ -11,7 +11,7 @@
 #include <infeed/device/infeed_queue.h>
 #include <infeed/error.h>
 
-#include "time/monotonic_ns.h"
+#include "time/clock_units.h"
 
 namespace infeed::detail {
 

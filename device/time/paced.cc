@@ -10,10 +10,9 @@
 #include <infeed/error.h>
 
 #include "refuse.h"
+#include "time/clock_units.h"
 #include "time/host_feeder.h"
 #include "time/lateness_counts.h"
-#include "time/monotonic_ns.h"
-#include "time/picoseconds.h"
 #include "time/slice_clock.h"
 
 namespace infeed {

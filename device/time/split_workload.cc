@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "refuse.h"
-#include "time/picoseconds.h"
+#include "time/clock_units.h"
 
 namespace infeed {
 namespace {

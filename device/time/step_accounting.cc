@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "refuse.h"
-#include "time/picoseconds.h"
+#include "time/clock_units.h"
 
 namespace infeed {
 namespace {
@@ -33,6 +33,20 @@ void check_step(std::span<const StepEvent> step, std::size_t replicas) {
           r, step[0].step, event.replica, event.step, event.end_ps(), least, r, step[0].end_ps());
     }
   }
+}
+
+/// Sets what follows from the sums and the span.
+void set_rates(StepSummary& summary) {
+  if (summary.span_ps > 0) {
+    const auto span = static_cast<double>(summary.span_ps);
+    summary.steps_per_s = static_cast<double>(summary.steps) * detail::kPsPerSecond / span;
+    summary.examples_per_s = static_cast<double>(summary.examples) * detail::kPsPerSecond / span;
+  }
+  if (summary.step_ps > 0) {
+    summary.infeed_wait_share =
+        static_cast<double>(summary.infeed_wait_ps) / static_cast<double>(summary.step_ps);
+  }
+  summary.verdict = input_verdict(summary.infeed_wait_share);
 }
 
 }  // namespace
@@ -66,6 +80,17 @@ std::string StepSummary::sentence() const {
 std::string StepSummary::sentence_with_clock() const {
   return fmt::format("On the {} clock: {}", clock == StepClock::wall ? "wall's" : "device's",
                      sentence());
+}
+
+StepSummary StepSummary::without_idle(std::int64_t ps) const {
+  StepSummary rest = *this;
+  rest.idle_ps -= ps;
+  rest.step_ps -= ps;
+  rest.span_ps -= ps;
+  if (rest.step_ps <= 0) return rest;
+  rest.duty_cycle = duty_cycle * static_cast<double>(span_ps) / static_cast<double>(rest.span_ps);
+  set_rates(rest);
+  return rest;
 }
 
 std::vector<int> permille(const std::vector<std::int64_t>& parts) {
@@ -119,19 +144,11 @@ StepSummary StepAccounting::summary() const {
   StepSummary summary = sums_;
   if (summary.steps == 0) return summary;
   summary.span_ps = end_ps_ - *begin_ps_;
-  if (summary.span_ps > 0) {
-    const double span = static_cast<double>(summary.span_ps);
-    summary.steps_per_s = static_cast<double>(summary.steps) * detail::kPsPerSecond / span;
-    summary.examples_per_s = static_cast<double>(summary.examples) * detail::kPsPerSecond / span;
-    double busy = 0;
-    for (const Busy& replica : busy_) busy += static_cast<double>(replica.union_ps);
-    summary.duty_cycle = busy / (span * static_cast<double>(busy_.size()));
-  }
-  if (summary.step_ps > 0) {
-    summary.infeed_wait_share =
-        static_cast<double>(summary.infeed_wait_ps) / static_cast<double>(summary.step_ps);
-  }
-  summary.verdict = input_verdict(summary.infeed_wait_share);
+  double busy = 0;
+  for (const Busy& replica : busy_) busy += static_cast<double>(replica.union_ps);
+  const auto span = static_cast<double>(summary.span_ps);
+  if (span > 0) summary.duty_cycle = busy / (span * static_cast<double>(busy_.size()));
+  set_rates(summary);
   return summary;
 }
 

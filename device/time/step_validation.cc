@@ -5,7 +5,7 @@
 
 #include "infeed/device/cost_model.h"
 #include "infeed/device/slice.h"
-#include "time/picoseconds.h"
+#include "time/clock_units.h"
 
 namespace infeed {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "time/monotonic_ns.h"
+#include "time/clock_units.h"
 
 namespace infeed::detail {
 namespace {

@@ -14,7 +14,7 @@
 
 #include "nn/variable_state.h"
 #include "refuse.h"
-#include "time/monotonic_ns.h"
+#include "time/clock_units.h"
 
 namespace infeed::detail {
 namespace {

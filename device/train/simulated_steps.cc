@@ -5,26 +5,14 @@
 
 #include <infeed/device/hbm_need.h>
 
-#include "time/picoseconds.h"
+#include "time/clock_units.h"
 
 namespace infeed::detail {
-StepSummary without_compilations(StepSummary summary, std::span<const Compilation> compilations) {
-  const auto before_ps = static_cast<double>(summary.span_ps);
-  for (const Compilation& one : compilations) {
-    summary.idle_ps -= one.compilation_ps;
-    summary.step_ps -= one.compilation_ps;
-    summary.span_ps -= one.compilation_ps;
-  }
-  if (summary.step_ps <= 0) return summary;
-  const auto span_ps = static_cast<double>(summary.span_ps);
-  const double seconds = span_ps / kPsPerSecond;
-  summary.steps_per_s = static_cast<double>(summary.steps) / seconds;
-  summary.examples_per_s = static_cast<double>(summary.examples) / seconds;
-  summary.duty_cycle = summary.duty_cycle * before_ps / span_ps;
-  summary.infeed_wait_share =
-      static_cast<double>(summary.infeed_wait_ps) / static_cast<double>(summary.step_ps);
-  summary.verdict = input_verdict(summary.infeed_wait_share);
-  return summary;
+StepSummary without_compilations(const StepSummary& summary,
+                                 std::span<const Compilation> compilations) {
+  std::int64_t all_ps = 0;
+  for (const Compilation& one : compilations) all_ps += one.compilation_ps;
+  return summary.without_idle(all_ps);
 }
 
 SimulatedSteps::SimulatedSteps(const Slice& slice, SimulatedOptions options)

@@ -29,7 +29,8 @@ struct SimulatedOptions {
 };
 
 /// Returns the account without what was compiled once.
-StepSummary without_compilations(StepSummary summary, std::span<const Compilation> compilations);
+StepSummary without_compilations(const StepSummary& summary,
+                                 std::span<const Compilation> compilations);
 
 /// Why: a step is the same whoever drives the loop: fit(), or a caller of Strategy::run(). Replicas
 /// compute it here, and this says when the slice would have done so: compute and all-reduce by the time

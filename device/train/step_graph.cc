@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "refuse.h"
+#include "time/clock_units.h"
 #include "train/step_trace.h"
 
 namespace infeed::detail {
@@ -161,10 +162,6 @@ class Fusion {
   std::vector<std::int32_t> firsts_;  ///< operations, by kernel
 };
 
-std::int64_t of_an_example(std::int64_t items, std::int64_t examples) {
-  return (items + examples - 1) / examples;
-}
-
 /// Operations that run as one, as the time model sees them.
 class KernelCost {
  public:
@@ -173,7 +170,7 @@ class KernelCost {
   void add(const TracedOperation& operation, const std::vector<std::int32_t>& inside) {
     const Role role = role_of(operation.name);
     if (op_.name.empty()) begin(operation, role.kind);
-    const std::int64_t outputs = of_an_example(operation.output.items(), examples_);
+    const std::int64_t outputs = detail::divide_up(operation.output.items(), examples_);
     if (op_.rows == 0) op_.n = outputs;
     for (const TracedInput& input : operation.inputs) {
       const bool is_inside =
@@ -181,7 +178,7 @@ class KernelCost {
       if (input.is_variable()) {
         op_.parameters += input.shape.items();
       } else if (!is_inside && role.moves) {
-        op_.input_elements += of_an_example(input.shape.items(), examples_);
+        op_.input_elements += detail::divide_up(input.shape.items(), examples_);
       }
     }
     moves_ = moves_ || role.moves;
@@ -230,7 +227,7 @@ class KernelCost {
     }
   }
   std::int64_t rows_in(const Shape& y) const {
-    return of_an_example(y.items() / std::max<std::int64_t>(op_.n, 1), examples_);
+    return detail::divide_up(y.items() / std::max<std::int64_t>(op_.n, 1), examples_);
   }
 
   std::int64_t examples_;

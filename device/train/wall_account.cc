@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "time/monotonic_ns.h"
-#include "time/picoseconds.h"
+#include "time/clock_units.h"
 
 namespace infeed::detail {
 namespace {

@@ -14,7 +14,7 @@
 #include <infeed/records/output_file.h>
 
 #include "refuse.h"
-#include "time/picoseconds.h"
+#include "time/clock_units.h"
 
 namespace infeed {
 namespace {

@@ -75,6 +75,8 @@ struct StepSummary {
   double infeed_wait_share = 0;  ///< 0..1
   InputVerdict verdict = InputVerdict::not_bound;
 
+  /// Returns the account without so much of the idle time, which was spent once.
+  StepSummary without_idle(std::int64_t ps) const;
   /// XProf's words: "Your program is HIGHLY input-bound because 42.1% of the total step time
   /// sampled is waiting for input. Therefore, you should first focus on reducing the input time."
   std::string sentence() const;
