@@ -1,6 +1,7 @@
 #include "infeed/device/strategy.h"
 
-#include <cstring>
+#include <algorithm>
+#include <bit>
 #include <fmt/format.h>
 #include <mutex>
 #include <utility>
@@ -25,14 +26,15 @@ void check_copies(const Variable& variable, std::int64_t step) {
   const auto first = copies.front().values<float>();
   for (std::size_t replica = 1; replica < copies.size(); ++replica) {
     const auto other = copies[replica].values<float>();
-    if (std::memcmp(first.data(), other.data(), first.size_bytes()) == 0) continue;
-    std::size_t item = 0;
-    while (std::memcmp(&first[item], &other[item], sizeof(float)) == 0) ++item;
+    const auto [bad, good] = std::ranges::mismatch(other, first, std::ranges::equal_to(),
+                                                   std::bit_cast<std::uint32_t, float>,
+                                                   std::bit_cast<std::uint32_t, float>);
+    if (bad == other.end()) continue;
     throw Error(ErrorCode::internal,
                 fmt::format("step {}: variable {} of replica {} differs from replica 0's at item "
                             "{}: {} instead of {}; mirrored variables change by "
                             "Strategy::apply() and Variable::assign() alone",
-                            step, variable.name(), replica, item, other[item], first[item]));
+                            step, variable.name(), replica, bad - other.begin(), *bad, *good));
   }
 }
 
@@ -68,13 +70,13 @@ struct Strategy::State {
   detail::ReplicaStepsOptions replica_options() {
     return {.replicas = slice.num_replicas(options.devices_of_replica),
             .threads = options.threads,
-            .precision = options.precision,
-            .width = options.width,
-            .seed = options.seed,
             .even_shares_only = options.even_shares_only,
-            .strategy = identity,
             .synchronised = options.synchronised,
-            .devices_of_replica = options.devices_of_replica,
+            .tape = {.precision = options.precision,
+                     .width = options.width,
+                     .devices = options.devices_of_replica,
+                     .strategy = identity,
+                     .seed = options.seed},
             .on_operation = on_operation()};
   }
   std::int32_t replicas() const {

@@ -10,7 +10,6 @@
 #include <infeed/error.h>
 
 #include "train/fit_checks.h"
-#include "train/fit_run.h"
 #include "train/simulated_steps.h"
 
 namespace infeed {

@@ -57,13 +57,13 @@ ReplicaStepsOptions replica_options(const Slice& slice, const FitOptions& option
   if (scope != nullptr && !scope->variables().empty()) {
     strategy = scope->variables().front().state().strategy;
   }
-  return {.replicas = slice.num_replicas(),
-          .threads = options.threads,
-          .precision = options.precision,
-          .seed = options.seed,
-          .even_shares_only = options.even_shares_only,
-          .strategy = std::move(strategy),
-          .synchronised = options.synchronised};
+  return {
+      .replicas = slice.num_replicas(),
+      .threads = options.threads,
+      .even_shares_only = options.even_shares_only,
+      .synchronised = options.synchronised,
+      .tape = {
+          .precision = options.precision, .strategy = std::move(strategy), .seed = options.seed}};
 }
 
 std::string configuration_of(const Slice& slice, const FitOptions& options) {

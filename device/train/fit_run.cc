@@ -1,5 +1,3 @@
-#include "train/fit_run.h"
-
 #include <algorithm>
 #include <fmt/format.h>
 #include <limits>
@@ -50,7 +48,7 @@ class FitRun : public FitControl {
                       .steps_per_execution = clamped(options.steps_per_execution),
                       .batches_per_update = clamped(options.batches_per_update),
                       .synchronised = target_.replicas.synchronised,
-                      .devices_of_replica = std::max(target_.replicas.devices_of_replica, 1)},
+                      .devices_of_replica = std::max(target_.replicas.tape.devices, 1)},
              .queue_depth = target_.feed.feed == InfeedFeed::ahead ? target_.feed.queue_depth : 0,
              .workload = options.workload}),
         keeps_gradients_(std::ranges::any_of(options.callbacks, [&](const auto& callback) {

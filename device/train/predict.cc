@@ -76,7 +76,7 @@ Tensor predict(const PredictFunction& forward, const Slice& slice,
                const Dataset<ColumnBatch>& batches, const PredictOptions& options) {
   return predict_on({.replicas = slice.num_replicas(),
                      .threads = options.threads,
-                     .precision = options.precision},
+                     .tape = {.precision = options.precision}},
                     forward, batches, options);
 }
 

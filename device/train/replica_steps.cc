@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <fmt/format.h>
+#include <functional>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -99,12 +100,6 @@ std::vector<NamedSum> checked_names(std::vector<NamedSum> sums) {
   return sums;
 }
 
-void add_to(Tensor& sum, const Tensor& other, float factor) {
-  const std::span<float> to = sum.writable<float>();
-  const std::span<const float> from = other.values<float>();
-  for (std::size_t i = 0; i < to.size(); ++i) to[i] += from[i] * factor;
-}
-
 /// In replica order, over those that have one.
 template <class Replicas>
 Updates mean_of_updates(const Replicas& replicas) {
@@ -119,7 +114,8 @@ Updates mean_of_updates(const Replicas& replicas) {
         counts.push_back(1);
         continue;
       }
-      add_to(found->second, value, 1);
+      const std::span<float> sum = found->second.template writable<float>();
+      std::ranges::transform(sum, value.template values<float>(), sum.begin(), std::plus<>());
       ++counts[static_cast<std::size_t>(found - means.begin())];
     }
   }
@@ -240,17 +236,14 @@ std::function<void(const TapeOperation&)> ReplicaSteps::on_operation_of(std::int
 }
 
 TapeOptions ReplicaSteps::tape_options(std::int32_t replica, const Step& step, bool trains) const {
-  return {.training = trains,
-          .precision = options_.precision,
-          .width = options_.width,
-          .replica = replica,
-          .devices = options_.devices_of_replica,
-          .pool = pools_[static_cast<std::size_t>(replica)],
-          .strategy = options_.strategy,
-          .on_operation = on_operation_of(replica, step.trace),
-          .seed = options_.seed,
-          .step = static_cast<std::uint64_t>(step.number),
-          .collective = meeting_};
+  TapeOptions options = options_.tape;
+  options.training = trains;
+  options.replica = replica;
+  options.pool = pools_[static_cast<std::size_t>(replica)];
+  options.on_operation = on_operation_of(replica, step.trace);
+  options.step = static_cast<std::uint64_t>(step.number);
+  options.collective = meeting_;
+  return options;
 }
 
 ReplicaSteps::OfReplica ReplicaSteps::run_replica(std::int32_t replica,
@@ -300,15 +293,11 @@ void ReplicaSteps::on_shares(
     std::span<const ColumnBatch> shares, std::int64_t number,
     const std::function<void(std::int32_t replica, std::int64_t first_row)>& task) {
   std::vector<std::int32_t> with_rows;  // the others contribute nothing
-  std::vector<std::int64_t> first_rows;
-  std::int64_t first_row = 0;
-  for (const ColumnBatch& share : shares) {
-    if (share.rows() > 0) with_rows.push_back(static_cast<std::int32_t>(first_rows.size()));
-    first_rows.push_back(first_row);
-    first_row += share.rows();
+  for (std::size_t r = 0; r < shares.size(); ++r) {
+    if (shares[r].rows() > 0) with_rows.push_back(static_cast<std::int32_t>(r));
   }
   on_replicas(with_rows, number, [&](std::int32_t replica) {
-    task(replica, first_rows[static_cast<std::size_t>(replica)]);
+    task(replica, rows_of(shares.first(static_cast<std::size_t>(replica))));
   });
 }
 

@@ -22,14 +22,10 @@ namespace infeed::detail {
 struct ReplicaStepsOptions {
   std::int32_t replicas = 1;
   std::int32_t threads = 0;  ///< 0: one a CPU of this process
-  Precision precision = Precision::float32;
-  VectorWidth width = VectorWidth::widest;
-  std::uint64_t seed = 0;
   bool even_shares_only = false;
-  std::shared_ptr<const void> strategy = nullptr;  ///< whose variables are read
   /// Each replica has a thread, so that all can meet within a step (SyncBN).
   bool synchronised = false;
-  std::int32_t devices_of_replica = 0;  ///< that split layers are spread over; 0: any
+  TapeOptions tape = {};  ///< of each replica; ReplicaSteps sets what differs from step to step
   /// From the replicas' threads.
   std::function<void(std::int32_t replica, const TapeOperation& operation)> on_operation = {};
 };
