@@ -143,38 +143,43 @@ Tensor forward_convolution(Tape& tape, const TapeValue& images, const TapeValue&
   return y;
 }
 
-Window window_of(const TapeValue& images, const TapeValue& kernel,
-                 const ConvolutionOptions& options) {
+/// `bias`: null, or a number for each channel.
+TapeValue convolution_with(Tape& tape, const TapeValue& images, const TapeValue& kernel,
+                           const TapeValue* bias, const ConvolutionOptions& options) {
   require_fit(images.shape().rank() == 4 && kernel.shape().rank() == 4 &&
                   images.shape()[3] == kernel.shape()[2],
               "the convolution", images.shape(), kernel.shape());
   require_stride(options);
-  return {images.shape(), kernel.shape(), options};
+  const Window window(images.shape(), kernel.shape(), options);
+  std::vector<TapeValue> inputs = {images, kernel};
+  std::span<const float> added;
+  if (bias != nullptr) {
+    require_fit(bias->shape() == Shape{kernel.shape()[3]}, "the bias", kernel.shape(),
+                bias->shape());
+    inputs.push_back(*bias);
+    added = bias->values();
+  }
+  Tensor y = forward_convolution(tape, images, kernel, added, window);
+  return tape.record("convolution", std::move(y), inputs,
+                     [&tape, inputs, window](const Tensor& dy) {
+                       std::vector<Tensor> gradients =
+                           backward_convolution(tape, inputs[0], inputs[1], window, dy);
+                       if (inputs.size() == 3)
+                         gradients.push_back(column_sums(tape, dy, inputs[2].shape()));
+                       return gradients;
+                     });
 }
 
 }  // namespace
 
 TapeValue convolution(Tape& tape, const TapeValue& images, const TapeValue& kernel,
                       ConvolutionOptions options) {
-  const Window window = window_of(images, kernel, options);
-  return tape.record("convolution", forward_convolution(tape, images, kernel, {}, window),
-                     {images, kernel}, [&tape, images, kernel, window](const Tensor& dy) {
-                       return backward_convolution(tape, images, kernel, window, dy);
-                     });
+  return convolution_with(tape, images, kernel, nullptr, options);
 }
 
 TapeValue convolution(Tape& tape, const TapeValue& images, const TapeValue& kernel,
                       const TapeValue& bias, ConvolutionOptions options) {
-  const Window window = window_of(images, kernel, options);
-  require_fit(bias.shape() == Shape{kernel.shape()[3]}, "the bias", kernel.shape(), bias.shape());
-  Tensor y = forward_convolution(tape, images, kernel, bias.values(), window);
-  return tape.record("convolution", std::move(y), {images, kernel, bias},
-                     [&tape, images, kernel, bias, window](const Tensor& dy) {
-                       std::vector<Tensor> gradients =
-                           backward_convolution(tape, images, kernel, window, dy);
-                       gradients.push_back(column_sums(tape, dy, bias.shape()));
-                       return gradients;
-                     });
+  return convolution_with(tape, images, kernel, &bias, options);
 }
 
 }  // namespace infeed::nn
