@@ -170,15 +170,13 @@ TapeValue layer_norm(Tape& tape, const TapeValue& x, const TapeValue& gain, cons
       "layer_norm", std::move(y), {x, gain, offset}, [=, &tape](const Tensor& gradient) {
         const float* const dy = gradient.values<float>().data();
         const float* const zs = normal.values<float>().data();
-        Tensor products = tape.make(gradient.shape());
-        float* const product = values_of(products);
+        const Tensor products = product_of(tape, gradient, normal);
         Tensor dx = tape.make(gradient.shape());
         std::vector<float> scaled(static_cast<std::size_t>(columns));
         for (std::int64_t row = 0; row < rows; ++row) {
           const std::int64_t first = row * columns;
           for (std::int64_t c = 0; c < columns; ++c) {
             scaled[static_cast<std::size_t>(c)] = dy[first + c] * values_of(gain)[c];
-            product[first + c] = dy[first + c] * zs[first + c];
           }
           const float mean = sum_of(scaled.data(), columns) / divisor;
           const float along = dot_of(scaled.data(), zs + first, columns) / divisor;

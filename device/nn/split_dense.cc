@@ -11,20 +11,6 @@
 namespace infeed::nn {
 namespace {
 
-/// What the layer's parts run is the replica's first device's again behind them.
-class OnDevice {
- public:
-  OnDevice(Tape& tape, std::size_t device) : tape_(tape) {
-    tape_.set_device(static_cast<std::int32_t>(device));
-  }
-  ~OnDevice() { tape_.set_device(0); }
-  OnDevice(const OnDevice&) = delete;
-  OnDevice& operator=(const OnDevice&) = delete;
-
- private:
-  Tape& tape_;
-};
-
 std::int64_t divided(std::int64_t size, std::int64_t parts, std::string_view what) {
   if (parts >= 1 && size >= parts && size % parts == 0) return size / parts;
   detail::refuse("a layer with {} {} split into {} parts; they must divide it evenly", size, what,
@@ -82,9 +68,10 @@ TapeValue SplitDense::apply(Tape& tape, const TapeValue& x) const {
 TapeValue SplitDense::by_columns(Tape& tape, const TapeValue& x) const {
   std::vector<TapeValue> parts;
   for (std::size_t part = 0; part < kernels_.size(); ++part) {
-    const OnDevice on_device(tape, part);
+    tape.set_device(static_cast<std::int32_t>(part));
     parts.push_back(dense(tape, x, tape.read(kernels_[part]), tape.read(biases_[part])));
   }
+  tape.set_device(0);
   return join_columns(tape, parts);
 }
 
@@ -96,10 +83,11 @@ TapeValue SplitDense::by_rows(Tape& tape, const TapeValue& x) const {
   }
   std::vector<TapeValue> parts;
   for (std::size_t part = 0; part < kernels_.size(); ++part) {
-    const OnDevice on_device(tape, part);
+    tape.set_device(static_cast<std::int32_t>(part));
     const TapeValue taken = take_columns(tape, x, static_cast<std::int64_t>(part) * rows, rows);
     parts.push_back(matrix_product(tape, taken, tape.read(kernels_[part])));
   }
+  tape.set_device(0);
   return add_table(tape, tree_sum(tape, std::move(parts)), tape.read(biases_[0]));
 }
 

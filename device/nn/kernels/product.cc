@@ -69,28 +69,18 @@ void pack_padded_panel(const float* from, std::int64_t row_stride, std::int64_t 
 
 using PackFullPanel = void (*)(const float*, std::int64_t, std::int64_t, std::int64_t, float*);
 
-/// Null for panels that no kernel is known to have.
+/// Null for another panel.
+template <std::int64_t... kPanels>
 PackFullPanel pack_full_panel_of(std::int64_t panel) {
-  switch (panel) {
-    case 6:
-      return pack_full_panel<6>;
-    case 8:
-      return pack_full_panel<8>;
-    case 12:
-      return pack_full_panel<12>;
-    case 16:
-      return pack_full_panel<16>;
-    case 32:
-      return pack_full_panel<32>;
-    default:
-      return nullptr;
-  }
+  PackFullPanel found = nullptr;
+  ((found = panel == kPanels ? pack_full_panel<kPanels> : found), ...);
+  return found;
 }
 
 /// Lays rows x depths of a matrix out as panels of `panel` rows, the rows of a panel side by side.
 void pack_panels(const float* data, std::int64_t row_stride, std::int64_t depth_stride,
                  std::int64_t rows, std::int64_t depths, std::int64_t panel, float* out) {
-  const PackFullPanel pack_full = pack_full_panel_of(panel);
+  const PackFullPanel pack_full = pack_full_panel_of<6, 8, 12, 16, 32>(panel);  // of the kernels
   for (std::int64_t first = 0; first < rows; first += panel, out += panel * depths) {
     const std::int64_t real = std::min(panel, rows - first);
     const float* const from = data + first * row_stride;
