@@ -1,7 +1,9 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <infeed/device/slice.h>
@@ -22,17 +24,17 @@ namespace infeed {
 class Cluster {
  public:
   static Cluster connect(std::string_view slice);
-  explicit Cluster(Slice slice);
+  explicit Cluster(Slice slice) : slice_(std::move(slice)) {}
 
   void initialize();
-  bool is_initialized() const;
-  const Slice& slice() const;
+  bool is_initialized() const { return *is_initialized_; }
+  const Slice& slice() const { return slice_; }
   /// One a replica, in replica order.
   std::vector<LogicalDevice> devices() const;
 
  private:
-  struct State;
-  std::shared_ptr<State> state_;
+  Slice slice_;
+  std::shared_ptr<std::atomic<bool>> is_initialized_ = std::make_shared<std::atomic<bool>>(false);
 };
 
 }  // namespace infeed

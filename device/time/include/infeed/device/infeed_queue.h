@@ -98,12 +98,7 @@ class InfeedQueues {
   std::optional<T> pop(std::int32_t replica) {
     std::unique_lock lock(mutex_);
     std::deque<T>& queue = queues_.at(static_cast<std::size_t>(replica));
-    filled_.wait(lock, [&] { return aborted_ || closed_ || !queue.empty(); });
-    if (aborted_) std::rethrow_exception(error_);
-    if (queue.empty()) {
-      throw_if_failed();
-      return std::nullopt;
-    }
+    if (!wait_for_items(lock, [&] { return !queue.empty(); })) return std::nullopt;
     std::optional<T> item(std::move(queue.front()));
     queue.pop_front();
     drained_.notify_one();
@@ -115,12 +110,7 @@ class InfeedQueues {
   bool pop_step(std::vector<T>& items) {
     items.clear();
     std::unique_lock lock(mutex_);
-    filled_.wait(lock, [&] { return aborted_ || closed_ || all_filled(); });
-    if (aborted_) std::rethrow_exception(error_);
-    if (!all_filled()) {
-      throw_if_failed();
-      return false;
-    }
+    if (!wait_for_items(lock, [&] { return all_filled(); })) return false;
     for (std::deque<T>& queue : queues_) {
       items.push_back(std::move(queue.front()));
       queue.pop_front();
@@ -173,8 +163,11 @@ class InfeedQueues {
     if (aborted_) std::rethrow_exception(error_);
     return !closed_;
   }
-  void throw_if_failed() const {
-    if (error_) std::rethrow_exception(error_);
+  template <typename HasItems>
+  bool wait_for_items(std::unique_lock<std::mutex>& lock, HasItems has_items) {
+    filled_.wait(lock, [&] { return aborted_ || closed_ || has_items(); });
+    if (aborted_ || (error_ && !has_items())) std::rethrow_exception(error_);
+    return has_items();
   }
   void wake_all() {
     filled_.notify_all();
