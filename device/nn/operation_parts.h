@@ -26,20 +26,12 @@ struct Tape::Workspace {
 
 namespace nn {
 
-inline detail::Rounding rounding_of(Precision precision) {
-  switch (precision) {
-    case Precision::float32:
-      return detail::Rounding::none;
-    case Precision::mixed_bfloat16:
-      return detail::Rounding::bfloat16;
-    case Precision::mixed_float16:
-      return detail::Rounding::float16;
-  }
-  return detail::Rounding::none;
-}
-
 inline detail::ProductOptions product_options(const Tape& tape) {
-  return {.rounding = rounding_of(tape.options().precision), .width = tape.options().width};
+  detail::ProductOptions options{.width = tape.options().width};
+  const Precision precision = tape.options().precision;
+  if (precision == Precision::mixed_bfloat16) options.rounding = detail::Rounding::bfloat16;
+  if (precision == Precision::mixed_float16) options.rounding = detail::Rounding::float16;
+  return options;
 }
 
 inline Tensor zeros(const Tape& tape, const Shape& shape) {

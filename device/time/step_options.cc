@@ -41,17 +41,12 @@ Precision precision_on_tpu(Precision precision) {
 }
 
 std::int64_t bytes_of_activation(Precision precision) {
-  switch (precision) {
-    case Precision::float32:
-      return 4;
-    case Precision::mixed_bfloat16:
-      return 2;
-    case Precision::mixed_float16:
-      break;
+  if (precision == Precision::mixed_float16) {
+    detail::refuse(
+        "mixed_float16 on a TPU, whose arrays don't have it; use mixed_bfloat16, which needs no "
+        "loss scaling, or float32");
   }
-  detail::refuse(
-      "mixed_float16 on a TPU, whose arrays don't have it; use mixed_bfloat16, which needs no loss "
-      "scaling, or float32");
+  return precision == Precision::float32 ? 4 : 2;
 }
 
 }  // namespace infeed
