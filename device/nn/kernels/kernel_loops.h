@@ -134,20 +134,10 @@ void product_tile(std::int64_t depth, const float* a, const float* b, float* c,
   return __builtin_bit_cast(float, result | sign);
 }
 
-void exp_all(std::int64_t count, const float* x, float* y) {
-  for (std::int64_t i = 0; i < count; ++i) y[i] = exp_of(x[i]);
-}
-void tanh_all(std::int64_t count, const float* x, float* y) {
-  for (std::int64_t i = 0; i < count; ++i) y[i] = tanh_of(x[i]);
-}
-void erf_all(std::int64_t count, const float* x, float* y) {
-  for (std::int64_t i = 0; i < count; ++i) y[i] = erf_of(x[i]);
-}
-void bfloat16_all(std::int64_t count, const float* x, float* y) {
-  for (std::int64_t i = 0; i < count; ++i) y[i] = bfloat16_of(x[i]);
-}
-void float16_all(std::int64_t count, const float* x, float* y) {
-  for (std::int64_t i = 0; i < count; ++i) y[i] = float16_of(x[i]);
+/// y[i] = kFunction(x[i]).
+template <float (*kFunction)(float)>
+void all_of(std::int64_t count, const float* x, float* y) {
+  for (std::int64_t i = 0; i < count; ++i) y[i] = kFunction(x[i]);
 }
 
 /// With tiles of so many rows, each of two vectors.
@@ -156,11 +146,11 @@ Kernels kernels_of() {
   return {.rows = kRows,
           .columns = 2 * Lanes::kWidth,
           .product = product_tile<Lanes, kRows>,
-          .exp = exp_all,
-          .tanh = tanh_all,
-          .erf = erf_all,
-          .bfloat16 = bfloat16_all,
-          .float16 = float16_all};
+          .exp = all_of<exp_of>,
+          .tanh = all_of<tanh_of>,
+          .erf = all_of<erf_of>,
+          .bfloat16 = all_of<bfloat16_of>,
+          .float16 = all_of<float16_of>};
 }
 
 }  // namespace
