@@ -360,8 +360,4 @@ StepGraph StepGraph::trace(const ReplicaFunction& forward, const ColumnBatch& sh
   return {trace, share, tape.options().precision};
 }
 
-std::int32_t StepGraph::dead_operations() const {
-  return static_cast<std::int32_t>(std::ranges::count(operations_, -1, &GraphOperation::kernel));
-}
-
 }  // namespace infeed

@@ -56,7 +56,6 @@ class StepGraph {
   /// In the order in which they ran.
   std::span<const GraphOperation> operations() const { return operations_; }
   std::int32_t kernels() const { return kernels_; }
-  std::int32_t dead_operations() const;
   GraphMemory memory() const { return memory_; }
   /// What it costs a slice, of one example, for step_time(): one ModelOp a kernel, or an operation.
   Workload workload() const { return workload_; }
