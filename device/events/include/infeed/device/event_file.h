@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include <infeed/error.h>
 #include <infeed/records/file.h>
 #include <infeed/records/shape.h>
 
