@@ -123,7 +123,8 @@ std::unique_ptr<ByteSource> make_plain_source(File file, std::string prefix) {
 Compression recognise_compression(std::string_view prefix) {
   const auto byte = [prefix](std::size_t i) { return static_cast<unsigned char>(prefix[i]); };
   // A length's checksum is the strongest sign of all (one chance in 2^32 that another file has it).
-  if (prefix.size() >= kHeaderBytes && load_header(prefix.data()).is_valid()) {
+  if (prefix.size() >= kHeaderBytes &&
+      frame_at(prefix.data(), prefix.size()).state != FrameState::bad_length) {
     return Compression::none;
   }
   if (prefix.starts_with(kLz4Magic)) return Compression::lz4;

@@ -21,11 +21,6 @@ namespace {
 // decompressed from the front.
 constexpr std::uint64_t kSegmentBytesMax = std::uint64_t{16} << 20;
 
-/// Whether a record may begin so.
-bool can_be_record(const Header& header, std::uint64_t record_bytes_max) {
-  return header.is_valid() && header.length <= record_bytes_max;
-}
-
 bool are_small(const std::vector<Segment>& segments) {
   return std::all_of(segments.begin(), segments.end(), [](const Segment& segment) {
     return segment.stream_end - segment.stream_begin <= kSegmentBytesMax;
@@ -82,16 +77,8 @@ class SegmentBlocks final : public BlockFile {
     if (!block.is_read_ || next_.offset != segment.stream_begin) return false;
     block.first_record_ = next_.record;
     while (next_.offset < segment.stream_end) {
-      const auto at = static_cast<std::size_t>(next_.offset - segment.stream_begin);
       const std::uint64_t rest = segment.stream_end - next_.offset;
-      if (rest < kFramingBytes) return false;
-      const Header header = load_header(block.block_->data + at);
-      if (!can_be_record(header, record_bytes_max_) || header.length > rest - kFramingBytes) {
-        return false;
-      }
-      block.records_.push_back({at + kHeaderBytes, static_cast<std::size_t>(header.length)});
-      next_.offset += kFramingBytes + header.length;
-      ++next_.record;
+      if (add_record(block, next_, rest) != FrameState::whole) return false;
     }
     if (compression_ == Compression::gzip) {
       const auto bytes = static_cast<z_off_t>(segment.stream_end - segment.stream_begin);
@@ -201,21 +188,12 @@ class StreamBlocks final : public BlockFile {
   }
 
   void find_records(RecordBlock& block) {
-    const Block& memory = *block.block_;
-    while (true) {
-      const auto at = static_cast<std::size_t>(claimed_.offset - memory.stream_offset);
-      const std::size_t held = block.held_bytes_ - at;
-      if (held < kHeaderBytes) return;
-      const Header header = load_header(memory.data + at);
-      if (!can_be_record(header, record_bytes_max_)) {
-        give_up();
-        return;
-      }
-      if (held < kFramingBytes || header.length > held - kFramingBytes) return;
-      block.records_.push_back({at + kHeaderBytes, static_cast<std::size_t>(header.length)});
-      claimed_.offset += kFramingBytes + header.length;
-      ++claimed_.record;
+    const std::uint64_t held_end = block.block_->stream_offset + block.held_bytes_;
+    FrameState state = FrameState::whole;
+    while (state == FrameState::whole) {
+      state = add_record(block, claimed_, held_end - claimed_.offset);
     }
+    if (state != FrameState::needs_bytes) give_up();
   }
 
   void make_larger(RecordBlock& block, std::size_t room_bytes) const {

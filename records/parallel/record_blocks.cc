@@ -84,6 +84,17 @@ void BlockFile::make_room(RecordBlock& block, std::size_t bytes) const {
   block.block_ = pool_->take(bytes);
 }
 
+FrameState BlockFile::add_record(RecordBlock& block, RecordPosition& next,
+                                 std::uint64_t bytes_left) const {
+  const auto at = static_cast<std::size_t>(next.offset - block.block_->stream_offset);
+  const Frame frame = frame_at(block.block_->data + at, bytes_left, record_bytes_max_);
+  if (!frame.is_whole()) return frame.state;
+  block.records_.push_back({at + kHeaderBytes, static_cast<std::size_t>(frame.length)});
+  next.offset += frame.bytes();
+  ++next.record;
+  return frame.state;
+}
+
 class PlainBlocks final : public BlockFile {
  public:
   PlainBlocks(const std::string& file, RecordPosition begin, const BlockFileOptions& options)
@@ -226,22 +237,12 @@ bool PlainBlocks::bring_more(RecordBlock& block, std::uint64_t end) const {
 bool PlainBlocks::frame(RecordBlock& block) {
   if (!block.is_read_) return false;
   block.first_record_ = next_.record;
-  const std::uint64_t stream_offset = block.block_->stream_offset;
   while (next_.offset < block.end_) {
-    const auto at = static_cast<std::size_t>(next_.offset - stream_offset);
-    if (block.held_bytes_ - at < kHeaderBytes) return false;
-    const Header header = load_header(block.block_->data + at);
-    const std::uint64_t rest = file_bytes_ - next_.offset;
-    const bool can_be = header.is_valid() && header.length <= record_bytes_max_ &&
-                        rest >= kFramingBytes && header.length <= rest - kFramingBytes;
-    if (!can_be) return false;
-    block.records_.push_back({at + kHeaderBytes, static_cast<std::size_t>(header.length)});
-    next_.offset += kFramingBytes + header.length;
-    ++next_.record;
+    if (add_record(block, next_, file_bytes_ - next_.offset) != FrameState::whole) return false;
   }
   framed_to_.store(next_.offset, std::memory_order_relaxed);
   if (block.size() != 0) {
-    const std::uint64_t begin = stream_offset + block.records_.front().begin;
+    const std::uint64_t begin = block.block_->stream_offset + block.records_.front().begin;
     record_bytes_.store(static_cast<std::size_t>((next_.offset - begin) / block.size()),
                         std::memory_order_relaxed);
   }

@@ -63,11 +63,13 @@ bool SegmentDecoder::decode_records(const Segment& segment, DecodedSegment& deco
         scan_window(window_, std::span(records).subspan(before), before, scan_options);
     records.resize(before + scan.count);
     if (scan.count != 0) continue;
-    if (scan.stop != Stop::needs_bytes) return false;
+    if (scan.stop != FrameState::needs_bytes) return false;
     // Where records are known to be, none passes the segment's end.
-    at_end = !fetch_record(segment.is_guess ? guessed_record_bytes_max_
-                                            : std::min(options_.record_bytes_max,
-                                                       segment.stream_end - window_.offset()));
+    const std::uint64_t record_bytes_max =
+        segment.is_guess
+            ? guessed_record_bytes_max_
+            : std::min(options_.record_bytes_max, segment.stream_end - window_.offset());
+    at_end = !fetch_frame(window_, record_bytes_max).is_whole();
     if (at_end &&
         (window_.size() != 0 || window_.damage() || segment.stream_end != Segment::kToEnd)) {
       return false;
@@ -79,16 +81,6 @@ bool SegmentDecoder::decode_records(const Segment& segment, DecodedSegment& deco
     records.pop_back();
   }
   return true;
-}
-
-/// False when the next record is not there as a whole, or nothing is.
-bool SegmentDecoder::fetch_record(std::uint64_t record_bytes_max) {
-  if (!window_.ensure(kHeaderBytes)) return false;
-  const Header header = load_header(window_.data());
-  if (!header.is_valid() || header.length > record_bytes_max) return false;
-  const auto remaining = window_.remaining_bytes();
-  const std::uint64_t whole = header.length + kFramingBytes;
-  return (!remaining || *remaining >= whole) && window_.ensure(whole);
 }
 
 }  // namespace infeed::detail

@@ -31,7 +31,6 @@ class SegmentDecoder {
 
  private:
   bool decode_records(const Segment& segment, DecodedSegment& decoded);
-  bool fetch_record(std::uint64_t record_bytes_max);
 
   const RecordReaderOptions options_;
   const std::uint64_t guessed_record_bytes_max_;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <string_view>
 
 #include "codec/copying_crc32c.h"
@@ -77,10 +78,46 @@ inline Header load_header(const char* at) {
   return {load_little<std::uint64_t>(at), load_little<std::uint32_t>(at + 8)};
 }
 
+/// Why a record does not begin at a place, or does.
+enum class FrameState {
+  whole,
+  needs_bytes,  ///< its header, or what follows it
+  bad_length,
+  too_long,
+  bad_payload,  ///< of a frame that is whole, after a look at its payload
+};
+
+/// What begins at a place where a record may begin.
+struct Frame {
+  FrameState state;
+  std::uint64_t length = 0;  ///< of the payload, where the header is there and valid
+
+  bool is_whole() const { return state == FrameState::whole; }
+  /// With its header and footer.
+  std::uint64_t bytes() const { return kFramingBytes + length; }
+  std::string_view payload(const char* at) const { return {at + kHeaderBytes, length}; }
+};
+
+/// The frame at `at`, whose payload is not looked at. `bytes_left` are there from `at` on; of these
+/// only a header need be in memory.
+inline Frame frame_at(const char* at, std::uint64_t bytes_left,
+                      std::uint64_t record_bytes_max = std::numeric_limits<std::uint64_t>::max()) {
+  if (bytes_left < kHeaderBytes) return {FrameState::needs_bytes};
+  const Header header = load_header(at);
+  if (!header.is_valid()) return {FrameState::bad_length};
+  if (header.length > record_bytes_max) return {FrameState::too_long, header.length};
+  const bool is_whole = bytes_left >= kFramingBytes && header.length <= bytes_left - kFramingBytes;
+  return {is_whole ? FrameState::whole : FrameState::needs_bytes, header.length};
+}
+
+/// What is stored behind a payload in memory.
+inline std::uint32_t stored_payload_crc(std::string_view payload) {
+  return load_little<std::uint32_t>(payload.data() + payload.size());
+}
+
 /// `payload` is followed in memory by its footer. Does what was left to `late`, too.
 inline bool payload_is_valid(std::string_view payload, LateCopy& late) {
-  return load_little<std::uint32_t>(payload.data() + payload.size()) ==
-         mask_crc32c(crc32c_copying(payload, late));
+  return stored_payload_crc(payload) == mask_crc32c(crc32c_copying(payload, late));
 }
 inline bool payload_is_valid(std::string_view payload) {
   LateCopy nothing;
@@ -90,6 +127,10 @@ inline bool payload_is_valid(std::string_view payload) {
 inline void store_header(char* at, std::uint64_t length) {
   store_little(at, length);
   store_little(at + 8, LengthCrc::masked(length));
+}
+
+inline void store_footer(char* at, std::string_view payload) {
+  store_little(at, mask_crc32c(crc32c(payload)));
 }
 
 }  // namespace infeed::detail

@@ -1,7 +1,5 @@
 #include "infeed/records/detail/record_frame.h"
 
-#include "infeed/records/crc32c.h"
-#include "io/little_endian.h"
 #include "tfrecord/framing.h"
 
 namespace infeed::detail {
@@ -11,7 +9,7 @@ static_assert(RecordFrame::kBytesBefore == kHeaderBytes &&
 
 RecordFrame::RecordFrame(std::string_view payload) {
   store_header(before_.data(), payload.size());
-  store_little(after_.data(), mask_crc32c(crc32c(payload)));
+  store_footer(after_.data(), payload);
 }
 
 }  // namespace infeed::detail

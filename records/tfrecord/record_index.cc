@@ -14,6 +14,7 @@
 #include "memory/block.h"
 #include "tfrecord/framing.h"
 #include "tfrecord/index_header.h"
+#include "tfrecord/record_damage.h"
 
 namespace infeed {
 namespace {
@@ -213,10 +214,7 @@ Record IndexedRecords::read(std::uint64_t record) const {
   const std::uint64_t offset = state_->index.offsets[record];
   const std::uint64_t bytes = state_->index.offsets[record + 1] - offset;
   const auto fail = [&](std::string what) {
-    throw Error(ErrorCode::data_loss, std::move(what))
-        .at_file(state_->file->name())
-        .at_offset(offset)
-        .at_record(record);
+    throw detail::lost_record(state_->file->name(), {record, offset}, std::move(what));
   };
   // An index may have been made by hand; nothing is allocated on its word alone.
   if (bytes < detail::kFramingBytes || bytes > state_->index.file_bytes()) {
@@ -227,18 +225,8 @@ Record IndexedRecords::read(std::uint64_t record) const {
   block->stream_offset = offset;
   const std::size_t got = state_->file->read_at(offset, {block->data, bytes});
   if (got != bytes) fail(fmt::format("record is cut: {} of {} bytes are there", got, bytes));
-  const detail::Header header = detail::load_header(block->data);
-  if (!header.is_valid() || header.length != bytes - detail::kFramingBytes) {
-    fail(
-        fmt::format("there is no record of {} bytes at this place; the record or the index is "
-                    "damaged",
-                    bytes - detail::kFramingBytes));
-  }
-  const std::string_view payload(block->data + detail::kHeaderBytes, header.length);
-  if (state_->verify == Verify::everything && !detail::payload_is_valid(payload)) {
-    fail(fmt::format("record is damaged: its {} bytes do not have the checksum that is stored",
-                     header.length));
-  }
+  const std::string_view payload = detail::require_record(block->data, bytes, state_->verify,
+                                                          state_->file->name(), {record, offset});
   return Record::adopt(block.release(), payload, record);
 }
 

@@ -9,25 +9,20 @@
 #include "infeed/records/files.h"
 #include "infeed/records/limits.h"
 #include "io/byte_source.h"
-#include "io/little_endian.h"
 #include "io/stream_window.h"
 #include "memory/block.h"
 #include "tfrecord/framing.h"
+#include "tfrecord/record_damage.h"
 #include "tfrecord/record_scan.h"
 #include "tfrecord/resynchronise.h"
 
 namespace infeed {
 namespace {
 
-using detail::kFramingBytes;
+using detail::FrameState;
 using detail::kHeaderBytes;
-using detail::Stop;
 
 constexpr std::size_t kBlockBytesMin = 64;
-
-std::string count_bytes(std::uint64_t bytes) {
-  return fmt::format("{} byte{}", bytes, bytes == 1 ? "" : "s");
-}
 
 }  // namespace
 
@@ -59,8 +54,8 @@ class RecordReader::State {
   std::uint64_t skip(std::uint64_t count) {
     std::uint64_t skipped = 0;
     while (skipped < count && !ended_) {
-      const Stop stop = skip_one();
-      if (stop == Stop::none) {
+      const FrameState stop = skip_one();
+      if (stop == FrameState::whole) {
         ++skipped;
       } else {
         step_over(stop);
@@ -110,106 +105,81 @@ class RecordReader::State {
             .url = options_.url};
   }
 
-  Stop skip_one() {
+  FrameState skip_one() {
     // The header alone: to fetch the record would read the payload that is to be passed over.
-    if (!window_.ensure(kHeaderBytes)) return Stop::needs_bytes;
-    const detail::Header header = detail::load_header(window_.data());
-    if (!header.is_valid()) return Stop::bad_length;
-    // Also keeps the sum below from passing 2^64.
-    if (header.length > options_.record_bytes_max) return Stop::needs_bytes;
-    const std::uint64_t whole = kFramingBytes + header.length;
-    if (whole > window_.size()) {
-      // With a length that is known beforehand a cut is seen before anything is passed over.
-      const auto remaining = window_.remaining_bytes();
-      if (!remaining || *remaining < whole) return Stop::needs_bytes;
-    }
-    window_.discard(whole);
+    if (!window_.ensure(kHeaderBytes)) return FrameState::needs_bytes;
+    const detail::Frame frame =
+        detail::frame_at(window_.data(), window_.size(), options_.record_bytes_max);
+    // With a length that is known beforehand a cut is seen before anything is passed over.
+    const bool is_behind_window = frame.state == FrameState::needs_bytes &&
+                                  window_.remaining_bytes().value_or(0) >= frame.bytes();
+    if (!frame.is_whole() && !is_behind_window) return frame.state;
+    window_.discard(frame.bytes());
     ++number_;
-    return Stop::none;
+    return FrameState::whole;
   }
 
   /// Brings the next record into the window, or gives up what is there instead of it.
-  void step_over(Stop stop) {
-    switch (stop) {
-      case Stop::none:
+  void step_over(FrameState state) {
+    detail::Frame frame{state};
+    if (state != FrameState::bad_payload) {
+      frame = detail::fetch_frame(window_, options_.record_bytes_max);
+    }
+    switch (frame.state) {
+      case FrameState::whole:
         break;
-      case Stop::needs_bytes:
-        fetch_record();
+      case FrameState::needs_bytes:
+        window_.size() < kHeaderBytes ? end_in_header() : end_in_record(frame);
         break;
-      case Stop::bad_length:
-        report_bad_length();
+      case FrameState::too_long:
+        lose(detail::describe_too_long(frame, options_.record_bytes_max), Search::after_first_byte);
         break;
-      case Stop::bad_payload:
-        report_bad_payload();
+      case FrameState::bad_length:
+        lose_header();
+        break;
+      case FrameState::bad_payload:
+        lose_payload();
         break;
     }
   }
 
-  void fetch_record() {
-    if (!window_.ensure(kHeaderBytes)) {
-      if (window_.damage()) {
-        lose_rest(window_.damage()->message);
-      } else if (window_.size() == 0) {
-        ended_ = true;
-      } else if (stops_like_tensorflow()) {
-        window_.consume(window_.size());
-        ended_ = true;
-      } else {
-        lose_rest(
-            fmt::format("record is cut inside its header: {} of {} are there; the file was "
-                        "probably not written or copied to its end",
-                        window_.size(), count_bytes(kHeaderBytes)));
-      }
-      return;
+  void end_in_header() {
+    if (window_.damage()) {
+      lose_rest(window_.damage()->message);
+    } else if (window_.size() == 0) {
+      ended_ = true;
+    } else if (stops_like_tensorflow()) {
+      window_.consume(window_.size());
+      ended_ = true;
+    } else {
+      lose_rest(detail::describe_cut_header(window_.size()));
     }
-    const detail::Header header = detail::load_header(window_.data());
-    if (!header.is_valid()) {
-      report_bad_length();
-      return;
-    }
-    if (header.length > options_.record_bytes_max) {
-      lose(
-          fmt::format("record claims {}, more than record_bytes_max ({}); raise it if such records "
-                      "are meant to be",
-                      count_bytes(header.length), options_.record_bytes_max),
-          Search::after_first_byte);
-      return;
-    }
-    const std::uint64_t whole = header.length + kFramingBytes;
-    const auto remaining = window_.remaining_bytes();
-    const bool can_be = !remaining || *remaining >= whole;
-    if (can_be && window_.ensure(whole)) return;
+  }
+
+  void end_in_record(const detail::Frame& frame) {
     if (window_.damage()) {
       lose(window_.damage()->message, Search::after_first_byte);
       return;
     }
-    lose(
-        fmt::format(
-            "record is cut: {} of {} are there (a payload of {} and {} around it); the file "
-            "was probably not written or copied to its end",
-            can_be ? window_.size() : *remaining, count_bytes(whole), header.length, kFramingBytes),
-        Search::after_first_byte);
+    const std::uint64_t remaining = window_.remaining_bytes().value_or(window_.size());
+    const bool can_be = remaining >= frame.bytes();
+    lose(detail::describe_cut(frame, can_be ? window_.size() : remaining),
+         Search::after_first_byte);
   }
 
-  void report_bad_length() {
-    const detail::Header header = detail::load_header(window_.data());
-    std::string text = fmt::format(
-        "record header is damaged: its length {} has the checksum {:08x}, but {:08x} is stored",
-        header.length, header.expected_crc(), header.masked_crc);
+  void lose_header() {
+    std::string text = detail::describe_bad_length(window_.data());
     if (number_ == 0 && window_.offset() == 0) {
       text += "; perhaps the file does not hold TFRecords at all";
     }
     lose(std::move(text), Search::after_first_byte);
   }
 
-  void report_bad_payload() {
-    const detail::Header header = detail::load_header(window_.data());
-    const std::string_view payload(window_.data() + kHeaderBytes, header.length);
-    const std::uint32_t crc =
-        search_.payload_crc32c(payload, window_.offset() + detail::kHeaderBytes);
-    lose(fmt::format("record is damaged: its {} have the checksum {:08x}, but {:08x} is stored",
-                     count_bytes(header.length), mask_crc32c(crc),
-                     detail::load_little<std::uint32_t>(payload.data() + payload.size())),
+  void lose_payload() {
+    const std::string_view payload =
+        detail::frame_at(window_.data(), window_.size()).payload(window_.data());
+    lose(detail::describe_bad_payload(
+             payload, search_.payload_crc32c(payload, window_.offset() + kHeaderBytes)),
          Search::after_record);
   }
 
@@ -243,10 +213,7 @@ class RecordReader::State {
     if (opened_.compression != Compression::none) {
       message += "; the offset counts decompressed bytes";
     }
-    throw Error(ErrorCode::data_loss, std::move(message))
-        .at_file(file_)
-        .at_offset(window_.offset())
-        .at_record(number_);
+    throw detail::lost_record(file_, position(), std::move(message));
   }
 
   void note(std::uint64_t begin, std::string message) {

@@ -11,12 +11,9 @@
 /// Cutting a window into records: the hot loop of every reader.
 namespace infeed::detail {
 
-/// Why there is no record at the front of the window.
-enum class Stop { none, needs_bytes, bad_length, bad_payload };
-
 struct Scan {
   std::size_t count;
-  Stop stop;
+  FrameState stop;             ///< why there is no further record at the front of the window
   std::uint64_t bytes_hashed;  ///< not counting those that ScanOptions::search hashed
 };
 
@@ -27,6 +24,24 @@ struct ScanOptions {
   RecordSearch* search = nullptr;
 };
 
+/// Brings the record of `frame`, which is at the front of the window, into memory. False where the
+/// stream ends before, which is said before anything is read where it is known.
+inline bool fetch(StreamWindow& window, const Frame& frame) {
+  const auto remaining = window.remaining_bytes();
+  return (!remaining || *remaining >= frame.bytes()) && window.ensure(frame.bytes());
+}
+
+/// The frame at the front of the window, of which as much is brought into memory as there is.
+inline Frame fetch_frame(StreamWindow& window, std::uint64_t record_bytes_max) {
+  window.ensure(kHeaderBytes);
+  Frame frame = frame_at(window.data(), window.size(), record_bytes_max);
+  const bool has_header = window.size() >= kHeaderBytes;
+  if (frame.state == FrameState::needs_bytes && has_header && fetch(window, frame)) {
+    frame.state = FrameState::whole;
+  }
+  return frame;
+}
+
 /// Hands out the whole records in the window, numbered from `number`.
 inline Scan scan_window(StreamWindow& window, std::span<Record> out, std::uint64_t number,
                         const ScanOptions& options) {
@@ -34,33 +49,28 @@ inline Scan scan_window(StreamWindow& window, std::span<Record> out, std::uint64
   std::size_t left = window.size();
   std::size_t count = 0;
   std::uint64_t bytes_lost = 0;
-  Stop stop = Stop::none;
+  FrameState stop = FrameState::whole;
   Block* const block = window.block();
   while (count < out.size()) {
-    stop = Stop::needs_bytes;
-    if (left < kFramingBytes) break;
-    const Header header = load_header(at);
-    if (!header.is_valid()) {
-      stop = Stop::bad_length;
-      break;
-    }
-    if (header.length > left - kFramingBytes || header.length > options.record_bytes_max) break;
-    const std::string_view payload(at + kHeaderBytes, header.length);
+    const Frame frame = frame_at(at, left, options.record_bytes_max);
+    stop = frame.state;
+    if (!frame.is_whole()) break;
+    const std::string_view payload = frame.payload(at);
     if (options.verifies_payloads) {
       const std::uint64_t offset = window.offset() + static_cast<std::uint64_t>(at - window.data());
       const bool is_valid = options.search == nullptr
                                 ? payload_is_valid(payload)
                                 : options.search->is_payload_valid(payload, offset + kHeaderBytes);
       if (!is_valid) {
-        stop = Stop::bad_payload;
+        stop = FrameState::bad_payload;
         bytes_lost = payload.size();
         break;
       }
     }
     out[count] = Record::adopt(block, payload, number + count);
     ++count;
-    at += kFramingBytes + header.length;
-    left -= kFramingBytes + header.length;
+    at += frame.bytes();
+    left -= frame.bytes();
   }
   // One locked addition for all of them; the window's own reference keeps the block until here.
   if (count != 0) block->references.fetch_add(count, std::memory_order_relaxed);

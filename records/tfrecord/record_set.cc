@@ -8,8 +8,8 @@
 
 #include "infeed/records/files.h"
 #include "io/open_files.h"
-#include "tfrecord/framing.h"
 #include "tfrecord/indexed_shard.h"
+#include "tfrecord/record_damage.h"
 
 namespace infeed {
 namespace {
@@ -127,7 +127,6 @@ class RecordSet::Shards {
   void locate(std::uint64_t row, std::uint32_t shard, WantedRecord& wanted) const;
   void read_run(std::span<const WantedRecord> run, std::span<Record> out,
                 FirstFailure& failure) const;
-  std::string_view checked_payload(const WantedRecord& wanted, const char* at) const;
   Error cut(const WantedRecord& wanted, std::uint64_t file_bytes) const;
 
   std::vector<std::unique_ptr<IndexedShard>> shards_;
@@ -182,38 +181,11 @@ void RecordSet::Shards::locate(std::uint64_t row, std::uint32_t shard, WantedRec
 }
 
 Error RecordSet::Shards::cut(const WantedRecord& wanted, std::uint64_t file_bytes) const {
-  return Error(ErrorCode::data_loss,
-               fmt::format("record is cut: its index has it end at byte {}, but the file ends at "
-                           "byte {}; take the file from a copy, or make the index anew (infeed "
-                           "index)",
-                           wanted.end, file_bytes))
-      .at_file(files[wanted.shard])
-      .at_offset(wanted.begin)
-      .at_record(wanted.record);
-}
-
-std::string_view RecordSet::Shards::checked_payload(const WantedRecord& wanted,
-                                                    const char* at) const {
-  const auto fail = [&](std::string what) {
-    throw Error(ErrorCode::data_loss, std::move(what))
-        .at_file(files[wanted.shard])
-        .at_offset(wanted.begin)
-        .at_record(wanted.record);
-  };
-  const std::uint64_t length = wanted.end - wanted.begin - detail::kFramingBytes;
-  const detail::Header header = detail::load_header(at);
-  if (!header.is_valid() || header.length != length) {
-    fail(
-        fmt::format("there is no record of {} bytes at this place: the record is damaged, or the "
-                    "index is another file's (infeed verify tells which)",
-                    length));
-  }
-  const std::string_view payload(at + detail::kHeaderBytes, length);
-  if (options.verify == Verify::everything && !detail::payload_is_valid(payload)) {
-    fail(fmt::format("record is damaged: its {} bytes do not have the checksum that is stored",
-                     length));
-  }
-  return payload;
+  return detail::lost_record(
+      files[wanted.shard], {wanted.record, wanted.begin},
+      fmt::format("record is cut: its index has it end at byte {}, but the file ends at byte {}; "
+                  "take the file from a copy, or make the index anew (infeed index)",
+                  wanted.end, file_bytes));
 }
 
 void RecordSet::Shards::read_run(std::span<const WantedRecord> run, std::span<Record> out,
@@ -240,7 +212,9 @@ void RecordSet::Shards::read_run(std::span<const WantedRecord> run, std::span<Re
   for (const WantedRecord& wanted : run) {
     try {
       if (wanted.end - begin > got) throw cut(wanted, begin + got);
-      const std::string_view payload = checked_payload(wanted, front + (wanted.begin - begin));
+      const std::string_view payload = detail::require_record(
+          front + (wanted.begin - begin), wanted.end - wanted.begin, options.verify,
+          files[wanted.shard], {wanted.record, wanted.begin});
       out[wanted.place] = Record::adopt(block.get(), payload, wanted.record);
       --unused;
     } catch (const Error& error) {

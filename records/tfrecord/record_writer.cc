@@ -160,7 +160,7 @@ class RecordWriter::State {
     char* const at = buffer_.data() + used_;
     detail::store_header(at, bytes.size());
     if (!bytes.empty()) std::memcpy(at + detail::kHeaderBytes, bytes.data(), bytes.size());
-    detail::store_little(at + detail::kHeaderBytes + bytes.size(), mask_crc32c(crc32c(bytes)));
+    detail::store_footer(at + detail::kHeaderBytes + bytes.size(), bytes);
     used_ += detail::kFramingBytes + bytes.size();
     ++records_in_buffer_;
   }

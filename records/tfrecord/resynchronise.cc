@@ -1,10 +1,9 @@
 #include "tfrecord/resynchronise.h"
 
-#include <string_view>
-
 #include "infeed/error.h"
 #include "io/little_endian.h"
 #include "tfrecord/framing.h"
+#include "tfrecord/record_scan.h"
 
 namespace infeed::detail {
 
@@ -15,17 +14,17 @@ std::size_t find_header(const char* data, std::size_t size, std::uint64_t record
   const std::size_t last = size - kHeaderBytes;
   for (std::size_t at = 0; at <= last; ++at) {
     if (load_little<std::uint32_t>(data + at + 4) > upper_max) continue;
-    const Header header = load_header(data + at);
-    if (header.is_valid() && header.length <= record_bytes_max) return at;
+    const FrameState state = frame_at(data + at, size - at, record_bytes_max).state;
+    if (state == FrameState::whole || state == FrameState::needs_bytes) return at;
   }
   return size;
 }
 
 bool step_to_next_header(StreamWindow& window) {
-  const std::size_t whole = kFramingBytes + load_header(window.data()).length;
+  const std::uint64_t whole = frame_at(window.data(), window.size()).bytes();
   if (!window.ensure(whole + kHeaderBytes)) {
     if (window.size() != whole) return false;
-  } else if (!load_header(window.data() + whole).is_valid()) {
+  } else if (frame_at(window.data() + whole, kHeaderBytes).state == FrameState::bad_length) {
     return false;
   }
   window.consume(whole);
@@ -48,12 +47,10 @@ bool RecordSearch::find_record(StreamWindow& window, const Limits& limits) {
       continue;
     }
     window.consume(found);
-    const std::uint64_t length = load_header(window.data()).length;
-    if (length > limits.record_bytes) return false;
-    const auto remaining = window.remaining_bytes();
-    const bool can_be = !remaining || *remaining >= kFramingBytes + length;
-    if (can_be && window.ensure(kFramingBytes + length) &&
-        is_payload_valid({window.data() + kHeaderBytes, length}, window.offset() + kHeaderBytes)) {
+    const Frame frame = frame_at(window.data(), window.size());
+    if (frame.length > limits.record_bytes) return false;
+    if (fetch(window, frame) &&
+        is_payload_valid(frame.payload(window.data()), window.offset() + kHeaderBytes)) {
       return true;
     }
     window.consume(1);

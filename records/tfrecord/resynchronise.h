@@ -7,7 +7,6 @@
 #include <string_view>
 #include <utility>
 
-#include "io/little_endian.h"
 #include "io/range_crcs.h"
 #include "io/stream_window.h"
 #include "tfrecord/framing.h"
@@ -52,8 +51,7 @@ class RecordSearch {
   }
   /// `payload` is followed in memory by its footer.
   bool is_payload_valid(std::string_view payload, std::uint64_t offset) {
-    return load_little<std::uint32_t>(payload.data() + payload.size()) ==
-           mask_crc32c(payload_crc32c(payload, offset));
+    return stored_payload_crc(payload) == mask_crc32c(payload_crc32c(payload, offset));
   }
   /// Whether bytes from the front of the window on were hashed for a header that may have lied, so
   /// that those behind it may, too.

@@ -11,6 +11,7 @@
 #include <infeed/error.h>
 #include <infeed/records/crc32c.h>
 #include <infeed/records/detail/json_depth.h>
+#include <infeed/records/detail/record_frame.h>
 #include <infeed/records/files.h>
 
 #include "cli/side_file.h"
@@ -27,7 +28,6 @@ constexpr double kShardBytesWanted = 128.0 * 1024 * 1024;
 constexpr double kShardsMaxWanted = 4096;  // beyond it shards get larger
 constexpr std::size_t kFilesListedMax = 64;
 constexpr std::uint64_t kSampledExamples = 64;
-constexpr std::uint64_t kFramingBytes = 16;
 
 /// Few files by name, so that a message can say which one changed; many by one checksum.
 Json describe_files(const std::vector<InputFile>& files) {
@@ -203,7 +203,7 @@ SampledSize sample_size(const ExampleInput& input) {
       result.first_bad = fmt::format("{}: {}", input.location_of(index), error.what());
       continue;
     }
-    result.bytes_per_example += static_cast<double>(bytes.size() + kFramingBytes);
+    result.bytes_per_example += static_cast<double>(bytes.size() + detail::RecordFrame::kBytes);
     result.statistics.add(bytes);
   }
   const double seconds =

@@ -11,6 +11,7 @@
 #include "infeed/detail/late_copy.h"
 #include "infeed/records/compression.h"
 #include "infeed/records/detail/mapped_files.h"
+#include "infeed/records/detail/record_frame.h"
 #include "infeed/records/record_reader.h"
 #include "infeed/records/spare_blocks.h"
 
@@ -38,6 +39,7 @@ namespace infeed::detail {
 
 class BlockFile;
 class BlockPool;
+enum class FrameState;
 
 /// The records of a file that begin in some of its bytes. Moves; owns one reference of its memory.
 class RecordBlock {
@@ -61,7 +63,8 @@ class RecordBlock {
   BlockFile& file() const { return *file_; }
   /// Of record i.
   RecordPosition position(std::size_t i) const {
-    return {first_record_ + i, block_->stream_offset + records_[i].begin - kRecordHeaderBytes};
+    return {first_record_ + i,
+            block_->stream_offset + records_[i].begin - RecordFrame::kBytesBefore};
   }
   std::string_view bytes(std::size_t i) const {
     return {block_->data + records_[i].begin, records_[i].size};
@@ -84,7 +87,6 @@ class RecordBlock {
   friend class PlainBlocks;
   friend class SegmentBlocks;
   friend class StreamBlocks;
-  static constexpr std::size_t kRecordHeaderBytes = 12;
 
   void swap(RecordBlock& other) noexcept;
   void release();
@@ -147,6 +149,9 @@ class BlockFile : public std::enable_shared_from_this<BlockFile> {
 
   /// Memory for so many bytes: what the block has, or other.
   void make_room(RecordBlock& block, std::size_t bytes) const;
+  /// Where a whole record begins at `next`: adds it to the block and goes behind it. So many bytes are
+  /// left from there on, of which the block holds a header at least.
+  FrameState add_record(RecordBlock& block, RecordPosition& next, std::uint64_t bytes_left) const;
   bool is_right_count(std::uint64_t records) const { return !records_ || records == *records_; }
 
   const std::uint64_t record_bytes_max_;

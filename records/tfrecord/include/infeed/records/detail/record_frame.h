@@ -12,6 +12,7 @@ class RecordFrame {
  public:
   static constexpr std::size_t kBytesBefore = 12;
   static constexpr std::size_t kBytesAfter = 4;
+  static constexpr std::size_t kBytes = kBytesBefore + kBytesAfter;
 
   explicit RecordFrame(std::string_view payload);
   std::string_view before() const { return {before_.data(), before_.size()}; }
