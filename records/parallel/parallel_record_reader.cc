@@ -2,15 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <fmt/format.h>
 #include <functional>
 #include <stop_token>
 #include <thread>
 #include <utility>
 
-#include "infeed/error.h"
 #include "infeed/records/files.h"
-#include "infeed/records/limits.h"
 #include "parallel/record_source.h"
 
 namespace infeed {
@@ -26,15 +23,6 @@ class ParallelRecordReader::State {
             : detail::SegmentPlan{{}, ahead_because()};
     how_ = std::move(plan.reason);
     const auto note = [this](const DamagedRange& range) {
-      if (damaged_.size() == limits::damaged_ranges) {
-        throw Error(ErrorCode::data_loss,
-                    fmt::format("more than {} ranges of the file are damaged, and no more are "
-                                "noted: {}",
-                                limits::damaged_ranges, range.message))
-            .at_file(range.file)
-            .at_offset(range.begin)
-            .at_record(range.record);
-      }
       damaged_.push_back(range);
       if (options_.reader.on_damage) options_.reader.on_damage(range);
     };

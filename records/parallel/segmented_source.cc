@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <exception>
-#include <fmt/format.h>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -206,17 +205,7 @@ class SegmentedSource final : public RecordSource {
 
   void let_reader_read(std::uint64_t until) {
     reads_until_ = until;
-    if (reader_.position() == position_) return;
-    if (reader_.compression() == Compression::none) {
-      reader_.seek(position_);
-      return;
-    }
-    reader_.skip(position_.record - reader_.position().record);
-    if (!(reader_.position() == position_)) {
-      ended_ = true;
-      throw Error(ErrorCode::data_loss, "the file changed while it was read; read it again")
-          .at_file(reader_.file());
-    }
+    reader_.continue_at(position_);
   }
 
   void read_on(std::vector<Record>& out) {

@@ -80,6 +80,19 @@ class RecordReader::State {
     ended_ = false;
   }
 
+  void continue_at(RecordPosition position) {
+    if (position == this->position()) return;
+    if (window_.is_seekable()) {
+      seek(position);
+      return;
+    }
+    skip(position.record - number_);
+    if (position == this->position()) return;
+    ended_ = true;
+    throw Error(ErrorCode::data_loss, "the file changed while it was read; read it again")
+        .at_file(file_);
+  }
+
   const std::string& file() const { return file_; }
   Compression compression() const { return opened_.compression; }
   std::optional<std::uint64_t> file_bytes() const { return opened_.file_bytes; }
@@ -249,6 +262,7 @@ bool RecordReader::next(Record& out) { return state_->read({&out, 1}) == 1; }
 std::uint64_t RecordReader::skip(std::uint64_t count) { return state_->skip(count); }
 RecordPosition RecordReader::position() const { return state_->position(); }
 void RecordReader::seek(RecordPosition position) { state_->seek(position); }
+void RecordReader::continue_at(RecordPosition position) { state_->continue_at(position); }
 const std::string& RecordReader::file() const { return state_->file(); }
 Compression RecordReader::compression() const { return state_->compression(); }
 std::optional<std::uint64_t> RecordReader::file_bytes() const { return state_->file_bytes(); }

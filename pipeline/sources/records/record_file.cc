@@ -92,17 +92,6 @@ bool RecordFile::has_blocks() const {
   return compression() == Compression::none || position() == RecordPosition();
 }
 
-void RecordFile::seek(RecordPosition to) {
-  if (compression() == Compression::none) {
-    reader_->seek(to);
-    return;
-  }
-  reader_->skip(to.record - position().record);
-  if (position() == to) return;
-  throw Error(ErrorCode::data_loss, "the file changed while it was read; read it again")
-      .at_file(file_);
-}
-
 std::uint64_t RecordFile::passed() const {
   // The numbers of a file count one lost record a damaged range.
   return parallel_ ? parallel_->records_passed()

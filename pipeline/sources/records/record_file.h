@@ -33,9 +33,9 @@ class RecordFile {
   /// Whether it is a file on a disk, read by the thread that pulls, which can be read in blocks: a
   /// plain one from anywhere, one that is compressed from the front.
   bool has_blocks() const;
-  /// The record that comes next, and to go to one; only of a file that has blocks.
+  // Only of a file that has blocks:
   RecordPosition position() const { return reader_->position(); }
-  void seek(RecordPosition position);
+  void continue_at(RecordPosition position) { reader_->continue_at(position); }
   /// Of a plain file.
   bool is_at_end() const {
     return compression() == Compression::none && position().offset == file_bytes();

@@ -123,7 +123,7 @@ class RecordsStage final : public Stage, private RecordBlockSource {
     if (reader_) return;
     if (goes_on_at_) {
       reader_.emplace(sources_->files[file_], options_, run());
-      reader_->seek(*std::exchange(goes_on_at_, std::nullopt));
+      reader_->continue_at(*std::exchange(goes_on_at_, std::nullopt));
       return;
     }
     begin_file();

@@ -113,6 +113,9 @@ class RecordReader {
   /// Goes to a position that was taken from a reader of the same file, or from an index. Plain
   /// files only; throws failed_precondition otherwise. Also revives a reader that has ended.
   void seek(RecordPosition position);
+  /// Goes to a record that somebody else has found in this file, at or behind position(): by seek(), or
+  /// past all records before it. Throws data_loss where it is not there: the file has changed.
+  void continue_at(RecordPosition position);
 
   /// The file as it was named; a URL comes without its signature.
   const std::string& file() const;
