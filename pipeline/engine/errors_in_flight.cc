@@ -1,7 +1,6 @@
 #include "infeed/pipeline/errors_in_flight.h"
 
 #include <exception>
-#include <new>
 #include <typeinfo>
 #include <utility>
 
@@ -28,24 +27,6 @@ ErrorPointer current_error() {
 }
 
 namespace detail {
-
-ErrorPointer terminal_error() {
-  Error error(ErrorCode::internal, "a stage failed");
-  try {
-    throw;
-  } catch (const Error& thrown) {
-    error = thrown;
-    if (typeid(thrown) != typeid(Error)) error.caused_by(std::current_exception());
-  } catch (const std::bad_alloc&) {
-    error = Error(ErrorCode::resource_exhausted, "the system has no more memory");
-  } catch (const std::exception& thrown) {
-    error = Error(ErrorCode::internal, thrown.what());
-    error.caused_by(std::current_exception());
-  } catch (...) {
-    error.caused_by(std::current_exception());
-  }
-  return std::make_shared<const Error>(std::move(error));
-}
 
 ErrorPointer error_of_opening() {
   ErrorPointer error = terminal_error();

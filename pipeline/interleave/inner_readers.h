@@ -4,9 +4,9 @@
 #include <memory>
 
 #include <infeed/detail/hand_off.h>
+#include <infeed/detail/workers.h>
 
 #include "engine/iterator_context.h"
-#include "engine/work/workers.h"
 #include "interleave/cycle_ahead.h"
 #include "interleave/inner_buffers.h"
 #include "interleave/interleave_cycle.h"

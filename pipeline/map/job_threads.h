@@ -5,11 +5,11 @@
 #include <string>
 
 #include <infeed/detail/hand_off.h>
+#include <infeed/detail/workers.h>
 
 #include "engine/iterator_context.h"
 #include "engine/threads/thread_budget.h"
 #include "engine/work/executor_tasks.h"
-#include "engine/work/workers.h"
 #include "map/job.h"
 
 namespace infeed::detail {

@@ -1,9 +1,13 @@
 #include "infeed/error.h"
 
+#include <exception>
 #include <fmt/format.h>
+#include <new>
+#include <typeinfo>
 #include <utility>
 
 #include "infeed/detail/printable_text.h"
+#include "infeed/detail/terminal_error.h"
 #include "infeed/records/files.h"
 
 namespace infeed {
@@ -124,4 +128,25 @@ void Error::build_text() {
   text_ = detail::printable_text(text_, detail::LineBreaks::keep);
 }
 
+namespace detail {
+
+std::shared_ptr<const Error> terminal_error() {
+  Error error(ErrorCode::internal, "a stage failed");
+  try {
+    throw;
+  } catch (const Error& thrown) {
+    error = thrown;
+    if (typeid(thrown) != typeid(Error)) error.caused_by(std::current_exception());
+  } catch (const std::bad_alloc&) {
+    error = Error(ErrorCode::resource_exhausted, "the system has no more memory");
+  } catch (const std::exception& thrown) {
+    error = Error(ErrorCode::internal, thrown.what());
+    error.caused_by(std::current_exception());
+  } catch (...) {
+    error.caused_by(std::current_exception());
+  }
+  return std::make_shared<const Error>(std::move(error));
+}
+
+}  // namespace detail
 }  // namespace infeed

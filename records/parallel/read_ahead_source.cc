@@ -1,136 +1,120 @@
 #include <algorithm>
 #include <deque>
 #include <exception>
-#include <thread>
+#include <optional>
 #include <utility>
 #include <variant>
 
 #include <infeed/detail/begin_thread.h>
 #include <infeed/detail/hand_off.h>
-#include <infeed/detail/start_threads.h>
+#include <infeed/detail/workers.h>
 
 #include "parallel/record_source.h"
 
 namespace infeed::detail {
 namespace {
 
+/// Invariants: hand_off_ guards all that follows it; the reader belongs to the one thread.
 class DecodingAhead final : public RecordSource {
  public:
   DecodingAhead(const ParallelRecordReaderOptions& options, RecordReader& reader, DamageSink damage)
-      : bytes_max_(std::max<std::uint64_t>(options.read_ahead_bytes, 1)),
-        on_thread_start_(options.on_thread_start),
-        around_decoding_(options.around_decoding),
-        around_waiting_(options.around_waiting),
-        reader_(reader),
-        damage_(std::move(damage)) {}
+      : options_(options), reader_(reader), damage_(std::move(damage)) {}
   ~DecodingAhead() override { hand_off_.stop(); }
 
   bool fetch(std::vector<Record>& out) override {
-    if (!thread_.joinable()) thread_ = start_thread<std::jthread>([this] { run(); });
-    while (true) {
-      Item item = take();
-      if (auto* records = std::get_if<Records>(&item)) {
+    while (std::optional<Item> item = take()) {
+      if (auto* records = std::get_if<Records>(&*item)) {
         out = std::move(*records);
         return true;
       }
-      if (auto* range = std::get_if<DamagedRange>(&item)) {
+      if (auto* range = std::get_if<DamagedRange>(&*item)) {
         damage_(*range);
-      } else if (auto error = std::get<std::exception_ptr>(std::move(item))) {
-        std::rethrow_exception(std::move(error));
       } else {
-        return false;
+        std::rethrow_exception(std::get<std::exception_ptr>(std::move(*item)));
       }
     }
+    return false;
   }
 
-  void put(DamagedRange range) { put(Item(std::move(range)), 0); }
+  /// From inside the reader's reading call.
+  void put(DamagedRange range) {
+    const auto lock = hand_off_.lock();
+    push(std::move(range), 0);
+  }
 
  private:
+  using Lock = std::unique_lock<std::mutex>;
   using Records = std::vector<Record>;
-  /// An error that is none is the end.
   using Item = std::variant<Records, DamagedRange, std::exception_ptr>;
   struct Sized {
     Item item;
     std::uint64_t bytes;
   };
 
-  void run() {
-    begin_thread("reader", on_thread_start_);
-    // Handed over when the handler has let go of it: the reader is then the only one that holds it.
-    std::exception_ptr error;
-    try {
-      constexpr std::size_t kBatch = 512;
-      while (true) {
-        Records records(kBatch);
-        records.resize(read(records));
-        if (records.empty()) break;
-        std::uint64_t bytes = 0;
-        for (const Record& record : records) bytes += record.size() + sizeof(Record);
-        if (!put(Item(std::move(records)), bytes)) return;
-      }
-    } catch (...) {
-      error = std::current_exception();
-    }
-    if (error) put(Item(std::move(error)), 0);
-    put(Item(std::exception_ptr()), 0);
+  bool has_work() const {
+    return !is_over_ && bytes_ < std::max<std::uint64_t>(options_.read_ahead_bytes, 1);
   }
 
-  std::size_t read(Records& records) {
-    std::size_t count = 0;
+  void read(Lock& lock) {
+    constexpr std::size_t kBatch = 512;
+    lock.unlock();
+    Records records(kBatch);
     std::exception_ptr error;  // not through somebody else's function
-    call_around(around_decoding_, [&] {
+    call_around(options_.around_decoding, [&] {
       try {
-        count = reader_.read(records);
+        records.resize(reader_.read(records));
       } catch (...) {
         error = std::current_exception();
       }
     });
-    if (error) std::rethrow_exception(std::move(error));
-    return count;
+    if (error) records.clear();
+    std::uint64_t bytes = 0;
+    for (const Record& record : records) bytes += record.size() + sizeof(Record);
+    HandOff::lock_again(lock);
+    is_over_ = records.empty();
+    if (error) {
+      push(std::move(error), 0);  // whoever takes it is then the only one that holds it
+    } else if (!is_over_) {
+      push(std::move(records), bytes);
+    }
+    has_items_.wake_one();
   }
 
-  /// False when nobody wants anything any more.
-  bool put(Item item, std::uint64_t bytes) {
-    auto lock = hand_off_.lock();
-    if (!has_room_.wait(lock, [this] { return bytes_ < bytes_max_; })) return false;
+  void push(Item item, std::uint64_t bytes) {
     bytes_ += bytes;
     items_.push_back({std::move(item), bytes});
-    lock.unlock();
-    has_items_.wake_one();
-    return true;
   }
 
-  Item take() {
+  /// Nothing at the end, again and again.
+  std::optional<Item> take() {
     auto lock = hand_off_.lock();
-    if (items_.empty()) {
-      call_around(around_waiting_,
-                  [&] { has_items_.wait(lock, [this] { return !items_.empty(); }); });
+    if (workers_.count() == 0) workers_.set_count(1);
+    const auto is_there = [this] { return !items_.empty() || is_over_; };
+    if (!is_there()) {
+      call_around(options_.around_waiting, [&] { has_items_.wait(lock, is_there); });
     }
-    if (const auto* last = std::get_if<std::exception_ptr>(&items_.front().item);
-        last != nullptr && *last == nullptr) {
-      return items_.front().item;  // stays: the end comes again and again
-    }
+    if (items_.empty()) return std::nullopt;
     Sized first = std::move(items_.front());
     items_.pop_front();
-    const bool was_full = bytes_ >= bytes_max_;
     bytes_ -= first.bytes;
-    lock.unlock();
-    if (was_full) has_room_.wake_one();
+    workers_.wake_one();
     return std::move(first.item);
   }
 
-  const std::uint64_t bytes_max_;
-  const std::function<void(std::string_view)> on_thread_start_;
-  const ParallelRecordReaderOptions::Around around_decoding_;
-  const ParallelRecordReaderOptions::Around around_waiting_;
+  const ParallelRecordReaderOptions options_;
   RecordReader& reader_;
   const DamageSink damage_;
   HandOff hand_off_;
-  WaitPoint has_room_{hand_off_};
   WaitPoint has_items_{hand_off_};
   std::deque<Sized> items_;
   std::uint64_t bytes_ = 0;
-  std::jthread thread_;  // last: ends before the rest goes
+  bool is_over_ = false;
+  Workers<RecordReader> workers_{
+      hand_off_,
+      {.begin = [this] { begin_thread("reader", options_.on_thread_start); },
+       .claim = [this](std::size_t) { return has_work() ? &reader_ : nullptr; },
+       .has_work = [this] { return has_work(); },
+       .run = [this](Lock& lock, RecordReader&) { read(lock); }}};
 };
 
 }  // namespace

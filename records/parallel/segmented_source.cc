@@ -1,15 +1,14 @@
 #include <algorithm>
 #include <exception>
+#include <memory>
 #include <optional>
-#include <thread>
 #include <utility>
 #include <zlib.h>
 
 #include <infeed/detail/begin_thread.h>
 #include <infeed/detail/hand_off.h>
-#include <infeed/detail/start_threads.h>
+#include <infeed/detail/workers.h>
 
-#include "infeed/error.h"
 #include "parallel/record_source.h"
 #include "parallel/segment_decoder.h"
 
@@ -18,9 +17,9 @@ namespace {
 
 /// Threads that decode segments in their order, some way ahead of whoever takes them.
 ///
-/// Invariants: hand_off_ guards all that follows it; threads_ are started and joined by who takes.
-/// Thread i works while i is below active_, and is_there_[i] until it has made up its mind to end, from
-/// when on it needs no lock. What is claimed is decoded and taken, whatever active_ becomes.
+/// Invariants: hand_off_ guards all that follows it, but for a slot's content and a worker's decoder,
+/// which belong to that worker until the slot is done. What is claimed is decoded and taken, however
+/// many threads there are to be then.
 class SegmentThreads {
  public:
   SegmentThreads(const ParallelRecordReaderOptions& options, const RecordReader& reader,
@@ -29,8 +28,8 @@ class SegmentThreads {
         file_(reader.file()),
         compression_(reader.compression()),
         segments_(std::move(segments)),
-        is_there_(std::min<std::size_t>(options.threads, segments_.size())),
-        threads_(is_there_.size()) {
+        threads_max_(std::min<std::size_t>(options.threads, segments_.size())),
+        decoders_(threads_max_) {
     const std::uint64_t ahead = options.read_ahead_bytes / options.segment_bytes;
     slots_.resize(std::min<std::uint64_t>(std::max<std::uint64_t>(ahead, options.threads + 1),
                                           segments_.size()));
@@ -42,107 +41,89 @@ class SegmentThreads {
   /// Sees to it that there are as many threads as there are to be now, from segment `next` on, which
   /// is taken next. False: there are to be none, and they have left nothing to be taken.
   bool work_on(std::size_t next) {
-    const std::size_t wanted = threads_wanted();
+    const int wanted = threads_wanted();
     const auto lock = hand_off_.lock();
-    if (active_ == 0 && claimed_ == taken_) claimed_ = taken_ = next;
-    if (wanted != active_) has_room_.wake_all();
-    active_ = wanted;
-    start_missing();
-    return active_ != 0 || claimed_ != taken_;
+    if (workers_.count() == 0 && claimed_ == taken_) claimed_ = taken_ = next;
+    if (wanted != workers_.count()) workers_.set_count(wanted);
+    return wanted != 0 || claimed_ != taken_;
   }
   /// The next one, in order.
   DecodedSegment take() {
     auto lock = hand_off_.lock();
-    auto& slot = slots_[taken_ % slots_.size()];
-    if (!slot) {
-      call_around(options_.around_waiting,
-                  [&] { is_ready_.wait(lock, [&slot] { return slot.has_value(); }); });
-    }
-    DecodedSegment decoded = std::move(*slot);
-    slot.reset();
+    Slot& slot = slots_[taken_ % slots_.size()];
+    const auto is_done = [&] { return taken_ != claimed_ && slot.is_done; };
+    if (!is_done()) call_around(options_.around_waiting, [&] { is_ready_.wait(lock, is_done); });
+    DecodedSegment decoded = std::move(slot.decoded);
     ++taken_;
-    lock.unlock();
-    has_room_.wake_one();
+    workers_.wake_one();
     return decoded;
   }
 
  private:
-  std::size_t threads_wanted() const {
-    if (options_.threads_now == nullptr) return is_there_.size();
+  using Lock = std::unique_lock<std::mutex>;
+
+  struct Slot {
+    std::size_t segment;
+    std::size_t worker;
+    bool is_done = false;
+    DecodedSegment decoded = {};
+  };
+
+  int threads_wanted() const {
+    if (options_.threads_now == nullptr) return static_cast<int>(threads_max_);
     const std::size_t wanted = options_.threads_now->load(std::memory_order_relaxed);
     const std::size_t least = compression_ == Compression::none ? 0 : 1;
-    return std::clamp(wanted, least, is_there_.size());
+    return static_cast<int>(std::clamp(wanted, least, threads_max_));
   }
 
-  void start_missing() {
-    for (std::size_t i = 0; i < active_ && claimed_ < segments_.size(); ++i) {
-      if (is_there_[i]) continue;
-      try {
-        threads_[i] = start_thread<std::jthread>([this, i] { run(i); });  // the former has ended
-        is_there_[i] = true;
-      } catch (const Error&) {
-        // Those beyond active_ end without taking more; what is claimed, they finish.
-        const auto end = is_there_.begin() + static_cast<std::ptrdiff_t>(active_);
-        if (claimed_ == taken_ && std::find(is_there_.begin(), end, true) == end) throw;
-        return;
-      }
-    }
+  bool has_work() const {
+    return claimed_ < segments_.size() && claimed_ < taken_ + segments_ahead();
   }
-
-  void run(std::size_t number) {
-    begin_thread("reader", options_.on_thread_start);
-    std::optional<SegmentDecoder> decoder;
-    while (const auto claimed = claim(number)) {
-      DecodedSegment decoded;
-      call_around(options_.around_decoding, [&] {
-        try {
-          if (!decoder) decoder.emplace(file_, compression_, options_);
-          decoded = decoder->decode(segments_[*claimed]);
-        } catch (const std::exception&) {
-          decoded.is_good = false;  // whoever takes it opens the file again, and tells
-        }
-      });
-      bool is_awaited = false;
-      {
-        const auto lock = hand_off_.lock();
-        slots_[*claimed % slots_.size()] = std::move(decoded);
-        is_awaited = *claimed == taken_;
-      }
-      if (is_awaited) is_ready_.wake_one();
-    }
-  }
-
-  std::optional<std::size_t> claim(std::size_t thread) {
-    auto lock = hand_off_.lock();
-    const auto is_over = [this, thread] {
-      return claimed_ == segments_.size() || thread >= active_;
-    };
-    const bool goes_on =
-        has_room_.wait(lock, [&] { return is_over() || claimed_ < taken_ + segments_ahead(); });
-    if (goes_on && !is_over()) return claimed_++;
-    is_there_[thread] = false;
-    has_room_.wake_one();  // it may have been woken in another one's place
-    return std::nullopt;
-  }
-
   /// Of the read-ahead, the threads that work have their share.
   std::size_t segments_ahead() const {
-    return std::max(active_ + 1, slots_.size() * active_ / is_there_.size());
+    const auto active = static_cast<std::size_t>(workers_.count());
+    return std::max(active + 1, slots_.size() * active / threads_max_);
+  }
+
+  Slot* claim(std::size_t worker) {
+    if (!has_work()) return nullptr;
+    Slot& slot = slots_[claimed_ % slots_.size()];
+    slot = {claimed_++, worker};
+    return &slot;
+  }
+
+  void decode(Lock& lock, Slot& slot) {
+    lock.unlock();
+    call_around(options_.around_decoding, [&] {
+      std::unique_ptr<SegmentDecoder>& decoder = decoders_[slot.worker];
+      try {
+        if (!decoder) decoder = std::make_unique<SegmentDecoder>(file_, compression_, options_);
+        slot.decoded = decoder->decode(segments_[slot.segment]);
+      } catch (const std::exception&) {
+        slot.decoded.is_good = false;  // whoever takes it opens the file again, and tells
+      }
+    });
+    HandOff::lock_again(lock);
+    slot.is_done = true;
+    if (slot.segment == taken_) is_ready_.wake_one();
   }
 
   const ParallelRecordReaderOptions options_;
   const std::string file_;
   const Compression compression_;
   const std::vector<Segment> segments_;
+  const std::size_t threads_max_;
   HandOff hand_off_;
-  WaitPoint has_room_{hand_off_};
   WaitPoint is_ready_{hand_off_};
-  std::vector<std::optional<DecodedSegment>> slots_;  // segment i is in slot i % size
+  std::vector<Slot> slots_;                                ///< segment i is in slot i % size
+  std::vector<std::unique_ptr<SegmentDecoder>> decoders_;  ///< of each worker
   std::size_t claimed_ = 0;
   std::size_t taken_ = 0;
-  std::size_t active_ = 0;
-  std::vector<bool> is_there_;
-  std::vector<std::jthread> threads_;  // last: end before the rest goes
+  Workers<Slot> workers_{hand_off_,
+                         {.begin = [this] { begin_thread("reader", options_.on_thread_start); },
+                          .claim = [this](std::size_t worker) { return claim(worker); },
+                          .has_work = [this] { return has_work(); },
+                          .run = [this](Lock& lock, Slot& slot) { decode(lock, slot); }}};
 };
 
 /// Takes a segment only when it begins exactly where the records before it ended; so whatever made

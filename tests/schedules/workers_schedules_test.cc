@@ -6,8 +6,8 @@
 #include <vector>
 
 #include <infeed/detail/hand_off.h>
+#include <infeed/detail/workers.h>
 
-#include "engine/work/workers.h"
 #include "schedules/explore.h"
 
 namespace infeed::schedules {

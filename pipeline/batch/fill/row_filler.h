@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include <infeed/detail/hand_off.h>
+#include <infeed/detail/workers.h>
 #include <infeed/pipeline/detail/row_filling.h>
 #include <infeed/pipeline/stage.h>
 
@@ -13,7 +14,6 @@
 #include "engine/stage_counters.h"
 #include "engine/threads/thread_budget.h"
 #include "engine/tuning/knobs.h"
-#include "engine/work/workers.h"
 
 namespace infeed::detail {
 

@@ -7,11 +7,11 @@
 #include <string>
 
 #include <infeed/detail/hand_off.h>
+#include <infeed/detail/workers.h>
 #include <infeed/pipeline/chunk.h>
 #include <infeed/pipeline/stage.h>
 
 #include "engine/iterator_context.h"
-#include "engine/work/workers.h"
 
 namespace infeed::detail {
 

@@ -1,11 +1,11 @@
-#include "engine/work/workers.h"
-
 #include <deque>
 #include <gtest/gtest.h>
 #include <set>
 #include <stdexcept>
 #include <thread>
 #include <vector>
+
+#include <infeed/detail/workers.h>
 
 #include "pipeline/suite/random_seed.h"
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <infeed/detail/terminal_error.h>
 #include <infeed/pipeline/chunk.h>
 
 /// The exception in flight as an Error; to be called in a catch block.
@@ -19,9 +20,6 @@ namespace infeed {
 ErrorPointer current_error();
 
 namespace detail {
-
-/// The terminal error, which ends the run.
-ErrorPointer terminal_error();
 
 /// The error in the place of one dataset of several that couldn't be opened, since one missing file
 /// among many is an element's. Throws it on when memory was refused.

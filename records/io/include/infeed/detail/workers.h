@@ -11,11 +11,11 @@
 
 #include <infeed/detail/hand_off.h>
 #include <infeed/detail/start_threads.h>
-#include <infeed/pipeline/errors_in_flight.h>
+#include <infeed/detail/terminal_error.h>
 
 namespace infeed::detail {
 
-/// The threads that work ahead of a stage's consumer. Each claims what is most urgent, does it without
+/// The threads that work ahead of a consumer, of a stage or of a reader. Each claims what is most urgent, does it without
 /// the lock and looks again; it sleeps while there is nothing, and ends when there are to be fewer.
 ///
 ///     HandOff hand_off_;
@@ -44,7 +44,7 @@ class Workers {
  public:
   using Lock = std::unique_lock<std::mutex>;
 
-  /// The stage's part. All but begin() is called with the lock held.
+  /// The owner's part. All but begin() is called with the lock held.
   struct Work {
     std::function<void()> begin = nullptr;  ///< on each thread, before all else
     /// Takes what is most urgent for this worker (0, 1, ...); null: there is nothing.

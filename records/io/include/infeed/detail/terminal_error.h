@@ -1,0 +1,12 @@
+#pragma once
+
+#include <memory>
+
+#include <infeed/error.h>
+
+namespace infeed::detail {
+
+/// The exception in flight as the error that ends a whole run; to be called in a catch block.
+std::shared_ptr<const Error> terminal_error();
+
+}  // namespace infeed::detail
