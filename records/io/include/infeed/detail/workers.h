@@ -15,8 +15,9 @@
 
 namespace infeed::detail {
 
-/// The threads that work ahead of a consumer, of a stage or of a reader. Each claims what is most urgent, does it without
-/// the lock and looks again; it sleeps while there is nothing, and ends when there are to be fewer.
+/// The threads that work ahead of a consumer, of a stage or of a reader. Each claims what is most
+/// urgent, does it without the lock and looks again; it sleeps while there is nothing, and ends when
+/// there are to be fewer.
 ///
 ///     HandOff hand_off_;
 ///     std::deque<int> tasks_;  // guarded by hand_off_.lock()
