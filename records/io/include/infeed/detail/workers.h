@@ -19,15 +19,30 @@ namespace infeed::detail {
 /// urgent, does it without the lock and looks again; it sleeps while there is nothing, and ends when
 /// there are to be fewer.
 ///
-///     HandOff hand_off_;
-///     std::deque<int> tasks_;  // guarded by hand_off_.lock()
-///     Workers<int> workers_{hand_off_, {.claim = [this](auto) { return first_task(); },
-///                                       .has_work = [this] { return !tasks_.empty(); },
-///                                       .run = [this](auto& lock, int& task) { run(lock, task); }}};
+///     class Printers {
+///      public:
+///       ~Printers() { hand_off_.stop(); }
+///       void print(int number) {
+///         const auto lock = hand_off_.lock();
+///         if (workers_.count() == 0) workers_.set_count(2);
+///         numbers_.push_back(number);
+///         workers_.wake_one();  // as whoever finds something to do
+///       }
 ///
-///     auto lock = hand_off_.lock();  // whoever finds something to do
-///     tasks_.push_back(7);
-///     workers_.wake_one();
+///      private:
+///       infeed::detail::HandOff hand_off_;
+///       std::deque<int> numbers_;  // guarded by hand_off_.lock()
+///       infeed::detail::Workers<std::deque<int>> workers_{
+///           hand_off_, {.claim = [this](auto) { return numbers_.empty() ? nullptr : &numbers_; },
+///                       .has_work = [this] { return !numbers_.empty(); },
+///                       .run = [](auto& lock, auto& numbers) {
+///                         const int number = numbers.front();
+///                         numbers.pop_front();
+///                         lock.unlock();
+///                         std::printf("%d\n", number);
+///                         lock.lock();
+///                       }}};
+///     };
 ///
 /// Who sleeps is woken one at a time, the last to fall asleep first: its core's cache is the warmest. A
 /// thread that was woken takes 20 to 60 us to come, and whoever finds something to do meanwhile would wake
