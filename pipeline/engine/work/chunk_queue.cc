@@ -89,7 +89,11 @@ void ChunkQueue::hold(Chunk& chunk) {
   in_hand_.hold(chunk, bytes);
   pulled_.swap(chunk);
   add_pulled();
-  if (!pulled_.empty()) depth_.note_full();
+  if (pulled_.empty()) {
+    note_interval();
+  } else {
+    depth_.note_full();
+  }
 }
 
 /// Moves what is in hand into the queue, if that has room for it.
@@ -98,7 +102,6 @@ void ChunkQueue::add_pulled() {
   const std::uint64_t bytes = in_hand_.held().bytes();
   if (elements == 0) return;
   if (!chunks_.empty() && !depth_.admits(elements_ + elements, bytes_ + bytes)) return;
-  note_interval();
   if (chunks_.empty()) tell_ready();
   is_wanted_ = false;
   elements_ += elements;
@@ -198,9 +201,10 @@ Pull ChunkQueue::pop(Chunk& out) {
   bytes_ -= out.held().bytes();
   publish_level();
   depth_.note_level(elements_, bytes_);
-  const bool is_low = chunks_.empty() || depth_.is_half_empty(elements_, bytes_);
-  add_pulled();
-  if (is_low) driver_.wake();
+  if (chunks_.empty() || depth_.is_half_empty(elements_, bytes_)) {
+    add_pulled();
+    driver_.wake();
+  }
   return Pull::values;
 }
 
