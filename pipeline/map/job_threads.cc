@@ -33,7 +33,6 @@ void JobThreads::wake_one(Lock& lock) {
   ++tasks_;
   lock.unlock();
   executor_tasks_.submit();
-  lock.lock();
 }
 
 void JobThreads::run_as_task() {
@@ -75,7 +74,7 @@ bool JobThreads::note_job(bool waited) {
   }
   if (own_share_.grow(wanted) == 0) return false;  // threads_max leaves none
   is_blocking_ = true;
-  set_own(wanted);
+  set_own(own_share_.count());
   return true;
 }
 

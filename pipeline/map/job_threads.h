@@ -33,7 +33,7 @@ class JobThreads {
 
   int count() const { return count_; }
   bool is_blocking() const { return is_blocking_; }
-  /// A job waits. The lock is let go when a task comes for it: an executor may run it in this call.
+  /// A job waits. Lets go of the lock where a task is submitted: an executor may run it in this call.
   void wake_one(Lock& lock);
   void set_count(int count);
   /// Told when the function is seen to block.
