@@ -15,7 +15,7 @@
 #include "nn/kernels/product.h"
 #include "refuse.h"
 
-// What operations share.
+// Parts that operations share.
 
 namespace infeed {
 

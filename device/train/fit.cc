@@ -10,6 +10,7 @@
 #include <infeed/error.h>
 
 #include "train/fit_checks.h"
+#include "train/fit_run.h"
 #include "train/simulated_steps.h"
 
 namespace infeed {

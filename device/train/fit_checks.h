@@ -6,13 +6,11 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "infeed/device/fit.h"
 #include "train/replica_steps.h"
-#include "train/training_feed.h"
 
-// Parts of fit().
+// Parts of fit() that keep no state of the run.
 
 namespace infeed::detail {
 
@@ -44,17 +42,5 @@ std::optional<Metrics> evaluate_all(ReplicaSteps& replicas, const ReplicaFunctio
 void scale_gradients(Gradients& gradients, float factor);
 /// Error invalid_argument with the variable whose gradient holds no number.
 [[noreturn]] void refuse_gradients(const Gradients& gradients, std::int64_t step);
-
-/// The data and the place of a training: a dataset on a slice, or a distributed one on a strategy.
-struct FitTarget {
-  Slice slice;
-  ReplicaStepsOptions replicas;
-  std::function<std::vector<ShareFeed>(const IterateOptions&, std::vector<Checkpoint>)> feeds;
-  TrainingFeed::Options feed = {};
-};
-
-/// The loop: epochs, executions, steps, updates, and what callbacks and checkpoints see of them.
-/// `training` and `options` outlive the call.
-FitResult run_fit(const Training& training, FitTarget target, const FitOptions& options);
 
 }  // namespace infeed::detail

@@ -1,3 +1,5 @@
+#include "train/fit_run.h"
+
 #include <algorithm>
 #include <fmt/format.h>
 #include <limits>

@@ -7,7 +7,7 @@
 #include <infeed/device/tape.h>
 #include <infeed/records/column_batch.h>
 
-// What ran on a tape, written down for step_graph.h, and for which columns.
+// A tape as it ran, written down for step_graph.h, and for which columns.
 
 namespace infeed::detail {
 

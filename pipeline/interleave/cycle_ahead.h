@@ -14,8 +14,8 @@ namespace infeed::detail {
 /// An inner dataset that threads read ahead. All is guarded by the hand-off of InnerReaders, but for
 /// the outer element and the stream, which belong to the thread that is `busy` with it.
 struct InnerReadAhead {
-  // What is kept ready of one inner dataset: so much, or two elements where that is more. Handing
-  // over less would cost a thread switch (21 us) each time.
+  // So much is kept ready of one inner dataset, or two elements where that is more. Handing over less
+  // would cost a thread switch (21 us) each time.
   static constexpr std::uint64_t kReadyBytes = 128 * 1024;
   static constexpr std::uint64_t kReadyElements = 2;
 
@@ -42,7 +42,7 @@ struct InnerReadAhead {
   bool ended = false;
 };
 
-/// What the consumer waits for: elements of one inner dataset, the opening of the next one, or anything.
+/// The consumer waits for elements of one inner dataset, for the next one to be opened, or for anything.
 enum class Awaited { nothing, elements, opening, anything };
 
 /// The inner datasets of a parallel interleave, those in the cycle's slots and those to come, and which
@@ -59,7 +59,7 @@ class CycleAhead {
   const InnerReadAhead& at(std::size_t slot) const { return *cycle_[slot]; }
   void place(std::size_t slot, std::unique_ptr<InnerReadAhead> inner);
   std::unique_ptr<InnerReadAhead> take(std::size_t slot);
-  /// Of those to come, in the order of their outer elements.
+  /// Adds one to those to come, in the order of their outer elements.
   void add(std::unique_ptr<InnerReadAhead> inner) { pending_.push_back(std::move(inner)); }
   std::size_t to_come() const { return pending_.size(); }
   /// Takes the next one that is open, or known to be impossible; null when there is none yet.
@@ -76,7 +76,7 @@ class CycleAhead {
     for (const auto& inner : pending_) function(*inner, false);
   }
 
-  // What the consumer is at:
+  // Where the consumer is:
   void set_turn(std::size_t slot) { turn_ = slot; }
   void await(Awaited what, InnerReadAhead* inner);
   Awaited awaited() const { return awaited_; }

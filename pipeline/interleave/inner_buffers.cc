@@ -35,12 +35,6 @@ std::size_t InnerBuffers::elements_when_short() const {
       std::clamp<std::uint64_t>(kBytesWhenShort / bytes_each(), 1, chunk_capacity(type_)));
 }
 
-void InnerBuffers::note(std::int64_t elements, std::int64_t bytes) {
-  elements_ += static_cast<std::uint64_t>(elements);
-  bytes_ += static_cast<std::uint64_t>(bytes);
-  counters_.note_buffered(elements_, bytes_);
-}
-
 void InnerBuffers::add(InnerReadAhead& inner, Chunk& chunk, InnerPlaces places) {
   const std::uint64_t elements = chunk.slots();
   const std::uint64_t bytes = chunk.held().bytes();
@@ -49,8 +43,10 @@ void InnerBuffers::add(InnerReadAhead& inner, Chunk& chunk, InnerPlaces places) 
   bytes_per_element_ = bytes_per_element_ == 0 ? each : (3 * bytes_per_element_ + each) / 4;
   inner.ready_bytes += bytes;
   inner.ready_elements += elements;
-  note(static_cast<std::int64_t>(elements), static_cast<std::int64_t>(bytes));
-  // What is recorded keeps the places of each read.
+  elements_ += elements;
+  bytes_ += bytes;
+  publish_level();
+  // A recording keeps the places of each read.
   const bool may_merge = run_.recorder() == nullptr && !inner.ready.empty();
   if (run_.recorder() != nullptr) inner.ready_places.push_back(std::move(places));
   Chunk* const last = may_merge ? &inner.ready.back() : nullptr;
@@ -76,14 +72,17 @@ void InnerBuffers::take(InnerReadAhead& inner, Chunk& out) {
       inner.ready.empty() ? inner.ready_bytes : std::min(out.held().bytes(), inner.ready_bytes);
   inner.ready_bytes -= bytes;
   inner.ready_elements -= out.slots();
-  note(-static_cast<std::int64_t>(out.slots()), -static_cast<std::int64_t>(bytes));
+  elements_ -= out.slots();
+  bytes_ -= bytes;
+  publish_level();
 }
 
 void InnerBuffers::drop(InnerReadAhead& inner) {
   inner.ready.clear();
   inner.ready_places.clear();
-  const auto elements = static_cast<std::int64_t>(std::exchange(inner.ready_elements, 0));
-  note(-elements, -static_cast<std::int64_t>(std::exchange(inner.ready_bytes, 0)));
+  elements_ -= std::exchange(inner.ready_elements, 0);
+  bytes_ -= std::exchange(inner.ready_bytes, 0);
+  publish_level();
 }
 
 Chunk InnerBuffers::take_spare() {

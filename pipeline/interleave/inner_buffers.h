@@ -11,13 +11,13 @@
 
 namespace infeed::detail {
 
-/// What threads have read ahead of all inner datasets together, and the memory for it: reserved before a
-/// read, held from then on with the chunk.
+/// Holds what threads have read ahead of all inner datasets together, and the memory for it: reserved
+/// before a read, held from then on with the chunk.
 ///
 /// Thread-safety: none; the hand-off's lock guards it.
 class InnerBuffers {
  public:
-  /// What a read may bring; nothing where there is no memory.
+  /// The most that a read may bring; nothing where there is no memory.
   struct Grant {
     std::size_t want = 0;
     HeldBytes held;
@@ -34,14 +34,14 @@ class InnerBuffers {
   void add(InnerReadAhead& inner, Chunk& chunk, InnerPlaces places);
   /// Hands the next chunk over, and takes `out` for it.
   void take(InnerReadAhead& inner, Chunk& out);
-  /// What is ready is wanted by nobody any more.
+  /// Drops what is ready, which nobody wants any more.
   void drop(InnerReadAhead& inner);
   Chunk take_spare();
   void give_spare(Chunk chunk);
 
  private:
   std::uint64_t bytes_each() const;
-  void note(std::int64_t elements, std::int64_t bytes);
+  void publish_level() { counters_.note_buffered(elements_, bytes_); }
 
   IteratorContext& run_;
   StageCounters& counters_;

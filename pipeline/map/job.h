@@ -54,7 +54,7 @@ class JobList {
   std::size_t waiting_from_ = 0;  ///< jobs before this index are begun, others may be
 };
 
-/// What an element has cost of late, and how many are worth a job for that.
+/// Knows what an element has cost of late, and how many are worth a job for that.
 ///
 /// Thread-safety: none; the queue's lock guards it.
 class JobCosts {

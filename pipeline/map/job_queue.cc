@@ -29,7 +29,6 @@ JobQueue::JobQueue(IteratorContext& run, StageCounters& counters,
                    const JobQueueOptions& options)
     : run_(run),
       counters_(counters),
-      input_(input),
       options_(options),
       runner_(run, counters, spec, input, epoch),
       jobs_(options.ordered),
@@ -226,10 +225,7 @@ void JobQueue::set_workers(int workers) {
 }
 
 Pull JobQueue::take(std::unique_ptr<Job>& result, std::size_t want) {
-  if (driver_.is_taken()) {
-    if (driver_.is_serial()) return pull_here(result, want);
-    driver_.give_back();
-  }
+  if (driver_.keeps_input()) return pull_here(result, want);
   auto lock = hand_off_.lock();
   driver_.start();
   std::uint64_t wait_begin = 0;
@@ -287,11 +283,7 @@ Pull JobQueue::pull_here(std::unique_ptr<Job>& result, std::size_t want) {
     const auto lock = hand_off_.lock();
     most = std::min(most, elements_per_job());
   }
-  const Pull got = input_.pull(pulled, most);
-  if (got == Pull::end) {
-    finish(nullptr);
-    driver_.give_back();
-  }
+  const Pull got = driver_.pull_here(pulled, most);
   if (got != Pull::values) return got;
   result = job_of(pulled, pulled.size());
   if (result->in.size() > 0) run_here(*result, ++jobs_here_ % kWatchEvery == 0);

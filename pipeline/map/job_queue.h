@@ -87,7 +87,6 @@ class JobQueue {
 
   IteratorContext& run_;
   StageCounters& counters_;
-  Stage& input_;
   const JobQueueOptions options_;
   const JobRunner runner_;
   HandOff hand_off_;

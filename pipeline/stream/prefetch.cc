@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "engine/iterator_context.h"
-#include "engine/threads/clock.h"
 #include "engine/threads/thread_budget.h"
 #include "engine/work/chunk_queue.h"
 
@@ -52,14 +51,10 @@ class PrefetchStage final : public Stage {
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     has_begun_ = true;
-    if (queue_.has_given_input()) {
-      if (queue_.is_serial()) return pull_here(out, want);
-      queue_.give_back();
-    }
     if (front_.empty()) {
       const Pull popped = queue_.pop(front_);
       if (popped != Pull::values) return popped;
-      if (queue_.has_given_input()) return pull_here(out, want);
+      if (front_.empty()) return queue_.pull_here(out, want);
     }
     if (front_.slots() <= want && front_.capacity() == out.capacity()) {
       out.swap(front_);
@@ -80,18 +75,6 @@ class PrefetchStage final : public Stage {
   void set_serial(bool serial) {
     queue_.set_serial(serial);
     counters().parallelism.store(serial ? 0 : 1, std::memory_order_relaxed);
-  }
-
-  /// In the serial form.
-  Pull pull_here(Chunk& out, std::size_t want) {
-    const std::uint64_t begin = ticks_now();
-    const Pull pulled = input_->pull(out, want);
-    if (pulled == Pull::end) {
-      queue_.finish();
-      queue_.give_back();
-    }
-    StageCounters::add(counters().wait_ticks, ticks_now() - begin);
-    return pulled;
   }
 
   const ThreadShare thread_;

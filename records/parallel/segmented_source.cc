@@ -79,7 +79,7 @@ class SegmentThreads {
   bool has_work() const {
     return claimed_ < segments_.size() && claimed_ < taken_ + segments_ahead();
   }
-  /// Of the read-ahead, the threads that work have their share.
+  /// Returns the share of the read-ahead that the threads at work have.
   std::size_t segments_ahead() const {
     const auto active = static_cast<std::size_t>(workers_.count());
     return std::max(active + 1, slots_.size() * active / threads_max_);

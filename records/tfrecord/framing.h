@@ -87,7 +87,7 @@ enum class FrameState {
   bad_payload,  ///< of a frame that is whole, after a look at its payload
 };
 
-/// What begins at a place where a record may begin.
+/// A record, or what stands in its place, where one may begin.
 struct Frame {
   FrameState state;
   std::uint64_t length = 0;  ///< of the payload, where the header is there and valid
@@ -110,7 +110,7 @@ inline Frame frame_at(const char* at, std::uint64_t bytes_left,
   return {is_whole ? FrameState::whole : FrameState::needs_bytes, header.length};
 }
 
-/// What is stored behind a payload in memory.
+/// Returns the checksum that is stored behind a payload in memory.
 inline std::uint32_t stored_payload_crc(std::string_view payload) {
   return load_little<std::uint32_t>(payload.data() + payload.size());
 }

@@ -8,7 +8,7 @@
 #include "infeed/records/record_reader.h"
 #include "tfrecord/framing.h"
 
-/// What readers say of records that are damaged or cut: the one place that does.
+/// The one place that says what is wrong with records that are damaged or cut.
 namespace infeed::detail {
 
 /// The record at `position` is lost.

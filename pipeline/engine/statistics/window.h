@@ -14,8 +14,7 @@ class IteratorContext;
 
 namespace detail {
 
-/// What an iterator and its stages did in a span of time: the figures that recordings show and tuners
-/// decide by.
+/// Figures of an iterator and its stages in a span of time, which recordings show and tuners decide by.
 struct Window {
   struct Stage {
     const StageCounters* counters;

@@ -181,7 +181,15 @@ bool ChunkQueue::wait_until_ready(std::chrono::steady_clock::time_point deadline
   return !chunks_.empty() || hand_off_.over();
 }
 
+Pull ChunkQueue::pull_here(Chunk& out, std::size_t want) {
+  const std::uint64_t begin = ticks_now();
+  const Pull pulled = driver_.pull_here(out, want);
+  StageCounters::add(counters_.wait_ticks, ticks_now() - begin);
+  return pulled;
+}
+
 Pull ChunkQueue::pop(Chunk& out) {
+  if (driver_.keeps_input()) return Pull::values;
   auto lock = hand_off_.lock();
   driver_.start();
   if (chunks_.empty() && !hand_off_.over()) wait_for_chunks(lock);

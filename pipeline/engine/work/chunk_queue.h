@@ -31,7 +31,7 @@ namespace infeed::detail {
 /// in all of them together.) What was pulled is held from then on, in hand and in the queue.
 ///
 /// Invariants: all members are guarded by hand_off_, but for the constants. Only the consumer calls
-/// pop, give_back and finish; stop may come from anywhere.
+/// pop and pull_here; stop may come from anywhere.
 class ChunkQueue {
  public:
   /// `on_ready` is called whenever an empty queue gets something, and at its end. It must not use
@@ -45,17 +45,13 @@ class ChunkQueue {
   /// Starts the thread, before the first pop(). Throws where the system gives none.
   void start();
   /// Exchanges `out`, which is empty, for the next chunk; waits for one. Throws the failure behind
-  /// the last one. In the serial form `out` stays empty once there are no more: from then until
-  /// give_back() the consumer has the input.
+  /// the last one. In the serial form `out` stays empty once there are no more: then comes pull_here().
   Pull pop(Chunk& out);
-  bool has_given_input() const { return driver_.is_taken(); }
-  void give_back() { driver_.give_back(); }
-  /// The input is over or, with `failure`, has failed for good.
-  void finish(ErrorPointer failure = nullptr);
+  /// Pulls the input in place of the thread.
+  Pull pull_here(Chunk& out, std::size_t want);
   void stop();
-  bool is_serial() const { return driver_.is_serial(); }
 
-  // Of the tuner:
+  // The tuner:
   void set_serial(bool serial) { driver_.set_serial(serial); }
   void set_depth(std::uint64_t depth);
   void set_depth_knob(Knob& knob);
@@ -71,6 +67,7 @@ class ChunkQueue {
   void note_interval();
   bool merge_into_last(Chunk& chunk);
   void wait_for_chunks(std::unique_lock<std::mutex>& lock);
+  void finish(ErrorPointer failure);
   void tell_ready() const;
   void wake_collector();
   void publish_level();

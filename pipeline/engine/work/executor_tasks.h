@@ -35,7 +35,7 @@ class ExecutorTasks {
   }
 
  private:
-  /// What a submitted task holds.
+  /// The part that submitted tasks hold.
   struct Lifeline {
     explicit Lifeline(std::function<void()> of_owner) : work(std::move(of_owner)) {}
 

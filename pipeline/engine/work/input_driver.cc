@@ -33,6 +33,21 @@ void InputDriver::set_serial(bool serial) {
   thread_.wake_one();
 }
 
+bool InputDriver::keeps_input() {
+  if (is_taken_ && !is_serial()) give_back();
+  return is_taken_;
+}
+
+Pull InputDriver::pull_here(Chunk& out, std::size_t want) {
+  const Pull pulled = input_.pull(out, want);
+  if (pulled == Pull::end) {
+    owner_.finish(nullptr);
+    give_back();
+  }
+  return pulled;
+}
+
+/// The thread is woken by the consumer, when it waits.
 void InputDriver::give_back() {
   const auto lock = hand_off_.lock();
   is_taken_ = false;

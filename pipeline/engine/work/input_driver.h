@@ -45,10 +45,12 @@ class InputDriver {
   bool is_serial() const { return is_serial_.load(std::memory_order_relaxed); }
   void set_serial(bool serial);
 
-  // The consumer, which reads without the lock what only it writes:
-  bool is_taken() const { return is_taken_; }
-  void give_back();  ///< before it waits, where it wakes the thread
-  /// The thread's chunk, of no use to it meanwhile.
+  // The consumer:
+  /// Whether it has the input, which it gives back where the form is serial no more.
+  bool keeps_input();
+  /// Pulls in place of the thread while it has the input; at the end it gives the input back.
+  Pull pull_here(Chunk& out, std::size_t want);
+  /// Gives access to the thread's chunk, of no use to it meanwhile.
   Chunk& chunk() { return pulled_; }
 
   // With the lock held:
@@ -63,6 +65,7 @@ class InputDriver {
   void be_taken() { is_taken_ = true; }
 
  private:
+  void give_back();
   bool may_pull() const { return !is_serial() && !is_taken_ && !hand_off_.over(); }
   InputDriver* claim();
   void pull(Lock& lock);
@@ -74,7 +77,7 @@ class InputDriver {
   Stage& input_;
   const Owner owner_;
   std::atomic<bool> is_serial_{false};
-  bool is_taken_ = false;  ///< by the consumer
+  bool is_taken_ = false;  ///< by the consumer, who alone writes it
   bool is_pulling_ = false;
   std::size_t room_ = 0;
   std::uint64_t full_since_ticks_ = 0;  ///< there has been no room; else 0

@@ -13,7 +13,7 @@ struct QueueLimits {
   std::uint64_t bytes_max;
   bool adaptive;  ///< doubles both after the queue was full and then kept the consumer waiting
 
-  /// What a queue of that depth may hold.
+  /// Returns the limits of a queue of that depth.
   static QueueLimits of_depth(std::uint64_t depth, bool adaptive) {
     return {.elements_max = depth, .bytes_max = depth * kBytesPerDepth, .adaptive = adaptive};
   }
