@@ -5,6 +5,7 @@
 
 #if defined(__linux__)
 #include <sys/mman.h>
+#include <unistd.h>
 #endif
 #if defined(__SSE2__)
 #include <emmintrin.h>
@@ -15,6 +16,22 @@ namespace {
 
 constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 constexpr std::size_t kHugePagesFromBytes = 2 * kHugePageBytes;
+
+/// The C library keeps the pages of a freed block for the next one, which blocks of unlike sizes don't
+/// fit: ragged columns held 65 MiB at a limit of 24, of which 27 were in use.
+constexpr std::size_t kGivenToSystemFromBytes = std::size_t{256} << 10;
+
+/// Gives back the whole pages in it; the addresses stay with the allocator.
+void give_pages_to_system([[maybe_unused]] std::byte* memory,
+                          [[maybe_unused]] std::size_t bytes) noexcept {
+#if defined(__linux__)
+  const auto page_bytes = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory);
+  const std::uintptr_t first_page = (begin + page_bytes - 1) / page_bytes * page_bytes;
+  const std::uintptr_t end = (begin + bytes) / page_bytes * page_bytes;
+  if (end > first_page) ::madvise(memory + (first_page - begin), end - first_page, MADV_DONTNEED);
+#endif
+}
 
 std::align_val_t block_alignment(std::size_t bytes, std::size_t alignment) {
   const bool is_large = bytes >= kHugePagesFromBytes && alignment < kHugePageBytes;
@@ -32,6 +49,7 @@ std::byte* allocate_block_memory(std::size_t bytes, std::size_t alignment) noexc
 }
 
 void free_block_memory(std::byte* memory, std::size_t bytes, std::size_t alignment) noexcept {
+  if (bytes >= kGivenToSystemFromBytes) give_pages_to_system(memory, bytes);
   ::operator delete(memory, block_alignment(bytes, alignment));
 }
 
