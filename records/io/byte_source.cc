@@ -91,7 +91,7 @@ std::string read_prefix(const File& file) {
   return prefix;
 }
 
-/// Its bytes as they are, and what they seem to be.
+/// Opens a local file as its stored bytes, and recognises the compression.
 OpenedSource open_local(const std::string& name, const SourceOptions& options) {
   File file = File::open_to_read(name);
   OpenedSource opened{nullptr, options.compression, file.size_bytes()};

@@ -61,7 +61,7 @@ Error& Error::at_stage(std::string stage) & {
 }
 
 Error& Error::at_file(std::string file) & {
-  // Here, so that no place where an error is made can forget it.
+  // Redacts here, so that no place that makes an error can forget it.
   file_ = is_url(file) ? redacted_url(file) : std::move(file);
   build_text();
   return *this;

@@ -107,7 +107,7 @@ void File::close() noexcept {
 
 namespace {
 
-/// /dev/zero has no end; a terminal and /dev/null have one.
+/// Most bytes read from a device: /dev/zero has no end; a terminal and /dev/null have one.
 constexpr std::size_t kDeviceBytesMax = std::size_t{64} << 20;
 
 bool is_device(const File& file) {
@@ -144,8 +144,8 @@ File File::open_own(const std::string& path, int flags, std::string reported) {
   if (::lstat(path.c_str(), &status) == 0 && S_ISLNK(status.st_mode)) {
     throw planted(path, "a symbolic link").at_file(reported);
   }
-  // The look above is for the message. It is the open that can't be led astray: a link that comes
-  // in between is ELOOP, and a pipe doesn't block.
+  // The check above is only for the message. The open is what can't be led astray: a link that
+  // comes in between is ELOOP, and a pipe doesn't block.
   File file = open(path, flags | O_NOFOLLOW | O_NONBLOCK, reported);
   if (::fstat(file.descriptor_, &status) != 0) throw system_error("examine", reported, errno);
   if (!S_ISREG(status.st_mode)) throw planted(path, "no regular file").at_file(reported);
@@ -223,11 +223,11 @@ void File::sync() {
 
 namespace {
 
-/// A file of a few bytes on the disk may claim any size, and its zeros would take memory.
+/// Refuses a file of a few bytes on the disk that claims a large size: its zeros would take memory.
 void require_not_sparse(const File& file, std::uint64_t size) {
   if (size <= limits::sparse_file_bytes) return;
   const off_t hole = ::lseek(file.descriptor(), 0, SEEK_HOLE);
-  // A system that knows of no holes says that none comes before the end.
+  // A system that doesn't report holes says that the first is at the end.
   if (hole < 0 || static_cast<std::uint64_t>(hole) >= size) return;
   throw Error(
       ErrorCode::data_loss,
@@ -279,7 +279,7 @@ std::string read_file(const File& in) {
 }
 
 std::string folder_of(const std::string& file) {
-  if (is_url(file)) {  // a slash in its query parts no folders
+  if (is_url(file)) {  // a slash in its query separates no folders
     const std::size_t end = file.starts_with("s3:") ? file.npos : file.find_first_of("?#");
     return file.substr(0, std::string_view(file).substr(0, end).rfind('/'));
   }

@@ -22,7 +22,7 @@ bool has_wildcard(std::string_view text) {
   return text.find_first_of("*?[\\") != std::string_view::npos;
 }
 
-/// The folder in front of the first wildcard.
+/// Returns the folder in front of the first wildcard.
 fs::path fixed_folder(const fs::path& pattern) {
   fs::path folder;
   for (const auto& part : pattern.parent_path()) {
@@ -32,7 +32,7 @@ fs::path fixed_folder(const fs::path& pattern) {
   return folder.empty() ? fs::path(".") : folder;
 }
 
-/// What a person who mistyped the pattern wants to know: what lies there instead.
+/// Describes what lies in the folder, for a person who mistyped the pattern.
 std::string describe_folder(const fs::path& folder) {
   std::error_code error;
   if (!fs::exists(folder, error)) {

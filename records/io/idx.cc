@@ -19,7 +19,7 @@ class IdxStream {
  public:
   explicit IdxStream(const std::string& file) : stream_(file) {}
 
-  /// Bytes read: fewer than asked for only at the end.
+  /// Returns the bytes read: fewer than asked for only at the end.
   std::size_t read(std::span<char> into) { return stream_.read(into); }
   const std::string& file() const { return stream_.file(); }
   Error error(ErrorCode code, std::string message) const {
@@ -85,7 +85,8 @@ void check_expectation(const IdxStream& stream, const IdxArray& array,
   }
 }
 
-/// What a gzipped file of that size usually holds at most; 0 when the size is not known.
+/// Returns the most bytes that a gzipped file of that size usually holds; 0 when the size is not
+/// known.
 std::size_t likely_bytes_in(const std::string& file) {
   constexpr std::uintmax_t kUsualRatioMax = 4;
   std::error_code is_unknown;
@@ -99,8 +100,8 @@ void read_elements(IdxStream& stream, IdxArray& array) {
   for (const std::uint64_t size : array.shape) {
     wanted = is_empty ? 0 : wanted > kElementBytesMax / size ? kElementBytesMax : wanted * size;
   }
-  // The header is only a claim: memory grows with the bytes that really come, from a size that is
-  // in proportion to the file.
+  // The header is only a claim: memory grows with the bytes that really come, and begins with a
+  // size in proportion to the file.
   constexpr std::size_t kStepBytes = std::size_t{16} << 20;
   const std::size_t first_bytes = std::max<std::size_t>(kStepBytes, likely_bytes_in(stream.file()));
   std::size_t have = 0;

@@ -20,9 +20,10 @@ class InputFile {
   virtual ~InputFile() = default;
 
   virtual const std::string& name() const = 0;
-  /// Nothing for a pipe or device.
+  /// Size of the file; empty for a pipe or device.
   virtual std::optional<std::uint64_t> size_bytes() const = 0;
-  /// Reads until `into` is full, the file ends, or an error follows what was read; 0 is the end.
+  /// Reads until `into` is full, the file ends, or an error comes after some bytes. Returns 0 at
+  /// the end.
   virtual std::size_t read_at(std::uint64_t offset, std::span<char> into) const = 0;
 
  protected:
@@ -30,7 +31,7 @@ class InputFile {
   InputFile& operator=(InputFile&&) = default;
 };
 
-/// By path or URL. Throws Error.
+/// Opens a path or URL. Throws Error.
 std::unique_ptr<InputFile> open_input_file(const std::string& name, const UrlOptions& options = {});
 
 }  // namespace infeed::detail

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kCrcDigits = 8;
 
-/// The text of a line that is whole.
+/// Returns the text of a whole line; empty if the line isn't whole.
 std::optional<std::string_view> checked_text(std::string_view line, LineChecksum place) {
   if (line.size() <= kCrcDigits) return std::nullopt;
   const bool is_before = place == LineChecksum::before_text;
@@ -76,7 +76,7 @@ void LineJournal::append(std::span<const std::string> lines) {
     throw Error(ErrorCode::failed_precondition, "an earlier line could not be written")
         .at_file(file_.name());
   }
-  has_failed_ = true;  // until it is done
+  has_failed_ = true;  // until the write is done
   file_.write(text);
   if (durability_ == Durability::synced) file_.sync();
   has_failed_ = false;

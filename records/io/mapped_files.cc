@@ -15,13 +15,13 @@
 namespace infeed::detail {
 namespace {
 
-// MADV_POPULATE_READ: it says what a look at the bytes would answer by a signal. The system has it
-// since Linux 5.14, the C library's headers only later.
+// MADV_POPULATE_READ reports failures that a plain look at the bytes would answer by a signal.
+// Linux has it since 5.14, the C library's headers only later.
 constexpr int kPopulateRead = 22;
 // A process may have 65,530 mappings by default, and others need some.
 constexpr std::size_t kMappedFilesMax = 16'384;
 
-/// Of a regular file.
+/// Returns the status of a regular file; empty for any other.
 std::optional<struct stat> status_of(const File& file) {
   struct stat status {};
   if (::fstat(file.descriptor(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
@@ -67,7 +67,7 @@ bool MappedFile::populate(std::uint64_t begin, std::uint64_t end) const {
 }
 
 bool MappedFile::are_in_memory(std::uint64_t begin, std::uint64_t end) const {
-  std::array<unsigned char, 256> pages{};  // of which only the lowest bit counts
+  std::array<unsigned char, 256> pages{};  // only the lowest bit of each counts
   constexpr std::uint64_t kStepBytes = pages.size() * PageBuffer::kPageBytes;
   for (std::uint64_t at = begin / PageBuffer::kPageBytes * PageBuffer::kPageBytes; at < end;
        at += kStepBytes) {

@@ -27,7 +27,7 @@ std::shared_ptr<const InputFile> OpenFiles::get(std::size_t number, const std::s
 
 void OpenFiles::note_open(std::size_t number) {
   const std::lock_guard lock(mutex_);
-  // Once round at most: others may set the bits as quickly as they are cleared here.
+  // Goes round once at most: others may set the bits as quickly as they are cleared here.
   for (std::size_t looked_at = 0; open_.size() >= open_max_; ++looked_at) {
     const std::size_t front = open_.front();
     open_.pop_front();

@@ -26,7 +26,7 @@ Error exists_error(const std::string& name) {
       .at_file(name);
 }
 
-/// A device, a pipe, or /dev/stdout and its like, which are links to what is open already.
+/// True for a device, a pipe, or /dev/stdout and its like, which are links to open files.
 bool is_special(const std::string& name) {
   std::error_code ignored;
   if (std::filesystem::read_symlink(name, ignored).string().starts_with("/proc/")) return true;
@@ -34,9 +34,10 @@ bool is_special(const std::string& name) {
   return ::stat(name.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
 }
 
-/// A link or a pipe at the name of a partial file isn't ours: somebody put it there so that we write
-/// elsewhere, or it stands for the finished file (rename_to_name() was killed between two steps).
-/// Only the name goes. Somebody else's file goes as well: its owner may have it open.
+/// Removes anything at the partial file's name that isn't ours. Somebody may have put a link or
+/// pipe there so that we write elsewhere, or a hard link stands for the finished file
+/// (rename_to_name() was killed between two steps). Only the name goes. Another user's file goes as
+/// well: its owner may have it open.
 void remove_what_no_writer_leaves(const std::string& partial_name) {
   struct stat status {};
   if (::lstat(partial_name.c_str(), &status) != 0 || S_ISDIR(status.st_mode)) return;
@@ -91,7 +92,7 @@ void OutputFile::write(std::string_view bytes) {
     const ssize_t done = ::write(file_.descriptor(), bytes.data(), bytes.size());
     if (done < 0 && errno == EINTR) continue;
     if (done < 0) fail("write", errno);
-    // A short write is no error; the next one says why, when there is a reason.
+    // A short write is no error. The next write says why, if there is a reason.
     bytes_written_ += static_cast<std::uint64_t>(done);
     bytes.remove_prefix(static_cast<std::size_t>(done));
   }
@@ -100,7 +101,7 @@ void OutputFile::write(std::string_view bytes) {
 
 void OutputFile::start_writeback() {
   while (bytes_written_ - bytes_in_writeback_ >= kWritebackStepBytes) {
-    // A hint: where it is not supported the final sync does all the work.
+    // Only a hint: where it is not supported the final sync does all the work.
     (void)::sync_file_range(file_.descriptor(), static_cast<off64_t>(bytes_in_writeback_),
                             static_cast<off64_t>(kWritebackStepBytes), SYNC_FILE_RANGE_WRITE);
     bytes_in_writeback_ += kWritebackStepBytes;
@@ -121,7 +122,7 @@ void OutputFile::rename_to_name() {
     throw exists_error(name_);
   }
   if (errno != EINVAL && errno != ENOSYS) fail("rename into place", errno);
-  // The file system knows no such rename. A hard link refuses an existing name just as well.
+  // The file system has no such rename. A hard link refuses an existing name just as well.
   if (::link(partial_name_.c_str(), name_.c_str()) != 0) {
     if (errno == EEXIST) {
       discard();
@@ -155,7 +156,7 @@ void OutputFile::discard() noexcept {
 void check_can_write(const std::string& file) {
   if (!is_special(file)) {
     const OutputFile made_and_discarded(file, ExistingFile::replace, Durability::leave_to_system);
-  } else if (::access(file.c_str(), W_OK) != 0) {  // who reads a pipe would see one that opens it
+  } else if (::access(file.c_str(), W_OK) != 0) {  // opening a pipe would be seen by its reader
     throw system_error("write", file, errno);
   }
 }

@@ -7,7 +7,7 @@
 namespace infeed::detail {
 namespace {
 
-/// Polynomials over bits modulo CRC-32C's, the highest power in the lowest bit.
+/// Polynomials over bits modulo CRC-32C's. The lowest bit holds the highest power.
 constexpr std::uint32_t kPolynomial = 0x82f63b78U;
 constexpr std::uint32_t kOne = 0x80000000U;
 
@@ -20,7 +20,7 @@ constexpr std::uint32_t multiply(std::uint32_t a, std::uint32_t b) {
   return product;
 }
 
-/// x^(8 n): what n bytes of zeros multiply the register by.
+/// Multiplies the register by x^(8 n), as n bytes of zeros do.
 class Shifts {
  public:
   constexpr Shifts() {
@@ -68,7 +68,7 @@ std::uint32_t RangeCrcs::crc32c_of(std::string_view bytes, std::uint64_t offset)
   static const Shifts kShifts;
   if (states_.empty() || offset < begin_ || offset > end_) begin_at(offset);
   extend(bytes, offset);
-  // The first state in the range, and the last one.
+  // The first and the last state in the range.
   const std::uint64_t first = (offset - begin_ + kStepBytes - 1) / kStepBytes;
   const std::uint64_t last = (offset + bytes.size() - begin_) / kStepBytes;
   const auto place = [&](std::uint64_t state) {
@@ -78,7 +78,7 @@ std::uint32_t RangeCrcs::crc32c_of(std::string_view bytes, std::uint64_t offset)
   const std::uint64_t between = (last - first) * kStepBytes;
   const std::uint32_t at_last = kShifts.apply(before, between) ^ states_[last];
   const std::uint32_t crc = ~update(at_last, bytes.substr(place(last)));
-  // Later ranges begin later.
+  // Later ranges begin later, so earlier states can go.
   const std::uint64_t passed = (offset - begin_) / kStepBytes;
   states_.erase(states_.begin(), states_.begin() + static_cast<std::ptrdiff_t>(passed));
   begin_ += passed * kStepBytes;

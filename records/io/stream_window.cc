@@ -19,13 +19,13 @@ std::optional<std::uint64_t> StreamWindow::remaining_bytes() const {
 
 void StreamWindow::make_room(std::size_t bytes) {
   const std::size_t kept = size();
-  // A length is a claim unless the stream is known to be that long: until then at most double what
-  // has arrived so far.
+  // A length is only a claim unless the stream is known to be that long. Until then room is at most
+  // double the bytes that have arrived.
   const bool is_there = remaining_bytes().value_or(0) >= bytes;
   std::size_t capacity = std::max(block_bytes_, is_there ? bytes : std::min(bytes, 2 * kept));
   if (capacity > block_bytes_) capacity = std::bit_ceil(capacity);
-  // Where much is moved to gain little room, as in a search among headers that claim a lot, there
-  // must be room for some more of them, or each would move it again.
+  // A search among headers that claim a lot moves many bytes to gain little room. Extra room for
+  // some more of them keeps each from moving all again.
   if (kept > bytes / 2 && capacity < bytes + bytes / 4) capacity *= 2;
   capacity += kBlockLeadBytes;
   const bool is_ours_alone = block_ && block_->references.load(std::memory_order_acquire) == 1;
@@ -49,7 +49,8 @@ bool StreamWindow::fill(std::size_t bytes) {
     if (ended_) return false;
     std::size_t room =
         block_ ? static_cast<std::size_t>(block_->data + block_->capacity_bytes - end_) : 0;
-    // Also when there is room at the end but the record can't fit: it would be moved anyway.
+    // Makes room also when there is some at the end but the record doesn't fit: it would be moved
+    // anyway.
     const bool is_too_little = size() + room < bytes || (size() == 0 && room < room_preferred());
     if (room == 0 || (is_too_little && begin_ != front_of(*block_))) {
       make_room(bytes);
@@ -58,7 +59,7 @@ bool StreamWindow::fill(std::size_t bytes) {
     if (std::exchange(jumped_, false)) {
       room = std::min(room, std::max(bytes - size(), kFirstReadAfterJumpBytes));
     } else if (bytes > block_bytes_) {
-      room = std::min(room, bytes - size());  // what follows would only have to be moved
+      room = std::min(room, bytes - size());  // bytes that follow would only have to be moved
     } else {
       room -= part_of_another(size() + room);
     }
@@ -69,7 +70,7 @@ bool StreamWindow::fill(std::size_t bytes) {
   return true;
 }
 
-/// Of so many bytes those that would only have to be moved, if large records are about as long as
+/// Returns how many of `bytes` would only have to be moved, if large records are about as long as
 /// the last one.
 std::size_t StreamWindow::part_of_another(std::size_t bytes) const {
   constexpr std::size_t kSpreadBytes = 4096;

@@ -10,7 +10,8 @@
 #include "memory/block.h"
 
 /// The part of a stream that is in memory: contiguous bytes inside one reference-counted block.
-/// Records are cut out of it without copying; only what straddles the end of a block is moved.
+/// Records are cut out of it without copying; only bytes that straddle the end of a block are
+/// moved.
 namespace infeed::detail {
 
 class StreamWindow {
@@ -21,28 +22,29 @@ class StreamWindow {
   const char* data() const { return begin_; }
   std::size_t size() const { return static_cast<std::size_t>(end_ - begin_); }
   Block* block() const { return block_.get(); }
-  /// Of data() in the stream.
+  /// Place of data() in the stream.
   std::uint64_t offset() const { return offset_; }
-  /// From data() to the end of the stream, where that is known. A file may turn out shorter.
+  /// Bytes from data() to the end of the stream, where that is known. A file may turn out shorter.
   std::optional<std::uint64_t> remaining_bytes() const;
 
   void consume(std::size_t bytes) {
     begin_ += bytes;
     offset_ += bytes;
   }
-  /// Makes `bytes` available from data() on; false when the stream ends before, or is damaged (what
-  /// there is stays available). Memory grows with the bytes that really arrive. Throws Error where
-  /// the system fails.
+  /// Makes `bytes` available from data() on. Returns false when the stream ends before or is
+  /// damaged; the bytes that came stay available. Memory grows with the bytes that really arrive.
+  /// Throws Error where the system fails.
   bool ensure(std::size_t bytes) { return size() >= bytes || fill(bytes); }
-  /// Passes over bytes without keeping them; false when the stream ends before.
+  /// Passes over bytes without keeping them. Returns false when the stream ends before.
   bool discard(std::uint64_t bytes);
   bool is_seekable() const { return source_->is_seekable(); }
   void seek(std::uint64_t offset);
-  /// Forgets what is here: the source's next bytes are those at `offset` of the stream.
+  /// Forgets the bytes in memory: the source's next bytes are those at `offset` of the stream.
   void start_at(std::uint64_t offset);
-  /// Why the stream ended before its end, when it is damaged.
+  /// Damage that ended the stream early, if any.
   const std::optional<StreamDamage>& damage() const { return damage_; }
-  /// Gives up what is left before the damage and goes on behind it; false when nothing is there.
+  /// Gives up the bytes left before the damage and goes on behind it. Returns false when nothing
+  /// follows.
   bool resume_behind_damage();
 
  private:
@@ -50,9 +52,9 @@ class StreamWindow {
   std::size_t room_preferred() const;
   std::size_t part_of_another(std::size_t bytes) const;
   std::size_t read_source(std::span<char> into);
-  /// Where data() belongs: as far behind the begin of a cache line as its bytes are in the file.
-  /// The system's copy out of its page cache never meets then what PageBuffer speaks of, as one
-  /// read in 130 would.
+  /// Returns the place of data(): as far behind the begin of a cache line as its bytes are in the
+  /// file. So the system's copy out of its page cache never meets the slow case described in
+  /// PageBuffer. Blocks that begin anywhere would meet it once in 130 reads.
   char* front_of(const Block& block) const { return block.data + offset_ % kBlockLeadBytes; }
   void make_room(std::size_t bytes);
 
@@ -65,9 +67,9 @@ class StreamWindow {
   std::uint64_t offset_ = 0;
   bool ended_ = false;
   std::optional<StreamDamage> damage_;
-  /// What was asked for at once last, where it was much.
+  /// Size of the last large request (32 KiB or more).
   std::size_t large_bytes_ = 0;
-  /// After a jump little may be wanted: the first read is small.
+  /// True after a jump. The first read is then small, since little may be wanted.
   bool jumped_ = false;
 };
 

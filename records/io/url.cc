@@ -57,7 +57,7 @@ std::string percent_decode(std::string_view text) {
 namespace infeed {
 namespace {
 
-/// "host", "host:port", "[::1]:port".
+/// True for "host", "host:port", "[::1]:port".
 bool is_host(std::string_view text) {
   const std::size_t colon = text.rfind(':');
   if (colon != text.npos && text.find(']', colon) == text.npos) {
@@ -68,8 +68,8 @@ bool is_host(std::string_view text) {
   return text.find_first_of(":@\\") == text.npos;
 }
 
-/// Where the query or fragment begins. The question marks of "-?????-of-00016" are none: they stand
-/// for the numbers of shards.
+/// Returns where the query or fragment begins. The question marks of "-?????-of-00016" begin none:
+/// they stand for the numbers of shards.
 std::size_t find_query(std::string_view text) {
   const std::size_t found = text.find_first_of("?#");
   if (found == text.npos) return found;
@@ -84,8 +84,8 @@ std::size_t find_query(std::string_view text) {
   return more == behind.npos ? more : marks_end + more;
 }
 
-/// A key may hold a question mark, and a pattern does; but who takes a URL for one of the web writes
-/// a query there.
+/// Returns where a query begins in an S3 name. A key or a pattern may hold a question mark, but one
+/// followed by "=", "&" or "%" is a query of somebody who took the name for a web URL.
 std::size_t find_query_of_key(std::string_view text) {
   const std::size_t found = text.find('?');
   if (found == text.npos || text.find_first_of("=&%", found) == text.npos) return text.npos;
@@ -108,7 +108,7 @@ std::string redacted_url(std::string_view name) {
   std::string_view rest = name.substr(shown.size());
   const std::string_view authority = rest.substr(0, rest.find_first_of("/?#"));
   const std::size_t at = authority.rfind('@');
-  // What is no host may be the front of a password that holds one of "/?#".
+  // An authority that is no host may be the front of a password that holds one of "/?#".
   const bool may_be_secret =
       !is_host(authority.substr(at == authority.npos ? 0 : at + 1)) && rest.find('@') != rest.npos;
   if (may_be_secret) return shown + "...";

@@ -5,11 +5,11 @@
 
 namespace infeed::detail {
 
-/// "https" of "https://host/path"; empty when it is no URL.
+/// Returns "https" for "https://host/path"; empty for a name that is no URL.
 std::string_view url_scheme(std::string_view name);
 
 enum class Slash { encode, keep };
-/// RFC 3986, as AWS wants it: all but letters, digits, "-._~" (and the slash) as %XX.
+/// Encodes as RFC 3986 and AWS want it: all but letters, digits, "-._~" (and the slash) as %XX.
 std::string percent_encode(std::string_view text, Slash slash);
 std::string percent_decode(std::string_view text);
 

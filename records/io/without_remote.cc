@@ -5,7 +5,7 @@
 #include "infeed/records/url_object.h"
 #include "io/remote_files.h"
 
-/// In place of remote/ where INFEED_REMOTE is OFF.
+/// Takes the place of remote/ where INFEED_REMOTE is OFF.
 namespace infeed {
 namespace {
 
@@ -18,7 +18,7 @@ namespace {
 
 }  // namespace
 
-// A null pointer is what UrlOptions::credentials are without it.
+// UrlOptions::credentials is a null pointer in such a build.
 std::shared_ptr<SharedCredentials> share_credentials() { return nullptr; }
 
 UrlObject examine_url(const std::string& url, const UrlOptions&) { refuse(url); }

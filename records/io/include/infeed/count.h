@@ -9,10 +9,10 @@
 
 #include "infeed/error.h"
 
-/// Why: a program has its numbers as int, std::size_t or std::int64_t, and none of them may stand
-/// in braces for another: `{.count = world}` with an int would be a narrowing error. An option that
-/// counts something is a Count, which takes any of them. A negative number is no error of the
-/// compiler, so the stage says which of its options it is.
+/// Why: a program has its numbers as int, std::size_t or std::int64_t, and C++ refuses to narrow
+/// one of them in braces: `{.count = world}` with an int would be an error. An option that counts
+/// something is therefore a Count, which takes any integer. The compiler can't refuse a negative
+/// number, so the stage refuses it and names the option.
 ///
 ///     const int world = 8, rank = 3;
 ///     files | infeed::shard({.count = world, .index = rank})
@@ -36,14 +36,14 @@ class Count {
                   "infeed: a count must be an integer, such as 10'000 for 1e4");
   }
 
-  /// The number as it was given, infeed::autotune (-1) too.
+  /// Returns the number as it was given, also infeed::autotune (-1).
   constexpr std::int64_t value() const { return value_; }
   /// Throws Error(invalid_argument) when it is negative.
   constexpr operator std::uint64_t() const {
     if (value_ < 0) refuse({}, {});
     return static_cast<std::uint64_t>(value_);
   }
-  /// The same, with an error that names the stage and its option.
+  /// Returns the number. Throws an Error that names the stage and its option when it is negative.
   std::uint64_t of(std::string_view stage, std::string_view option) const {
     if (value_ < 0) refuse(stage, option);
     return static_cast<std::uint64_t>(value_);

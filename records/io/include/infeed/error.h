@@ -14,14 +14,14 @@
 ///                         "record is cut: 12 of 784 bytes are there")
 ///         .at_file("train-00003-of-00016.tfrecord").at_offset(48'210).at_record(61);
 ///
-/// In a pipeline an error is an element's or terminal. An *element's* takes the place of one
-/// element (a damaged record, a missing file among many, what a user's function throws):
-/// skip_errors may leave it out, and the next call of next() goes on behind it. A *terminal* one
-/// ends the stream (cancelled, a deadline, memory that was refused, a stage's own failure): next()
-/// throws it at every later call, and a checkpoint taken then resumes before it. is_terminal()
-/// tells them apart.
+/// In a pipeline an error belongs to one element or is terminal. An *element's* error takes the
+/// place of one element (a damaged record, a missing file among many, a user's function that
+/// throws): skip_errors may leave it out, and the next call of next() goes on behind it. A
+/// *terminal* error ends the stream (cancelled, a deadline, memory that was refused, a stage's own
+/// failure): next() throws it at every later call, and a checkpoint taken then resumes before it.
+/// is_terminal() tells them apart.
 ///
-/// Thread-safety: a value like any other: built by one thread, then read by any.
+/// Thread-safety: a value: built by one thread, then read by any.
 namespace infeed {
 
 enum class ErrorCode {
@@ -31,7 +31,7 @@ enum class ErrorCode {
   already_exists,       ///< it would overwrite something; nothing was touched
   data_loss,            ///< bytes are damaged or missing
   resource_exhausted,   ///< a budget or the disk is full
-  failed_precondition,  ///< the state of the world forbids it (a mismatching checkpoint)
+  failed_precondition,  ///< the state of the world forbids it (a checkpoint that doesn't match)
   deadline_exceeded,    ///< a time limit ran out
   unavailable,          ///< transient: trying again may help
   cancelled,            ///< somebody asked to stop
@@ -39,17 +39,16 @@ enum class ErrorCode {
   internal,             ///< a bug of ours
 };
 
-/// The enumerator as it is written above: "data_loss". One word, for logs and programs.
+/// Returns the enumerator as it is written above ("data_loss"): one word, for logs and programs.
 std::string_view to_string(ErrorCode code);
 
-/// What is gone besides the one element that an error stands for: a damaged record may cost the
-/// rest of its file. What nobody knows is empty.
+/// The data lost besides the one element that an error stands for: a damaged record may cost the
+/// rest of its file. A count that nobody knows is empty.
 struct Lost {
-  /// How many there are without the one that the error stands for. It is known where an index says
-  /// it.
+  /// Records lost, without the one that the error stands for. Known where an index says it.
   std::optional<std::uint64_t> records = std::nullopt;
-  /// How many there are from the damage on, its own included; in a compressed file they are
-  /// decompressed ones.
+  /// Bytes lost from the damage on, the damaged record's included; decompressed bytes in a
+  /// compressed file.
   std::optional<std::uint64_t> bytes = std::nullopt;
 
   /// "249 records (5976 bytes)", "5976 bytes", "an unknown number of records".
@@ -70,36 +69,37 @@ class Error : public std::exception {
   Error& at_file(std::string file) &;
   Error& at_offset(std::uint64_t offset_bytes) &;
   Error& at_record(std::uint64_t record) &;
-  /// Keeps what a user's function threw beside the text that was made of it.
+  /// Keeps the exception that a user's function threw, beside the text made of it.
   Error& caused_by(std::exception_ptr cause) &;
-  /// The iterator that throws it sets it; it is taken back where the error becomes one element of
+  /// Set by the iterator that throws the error. Taken back where the error becomes one element of
   /// another pipeline (a user's function that iterates a dataset of its own).
   Error& as_terminal(bool terminal = true) &;
-  /// Another error at the same places, with the same cause.
+  /// Returns another error at the same places, with the same cause.
   Error reworded(ErrorCode code, std::string message) const;
   Error& losing(Lost lost) &;
 
   ErrorCode code() const { return code_; }
-  /// What happened, without the places.
+  /// Text of what happened, without the places.
   const std::string& message() const { return message_; }
-  /// Path of the stage, outermost first: "batch(1024) < map". Empty when outside a pipeline.
+  /// Path of the stage, outermost first: "batch(1024) < map". Empty outside a pipeline.
   const std::string& stage() const { return stage_; }
-  /// A URL without its secrets (redacted_url() in infeed/records/files.h).
+  /// Name of the file; a URL without its secrets (redacted_url() in infeed/records/files.h).
   const std::string& file() const { return file_; }
   std::optional<std::uint64_t> offset() const { return offset_; }
   /// Number of the record in its file, from 0.
   std::optional<std::uint64_t> record() const { return record_; }
-  /// What a user's function threw when that was no infeed::Error itself, to be caught by its own
-  /// type after std::rethrow_exception; null otherwise, and once an error was read from a file.
+  /// The exception that a user's function threw, if it was no infeed::Error: std::rethrow_exception
+  /// lets a caller catch it by its own type. Null otherwise, and for an error that was read from a
+  /// file.
   const std::exception_ptr& cause() const { return cause_; }
-  /// Whether the stream ends with it, at this and every later call of next().
+  /// True if the stream ends with this error, at this and every later call of next().
   bool is_terminal() const { return terminal_; }
-  /// Nothing: no more than what failed itself.
+  /// Data lost besides the failed element. Empty when nothing else is lost.
   const std::optional<Lost>& lost() const { return lost_; }
 
   /// "data_loss: record is cut: ... [file x.tfrecord, offset 48210, record 61, lost with it 249
-  /// records, stage map]". Control characters and bytes that are no UTF-8 come as \xNN, since it is
-  /// printed; message() and the places have them as they are.
+  /// records, stage map]". Control characters and bytes that aren't UTF-8 appear as \xNN, since the
+  /// text is printed; message() and the places have them as they are.
   const char* what() const noexcept override;
 
  private:

@@ -6,8 +6,8 @@
 
 namespace infeed::detail {
 
-/// The first that a thread of the library does: it takes a name, for debuggers and profilers (15
-/// characters are kept), and tells whoever wants to know.
+/// Names the calling thread for debuggers and profilers (15 characters are kept) and passes the
+/// name to `tell`, if given. Every thread of the library calls it first.
 void begin_thread(const std::string& name, const std::function<void(std::string_view)>& tell);
 
 }  // namespace infeed::detail

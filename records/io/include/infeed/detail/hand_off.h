@@ -8,9 +8,9 @@
 
 #include <infeed/error.h>
 
-/// Why: whatever hands things over between threads (a queue, a set of jobs, readers that work ahead)
-/// ends in the same three ways, and each of them must reach everybody who waits. This is that part:
-/// the mutex, the end, and the places where threads wait.
+/// Why: everything that hands things over between threads (a queue, a set of jobs, readers that
+/// work ahead) ends in the same three ways, and each end must reach everybody who waits. A HandOff
+/// is the part that they share: the mutex, the end, and the places where threads wait.
 ///
 ///     class Numbers {  // a bounded queue
 ///      public:
@@ -46,16 +46,16 @@ namespace infeed::detail {
 
 class WaitPoint;
 
-/// Shared by those it is thrown to, each of whom gets a copy.
+/// An error shared by the threads that throw it. Each throws its own copy.
 using Failure = std::shared_ptr<const Error>;
 
-/// The three ends. finish(): nothing more comes; a failure is thrown behind all that came before it.
-/// abort(): something is broken; every wait throws it from now on, whatever is still there. stop():
-/// nobody wants anything any more; every wait returns false. The first abort counts; a stop counts
-/// for more than the others, and is final.
+/// The three ends. finish(): nothing more comes; its failure is thrown behind all that came before.
+/// abort(): something is broken; every wait throws the error from now on, even if items are left.
+/// stop(): nobody wants anything any more; every wait returns false. The first abort counts. A stop
+/// outranks the others and is final.
 ///
-/// Invariants: all state is guarded by the mutex that lock() takes, the owner's state as well. The
-/// wait points are there before the first thread is and go after the last one.
+/// Invariants: all state, the owner's as well, is guarded by the mutex that lock() takes. Wait
+/// points are made before the first thread starts and go after the last has ended.
 class HandOff {
  public:
   HandOff() = default;
@@ -67,8 +67,9 @@ class HandOff {
     lock_again(lock);
     return lock;
   }
-  /// Whoever holds it mostly lets go within a microsecond, or within five when it wakes somebody, and
-  /// to sleep until then takes twenty. A pause takes 20 to 60 ns by processor.
+  /// Tries for a few microseconds before it sleeps. A holder mostly lets go within a microsecond,
+  /// or within five when it wakes somebody; sleeping takes twenty. A pause takes 20 to 60 ns,
+  /// depending on the processor.
   static void lock_again(std::unique_lock<std::mutex>& lock) {
     constexpr int kTries = 200;
     for (int i = 0; i < kTries; ++i) {
@@ -77,7 +78,7 @@ class HandOff {
     }
     lock.lock();
   }
-  /// Between two looks at what another thread is about to change.
+  /// Pauses between two looks at something that another thread is about to change.
   static void pause() {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
@@ -96,7 +97,7 @@ class HandOff {
     const std::lock_guard lock(mutex_);
     stop_locked();
   }
-  // The same for whoever holds the lock.
+  // The same three ends for callers that hold the lock.
   void finish_locked(Failure failure = nullptr);
   void abort_locked(Failure error);
   void stop_locked();
@@ -105,14 +106,14 @@ class HandOff {
   bool finished() const { return finished_; }
   bool stopped() const { return stopped_; }
   bool aborted() const { return error_ != nullptr; }
-  /// Nobody need wait for more.
+  /// True if nobody need wait for more.
   bool over() const { return finished_ || stopped_ || aborted(); }
-  /// False when it was stopped; throws what it was aborted with.
+  /// False when it was stopped. Throws the error of abort(), if any.
   bool goes_on() const {
     if (!stopped_ && error_ != nullptr) throw Error(*error_);
     return !stopped_;
   }
-  /// Behind the last of all: throws what finish() was given, if anything.
+  /// Throws the failure given to finish(), if any. Called behind the last item.
   void throw_failure() const {
     if (failure_ != nullptr) throw Error(*failure_);
   }
@@ -129,14 +130,15 @@ class HandOff {
   Failure error_;
 };
 
-/// Where threads wait for one kind of change.
+/// A place where threads wait for one kind of change.
 class WaitPoint {
  public:
   explicit WaitPoint(HandOff& hand_off) : hand_off_(hand_off) { hand_off.points_.push_back(this); }
   WaitPoint(const WaitPoint&) = delete;
   WaitPoint& operator=(const WaitPoint&) = delete;
 
-  /// Until `ready()`, or there is no going on: then as HandOff::goes_on().
+  /// Waits until `ready()`. Returns false after a stop and throws after an abort, as
+  /// HandOff::goes_on().
   template <class Ready>
   bool wait(std::unique_lock<std::mutex>& lock, Ready ready) {
     while (hand_off_.goes_on()) {
@@ -145,7 +147,7 @@ class WaitPoint {
     }
     return false;
   }
-  /// Until somebody wakes it, or for no reason at all.
+  /// Waits until somebody wakes it, or for no reason at all.
   void wait_once(std::unique_lock<std::mutex>& lock) {
     ++waiting_;
     changed_.wait(lock);
@@ -157,7 +159,7 @@ class WaitPoint {
     changed_.wait_for(lock, time);
     --waiting_;
   }
-  /// False when the time came first.
+  /// Returns false when the time came first.
   template <class TimePoint>
   bool wait_once_until(std::unique_lock<std::mutex>& lock, TimePoint deadline) {
     ++waiting_;
@@ -166,7 +168,7 @@ class WaitPoint {
     return status == std::cv_status::no_timeout;
   }
 
-  /// Threads that wait here; with the lock held.
+  /// Number of threads that wait here. Called with the lock held.
   int waiting() const { return waiting_; }
   void wake_one() { changed_.notify_one(); }
   void wake_all() { changed_.notify_all(); }

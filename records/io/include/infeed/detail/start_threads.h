@@ -7,14 +7,15 @@
 
 #include "infeed/error.h"
 
-/// Threads where the system may give none: RLIMIT_NPROC, a container's limit of processes, or no memory
-/// for a stack. Who wants several works with those that came; who gets none says so.
+/// Starts threads where the system may give none: RLIMIT_NPROC, a container's limit of processes,
+/// or no memory for a stack. A caller that wants several works with those it got; one that gets
+/// none throws.
 namespace infeed::detail {
 
-/// resource_exhausted, with what may be done about it.
+/// Returns a resource_exhausted error that says what can be done.
 Error no_thread(const std::system_error& error);
 
-/// One thread (or std::jthread), or that Error.
+/// Starts one thread (or std::jthread). Throws no_thread() when the system gives none.
 template <class Thread = std::thread, class Work>
 Thread start_thread(Work work) try {
   return Thread(std::move(work));
@@ -22,8 +23,8 @@ Thread start_thread(Work work) try {
   throw no_thread(error);
 }
 
-/// Puts up to `count` that do `work` behind those in `threads`; fewer where the system gives no more.
-/// Throws that Error when there are `threads_min` afterwards neither.
+/// Appends up to `count` threads that do `work`; fewer where the system gives no more. Throws
+/// no_thread() when `threads` then has fewer than `threads_min`.
 template <class Threads, class Work>
 void start_threads(Threads& threads, std::size_t count, const Work& work,
                    std::size_t threads_min = 1) {

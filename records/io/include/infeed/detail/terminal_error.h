@@ -6,7 +6,7 @@
 
 namespace infeed::detail {
 
-/// The exception in flight as the error that ends a whole run; to be called in a catch block.
+/// Returns the exception in flight as the error that ends a whole run. Called in a catch block.
 std::shared_ptr<const Error> terminal_error();
 
 }  // namespace infeed::detail

@@ -15,9 +15,9 @@
 
 namespace infeed::detail {
 
-/// The threads that work ahead of a consumer, of a stage or of a reader. Each claims what is most
-/// urgent, does it without the lock and looks again; it sleeps while there is nothing, and ends when
-/// there are to be fewer.
+/// The threads that work ahead of a consumer, for a stage or a reader. Each claims the most urgent
+/// task, does it without the lock and looks again. It sleeps while there is no task, and ends when
+/// the count falls.
 ///
 ///     class Printers {
 ///      public:
@@ -26,7 +26,7 @@ namespace infeed::detail {
 ///         const auto lock = hand_off_.lock();
 ///         if (workers_.count() == 0) workers_.set_count(2);
 ///         numbers_.push_back(number);
-///         workers_.wake_one();  // as whoever finds something to do
+///         workers_.wake_one();  // after making work
 ///       }
 ///
 ///      private:
@@ -44,28 +44,28 @@ namespace infeed::detail {
 ///                       }}};
 ///     };
 ///
-/// Who sleeps is woken one at a time, the last to fall asleep first: its core's cache is the warmest. A
-/// thread that was woken takes 20 to 60 us to come, and whoever finds something to do meanwhile would wake
-/// another one for it, which then takes somebody's core for nothing: of two that parse 784-byte images
-/// the consumer lost 4 % of its time so.
+/// Workers are woken one at a time, the last to fall asleep first: its core's cache is the warmest.
+/// A woken thread takes 20 to 60 us to come. Without a limit, every thread that finds work
+/// meanwhile would wake another, which takes a core for nothing: with two that parse 784-byte
+/// images the consumer lost 4 % of its time.
 ///
 /// Invariants, which tests/schedules checks over all interleavings of small programs:
 ///  - All state is guarded by the lock of the hand-off, the owner's as well.
-///  - While there is work and a worker sleeps, one that stays is at work or on its way: whoever makes
-///    work calls wake_one(), whoever claims some and leaves more wakes the next, and whoever ends
-///    hands on the wake-up that it may have had.
-///  - A worker ends only behind what it has claimed. What one throws aborts the hand-off.
+///  - While there is work and a worker sleeps, one that stays is at work or on its way. A thread
+///    that makes work calls wake_one(); a worker that claims some and leaves more wakes the next; a
+///    worker that ends hands on the wake-up that it may have had.
+///  - A worker ends only after the task that it has claimed. Its exception aborts the hand-off.
 template <class Task>
 class Workers {
  public:
   using Lock = std::unique_lock<std::mutex>;
 
-  /// The owner's part. All but begin() is called with the lock held.
+  /// The owner's part. All functions but begin() are called with the lock held.
   struct Work {
     std::function<void()> begin = nullptr;  ///< on each thread, before all else
-    /// Takes what is most urgent for this worker (0, 1, ...); null: there is nothing.
+    /// Takes the most urgent task for this worker (0, 1, ...); null when there is none.
     std::function<Task*(std::size_t)> claim = nullptr;
-    std::function<bool()> has_work = nullptr;  ///< whether another one's claim() may find something
+    std::function<bool()> has_work = nullptr;  ///< true if another worker's claim() may find a task
     std::function<void(Lock&, Task&)> run = nullptr;  ///< unlocks while it works
   };
 
@@ -74,8 +74,8 @@ class Workers {
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
-  /// Waits until all have ended. Where several Workers share a hand-off, all are joined before any of
-  /// them goes: one's threads wake the other's.
+  /// Waits until all threads have ended. Where several Workers share a hand-off, join all of them
+  /// before any is destroyed: threads of one wake those of another.
   void join() {
     for (const auto& worker : workers_) {
       if (worker->thread.joinable()) worker->thread.join();
@@ -83,7 +83,7 @@ class Workers {
   }
 
   // With the lock held:
-  /// There are to be so many from now on. Returns how many there are: fewer where the system gives no
+  /// Sets the number of threads and returns how many there are: fewer where the system gives no
   /// more. Throws where it gives none at all.
   int set_count(int count) {
     count_ = static_cast<std::size_t>(count);
@@ -92,9 +92,9 @@ class Workers {
     return static_cast<int>(count_);
   }
   int count() const { return static_cast<int>(count_); }
-  /// Those that nobody has woken.
+  /// Number of workers that sleep and that nobody has woken.
   int asleep() const { return static_cast<int>(asleep_.size()); }
-  /// There may be more to do: where there is, one that sleeps comes, unless one is on its way already.
+  /// Wakes one worker if there is work, one sleeps, and none is on its way.
   void wake_one() {
     if (on_their_way_ > 0 || asleep_.empty() || !work_.has_work()) return;
     Worker& warmest = *asleep_.back();
@@ -110,7 +110,7 @@ class Workers {
     std::thread thread;
     WaitPoint rest;
     bool runs = false;
-    bool is_on_its_way = false;  ///< for what others have found
+    bool is_on_its_way = false;  ///< woken for work that another thread found
   };
 
   void start_missing() {
@@ -121,7 +121,7 @@ class Workers {
       if (worker.thread.joinable()) worker.thread.join();  // it has nothing left to do
       try {
         worker.thread = start_thread([this, i] { work_as(i); });
-      } catch (const Error&) {  // those that there are do the work
+      } catch (const Error&) {  // the threads that started do the work
         count_ = i;
         if (i == 0) throw;
         return;
@@ -164,9 +164,9 @@ class Workers {
 
   HandOff& hand_off_;
   const Work work_;
-  std::vector<std::unique_ptr<Worker>> workers_;  ///< those from count_ on end
+  std::vector<std::unique_ptr<Worker>> workers_;  ///< workers from count_ on end
   std::size_t count_ = 0;
-  std::vector<Worker*> asleep_;  ///< the last has slept the least
+  std::vector<Worker*> asleep_;  ///< the last one fell asleep last
   int on_their_way_ = 0;
 };
 

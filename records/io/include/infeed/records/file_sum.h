@@ -4,13 +4,13 @@
 #include <stop_token>
 #include <string>
 
-/// Why: size and checksum of a whole file say whether it is still the one that was written.
+/// Why: size and checksum of a whole file tell whether it is still the file that was written.
 ///
 ///     infeed::RecordWriter writer(name, {.file_sum = true});
 ///     ...
 ///     writer.close();
-///     manifest.add(name, writer.file_sum());               // what was written
-///     if (infeed::sum_file(name) != manifest.sum(name)) ...  // later: is it that still?
+///     manifest.add(name, writer.file_sum());               // of the written file
+///     if (infeed::sum_file(name) != manifest.sum(name)) ...  // later: is it still that file?
 ///
 /// Thread-safety: values.
 namespace infeed {
@@ -21,9 +21,8 @@ struct FileSum {
   bool operator==(const FileSum&) const = default;
 };
 
-/// Sums up the file as it is stored, so a compressed file's compressed bytes, in steps of a MiB.
-/// The file is named by path or URL; errors are those of ByteStream, and cancelled after a stop
-/// request.
+/// Sums up the file as it is stored (a compressed file's compressed bytes), in steps of a MiB.
+/// `file` is a path or URL. Errors: those of ByteStream, and cancelled after a stop request.
 FileSum sum_file(const std::string& file, const std::stop_token& stop = {});
 
 }  // namespace infeed

@@ -9,8 +9,8 @@
 
 #include "infeed/error.h"
 
-/// Why: a dataset is a set of files. These find them by pattern, in an order that no machine or
-/// locale changes, and name shards the way other tools expect.
+/// Why: a dataset is a set of files. These functions find files by pattern, in an order that no
+/// machine or locale changes, and name shards the way other tools expect.
 ///
 ///     infeed::match_files("data/train-*.tfrecord")              // sorted by bytes
 ///     infeed::shard_name("data/train", {.count = 16, .index = 3})
@@ -19,10 +19,10 @@
 /// Thread-safety: pure functions of the file system (and the stores).
 namespace infeed {
 
-/// Regular files (and pipes) whose path matches `pattern`: `*` and `?` inside one name, `[a-z]`,
-/// backslash to escape. A `*` does not match a leading dot, so partial files are never found. A
-/// pattern without wildcards is a file name. Nothing found is an Error not_found that says what
-/// lies there instead; a folder that can't be listed is permission_denied.
+/// Returns the regular files (and pipes) whose path matches `pattern`: `*` and `?` inside one name,
+/// `[a-z]`, backslash to escape. A `*` does not match a leading dot, so partial files are never
+/// found. A pattern without wildcards is a file name. Throws not_found with what lies there instead
+/// when nothing matches, and permission_denied for a folder that can't be listed.
 ///
 /// URLs (url_options.h): objects of a bucket are found in the same way, s3://bucket/train-*. A web
 /// server can't be asked for a list, so a name http(s)://... is taken as it is; in
@@ -33,26 +33,26 @@ std::vector<std::string> match_files(const std::string& pattern);
 std::vector<std::string> match_files(const std::vector<std::string>& patterns);
 std::vector<std::string> match_files(std::initializer_list<std::string> patterns);
 
-/// Whether `name` begins as a URL does ("scheme://"), also one of a kind that can't be read.
+/// True if `name` begins as a URL does ("scheme://"), also if URLs of that kind can't be read.
 bool is_url(std::string_view name);
 
-/// A name for people to see, and the only form in which a URL may be printed: without user and
-/// password, and with "?..." in the place of its query (a signature, a token), whatever that says.
-/// Anything but a URL stays as it is. Error::at_file() does it by itself.
+/// Returns a name for people to see, the only form in which a URL may be printed: without user and
+/// password, and with "?..." in the place of its whole query (a signature, a token). Any other name
+/// stays as it is. Error::at_file() redacts by itself.
 std::string redacted_url(std::string_view name);
 
-/// Whether `name` names one file in a folder that is given: no path, not "." or "..", not empty. What
-/// a manifest or a journal names is never opened unless it is.
+/// True if `name` names one file in a given folder: no path, not "." or "..", not empty. A name
+/// from a manifest or a journal is opened only if this is true.
 bool is_file_name(std::string_view name);
 
-/// Its members stand in the order of ShardOptions (pipeline/shard.h).
+/// A shard's number. Its members stand in the order of ShardOptions (pipeline/shard.h).
 struct Shard {
   std::uint32_t count = 1;
   std::uint32_t index = 0;
   bool operator==(const Shard&) const = default;
 };
 
-/// prefix-SSSSS-of-NNNNN.extension. Throws invalid_argument unless index < count.
+/// Returns prefix-SSSSS-of-NNNNN.extension. Throws invalid_argument unless index < count.
 std::string shard_name(std::string_view prefix, Shard shard,
                        std::string_view extension = "tfrecord");
 
@@ -62,7 +62,7 @@ struct ShardName {
   std::string extension;  ///< without its dot; may have several parts ("tfrecord.gz")
 };
 
-/// Nothing when `file` is not named that way.
+/// Returns the parts of a shard's name; empty when `file` is not named that way.
 std::optional<ShardName> parse_shard_name(std::string_view file);
 
 }  // namespace infeed

@@ -9,14 +9,14 @@
 #include <vector>
 
 /// Why: MNIST and its relatives come as IDX files: `0 0 type rank | rank x u32be | elements`
-/// (big-endian, row-major), usually gzipped. This reads one whole array.
+/// (big-endian, row-major), usually gzipped. read_idx() reads one whole array.
 ///
 ///     auto images = infeed::read_idx("train-images-idx3-ubyte.gz",
 ///                                    {.type = infeed::IdxType::uint8, .rank = 3});
 ///     std::span<const std::uint8_t> first = images.row(0);   // 28 * 28
 ///
-/// Errors: as opening a file; data_loss for bytes that are no IDX file, a cut or too long one;
-/// invalid_argument when it is not what was expected. All name the file.
+/// Errors: those of opening a file; data_loss for a file that is no IDX file, cut or too long;
+/// invalid_argument when the array is not as expected. All name the file.
 ///
 /// Thread-safety: pure functions.
 namespace infeed {
@@ -39,7 +39,7 @@ struct IdxArray {
   /// Elements in this machine's byte order.
   std::vector<std::uint8_t> bytes;
 
-  /// One element along the first dimension.
+  /// Number of elements along the first dimension.
   std::uint64_t rows() const { return shape.empty() ? 1 : shape[0]; }
   std::size_t row_bytes() const { return rows() == 0 ? 0 : bytes.size() / rows(); }
   std::span<const std::uint8_t> row(std::uint64_t index) const {
@@ -53,7 +53,7 @@ struct IdxExpectation {
   std::optional<std::uint64_t> rows = {};
 };
 
-/// Plain, gzip or zlib, by content.
+/// Reads a plain, gzip or zlib file, recognised by content.
 IdxArray read_idx(const std::string& file, IdxExpectation expected = {});
 
 }  // namespace infeed

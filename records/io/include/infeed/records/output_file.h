@@ -8,8 +8,8 @@
 #include "infeed/records/file_sum.h"
 
 /// Why: a file that another program waits for is either whole or not there. The bytes go to
-/// `.NAME.partial` in the same folder; commit() renames it to NAME. A name that is a device, a pipe
-/// or /dev/stdout is written directly.
+/// `.NAME.partial` in the same folder, and commit() renames it to NAME. A name that is a device, a
+/// pipe or /dev/stdout is written directly.
 ///
 ///     infeed::replace_file("result.json", "{\"accuracy\": 0.87}\n");
 ///
@@ -21,20 +21,20 @@ namespace infeed {
 enum class ExistingFile { refuse, replace };
 
 enum class Durability {
-  /// What is written survives the process, not a power cut.
+  /// Written bytes survive the process, not a power cut.
   leave_to_system,
   /// commit() returns when file and name are on the disk. Writing starts early, in steps of 8 MiB,
   /// so that the last sync has little left (2.5 GB/s instead of 0.5 here).
   synced,
 };
 
-/// One thread at a time.
+/// Writes one file. Thread-safety: one thread at a time.
 class OutputFile {
  public:
   OutputFile(std::string name, ExistingFile existing, Durability durability);
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
-  /// Removes what was not committed.
+  /// Removes the file if it was not committed.
   ~OutputFile() { discard(); }
 
   void write(std::string_view bytes);
@@ -42,9 +42,9 @@ class OutputFile {
   void discard() noexcept;
   const std::string& name() const { return name_; }
   std::uint64_t bytes_written() const { return bytes_written_; }
-  /// No device and no pipe.
+  /// False for a device or a pipe.
   bool is_regular() const { return is_regular_; }
-  /// From the first byte on, when it was asked for before that.
+  /// Sums up the written bytes. Must be called before the first of them.
   void sum_what_is_written() { is_summed_ = true; }
   FileSum sum() const { return {bytes_written_, crc32c_}; }
 
@@ -66,11 +66,11 @@ class OutputFile {
   std::uint32_t crc32c_ = 0;
 };
 
-/// Throws now what replace_file() would throw later: it is checked before a minute of work that the
-/// folder is there and may be written to. Leaves nothing behind.
+/// Throws now the error that replace_file() would throw later, before a minute of work: the folder
+/// must be there and writable. Leaves nothing behind.
 void check_can_write(const std::string& file);
 
-/// The whole file at once, in the place of one that is there.
+/// Writes a whole file at once and replaces the one that is there.
 void replace_file(const std::string& file, std::string_view bytes,
                   Durability durability = Durability::synced);
 

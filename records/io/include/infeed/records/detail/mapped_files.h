@@ -8,33 +8,33 @@
 
 #include "infeed/records/file.h"
 
-/// Why: what is read out of the page cache is copied first, which is half of what long records
-/// cost. Mapped, they are used where they lie: images of 112 KiB become batches 1.6 times as quickly.
-/// Only what stays mapped gains: to map a file anew costs as much as to read it.
-/// Not meant to be used directly.
+/// Why: bytes read out of the page cache are copied first, which is half the cost of long records.
+/// Mapped bytes are used where they lie: images of 112 KiB become batches 1.6 times as quickly.
+/// Only files that stay mapped gain: mapping a file anew costs as much as reading it. Not meant to
+/// be used directly.
 namespace infeed::detail {
 
-/// The first `bytes` of `file` in memory, for as long as somebody holds them; the file may go before.
-/// Null where the system can't, or there are none.
+/// Maps the first `bytes` of `file` for as long as somebody holds them; the file may be closed
+/// before. Null where the system can't, or for 0 bytes.
 std::shared_ptr<const char> map_bytes(const File& file, std::uint64_t bytes);
 
-/// The bytes of a file, whatever becomes of its name.
+/// The bytes of one mapped file, whatever becomes of its name.
 ///
-/// They may be looked at once bring() has said so, and only while the file stays as long as it was:
-/// whoever shortens it ends the process (SIGBUS), and so does a disk that fails to give again what
-/// the system has dropped since.
+/// Bytes may be looked at after bring() has returned true for them, and only while the file keeps
+/// its length. A program that shortens it ends the process (SIGBUS). So does a disk that fails to
+/// give again a page that the system has dropped since.
 ///
 /// Thread-safety: any threads at once.
 class MappedFile {
  public:
-  /// Null where it or the system can't (an empty file, a kernel before 5.14).
+  /// Returns null where the file can't be mapped (an empty file, a kernel before 5.14).
   static std::shared_ptr<const MappedFile> map(const File& file);
 
   const char* data() const { return data_.get(); }
   std::uint64_t size_bytes() const { return size_bytes_; }
-  /// When it was written last before it was mapped.
+  /// Time of the file's last change before it was mapped.
   std::int64_t modified_ns() const { return modified_ns_; }
-  /// Brings bytes into memory that aren't there, if need be from the disk. False when the disk fails.
+  /// Brings missing bytes into memory, from the disk if need be. Returns false when the disk fails.
   bool bring(std::uint64_t begin, std::uint64_t end) const;
 
  private:
@@ -51,7 +51,7 @@ class MappedFile {
   const std::shared_ptr<const char> data_;
   const std::uint64_t size_bytes_;
   const std::int64_t modified_ns_;
-  const bool is_own_;  ///< of other users' files the system doesn't tell what is in memory
+  const bool is_own_;  ///< the system doesn't tell which bytes of other users' files are in memory
 };
 
 /// Keeps files mapped from one pass over them to the next.
@@ -59,13 +59,13 @@ class MappedFile {
 /// Thread-safety: any threads at once.
 class MappedFiles {
  public:
-  /// What is mapped already, unless the file has changed. Null when it can't be mapped, or when so
-  /// many are that the system has no room for more.
+  /// Returns the mapping that is kept, or maps the file anew if it has changed. Null when it can't
+  /// be mapped, or when the system has no room for more mappings.
   std::shared_ptr<const MappedFile> of(const File& file);
 
  private:
   std::mutex mutex_;
-  /// By device and inode.
+  /// Kept mappings by device and inode.
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::shared_ptr<const MappedFile>> kept_;
 };
 
