@@ -11,12 +11,12 @@ namespace detail {
 namespace {
 
 struct HomedBlock : Block {
-  std::shared_ptr<BlockPool> home;  // set while it is out
+  std::shared_ptr<BlockPool> home;  // set while the block is out
   bool goes_home = false;
-  int last_core = 0;  // that of the thread that took it
+  int last_core = 0;  // core of the thread that took it
 };
 
-// The header has a cache line of its own: its counter is written by many threads, the bytes only
+// The header has a cache line of its own: many threads write its counter, while the bytes are only
 // read. Payloads start at a cache line as well.
 constexpr std::size_t kBlockHeaderBytes = 64;
 static_assert(sizeof(HomedBlock) <= kBlockHeaderBytes);
@@ -36,7 +36,7 @@ void deallocate_block(HomedBlock* block) noexcept {
 
 HomedBlock* homed(Block* block) { return static_cast<HomedBlock*>(block); }
 
-/// The warmest that fits, of this core rather than of another one, or null.
+/// Takes the warmest block that fits, one of this core if possible; null if none fits.
 Block* take_from(std::vector<Block*>& free, std::size_t bytes_min, int core) {
   return take_warmest(
       free,
@@ -109,7 +109,7 @@ std::shared_ptr<BlockPool> origin_of(const Block* block) {
 }
 
 void free_block(Block* block) noexcept {
-  // The pool may live by this block alone: hold it until the block is in.
+  // This block may be all that keeps the pool alive: hold the pool until the block is in.
   const std::shared_ptr<BlockPool> home = std::move(homed(block)->home);
   if (homed(block)->goes_home) {
     home->give_back(block);

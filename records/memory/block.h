@@ -11,17 +11,18 @@
 #include "infeed/records/record.h"
 #include "infeed/records/spare_blocks.h"
 
-/// Blocks that records live in, and the pool that gives them out again: fresh memory costs a page
+/// Blocks that records live in, and the pool that gives them out again. Fresh memory costs a page
 /// fault every 4 KiB, about as much as reading the bytes; a block that has just been dropped is
-/// still in the cache. One pool a reader; blocks may come home from any thread, after the reader is
-/// gone too.
+/// still in the cache. Each reader has one pool. Blocks may come home from any thread, also after
+/// the reader is gone.
 namespace infeed::detail {
 
-/// What a window of a stream takes of a block to lay its bytes where they lie in their cache line.
+/// Bytes at a block's front that let a stream's bytes lie in their cache line as in their file.
 inline constexpr std::size_t kBlockLeadBytes = 64;
 
-/// Limits of what a pool keeps for the next blocks: one block, and more while these suffice. Nobody counts them where
-/// memory is limited, and blocks of large records are of megabytes.
+/// Limits of the blocks that a pool keeps for the next ones: one block, and more while both limits
+/// suffice. Kept blocks don't count against a memory limit, and blocks of large records have
+/// megabytes.
 struct FreeBlocks {
   std::size_t blocks_max = 4;
   std::size_t bytes_max = std::size_t{4} << 20;
@@ -29,7 +30,8 @@ struct FreeBlocks {
 
 class BlockPool : public std::enable_shared_from_this<BlockPool> {
  public:
-  /// `spare`: where blocks come from and go to at the end; may be null. `viewed`: see make_view().
+  /// Takes blocks from `spare`, and gives them to it at the end; it may be null. `viewed`: see
+  /// make_view().
   explicit BlockPool(std::string file, FreeBlocks kept = {},
                      std::shared_ptr<SpareBlocks> spare = nullptr,
                      std::shared_ptr<const void> viewed = nullptr)
@@ -40,7 +42,7 @@ class BlockPool : public std::enable_shared_from_this<BlockPool> {
   BlockPool(const BlockPool&) = delete;
   BlockPool& operator=(const BlockPool&) = delete;
 
-  /// At least `bytes_min` large, one reference, which the caller owns.
+  /// Returns a block of at least `bytes_min` with one reference, which the caller owns.
   Block* take(std::size_t bytes_min);
   void give_back(Block* block) noexcept;
   const std::string& file() const { return file_; }
@@ -56,15 +58,16 @@ class BlockPool : public std::enable_shared_from_this<BlockPool> {
   std::size_t free_bytes_ = 0;
 };
 
-/// A block of exactly `bytes` that is freed instead of coming home. `origin` names its file and may
-/// be null.
+/// Returns a block of exactly `bytes`, which is freed instead of coming home. `origin` names its
+/// file and may be null.
 Block* make_lone_block(std::size_t bytes, std::shared_ptr<BlockPool> origin);
-/// A block whose bytes are `owner`'s, which lives as long as the block. It counts as no memory.
+/// Returns a block whose bytes are those of `owner`, which lives as long as the block. It counts as
+/// no memory.
 Block* make_view(const std::string& file, const char* data, std::shared_ptr<const void> owner);
-/// The pool that a block came from, or null.
+/// Returns the pool that a block came from, or null.
 std::shared_ptr<BlockPool> origin_of(const Block* block);
 
-/// An owned reference.
+/// An owned reference to a block.
 class BlockReference {
  public:
   BlockReference() = default;

@@ -7,18 +7,19 @@
 
 namespace infeed::detail {
 
-/// Why: memory is best used again by the core that used it last, which may have it in its cache.
-/// Where two cores share no cache (server processors are made of groups of four to eight that do),
-/// to write a line that the other one wrote last takes 350 ns instead of 55, and what is read into
-/// such memory comes at a third of the speed. So the pools prefer what this core has had.
+/// Why: memory is best used again by the core that used it last, which may still have it in its
+/// cache. Server processors are made of groups of four to eight cores that share a cache. Where two
+/// cores share none, a write to a line that the other wrote last takes 350 ns instead of 55, and
+/// reading a file into such memory runs at a third of the speed. So the pools prefer memory that
+/// this core has had.
 ///
-/// The core that runs the calling thread, which it may leave at any time; 0 where the system doesn't
-/// tell. Takes about 2 ns.
+/// Returns the core that runs the calling thread, which the thread may leave at any time; 0 where
+/// the system doesn't tell. Takes about 2 ns.
 int current_core();
 
-/// Takes the warmest block out of a pool's free ones, which came back in this order: one that this core
-/// had (`is_own`), rather than any that `fits`. Null where none does. It looks at 64 for one of its own,
-/// so that nobody waits for thousands to be searched.
+/// Takes the warmest block from a pool's free ones, which stand in the order in which they came
+/// back. Prefers a block that this core had (`is_own`) to any other that `fits`; null where none
+/// fits. Looks at 64 blocks for one of its own, so that nobody waits while thousands are searched.
 template <class Block, class IsOwn, class Fits>
 Block* take_warmest(std::vector<Block*>& free, IsOwn is_own, Fits fits) {
   constexpr std::ptrdiff_t kLookedAtMax = 64;

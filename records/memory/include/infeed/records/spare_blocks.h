@@ -4,10 +4,10 @@
 #include <mutex>
 #include <vector>
 
-/// Why: fresh memory costs a page fault every 4 KiB, and what the threads of one reader free when
-/// it ends goes back to the system. Whoever reads one file after the other, each on several
-/// threads, gives all of them the same spare blocks: gzipped files of 5 MB then come a tenth
-/// quicker. A records stage does so by itself.
+/// Why: fresh memory costs a page fault every 4 KiB, and the memory of a reader's threads goes back
+/// to the system when the reader ends. A program that reads one file after the other, each on
+/// several threads, gives all readers the same spare blocks: gzipped files of 5 MB then come a
+/// tenth quicker. A records stage does so by itself.
 ///
 ///     const auto spare = std::make_shared<infeed::SpareBlocks>(std::size_t{8} << 20);
 ///     for (const std::string& name : names) {
@@ -24,16 +24,17 @@ struct Block;
 
 class SpareBlocks {
  public:
-  /// What it keeps at most.
+  /// Keeps at most `bytes_max` bytes.
   explicit SpareBlocks(std::size_t bytes_max);
   ~SpareBlocks();
   SpareBlocks(const SpareBlocks&) = delete;
   SpareBlocks& operator=(const SpareBlocks&) = delete;
 
   std::size_t bytes_max() const { return bytes_max_; }
-  /// For readers. One that has room for `bytes_min`, or null.
+  /// For readers. Returns a block with room for `bytes_min`, or null.
   detail::Block* take(std::size_t bytes_min);
-  /// For readers. False when it isn't wanted: there are enough, or it is a large part of all.
+  /// For readers. Returns false when the block isn't wanted: there are enough, or it would take a
+  /// large part of all bytes.
   bool keep(detail::Block* block) noexcept;
 
  private:
