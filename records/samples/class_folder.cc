@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// In the order of their bytes: the file system's is another one on each machine.
+/// Returns entries in the order of their bytes: the file system's order differs between machines.
 std::vector<fs::path> sorted_entries(const fs::path& folder) {
   std::error_code error;
   std::vector<fs::path> entries;
@@ -51,7 +51,7 @@ class ClassFolderScan {
 
  private:
   enum class Where { top, in_class };
-  /// What tells a folder from others, by whatever name it is reached.
+  /// Identifies a folder, whatever name leads to it.
   using Identity = std::pair<dev_t, ino_t>;
 
   void visit(const fs::path& folder, Where where) {

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kTarWindowBytes = std::size_t{256} << 10;
 constexpr std::string_view kTarEmpty = "the file is empty, which no tar file is";
-/// A file without it may have lost members.
+/// A file without an end mark may have lost members.
 constexpr std::string_view kTarEndMissing =
     "the tar file is cut: it ends without its end mark, so members may be missing; if it is known "
     "to "
@@ -47,7 +47,7 @@ class TarStream {
                                             std::move(spare_blocks)),
                 kTarWindowBytes) {}
 
-  /// The next member, whose content is to be read or passed over; nothing at the end.
+  /// Returns the next member, whose content must then be read or passed over; empty at the end.
   std::optional<TarMember> next() {
     while (true) {
       const std::uint64_t at = window_.offset();
@@ -133,7 +133,7 @@ class TarSampleReader::State {
       : member_bytes_max_(options.member_bytes_max.of("tar", "member_bytes_max")),
         stream_(file, options, std::move(spare_blocks)) {}
 
-  /// `out` is null where only the headers matter. False at the end.
+  /// Reads the next sample. `out` is null where only the headers matter. Returns false at the end.
   bool next(TarSample* out) try {
     if (is_over_) return false;
     if (!is_begun_) next_ = stream_.next();
@@ -171,7 +171,7 @@ class TarSampleReader::State {
   }
 
  private:
-  /// With the member that comes next; `extensions` are those of the sample so far.
+  /// Returns an error if the next member is wrong. `extensions` are those of the sample so far.
   std::optional<Error> what_is_wrong(std::unordered_set<std::string>& extensions) const {
     if (!extensions.emplace(split_tar_name(next_->name).extension).second) {
       return stream_.error_at(ErrorCode::data_loss,
@@ -188,7 +188,7 @@ class TarSampleReader::State {
 
   const std::uint64_t member_bytes_max_;
   detail::TarStream stream_;
-  std::optional<TarMember> next_;  ///< its header was read
+  std::optional<TarMember> next_;  ///< its header was read already
   std::optional<Error> wrong_;
   bool is_begun_ = false;
   bool is_over_ = false;

@@ -10,14 +10,14 @@
 namespace infeed::detail {
 namespace {
 
-constexpr std::uint64_t kTarTextBytesMax = std::uint64_t{1} << 20;  // of a pax or GNU name header
+constexpr std::uint64_t kTarTextBytesMax = std::uint64_t{1} << 20;  // in a pax or GNU name header
 
 std::string_view tar_field(std::string_view block, std::size_t begin, std::size_t size) {
   const std::string_view text = block.substr(begin, size);
   return text.substr(0, std::min(text.find('\0'), text.size()));
 }
 
-/// Octal, or base 256 when the first bit is set (GNU, for sizes over 8 GiB).
+/// Parses octal, or base 256 when the first bit is set (GNU, for sizes over 8 GiB).
 std::optional<std::uint64_t> parse_tar_number(std::string_view block, std::size_t begin,
                                               std::size_t size) {
   const auto first = static_cast<unsigned char>(block.at(begin));
@@ -43,7 +43,7 @@ std::optional<std::uint64_t> parse_tar_number(std::string_view block, std::size_
 bool has_valid_sum(std::string_view block) {
   constexpr std::size_t kSumBegin = 148;
   constexpr std::size_t kSumBytes = 8;
-  std::uint64_t sum = kSumBytes * ' ';  // its own field counts as spaces
+  std::uint64_t sum = kSumBytes * ' ';  // the checksum's own field counts as spaces
   for (std::size_t i = 0; i < block.size(); ++i) {
     const bool is_sum = i >= kSumBegin && i < kSumBegin + kSumBytes;
     if (!is_sum) sum += static_cast<unsigned char>(block.at(i));
@@ -51,7 +51,7 @@ bool has_valid_sum(std::string_view block) {
   return parse_tar_number(block, kSumBegin, kSumBytes) == sum;
 }
 
-/// "SIZE key=value\n", again and again.
+/// Visits lines "SIZE key=value\n".
 template <class Visit>
 void visit_pax(std::string_view text, const Visit& visit) {
   while (!text.empty()) {
@@ -95,7 +95,7 @@ TarHeaders::Next TarHeaders::take(std::string_view block) {
       }
       return {.kind = Next::Kind::text, .bytes = *size};
     case 'g':
-    case 'K':  // say nothing about names and sizes of files
+    case 'K':  // they say nothing about names and sizes of files
       return {.kind = Next::Kind::passed_over, .bytes = *size};
     case 'S':
       refuse_header(
@@ -141,7 +141,7 @@ std::string TarHeaders::name_of(std::string_view block) const {
   std::string name = long_name_;
   if (name.empty()) {
     const bool is_ustar = tar_field(block, 257, 6).starts_with("ustar");
-    // GNU's magic has a space there and other fields in the prefix's place.
+    // GNU's magic has a space there, and other fields in place of the prefix.
     const std::string_view prefix =
         is_ustar && block[262] == '\0' ? tar_field(block, 345, 155) : std::string_view();
     name = prefix.empty() ? "" : std::string(prefix) + "/";

@@ -5,18 +5,20 @@
 #include <string>
 #include <string_view>
 
-/// What the headers of a tar file say, one after the other, wherever they come from.
+/// Reads the headers of a tar file one after the other, wherever the bytes come from.
 ///
-/// POSIX.1-2001: ustar headers of 512 bytes, pax headers for long names and large sizes; GNU's long
-/// names and base-256 sizes, too. Only regular files are members; folders and links are passed over.
+/// POSIX.1-2001: ustar headers of 512 bytes, pax headers for long names and large sizes; also GNU's
+/// long names and base-256 sizes. Only regular files are members; folders and links are passed
+/// over.
 namespace infeed::detail {
 
 inline constexpr std::uint64_t kTarBlockBytes = 512;
 
-/// A block of zeros ends the file.
+/// True for a block of zeros, which ends the file.
 bool is_tar_end(std::string_view block);
 
-/// What a member of so many bytes takes, with what fills its last block up.
+/// Returns the bytes that a member of `bytes` takes in the file, with the padding of its last
+/// block.
 constexpr std::uint64_t padded_tar_bytes(std::uint64_t bytes) {
   return (bytes + kTarBlockBytes - 1) / kTarBlockBytes * kTarBlockBytes;
 }
@@ -26,17 +28,17 @@ class TarHeaders {
   struct Next {
     enum class Kind : std::uint8_t {
       member,
-      text,  ///< says something about the next member: give it to take_text()
+      text,  ///< describes the next member: give it to take_text()
       passed_over,
     };
     Kind kind = Kind::passed_over;
-    std::uint64_t bytes = 0;  ///< that follow, without what fills the last block up
-    std::string name = {};    ///< of a member
+    std::uint64_t bytes = 0;  ///< bytes that follow, without padding
+    std::string name = {};    ///< name of a member
   };
 
-  /// Of a header's block, which isn't the end. Error data_loss, without a place.
+  /// Takes a header's block, which isn't the end. Throws data_loss, without a place.
   Next take(std::string_view block);
-  /// At most a mebibyte.
+  /// Takes the text that follows a header of kind text: at most a mebibyte.
   void take_text(std::string_view text);
 
  private:

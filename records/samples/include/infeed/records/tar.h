@@ -14,29 +14,29 @@
 #include "infeed/records/spare_blocks.h"
 #include "infeed/records/url_options.h"
 
-/// Why: many datasets come as tar files, in WebDataset's form: files that belong to one sample stand
-/// behind each other and have the same name up to their first dot.
+/// Why: many datasets come as tar files in WebDataset's form: the files of one sample follow each
+/// other and have the same name up to their first dot.
 ///
 ///     infeed::TarSampleReader reader("shard-000.tar.gz");
-///     infeed::TarSample sample;                      // of "train/7.jpg", "train/7.cls"
+///     infeed::TarSample sample;                      // "train/7.jpg" and "train/7.cls"
 ///     while (reader.read(sample)) {
 ///       if (const infeed::Record* image = sample.find("jpg")) use(sample.key, image->bytes());
 ///     }
 ///
-/// ustar, pax and GNU headers; only regular files are members, folders and links are passed over.
-/// Plain files, .gz, .lz4, URLs.
+/// Reads ustar, pax and GNU headers. Only regular files are members; folders and links are passed
+/// over. Reads plain files, .gz, .lz4 and URLs.
 namespace infeed {
 
 struct TarField {
-  std::string extension;  ///< what stands behind the first dot: "jpg", "seg.png"; else "content"
-  Record content;         ///< without copying, where it lies in the file; knows file and offset
+  std::string extension;  ///< name behind the first dot: "jpg", "seg.png"; else "content"
+  Record content;         ///< bytes in place, without a copy; knows file and offset
 };
 
 struct TarSample {
-  std::string key;  ///< the path up to the first dot of its last part: "train/7"
+  std::string key;  ///< path up to the first dot of its last part: "train/7"
   std::vector<TarField> fields;
 
-  /// Null when there is none of that extension.
+  /// Returns the field with that extension, or null.
   const Record* find(std::string_view extension) const {
     for (const TarField& field : fields) {
       if (field.extension == extension) return &field.content;
@@ -46,16 +46,16 @@ struct TarSample {
 };
 
 struct TarOptions {
-  Compression compression = Compression::automatic;  ///< gzip and lz4 are told by content
-  /// A sample with a larger member is an error in its place.
+  Compression compression = Compression::automatic;  ///< gzip and lz4 are recognised by content
+  /// Most bytes of a member. A sample with a larger one is replaced by an error.
   Count member_bytes_max = std::size_t{1} << 30;
   UrlOptions url = {};
 };
 
-/// Errors: those of opening a file; data_loss for what is no tar file, damaged (a header's checksum)
-/// or cut, with file and offset, in the place of the sample that stands there: behind it the file is
-/// over. A field that comes twice, or is too large, costs its sample only; reading goes on behind it.
-/// Thread-safety: one thread at a time.
+/// Reads samples front to back. Errors: those of opening a file. data_loss, with file and offset,
+/// for a file that is no tar file, damaged (a header's checksum) or cut: it comes in the place of
+/// the sample there, and the file is over behind it. A field that comes twice or is too large costs
+/// only its sample; reading goes on behind it. Thread-safety: one thread at a time.
 class TarSampleReader {
  public:
   explicit TarSampleReader(const std::string& file, const TarOptions& options = {},
@@ -63,9 +63,9 @@ class TarSampleReader {
   TarSampleReader(TarSampleReader&&) noexcept;
   ~TarSampleReader();
 
-  /// False at the end.
+  /// Reads the next sample. Returns false at the end.
   bool read(TarSample& out);
-  /// Passes over the next sample, or its error where its fields are wrong, looking at headers only;
+  /// Passes over the next sample, looking at headers only, also where its fields are wrong. Returns
   /// false at the end.
   bool skip();
 
@@ -74,7 +74,7 @@ class TarSampleReader {
   std::unique_ptr<State> state_;
 };
 
-/// WebDataset's rule.
+/// A member's name, split by WebDataset's rule.
 struct TarName {
   std::string_view key;
   std::string_view extension;
@@ -83,11 +83,11 @@ TarName split_tar_name(std::string_view name);
 
 struct TarMember {
   std::string name;
-  std::uint64_t offset = 0;  ///< of its content in the file
+  std::uint64_t offset = 0;  ///< place of the content in the file
   std::uint64_t bytes = 0;
 };
 
-/// All members, to be read in place. Errors as above.
+/// Lists all members, to be read in place. Errors as for TarSampleReader.
 std::vector<TarMember> list_tar(const SeekableFile& file);
 
 }  // namespace infeed
