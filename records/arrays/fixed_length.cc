@@ -28,7 +28,7 @@ struct FixedLayout {
     }
   }
 
-  /// Nothing where the size doesn't fit.
+  /// Returns the number of records; empty where the size doesn't fit.
   std::optional<std::uint64_t> records_of(std::uint64_t file_bytes) const {
     if (file_bytes < header || file_bytes - header < footer) return std::nullopt;
     const std::uint64_t body = file_bytes - header - footer;
@@ -113,13 +113,13 @@ class FixedLengthReader::State {
     return passed;
   }
 
-  /// Where the number of records is known, none of them needs to be read.
+  /// Returns the number of records left if that is known, without reading any.
   std::uint64_t make_available_or_known() {
     begin();
     return left_ ? *left_ : make_available();
   }
 
-  /// Passes over the header, and finds out how many records there are, where that can be known.
+  /// Passes over the header, and computes the number of records where the size is known.
   void begin() {
     if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
     if (std::exchange(is_begun_, true)) return;
@@ -134,7 +134,7 @@ class FixedLengthReader::State {
     if (!window_.discard(layout_.header)) finish();
   }
 
-  /// How many whole records lie in the window; at least one but at the end.
+  /// Returns how many whole records lie in the window; at least one except at the end.
   std::uint64_t make_available() {
     begin();
     if (is_over_ || left_ == 0) return 0;
@@ -153,7 +153,7 @@ class FixedLengthReader::State {
     if (left_) *left_ -= count;
   }
 
-  /// The stream has ended: where it should have, or not.
+  /// Checks that the stream ended where it should.
   void finish() {
     is_over_ = true;
     require_whole(!left_);
@@ -181,9 +181,9 @@ class FixedLengthReader::State {
   detail::StreamWindow window_;
   bool is_begun_ = false;
   bool is_over_ = false;
-  std::optional<std::uint64_t> left_;  ///< records, where their number is known
+  std::optional<std::uint64_t> left_;  ///< number of records left, where known
   std::uint64_t number_ = 0;
-  std::exception_ptr failure_;  ///< behind what a skip passed over
+  std::exception_ptr failure_;  ///< to be thrown behind the records that a skip passed over
 };
 
 FixedLengthReader::FixedLengthReader(const std::string& file, const FixedLengthFormat& format,

@@ -16,7 +16,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "elements are taken as they are");
 
-/// The layout, or an error that names the array and its file.
+/// Returns the layout, or throws an error that names the array and its file.
 template <class Parse>
 NpyLayout named_layout(const std::string& name, const std::string& file, Parse parse) {
   try {
@@ -64,7 +64,7 @@ std::string array_name(const std::string& member, const std::string& file) {
       .at_file(file);
 }
 
-/// Those that are wanted, in the order that they are wanted in; `visit(name, member)`.
+/// Calls `visit(name, member)` for the wanted arrays, in the wanted order.
 template <class Visit>
 void visit_arrays(const detail::ZipFile& zip, const std::string& file, const NpyOptions& options,
                   Visit visit) {

@@ -16,9 +16,9 @@ namespace infeed {
 namespace {
 
 constexpr std::string_view kNpyMagic = "\x93NUMPY";
-constexpr std::size_t kRankMax = 64;  // NumPy's own
+constexpr std::size_t kRankMax = 64;  // NumPy's own limit
 
-/// For a message, of bytes that can't be trusted to be text.
+/// Quotes bytes, which may not be text, for a message.
 std::string quoted_header(std::string_view text) {
   constexpr std::size_t kShownMax = 60;
   std::string shown;
@@ -47,7 +47,7 @@ constexpr std::array<KnownType, 13> kKnownTypes = {{{"b1", DType::boolean},
                                                     {"f8", DType::float64},
                                                     {"V2", DType::bfloat16}}};
 
-/// Python's literal of the three keys, from left to right.
+/// Parses Python's literal with the three keys, from left to right.
 class HeaderParser {
  public:
   explicit HeaderParser(std::string_view header) : header_(header), left_(header) {}
@@ -97,7 +97,7 @@ class HeaderParser {
     return text;
   }
 
-  /// False for what is none of the three.
+  /// Returns false if none of the three keys follows.
   bool take_entry() {
     const auto key = take_string();
     take_spaces();
@@ -154,7 +154,7 @@ class HeaderParser {
     has_type_ = true;
   }
 
-  /// "S12"
+  /// Takes a type such as "S12".
   bool take_text_type(std::string_view name) {
     if (!name.starts_with('S')) return false;
     std::uint32_t size = 0;
@@ -178,7 +178,7 @@ class HeaderParser {
       }
       if (read.ec != std::errc() || shape_.size() == kRankMax) fail_as_damaged("no whole shape");
       left_.remove_prefix(static_cast<std::size_t>(read.ptr - begin));
-      (void)take('L');  // Python 2 wrote them so
+      (void)take('L');  // Python 2 wrote sizes so
       shape_.push_back(static_cast<std::int64_t>(size));
       take_spaces();
       if (!take(',') && !left_.starts_with(')')) fail_as_damaged("no whole shape");
@@ -195,7 +195,7 @@ class HeaderParser {
       throw Error(ErrorCode::invalid_argument,
                   "it is a single value; the first dimension must number the rows");
     }
-    // Zeros don't make up for what else is too large: nobody can number such rows.
+    // A zero doesn't make up for a size that is too large: such rows can't be numbered.
     std::uint64_t bytes = layout_.item_bytes;
     std::size_t wide = 0;
     for (const std::int64_t size : shape_) {

@@ -22,7 +22,7 @@ bool is_gzip(const File& file) {
   return file.read_at(0, magic) == magic.size() && magic[0] == '\x1f' && magic[1] == '\x8b';
 }
 
-/// Errors of what is read name it `shown`.
+/// Copies a file into one without a name. Errors of reading name it `shown`.
 File copy_without_name(const std::string& from, Compression compression, const std::string& shown,
                        const UrlOptions& url = {}) {
   constexpr std::size_t kStepBytes = std::size_t{1} << 20;
@@ -45,7 +45,8 @@ bool is_regular(const std::string& file) {
   return ::stat(file.c_str(), &status) != 0 || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode);
 }
 
-/// /dev/zero and its like have no end, and what is no regular file is copied to its end.
+/// Refuses /dev/zero and its like, which have no end: a file that isn't regular is copied to its
+/// end.
 void refuse_device(const std::string& file) {
   struct stat status {};
   if (is_url(file) || ::stat(file.c_str(), &status) != 0) return;
@@ -55,7 +56,7 @@ void refuse_device(const std::string& file) {
       .at_file(file);
 }
 
-/// Its bytes as they are, at any place.
+/// Opens a file's stored bytes for reading at any place.
 File open_plain(const std::string& file, const UrlOptions& url) {
   refuse_device(file);
   if (is_url(file) || !is_regular(file)) {

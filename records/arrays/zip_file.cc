@@ -13,8 +13,8 @@
 #include "infeed/records/page_buffer.h"
 #include "io/little_endian.h"
 
-/// PKWARE's APPNOTE.TXT: 4.3.7 local header, 4.3.12 central directory, 4.3.14 ZIP64 end of it, 4.3.16
-/// end of it, 4.5.3 ZIP64 sizes.
+/// Sections of PKWARE's APPNOTE.TXT: 4.3.7 local header, 4.3.12 central directory, 4.3.14 ZIP64 end
+/// of central directory, 4.3.16 end of central directory, 4.5.3 ZIP64 sizes.
 namespace infeed::detail {
 namespace {
 
@@ -38,7 +38,7 @@ T field_at(std::string_view bytes, std::size_t at) {
   return load_little<T>(bytes.data() + at);
 }
 
-/// The sizes and the place that didn't fit into an entry, in their order.
+/// Takes the sizes and the place that didn't fit into an entry, in their order.
 void take_zip64(std::string_view extra, ZipFile::Member& member) {
   constexpr std::uint32_t kElsewhere = 0xFFFFFFFF;
   while (extra.size() >= 4) {
@@ -64,7 +64,7 @@ class PartInflater {
     state_.crc_flag = ISAL_DEFLATE;
   }
 
-  /// 0 at the end of the stream; nothing where it is damaged or cut.
+  /// Returns 0 at the end of the stream; empty where it is damaged or cut.
   std::optional<std::size_t> read(std::span<char> into) {
     std::size_t got = 0;
     while (got == 0 && state_.block_state != ISAL_BLOCK_FINISH) {
@@ -244,7 +244,7 @@ FilePart ZipFile::open(const Member& member, Check check) const {
     if (!got) fail(member, fmt::format("its compressed bytes make no sense behind {}", bytes));
     if (*got == 0) break;
     bytes += *got;
-    if (bytes > member.bytes) fail(member, "it goes on behind them");  // no bomb fills the disk
+    if (bytes > member.bytes) fail(member, "it goes on behind them");  // no zip bomb fills the disk
     crc = extend_zip_crc(crc, {step.data(), *got});
     copy.write({step.data(), *got});
   }

@@ -14,41 +14,43 @@
 #include "infeed/records/url_options.h"
 
 /// Why: CIFAR, dumps of simulations and token files are records of one length, one behind the
-/// other, with nothing between them. This cuts a file into them without copying.
+/// other, with nothing between them. A FixedLengthReader cuts a file into them without copying.
 ///
 ///     infeed::FixedLengthReader images("data_batch_1.bin", {.record_bytes = 3073});
 ///     std::array<infeed::Record, 64> some;
 ///     while (const std::size_t got = images.read(some)) use(std::span(some).first(got));
 ///
-/// A file is its header, any number of records and its footer. Where its size is known beforehand
-/// (it is not compressed), one that doesn't fit is refused as a whole, as nobody can say then where
-/// its records are; of a compressed one that turns out at its end.
+/// A file is its header, any number of records and its footer. An uncompressed file whose size
+/// doesn't fit is refused as a whole, since nobody can say where its records are. With a compressed
+/// file a misfit shows only at its end.
 ///
-/// Errors: those of opening a file; data_loss for a size that doesn't fit, and a damaged stream;
-/// with the file. Behind an error there is nothing more. Thread-safety: one thread at a time.
+/// Errors, with the file: those of opening a file; data_loss for a size that doesn't fit, and for a
+/// damaged stream. Behind an error there is nothing more. Thread-safety: one thread at a time.
 namespace infeed {
 
 struct FixedLengthFormat {
   Count record_bytes;
-  Count header_bytes = 0;  ///< passed over at the front of each file
-  Count footer_bytes = 0;  ///< and at its end
-  /// gzip and lz4 are told by content. Zlib has to be named: data may begin like it.
+  Count header_bytes = 0;  ///< bytes passed over at the front of each file
+  Count footer_bytes = 0;  ///< bytes passed over at the end of each file
+  /// Compression of the files. gzip and lz4 are recognised by content; zlib has to be named, since
+  /// data may begin like it.
   Compression compression = Compression::automatic;
   UrlOptions url = {};
 };
 
 class FixedLengthReader {
  public:
-  /// `spare_blocks` may be null. Opens the file; invalid_argument for records of 0 bytes.
+  /// Opens the file. `spare_blocks` may be null. Throws invalid_argument for records of 0 bytes.
   FixedLengthReader(const std::string& file, const FixedLengthFormat& format,
                     std::shared_ptr<SpareBlocks> spare_blocks = nullptr);
   FixedLengthReader(FixedLengthReader&&) noexcept;
   ~FixedLengthReader();
 
-  /// The next records, at least one; 0 at the end. They know their file, number and offset.
+  /// Reads the next records, at least one; returns 0 at the end. Records know their file, number
+  /// and offset.
   std::size_t read(std::span<Record> out);
-  /// Passes over records; fewer than `count` only at the end and in front of an error. Seeks where it
-  /// can.
+  /// Passes over records, and returns how many: fewer than `count` only at the end and in front of
+  /// an error. Seeks where it can.
   std::uint64_t skip(std::uint64_t count);
 
  private:
@@ -56,8 +58,8 @@ class FixedLengthReader {
   std::unique_ptr<State> state_;
 };
 
-/// How many records a file has: nothing for one that has to be read to know it (a URL, a compressed
-/// file, a pipe), and for one that can't be read or doesn't fit.
+/// Returns the number of records in a file. Empty for a file that would have to be read to know it
+/// (a URL, a compressed file, a pipe), can't be read, or doesn't fit.
 std::optional<std::uint64_t> count_fixed_length_records(const std::string& file,
                                                         const FixedLengthFormat& format);
 

@@ -12,7 +12,7 @@
 #include "infeed/records/detail/zip_file.h"
 #include "infeed/records/url_options.h"
 
-/// Why: what NumPy saves, as columns: an array's first axis numbers the rows.
+/// Why: arrays that NumPy saved are read as columns. An array's first axis numbers the rows.
 ///
 ///     for (const infeed::NpyArray& array : infeed::open_npz("data.npz")) {
 ///       infeed::Column first = array.read(0, std::min<std::int64_t>(32, array.layout().rows));
@@ -26,20 +26,20 @@
 /// | S                             | bytes (with more axes: ragged_bytes), without the zeros     |
 /// |                               | that fill them up                                           |
 ///
-/// Refused, with what to save instead: complex numbers, U, times, objects, structured arrays, Fortran
-/// order (numpy.ascontiguousarray turns it), single values.
+/// Refused, with advice what to save instead: complex numbers, U, times, objects, structured
+/// arrays, Fortran order (numpy.ascontiguousarray turns it), single values.
 ///
-/// Errors: data_loss for what is cut, damaged, or no array (a header is compared with the file's size
-/// before anything is allocated); invalid_argument for what is refused. They name array and file.
+/// Errors name array and file: data_loss for a file that is cut, damaged, or no array (a header is
+/// compared with the file's size before anything is allocated); invalid_argument for refused types.
 namespace infeed {
 
-/// What a header says: NumPy's format, versions 1 to 3 (numpy/lib/format.py): the magic, two bytes of
-/// version, the size of the header as u16 or u32, the header as a Python dict {'descr',
+/// The content of a header in NumPy's format, versions 1 to 3 (numpy/lib/format.py): the magic, two
+/// bytes of version, the size of the header as u16 or u32, the header as a Python dict {'descr',
 /// 'fortran_order', 'shape'}, then the elements.
 struct NpyLayout {
   DType dtype = DType::uint8;  ///< bytes for S
-  std::size_t item_bytes = 1;  ///< of S: the longest
-  bool is_swapped = false;     ///< the bytes of an item come from large to small
+  std::size_t item_bytes = 1;  ///< bytes of an item; for S those of the longest text
+  bool is_swapped = false;     ///< items are big-endian
   std::int64_t rows = 0;
   Shape row_shape;
   std::uint64_t data_begin = 0;
@@ -47,20 +47,21 @@ struct NpyLayout {
   std::uint64_t row_bytes() const {
     return static_cast<std::uint64_t>(row_shape.items()) * item_bytes;
   }
-  /// Whether rows of both may stand in one batch.
+  /// True if rows of both may stand in one batch.
   bool fits(const NpyLayout& other) const {
     return dtype == other.dtype && row_shape == other.row_shape;
   }
 };
 
-/// Of the first bytes of an array of `bytes` in all. `front` must hold the header, for which
+/// Parses the front of an array that has `bytes` in all. `front` must hold the whole header;
 /// kNpyFrontBytes are always enough.
 NpyLayout parse_npy_header(std::string_view front, std::uint64_t bytes);
 inline constexpr std::size_t kNpyFrontBytes = (std::size_t{1} << 20) + 12;
 
 enum class ArrayMemory : std::uint8_t {
-  /// The file's pages themselves where they can be shown as they are. They must not change, and the
-  /// file must not become shorter, as long as a column of it lives: that would end the process.
+  /// Shows the file's pages themselves where their bytes can be used as they are. While a column of
+  /// the file lives, its bytes must not change and the file must not become shorter: that would end
+  /// the process.
   mapped,
   copied,
 };
@@ -76,10 +77,10 @@ class NpyArray {
   const std::string& file() const { return array_.file->name(); }
   const NpyLayout& layout() const { return layout_; }
 
-  /// Rows first, ..., first + rows - 1. Data_loss where a bool is neither 0 nor 1.
+  /// Reads `rows` rows from row `first` on. Throws data_loss where a bool is neither 0 nor 1.
   Column read(std::int64_t first, std::int64_t rows,
               ArrayMemory memory = ArrayMemory::mapped) const;
-  /// The same, as they lie in the file but in this machine's order of bytes.
+  /// Reads the same rows as they lie in the file, but in this machine's byte order.
   void read_bytes(std::int64_t first, std::int64_t rows, std::span<char> into) const;
 
  private:
@@ -92,20 +93,21 @@ class NpyArray {
 };
 
 struct NpyOptions {
-  Compression compression = Compression::automatic;  ///< of the file; gzip is told by content
-  /// Of an NPZ file, in this order; none: all. A name that isn't there is invalid_argument.
+  Compression compression = Compression::automatic;  ///< gzip is recognised by content
+  /// Arrays of an NPZ file to read, in this order; empty: all. A name that isn't there is
+  /// invalid_argument.
   std::vector<std::string> arrays = {};
-  /// Whether CRC-32s of stored members are compared when the file is opened, which reads it once.
+  /// If true, CRC-32s of stored members are compared when the file is opened, which reads it once.
   bool verify = true;
-  UrlOptions url = {};  ///< by URL: copied to TMPDIR first (seekable_file.h)
+  UrlOptions url = {};  ///< a URL is copied to TMPDIR first (seekable_file.h)
 };
 
-/// A file with one array, whose name is given.
+/// Opens a file with one array, which gets the given name.
 NpyArray open_npy(const std::string& file, std::string name, const NpyOptions& options = {});
-/// All arrays of an NPZ file, by their names without ".npy". Compressed ones are decompressed into
-/// files without a name (seekable_file.h).
+/// Opens all arrays of an NPZ file, by their names without ".npy". Compressed arrays are
+/// decompressed into files without a name (seekable_file.h).
 std::vector<NpyArray> open_npz(const std::string& file, const NpyOptions& options = {});
-/// Their layouts alone, in the same order; nothing is decompressed but their headers.
+/// Reads only the layouts, in the same order. Decompresses nothing but the headers.
 std::vector<std::pair<std::string, NpyLayout>> read_npz_layouts(const std::string& file,
                                                                 const NpyOptions& options = {});
 

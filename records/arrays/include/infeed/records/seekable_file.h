@@ -11,10 +11,10 @@
 #include "infeed/records/file.h"
 #include "infeed/records/url_options.h"
 
-/// Why: inputs are read at any place by any thread, but compressed files and pipes only come from
-/// front to back, and what lies behind a URL comes best that way. Those are copied, decompressed,
-/// into a file without a name in the folder for temporary files (TMPDIR), which vanishes with its
-/// owner: it costs disk, but no memory.
+/// Why: any thread reads inputs at any place, but compressed files and pipes only come from front
+/// to back, and URLs come best that way. Those inputs are copied, decompressed, into a file without
+/// a name in the folder for temporary files (TMPDIR). The copy vanishes with its owner; it costs
+/// disk, but no memory.
 ///
 ///     const infeed::SeekableFile file("table.bin.gz");
 ///     std::array<char, 16> some;
@@ -23,32 +23,33 @@
 /// Errors name the original file. Thread-safety: as const, any number of threads at once.
 namespace infeed {
 
-/// An empty file without a name, in the folder for temporary files; it vanishes with its owner.
-/// Errors say what it is for.
+/// Makes an empty file without a name in the folder for temporary files. It vanishes with its
+/// owner. Errors name the purpose.
 File make_nameless_file(const std::string& purpose);
 
 class SeekableFile {
  public:
-  /// A file that is open already; errors name it `name`.
+  /// Takes an open file; errors name it `name`.
   SeekableFile(std::string name, File file);
-  /// Automatic: gzip is recognised by its first bytes. Zlib is not, as text may begin like it.
+  /// Opens a file. `automatic` recognises gzip by its first bytes, but not zlib, since text may
+  /// begin like it.
   explicit SeekableFile(const std::string& file, Compression compression = Compression::automatic,
                         const UrlOptions& url = {});
 
-  /// Of the original.
+  /// Name of the original file.
   const std::string& name() const { return name_; }
   std::uint64_t size_bytes() const { return size_bytes_; }
   /// Fills `into`; fewer bytes only where the file ends.
   std::size_t read_at(std::uint64_t offset, std::span<char> into) const {
     return file_.read_at(offset, into);
   }
-  /// Exactly that; data_loss when the file ends before (it has changed meanwhile).
+  /// Fills all of `into`. Throws data_loss when the file ends before (it has changed meanwhile).
   void read_exactly(std::uint64_t offset, std::span<char> into) const;
-  /// All its bytes in memory, for as long as somebody holds them; the file may go before. Null where
-  /// the system can't, or there are none. Who makes the file shorter meanwhile ends the process when
-  /// it looks there.
+  /// Maps the whole file for as long as somebody holds the memory; the file may be closed before.
+  /// Null where the system can't, or for an empty file. A program that makes the file shorter
+  /// meanwhile ends the process when the missing bytes are used.
   std::shared_ptr<const char> map() const;
-  /// A name under which this process can open it.
+  /// Returns a name under which this process can open the file.
   std::string path() const;
 
  private:
@@ -56,7 +57,7 @@ class SeekableFile {
   File file_;
   std::uint64_t size_bytes_;
   mutable std::mutex mapping_mutex_;
-  mutable std::shared_ptr<const char> mapping_;  ///< once somebody asked for it
+  mutable std::shared_ptr<const char> mapping_;  ///< set once somebody has asked for it
 };
 
 }  // namespace infeed

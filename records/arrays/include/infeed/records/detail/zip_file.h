@@ -7,24 +7,24 @@
 
 #include "infeed/records/seekable_file.h"
 
-/// Why: NumPy's .npz files are zip files, whose arrays are to be read at any place. Members are
-/// stored or deflated; other methods and encryption are refused. ZIP64 is read.
+/// Why: NumPy's .npz files are zip files, whose arrays are read at any place. Members are stored or
+/// deflated; other methods and encryption are refused. ZIP64 is read.
 ///
-/// Nothing that the file says of itself is believed: places lie inside it, sizes are compared with
-/// what is there. Not meant to be used directly.
+/// No claim of the file is believed: places must lie inside it, and sizes are compared with the
+/// bytes that are there. Not meant to be used directly.
 namespace infeed::detail {
 
-/// Bytes of a file, from `begin`.
+/// A range of a file's bytes.
 struct FilePart {
   std::shared_ptr<const SeekableFile> file;
   std::uint64_t begin = 0;
   std::uint64_t bytes = 0;
 };
 
-/// Thread-safety: as const, any number of threads at once.
+/// Finds and opens members. Thread-safety: as const, any number of threads at once.
 class ZipFile {
  public:
-  /// Error data_loss: the file is no zip file, is damaged or cut.
+  /// Reads the directory. Throws data_loss if the file is no zip file, damaged or cut.
   explicit ZipFile(std::shared_ptr<const SeekableFile> file);
 
   struct Member {
@@ -36,18 +36,18 @@ class ZipFile {
     std::uint64_t bytes = 0;
     std::uint64_t header = 0;  ///< where its local header begins
   };
-  /// Without folders.
+  /// Members without folders.
   const std::vector<Member>& members() const { return members_; }
 
   enum class Check : std::uint8_t {
-    crc,      ///< reads all of it once
-    nothing,  ///< of a stored member; a deflated one is always checked
+    crc,      ///< reads the whole member once
+    nothing,  ///< skips the check of a stored member; a deflated one is always checked
   };
-  /// A member's content: of a stored one its place in the zip file, of a deflated one a
-  /// decompressed copy without a name (seekable_file.h). Error data_loss, and invalid_argument for
-  /// a method that is not known.
+  /// Returns a member's content: a stored member's place in the zip file, or a deflated member's
+  /// decompressed copy without a name (seekable_file.h). Throws data_loss, and invalid_argument for
+  /// an unknown method.
   FilePart open(const Member& member, Check check = Check::crc) const;
-  /// The first bytes of its content, at most so many, without their being checked.
+  /// Returns the first bytes of the content, at most `bytes_max`, unchecked.
   std::string read_front(const Member& member, std::size_t bytes_max) const;
 
  private:
