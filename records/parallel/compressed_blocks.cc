@@ -17,8 +17,8 @@
 namespace infeed::detail {
 namespace {
 
-// A segment becomes a block, and what lies beside a file may claim anything. Larger ones are
-// decompressed from the front.
+// Limit of a segment, since each becomes a block and a file beside the data may claim any size.
+// With larger segments a file is decompressed from the front.
 constexpr std::uint64_t kSegmentBytesMax = std::uint64_t{16} << 20;
 
 bool are_small(const std::vector<Segment>& segments) {
@@ -29,7 +29,7 @@ bool are_small(const std::vector<Segment>& segments) {
 
 }  // namespace
 
-/// Each block is a segment.
+/// A file in which each block is a segment.
 class SegmentBlocks final : public BlockFile {
  public:
   SegmentBlocks(const std::string& file, const BlockFileOptions& options,
@@ -67,7 +67,7 @@ class SegmentBlocks final : public BlockFile {
       block.crc32_ = source->crc32();
       block.is_read_ = true;
       give_back(std::move(source));
-    } catch (const Error&) {  // a RecordReader will meet it, too, and say so
+    } catch (const Error&) {  // a RecordReader will meet and report it
     } catch (const StreamDamage&) {
     }
   }
@@ -118,12 +118,12 @@ class SegmentBlocks final : public BlockFile {
   const Compression compression_;
   const std::vector<Segment> segments_;
   std::size_t claimed_ = 0;
-  std::uint32_t crc32_ = 0;  ///< of what was framed
+  std::uint32_t crc32_ = 0;  ///< CRC-32 of the framed bytes
   std::mutex mutex_;
-  std::vector<std::unique_ptr<SegmentSource>> sources_;  ///< that nobody uses now
+  std::vector<std::unique_ptr<SegmentSource>> sources_;  ///< sources not in use now
 };
 
-/// claim() decompresses, and keeps the front of a record that ends in the next block.
+/// A file that claim() decompresses. Keeps the front of a record that ends in the next block.
 class StreamBlocks final : public BlockFile {
  public:
   StreamBlocks(const std::string& file, const BlockFileOptions& options)
@@ -146,7 +146,7 @@ class StreamBlocks final : public BlockFile {
     block.held_bytes_ = carried_.size();
     if (!carried_.empty()) std::memcpy(block.block_->data, carried_.data(), carried_.size());
     block.first_record_ = claimed_.record;
-    // Up to the end of one record at least; each time as much more as there is already.
+    // Goes on to the end of at least one record, and doubles the room each time.
     while (fill(block, room_bytes) && block.records_.empty()) {
       room_bytes *= 2;
       make_larger(block, room_bytes);
@@ -166,7 +166,8 @@ class StreamBlocks final : public BlockFile {
   }
 
  private:
-  /// Decompresses as much as there is room and finds the records that are whole. False at the end.
+  /// Decompresses as much as there is room for and finds the whole records. Returns false at the
+  /// end.
   bool fill(RecordBlock& block, std::size_t room_bytes) {
     Block& memory = *block.block_;
     while (!has_ended_ && block.held_bytes_ < room_bytes) {
@@ -175,7 +176,7 @@ class StreamBlocks final : public BlockFile {
             source_->read({memory.data + block.held_bytes_, room_bytes - block.held_bytes_});
         block.held_bytes_ += got;
         has_ended_ = got == 0;
-      } catch (const Error&) {  // a RecordReader will meet it, too, and say so
+      } catch (const Error&) {  // a RecordReader will meet and report it
         give_up();
       } catch (const StreamDamage&) {
         give_up();
@@ -211,9 +212,9 @@ class StreamBlocks final : public BlockFile {
 
   const std::unique_ptr<ByteSource> source_;
   RecordPosition claimed_;  ///< behind the records of all blocks
-  std::string carried_;     ///< what was decompressed behind them
+  std::string carried_;     ///< decompressed bytes behind those records
   bool has_ended_ = false;
-  bool is_good_ = true;  ///< all so far
+  bool is_good_ = true;  ///< true if all was good so far
 };
 
 std::shared_ptr<BlockFile> open_compressed_blocks(const std::string& file,

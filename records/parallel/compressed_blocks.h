@@ -7,8 +7,8 @@
 
 namespace infeed::detail {
 
-/// From the first record on: by segments, which several threads decompress, where the file has
-/// them; else what one thread after the other decompresses.
+/// Opens a file from its first record on. Several threads decompress its segments where it has
+/// them; otherwise one thread after the other decompresses.
 std::shared_ptr<BlockFile> open_compressed_blocks(const std::string& file,
                                                   const BlockFileOptions& options);
 

@@ -42,7 +42,7 @@ class ParallelRecordReader::State {
     if (out.empty()) return 0;
     if (taken_ == records_.size()) {
       taken_ = 0;
-      records_.clear();  // also when what follows throws
+      records_.clear();  // also when the fetch throws
       has_begun_ = true;
       if (!source_->fetch(records_)) return 0;
     }
@@ -102,7 +102,7 @@ class ParallelRecordReader::State {
     return options;
   }
   RecordReaderOptions with_own_callbacks(RecordReaderOptions options) {
-    // A thread that waits for a server is not to keep the destructor waiting.
+    // A thread that waits for a server must not keep the destructor waiting.
     options.url.stop = stop_.get_token();
     options.on_damage = [this](const DamagedRange& range) { damage_from_reader_(range); };
     return options;
@@ -119,7 +119,7 @@ class ParallelRecordReader::State {
   std::vector<Record> records_;
   std::size_t taken_ = 0;
   std::uint64_t passed_ = 0;
-  bool has_begun_ = false;                        // threads may use the reader
+  bool has_begun_ = false;                        // threads may now use the reader
   std::unique_ptr<detail::RecordSource> source_;  // last: its threads use the reader
 };
 

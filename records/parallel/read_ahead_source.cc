@@ -14,7 +14,8 @@
 namespace infeed::detail {
 namespace {
 
-/// Invariants: hand_off_ guards all that follows it; the reader belongs to the one thread.
+/// Decodes on one thread. Invariants: hand_off_ guards all members behind it; the reader belongs to
+/// the one thread.
 class DecodingAhead final : public RecordSource {
  public:
   DecodingAhead(const ParallelRecordReaderOptions& options, RecordReader& reader, DamageSink damage)
@@ -36,7 +37,7 @@ class DecodingAhead final : public RecordSource {
     return false;
   }
 
-  /// From inside the reader's reading call.
+  /// Called from inside the reader's reading call.
   void put(DamagedRange range) {
     const auto lock = hand_off_.lock();
     push(std::move(range), 0);
@@ -59,7 +60,7 @@ class DecodingAhead final : public RecordSource {
     constexpr std::size_t kBatch = 512;
     lock.unlock();
     Records records(kBatch);
-    std::exception_ptr error;  // not through somebody else's function
+    std::exception_ptr error;  // it must not pass through the user's function
     call_around(options_.around_decoding, [&] {
       try {
         records.resize(reader_.read(records));
@@ -73,7 +74,7 @@ class DecodingAhead final : public RecordSource {
     HandOff::lock_again(lock);
     is_over_ = records.empty();
     if (error) {
-      push(std::move(error), 0);  // whoever takes it is then the only one that holds it
+      push(std::move(error), 0);  // the taker then holds the only reference
     } else if (!is_over_) {
       push(std::move(records), bytes);
     }
@@ -85,7 +86,7 @@ class DecodingAhead final : public RecordSource {
     items_.push_back({std::move(item), bytes});
   }
 
-  /// Nothing at the end, again and again.
+  /// Returns the next item; empty at the end, however often it is called.
   std::optional<Item> take() {
     auto lock = hand_off_.lock();
     if (workers_.count() == 0) workers_.set_count(1);

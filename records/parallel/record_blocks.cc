@@ -17,19 +17,19 @@ namespace {
 
 // Blocks end where the system's pages do, so that copies out of the page cache are aligned.
 constexpr std::uint64_t kPageBytes = 4096;
-// Of a block that ends inside a record the rest of that is read twice: so there are at least four
-// records to a block, unless they are so large that nothing stays in a cache anyway. And a block
-// ends right before the end of a long record, where all are as long: 112 KiB come 4 % quicker.
+// A block that ends inside a record has the rest of that record read twice. So a block has room for
+// at least four records, unless they are so large that nothing stays in a cache anyway. If records
+// are long and all alike, a block ends right before the end of one: 112 KiB come 4 % quicker.
 constexpr std::size_t kRecordsPerBlockMin = 4;
 constexpr std::size_t kLongRecordBytes = std::size_t{16} << 10;
 constexpr std::size_t kLargeBlockBytes = std::size_t{4} << 20;
-// A block has room for the rest of a record that ends in the next one: a usual one twice over, in steps,
-// since memory is found again by its size. A longer one has the block copied.
+// Room of a block for the rest of a record that ends in the next block: twice a usual record, in
+// steps, since memory is found again by its size. A longer record has the block copied.
 constexpr std::size_t kRestBytesMin = std::size_t{64} << 10;
-// What is mapped comes page by page, and lies in no cache when it is framed. Against being read,
-// records of 2 KiB come at 0.87 so, of 16 at 0.88, of 32 at 1.0 and of 112 at 1.6.
+// Mapped bytes come page by page, and lie in no cache when they are framed. Compared with reading,
+// mapped records come at 0.87 of the speed for 2 KiB, 0.88 for 16, 1.0 for 32 and 1.6 for 112.
 constexpr std::size_t kMappedRecordBytesMin = std::size_t{64} << 10;
-// In the pool for the next blocks; some threads hold one each.
+// Blocks that the pool keeps for the next ones; some threads hold one each.
 constexpr std::size_t kFreeRecordBlocksMax = 8;
 
 }  // namespace
@@ -123,24 +123,25 @@ class PlainBlocks final : public BlockFile {
 
   const File file_;
   const std::uint64_t file_bytes_;
-  std::shared_ptr<MappedFiles> mapped_files_;  ///< null once it was asked
-  // Set by claim() before it gives a block of it.
+  std::shared_ptr<MappedFiles> mapped_files_;  ///< null once a mapping was asked for
+  // Set by claim() before it gives a block of the mapping.
   std::shared_ptr<const MappedFile> mapped_;
-  BlockReference mapped_block_;  ///< all of mapped_
-  std::uint64_t claimed_;        ///< up to here
-  // What frame() has found tells claim() how much to take, and what is known to be no beginning.
+  BlockReference mapped_block_;  ///< a view of all of mapped_
+  std::uint64_t claimed_;        ///< end of the claimed bytes
+  // Results of frame() tell claim() how much to take, and up to where no record begins.
   std::atomic<std::uint64_t> framed_to_;
-  std::atomic<std::size_t> record_bytes_{0};  ///< about
+  std::atomic<std::size_t> record_bytes_{0};  ///< about the bytes of one record
 };
 
-/// Where the block that begins at claimed_ is to end.
+/// Returns the end of the block that begins at claimed_.
 std::uint64_t PlainBlocks::next_end() const {
   const std::uint64_t record_bytes = record_bytes_.load(std::memory_order_relaxed);
   const std::uint64_t several =
       std::min<std::uint64_t>(kRecordsPerBlockMin * record_bytes, kLargeBlockBytes);
   std::uint64_t end = claimed_ + std::max<std::uint64_t>(block_bytes_, several);
   if (record_bytes >= kLongRecordBytes) {
-    // If records go on as long as they are, this is a little before the last one that ends in the block.
+    // If records stay as long as they are, this is a little before the end of the last one in the
+    // block.
     const std::uint64_t begin = std::min(framed_to_.load(std::memory_order_relaxed), claimed_);
     const std::uint64_t records_end = begin + (end - begin) / record_bytes * record_bytes;
     const std::uint64_t before_end = record_bytes / 64;
@@ -153,7 +154,7 @@ void PlainBlocks::begin_mapping() {
   if (record_bytes_.load(std::memory_order_relaxed) < kMappedRecordBytesMin) return;
   const auto files = std::exchange(mapped_files_, nullptr);
   mapped_ = files->of(file_);
-  // One that has grown since it was opened has another end.
+  // A file that has grown since it was opened has another end.
   if (mapped_ != nullptr && mapped_->size_bytes() != file_bytes_) mapped_ = nullptr;
   if (mapped_ != nullptr) {
     mapped_block_ = BlockReference(make_view(file_name(), mapped_->data(), mapped_));
@@ -176,7 +177,7 @@ bool PlainBlocks::claim(RecordBlock& block) {
 }
 
 void PlainBlocks::read(RecordBlock& block) {
-  // With the header of a record that begins right before the end.
+  // Includes the header of a record that begins right before the end.
   const std::uint64_t end = std::min(file_bytes_, block.end_ + kHeaderBytes);
   block.is_mapped_ ? begin_mapped(block) : begin_in_memory(block);
   block.is_read_ = read_more(block, end);
@@ -202,12 +203,12 @@ void PlainBlocks::begin_in_memory(RecordBlock& block) const {
   block.held_bytes_ = lead;
 }
 
-/// False when the file doesn't give them.
+/// Returns false when the file doesn't give the bytes.
 bool PlainBlocks::read_more(RecordBlock& block, std::uint64_t end) const {
   if (end <= block.block_->stream_offset + block.held_bytes_) return true;
   try {
     return block.is_mapped_ ? bring_more(block, end) : read_into_memory(block, end);
-  } catch (const Error&) {  // a RecordReader will meet it, too, and say so
+  } catch (const Error&) {  // a RecordReader will meet and report it
     return false;
   }
 }
@@ -227,7 +228,7 @@ bool PlainBlocks::read_into_memory(RecordBlock& block, std::uint64_t end) const 
   return got == wanted;
 }
 
-/// A file that was shortened is noticed here, by its size.
+/// Brings mapped bytes. Notices by its size that the file was shortened.
 bool PlainBlocks::bring_more(RecordBlock& block, std::uint64_t end) const {
   if (file_.size_bytes() != file_bytes_ || !mapped_->bring(block.held_bytes_, end)) return false;
   block.held_bytes_ = static_cast<std::size_t>(end);

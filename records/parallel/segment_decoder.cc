@@ -10,8 +10,9 @@
 namespace infeed::detail {
 namespace {
 
-/// A header found in the middle of a file may lie, and every segment could begin with one that
-/// claims the whole rest. A longer record is left to whoever reads from the front.
+/// Most segments that a guessed record may span. A header found in the middle of a file may lie,
+/// and every segment could begin with one that claims the whole rest. A longer record is left to
+/// the reader that reads from the front.
 constexpr std::uint64_t kGuessedRecordSegments = 16;
 
 }  // namespace
@@ -28,7 +29,7 @@ SegmentDecoder::SegmentDecoder(const std::string& file, Compression compression,
             source_ = source.get();
             return source;
           }(),
-          // The blocks of a few segments are out at a time.
+          // The blocks of a few segments are in use at a time.
           std::make_shared<BlockPool>(
               file, FreeBlocks{.blocks_max = 4 + 4 * options.segment_bytes / options_.block_bytes},
               options.spare_blocks),
@@ -45,7 +46,7 @@ DecodedSegment SegmentDecoder::decode(const Segment& segment) {
     decoded.begin = window_.offset();
     decoded.is_good = is_found && decode_records(segment, decoded);
     decoded.crc32 = source_->crc32();
-  } catch (const std::exception&) {  // whoever looks at it again meets it again, and tells
+  } catch (const std::exception&) {  // the next reader of the segment meets and reports it
     decoded.is_good = false;
   }
   return decoded;
@@ -64,7 +65,7 @@ bool SegmentDecoder::decode_records(const Segment& segment, DecodedSegment& deco
     records.resize(before + scan.count);
     if (scan.count != 0) continue;
     if (scan.stop != FrameState::needs_bytes) return false;
-    // Where records are known to be, none passes the segment's end.
+    // Where records are known to begin, none passes the segment's end.
     const std::uint64_t record_bytes_max =
         segment.is_guess
             ? guessed_record_bytes_max_
@@ -77,7 +78,7 @@ bool SegmentDecoder::decode_records(const Segment& segment, DecodedSegment& deco
   }
   decoded.end = window_.offset();
   while (!records.empty() && *records.back().offset() - kHeaderBytes >= segment.stream_end) {
-    decoded.end = *records.back().offset() - kHeaderBytes;  // it is of the next segment
+    decoded.end = *records.back().offset() - kHeaderBytes;  // it belongs to the next segment
     records.pop_back();
   }
   return true;

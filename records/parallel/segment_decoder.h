@@ -13,20 +13,20 @@
 namespace infeed::detail {
 
 struct DecodedSegment {
-  /// False: something is not as it should be. Somebody else has to look at it from the begin.
+  /// False if something is wrong. The segment must then be read again from its begin.
   bool is_good = false;
-  std::uint64_t begin = 0;      ///< of the first record
-  std::uint64_t end = 0;        ///< of the last record
+  std::uint64_t begin = 0;      ///< begin of the first record
+  std::uint64_t end = 0;        ///< end of the last record
   std::uint32_t crc32 = 0;      ///< SegmentSource::crc32
   std::vector<Record> records;  ///< numbered from 0
 };
 
-/// Turns segments into records. One a thread.
+/// Turns segments into records. Each thread has its own.
 class SegmentDecoder {
  public:
   SegmentDecoder(const std::string& file, Compression compression,
                  const ParallelRecordReaderOptions& options);
-  /// The records that begin in the segment. Never throws.
+  /// Returns the records that begin in the segment. Never throws.
   DecodedSegment decode(const Segment& segment);
 
  private:

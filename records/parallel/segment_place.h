@@ -8,8 +8,8 @@
 
 namespace infeed::detail {
 
-/// A place in a compressed file where decoding can begin without anything before it, at the front
-/// of a record. Files of ours store it as three little-endian numbers.
+/// A place in a compressed file, at the front of a record, where decoding can begin without the
+/// bytes before it. Our files store it as three little-endian numbers.
 struct SegmentPlace {
   static constexpr std::size_t kBytes = 24;
 
@@ -27,7 +27,7 @@ struct SegmentPlace {
     store_little(at + 8, stream_offset);
     store_little(at + 16, first_record);
   }
-  /// Whether `next` can be the place that follows.
+  /// True if `next` can be the place that follows.
   bool may_precede(const SegmentPlace& next) const {
     return file_offset < next.file_offset && stream_offset < next.stream_offset &&
            first_record < next.first_record;

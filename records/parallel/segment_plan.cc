@@ -19,7 +19,7 @@ bool exists(const std::string& name) {
   return std::filesystem::exists(name, ignored);
 }
 
-/// Joins neighbours until they have `segment_bytes`.
+/// Joins neighbouring places until a segment has `segment_bytes`.
 std::vector<Segment> join(const std::vector<SegmentPlace>& places, std::uint64_t segment_bytes) {
   std::vector<Segment> segments;
   std::size_t first = 0;
@@ -33,7 +33,7 @@ std::vector<Segment> join(const std::vector<SegmentPlace>& places, std::uint64_t
   return segments;
 }
 
-/// Of one that is known beforehand: the last one of a plain file ends where that does.
+/// True if a segment of known length is too long. The last segment of a plain file ends at `size`.
 bool are_too_long(const SegmentPlan& plan, std::uint64_t size) {
   return std::ranges::any_of(plan.segments, [size](const Segment& segment) {
     const std::uint64_t end = segment.stream_end == Segment::kToEnd ? size : segment.stream_end;
@@ -83,7 +83,8 @@ SegmentPlan plan_plain(const std::string& file, std::uint64_t segment_bytes) {
   }
 }
 
-/// A piece as long as that would lie decoded in memory before its first record is handed out.
+/// Refuses pieces that are too long: one would lie decoded in memory before its first record is
+/// handed out.
 SegmentPlan read_ahead_where_too_long(SegmentPlan plan) {
   if (!are_too_long(plan, 0)) return plan;
   return {{},

@@ -14,8 +14,8 @@
 namespace infeed::detail {
 namespace {
 
-/// A part of a file; what lies behind the part is read in small pieces only, because hardly
-/// anything of it will be wanted.
+/// A part of a file. Bytes behind the part are read in small pieces only, because few of them will
+/// be wanted.
 class PartSource final : public ByteSource {
  public:
   explicit PartSource(const std::string& name)
@@ -129,7 +129,7 @@ class GzipSegmentSource final : public SegmentSource {
     state_.avail_in = static_cast<std::uint32_t>(got);
   }
 
-  /// Exactly the promised bytes were in exactly the promised part of the file.
+  /// Checks that exactly the promised bytes were in exactly the promised part of the file.
   void require_end() {
     std::array<std::uint8_t, 1> more{};
     while (state_.block_state != ISAL_BLOCK_FINISH) {
@@ -153,7 +153,7 @@ class GzipSegmentSource final : public SegmentSource {
   bool has_last_block_ = false;
 };
 
-/// Whether `deflated` is the end of a deflate stream, without any content.
+/// True if `deflated` is the end of a deflate stream, without any content.
 bool is_empty_end(std::string_view deflated) {
   inflate_state state;
   isal_inflate_init(&state);

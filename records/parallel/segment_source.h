@@ -9,7 +9,7 @@
 #include "infeed/records/compression.h"
 #include "io/byte_source.h"
 
-/// One file cut into segments that are decoded independently of each other.
+/// Cuts one file into segments that are decoded independently of each other.
 namespace infeed::detail {
 
 struct Segment {
@@ -17,18 +17,19 @@ struct Segment {
 
   std::uint64_t stream_begin = 0;
   std::uint64_t stream_end = kToEnd;
-  /// Of a compressed file: where its bytes lie. (A plain file is its stream.)
+  /// Place of the segment's bytes in a compressed file. (A plain file is its stream.)
   std::uint64_t file_begin = 0;
   std::uint64_t file_end = kToEnd;
-  /// stream_begin may lie inside a record: the first record behind it is to be looked for.
+  /// True if stream_begin may lie inside a record: decoding must look for the first record behind
+  /// it.
   bool is_guess = false;
 };
 
-/// A source that goes to a segment and gives its bytes. One a thread.
+/// A source that gives the bytes of one segment after the other. Each thread has its own.
 class SegmentSource : public ByteSource {
  public:
   virtual void begin(const Segment& segment) = 0;
-  /// CRC-32 (of gzip) of what was read since begin(), where the file has one to compare with.
+  /// CRC-32 (as in gzip) of the bytes read since begin(), where the file has one to compare with.
   virtual std::uint32_t crc32() const { return 0; }
 };
 
@@ -38,15 +39,16 @@ struct SegmentPlan {
   std::string reason;
 };
 
-/// Never throws because of what lies beside the data: a bad index only means another way to read.
+/// Plans the segments. Never throws because of files beside the data: a bad index only means
+/// another way to read.
 SegmentPlan plan_segments(const std::string& file, Compression compression,
                           std::uint64_t segment_bytes);
 
 std::unique_ptr<SegmentSource> make_segment_source(const std::string& file, Compression compression,
                                                    std::size_t input_block_bytes);
 
-/// Whether a gzip member whose segments end at `segments_end` of the file ends as it must: with
-/// nothing more, and with `crc` and `size`, which are those of all its bytes.
+/// True if a gzip member whose segments end at `segments_end` of the file ends as it must: without
+/// further content, and with `crc` and `size`, those of all its bytes.
 bool gzip_tail_is_right(const std::string& file, std::uint64_t segments_end, std::uint32_t crc,
                         std::uint64_t size);
 

@@ -15,11 +15,11 @@
 namespace infeed::detail {
 namespace {
 
-/// Threads that decode segments in their order, some way ahead of whoever takes them.
+/// Threads that decode segments in order, some way ahead of the consumer.
 ///
-/// Invariants: hand_off_ guards all that follows it, but for a slot's content and a worker's decoder,
-/// which belong to that worker until the slot is done. What is claimed is decoded and taken, however
-/// many threads there are to be then.
+/// Invariants: hand_off_ guards all members behind it, except a slot's content and a worker's
+/// decoder, which belong to that worker until the slot is done. A claimed segment is decoded and
+/// taken, however many threads are wanted by then.
 class SegmentThreads {
  public:
   SegmentThreads(const ParallelRecordReaderOptions& options, const RecordReader& reader,
@@ -38,8 +38,8 @@ class SegmentThreads {
 
   const std::vector<Segment>& segments() const { return segments_; }
 
-  /// Sees to it that there are as many threads as there are to be now, from segment `next` on, which
-  /// is taken next. False: there are to be none, and they have left nothing to be taken.
+  /// Starts or ends threads to match threads_wanted(). Segment `next` is taken next. Returns false
+  /// when no thread is wanted and none has left a segment to take.
   bool work_on(std::size_t next) {
     const int wanted = threads_wanted();
     const auto lock = hand_off_.lock();
@@ -47,7 +47,7 @@ class SegmentThreads {
     if (wanted != workers_.count()) workers_.set_count(wanted);
     return wanted != 0 || claimed_ != taken_;
   }
-  /// The next one, in order.
+  /// Waits for the next segment in order.
   DecodedSegment take() {
     auto lock = hand_off_.lock();
     Slot& slot = slots_[taken_ % slots_.size()];
@@ -100,7 +100,7 @@ class SegmentThreads {
         if (!decoder) decoder = std::make_unique<SegmentDecoder>(file_, compression_, options_);
         slot.decoded = decoder->decode(segments_[slot.segment]);
       } catch (const std::exception&) {
-        slot.decoded.is_good = false;  // whoever takes it opens the file again, and tells
+        slot.decoded.is_good = false;  // the next reader of the file meets and reports it
       }
     });
     HandOff::lock_again(lock);
@@ -116,7 +116,7 @@ class SegmentThreads {
   HandOff hand_off_;
   WaitPoint is_ready_{hand_off_};
   std::vector<Slot> slots_;                                ///< segment i is in slot i % size
-  std::vector<std::unique_ptr<SegmentDecoder>> decoders_;  ///< of each worker
+  std::vector<std::unique_ptr<SegmentDecoder>> decoders_;  ///< by worker
   std::size_t claimed_ = 0;
   std::size_t taken_ = 0;
   Workers<Slot> workers_{hand_off_,
@@ -126,9 +126,9 @@ class SegmentThreads {
                           .run = [this](Lock& lock, Slot& slot) { decode(lock, slot); }}};
 };
 
-/// Takes a segment only when it begins exactly where the records before it ended; so whatever made
-/// the segments (an index, a search, flush points) can't make it lose or invent a record. From any
-/// other place the reader goes on, up to the next segment that fits; so it does where no thread is to
+/// Takes a segment only when it begins exactly where the records before it ended. So the source of
+/// the segments (an index, a search, flush points) can't make it lose or invent a record. Anywhere
+/// else the reader goes on, up to the next segment that fits; so it does where no thread is to
 /// work.
 class SegmentedSource final : public RecordSource {
  public:
@@ -155,7 +155,7 @@ class SegmentedSource final : public RecordSource {
   }
 
  private:
-  /// Where the reader stands: somebody may have skipped.
+  /// Begins where the reader stands: records may have been skipped.
   void begin() {
     position_ = reader_.position();
     const auto& segments = threads_.segments();
@@ -168,9 +168,9 @@ class SegmentedSource final : public RecordSource {
   void take_segment(std::vector<Record>& out) {
     const Segment& segment = threads_.segments()[next_++];
     DecodedSegment decoded = threads_.take();
-    if (position_.offset >= segment.stream_end) return;  // a record before it reaches over it
+    if (position_.offset >= segment.stream_end) return;  // an earlier record reaches over it
     if (!decoded.is_good || decoded.begin != position_.offset) {
-      // Behind damage in a gzip member there is nothing that a thread could begin with.
+      // Behind damage in a gzip member there is no place where a thread could begin.
       let_reader_read(is_gzip() ? Segment::kToEnd : segment.stream_end);
       return;
     }
@@ -209,7 +209,7 @@ class SegmentedSource final : public RecordSource {
     if (position_.offset >= *reads_until_) reads_until_.reset();
   }
 
-  /// A thread that opened the file later doesn't know how long it was.
+  /// True if the file ended early. A thread that opened it later doesn't know how long it was.
   bool is_short() const {
     return reader_.compression() == Compression::none &&
            position_.offset < reader_.file_bytes().value_or(0);
@@ -217,7 +217,7 @@ class SegmentedSource final : public RecordSource {
 
   void finish() {
     if (is_short()) {
-      let_reader_read(Segment::kToEnd);  // which tells
+      let_reader_read(Segment::kToEnd);  // the reader reports it
     } else if (is_gzip() && !gzip_tail_is_right(reader_.file(), threads_.segments().back().file_end,
                                                 crc_, position_.offset)) {
       let_reader_read(Segment::kToEnd);
@@ -228,9 +228,9 @@ class SegmentedSource final : public RecordSource {
 
   SegmentThreads threads_;
   RecordReader& reader_;
-  std::size_t next_ = 0;                      // segment
-  RecordPosition position_;                   // of the record that comes next
-  std::optional<std::uint64_t> reads_until_;  // the reader reads, up to this offset
+  std::size_t next_ = 0;                      // segment to take next
+  RecordPosition position_;                   // position of the next record
+  std::optional<std::uint64_t> reads_until_;  // if set, the reader reads up to this offset
   std::uint32_t crc_ = 0;
   std::exception_ptr error_;
   bool has_begun_ = false;
