@@ -12,11 +12,11 @@
 #include "text/number_text.h"
 #include "text/text_masks.h"
 
-/// One cell of a table: where it ends, and how it becomes a value.
+/// Finds the end of one cell of a table, and turns the cell into a value.
 namespace infeed::detail {
 
-/// The first delimiter, line feed or carriage return; there is one, since a text ends with a line
-/// feed.
+/// Returns the first delimiter, line feed or carriage return. There is one, since a text ends with
+/// a line feed.
 inline const char* find_field_end(const char* at, char delimiter) {
 #if defined(__SSE2__)
   const __m128i wanted = _mm_set1_epi8(delimiter);
@@ -28,7 +28,7 @@ inline const char* find_field_end(const char* at, char delimiter) {
         _mm_or_si128(_mm_cmpeq_epi8(bytes, wanted), _mm_or_si128(line_feed, carriage_return));
     return static_cast<std::uint32_t>(_mm_movemask_epi8(ends));
   };
-  // Two at once: most texts end in the first 32 bytes, but whether in the first 16 is any guess.
+  // Looks at 32 bytes at once: most texts end there, but whether in the first 16 can't be foretold.
   for (;; at += 32) {
     const std::uint32_t found = ends_of(at) | ends_of(at + 16) << 16;
     if (found != 0) return at + std::countr_zero(found);
@@ -45,7 +45,7 @@ struct Cell {
   const char* begin;
   const char* end;
   bool is_quoted;
-  bool has_pairs;  ///< of quotes, each of which stands for one
+  bool has_pairs;  ///< each pair of quotes stands for one quote
 };
 
 constexpr bool is_blank(char c) { return c == ' ' || c == '\t'; }
@@ -78,7 +78,7 @@ NumberProblem parse_number(const char* begin, const char* end, T* out) {
   }
 }
 
-/// A copy of a text in quotes, with one quote for each pair.
+/// Appends a text in quotes, with one quote for each pair.
 inline void append_unquoted(const Cell& cell, GrowingBuffer& values, const TensorPool& pool) {
   for (const char* at = cell.begin; at < cell.end;) {
     const char* const quote = std::min(find_char(at, cell.end, '"') + 1, cell.end);
@@ -94,7 +94,7 @@ inline void append_cell(const Cell& cell, GrowingColumn& out, const TensorPool& 
   if (cell.has_pairs) {
     append_unquoted(cell, values, pool);
   } else {
-    // Most texts are short: one copy of fixed size, without a call and a loop.
+    // Most texts are short: they take one copy of fixed size, without a call and a loop.
     const auto size = static_cast<std::size_t>(cell.end - cell.begin);
     std::byte* const to = values.extend(size + kShortBytes, pool);
     std::memcpy(to, cell.begin, kShortBytes);

@@ -11,26 +11,26 @@ namespace infeed::detail {
 
 RowFormat row_format(const CsvOptions& options);
 
-/// A field of a row, in text that goes on behind the row by kTextPaddingBytes.
+/// A field of a row.
 struct CsvField {
   std::string text;
   bool was_quoted = false;
   bool has_lone_return = false;  ///< a CR without LF outside quotes: no reader takes such a row
 };
 
-/// For the few rows where speed doesn't matter: headers, samples, messages. `row` may end with its
-/// line break. A quote that is followed by something else than a delimiter ends nothing.
-/// Throws data_loss when there are more of them than limits::csv_row_fields.
+/// Splits a row where speed doesn't matter: headers, samples, messages. `row` may end with its line
+/// break. Text behind a closing quote belongs to the field, up to the delimiter. Throws data_loss
+/// for more fields than limits::csv_row_fields.
 std::vector<CsvField> split_fields(std::string_view row, const RowFormat& format);
-/// The same of a header; throws data_loss for a CR without LF, too, which is all that a file has whose
-/// lines end with CR.
+/// Splits a header. Throws data_loss also for a CR without LF: a file whose lines end with CR is
+/// all one header.
 std::vector<CsvField> split_header(std::string_view header, const RowFormat& format);
-/// What an Error says of one.
+/// Returns an Error's text about a CR without LF.
 std::string lone_return_text();
-/// How many they would be.
+/// Returns the number of fields that split_fields() would give.
 std::size_t count_fields(std::string_view row, const RowFormat& format);
 
-/// Throws invalid_argument for options that can't be.
+/// Throws invalid_argument for options that can't work.
 void check_csv_options(const CsvOptions& options);
 
 }  // namespace infeed::detail

@@ -19,17 +19,17 @@ namespace {
 
 constexpr std::size_t kNoColumn = ~std::size_t{0};
 
-/// Of the line end that stands here; 0 where none does.
+/// Returns the bytes of the line end at `at`; 0 where there is none.
 constexpr std::size_t line_end_bytes(const char* at) {
   if (*at == '\n') return 1;
   return *at == '\r' && at[1] == '\n' ? 2 : 0;
 }
 
-/// Which field of a row belongs to which column.
+/// Maps the fields of a row to columns.
 struct CsvLayout final : TextLayout {
-  std::vector<std::size_t> columns;  ///< of each field; kNoColumn: nobody wants it
-  std::vector<std::size_t> absent;   ///< columns that have no field, but a default
-  std::vector<std::string> names;    ///< of the fields
+  std::vector<std::size_t> columns;  ///< column of each field; kNoColumn: nobody wants the field
+  std::vector<std::size_t> absent;   ///< columns that have a default but no field
+  std::vector<std::string> names;    ///< names of the fields
 };
 
 class CsvParser final : public TextParser {
@@ -44,7 +44,7 @@ class CsvParser final : public TextParser {
       std::string padded = null + std::string(kTextPaddingBytes, ' ');
       const bool is_number =
           parse_float(padded.data(), padded.data() + null.size(), ignored) == NumberProblem::none;
-      // What is no number is only looked for once a cell was found to be none.
+      // Nulls that are no numbers are only looked for once a cell has turned out to be no number.
       if (is_number || null == "true" || null == "false") numbers_as_nulls_ = true;
     }
   }
@@ -141,16 +141,16 @@ class CsvParser final : public TextParser {
                       [&]<class T>(T) { return store_number_of<T>(column, cell, out, row); });
   }
 
-  /// Where the cells of one field go, found once for many rows.
+  /// The target of one field's cells, found once for many rows.
   struct FieldTarget {
     ScanNumber scan = nullptr;    ///< null: there is no quick way
-    std::byte* values = nullptr;  ///< of numbers, whose places don't move
+    std::byte* values = nullptr;  ///< numbers, whose places don't move
     std::size_t column = kNoColumn;
     const PlannedColumn* planned = nullptr;  ///< null: nobody wants the field
     GrowingColumn* out = nullptr;
   };
-  /// The usual number without blanks and quotes: its end, where the cell ends as well; null when the
-  /// cell is to be looked at more closely.
+  /// Stores a number in the usual form, without blanks and quotes. Returns its end if the cell ends
+  /// there; null when the cell needs a closer look.
   static const char* store_quickly(const FieldTarget& target, const char* at, std::size_t row,
                                    char delimiter) {
     if (target.scan == nullptr) return nullptr;
@@ -243,7 +243,7 @@ CsvParser::Rows::Problem CsvParser::wrong_count(const char* row, const char* end
                       layout.columns.size() == 1 ? "is" : "are", quoted_names(layout.names))};
 }
 
-/// Returns what stands behind the cell.
+/// Finds the cell at `at`, and returns the place behind it.
 inline const char* CsvParser::find_cell(const char* at, const char* end, Cell& cell) const {
   if (*at != '"' || options_.quotes == Quotes::none) {
     const char* const stop = find_field_end(at, options_.delimiter);
@@ -267,7 +267,7 @@ CsvParser::Rows::Problem CsvParser::problem_behind_cell(const char* stop,
                              quoted_text({stop, 1}), quoted_text({&options_.delimiter, 1}))};
 }
 
-/// Returns where the next row begins; null, and sets `problem`, when it can't be read.
+/// Returns where the next row begins. Returns null and sets `problem` when the row can't be read.
 const char* CsvParser::parse_row(const char* row, const char* end, const CsvLayout& layout,
                                  const std::vector<FieldTarget>& targets, Rows& rows,
                                  Rows::Problem& problem) const {

@@ -14,7 +14,7 @@
 namespace infeed {
 namespace {
 
-/// What the cells of a column can be, by those that were seen.
+/// Guesses a column's type from the cells that it has seen.
 class CsvColumnGuess {
  public:
   void see(const detail::CsvField& field, const std::vector<std::string>& nulls) {
@@ -24,7 +24,7 @@ class CsvColumnGuess {
       return;
     }
     has_values_ = true;
-    // Parsers may look behind a number.
+    // Pads the text, since parsers may look behind a number.
     const std::string padded = field.text + std::string(detail::kTextPaddingBytes, '\0');
     const char* const begin = padded.data();
     const char* const end = begin + field.text.size();
@@ -110,7 +110,6 @@ ColumnSchema infer_csv_schema(const std::string& file, const CsvOptions& options
   detail::TextRows rows;
   feed.read(std::max<std::size_t>(1, rows_max), rows);
   guesses.resize(names.size());
-  // One block of the file is enough; reading it to the end of the rows would be no better.
   for (const detail::TextPiece& piece : rows.pieces) {
     const char* at = piece.text.bytes().data();
     const char* const end = at + piece.text.size();
@@ -126,7 +125,7 @@ ColumnSchema infer_csv_schema(const std::string& file, const CsvOptions& options
         }
         guesses.resize(names.size());
       }
-      // Reading it says what is wrong.
+      // A bad row is passed over here; reading the file reports it.
       if (fields.size() != names.size()) continue;
       if (std::ranges::any_of(fields, &detail::CsvField::has_lone_return)) continue;
       for (std::size_t i = 0; i < fields.size(); ++i) guesses[i].see(fields[i], options.nulls);

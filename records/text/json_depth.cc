@@ -14,7 +14,7 @@ bool is_json_too_deep(std::string_view text) {
     if (c == '"') {
       in_string = !in_string;
     } else if (in_string) {
-      if (c == '\\') ++i;  // whatever is escaped, it is no quote that ends the string
+      if (c == '\\') ++i;  // an escaped character, even a quote, doesn't end the string
     } else if (c == '{' || c == '[') {
       if (++depth > limits::json_depth) return true;
     } else if (c == '}' || c == ']') {

@@ -17,16 +17,16 @@ namespace {
 
 constexpr std::size_t kNoMember = ~std::size_t{0};
 
-/// Eight bytes, the first one lowest.
+/// Loads eight bytes, the first one lowest.
 std::uint64_t load_word(const char* at) { return load_little<std::uint64_t>(at); }
 
-/// Which column, and which object that columns lie in, a member is; perhaps both, perhaps neither.
+/// The column of a member, and the object of columns that it is; perhaps both, perhaps neither.
 struct MemberUse {
   std::size_t column = kNoMember;
   std::size_t object = kNoMember;
 };
 
-/// A ragged or padded column that a line lacks has an empty row there.
+/// Gives ragged and padded columns without a default an empty row where a line lacks them.
 ColumnSchema with_empty_rows(const ColumnSchema& schema) {
   ColumnSchema changed;
   for (ColumnType type : schema.columns()) {
@@ -77,13 +77,15 @@ class JsonLinesParser final : public TextParser {
   void parse_piece(const TextPiece& piece, Rows& rows) const override;
 
  private:
-  /// A line has mostly the members of the one before, in the same order, and written in the same way.
+  /// A member seen in the line before. A line mostly has the same members in the same order,
+  /// written in the same way.
   struct KnownMember {
-    /// All that stood between the value before (or the brace) and its own, filled up to whole words.
+    /// Text between the value before (or the brace) and the member's own value, filled up to whole
+    /// words.
     std::string written;
     std::size_t size = 0;
-    std::size_t object = kNoMember;  ///< that it lies in
-    bool is_first = false;           ///< of its object
+    std::size_t object = kNoMember;  ///< the object that it lies in
+    bool is_first = false;           ///< it is the first of its object
     MemberUse use;
 
     bool is_at(const char* text) const {
@@ -96,9 +98,9 @@ class JsonLinesParser final : public TextParser {
     }
   };
   struct ColumnTarget {
-    ScanNumber scan = nullptr;    ///< of one number a line; null: there is no quick way
-    std::byte* values = nullptr;  ///< whose places don't move
-    std::size_t seen = 0;         ///< the line that had it last
+    ScanNumber scan = nullptr;    ///< for one number a line; null: there is no quick way
+    std::byte* values = nullptr;  ///< numbers, whose places don't move
+    std::size_t seen = 0;         ///< number of the last line that had the member
   };
   struct Line {
     JsonCursor& cursor;
@@ -108,7 +110,7 @@ class JsonLinesParser final : public TextParser {
     std::size_t number = 0;
     std::size_t members = 0;
     std::size_t columns = 0;
-    std::size_t column = kNoMember;  ///< that a problem belongs to
+    std::size_t column = kNoMember;  ///< the column that a problem belongs to
   };
 
   bool parse_line(Line& line) const;
@@ -123,7 +125,7 @@ class JsonLinesParser final : public TextParser {
   std::unordered_map<std::string, MemberUse> uses_;
 };
 
-/// Goes to the next member's value; to the closing brace where there is no further one.
+/// Goes to the next member's value, or to the closing brace where there is no further member.
 JsonLinesParser::Next JsonLinesParser::read_name(Line& line, std::size_t object, bool is_first,
                                                  MemberUse& use) const {
   JsonCursor& cursor = line.cursor;

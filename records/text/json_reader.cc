@@ -14,12 +14,12 @@
 namespace infeed {
 namespace {
 
-/// What the values of a member can be, by those that were seen.
+/// Guesses a member's type from the values that it has seen.
 class JsonMemberGuess {
  public:
   explicit JsonMemberGuess(std::string name) : name_(std::move(name)) {}
 
-  /// Of a member of the line with this number, counted from 1.
+  /// Counts a line that has the member. Lines are numbered from 1.
   void see_line(std::size_t line) {
     if (line == last_line_) return;  // a key that comes twice is one value
     last_line_ = line;
@@ -102,8 +102,8 @@ struct JsonGuesses {
   }
 };
 
-/// Sees the members of lines as they are parsed: values that were kept, in the order of their keys,
-/// would cost a search through all keys before for each one.
+/// Sees the members of lines while they are parsed. Kept values, in the order of their keys, would
+/// cost a search through all earlier keys for each one.
 class JsonMembers final : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit JsonMembers(JsonGuesses& guesses) : guesses_(guesses) {}
@@ -185,7 +185,7 @@ class JsonMembers final : public nlohmann::json_sax<nlohmann::json> {
 
  private:
   JsonMemberGuess& guess() { return guesses_.guesses[place_]; }
-  /// Whose kind the value that comes belongs to; null within what a list has in it.
+  /// Returns the guess for the next value; null for values nested in a list's items.
   JsonMemberGuess* item() {
     if (skipped_depth_ > 0) return nullptr;
     if (!in_list_) {
@@ -209,7 +209,8 @@ class JsonMembers final : public nlohmann::json_sax<nlohmann::json> {
   std::size_t skipped_depth_ = 0;  // objects and lists within a list
 };
 
-/// Whether a line, which is no deeper than may be, is an object: reading others says what is wrong.
+/// True if a line, which isn't nested too deep, is an object. Reading the file reports any other
+/// line.
 bool is_json_object(std::string_view line) {
   const std::size_t first = line.find_first_not_of(" \t\r\n");
   return first != std::string_view::npos && line[first] == '{' && nlohmann::json::accept(line);
@@ -251,8 +252,8 @@ ColumnSchema infer_json_lines_schema(const std::string& file, const JsonLinesOpt
     while (!left.empty()) {
       const std::string_view line = left.substr(0, left.find('\n'));
       left.remove_prefix(line.size() + 1);
-      if (detail::is_json_too_deep(line)) continue;  // reading it says so
-      if (!is_json_object(line)) continue;           // reading it says what is wrong
+      if (detail::is_json_too_deep(line)) continue;  // reading the file reports it
+      if (!is_json_object(line)) continue;           // reading the file reports it
       members.begin_line(++lines);
       try {
         nlohmann::json::sax_parse(line.begin(), line.end(), &members);

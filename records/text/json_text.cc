@@ -20,7 +20,7 @@ int hex_value(char c) {
   return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-/// Four digits; -1 when they aren't.
+/// Reads four hexadecimal digits; -1 when they aren't.
 int read_hex(const char* at) {
   int value = 0;
   for (int i = 0; i < 4; ++i) {
@@ -73,7 +73,8 @@ StringBlock look_at_16(const char* at) {
           static_cast<std::uint32_t>(_mm_movemask_epi8(bytes))};
 }
 
-/// Two at once: most strings end in the first 32 bytes, but whether in the first 16 is any guess.
+/// Looks at 32 bytes at once: most strings end there, but whether in the first 16 can't be
+/// foretold.
 StringBlock look_at_string(const char* at) {
   const StringBlock first = look_at_16(at);
   const StringBlock second = look_at_16(at + 16);

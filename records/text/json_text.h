@@ -7,8 +7,8 @@
 
 namespace infeed::detail {
 
-/// What is wrong with a JSON text, and where. The text that it is in ends with a line feed, which is
-/// never part of a value, and goes on behind that by kTextPaddingBytes.
+/// An error in a JSON text, and its place. The text ends with a line feed, which is never part of a
+/// value, and has kTextPaddingBytes behind that.
 struct JsonProblem {
   std::string what;
   const char* at = nullptr;
@@ -27,39 +27,39 @@ struct JsonString {
 struct JsonNumber {
   const char* begin = nullptr;
   const char* end = nullptr;
-  bool is_integer = true;  ///< without a point and an exponent
+  bool is_integer = true;  ///< has no point and no exponent
 };
 
-/// Walks through one line. The functions return false and set problem() when the text isn't JSON.
+/// Walks through one line. Functions return false and set problem() when the text isn't JSON.
 class JsonCursor {
  public:
   explicit JsonCursor(const char* at) : at_(at) {}
 
   const char* at() const { return at_; }
-  /// The next character that is no blank; a line feed at the end.
+  /// Returns the next character that is no blank; a line feed at the end.
   char peek() {
     while (*at_ == ' ' || *at_ == '\t' || *at_ == '\r') ++at_;
     return *at_;
   }
-  /// Takes the next character, which was peeked at.
+  /// Takes the character that was peeked at.
   void take() { ++at_; }
 
-  /// Behind what somebody else has read.
+  /// Goes behind a value that other code has read.
   void go_to(const char* at) { at_ = at; }
 
-  /// The string that begins here with its quote: escapes and UTF-8 are checked.
+  /// Reads the string that begins here with its quote. Checks escapes and UTF-8.
   bool read_string(JsonString& out);
   bool read_number(JsonNumber& out);
-  /// "true", "false", "null".
+  /// Reads "true", "false" or "null".
   bool read_word(std::string_view word);
-  /// Any value, `depth` objects and arrays deep.
+  /// Passes over any value, `depth` objects and arrays deep.
   bool skip_value(int depth);
-  /// False when that is deeper than may be.
+  /// Returns false when that depth is not allowed.
   bool enter(int depth);
 
   bool fail(std::string what) { return fail_at(at_, std::move(what)); }
   bool fail_at(const char* at, std::string what);
-  /// That `expected` should have come here.
+  /// Fails because `expected` should have come here.
   bool fail_expected(std::string_view expected);
   const JsonProblem& problem() const { return problem_; }
 
@@ -70,12 +70,12 @@ class JsonCursor {
   JsonProblem problem_;
 };
 
-/// Writes the text of a string that read_string() has checked; it is at most as long as what is
-/// written. Returns its size.
+/// Writes the text of a string that read_string() has checked, and returns its size. It is at most
+/// as long as the string is written.
 std::size_t unescape_json(const JsonString& text, char* out);
 std::string unescaped_json(const JsonString& text);
 
-/// Whether the bytes are UTF-8 as RFC 3629 has it (no surrogates, no overlong forms).
+/// True if the bytes are UTF-8 as RFC 3629 defines it (no surrogates, no overlong forms).
 bool is_utf8(std::string_view text);
 
 }  // namespace infeed::detail

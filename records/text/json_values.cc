@@ -81,7 +81,7 @@ bool read_text(JsonCursor& cursor, GrowingColumn& out, GrowingBuffer& offsets,
   if (text.has_escapes) {
     values.truncate(before + unescape_json(text, reinterpret_cast<char*>(to)));
   } else {
-    // Most texts are short: one copy of fixed size, without a call and a loop.
+    // Most texts are short: they take one copy of fixed size, without a call and a loop.
     std::memcpy(to, text.begin, kShortTextBytes);
     if (size > kShortTextBytes) std::memcpy(to, text.begin, size);
     values.truncate(before + size);
@@ -90,7 +90,7 @@ bool read_text(JsonCursor& cursor, GrowingColumn& out, GrowingBuffer& offsets,
   return true;
 }
 
-/// Calls read_item() for each item of a flat array; the number of them, or -1.
+/// Calls read_item() for each item of a flat array. Returns the number of items, or -1.
 template <class ReadItem>
 std::ptrdiff_t read_array(JsonCursor& cursor, ReadItem read_item) {
   if (cursor.peek() != '[') {
@@ -122,7 +122,7 @@ void push_split(GrowingBuffer& splits, std::size_t items, const TensorPool& pool
   splits.push_back(begin + static_cast<std::int64_t>(items), pool);
 }
 
-/// Numbers of a row whose place is known: dense, or padded to a fixed width.
+/// Reads the numbers of a row whose place is known: dense, or padded to a fixed width.
 template <class T>
 bool read_fixed_row(JsonCursor& cursor, const PlannedColumn& column, GrowingColumn& out,
                     std::size_t row) {

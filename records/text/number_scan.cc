@@ -52,7 +52,7 @@ struct ByEights {
 
 #if defined(INFEED_NUMBER_VECTORS)
 
-/// From any place on, 16 bytes of which the last ones, as many as the place says, are all ones.
+/// 16 zero bytes, then 16 bytes of ones: the 16 bytes from place n on end with n bytes of ones.
 alignas(32) constexpr auto kLastBytes = [] {
   std::array<std::uint8_t, 32> bytes{};
   std::fill(bytes.begin() + 16, bytes.end(), std::uint8_t{0xff});
@@ -63,12 +63,12 @@ INFEED_NUMBER_VECTORS inline __m128i load_vector(const void* at) {
   return _mm_loadu_si128(static_cast<const __m128i*>(at));
 }
 
-/// A digit's value; 10 or more where there is none.
+/// Returns each digit's value; 10 or more for a byte that is no digit.
 INFEED_NUMBER_VECTORS inline __m128i digits_of(const char* text) {
   return _mm_xor_si128(load_vector(text), _mm_set1_epi8('0'));
 }
 
-/// A bit for each that is none.
+/// Sets a bit for each byte that is no digit.
 INFEED_NUMBER_VECTORS inline std::uint32_t others_of(__m128i digits) {
   const __m128i are_others = _mm_cmpeq_epi8(_mm_max_epu8(digits, _mm_set1_epi8(10)), digits);
   return static_cast<std::uint32_t>(_mm_movemask_epi8(are_others));
@@ -78,12 +78,12 @@ INFEED_NUMBER_VECTORS inline std::uint32_t places_of(char c, __m128i text) {
   return static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(text, _mm_set1_epi8(c))));
 }
 
-/// The last `count` bytes, at most 16; the others become 0.
+/// Masks the last `count` bytes, at most 16; the others are 0.
 INFEED_NUMBER_VECTORS inline __m128i last_bytes(std::size_t count) {
   return load_vector(kLastBytes.data() + count);
 }
 
-/// Of sixteen digits, the first one uppermost.
+/// Returns the value of sixteen digits, the first one uppermost.
 INFEED_NUMBER_VECTORS inline std::uint64_t value_of_vector(__m128i digits) {
   const __m128i tens = _mm_set1_epi16(10 + (1 << 8));
   const __m128i hundreds = _mm_set1_epi32(100 + (1 << 16));
@@ -95,7 +95,8 @@ INFEED_NUMBER_VECTORS inline std::uint64_t value_of_vector(__m128i digits) {
   return (halves & 0xffffffffU) * 100'000'000U + (halves >> 32);
 }
 
-/// The first `count` digits, 1 to 3, of a number whose point stands at `point`.
+/// Returns the value of the first `count` digits, 1 to 3, of a number whose point stands at
+/// `point`.
 INFEED_NUMBER_VECTORS inline std::uint64_t value_of_first(const char* at, std::size_t point,
                                                           std::size_t count) {
   const std::uint64_t word = load_digits(at);
@@ -116,15 +117,15 @@ struct ByVectors {
   }
 
  private:
-  // The place where a number ends is what the next one waits for: nothing but the text's own bytes
-  // lies on the way to it, neither a sign's nor a point's branch.
+  // The next number waits for the place where this one ends. Only the text's own bytes lie on the
+  // way to it, without a branch for a sign or a point.
 
   INFEED_NUMBER_VECTORS static const char* scan_whole(const char* at, T& out) {
     const std::uint32_t sign = *at == '-' ? 1 : 0;
     const std::uint32_t others = others_of(digits_of(at)) & ~sign;
     const std::size_t size = _tzcnt_u32(others);
     const std::size_t count = size - sign;
-    if (count - 1 >= 15) return nullptr;  // none, too
+    if (count - 1 >= 15) return nullptr;  // also when there are no digits
     if (kForm == NumberForm::json && at[sign] == '0' && count > 1) return nullptr;
     const char* const end = at + size;
     const auto magnitude = static_cast<std::int64_t>(
@@ -146,7 +147,7 @@ struct ByVectors {
     const std::size_t size = _tzcnt_u32(others ^ point_bit);
     const std::size_t has_point = point_bit != 0 ? 1 : 0;
     const std::size_t count = size - sign - has_point;
-    if (count - 1 >= 19) return nullptr;  // none, too
+    if (count - 1 >= 19) return nullptr;  // also when there are no digits
     const std::size_t point = _tzcnt_u32(others) - sign;
     const std::size_t fraction = count - point;
     const char* const end = at + size;
@@ -157,7 +158,7 @@ struct ByVectors {
     decimal.fraction_digits = static_cast<std::ptrdiff_t>(fraction);
     decimal.exponent = -static_cast<int>(fraction);
     if (!has_form<kForm>(at, decimal)) return nullptr;
-    // The last sixteen digits: those before the point stand a byte further in front.
+    // Takes the last sixteen digits: those before the point stand one byte further in front.
     const std::size_t behind_point = has_point != 0 ? std::min<std::size_t>(fraction, 16) : 16;
     const __m128i digits =
         _mm_blendv_epi8(digits_of(end - 17), digits_of(end - 16), last_bytes(behind_point));

@@ -23,7 +23,7 @@ bool is_name_of_number(std::string_view text) {
   return is_word(text, "nan") || is_word(text, "inf") || is_word(text, "infinity");
 }
 
-/// Whether a number beyond its type's range is so near to zero. `text` is a number.
+/// True if a number beyond its type's range is too near to zero. `text` is a number.
 bool is_small(std::string_view text) {
   const std::size_t exponent_mark = text.find_first_of("eE");
   const std::string_view digits = text.substr(0, exponent_mark);

@@ -13,14 +13,14 @@
 
 #include "text/rounding.h"
 
-/// Numbers as people write them, into the nearest value of their type. The quick ways give what
-/// std::from_chars gives, or leave the text to it. Reads up to 8 bytes behind the text, which mean
-/// nothing; where digits stand there, up to 32.
+/// Turns numbers as people write them into the nearest value of their type. The quick ways give the
+/// results of std::from_chars, or leave the text to it. They read up to 8 bytes behind the text,
+/// which mean nothing; up to 32 where digits stand there.
 namespace infeed::detail {
 
 enum class NumberProblem : std::uint8_t { none, no_number, out_of_range };
 
-/// Eight characters with '0' taken away from each, the first one lowest.
+/// Loads eight characters with '0' taken away from each, the first one lowest.
 inline std::uint64_t load_digits(const char* at) {
   std::uint64_t word;
   std::memcpy(&word, at, 8);
@@ -28,20 +28,21 @@ inline std::uint64_t load_digits(const char* at) {
   return word ^ 0x3030303030303030U;
 }
 
-/// The upper bits of those that are no digits; above the first of them, of some others as well.
+/// Sets the upper bit of each byte that is no digit. Bits above the first of these may be set for
+/// digits, too.
 inline std::uint64_t no_digits(std::uint64_t digits) {
   return ((digits + 0x7676767676767676U) | digits) & 0x8080808080808080U;
 }
 
-/// How many of the eight are digits, up to the first that is none.
+/// Returns how many of the eight are digits, up to the first that is none.
 inline unsigned count_digits(std::uint64_t digits) {
   const std::uint64_t others = no_digits(digits);
   return others == 0 ? 8 : static_cast<unsigned>(std::countr_zero(others)) / 8;
 }
 
-/// The number that the first `count` of them are, 1 to 8.
+/// Returns the number that the first `count` digits form, 1 to 8.
 inline std::uint64_t value_of_digits(std::uint64_t digits, std::size_t count) {
-  // The last one goes uppermost; what is missing in front is 0.
+  // The last digit goes uppermost; missing digits in front are 0.
   std::uint64_t word = digits << (8 * (8 - count));
   word = word * 10 + (word >> 8);
   constexpr std::uint64_t kPairs = 0x000000FF000000FFU;
@@ -50,7 +51,7 @@ inline std::uint64_t value_of_digits(std::uint64_t digits, std::size_t count) {
   return ((word & kPairs) * kHundreds + ((word >> 16) & kPairs) * kOnes) >> 32;
 }
 
-/// Eight digits, or fewer: the text's first `count` bytes. False when one of them is none.
+/// Parses the first `count` bytes, up to eight. Returns false when one of them is no digit.
 inline bool parse_digits(const char* at, std::size_t count, std::uint64_t& out) {
   const std::uint64_t digits = load_digits(at);
   if ((no_digits(digits) << (8 * (8 - count))) != 0 && count_digits(digits) < count) return false;
@@ -58,7 +59,7 @@ inline bool parse_digits(const char* at, std::size_t count, std::uint64_t& out) 
   return true;
 }
 
-/// Digits only, at most 16 of them, at least one.
+/// Parses 1 to 16 digits. Returns false when one of the bytes is no digit.
 inline bool parse_short_digits(const char* begin, std::size_t count, std::uint64_t& out) {
   if (count <= 8) return parse_digits(begin, count, out);
   std::uint64_t upper = 0;
@@ -69,19 +70,19 @@ inline bool parse_short_digits(const char* begin, std::size_t count, std::uint64
   return true;
 }
 
-/// What is left of the quick ways (number_text.cc).
+/// Parses numbers that the quick ways leave (number_text.cc).
 template <class T>
 NumberProblem parse_long_integer(const char* begin, const char* end, T& out);
 NumberProblem parse_any_float(const char* begin, const char* end, double& out);
 NumberProblem parse_any_float(const char* begin, const char* end, float& out);
 
-/// Decimal, with a sign perhaps.
+/// Parses a decimal whole number, perhaps with a sign.
 template <class T>
 NumberProblem parse_integer(const char* begin, const char* end, T& out) {
   const bool is_negative = begin != end && *begin == '-';
   const char* const digits = begin + (begin != end && (*begin == '-' || *begin == '+') ? 1 : 0);
   const auto count = static_cast<std::size_t>(end - digits);
-  if (count - 1 >= 16) return parse_long_integer(begin, end, out);  // none, too
+  if (count - 1 >= 16) return parse_long_integer(begin, end, out);  // also when there are no digits
   std::uint64_t magnitude = 0;
   if (!parse_short_digits(digits, count, magnitude)) return NumberProblem::no_number;
   const auto value = static_cast<std::int64_t>(is_negative ? 0 - magnitude : magnitude);
@@ -102,7 +103,8 @@ NumberProblem parse_integer(const char* begin, const char* end, T& out) {
 inline constexpr std::uint64_t kSmallPowersOfTen[9] = {
     1, 10, 100, 1'000, 10'000, 100'000, 1'000'000, 10'000'000, 100'000'000};
 
-/// Digits, as many as there are, behind those of `value`; of more than 23 only 24, which are too many.
+/// Reads all digits from `at` on and appends them to those of `value`. Reads 24 of more than 23
+/// digits, which are too many anyway.
 inline const char* scan_digits(const char* at, std::uint64_t& value) {
   const char* const last = at + 16;
   while (true) {
@@ -115,8 +117,8 @@ inline const char* scan_digits(const char* at, std::uint64_t& value) {
   }
 }
 
-/// The number that begins here, as far as digits and a point go, perhaps with a minus before them:
-/// returns its end. Null where it has more than 19 digits, or none.
+/// Reads the number at `at`, as far as digits and a point go, perhaps with a minus before them.
+/// Returns its end; null where it has more than 19 digits, or none.
 inline const char* scan_decimal(const char* at, Decimal& out) {
   out.is_negative = *at == '-';
   at += out.is_negative ? 1 : 0;
@@ -136,8 +138,8 @@ inline const char* scan_decimal(const char* at, Decimal& out) {
   return count >= 1 && count <= 19 ? at : nullptr;
 }
 
-/// The whole number that begins here, perhaps with a minus before it: returns its end. Null where it
-/// has no digits, more than 16, or doesn't fit.
+/// Reads the whole number at `at`, perhaps with a minus before it. Returns its end; null where it
+/// has no digits, more than 15, or doesn't fit.
 template <class T>
 const char* scan_integer(const char* at, T& out) {
   const bool is_negative = *at == '-';
@@ -156,7 +158,7 @@ const char* scan_integer(const char* at, T& out) {
       at += count;
     }
   }
-  // Without a branch: nobody can foretell signs.
+  // Works without a branch, since signs can't be foretold.
   const std::uint64_t sign = is_negative ? 1 : 0;
   const auto value = static_cast<std::int64_t>((magnitude ^ (0 - sign)) + sign);
   if (!std::in_range<T>(value)) return nullptr;
@@ -164,11 +166,11 @@ const char* scan_integer(const char* at, T& out) {
   return at;
 }
 
-/// False when the text has more than 19 digits, or isn't of this form.
+/// Returns false when the text has more than 19 digits, or isn't of this form.
 bool parse_decimal(const char* begin, const char* end, Decimal& out);
 
-/// Decimal, with a sign, a point, an exponent perhaps; "inf", "infinity", "nan" in any case. Too
-/// large a number is out_of_range, too small a one 0.
+/// Parses a decimal number, perhaps with a sign, a point, an exponent; also "inf", "infinity",
+/// "nan" in upper or lower case. Too large a number is out_of_range, too small a one 0.
 inline NumberProblem parse_float(const char* begin, const char* end, double& out) {
   Decimal decimal;
   if (parse_decimal(begin, end, decimal) && round_to_double(decimal, out)) {
@@ -177,11 +179,11 @@ inline NumberProblem parse_float(const char* begin, const char* end, double& out
   return parse_any_float(begin, end, out);
 }
 
-/// The nearest float; false where this way can't tell which that is.
+/// Computes the nearest float. Returns false where this way can't tell which that is.
 [[gnu::always_inline]] inline bool round_to_float(const Decimal& decimal, float& out) {
   double wide = 0;
   if (!round_to_double(decimal, wide)) return false;
-  // A double in the middle between two floats may have been rounded to there.
+  // A double in the middle between two floats may have been rounded to that place.
   constexpr std::uint64_t kBelowFloat = 0x1fffffff;
   constexpr std::uint64_t kMiddle = 0x10000000;
   const bool is_middle = (std::bit_cast<std::uint64_t>(wide) & kBelowFloat) == kMiddle;
@@ -205,7 +207,7 @@ inline NumberProblem parse_float(const char* begin, const char* end, float& out)
   return parse_any_float(begin, end, out);
 }
 
-/// As scan_decimal, and rounded.
+/// Scans as scan_decimal() does, and rounds.
 template <class T>
 const char* scan_float(const char* at, T& out) {
   Decimal decimal;

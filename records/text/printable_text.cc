@@ -26,7 +26,7 @@ bool acts(std::uint32_t code) {
          code == 0x200f || (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
 }
 
-/// The byte that "\xNN" stands for, or -1.
+/// Returns the byte that "\xNN" stands for, or -1.
 int coded_byte(std::string_view text) {
   const auto digit = [](char c) {
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;

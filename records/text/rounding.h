@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-/// The double that is nearest to a decimal number.
+/// Computes the double that is nearest to a decimal number.
 namespace infeed::detail {
 
 /// A decimal number's parts: mantissa * 10^exponent.
@@ -14,15 +14,15 @@ struct Decimal {
   int exponent = 0;
   bool is_negative = false;
   std::ptrdiff_t whole_digits = 0;     ///< before the point
-  std::ptrdiff_t fraction_digits = 0;  ///< behind it
+  std::ptrdiff_t fraction_digits = 0;  ///< behind the point
   bool has_point = false;
 };
 
 inline constexpr std::array<double, 23> kPowersOfTen = {
     1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
     1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-/// 5^q for q from -27 to 27, as 128 bits of which the uppermost is set: exact, or, of a fraction, the
-/// next above.
+/// Powers 5^q for q from -27 to 27, as 128 bits with the uppermost set. They are exact for whole
+/// numbers; fractions are rounded up.
 struct PowerOfFive {
   std::uint64_t upper;
   std::uint64_t lower;
@@ -37,7 +37,7 @@ constexpr PowerOfFive power_of_five(int q) {
   if (q >= 0) {
     bits = Wide{power} << (64 + std::countl_zero(power));
   } else {
-    // Long division of a power of two that leaves 128 bits.
+    // Long division of a power of two, which gives 128 bits.
     const int steps = 127 + static_cast<int>(std::bit_width(power - 1));
     Wide rest = 1;
     for (int i = 0; i < steps; ++i) {
@@ -60,8 +60,8 @@ inline constexpr auto kPowersOfFive = [] {
   return powers;
 }();
 
-/// The method of Eisel and Lemire ("Number parsing at a gigabyte per second", 2021), which needs no
-/// second look where the power of ten lies in this range.
+/// Rounds by the method of Eisel and Lemire ("Number parsing at a gigabyte per second", 2021),
+/// which is always right where the power of ten lies in this range.
 [[gnu::always_inline]] inline double round_product(std::uint64_t mantissa, int q) {
   __extension__ using Wide = unsigned __int128;
   constexpr int kMantissaBits = 52;
@@ -82,7 +82,7 @@ inline constexpr auto kPowersOfFive = [] {
   std::uint64_t bits = upper >> drop;
   std::uint64_t exponent =
       static_cast<std::uint64_t>((((152170 + 65536) * q) >> 16) + 63 + upper_bit - shift + 1023);
-  // Just in the middle between two: the even one.
+  // A number just in the middle between two doubles becomes the even one.
   if (lower <= 1 && q >= -4 && q <= 23 && (bits & 3) == 1 && bits << drop == upper)
     bits &= ~std::uint64_t{1};
   bits = (bits + (bits & 1)) >> 1;
@@ -94,7 +94,7 @@ inline constexpr auto kPowersOfFive = [] {
   return std::bit_cast<double>(bits | exponent << kMantissaBits);
 }
 
-/// False where none of the quick ways can tell which it is.
+/// Returns false where none of the quick ways can tell the nearest double.
 [[gnu::always_inline]] inline bool round_to_double(const Decimal& decimal, double& out) {
   constexpr std::uint64_t kExactMax = std::uint64_t{1} << 53;
   const int power = decimal.exponent;
@@ -108,7 +108,7 @@ inline constexpr auto kPowersOfFive = [] {
     if (power < -kPowerMax || power > kPowerMax) return false;
     value = round_product(decimal.mantissa, power);
   }
-  // Without a branch: nobody can foretell signs.
+  // Works without a branch, since signs can't be foretold.
   const std::uint64_t sign = std::uint64_t{decimal.is_negative} << 63;
   out = std::bit_cast<double>(std::bit_cast<std::uint64_t>(value) | sign);
   return true;

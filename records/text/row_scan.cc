@@ -17,10 +17,11 @@ constexpr std::uint64_t bits_below(unsigned end) { return ~bits_from(end); }
 /// Follows quotes through blocks of 64 bytes.
 class QuoteMasks {
  public:
-  /// The bytes of a block that lie in quotes; `field_begins` are those where a quote opens a field.
+  /// Returns a mask of the bytes of a block that lie in quotes. `field_begins` marks the places
+  /// where a quote opens a field.
   std::uint64_t inside(const char* block, std::uint64_t quotes, std::uint64_t field_begins) {
-    // As a rule every other quote opens something: a field, or, where it follows another, the second
-    // half of the same.
+    // As a rule every other quote opens something: a field, or, behind another quote, the second
+    // half of the same field.
     if (passed_ == 0) {
       const std::uint64_t parity = sum_of_bits_before(quotes) ^ (in_quotes_ ? bits_from(0) : 0);
       const std::uint64_t may_open = field_begins | quotes << 1 | (closed_at_end_ ? 1 : 0);
@@ -32,20 +33,20 @@ class QuoteMasks {
     }
     return walk(block, quotes, field_begins | (closed_at_end_ ? 1 : 0));
   }
-  /// For a block without quotes and outside of them.
+  /// Passes over a block that has no quotes and lies outside of quotes.
   void pass_none() { closed_at_end_ = false; }
   bool in_quotes() const { return in_quotes_; }
 
  private:
-  /// Bit i: whether there is an odd number of bits up to and with i.
+  /// Sets bit i where the bits up to and with i are odd in number.
   static std::uint64_t sum_of_bits_before(std::uint64_t bits) {
     for (unsigned shift = 1; shift < 64; shift *= 2) bits ^= bits << shift;
     return bits;
   }
 
-  /// The same from quote to quote.
+  /// Does the same by walking from quote to quote.
   std::uint64_t walk(const char* block, std::uint64_t quotes, std::uint64_t field_begins) {
-    closed_at_end_ = false;  // since this one looks behind the block
+    closed_at_end_ = false;  // since this walk looks behind the block
     std::uint64_t inside = 0;
     unsigned at = std::exchange(passed_, 0U);
     while (true) {
@@ -75,7 +76,7 @@ class QuoteMasks {
 
   bool in_quotes_ = false;
   bool closed_at_end_ = false;  ///< the last byte was a quote that may yet be the first of a pair
-  unsigned passed_ = 0;         ///< bytes of the next block that were looked at
+  unsigned passed_ = 0;         ///< bytes of the next block that the walk has looked at
 };
 
 template <bool kHasQuotes>
@@ -83,9 +84,9 @@ template <bool kHasQuotes>
                                            const RowFormat& format) {
   RowScan found{.end = begin};
   QuoteMasks quote_masks;
-  std::uint64_t row_begins = 1;    // the first byte of the block begins a row
-  std::uint64_t field_begins = 1;  // or a field
-  std::uint64_t lone_return = 0;   // the last byte of the block before was a line's first, and CR
+  std::uint64_t row_begins = 1;    // bit 0: the block's first byte begins a row
+  std::uint64_t field_begins = 1;  // bit 0: it begins a field
+  std::uint64_t lone_return = 0;   // bit 0: the block before ended with a CR that began a line
   std::size_t lines = 0;
   for (const char* block = begin; block < end; block += 64) {
     const Bytes64 bytes(block);

@@ -26,13 +26,15 @@ std::size_t whole_pages(std::size_t bytes) {
   return (bytes + kTextPageBytes - 1) / kTextPageBytes * kTextPageBytes;
 }
 
-/// How many bytes of a text that begins a line are an empty line.
+/// Returns the bytes of the empty line that `text` begins with; 0 if it begins with none. `text`
+/// begins a line.
 std::size_t empty_line_bytes(std::string_view text) {
   if (text.starts_with('\n')) return 1;
   return text.starts_with("\r\n") ? 2 : 0;
 }
 
-/// Of a row, or of what is there of one: without its line break, and without empty lines before it.
+/// Returns the bytes of a row, or of its front, without its line break and without empty lines
+/// before it.
 std::size_t row_bytes(std::string_view text) {
   while (const std::size_t empty = empty_line_bytes(text)) text.remove_prefix(empty);
   if (text.ends_with('\n')) text.remove_suffix(1);
@@ -55,7 +57,7 @@ std::size_t TextRows::bytes() const {
   return total;
 }
 
-/// The file that is being read, and what of it lies in memory.
+/// The file that is being read, and its part in memory.
 struct TextFeed::File {
   File(const std::string& name_given, const TextFeedOptions& options)
       : name(redacted_url(name_given)),
@@ -74,13 +76,13 @@ struct TextFeed::File {
   const std::unique_ptr<ByteSource> source;
   std::shared_ptr<const TextLayout> layout;
   BlockReference block;
-  const char* at = nullptr;   ///< what comes next in the block
-  const char* end = nullptr;  ///< of what was read
+  const char* at = nullptr;   ///< next byte in the block
+  const char* end = nullptr;  ///< end of the bytes that were read
   std::uint64_t bytes_read = 0;
   std::uint64_t line = 1;
   std::uint64_t row = 0;
   bool is_read = false;         ///< all of it lies in the block or was handed out
-  std::optional<Error> damage;  ///< behind what was read
+  std::optional<Error> damage;  ///< to be thrown behind the bytes that were read
 };
 
 TextFeed::TextFeed(std::shared_ptr<const std::vector<std::string>> files, TextFeedOptions options)
@@ -137,7 +139,8 @@ std::uint64_t TextFeed::pass(std::uint64_t rows_max, Take take) {
   return passed;
 }
 
-/// False when there is no further file. An Error names the file from here on.
+/// Opens the next file if none is open. Returns false when there is none. An Error names the file
+/// from here on.
 bool TextFeed::open_next() {
   if (file_ != nullptr) return true;
   if (next_file_ == files_->size()) return false;
@@ -177,7 +180,8 @@ void TextFeed::read_header() {
   }
 }
 
-/// Empty lines are no part of the row behind them: it may be as long as one without them.
+/// Passes over empty lines, which are no part of the row behind them: only that row counts for
+/// row_bytes_max.
 void TextFeed::pass_empty_lines() {
   if (options_.keeps_empty_lines) return;
   File& file = *file_;
@@ -187,13 +191,13 @@ void TextFeed::pass_empty_lines() {
   }
 }
 
-/// The whole rows in front, up to one that is too long; throws where that is the first.
+/// Returns the whole rows at the front, up to one that is too long. Throws where the first is.
 RowScan TextFeed::scan(std::uint64_t rows_max) {
   pass_empty_lines();
   const RowFormat format{options_.delimiter, options_.has_quotes, options_.keeps_empty_lines};
   const File& file = *file_;
   const RowScan found = scan_rows(file.at, file.end, rows_max, format);
-  // None can be too long where all together are not, which is as a rule.
+  // None can be too long where all together are not, which is the usual case.
   if (static_cast<std::size_t>(found.end - file.at) <= options_.row_bytes_max) return found;
   RowScan fitting{.end = file.at};
   while (fitting.rows < found.rows) {
@@ -210,8 +214,9 @@ RowScan TextFeed::scan(std::uint64_t rows_max) {
   return fitting;
 }
 
-/// Reads on behind what is there, which is moved to the front of another block; false at the end.
-/// The bytes lie as in their pages of the file, or the system's copy takes several times as long.
+/// Reads on behind the bytes in memory, which are moved to the front of another block. Returns
+/// false at the end. The bytes lie as in their pages of the file; otherwise the system's copy takes
+/// several times as long.
 bool TextFeed::fill() {
   File& file = *file_;
   if (file.damage) throw Error(*file.damage);
@@ -242,7 +247,7 @@ bool TextFeed::fill() {
   file.is_read = got < room && !file.damage;
   file.at = body - kept;
   char* end = body + got;
-  // The last row need not end with a line feed, but it is easier to read when it does.
+  // The last row need not end with a line feed, but is easier to read when it does.
   if (file.is_read && end != file.at && end[-1] != '\n') *end++ = '\n';
   std::memset(end, 0, kTextPaddingBytes);
   file.end = end;

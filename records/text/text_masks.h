@@ -7,7 +7,8 @@
 #include <emmintrin.h>
 #endif
 
-/// Where characters stand among 64 or 16 neighbours: a bit a byte, the first one lowest.
+/// Finds characters among 64 or 16 neighbouring bytes. Masks have a bit for each byte, the first
+/// one lowest.
 namespace infeed::detail {
 
 #if defined(__SSE2__)
@@ -16,7 +17,7 @@ inline std::uint32_t mask_of_16(__m128i bytes, char c) {
   return static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(c))));
 }
 
-/// 64 bytes in registers, for any number of questions.
+/// Holds 64 bytes in registers, for any number of comparisons.
 class Bytes64 {
  public:
   explicit Bytes64(const char* at) {
@@ -31,7 +32,7 @@ class Bytes64 {
   }
 
  private:
-  /// Written out, as compilers keep the loop.
+  /// Written out, since compilers keep the loop.
   template <class Compare>
   static std::uint64_t mask(Compare compare) {
     const auto part = [&compare](int i) {
@@ -59,7 +60,8 @@ class Bytes64 {
 
 #endif
 
-/// The first `c` at or behind `at`; `end` when there is none. Reads up to 15 bytes behind the end.
+/// Returns the first `c` at or behind `at`; `end` when there is none. Reads up to 15 bytes behind
+/// the end.
 inline const char* find_char(const char* at, const char* end, char c) {
 #if defined(__SSE2__)
   for (; at < end; at += 16) {

@@ -95,7 +95,7 @@ ColumnBatch TextParser::Rows::finish() {
 std::string quoted_text(std::string_view text) {
   constexpr std::size_t kBytesMax = 40;
   std::string_view front = text.substr(0, kBytesMax);
-  // No half a character at the end.
+  // Cuts no character in half.
   while (front.size() < text.size() && !front.empty() &&
          (static_cast<unsigned char>(text[front.size()]) & 0xc0) == 0x80) {
     front.remove_suffix(1);

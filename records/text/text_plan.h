@@ -12,7 +12,7 @@
 
 namespace infeed::detail {
 
-/// Of all batches of one schema.
+/// The parts that all batches of one schema share.
 struct TextPlan {
   ColumnSchema schema;
   std::vector<std::unique_ptr<const PlannedColumn>> columns;
@@ -20,22 +20,23 @@ struct TextPlan {
   TensorPool pool;
 };
 
-/// The columns of one batch in the making, and what is wrong with its rows.
+/// The columns of one batch while it is made, and errors of its rows.
 class TextParser::Rows {
  public:
   Rows(const TextPlan& plan, std::size_t rows_max);
 
-  /// What is wrong with a row: its column (empty where it is none's) and what was found, expected.
+  /// An error of a row: its column (empty if it belongs to none), and a text with what was found
+  /// and expected.
   struct Problem {
     std::string column;
     std::string what;
   };
-  /// The row that is being appended, which begins at `row`, is left out; the row is over then.
+  /// Leaves out the row that is being appended, which begins at `row`, and ends it.
   void refuse(const TextPiece& piece, const char* row, const Problem& problem);
 
   GrowingColumn& column(std::size_t i) { return columns_[i]; }
   std::size_t count() const { return count_; }
-  /// The row is whole.
+  /// Ends a whole row.
   void end_row() { ++count_; }
   std::size_t refused() const { return refused_; }
   const Error* first_refusal() const { return first_.get(); }
@@ -49,9 +50,10 @@ class TextParser::Rows {
   std::unique_ptr<Error> first_;
 };
 
-/// For messages: in quotes, cut to some forty characters, without control characters.
+/// Quotes a text for messages: cut to some forty bytes, without control characters.
 std::string quoted_text(std::string_view text);
-/// "a whole number from -128 to 127 (int8)", "a number (float32)", "text".
+/// Describes the expected value: "a whole number from -128 to 127 (int8)", "a number (float32)",
+/// "text".
 std::string expected_value(DType dtype);
 
 }  // namespace infeed::detail

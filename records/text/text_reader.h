@@ -10,7 +10,7 @@
 
 namespace infeed::detail {
 
-/// A parser behind a feed, in one thread.
+/// Reads batches with a feed and a parser, in one thread.
 class TextReader {
  public:
   TextReader(std::vector<std::string> files, std::shared_ptr<const TextParser> parser)

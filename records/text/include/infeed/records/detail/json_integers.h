@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-// Whole numbers of JSON from a file that anybody may have written. The parser's own conversions turn
-// 3e57 and -1 into any integer; these throw its type_error for what Integer can't hold. `Json` is
-// nlohmann::json, which users of this library need not have.
+// Reads whole numbers from the JSON of a file that anybody may have written. The parser's own
+// conversions turn 3e57 and -1 into any integer. These functions throw its type_error for a number
+// that Integer can't hold. `Json` is nlohmann::json, which users of this library need not have.
 namespace infeed::detail {
 
 template <class Integer, class Json>
@@ -29,7 +29,7 @@ Integer json_integer(const Json& object, const char* key) {
   return json_integer<Integer>(object.at(key));
 }
 
-/// `absent` where the object has no such member.
+/// Returns `absent` where the object has no such member.
 template <class Integer, class Json>
 Integer json_integer(const Json& object, const char* key, Integer absent) {
   const auto found = object.find(key);

@@ -15,14 +15,14 @@
 #include "infeed/records/spare_blocks.h"
 #include "infeed/records/url_options.h"
 
-/// Text as it lies in files, cut at the ends of rows but not yet looked into: what csv, json_lines
-/// and lines begin with, and what their parsers take, in whatever thread. Not meant to be used
-/// directly.
+/// Text as it lies in files, cut at the ends of rows but not yet looked into. It is the first step
+/// of csv, json_lines and lines, and the input of their parsers, in whatever thread. Not meant to
+/// be used directly.
 namespace infeed::detail {
 
 struct RowScan;
 
-/// What a parser knows of one file (from its header). Immutable.
+/// A parser's knowledge of one file (from its header). Immutable.
 struct TextLayout {
   virtual ~TextLayout() = default;
 };
@@ -31,7 +31,7 @@ struct TextLayout {
 struct TextPiece {
   Record text;  ///< ends behind a line feed; its number() is that of its first row in the file
   std::size_t rows = 0;
-  std::uint64_t line = 1;  ///< that its first byte stands in
+  std::uint64_t line = 1;  ///< number of the line of its first byte
   std::shared_ptr<const TextLayout> layout = nullptr;
 };
 
@@ -44,24 +44,24 @@ struct TextRows {
 
 struct TextFeedOptions {
   char delimiter = ',';
-  bool has_quotes = false;         ///< rows as RFC 4180 has them; else a row is a line
+  bool has_quotes = false;         ///< rows follow RFC 4180; else a row is a line
   bool keeps_empty_lines = false;  ///< an empty line is a row
   std::size_t row_bytes_max = std::size_t{16} << 20;  ///< without the line break
   std::size_t block_bytes = std::size_t{256} << 10;
   Compression compression = Compression::automatic;
   UrlOptions url = {};
-  /// Of the file's first row, which then is none of the rows; none: there is no header. What it
-  /// throws is the file's error.
+  /// Called with the file's first row, which is then none of the rows. Empty: there is no header.
+  /// An exception that it throws is the file's error.
   std::function<std::shared_ptr<const TextLayout>(std::string_view header)> read_header = {};
-  std::shared_ptr<const TextLayout> layout = nullptr;  ///< without a header
+  std::shared_ptr<const TextLayout> layout = nullptr;  ///< layout of files without a header
   std::shared_ptr<SpareBlocks> spare_blocks = nullptr;
 };
 
 /// Reads files one after the other.
 ///
-/// Errors: what read() and skip() throw (a file that can't be read, damage, a quote that isn't
-/// closed, a row that is too long) costs the rest of the file, behind all rows before; the next call
-/// goes on with the next file. Thread-safety: one thread at a time.
+/// Errors of read() and skip() (a file that can't be read, damage, a quote that isn't closed, a row
+/// that is too long) cost the rest of the file and come behind all rows before. The next call goes
+/// on with the next file. Thread-safety: one thread at a time.
 class TextFeed {
  public:
   TextFeed(std::shared_ptr<const std::vector<std::string>> files, TextFeedOptions options);
@@ -69,13 +69,13 @@ class TextFeed {
   TextFeed(const TextFeed&) = delete;
   TextFeed& operator=(const TextFeed&) = delete;
 
-  /// The next `rows_max` rows (at least 1), of several files where one ends. Fewer only at the end,
-  /// and in front of an error; false when there are none.
+  /// Reads the next `rows_max` rows (at least 1), from several files where one ends. Gives fewer
+  /// only at the end and in front of an error; returns false when there are none.
   bool read(std::size_t rows_max, TextRows& out);
-  /// Passes over rows without looking into them; returns how many there were. Fewer only at the end,
-  /// and in front of an error.
+  /// Passes over rows without looking into them, and returns how many: fewer only at the end and in
+  /// front of an error.
   std::uint64_t skip(std::uint64_t rows);
-  /// Forgets the rest of the file, and the error that stands behind what was given.
+  /// Forgets the rest of the file, and the error that stands behind the rows already given.
   void leave_file();
 
  private:
@@ -96,7 +96,7 @@ class TextFeed {
   const TextFeedOptions options_;
   std::size_t next_file_ = 0;
   std::unique_ptr<File> file_;  ///< null between files
-  std::exception_ptr failure_;  ///< to be thrown behind what was given
+  std::exception_ptr failure_;  ///< to be thrown behind the rows already given
 };
 
 }  // namespace infeed::detail
