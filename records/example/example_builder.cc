@@ -48,7 +48,7 @@ void ExampleBuilder::begin_feature(std::string_view name) {
   features_.push_back({name_begin, scratch_.size(), 0});
 }
 
-/// What was appended since `list_begin` is the list's content; puts tag and length in front of it.
+/// Ends a list whose content was appended since `list_begin`: puts tag and length in front of it.
 void ExampleBuilder::end_feature(FeatureKind kind, std::size_t list_begin) {
   const std::size_t size = scratch_.size() - list_begin;
   std::string head(1, list_tag(kind));

@@ -10,7 +10,7 @@
 /// The map entries of an Example or SequenceExample.
 namespace infeed::detail {
 
-/// The name of a map entry: the last one wins, none is the empty name.
+/// Returns the name of a map entry. The last one wins; without one it is empty.
 inline std::string_view name_of_entry(std::string_view entry) {
   std::string_view name;
   WireReader fields(entry);
@@ -26,7 +26,7 @@ inline std::string_view name_of_entry(std::string_view entry) {
 }
 
 /// Calls visit(entry) for every entry of the maps in the message's fields with `map_tag`, in the
-/// order of the record.
+/// record's order.
 template <class Visitor>
 void visit_entries(std::string_view example, std::uint32_t map_tag, Visitor&& visit) {
   WireReader message(example);
@@ -48,8 +48,8 @@ void visit_entries(std::string_view example, std::uint32_t map_tag, Visitor&& vi
   }
 }
 
-/// One map entry. The usual form is name, value, nothing else; anything else is legal, rare, and
-/// found by the general walk.
+/// One map entry. The usual form is name, value, nothing else. Anything else is legal and rare; the
+/// general walk finds it.
 struct Entry {
   explicit Entry(std::string_view entry) : whole(entry) {
     const auto byte = [entry](std::size_t i) { return static_cast<std::uint8_t>(entry[i]); };
@@ -65,7 +65,7 @@ struct Entry {
 
   std::string_view whole;
   std::string_view name;
-  std::string_view value;  ///< of the usual form
+  std::string_view value;  ///< only in the usual form
   bool is_usual = false;
 };
 

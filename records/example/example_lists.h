@@ -33,12 +33,12 @@ inline std::optional<FeatureKind> kind_of_tag(std::uint32_t tag) {
 }
 
 struct WalkedLists {
-  std::optional<FeatureKind> kind;  // of the last run: the one that counts
+  std::optional<FeatureKind> kind;  // kind of the last run, the one that counts
   std::size_t run = 0;
 };
 
 /// Calls visit(run, list) for every list in a Feature. Neighbours of one kind make one run, which
-/// is one list; another kind begins a new run and forgets what was before it.
+/// is one list. Another kind begins a new run, and the runs before it don't count.
 template <class Visitor>
 void walk_feature(std::string_view bytes, WalkedLists& walked, Visitor&& visit) {
   WireReader feature(bytes);
@@ -55,7 +55,7 @@ void walk_feature(std::string_view bytes, WalkedLists& walked, Visitor&& visit) 
   }
 }
 
-/// The same for the Features of a map entry, which are one.
+/// Does the same for the Features of a map entry, which count as one.
 template <class Visitor>
 void walk_entry(std::string_view entry, WalkedLists& walked, Visitor&& visit) {
   WireReader fields(entry);
@@ -69,7 +69,8 @@ void walk_entry(std::string_view entry, WalkedLists& walked, Visitor&& visit) {
   }
 }
 
-/// visit(std::span<const std::uint64_t>) for runs of values of an Int64List, as the bits of int64.
+/// Calls visit(std::span<const std::uint64_t>) for runs of values of an Int64List, as the bits of
+/// int64.
 template <class Visitor>
 void visit_integers(std::string_view list, Visitor&& visit) {
   WireReader fields(list);
@@ -86,20 +87,20 @@ void visit_integers(std::string_view list, Visitor&& visit) {
   }
 }
 
-/// How many bytes are below 0x80.
+/// Returns how many bytes are below 0x80.
 inline std::size_t count_small_bytes(std::string_view bytes) {
   constexpr std::uint64_t kOnes = 0x0101'0101'0101'0101;
   std::size_t count = 0;
   for (; bytes.size() >= 8; bytes.remove_prefix(8)) {
     const std::uint64_t small = (~load_little<std::uint64_t>(bytes.data()) >> 7) & kOnes;
-    count += (small * kOnes) >> 56;  // the sum of its bytes
+    count += (small * kOnes) >> 56;  // the sum of the bytes of `small`
   }
   for (const char byte : bytes) count += (byte & 0x80) == 0 ? 1 : 0;
   return count;
 }
 
-/// How many values an Int64List has, without decoding them: each ends in a byte below 0x80. (What
-/// is no integer for another reason is found by decoding.)
+/// Returns the number of values in an Int64List without decoding them: each ends in a byte below
+/// 0x80. (Values that are wrong for another reason are found by decoding.)
 inline std::size_t count_integers(std::string_view list) {
   std::size_t count = 0;
   WireReader fields(list);
@@ -119,7 +120,7 @@ inline std::size_t count_integers(std::string_view list) {
   return count;
 }
 
-/// visit(run) for every run of little-endian floats of a FloatList.
+/// Calls visit(run) for every run of little-endian floats of a FloatList.
 template <class Visitor>
 void visit_float_runs(std::string_view list, Visitor&& visit) {
   WireReader fields(list);
@@ -137,7 +138,7 @@ void visit_float_runs(std::string_view list, Visitor&& visit) {
   }
 }
 
-/// visit(value) for every value of a BytesList.
+/// Calls visit(value) for every value of a BytesList.
 template <class Visitor>
 void visit_bytes(std::string_view list, Visitor&& visit) {
   WireReader fields(list);

@@ -50,7 +50,7 @@ std::string FeatureView::subject() const {
                           : fmt::format("step {} of feature list '{}'", step_, name_);
 }
 
-/// Tells what is in a Feature. The usual form is one list and nothing else.
+/// Describes the content of a Feature. The usual form is one list and nothing else.
 void FeatureView::describe_feature(std::string_view feature) {
   if (feature.empty()) {
     present_ = false;

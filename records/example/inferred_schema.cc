@@ -69,12 +69,12 @@ bool InferredFeature::is_fixed_length() const {
 
 void SchemaInference::add(std::string_view example) {
   ++records_;
-  // To set the views of all names that were ever met takes longer the more there are: where they are
-  // many, those of this record have a parser of their own.
+  // Setting the views of all names ever met takes longer the more there are. If they are many, the
+  // names of this record get a parser of their own.
   constexpr std::size_t kManyNames = 1024;
   std::optional<ExampleParser> own;
   try {
-    // All is looked at before anything is counted: what is damaged makes the whole record opaque.
+    // Looks at everything before anything is counted: damage makes the whole record opaque.
     context_.want_features_of(example);
     if (context_.size() > kManyNames) own.emplace().want_features_of(example);
     const ExampleParser& parser = own ? *own : context_;
@@ -127,7 +127,7 @@ void SchemaInference::add_list(const FeatureListView& view) {
 }
 
 void SchemaInference::merge(const SchemaInference& later) {
-  features_.resize(context_.size());  // those of records that were opaque have no name yet
+  features_.resize(context_.size());  // features of opaque records have no name yet
   std::unordered_map<std::string, std::size_t> places;
   std::size_t names_bytes = 0;
   for (std::size_t i = 0; i < features_.size(); ++i) {

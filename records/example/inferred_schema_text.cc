@@ -32,7 +32,7 @@ std::string describe_presence(std::uint64_t examples, std::uint64_t all, std::ui
   return text;
 }
 
-/// Bytes of the UTF-8 character at the front; 0 when there is none.
+/// Returns the bytes of the UTF-8 character at the front; 0 when there is none.
 std::size_t utf8_bytes(std::string_view text) {
   const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const std::size_t size = byte(0) < 0x80                      ? 1
@@ -44,7 +44,7 @@ std::size_t utf8_bytes(std::string_view text) {
   for (std::size_t i = 1; i < size; ++i) {
     if ((byte(i) & 0xc0U) != 0x80U) return 0;
   }
-  // Overlong forms, surrogates, and what is behind the last character.
+  // Refuses overlong forms, surrogates, and codes behind the last character.
   if ((byte(0) == 0xe0 && byte(1) < 0xa0) || (byte(0) == 0xed && byte(1) > 0x9f) ||
       (byte(0) == 0xf0 && byte(1) < 0x90) || (byte(0) == 0xf4 && byte(1) > 0x8f)) {
     return 0;
@@ -73,7 +73,7 @@ std::string json_range(std::string_view name, const ValueRange& range) {
   return fmt::format(",\"{}_min\":{},\"{}_max\":{}", name, range.min, name, range.max);
 }
 
-/// What a feature and the steps of a list have in common.
+/// Returns the fields that a feature and the steps of a list have in common.
 std::string json_values(const InferredFeature& feature) {
   const std::string kind =
       feature.kind ? fmt::format("\"{}\"", to_string(*feature.kind)) : std::string("null");
@@ -89,7 +89,7 @@ std::string InferredSchema::to_text() const {
   const std::uint64_t examples = records - opaque_records;
   std::string text = fmt::format("{} records of {} are {}\n", examples, records,
                                  lists.empty() ? "Examples" : "SequenceExamples");
-  // Longer names push what follows to the right: one of a megabyte isn't to widen every line.
+  // Longer names push their line to the right: a name of a megabyte must not widen every line.
   constexpr std::size_t kWidthMax = 64;
   std::size_t width = 0;
   for (const InferredFeature& feature : features) width = std::max(width, feature.name.size());

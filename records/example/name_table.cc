@@ -12,11 +12,13 @@
 namespace infeed::detail {
 namespace {
 
-/// A name that finds so many others in its way was made to: with a quarter of the slots taken, an
-/// honest one finds more than a dozen in less than one of a million tables.
+/// Most names that one name may find in its way. A name that finds more was made to collide: with a
+/// quarter of the slots taken, an honest name finds more than a dozen in less than one of a million
+/// tables.
 constexpr std::size_t kProbesMax = 64;
 
-/// Of all its bytes and the key: each word goes through a multiplication whose halves are mixed.
+/// Hashes all bytes of a name with a key: each word goes through a multiplication whose halves are
+/// mixed.
 std::uint64_t keyed_hash(std::string_view name, std::uint64_t key) {
   __extension__ using Wide = unsigned __int128;
   const auto mix = [](std::uint64_t a, std::uint64_t b) {
@@ -32,13 +34,13 @@ std::uint64_t keyed_hash(std::string_view name, std::uint64_t key) {
   return mix(hash ^ rest, 0x9e3779b97f4a7c15U);
 }
 
-/// Not 0.
+/// Returns a key that isn't 0.
 std::uint64_t random_key() {
   std::random_device device;
   return (std::uint64_t{device()} << 32 | device()) | 1;
 }
 
-/// Reads both ends of a name: names of one dataset rarely agree in length and in both ends.
+/// Hashes both ends of a name: names of one dataset rarely agree in length and in both ends.
 std::uint64_t hash_name(std::string_view name) {
   std::uint64_t first = 0;
   std::uint64_t last = 0;
@@ -95,8 +97,8 @@ void NameTable::put(std::size_t index) {
   for (std::size_t i = 0; i <= index; ++i) put(i);
 }
 
-/// A record can hold a million names, and somebody may want them all: no step here takes longer the
-/// more there are, whatever they are called.
+/// A record can hold a million names, and somebody may want them all. So no step here takes longer
+/// the more names there are, whatever they are.
 std::size_t NameTable::add(std::string name, std::string_view noun) {
   if (!names_.empty() && find_by_hash(name) != names_.size()) {
     throw Error(ErrorCode::invalid_argument, fmt::format("{} '{}' is asked for twice", noun, name));

@@ -25,7 +25,7 @@ std::string SequenceExampleBuilder::encode() const {
 }
 
 void SequenceExampleBuilder::encode_to(std::string& out) const {
-  context_.encode_to(out);  // the context lies in the field that an Example's features lie in
+  context_.encode_to(out);  // the context has the same field as an Example's features
   if (lists_.empty()) return;
   std::vector<const FeatureListBuilder*> sorted;
   for (const FeatureListBuilder& list : lists_) sorted.push_back(&list);

@@ -80,7 +80,7 @@ void SequenceExampleParser::parse(std::string_view example, const Record* record
                 fmt::format("there is room for {} feature lists, but {} are asked for",
                             lists.size(), lists_.size()));
   }
-  context_.parse(example, record, context);  // an Example's features have the same field
+  context_.parse(example, record, context);  // it lies where an Example's features do
   for (std::size_t i = 0; i < lists.size(); ++i) {
     lists[i] = FeatureListView();
     lists[i].name_ = lists_.names()[i];

@@ -11,7 +11,7 @@
 namespace infeed::detail {
 namespace {
 
-/// One value of up to ten bytes that fills `bytes`; false where it isn't that.
+/// Reads one value of up to ten bytes that fills `bytes`. Returns false if it doesn't.
 bool read_one(std::string_view bytes, std::uint64_t& value) {
   constexpr std::size_t kBytesMax = 10;
   if (bytes.empty() || bytes.size() > kBytesMax) return false;
@@ -40,8 +40,8 @@ bool narrow_usual(std::span<const std::uint64_t> values, I* out) {
 
 constexpr std::size_t kNotUsual = std::numeric_limits<std::size_t>::max();
 
-/// One block's values through a buffer; how many there are, or kNotUsual. Those whose bytes lie behind
-/// `end` don't count: they have a byte each.
+/// Decodes one block through a buffer. Returns the number of values, or kNotUsual. Values whose
+/// bytes lie behind `end` don't count: they have a byte each.
 template <class I>
 std::size_t unpack_narrowed(UnpackBlock unpack_block, const char*& at, const char* end, I* out,
                             std::size_t room) {
@@ -52,14 +52,14 @@ std::size_t unpack_narrowed(UnpackBlock unpack_block, const char*& at, const cha
   return narrow_usual<I>(std::span(values).first(count), out) ? count : kNotUsual;
 }
 
-/// Decodes up to `room` values of whole blocks; how many there are, or kNotUsual.
+/// Decodes up to `room` values of whole blocks. Returns their number, or kNotUsual.
 template <class I>
 std::size_t unpack_blocks(UnpackBlock unpack_block, const char*& at, const char* end, I* out,
                           std::size_t room) {
   std::size_t count = 0;
   while (end - at >= kVarintLoadedBytes) {
     if (std::is_same_v<I, std::int64_t> && room - count >= kVarintBlockBytes) {
-      // Straight to where they stay: the bits of an int64.
+      // Decodes straight to the values' place, as the bits of an int64.
       count += unpack_block(at, reinterpret_cast<std::uint64_t*>(out + count));
       continue;
     }
@@ -70,8 +70,8 @@ std::size_t unpack_blocks(UnpackBlock unpack_block, const char*& at, const char*
   return count;
 }
 
-/// The same of less than a block. It is put in front of zeros, each of which is a value more; byte by
-/// byte it took a fourth of the time of 512 values below 128.
+/// Decodes less than a block. It puts the bytes in front of zeros, each of which is one more value.
+/// Byte by byte this rest took a fourth of the time of 512 values below 128.
 template <class I>
 std::size_t unpack_rest(UnpackBlock unpack_block, std::string_view rest, I* out, std::size_t room) {
   if (static_cast<std::uint8_t>(rest.back()) >= 0x80) return kNotUsual;  // a zero would end it
@@ -88,7 +88,7 @@ std::size_t unpack_rest(UnpackBlock unpack_block, std::string_view rest, I* out,
   return count;
 }
 
-/// The same of all values.
+/// Decodes all values.
 template <class I>
 std::size_t unpack_usual(std::string_view run, I* out, std::size_t room) try {
   static const UnpackBlock unpack_block = choose_unpack_block();
@@ -99,7 +99,7 @@ std::size_t unpack_usual(std::string_view run, I* out, std::size_t room) try {
   const std::string_view rest(at, static_cast<std::size_t>(end - at));
   const std::size_t more = unpack_rest(unpack_block, rest, out + count, room - count);
   return more == kNotUsual ? kNotUsual : count + more;
-} catch (const Error&) {  // a value of more than ten bytes: who reads it again says so
+} catch (const Error&) {  // a value of more than ten bytes, which the next reader reports
   return kNotUsual;
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 #if defined(__x86_64__)
 
-/// Bit i: byte i of the 64 at `at` ends a varint.
+/// Returns a mask: bit i is set if byte i of the 64 at `at` ends a varint.
 inline std::uint64_t varint_ends(const char* at) {
   std::uint64_t continues = 0;
   for (int i = 0; i < 4; ++i) {
@@ -39,8 +39,8 @@ inline std::uint64_t varint_ends(const char* at) {
 
 #endif
 
-/// The payload bits of a varint whose bytes are the low ones of `word`, zeros above: 3.3 ns a value
-/// in all.
+/// Returns the payload bits of a varint whose bytes are the low ones of `word`, with zeros above:
+/// 3.3 ns a value in all.
 std::uint64_t compress(std::uint64_t word) {
   word &= 0x7f7f7f7f7f7f7f7fU;
   word = (word & 0x007f007f007f007fU) | ((word & 0x7f007f007f007f00U) >> 1);
@@ -72,7 +72,7 @@ std::size_t unpack_block_anywhere(const char*& at, std::uint64_t* out) {
 
 #if defined(__x86_64__)
 
-/// The same with one instruction for the compression.
+/// Unpacks with one instruction for the compression.
 __attribute__((target("bmi,bmi2"), always_inline)) inline std::size_t unpack_up_to(
     std::uint64_t ends, const char*& at, std::uint64_t* out) {
   std::size_t begin = 0;
@@ -96,7 +96,7 @@ __attribute__((target("bmi,bmi2"))) std::size_t unpack_block_bmi2(const char*& a
   return unpack_up_to(varint_ends(at), at, out);
 }
 
-/// 64 values below 128: masks, padding, counts.
+/// Widens 64 values below 128: masks, padding, counts.
 __attribute__((target("avx512f,avx512bw"), always_inline)) inline std::size_t widen_bytes(
     const char*& at, std::uint64_t* out) {
   for (std::size_t i = 0; i < 64; i += 8) {
@@ -107,7 +107,7 @@ __attribute__((target("avx512f,avx512bw"), always_inline)) inline std::size_t wi
   return 64;
 }
 
-/// With one instruction for the ends.
+/// Unpacks with one instruction for the ends.
 __attribute__((target("avx512f,avx512bw,bmi,bmi2"))) std::size_t unpack_block_avx512(
     const char*& at, std::uint64_t* out) {
   const std::uint64_t continues = _mm512_movepi8_mask(_mm512_loadu_si512(at));
@@ -116,9 +116,9 @@ __attribute__((target("avx512f,avx512bw,bmi,bmi2"))) std::size_t unpack_block_av
 
 #define INFEED_VBMI2 [[gnu::target("avx512f,avx512bw,avx512vbmi2,bmi,bmi2,lzcnt")]]
 
-/// Byte `kPlace` of each varint that has so many, without its high bit, else 0. `starts` are those of
-/// the varints in the 64 bytes at `at`; `longer`, bit i of varint i: those that have the byte, and
-/// afterwards those that have one more.
+/// Returns byte `kPlace` of each varint that has so many, without its high bit, else 0. `starts`
+/// marks the starts of varints in the 64 bytes at `at`. Bit i of `longer` marks varint i if it has
+/// the byte; afterwards if it has one more.
 template <int kPlace>
 INFEED_VBMI2 inline __m512i plane(const char* at, std::uint64_t starts, std::uint64_t& longer) {
   const __m512i there = _mm512_maskz_loadu_epi8(~std::uint64_t{0} >> kPlace, at + kPlace);
@@ -127,7 +127,7 @@ INFEED_VBMI2 inline __m512i plane(const char* at, std::uint64_t starts, std::uin
   return _mm512_and_si512(bytes, _mm512_set1_epi8(0x7f));
 }
 
-/// 32 values of at most 14 bits, of their low and high seven.
+/// Joins the low and high seven bits of 32 values of at most 14 bits.
 INFEED_VBMI2 inline __m512i join_bytes(__m256i low, __m256i high) {
   return _mm512_or_si512(_mm512_cvtepu8_epi16(low),
                          _mm512_slli_epi16(_mm512_cvtepu8_epi16(high), 7));
@@ -140,7 +140,7 @@ INFEED_VBMI2 inline void store_16_bits(__m512i values, std::uint64_t* out) {
   _mm512_storeu_si512(out + 24, _mm512_cvtepu16_epi64(_mm512_extracti32x4_epi32(values, 3)));
 }
 
-/// 16 values of at most 28 bits, of their low and high 14.
+/// Joins the low and high 14 bits of 16 values of at most 28 bits.
 INFEED_VBMI2 inline void store_28_bits(__m256i low, __m256i high, std::uint64_t* out) {
   const __m512i values = _mm512_or_si512(_mm512_cvtepu16_epi32(low),
                                          _mm512_slli_epi32(_mm512_cvtepu16_epi32(high), 14));
@@ -156,7 +156,7 @@ INFEED_VBMI2 inline void store_28_bits(__m512i low, __m512i high, std::uint64_t*
 INFEED_VBMI2 inline __m256i front(__m512i bytes) { return _mm512_castsi512_si256(bytes); }
 INFEED_VBMI2 inline __m256i back(__m512i bytes) { return _mm512_extracti64x4_epi64(bytes, 1); }
 
-/// All values at once, byte by byte of each: the first bytes of all varints become neighbours, and so
+/// Unpacks all values at once, by places: the first bytes of all varints become neighbours, and so
 /// do their second ones. Token numbers of two bytes take 0.3 ns each instead of 1.2, of three bytes
 /// 0.84. A block with a value of more than four bytes goes value by value.
 INFEED_VBMI2 std::size_t unpack_block_vbmi2(const char*& at, std::uint64_t* out) {
@@ -198,7 +198,7 @@ INFEED_VBMI2 std::size_t unpack_block_vbmi2(const char*& at, std::uint64_t* out)
 std::vector<UnpackBlock> unpack_block_forms() {
   std::vector<UnpackBlock> forms;
 #if defined(__x86_64__)
-  // AMD's first two Zens have pext as a slow program of micro-operations.
+  // On AMD's first two Zens pext is a slow program of micro-operations.
   const bool has_fast_pext = __builtin_cpu_supports("bmi2") != 0 &&
                              __builtin_cpu_is("znver1") == 0 && __builtin_cpu_is("znver2") == 0;
   const bool has_avx512 = has_fast_pext && __builtin_cpu_supports("avx512f") != 0 &&

@@ -10,28 +10,28 @@
 
 #include "example/wire.h"
 
-/// Packed varints, many at a time.
+/// Decodes packed varints, many at a time.
 ///
 /// Byte by byte, each value costs a mispredicted branch: token numbers have one to three bytes at
-/// random. Here the ends of all values in 64 bytes are one bit mask, so finding the next value does
+/// random. Here the ends of all values in 64 bytes are one bit mask. So finding the next value does
 /// not wait for loading the last one, and no branch depends on a size.
 namespace infeed::detail {
 
 inline constexpr std::ptrdiff_t kVarintBlockBytes = 64;
-/// That may be loaded.
+/// Bytes that may be loaded for a block.
 inline constexpr std::ptrdiff_t kVarintLoadedBytes = kVarintBlockBytes + 8;
 
-/// Decodes what begins in the 64 bytes at `at` (eight more may be loaded) into `out`, which has
-/// room for 64. Returns the number of values; `at` goes behind the last one that is whole.
+/// Decodes the values that begin in the 64 bytes at `at` (eight more may be loaded) into `out`,
+/// which has room for 64. Returns their number, and moves `at` behind the last whole one.
 using UnpackBlock = std::size_t (*)(const char*& at, std::uint64_t* out);
 
-/// Those that this machine can run, the fastest first.
+/// Returns the forms that this machine can run, the fastest first.
 std::vector<UnpackBlock> unpack_block_forms();
-/// The fastest for this machine.
+/// Returns the fastest form for this machine.
 UnpackBlock choose_unpack_block();
 
-/// visit(std::span<const std::uint64_t>), some values at a time (one call a value would keep the
-/// caller's counter in memory: 2 ns); Error data_loss when the last one is cut.
+/// Calls visit(std::span<const std::uint64_t>) with some values at a time. (One call a value would
+/// keep the caller's counter in memory: 2 ns.) Throws data_loss when the last value is cut.
 template <class Visitor>
 void visit_packed_varints(std::string_view run, Visitor&& visit) {
   std::array<std::uint64_t, kVarintBlockBytes> values;

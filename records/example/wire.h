@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
-/// Protobuf's wire format, as far as reading tf.train.Example needs it, with the limits that
-/// libprotobuf has: tags and lengths of at most five bytes, values of at most ten.
+/// Reads protobuf's wire format, as far as tf.train.Example needs it, with libprotobuf's limits:
+/// tags and lengths of at most five bytes, values of at most ten.
 namespace infeed::detail {
 
 enum WireType : std::uint32_t {
@@ -19,10 +19,10 @@ enum WireType : std::uint32_t {
 
 constexpr std::uint32_t make_tag(std::uint32_t field, WireType type) { return field << 3 | type; }
 
-/// "this is no Example: `what`" (data_loss).
+/// Throws "the record is not a valid Example: `what`" (data_loss).
 [[noreturn]] void fail_wire(std::string_view what);
 
-/// A position in a message. Every function throws Error data_loss instead of passing the end.
+/// A position in a message. Every function throws data_loss instead of passing the end.
 class WireReader {
  public:
   explicit WireReader(std::string_view bytes)
@@ -36,12 +36,12 @@ class WireReader {
     if (at_ != end_ && byte(0) < 0x80) return byte_at(at_++);
     return long_varint();
   }
-  /// A valid tag; never 0.
+  /// Reads a valid tag; never 0.
   std::uint32_t tag() {
     if (at_ != end_ && byte(0) < 0x80 && byte(0) >= 8) return byte_at(at_++);
     return long_tag();
   }
-  /// A length and the bytes behind it.
+  /// Reads a length and the bytes behind it.
   std::string_view bytes() {
     std::size_t length = 0;
     if (at_ != end_ && byte(0) < 0x80) {
@@ -60,7 +60,7 @@ class WireReader {
     at_ += size;
     return begin;
   }
-  /// The value of a field that nobody knows.
+  /// Passes over the value of an unknown field.
   void skip_value(std::uint32_t tag) { skip_value(tag, 0); }
 
  private:

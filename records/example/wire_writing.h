@@ -8,7 +8,7 @@
 
 #include "example/wire.h"
 
-/// Writing protobuf's wire format, as far as an Example needs it.
+/// Writes protobuf's wire format, as far as an Example needs it.
 namespace infeed::detail {
 
 constexpr std::size_t varint_size(std::uint64_t value) {
@@ -34,7 +34,7 @@ inline void append_varint(std::string& out, std::uint64_t value) {
 inline constexpr char kFirstField = make_tag(1, kLengthDelimited);
 inline constexpr char kSecondField = make_tag(2, kLengthDelimited);
 
-/// A tag of one byte, a length, and `bytes`.
+/// Returns the size of a tag of one byte, a length, and `bytes`.
 constexpr std::size_t field_size(std::size_t bytes) { return 1 + varint_size(bytes) + bytes; }
 
 inline void append_field(std::string& out, char tag, std::string_view bytes) {

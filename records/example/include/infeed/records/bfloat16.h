@@ -4,8 +4,8 @@
 #include <cstdint>
 
 /// Why: a TPU's matrix unit takes bfloat16, the upper half of a float32: the same range with 8 bits
-/// of precision. Images that are normalised to it in the pipeline need half the bytes of every
-/// queue and transfer.
+/// of precision. Images normalised to it in the pipeline need half the bytes in every queue and
+/// transfer.
 ///
 ///     infeed::bfloat16 b(1.0f / 3);     // rounds to nearest, ties to even
 ///     float f = static_cast<float>(b);  // exact
@@ -15,7 +15,7 @@
 namespace infeed {
 
 struct bfloat16 {
-  std::uint16_t bits;  ///< like a float, one that is not initialised holds anything
+  std::uint16_t bits;  ///< holds anything until it is initialised, like a float
 
   constexpr bfloat16() = default;
   explicit constexpr bfloat16(float value)
@@ -37,8 +37,8 @@ struct bfloat16 {
 
  private:
   static constexpr std::uint16_t round_bits(std::uint32_t f) {
-    // Half a unit in the last place, minus one when the kept part is even: ties go to even. A NaN
-    // could round up into infinity, so it is cut off and made quiet instead.
+    // Adds half a unit in the last place, minus one when the kept part is even, so that ties go to
+    // even. A NaN could round up into infinity, so it is cut off and made quiet instead.
     const std::uint32_t rounded = f + 0x7FFFu + ((f >> 16) & 1u);
     const bool nan = (f & 0x7FFF'FFFFu) > 0x7F80'0000u;
     return static_cast<std::uint16_t>((nan ? (f | 0x0040'0000u) : rounded) >> 16);

@@ -15,8 +15,9 @@
 #include "infeed/records/record.h"
 
 /// Why: most record files hold tf.train.Example, a protobuf map from names to lists of bytes,
-/// floats or 64-bit integers. These write and read its bytes without message objects. For structs
-/// of your own take ExampleSchema (example_schema.h); this is what it stands on.
+/// floats or 64-bit integers. ExampleBuilder and ExampleParser write and read its bytes without
+/// message objects. For structs of your own take ExampleSchema (example_schema.h), which stands on
+/// them.
 ///
 ///     std::string bytes =
 ///         infeed::ExampleBuilder().bytes("image", pixels).integers("label", 9).encode();
@@ -28,18 +29,18 @@
 ///     found[1].read_integers(std::span(&label, 1));
 ///
 /// Protobuf's rules hold: fields in any order, the last duplicate of a name wins, lists in several
-/// pieces (packed or not) are one list, unknown fields are passed over. Features nobody asked for
+/// pieces (packed or not) are one list, unknown fields are passed over. Features that nobody wants
 /// are passed over without being looked into.
 ///
-/// Errors: data_loss when bytes are no Example (cut, or an impossible field); invalid_argument when
-/// an Example is not what was asked for (kind, count, range). Both name the feature.
+/// Errors name the feature: data_loss when bytes are no Example (cut, or an impossible field);
+/// invalid_argument when a feature isn't as wanted (kind, count, range).
 ///
-/// Thread-safety: a parser is read by any number of threads at once; a builder belongs to one.
+/// Thread-safety: any number of threads may read with one parser; a builder belongs to one thread.
 namespace infeed {
 
 enum class FeatureKind : std::uint8_t { bytes, floats, integers };
 
-/// "bytes", "floats", "integers".
+/// Returns "bytes", "floats" or "integers".
 std::string_view to_string(FeatureKind kind);
 
 /// Collects features and encodes them sorted by name: the same features give the same bytes, and a
@@ -56,7 +57,7 @@ class ExampleBuilder {
 
   /// Throws invalid_argument when a name was given twice.
   std::string encode() const;
-  /// Replaces what is in `out` and reuses its memory.
+  /// Replaces the bytes in `out` and reuses its memory.
   void encode_to(std::string& out) const;
   /// Forgets the features, keeps the memory.
   void clear();
@@ -79,18 +80,18 @@ class FeatureView {
  public:
   FeatureView() = default;
 
-  /// False when the record has no such feature, or one without any list.
+  /// False when the record has no such feature, or has it without a list.
   bool is_present() const { return present_; }
-  /// Only a feature that is present has one.
+  /// Kind of the values. Valid only if the feature is present.
   FeatureKind kind() const { return kind_; }
   std::string_view name() const { return name_; }
-  /// The name that messages use: "feature 'label'", or "step 3 of feature list 'frames'".
+  /// Returns the name for messages: "feature 'label'", or "step 3 of feature list 'frames'".
   std::string subject() const;
   /// Number of values; walks over bytes and integers.
   std::size_t count() const;
 
-  /// Exactly `out.size()` values; another number, kind, or a value that does not fit is an Error
-  /// that says so. I: any integer type, or bool. F: float, double, float16 or bfloat16.
+  /// Reads exactly `out.size()` values. Another number, another kind, or a value that does not fit
+  /// is an Error that says so. I: any integer type, or bool. F: float, double, float16 or bfloat16.
   template <class I, std::size_t N>
   void read_integers(std::span<I, N> out) const {
     read_integers_into(std::span<I>(out));
@@ -100,24 +101,24 @@ class FeatureView {
     read_floats_into(std::span<F>(out));
   }
   void read_bytes(std::span<std::string_view> out) const;
-  /// The one value of a feature of bytes.
+  /// Returns the one value of a feature of bytes.
   std::string_view single_bytes() const;
 
-  /// All values, behind what is in `out`. Nothing when the feature is not present.
+  /// Appends all values to `out`; none when the feature is not present.
   template <class I>
   void append_integers(std::vector<I>& out) const;
   template <class F>
   void append_floats(std::vector<F>& out) const;
   void append_bytes(std::vector<std::string_view>& out) const;
 
-  /// The record that it was found in, when it was parsed from one and not from bare bytes.
+  /// The record that was parsed; null when bare bytes were.
   const Record* record() const { return record_; }
 
  private:
   friend class ExampleParser;
   friend class FeatureSteps;
   /// Usually the list is one piece and data_ is its content. Otherwise data_ is the whole map entry
-  /// or Feature that the pieces lie in, and readers walk it again.
+  /// or Feature around the pieces, and readers walk it again.
   enum class Holds : std::uint8_t { list, map_entry, feature };
   static constexpr std::uint32_t kNoStep = ~std::uint32_t{0};
 
@@ -130,7 +131,7 @@ class FeatureView {
   FeatureKind kind_ = FeatureKind::bytes;
   bool present_ = false;
   Holds holds_ = Holds::list;
-  std::uint32_t step_ = kNoStep;  // of a feature list
+  std::uint32_t step_ = kNoStep;  // number of the step in a feature list
 
   template <class I>
   void read_integers_into(std::span<I> out) const;
@@ -156,21 +157,21 @@ class ExampleParser {
     return names_.add(std::move(name), "feature");
   }
   /// Adds the names of all features of an Example that are not there yet. Throws resource_exhausted
-  /// when there would be more than limits::json_columns, or more bytes of names than
-  /// limits::json_names_bytes: a record may have millions.
+  /// for more than limits::json_columns names, or more than limits::json_names_bytes in them: a
+  /// record may have millions.
   void want_features_of(std::string_view example);
   std::size_t size() const { return names_.size(); }
   const std::vector<std::string>& names() const { return names_.names(); }
   const detail::NameTable& name_table() const { return names_; }
-  /// Of the records that it has met; not meant to be used directly.
+  /// Shapes of the records that the parser has met. Not meant to be used directly.
   detail::ExampleShapes& shapes() const { return shapes_; }
 
-  /// out[i] becomes the feature names()[i]. out.size() must be size(). The views name features by
-  /// this parser's strings, so it must outlive them too. Returns how many features the example has
-  /// that nobody asked for.
+  /// Sets out[i] to the feature names()[i]. out.size() must be size(). The views name features by
+  /// this parser's strings, so it must outlive them. Returns how many other features the example
+  /// has.
   std::size_t parse(std::string_view example, std::span<FeatureView> out) const;
   std::size_t parse(const Record& example, std::span<FeatureView> out) const;
-  /// The views would point into a string that is gone.
+  /// Deleted: the views would point into a string that is gone.
   std::size_t parse(std::string&& example, std::span<FeatureView> out) const = delete;
 
  private:
@@ -185,11 +186,12 @@ class ExampleParser {
 
 struct FeatureSummary {
   std::string name;
-  std::optional<FeatureKind> kind;  ///< nothing when the feature has no list
+  std::optional<FeatureKind> kind;  ///< empty when the feature has no list
   std::size_t count = 0;
 };
 
-/// What an Example holds, sorted by name: for messages, inspection and inferring a schema.
+/// Summarises the features of an Example, sorted by name: for messages, inspection and inferring a
+/// schema.
 std::vector<FeatureSummary> summarise_example(std::string_view example);
 
 }  // namespace infeed

@@ -18,7 +18,7 @@
 #include "infeed/records/schema_parts.h"
 
 /// Why: users have structs, files have tf.train.Example. A schema says once which feature belongs
-/// to which member and then goes both ways; the member's type says what the feature must hold.
+/// to which member, and then works both ways. The member's type says what the feature must hold.
 ///
 ///     struct Sample { std::array<std::uint8_t, 784> image; std::int64_t label; };
 ///
@@ -41,16 +41,16 @@
 ///
 /// Vectors of vectors: see ragged(). Structs: see nested().
 ///
-/// A member that is not optional and has no default must be there. A feature that is there with an
-/// empty list counts as missing where a default or an optional member allows for that.
+/// A member that is not optional and has no default must be in the record. A feature with an empty
+/// list counts as missing where the member has a default or is optional.
 ///
-/// A vector whose feature a record lacks becomes empty, but a misspelt name would make all of them
-/// so: where no record has to have it, say that by a default, .feature("tags", &Sample::tags, {}),
-/// or a std::optional. infeed::parse refuses records none of which has a feature without that
-/// (expected() and pipeline/parse.h).
-/// For other types specialise FeatureCodec (feature_codec.h).
+/// A vector whose feature a record lacks becomes empty, but a misspelt name would empty the vectors
+/// of all records. Where no record needs to have the feature, say so by a default, .feature("tags",
+/// &Sample::tags, {}), or a std::optional. Otherwise infeed::parse refuses a set of records none of
+/// which has it (expected() and pipeline/parse.h). For other types specialise FeatureCodec
+/// (feature_codec.h).
 ///
-/// Errors: as in example.h, with file, offset and record when parsing a Record.
+/// Errors: those of example.h, with file, offset and record when a Record is parsed.
 /// Thread-safety: immutable once built; cheap to copy.
 namespace infeed {
 
@@ -68,7 +68,7 @@ class ExampleSchema {
   ExampleSchema&& feature(std::string name, M T::*member) && {
     return std::move(add<M>(std::move(name), member, std::nullopt));
   }
-  /// `missing` is what the member becomes when the record does not have the feature.
+  /// Sets the member to `missing` when the record does not have the feature.
   template <class M>
   ExampleSchema& feature(std::string name, M T::*member, std::type_identity_t<M> missing) & {
     return add<M>(std::move(name), member, std::move(missing));
@@ -78,7 +78,7 @@ class ExampleSchema {
     return std::move(add<M>(std::move(name), member, std::move(missing)));
   }
 
-  /// The values of feature `name`, cut by another feature of the record:
+  /// Cuts the values of feature `name` into inner sequences by another feature of the record:
   ///
   ///     infeed::ExampleSchema<Sample>().ragged("values", infeed::RowLengths{"lengths"},
   ///                                            &Sample::rows)
@@ -92,7 +92,7 @@ class ExampleSchema {
                          std::vector<std::vector<V>> T::*member) && {
     return std::move(add_ragged(std::move(name), std::move(partition), member, std::nullopt));
   }
-  /// `missing` is what the member becomes when the record has neither of them.
+  /// Sets the member to `missing` when the record has neither feature.
   template <class V, class Partition>
   ExampleSchema& ragged(std::string name, Partition partition,
                         std::vector<std::vector<V>> T::*member,
@@ -106,7 +106,7 @@ class ExampleSchema {
     return std::move(add_ragged(std::move(name), std::move(partition), member, std::move(missing)));
   }
 
-  /// A member that is a struct with a schema of its own, whose features have names that begin with
+  /// Fills a member that is a struct with a schema of its own. Names of its features begin with
   /// `name` and a dot:
   ///
   ///     struct Camera { std::int64_t iso; };
@@ -138,7 +138,7 @@ class ExampleSchema {
     parse(example, object);
     return object;
   }
-  /// Parses into an object that is there; members that no feature belongs to stay as they are.
+  /// Parses into an existing object. Members without a feature stay as they are.
   void parse(const Record& record, T& object) const {
     try {
       fields_.decode(record, object);
@@ -148,24 +148,24 @@ class ExampleSchema {
   }
   void parse(std::string_view example, T& object) const { fields_.decode(example, object); }
 
-  /// Parses straight into columns, without an object between: row `row` of columns()[i] is assigned
-  /// from feature i. A column is an array of the member's type, so one of std::array<float, 3> is a
-  /// contiguous matrix of floats. What an Error leaves in the row is unspecified; use the row
-  /// again. `late` is the library's own, here and below.
+  /// Parses straight into columns, without an object between: feature i goes to row `row` of
+  /// columns()[i]. A column is an array of the member's type, so a column of std::array<float, 3>
+  /// is a contiguous matrix of floats. After an Error the row's content is unspecified; use the row
+  /// again. `late` is for the library only, here and below.
   void parse_row(const Record& record, std::size_t row, std::span<void* const> column_data,
                  detail::LateCopy* late = nullptr) const {
     fields_.parse_row(record, row, column_data, late);
   }
 
-  /// Parses straight into columns that grow, for members of different lengths: columns[i] is the
-  /// RowColumn<M> (row_column.h) of feature i's member, each with `row` rows; an Error leaves it
-  /// so.
+  /// Parses straight into columns that grow, for members of different lengths. columns[i] is the
+  /// RowColumn<M> (row_column.h) of feature i's member, each with `row` rows; an Error leaves them
+  /// with `row` rows.
   void append_row(const Record& record, std::size_t row, std::span<void* const> columns,
                   detail::LateCopy* late = nullptr) const {
     fields_.append_row(record, row, columns, late);
   }
 
-  /// One element of a column.
+  /// Describes one element of a column.
   using Column = detail::SchemaColumn;
   std::vector<Column> columns() const {
     std::vector<Column> result;
@@ -179,7 +179,7 @@ class ExampleSchema {
     return builder.encode();
   }
 
-  /// The names of the features, partitions included.
+  /// Names of the features, including partitions.
   const std::vector<std::string>& names() const { return fields_.names(); }
   ExpectedFeatures expected() const {
     ExpectedFeatures expected;

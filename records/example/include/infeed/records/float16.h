@@ -9,12 +9,12 @@
 ///     infeed::float16 h(1.0f / 3);      // rounds to nearest, ties to even
 ///     float f = static_cast<float>(h);  // exact
 ///
-/// It is trivially copyable and has two bytes, in the layout of NumPy's float16. What is beyond
+/// It is trivially copyable and has two bytes, in the layout of NumPy's float16. A number beyond
 /// 65504 rounds to infinity (from 65520 on), a NaN stays a NaN (quiet), subnormals are kept.
 namespace infeed {
 
 struct float16 {
-  std::uint16_t bits;  ///< like a float, one that is not initialised holds anything
+  std::uint16_t bits;  ///< holds anything until it is initialised, like a float
 
   constexpr float16() = default;
   explicit constexpr float16(float value) : bits(round_bits(std::bit_cast<std::uint32_t>(value))) {}
@@ -23,7 +23,7 @@ struct float16 {
     const std::uint32_t exponent = (bits >> 10) & 0x1fU;
     const std::uint32_t fraction = bits & 0x3ffU;
     if (exponent == 0) {
-      // A float32 holds subnormals as normal numbers: so many units of 2^-24.
+      // A float32 holds these subnormals as normal numbers: multiples of 2^-24.
       const auto magnitude = std::bit_cast<std::uint32_t>(static_cast<float>(fraction) * 0x1p-24F);
       return std::bit_cast<float>(sign | magnitude);
     }
@@ -47,7 +47,7 @@ struct float16 {
     const auto sign = static_cast<std::uint16_t>((f >> 16) & 0x8000U);
     f &= 0x7fff'ffffU;
     std::uint32_t magnitude = 0;
-    if (f >= 0x4780'0000U) {  // 2^16 and more: infinity, or a NaN, of which the upper bits stay
+    if (f >= 0x4780'0000U) {  // 2^16 and more: infinity, or a NaN, which keeps its upper bits
       magnitude = f > 0x7f80'0000U ? 0x7e00U | ((f >> 13) & 0x3ffU) : 0x7c00U;
     } else if (f < 0x3880'0000U) {
       // Below 2^-14: adding a half makes the machine round to units of 2^-24, ties to even.

@@ -13,9 +13,9 @@
 #include "infeed/records/example.h"
 
 /// Why: videos, sentences and sensor logs are tf.train.SequenceExamples: a context, which is like
-/// an Example, and feature lists, each with one Feature a step. These write and read its bytes
-/// without message objects. For structs of your own take SequenceExampleSchema
-/// (sequence_example_schema.h); this is what it stands on.
+/// an Example, and feature lists, each with one Feature a step. SequenceExampleBuilder and
+/// SequenceExampleParser write and read its bytes without message objects. For structs of your own
+/// take SequenceExampleSchema (sequence_example_schema.h), which stands on them.
 ///
 ///     infeed::SequenceExampleBuilder builder;
 ///     builder.context().integers("label", 9);
@@ -31,8 +31,8 @@
 ///     infeed::FeatureView frame;
 ///     while (steps.next(frame)) use(frame.single_bytes());
 ///
-/// Rules, errors and thread-safety: as in example.h. Messages about a step name it:
-/// "step 3 of feature list 'frames' holds 2 values, but 1 is wanted".
+/// Rules, errors and thread-safety: as in example.h. Messages about a step name it: "step 3 of
+/// feature list 'frames' holds 2 values, but 1 is wanted".
 namespace infeed {
 
 /// The steps of one feature list, in order. Each call adds a step.
@@ -53,9 +53,10 @@ class FeatureListBuilder {
     steps_.integers({}, values);
     return *this;
   }
-  /// A step that holds no values, of no kind.
+  /// Adds a step that holds no values, of no kind.
   FeatureListBuilder& nothing();
-  /// A step as a FeatureCodec encodes it; what encodes nothing is a step that holds no values.
+  /// Adds a step as a FeatureCodec encodes it. If the codec encodes nothing, the step holds no
+  /// values.
   template <class Codec, class Value>
   FeatureListBuilder& encoded(const Value& value) {
     const std::size_t before = steps_.features_.size();
@@ -73,7 +74,7 @@ class FeatureListBuilder {
 class SequenceExampleBuilder {
  public:
   ExampleBuilder& context() { return context_; }
-  /// A new list, without any step yet. The reference holds until the next list.
+  /// Adds a list without steps. The reference holds until the next list.
   FeatureListBuilder& list(std::string name);
 
   /// Throws invalid_argument when a name was given twice.
@@ -88,7 +89,7 @@ class SequenceExampleBuilder {
 /// One feature list inside the bytes of a record, which must outlive it.
 class FeatureListView {
  public:
-  /// False when the record has no such list. One without steps is present.
+  /// False when the record has no such list. A list without steps is present.
   bool is_present() const { return present_; }
   std::string_view name() const { return name_; }
   /// Number of steps; walks over them.
@@ -99,7 +100,7 @@ class FeatureListView {
   friend class SequenceExampleParser;
   friend class FeatureSteps;
 
-  // The content of a FeatureList; of one in pieces, the map entry that they lie in.
+  // Content of a FeatureList; for a list in pieces, the map entry around them.
   std::string_view data_;
   std::string_view name_;
   const Record* record_ = nullptr;
@@ -107,18 +108,18 @@ class FeatureListView {
   bool in_pieces_ = false;
 };
 
-/// Goes through the steps of a list. One that holds no values is not present.
+/// Goes through the steps of a list. A step that holds no values is not present.
 class FeatureSteps {
  public:
   explicit FeatureSteps(const FeatureListView& list);
-  /// False at the end; `step` is then untouched.
+  /// Returns false at the end; `step` is then untouched.
   bool next(FeatureView& step);
 
  private:
   bool next_bytes(std::string_view& feature);
 
-  std::string_view list_;   // what is left of this piece
-  std::string_view entry_;  // of the map entry
+  std::string_view list_;   // rest of this piece
+  std::string_view entry_;  // rest of the map entry
   std::string_view name_;
   const Record* record_;
   std::uint32_t step_ = 0;
@@ -131,21 +132,22 @@ class SequenceExampleParser {
   SequenceExampleParser(const std::vector<std::string>& context_names,
                         const std::vector<std::string>& list_names);
 
-  /// Add a name; return its place in what parse() fills. Throw invalid_argument when it is there.
+  /// Add a name and return its place in the output of parse(). Throw invalid_argument for a name
+  /// added before.
   std::size_t want_context(std::string name) { return context_.want(std::move(name)); }
   std::size_t want_list(std::string name) { return lists_.add(std::move(name), "feature list"); }
   const std::vector<std::string>& context_names() const { return context_.names(); }
   const std::vector<std::string>& list_names() const { return lists_.names(); }
-  /// For whoever looks the names up; not meant to be used directly.
+  /// For looking up names. Not meant to be used directly.
   const detail::NameTable& list_name_table() const { return lists_; }
 
-  /// context[i] becomes the feature context_names()[i], lists[i] the list list_names()[i]. The
-  /// views name them by this parser's strings, so it must outlive them too.
+  /// Sets context[i] to the feature context_names()[i], and lists[i] to the list list_names()[i].
+  /// The views name them by this parser's strings, so it must outlive them.
   void parse(std::string_view example, std::span<FeatureView> context,
              std::span<FeatureListView> lists) const;
   void parse(const Record& example, std::span<FeatureView> context,
              std::span<FeatureListView> lists) const;
-  /// The views would point into a string that is gone.
+  /// Deleted: the views would point into a string that is gone.
   void parse(std::string&& example, std::span<FeatureView> context,
              std::span<FeatureListView> lists) const = delete;
 
@@ -157,15 +159,15 @@ class SequenceExampleParser {
   detail::NameTable lists_;
 };
 
-/// All feature lists of a SequenceExample, sorted by name.
+/// Visits all feature lists of a SequenceExample, sorted by name.
 void visit_feature_lists(std::string_view example,
                          const std::function<void(const FeatureListView&)>& visit);
 
-/// The same in a few words: for messages. (Its context: summarise_example().)
+/// A few words about a feature list, for messages. (For the context: summarise_example().)
 struct FeatureListSummary {
   std::string name;
   std::size_t steps = 0;
-  std::optional<FeatureKind> kind;  ///< of the first step that holds values
+  std::optional<FeatureKind> kind;  ///< kind of the first step that holds values
 };
 std::vector<FeatureListSummary> summarise_feature_lists(std::string_view example);
 

@@ -15,8 +15,8 @@
 #include "infeed/records/example_schema.h"
 #include "infeed/records/sequence_example.h"
 
-/// Why: ExampleSchema for tf.train.SequenceExample: members that belong to features of the context,
-/// and members that belong to feature lists.
+/// Why: an ExampleSchema for tf.train.SequenceExample. Members belong to features of the context or
+/// to feature lists.
 ///
 ///     struct Clip { std::int64_t label; std::vector<std::string> frames; };
 ///
@@ -26,8 +26,8 @@
 ///     Clip clip = schema.parse(record);
 ///     std::string bytes = schema.encode(clip);
 ///
-/// A context feature fills any member that ExampleSchema's table has. A list fills a
-/// std::vector<M>, one M a step, where M is again any of that table:
+/// A context feature fills any member in ExampleSchema's table. A list fills a std::vector<M>, one
+/// M a step, where M is again any type in that table:
 ///
 /// | M                                        | each step holds        | in TensorFlow            |
 /// |------------------------------------------|------------------------|--------------------------|
@@ -36,16 +36,16 @@
 /// | std::array, std::vector of uint8_t, byte | one value of bytes     | FixedLenSequenceFeature  |
 /// | std::vector of numbers or std::string    | any number of values   | VarLen- or RaggedFeature |
 ///
-/// A list that is not there is an error, as in TensorFlow, unless its steps hold any number of
-/// values, or {.allow_missing = true} says that it is then empty, or the member is a
-/// std::optional<std::vector<M>>, which then has no value.
+/// A missing list is an error, as in TensorFlow, except in three cases. If its steps hold any
+/// number of values, or with {.allow_missing = true}, it counts as empty. A
+/// std::optional<std::vector<M>> gets no value.
 ///
-/// Some things may be missing without having been declared so: vectors of the context without a
-/// default, and lists of steps of any length without {.allow_missing = true}. At least one record
-/// of many must have each of them: see expected() and pipeline/parse.h.
+/// Vectors of the context without a default, and lists of steps of any length without
+/// {.allow_missing = true}, may be missing without having been declared so. At least one record of
+/// many must have each of them: see expected() and pipeline/parse.h.
 ///
-/// Errors name feature or list, step, and (of a Record) file, offset and record.
-/// Thread-safety: immutable once built; cheap to copy.
+/// Errors name feature or list, step, and (for a Record) file, offset and record. Thread-safety:
+/// immutable once built; cheap to copy.
 namespace infeed {
 
 struct FeatureListOptions {
@@ -65,7 +65,7 @@ class SequenceExampleSchema {
   SequenceExampleSchema&& context(std::string name, M T::*member) && {
     return std::move(add_context<M>(std::move(name), member, std::nullopt));
   }
-  /// `missing` is what the member becomes when the context does not have the feature.
+  /// Sets the member to `missing` when the context does not have the feature.
   template <class M>
   SequenceExampleSchema& context(std::string name, M T::*member,
                                  std::type_identity_t<M> missing) & {
@@ -105,7 +105,7 @@ class SequenceExampleSchema {
     parse(example, object);
     return object;
   }
-  /// Parses into an object that is there; members that nothing belongs to stay as they are.
+  /// Parses into an existing object. Members without a feature or list stay as they are.
   void parse(const Record& record, T& object) const {
     try {
       parse_into(record, object);
@@ -115,8 +115,8 @@ class SequenceExampleSchema {
   }
   void parse(std::string_view example, T& object) const { parse_into(example, object); }
 
-  /// Does what ExampleSchema::append_row does: columns[i] is the RowColumn<M> of columns()[i], with
-  /// `row` rows.
+  /// Appends a row as ExampleSchema::append_row does: columns[i] is the RowColumn<M> of
+  /// columns()[i], with `row` rows.
   void append_row(const Record& record, std::size_t row, std::span<void* const> columns) const {
     const std::size_t contexts = context_.fields_.size();
     if (columns.size() != contexts + lists_.size()) detail::fail_columns(columns.size(), names());
@@ -138,7 +138,7 @@ class SequenceExampleSchema {
     }
   }
 
-  /// The columns of the context, then those of the lists.
+  /// Columns of the context, then those of the lists.
   std::vector<Column> columns() const {
     std::vector<Column> result = context_.columns();
     for (const auto& list : lists_) result.push_back(list->column());

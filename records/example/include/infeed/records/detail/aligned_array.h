@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-/// What columns of sequences are made of; not meant to be used directly.
+/// Memory of columns of sequences. Not meant to be used directly.
 namespace infeed::detail {
 
 /// An array of objects that are constructed one behind the other, from a 64-byte boundary on.
-/// Unlike a std::vector it can grow by numbers that nobody has set, and holds bools one a byte.
+/// Unlike a std::vector it can grow by numbers that nobody has set, and stores a bool in a byte.
 template <class U>
 class AlignedArray {
  public:
@@ -54,7 +54,7 @@ class AlignedArray {
     std::uninitialized_fill_n(data_ + size_, count, value);
     size_ += count;
   }
-  /// Moves the vector's values behind the ones that are there.
+  /// Moves the vector's values behind those in the array.
   void append(std::vector<U>& values) {
     if constexpr (std::is_same_v<U, bool>) {
       for (const bool value : values) push_back(value);
@@ -67,7 +67,7 @@ class AlignedArray {
     std::uninitialized_move_n(values.data(), values.size(), data_ + size_);
     size_ += values.size();
   }
-  /// `count` more; numbers hold whatever was there before.
+  /// Appends `count` elements. Numbers hold whatever was in their memory before.
   std::span<U> extend(std::size_t count) {
     make_room(count);
     std::uninitialized_default_construct_n(data_ + size_, count);

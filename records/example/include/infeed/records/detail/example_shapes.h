@@ -18,7 +18,8 @@ enum class FeatureKind : std::uint8_t;
 
 namespace infeed::detail {
 
-/// Whether the `size` bytes at both are the same; quicker than a call for the few bytes of a name.
+/// True if `size` bytes at both places are the same. Quicker than a call for the few bytes of a
+/// name.
 [[gnu::always_inline]] inline bool is_same_text(const char* a, const char* b, std::size_t size) {
   const auto differ = [a, b](std::size_t at, auto word) {
     auto other = word;
@@ -38,12 +39,12 @@ namespace infeed::detail {
   return true;
 }
 
-/// Why: most records of a file differ in their values alone: the names, their order and the lengths
-/// of the lists are the same, and so are all bytes between the values. A shape knows these bytes
-/// and where the lists lie. To compare them takes 4 ns a feature; to read tags, lengths and names
-/// takes 12.
+/// Why: most records of a file differ only in their values: names, their order and the lengths of
+/// lists are the same, and so are all bytes between the values. A shape knows these bytes and the
+/// places of the lists. Comparing them takes 4 ns a feature; reading tags, lengths and names takes
+/// 12.
 ///
-/// It is of records in the usual form (usual_form.h), and never changes once it is there.
+/// Shapes are made from records in the usual form (usual_form.h), and never change once made.
 class ExampleShape {
  public:
   explicit ExampleShape(std::string_view example)
@@ -51,17 +52,17 @@ class ExampleShape {
 
   std::size_t example_bytes() const { return example_bytes_; }
 
-  // While it is made, front to back:
-  /// The list of feature `index` of those that are wanted.
+  // Called while the shape is made, front to back:
+  /// Adds the list of wanted feature `index`.
   void add_list(std::size_t index, FeatureKind kind, std::string_view list);
-  /// Any bytes of this size may be there.
+  /// Adds a gap, which may hold any bytes of this size.
   void add_gap(std::string_view bytes);
   void end();
 
   bool is_same_as(const ExampleShape& other) const {
     return example_bytes_ == other.example_bytes_ && texts_ == other.texts_;
   }
-  /// Whether an example of example_bytes() has this shape.
+  /// True if an example of example_bytes() has this shape.
   bool is_shape_of(std::string_view example) const {
     const char* text = texts_.data();
     for (const Piece& piece : pieces_) {
@@ -80,7 +81,7 @@ class ExampleShape {
   }
 
  private:
-  /// Text that is the same in all records, and a list or a gap behind it.
+  /// Text that is the same in all records, and the list or gap behind it.
   struct Piece {
     std::uint32_t text_begin;
     std::uint32_t text_bytes;
@@ -93,28 +94,28 @@ class ExampleShape {
   void add(Piece piece, std::string_view bytes);
 
   const std::size_t example_bytes_;
-  const char* example_;  ///< null once it is made
+  const char* example_;  ///< null once the shape is made
   std::uint32_t end_ = 0;
-  std::string texts_;  ///< one behind the other
+  std::string texts_;  ///< texts of all pieces, one behind the other
   std::vector<Piece> pieces_;
 };
 
 /// The shapes of some records that a parser has met: the first ones whose size came twice in a row.
-/// Others, and more of them, are read as before.
+/// All other records are read without a shape.
 ///
 /// Thread-safety: find() and learn() may be called by any threads at once.
 class ExampleShapes {
  public:
   ExampleShapes() = default;
   ~ExampleShapes() { clear(); }
-  // They are learnt again by whoever has a copy.
+  // Shapes aren't copied: a copy learns them again.
   ExampleShapes(const ExampleShapes&) {}
   ExampleShapes& operator=(const ExampleShapes&) {
     clear();
     return *this;
   }
 
-  /// Null where there is none for such a record.
+  /// Returns the shape of a record, or null.
   const ExampleShape* find(std::string_view example) const {
     for (const auto& slot : shapes_) {
       const ExampleShape* const shape = slot.load(std::memory_order_acquire);
@@ -124,7 +125,7 @@ class ExampleShapes {
     }
     return nullptr;
   }
-  /// Whether a record that has none of the shapes is one to be learnt.
+  /// True if a record without a known shape should be learnt.
   bool wants(std::string_view example) {
     if (shapes_.back().load(std::memory_order_relaxed) != nullptr) return false;
     if (example.size() > kExampleBytesMax) return false;
@@ -134,7 +135,7 @@ class ExampleShapes {
     return false;
   }
   void learn(std::unique_ptr<const ExampleShape> shape);
-  /// By whoever has it alone.
+  /// Forgets all shapes. No other thread may use them then.
   void clear();
 
  private:

@@ -14,7 +14,7 @@
 #include "infeed/records/example.h"
 #include "infeed/records/record.h"
 
-/// How one C++ value goes into a feature and comes out of it. Specialise it for a type of your own:
+/// Writes one C++ value into a feature and reads it back. Specialise it for a type of your own:
 ///
 ///     template <>
 ///     struct infeed::FeatureCodec<Image> {
@@ -28,11 +28,11 @@
 ///       }
 ///     };
 ///
-/// decode() is called with a view that is present unless kMayBeMissing; it throws infeed::Error
-/// when the feature is not what the type needs. Both are called from any number of threads.
+/// decode() is called with a view that is present unless kMayBeMissing. It throws infeed::Error
+/// when the feature isn't what the type needs. Any number of threads may call both functions.
 namespace infeed {
 
-/// The general case has no members: there is no such feature.
+/// The general case has no members: no feature fills such a type.
 template <class T, class = void>
 struct FeatureCodec {};
 
@@ -59,24 +59,24 @@ template <class T>
 inline constexpr bool kIsVector<std::vector<T>> = true;
 
 bool is_missing_or_empty(const FeatureView& view);
-/// "feature 'label' is required but could not be found; the record has 'image' (bytes), ..."
+/// Throws "feature 'label' is required but could not be found; the record has 'image' (bytes), ..."
 [[noreturn]] void fail_missing(const FeatureView& view, std::string_view example);
-/// "step 3 of feature list 'frames' holds no list of values"
+/// Throws "step 3 of feature list 'frames' holds no list of values".
 [[noreturn]] void fail_empty_step(const FeatureView& step);
-/// Where inner sequences end among the `values` values of a feature, by a partition of lengths or
-/// splits. Both missing are none.
+/// Returns the ends of inner sequences among the `values` values of a feature, by a partition of
+/// lengths or splits. If partition and values are both missing there are none.
 std::vector<std::size_t> ends_of_rows(const FeatureView& partition, bool has_splits,
                                       const FeatureView& view, std::size_t values);
 [[noreturn]] void fail_columns(std::size_t given, const std::vector<std::string>& names);
-/// The exception in flight, with its place when it is an Error.
+/// Throws the exception in flight, with its place when it is an Error.
 [[noreturn]] void rethrow_with_place(const Record& record);
 void copy_exactly(const FeatureView& view, void* out, std::size_t size_bytes);
-/// How many rows of `row_values` values the feature holds; none when it is missing.
+/// Returns how many rows of `row_values` values the feature holds; 0 when it is missing.
 std::size_t count_rows(const FeatureView& view, std::size_t row_values);
 inline std::string_view bytes_of(std::string_view bytes) { return bytes; }
 inline std::string_view bytes_of(const Record& record) { return record.bytes(); }
 
-/// All values of a feature of numbers, row by row.
+/// Reads all values of a feature of numbers, row by row.
 template <class T, std::size_t N>
 void read_rows(const FeatureView& view, std::span<std::array<T, N>> rows) {
   if (rows.empty()) return;
@@ -211,7 +211,7 @@ struct FeatureCodec<std::vector<T>, std::enable_if_t<detail::kIsListElement<T>>>
   }
 };
 
-/// As many rows as there are, of N values each: TensorFlow's FixedLenSequenceFeature.
+/// Any number of rows of N values each: TensorFlow's FixedLenSequenceFeature.
 template <class T, std::size_t N>
 struct FeatureCodec<std::vector<std::array<T, N>>,
                     std::enable_if_t<N != 0 && (detail::kIsInteger<T> || detail::kIsFloat<T>)>> {

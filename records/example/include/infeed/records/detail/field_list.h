@@ -15,7 +15,7 @@
 
 namespace infeed::detail {
 
-/// The fields of a schema and the parser that finds what they want.
+/// The fields of a schema, and the parser that finds their features.
 template <class T>
 class FieldList {
  public:
@@ -44,7 +44,7 @@ class FieldList {
     });
   }
 
-  /// As ExampleSchema::parse_row.
+  /// Parses a row as ExampleSchema::parse_row does.
   void parse_row(const Record& record, std::size_t row, std::span<void* const> columns,
                  LateCopy* late) const {
     const ListSource source = {&record, late};
@@ -64,7 +64,7 @@ class FieldList {
     }
   }
 
-  /// As ExampleSchema::append_row.
+  /// Appends a row as ExampleSchema::append_row does.
   void append_row(const Record& record, std::size_t row, std::span<void* const> columns,
                   LateCopy* late) const {
     if (columns.size() != fields_.size()) fail_columns(columns.size(), names());
@@ -101,7 +101,7 @@ class FieldList {
 
   ExampleParser parser_;
   std::vector<std::shared_ptr<const Field>> fields_;
-  std::vector<std::size_t> first_views_;  ///< of the fields, in the parser
+  std::vector<std::size_t> first_views_;  ///< first view of each field in the parser
 };
 
 }  // namespace infeed::detail

@@ -6,24 +6,25 @@
 #include <string_view>
 #include <vector>
 
-/// What the parsers of Examples share; not meant to be used directly.
+/// Parts that the parsers of Examples share. Not meant to be used directly.
 namespace infeed::detail {
 
-/// Names that somebody wants, found again among those of a record. Records are usually written
-/// sorted, or at least all in one order, so the name behind the last one is compared first; only
-/// when it is another one does a hash find it.
+/// Wanted names, which are looked up among those of a record. Records are usually written sorted,
+/// or at least all in one order, so the name that should come next is compared first. Only if it
+/// differs a hash finds the name.
 ///
-/// Thread-safety: once the names are there, any number of threads may find.
+/// Thread-safety: once all names are added, any number of threads may find.
 class NameTable {
  public:
-  /// Returns its index. Throws invalid_argument when it is there: "`noun` 'x' is asked for twice".
+  /// Adds a name and returns its index. Throws invalid_argument for a name added before: "`noun`
+  /// 'x' is asked for twice".
   std::size_t add(std::string name, std::string_view noun);
   std::size_t size() const { return names_.size(); }
   const std::vector<std::string>& names() const { return names_; }
 
-  /// What find() is first given as `predicted`.
+  /// First value of `predicted` for find().
   std::size_t first() const { return first_; }
-  /// Index of the name, or size() when nobody wants it. Not of an empty table.
+  /// Returns the index of the name, or size() when nobody wants it. The table must not be empty.
   std::size_t find(std::string_view name, std::size_t& predicted) const {
     const std::size_t index = names_[predicted] == name ? predicted : find_by_hash(name);
     if (index != names_.size()) predicted = successors_[index];
@@ -40,11 +41,11 @@ class NameTable {
   std::size_t find_by_hash(std::string_view name) const;
 
   std::vector<std::string> names_;
-  std::vector<std::uint32_t> successors_;  // by name: what a sorted record has next
+  std::vector<std::uint32_t> successors_;  // by name: the next name in a sorted record
   std::uint32_t first_ = 0;
   std::vector<Slot> table_;
-  /// 0: names are hashed by their ends, which is quick. Names that were made to collide so are hashed
-  /// whole, with this key, which nobody who writes them can know.
+  /// Key of the hash; 0: names are hashed by their ends, which is quick. Names made to collide that
+  /// way are hashed whole, with this key, which their author can't know.
   std::uint64_t key_ = 0;
 };
 

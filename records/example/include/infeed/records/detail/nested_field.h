@@ -11,7 +11,7 @@
 
 namespace infeed::detail {
 
-/// A field of a member that is a struct itself.
+/// A field inside a member that is a struct itself.
 template <class T, class Inner>
 struct NestedField final : SchemaField<T> {
   NestedField(Inner T::*outer_member, std::shared_ptr<const SchemaField<Inner>> inner_field)

@@ -15,8 +15,8 @@
 #include "infeed/records/detail/usual_form.h"
 #include "infeed/records/sequence_example.h"
 
-/// Why: rows of sequences as a training step takes them: the values of all rows one behind the
-/// other, decoded where they will stay, without a std::vector a row.
+/// Why: a training step takes rows of sequences as the values of all rows one behind the other.
+/// They are decoded where they will stay, without a std::vector a row.
 ///
 /// | member M of a row              | RowColumn<M> holds                                         |
 /// |--------------------------------|------------------------------------------------------------|
@@ -25,8 +25,9 @@
 /// | std::vector<U>                 | values; where each row begins (row_splits)                 |
 /// | anything else                  | a value a row                                              |
 ///
-/// Splits have one entry more than there are rows and begin with 0, as TensorFlow's RaggedTensor.
-/// Filled by ExampleSchema::append_row and SequenceExampleSchema::append_row; see there for errors.
+/// Splits have one entry more than there are rows and begin with 0, as in TensorFlow's
+/// RaggedTensor. ExampleSchema::append_row and SequenceExampleSchema::append_row fill the columns;
+/// see there for errors.
 namespace infeed {
 
 namespace detail {
@@ -37,7 +38,7 @@ template <class T, std::size_t N>
 inline constexpr bool kIsArrayOfNumbers<std::array<T, N>> = N != 0 &&
                                                             (kIsInteger<T> || kIsFloat<T>);
 
-/// All values of a feature, behind those in `out`; straight there where the type allows it.
+/// Appends all values of a feature to `out`, without a copy between where the type allows it.
 template <class U>
 void append_values(const FeatureView& view, AlignedArray<U>& out) {
   if constexpr (kIsByte<U>) {
@@ -57,7 +58,8 @@ void append_values(const FeatureView& view, AlignedArray<U>& out) {
   }
 }
 
-/// The same from a list in the usual form; false where it isn't, and `out` is as before.
+/// Appends the values of a list in the usual form. Returns false if it isn't in that form; `out` is
+/// then unchanged.
 template <class U>
 bool append_usual_values(FeatureKind kind, std::string_view list, LateCopy* late,
                          AlignedArray<U>& out) {
@@ -81,7 +83,7 @@ bool append_usual_values(FeatureKind kind, std::string_view list, LateCopy* late
   }
 }
 
-/// What a step must hold where its element can't be missing.
+/// Throws if a step holds no values and its element can't be missing.
 template <class U>
 void require_step(const FeatureView& step) {
   if (!step.is_present() && !FeatureCodec<U>::kMayBeMissing) fail_empty_step(step);
@@ -111,7 +113,7 @@ struct RowColumn {
     FeatureCodec<M>::decode(view, value);
     append(std::move(value));
   }
-  /// Of a list in the usual form; false where it isn't.
+  /// Appends a list in the usual form. Returns false if it isn't in that form.
   bool append_usual(FeatureKind kind, std::string_view list, const detail::ListSource& source) {
     if constexpr (std::is_trivially_default_constructible_v<M>) {
       if (detail::UsualForm<M>::read(kind, list, source, values.extend(1)[0])) return true;
@@ -119,15 +121,15 @@ struct RowColumn {
       return false;
     } else {
       M value{};
-      // It moves, so nothing of it can be left for later.
+      // The value moves, so no copy of its bytes can be left for later.
       if (!detail::UsualForm<M>::read(kind, list, {source.record}, value)) return false;
       append(std::move(value));
       return true;
     }
   }
-  /// Forgets the rows behind the first `rows`; also half a row.
+  /// Forgets the rows behind the first `rows`, also an unfinished one.
   void truncate(std::size_t rows) { values.truncate(rows); }
-  /// Room for so many rows with so many values in all.
+  /// Makes room for `rows` rows with this many values in all.
   void reserve(std::size_t rows, std::size_t) { values.reserve(rows); }
 };
 
@@ -150,7 +152,7 @@ struct RowColumn<std::vector<U>> {
     detail::end_row(values, row_splits);
     return true;
   }
-  /// One value a step.
+  /// Appends a row with one value a step.
   void append_list(const FeatureListView& list) {
     FeatureSteps steps(list);
     for (FeatureView step; steps.next(step);) {
@@ -189,7 +191,7 @@ struct RowColumn<std::vector<std::vector<V>>> {
     append(std::move(row));
   }
   bool append_usual(FeatureKind, std::string_view, const detail::ListSource&) { return false; }
-  /// One inner sequence a step.
+  /// Appends a row with one inner sequence a step.
   void append_list(const FeatureListView& list) {
     FeatureSteps steps(list);
     for (FeatureView step; steps.next(step);) {

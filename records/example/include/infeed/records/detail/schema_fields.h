@@ -16,28 +16,27 @@
 #include "infeed/records/detail/usual_form.h"
 #include "infeed/records/example.h"
 
-/// The fields that a schema is made of: one a member, behind an interface that doesn't know the
-/// member's type.
+/// The fields of a schema: one a member, behind an interface that doesn't know the member's type.
 namespace infeed::detail {
 
 template <class T, class M>
 std::size_t member_offset(M T::*member) {
-  // The address of a member of no object: asked for, never read.
+  // Takes the address of a member inside memory that holds no object. It is never read.
   alignas(T) static std::byte place[sizeof(T)];
   const auto* const at = &(reinterpret_cast<T*>(place)->*member);
   return static_cast<std::size_t>(reinterpret_cast<const std::byte*>(at) - place);
 }
 
-/// One element of a column.
+/// Describes one element of a column.
 struct SchemaColumn {
   std::string_view name;
-  std::size_t offset_bytes;  ///< of the member within T
+  std::size_t offset_bytes;  ///< offset of the member within T
   std::size_t size_bytes;
   std::size_t alignment;
 };
 
-/// What one member of T is read from and written to. A field that wanted several features finds
-/// their views behind the one that it is given.
+/// Reads and writes one member of T. A field that wants several features finds their views behind
+/// the given one.
 template <class T>
 struct SchemaField {
   virtual ~SchemaField() = default;
@@ -45,8 +44,8 @@ struct SchemaField {
   virtual void decode_at(const FeatureView& view, std::string_view example, void* column,
                          std::size_t row) const = 0;
   virtual void append(const FeatureView& view, std::string_view example, void* column) const = 0;
-  /// Of the only list of a feature in the usual form (usual_form.h); where they return false, the
-  /// functions above are to do it.
+  /// Read the only list of a feature in the usual form (usual_form.h). Where they return false, the
+  /// functions above must do it.
   virtual bool decode_list(FeatureKind, std::string_view, const ListSource&, T&) const {
     return false;
   }
@@ -61,9 +60,9 @@ struct SchemaField {
   virtual SchemaColumn column() const = 0;
   virtual bool is_expected() const = 0;
   virtual void encode(const T& object, ExampleBuilder& builder) const = 0;
-  /// The names of the features that it wants, in their order.
+  /// Names of the features that the field wants, in order.
   virtual std::vector<std::string> wanted() const = 0;
-  /// The same field, whose features have names that begin with `prefix`.
+  /// Returns the same field with `prefix` before the names of its features.
   virtual std::shared_ptr<const SchemaField> prefixed(const std::string& prefix) const = 0;
 };
 
@@ -108,7 +107,8 @@ struct MemberField final : SchemaField<T> {
   bool is_expected() const override {
     return kIsVector<M> && FeatureCodec<M>::kMayBeMissing && !missing;
   }
-  /// Whether `missing` stands in for the feature; an Error when something has to and can't.
+  /// True if `missing` stands in for the feature. Throws when the feature is missing and nothing
+  /// can.
   bool takes_missing(const FeatureView& view, std::string_view example) const {
     if (missing && is_missing_or_empty(view)) return true;
     if (!view.is_present() && !FeatureCodec<M>::kMayBeMissing) {
@@ -208,7 +208,8 @@ struct RaggedField final : SchemaField<T> {
     return std::make_shared<const RaggedField>(prefix + name, member, prefix + partition,
                                                has_splits, missing);
   }
-  /// The partition was wanted right behind the values.
+  /// Returns the ends of the inner sequences. The partition's view stands right behind that of the
+  /// values.
   std::vector<std::size_t> ends(const FeatureView& view, std::size_t values) const {
     return ends_of_rows((&view)[1], has_splits, view, values);
   }

@@ -15,12 +15,12 @@
 #include "infeed/records/detail/schema_fields.h"
 #include "infeed/records/sequence_example.h"
 
-/// The feature lists that a schema of SequenceExamples is made of.
+/// The feature lists of a schema of SequenceExamples.
 namespace infeed::detail {
 
 [[noreturn]] void fail_missing_list(const FeatureListView& list, std::string_view example);
 
-/// The element of what a feature list can fill.
+/// The element type of a member that a feature list can fill.
 template <class M>
 struct ListElement {
   using type = void;
@@ -46,7 +46,7 @@ void decode_list(const FeatureListView& list, std::vector<E>& out) {
   }
 }
 
-/// Views of one record: on the stack as long as they are few.
+/// Views of one record; on the stack if they are few.
 template <class View>
 class ViewBuffer {
  public:
@@ -61,7 +61,7 @@ class ViewBuffer {
   std::vector<View> many_;
 };
 
-/// What one member of T is read from and written to.
+/// Reads and writes one member of T.
 template <class T>
 struct SchemaList {
   virtual ~SchemaList() = default;

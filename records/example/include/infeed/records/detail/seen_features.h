@@ -7,7 +7,7 @@
 
 namespace infeed::detail {
 
-/// Which features of a record were seen.
+/// Marks the features of a record that were seen.
 class SeenFeatures {
  public:
   static constexpr std::size_t kFeaturesMax = 1024;
@@ -15,7 +15,7 @@ class SeenFeatures {
   explicit SeenFeatures(std::size_t features) {
     std::memset(words_.data(), 0, (features + 63) / 64 * sizeof(std::uint64_t));
   }
-  /// False when it was seen before.
+  /// Returns false when the feature was seen before.
   bool add(std::size_t i) {
     std::uint64_t& word = words_[i / 64];
     const std::uint64_t bit = std::uint64_t{1} << (i % 64);

@@ -21,14 +21,14 @@
 #include "infeed/records/example.h"
 
 /// Why: nearly all Examples are written in one way: one Features message, each entry a name and a
-/// Feature and nothing else, each Feature one list, each list of numbers packed in one run. What is
-/// written so is read here without views of features between: 20 ns instead of 150 for a record of
-/// two features. All else, and all that is wrong, is left to ExampleParser and FeatureView, which
-/// read the record again: a function that returns false has said nothing about the record.
+/// Feature and nothing else, each Feature one list, each list of numbers packed in one run. Such
+/// records are read here without views of features: 20 ns instead of 150 for a record of two
+/// features. Anything else, and any error, is left to ExampleParser and FeatureView, which read the
+/// record again. So false from a function says nothing about the record.
 namespace infeed::detail {
 
-/// The content behind a tag and a length of up to three bytes, which begins at `at`; `at` goes
-/// behind it. Null where it isn't so.
+/// Returns the content behind a tag and a length of up to three bytes at `at`, and moves `at`
+/// behind it. Null if there is no such content.
 [[gnu::always_inline]] inline const char* usual_content(const char*& at, const char* end,
                                                         std::uint8_t tag, std::size_t& size) {
   const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(at[i]); };
@@ -53,7 +53,7 @@ namespace infeed::detail {
   return begin;
 }
 
-/// The same for what must be all that is left.
+/// Returns such content if it is all that is left; otherwise null.
 [[gnu::always_inline]] inline const char* usual_whole(std::string_view bytes, std::uint8_t tag,
                                                       std::size_t& size) {
   const char* at = bytes.data();
@@ -62,9 +62,9 @@ namespace infeed::detail {
   return at == end ? content : nullptr;
 }
 
-/// Calls visit(index in `names`, kind, list) -> bool for each feature whose name is there, and
-/// skip(bytes) for the content of each other one. True when the whole record is in the usual form,
-/// has every one of the names once, and no visit returned false.
+/// Calls visit(index in `names`, kind, list) -> bool for each feature whose name is in `names`, and
+/// skip(bytes) for the content of every other feature. Returns true when the whole record is in the
+/// usual form, has each of the names once, and no visit returned false.
 template <class Visit, class Skip>
 bool walk_usual_features(const NameTable& names, std::string_view example, Visit&& visit,
                          Skip&& skip) {
@@ -105,10 +105,10 @@ bool walk_usual_features(const NameTable& names, std::string_view example, Visit
   return found == names.size();
 }
 
-/// Of an example that walk_usual_features() has walked.
+/// Returns the shape of an example that walk_usual_features() has walked.
 std::unique_ptr<const ExampleShape> usual_shape(const NameTable& names, std::string_view example);
 
-/// Calls visit as walk_usual_features(), by a shape where one is known.
+/// Calls visit as walk_usual_features() does, by a shape where one is known.
 template <class Visit>
 bool visit_usual_features(const ExampleParser& parser, std::string_view example, Visit&& visit) {
   ExampleShapes& shapes = parser.shapes();
@@ -119,17 +119,19 @@ bool visit_usual_features(const ExampleParser& parser, std::string_view example,
   return true;
 }
 
-// A list that is in the usual form and fits the value; else false, and the value may hold anything.
+// The functions below return false if a list isn't in the usual form or doesn't fit the value,
+// which may then hold anything.
 
 template <class I>
 bool read_usual_integers(std::string_view list, std::span<I> out);
-/// Any number of values but none, to the front of `out`, which has usual_integers_room() places. How
-/// many there are; 0 where it isn't so.
+/// Reads one or more values to the front of `out`, which has usual_integers_room() places. Returns
+/// how many there are; 0 if the list isn't in the usual form or doesn't fit.
 template <class I>
 std::size_t unpack_usual_integers(std::string_view list, std::span<I> out);
-/// Each value has a byte at least, and they are written a block of 64 at a time.
+/// Returns the places needed: each value has at least a byte, and values are written in blocks of
+/// 64.
 inline std::size_t usual_integers_room(std::string_view list) { return list.size() + 64; }
-/// Behind what is in `out`, which is as before where it returns false.
+/// Appends to `out`, which is unchanged where it returns false.
 template <class I>
 bool append_usual_integers(std::string_view list, AlignedArray<I>& out) {
   const std::size_t before = out.size();
@@ -138,7 +140,7 @@ bool append_usual_integers(std::string_view list, AlignedArray<I>& out) {
   return count != 0;
 }
 
-/// One value, packed or not.
+/// Reads one value, packed or not.
 inline bool read_usual_float(std::string_view list, float& out) {
   constexpr std::uint8_t kPacked = 0x0a;
   constexpr std::uint8_t kUnpacked = 0x0d;
@@ -162,7 +164,7 @@ inline bool read_usual_floats(std::string_view list, std::span<float> out,
   return true;
 }
 
-/// One value of bytes.
+/// Reads one value of bytes.
 inline bool read_usual_bytes(std::string_view list, std::string_view& out) {
   std::size_t size = 0;
   const char* const value = usual_whole(list, 0x0a, size);
@@ -174,14 +176,14 @@ inline bool read_usual_bytes(std::string_view list, std::string_view& out) {
 template <class T>
 inline constexpr bool kIsUsualInteger = kIsInteger<T> && !std::is_same_v<T, bool>;
 
-/// What a list is of; either may be null. One argument instead of two, since a virtual call has no more
-/// registers.
+/// The record of a list, and the copy to leave for later; either may be null. They are one
+/// argument, since a virtual call has no register for a second.
 struct ListSource {
   const Record* record = nullptr;
   LateCopy* late = nullptr;
 };
 
-/// How a member is read from a list in the usual form; the general case never is.
+/// Reads a member from a list in the usual form. The general case never succeeds.
 template <class M>
 struct UsualForm {
   static bool read(FeatureKind, std::string_view, const ListSource&, M&) { return false; }

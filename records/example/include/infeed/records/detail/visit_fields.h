@@ -11,10 +11,10 @@
 #include "infeed/records/detail/usual_form.h"
 #include "infeed/records/example.h"
 
-/// How the fields of a schema find their features in a record.
+/// Finds the features of a schema's fields in a record.
 namespace infeed::detail {
 
-/// Which record the bytes are of, where it is known.
+/// Returns the record of the bytes, if it is known.
 inline const Record* record_of(const Record& record) { return &record; }
 inline const Record* record_of(std::string_view) { return nullptr; }
 
@@ -38,8 +38,8 @@ void parse_views(const ExampleParser& parser, const auto& example, Run&& run) {
   }
 }
 
-/// Calls visit(field, its index, kind, list) -> bool for every field of a record in the usual form;
-/// false where it isn't. (A field that wants several features is never read so.)
+/// Calls visit(field, its index, kind, list) -> bool for every field of a record in the usual form.
+/// Returns false if it isn't in that form. (A field that wants several features is never read so.)
 template <class T, class Visitor>
 bool visit_usual_fields(const ExampleParser& parser, std::string_view example,
                         const std::vector<std::shared_ptr<const SchemaField<T>>>& fields,
@@ -51,7 +51,7 @@ bool visit_usual_fields(const ExampleParser& parser, std::string_view example,
                               });
 }
 
-/// Parses the example and calls visit(field, its index, its view) for every field; first_views says
+/// Parses the example and calls visit(field, its index, its view) for every field. first_views says
 /// where in the parser each field's views begin.
 template <class T, class Visitor>
 void visit_fields(const ExampleParser& parser, const auto& example,
