@@ -15,13 +15,13 @@
 namespace infeed {
 namespace {
 
-/// A field of Arrow's with its data: what the structs of the C interface are made from.
+/// A field of Arrow's with its data, from which the structs of the C interface are made.
 struct ArrowNode {
   std::string name;
   std::string format;
   std::string metadata;  ///< in Arrow's encoding
   std::int64_t length = 0;
-  std::vector<const void*> buffers = {nullptr};  ///< the first says what is null: nothing
+  std::vector<const void*> buffers = {nullptr};  ///< the first marks nulls: there are none
   std::vector<Tensor> keeps = {};
   std::vector<ArrowNode> children = {};
 };
@@ -32,7 +32,7 @@ const char* arrow_format_of(DType dtype) {
   return kFormats.at(static_cast<std::size_t>(dtype));
 }
 
-/// One key and its value: their number, and each with its length before it.
+/// Encodes one key and its value: the number of keys, then key and value, each behind its length.
 std::string arrow_metadata(std::string_view key, std::string_view value) {
   std::string bytes;
   const auto add_length = [&bytes](std::size_t length) {
@@ -47,7 +47,7 @@ std::string arrow_metadata(std::string_view key, std::string_view value) {
   return bytes;
 }
 
-/// Eight bools a byte, the first the lowest bit.
+/// Packs eight bools into a byte, the first one lowest.
 Tensor packed_bits(std::span<const bool> values) {
   Tensor bits(DType::uint8, {static_cast<std::int64_t>((values.size() + 7) / 8)});
   const auto bytes = bits.writable<std::uint8_t>();
@@ -74,7 +74,7 @@ ArrowNode numbers_node(std::string name, const Tensor& values) {
   return node;
 }
 
-/// Lists within lists for the axes of a row.
+/// Nests lists in lists for the axes of a row.
 ArrowNode shaped_node(std::string name, const Tensor& values) {
   const Shape& shape = values.shape();
   ArrowNode node = numbers_node("item", values);
@@ -138,7 +138,8 @@ ArrowNode batch_node(const ColumnBatch& batch) {
   return node;
 }
 
-/// What a struct of the C interface points at; a child that was not moved out goes with it.
+/// Memory that a struct of the C interface points at. A child that was not moved out is released
+/// with it.
 template <class Struct>
 struct ArrowKeeper {
   explicit ArrowKeeper(std::size_t child_count) : children(child_count) {
@@ -155,7 +156,7 @@ struct ArrowKeeper {
   std::string name, format, metadata;
   std::vector<const void*> buffers;
   std::vector<Tensor> keeps;
-  std::vector<Struct> children;  // without a release until they are filled
+  std::vector<Struct> children;  // no release function until they are filled
   std::vector<Struct*> child_pointers;
 };
 
@@ -216,7 +217,7 @@ bool have_same_types(const ArrowNode& a, const ArrowNode& b) {
   return true;
 }
 
-/// Without its data: of a stream's first batch only the types are kept.
+/// Copies a node without data. Only the types of a stream's first batch are kept.
 ArrowNode types_of(const ArrowNode& node) {
   ArrowNode types{.name = node.name, .format = node.format, .metadata = node.metadata};
   for (const ArrowNode& child : node.children) types.children.push_back(types_of(child));
@@ -239,10 +240,10 @@ class ArrowStream {
     if (node) {
       fill_array(*node, out);
     } else {
-      *out = {};  // without a release callback: the end
+      *out = {};  // no release callback marks the end
     }
   }
-  /// Runs it; an exception becomes the last error, and a code.
+  /// Runs `run`. Turns an exception into the last error and an errno code.
   template <class F>
   int guarded(F&& run) noexcept {
     try {
@@ -296,7 +297,7 @@ class ArrowStream {
 
   std::function<std::optional<ColumnBatch>()> next_;
   std::optional<ArrowNode> types_;
-  std::optional<ArrowNode> first_;  ///< pulled for its types, and not handed out yet
+  std::optional<ArrowNode> first_;  ///< pulled for its types, not handed out yet
   std::uint64_t batches_ = 0;
   bool ended_ = false;
   std::string last_error_;

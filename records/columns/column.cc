@@ -29,7 +29,7 @@ void require_int64_vector(const Tensor& tensor, std::string_view noun) {
   }
 }
 
-/// Splits or offsets that cut `items` of what lies below them.
+/// Throws unless splits or offsets cut `items` items.
 void require_splits(const Tensor& splits, std::string_view noun, std::int64_t items) {
   require_int64_vector(splits, noun);
   const auto values = splits.values<std::int64_t>();
@@ -54,7 +54,8 @@ bool is_of_bytes(Column::Kind kind) {
   return kind == Column::Kind::bytes || kind == Column::Kind::ragged_bytes;
 }
 
-/// From the innermost to the outermost; returns how many rows the outermost ones make.
+/// Checks partitions from the innermost to the outermost. Returns how many rows the outermost ones
+/// make.
 std::int64_t check_partitions(Column::Kind kind, const Tensor& values,
                               std::span<const Tensor> partitions) {
   std::int64_t items = length_of(values);
@@ -66,8 +67,8 @@ std::int64_t check_partitions(Column::Kind kind, const Tensor& values,
   return items;
 }
 
-/// Where `count` rows from `first` on lie: their splits from 0 on. What begins there already is
-/// shared.
+/// Returns the splits of `count` rows from `first` on, beginning with 0. Splits that already begin
+/// with 0 are shared.
 Tensor cut_splits(const Tensor& splits, std::int64_t first, std::int64_t count) {
   const auto all = splits.values<std::int64_t>();
   const std::int64_t base = all[static_cast<std::size_t>(first)];

@@ -13,14 +13,14 @@ namespace infeed {
 
 namespace detail {
 
-/// Thread-safety: it does not change once it is made.
+/// The names of a batch. Thread-safety: immutable.
 class ColumnNames {
  public:
   explicit ColumnNames(std::vector<std::string> names) {
     for (std::string& name : names) table_.add(std::move(name), "column");
   }
   const std::vector<std::string>& all() const { return table_.names(); }
-  /// all().size() when there is none.
+  /// Returns the index of the name; all().size() when there is none.
   std::size_t find(std::string_view name) const {
     std::size_t predicted = table_.first();
     return table_.find(name, predicted);
@@ -108,7 +108,7 @@ const Column& ColumnBatch::column(std::string_view name) const {
 
 ColumnBatch ColumnBatch::slice(std::int64_t first, std::int64_t rows) const {
   if (content_ == nullptr) {
-    Column().slice(first, rows);  // says what is wrong, unless nothing is wanted of nothing
+    Column().slice(first, rows);  // throws unless no rows are wanted
     return {};
   }
   std::vector<Column> sliced;

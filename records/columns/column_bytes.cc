@@ -11,8 +11,8 @@ namespace infeed::detail {
 namespace {
 
 constexpr std::size_t kRankMax = 255;
-// A tensor has a dtype, a rank and the number of its bytes; a column the length of its name, a kind,
-// a tensor and the number of partitions.
+// A tensor has a dtype, a rank and the number of its bytes. A column has the length of its name, a
+// kind, a tensor and the number of partitions.
 constexpr std::size_t kTensorBytesMin = 10;
 constexpr std::size_t kColumnBytesMin = 8 + 1 + kTensorBytesMin + 8;
 
@@ -40,7 +40,7 @@ void put_tensor(const Tensor& tensor, std::string& out) {
   out.append(reinterpret_cast<const char*>(tensor.data()), tensor.bytes());
 }
 
-/// The rest of the bytes.
+/// Reads encoded bytes from the front.
 class ColumnBytes {
  public:
   explicit ColumnBytes(std::string_view bytes) : rest_(bytes) {}
@@ -56,7 +56,7 @@ class ColumnBytes {
   }
   std::uint64_t number() { return load_little<std::uint64_t>(take(8).data()); }
   std::uint8_t byte() { return static_cast<std::uint8_t>(take(1).front()); }
-  /// Of things that take `bytes_each` bytes at least.
+  /// Reads a count of parts that take `bytes_each` bytes at least.
   std::size_t count(std::size_t bytes_each) {
     const std::uint64_t count = number();
     if (count > rest_.size() / bytes_each) {
@@ -135,7 +135,7 @@ ColumnBatch decode_columns(std::string_view bytes) {
     if (!in.empty()) refuse_column_bytes("something follows them");
     return ColumnBatch(std::move(columns));
   } catch (const Error& error) {
-    // The parts don't fit each other.
+    // An invalid_argument means here that the parts don't fit each other.
     if (error.code() == ErrorCode::invalid_argument) refuse_column_bytes(error.message());
     throw;
   }

@@ -16,7 +16,7 @@
 namespace infeed {
 namespace {
 
-/// Views of the features of one record. Hundreds of them would have to be cleared on the stack for
+/// Views of the features of one record. Hundreds of views on the stack would have to be cleared for
 /// each record; these only keep the memory.
 std::span<FeatureView> spare_views(std::size_t count) {
   thread_local std::vector<FeatureView> views;
@@ -74,7 +74,8 @@ std::shared_ptr<const detail::ColumnPlan> make_plan(ColumnSchema schema) {
   return plan;
 }
 
-/// Reads a record in the usual form; false where it isn't, and `rows` has whatever was read of it.
+/// Reads a record in the usual form. Returns false if it isn't in that form; `rows` then holds a
+/// part of it.
 bool parse_usual(const detail::ColumnPlan& plan, std::string_view example, std::size_t row,
                  std::span<detail::GrowingColumn> rows, const TensorPool& pool,
                  detail::LateCopy* late) {
@@ -88,7 +89,7 @@ bool parse_usual(const detail::ColumnPlan& plan, std::string_view example, std::
       });
 }
 
-/// Whether the column's default stands in for what the record holds.
+/// True if the column's default stands in for the record's value.
 bool takes_default(const detail::PlannedColumn& column, const FeatureView* view) {
   if (!column.type.missing) return false;
   if (column.type.partition) return !view[0].is_present() && !view[1].is_present();

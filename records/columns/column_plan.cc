@@ -26,7 +26,7 @@ void parse_dense(const PlannedColumn& column, const FeatureView* view, GrowingCo
                         std::span<T>(reinterpret_cast<T*>(out.values.data()) + row * count, count));
 }
 
-/// Cuts the items that a row has got into inner sequences.
+/// Cuts the items of a row into inner sequences.
 void end_cut_row(const PlannedColumn& column, const FeatureView* view, std::size_t items,
                  GrowingColumn& out, const TensorPool& pool) {
   const bool has_splits = std::holds_alternative<RowSplits>(*column.type.partition);
@@ -88,7 +88,7 @@ void parse_padded(const PlannedColumn& column, const FeatureView* view, GrowingC
   out.partitions[0].values<std::int64_t>()[row] = static_cast<std::int64_t>(items);
 }
 
-/// The longest row's width, once all are there.
+/// Pads all rows to the longest one, once they are there.
 Column finish_padded(const PlannedColumn& column, std::size_t rows, GrowingColumn& growing,
                      const TensorPool& pool) {
   const auto splits = growing.partitions[0].values<std::int64_t>();
@@ -115,7 +115,7 @@ Column finish_padded(const PlannedColumn& column, std::size_t rows, GrowingColum
   return Column::padded(std::move(values), std::move(lengths));
 }
 
-/// Of a column with fixed rows.
+/// Returns the shape of a row of a column with fixed rows.
 Shape row_shape(const ColumnType& type) {
   return type.width ? Shape(*type.width, type.shape) : type.shape;
 }
@@ -213,7 +213,7 @@ std::size_t fixed_values_bytes(const PlannedColumn& column, std::size_t rows) {
                            bytes > std::numeric_limits<std::ptrdiff_t>::max();
   if (!is_too_much) return bytes;
   const Shape shape(static_cast<std::int64_t>(rows), row_shape(column.type));
-  return checked_tensor_bytes(column.type.dtype, shape);  // which says so
+  return checked_tensor_bytes(column.type.dtype, shape);  // throws
 }
 
 }  // namespace
@@ -231,7 +231,7 @@ void begin_column(const PlannedColumn& column, std::size_t rows_max, GrowingColu
   };
   if (column.has_fixed_rows) {
     const std::size_t bytes = fixed_values_bytes(column, rows_max);
-    out.values.reserve(bytes, pool);  // of no bytes, too: a Tensor lies somewhere
+    out.values.reserve(bytes, pool);  // also for no bytes: a Tensor must lie somewhere
     out.values.extend(bytes, pool);
     if (column.partitions != 0) {
       out.partitions[0].reserve(rows_max * sizeof(std::int64_t), pool);

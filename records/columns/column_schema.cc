@@ -21,7 +21,7 @@ namespace {
 template <class T>
 constexpr bool kIsFloatItem = is_float(dtype_of<T>());
 
-/// Copies `numbers` in the type; what is no value of it is refused.
+/// Stores `numbers` in the type. Throws for a number that the type can't hold.
 template <class Number>
 void store_default(const ColumnType& type, const std::vector<Number>& numbers, std::byte* out) {
   for (const Number number : numbers) {
@@ -45,7 +45,7 @@ bool store_number(double number, DType dtype, void* out) {
       }
       return true;
     } else {
-      // Both limits are powers of two, which a double holds.
+      // Both limits are powers of two, which a double holds exactly.
       if (!(number >= -0x1p63 && number < 0x1p63) || number != std::trunc(number)) return false;
       return store_number(static_cast<std::int64_t>(number), dtype, out);
     }
@@ -70,7 +70,7 @@ bool store_number(std::int64_t number, DType dtype, void* out) {
 
 namespace {
 
-/// As they were given, which is checked.
+/// Returns the default's numbers as they were given, checked.
 Tensor given_numbers(const ColumnType& type) {
   if (std::holds_alternative<std::vector<std::string>>(*type.missing) &&
       !std::get<std::vector<std::string>>(*type.missing).empty()) {
@@ -183,7 +183,7 @@ void check_column_type(const ColumnType& type) {
 
 namespace {
 
-/// Nobody can say of which type an empty list is, so all are of one.
+/// Gives all empty defaults one type, since an empty list doesn't say which it has.
 void normalise(ColumnType& type) {
   const bool is_empty =
       type.missing && std::visit([](const auto& list) { return list.empty(); }, *type.missing);
@@ -206,7 +206,8 @@ DType dtype_of_kind(std::optional<FeatureKind> kind) {
   return kind == FeatureKind::floats ? DType::float32 : DType::int64;
 }
 
-/// An item a step, or, where they have different numbers of values, an inner sequence.
+/// Returns a type with an item a step or, where steps have different numbers of values, an inner
+/// sequence.
 ColumnType type_of_steps(const InferredFeatureList& list) {
   const InferredFeature& steps = list.steps;
   ColumnType type;

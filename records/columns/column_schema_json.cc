@@ -21,7 +21,7 @@ using Json = nlohmann::ordered_json;
   throw Error(ErrorCode::invalid_argument, fmt::format("{} {}", place, what));
 }
 
-/// What stands there, short enough for a message.
+/// Returns the value as text, short enough for a message.
 std::string shown_json(const Json& value) {
   std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
   if (text.size() > 40) text = text.substr(0, 37) + "...";
@@ -71,7 +71,7 @@ Json json_of_column(const ColumnType& type) {
   return json;
 }
 
-/// One column of the text, key by key.
+/// Reads one column of the text, key by key.
 class ColumnReader {
  public:
   ColumnReader(const Json& json, std::string place) : json_(json), place_(std::move(place)) {

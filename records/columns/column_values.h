@@ -8,7 +8,7 @@
 #include "infeed/records/dtype.h"
 #include "infeed/records/tensor.h"
 
-/// Numbers of which only the program's input knows the type.
+/// Handles numbers whose type is known only when the program runs.
 namespace infeed::detail {
 
 /// Calls visit(T{}) with the type of `dtype`, which is not bytes.
@@ -46,11 +46,11 @@ decltype(auto) with_dtype(DType dtype, Visitor&& visit) {
   return visit(double{});
 }
 
-/// Bytes of a Tensor; an Error when there can be none of that dtype and shape.
+/// Returns the bytes of a Tensor. Throws when none can have that dtype and shape.
 std::size_t checked_tensor_bytes(DType dtype, const Shape& shape);
 
-/// A column's default, if it is of numbers: [items of a dense row], or [values] of another.
-/// Throws invalid_argument when they are not of the column's type.
+/// Returns a column's default, if it is numbers: [items of a dense row], or [values] of another
+/// kind. Throws invalid_argument when they don't fit the column's type.
 Tensor default_numbers(const ColumnType& type);
 
 /// Throws invalid_argument when parts of the type don't fit each other.

@@ -9,12 +9,13 @@
 
 namespace infeed::detail {
 
-/// A 64-bit hash of what it is given, piece by piece: multiplications of 64 by 64 bits whose halves
-/// are folded, 16 bytes each, as in wyhash; 8 to 10 GB/s. It withstands chance, not an attacker.
+/// A 64-bit hash of pieces added one after the other. It multiplies 64 by 64 bits and folds the
+/// halves, for 16 bytes at a time, as wyhash does; 8 to 10 GB/s. It withstands chance, not an
+/// attacker.
 ///
-/// The values of this hash and of OrderHash, which takes 8 bytes at a time and a quarter of the
-/// speed, are in checkpoints (the signature of from_columns, the order hash), so neither can become
-/// the other.
+/// Checkpoints hold values of this hash and of OrderHash, which takes 8 bytes at a time and has a
+/// quarter of the speed (the signature of from_columns, the order hash). So neither can become the
+/// other.
 class ContentHash {
  public:
   void add(std::uint64_t value) { state_ = fold(state_ ^ value, kOdd); }

@@ -21,7 +21,7 @@ dlpack::DLDataType dlpack_type_of(DType dtype) {
   return {code, static_cast<std::uint8_t>(8 * item_bytes(dtype)), 1};
 }
 
-/// What a consumer gets, and all that it points at.
+/// The struct that a consumer gets, and all memory that it points at.
 template <class Managed>
 struct Exported {
   Tensor tensor;

@@ -14,10 +14,10 @@
 #include "infeed/error.h"
 #include "infeed/records/detail/feature_codec.h"
 
-/// Values of a feature, or of a step, into columns in the making.
+/// Reads values of a feature, or of a step, into columns in the making.
 namespace infeed::detail {
 
-/// Values of a row of an Example; reused, so that no record allocates.
+/// Texts of a row of an Example; reused, so that no record allocates.
 inline std::vector<std::string_view>& spare_texts() {
   thread_local std::vector<std::string_view> texts;
   texts.clear();
@@ -33,8 +33,8 @@ void read_numbers(const FeatureView& view, std::span<T> out) {
   }
 }
 
-/// How many numbers of type T a row will have. uint8 are the bytes of a single value, unless the
-/// feature is one of integers.
+/// Returns how many numbers of type T a row will have. For uint8 these are the bytes of a single
+/// value, unless the feature holds integers.
 template <class T>
 std::size_t count_numbers(const PlannedColumn& column, const FeatureView& view) {
   if constexpr (std::is_same_v<T, std::uint8_t>) {
@@ -42,8 +42,8 @@ std::size_t count_numbers(const PlannedColumn& column, const FeatureView& view) 
   }
   constexpr FeatureKind kWanted =
       is_float(dtype_of<T>()) ? FeatureKind::floats : FeatureKind::integers;
-  // As with vectors: the wrong kind is told before anything is counted, but of items with a shape
-  // an empty list of any kind makes none.
+  // As with vectors, the wrong kind is an error before anything is counted. But for items with a
+  // shape an empty list of any kind makes no items.
   if (view.kind() != kWanted && column.type.shape.rank() == 0) read_numbers(view, std::span<T>());
   return view.count();
 }
@@ -66,7 +66,7 @@ void read_numbers_or_bytes(const FeatureView& view, std::span<T> out) {
                           view.subject(), count, of));
 }
 
-/// Behind the values that are there; returns how many items they make.
+/// Appends numbers to `values`. Returns how many items they make.
 template <class T>
 std::size_t append_numbers(const PlannedColumn& column, const FeatureView& view,
                            GrowingBuffer& values, const TensorPool& pool) {
@@ -80,7 +80,7 @@ std::size_t append_numbers(const PlannedColumn& column, const FeatureView& view,
   return count / column.item_values;
 }
 
-/// The same of bytes, with their ends as offsets.
+/// Appends bytes, and their ends as offsets. Returns how many values there are.
 inline std::size_t append_texts(const FeatureView& view, GrowingColumn& out, GrowingBuffer& offsets,
                                 const TensorPool& pool) {
   std::vector<std::string_view>& texts = spare_texts();

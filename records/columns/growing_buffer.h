@@ -12,7 +12,7 @@
 
 namespace infeed::detail {
 
-/// Memory of a pool that grows until it becomes a Tensor; its bytes are whatever was there before.
+/// Memory of a pool that grows until it becomes a Tensor. New bytes hold whatever was there before.
 class GrowingBuffer {
  public:
   std::byte* data() const { return data_; }
@@ -27,7 +27,7 @@ class GrowingBuffer {
     return {reinterpret_cast<T*>(data_), size<T>()};
   }
 
-  /// Instead of one of the pool's, before anything is in it.
+  /// Takes this block instead of one from the pool. The buffer must be empty.
   void adopt(TensorPool::Block block) {
     block_ = std::move(block);
     data_ = block_.memory.get();
@@ -35,7 +35,7 @@ class GrowingBuffer {
   void reserve(std::size_t bytes, const TensorPool& pool) {
     if (bytes > block_.bytes || data_ == nullptr) grow(bytes, pool);
   }
-  /// So many bytes more.
+  /// Appends `bytes` bytes.
   std::byte* extend(std::size_t bytes, const TensorPool& pool) {
     if (bytes > block_.bytes - size_bytes_) {
       grow(std::max(size_bytes_ + bytes, 2 * block_.bytes), pool);
@@ -51,7 +51,7 @@ class GrowingBuffer {
   }
   void truncate(std::size_t bytes) { size_bytes_ = bytes; }
 
-  /// What is there; the buffer is empty afterwards.
+  /// Makes a Tensor of the content, and leaves the buffer empty.
   Tensor finish(DType dtype, Shape shape) {
     data_ = nullptr;
     size_bytes_ = 0;

@@ -13,7 +13,7 @@ namespace {
   throw Error(ErrorCode::invalid_argument, "join_rows: " + std::move(message));
 }
 
-/// One behind the other along axis 0.
+/// Joins tensors one behind the other along axis 0.
 Tensor joined_tensors(std::span<const Column> columns) {
   const Tensor& first = columns.front().values();
   std::int64_t rows = 0;
@@ -28,7 +28,7 @@ Tensor joined_tensors(std::span<const Column> columns) {
   return result;
 }
 
-/// Of splits or offsets each part begins with 0; of lengths there is nothing to add.
+/// Joins partitions. Splits and offsets begin with 0 in each part; lengths are copied as they are.
 Tensor joined_partitions(std::span<const Column> columns, std::size_t level, bool are_lengths) {
   const std::int64_t extra = are_lengths ? 0 : 1;
   std::int64_t entries = extra;

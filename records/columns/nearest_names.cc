@@ -29,7 +29,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::vector<std::string> names_by_distance(std::span<const std::string> names,
                                            std::string_view to) {
-  // Beyond so many, finding the nearest takes longer than anybody reads.
+  // With more names, finding the nearest takes too long for a message.
   constexpr std::size_t kNamesMax = 10'000;
   std::vector<std::pair<std::size_t, const std::string*>> sorted;
   for (const std::string& name : names.first(std::min(names.size(), kNamesMax))) {

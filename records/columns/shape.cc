@@ -20,7 +20,7 @@ Shape::Shape(std::span<const std::int64_t> extents) : rank_(extents.size()) {
                   fmt::format("the shape {} has a negative extent", to_string()));
     }
   }
-  // An axis without items makes none, however long the others are.
+  // An axis of extent 0 makes the items 0, however long the others are.
   if (std::find(extents.begin(), extents.end(), 0) != extents.end()) {
     items_ = 0;
     return;
@@ -34,7 +34,7 @@ Shape::Shape(std::span<const std::int64_t> extents) : rank_(extents.size()) {
 }
 
 Shape::Shape(std::int64_t first, const Shape& rest) : rank_(rest.rank_ + 1) {
-  // A batch of columns makes one of these for each: without a look at every extent.
+  // A batch of columns makes such a shape for each column, so this doesn't look at every extent.
   const bool is_usual =
       rank_ <= kInline && first >= 0 && !__builtin_mul_overflow(first, rest.items_, &items_);
   if (is_usual) {

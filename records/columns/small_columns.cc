@@ -8,11 +8,11 @@ namespace {
 
 constexpr std::size_t kSmallColumnBytes = 4096;
 constexpr std::size_t kCacheLineBytes = 64;
-/// What a column's count of owners takes: a cache line, since they are dropped by any threads.
+/// Bytes of a column's reference count: a cache line, since any thread may drop references.
 constexpr std::size_t kCountBytes = kCacheLineBytes;
 
-/// Puts the count of a column's owners at `place` in the block, and keeps the block as long as the
-/// count is there.
+/// Puts a column's reference count at `place` in the block, and keeps the block as long as the
+/// count.
 template <class T>
 struct InBlock {
   using value_type = T;
@@ -33,7 +33,7 @@ struct InBlock {
   std::byte* place;
 };
 
-/// 0 for a column that is no small one; else whole cache lines.
+/// Returns the column's bytes in whole cache lines; 0 for a column that isn't small.
 std::size_t small_bytes(const PlannedColumn& column, std::size_t rows_max) {
   if (column.partitions != 0 || column.row_bytes == 0) return 0;
   if (column.row_bytes > kSmallColumnBytes || rows_max > kSmallColumnBytes) return 0;
@@ -60,7 +60,7 @@ void begin_small_columns(const ColumnPlan& plan, std::size_t rows_max, std::span
   for (std::size_t i = 0; i < out.size(); ++i) {
     const std::size_t own_bytes = small_bytes(*plan.columns[i], rows_max);
     if (own_bytes == 0) continue;
-    // With a count of its own: a tensor that nobody else has can be written.
+    // The column has a count of its own, so its tensor can be written if nobody else has it.
     out[i].values.adopt({std::shared_ptr<std::byte>(
                              values, [](std::byte*) {}, InBlock<std::byte>(block, count)),
                          own_bytes});

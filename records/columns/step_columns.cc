@@ -14,11 +14,11 @@
 namespace infeed::detail {
 namespace {
 
-// ---- numbers of one step: as many in each ----
+// ---- one step with a fixed number of numbers ----
 
 constexpr std::size_t kAnyNumber = SIZE_MAX;
 
-/// Where the next step's numbers go.
+/// Returns the place of the next step's numbers.
 template <class T>
 std::span<T> place_of_step(RowOfSteps& row) {
   const PlannedColumn& column = row.column;
@@ -34,7 +34,7 @@ template <class T>
 void parse_step(RowOfSteps& row, const FeatureView& step) {
   const bool is_scalar = row.column.steps_are_scalars;
   if (!step.is_present()) fail_empty_step(step);
-  // Steps that are too many are counted, and refused when all are.
+  // Steps that are too many are only counted, and refused at the end of the row.
   if (row.steps >= row.column.steps_max) {
     ++row.steps;
     return;
@@ -133,7 +133,7 @@ void append_step_of_bytes(RowOfSteps& row, const FeatureView& step) {
 
 // ---- rows ----
 
-/// False where it has another number of steps than it must have.
+/// True if the row has a right number of steps.
 bool has_right_steps(const RowOfSteps& row) {
   const std::size_t room = row.column.steps_max;
   return row.column.type.kind == Column::Kind::dense ? row.steps == room : row.steps <= room;
@@ -182,7 +182,8 @@ void parse_list(const PlannedColumn& column, const FeatureListView& list, std::s
   end_row_of_steps(row);
 }
 
-/// The same of the content of a list in the usual form; one without steps may count as missing.
+/// Reads a list's content in the usual form. Refuses a list without steps, which may count as
+/// missing.
 bool parse_usual_list(const PlannedColumn& column, std::string_view list, GrowingColumn& out,
                       std::size_t row_number, const TensorPool& pool) {
   if (column.read_usual_step == nullptr || list.empty()) return false;
@@ -206,8 +207,8 @@ bool parse_usual_list(const PlannedColumn& column, std::string_view list, Growin
   return true;
 }
 
-/// Calls visit(index in `names`, content of the list) -> bool for each list whose name is there; as
-/// visit_usual_features.
+/// Calls visit(index in `names`, content of the list) -> bool for each list whose name is in
+/// `names`. Returns true as visit_usual_features() does.
 template <class Visit>
 bool visit_usual_lists(const NameTable& names, std::string_view map, Visit&& visit) {
   if (names.size() > SeenFeatures::kFeaturesMax) return false;
@@ -233,7 +234,7 @@ bool visit_usual_lists(const NameTable& names, std::string_view map, Visit&& vis
   return found == names.size();
 }
 
-/// Whether a map has entries and nothing else.
+/// True if a map has entries and nothing else.
 bool is_usual_map(std::string_view map) {
   const char* at = map.data();
   const char* const end = at + map.size();

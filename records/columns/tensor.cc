@@ -14,7 +14,7 @@
 namespace infeed {
 namespace {
 
-/// What Tensors without items point at.
+/// Memory that Tensors without items point at.
 alignas(64) constexpr std::byte kNoItems[64] = {};
 
 }  // namespace
@@ -59,7 +59,7 @@ Tensor& Tensor::operator=(Tensor&& other) noexcept {
   return *this;
 }
 
-/// What its shape and its owner became by moving is left to them.
+/// Resets the members that moving the shape and the owner doesn't.
 void Tensor::become_empty() noexcept {
   dtype_ = DType::uint8;
   is_adopted_ = true;
@@ -124,7 +124,8 @@ Tensor Tensor::adopt(DType dtype, Shape shape, const void* data,
 
 bool Tensor::is_writable() const {
   if (is_adopted_ || owner_.use_count() != 1) return false;
-  // What the last reader on another thread did before it dropped its copy is behind us.
+  // Orders the last reader's accesses on another thread before ours: it dropped its copy after
+  // them.
   std::atomic_thread_fence(std::memory_order_acquire);
   return true;
 }

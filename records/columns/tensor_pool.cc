@@ -21,8 +21,8 @@ namespace {
 
 constexpr std::size_t kBlockAlignment = 64;
 
-/// Sizes go up in quarters of a power of two, so that the next batch, a little larger, finds the
-/// memory of the last one.
+/// Rounds sizes up in quarters of a power of two, so that the next batch, if a little larger, finds
+/// the memory of the last one.
 std::size_t rounded_block_bytes(std::size_t bytes) {
   if (bytes <= 64) return 64;
   const std::size_t step = std::max<std::size_t>(std::bit_floor(bytes - 1) / 4, 64);
@@ -35,7 +35,7 @@ void free_memory(std::byte* memory, std::size_t bytes) noexcept {
 
 }  // namespace
 
-/// The free blocks by size and core. Invariants: all is guarded by mutex_; blocks in use keep it alive.
+/// The free blocks by size and core. Invariants: mutex_ guards all; blocks in use keep it alive.
 class TensorPool::Blocks {
  public:
   explicit Blocks(TensorPoolOptions options) : options_(std::move(options)) {}
@@ -43,7 +43,8 @@ class TensorPool::Blocks {
   Blocks(const Blocks&) = delete;
   Blocks& operator=(const Blocks&) = delete;
 
-  /// Null when none of this size is free: the caller makes one, which counts as in use from now on.
+  /// Returns null when no block of this size is free. The caller then makes one, which already
+  /// counts as in use.
   std::byte* take(std::size_t bytes, int core) {
     const std::lock_guard lock(mutex_);
     in_use_bytes_ += bytes;
@@ -59,13 +60,13 @@ class TensorPool::Blocks {
     return memory;
   }
 
-  /// There was no memory to make it.
+  /// Takes back the count of a block that couldn't be made.
   void forget(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
     in_use_bytes_ -= bytes;
   }
 
-  /// `core`: that of the thread that took it.
+  /// `core` is the core of the thread that took the block.
   void give_back(std::byte* memory, std::size_t bytes, int core) noexcept {
     const std::lock_guard lock(mutex_);
     in_use_bytes_ -= bytes;
@@ -84,7 +85,7 @@ class TensorPool::Blocks {
     while (is_too_much() && free_bytes_ > bytes) free_oldest();
   }
 
-  /// From now on blocks that come back are freed.
+  /// Frees all free blocks now, and each other block when it comes back.
   void close() {
     const std::lock_guard lock(mutex_);
     closed_ = true;
@@ -103,25 +104,26 @@ class TensorPool::Blocks {
  private:
   struct Kind {
     std::size_t bytes;
-    int core;  ///< that had it last
+    int core;  ///< the core that had it last
     auto operator<=>(const Kind&) const = default;
   };
   struct Free {
     std::byte* memory;
-    std::uint64_t returned;  ///< the smaller, the longer ago
+    std::uint64_t returned;  ///< smaller means longer ago
   };
-  /// Kinds whose blocks are all in use stay: there are four sizes for each power of two, and forty
-  /// columns of four bytes a row would make and drop an entry forty times a batch.
+  /// Kinds without free blocks stay in the map: there are four sizes for each power of two, and
+  /// forty columns of four bytes a row would make and drop an entry forty times a batch.
   using FreeBlocks = std::map<Kind, std::vector<Free>>;
 
-  /// Where sizes swing, what lies free may fit nothing: with what is in use it is never more than was
-  /// in use before, so that a pool doesn't hold twice what its batches have room for.
+  /// True if free blocks must go. Where sizes swing, free blocks may fit nothing. Free and used
+  /// bytes together never exceed the most that was in use before, so a pool doesn't hold twice what
+  /// its batches need.
   bool is_too_much() const {
     return free_bytes_ > options_.free_bytes_max ||
            free_bytes_ + in_use_bytes_ > in_use_bytes_peak_;
   }
 
-  /// The end where there is none: of another core only where this one has none.
+  /// Prefers a block of this core to one of another. Returns the end where there is none.
   auto find_free(std::size_t bytes, int core) -> FreeBlocks::iterator {
     const auto own = free_.find({bytes, core});
     if (own != free_.end() && !own->second.empty()) return own;
@@ -130,7 +132,7 @@ class TensorPool::Blocks {
     return any != free_.end() && any->first.bytes == bytes ? any : free_.end();
   }
 
-  /// So much lies free no more.
+  /// Notes that `bytes` lie free no longer.
   void note_taken(std::size_t bytes) {
     free_bytes_ -= bytes;
     if (bytes != 0 && options_.account != nullptr) options_.account->let_go(bytes);
@@ -159,7 +161,7 @@ class TensorPool::Blocks {
   bool closed_ = false;
 };
 
-/// Who has the pool, as opposed to a block of it.
+/// The copies of a pool share this, and blocks in use don't.
 struct TensorPool::Keeper {
   explicit Keeper(TensorPoolOptions options)
       : blocks(std::make_shared<Blocks>(std::move(options))) {}
@@ -186,7 +188,7 @@ TensorPool::Block TensorPool::take(std::size_t bytes) const {
         ErrorCode::resource_exhausted,
         fmt::format("there is no memory for a tensor of {} bytes; make the batch smaller", bytes));
   }
-  // On failure shared_ptr's constructor calls the deleter itself.
+  // If it fails, shared_ptr's constructor calls the deleter itself.
   const auto give_back = [blocks = keeper_->blocks, rounded, core](std::byte* block) {
     blocks->give_back(block, rounded, core);
   };

@@ -21,33 +21,33 @@
 ///
 /// A batch is a struct array (pyarrow's RecordBatch) without nulls:
 ///
-/// | column                 | Arrow type                                                          |
-/// |------------------------|---------------------------------------------------------------------|
-/// | dense numbers, shape [] | int8 to uint64, float16 ("halffloat"), float32, float64            |
-/// | dense, shape [28, 28]  | fixed_size_list<fixed_size_list<..., 28>, 28>                       |
-/// | bool                   | bool, of bits: the one type whose values are copied                 |
-/// | bfloat16               | uint16 with the bits, and metadata "infeed.dtype" = "bfloat16"      |
-/// | ragged                 | large_list of it, one for each level                                |
-/// | bytes, ragged_bytes    | large_binary, large_list of it                                      |
-/// | padded                 | fixed_size_list of the width, and behind it a column NAME.lengths   |
+/// | column                  | Arrow type                                                        |
+/// |-------------------------|-------------------------------------------------------------------|
+/// | dense numbers, shape [] | int8 to uint64, float16 ("halffloat"), float32, float64           |
+/// | dense, shape [28, 28]   | fixed_size_list<fixed_size_list<..., 28>, 28>                     |
+/// | bool                    | bool, of bits: the one type whose values are copied               |
+/// | bfloat16                | uint16 with the bits, and metadata "infeed.dtype" = "bfloat16"    |
+/// | ragged                  | large_list of it, one for each level                              |
+/// | bytes, ragged_bytes     | large_binary, large_list of it                                    |
+/// | padded                  | fixed_size_list of the width, and behind it a column NAME.lengths |
 ///
-/// (Arrow has no bfloat16. uint16 stays readable for NumPy, where .view(ml_dtypes.bfloat16) makes
-/// numbers of it.)
+/// (Arrow has no bfloat16. NumPy can read uint16, and .view(ml_dtypes.bfloat16) makes numbers of
+/// it.)
 ///
-/// Ownership: each array holds references to the Tensors that it shows, until its release callback,
-/// which any thread may call; batches, pools and sources may be gone by then.
-/// Errors: exporting a batch throws (invalid_argument for a name with a zero byte, which Arrow's
-/// names can't have). A stream's functions return an errno code, and get_last_error() has the
-/// Error's text; asking a stream again goes on behind the batch that failed.
+/// Ownership: each array holds references to its Tensors until its release callback, which any
+/// thread may call; batches, pools and sources may be gone by then. Errors: exporting a batch
+/// throws (invalid_argument for a name with a zero byte, which Arrow's names can't have). A
+/// stream's functions return an errno code, and get_last_error() has the Error's text. Asking a
+/// stream again goes on behind the batch that failed.
 /// Thread-safety: a stream belongs to one thread at a time.
 namespace infeed {
 
-/// Both structs are filled and become the caller's to release.
+/// Fills both structs, which the caller must release.
 void export_arrow(const ColumnBatch& batch, ArrowSchema* schema, ArrowArray* array);
 
-/// `next` gives one batch a call, and nothing at the end; it is called by whoever reads the stream.
-/// All batches have the first one's names and types. get_schema() asks for the first batch; of a
-/// source without batches there are no columns.
+/// `next` gives one batch a call, and nothing at the end; the reader of the stream calls it. All
+/// batches must have the first one's names and types. get_schema() asks for the first batch; a
+/// source without batches has no columns.
 void export_arrow_stream(std::function<std::optional<ColumnBatch>()> next,
                          ArrowArrayStream* stream);
 

@@ -11,22 +11,22 @@
 
 namespace infeed {
 
-/// Why: one column of a batch whose types are known when the program runs, in the layouts that
-/// NumPy, Arrow and TensorFlow's RaggedTensor have.
+/// Why: a column of a batch whose types are known only when the program runs, in the layouts of
+/// NumPy, Arrow and TensorFlow's RaggedTensor.
 ///
-/// | kind         | values()                  | beside them                                         |
-/// |--------------|---------------------------|-----------------------------------------------------|
-/// | dense        | [rows, ...row_shape]      |                                                     |
-/// | ragged       | [items, ...row_shape]     | row_splits(0), one level or more, the outermost     |
-/// |              |                           | first                                               |
-/// | padded       | [rows, width,             | lengths(): [rows], of 0 to width                    |
-/// |              | ...row_shape]             |                                                     |
-/// | bytes        | uint8 [bytes of all]      | offsets(): [rows + 1]                               |
-/// | ragged_bytes | uint8 [bytes of all]      | offsets(): [items + 1]; row_splits(0), ...          |
+/// | kind         | values()              | beside them                                     |
+/// |--------------|-----------------------|-------------------------------------------------|
+/// | dense        | [rows, ...row_shape]  |                                                 |
+/// | ragged       | [items, ...row_shape] | row_splits(0), one level or more, the outermost |
+/// |              |                       | first                                           |
+/// | padded       | [rows, width,         | lengths(): [rows], of 0 to width                |
+/// |              | ...row_shape]         |                                                 |
+/// | bytes        | uint8 [bytes of all]  | offsets(): [rows + 1]                           |
+/// | ragged_bytes | uint8 [bytes of all]  | offsets(): [items + 1]; row_splits(0), ...      |
 ///
-/// Splits and offsets begin with 0, don't fall, and end with the number of what they cut. With one
-/// level row i has the items row_splits()[i] up to, not including, row_splits()[i + 1]; with more,
-/// it has those of the inner sequences.
+/// Splits and offsets begin with 0, don't fall, and end with the number of items that they cut.
+/// With one level, the items of row i begin at row_splits()[i] and end before row_splits()[i + 1].
+/// With more levels, its inner sequences do.
 ///
 ///     infeed::Column images =
 ///         infeed::Column::dense(infeed::Tensor::copy_of({2, 2}, {0.1F, 0.2F, 0.3F, 0.4F}));
@@ -36,36 +36,36 @@ namespace infeed {
 ///     infeed::Column text = infeed::Column::of_bytes({"one", "two"});
 ///     std::string_view second = text.bytes(1);
 ///
-/// Ownership: as Tensor: copies and slices share the memory, which doesn't change.
-/// Errors: invalid_argument when the parts don't fit each other, or what is asked for belongs to
-/// another kind. Thread-safety: any thread may read, copy and drop copies.
+/// Ownership: as for Tensor, copies and slices share the memory, which doesn't change. Errors:
+/// invalid_argument when the parts don't fit each other, or a function belongs to another kind of
+/// column. Thread-safety: any thread may read, copy and drop copies.
 class Column {
  public:
   enum class Kind : std::uint8_t { dense, ragged, padded, bytes, ragged_bytes };
 
-  /// Dense, without rows.
+  /// Makes a dense column without rows.
   Column() = default;
 
   static Column dense(Tensor values);
-  /// The splits are int64 Tensors [n + 1], the outermost first; there must be one at least.
+  /// The splits are int64 Tensors [n + 1], the outermost first; there must be at least one.
   static Column ragged(Tensor values, std::vector<Tensor> row_splits);
   static Column padded(Tensor values, Tensor lengths);
   static Column bytes(Tensor offsets, Tensor data);
   static Column ragged_bytes(std::vector<Tensor> row_splits, Tensor offsets, Tensor data);
-  /// Of what values() and partitions() of such a column are.
+  /// Makes a column from another column's values() and partitions().
   static Column of_parts(Kind kind, Tensor values, std::vector<Tensor> partitions);
-  /// A bytes column of copies.
+  /// Makes a bytes column of copies.
   static Column of_bytes(std::span<const std::string_view> rows);
   static Column of_bytes(std::initializer_list<std::string_view> rows) {
     return of_bytes(std::span<const std::string_view>(rows.begin(), rows.size()));
   }
 
   Kind kind() const { return kind_; }
-  /// Of the values; DType::bytes where they are bytes.
+  /// Type of the values; DType::bytes where they are bytes.
   DType dtype() const;
   std::int64_t rows() const { return rows_; }
   bool is_ragged() const { return levels() != 0; }
-  /// The shape of a row of a dense column, and of one item of a ragged or padded one.
+  /// Shape of a row of a dense column, or of an item of a ragged or padded one.
   Shape row_shape() const;
 
   /// See the table above.
@@ -74,31 +74,31 @@ class Column {
   std::span<const T> values() const {
     return values_.values<T>();
   }
-  /// How many levels of row_splits() there are.
+  /// Number of levels of row_splits().
   std::size_t levels() const;
   std::span<const std::int64_t> row_splits(std::size_t level = 0) const;
-  /// Of a padded column: items of each row without its padding.
+  /// Items of each row of a padded column, without padding.
   std::span<const std::int64_t> lengths() const;
-  /// Of a padded column.
+  /// Width of a padded column.
   std::int64_t width() const;
-  /// Of a column of bytes: where in values() each begins, and the end.
+  /// Offsets of a column of bytes: where each value begins in values(), and the end.
   std::span<const std::int64_t> offsets() const;
-  /// Row i of a bytes column, item i of a ragged_bytes column; valid while the column or a copy of
-  /// it lives.
+  /// Returns row i of a bytes column, or item i of a ragged_bytes column. Valid while the column or
+  /// a copy of it lives.
   std::string_view bytes(std::int64_t i) const;
 
-  /// Rows first, ..., first + rows - 1. The values stay where they are; splits and offsets, which
-  /// begin with 0, are copied where they have to be.
+  /// Returns `rows` rows from row `first` on. The values stay where they are. Splits and offsets
+  /// begin with 0, so they are copied where they must be.
   Column slice(std::int64_t first, std::int64_t rows) const;
 
-  /// Bytes of what it shows: values, splits, offsets, lengths.
+  /// Bytes of values, splits, offsets and lengths.
   std::size_t memory_bytes() const;
-  /// The same kind, types, shapes, splits and bytes of values (padding included).
+  /// Compares kind, types, shapes, splits and the bytes of values (padding included).
   bool operator==(const Column& other) const = default;
-  /// As Tensor::hash(): a slice has that of its copy.
+  /// Hash as for Tensor::hash(): a slice has the hash of its copy.
   std::uint64_t hash() const;
 
-  /// row_splits by level, then offsets or lengths; for whoever hands them on to another library.
+  /// row_splits by level, then offsets or lengths, for handing on to another library.
   std::span<const Tensor> partitions() const { return partitions_; }
 
  private:
@@ -111,7 +111,7 @@ class Column {
   std::vector<Tensor> partitions_;
 };
 
-/// "dense", "ragged", "padded", "bytes", "ragged_bytes".
+/// Returns "dense", "ragged", "padded", "bytes" or "ragged_bytes".
 std::string_view to_string(Column::Kind kind);
 
 }  // namespace infeed

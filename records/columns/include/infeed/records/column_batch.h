@@ -10,9 +10,9 @@
 
 #include "infeed/records/column.h"
 
-/// Why: a batch whose columns are known when the program runs only: what Python gets, what a file
-/// of another program becomes, and what statistics by column look at. Where the types are known
-/// when it is compiled, Batch<T> (pipeline/batch.h) says more and checks more.
+/// Why: a batch whose columns are known only when the program runs. Python gets such batches, files
+/// of other programs become such batches, and statistics by column look at them. Where the types
+/// are known when the program is compiled, Batch<T> (pipeline/batch.h) says more and checks more.
 ///
 ///     const infeed::ColumnBatch batch({
 ///         {"image", infeed::Column::dense(infeed::Tensor(infeed::DType::float32, {2, 784}))},
@@ -22,10 +22,10 @@
 ///     for (const std::string& column_name : batch.names()) std::puts(column_name.c_str());
 ///     infeed::ColumnBatch first_row = batch.slice(0, 1);
 ///
-/// The columns keep their order, all have the same number of rows, and no two the same name. A name
-/// may be any bytes; dots mean nothing here (sources use them for what lies in objects).
+/// Columns keep their order, have the same number of rows, and have different names. A name may be
+/// any bytes; dots mean nothing here (sources use them for members of objects).
 ///
-/// Ownership: copies share everything, and nothing of it changes. A copy is one atomic increment.
+/// Ownership: copies share everything, and none of it changes. A copy is one atomic increment.
 /// Errors: invalid_argument. Thread-safety: any thread may read, copy and drop copies.
 namespace infeed {
 
@@ -40,28 +40,29 @@ class ColumnNames;
 
 class ColumnBatch {
  public:
-  /// No columns, no rows. So is one that was moved from.
+  /// Makes a batch without columns and rows. A batch that was moved from is one, too.
   ColumnBatch() = default;
   explicit ColumnBatch(std::vector<NamedColumn> columns);
-  /// For who makes many batches with the same names, of which there must be as many as columns.
+  /// For code that makes many batches with the same names. There must be as many names as columns.
   ColumnBatch(std::shared_ptr<const detail::ColumnNames> names, std::vector<Column> columns);
 
   std::int64_t rows() const;
   std::span<const Column> columns() const;
   const std::vector<std::string>& names() const;
-  /// The message for a name that isn't there lists those that are, the nearest first.
+  /// Returns the column of that name. Throws a message that lists the names of the batch, the
+  /// nearest first.
   const Column& column(std::string_view name) const;
-  /// Null when there is none of that name.
+  /// Returns the column of that name, or null.
   const Column* find(std::string_view name) const;
 
-  /// Rows first, ..., first + rows - 1 of every column; see Column::slice.
+  /// Returns `rows` rows from row `first` on of every column; see Column::slice.
   ColumnBatch slice(std::int64_t first, std::int64_t rows) const;
-  /// Bytes of what its columns show.
+  /// Bytes of all columns (Column::memory_bytes).
   std::size_t bytes() const;
 
-  /// The same names in the same order, and equal columns (see Column::operator==).
+  /// True for the same names in the same order, and equal columns (see Column::operator==).
   bool operator==(const ColumnBatch& other) const;
-  /// Of names and columns, in order; see Tensor::hash.
+  /// Hash of names and columns, in order; see Tensor::hash.
   std::uint64_t hash() const;
 
  private:
@@ -70,13 +71,14 @@ class ColumnBatch {
   std::shared_ptr<const Content> content_;  ///< null without columns
 };
 
-/// All rows of the batches, in order, copied; their columns must be alike: names (in any order),
-/// kinds, types and shapes, padded ones of the same width. One batch alone is given as it is.
+/// Copies all rows of the batches, in order, into one batch. Their columns must be alike: names (in
+/// any order), kinds, types and shapes, and width where they are padded. A single batch is returned
+/// as it is.
 ColumnBatch join_rows(std::span<const ColumnBatch> batches);
 
 namespace detail {
 
-/// The names of a batch, to be shared by all that have the same. invalid_argument for one that
+/// Makes names to be shared by all batches that have them. Throws invalid_argument for a name that
 /// comes twice.
 std::shared_ptr<const ColumnNames> column_names(std::vector<std::string> names);
 

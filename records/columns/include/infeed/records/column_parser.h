@@ -11,9 +11,9 @@
 #include "infeed/records/example_schema.h"
 #include "infeed/records/record.h"
 
-/// Why: parses tf.train.Examples and SequenceExamples into columns whose names and types come from a
-/// file or a script, any number of them. Values are decoded where they will stay; nothing is
-/// allocated for a record, and nothing is dispatched for a value.
+/// Why: parses tf.train.Examples and SequenceExamples into any number of columns whose names and
+/// types come from a file or a script. Values are decoded where they will stay. No record allocates
+/// memory, and no value costs a dispatch on its type.
 ///
 ///     const infeed::ColumnParser parser(
 ///         infeed::ColumnSchema().column("image", infeed::DType::uint8, {784}).bytes("text"));
@@ -32,8 +32,8 @@
 /// | bytes                | one value of bytes                                                  |
 /// | ragged_bytes         | any number of values of bytes; none if missing                      |
 ///
-/// A column from a feature list (ColumnSchema::from_feature_list) makes the records SequenceExamples,
-/// whose other columns come from the context. Its steps are the items:
+/// A column from a feature list (ColumnSchema::from_feature_list) makes the records
+/// SequenceExamples; their other columns come from the context. The list's steps are the items:
 ///
 /// | column               | each step holds                                                     |
 /// |----------------------|---------------------------------------------------------------------|
@@ -42,16 +42,17 @@
 /// | ragged of two levels | any number of items: an inner sequence                              |
 /// | ragged_bytes         | one value of bytes, or with two levels any number                   |
 ///
-/// A list must be there unless it has two levels or a default, which stands in for one without steps.
+/// A list must be there unless its column has two levels or a default, which also stands in for a
+/// list without steps.
 ///
-/// float64, float16 and bfloat16 are made of the feature's floats, the latter rounded to the nearest
-/// (ties to even). What a column's ColumnType::missing says stands in for a feature that is missing
+/// float64, float16 and bfloat16 are made from the feature's floats, the latter two rounded to the
+/// nearest (ties to even). A column's ColumnType::missing stands in for a feature that is missing
 /// or empty. A row longer than a padded column's width is an Error.
 ///
-/// Errors: of a schema that Examples can't fill, invalid_argument from the constructor. Of a record
-/// as ExampleSchema's: what is wrong with which feature, with file, offset and record.
-/// Thread-safety: immutable; any threads may parse at once, each into rows of its own, or see
-/// ColumnRows. Copies share the memory that batches return.
+/// Errors: invalid_argument from the constructor for a schema that Examples can't fill. A record's
+/// errors are as in ExampleSchema: they name feature, file, offset and record. Thread-safety:
+/// immutable; any threads may parse at once, each into rows of its own, or see ColumnRows. Copies
+/// share the memory that batches give back.
 namespace infeed {
 
 class ColumnRows;
@@ -67,24 +68,26 @@ class ColumnParser {
   explicit ColumnParser(ColumnSchema schema);
 
   const ColumnSchema& schema() const;
-  /// Whether each row has its place beforehand: all columns are dense, or padded to a fixed width.
+  /// True if each row's place is known beforehand: all columns are dense, or padded to a fixed
+  /// width.
   bool has_fixed_rows() const;
-  /// What at least some of many records should have; see ExampleSchema::expected().
+  /// Features that at least some of many records should have; see ExampleSchema::expected().
   ExpectedFeatures expected() const;
 
-  /// Bytes of a row, as far as that is known beforehand: one of columns that grow counts its places.
+  /// Bytes of a row, as far as they are known beforehand. For columns that grow only the splits
+  /// count.
   std::size_t row_bytes_min() const;
-  /// The same parser with another pool for the memory of its batches.
+  /// Returns the same parser with another pool for the memory of its batches.
   ColumnParser with_pool(TensorPool pool) const;
-  /// Columns in the making, of up to rows_max rows; their memory comes from a pool. What grows is
-  /// as large from the start as the batch before had become.
+  /// Begins columns of up to rows_max rows, with memory from a pool. Growing columns begin as large
+  /// as in the batch before.
   ColumnRows begin(std::size_t rows_max) const;
-  /// Decodes one record into row `row`. `place` says where the bytes came from, for errors; it may
-  /// be null. An Error leaves the rows before `row` as they were: use the row again.
-  /// `late` is the library's own.
+  /// Decodes one record into row `row`. `place` is the record that the bytes came from, for errors;
+  /// it may be null. An Error leaves the rows before `row` as they were: use the row again. `late`
+  /// is for the library only.
   void parse_row(std::string_view example, const Record* place, std::size_t row, ColumnRows& rows,
                  detail::LateCopy* late = nullptr) const;
-  /// The first `rows` rows as a batch.
+  /// Makes a batch of the first `row_count` rows.
   ColumnBatch finish(ColumnRows&& rows, std::size_t row_count) const;
 
  private:
@@ -92,9 +95,9 @@ class ColumnParser {
   TensorPool pool_;
 };
 
-/// Columns that a ColumnParser is filling.
+/// Columns that a ColumnParser fills.
 ///
-/// Thread-safety: with has_fixed_rows() several threads may each parse another row at once.
+/// Thread-safety: with has_fixed_rows() several threads may parse at once, each another row.
 /// Otherwise rows are appended: one thread at a time, row after row.
 class ColumnRows {
  public:
@@ -105,17 +108,17 @@ class ColumnRows {
   std::size_t rows_max() const { return rows_max_; }
   /// Forgets the rows behind the first `rows`.
   void truncate(std::size_t rows);
-  /// Of the first `rows` rows, moves those behind each of the rows at `gaps` (in order) up; only with
-  /// has_fixed_rows().
+  /// Removes the rows at `gaps` (in order) from the first `rows` rows and moves the others up. Only
+  /// with has_fixed_rows().
   void close_gaps(std::size_t rows, std::span<const std::size_t> gaps);
-  /// Bytes of memory that it holds.
+  /// Bytes of memory that the rows hold.
   std::size_t memory_bytes() const;
 
  private:
   friend class ColumnParser;
 
   ColumnRows(std::shared_ptr<const detail::ColumnPlan> plan, TensorPool pool, std::size_t rows_max);
-  /// Rows of the columns that grow, of which there is one.
+  /// Number of rows appended so far. Only where some column grows.
   std::size_t appended() const;
 
   std::shared_ptr<const detail::ColumnPlan> plan_;

@@ -15,37 +15,37 @@
 
 namespace infeed {
 
-/// What a row becomes whose source lacks the column. Of a dense column it is one value for all
-/// items or one for each; of bytes a single string; of a ragged or padded one any number of values
+/// A row's value where its source lacks the column. A dense column takes one value for all items or
+/// one for each; bytes take a single string; a ragged or padded column takes any number of values
 /// (none: an empty row).
 using ColumnDefault =
     std::variant<std::vector<std::int64_t>, std::vector<double>, std::vector<std::string>>;
 
-/// Where the values of a column come from.
+/// The source of a column's values.
 enum class ColumnSource : std::uint8_t {
   features,      ///< a feature of an Example, or of the context of a SequenceExample
   feature_list,  ///< a feature list of a SequenceExample: an item, or an inner sequence, a step
 };
 
-/// What a column holds. Whatever doesn't fit together is refused by ColumnSchema::add().
+/// A column's type. ColumnSchema::add() refuses parts that don't fit together.
 struct ColumnType {
   std::string name;
   DType dtype = DType::uint8;  ///< bytes, when the kind is bytes or ragged_bytes
-  Shape shape = {};            ///< of a dense row, or of one item of a ragged or padded one
+  Shape shape = {};            ///< shape of a dense row, or of an item of a ragged or padded one
   Column::Kind kind = Column::Kind::dense;
-  std::int64_t ragged_levels = 1;                    ///< of ragged kinds: levels of row splits
-  std::optional<std::int64_t> width = std::nullopt;  ///< of padded; none: the batch's longest row
-  double padding = 0;                                ///< of padded: what rows are filled up with
+  std::int64_t ragged_levels = 1;                    ///< levels of row splits, for ragged kinds
+  std::optional<std::int64_t> width = std::nullopt;  ///< for padded; none: the batch's longest row
+  double padding = 0;                                ///< for padded: the value that fills rows up
   std::optional<ColumnDefault> missing = std::nullopt;  ///< none: the column must be there
-  /// Of two ragged levels: the feature that cuts the values of an Example's.
+  /// Feature that cuts the values of an Example's feature into two ragged levels.
   std::optional<std::variant<RowLengths, RowSplits>> partition = std::nullopt;
   ColumnSource source = ColumnSource::features;
 
   bool operator==(const ColumnType& other) const;
 };
 
-/// Why: which columns a batch has, and of which types, said when the program runs: in code, in a
-/// file that somebody wrote, or as it was inferred from records.
+/// Why: the names and types of a batch's columns, given when the program runs: in code, in a file
+/// that somebody wrote, or as inferred from records.
 ///
 ///     const auto schema = infeed::ColumnSchema()
 ///                             .column("image", infeed::DType::uint8, {28, 28})
@@ -72,27 +72,27 @@ struct ColumnType {
 ///        "feature_list": true}]}
 /// ```
 ///
-/// kind is dense and shape is [] where it isn't said; "row_splits" may stand for "row_lengths";
-/// numbers that JSON can't write are "nan", "inf" and "-inf".
+/// Defaults: kind dense, shape []. "row_splits" may stand for "row_lengths". Numbers that JSON
+/// can't write are "nan", "inf" and "-inf".
 ///
-/// Errors: invalid_argument, of JSON with the place ("columns[2].dtype") and what is allowed there.
-/// Thread-safety: a value.
+/// Errors: invalid_argument; for JSON with the place ("columns[2].dtype") and the values allowed
+/// there. Thread-safety: a value.
 class ColumnSchema {
  public:
   ColumnSchema& add(ColumnType type) &;
   ColumnSchema&& add(ColumnType type) && { return std::move(add(std::move(type))); }
 
-  /// A dense column: each row has the shape.
+  /// Adds a dense column: each row has the shape.
   ColumnSchema&& column(std::string name, DType dtype, Shape shape = {}) && {
     return std::move(column(std::move(name), dtype, std::move(shape)));
   }
   ColumnSchema& column(std::string name, DType dtype, Shape shape = {}) &;
-  /// Rows of any number of items, each of the shape.
+  /// Adds rows of any number of items, each of the shape.
   ColumnSchema&& ragged(std::string name, DType dtype, Shape shape = {}) && {
     return std::move(ragged(std::move(name), dtype, std::move(shape)));
   }
   ColumnSchema& ragged(std::string name, DType dtype, Shape shape = {}) &;
-  /// Rows filled up to the width, or, without one, to the batch's longest.
+  /// Adds rows filled up to the width or, without one, to the batch's longest row.
   ColumnSchema&& padded(std::string name, DType dtype,
                         std::optional<std::int64_t> width = std::nullopt, double padding = 0) && {
     return std::move(padded(std::move(name), dtype, width, padding));
@@ -105,26 +105,27 @@ class ColumnSchema {
     return std::move(ragged_bytes(std::move(name)));
   }
   ColumnSchema& ragged_bytes(std::string name) &;
-  /// For the column that was added last.
+  /// Sets the default of the column that was added last.
   ColumnSchema&& if_missing(ColumnDefault value) && {
     return std::move(if_missing(std::move(value)));
   }
   ColumnSchema& if_missing(ColumnDefault value) &;
-  /// The column that was added last comes from the feature list of its name (column_parser.h).
+  /// Lets the column that was added last come from the feature list of its name (column_parser.h).
   ColumnSchema&& from_feature_list() && { return std::move(from_feature_list()); }
   ColumnSchema& from_feature_list() &;
 
   const std::vector<ColumnType>& columns() const { return columns_; }
   std::size_t size() const { return columns_.size(); }
 
-  /// The columns as above, one a line. Names must be UTF-8.
+  /// Writes the columns as above, one a line. Names must be UTF-8.
   std::string to_json() const;
   static ColumnSchema from_json(std::string_view text);
-  /// Features that always have as many values become dense (int64, float32), other numbers ragged,
-  /// bytes become bytes or, where it is not one value, ragged_bytes. What some records lack is
-  /// ragged, with an empty row for them. (A picture in bytes of one length is bytes here; whoever
-  /// wants a dense uint8 column of it says so.) Feature lists become ragged columns, of one level
-  /// where all steps have as many values.
+  /// Makes columns for inferred features. Numbers become dense (int64, float32) where all records
+  /// have the same number of values, otherwise ragged. Bytes become bytes where there is always one
+  /// value, otherwise ragged_bytes. A feature that some records lack is ragged, with an empty row
+  /// for them. (Pictures in bytes of one length are bytes here; ask for a dense uint8 column
+  /// yourself.) Feature lists become ragged columns, of one level where all steps have the same
+  /// number of values.
   static ColumnSchema from(const InferredSchema& inferred);
 
   bool operator==(const ColumnSchema& other) const { return columns_ == other.columns_; }

@@ -10,12 +10,12 @@
 ///     infeed::dlpack::DLManagedTensorVersioned* exported = infeed::export_dlpack(images);
 ///     exported->deleter(exported);                               // the consumer does that
 ///
-/// The structs have the layout of dlpack.h 1.0 (github.com/dmlc/dlpack, include/dlpack/dlpack.h),
-/// in a namespace, so that a program may include that header, too, and cast the pointer.
+/// The structs have the layout of dlpack.h 1.0 (github.com/dmlc/dlpack, include/dlpack/dlpack.h).
+/// They are in a namespace, so that a program may also include that header and cast the pointer.
 ///
-/// Ownership: what is exported holds one reference to the Tensor's memory. Whoever gets it calls
-/// its deleter once, on any thread, also when the Tensor and its pool are gone.
-/// Errors: resource_exhausted.
+/// Ownership: an exported tensor holds one reference to the Tensor's memory. Its consumer calls the
+/// deleter once, on any thread, also when the Tensor and its pool are gone. Errors:
+/// resource_exhausted.
 namespace infeed {
 
 namespace dlpack {
@@ -32,7 +32,7 @@ struct DLDevice {
 inline constexpr std::int32_t kDLCPU = 1;
 
 struct DLDataType {
-  std::uint8_t code;  ///< of those below
+  std::uint8_t code;  ///< one of the codes below
   std::uint8_t bits;
   std::uint16_t lanes;  ///< 1
 };
@@ -52,7 +52,7 @@ struct DLTensor {
   std::uint64_t byte_offset;
 };
 
-/// Before 1.0. It can't say that nobody may write the memory, so its consumer has to know.
+/// The form before DLPack 1.0. It can't mark memory as read-only, so its consumer has to know.
 struct DLManagedTensor {
   DLTensor dl_tensor;
   void* manager_ctx;
@@ -70,10 +70,10 @@ inline constexpr std::uint64_t kReadOnly = 1;  ///< DLPACK_FLAG_BITMASK_READ_ONL
 
 }  // namespace dlpack
 
-/// For a PyCapsule named "dltensor_versioned". It is read-only, except when the Tensor was moved
-/// here and is_writable(): then nobody else sees what the consumer writes.
+/// Exports for a PyCapsule named "dltensor_versioned". The memory is read-only, unless the Tensor
+/// was moved in and is_writable(): then nobody else sees the consumer's writes.
 dlpack::DLManagedTensorVersioned* export_dlpack(Tensor tensor);
-/// For a PyCapsule named "dltensor", which older consumers ask for (those that don't pass
+/// Exports for a PyCapsule named "dltensor", which older consumers ask for (those that don't pass
 /// max_version).
 dlpack::DLManagedTensor* export_dlpack_unversioned(Tensor tensor);
 

@@ -10,7 +10,7 @@
 #include "infeed/records/bfloat16.h"
 #include "infeed/records/float16.h"
 
-/// Why: the type of a column that is known when the program runs, by the names that NumPy and
+/// Why: the type of a column that is known only when the program runs, by the names that NumPy and
 /// TensorFlow use.
 ///
 ///     infeed::DType dtype = infeed::dtype_from("float32");
@@ -33,25 +33,26 @@ enum class DType : std::uint8_t {
   bfloat16,
   float32,
   float64,
-  bytes,  ///< of any length each: only a kind of column, never the items of a Tensor
+  bytes,  ///< values of any lengths: only a kind of column, never the items of a Tensor
 };
 inline constexpr std::size_t kDTypes = 14;
 
-/// "bool", "int8", ..., "bfloat16", "float32", "float64", "bytes".
+/// Returns "bool", "int8", ..., "bfloat16", "float32", "float64" or "bytes".
 std::string_view to_string(DType dtype);
-/// Of such a name; another is an Error (invalid_argument) that lists them.
+/// Returns the type of that name. An unknown name is an Error (invalid_argument) that lists them.
 DType dtype_from(std::string_view name);
 
-/// Bytes of one item; 0 for DType::bytes.
+/// Returns the bytes of one item; 0 for DType::bytes.
 constexpr std::size_t item_bytes(DType dtype) {
   constexpr std::array<std::uint8_t, kDTypes> kBytes = {1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8, 0};
   return kBytes[static_cast<std::size_t>(dtype)];
 }
 constexpr bool is_float(DType dtype) { return dtype >= DType::float16 && dtype <= DType::float64; }
-/// Whether it is of whole numbers; bool is one, too.
+/// True for whole numbers, bool included.
 constexpr bool is_integer(DType dtype) { return dtype <= DType::uint64; }
 
-/// Of a C++ type: bool, an integer type, std::byte (as uint8), float16, bfloat16, float, double.
+/// Returns the type of a C++ type: bool, an integer type, std::byte (as uint8), float16, bfloat16,
+/// float, double.
 template <class T>
 constexpr DType dtype_of() {
   constexpr bool kIsKnown = (std::is_integral_v<T> && sizeof(T) <= 8 && !std::is_same_v<T, char>) ||

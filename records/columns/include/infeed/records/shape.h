@@ -17,15 +17,15 @@
 ///     std::int64_t items = shape.items();                        // 25088
 ///     infeed::Shape row = shape.without_first();                 // [28, 28]
 ///
-/// Errors: invalid_argument for a negative extent, or when the items are more than int64 counts.
+/// Errors: invalid_argument for a negative extent, or for more items than int64 counts.
 namespace infeed {
 
 class Shape {
  public:
-  /// Of a single item: no axis.
+  /// Makes the shape of a single item: no axis.
   Shape() = default;
   Shape(const Shape&) = default;
-  /// One that was moved from is [0].
+  /// Moves a shape; the other becomes [0].
   Shape(Shape&& other) noexcept
       : rank_(other.rank_), items_(other.items_), few_(other.few_), many_(std::move(other.many_)) {
     other.become_empty();
@@ -54,12 +54,12 @@ class Shape {
   auto begin() const { return extents().begin(); }
   auto end() const { return extents().end(); }
 
-  /// How many items there are: the product of the extents.
+  /// Number of items: the product of the extents.
   std::int64_t items() const { return items_; }
-  /// The shape of one of the `extents()[0]` rows; the rank must not be 0.
+  /// Returns the shape of one of the `extents()[0]` rows. The rank must not be 0.
   Shape without_first() const { return Shape(extents().subspan(1)); }
 
-  /// "[32, 28, 28]", "[]".
+  /// Returns a text such as "[32, 28, 28]" or "[]".
   std::string to_string() const;
   bool operator==(const Shape& other) const;
 

@@ -12,8 +12,8 @@
 
 namespace infeed {
 
-/// Why: numbers whose type and shape are known when the program runs, in memory that is shared and
-/// not copied: what a column of a batch is made of, and what goes on to NumPy, JAX or Arrow.
+/// Why: numbers whose type and shape are known only when the program runs, in memory that is shared
+/// and not copied. Columns of a batch are made of Tensors, and NumPy, JAX and Arrow take them.
 ///
 ///     infeed::Tensor images(infeed::DType::float32, {2, 3});     // unset
 ///     for (float& pixel : images.writable<float>()) pixel = 0.5F;
@@ -21,28 +21,28 @@ namespace infeed {
 ///     std::span<const float> pixels = copy.slice(1, 1).values<float>();
 ///
 /// Layout: row by row (C order), without gaps. Memory that infeed allocates begins at a 64-byte
-/// boundary; a slice or adopted memory only where an item may lie.
+/// boundary; a slice or adopted memory begins anywhere an item may lie.
 ///
-/// Ownership: copies and slices share the memory, which goes (back to its pool) with the last of
-/// them. It may be written as long as there is one Tensor of it and nobody else: see writable().
-/// Memory that was adopted belongs to its owner, which is kept alive, and is never written.
+/// Ownership: copies and slices share the memory, which is freed (or goes back to its pool) with
+/// the last of them. It may be written as long as only one Tensor has it: see writable(). Adopted
+/// memory belongs to its owner, which is kept alive, and is never written.
 ///
 /// Errors: invalid_argument that says what was found and what was expected; resource_exhausted when
 /// there is no memory. Thread-safety: any thread may read, copy and drop Tensors of one memory.
 class Tensor {
  public:
-  /// No items: of uint8, shape [0]. So is one that was moved from.
+  /// Makes a uint8 Tensor without items, of shape [0]. A Tensor that was moved from is one, too.
   Tensor() noexcept;
   Tensor(const Tensor&) = default;
   Tensor(Tensor&& other) noexcept;
   Tensor& operator=(const Tensor&) = default;
   Tensor& operator=(Tensor&& other) noexcept;
   ~Tensor() = default;
-  /// Memory whose values nobody has set. `dtype` must not be bytes.
+  /// Makes a Tensor whose values nobody has set. `dtype` must not be bytes.
   Tensor(DType dtype, Shape shape);
   Tensor(DType dtype, Shape shape, const TensorPool& pool);
 
-  /// A copy of the values; there must be as many as the shape has items.
+  /// Copies values. There must be as many as the shape has items.
   template <class T>
   static Tensor copy_of(Shape shape, std::span<const T> values) {
     return copy_of(dtype_of<T>(), std::move(shape), values.data(), values.size_bytes());
@@ -51,8 +51,8 @@ class Tensor {
   static Tensor copy_of(Shape shape, std::initializer_list<T> values) {
     return copy_of(std::move(shape), std::span<const T>(values.begin(), values.size()));
   }
-  /// Values that lie somewhere already, row by row: nothing is copied, and `owner` is kept until
-  /// the last Tensor of them is gone. They must not change as long as that.
+  /// Adopts values that lie row by row in the caller's memory, without a copy. `owner` is kept
+  /// until their last Tensor is gone, and the values must not change until then.
   ///
   ///     auto pixels = std::make_shared<std::vector<float>>(784);
   ///     infeed::Tensor image =
@@ -66,41 +66,41 @@ class Tensor {
   std::size_t bytes() const {
     return static_cast<std::size_t>(shape_.items()) * item_bytes(dtype_);
   }
-  /// Never null.
+  /// First byte of the values; never null.
   const std::byte* data() const { return data_; }
 
-  /// All values, row by row. T must be the type of dtype().
+  /// Returns all values, row by row. T must be the type of dtype().
   template <class T>
   std::span<const T> values() const {
     if (dtype_of<T>() != dtype_) fail_dtype(dtype_of<T>());
     return {reinterpret_cast<const T*>(data_), static_cast<std::size_t>(shape_.items())};
   }
-  /// The same to be set. failed_precondition when a copy or a slice shares the memory, or it was
-  /// adopted: what somebody may be reading never changes.
+  /// Returns the values for writing. Throws failed_precondition when a copy or a slice shares the
+  /// memory, or it was adopted: memory that somebody may be reading never changes.
   template <class T>
   std::span<T> writable() {
     if (dtype_of<T>() != dtype_) fail_dtype(dtype_of<T>());
     return {reinterpret_cast<T*>(writable_data()), static_cast<std::size_t>(shape_.items())};
   }
   std::span<std::byte> writable_bytes() { return {writable_data(), bytes()}; }
-  /// Whether writable() gives it.
+  /// True if writable() succeeds.
   bool is_writable() const;
 
-  /// Rows first, ..., first + count - 1 of axis 0, in the same memory.
+  /// Returns `count` rows of axis 0 from row `first` on, in the same memory.
   Tensor slice(std::int64_t first, std::int64_t count) const;
-  /// The same items in the same memory; the shape must have as many.
+  /// Returns the same items in the same memory with another shape, which must have as many.
   Tensor reshaped(Shape shape) const;
 
-  /// The same dtype, shape and bytes: so a NaN equals itself, and 0 does not equal -0.
+  /// Compares dtype, shape and bytes: a NaN equals itself, and 0 does not equal -0.
   bool operator==(const Tensor& other) const;
-  /// Depends on what operator== compares alone, not on where it lies. It may be another in another
-  /// version of infeed.
+  /// Returns a hash of the parts that operator== compares, wherever they lie. It may differ in
+  /// another version of infeed.
   std::uint64_t hash() const;
 
-  /// What keeps the memory alive; for whoever hands it on to another library.
+  /// The owner that keeps the memory alive, for handing on to another library.
   const std::shared_ptr<const void>& owner() const { return owner_; }
 
-  /// For who has filled a block of a pool: `shape` says what of it there is.
+  /// Makes a Tensor of a block of a pool whose front was filled with values of `shape`.
   static Tensor of_block(DType dtype, Shape shape, TensorPool::Block block);
 
  private:

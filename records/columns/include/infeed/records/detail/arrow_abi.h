@@ -2,9 +2,9 @@
 
 #include <cstdint>
 
-// The structs of Arrow's C data and C stream interfaces, as arrow.apache.org/docs/format/
-// CDataInterface.html and CStreamInterface.html give them to be copied. The guards are Arrow's, so
-// that a program may include Arrow's own header, too.
+// The structs of Arrow's C data and C stream interfaces, copied from
+// arrow.apache.org/docs/format/CDataInterface.html and CStreamInterface.html. The guards are
+// Arrow's, so that a program may also include Arrow's own header.
 #ifndef ARROW_C_DATA_INTERFACE
 #define ARROW_C_DATA_INTERFACE
 

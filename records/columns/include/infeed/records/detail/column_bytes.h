@@ -5,16 +5,16 @@
 
 #include "infeed/records/column_batch.h"
 
-/// A ColumnBatch as bytes, for caches in files: names, types, shapes and values, little-endian. (For
-/// other programs there are arrow.h and dlpack.h.)
+/// A ColumnBatch as bytes, for caches in files: names, types, shapes and values, little-endian.
+/// (For other programs there are arrow.h and dlpack.h.)
 namespace infeed::detail {
 
-/// What the bytes of encode_columns() are called; another layout has another name.
+/// Name of the layout of encode_columns(). Another layout has another name.
 inline constexpr std::string_view kColumnBytesLayout = "columns-1";
 
 void encode_columns(const ColumnBatch& batch, std::string& out);
-/// All of `bytes`. Values are copied. Throws Error(data_loss) when they are not what encode_columns()
-/// wrote: nothing is allocated for more than they hold.
+/// Decodes all of `bytes` and copies the values. Throws Error(data_loss) when encode_columns()
+/// didn't write them. Allocates no more than they hold.
 ColumnBatch decode_columns(std::string_view bytes);
 
 }  // namespace infeed::detail

@@ -7,8 +7,8 @@
 /// Not meant to be used directly.
 namespace infeed::detail {
 
-/// Writes the number in the type, which is not bytes; false when it is none of its values. Floats
-/// are rounded.
+/// Writes the number as a value of the type, which is not bytes. Returns false when the type can't
+/// hold it. Floats are rounded.
 bool store_number(double number, DType dtype, void* out);
 bool store_number(std::int64_t number, DType dtype, void* out);
 
