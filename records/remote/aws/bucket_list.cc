@@ -9,7 +9,7 @@
 namespace infeed::detail {
 namespace {
 
-/// As encoding-type=url has it, where also a space is a plus.
+/// Decodes a key of encoding-type=url, where a space may be a plus.
 std::string decoded_key(std::string key) {
   std::replace(key.begin(), key.end(), '+', ' ');
   return percent_decode(key);

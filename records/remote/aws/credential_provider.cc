@@ -24,7 +24,7 @@ namespace {
 
 using Time = std::chrono::system_clock::time_point;
 
-/// Of "2026-01-31T12:00:00Z", with or without parts of a second. Of nothing: never.
+/// Parses "2026-01-31T12:00:00Z", with or without parts of a second. An empty text means never.
 Time parse_expiration(const std::string& text, const std::string& url) {
   if (text.empty()) return Time::max();
   std::tm utc{};
@@ -38,7 +38,8 @@ Time parse_expiration(const std::string& text, const std::string& url) {
   return since_1970.count() > 0 && since_1970 < last ? Time(since_1970) : Time::max();
 }
 
-/// `text_of` gives the text under a name, empty where there is none.
+/// Makes credentials of an answer. `text_of` returns the text under a name, empty where there is
+/// none.
 template <class TextOf>
 ProvidedCredentials credentials_in(const ServiceAnswer& answer, const std::string& url,
                                    const char* token_name, TextOf text_of) {
@@ -53,7 +54,7 @@ ProvidedCredentials credentials_in(const ServiceAnswer& answer, const std::strin
   std::string why = fmt::format("{}", answer.status);
   if (!code.empty()) why += " " + code;
   if (const std::string message = text_of("Message"); !message.empty()) why += ": " + message;
-  // STS says so with status 400.
+  // STS answers so with status 400.
   const bool may_pass = code.starts_with("Throttling") || code == "IDPCommunicationError";
   throw Error(may_pass ? ErrorCode::unavailable : ErrorCode::permission_denied,
               fmt::format("{} lends no credentials ({})", redacted_url(url), why));
@@ -69,7 +70,8 @@ ProvidedCredentials credentials_in_json(const ServiceAnswer& answer, const std::
   });
 }
 
-/// For a header, which is a line.
+/// Returns the token without line breaks at its end. Throws if it isn't one line, since it goes
+/// into a header.
 std::string require_line(std::string token, const std::string& from) {
   while (!token.empty() && (token.back() == '\n' || token.back() == '\r')) token.pop_back();
   const bool is_line =
@@ -91,7 +93,7 @@ std::string read_token(const std::string& file) {
   return require_line(std::move(token), fmt::format("'{}'", file));
 }
 
-/// As the request itself will take it apart; empty where that can't be done.
+/// Takes a URL apart as the request itself will; empty where that fails.
 std::string part_of_url(const std::string& url, CURLUPart part) {
   start_curl();
   const std::unique_ptr<CURLU, decltype(&::curl_url_cleanup)> parts(::curl_url(),
@@ -112,12 +114,12 @@ bool is_loopback(const std::string& host) {
           ::ntohl(address.s_addr) >> 24 == 127);
 }
 
-/// What is sent by http must not leave the machine.
+/// Refuses to send by http to other machines.
 void require_own_host(const std::string& url, const char* variable) {
   const std::string scheme = part_of_url(url, CURLUPART_SCHEME);
   const std::string host = part_of_url(url, CURLUPART_HOST);
   if (scheme == "https") return;
-  // Of the services of ECS and EKS.
+  // Addresses of the services of ECS and EKS.
   const bool is_service =
       host == "169.254.170.2" || host == "169.254.170.23" || host == "[fd00:ec2::23]";
   if (scheme == "http" && (is_service || is_loopback(host))) return;
@@ -149,7 +151,7 @@ CredentialProvider web_identity_provider(const Environment& environment,
         {"Version", "2011-06-15"},
         {"RoleArn", role},
         {"RoleSessionName", session},
-        {"WebIdentityToken", read_token(token_file)}};  // changes by the hour
+        {"WebIdentityToken", read_token(token_file)}};  // the file changes by the hour
     const ServiceAnswer answer =
         ask_service({.method = "POST",
                      .url = url,
@@ -218,7 +220,7 @@ RenewedCredentials::RenewedCredentials(CredentialProvider provider)
     : provider_(std::move(provider)), held_(provider_.ask()) {}
 
 AwsCredentials RenewedCredentials::now() {
-  // AWS gives new ones at least five minutes before the old ones end.
+  // AWS gives new credentials at least five minutes before the old ones end.
   constexpr std::chrono::minutes kBefore{5};
   constexpr std::chrono::seconds kPause{30};
   std::unique_lock lock(mutex_);
@@ -231,7 +233,7 @@ AwsCredentials RenewedCredentials::now() {
     std::optional<ProvidedCredentials> provided;
     try {
       provided = provider_.ask();
-    } catch (const std::exception&) {  // those that there are hold for some time yet
+    } catch (const std::exception&) {  // the held ones are valid for some time yet
     }
     lock.lock();
     if (provided) held_ = std::move(*provided);

@@ -13,13 +13,13 @@
 
 /// Why: on machines of a cloud nobody writes keys into files. The machine, the container or the
 /// cluster's account lends a program credentials that hold for some hours, and gives new ones
-/// before they end; a training that runs for days must ask again.
+/// before they end. A training that runs for days must ask again.
 ///
-/// | provider                        | found by                                                     |
-/// |-------------------------------|--------------------------------------------------------------|
-/// | AWS STS, for a web identity   | AWS_WEB_IDENTITY_TOKEN_FILE and AWS_ROLE_ARN (Kubernetes)    |
-/// | the container's service       | AWS_CONTAINER_CREDENTIALS_RELATIVE_URI or _FULL_URI          |
-/// | the machine's (version 2)     | always, unless AWS_EC2_METADATA_DISABLED=true                |
+/// | provider                    | found by                                                  |
+/// |-----------------------------|-----------------------------------------------------------|
+/// | AWS STS, for a web identity | AWS_WEB_IDENTITY_TOKEN_FILE and AWS_ROLE_ARN (Kubernetes) |
+/// | the container's service     | AWS_CONTAINER_CREDENTIALS_RELATIVE_URI or _FULL_URI       |
+/// | the machine's (version 2)   | always, unless AWS_EC2_METADATA_DISABLED=true             |
 ///
 /// https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html
 namespace infeed::detail {
@@ -30,45 +30,45 @@ struct ProvidedCredentials {
 };
 
 struct CredentialProvider {
-  std::string key;  ///< two with the same give the same
-  /// Asks for new ones. Throws Error: permission_denied or not_found when there are none,
+  std::string key;  ///< providers with the same key give the same credentials
+  /// Asks for new credentials. Throws permission_denied or not_found when there are none,
   /// unavailable when there may be some soon.
   std::function<ProvidedCredentials()> ask;
 
   explicit operator bool() const { return ask != nullptr; }
 };
 
-/// Empty where the environment names none. Throws invalid_argument when what it says can't be
-/// meant.
+/// Return an empty provider where the environment names none. Throw invalid_argument for values
+/// that can't be meant.
 CredentialProvider web_identity_provider(const Environment& environment, const std::string& region);
 CredentialProvider container_provider(const Environment& environment);
 CredentialProvider machine_provider(const Environment& environment);
 
-/// Credentials that hold, whenever they are asked for: in their last five minutes it tries to get
-/// new ones.
+/// Keeps lent credentials valid: in their last five minutes now() tries to get new ones.
 ///
-/// Thread-safety: any threads. Now and then one has to wait for the provider: milliseconds, or up to
-/// 6 seconds (STS: 10) when that has trouble.
+/// Thread-safety: any threads. Now and then a thread waits for the provider: milliseconds, or up to
+/// 6 seconds (STS: 10) when the provider has trouble.
 class RenewedCredentials {
  public:
-  /// Asks at once, and throws what the provider throws.
+  /// Asks at once, and throws the provider's errors.
   explicit RenewedCredentials(CredentialProvider provider);
 
-  /// Throws what the provider throws once what it gave before is over.
+  /// Returns valid credentials. Throws the provider's errors once the credentials given before are
+  /// over.
   AwsCredentials now();
-  /// Of the last ones.
+  /// Key id of the last credentials.
   std::string access_key_id() const;
 
  private:
   using Clock = std::chrono::system_clock;
 
   const CredentialProvider provider_;
-  mutable std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // guards the members behind it
   ProvidedCredentials held_;
-  Clock::time_point ask_again_ = {};  // one thread asks, the others take what there is
+  Clock::time_point ask_again_ = {};  // one thread asks then; the others use the held ones
 };
 
-/// Of `shared`, which may be null, or new ones.
+/// Returns the credentials of `shared`, or new ones if it is null.
 std::shared_ptr<RenewedCredentials> renewed_credentials(CredentialProvider provider,
                                                         SharedCredentials* shared);
 
@@ -76,7 +76,8 @@ std::shared_ptr<RenewedCredentials> renewed_credentials(CredentialProvider provi
 
 namespace infeed {
 
-/// Thread-safety: any threads; while one asks a provider for the first time the others wait.
+/// Lent credentials by provider. Thread-safety: any threads; while one asks a provider for the
+/// first time the others wait.
 class SharedCredentials {
  public:
   std::shared_ptr<detail::RenewedCredentials> of(detail::CredentialProvider provider);

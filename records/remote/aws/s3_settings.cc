@@ -20,7 +20,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t\r") + 1 - begin);
 }
 
-/// "[name]" and lines "key = value". Nothing when there is no such section (or file).
+/// Reads section "[name]" with lines "key = value". Empty when there is no such section (or file).
 std::optional<Section> read_section(const std::string& file, const std::string& name) {
   std::ifstream stream(file);
   std::optional<Section> section;
@@ -95,7 +95,7 @@ bool is_true(const std::optional<std::string>& value) {
          *value != "False";
 }
 
-/// Going on would sign as somebody else than the profile means.
+/// Refuses a profile that means other credentials: going on would sign as somebody else.
 void refuse_other_ways(const Profile& profile) {
   for (const char* const key : {"role_arn", "sso_session", "sso_start_url", "credential_process",
                                 "web_identity_token_file"}) {
@@ -109,7 +109,7 @@ void refuse_other_ways(const Profile& profile) {
   }
 }
 
-/// In the order of AWS's tools: what is nearest to this run counts.
+/// Finds credentials in the order of AWS's tools: the source nearest to this run counts.
 void find_credentials(const Environment& environment, const Profile& profile,
                       SharedCredentials* shared, S3Settings& settings) {
   settings.credentials = credentials_of(
@@ -165,7 +165,7 @@ S3Settings read_s3_settings(const Environment& environment, SharedCredentials* s
   };
   S3Settings settings;
   if (auto region = first({"AWS_REGION", "AWS_DEFAULT_REGION"}, "region")) {
-    // It becomes a part of hosts, which are told secrets.
+    // The region becomes a part of hosts that secrets are sent to.
     constexpr std::string_view kCharacters = "abcdefghijklmnopqrstuvwxyz0123456789-";
     if (region->find_first_not_of(kCharacters) != region->npos) {
       throw Error(ErrorCode::invalid_argument,

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-/// Short requests to the services that lend credentials.
+/// Sends short requests to the services that lend credentials.
 namespace infeed::detail {
 
 struct ServiceRequest {
@@ -13,8 +13,8 @@ struct ServiceRequest {
   std::vector<std::string> headers = {};
   std::string body = {};
   enum class Way {
-    direct,    ///< never by a proxy: the service is of this machine
-    by_proxy,  ///< as the usual variables say
+    direct,    ///< never by a proxy: the service belongs to this machine
+    by_proxy,  ///< by the proxy that the usual variables name
   };
   Way way = Way::direct;
   std::chrono::milliseconds connect_timeout{1000};
@@ -26,9 +26,9 @@ struct ServiceAnswer {
   std::string text = {};
 };
 
-/// Waits for the answer, whatever its status; what may pass (5xx, 429, a cut connection) is tried
-/// three times while `timeout` is not over. Throws Error: not_found where nobody is, unavailable
-/// where somebody is that does not answer.
+/// Waits for the answer, whatever its status. Failures that may pass (5xx, 429, a cut connection)
+/// are tried three times within `timeout`. Throws not_found where no service is, unavailable where
+/// a service does not answer.
 ServiceAnswer ask_service(const ServiceRequest& request);
 
 }  // namespace infeed::detail

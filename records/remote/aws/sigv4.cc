@@ -48,7 +48,7 @@ Digest hmac_sha256(std::string_view key, std::string_view text) {
   return digest;
 }
 
-/// Runs of spaces count as one, those at the ends not at all.
+/// Makes one space of each run of spaces, and drops those at the ends.
 std::string with_single_spaces(std::string_view value) {
   std::string text;
   for (const char c : value) {

@@ -5,14 +5,14 @@
 #include <utility>
 #include <vector>
 
-/// AWS Signature Version 4 of requests without a body.
+/// Signs requests without a body by AWS Signature Version 4.
 /// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
 namespace infeed::detail {
 
 struct AwsCredentials {
   std::string access_key_id;
   std::string secret_access_key;
-  std::string session_token = {};  ///< of temporary credentials; may be empty
+  std::string session_token = {};  ///< for temporary credentials; may be empty
 };
 
 using NamesAndValues = std::vector<std::pair<std::string, std::string>>;
@@ -21,7 +21,7 @@ struct SignedRequest {
   std::string_view method = "GET";
   std::string path;             ///< as it is sent, percent-encoded
   NamesAndValues query = {};    ///< not yet encoded
-  NamesAndValues headers = {};  ///< what is signed: names in lower case, with host and x-amz-date
+  NamesAndValues headers = {};  ///< signed headers: names in lower case, with host and x-amz-date
 };
 
 struct SignatureScope {
@@ -30,14 +30,14 @@ struct SignatureScope {
   std::string time;  ///< "20130524T000000Z", as in x-amz-date
 };
 
-/// SHA-256 of nothing, in hexadecimal digits: the body of a GET.
+/// SHA-256 of no bytes, in hexadecimal digits: the body of a GET.
 inline constexpr std::string_view kEmptySha256 =
     "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
-/// "name=value&...", encoded and sorted as it is signed; to be sent just so.
+/// Returns "name=value&...", encoded and sorted as it is signed. It must be sent exactly so.
 std::string canonical_query(const NamesAndValues& query);
 
-/// Value of the header Authorization.
+/// Returns the value of the header Authorization.
 std::string authorization(SignedRequest request, const AwsCredentials& credentials,
                           const SignatureScope& scope);
 

@@ -22,11 +22,11 @@ std::optional<std::uint64_t> parse_number(std::string_view digits) {
 }
 
 struct ContentRange {
-  std::optional<ByteRange> range;  ///< none: "*", of an answer 416
+  std::optional<ByteRange> range;  ///< empty for "*", in an answer 416
   std::uint64_t size_bytes = 0;
 };
 
-/// "bytes 0-99/1234" or "bytes */1234".
+/// Parses "bytes 0-99/1234" or "bytes */1234".
 std::optional<ContentRange> parse_content_range(std::string_view text) {
   constexpr std::string_view kUnit = "bytes ";
   if (!text.starts_with(kUnit)) return std::nullopt;
@@ -124,7 +124,7 @@ PlacedAnswer place_nothing(const AnswerHead& head, const ByteRange& asked,
 
 std::string ObjectIdentity::condition() const {
   if (is_strong(etag)) return "If-Match: " + etag;
-  // A weak tag never matches; it is compared with that of each answer instead.
+  // A weak tag never matches here. It is compared with the tag of each answer instead.
   if (etag.empty() && !last_modified.empty()) return "If-Unmodified-Since: " + last_modified;
   return {};
 }

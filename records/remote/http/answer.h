@@ -10,13 +10,14 @@
 
 namespace infeed::detail {
 
-/// Which object it is that is read; the same one from the first answer to the last.
+/// Identifies the object that is read, the same from the first answer to the last.
 struct ObjectIdentity {
   std::uint64_t size_bytes = 0;
   std::string etag = {};
   std::string last_modified = {};
 
-  /// The header that makes a server refuse to send another one; empty when there is none.
+  /// Returns the header that makes a server refuse to send another object; empty when there is
+  /// none.
   std::string condition() const;
 };
 
@@ -26,7 +27,7 @@ struct ByteRange {
   std::uint64_t bytes() const { return end - begin; }
 };
 
-/// What stands before the body.
+/// The head of an answer, which comes before the body.
 struct AnswerHead {
   long status = 0;
   std::optional<std::uint64_t> content_length = std::nullopt;
@@ -36,21 +37,21 @@ struct AnswerHead {
   std::string retry_after = {};
   std::string bucket_region = {};
 
-  /// Of a request whose head has arrived.
+  /// Returns the head of a request's answer, once it has arrived.
   static AnswerHead of(CURL* easy);
 };
 
-/// Where the bytes of the body belong.
+/// The place of the body's bytes in the object.
 struct Placement {
   ByteRange range;
   ObjectIdentity identity;
 };
 
-/// Nothing of both: the status alone says what is wrong, with the body (failure_of_answer).
+/// The monostate means that the status is an error, which the body explains (failure_of_answer).
 using PlacedAnswer = std::variant<std::monostate, Placement, HttpFailure>;
 
-/// Of an answer to a request for `asked`, of an object that is known already or not yet. A server
-/// that sends the whole instead is good enough while that has at most `whole_bytes_max`.
+/// Places the answer to a request for `asked`. `known` identifies the object if it is known
+/// already. A server may send the whole object instead if that has at most `whole_bytes_max`.
 PlacedAnswer place_answer(const AnswerHead& head, const ByteRange& asked,
                           const std::optional<ObjectIdentity>& known,
                           std::uint64_t whole_bytes_max);

@@ -22,17 +22,17 @@ void Attempt::prepare(const UrlTarget& target, const UrlOptions& options,
     if (known) request_.add_header(known->condition());
   }
   request_.set(CURLOPT_URL, wanted.url.c_str());
-  request_.set(CURLOPT_PATH_AS_IS, 1L);  // what is signed is what is sent
+  request_.set(CURLOPT_PATH_AS_IS, 1L);  // the path is sent as it was signed
   request_.set(CURLOPT_WRITEFUNCTION, &Attempt::receive);
   request_.set(CURLOPT_WRITEDATA, static_cast<void*>(this));
   request_.set(CURLOPT_PRIVATE, static_cast<void*>(this));
   request_.set(CURLOPT_BUFFERSIZE, 512L << 10);
   request_.set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options.connect_timeout.count()));
-  // Ranges in flight are to have a connection each: streams inside one share its window.
+  // Each range in flight needs its own connection: streams inside one share its window.
   request_.set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
   const bool is_secure = url_scheme(wanted.url) == "https";
   request_.set(CURLOPT_REDIR_PROTOCOLS_STR, is_secure ? "https" : "http,https");
-  if (!target.is_s3()) {  // a signature holds for one host
+  if (!target.is_s3()) {  // a signature holds for one host only
     request_.set(CURLOPT_FOLLOWLOCATION, 1L);
     request_.set(CURLOPT_MAXREDIRS, 8L);
     request_.set(CURLOPT_NETRC, static_cast<long>(CURL_NETRC_OPTIONAL));

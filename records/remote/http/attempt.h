@@ -16,7 +16,7 @@ namespace infeed::detail {
 /// One request for (the rest of) a transfer. Lives in the engine's thread.
 class Attempt {
  public:
-  /// Takes what has arrived of an answer; false ends the request.
+  /// Takes the bytes of an answer as they arrive. Returns false to end the request.
   struct Sink {
     virtual ~Sink() = default;
     virtual bool take(Attempt& attempt, std::string_view bytes) = 0;
@@ -35,13 +35,13 @@ class Attempt {
   std::string_view detail() const { return request_.detail(); }
 
   ByteRange asked = {};
-  /// Of the next byte, in the object.
+  /// Place of the next byte in the object.
   std::uint64_t position = 0;
-  /// Of what the answer promises.
+  /// End of the range that the answer promises.
   std::uint64_t promised_end = 0;
   std::optional<AnswerHead> head = std::nullopt;
   std::optional<HttpFailure> failure = std::nullopt;
-  std::string body_begin = {};  ///< of an answer that isn't what was wanted
+  std::string body_begin = {};  ///< for an answer with an unwanted status
   Transfer::Clock::time_point last_byte = Transfer::Clock::now();
 
  private:

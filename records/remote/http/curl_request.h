@@ -8,7 +8,7 @@
 
 namespace infeed::detail {
 
-/// A request of libcurl, and what has to live as long as it.
+/// A request of libcurl, and the memory that must live as long as it.
 class CurlRequest {
  public:
   CurlRequest();
@@ -16,15 +16,15 @@ class CurlRequest {
   CurlRequest& operator=(const CurlRequest&) = delete;
 
   CURL* easy() const { return easy_.get(); }
-  /// Why it failed, in libcurl's own words; may be empty.
+  /// Reason of the failure in libcurl's own words; may be empty.
   std::string_view detail() const { return error_text_.data(); }
 
-  /// Throws Error internal where libcurl refuses it.
+  /// Sets an option. Throws Error internal where libcurl refuses it.
   template <class T>
   void set(CURLoption option, T value) {
     require(::curl_easy_setopt(easy(), option, value), option);
   }
-  /// "Name: value"; nothing when it is empty.
+  /// Adds "Name: value". Does nothing for an empty text.
   void add_header(const std::string& header);
   void set_ca_file(const std::string& file);
 
@@ -40,7 +40,7 @@ class CurlRequest {
   std::unique_ptr<CURL, Cleanup> easy_;
 };
 
-/// Once a process, before anything else of libcurl.
+/// Starts libcurl once a process. Called before any other of its functions.
 void start_curl();
 
 }  // namespace infeed::detail

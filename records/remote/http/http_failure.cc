@@ -8,8 +8,8 @@
 namespace infeed::detail {
 namespace {
 
-/// " (404 NoSuchKey: The specified key does not exist.)", with the store's own words if it sent
-/// any.
+/// Returns "404 NoSuchKey: The specified key does not exist.", with the store's own words if it
+/// sent any.
 std::string in_brackets(const HttpAnswer& answer) {
   std::string text = fmt::format("{}", answer.status);
   if (const auto code = xml_text(answer.body, "Code")) {

@@ -11,27 +11,27 @@
 
 namespace infeed::detail {
 
-/// Why a request did not give what was wanted.
+/// The reason why a request did not give the wanted bytes.
 struct HttpFailure {
   ErrorCode code = ErrorCode::unavailable;
   std::string message = {};
-  /// Asking again may help.
+  /// True if asking again may help.
   bool may_pass = false;
-  /// The server asked for this pause.
+  /// Pause that the server asked for.
   std::optional<std::chrono::milliseconds> pause = std::nullopt;
 };
 
 struct HttpAnswer {
   long status = 0;
-  std::string_view body = {};  ///< its beginning
+  std::string_view body = {};  ///< the beginning of the body
   std::string bucket_region = {};
   std::string retry_after = {};
 };
 
-/// Of an answer with a status that isn't wanted.
+/// Explains an answer with an unwanted status.
 HttpFailure failure_of_answer(const UrlTarget& target, const HttpAnswer& answer);
 
-/// Of a request without a whole answer. `detail` is libcurl's own text.
+/// Explains a request without a whole answer. `detail` is libcurl's own text.
 HttpFailure failure_of_transport(const UrlTarget& target, CURLcode code, std::string_view detail);
 
 }  // namespace infeed::detail

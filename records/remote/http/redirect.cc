@@ -17,7 +17,7 @@ std::string part_of(const UrlParts& url, CURLUPart part) {
   return lower;
 }
 
-/// `next` as it is meant in an answer of `base`.
+/// Resolves `next` as a reference in an answer of `base`.
 Origin resolve(const std::string& base, const std::string& next) {
   const UrlParts url(::curl_url(), &::curl_url_cleanup);
   if (url == nullptr) return {};

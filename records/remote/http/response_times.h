@@ -8,7 +8,7 @@
 
 namespace infeed::detail {
 
-/// How long the latest ranges took; says when another one is unusually slow.
+/// Keeps how long the latest ranges took, to tell when another one is unusually slow.
 ///
 /// Thread-safety: one thread.
 class ResponseTimes {
@@ -24,7 +24,8 @@ class ResponseTimes {
     }
   }
 
-  /// What `percentile` of the ranges of at least `bytes` took at most; nothing while these are few.
+  /// Returns the time within which `percentile` of the ranges of at least `bytes` came. Empty while
+  /// there are few such ranges.
   std::optional<Duration> of(std::size_t bytes, double percentile) const {
     if (percentile >= 1) return std::nullopt;
     std::vector<Duration> took;

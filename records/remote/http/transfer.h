@@ -11,12 +11,12 @@
 
 namespace infeed::detail {
 
-/// Something that is fetched, through all of its attempts. Made by Transfers.
+/// A range or list that is fetched, through all of its attempts. Made by Transfers.
 ///
-/// Invariants: everything in the second part is guarded by the mutex of its Transfers, but for the
-/// bytes: the engine's thread alone writes them, only beyond `filled_bytes`, and whoever has seen
-/// `filled_bytes` under the mutex may read those before it. `bytes` is replaced only while
-/// `filled_bytes` is 0. The third part is the engine's thread's own.
+/// Invariants: the second part is guarded by the mutex of its Transfers, except for the bytes. Only
+/// the engine's thread writes bytes, and only beyond `filled_bytes`; a thread that has seen
+/// `filled_bytes` under the mutex may read the bytes before it. `bytes` is replaced only while
+/// `filled_bytes` is 0. The third part belongs to the engine's thread.
 struct Transfer {
   enum class Kind {
     opening,  ///< a range that also says which object it is
@@ -41,11 +41,11 @@ struct Transfer {
   std::string text = {};
 
   struct Progress {
-    unsigned attempts = 0;  ///< at work
-    unsigned tries = 0;     ///< since it came further
+    unsigned attempts = 0;  ///< attempts at work
+    unsigned tries = 0;     ///< tries since the last progress
     std::size_t filled_bytes_before = 0;
     bool is_hedged = false;
-    bool is_steady = true;  ///< nothing failed: its time says how quick the server is
+    bool is_steady = true;  ///< no attempt failed, so its time tells the server's speed
     Clock::time_point began = {};
     Clock::time_point not_before = {};
   };

@@ -15,30 +15,31 @@
 
 namespace infeed::detail {
 
-/// Fetches ranges of one object (or lists of a store) in a thread of its own, many at once: tries
-/// again what may be tried again, and asks a second time for what is slow.
+/// Fetches ranges of one object (or lists of a store) in its own thread, many at once. Tries failed
+/// requests again where that may help, and asks a second time for slow ranges.
 ///
-/// Any threads may start, wait and abandon. The engine's thread owns all handles of libcurl, and
-/// what is waited for is told through `changed_`. `mutex_` guards new_, stopped_, identity_,
-/// broken_ and the second part of each Transfer; it is never held while libcurl is called. Where
-/// the engine's thread reads what it alone writes, it does so without the mutex.
+/// Any thread may start, wait and abandon. The engine's thread owns all handles of libcurl, and
+/// `changed_` tells waiting threads of its results. `mutex_` guards new_, stopped_, identity_,
+/// broken_ and the second part of each Transfer; it is never held while libcurl is called. The
+/// engine's thread reads without the mutex the members that it alone writes.
 class Transfers final : private Attempt::Sink {
  public:
   Transfers(UrlTarget target, UrlOptions options);
-  /// Ends all that is at work.
+  /// Ends all requests.
   ~Transfers() override;
   Transfers(const Transfers&) = delete;
   Transfers& operator=(const Transfers&) = delete;
 
   std::shared_ptr<Transfer> start(Transfer::Kind kind, std::uint64_t offset, std::size_t size,
                                   NamesAndValues query = {});
-  /// Waits until `want` bytes behind the first `have` have arrived, or the transfer is done;
-  /// returns how many there are. Throws its Error when nothing came behind `have`, or cancelled.
+  /// Waits until `want` bytes behind the first `have` have arrived, or the transfer is done.
+  /// Returns how many bytes there are. Throws the transfer's Error, or cancelled, when nothing came
+  /// behind `have`.
   std::size_t wait(const Transfer& transfer, std::size_t have, std::size_t want);
-  /// Nobody wants it any more.
+  /// Gives up a transfer that nobody wants any more.
   void abandon(Transfer& transfer);
   std::size_t size_of(const Transfer& transfer) const;
-  /// Once something of an opening was waited for.
+  /// Identity of the object. Known once wait() has returned for an opening.
   ObjectIdentity identity() const;
   const UrlTarget& target() const { return target_; }
   const UrlOptions& options() const { return options_; }
@@ -80,16 +81,16 @@ class Transfers final : private Attempt::Sink {
   std::vector<std::shared_ptr<Transfer>> new_;
   bool stopped_ = false;
   std::optional<ObjectIdentity> identity_;
-  std::optional<Error> broken_;  ///< the engine has ended
+  std::optional<Error> broken_;  ///< set when the engine has ended
 
-  // The engine's thread's own.
+  // Used only by the engine's thread.
   std::vector<std::shared_ptr<Transfer>> active_;
   std::vector<std::unique_ptr<Attempt>> attempts_;
   ResponseTimes times_;
   std::mt19937_64 random_{std::random_device{}()};
 
   std::unique_ptr<CURLM, MultiCleanup> multi_;
-  std::jthread thread_;  // last: ends before the rest goes
+  std::jthread thread_;  // last: ends before the other members go
 };
 
 }  // namespace infeed::detail

@@ -7,20 +7,20 @@
 
 #include "remote/http/transfers.h"
 
-/// What the thread of Transfers does.
+/// The work of Transfers' thread.
 namespace infeed::detail {
 namespace {
 
 using std::chrono::milliseconds;
 
-/// So much more makes up for the failures before it.
+/// Bytes of progress that make up for earlier failures.
 constexpr std::size_t kProgressBytes = std::size_t{64} << 10;
-/// An answer of a store without ranges (a list has at most 1,000 names).
+/// Most bytes of an answer without ranges (a list has at most 1,000 names).
 constexpr std::size_t kTextBytesMax = std::size_t{64} << 20;
 constexpr std::size_t kErrorBodyBytesMax = 4096;
 
 void block_signals() {
-  // They are the program's. (OpenSSL may also cause SIGPIPE.)
+  // Signals are for the program's threads. (OpenSSL may also cause SIGPIPE.)
   sigset_t all;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
@@ -127,7 +127,7 @@ void Transfers::start_attempt(const std::shared_ptr<Transfer>& transfer,
     attempts_.push_back(std::move(attempt));
     ++transfer->progress.attempts;
   } catch (Error& error) {
-    if (error.code() == ErrorCode::unavailable) {  // whoever lends credentials has trouble
+    if (error.code() == ErrorCode::unavailable) {  // the service that lends credentials has trouble
       try_again_or_fail(*transfer, {error.code(), error.message(), /*may_pass=*/true});
     } else {
       finish(*transfer, error.at_file(target_.name()));
@@ -142,7 +142,7 @@ void Transfers::start_attempt(const std::shared_ptr<Transfer>& transfer,
 void Transfers::end_stalled(Clock::time_point now) {
   const std::string detail = fmt::format(
       "no byte came for {:g} s", std::chrono::duration<double>(options_.stall_timeout).count());
-  // Ending one takes it out of the list.
+  // Goes backwards, since ending an attempt takes it out of the list.
   for (std::size_t i = attempts_.size(); i-- > 0;) {
     if (now - attempts_[i]->last_byte >= options_.stall_timeout) {
       end_attempt(*attempts_[i], CURLE_OPERATION_TIMEDOUT, detail);
@@ -188,7 +188,7 @@ bool Transfers::take(Attempt& attempt, std::string_view bytes) {
   const long status = attempt.head->status;
   if (attempt.transfer().kind == Transfer::Kind::whole ? status != 200
                                                        : attempt.promised_end == 0) {
-    // The body says more about what is wrong.
+    // The body of an error says more about the reason.
     const std::size_t room = kErrorBodyBytesMax - attempt.body_begin.size();
     attempt.body_begin.append(bytes.substr(0, room));
     return true;
@@ -237,7 +237,7 @@ void Transfers::store(Attempt& attempt, std::string_view bytes) {
     }
     return;
   }
-  // Another attempt may have come further; or this one begins before what was missing.
+  // Another attempt may have come further, or this one may begin before the missing bytes.
   const std::uint64_t begin = attempt.position;
   attempt.position += bytes.size();
   const std::uint64_t wanted = transfer.offset_bytes + transfer.filled_bytes;
@@ -273,7 +273,7 @@ void Transfers::end_attempt(Attempt& attempt, CURLcode code, std::string_view de
       finish(transfer, std::nullopt);
     } else if (code == CURLE_OK && attempt.promised_end != 0 && !attempt.failure &&
                attempt.position == attempt.promised_end && attempt.promised_end == missing) {
-      // The server gives less at a time than was asked for, which it may.
+      // The server may give less at a time than was asked for.
     } else {
       try_again_or_fail(transfer, why(attempt, code, detail));
     }
@@ -291,7 +291,7 @@ HttpFailure Transfers::why(const Attempt& attempt, CURLcode code, std::string_vi
   }
   if (code != CURLE_OK) {
     HttpFailure failure = failure_of_transport(target_, code, detail);
-    // A name that was found once is found again.
+    // A host that was found once is found again.
     if (code == CURLE_COULDNT_RESOLVE_HOST && identity_) failure.may_pass = true;
     return failure;
   }
@@ -308,7 +308,7 @@ void Transfers::try_again_or_fail(Transfer& transfer, const HttpFailure& failure
     fail(transfer, failure);
     return;
   }
-  if (progress.attempts > 0) return;  // the other one goes on
+  if (progress.attempts > 0) return;  // the other attempt goes on
   if (transfer.filled_bytes >= progress.filled_bytes_before + kProgressBytes) progress.tries = 0;
   progress.filled_bytes_before = transfer.filled_bytes;
   if (progress.tries >= options_.retries) {

@@ -24,7 +24,7 @@ std::size_t UrlFile::read_at(std::uint64_t offset, std::span<char> into) const {
   }
   const auto transfer = transfers_.start(Transfer::Kind::range, offset, count);
   try {
-    // What came before an error is not handed out: the caller would take it for the end.
+    // Bytes before an error are not handed out: the caller would take them for the end.
     for (std::size_t filled = 0; filled < count;) {
       filled = transfers_.wait(*transfer, filled, count - filled);
     }
@@ -36,7 +36,8 @@ std::size_t UrlFile::read_at(std::uint64_t offset, std::span<char> into) const {
   return count;
 }
 
-/// False when the front did not come: what is wrong may have passed.
+/// Copies from the front. Returns false when the front did not come, since the reason may have
+/// passed.
 bool UrlFile::read_front(std::size_t offset, std::span<char> into) const {
   const std::size_t count = std::min(into.size(), front_bytes_ - offset);
   try {

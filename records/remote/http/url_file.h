@@ -9,15 +9,15 @@
 
 namespace infeed::detail {
 
-/// One object that is read by URL; which one it is was settled when it was opened.
+/// One object read by URL. Opening it settles which object it is.
 class UrlFile final : public InputFile {
  public:
-  /// Asks for its first bytes. Throws Error.
+  /// Asks for the first bytes. Throws Error.
   UrlFile(const std::string& name, const UrlOptions& options);
 
   const std::string& name() const override { return transfers_.target().name(); }
   std::optional<std::uint64_t> size_bytes() const override { return size_; }
-  /// All of it or an Error.
+  /// Reads all bytes up to the object's end, or throws.
   std::size_t read_at(std::uint64_t offset, std::span<char> into) const override;
 
   Transfers& transfers() const { return transfers_; }
@@ -34,7 +34,7 @@ class UrlFile final : public InputFile {
   std::uint64_t size_ = 0;
 };
 
-/// What the first request, and the first one after a jump, asks for.
+/// Bytes asked for by the first request, and by the first one after a jump.
 inline constexpr std::size_t kFirstRangeBytes = std::size_t{256} << 10;
 
 }  // namespace infeed::detail

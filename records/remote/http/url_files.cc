@@ -17,7 +17,7 @@
 namespace infeed::detail {
 namespace {
 
-/// "-*-of-NNNNN" or "-?????-of-NNNNN" of a name: its shards, without asking anybody.
+/// Expands "-*-of-NNNNN" or "-?????-of-NNNNN" in a name to its shards, without asking a server.
 std::optional<std::vector<std::string>> expand_shards(const std::string& pattern) {
   const std::size_t middle = pattern.rfind("-of-");
   if (middle == pattern.npos || pattern.find('/', middle) != pattern.npos) return std::nullopt;
@@ -49,7 +49,7 @@ std::optional<std::vector<std::string>> expand_shards(const std::string& pattern
 
 std::vector<std::string> match_http(const std::string& pattern) {
   if (auto shards = expand_shards(pattern)) return std::move(*shards);
-  // A question mark begins the query of a URL.
+  // A question mark begins the query of a URL, so it is no wildcard.
   const std::string_view path = std::string_view(pattern).substr(0, pattern.find('?'));
   if (path.find('*') == path.npos) return {pattern};
   throw Error(ErrorCode::invalid_argument,
@@ -67,8 +67,8 @@ BucketList parse_list(std::string_view xml, const UrlTarget& target) {
       .at_file(target.name());
 }
 
-/// A server that gives a token again, or always another one, would be asked for ever. (A page without
-/// names is fine: those of deeper folders are left out.)
+/// Throws if a server gives a token again, or a new one without end: it would be asked for ever. (A
+/// page without names is fine: names in deeper folders are left out.)
 void require_progress(const BucketList& listing, std::set<std::string>& tokens,
                       const UrlTarget& target) {
   if (!listing.next_token) return;
@@ -83,7 +83,8 @@ void require_progress(const BucketList& listing, std::set<std::string>& tokens,
       .at_file(target.name());
 }
 
-/// All keys of the bucket that begin with `prefix`; with `is_flat` without those in deeper folders.
+/// Returns all keys of the bucket that begin with `prefix`; with `is_flat` without those in deeper
+/// folders.
 std::vector<std::string> list_keys(Transfers& transfers, const std::string& prefix, bool is_flat) {
   std::vector<std::string> keys;
   std::optional<std::string> token;
@@ -121,7 +122,7 @@ std::vector<std::string> match_s3(const std::string& pattern) {
   std::vector<std::string> keys = list_keys(transfers, prefix, is_flat);
   std::vector<std::string> found;
   for (const std::string& key : keys) {
-    if (key.ends_with('/')) continue;  // how some tools mark a folder
+    if (key.ends_with('/')) continue;  // some tools mark a folder so
     if (::fnmatch(name.key.c_str(), key.c_str(), FNM_PATHNAME | FNM_PERIOD) != 0) continue;
     found.push_back(fmt::format("s3://{}/{}", name.bucket, key));
   }

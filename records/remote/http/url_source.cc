@@ -9,7 +9,7 @@
 namespace infeed::detail {
 namespace {
 
-/// A window of ranges that follow each other, some of them still to come.
+/// A window of ranges that follow each other. Some of them are still to come.
 class UrlSource final : public ByteSource {
  public:
   explicit UrlSource(std::unique_ptr<UrlFile> file)
@@ -30,7 +30,7 @@ class UrlSource final : public ByteSource {
     look_ahead();
     const Part& part = ahead_.front();
     const auto have = static_cast<std::size_t>(position_ - part.offset);
-    // A few bytes at a time would cost more in hand-overs than in copies.
+    // Handing over a few bytes at a time would cost more than the copies.
     constexpr std::size_t kHandedOverBytes = std::size_t{64} << 10;
     const std::size_t want = std::min({into.size(), kHandedOverBytes, part.bytes - have});
     try {
@@ -62,7 +62,7 @@ class UrlSource final : public ByteSource {
     std::size_t bytes;
   };
 
-  /// Drops what was read and asks for more.
+  /// Drops ranges that were read and asks for more.
   void look_ahead() {
     while (!ahead_.empty() && ahead_.front().offset + ahead_.front().bytes <= position_) {
       transfers_.abandon(*ahead_.front().transfer);  // a jump may have passed over it
@@ -102,7 +102,7 @@ class UrlSource final : public ByteSource {
   const std::uint64_t size_;
   std::deque<Part> ahead_;
   std::uint64_t position_ = 0;
-  std::uint64_t next_offset_ = 0;  // behind what was asked for
+  std::uint64_t next_offset_ = 0;  // behind the ranges asked for
   std::size_t next_bytes_ = 0;
 };
 

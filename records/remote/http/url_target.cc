@@ -25,21 +25,21 @@ std::string time_now() {
   return {text, size};
 }
 
-/// The host as the header Host names it: without the port that goes without saying.
+/// Returns the host as the header Host names it: without the scheme's usual port.
 std::string host_header(std::string_view scheme, std::string_view host) {
   const std::string_view usual = scheme == "https" ? ":443" : ":80";
   if (host.ends_with(usual)) host.remove_suffix(usual.size());
   return std::string(host);
 }
 
-/// Anything else could end the host that the bucket becomes a part of, and so choose the server that
-/// the signature and the session token are sent to.
+/// True for the characters of bucket names. Any other character could end the host, which the
+/// bucket is a part of, and so choose the server that gets the signature and the session token.
 bool is_bucket_name(std::string_view name) {
   constexpr std::string_view kCharacters = "abcdefghijklmnopqrstuvwxyz0123456789.-";
   return name.size() >= 3 && name.size() <= 63 && name.find_first_not_of(kCharacters) == name.npos;
 }
 
-/// Also of one that lacks its scheme.
+/// Redacts an endpoint, even one without a scheme.
 std::string printable_endpoint(const std::string& endpoint) {
   if (is_url(endpoint)) return redacted_url(endpoint);
   constexpr std::string_view kScheme = "x://";
@@ -103,8 +103,8 @@ void UrlTarget::parse_s3(const std::string& name, const Environment& environment
     throw error.at_file(name_);
   }
   std::string endpoint = s3_->endpoint;
-  // A certificate for *.s3... does not hold for a bucket with dots; other stores rarely have a name
-  // for each bucket. Both are asked by path.
+  // A certificate for *.s3... does not hold for a bucket with dots, and other stores rarely have a
+  // host for each bucket. Both are asked by path.
   const bool has_own_host = endpoint.empty() && bucket_.find('.') == bucket_.npos;
   if (endpoint.empty()) {
     endpoint = fmt::format("https://{}s3.{}.amazonaws.com", has_own_host ? bucket_ + "." : "",

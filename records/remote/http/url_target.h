@@ -14,30 +14,30 @@ struct HttpRequest {
   std::vector<std::string> headers = {};
 };
 
-/// What a URL names, and how it is asked for: as it is, or signed.
+/// The object that a URL names, and the request for it: plain or signed.
 ///
 /// Thread-safety: a value; requests may be made by any thread.
 class UrlTarget {
  public:
-  /// Of "http://...", "https://..." or "s3://bucket/key". Throws Error: invalid_argument for other
-  /// kinds and for what lacks a part, and what read_s3_settings() throws.
+  /// Takes "http://...", "https://..." or "s3://bucket/key". Throws invalid_argument for other
+  /// kinds and for a missing part, and the errors of read_s3_settings().
   explicit UrlTarget(const std::string& name,
                      const Environment& environment = &environment_of_process,
                      SharedCredentials* shared = nullptr);
 
-  /// A GET; for S3 signed now, so it is to be sent soon. `query` is for S3 only. Throws Error where
-  /// credentials that were lent are over and no new ones are to be had.
+  /// Returns a GET. A request to S3 is signed now, so it must be sent soon. `query` is for S3 only.
+  /// Throws where lent credentials are over and no new ones can be had.
   HttpRequest get(const NamesAndValues& query = {}) const;
 
-  /// For messages: without secrets.
+  /// Name for messages, without secrets.
   const std::string& name() const { return name_; }
   bool is_s3() const { return s3_.has_value(); }
-  /// Of the URL that is asked: "host:port".
+  /// Host of the URL that is asked: "host:port".
   const std::string& host() const { return host_; }
   const std::string& region() const { return s3_->region; }
   const std::string& bucket() const { return bucket_; }
   bool has_provided_credentials() const { return s3_ && s3_->provided; }
-  /// "the credentials AKID..." or "no credentials".
+  /// Returns "the credentials AKID..." or "no credentials".
   std::string describe_credentials() const;
 
  private:
@@ -52,7 +52,7 @@ class UrlTarget {
   std::optional<S3Settings> s3_;
 };
 
-/// "bucket" and "key" of "s3://bucket/key"; the key may be empty. Throws invalid_argument.
+/// Splits "s3://bucket/key" into "bucket" and "key"; the key may be empty. Throws invalid_argument.
 struct S3Name {
   std::string bucket;
   std::string key;

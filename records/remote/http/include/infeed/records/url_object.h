@@ -5,8 +5,8 @@
 
 #include "infeed/records/url_options.h"
 
-/// Why: whoever comes back to a URL later (the resumed conversion of what lies there) must see
-/// whether the object is still the same one, without reading it.
+/// Why: a program that comes back to a URL later (a resumed conversion) must see whether the object
+/// is still the same one, without reading it.
 ///
 ///     infeed::examine_url("s3://bucket/table.csv").version  // "\"9a0364b9e99bb480\""
 ///
@@ -15,11 +15,11 @@ namespace infeed {
 
 struct UrlObject {
   std::uint64_t size_bytes = 0;
-  /// Its ETag, or else the date of its last change; empty where the server says neither.
+  /// The object's ETag, or else the date of its last change. Empty where the server says neither.
   std::string version = {};
 };
 
-/// One request. Throws Error, as reading does (url_options.h).
+/// Sends one request. Throws the errors of reading (url_options.h).
 UrlObject examine_url(const std::string& url, const UrlOptions& options = {});
 
 }  // namespace infeed
