@@ -1,4 +1,4 @@
 #pragma once
 
-// bfloat16 lies where records are parsed, as columns of it are; this is where it was before.
+// bfloat16 now lies in records/, where columns of it are parsed. This header keeps the old path.
 #include <infeed/records/bfloat16.h>

@@ -5,7 +5,7 @@
 
 namespace infeed {
 
-/// How many elements a dataset has: a number, endless, or not known before it is read (filter).
+/// The number of elements of a dataset: finite, infinite, or unknown until it is read (filter).
 class Cardinality {
  public:
   static constexpr Cardinality finite(std::uint64_t count) {
@@ -20,13 +20,14 @@ class Cardinality {
   /// The number; 0 unless is_finite().
   constexpr std::uint64_t count() const { return count_; }
 
-  /// What `function` leaves of the number; endless and unknown stay what they are.
+  /// Applies `function` to a finite number. Infinite and unknown stay as they are.
   template <class Function>
   constexpr Cardinality transform(Function function) const {
     return is_finite() ? finite(function(count_)) : *this;
   }
 
-  /// Where nobody knows how many elements are left of these: none of none, else unknown.
+  /// The cardinality after a stage that may drop elements: an empty input stays empty, any other
+  /// becomes unknown.
   constexpr Cardinality unknown_unless_empty() const {
     return is_finite() && count_ == 0 ? *this : unknown();
   }

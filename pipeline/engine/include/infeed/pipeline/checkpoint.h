@@ -7,9 +7,10 @@
 
 #include <infeed/error.h>
 
-/// Why: a training run must go on after a crash exactly where it was: no element twice, none left
-/// out. Order is a pure function of seeds and position, so a checkpoint is a position, not a copy
-/// of buffers: under a kilobyte, text that a person can read, compare and edit.
+/// Why: a training run must go on after a crash exactly where it stopped, with no element twice and
+/// none left out. The order is a pure function of seeds and position, so a checkpoint is a
+/// position, not a copy of buffers. It is text of under a kilobyte that a person can read, compare
+/// and edit.
 ///
 /// ```text
 ///     infeed-checkpoint 1
@@ -22,20 +23,22 @@
 ///     checksum 1a2b3c4d
 /// ```
 ///
-/// It counts what the consumer took, not what was read ahead. The checksum is that of the lines before;
-/// whoever edits them takes it out, and texts without one are read as they are.
+/// The position counts the elements that the consumer took, not those that were read ahead. The
+/// checksum covers the lines before it. To edit a checkpoint, delete the checksum line: a text
+/// without one is accepted.
 namespace infeed {
 
 struct Checkpoint {
   std::uint64_t position = 0;  ///< elements that the consumer took, errors included
-  std::uint64_t epoch = 0;     ///< of the iterator: how often the dataset was iterated before
-  /// Errors that were seen anywhere so far; if there are any, the resume looks at each element.
+  std::uint64_t epoch = 0;     ///< of the iterator: number of iterations of the dataset before this
+                               ///< one
+  /// Errors seen anywhere so far. If there are any, a resume looks at each element.
   std::uint64_t errors = 0;
-  std::uint64_t order_hash = 0;  ///< of what was taken, where that was asked for; order_hash.h
-  std::vector<std::string> signature;  ///< of the stages, from the sources on
+  std::uint64_t order_hash = 0;  ///< of the elements taken, if it was asked for; see order_hash.h
+  std::vector<std::string> signature;  ///< signatures of the stages, sources first
 
   std::string to_text() const;
-  /// Throws Error(invalid_argument) that names the line.
+  /// Throws Error(invalid_argument) that names the bad line.
   static Checkpoint from_text(std::string_view text);
 
   friend bool operator==(const Checkpoint&, const Checkpoint&) = default;

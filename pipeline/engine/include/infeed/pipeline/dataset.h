@@ -11,16 +11,16 @@
 #include <infeed/pipeline/iterator.h>
 #include <infeed/pipeline/stage.h>
 
-/// Why: the typed face of a pipeline. A Dataset<T> is an immutable description of where elements
-/// come from and what happens to them; nothing runs until iterate().
+/// Why: a Dataset<T> is the typed face of a pipeline. It is an immutable description of where
+/// elements come from and what happens to them. Nothing runs until iterate().
 ///
 ///     auto squares = infeed::range(10) | infeed::map([](std::int64_t x) { return x * x; })
 ///                                      | infeed::batch(4);
 ///     for (const auto& batch : squares.iterate()) use(batch);
 ///     const std::int64_t total = infeed::range(10).reduce(std::int64_t{0}, std::plus<>());
 ///
-/// Ownership: cheap to copy; copies share the description. Thread-safety: any thread may use it;
-/// each iterator belongs to one thread.
+/// Ownership: a Dataset is cheap to copy; copies share the description. Thread-safety: any thread
+/// may use it; each iterator belongs to one thread.
 namespace infeed {
 
 template <class T>
@@ -31,29 +31,31 @@ class Dataset {
  public:
   using element_type = T;
 
-  /// No dataset yet, to be assigned to.
+  /// Makes an empty Dataset, to be assigned to.
   Dataset() = default;
-  /// Throws Error(invalid_argument) when the node's elements are of another type.
+  /// Throws Error(invalid_argument) if the node's elements have another type.
   explicit Dataset(NodePointer node)
       : node_(detail::of_type(std::move(node), type_info<T>())),
         iterations_(std::make_shared<std::atomic<std::uint64_t>>(0)) {}
 
-  /// Starts an iteration. The k-th one of a dataset draws its shuffles from epoch k, as in tf.data.
+  /// Starts an iteration. The k-th iteration of a dataset draws its shuffles from epoch k, as in
+  /// tf.data.
   Iterator<T> iterate(IterateOptions options = {}) const {
     detail::check_described(node_.get());
     if (!options.epoch) options.epoch = detail::next_epoch(*iterations_, options);
     return Iterator<T>(node_, std::move(options));
   }
 
-  // Each of these is one iteration of its own from the start to the end, and throws the first error.
+  // Each of these functions iterates once from start to end, and throws the first error.
 
-  /// All elements; for data that fits into memory.
+  /// Returns all elements. For data that fits into memory.
   std::vector<T> collect(IterateOptions options = {}) const {
     std::vector<T> all;
     for_each([&all](T&& element) { all.push_back(std::move(element)); }, std::move(options));
     return all;
   }
-  /// Their number, by reading them; cardinality() knows it beforehand where that is possible.
+  /// Counts the elements by reading them. cardinality() knows the number beforehand if that is
+  /// possible.
   std::uint64_t count(IterateOptions options = {}) const {
     std::uint64_t count = 0;
     Iterator<T> iterator = iterate(std::move(options));
@@ -63,7 +65,7 @@ class Dataset {
     }
     return count;
   }
-  /// combine(combine(initial, first), second)...
+  /// Returns combine(combine(initial, first), second)...
   template <class Result, class Combine>
   Result reduce(Result initial, Combine combine, IterateOptions options = {}) const {
     const auto add = [&](T&& element) {
@@ -84,7 +86,7 @@ class Dataset {
     detail::check_described(node_.get());
     return node_;
   }
-  /// False for a default-constructed or moved-from one.
+  /// Returns false for a default-constructed or moved-from Dataset.
   bool is_described() const { return node_ != nullptr; }
 
  private:
@@ -92,10 +94,10 @@ class Dataset {
   std::shared_ptr<std::atomic<std::uint64_t>> iterations_;
 };
 
-/// dataset | stage: a stage is anything that makes a dataset from a dataset, your own lambda too.
+/// Applies a stage. A stage is anything that makes a dataset from a dataset, also your own lambda.
 ///
-/// Stages compose without a dataset, to be put behind several of them. One of the two must be the
-/// library's, the other one may be your own function:
+/// Stages can be composed without a dataset and applied to several datasets later. One of the two
+/// must be a stage of the library, the other one may be your own function:
 ///
 ///     auto part = [](const auto& input) { return input | infeed::take(1000); };
 ///     auto tail = infeed::shuffle({.buffer = 1000}) | part | infeed::batch(32);
@@ -106,7 +108,8 @@ auto operator|(Dataset<T> dataset, Stage&& stage) {
   if constexpr (std::is_same_v<T, detail::Refused>) {
     return dataset;
   } else if constexpr (detail::LibraryStage<Stage>) {
-    return stage(dataset);  // not asked whether it can be called: it says itself what doesn't fit
+    return stage(dataset);  // not tested for being callable: the stage's own message says what
+                            // doesn't fit
   } else if constexpr (std::is_invocable_v<Stage, Dataset<T>>) {
     return std::forward<Stage>(stage)(std::move(dataset));
   } else {
@@ -118,8 +121,8 @@ auto operator|(Dataset<T> dataset, Stage&& stage) {
   }
 }
 
-/// A stage that gives elements of the type that it is given, whatever that is: `make_node` makes
-/// its node of the options and the input's node.
+/// Makes a stage whose output has the type of its input, for any type. `make_node` makes the
+/// stage's node from the options and the input's node.
 ///
 ///     infeed::NodePointer make_every_nth(std::uint64_t n, infeed::NodePointer input);
 ///     inline auto every_nth(std::uint64_t n) { return infeed::untyped_stage(make_every_nth, n); }
@@ -141,7 +144,7 @@ struct NamedStage {
   auto operator()(const Dataset<T>& input) const {
     auto output = stage(input);
     using Output = decltype(output);
-    // Otherwise a static_assert of the stage's has said what is wrong.
+    // Otherwise a static_assert of the stage has said what is wrong.
     if constexpr (kIsDataset<Output> && !std::is_same_v<Output, Dataset<Refused>>) {
       return Output(named(output.node(), name));
     } else {
@@ -152,7 +155,8 @@ struct NamedStage {
 
 }  // namespace detail
 
-/// The same stage, whose node gets a name (StageName). All factories of this library end with it.
+/// Returns the same stage with a name for its node (StageName). All factories of this library end
+/// with it.
 template <class Stage>
 auto named_stage(StageName name, Stage stage) {
   return detail::NamedStage<Stage>{std::move(name), std::move(stage)};

@@ -16,10 +16,10 @@
 #include <infeed/pipeline/fields.h>
 #include <infeed/records/record.h>
 
-/// Why: a cache in files writes elements as records and reads them back. A codec says how one type
-/// becomes bytes. There are codecs for numbers, std::string, Record, std::array, std::vector,
-/// std::optional, pairs, tuples and plain structs of these, batches of every kind, and for other
-/// types that may be copied byte by byte. For a type of your own:
+/// Why: a file cache writes elements as records and reads them back. A codec says how one type
+/// becomes bytes. The library has codecs for numbers, std::string, Record, std::array, std::vector,
+/// std::optional, for pairs, tuples and plain structs of these, for batches of every kind, and for
+/// other types that may be copied byte by byte. For a type of your own:
 ///
 ///     template <>
 ///     struct infeed::ElementCodec<Image> {
@@ -28,11 +28,11 @@
 ///       static Image decode(infeed::ElementReader& in) { return Image::from_png(in.rest()); }
 ///     };
 ///
-/// A string or Record on its own is written as it is, so its shards can be read by every TFRecord
-/// reader. Numbers are little-endian. Codecs are called from any number of threads.
+/// A string or Record on its own is written as it is, so every TFRecord reader can read its shards.
+/// Numbers are little-endian. Codecs are called from any number of threads.
 namespace infeed {
 
-/// The general case has no members: elements of that type can't be written.
+/// The general case has no members: elements of such a type can't be written.
 template <class T, class = void>
 struct ElementCodec {};
 
@@ -41,14 +41,14 @@ inline constexpr bool kHasElementCodec = requires {
   ElementCodec<T>::layout();
 };
 
-/// The bytes of one element, from front to back. Throws Error(data_loss) where they are too few.
+/// Reads the bytes of one element from front to back. Throws Error(data_loss) if there are too few.
 class ElementReader {
  public:
   explicit ElementReader(const Record& record) : record_(record), rest_(record.bytes()) {}
 
-  /// The next `size` bytes.
+  /// Returns the next `size` bytes.
   std::string_view bytes(std::uint64_t size);
-  /// All that are left.
+  /// Returns all remaining bytes.
   std::string_view rest() { return std::exchange(rest_, {}); }
   template <class T>
   T number() {
@@ -56,11 +56,11 @@ class ElementReader {
     std::memcpy(&value, bytes(sizeof(T)).data(), sizeof(T));
     return value;
   }
-  /// How many parts follow, each of at least `bytes_each` bytes.
+  /// Reads how many parts follow. Each part has at least `bytes_each` bytes.
   std::size_t count(std::size_t bytes_each);
-  /// What the bytes lie in.
+  /// The record that holds the bytes.
   const Record& record() const { return record_; }
-  /// Throws unless everything was read.
+  /// Throws unless all bytes were read.
   void expect_end() const;
 
  private:
@@ -72,7 +72,7 @@ namespace detail {
 
 template <class T>
 inline constexpr bool kIsNumber = std::is_arithmetic_v<T> || std::is_enum_v<T>;
-/// Structs are written field by field: the bytes between fields are anybody's.
+/// Structs are written field by field, because the padding between fields has no defined value.
 template <class T>
 inline constexpr bool kIsPlainStruct = std::is_class_v<T> && (field_count<T>() > 0);
 template <class T>
@@ -220,7 +220,7 @@ struct ElementCodec<T, std::enable_if_t<detail::kIsPlainStruct<T> &&
   }
 };
 
-/// What can only be copied as a whole: a class with constructors.
+/// For types that can only be copied as a whole: classes with constructors.
 template <class T>
 struct ElementCodec<
     T, std::enable_if_t<std::is_class_v<T> && std::is_trivially_copyable_v<T> &&

@@ -3,12 +3,13 @@
 #include <infeed/detail/terminal_error.h>
 #include <infeed/pipeline/chunk.h>
 
-/// The exception in flight as an Error; to be called in a catch block.
+/// Converts the exception in flight to an Error. Call these functions in a catch block.
 namespace infeed {
 
-/// The error that takes an element's place: what a stage makes of what a user's function threw. An
-/// Error is kept, but for its being terminal or a cancellation, which only an iteration can be; the
-/// text of another exception becomes Error(user_function), and Error::cause() holds it.
+/// Returns the error that takes an element's place after a user's function threw. An Error is kept,
+/// except that it is no longer terminal or a cancellation, since only an iteration can be that. The
+/// text of any other exception becomes Error(user_function), and Error::cause() holds the
+/// exception.
 ///
 ///     void append_number(const std::string& text, infeed::Chunk& out) {
 ///       try {
@@ -21,8 +22,9 @@ ErrorPointer current_error();
 
 namespace detail {
 
-/// The error in the place of one dataset of several that couldn't be opened, since one missing file
-/// among many is an element's. Throws it on when memory was refused.
+/// Returns the error that takes the place of one dataset of several that couldn't be opened. (One
+/// missing file among many costs one element, not the iteration.) If memory was refused, it throws
+/// the exception on.
 ErrorPointer error_of_opening();
 
 }  // namespace detail

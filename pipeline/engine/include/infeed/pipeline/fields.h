@@ -8,13 +8,14 @@
 
 #include <infeed/pipeline/detail/tie_members.h>
 
-/// Why: a batch of plain structs should become one contiguous column a field, and C++20 has no
-/// reflection. An aggregate can be taken apart by structured bindings once its number of fields is
-/// known, and that number is how many initialisers it takes. A struct may have up to 64 fields;
-/// pairs and tuples work as well. Fields that are structs, pairs or tuples themselves are taken apart
-/// in turn, so that a row's leaves may be any number (leaves.h). Classes with constructors, unions,
-/// structs of more fields, and structs with C array members or base classes are not taken apart; the
-/// last two can't be rows of a batch (batch_layout.h), the others are one column of whole objects.
+/// Why: a batch of plain structs should become one contiguous column per field, and C++20 has no
+/// reflection. Structured bindings can take an aggregate apart if the number of its fields is
+/// known. That number is the number of initialisers that the aggregate takes. A struct may have up
+/// to 64 fields; pairs and tuples work as well. Fields that are structs, pairs or tuples are taken
+/// apart in turn, so a row may have any number of leaves (leaves.h). Classes with constructors,
+/// unions, structs of more fields, and structs with C array members or base classes are not taken
+/// apart. The last two can't be rows of a batch (batch_layout.h); the others are one column of
+/// whole objects.
 namespace infeed::detail {
 
 struct AnyField {
@@ -43,7 +44,8 @@ inline constexpr bool kTakesInitialisers<T, std::index_sequence<I...>> = require
 
 inline constexpr std::size_t kFieldsMax = 64;
 
-/// The largest number of initialisers from `Least` to `Most` that T takes; 0 if it takes none.
+/// Returns the largest number of initialisers from `Least` to `Most` that T takes; 0 if it takes
+/// none.
 template <class T, std::size_t Most, std::size_t Least>
 constexpr std::size_t initialisers_within() {
   if constexpr (Most < Least) {
@@ -55,8 +57,9 @@ constexpr std::size_t initialisers_within() {
   }
 }
 
-/// Most structs have few fields, so the compiler looks for many only where it has to: where one
-/// more than a few works, or nothing below does (a late member that must be initialised).
+/// Returns the number of initialisers that T takes. Most structs have few fields, so the compiler
+/// tries many only if it must: if 17 work, or if no smaller number does (a late member must be
+/// initialised).
 template <class T>
 constexpr std::size_t initialiser_count() {
   constexpr std::size_t kFew = 16;
@@ -82,7 +85,7 @@ struct AnyBaseOf {
 };
 struct NoField {};
 
-/// Whether T{First, AnyField x Rest} compiles.
+/// True if T{First, AnyField x Rest} compiles.
 template <class T, class First, class Rest>
 inline constexpr bool kTakesFirst = false;
 template <class T, class First, std::size_t... I>
@@ -90,8 +93,8 @@ inline constexpr bool kTakesFirst<T, First, std::index_sequence<I...>> = require
   T{First{}, (static_cast<void>(I), AnyField{})...};
 };
 
-/// Whether the first initialiser of a struct is that of a base class; a member that takes just
-/// anything (std::any) takes NoField, too.
+/// Returns true if the first initialiser of a struct is that of a base class. A member that takes
+/// anything (std::any) also takes NoField, and is told apart by that.
 template <class T, std::size_t Rest = initialiser_count<T>()>
 constexpr bool has_base_class() {
   using Others = std::make_index_sequence<Rest>;
@@ -114,21 +117,23 @@ template <class T, class Before, class Behind>
 struct ArrayAt;
 template <class T, std::size_t... Before, std::size_t... Behind>
 struct ArrayAt<T, std::index_sequence<Before...>, std::index_sequence<Behind...>> {
-  /// Whether the initialiser behind `Before` others may be braces, with `Behind` more behind it.
+  /// True if the initialiser after `Before` others may be braces, with `Behind` more initialisers
+  /// after it.
   static constexpr bool kTakesBraces = requires {
     T{(static_cast<void>(Before), AnyField{})...,
       {AnyField{}},
       (static_cast<void>(Behind), AnyField{})...};
   };
-  /// Whether it may be braces around two, and is no object of a class.
+  /// True if it may be braces around two values, and isn't an object of a class.
   static constexpr bool kIsLong = requires {
     T{(static_cast<void>(Before), AnyField{})..., {AnyField{}, AnyField{}}};
   }
   &&!requires { T{(static_cast<void>(Before), AnyField{})..., AnyClass{}}; };
 };
 
-/// Without braces around them, each element of an array takes an initialiser of its own; with
-/// braces, the array takes one. So a field whose braces leave less room behind it is an array.
+/// Returns true if the field is an array. Without braces each element of an array takes an
+/// initialiser of its own; with braces the whole array takes one. So a field whose braces leave
+/// less room for later initialisers is an array.
 template <class T, std::size_t At, std::size_t Behind>
 constexpr bool is_array_at() {
   using Before = std::make_index_sequence<At>;
@@ -142,8 +147,8 @@ constexpr bool is_array_at() {
   }
 }
 
-/// Whether a struct has a member that is a C array (of two elements or more; where the struct has
-/// more than kFieldsMax initialisers, one whose elements are no objects of a class).
+/// Returns true if a struct has a C array member of two elements or more. If the struct has more
+/// than kFieldsMax initialisers, only arrays whose elements are no class objects are found.
 template <class T, std::size_t At = 0>
 constexpr bool has_c_array() {
   constexpr std::size_t kCount = initialiser_count<T>();
@@ -159,7 +164,7 @@ constexpr bool has_c_array() {
   }
 }
 
-/// Number of fields that T is taken apart into; 0 for what stays whole.
+/// Returns the number of fields that T is taken apart into; 0 for a type that stays whole.
 template <class T>
 constexpr std::size_t field_count() {
   if constexpr (kIsTuple<T>) {
@@ -176,7 +181,7 @@ constexpr std::size_t field_count() {
   }
 }
 
-/// References to the fields of a struct, pair or tuple, as a tuple.
+/// Returns references to the fields of a struct, pair or tuple, as a tuple.
 template <class T>
 constexpr auto tie_fields(T& value) {
   constexpr std::size_t count = field_count<std::remove_const_t<T>>();

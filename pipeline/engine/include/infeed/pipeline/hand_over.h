@@ -7,10 +7,10 @@
 
 namespace infeed {
 
-/// When a stage that collects elements hands over what it has rather than waits for more: 100 us
-/// after it began, or, told the chunk, as soon as what its elements own elsewhere comes to 64 KiB.
-/// The number that a pull asks for goes by the elements of late, and large ones may stand among small
-/// ones. A look costs 10 ns.
+/// Decides when a stage that collects elements hands over those it has instead of waiting for more.
+/// That is 100 us after it began or, if it was given the chunk, as soon as the elements own 64 KiB
+/// elsewhere. (A pull asks for a number of elements that fits the recent ones, but a few large ones
+/// may stand among small ones.) A call of is_due() costs 10 ns.
 class HandOver {
  public:
   HandOver();
@@ -20,7 +20,7 @@ class HandOver {
  private:
   const std::uint64_t due_ticks_;
   const Chunk* const out_;
-  std::size_t looked_at_ = 0;  ///< elements of the chunk
+  std::size_t looked_at_ = 0;  ///< elements of the chunk already counted
   std::uint64_t payload_bytes_ = 0;
 };
 

@@ -19,8 +19,8 @@
 ///     while (auto element = iterator.next()) use(*element);
 ///     for (auto& element : dataset.iterate()) use(element);  // the same
 ///
-/// Errors: next() throws the infeed::Error that stands in an element's place; the call after it
-/// goes on behind it. A range-for ends with the exception; a `while` around next() can go on:
+/// Errors: next() throws the infeed::Error that takes an element's place. The following call
+/// continues after it. A range-for ends with the exception; a `while` around next() can go on:
 ///
 ///     while (true) {
 ///       try {
@@ -33,24 +33,25 @@
 ///       }
 ///     }
 ///
-/// A terminal Error (cancelled, deadline_exceeded by the watchdog, memory that was refused, a
-/// stage's own failure) ends the stream; checkpoint() then names the element that would have come.
+/// A terminal Error ends the stream: cancelled, deadline_exceeded by the watchdog, refused memory,
+/// or a stage's own failure. checkpoint() then names the element that would have come next.
 ///
-/// A host with an event loop asks without waiting, when the descriptor is readable:
+/// A host with an event loop asks without waiting when the descriptor is readable:
 ///
 ///     const int descriptor = iterator.ready_descriptor();  // for poll(), epoll, an event loop
 ///     while (auto next = iterator.try_next()) use(*next);  // whenever it is readable
 ///
-/// Thread-safety: one thread at a time, but cancel(), statistics(), tuning() and
-/// set_memory_limit() may be called from any.
+/// Thread-safety: one thread at a time, except that cancel(), statistics(), tuning() and
+/// set_memory_limit() may be called from any thread.
+///
 /// fork(): a Dataset may be iterated in a child process. An iterator's threads stay in the parent,
-/// so its next() throws in the child, and its destructor lets nothing go there.
+/// so its next() throws in the child, and its destructor releases nothing there.
 namespace infeed {
 
 template <class T>
 class Iterator {
  public:
-  /// No iterator yet, to be assigned to: only the destructor and has_stream() may be used.
+  /// Makes an empty iterator, to be assigned to. Only the destructor and has_stream() may be used.
   Iterator() = default;
   Iterator(NodePointer node, IterateOptions options)
       : core_(std::make_unique<detail::IteratorCore>(std::move(node), std::move(options))) {
@@ -61,7 +62,7 @@ class Iterator {
     }
   }
 
-  /// The next element; empty at the end. Throws the error that stands in its place.
+  /// Returns the next element; empty at the end. Throws the error that takes the element's place.
   std::optional<T> next() {
     if (core().chunk().size() == 0 && !core().refill()) return std::nullopt;
     T* const element = static_cast<T*>(core().chunk().front());
@@ -72,18 +73,18 @@ class Iterator {
     return result;
   }
 
-  /// The next element if it is there; never waits for one. From the first call of this, next_for()
-  /// or ready_descriptor() on, a thread of the iterator works ahead as behind prefetch: for one
-  /// element, or 64 KiB of them. (With Executor::inline_() nothing works ahead: it is next().)
+  /// Returns the next element if it is ready; never waits. The first call of try_next(), next_for()
+  /// or ready_descriptor() starts a thread that works ahead like prefetch: by one element, or 64
+  /// KiB of them. (With Executor::inline_() nothing works ahead, and the call is next().)
   NextResult<T> try_next() { return next_by({}, {}); }
-  /// Waits for it, but not longer than that, and only until a stop is requested. The iteration goes
-  /// on afterwards, other than after IterateOptions::stop.
+  /// Waits for the next element until the time is over or a stop is requested. The iteration can go
+  /// on afterwards, unlike after IterateOptions::stop.
   template <class Rep, class Period>
   NextResult<T> next_for(std::chrono::duration<Rep, Period> time,
                          const std::stop_token& stop = {}) {
     using Clock = std::chrono::steady_clock;
     const Clock::time_point now = Clock::now();
-    // In floating point, since hours::max() is more nanoseconds than there are numbers for.
+    // Floating point, because hours::max() has more nanoseconds than an integer holds.
     const std::chrono::duration<double> left = Clock::time_point::max() - now;
     if (std::chrono::duration<double>(time) >= left) return next(stop);
     if (time <= time.zero()) return try_next();
@@ -92,21 +93,22 @@ class Iterator {
   NextResult<T> next(const std::stop_token& stop) {
     return next_by(std::chrono::steady_clock::time_point::max(), stop);
   }
-  /// A descriptor for poll(), epoll or an event loop: readable when try_next() would find an
-  /// element, an error or the end. It may be readable when nothing is there, until try_next() found
-  /// nothing. It is the iterator's own: don't read, write or close it.
+  /// Returns a descriptor for poll(), epoll or an event loop. It is readable when try_next() would
+  /// find an element, an error or the end. It may also be readable when nothing is there, until
+  /// try_next() has found nothing. The descriptor belongs to the iterator: don't read, write or
+  /// close it.
   int ready_descriptor() { return core().ready_descriptor(); }
 
-  /// False for a default-constructed or moved-from one.
+  /// Returns false for a default-constructed or moved-from iterator.
   bool has_stream() const { return core_ != nullptr; }
 
-  /// The next few elements where they lie, for loops that count nanoseconds; empty at the
-  /// end. Valid until the next call; take() says how many of them were used.
+  /// Returns the next few elements in place, for loops that count nanoseconds; empty at the end.
+  /// The span is valid until the next call. Then take() says how many elements were used.
   std::span<T> peek() {
     if (core().chunk().size() == 0 && !core().refill()) return {};
     return core().chunk().template values<T>();
   }
-  /// Lets go the first `count` elements of peek().
+  /// Drops the first `count` elements of peek().
   void take(std::size_t count) {
     hash_order(core().chunk().template values<T>().first(count));
     core().chunk().type().destroy(core().chunk().front(), count);
@@ -115,38 +117,39 @@ class Iterator {
 
   /// Elements taken so far, errors and those before a resumed checkpoint included.
   std::uint64_t position() const { return core().position(); }
-  /// One number for all elements so far and their order; needs IterateOptions::order_hash.
+  /// Returns one number for all elements so far and their order. Needs IterateOptions::order_hash.
   std::uint64_t order_hash() const {
     return core().order_hash() == nullptr ? 0 : core().order_hash()->value();
   }
-  /// This place, to be handed to IterateOptions::resume later, in this or another process.
+  /// Returns this place, for IterateOptions::resume later, in this or another process.
   Checkpoint checkpoint() const { return core().checkpoint(); }
 
-  /// Ends the iteration from another thread: a waiting next() throws Error(cancelled), as does
-  /// every later call (behind the up to 1,024 elements that were already handed to this iterator),
-  /// once the calls of user functions and the reads that are under way have returned: a thread
-  /// can't be ended from outside. cancel() and the destructor wait for a function that hangs, too:
-  /// give what it calls a time limit, and see IterateOptions::watchdog for which one it is.
+  /// Ends the iteration from another thread: a waiting next() and every later call throw
+  /// Error(cancelled). Up to 1,024 elements that this iterator already has come first. next()
+  /// throws once running calls of user functions and running reads have returned, since a thread
+  /// can't be ended from outside. cancel() and the destructor also wait for a function that hangs.
+  /// So give the things it calls a time limit; IterateOptions::watchdog shows which function hangs.
   void cancel() { core().cancel(); }
   PipelineStatistics statistics() const { return core().statistics(); }
-  /// What the tuner has set and why; from any thread.
+  /// Returns the tuner's settings and their reasons. From any thread.
   TuningReport tuning() const { return core().tuning(); }
-  /// From now on the tuner changes nothing; from any thread.
+  /// Stops the tuner from changing anything. From any thread.
   void freeze_tuning() { core().freeze_tuning(); }
   const MemoryAccount& memory() const { return core().memory(); }
-  /// Whether it records, where to, and what went wrong.
+  /// Returns whether the iteration records, to which file, and what went wrong.
   RecordingStatus recording() const { return core().recording(); }
-  /// A step that the caller has measured, for the recording; nothing where there is none. The
-  /// consumer's thread. A loop that measures nothing has StepTimer.
+  /// Writes a step that the caller has measured to the recording, if there is one. From the
+  /// consumer's thread. A loop that measures nothing uses StepTimer.
   void record_step(const StepTimes& step) { core().record_step(step); }
   /// For StepTimer.
   detail::IteratorCore& core_for_timer() { return core(); }
-  /// Another IterateOptions::memory_bytes_max from now on, from any thread; 0: none. What is only
-  /// kept ready beyond it isn't made again once it is taken. Throws Error(resource_exhausted), and
-  /// leaves the limit, where what stages must hold has no room in it.
+  /// Replaces IterateOptions::memory_bytes_max, from any thread; 0: no limit. Elements that are
+  /// only kept ready beyond it aren't made again once they are taken. Throws
+  /// Error(resource_exhausted), and keeps the old limit, if the memory that stages must hold
+  /// doesn't fit.
   void set_memory_limit(std::uint64_t bytes) { core().set_memory_limit(bytes); }
 
-  /// Input iterator for range-for; it moves through this Iterator itself.
+  /// Input iterator for range-for. It moves through this Iterator itself.
   class Cursor {
    public:
     using value_type = T;

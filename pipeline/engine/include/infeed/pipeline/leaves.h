@@ -7,15 +7,16 @@
 
 #include <infeed/pipeline/fields.h>
 
-/// Why: a row of a batch may have structs in structs, and each number at the bottom is to be a column
-/// of its own: dense, ready for a device, with a name like "meta.camera.iso". The leaves of a type are
-/// the fields that aren't taken apart (fields.h), depth first; a type that isn't is its only leaf.
+/// Why: a row of a batch may have structs in structs, and each number at the bottom should be a
+/// column of its own: dense, ready for a device, with a name like "meta.camera.iso". The leaves of
+/// a type are the fields that aren't taken apart (fields.h), depth first. A type that isn't taken
+/// apart is its own only leaf.
 ///
 ///     struct Camera { int iso; float focal_length; };
 ///     struct Sample { std::array<float, 784> image; Camera camera; };   // three leaves
 namespace infeed::detail {
 
-/// Whether a field is taken apart further.
+/// True if a field is taken apart further.
 template <class T>
 inline constexpr bool kHasFields = field_count<T>() > 0;
 
@@ -36,7 +37,7 @@ constexpr std::size_t leaf_count() {
   }
 }
 
-/// References to the leaves, as a tuple.
+/// Returns references to the leaves, as a tuple.
 template <class T>
 constexpr auto tie_leaves(T& value) {
   if constexpr (kHasFields<std::remove_const_t<T>>) {
@@ -51,13 +52,14 @@ constexpr auto tie_leaves(T& value) {
 template <class T>
 using LeafTypes = typename RemoveReferences<decltype(tie_leaves(std::declval<T&>()))>::type;
 
-/// How many leaves lie before field I.
+/// Returns how many leaves lie before field I.
 template <class T, std::size_t I>
 constexpr std::size_t leaves_before() {
   return sum_of_leaves<FieldTypes<T>>(std::make_index_sequence<I>());
 }
 
-/// A T whose leaf I is what leaf(std::integral_constant<std::size_t, First + I>()) gives.
+/// Makes a T from its leaves. Leaf I is the result of leaf(std::integral_constant<std::size_t,
+/// First + I>()).
 template <class T, std::size_t First = 0, class Leaf>
 constexpr decltype(auto) from_leaves(const Leaf& leaf) {
   if constexpr (kHasFields<T>) {
@@ -71,7 +73,7 @@ constexpr decltype(auto) from_leaves(const Leaf& leaf) {
   }
 }
 
-/// A member of a member of ...: &Sample::camera, &Camera::iso.
+/// Returns a member of a member of ...: &Sample::camera, &Camera::iso.
 template <class T, class Member, class Owner, class... Rest>
 constexpr auto& member_at(T& value, Member Owner::*member, Rest... rest) {
   if constexpr (sizeof...(Rest) == 0) {

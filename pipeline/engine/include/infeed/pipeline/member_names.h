@@ -11,16 +11,16 @@
 #include <infeed/pipeline/leaves.h>
 
 /// Why: columns that leave the program, to NumPy or Arrow, need names, and the members of a struct
-/// have some already.
+/// have names already.
 ///
 ///     struct Camera { int iso; float focal_length; };
 ///     struct Shot { std::array<float, 784> image; Camera camera; };
 ///     // infeed::member_names<Shot>() is {"image", "camera.iso", "camera.focal_length"}
 ///
-/// Fields of pairs and tuples are called "0", "1", ...; a type that has no fields "value".
+/// Fields of pairs and tuples are called "0", "1", ...; a type without fields is called "value".
 ///
-/// C++20 has no reflection: the names are read from what the compiler calls an address. GCC, and
-/// Clang from 18 on, can do that; elsewhere kHasMemberNames is false and names are to be given.
+/// C++20 has no reflection, so the names are read from the compiler's spelling of an address. GCC,
+/// and Clang from 18 on, can do that. Elsewhere kHasMemberNames is false and names must be given.
 namespace infeed {
 
 #if defined(__clang__)
@@ -35,7 +35,7 @@ template <class T>
 struct SomewhereOf {
   T value;
 };
-/// An object that is nowhere: its members' addresses are named, never used.
+/// An object that is declared and never defined: its members' addresses are named, never used.
 template <class T>
 extern const SomewhereOf<T> kSomewhere;
 
@@ -44,8 +44,9 @@ constexpr std::string_view spelt_address() {
   return __PRETTY_FUNCTION__;
 }
 
-/// GCC: "... [with auto Address = (& kSomewhere<Shot>....Shot::camera); ...]"; Clang:
-/// "... [Address = &kSomewhere<Shot>.value.camera]".
+/// Returns the member's name from the spelt address. GCC: "... [with auto Address = (&
+/// kSomewhere<Shot>....Shot::camera); ...]"; Clang: "... [Address =
+/// &kSomewhere<Shot>.value.camera]".
 constexpr std::string_view last_name(std::string_view spelt) {
   std::size_t end = spelt.find(");", spelt.find("kSomewhere<"));
   if (end == std::string_view::npos) end = spelt.rfind(']');
@@ -92,10 +93,10 @@ void append_member_names(const std::string& prefix, std::vector<std::string>& na
 
 }  // namespace detail
 
-/// Of the leaves of T, in their order.
+/// Returns the names of the leaves of T, in order.
 template <class T>
 std::vector<std::string> member_names() {
-  // Clang 14 looks at what does not depend on T where no T is asked for, too.
+  // Clang 14 evaluates conditions that don't depend on T even if no T is asked for.
   static_assert(sizeof(T) > 0 && kHasMemberNames,
                 "infeed: this compiler doesn't say what members are called: give the names");
   std::vector<std::string> names;

@@ -7,8 +7,8 @@
 
 namespace infeed {
 
-/// What was found by a consumer that doesn't wait, or not for ever (Iterator::try_next, next_for):
-/// an element, or the end of the data, or neither of them so far.
+/// The result for a consumer that doesn't wait, or not for ever (Iterator::try_next, next_for): an
+/// element, the end of the data, or nothing yet.
 ///
 ///     auto iterator = dataset.iterate();
 ///     if (auto next = iterator.try_next()) {
@@ -19,17 +19,17 @@ namespace infeed {
 template <class T>
 class NextResult {
  public:
-  /// Nothing yet.
+  /// Makes the result "nothing yet".
   NextResult() = default;
   explicit NextResult(std::optional<T> element)
       : element_(std::move(element)), ended_(!element_.has_value()) {}
 
   bool has_value() const { return element_.has_value(); }
   explicit operator bool() const { return has_value(); }
-  /// The data is over.
+  /// Returns true if the data is over.
   bool ended() const { return ended_; }
 
-  /// The element; only where has_value().
+  /// The element. Only valid if has_value().
   T& operator*() & { return *element_; }
   T&& operator*() && { return std::move(*element_); }
   T* operator->() { return &*element_; }

@@ -14,16 +14,18 @@
 #include <infeed/records/record.h>
 
 /// Why: a memory limit that counts sizeof(std::string) and forgets the text is no limit. An
-/// element's payload is what it owns outside itself; plain structs are looked into field by field.
+/// element's payload is the memory it owns outside itself. Plain structs are looked into field by
+/// field.
 ///
 /// For a type of your own that owns memory, specialise Payload:
 ///     template <> struct infeed::Payload<Image> {
 ///       static std::size_t bytes(const Image& image) { return image.pixels_bytes(); }
 ///     };
-/// Memory that several elements share should be counted by one of them or in parts.
+/// Memory that several elements share should be counted by one of them, or in parts.
 namespace infeed {
 
-/// Owned bytes of T. The general case owns none; it has no bytes() so that the engine can tell.
+/// The bytes that a T owns. The general case owns none and has no bytes(), so that the engine can
+/// tell.
 template <class T, class = void>
 struct Payload {};
 
@@ -90,7 +92,7 @@ struct Payload<std::shared_ptr<T>> {
   }
 };
 
-/// Its part of the block that it shares with its neighbours.
+/// A record counts its own part of the block that it shares with its neighbours.
 template <>
 struct Payload<Record> {
   static std::size_t bytes(const Record& record) { return record.size(); }
@@ -112,7 +114,7 @@ struct Payload<std::array<T, N>, std::enable_if_t<detail::kHasPayload<T>>> {
   }
 };
 
-/// Pairs, tuples and plain structs, when one of their fields owns something.
+/// Pairs, tuples and plain structs if at least one field owns memory.
 template <class T>
 struct Payload<T, std::enable_if_t<(detail::field_count<T>() > 0) &&
                                    detail::kAnyHasPayload<detail::FieldTypes<T>>>> {

@@ -5,13 +5,14 @@
 #include <limits>
 
 /// Why: Philox4x32-10 is counter-based: the n-th number is a function of (key, n), so a stream can
-/// be entered anywhere, which is what makes shuffles resumable and random augmentation independent
-/// of threads. It is bit for bit the generator of TensorFlow (and of Salmon et al., SC'11).
+/// be entered anywhere. That makes shuffles resumable, and random augmentation independent of
+/// threads. It gives bit for bit the numbers of TensorFlow's generator (and of Salmon et al.,
+/// SC'11).
 ///
-/// Thread-safety: a value; no sharing.
+/// Thread-safety: a plain value; nothing is shared.
 namespace infeed {
 
-/// The words of Philox(seed, seed2): key = seed, counter = {0, 0, seed2}.
+/// Generates the words of Philox(seed, seed2): key = seed, counter = {0, 0, seed2}.
 class Philox {
  public:
   using result_type = std::uint32_t;
@@ -21,7 +22,7 @@ class Philox {
       : key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)},
         stream_{static_cast<std::uint32_t>(seed2), static_cast<std::uint32_t>(seed2 >> 32)} {}
 
-  /// The next word.
+  /// Returns the next word.
   std::uint32_t operator()() {
     const std::uint32_t lane = static_cast<std::uint32_t>(position_ & 3);
     if (lane == 0) block_ = block(position_ >> 2);
@@ -29,21 +30,21 @@ class Philox {
     return block_[lane];
   }
 
-  /// Goes to word `position`; the next call returns it.
+  /// Moves to word `position`; the next call returns it.
   void seek(std::uint64_t position) {
     position_ = position;
     if ((position & 3) != 0) block_ = block(position >> 2);
   }
   std::uint64_t position() const { return position_; }
 
-  /// Word `position`, without moving.
+  /// Returns word `position` without moving.
   std::uint32_t at(std::uint64_t position) const { return block(position >> 2)[position & 3]; }
-  /// 64 bits: the words 2 * position and the one behind it.
+  /// Returns 64 bits: word 2 * position and the one after it.
   std::uint64_t word_pair(std::uint64_t position) const {
     return (std::uint64_t{at(2 * position + 1)} << 32) | at(2 * position);
   }
 
-  /// The four words 4*index .. 4*index+3.
+  /// Returns the four words 4*index .. 4*index+3.
   std::array<std::uint32_t, 4> block(std::uint64_t index) const {
     std::array<std::uint32_t, 4> counter{static_cast<std::uint32_t>(index),
                                          static_cast<std::uint32_t>(index >> 32), stream_[0],
@@ -80,10 +81,10 @@ class Philox {
   std::array<std::uint32_t, 4> block_{};
 };
 
-/// A source of randomness for a user's function: keyed by the stage's seed, the pass and the
-/// element's position, so the same element gets the same numbers at any thread count and after any
-/// resume. Works with <random>'s distributions; its own helpers give the same values on every
-/// platform.
+/// The random numbers of a user's function. They are keyed by the stage's seed, the pass and the
+/// element's position, so an element gets the same numbers at any thread count and after any
+/// resume. It works with the distributions of <random>; its own helpers give the same values on
+/// every platform.
 ///
 ///     infeed::map([](const Image& image, infeed::Rng& rng) { return crop(image, rng.below(5)); },
 ///                 {.seed = 7})
@@ -98,15 +99,15 @@ class Rng {
   static constexpr result_type min() { return 0; }
   static constexpr result_type max() { return std::numeric_limits<result_type>::max(); }
 
-  /// 0 .. bound-1, each as likely (to 1 in 2^32); `bound` >= 1.
+  /// Returns a number in 0 .. bound-1, all equally likely (to 1 in 2^32). `bound` >= 1.
   std::uint32_t below(std::uint32_t bound) {
     return static_cast<std::uint32_t>((std::uint64_t{words_()} * bound) >> 32);
   }
-  /// 0 <= x < 1, 24 bits of it random.
+  /// Returns 0 <= x < 1 with 24 random bits.
   float uniform() { return static_cast<float>(words_() >> 8) * 0x1p-24F; }
-  /// low <= x < high.
+  /// Returns low <= x < high.
   float uniform(float low, float high) { return low + (high - low) * uniform(); }
-  /// True with this probability.
+  /// Returns true with this probability.
   bool chance(float probability) { return uniform() < probability; }
 
  private:

@@ -4,44 +4,46 @@
 #include <cstdint>
 #include <string>
 
-/// Why: "why was step 8,412 late?" is asked when the step is over. A run that records keeps what is
-/// needed for the answer in a file that `infeed profile` reads, at less than 3 % of its time; the
-/// last minutes in full detail, what came late for ever. The program needn't be changed:
+/// Why: "why was step 8,412 late?" is asked when the step is over. A recording run keeps what the
+/// answer needs in a file that `infeed profile` reads, at less than 3 % of its time. The last
+/// minutes are kept in full detail, late steps and elements for ever. The program needn't be
+/// changed:
 ///
 ///     // $ INFEED_PROFILE=run.profile ./train        any program that iterates a dataset
 ///     // $ infeed profile run.profile
 ///
 ///     auto iterator = dataset.iterate({.recording = {.file = "run.profile"}});  // the same by code
 ///
-/// INFEED_PROFILE counts for every iterator that names no file: the first one of a process writes
-/// FILE, the next ones FILE-2, FILE-3 and so on. A file of an earlier process is replaced; one that
-/// is no recording is not. INFEED_TOP=1 lets `infeed top PID` look on.
+/// INFEED_PROFILE applies to every iterator that names no file: the first one of a process writes
+/// FILE, the next ones FILE-2, FILE-3 and so on. A recording of an earlier process is replaced; any
+/// other file is not. With INFEED_TOP=1 `infeed top PID` can look on.
 ///
-/// Recording never ends a run: what goes wrong (a full disk, a file that another process writes) is
+/// Recording never ends a run. Problems (a full disk, a file that another process writes) are told
 /// in RecordingStatus::problem and in the table of Iterator::statistics().
 ///
-/// The format is described in pipeline/recording.md; what was written is readable whatever becomes
-/// of the process.
+/// pipeline/recording.md describes the format. Everything written stays readable even if the
+/// process crashes.
 namespace infeed {
 
 struct RecordingOptions {
-  std::string file = {};  ///< empty: what INFEED_PROFILE says, or none
-  /// A call of a function, a read or a stage's own work that takes longer is kept one by one.
+  std::string file = {};  ///< empty: the value of INFEED_PROFILE, or no recording
+  /// A call of a function, a read or a stage's own work that takes longer is recorded one by one.
   std::chrono::microseconds slow_after{1000};
-  /// The older half of the ordinary windows and steps goes when the file grows beyond it.
+  /// The largest size of the file. When the file grows beyond it, the older half of the ordinary
+  /// windows and steps is deleted.
   std::uint64_t bytes_max = 64 << 20;
-  /// `infeed top` of the same user may look at the run.
+  /// Lets `infeed top` of the same user look at the run.
   bool live = false;
 };
 
 struct RecordingStatus {
   bool is_on = false;
-  std::string file = {};     ///< that is written
+  std::string file = {};     ///< the file that is written
   std::string problem = {};  ///< why nothing more is written; empty while all is well
 };
 
-/// One step of a training loop, for a caller that has measured it (a device does; StepTimer for
-/// other loops). The parts add up to its length.
+/// The times of one step of a training loop, for a caller that has measured them. (A device does;
+/// other loops use StepTimer.) The parts add up to the step's length.
 struct StepTimes {
   std::chrono::steady_clock::time_point begin = {};
   std::chrono::nanoseconds infeed_wait{0};
@@ -49,8 +51,8 @@ struct StepTimes {
   std::chrono::nanoseconds compute{0};
   std::chrono::nanoseconds all_reduce{0};
   std::chrono::nanoseconds idle{0};
-  std::uint64_t elements = 1;  ///< of the pipeline's end that it took
-  std::string name = {};       ///< what is special about it, such as "recompilation"
+  std::uint64_t elements = 1;  ///< elements of the pipeline's end that the step took
+  std::string name = {};       ///< anything special about the step, such as "recompilation"
 };
 
 }  // namespace infeed

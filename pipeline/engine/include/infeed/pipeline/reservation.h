@@ -7,15 +7,15 @@
 
 namespace infeed {
 
-/// One stage's share of the memory account (memory_account.h) for what it must hold; gives it back
-/// when it goes away.
+/// One stage's share of the memory account (memory_account.h), for memory that it must hold. The
+/// destructor gives it back.
 ///
 ///     class Merge : public infeed::Stage {
 ///       void keep(std::uint64_t bytes) { held_.grow(bytes); }  // before it holds them
 ///       infeed::Reservation held_{memory(), "merge"};
 ///     };
 ///
-/// Not thread-safe: one thread at a time.
+/// Thread-safety: none; one thread at a time.
 class Reservation {
  public:
   Reservation(MemoryAccount& account, std::string stage)
@@ -24,7 +24,7 @@ class Reservation {
   Reservation(const Reservation&) = delete;
   Reservation& operator=(const Reservation&) = delete;
 
-  /// Throws Error(resource_exhausted) when the account has no room.
+  /// Reserves more. Throws Error(resource_exhausted) if the account has no room.
   void grow(std::uint64_t bytes) {
     if (bytes == 0) return;
     account_.reserve_required(bytes, stage_);

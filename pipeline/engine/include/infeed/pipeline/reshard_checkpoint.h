@@ -17,8 +17,8 @@ struct ReshardOptions {
   std::uint64_t rows_now = 1;
 };
 
-/// Why: a job that ran on 4 hosts goes on with 8, or with another batch size, where it was: no
-/// element twice, none left out. Every host reads its share of one stream,
+/// Why: a job that ran on 4 hosts goes on with 8, or with another batch size, from the same place:
+/// no element twice, none left out. Every host reads its share of one stream,
 ///
 ///     const auto share = [](std::uint64_t hosts, std::uint64_t host) {
 ///       return infeed::range(1'000'000) | infeed::global_shuffle({.seed = 1})
@@ -31,14 +31,17 @@ struct ReshardOptions {
 ///         checkpoint, dataset,
 ///         {.shards_before = 4, .shards_now = 8, .rows_before = 32, .rows_now = 32})});
 ///
-/// and after the same number of steps on each, together they took the first
-/// position * rows * shards elements of it. The checkpoint of any host will do.
+/// and after the same number of steps on each host, they have together taken the first position *
+/// rows * shards elements of the stream. The checkpoint of any host will do.
 ///
-/// Throws Error(failed_precondition) when the place can't be one of the new hosts' (the elements
-/// don't divide by shards_now * rows_now: take the checkpoint at a step where they do), when an
-/// error was seen (hosts may then stand at different places), when a stage that gives an unknown
-/// number of elements (filter, flat_map) is in the pipeline, or when it differs from the old one in
-/// more than the numbers of shard and batch. The order hash starts anew.
+/// Throws Error(failed_precondition)
+/// - if the new hosts can't start at that place: the number of elements isn't divisible by
+///   shards_now * rows_now. Take the checkpoint at a step where it is.
+/// - if an error was seen: hosts may then stand at different places.
+/// - if a stage that gives an unknown number of elements (filter, flat_map) is in the pipeline.
+/// - if the pipeline differs from the old one in more than the numbers of shard and batch.
+///
+/// The order hash starts anew.
 template <class T>
 Checkpoint reshard_checkpoint(const Checkpoint& checkpoint, const Dataset<T>& dataset,
                               const ReshardOptions& options);

@@ -7,10 +7,11 @@
 #include <optional>
 #include <utility>
 
-/// What a stage is told when it is made (stage.h), and how one that waits learns of a cancellation.
+/// The context that a stage gets when it is made (stage.h), and how a waiting stage learns of a
+/// cancellation.
 namespace infeed {
 
-class IteratorContext;  // what all stages of one iterator share; only the library looks into it
+class IteratorContext;  // shared by all stages of one iterator; only the library looks into it
 class Node;
 struct TypeInfo;
 
@@ -18,7 +19,7 @@ namespace detail {
 
 struct StageCounters;
 
-/// How many pulls lie between two that are measured with the thread's CPU clock.
+/// The number of pulls between two that are measured with the thread's CPU clock.
 struct SampleStride {
   std::uint32_t length = 1;
   std::uint32_t left = 1;
@@ -26,25 +27,25 @@ struct SampleStride {
 
 }  // namespace detail
 
-/// What a stage draws its random numbers from.
+/// The seeds of a stage's random numbers.
 struct Seeds {
   std::uint64_t seed = 0;
-  std::uint64_t seed2 = 0;  ///< 0 where there is only one
-  /// Nobody gave them, so they were drawn when the stage was described: a resume in another
-  /// process, which has drawn others, takes those of its checkpoint.
+  std::uint64_t seed2 = 0;  ///< 0 if there is only one
+  /// True if nobody gave seeds, so they were drawn when the stage was described. A resume in
+  /// another process, which has drawn others, takes those of its checkpoint.
   bool drawn = false;
-  /// The seed belongs to flat_map or interleave: they don't draw themselves, but stages in their
-  /// inner datasets that nobody gave a seed draw by this one. A checkpoint's line has it only once
-  /// one of them has drawn.
+  /// True if the seed belongs to flat_map or interleave. They don't draw themselves, but unseeded
+  /// stages in their inner datasets draw by this seed. A checkpoint's line has it only once one of
+  /// them has drawn.
   bool inner = false;
 };
 
-/// A seed for those who gave none, from the system.
+/// Returns a random seed from the system.
 std::uint64_t random_seed();
-/// What a stage with one seed draws from: the one that was given, or else a random one.
+/// Returns the seed that was given, or else a random one.
 Seeds given_or_random(std::optional<std::uint64_t> seed);
 
-/// Where the elements of a stage stand in the stream that all shards share.
+/// Maps positions of a stage's elements to positions in the stream that all shards share.
 struct UnshardedPositions {
   std::uint64_t offset = 0;
   std::uint64_t stride = 1;
@@ -52,37 +53,38 @@ struct UnshardedPositions {
   std::uint64_t of(std::uint64_t position) const { return offset + stride * position; }
 };
 
-/// What a stage is told when it is made.
+/// The context that a stage gets when it is made.
 struct StageContext {
   IteratorContext& run;
   detail::StageCounters* counters;  ///< of the stage being made; of its consumer before open()
-  /// How many passes over this stage were read before this one. A stage with a seed draws from
-  /// (seed, epoch), so that the order never depends on who ran ahead.
+  /// The number of passes over this stage that were read before this one. A stage with a seed draws
+  /// from (seed, epoch), so the order never depends on which thread ran ahead.
   std::uint64_t epoch = 0;
-  /// How many passes TensorFlow would have opened before this one: its repeat opens one more than
-  /// it reads, and each takes the seeds of a shuffle. Stages that draw in TensorFlow's order need
-  /// it.
+  /// The number of passes that TensorFlow would have opened before this one: its repeat opens one
+  /// more than it reads, and each takes the seeds of a shuffle. Stages that draw in TensorFlow's
+  /// order need it.
   std::uint64_t passes_opened = 0;
   const TypeInfo* type = nullptr;  ///< of the elements that the stage gives
-  /// Which of its consumer's inputs it is, so that the statistics of a zip's sides stay apart.
+  /// The stage's place among its consumer's inputs. It keeps the statistics of a zip's inputs
+  /// apart.
   std::size_t input_ordinal = 0;
 
   const Node* node = nullptr;  ///< of the stage being made
-  /// What a stage whose node has seeds() draws from in this run.
+  /// The seeds to draw from in this run, if the node has seeds().
   Seeds seeds = {};
-  /// Inside inner datasets, which are described anew in each run: what takes the place of drawn
-  /// seeds there, made from the outermost flat_map's own and the place.
+  /// Set inside inner datasets, which are described anew in each run. It replaces drawn seeds
+  /// there, and is made from the outermost flat_map's seed and the place.
   struct Inner {
-    const Node* outermost = nullptr;  ///< null outside
+    const Node* outermost = nullptr;  ///< null outside inner datasets
     std::uint64_t key = 0;
   } inner = {};
 
-  /// For an input that is only opened when it is read: all passes that were opened were read.
+  /// Sets the pass of an input that is opened only when it is read: all opened passes were read.
   void set_pass(std::uint64_t pass) { epoch = passes_opened = pass; }
 };
 
 /// Calls `wake` when the iteration is cancelled, so that a stage that waits for something else
-/// stops waiting. The stage holds it as a member behind what `wake` touches.
+/// stops waiting. A stage declares it after the members that `wake` uses.
 ///
 ///     class Merge : public infeed::Stage {
 ///      public:
@@ -94,7 +96,7 @@ struct StageContext {
 ///       infeed::CancellationWaker waker_;
 ///     };
 ///
-/// Invariants: `wake` runs at most once at a time, in the thread that cancels, and never after the
+/// Invariants: `wake` runs in the thread that cancels, at most once at a time, and never after the
 /// destructor has returned. It must not wait for a thread that may cancel.
 class CancellationWaker {
  public:

@@ -7,8 +7,8 @@
 
 #include <infeed/pipeline/iterator.h>
 
-/// Why: a training loop of one's own gets the account that the simulated device keeps: how long each
-/// step computed, and how long it waited for its batch.
+/// Why: gives any training loop the account that the simulated device keeps: how long each step
+/// computed, and how long it waited for its batch.
 ///
 ///     auto iterator = dataset.iterate();
 ///     infeed::StepTimer timer(iterator);
@@ -19,12 +19,12 @@
 ///     }
 ///     std::puts(timer.summary().c_str());  // "100 steps, 2.1 ms each: 93.0 % computing, ..."
 ///
-/// A step reaches from the end of the one before to its own end: infeed wait is what next() took,
-/// compute what lies between begin() and end(), idle the rest. Where the run records (recording.h)
-/// each step is written down.
+/// A step lasts from the end of the step before to its own end. Infeed wait is the time of next(),
+/// compute is the time between begin() and end(), idle is the rest. If the run records
+/// (recording.h), each step is written down.
 ///
-/// Thread-safety: the consumer's thread. The iterator outlives the timer. It costs about 0.2 us a
-/// step.
+/// Thread-safety: the consumer's thread only. The iterator must outlive the timer. A step costs
+/// about 0.2 us.
 namespace infeed {
 
 class StepTimer {
@@ -33,16 +33,18 @@ class StepTimer {
   explicit StepTimer(Iterator<T>& iterator) : StepTimer(iterator.core_for_timer()) {}
   explicit StepTimer(detail::IteratorCore& core);
 
-  /// The batch is there, the step begins. `name` says what is special about it: "recompilation".
+  /// Begins the step; call it when the batch is there. `name` says what is special about the step:
+  /// "recompilation".
   void begin(std::string_view name = {});
-  /// Without a begin() all since the last end() but the wait counts as compute.
+  /// Ends the step. Without a begin() all time since the last end() except the wait counts as
+  /// compute.
   void end();
 
   std::uint64_t steps() const { return steps_; }
   std::chrono::nanoseconds infeed_wait() const { return infeed_wait_; }
   std::chrono::nanoseconds compute() const { return compute_; }
   std::chrono::nanoseconds idle() const { return idle_; }
-  /// One line for a person.
+  /// Returns one line for a person.
   std::string summary() const;
 
  private:
