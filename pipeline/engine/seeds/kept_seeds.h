@@ -6,8 +6,9 @@
 
 namespace infeed::detail {
 
-/// A node that keeps elements for other processes. By what inner datasets have drawn for these, a run
-/// that reads some and makes others draws, too; or elements would come twice, and others never.
+/// A node that keeps elements for other processes. A run that reads some of these elements and
+/// makes the others must draw by the seeds that made the kept ones. Otherwise some elements would
+/// come twice, and others never.
 class KeepsSeeds {
  public:
   KeepsSeeds() = default;
@@ -15,12 +16,14 @@ class KeepsSeeds {
   KeepsSeeds(const KeepsSeeds&) = delete;
   KeepsSeeds& operator=(const KeepsSeeds&) = delete;
 
-  /// Of what is kept now, in a run that has adopted these seeds so far.
+  /// Returns the seeds of the elements that are kept now, in a run that has adopted these seeds so
+  /// far.
   virtual AdoptedSeeds kept_seeds(const AdoptedSeeds& adopted) const = 0;
 };
 
-/// Adds those of `node` and its inputs. What is there already stays: a checkpoint's come first, and
-/// then those of the last of several such nodes, since what it keeps is read before others are.
+/// Adds the kept seeds of `node` and its inputs. Seeds that are already in `adopted` stay. So those
+/// of a checkpoint come first, then those of the last of several such nodes, since its elements are
+/// read before the others'.
 void add_kept_seeds(const Node& node, AdoptedSeeds& adopted);
 
 }  // namespace infeed::detail

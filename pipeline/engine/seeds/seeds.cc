@@ -19,7 +19,7 @@ Seeds choose_seeds(std::optional<std::uint64_t> seed, std::optional<std::uint64_
                    std::uint64_t drawing_before) {
   constexpr std::uint64_t kModulus = (std::uint64_t{1} << 31) - 1;
   constexpr std::uint64_t kDefaultGlobal = 87654321;
-  // Far from the small numbers that people give, and 0 for the first stage.
+  // Far from the small numbers that people choose, and 0 for the first stage.
   constexpr std::uint64_t kSpread = 0x9E3779B1;  // 2^32 / golden ratio
   if (!seed && !global_seed) return {random_seed() | 1, random_seed(), true};
   Seeds pair{global_seed.value_or(kDefaultGlobal) % kModulus,

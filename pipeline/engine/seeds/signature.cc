@@ -21,7 +21,7 @@ void collect_lines(const Node& node, std::vector<Line>& lines) {
   if (std::string line = node.signature(); !line.empty()) lines.push_back({node, std::move(line)});
 }
 
-/// The number behind the first `name` in a stage's line.
+/// Returns the number after the first `name` in a stage's line.
 std::optional<std::uint64_t> number_behind(std::string_view name, std::string_view line) {
   const std::size_t found = line.find(name);
   if (found == line.npos) return std::nullopt;
@@ -31,7 +31,7 @@ std::optional<std::uint64_t> number_behind(std::string_view name, std::string_vi
   return failure == std::errc() ? std::optional(number) : std::nullopt;
 }
 
-/// The seeds in the line of a checkpoint when it differs from the node's by drawn ones only.
+/// Returns the seeds in a checkpoint's line if it differs from the node's line by drawn seeds only.
 std::optional<Seeds> drawn_seeds_in(const std::string& line, const Node& node) {
   const std::optional<Seeds> ours = node.seeds();
   const std::optional<std::uint64_t> seed = number_behind("seed=", line);

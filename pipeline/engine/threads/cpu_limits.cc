@@ -27,8 +27,8 @@ double cpu_time_of_quota(double quota, double period) {
   return quota <= 0 || period <= 0 ? kNoQuota : quota / period;
 }
 
-/// The path of this process in the hierarchy whose line in `groups_file` names `controller` ("" for
-/// version 2's single one).
+/// Returns this process's path in the hierarchy whose line in `groups_file` names `controller` (""
+/// for the only hierarchy of version 2).
 std::string cgroup_path(const std::string& groups_file, const std::string& controller) {
   std::ifstream groups(groups_file);
   for (std::string line; std::getline(groups, line);) {
@@ -48,7 +48,7 @@ std::string parent_of(const std::string& path) {
   return slash == 0 || slash == path.npos ? "/" : path.substr(0, slash);
 }
 
-/// The tightest quota on the way from this process's group to the root.
+/// Returns the smallest quota of this process's group and all groups above it.
 template <class QuotaOf>
 double tightest(const std::string& mount, const std::string& groups_file,
                 const std::string& controller, QuotaOf quota_of) {
@@ -92,7 +92,7 @@ std::vector<std::string> group_folders(const std::string& mount, const std::stri
 
 double cgroup_quota(const std::string& mount, const std::string& groups_file) {
   double quota = tightest(mount, groups_file, "", quota_v2);
-  // Both versions may be mounted side by side; inside a container the group is the mount's root.
+  // Both versions may be mounted side by side. Inside a container the group is the mount's root.
   for (const char* controller : {"/cpu", "/cpu,cpuacct"}) {
     quota = std::min(quota, tightest(mount + controller, groups_file, "cpu", quota_v1));
   }

@@ -6,21 +6,23 @@
 
 namespace infeed::detail {
 
-/// The folders of this process's group and those above it, up to the hierarchy's root, with a slash
-/// behind each. `controller` is "" for version 2.
+/// Returns the folders of this process's control group and those above it, up to the root of the
+/// hierarchy, each with a slash at the end. `controller` is "" for version 2.
 std::vector<std::string> group_folders(const std::string& mount, const std::string& groups_file,
                                        const std::string& controller);
-/// CPU time that the quotas of this process's control groups allow in a second; infinite when there
-/// is none. Arguments as below.
+/// Returns the CPU time per second that the quotas of this process's control groups allow; infinite
+/// if there is no quota. Arguments as for cgroup_cores().
 double cgroup_quota(const std::string& mount, const std::string& groups_file);
-/// The same for all limits together, affinity included; a quota may be less than one.
+/// Returns the CPU time per second that all limits allow, affinity included. It may be less than
+/// one.
 double usable_cpu_time();
-/// Cores that the CPU quotas of this process's control groups allow, rounded up; INT_MAX when there
-/// is none. `mount` is where the groups' folders are (/sys/fs/cgroup; both versions), `groups_file`
-/// names this process's own (/proc/self/cgroup). See cgroups(7).
+/// Returns the cores that the CPU quotas of this process's control groups allow, rounded up;
+/// INT_MAX if there is no quota. `mount` is the folder that holds the groups' folders
+/// (/sys/fs/cgroup; both versions). `groups_file` names this process's groups (/proc/self/cgroup).
+/// See cgroups(7).
 int cgroup_cores(const std::string& mount, const std::string& groups_file);
-/// Of all cores of the machine since it was started; see proc(5), /proc/stat. What other guests of
-/// the host took (steal) is busy, too.
+/// Returns the busy time of all cores of the machine since it was started; see proc(5), /proc/stat.
+/// Time that other guests of the host took (steal) counts as busy.
 std::uint64_t machine_busy_ns();
 
 }  // namespace infeed::detail

@@ -23,13 +23,15 @@
 namespace infeed {
 namespace {
 
-/// One arena without a slot for the caller: all work runs in TBB's worker threads.
+/// Runs tasks in one TBB arena without a slot for the caller: all work runs in TBB's worker
+/// threads.
 ///
-/// Tasks wait in a queue of ours, since TBB can't take back what was enqueued: when all workers of
-/// the process are busy (with tasks that use this executor and then let it go, say), what has not
-/// begun would never run, and a destructor that waited for it would wait for ever.
+/// Tasks wait in a queue of this class, since TBB can't take back a task that was enqueued. All
+/// workers of the process may be busy, for example with tasks that use this executor and then drop
+/// it. Tasks that have not begun would then never run, and a destructor that waited for them would
+/// wait for ever.
 ///
-/// Invariant: the destructor returns when no task runs; those that have not begun are dropped.
+/// Invariant: the destructor returns when no task runs. Tasks that have not begun are dropped.
 class TbbExecutor final : public Executor {
  public:
   TbbExecutor(int thread_count, TbbWorkers workers)
@@ -39,12 +41,13 @@ class TbbExecutor final : public Executor {
         tasks_(std::make_unique<Tasks>()) {}
 
   ~TbbExecutor() override {
-    std::deque<std::function<void()>> dropped;  // let go after the mutex
+    std::deque<std::function<void()>> dropped;  // destroyed after the mutex is unlocked
     std::unique_lock lock(tasks_->mutex);
     dropped.swap(tasks_->waiting);
     tasks_->changed.wait(lock, [this] { return tasks_->running == 0; });
-    // What TBB still holds finds nothing to do and goes within microseconds, but at the program's
-    // end TBB would never run it. Not for ever, and not in a worker: they may all be busy.
+    // Calls that TBB still holds find nothing to do and end within microseconds. At the program's
+    // end, however, TBB never makes them, so the wait has a limit. A worker doesn't wait at all,
+    // since all workers may be busy.
     constexpr std::chrono::milliseconds kGrace{50};
     const auto are_gone = [this] { return tasks_->held_by_tbb == 0; };
     if (is_worker() ? !are_gone() : !tasks_->changed.wait_for(lock, kGrace, are_gone)) {
@@ -91,14 +94,14 @@ class TbbExecutor final : public Executor {
       ++running;
       lock.unlock();
       task();
-      task = nullptr;  // what it holds is let go outside the lock
+      task = nullptr;  // destroys what it holds outside the lock
       lock.lock();
       if (--running == 0) changed.notify_all();
     }
   };
 
-  /// The last call that TBB holds frees it; at the program's end TBB makes none of them any more,
-  /// and a leak checker need not look for it then.
+  /// Leaves the tasks to TBB: the last call that TBB holds frees them. At the program's end TBB
+  /// makes no more calls, and a leak checker shouldn't report the tasks then.
   static void leave_to_tbb([[maybe_unused]] Tasks* tasks) {
 #if defined(INFEED_LEAKS_ARE_CHECKED)
     __lsan_ignore_object(tasks);
@@ -106,13 +109,14 @@ class TbbExecutor final : public Executor {
   }
 
   static std::unique_ptr<tbb::global_control> raised_limit(int thread_count) {
-    // The least of all such limits counts, so a small executor must not ask for a small one.
+    // The smallest of all such limits applies, so a small executor must not ask for a small one.
     const std::size_t cores = std::max<std::size_t>(static_cast<std::size_t>(thread_count),
                                                     std::thread::hardware_concurrency());
     return std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism,
                                                  cores + 1);
   }
-  /// An arena that asks for more gets no more, and a warning on stderr.
+  /// Returns the most workers that TBB will start. An arena that asks for more gets no more, and
+  /// TBB prints a warning.
   static int workers_there_may_be() {
     const std::size_t most =
         tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism);
@@ -122,7 +126,7 @@ class TbbExecutor final : public Executor {
     return tbb::this_task_arena::current_thread_index() != tbb::task_arena::not_initialized;
   }
 
-  const std::unique_ptr<tbb::global_control> workers_;  // first: the arena asks for its limit
+  const std::unique_ptr<tbb::global_control> workers_;  // first: the arena depends on its limit
   const int thread_count_;
   tbb::task_arena arena_;
   std::unique_ptr<Tasks> tasks_;

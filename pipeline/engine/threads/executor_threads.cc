@@ -14,14 +14,16 @@
 namespace infeed {
 namespace {
 
-// A pipeline that pauses for longer than that has a thread to start again, which takes 30 us.
+// The longest idle time of a thread. After a longer pause of the pipeline a thread is started
+// again, which takes 30 us.
 constexpr std::chrono::seconds kIdleMax{1};
 
-/// Threads come as tasks do, up to `thread_count`, and end when they have had nothing to do for a while,
-/// but for one: where a tuner makes a stage serial, what it used for the parallel form goes.
+/// Starts threads as tasks come, up to `thread_count`. A thread ends when it has had nothing to do
+/// for a while; one thread stays. So when a tuner makes a stage serial, the threads of its parallel
+/// form go.
 ///
-/// Invariants: tasks_, workers_ and idle_ are guarded by hand_off_. A task runs without the lock. The
-/// destructor runs what was submitted before it, so that nobody waits for a task that never comes.
+/// Invariants: hand_off_ guards tasks_, workers_ and idle_. A task runs without the lock. The
+/// destructor runs all tasks submitted before it, so that nobody waits for a task that never comes.
 class ThreadExecutor final : public Executor {
  public:
   ThreadExecutor(int thread_count, std::function<void(std::string_view)> on_thread_start)
@@ -63,10 +65,10 @@ class ThreadExecutor final : public Executor {
     }
   }
 
-  /// Those that are there do the work where the system gives no more.
+  /// Starts one more worker. If the system gives no thread, the existing ones do the work.
   void add_worker_if_there_may_be() {
     std::erase_if(workers_, [](Worker& worker) {
-      if (worker.has_ended) worker.thread.join();  // it has let go of the lock
+      if (worker.has_ended) worker.thread.join();  // it has released the lock
       return worker.has_ended;
     });
     if (workers_.size() >= thread_count_) return;
@@ -84,13 +86,13 @@ class ThreadExecutor final : public Executor {
       tasks_.pop_front();
       lock.unlock();
       task();
-      task = nullptr;  // what it holds is let go outside the lock
+      task = nullptr;  // destroys what it holds outside the lock
       lock.lock();
     }
     worker.has_ended = true;
   }
 
-  /// False when there is none, and the thread may end.
+  /// Returns false if there is no task, and the thread may end.
   bool wait_for_task(std::unique_lock<std::mutex>& lock) {
     const auto idle_until = std::chrono::steady_clock::now() + kIdleMax;
     ++idle_;
@@ -117,7 +119,7 @@ class ThreadExecutor final : public Executor {
   detail::WaitPoint work_{hand_off_};
   std::deque<std::function<void()>> tasks_;
   std::list<Worker> workers_;
-  std::size_t idle_ = 0;  ///< of workers_
+  std::size_t idle_ = 0;  ///< idle ones of workers_
 };
 
 class InlineExecutor final : public Executor {

@@ -8,7 +8,7 @@ namespace {
 
 std::atomic<std::uint64_t> forks{0};
 
-// The one thing that is told in a child before anything else runs there.
+// Counts the fork in the child, before anything else runs there.
 const int kIsTold =
     ::pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
 

@@ -8,12 +8,12 @@
 
 namespace infeed::detail {
 
-/// A thread that does something now and then: waits for `pause`, calls `step`, and so on until that
-/// returns false or the object goes. The thread has ended when the destructor returns; a step that
-/// is under way is waited for.
+/// A thread that does something now and then. It waits for `pause` and calls `step`, until `step`
+/// returns false or the object is destroyed. The destructor waits for a running step and for the
+/// thread's end.
 class PeriodicThread {
  public:
-  /// `begin` is the first that the thread calls.
+  /// The thread calls `begin` first.
   PeriodicThread(std::function<void()> begin, std::chrono::milliseconds pause,
                  std::function<bool()> step);
   ~PeriodicThread();

@@ -13,7 +13,7 @@
 namespace infeed::detail {
 namespace {
 
-// One large element, or as many small ones as some 50 us of work bring.
+// The limits of the queue: one large element, or as many small ones as some 50 us of work make.
 constexpr QueueLimits kLimits{.elements_max = 1, .bytes_max = 64 * 1024, .adaptive = false};
 
 int open_descriptor() {
@@ -34,7 +34,7 @@ ReadyEvent::~ReadyEvent() { ::close(descriptor_); }
 
 void ReadyEvent::set() const {
   const std::uint64_t one = 1;
-  // It can only fail where the counter is full, and then it is readable.
+  // write() can only fail if the counter is full, and then the descriptor is readable.
   [[maybe_unused]] const ssize_t written = ::write(descriptor_, &one, sizeof one);
 }
 
@@ -56,7 +56,8 @@ ReadyElements::ReadyElements(IteratorContext& run, const TypeInfo& type, Stage& 
 bool ReadyElements::is_ready(std::chrono::steady_clock::time_point deadline,
                              const std::stop_token& stop) {
   if (queue_.wait_until_ready(deadline, stop)) return true;
-  // What comes from here on sets it again; what came just before must not be missed.
+  // Elements that come after this set the event again. Elements that came just before must not be
+  // missed.
   event_.clear();
   if (!queue_.wait_until_ready({}, {})) return false;
   event_.set();

@@ -9,7 +9,7 @@
 
 namespace infeed::detail {
 
-/// A descriptor that is readable while it is set, for a host's poll().
+/// A descriptor for a host's poll(). It is readable while the event is set.
 class ReadyEvent {
  public:
   ReadyEvent();
@@ -19,29 +19,29 @@ class ReadyEvent {
 
   void set() const;
   void clear() const;
-  /// It belongs to this object.
+  /// Belongs to this object.
   int descriptor() const { return descriptor_; }
 
  private:
   const int descriptor_;
 };
 
-/// Keeps the next elements of an iterator ready, in a thread of its own, so that a host with an
-/// event loop can ask for one without waiting, or wait with a limit.
+/// Keeps the next elements of an iterator ready, in a thread of its own. So a host with an event
+/// loop can ask for an element without waiting, or wait with a time limit.
 ///
-/// Invariants: it is made and used by the consumer's thread, behind whose back only the queue's
-/// thread pulls `root`; the event is set from when something is there until the consumer found nothing (so
-/// it may be set for no reason, but is never silent with one). It stays set at the end.
+/// Invariants: the consumer's thread makes and uses it; meanwhile only the queue's thread pulls
+/// `root`. The event is set when an element comes, until the consumer finds none. So it may be set
+/// without an element, but is never unset with one. At the end of the data it stays set.
 class ReadyElements {
  public:
-  /// The event lives longer than this.
+  /// `event` must outlive this object.
   ReadyElements(IteratorContext& run, const TypeInfo& type, Stage& root, ThreadShare thread,
                 const ReadyEvent& event);
 
-  /// Whether pop() gives something at once (elements, the end, an error), waiting for that until
-  /// the deadline or a stop.
+  /// Returns true if pop() gives elements, the end or an error at once. Waits for that until the
+  /// deadline or a stop.
   bool is_ready(std::chrono::steady_clock::time_point deadline, const std::stop_token& stop);
-  /// As Stage::pull().
+  /// Works as Stage::pull().
   Pull pop(Chunk& out) { return queue_.pop(out); }
 
  private:

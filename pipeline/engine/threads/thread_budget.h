@@ -5,19 +5,19 @@
 
 namespace infeed::detail {
 
-/// How many threads an iterator's stages may still start (IterateOptions::threads_max).
+/// The number of threads that an iterator's stages may still start (IterateOptions::threads_max).
 ///
-/// A stage takes one where it is opened (none left: it works in its consumer's thread) and grows
-/// when it starts, by at most half of what is left then, so that none starves those behind it. One
-/// is kept for the pool that runs functions, as long as nobody has asked for that.
+/// A stage takes one thread when it is opened. (If none is left, it works in its consumer's
+/// thread.) When it starts it takes more, at most half of the rest, so that later stages get some,
+/// too. One thread is kept for the pool that runs functions until the pool is asked for.
 ///
 /// Thread-safety: all functions may be called from any thread.
 class ThreadBudget {
  public:
-  /// No limit where `threads_max` is 0.
+  /// Sets no limit if `threads_max` is 0.
   explicit ThreadBudget(int threads_max) : is_limited_(threads_max != 0), left_(threads_max) {}
 
-  /// The threads of the pool, which nobody gives back: up to half of what is left, at least one.
+  /// Takes the pool's threads: up to half of the rest, at least one. Nobody gives them back.
   int take_for_pool(int wanted);
 
  private:
@@ -32,10 +32,10 @@ class ThreadBudget {
   bool has_pool_ = false;
 };
 
-/// What a stage has of the budget; it goes back with this object.
+/// A stage's part of the budget. The destructor gives it back.
 class ThreadShare {
  public:
-  /// One thread, or none where there is none or the stage wants none.
+  /// Takes one thread, or none if none is left or the stage wants none.
   explicit ThreadShare(ThreadBudget& budget, bool is_wanted = true)
       : budget_(&budget), count_(is_wanted ? budget.take_one() : 0) {}
   ~ThreadShare() { budget_->give_back(count_); }
@@ -44,7 +44,7 @@ class ThreadShare {
   ThreadShare& operator=(ThreadShare&&) = delete;
 
   int count() const { return count_; }
-  /// Asks for up to that many in all, and returns how many it has.
+  /// Asks for up to `wanted` threads in all. Returns how many the stage has.
   int grow(int wanted) { return count_ += budget_->take_half(wanted - count_); }
 
  private:

@@ -12,7 +12,7 @@
 namespace infeed::detail {
 namespace {
 
-/// The number behind the name at a line's beginning; 0 where there is no such line.
+/// Returns the number after the name at a line's beginning; 0 if there is no such line.
 std::uint64_t number_of(std::string_view text, std::string_view name) {
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));
@@ -26,7 +26,7 @@ std::uint64_t number_of(std::string_view text, std::string_view name) {
   return 0;
 }
 
-/// Both versions of the groups count it in cpu.stat, in other units.
+/// Reads cpu.stat. Both versions of the groups count in it, in different units.
 Throttling read_account(const File& account) {
   std::array<char, 1024> buffer;
   const std::string_view text(buffer.data(), account.read_at(0, buffer));
@@ -48,7 +48,7 @@ void ThrottlingAccounts::find_groups() {
       try {
         accounts_.push_back(File::open_to_read(folder + "cpu.stat"));
       } catch (const Error&) {
-        // The root has none, nor has a mount that isn't there.
+        // The root has no such file, nor has a mount that doesn't exist.
       }
     }
   };
@@ -63,7 +63,7 @@ Throttling ThrottlingAccounts::read() const {
       const Throttling one = read_account(account);
       if (one.held_back_ns >= most.held_back_ns) most = one;
     } catch (const Error&) {
-      // The group is gone.
+      // The group no longer exists.
     }
   }
   return most;

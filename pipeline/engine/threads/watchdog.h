@@ -9,19 +9,19 @@
 
 namespace infeed::detail {
 
-/// Looks whether anything moves while the consumer waits. When nothing has for the limit, it fails
-/// the run with an Error that says who waits for whom, which wakes the consumer.
+/// Checks that something moves while the consumer waits. If nothing has moved for the limit, it
+/// fails the run with an Error that says who waits for whom. That wakes the consumer.
 ///
-/// Invariants: moved_ and progress_ belong to the thread.
+/// Invariants: only the watchdog's thread uses moved_ and progress_.
 class Watchdog {
  public:
   Watchdog(IteratorContext& run, std::chrono::milliseconds limit);
 
-  /// The consumer begins to wait, or has got something.
+  /// Says that the consumer begins to wait, or has got something.
   void consumer_waits(bool waits) { waiting_ = waits; }
 
  private:
-  /// False once it has failed the run.
+  /// Returns false once it has failed the run.
   bool look();
 
   IteratorContext& run_;
@@ -29,10 +29,10 @@ class Watchdog {
   std::atomic<bool> waiting_{false};
   std::uint64_t progress_;
   std::chrono::steady_clock::time_point moved_ = std::chrono::steady_clock::now();
-  PeriodicThread thread_;  // last: it uses the others
+  PeriodicThread thread_;  // last: it uses the members above
 };
 
-/// While it lives the consumer waits; `watchdog` may be null.
+/// Tells the watchdog that the consumer waits, while the object lives. `watchdog` may be null.
 class Waiting {
  public:
   explicit Waiting(Watchdog* watchdog) : watchdog_(watchdog) { tell(true); }

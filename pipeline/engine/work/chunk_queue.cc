@@ -45,7 +45,7 @@ void ChunkQueue::start() {
   driver_.start();
 }
 
-/// Returns how many elements may be pulled; 0 as long as there is no room.
+/// Returns how many elements may be pulled; 0 while there is no room.
 std::size_t ChunkQueue::room(std::size_t elements_max) {
   const std::uint64_t most = depth_.room(elements_, bytes_, type_.size);
   const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(most, elements_max));
@@ -55,8 +55,8 @@ std::size_t ChunkQueue::room(std::size_t elements_max) {
     }
     if (is_wanted_ && chunks_.empty()) return 1;
   }
-  // Nothing more comes for now: a consumer that waits for several chunks takes those there are, and
-  // the interval until the next one is not the input's own.
+  // Nothing more comes for now. So a consumer that waits for several chunks takes those that are
+  // ready, and the interval until the next chunk says nothing about the input.
   if (!chunks_.empty()) wake_collector();
   come_ticks_ = 0;
   return 0;
@@ -96,7 +96,7 @@ void ChunkQueue::hold(Chunk& chunk) {
   }
 }
 
-/// Moves what is in hand into the queue, if that has room for it.
+/// Moves the pulled chunk into the queue if there is room.
 void ChunkQueue::add_pulled() {
   const std::uint64_t elements = pulled_.slots();
   const std::uint64_t bytes = in_hand_.held().bytes();
@@ -117,7 +117,7 @@ void ChunkQueue::add_pulled() {
   if (chunks_.size() >= wake_at_ || depth_.is_half_full(elements_, bytes_)) wake_collector();
 }
 
-/// Returns when there are chunks, there will be none, or the consumer may have the input.
+/// Returns when chunks are ready, when no more will come, or when the consumer may take the input.
 void ChunkQueue::wait_for_chunks(std::unique_lock<std::mutex>& lock) {
   const bool was_full = depth_.take_was_full();
   is_wanted_ = true;
@@ -132,7 +132,7 @@ void ChunkQueue::wait_for_chunks(std::unique_lock<std::mutex>& lock) {
     if (wake_at_ == 1) {
       values_.wait_once(lock);
     } else {
-      // Should fewer come than expected, those that are here don't wait for the others.
+      // If fewer come than expected, those that are ready don't wait for the others.
       values_.wait_once_for(lock, kCollectChunks);
     }
   }

@@ -9,14 +9,14 @@
 
 namespace infeed::detail {
 
-/// Tasks in an executor that work for an object. They may begin late, perhaps when the object is gone;
-/// then they do nothing.
+/// Tasks in an executor that work for an object. They may begin late, even after the object is
+/// destroyed; then they do nothing.
 ///
 ///     ExecutorTasks tasks(run.executor(), [this] { run_jobs(); });  // the owner's last member
 ///     tasks.submit();
 ///
 /// The destructor waits for tasks that have begun, never for those that have not: it may run in the
-/// executor's only thread (a user's function that iterates a dataset of its own).
+/// executor's only thread (if a user's function iterates a dataset of its own).
 class ExecutorTasks {
  public:
   ExecutorTasks(Executor& executor, std::function<void()> work)
@@ -29,7 +29,7 @@ class ExecutorTasks {
   ExecutorTasks(const ExecutorTasks&) = delete;
   ExecutorTasks& operator=(const ExecutorTasks&) = delete;
 
-  /// The executor may run it at once, in this very call.
+  /// Submits one task. The executor may run it at once, inside this call.
   void submit() {
     executor_.submit([lifeline = lifeline_] { lifeline->work_once(); });
   }

@@ -47,7 +47,7 @@ Pull InputDriver::pull_here(Chunk& out, std::size_t want) {
   return pulled;
 }
 
-/// The thread is woken by the consumer, when it waits.
+/// Gives the input back. The consumer wakes the thread when it waits.
 void InputDriver::give_back() {
   const auto lock = hand_off_.lock();
   is_taken_ = false;

@@ -8,9 +8,9 @@
 namespace infeed::detail {
 namespace {
 
-// To be woken takes 20 to 60 us. Up to here the queue doubles to have fewer hand-overs; beyond, to bridge
-// what is longer than they are, where that is a 32nd of all time: a core that was lost for once is not
-// worth a MiB.
+// Waking a thread takes 20 to 60 us. Up to kDepthForHandOvers the queue doubles to have fewer
+// hand-overs. Beyond that it doubles to bridge longer stalls, if they take a 32nd of all time: one
+// single loss of the core isn't worth a MiB.
 constexpr std::uint64_t kDepthForHandOvers = 32;
 constexpr double kStallUs = 200;
 constexpr std::uint64_t kStallsPart = 32;
@@ -47,7 +47,8 @@ void QueueDepth::note_wait(bool was_full, std::uint64_t begin_ticks, std::uint64
   if (was_full && limits_.adaptive && is_worth_more(waited_ticks)) double_it();
 }
 
-/// Whether the queue should hold more, since it was full and then kept the consumer waiting.
+/// Returns true if the queue should hold more, since it was full and then kept the consumer
+/// waiting.
 bool QueueDepth::is_worth_more(std::uint64_t waited_ticks) {
   if (limits_.elements_max < kDepthForHandOvers) return true;
   if (waited_ticks <= ticks_of_us(kStallUs)) return false;

@@ -7,13 +7,15 @@
 
 namespace infeed::detail {
 
-/// How much a queue may hold. A chunk is admitted when either bound allows it, or the queue is empty.
+/// The most that a queue may hold. A chunk is admitted if either bound allows it, or if the queue
+/// is empty.
 struct QueueLimits {
   std::uint64_t elements_max;
   std::uint64_t bytes_max;
-  bool adaptive;  ///< doubles both after the queue was full and then kept the consumer waiting
+  bool adaptive;  ///< doubles both bounds when the queue was full and then kept the consumer
+                  ///< waiting
 
-  /// Returns the limits of a queue of that depth.
+  /// Returns the limits of a queue of depth `depth`.
   static QueueLimits of_depth(std::uint64_t depth, bool adaptive) {
     return {.elements_max = depth, .bytes_max = depth * kBytesPerDepth, .adaptive = adaptive};
   }
@@ -21,7 +23,7 @@ struct QueueLimits {
   static constexpr std::uint64_t kAdaptiveDepthMax = 4096;
 };
 
-/// The limits of a queue as it runs: an adaptive one doubles them where that is worth its memory.
+/// The current limits of a queue. An adaptive queue doubles them where that is worth its memory.
 ///
 /// Thread-safety: none; the queue's lock guards it.
 class QueueDepth {
@@ -34,7 +36,7 @@ class QueueDepth {
   bool admits(std::uint64_t elements, std::uint64_t bytes) const {
     return elements <= limits_.elements_max || bytes <= limits_.bytes_max;
   }
-  /// Returns how many more elements of that size either bound lets in beside what there is; at least 1.
+  /// Returns how many more elements of that size either bound admits; at least 1.
   std::uint64_t room(std::uint64_t elements, std::uint64_t bytes, std::uint64_t bytes_each) const;
   bool is_half_full(std::uint64_t elements, std::uint64_t bytes) const {
     return 2 * elements >= limits_.elements_max && 2 * bytes >= limits_.bytes_max;
@@ -43,12 +45,12 @@ class QueueDepth {
     return 2 * elements <= limits_.elements_max || 2 * bytes <= limits_.bytes_max;
   }
 
-  /// The knob is told what the queue doubles itself, and how empty it gets.
+  /// Sets the knob. The queue tells it each doubling, and how empty the queue gets.
   void set_knob(Knob& knob) { knob_ = &knob; }
   void set(std::uint64_t depth);
   void note_full() { was_full_ = true; }
   void note_level(std::uint64_t elements, std::uint64_t bytes);
-  /// The consumer begins to wait; note_wait() behind it is told what this returned.
+  /// Called when the consumer begins to wait. Pass the result to the note_wait() that follows.
   bool take_was_full();
   void note_wait(bool was_full, std::uint64_t begin_ticks, std::uint64_t waited_ticks);
 
@@ -63,8 +65,9 @@ class QueueDepth {
   QueueLimits limits_;
   Knob* knob_ = nullptr;
   bool was_full_ = false;
-  std::uint64_t grew_at_ticks_ = 0;  ///< or the consumer waited for the first time
-  std::uint64_t stalled_ticks_ = 0;  ///< so long it waited since then for what had been full
+  std::uint64_t grew_at_ticks_ = 0;  ///< also when the consumer first waited
+  std::uint64_t stalled_ticks_ = 0;  ///< time since then that the consumer waited after the queue
+                                     ///< had been full
 };
 
 }  // namespace infeed::detail
