@@ -14,7 +14,7 @@
 namespace infeed::detail {
 namespace {
 
-// A size beyond is a mistake (INT64_MAX for "all"), and its bytes could not be counted.
+// A larger size is a mistake (INT64_MAX for "all"), and its bytes couldn't be counted.
 constexpr std::uint64_t kBatchBytesMax = std::uint64_t{1} << 40;
 
 class BatchStage final : public Stage {
@@ -43,7 +43,7 @@ class BatchStage final : public Stage {
     std::size_t produced_bytes = 0;
     while (true) {
       if (in_.empty()) {
-        // A batch that is complete doesn't wait for the next one's rows.
+        // A complete batch doesn't wait for the next one's rows.
         if (!out.empty()) return Pull::values;
         const Pull pulled = pull_rows(out);
         if (pulled != Pull::values) return out.empty() ? pulled : Pull::values;
@@ -73,7 +73,7 @@ class BatchStage final : public Stage {
   }
 
  private:
-  /// Asks for rows; at the end of the input hands over the short batch.
+  /// Pulls rows. At the end of the input hands over the short batch.
   Pull pull_rows(Chunk& out) {
     if (ended_) return Pull::end;
     const Pull pulled = input_->pull(in_, in_.capacity());
@@ -84,7 +84,7 @@ class BatchStage final : public Stage {
     return Pull::end;
   }
 
-  /// The batch that is filled, or the error in its place; false behind an error.
+  /// Hands over the filled batch, or the error in its place. Returns false after an error.
   bool hand_over(Chunk& out) {
     BatchReference filled = std::move(partial_);
     memory_.shrink(memory_.bytes() - pool_->block_bytes());
@@ -97,7 +97,7 @@ class BatchStage final : public Stage {
     return true;
   }
 
-  /// Null where all vectors of each column are equally long.
+  /// Returns null if all vectors of each column are equally long.
   ErrorPointer unequal_lengths(const BatchReference& batch) const {
     for (std::size_t i = 0; i < layout_.columns.size(); ++i) {
       const auto& [offset, type, length] = layout_.columns[i];
@@ -120,7 +120,7 @@ class BatchStage final : public Stage {
     if (partial_.get() == nullptr) partial_ = pool_->take();
     const std::size_t count = std::min(in_.size(), size_ - partial_.size());
     const TypeInfo& row = *layout_.row;
-    const bool may_be_refused = memory().limit_bytes() != 0;  // to look at strings takes 1 ns each
+    const bool may_be_refused = memory().limit_bytes() != 0;  // looking at strings takes 1 ns each
     if (may_be_refused && row.payload_bytes_run != nullptr)
       memory_.grow(row.payload_bytes_run(in_.front(), count));
     partial_.get()->append(in_.front(), count);
@@ -133,7 +133,7 @@ class BatchStage final : public Stage {
   const std::unique_ptr<Stage> input_;
   Chunk in_;
   const std::shared_ptr<BatchPool> pool_;
-  Reservation memory_;  ///< of the batch that is being filled
+  Reservation memory_;  ///< for the batch that is being filled
   BatchReference partial_;
   bool ended_ = false;
 };
@@ -155,7 +155,7 @@ class BatchNode final : public Node {
         [this](std::uint64_t n) { return batch_count(n, size_, options_.drop_remainder); });
   }
   std::uint64_t buffer_bytes_min() const override { return size_ * layout_.row->size; }
-  /// The last one may have fewer rows, but it has the memory of a whole one.
+  /// The last batch may have fewer rows, but it has the memory of a whole one.
   std::uint64_t element_bytes_min() const override { return type().size + buffer_bytes_min(); }
 
  protected:

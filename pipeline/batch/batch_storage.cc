@@ -14,14 +14,15 @@
 namespace infeed::detail {
 namespace {
 
-// Two are always kept where there is memory: one comes back while another is taken. More of them only as long as there were as many in use at once, and not beyond this: with
-// two free blocks of 14 MB the third was given back to the system and had again, 60 times in three
-// seconds, which cost a quarter of the rate.
+// Two free blocks are always kept if there is memory: one comes back while another is taken. More
+// are kept only up to the most blocks in use at once, and within these limits. When only two free
+// blocks of 14 MB were kept, the third was given back to the system and taken again 60 times in
+// three seconds, which cost a quarter of the rate.
 constexpr std::size_t kFreeBlocksMin = 2;
 constexpr std::size_t kFreeBlocksMax = 64;
 constexpr std::size_t kFreeBytesMax = std::size_t{64} << 20;
 
-/// Of a block's columns: a cache line, or what an over-aligned field asks for.
+/// Returns the alignment of a block's columns: a cache line, or more for an over-aligned field.
 std::size_t alignment_of(const BatchLayout& layout) {
   std::size_t alignment = 64;
   for (const BatchLayout::Column& column : layout.columns) {
@@ -30,7 +31,7 @@ std::size_t alignment_of(const BatchLayout& layout) {
   return alignment;
 }
 
-/// Counts it as best-effort memory.
+/// Counts free blocks as best-effort memory.
 class FreeMemory final : public FreeMemoryAccount {
  public:
   explicit FreeMemory(MemoryAccount& account) : account_(account) {}
@@ -76,8 +77,8 @@ BatchPool::BatchPool(const BatchLayout& layout, std::size_t rows_max,
     column_offsets_.push_back(block_bytes_);
     block_bytes_ += (column.type->size * rows_max + alignment - 1) / alignment * alignment;
   }
-  // All free blocks of such a size come to 4 MiB at most, and counting each costs a batch of integers a
-  // fifth of its time.
+  // All free blocks of such a size come to 4 MiB at most. Counting each would cost a batch of
+  // integers a fifth of its time.
   if (block_bytes_ <= kChunkPayloadBytesMax) account_ = nullptr;
 }
 
@@ -136,7 +137,8 @@ void BatchPool::give_back(BatchStorage* storage) {
   free_block(storage, storage->block_, block_bytes_, layout_);
 }
 
-/// One more block. Where memory is short none does: others need the room.
+/// Returns true if one more block may lie free. If memory is short no block may: others need the
+/// room.
 bool BatchPool::may_lie_free() {
   const std::size_t there = free_.size() + in_use_;
   const bool fits =
@@ -171,7 +173,7 @@ void BatchStorage::close_gaps(std::span<const std::size_t> gaps) {
     for (std::size_t g = 0; g < gaps.size(); ++g) {
       type.destroy(rows + gaps[g] * type.size, 1);
       const std::size_t end = g + 1 < gaps.size() ? gaps[g + 1] : size_;
-      // One at a time: the places overlap.
+      // One at a time, because the places overlap.
       for (std::size_t from = gaps[g] + 1; from < end; ++from, ++to) {
         type.relocate(rows + to * type.size, rows + from * type.size, 1);
       }

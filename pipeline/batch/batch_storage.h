@@ -12,14 +12,14 @@
 
 namespace infeed::detail {
 
-/// Keeps the blocks of batches that are gone for the next ones: a fresh megabyte costs page faults
-/// (0.25 us each 4 KiB), a pooled one nothing.
+/// Keeps the blocks of destroyed batches for the next ones: a fresh megabyte costs page faults
+/// (0.25 us per 4 KiB), a pooled one nothing.
 ///
-/// The stage that fills batches has a pool for the time of its run: what lies free is in the memory
-/// account, and gone with the stage.
+/// A stage that fills batches has a pool for its run. The free blocks count in the memory account,
+/// and are freed with the stage.
 ///
-/// Invariants: free_ is guarded by mutex_. Blocks in use hold a reference to the pool, so it
-/// outlives the pipeline when a user keeps a batch.
+/// Invariants: mutex_ guards free_. Blocks in use hold a reference to the pool, so it outlives the
+/// pipeline if a user keeps a batch.
 class BatchPool : public std::enable_shared_from_this<BatchPool> {
  public:
   BatchPool(const BatchLayout& layout, std::size_t rows_max,
@@ -28,14 +28,14 @@ class BatchPool : public std::enable_shared_from_this<BatchPool> {
   BatchPool(const BatchPool&) = delete;
   BatchPool& operator=(const BatchPool&) = delete;
 
-  /// A pool for batches of the same kind.
+  /// Returns a pool for batches of the same kind.
   std::shared_ptr<BatchPool> for_run(std::shared_ptr<FreeMemoryAccount> account) const {
     return std::make_shared<BatchPool>(layout_, rows_max_, std::move(account));
   }
-  /// An empty batch with room for rows_max rows.
+  /// Returns an empty batch with room for rows_max rows.
   BatchReference take();
   std::size_t block_bytes() const { return block_bytes_; }
-  /// Lets go the free blocks; blocks that come back later are freed at once.
+  /// Frees the free blocks. Blocks that come back later are freed at once.
   void close();
 
  private:
@@ -46,13 +46,13 @@ class BatchPool : public std::enable_shared_from_this<BatchPool> {
 
   const BatchLayout& layout_;
   const std::size_t rows_max_;
-  std::shared_ptr<FreeMemoryAccount> account_;  ///< until it is closed; null where nobody counts
+  std::shared_ptr<FreeMemoryAccount> account_;  ///< null after close(), and if nobody counts
   std::vector<std::size_t> column_offsets_;
   std::size_t block_bytes_ = 0;
   std::mutex mutex_;
   std::vector<BatchStorage*> free_;
   std::size_t in_use_ = 0;
-  std::size_t most_in_use_ = 0;  ///< at once
+  std::size_t most_in_use_ = 0;  ///< at the same time
   bool closed_ = false;
 };
 
@@ -67,13 +67,13 @@ class BatchStorage {
   std::size_t size() const { return size_; }
   std::byte* column(std::size_t index) const { return block_ + offsets_[index]; }
   std::size_t bytes() const;
-  /// Moves `count` rows behind the ones that are there; not after the batch was handed over.
+  /// Moves `count` rows to the end of the batch. Not after the batch was handed over.
   void append(void* rows, std::size_t count);
-  /// For rows that somebody constructs in place.
+  /// Sets the number of rows, for rows that were constructed in place.
   void set_size(std::size_t rows) { size_ = rows; }
-  /// Destroys the rows behind the first `rows`.
+  /// Destroys the rows from `rows` on.
   void shrink(std::size_t rows);
-  /// Destroys the rows at `gaps`, which are in order, and moves those behind them up.
+  /// Destroys the rows at `gaps`, which ascend, and moves later rows up.
   void close_gaps(std::span<const std::size_t> gaps);
 
   void add_reference() { references_.fetch_add(1, std::memory_order_relaxed); }
@@ -87,7 +87,7 @@ class BatchStorage {
   const std::size_t block_bytes_;
   std::byte* const block_;
   std::shared_ptr<BatchPool> pool_;  ///< while in use
-  int last_core_ = 0;                ///< that of the thread that took it
+  int last_core_ = 0;                ///< core of the thread that took it
   std::size_t size_ = 0;
   std::atomic<std::uint32_t> references_{0};
 };

@@ -16,9 +16,9 @@ namespace infeed::detail {
 namespace {
 
 struct Group {
-  std::int64_t size;          ///< when it is full
+  std::int64_t size;          ///< elements of a full group
   std::optional<Chunk> rows;  ///< grows up to `size`
-  std::uint64_t bytes = 0;    ///< accounted for the rows and what they own
+  std::uint64_t bytes = 0;    ///< of the rows and what they own, in the account
 };
 
 class GroupingStage final : public Stage {
@@ -37,7 +37,7 @@ class GroupingStage final : public Stage {
     while (out.slots() < want && !out.has_error()) {
       ErrorPointer error;
       Full full;
-      // What is done must not wait for the next input.
+      // Finished outputs must not wait for the next input.
       const std::optional<Pull> collected = collect(full, error, out.empty());
       if (collected != Pull::values) return out.empty() ? *collected : Pull::values;
       if (error == nullptr) hand_over(out, full, error);
@@ -67,8 +67,9 @@ class GroupingStage final : public Stage {
     Group* group = nullptr;
   };
 
-  /// Collects until a group is full, or an error takes somebody's place. At the end: the groups
-  /// that are left, by key. None when that needs another pull, which may take long, and may not.
+  /// Collects until a group is full, or until an error takes an element's place. At the end it
+  /// gives the remaining groups, by key. Returns nothing if it needs a pull, which may take long,
+  /// and `may_pull` is false.
   std::optional<Pull> collect(Full& full, ErrorPointer& error, bool may_pull) {
     while (true) {
       if (ended_) return next_left_over(full) ? Pull::values : Pull::end;
@@ -94,7 +95,7 @@ class GroupingStage final : public Stage {
     }
   }
 
-  /// Where the element in front of in_ belongs; or why it can't be there.
+  /// Finds the group of the element in front of in_, or the error that takes its place.
   Full find_group(ErrorPointer& error) {
     try {
       const void* const context = spec_.context.get();
@@ -108,8 +109,8 @@ class GroupingStage final : public Stage {
     }
   }
 
-  /// Takes the element in front of in_, or all that fit when there is one group. True when it is
-  /// full.
+  /// Adds the element in front of in_. With a single group it adds all that fit. Returns true if
+  /// the group is full.
   bool add_to(Group& group) {
     std::size_t count = 1;
     if (spec_.key == nullptr && spec_.check == nullptr) {
@@ -173,7 +174,7 @@ class GroupingStage final : public Stage {
   void hand_over(Chunk& out, const Full& full, ErrorPointer& error) {
     Chunk& rows = *full.group->rows;
     const void* const context = spec_.context.get();
-    // Only for whom it may be refused: to look at all rows takes a tenth of the batch's time.
+    // Only if the limit may refuse it: looking at all rows takes a tenth of the batch's time.
     const bool is_asked = spec_.assembled_bytes != nullptr && memory().limit_bytes() != 0;
     const std::uint64_t bytes =
         !is_asked ? 0 : spec_.assembled_bytes(context, full.key, rows.front(), rows.size());
@@ -190,7 +191,7 @@ class GroupingStage final : public Stage {
 
   void let_go(Group& group) {
     if (spec_.key == nullptr) {
-      // The next group is as large; its rows can lie where these lay.
+      // The next group is as large, so it reuses the memory of the rows.
       group.rows->clear();
       const std::uint64_t kept = group.rows->capacity() * in_.type().size;
       memory_.shrink(group.bytes - kept);
@@ -202,7 +203,8 @@ class GroupingStage final : public Stage {
     counters().buffered_bytes.store(memory_.bytes(), std::memory_order_relaxed);
   }
 
-  /// As batch does: when no element failed so far, groups are as many neighbours each.
+  /// Skips whole groups as batch does: if no element has failed so far, each group has the same
+  /// number of elements.
   std::uint64_t skip_whole_groups(std::uint64_t count, Known known) {
     const bool started = !in_.empty() || !groups_.empty() || ended_;
     if (spec_.key != nullptr || started || known != Known::no_errors) return 0;

@@ -201,7 +201,7 @@ class PackStage final : public Stage {
             whole_[c].count, columns_[c].name, columns_[c].length));
   }
 
-  /// Counts the batches that are being made.
+  /// Reserves memory for the batches in the making.
   void hold_batches() {
     if (rows_->batches() == held_batches_) return;
     held_batches_ = rows_->batches();
@@ -225,13 +225,13 @@ class PackStage final : public Stage {
   PackDocuments documents_;
   std::vector<PackedColumn> columns_;
   std::vector<DType> dtypes_;
-  std::optional<PackRows> rows_;  ///< none before the first ColumnBatch
+  std::optional<PackRows> rows_;  ///< empty before the first ColumnBatch
   Reservation memory_{memory(), "pack"};
   std::uint64_t batch_bytes_ = 0;
   std::size_t held_batches_ = 0;
   std::vector<PackValues> whole_;
   std::vector<PackValues> part_;
-  std::size_t part_number_ = 0;  ///< of the document that is split
+  std::size_t part_number_ = 0;  ///< of the split document
   bool ended_ = false;
 };
 
@@ -251,7 +251,7 @@ class PackNode final : public Node {
                        options.drop_remainder ? "drop_remainder" : "");
   }
   Cardinality cardinality() const override { return input().cardinality().unknown_unless_empty(); }
-  /// As many batches as its window may touch.
+  /// As many batches as the window may touch.
   std::uint64_t buffer_bytes_min() const override {
     if (spec_.input.values == nullptr) return 0;
     const auto plans = plan_columns(spec_.options.columns, spec_.input.dtypes);
@@ -289,7 +289,7 @@ void check_pack_columns(PackOptions& options, const PackInput& input) {
   if (options.columns.empty() && options.length < 1) {
     refuse_packing(fmt::format("rows have a length of {}; give 1 or more", options.length));
   }
-  packed_names(options.columns);  // says which comes twice
+  packed_names(options.columns);  // throws if a name comes twice
 }
 
 }  // namespace

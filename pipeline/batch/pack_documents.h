@@ -17,7 +17,7 @@ namespace infeed::detail {
 
 struct PackSpec {
   std::size_t rows;
-  PackOptions options;  ///< its columns have lengths
+  PackOptions options;  ///< with the lengths of all columns set
   PackInput input;
 };
 
@@ -27,7 +27,7 @@ class PackDocuments {
   PackDocuments(const PackSpec& spec, const TypeInfo& in_type) : spec_(spec), in_(in_type) {}
 
   Chunk& chunk() { return in_; }
-  /// The element in front of chunk() is another one.
+  /// Begins the next element, which is in front of chunk().
   void begin(const std::vector<PackedColumn>& columns, const std::vector<DType>& dtypes) {
     document_ = 0;
     count_ = 1;
@@ -77,7 +77,7 @@ class PackDocuments {
   const PackSpec& spec_;
   Chunk in_;
   std::size_t document_ = 0;
-  std::size_t count_ = 0;  ///< documents of the element; 0: it is yet to be looked at
+  std::size_t count_ = 0;  ///< documents of the element; 0: it hasn't begun
   std::vector<const Column*> columns_;
 };
 

@@ -13,41 +13,42 @@
 
 namespace infeed::detail {
 
-/// A column as it is packed, with all that was left open filled in.
+/// A packed column with all options filled in.
 struct PackColumnPlan {
   DType dtype = DType::uint8;
   std::size_t item_bytes = 1;
   std::size_t length = 0;
-  std::uint64_t padding = 0;  ///< the item's bytes, the first one lowest
+  std::uint64_t padding = 0;  ///< the item's bytes, lowest first
 };
 
-/// Of a batch, with its segment ids and positions.
+/// Returns the bytes of a batch, with its segment ids and positions.
 std::uint64_t packed_batch_bytes(std::span<const PackColumnPlan> columns, std::size_t rows);
 
-/// Why: rows that documents are packed into, first fit. They lie in the batches that they will be
-/// part of from the start, so that an item is copied once.
+/// Why: rows that take documents, first fit. They lie in their final batches from the start, so an
+/// item is copied once.
 ///
-/// Invariants: row r is row r % rows of batch r / rows. The rows from first_open() on, `window` of
-/// them at most, may still take documents; those before are filled up and never change.
+/// Invariants: row r is row r % rows of batch r / rows. The rows from first_open() on, at most
+/// `window`, may still take documents. The rows before are filled up and never change.
 class PackRows {
  public:
   PackRows(std::vector<PackColumnPlan> columns, std::shared_ptr<const ColumnNames> names,
            std::size_t rows, std::size_t window);
 
-  /// Into the first row that has room, or a new one; no column has more items than its rows.
+  /// Puts the document into the first row that has room, or into a new one. No column of it may
+  /// have more items than a row.
   void place(std::span<const PackValues> document);
-  /// No row takes documents any more.
+  /// Closes all rows for documents.
   void close_all();
 
-  /// Whether the next batch is whole.
+  /// Returns true if the next batch is complete.
   bool has_batch() const { return first_open_ >= (first_batch_ + 1) * rows_; }
   ColumnBatch take_batch();
-  /// Rows of a last batch that isn't; behind close_all().
+  /// Returns the rows of an incomplete last batch. Only after close_all().
   std::size_t rows_left() const { return static_cast<std::size_t>(next_ - first_batch_ * rows_); }
 
   std::size_t batches() const { return batches_.size(); }
 
-  /// Of rows that take no documents any more: items that they have room for, and that they hold.
+  /// Items that the closed rows have room for, and items that they hold.
   std::uint64_t room_items() const { return room_items_; }
   std::uint64_t held_items() const { return held_items_; }
 
@@ -56,12 +57,12 @@ class PackRows {
     Tensor values;
     Tensor segment_ids;
     Tensor positions;
-    // What they show, to be written.
+    // The memory of the tensors, to be written.
     std::byte* items = nullptr;
     std::int32_t* ids = nullptr;
     std::int32_t* places = nullptr;
   };
-  using Making = std::vector<PackedTensor>;  ///< a batch; one a column
+  using Making = std::vector<PackedTensor>;  ///< a batch; one per column
 
   bool has_room(std::size_t slot, std::span<const PackValues> document) const;
   std::uint64_t row_for(std::span<const PackValues> document);
@@ -79,9 +80,9 @@ class PackRows {
   std::deque<Making> batches_;
   std::uint64_t first_batch_ = 0;  ///< the number of batches_.front()
   std::uint64_t first_open_ = 0;
-  std::uint64_t next_ = 0;              ///< row to be begun
-  std::vector<std::size_t> free_;       ///< items, of each open row's columns
-  std::vector<std::int32_t> segments_;  ///< of each open row
+  std::uint64_t next_ = 0;              ///< number of the next row to begin
+  std::vector<std::size_t> free_;       ///< room in items, for each column of each open row
+  std::vector<std::int32_t> segments_;  ///< documents in each open row
   std::uint64_t room_items_ = 0;
   std::uint64_t held_items_ = 0;
 };

@@ -14,7 +14,7 @@
 namespace infeed::detail {
 namespace {
 
-/// What both ways of joining rows have in common: which size is next, and which row.
+/// The shared part of both ways to join rows: the next size, and the next row.
 class RebatchStage : public Stage {
  public:
   RebatchStage(const StageContext& context, const std::vector<std::int64_t>& sizes,
@@ -50,13 +50,14 @@ class RebatchStage : public Stage {
   }
 
  protected:
-  /// Rows of the batch that is being made.
+  /// Returns the rows of the batch in the making.
   virtual std::size_t rows_taken() const = 0;
   virtual std::size_t rows_of(const void* batch) const = 0;
-  /// Takes `count` rows of the batch; returns by how many to go on, and why any of them is lost.
+  /// Takes `count` rows of the batch. Returns how many rows to go on by, and the error if any of
+  /// them is lost.
   virtual std::size_t take_rows(const void* batch, std::size_t first, std::size_t count,
                                 ErrorPointer& error) = 0;
-  /// The batch that is being made.
+  /// Hands over the batch in the making.
   virtual void hand_over(Chunk& out) = 0;
 
  private:
@@ -83,11 +84,11 @@ class RebatchStage : public Stage {
   const std::unique_ptr<Stage> input_;
   Chunk in_;
   std::size_t turn_ = 0;
-  std::size_t row_ = 0;  ///< of the batch in front of in_: the next one
+  std::size_t row_ = 0;  ///< next row of the batch in front of in_
   bool ended_ = false;
 };
 
-/// For Batch<T>: rows are copied straight into the next block.
+/// Rebatches Batch<T>: rows are copied straight into the next block.
 class CopyRowsStage final : public RebatchStage {
  public:
   CopyRowsStage(const StageContext& context, const std::vector<std::int64_t>& sizes,
@@ -123,13 +124,13 @@ class CopyRowsStage final : public RebatchStage {
     if (partial_.get() == nullptr) partial_ = pool_->take();
     const std::size_t before = partial_.size();
     const bool are_copied = copy_rows(from, first, count, error);
-    // Rare: only the row that can't be copied is lost, so they are taken one by one.
+    // Rare: only the row that can't be copied is lost, so rows are taken one by one.
     if (!are_copied && count > 1 && copy_rows(from, first, 1, error)) error = nullptr;
     memory_.grow(payload_bytes(before, partial_.size() - before));
     return are_copied ? count : 1;
   }
 
-  /// Copies rows behind those of partial_; all or none.
+  /// Copies rows to the end of partial_; all or none.
   bool copy_rows(const BatchReference& from, std::size_t first, std::size_t count,
                  ErrorPointer& error) {
     BatchStorage& to = *partial_.get();
@@ -153,7 +154,7 @@ class CopyRowsStage final : public RebatchStage {
     }
   }
 
-  /// Returns the bytes of some rows of partial_.
+  /// Returns the bytes that some rows of partial_ own.
   std::uint64_t payload_bytes(std::size_t first, std::size_t count) const {
     std::uint64_t bytes = 0;
     for (std::size_t i = 0; i < layout_.columns.size(); ++i) {
@@ -166,11 +167,11 @@ class CopyRowsStage final : public RebatchStage {
 
   const BatchLayout& layout_;
   const std::shared_ptr<BatchPool> pool_;
-  Reservation memory_;  ///< of the batch that is being filled
+  Reservation memory_;  ///< for the batch that is being filled
   BatchReference partial_;
 };
 
-/// For batches that have no layout of their own.
+/// Rebatches batches without a layout.
 class JoinRowsStage final : public RebatchStage {
  public:
   JoinRowsStage(const StageContext& context, const std::vector<std::int64_t>& sizes,
@@ -190,7 +191,7 @@ class JoinRowsStage final : public RebatchStage {
     count_ = 0;
   }
 
-  /// What can't be joined is lost as a whole.
+  /// Rows that can't be joined are all lost.
   std::size_t take_rows(const void* batch, std::size_t first, std::size_t count,
                         ErrorPointer& error) override {
     try {
@@ -210,7 +211,7 @@ class JoinRowsStage final : public RebatchStage {
   std::size_t count_ = 0;                    ///< of rows_
 };
 
-/// What all kinds of batches have in common.
+/// The shared part of all kinds of batches.
 class RebatchNode : public Node {
  public:
   RebatchNode(std::vector<std::int64_t> sizes, const RebatchOptions& options, const TypeInfo& type,

@@ -40,7 +40,7 @@ class RowFillingStage final : public Stage {
   }
 
  private:
-  /// With pools for this run alone.
+  /// Returns the spec with pools for this run alone.
   static RowFillSpec spec_for_run(RowFillSpec spec, MemoryAccount& memory) {
     if (spec.for_run != nullptr) spec.fill = spec.for_run(spec.fill.get(), memory);
     return spec;

@@ -18,7 +18,7 @@ class UnbatchStage final : public Stage {
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     while (true) {
-      // What is done must not wait for the next input.
+      // Finished rows must not wait for the next input.
       const std::optional<Pull> at_hand = see_to_an_element(want, out.empty());
       if (at_hand != Pull::values) return out.empty() ? *at_hand : Pull::values;
       if (in_.size() == 0) {
@@ -60,14 +60,14 @@ class UnbatchStage final : public Stage {
   }
 
  private:
-  /// Sees to it that in_ starts with an element that has rows left, or with an error. None when
-  /// that needs another pull, which may take long, and may not.
+  /// Makes in_ start with an element that has rows left, or with an error. Returns nothing if it
+  /// needs a pull, which may take long, and `may_pull` is false.
   std::optional<Pull> see_to_an_element(std::size_t rows_wanted, bool may_pull) {
     while (true) {
       if (in_.empty()) {
         if (!may_pull) return std::nullopt;
-        // As many as will be needed, going by the last one: what is left of one more would be a pull
-        // of its own.
+        // Pulls as many elements as will be needed, judging by the last one. The rest of one
+        // element more would cost a pull of its own.
         const std::size_t elements =
             std::max<std::size_t>(1, rows_wanted / std::max<std::size_t>(1, rows_));
         const Pull pulled = input_->pull(in_, std::min(in_.capacity(), elements));
@@ -80,7 +80,7 @@ class UnbatchStage final : public Stage {
     }
   }
 
-  /// Rows of the element in front: whole ones that follow each other take one entry together.
+  /// Notes where the rows of the element in front went. Whole elements in a row share one entry.
   void note_taken(std::uint64_t position, std::size_t count) {
     if (row_ == 0) {
       taken_from_.add_rows(position, count, element_, rows_);
@@ -89,7 +89,7 @@ class UnbatchStage final : public Stage {
     }
   }
 
-  /// `count` rows of the element in front are dealt with.
+  /// Passes over `count` rows of the element in front.
   void pass(std::size_t count) {
     row_ += count;
     if (row_ < rows_) return;
@@ -104,9 +104,9 @@ class UnbatchStage final : public Stage {
   const std::unique_ptr<Stage> input_;
   Chunk in_;
   std::size_t rows_ = 0;       ///< of the element in front, or of the last one
-  std::size_t row_ = 0;        ///< the next one
-  std::uint64_t element_ = 0;  ///< the one in front, of all of the input
-  PositionLog taken_from_;     ///< in an iterator that records
+  std::size_t row_ = 0;        ///< next row
+  std::uint64_t element_ = 0;  ///< number in the input of the element in front
+  PositionLog taken_from_;     ///< only if the iterator records
 };
 
 class UnbatchNode final : public Node {

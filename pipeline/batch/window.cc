@@ -20,7 +20,7 @@ struct Shape {
   bool drop_remainder;
 
   std::uint64_t span() const { return (size - 1) * stride + 1; }
-  /// Windows that `length` elements give.
+  /// Returns how many windows `length` elements give.
   std::uint64_t count(std::uint64_t length) const {
     const std::uint64_t least = drop_remainder ? span() : 1;
     return length < least ? 0 : (length - least) / shift + 1;
@@ -28,7 +28,7 @@ struct Shape {
   bool overlap() const { return shift < span(); }
 };
 
-/// Elements `start`, start+1, ... of the input that windows still need; errors among them.
+/// The elements `start`, start+1, ... of the input that windows still need, errors included.
 class Buffer {
  public:
   Buffer(IteratorContext& run, const TypeInfo& type)
@@ -58,14 +58,15 @@ class Buffer {
     values_.drop_front(values);
     start_ = end;
   }
-  /// Elements that were never here.
+  /// Passes over elements that never were in the buffer.
   void pass(std::uint64_t count) { start_ += count; }
 
   struct Failed {
     std::uint64_t position;
     ErrorPointer error;
   };
-  /// The first failed element among `count` of them, `stride` apart; null when there is none.
+  /// Returns the first failed element among `count` elements that are `stride` apart; null if there
+  /// is none.
   const Failed* first_failed(std::uint64_t stride, std::uint64_t count) const {
     for (const Failed& failed : errors_) {
       const std::uint64_t offset = failed.position - start_;
@@ -75,7 +76,7 @@ class Buffer {
   }
   bool has_errors() const { return !errors_.empty(); }
   void* front() { return values_.front(); }
-  /// Address of an element that is no error.
+  /// Returns the address of an element that isn't an error.
   void* value(std::uint64_t offset) {
     std::size_t index = static_cast<std::size_t>(offset);
     for (const Failed& failed : errors_) {
@@ -84,16 +85,16 @@ class Buffer {
     return values_.value(index);
   }
 
-  /// What the first `count` elements own.
+  /// Returns the bytes that the first `count` elements own.
   std::uint64_t payload(std::uint64_t count) const {
     return payload_bytes(values_.front(),
                          static_cast<std::size_t>(std::min<std::uint64_t>(count, values_.size())));
   }
-  /// So much of it was moved elsewhere.
+  /// Says that so many bytes were moved elsewhere.
   void note_moved(std::uint64_t payload) { memory_.shrink(payload); }
 
  private:
-  /// Moves the values to the start; into twice the memory when more than half of it is in use.
+  /// Moves the values to the start, into twice the memory if more than half of it is in use.
   void make_room(std::size_t count) {
     std::size_t capacity = values_.capacity();
     while (2 * (values_.size() + count) > capacity) capacity *= 2;
@@ -115,7 +116,7 @@ class Buffer {
   Reservation memory_;
 };
 
-/// Says in the message which window failed and why.
+/// Returns an error that says which window failed and why.
 ErrorPointer error_of_window(std::uint64_t first, std::uint64_t position, const Error& cause) {
   return std::make_shared<const Error>(cause.reworded(
       cause.code(), fmt::format("the window from element {} on needs element {}, which failed: {}",
@@ -143,7 +144,7 @@ class WindowStage final : public Stage {
       }
       make_window(out);
       ++next_;
-      // A gap behind it is passed over later: its elements may be long in coming.
+      // The gap after the window is passed over later: its elements may take long to come.
       buffer_.drop_front(std::min(buffer_.size(), shape_.shift));
     }
     return Pull::values;
@@ -156,10 +157,10 @@ class WindowStage final : public Stage {
       return Stage::do_skip(count, known);
     }
     next_ += count;
-    // Not into the gap behind the last of these windows, which nobody has looked at yet: an error
-    // in it may be one that skip_errors leaves out.
+    // Not into the gap after the last of these windows. Nobody has looked at the gap yet, and an
+    // error in it may be one that skip_errors leaves out.
     const std::uint64_t end = (next_ - 1) * shape_.shift + std::min(shape_.shift, shape_.span());
-    // That window is there when it has an element, or all of them.
+    // The last window exists if it has an element or, with drop_remainder, all of them.
     const std::uint64_t missing =
         shape_.drop_remainder && shape_.overlap() ? shape_.span() - shape_.shift : std::uint64_t{0};
     advance_to(end, known);
@@ -173,8 +174,8 @@ class WindowStage final : public Stage {
  private:
   enum class Filled { yes, would_wait, cancelled };
 
-  /// Gets the buffer `count` elements, or all that there are, or enough for the next window's
-  /// error.
+  /// Fills the buffer with `count` elements, or with all that are left, or until the next window is
+  /// known to be an error.
   Filled fill(std::uint64_t count, bool may_wait) {
     if (buffer_.start() < next_ * shape_.shift) {
       if (!may_wait) return Filled::would_wait;
@@ -182,8 +183,8 @@ class WindowStage final : public Stage {
     }
     while (buffer_.size() < count && !ended_ && !has_failed()) {
       if (!may_wait) return Filled::would_wait;
-      // Where a limit may refuse what they own, no more than is needed: which window is refused must not
-      // depend on how many elements come at once.
+      // If a limit may refuse the elements' bytes, no more is pulled than needed: which window is
+      // refused must not depend on how many elements come at once.
       const bool is_sparing =
           in_.type().payload_bytes_run != nullptr && memory().limit_bytes() != 0;
       const std::uint64_t wanted = is_sparing ? count - buffer_.size() : in_.capacity();
@@ -195,17 +196,17 @@ class WindowStage final : public Stage {
     return Filled::yes;
   }
 
-  /// Drops what lies before `position`, in the buffer and beyond.
+  /// Drops all elements before `position`, in the buffer and beyond.
   void advance_to(std::uint64_t position, Known known) {
     buffer_.drop_front(std::min(buffer_.size(), position - buffer_.start()));
     const std::uint64_t gap = position - buffer_.start();
     if (gap == 0 || ended_) return;
     const std::uint64_t passed = input_->skip(gap, known);
     buffer_.pass(passed);
-    if (passed < gap) ended_ = true;  // or cancelled: then nothing comes any more, either
+    if (passed < gap) ended_ = true;  // or cancelled: nothing comes then, either
   }
 
-  /// Elements of the next window that are there.
+  /// Returns how many elements of the next window are in the buffer.
   std::uint64_t elements_at_hand() const {
     const std::uint64_t available = std::min(buffer_.size(), shape_.span());
     return available == 0 ? 0 : (available - 1) / shape_.stride + 1;
@@ -214,7 +215,7 @@ class WindowStage final : public Stage {
     return buffer_.has_errors() ? buffer_.first_failed(shape_.stride, elements_at_hand()) : nullptr;
   }
 
-  /// The next window is an error, whatever its other elements are, if they come at all.
+  /// Returns true if the next window is an error, whether or not its other elements come.
   bool has_failed() const { return !shape_.drop_remainder && first_failed() != nullptr; }
 
   void make_window(Chunk& out) {

@@ -15,47 +15,47 @@
 
 namespace infeed::detail {
 
-/// A batch in the making, or one that is made and waits to be taken. Guarded by the lock of the hand-off,
-/// but for the rows of `filling`, which belong to those who write them.
+/// A batch in the making, or a finished one that waits to be taken. The lock of the hand-off guards
+/// it, except for the rows of `filling`, which belong to the threads that write them.
 struct BatchInFill {
   BatchInFill(const TypeInfo& type, bool its_rows_have_places)
       : has_places(its_rows_have_places), made(type, 1) {}
 
   const bool has_places;  ///< RowFillSpec::rows_have_places
   std::uint64_t number = 0;
-  void* filling = nullptr;  ///< null before the first row, and when it is made
+  void* filling = nullptr;  ///< null before the first row, and once the batch is made
   std::size_t placed = 0;   ///< rows that have elements
-  std::size_t done = 0;     ///< of them written, or failed
+  std::size_t done = 0;     ///< rows that were written, or failed
   std::vector<std::pair<std::size_t, ErrorPointer>> failed;  ///< rows
-  std::size_t appended = 0;  ///< where rows are appended: those that went well
+  std::size_t appended = 0;  ///< rows that were written, if rows are appended
   bool is_busy = false;      ///< a piece is being written
 
-  std::deque<ErrorPointer> errors;  ///< of the input; to be handed over before it
-  ErrorPointer rows_error;          ///< of its own rows; behind them
+  std::deque<ErrorPointer> errors;  ///< of the input; handed over before the batch
+  ErrorPointer rows_error;          ///< of the batch's own rows; handed over after the batch
   Chunk made;
   bool is_made = false;
-  bool is_required = false;  ///< it has the memory that the stage can't do without
+  bool is_required = false;  ///< it uses the memory that the stage can't do without
   HeldBytes held;
-  std::uint64_t over_bytes = 0;  ///< of those held: for which there was no room
+  std::uint64_t over_bytes = 0;  ///< part of the held bytes that exceeds the room
 };
 
-/// Neighbouring rows of a stretch that belong into one batch.
+/// Neighbouring rows of a stretch that belong to the same batch.
 struct Piece {
   BatchInFill* batch;
   std::shared_ptr<InputRows> rows;
   std::size_t first;  ///< of `rows`
   std::size_t count;
   std::size_t row;         ///< of the batch
-  std::uint64_t position;  ///< of the first in the input, where errors have positions, too
+  std::uint64_t position;  ///< of the first row in the input; errors have positions, too
 };
 
-/// How the rows of a piece went.
+/// The result of writing a piece.
 struct PieceOutcome {
   std::vector<std::pair<std::size_t, ErrorPointer>> failed;
   std::size_t appended = 0;
-  std::optional<std::size_t> damaged;  ///< of the piece: it and those behind it weren't written
+  std::optional<std::size_t> damaged;  ///< row of the piece; it and those after it weren't written
   std::uint64_t ticks = 0;
-  std::uint64_t cpu_ns = 0;  ///< where they were measured
+  std::uint64_t cpu_ns = 0;  ///< 0 if not measured
 };
 
 }  // namespace infeed::detail

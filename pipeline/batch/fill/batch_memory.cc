@@ -14,8 +14,9 @@ BatchMemory::BatchMemory(IteratorContext& run, StageCounters& counters, const Ro
   required_.grow(batch_bytes_);
 }
 
-/// The required batch is made whatever others hold, but only when the consumer waits for it: the one
-/// before may still be on its way, and the two would be too much.
+/// The required batch is begun whatever others hold. But over the limit it is begun only while the
+/// consumer waits: the batch before may still be with the consumer, and both together would be too
+/// much.
 bool BatchMemory::try_begin(BatchInFill& batch, bool consumer_is_away) {
   const bool is_over =
       account_.limit_bytes() != 0 && account_.in_use_bytes() > account_.limit_bytes();
@@ -32,7 +33,8 @@ void BatchMemory::hold(BatchInFill& batch, std::uint64_t bytes) {
   const std::uint64_t held = batch.is_required ? required_.bytes() : batch.held.bytes();
   if (bytes <= held) return;
   const std::uint64_t more = bytes - held;
-  const bool is_too_large = bytes > account_.required_limit_bytes();  // whoever else holds what
+  const bool is_too_large = bytes > account_.required_limit_bytes();  // more than the account can
+                                                                      // ever give
   if (batch.is_required || is_too_large) {
     required_.grow(is_too_large ? bytes : more);
   } else if (batch.held.try_grow_to(account_, bytes)) {
@@ -52,7 +54,7 @@ void BatchMemory::hold(BatchInFill& batch, std::uint64_t bytes) {
 void BatchMemory::note_made(BatchInFill& batch) {
   note_buffered(batch.made.size(), batch.made.bytes());
   hold(batch, batch.made.bytes());
-  // Where sizes swing, the next batch may be as large as any of late.
+  // If sizes vary, the next batch may be as large as any recent one.
   const std::uint64_t of_late = batch_bytes_ - batch_bytes_ / 16;
   batch_bytes_ = std::max({batch_bytes_min_, std::uint64_t{batch.made.bytes()}, of_late});
 }
@@ -66,7 +68,7 @@ void BatchMemory::release(BatchInFill& batch) {
   over_bytes_ -= std::exchange(batch.over_bytes, 0);
 }
 
-/// More of it, or less: sums are modulo 2^64.
+/// Adds to the sums, modulo 2^64, so that they can also shrink.
 void BatchMemory::note_buffered(std::uint64_t batches, std::uint64_t bytes) {
   buffered_batches_ += batches;
   buffered_bytes_ += bytes;

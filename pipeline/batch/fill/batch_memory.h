@@ -11,30 +11,30 @@
 
 namespace infeed::detail {
 
-/// Holds the memory account's share of the batches in the making. One of them has the memory that the
-/// stage took when it was opened, and is made whatever others hold; the others are begun where there is room.
-/// With the lock of the hand-off held.
+/// Holds the memory account's share of the batches in the making. One batch uses the memory that
+/// the stage took when it was opened, so it is made whatever others hold. The other batches are
+/// begun if there is room. Called with the lock of the hand-off held.
 class BatchMemory {
  public:
   BatchMemory(IteratorContext& run, StageCounters& counters, const RowFillSpec& spec);
 
-  /// For a batch that is to be begun; false where there is no room now.
+  /// Reserves memory for a new batch. Returns false if there is no room now.
   bool try_begin(BatchInFill& batch, bool consumer_is_away);
-  /// The batch has become so large.
+  /// Says that the batch has grown to `bytes`.
   void hold(BatchInFill& batch, std::uint64_t bytes);
   void note_made(BatchInFill& batch);
-  /// It was handed over, or its rows are dropped.
+  /// Says that the batch was handed over, or that its rows were dropped.
   void note_gone(const BatchInFill& batch) {
     note_buffered(0 - batch.made.size(), 0 - batch.made.bytes());
   }
   void release(BatchInFill& batch);
 
-  /// Somebody found no room for a batch, since look_again().
+  /// Returns true if a batch found no room since look_again().
   bool is_short() const { return is_short_; }
   void look_again() { is_short_ = false; }
-  /// Batches have grown to more than there was room for.
+  /// Returns true if batches have grown to more than there is room for.
   bool is_over() const { return over_bytes_ != 0; }
-  std::uint64_t batch_bytes() const { return batch_bytes_; }  ///< of the next one, about
+  std::uint64_t batch_bytes() const { return batch_bytes_; }  ///< expected for the next batch
 
  private:
   void note_buffered(std::uint64_t batches, std::uint64_t bytes);
@@ -46,7 +46,7 @@ class BatchMemory {
   bool required_is_free_ = true;
   std::uint64_t batch_bytes_;
   std::uint64_t over_bytes_ = 0;
-  std::uint64_t buffered_batches_ = 0;  ///< that are made
+  std::uint64_t buffered_batches_ = 0;  ///< batches that are made
   std::uint64_t buffered_bytes_ = 0;
   bool is_short_ = false;
 };

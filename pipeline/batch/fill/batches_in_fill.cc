@@ -63,8 +63,8 @@ BatchInFill& BatchesInFill::batch_of_next_row() {
 
 // ---- pieces ----
 
-/// Where rows are appended, pieces of a batch are written one after the other. Where batches have
-/// grown beyond what there is room for, only the next one to be handed over grows on.
+/// If rows are appended, the pieces of a batch are written one after the other. If batches have
+/// grown beyond the room, only the next batch to be handed over may grow.
 bool BatchesInFill::may_be_written(const Piece& piece) const {
   const BatchInFill& batch = *piece.batch;
   if (batch.has_places) return true;
@@ -162,7 +162,7 @@ bool BatchesInFill::hand_over_front(Chunk& out, std::uint64_t rows_ahead_max) {
   spare_.push_back(std::move(batches_.front()));
   batches_.pop_front();
   ++first_batch_;
-  // Not for each batch: at half of what may be ahead.
+  // Wakes at half of the rows that may be ahead, not for each batch.
   return was_short || rows_ <= first_batch_ * spec_.size + rows_ahead_max / 2;
 }
 
@@ -182,7 +182,7 @@ void BatchesInFill::forget_rows_from(std::uint64_t row) {
   spec_.truncate(batch.filling, batch.appended);
 }
 
-/// Its rows and their memory; the input's errors stay.
+/// Drops the rows and their memory. The input's errors stay.
 void BatchesInFill::drop_rows(BatchInFill& batch) {
   if (batch.filling != nullptr) spec_.drop(std::exchange(batch.filling, nullptr));
   memory_.note_gone(batch);

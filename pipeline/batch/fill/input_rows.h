@@ -14,25 +14,26 @@
 
 namespace infeed::detail {
 
-/// A stretch of the input: the records of a block, elements that were pulled, or the end.
+/// A stretch of the input: the records of a block, pulled elements, or the end.
 struct InputRows {
   RecordBlock block;
   std::optional<Chunk> chunk;
   bool is_end = false;
-  ErrorPointer failure;  ///< at the end
+  ErrorPointer failure;  ///< with which the input ended
   RecordBlockSource::Taken taken;
-  RecordBlockSource::SlowRead slow_read;  ///< to be told once it is framed; 0 ticks: it wasn't slow
+  RecordBlockSource::SlowRead slow_read;  ///< reported once the block is framed; 0 ticks: it wasn't
+                                          ///< slow
   bool is_framed = false;
-  std::size_t placed = 0;  ///< that have a place in a batch
-  std::size_t whole = 0;   ///< records of a block that are there to their ends
-  HeldBytes held;          ///< for its memory
+  std::size_t placed = 0;  ///< rows that have a place in a batch
+  std::size_t whole = 0;   ///< records of a block that are complete
+  HeldBytes held;          ///< of the memory account
 
   std::size_t size() const { return chunk ? chunk->size() : block.size(); }
 };
 
-/// The stretches that one thread has read of late. It writes their rows first and reads the next
-/// one into memory of theirs, since its core has both in its cache: where the cores share no cache,
-/// a block that the other one had last takes 60 us to be read into, where 17 are enough.
+/// The stretches that one thread has read of late. It writes their rows first, and reads the next
+/// stretch into their memory, since its core has both in its cache. If the cores share no cache,
+/// reading into a block that another core used last takes 60 us instead of 17.
 ///
 /// Thread-safety: as RowFiller's state.
 class OwnStretches {
@@ -40,7 +41,7 @@ class OwnStretches {
   bool has(const std::shared_ptr<InputRows>& rows) const {
     return std::find(rows_.begin(), rows_.end(), rows) != rows_.end();
   }
-  /// The warmest whose rows are written, or null.
+  /// Takes the most recent stretch whose rows are written, or returns null.
   std::shared_ptr<InputRows> take_free() {
     const auto found = std::find_if(rows_.rbegin(), rows_.rend(), is_free);
     if (found == rows_.rend()) return nullptr;
@@ -48,22 +49,24 @@ class OwnStretches {
     rows_.erase(std::next(found).base());
     return rows;
   }
-  /// As the warmest of a few; of elements that were pulled, which may hold anything, as the only one.
+  /// Keeps the stretch as the most recent one. A pulled stretch, which may hold anything, is kept
+  /// alone.
   void keep(std::shared_ptr<InputRows> rows) {
     if (rows->chunk) rows_.clear();
     if (rows_.size() == kMax) rows_.erase(rows_.begin());
     rows_.push_back(std::move(rows));
   }
-  /// Lets go of those whose rows are written.
+  /// Drops the stretches whose rows are written.
   void drop_free() { std::erase_if(rows_, is_free); }
 
  private:
-  /// A second one waits while the rows before its own are another thread's.
+  /// The most stretches that are kept. A second one waits while the rows before it are another
+  /// thread's.
   static constexpr std::size_t kMax = 3;
 
   static bool is_free(const std::shared_ptr<InputRows>& rows) { return rows.use_count() == 1; }
 
-  std::vector<std::shared_ptr<InputRows>> rows_;  ///< from cold to warm
+  std::vector<std::shared_ptr<InputRows>> rows_;  ///< the most recent one last
 };
 
 }  // namespace infeed::detail

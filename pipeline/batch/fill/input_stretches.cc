@@ -13,9 +13,10 @@
 namespace infeed::detail {
 namespace {
 
-// Others may have read as many while a thread has lost its core.
+// The most parked stretches per thread: others may have read that many while a thread has lost its
+// core.
 constexpr std::size_t kParkedPerThread = 4;
-// Stretches between two that are measured with the CPU clock.
+// Stretches from one CPU clock measurement to the next.
 constexpr std::uint64_t kSampledStretches = 8;
 
 }  // namespace
@@ -34,7 +35,7 @@ std::optional<InputStretches::Claimed> InputStretches::claim(Lock& lock, OwnStre
   if (is_short_) own.drop_free();
   rows->placed = 0;
   rows->is_framed = false;
-  // One at a time is read whatever there is room for.
+  // One stretch at a time is read even if there is no room.
   is_short_ = !rows->held.try_grow_to(run_.memory(), bytes_);
   if (is_short_ && !(parked_.empty() && is_written)) {
     is_claiming_ = false;
@@ -87,7 +88,7 @@ void InputStretches::read(Lock& lock, const Claimed& claimed) {
   lock.unlock();
   read_block(rows, claimed.ticks, claimed.number % kSampledStretches == 0);
   HandOff::lock_again(lock);
-  // A slow one is remembered for a while.
+  // A slow read is remembered for a while.
   slow_read_ticks_ = std::max(rows.taken.ticks, slow_read_ticks_ - slow_read_ticks_ / 16);
   hold(rows, rows.block.memory_bytes());
   parked_[static_cast<std::size_t>(claimed.number - first_parked_)] = claimed.rows;
@@ -150,7 +151,7 @@ std::optional<RecordBlockSource::Place> InputStretches::frame(Lock& lock, InputR
 
 void InputStretches::leave_blocks(std::uint64_t forgotten,
                                   const std::optional<RecordBlockSource::Place>& place) {
-  if (forgotten != 0) source_->note({.records = 0 - forgotten});  // fewer: the sum is modulo 2^64
+  if (forgotten != 0) source_->note({.records = 0 - forgotten});  // subtracts, modulo 2^64
   std::exchange(source_, nullptr)->leave(place);
   reads_blocks_ = false;
   has_blocks_left_ = true;

@@ -17,14 +17,14 @@
 
 namespace infeed::detail {
 
-/// Reads the input in stretches: blocks of records, which several threads read side by side, or
-/// elements that one thread after the other pulls. A stretch is parked in the order in which it was
-/// claimed, until those before it have places for their rows.
+/// Reads the input in stretches: blocks of records, which several threads read in parallel, or
+/// elements, which one thread at a time pulls. Stretches are parked in the order in which they were
+/// claimed, until those before them have places for their rows.
 ///
-/// Invariants: everything is called with the lock of the hand-off held, and all state is guarded by it,
-/// but for the input and source_, which belong to the thread that claims (one at a time), and a block's
-/// content, which belongs to who reads or frames it. Memory for which there is no room is taken for one
-/// stretch, when nothing else is under way.
+/// Invariants: everything is called with the lock of the hand-off held, which guards all state,
+/// with two exceptions. The input and source_ belong to the thread that claims (one at a time). A
+/// block's content belongs to the thread that reads or frames it. Memory beyond the limit is taken
+/// for one stretch only, when nothing else is under way.
 class InputStretches {
  public:
   using Lock = std::unique_lock<std::mutex>;
@@ -33,44 +33,47 @@ class InputStretches {
                  const TypeInfo& in_type)
       : run_(run), counters_(counters), hand_off_(hand_off), input_(input), in_type_(in_type) {}
 
-  /// Whether one of so many threads may claim another one; `is_written`: no rows wait to be written.
+  /// Returns true if one of `threads` threads may claim another stretch. `is_written` says that no
+  /// rows wait to be written.
   bool can_claim(std::size_t threads, bool is_written) const;
   void begin_claim() { is_claiming_ = true; }
   struct Claimed {
     std::shared_ptr<InputRows> rows;
-    std::uint64_t number;  ///< in the order of the input
-    std::uint64_t ticks;   ///< that claiming it took
-    bool is_read;          ///< else read() is next
+    std::uint64_t number;  ///< position in the input's order
+    std::uint64_t ticks;   ///< time that claiming took
+    bool is_read;          ///< false: call read() next
   };
-  /// Behind begin_claim(): a block, which another thread may follow at once, or up to `pulled_max`
-  /// elements. None where there is no memory, no more blocks, or nobody wants anything any more.
+  /// Claims a block, which another thread may follow at once, or up to `pulled_max` elements. Call
+  /// begin_claim() first. Returns nothing if there is no memory, no block left, or if the run was
+  /// stopped.
   std::optional<Claimed> claim(Lock& lock, OwnStretches& own, std::size_t pulled_max,
                                bool is_written);
   void read(Lock& lock, const Claimed& claimed);
-  /// Rows were written, which makes room for another stretch.
+  /// Says that rows were written, which makes room for another stretch.
   void note_written() { is_short_ = false; }
 
-  /// The next one in order, where it is read; else null.
+  /// Returns the next stretch in order; null if it isn't read yet.
   std::shared_ptr<InputRows> front() const { return parked_.empty() ? nullptr : parked_.front(); }
   void pop_front();
   bool are_parked() const { return !parked_.empty(); }
-  /// Finds the records of a block whose first is at `position`. Where it ends in damage: the place.
+  /// Finds the records of a block whose first record is at `position`. Returns the place of damage,
+  /// if the block ends in damage.
   std::optional<RecordBlockSource::Place> frame(Lock& lock, InputRows& rows,
                                                 std::uint64_t position);
 
   bool has_blocks_left() const { return has_blocks_left_; }
-  /// Nobody will claim a block any more: the rest of the input comes by pulling.
+  /// Says that no more blocks will be claimed: the rest of the input is pulled.
   void note_last_block() { has_blocks_left_ = false; }
-  /// No block is used any more. So many records that were framed are forgotten, and pulling goes on at
-  /// `place`, or behind all blocks.
+  /// Stops using blocks. Forgets that many framed records. Pulling goes on at `place`, or after all
+  /// blocks.
   void leave_blocks(std::uint64_t forgotten, const std::optional<RecordBlockSource::Place>& place);
 
   bool reads_blocks() const { return reads_blocks_; }
-  /// The longest that a block of late took to be read.
+  /// Returns the longest recent time to read a block.
   std::uint64_t slow_read_ticks() const { return slow_read_ticks_; }
-  /// The most rows that came at once.
+  /// Returns the most rows that came at once.
   std::size_t rows_max() const { return rows_max_; }
-  /// Where the element at a position came from, if that was in a block; from any thread.
+  /// Returns where the element at a position came from, if it was in a block. From any thread.
   TracedPlace find(std::uint64_t position) const { return places_.find(position); }
 
  private:
@@ -85,17 +88,17 @@ class InputStretches {
   Stage& input_;
   const TypeInfo& in_type_;
   RecordBlockSource* source_ = nullptr;
-  PlaceLog places_;  ///< of rows that came in blocks, in an iterator that records
+  PlaceLog places_;  ///< places of rows in blocks, if the iterator records
   bool is_claiming_ = false;
-  bool has_input_left_ = true;                     ///< nobody has seen its end
-  bool has_blocks_left_ = true;                    ///< of source_
-  bool reads_blocks_ = false;                      ///< source_ was there for the last claim
-  std::deque<std::shared_ptr<InputRows>> parked_;  ///< claimed in this order; null until it is read
-  std::uint64_t first_parked_ = 0;                 ///< how many were claimed before them
+  bool has_input_left_ = true;                     ///< the end wasn't seen yet
+  bool has_blocks_left_ = true;                    ///< in source_
+  bool reads_blocks_ = false;                      ///< the last claim found a source_
+  std::deque<std::shared_ptr<InputRows>> parked_;  ///< in the order of claims; null until read
+  std::uint64_t first_parked_ = 0;                 ///< number of stretches claimed before them
   std::uint64_t slow_read_ticks_ = 0;
   std::size_t rows_max_ = 1;
-  std::uint64_t bytes_ = 0;  ///< memory of one that was read
-  /// There was no room for another one; and while some wait to be written, nobody asks again.
+  std::uint64_t bytes_ = 0;  ///< memory of the last stretch that was read
+  /// There was no room for another stretch. While rows wait to be written, nobody asks again.
   bool is_short_ = false;
 };
 

@@ -13,15 +13,15 @@
 namespace infeed::detail {
 namespace {
 
-// Where batches come more quickly than that, the consumer waits a little for several.
+// If batches come more quickly than that, the consumer waits a little for several.
 constexpr double kQuickUs = 100;
 constexpr auto kCollectBatches = std::chrono::microseconds(200);
-// The most that may keep a consumer that takes part from a batch that is ready: an element, a block's read.
-// Half a MiB takes 50 to 100 us out of the page cache; a limit of little more made the consumer sleep
-// for a millisecond after each read that somebody disturbed.
+// The longest work that a consumer takes part in while a batch may become ready: writing an
+// element, reading a block. Half a MiB takes 50 to 100 us from the page cache. With a limit just
+// above that, the consumer slept for a millisecond after each disturbed read.
 constexpr double kTakePartUs = 100;
 constexpr double kTakePartReadUs = 300;
-// Others mostly are done with what holds up the consumer before it could sleep and wake.
+// The consumer polls this long: others mostly finish in less time than it takes to sleep and wake.
 constexpr double kPollUs = 20;
 constexpr int kPausesPerPoll = 32;
 // A consumer that is away for longer leaves its core to the threads.
@@ -69,17 +69,17 @@ void RowFiller::begin() {
   counters_.note_parallelism(workers_.count(), spec_.parallelism == autotune);
 }
 
-/// So many threads from now on; 0: the consumer does it all. Of the tuner.
+/// Sets the number of worker threads, for the tuner. With 0 the consumer does the work itself.
 void RowFiller::set_workers(int workers) {
   const Lock lock = hand_off_.lock();
-  if (!has_begun_ || hand_off_.stopped() || work_.is_done()) return;  // begin() looks at the knob
+  if (!has_begun_ || hand_off_.stopped() || work_.is_done()) return;  // begin() reads the knob
   try {
     told_.count = static_cast<std::size_t>(workers_.set_count(std::min(workers, share_.count())));
   } catch (const Error&) {
     told_.count = 0;
   }
   counters_.note_parallelism(static_cast<int>(told_.count), true);
-  // Nobody has a use for the memory that the others would keep.
+  // The other workers would keep memory that nobody uses.
   for (std::size_t i = told_.count; i < tasks_.size(); ++i) tasks_[i].own.drop_free();
   workers_.wake_one();
   ready_.wake_all();
@@ -94,7 +94,7 @@ TracedPlace RowFiller::trace(std::uint64_t row) const {
 
 // ---- the workers ----
 
-/// Whether one more may work: one of them rests while the consumer takes part.
+/// Returns true if one more worker may work. One worker rests while the consumer takes part.
 bool RowFiller::has_turn() const {
   if (told_.count == 0) return false;
   return at_work_ == 0 || at_work_ + (consumer_.takes_part ? 1 : 0) < told_.count;
@@ -127,7 +127,7 @@ Pull RowFiller::take(Chunk& out, std::size_t want) {
   if (!has_begun_) begin();
   Lock lock = hand_off_.lock();
   told_.consumer_is_away = false;
-  work_.batches().memory().look_again();  // what it waits for is made anyway
+  work_.batches().memory().look_again();  // the batch that it waits for is made anyway
   while (true) {
     while (out.slots() < want && !out.has_error() && work_.batches().front_is_ready()) {
       hand_over_front(out);
@@ -148,9 +148,9 @@ Pull RowFiller::take(Chunk& out, std::size_t want) {
   }
 }
 
-/// Whether it has something to do that doesn't keep it from a batch for long.
+/// Returns true if the consumer has something to do that doesn't keep it from a batch for long.
 bool RowFiller::can_take_part() const {
-  if (told_.count == 0) return work_.can_claim();  // nobody else does it, however long it takes
+  if (told_.count == 0) return work_.can_claim();  // no other thread does it, however long it takes
   const std::uint64_t element_ticks = work_.element_ticks();
   if (element_ticks == 0 || element_ticks > ticks_of_us(kTakePartUs)) return false;
   if (at_work_ >= told_.count) return false;
@@ -179,7 +179,7 @@ Pull RowFiller::leave() {
   return Pull::values;
 }
 
-/// Whether a batch takes less time than to sleep and wake costs.
+/// Returns true if a batch takes less time than sleeping and waking.
 bool RowFiller::come_quickly() const {
   return work_.element_ticks() != 0 && work_.element_ticks() * spec_.size < ticks_of_us(kQuickUs);
 }
@@ -189,9 +189,9 @@ bool RowFiller::is_worth_waking() const {
          can_take_part();
 }
 
-/// False when nothing came of it for as long as it may take.
+/// Returns false if nothing was ready after the longest polling time.
 bool RowFiller::poll_until_ready(Lock& lock) {
-  // Others have cores while the consumer keeps one.
+  // Polling keeps a core busy, so the threads need another one.
   if (!come_quickly() || told_.count == 0 || run_.concurrency() == 1) return false;
   const std::uint64_t begin_ticks = ticks_now();
   bool is_ready = false;
@@ -210,7 +210,7 @@ void RowFiller::wait_until_ready(Lock& lock) {
   const std::uint64_t begin_ticks = ticks_now();
   const std::uint64_t element_ticks = work_.element_ticks();
   consumer_.takes_part = element_ticks != 0 && element_ticks < ticks_of_us(kTakePartUs);
-  // It may leave work that it began in the serial form, while those who came then found none.
+  // The consumer may leave work that it began in the serial form, when the workers found none.
   workers_.wake_one();
   while (!is_worth_waking()) {
     if (come_quickly()) {

@@ -17,37 +17,38 @@
 
 namespace infeed::detail {
 
-/// Why: cuts the input into batches and fills their rows, on threads of its own or in the thread
-/// that takes the batches. One thread after the other claims a stretch of the input, reads it, and
-/// then verifies and parses it while it is in its core's cache: 784-byte images come at 12 million a
-/// second on two cores by hand, and came at 3.4 when one thread read and verified and others parsed.
+/// Why: cuts the input into batches and fills their rows, on its own threads or in the thread that
+/// takes the batches. One thread at a time claims a stretch of the input. The thread reads the
+/// stretch, then verifies and parses it while it is in its core's cache. On two cores, 784-byte
+/// images come at 12 million a second by hand-written code, and came at 3.4 million when one thread
+/// read and verified and others parsed.
 ///
-/// A stretch that was read waits until those claimed before it have places for their rows. Nobody
-/// waits with it: whoever comes next gives rows their places and queues the work, so that a thread
+/// A stretch that was read waits until those claimed before it have places for their rows. No
+/// thread waits with it: the next thread gives rows their places and queues the work. So a thread
 /// that lost its core holds up nobody.
 ///
-/// A consumer that finds nothing ready takes part in place of one thread: on two cores 128 rows of
-/// 784 bytes come at 8.9 million a second so, and at 6.9 when threads and consumer take turns.
+/// A consumer that finds no batch ready works in place of one thread. On two cores 128 rows of 784
+/// bytes then come at 8.9 million a second, and at 6.9 million if threads and consumer take turns.
 ///
-/// RowWork is the work itself; RowFiller has those who do it, and the consumer who waits for it. All
-/// state is guarded by hand_off_.
+/// RowWork is the work itself. RowFiller has the threads that do it, and the consumer that waits
+/// for it. hand_off_ guards all state.
 class RowFiller {
  public:
-  /// All of them outlive it.
+  /// All arguments must outlive the object.
   RowFiller(IteratorContext& run, StageCounters& counters, const RowFillSpec& spec, Stage& input,
             const TypeInfo& in_type, const Place& begin);
   ~RowFiller() { stop(); }
   RowFiller(const RowFiller&) = delete;
   RowFiller& operator=(const RowFiller&) = delete;
 
-  /// As Stage::do_pull.
+  /// Works as Stage::do_pull.
   Pull take(Chunk& out, std::size_t want);
   bool has_begun() const { return has_begun_; }
   bool has_threads() const { return share_.count() != 0; }
   void stop() { hand_off_.stop(); }
-  /// Tells where a row came from; from any thread.
+  /// Returns where a row came from. From any thread.
   TracedPlace trace(std::uint64_t row) const;
-  /// Before it has begun: rows of the input that nobody will ask for.
+  /// Skips rows of the input. Only before the first take().
   void note_skipped(std::uint64_t rows) { work_.note_skipped(rows); }
 
  private:
@@ -55,9 +56,9 @@ class RowFiller {
   using Task = RowWork::Task;
 
   struct Consumer {
-    std::size_t wake_at = 0;       ///< so many batches are worth waking it; 0: it is awake
+    std::size_t wake_at = 0;       ///< number of ready batches that wake it; 0: it is awake
     bool takes_part = false;       ///< one of the workers rests meanwhile
-    std::uint64_t left_ticks = 0;  ///< when it went away with what it has taken
+    std::uint64_t left_ticks = 0;  ///< when it last left with batches
     Task task = {};
   };
 
@@ -85,15 +86,15 @@ class RowFiller {
   Stage& input_;
   ThreadShare share_;
   HandOff hand_off_;
-  WaitPoint ready_{hand_off_};  ///< for the consumer
+  WaitPoint ready_{hand_off_};  ///< where the consumer waits
   Consumer consumer_;
   RowWorkers told_;
   RowWork work_;
-  std::deque<Task> tasks_;   ///< of each worker
-  std::size_t at_work_ = 0;  ///< workers
+  std::deque<Task> tasks_;   ///< one per worker
+  std::size_t at_work_ = 0;  ///< number of working workers
   bool has_begun_ = false;
   Knob knob_;
-  Workers<Task> workers_;  ///< last: they use the others
+  Workers<Task> workers_;  ///< last: they use the members above
 };
 
 }  // namespace infeed::detail

@@ -8,11 +8,11 @@
 namespace infeed::detail {
 namespace {
 
-// A thread takes as many pulled elements as are worth about so much time.
+// A thread pulls as many elements as take about this time to write.
 constexpr double kStretchUs = 100;
-// To sleep and wake for each of these costs little beside filling them.
+// The size from which sleeping and waking for each batch costs little beside filling it.
 constexpr std::uint64_t kLargeBatchBytes = std::uint64_t{4} << 20;
-// Pieces between two that are measured with the CPU clock.
+// Pieces from one CPU clock measurement to the next.
 constexpr std::uint64_t kSampledPieces = 8;
 
 }  // namespace
@@ -42,8 +42,8 @@ bool RowWork::can_place() const {
          (!batches_.memory().is_short() || next_row_is_void());
 }
 
-/// Prefers rows that the thread has read itself, which are in its cache, and leaves those that others
-/// have read for when there is no more to be read.
+/// Prefers rows that the thread has read itself, since they are in its cache. Takes rows that
+/// others have read only when nothing is left to be read.
 bool RowWork::claim(Task& task) {
   if ((task.piece = batches_.take_piece(&task.own))) {
     task.kind = Task::Kind::write;
@@ -77,7 +77,7 @@ void RowWork::run(Lock& lock, Task& task) {
   }
   --under_way_;
   if (!stretches_.has_blocks_left() && is_quiet()) end_blocks();
-  if (!spec_.rows_have_places) workers_.wake_one();  // a piece of the same batch may be next
+  if (!spec_.rows_have_places) workers_.wake_one();  // to write the batch's next piece
   workers_.tell_ready();
 }
 
@@ -86,7 +86,7 @@ void RowWork::run(Lock& lock, Task& task) {
 void RowWork::read_stretch(Lock& lock, OwnStretches& own) {
   std::uint64_t pulled_max = 1;
   if (workers_.count == 0) {
-    // A batch that is complete doesn't wait for the next one's rows.
+    // A complete batch doesn't wait for the next one's rows.
     pulled_max = spec_.size - batches_.rows() % spec_.size;
   } else if (element_ticks_ != 0) {
     pulled_max = std::max<std::uint64_t>(1, ticks_of_us(kStretchUs) / element_ticks_);
@@ -110,7 +110,7 @@ void RowWork::place_parked(Lock& lock) {
     stretches_.pop_front();
   }
   is_placing_ = false;
-  // A single piece is this thread's own.
+  // This thread writes a single piece itself.
   if (batches_.pieces() > 1 || can_read()) workers_.wake_one();
 }
 
@@ -121,8 +121,8 @@ bool RowWork::place(Lock& lock, const std::shared_ptr<InputRows>& rows) {
     if (damage) note_damage(batches_.rows() + rows->block.size(), *damage);
   }
   const bool is_placed = batches_.place(rows, workers_.consumer_is_away);
-  // Framing unlocks: damage that was found meanwhile has dropped the pieces that come before these in
-  // their batch, so that none of them could ever be written.
+  // Framing unlocks. Damage found meanwhile has dropped the earlier pieces of the same batch, so
+  // the new pieces could never be written.
   if (damage_) batches_.drop_pieces_behind(damage_->row);
   if (!is_placed) return false;
   if (rows->chunk && rows->chunk->has_error()) {
@@ -181,7 +181,7 @@ void RowWork::note_damage(std::uint64_t row, const RecordBlockSource::Place& pla
   batches_.drop_pieces_behind(row);
 }
 
-/// No stretch is under way.
+/// Ends reading blocks. No stretch may be under way.
 void RowWork::end_blocks() {
   std::uint64_t forgotten = 0;
   std::optional<RecordBlockSource::Place> place;

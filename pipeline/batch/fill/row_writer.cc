@@ -14,26 +14,26 @@
 namespace infeed::detail {
 namespace {
 
-// A watch costs 30 ns.
+// The shortest time of a row that is watched alone: a watch costs 30 ns.
 constexpr double kWorthWatchingRowUs = 2;
 constexpr std::size_t kRowsWatchedAtOnce = 32;
 
-/// A Record that is never destroyed, since it counts no reference.
+/// A Record that is never destroyed, since it holds no reference.
 union BorrowedRecord {
   BorrowedRecord() {}
   ~BorrowedRecord() {}
   Record record;
 };
 
-/// Writes records of a block to rows. One with a large value is parsed before it is verified, so that
-/// this value goes to its place while the checksum is computed; of others the parser finds the bytes
-/// in the nearest cache when the checksum comes first.
+/// Writes records of a block to rows. A record with a large value is parsed before it is verified,
+/// so that the value is copied while the checksum is computed. Other records are verified first, so
+/// that the parser finds their bytes in the nearest cache.
 class RecordParser {
  public:
   RecordParser(const RowFillSpec& spec, const RecordBlock& block)
       : spec_(spec), block_(block), parses_first_(spec.write_unverified != nullptr) {}
 
-  /// False where record `at` is damaged, and was not written.
+  /// Returns false if record `at` is damaged; then nothing was written.
   bool write(std::size_t at, void* filling, std::size_t row, const Place& place, std::size_t i,
              ErrorPointer& error) {
     BorrowedRecord borrowed;
@@ -49,7 +49,7 @@ class RecordParser {
     if (error != nullptr) late.forget();
     parses_first_ = late.bytes() != 0;
     if (block_.is_valid(at, late)) return true;
-    // Rows behind it may be appended before all of them are forgotten.
+    // More rows may be appended before the damaged one and all after it are forgotten.
     if (error == nullptr && !spec_.rows_have_places) spec_.truncate(filling, row);
     return false;
   }
@@ -70,13 +70,13 @@ void note_row(PieceOutcome& outcome, std::size_t row, ErrorPointer error) {
 
 }  // namespace
 
-/// Times the rows of a piece in an iterator that records: one by one where that costs little, so
-/// that a slow one is known by its place.
+/// Times the rows of a piece, if the iterator records: one by one if that costs little, so that the
+/// place of a slow row is known.
 class RowWriter::Watch {
  public:
   Watch(const RowWriter& writer, const Piece& piece) : writer_(writer), piece_(piece) {}
 
-  /// Row i of the piece is next.
+  /// Says that row i of the piece is next.
   void begin(std::size_t i) {
     if (writer_.run_.recorder() == nullptr || i < next_) return;
     end(i);
@@ -84,7 +84,7 @@ class RowWriter::Watch {
     next_ = i + block_;
     watch_.emplace(writer_.run_.recorder(), writer_.counters_);
   }
-  /// Those before row `end` are written.
+  /// Says that the rows before `end` are written.
   void end(std::size_t end) {
     if (!watch_ || !watch_->is_on()) return;
     const OwnTime time = watch_->end(ticks_now());

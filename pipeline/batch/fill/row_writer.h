@@ -9,19 +9,19 @@
 
 namespace infeed::detail {
 
-/// Writes the elements or records of a piece to their rows, which belong to the caller until then.
+/// Writes the elements or records of a piece to their rows. The caller owns the rows meanwhile.
 ///
-/// Thread-safety: several threads may write different pieces at once; of a batch whose rows are appended
-/// one.
+/// Thread-safety: several threads may write different pieces at once. If rows are appended, only
+/// one thread may write to a batch at a time.
 class RowWriter {
  public:
   RowWriter(const IteratorContext& run, StageCounters& counters, const RowFillSpec& spec,
             const Stage& input, const Place& begin)
       : run_(run), counters_(counters), spec_(spec), input_(input), begin_(begin) {}
 
-  /// Before the first piece: rows of the input that nobody will ask for.
+  /// Skips rows of the input. Only before the first piece.
   void note_skipped(std::uint64_t rows) { begin_.position += rows; }
-  const Place& begin() const { return begin_; }  ///< of row 0
+  const Place& begin() const { return begin_; }  ///< place of row 0
   PieceOutcome write(const Piece& piece, bool is_sampled) const;
 
  private:

@@ -15,8 +15,8 @@
 #include <infeed/pipeline/sequence_batch.h>
 #include <infeed/records/column_batch.h>
 
-/// Why: a batch whose struct is known when the program is compiled is to go to NumPy, PyTorch or
-/// Arrow (dlpack.h, arrow.h), or to code that knows no struct: the same batch as columns by name.
+/// Why: a batch whose struct is known at compile time can go to NumPy, PyTorch or Arrow (dlpack.h,
+/// arrow.h), or to code that knows no struct, as columns with names.
 ///
 ///     struct Pixels { std::array<float, 784> image; std::int64_t label; };
 ///     void step(const infeed::Batch<Pixels>& batch) {
@@ -33,13 +33,13 @@
 /// | std::vector of them, of a RaggedBatch            | ragged, of one level or two                 |
 /// | std::vector of std::string, of a RaggedBatch     | ragged_bytes; copied                        |
 ///
-/// Nothing but strings is copied: the columns keep the batch. Names are those of member_names(), or
-/// given, one a leaf; invalid_argument where there are not as many.
+/// Only strings are copied; the columns keep the batch alive. Names are those of member_names(), or
+/// given: one per leaf, otherwise it throws invalid_argument.
 namespace infeed {
 
 namespace detail {
 
-/// Of the values of a leaf: what one of them is, and the shape of each.
+/// Describes the values of a leaf: the type of their items, and the shape of each value.
 template <class U>
 struct LeafItem {
   using type = U;
@@ -64,7 +64,7 @@ inline constexpr bool kIsText = std::is_same_v<U, std::string> || std::is_same_v
 
 using Keeper = std::shared_ptr<const void>;
 
-/// Values in the batch's memory, in an array of `extents` of U.
+/// Returns a tensor that shows values in the batch's memory, in an array of `extents` of U.
 template <class U>
 Tensor shown_values(const U* values, std::vector<std::int64_t> extents, const Keeper& keeper) {
   LeafItem<U>::append_shape(extents);
@@ -76,7 +76,7 @@ inline Tensor shown_splits(std::span<const std::int64_t> splits, const Keeper& k
   return shown_values(splits.data(), {static_cast<std::int64_t>(splits.size())}, keeper);
 }
 
-/// A bytes column of copies.
+/// Returns a bytes column with copies of the texts.
 template <class Text>
 Column copied_texts(std::span<const Text> texts) {
   std::vector<std::string_view> views;

@@ -17,10 +17,10 @@
 
 namespace infeed {
 
-/// Why: this is what a training step takes: `size()` rows as contiguous columns, each 64-byte
-/// aligned. A number, an array or any other object is one column; a plain struct, pair or tuple is
-/// one column a field, and one a field's field where it has some. (A member must not be a C array,
-/// but a std::array; a struct with a base class has no columns.)
+/// Why: a training step takes `size()` rows as contiguous columns, each 64-byte aligned. A number,
+/// an array or any other object is one column. A plain struct, pair or tuple is one column per
+/// field; a field that has fields itself is one column for each of those. (A member must be a
+/// std::array, not a C array; a struct with a base class has no columns.)
 ///
 ///     struct Sample { std::array<float, 784> image; std::int64_t label; };
 ///     void step(const infeed::Batch<Sample>& batch) {
@@ -29,10 +29,10 @@ namespace infeed {
 ///       // so images is a matrix [batch.size(), 784]
 ///     }
 ///
-/// Of struct Shot { Sample sample; float weight; } they are column(&Shot::sample, &Sample::label) or
-/// column<1>(), as the fields lie one behind the other.
+/// The columns of struct Shot { Sample sample; float weight; } are numbered across all fields:
+/// column<1>() is column(&Shot::sample, &Sample::label).
 ///
-/// Ownership: copies share the same memory, which is never changed again; it returns to a pool when
+/// Ownership: copies share the same memory, which never changes again. It returns to a pool when
 /// the last copy is gone. Thread-safety: any thread may read and drop copies.
 template <class T>
 class Batch {
@@ -46,13 +46,14 @@ class Batch {
   std::size_t size() const { return storage_.size(); }
   bool empty() const { return size() == 0; }
 
-  /// Column I.
+  /// Returns column I.
   template <std::size_t I>
   auto column() const {
     using Value = std::tuple_element_t<I, detail::LeafTypes<T>>;
     return std::span<const Value>(static_cast<const Value*>(storage_.column(I)), size());
   }
-  /// The column of a struct's member; of a member that is a struct, that of its member, and so on.
+  /// Returns the column of a struct's member. If the member is a struct, name a member of that
+  /// next, and so on.
   template <class Member, class Owner, class... Inner>
   auto column(Member Owner::*member, Inner... inner) const {
     static_assert(std::is_same_v<Owner, T>, "infeed::Batch: the member belongs to another struct");
@@ -63,20 +64,20 @@ class Batch {
     const std::size_t index = detail::column_index<T>(member, inner...);
     return std::span<const Value>(static_cast<const Value*>(storage_.column(index)), size());
   }
-  /// All elements of a batch that has one column.
+  /// Returns all elements of a batch that has one column.
   std::span<const T> values() const requires(detail::field_count<T>() == 0) { return column<0>(); }
-  /// Element i of a batch that has one column.
+  /// Returns element i of a batch that has one column.
   const T& operator[](std::size_t i) const requires(detail::field_count<T>() == 0) {
     return column<0>()[i];
   }
-  /// A copy of row i.
+  /// Returns a copy of row i.
   T row(std::size_t i) const {
     return detail::from_leaves<T>([&](auto leaf) -> const auto& {
       return column<decltype(leaf)::value>()[i];
     });
   }
 
-  /// Bytes of its memory, payload of the elements included.
+  /// Returns the bytes of the batch's memory, payload of the elements included.
   std::size_t bytes() const { return storage_.bytes(); }
   const detail::BatchReference& storage() const { return storage_; }
 
@@ -92,17 +93,17 @@ struct Payload<Batch<T>> {
 };
 
 struct BatchOptions {
-  /// Leaves out the last batch when it is short, so that every batch has the same size.
+  /// Leaves out the last batch if it is short, so that every batch has the same size.
   bool drop_remainder = false;
   StageName name = {};  ///< as in StageOptions
 };
 
-/// Why: puts `size` consecutive elements into one Batch. An element that failed does not lose the
-/// others: its error comes in its place, and the batch goes on filling with the elements behind it.
+/// Puts `size` consecutive elements into one Batch. A failed element doesn't lose the others: its
+/// error takes its place, and the batch fills with the elements after it.
 ///
-/// Vectors of numbers must be equally long within a batch, as in tf.data: otherwise one error with
-/// both lengths comes in the batch's place, and its rows are lost. For vectors that differ there
-/// are padded_batch, ragged_batch and bucket_by_sequence_length.
+/// Vectors of numbers must be equally long within a batch, as in tf.data. Otherwise one error with
+/// both lengths takes the batch's place, and the batch's rows are lost. For vectors of different
+/// lengths use padded_batch, ragged_batch or bucket_by_sequence_length.
 ///
 ///     dataset | infeed::batch(1024, {.drop_remainder = true})
 inline auto batch(std::int64_t size, BatchOptions options = {});
@@ -110,10 +111,10 @@ inline auto batch(std::int64_t size, BatchOptions options = {});
 // Only the library reads what follows.
 namespace detail {
 
-/// Throws invalid_argument for a size of less than 1, or of more than a batch can have.
+/// Throws invalid_argument if the size is less than 1, or more than a batch can have.
 std::size_t checked_batch_size(std::string_view stage, std::int64_t size, std::size_t row_bytes);
 
-/// `out_type` is that of Batch<T>; its only member is a BatchReference.
+/// `out_type` is the type of Batch<T>, whose only member is a BatchReference.
 NodePointer make_batch(std::int64_t size, const BatchOptions& options, const BatchLayout& layout,
                        const TypeInfo& out_type, NodePointer input);
 
@@ -139,5 +140,5 @@ inline auto batch(std::int64_t size, BatchOptions options) {
 
 }  // namespace infeed
 
-// How they are written.
+// The codec and the hash of batches.
 #include <infeed/pipeline/detail/batch_codec.h>

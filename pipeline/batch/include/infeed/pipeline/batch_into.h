@@ -16,15 +16,15 @@
 
 namespace infeed {
 
-/// One row of a batch in the making: references to its places in the columns. Places of trivial
-/// types hold whatever was there before; assign every one.
+/// One row of a batch in the making: references to the row's places in the columns. Places of
+/// trivial types hold arbitrary bytes: assign every one.
 template <class T>
 class Row {
  public:
   Row(const detail::BatchReference& storage, std::size_t index)
       : storage_(storage), index_(index) {}
 
-  /// As Batch::column: row.column(&Sample::camera, &Camera::iso) = 100.
+  /// Returns a place as Batch::column does: row.column(&Sample::camera, &Camera::iso) = 100.
   template <class Member, class Owner, class... Inner>
   auto& column(Member Owner::*member, Inner... inner) const {
     static_assert(std::is_same_v<Owner, T>, "infeed::Row: the member belongs to another struct");
@@ -35,13 +35,13 @@ class Row {
     void* const values = storage_.column(detail::column_index<T>(member, inner...));
     return static_cast<Value*>(values)[index_];
   }
-  /// Column I: the way to a tuple's.
+  /// Returns the row's place in column I. Use it for tuples.
   template <std::size_t I>
   auto& column() const {
     using Value = std::tuple_element_t<I, detail::LeafTypes<T>>;
     return static_cast<Value*>(storage_.column(I))[index_];
   }
-  /// The whole row of a batch that has one column: of numbers, arrays, strings.
+  /// Returns the whole row of a batch that has one column: of numbers, arrays, strings.
   T& value() const requires(detail::field_count<T>() == 0) {
     return static_cast<T*>(storage_.column(0))[index_];
   }
@@ -53,19 +53,18 @@ class Row {
 };
 
 struct BatchIntoOptions {
-  /// So many threads of the stage's own fill batches; with 1 the thread that pulls does, and it
-  /// helps the others when it finds no batch ready. autotune takes as many as there are usable
-  /// cores: say how many where the function waits rather than computes.
+  /// Number of the stage's own threads that fill batches. With 1 the pulling thread fills them.
+  /// With more it helps when it finds no batch ready. autotune takes as many as there are usable
+  /// cores: give a number if the function waits rather than computes.
   Count parallelism = 1;
   bool drop_remainder = false;
-  /// For a function that takes an Rng, as MapOptions::seed.
+  /// Keys the Rng of a function that takes one, as MapOptions::seed does.
   std::optional<std::uint64_t> seed = std::nullopt;
   StageName name = {};  ///< as in StageOptions
 };
 
-/// Why: map and batch in one, without the element between: the function writes its result where it
-/// will stay, in the batch's columns. This saves two copies of every element, which counts for
-/// images.
+/// Does map and batch in one: the function writes its result straight into the batch's columns.
+/// This saves two copies of every element, which counts for images.
 ///
 ///     records | infeed::batch_into<Sample>(
 ///                   1024, [](const infeed::Record& record, const infeed::Row<Sample>& row) {
@@ -73,17 +72,17 @@ struct BatchIntoOptions {
 ///                     row.column(&Sample::label) = label_of(record);
 ///                   })
 ///
-/// A function that takes an infeed::Rng& as last argument gets a generator keyed by (seed, epoch,
-/// the element's position in the stream), as map's does: random augmentation is the same at any number
-/// of threads and after any resume.
+/// A function that takes an infeed::Rng& as its last argument gets a generator keyed by (seed,
+/// epoch, the element's position in the stream), as in map. So random augmentation is the same at
+/// any number of threads and after any resume.
 ///
-/// A row that fails is left out of its batch, and one error behind the batch names the first
-/// failure and how many there were. `size` means what it means in batch().
+/// A failed row is left out of its batch. One error after the batch names the first failure and the
+/// number of failures. `size` means the same as in batch().
 template <class Out, class F>
 auto batch_into(std::int64_t size, F function, BatchIntoOptions options = {});
 
-/// Why: this parses serialised Examples straight into the columns of a batch; it is the fastest way
-/// from records to a step. Every member of the struct must be in the schema.
+/// Parses serialised Examples straight into the columns of a batch: the fastest way from records to
+/// a step. Every member of the struct must be in the schema.
 ///
 ///     infeed::records("train-*.tfrecord")
 ///         | infeed::parse_batch(schema, 1024, {.parallelism = infeed::autotune})
@@ -131,7 +130,8 @@ struct BatchIntoFactory {
   }
 
  private:
-  /// A template may take an Rng for anything: where it needs none, it isn't even asked.
+  /// Returns true if the function takes a row without an Rng. A template may accept an Rng with any
+  /// type, so a function that needs no Rng isn't tested with one.
   template <class Element, bool kIsPlain>
   static constexpr bool takes_row() {
     if constexpr (kIsPlain) {

@@ -8,34 +8,35 @@
 namespace infeed {
 
 struct BucketOptions {
-  /// They ascend; bucket i holds the elements with boundaries[i-1] <= length < boundaries[i], the
-  /// first bucket all below boundaries[0], the last one all from the last boundary on.
+  /// Ascending boundaries. Bucket i holds the elements with boundaries[i-1] <= length <
+  /// boundaries[i]. The first bucket holds all below boundaries[0], the last one all from the last
+  /// boundary on.
   std::vector<std::int64_t> boundaries = {};
-  /// Each bucket has one, so there is one more of them than of boundaries.
+  /// One size per bucket, so one more than boundaries.
   std::vector<std::int64_t> batch_sizes = {};
-  /// Pads to the longest that the bucket can hold, boundaries[i] - 1, so that few shapes occur;
-  /// elements from the last boundary on are then errors in their places.
+  /// Pads to the longest sequence that the bucket can hold, boundaries[i] - 1, so that few shapes
+  /// occur. Elements from the last boundary on are then errors in their places.
   bool pad_to_boundary = false;
-  /// These mean what they mean in PaddedBatchOptions. A width goes before pad_to_boundary.
+  /// Mean the same as in PaddedBatchOptions. A width overrides pad_to_boundary.
   std::vector<std::int64_t> widths = {};
   double padding = 0;
   std::vector<double> paddings = {};
-  /// Leaves out the batches that are not full at the end.
+  /// Leaves out the batches that aren't full at the end.
   bool drop_remainder = false;
   StageName name = {};  ///< as in StageOptions
 };
 
-/// Why: batches sequences with others of about the same length, so that little is padding.
+/// Batches each sequence with others of about the same length, so that little is padding.
 ///
 ///     sentences | infeed::bucket_by_sequence_length(
 ///                     [](const Sentence& s) { return s.tokens.size(); },
 ///                     {.boundaries = {16, 64}, .batch_sizes = {64, 32, 8}})
 ///
-/// A full batch leaves its bucket at once; at the end of the input the others leave, the shortest
-/// sequences first. A failed element, and one that can't be padded to its boundary, is an error in
-/// its place. All that lies in the buckets is counted in the iterator's memory limit.
+/// A full batch leaves its bucket at once. At the end of the input the other batches leave,
+/// shortest sequences first. A failed element, and one that can't be padded to its boundary, is an
+/// error in its place. All elements in the buckets count in the iterator's memory limit.
 ///
-/// Without padding, as RaggedBatches (TensorFlow's no_padding):
+/// RaggedBatches need no padding (TensorFlow's no_padding):
 ///
 ///     sentences | infeed::bucket_by_sequence_length<infeed::Ragged>(
 ///                     [](const Sentence& s) { return s.tokens.size(); },
@@ -50,14 +51,15 @@ namespace detail {
 void check_buckets(const BucketOptions& options, bool is_padded);
 std::string buckets_signature(const BucketOptions& options);
 std::int64_t bucket_of(const BucketOptions& options, std::int64_t length);
-/// -1: the longest of the batch. Throws Error(data_loss) when there is no boundary to pad to.
+/// Returns the width of the bucket's batches; -1: that of the longest row. Throws Error(data_loss)
+/// if there is no boundary to pad to.
 std::int64_t bucket_width(const BucketOptions& options, std::int64_t bucket);
 
 template <class F>
 struct BucketContext {
   BucketOptions options;
   std::shared_ptr<const F> length;
-  std::vector<PaddingOfField> paddings = {};  ///< as the options say, without pad_to_boundary
+  std::vector<PaddingOfField> paddings = {};  ///< from the options, without pad_to_boundary
 };
 
 template <class T, template <class> class Sequence, class F>

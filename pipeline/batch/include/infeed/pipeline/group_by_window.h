@@ -11,7 +11,7 @@
 
 namespace infeed {
 
-/// Why: brings elements with the same key together, window by window, without sorting.
+/// Brings elements with the same key together, window by window, without sorting.
 ///
 ///     requests | infeed::group_by_window([](const Request& r) { return r.user; },
 ///                                        [](std::int64_t user, std::vector<Request> window) {
@@ -19,14 +19,14 @@ namespace infeed {
 ///                                        },
 ///                                        10)
 ///
-/// Each element goes to the window of its key (an integer). A full window goes to `reduce`, whose
-/// result is one output or, when it is a Dataset, as many as that has. `window_size` is a number,
-/// or a function of the key that is asked once a key. At the end of the input the windows that are
-/// not full leave in ascending order of their keys.
+/// Each element goes to the window of its key (an integer). A full window goes to `reduce`. Its
+/// result is one output or, if it is a Dataset, as many as the dataset has. `window_size` is a
+/// number, or a function of the key that is called once per key. At the end of the input the
+/// unfilled windows leave in ascending order of their keys.
 ///
-/// A failed element comes in its place at once and is in no window. What a function throws takes
-/// the place of the element (key, window_size) or of the window's outputs (reduce). All elements of
-/// all open windows are counted in the iterator's memory limit.
+/// A failed element comes in its place at once and is in no window. An exception of key or
+/// window_size takes the element's place; an exception of reduce takes the place of the window's
+/// outputs. All elements of open windows count in the iterator's memory limit.
 template <class Key, class Reduce, class Size>
 auto group_by_window(Key key, Reduce reduce, Size window_size, StageOptions options = {});
 

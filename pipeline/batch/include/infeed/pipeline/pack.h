@@ -16,35 +16,35 @@
 
 namespace infeed {
 
-/// One column of documents, as it is packed.
+/// A column of documents, and how it is packed.
 struct PackedColumn {
   std::string name;
-  std::int64_t length = 0;  ///< of its rows; 0: PackOptions::length
-  double padding = 0;       ///< what rows are filled up with
+  std::int64_t length = 0;  ///< items in a row; 0: PackOptions::length
+  double padding = 0;       ///< fills rows up
 };
 
 struct PackOptions {
   /// Items in a row.
   std::int64_t length = 0;
-  /// The last so many rows that were begun may still take documents. More of them waste less room
-  /// and hold more memory, and a document may move further.
+  /// The number of last begun rows that may still take documents. A larger window wastes less room,
+  /// holds more memory, and may move a document further.
   std::int64_t window = 64;
   enum class TooLong : std::uint8_t {
-    split,     ///< into documents of a row's length and what is left
-    truncate,  ///< to a row's length; what is lost is counted in StageStatistics::dropped_items
-    fail,      ///< an element's error in its place
+    split,     ///< into documents of a row's length and the rest
+    truncate,  ///< to a row's length; StageStatistics::dropped_items counts the items that are lost
+    fail,      ///< with an element's error in its place
   };
   TooLong too_long = TooLong::split;
-  /// Of structs: what each member is called, in their order; they are called as in the program if it
-  /// is empty. Of ColumnBatches: which columns are packed; all if it is empty.
+  /// For structs: a name for each member, in order; if empty, the members' own names. For
+  /// ColumnBatches: the columns to pack; if empty, all of them.
   std::vector<PackedColumn> columns = {};
   /// Leaves out a last batch that has fewer rows than the others.
   bool drop_remainder = false;
   StageName name = {};  ///< as in StageOptions
 };
 
-/// Why: language models train on rows of one length, and documents have any. Padding wastes half of
-/// the accelerator; packing puts several documents into a row and says where each is.
+/// Why: language models train on rows of one length, but documents have any length. Padding wastes
+/// half of the accelerator. Packing puts several documents into a row and says where each one is.
 ///
 ///     struct Document { std::vector<std::int32_t> tokens; std::vector<std::int32_t> targets; };
 ///     void train(const infeed::Dataset<Document>& documents) {
@@ -54,38 +54,39 @@ struct PackOptions {
 ///       }
 ///     }
 ///
-/// The batches are ColumnBatches of `rows` rows. For each sequence, say "tokens", they have three
-/// columns [rows, length]:
+/// The batches are ColumnBatches of `rows` rows. For each sequence, such as "tokens", they have
+/// three columns [rows, length]:
 /// | tokens             | the documents one behind the other, then padding                       |
 /// | tokens_segment_ids | int32: 1 for the row's first document, 2 for the next, ..., 0: padding |
 /// | tokens_positions   | int32: 0, 1, ... within each document; 0 in padding                    |
 ///
 /// First fit: a document goes to the first of the last `window` rows that has room for all of its
-/// sequences, else to a new row. Rows come in the order in which they were begun, documents in a row
-/// in the order of the input, whatever the threads do; nothing is lost. Documents without items take
-/// no place. StageStatistics tells how much of the rows is filled.
+/// sequences, else to a new row. Rows come in the order in which they were begun, and the documents
+/// in a row in input order, for any number of threads. Nothing is lost. Documents without items
+/// take no place. StageStatistics tells how much of the rows is filled.
 ///
-/// Elements may be std::vectors of numbers, structs whose members (at any depth) are such vectors, or
-/// ColumnBatches of ragged columns (parse_columns, json_lines), each row of which is a document.
+/// Elements may be std::vectors of numbers, structs whose members (at any depth) are such vectors,
+/// or ColumnBatches of ragged columns (parse_columns, json_lines), where each row is a document.
 ///
-/// An element's error comes at once and loses no document. Errors: invalid_argument for options that
-/// don't fit, when it is described. Memory: window + rows rows.
+/// An element's error comes at once and loses no document. Throws invalid_argument for bad options
+/// when the stage is described. Memory: window + rows rows.
 inline auto pack(Count rows, PackOptions options);
 
 // Only the library reads what follows.
 namespace detail {
 
-/// Sequences of one document.
+/// A sequence of one document.
 struct PackValues {
   const void* data = nullptr;
   std::size_t count = 0;
 };
 
-/// What the stage has to know of an element that is a document; nothing of ColumnBatches.
+/// Reads elements that are documents. Empty for ColumnBatches.
 struct PackInput {
   PackValues (*values)(const void* element, std::size_t column) = nullptr;
   std::vector<DType> dtypes = {};
-  std::vector<std::string> names = {};  ///< as in the program; empty where it doesn't say
+  std::vector<std::string> names = {};  ///< the members' own names; empty if the compiler doesn't
+                                        ///< tell them
 };
 
 /// Throws invalid_argument.

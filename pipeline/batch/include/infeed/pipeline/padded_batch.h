@@ -13,27 +13,27 @@
 namespace infeed {
 
 struct PaddedBatchOptions {
-  /// There is one for each sequence field of the row, in their order: a fixed width, or -1 for the
-  /// longest of the batch. If the list is empty, all are -1. A sequence longer than a fixed width
-  /// is an element's error in its row's place.
+  /// One width per sequence field of the row, in order: a fixed width, or -1 for the longest of the
+  /// batch. If empty, all are -1. A sequence longer than a fixed width is an element's error in its
+  /// row's place.
   std::vector<std::int64_t> widths = {};
-  /// What sequences of numbers are filled up with, which must be a value of them all; others are
-  /// filled with U{}.
+  /// The value that fills up sequences of numbers. All of them must be able to hold it. Other
+  /// sequences are filled with U{}.
   double padding = 0;
-  /// The same for each sequence field, in their order: tokens with 0 and targets with -100, say. If
-  /// the list is empty, all have `padding`.
+  /// One padding per sequence field, in order: for example tokens with 0 and targets with -100. If
+  /// empty, all have `padding`.
   std::vector<double> paddings = {};
-  /// Leaves out the last batch when it is short.
+  /// Leaves out the last batch if it is short.
   bool drop_remainder = false;
   StageName name = {};  ///< as in StageOptions
 };
 
-/// Why: puts `size` consecutive sequences of different lengths into one PaddedBatch.
+/// Puts `size` consecutive sequences of different lengths into one PaddedBatch.
 ///
 ///     sentences | infeed::padded_batch(32, {.padding = -1})
 ///
-/// A failed element, and one that is longer than a fixed width, is an error in its place and loses
-/// no others: the batch goes on filling with the elements behind it.
+/// A failed element, and one that is longer than a fixed width, is an error in its place. It loses
+/// no others: the batch fills with the elements after it.
 inline auto padded_batch(std::int64_t size, PaddedBatchOptions options = {});
 
 // Only the library reads what follows.
@@ -47,8 +47,8 @@ std::vector<bool> sequence_fields() {
   (std::make_index_sequence<leaf_count<T>()>());
 }
 
-/// Of all fields; those that are no sequences have none. `options` are PaddedBatchOptions, or others
-/// that say the same. Throws Error(invalid_argument).
+/// Returns the paddings of all fields; those that aren't sequences have none. The arguments come
+/// from PaddedBatchOptions or similar options. Throws Error(invalid_argument).
 std::vector<PaddingOfField> paddings_of(std::string_view stage,
                                         const std::vector<std::int64_t>& widths, double padding,
                                         const std::vector<double>& paddings,
@@ -56,7 +56,7 @@ std::vector<PaddingOfField> paddings_of(std::string_view stage,
 [[noreturn]] void refuse_padding(std::string_view stage, double padding, std::size_t sequence,
                                  std::size_t value_bytes, bool is_signed);
 
-/// `sequence`: those of the row that were looked at before.
+/// `sequence` is the number of the row's sequences that were checked before.
 template <class Field>
 void check_padding(std::string_view stage, const PaddingOfField& padding, std::size_t& sequence) {
   if constexpr (kIsSequenceField<Field>) {
@@ -79,7 +79,7 @@ std::vector<PaddingOfField> paddings_of(std::string_view stage, const auto& opti
   (std::make_index_sequence<leaf_count<T>()>());
   return paddings;
 }
-/// ", widths=[...]", for a signature.
+/// Returns ", widths=[...]" for a signature.
 std::string padding_signature(const std::vector<std::int64_t>& widths, double padding,
                               const std::vector<double>& paddings);
 std::string padded_batch_signature(std::int64_t size, const PaddedBatchOptions& options);
@@ -94,7 +94,7 @@ void check_padded_row(const void* context, std::int64_t, const void* row) {
                static_cast<const PaddedBatchContext*>(context)->paddings.data());
 }
 
-/// All rows of a field become as wide as the longest, or as its fixed width.
+/// Returns the bytes of a field's rows once all are as wide as the longest, or as the fixed width.
 template <class T>
 std::uint64_t padded_bytes(const std::vector<PaddingOfField>& paddings, const void* rows,
                            std::size_t count) {

@@ -5,13 +5,13 @@
 namespace infeed {
 
 struct RaggedBatchOptions {
-  /// Leaves out the last batch when it is short.
+  /// Leaves out the last batch if it is short.
   bool drop_remainder = false;
   StageName name = {};  ///< as in StageOptions
 };
 
-/// Why: puts `size` consecutive sequences of different lengths into one RaggedBatch: their values
-/// one behind the other, and where each begins. Nothing is padded.
+/// Puts `size` consecutive sequences of different lengths into one RaggedBatch: all values one
+/// after the other, and where each sequence begins. Nothing is padded.
 ///
 ///     sentences | infeed::ragged_batch(32)
 ///

@@ -14,24 +14,25 @@
 namespace infeed {
 
 struct RebatchOptions {
-  /// Leaves out the last batch when it is shorter than its size.
+  /// Leaves out the last batch if it is shorter than its size.
   bool drop_remainder = false;
   StageName name = {};  ///< as in StageOptions
 };
 
-/// Why: cuts batches anew, into `sizes` in turn, without taking them apart.
+/// Cuts batches anew, into `sizes` in turn, without taking them apart.
 ///
 ///     dataset | infeed::batch(1024) | infeed::rebatch(infeed::per_replica_batch_sizes(1024, 8))
 ///
-/// A batch that already is of the right size is handed through; otherwise rows are copied, column
-/// by column. A PaddedBatch becomes as wide as the widest whose rows it takes; the columns of
-/// ColumnBatches must be alike (join_rows(), records/column_batch.h). A size of 0 gives an empty batch in its turn. An error in the place of a batch comes
-/// at once and loses no rows: the next rows go behind those that were there.
+/// A batch of the right size is handed through; otherwise rows are copied, column by column. A
+/// PaddedBatch becomes as wide as the widest batch that its rows come from. The columns of
+/// ColumnBatches must match (join_rows(), records/column_batch.h). A size of 0 gives an empty batch
+/// in its turn. An error in the place of a batch comes at once and loses no rows: the next rows are
+/// added to those that wait.
 inline auto rebatch(std::vector<std::int64_t> sizes, RebatchOptions options = {});
 inline auto rebatch(std::int64_t size, RebatchOptions options = {});
 
-/// How a global batch is divided among replicas, as tf.distribute does: the first ones get one row
-/// more when it doesn't come out even.
+/// Divides a global batch among replicas, as tf.distribute does: if it doesn't divide evenly, the
+/// first replicas get one row more.
 inline std::vector<std::int64_t> per_replica_batch_sizes(std::int64_t global_batch_size,
                                                          std::int64_t replicas);
 
@@ -41,21 +42,21 @@ namespace detail {
 NodePointer make_rebatch(std::vector<std::int64_t> sizes, const RebatchOptions& options,
                          const BatchLayout& layout, const TypeInfo& type, NodePointer input);
 
-/// How rows of a kind of batch that has no BatchLayout are put together. `rows` is what begin() gave.
+/// Joins rows of a kind of batch that has no BatchLayout. `rows` is the result of begin().
 struct RowJoin {
   void* (*begin)();
   void (*drop)(void* rows) noexcept;
   std::size_t (*count)(const void* batch);
-  /// Behind those that are there; they are as before when it throws.
+  /// Adds rows at the end. If it throws, the rows are as before.
   void (*append)(void* rows, const void* batch, std::size_t first, std::size_t count);
   std::uint64_t (*bytes)(const void* rows);
-  /// Appends their batch to `out`; there are none left.
+  /// Appends the batch of the rows to `out`; no rows are left.
   void (*finish)(void* rows, Chunk& out);
 };
 NodePointer make_rebatch(std::vector<std::int64_t> sizes, const RebatchOptions& options,
                          const RowJoin& join, const TypeInfo& type, NodePointer input);
 
-/// Rows has what SequenceRowsToJoin has.
+/// Returns the RowJoin of Rows, a class like SequenceRowsToJoin.
 template <class Rows>
 constexpr RowJoin row_join() {
   using Batch = typename Rows::Batch;
@@ -76,7 +77,7 @@ constexpr RowJoin row_join() {
   return join;
 }
 
-/// Shows the batches that its rows are from, until they are put together.
+/// Shows the batches that the rows come from, until the rows are joined.
 struct ColumnRowsToJoin {
   using Batch = ColumnBatch;
 

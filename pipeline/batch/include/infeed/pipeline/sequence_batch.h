@@ -16,8 +16,8 @@
 #include <infeed/pipeline/detail/sequence_columns.h>
 #include <infeed/records/detail/row_column.h>
 
-/// Why: one batch can hold sequences of different lengths. A row's std::vector fields become one
-/// padded matrix or one ragged column each; its other fields become plain columns, as in Batch.
+/// Why: one batch can hold sequences of different lengths. Each std::vector field of a row becomes
+/// one padded matrix or one ragged column. The other fields become plain columns, as in Batch.
 ///
 ///     struct Sentence { std::vector<std::int32_t> tokens; std::int64_t label; };
 ///     void step(const infeed::PaddedBatch<Sentence>& batch) {
@@ -31,25 +31,25 @@
 /// may read and drop copies. All columns start at 64-byte boundaries.
 namespace infeed {
 
-/// A matrix of sequences, each filled up to the same width.
+/// A matrix of sequences that are filled up to the same width.
 template <class U>
 class Padded {
  public:
-  /// Takes the values of the rows' vectors; no row is longer than a fixed width.
+  /// Takes the values of the rows' vectors. No row may be longer than a fixed width.
   Padded(const detail::SequenceRows& rows, const detail::PaddingOfField& padding)
       : content_(rows, padding) {}
   Padded(RowColumn<std::vector<U>>&& rows, const detail::PaddingOfField& padding)
       : content_(std::move(rows), padding) {}
 
-  /// Rows, and values in each.
+  /// Number of rows, and values in each row.
   std::size_t size() const { return content_.lengths.values().size(); }
   std::size_t width() const { return content_.width; }
-  /// All values, row by row: size() * width() of them.
+  /// Returns all values, row by row: size() * width() of them.
   std::span<const U> values() const { return content_.values.values(); }
   std::span<const U> row(std::size_t i) const { return values().subspan(i * width(), width()); }
-  /// The length of each row without its padding.
+  /// Returns the length of each row without padding.
   std::span<const std::int64_t> lengths() const { return content_.lengths.values(); }
-  /// What numbers are filled up with.
+  /// Returns the value that fills up numbers.
   double padding() const { return content_.padding; }
 
   const Padded& view() const { return *this; }
@@ -61,7 +61,7 @@ class Padded {
   detail::PaddedContent<U> content_;
 };
 
-/// Sequences one behind the other, and where each begins.
+/// Sequences one after the other, and where each begins.
 template <class U>
 class Ragged {
  public:
@@ -82,8 +82,8 @@ class Ragged {
 
   std::size_t size() const { return row_splits().size() - 1; }
   std::span<const U> values() const { return values_.values(); }
-  /// Row i is values()[row_splits()[i]] up to, not including, values()[row_splits()[i + 1]], as in
-  /// TensorFlow's RaggedTensor.
+  /// Returns where the rows begin: row i is values()[row_splits()[i]] up to, not including,
+  /// values()[row_splits()[i + 1]], as in TensorFlow's RaggedTensor.
   std::span<const std::int64_t> row_splits() const { return row_splits_.values(); }
   std::span<const U> row(std::size_t i) const {
     const auto begin = static_cast<std::size_t>(row_splits()[i]);
@@ -100,8 +100,8 @@ class Ragged {
   detail::AlignedArray<std::int64_t> row_splits_;
 };
 
-/// Rows of sequences of sequences: all values one behind the other, where each inner sequence
-/// begins, and which of them are a row's.
+/// Rows of sequences of sequences: all values one after the other, where each inner sequence
+/// begins, and which inner sequences belong to each row.
 template <class V>
 class Ragged<std::vector<V>> {
  public:
@@ -115,14 +115,16 @@ class Ragged<std::vector<V>> {
 
   std::size_t size() const { return rows_.size(); }
   std::span<const V> values() const { return rows_.values.values(); }
-  /// Row i has the inner sequences row_splits()[i] up to, not including, row_splits()[i + 1].
+  /// Returns where the rows begin: row i has the inner sequences row_splits()[i] up to, not
+  /// including, row_splits()[i + 1].
   std::span<const std::int64_t> row_splits() const { return rows_.row_splits.values(); }
-  /// Inner sequence j is values()[inner_splits()[j]] up to values()[inner_splits()[j + 1]].
+  /// Returns where the inner sequences begin: sequence j is values()[inner_splits()[j]] up to, not
+  /// including, values()[inner_splits()[j + 1]].
   std::span<const std::int64_t> inner_splits() const { return rows_.inner_splits.values(); }
   std::size_t row_size(std::size_t i) const {
     return static_cast<std::size_t>(row_splits()[i + 1] - row_splits()[i]);
   }
-  /// Inner sequence `step` of row i.
+  /// Returns inner sequence `step` of row i.
   std::span<const V> inner(std::size_t i, std::size_t step) const {
     const std::size_t j = static_cast<std::size_t>(row_splits()[i]) + step;
     const auto begin = static_cast<std::size_t>(inner_splits()[j]);
@@ -139,7 +141,7 @@ class Ragged<std::vector<V>> {
   RowColumn<std::vector<std::vector<V>>> rows_;
 };
 
-/// PaddedBatch or RaggedBatch: see above.
+/// A PaddedBatch or RaggedBatch: see above.
 template <class T, template <class> class Sequence>
 class SequenceBatch {
  public:
@@ -147,7 +149,7 @@ class SequenceBatch {
   static constexpr std::size_t kColumns = detail::leaf_count<T>();
 
   SequenceBatch() = default;
-  /// Takes the rows' content; `paddings`: one a field.
+  /// Takes the rows' content. `paddings` has one per field.
   SequenceBatch(std::span<T> rows, std::span<const detail::PaddingOfField> paddings)
       : columns_(make_columns(rows, paddings, std::make_index_sequence<kColumns>())),
         size_(rows.size()) {}
@@ -159,12 +161,13 @@ class SequenceBatch {
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
 
-  /// Column I: a Padded or Ragged for a vector, else a span.
+  /// Returns column I: a Padded or Ragged for a vector, else a span.
   template <std::size_t I>
   decltype(auto) column() const {
     return std::get<I>(*columns_).view();
   }
-  /// The column of a struct's member; of a member that is a struct, that of its member, and so on.
+  /// Returns the column of a struct's member. If the member is a struct, name a member of that
+  /// next, and so on.
   template <class Member, class Owner, class... Inner>
   decltype(auto) column(Member Owner::*member, Inner... inner) const {
     static_assert(std::is_same_v<Owner, T>, "infeed: the member belongs to another struct");
@@ -173,7 +176,7 @@ class SequenceBatch {
     const std::size_t index = detail::column_index<T>(member, inner...);
     return static_cast<const MemberColumn*>(addresses()[index])->view();
   }
-  /// The only column of a batch of vectors.
+  /// Returns the only column of a batch of vectors.
   decltype(auto) sequences() const requires(detail::kIsSequenceField<T>) { return column<0>(); }
 
   std::size_t bytes() const {
@@ -188,7 +191,7 @@ class SequenceBatch {
   static std::shared_ptr<const Columns> make_columns(
       std::span<T> rows, std::span<const detail::PaddingOfField> paddings,
       std::index_sequence<I...>) {
-    // A field of the first row, of which there is one: no batch is made of nothing.
+    // A field of the first row. There is a first row, since no batch is made of zero rows.
     const auto field = [&](auto& member) {
       return detail::SequenceRows{reinterpret_cast<std::byte*>(std::addressof(member)), sizeof(T),
                                   rows.size()};
@@ -230,5 +233,5 @@ struct Payload<SequenceBatch<T, Sequence>> {
 
 }  // namespace infeed
 
-// How they are written and hashed.
+// The codec and the hash of batches.
 #include <infeed/pipeline/detail/sequence_rows.h>

@@ -13,12 +13,12 @@
 
 namespace infeed {
 
-/// Why: takes batches (or vectors) apart again: the rows, one by one.
+/// Takes batches (or vectors) apart again, into single rows.
 ///
 ///     images | infeed::batch(1024) | infeed::map(normalise_all) | infeed::unbatch()
 ///
-/// The rows of a PaddedBatch come without their padding; those of a ColumnBatch are ColumnBatches of
-/// one row, which show its memory.
+/// The rows of a PaddedBatch come without padding. Those of a ColumnBatch are ColumnBatches of one
+/// row, which share its memory.
 ///
 /// An error in the place of a batch stays one error. A batch without rows gives nothing.
 inline auto unbatch(StageOptions options = {});
@@ -26,18 +26,18 @@ inline auto unbatch(StageOptions options = {});
 // Only the library reads what follows.
 namespace detail {
 
-/// How to get at the rows of one kind of element.
+/// Gives access to the rows of one kind of element.
 struct RowAccess {
   std::size_t (*count)(const void* element);
-  /// Constructs rows first .. first+count-1 at `out`. Stops behind one that throws, with `error`
-  /// set; `consumed` counts it.
+  /// Constructs rows first .. first+count-1 at `out`. Stops after a row that throws, with `error`
+  /// set; `consumed` counts that row.
   KernelResult (*take)(void* element, std::size_t first, std::size_t count, void* out,
                        ErrorPointer& error);
 };
 
 NodePointer make_unbatch(const RowAccess& access, const TypeInfo& out_type, NodePointer input);
 
-/// Calls make(i) for rows first .. first+count-1 and puts what it gives at `out`.
+/// Calls make(i) for rows first .. first+count-1 and puts the results at `out`.
 template <class T, class Make>
 KernelResult construct_rows(std::size_t first, std::size_t count, void* out, ErrorPointer& error,
                             Make make) {
@@ -93,7 +93,7 @@ KernelResult take_sequence_rows(void* element, std::size_t first, std::size_t co
                            [&](std::size_t i) { return sequence_row(batch, i); });
 }
 
-/// Of ColumnBatches.
+/// Returns the access to rows of ColumnBatches.
 RowAccess column_row_access();
 
 struct UnbatchStageFactory {

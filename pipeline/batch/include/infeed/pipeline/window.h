@@ -14,26 +14,25 @@ namespace infeed {
 struct WindowOptions {
   /// Elements of a window; at least 1.
   Count size;
-  /// How far the next window starts behind the start of this one; 0 means size, so that windows
+  /// Distance from the start of a window to the start of the next one. 0 means `size`, so windows
   /// don't overlap.
   Count shift = 0;
-  /// How far the next element of a window lies behind this one: 2 takes every other element.
+  /// Distance between neighbouring elements of a window: 2 takes every other element.
   Count stride = 1;
-  /// Leaves out the windows at the end that are shorter.
+  /// Leaves out the shorter windows at the end.
   bool drop_remainder = false;
   StageName name = {};  ///< as in StageOptions
 };
 
-/// Why: this puts neighbouring elements together, for sequences: windows that may overlap or leave
-/// gaps.
+/// Puts neighbouring elements together, for sequences. Windows may overlap or leave gaps.
 ///
 ///     infeed::range(7) | infeed::window({.size = 3, .shift = 1, .stride = 2})
 ///     // {0 2 4} {1 3 5} {2 4 6} {3 5} {4 6} {5} {6}
 ///
-/// A window is a std::vector, which a map can turn into anything; TensorFlow's is a dataset, which
-/// must be flattened again to be of use. Windows start at 0, shift, 2 shift, ...; at the end they
-/// get shorter, unless drop_remainder. A failed element makes an element's error of each window
-/// that would hold it, and of no other.
+/// A window is a std::vector, which a map can turn into anything. (TensorFlow's window is a
+/// dataset, which must be flattened again to be of use.) Windows start at 0, shift, 2 shift, ...;
+/// at the end they get shorter, unless drop_remainder. A failed element makes an error of each
+/// window that would hold it, and of no other.
 ///
 /// Memory: (size - 1) * stride + 1 elements, counted in the iterator's limit. Elements that can't
 /// be copied need windows that don't overlap.
@@ -42,11 +41,11 @@ inline auto window(WindowOptions options);
 // Only the library reads what follows.
 namespace detail {
 
-/// What the stage must know of std::vector<T>, all but the loop that fills it.
+/// Handles a std::vector<T> for the stage, which knows no T, except for the loop that fills it.
 struct WindowKernel {
   void (*make)(void* out, std::size_t capacity);
-  /// Appends values[0], values[stride], ... (`count` of them); moves them when they are not needed
-  /// any more. Throws what a copy throws.
+  /// Appends values[0], values[stride], ... (`count` of them). Moves them if they aren't needed any
+  /// more. Throws the exceptions of a copy.
   void (*append)(void* window, void* values, std::size_t stride, std::size_t count, bool may_move);
   bool copies;
 };

@@ -12,7 +12,7 @@
 #include <infeed/pipeline/detail/batch_filler.h>
 #include <infeed/pipeline/element_codec.h>
 
-/// How batches become bytes: column by column, so that columns of numbers are copied as they lie.
+/// Writes batches as bytes, column by column, so that columns of numbers are copied in one piece.
 namespace infeed {
 
 namespace detail {
@@ -22,7 +22,7 @@ inline constexpr bool kIsPlainRun = kIsNumber<U> && !std::is_same_v<U, bool>;
 template <class U, std::size_t N>
 inline constexpr bool kIsPlainRun<std::array<U, N>> = kIsPlainRun<U>;
 
-/// Values without their number.
+/// Appends the values without their count.
 template <class U>
 void encode_run(std::span<const U> values, std::string& out) {
   if constexpr (kIsPlainRun<U>) {
@@ -32,7 +32,7 @@ void encode_run(std::span<const U> values, std::string& out) {
   }
 }
 
-/// Into values that are there.
+/// Reads into existing values.
 template <class U>
 void decode_run(ElementReader& in, std::span<U> values) {
   if constexpr (kIsPlainRun<U>) {
@@ -43,7 +43,8 @@ void decode_run(ElementReader& in, std::span<U> values) {
   }
 }
 
-/// What a row takes at least, so that damaged bytes don't ask for memory that nothing fills.
+/// Returns the fewest bytes of a row, so that damaged bytes don't ask for memory that nothing
+/// fills.
 template <class T>
 constexpr std::size_t encoded_bytes_min() {
   return []<std::size_t... I>(std::index_sequence<I...>) {
@@ -55,7 +56,7 @@ constexpr std::size_t encoded_bytes_min() {
   (std::make_index_sequence<leaf_count<T>()>());
 }
 
-/// The leaves' layouts, one behind the other.
+/// Returns the leaves' layouts, one after the other.
 template <class T>
 std::string leaf_layouts() {
   return []<std::size_t... I>(std::index_sequence<I...>) {

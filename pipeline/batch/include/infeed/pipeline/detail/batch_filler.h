@@ -14,27 +14,28 @@
 
 namespace infeed::detail {
 
-/// Counts what lies free in the pools of a run; a pool that is given this goes before the account.
+/// Returns an account for the free blocks of a run's pools. A pool that has it must be destroyed
+/// before the memory account.
 std::shared_ptr<FreeMemoryAccount> free_memory_of(MemoryAccount& memory);
 
-/// A batch of which rows are written in place.
+/// Makes batches whose rows are written in place.
 class BatchFiller {
  public:
   /// `layout` lives for ever (batch_layout<T>()).
   BatchFiller(const BatchLayout& layout, std::size_t rows_max);
 
-  /// The same with a pool of its own, which is empty when the last copy is gone.
+  /// Returns a filler with a pool of its own, which is emptied when the last copy is gone.
   BatchFiller for_run(MemoryAccount& memory) const;
-  /// A fresh batch of `rows` rows, whose columns are yet to be constructed.
+  /// Returns a fresh batch of `rows` rows. The caller constructs the columns.
   BatchReference take(std::size_t rows) const;
-  /// Keeps the first `rows` without those at `gaps`, which are in order; destroys the others.
+  /// Keeps the first `rows` rows except those at `gaps`, which ascend. Destroys the others.
   static void close_gaps(const BatchReference& batch, std::size_t rows,
                          std::span<const std::size_t> gaps);
   std::uint64_t batch_bytes() const;
 
  private:
   std::shared_ptr<BatchPool> pool_;
-  std::shared_ptr<void> closes_pool_;  ///< with the last copy; null where nobody asked for it
+  std::shared_ptr<void> closes_pool_;  ///< with the last copy; null for a shared pool
 };
 
 template <class Column>

@@ -11,15 +11,15 @@
 #include <infeed/pipeline/leaves.h>
 #include <infeed/pipeline/type_info.h>
 
-/// How rows become columns, and the counted memory that the columns lie in.
+/// Lays rows out as columns, in memory that is counted.
 namespace infeed::detail {
 
-/// How rows of a type are laid out as columns; one a type, static.
+/// The layout of a row type as columns; one per type, static.
 struct BatchLayout {
   struct Column {
     std::size_t offset;  ///< of the field within the row
     const TypeInfo* type;
-    /// How long the vector at a place is; null for columns of anything else.
+    /// Returns the length of the vector at a place; null for columns of other types.
     std::size_t (*length)(const void* at) = nullptr;
   };
   const TypeInfo* row;
@@ -27,12 +27,12 @@ struct BatchLayout {
   bool is_struct;  ///< false: one column of whole elements
 };
 
-/// The memory of one batch: columns one behind the other in one block, each 64-byte aligned. Comes
-/// from a pool and goes back there when the last Batch that shows it is gone.
+/// The memory of one batch: all columns in one block, each 64-byte aligned. It comes from a pool,
+/// and goes back there when the last Batch that shows it is gone.
 class BatchStorage;
 class BatchPool;
 
-/// A counted reference to a BatchStorage; 8 bytes, may be dropped in any thread.
+/// A counted reference to a BatchStorage. It has 8 bytes; any thread may drop it.
 class BatchReference {
  public:
   BatchReference() = default;
@@ -55,8 +55,8 @@ class BatchReference {
   BatchStorage* storage_ = nullptr;
 };
 
-/// Vectors of numbers, which a training step wants as a tensor. Strings and vectors of objects may
-/// well differ in length.
+/// True for vectors of numbers, which a training step wants as a tensor. Strings and vectors of
+/// objects may differ in length.
 template <class T>
 inline constexpr bool kIsNumberVector = false;
 template <class T, class A>
@@ -73,7 +73,7 @@ constexpr auto length_function() -> std::size_t (*)(const void*) {
 
 template <class T, std::size_t... I>
 std::vector<BatchLayout::Column> struct_columns(std::index_sequence<I...>) {
-  // Addresses of leaves are asked of a place where no object lives; nothing is read.
+  // The addresses of leaves are taken at a place where no object lives; nothing is read.
   alignas(T) static std::byte place[sizeof(T)];
   T& row = *std::launder(reinterpret_cast<T*>(place));
   const auto leaves = tie_leaves(row);
@@ -97,7 +97,7 @@ const BatchLayout& batch_layout() {
   return layout;
 }
 
-/// Whether require_columns() refuses it.
+/// Returns true if require_columns() refuses the row.
 template <class Row>
 constexpr bool has_no_columns() {
   if constexpr (PlainStruct<Row>) {
@@ -107,7 +107,7 @@ constexpr bool has_no_columns() {
   }
 }
 
-/// Refuses rows that look as if they had a column for each field, and have not.
+/// Refuses rows that look as if they had a column for each field, but have none.
 template <class Row>
 constexpr void require_columns() {
   if constexpr (PlainStruct<Row>) {
@@ -120,7 +120,7 @@ constexpr void require_columns() {
   }
 }
 
-/// The column of a struct's member, or of a member of a member.
+/// Returns the column of a struct's member, or of a member of a member.
 template <class T, class... Path>
 std::size_t column_index(Path... path) {
   static_assert(!kHasFields<MemberAt<T, Path...>>,

@@ -21,57 +21,61 @@
 #include <infeed/pipeline/philox.h>
 #include <infeed/records/record.h>
 
-/// Batches whose rows a function writes in place, by several threads at once: what batch_into and
-/// the stages that parse records into batches are made of.
+/// Fills batches by a function that writes rows in place, with several threads at once. batch_into
+/// and the stages that parse records into batches are built on it.
 namespace infeed::detail {
 
-/// How one kind of batch is filled. The stage (row_filling.cc) knows neither its rows nor its
-/// elements; a filling is a batch in the making.
+/// Fills one kind of batch. The stage (row_filling.cc) knows neither the rows nor the elements. A
+/// filling is a batch in the making.
 struct RowFillSpec {
   std::string name;
   std::size_t size = 0;
   bool drop_remainder = false;
   Count parallelism = 1;
   const TypeInfo* batch_type = nullptr;
-  /// Of a batch of `size` rows, as far as that is known beforehand.
+  /// Bytes of a batch of `size` rows, as far as they are known beforehand.
   std::uint64_t batch_bytes_min = 0;
-  /// Each row has its place, so that any threads may write different rows at once, and a row that
-  /// failed leaves a gap; else rows are appended by one thread at a time, and one that failed
-  /// leaves nothing.
+  /// True if each row has its place. Then any threads may write different rows at once, and a
+  /// failed row leaves a gap. Otherwise one thread at a time appends rows, and a failed row leaves
+  /// nothing.
   bool rows_have_places = false;
   std::shared_ptr<const void> fill = nullptr;
-  std::optional<Seeds> seeds = std::nullopt;  ///< of rows that draw; the signature gets them
+  std::optional<Seeds> seeds = std::nullopt;  ///< if rows draw random numbers; the signature has
+                                              ///< them
   DrawKey key = {};                           ///< for write(); make_row_filling() sets it
 
-  /// The same `fill` with pools for one run, which are in its account. Null where it has no pools.
+  /// Returns the same `fill` with pools for one run, in the run's memory account. Null if it has no
+  /// pools.
   std::shared_ptr<const void> (*for_run)(const void* fill, MemoryAccount& memory) = nullptr;
   void* (*begin)(const void* fill, std::size_t rows) = nullptr;
   void (*drop)(void* filling) noexcept = nullptr;
-  /// Writes an element to a row; null, or its error. Element i of the place is the row's.
+  /// Writes an element to a row. Returns its error, or null. The row's element is number i of the
+  /// place.
   ErrorPointer (*write)(const void* fill, const void* element, void* filling, std::size_t row,
                         const Place& place, std::size_t i) = nullptr;
-  /// The same of a record whose checksum nobody has looked at, so that all of it may be wrong: it may
-  /// leave a copy to `late`. Null where only records that are as they were written may be read.
+  /// Writes a record whose checksum wasn't checked yet, so its bytes may be damaged. It may leave a
+  /// copy to `late`. Null if only verified records may be read.
   ErrorPointer (*write_unverified)(const void* fill, const Record& record, void* filling,
                                    std::size_t row, LateCopy& late) = nullptr;
-  /// Forgets the rows behind the first `rows`; only where rows are appended.
+  /// Forgets the rows from `rows` on. Only used if rows are appended.
   void (*truncate)(void* filling, std::size_t rows) = nullptr;
-  /// Bytes of memory that a filling has; null where that doesn't change from batch_bytes_min on, as
-  /// far as anybody knows.
+  /// Returns the bytes that a filling has. Null if they are batch_bytes_min and don't change, as
+  /// far as is known.
   std::uint64_t (*filling_bytes)(const void* filling) = nullptr;
-  /// Appends the batch of the first `rows` rows, without those at `gaps`, to `out`; the filling is
-  /// gone. There is at least one row left.
+  /// Appends the batch of the first `rows` rows, without those at `gaps`, to `out`, and destroys
+  /// the filling. At least one row is left.
   void (*finish)(const void* fill, void* filling, std::size_t rows,
                  std::span<const std::size_t> gaps, Chunk& out) = nullptr;
 };
 
 NodePointer make_row_filling(RowFillSpec spec, NodePointer input);
 
-/// What `first` says, and how many rows of the batch failed in all.
+/// Returns the error `first`, with the number of failed rows of the batch added.
 ErrorPointer rows_failed(const ErrorPointer& first, std::size_t failed, std::size_t rows);
 
-/// Fills the rows of Batch<Out> by `write(const In&, const BatchReference&, row)`, which may take
-/// behind them an Rng&, or a LateCopy*: then it may be called for records that aren't verified.
+/// Fills the rows of Batch<Out> by `write(const In&, const BatchReference&, row)`. `write` may take
+/// one more argument: an Rng&, or a LateCopy*. With a LateCopy* it may be called for records that
+/// aren't verified.
 template <class Out, class Write>
 struct FillColumns {
   using Filling = BatchReference;
@@ -163,14 +167,13 @@ inline constexpr bool kFillsUnverified = requires(const Fill& fill, const Record
   fill.write_unverified(record, filling, std::size_t{0}, late);
 };
 
-/// An element must be one column, from which the rows are written.
+/// True if an element is one column, from which the rows can be written.
 template <class In>
 inline constexpr bool kIsRowInput = field_count<In>() == 0 || std::is_same_v<In, Record>;
 
-/// The batches of type Fill::Result that `fill` makes of the input's elements. Fill has the
-/// functions that FillColumns has, write_unverified() where it can; truncate() is called where rows
-/// are appended only, and so is filling_bytes(filling), which it may have besides. The options are
-/// those of BatchIntoOptions.
+/// Returns the batches of type Fill::Result that `fill` makes of the input's elements. Fill has the
+/// functions of FillColumns; write_unverified() is optional. If rows are appended it also has
+/// truncate(), and optionally filling_bytes(filling). The options are those of BatchIntoOptions.
 template <class Fill, class In>
 Dataset<typename Fill::Result> fill_batches(const Dataset<In>& input, std::size_t size, Fill fill,
                                             std::string name, const auto& options,
@@ -213,8 +216,8 @@ Dataset<Batch<Out>> fill_columns(const Dataset<In>& input, std::int64_t size, Wr
       std::move(name), options, seeds);
 }
 
-/// For each feature of the schema, the column of Batch<T> that it fills; throws invalid_argument
-/// when a column has none, or several.
+/// Returns, for each feature of the schema, the column of Batch<T> that it fills. Throws
+/// invalid_argument if a column has no feature, or several.
 std::vector<std::size_t> columns_of_features(std::string_view stage, const BatchLayout& layout,
                                              const std::vector<std::size_t>& feature_offsets);
 template <class T, class Schema>

@@ -18,7 +18,7 @@
 #include <infeed/records/detail/aligned_array.h>
 #include <infeed/records/detail/row_column.h>
 
-/// The columns that rows with sequences become.
+/// The columns of batches whose rows have sequences.
 namespace infeed::detail {
 
 template <class U>
@@ -36,7 +36,7 @@ std::uint64_t bytes_of_column(const Column& column) {
   return total;
 }
 
-/// How a field becomes a column: `count` rows, `row_bytes` apart, of which this field is taken.
+/// The values of one field in `count` rows that lie `row_bytes` apart.
 struct SequenceRows {
   std::byte* first;
   std::size_t row_bytes;
@@ -48,13 +48,14 @@ struct SequenceRows {
   }
 };
 
-/// What padding needs to know of one field.
+/// The padding of one field.
 struct PaddingOfField {
-  std::int64_t width = -1;  ///< -1: the longest's
+  std::int64_t width = -1;  ///< -1: as wide as the longest row
   double value = 0;
 };
 
-/// Whether a sequence can be filled up with this number; what has no numbers isn't.
+/// Returns true if a sequence can be filled up with this number; false for sequences without
+/// numbers.
 template <class U>
 bool holds_padding(double value) {
   if constexpr (std::is_same_v<U, bool>) {
@@ -69,7 +70,7 @@ bool holds_padding(double value) {
   }
 }
 
-/// A column of a field that is no sequence.
+/// A column of a field that isn't a sequence.
 template <class V>
 class PlainColumn {
  public:
@@ -106,7 +107,7 @@ struct PaddedContent {
       values.append_copies((i + 1) * width - values.values().size(), filler);
     }
   }
-  /// No row is longer than a fixed width.
+  /// No row may be longer than a fixed width.
   PaddedContent(RowColumn<std::vector<U>>&& rows, const PaddingOfField& field)
       : padding(field.value), lengths(rows.size()) {
     const std::span<const std::int64_t> splits = rows.row_splits.values();
@@ -159,7 +160,7 @@ constexpr std::size_t sequence_count() {
 /// Throws Error(data_loss).
 [[noreturn]] void refuse_long_sequence(const char* stage, std::size_t length, std::int64_t width);
 
-/// Throws when one of the row's sequences is longer than its width.
+/// Throws if a sequence of the row is longer than its fixed width.
 template <class T>
 void check_widths(const char* stage, const T& row, const PaddingOfField* paddings) {
   std::size_t i = 0;

@@ -15,8 +15,8 @@
 #include <infeed/pipeline/leaves.h>
 #include <infeed/pipeline/sequence_batch.h>
 
-/// The rows of a SequenceBatch, for the stages that take batches apart and put them together anew,
-/// and for what writes and hashes them.
+/// The rows of a SequenceBatch, for the stages that take batches apart and join rows anew, and for
+/// the codec and the hash.
 namespace infeed {
 
 namespace detail {
@@ -40,7 +40,7 @@ M value_of_row(const Column& column, std::size_t row) {
   }
 }
 
-/// Row i, without its padding.
+/// Returns row i without padding.
 template <class T, template <class> class Sequence>
 T sequence_row(const SequenceBatch<T, Sequence>& batch, std::size_t row) {
   return from_leaves<T>([&](auto leaf) {
@@ -50,7 +50,7 @@ T sequence_row(const SequenceBatch<T, Sequence>& batch, std::size_t row) {
   });
 }
 
-/// Calls visit() with the parts that say all of a column: values, and how they are cut.
+/// Calls visit() with the parts that make up a column: values, and where they are cut.
 template <class Column, class Visit>
 void visit_parts(const Column& column, const Visit& visit) {
   if constexpr (requires { column.lengths(); }) {
@@ -74,19 +74,20 @@ void visit_columns(const SequenceBatch<T, Sequence>& batch, const Visit& visit) 
   (std::make_index_sequence<SequenceBatch<T, Sequence>::kColumns>());
 }
 
-/// Of a column each value of whose width takes `column_bytes`. Throws Error(data_loss) where padding
-/// would make much more of the bytes than anybody writes, so that damage doesn't ask for memory.
+/// Returns the width. Each unit of width takes `column_bytes` in the column. Throws
+/// Error(data_loss) if padding would make the column far larger than any writer makes it from so
+/// many bytes, so that damage doesn't ask for memory.
 std::int64_t checked_width(std::uint64_t width, std::size_t column_bytes,
                            std::size_t encoded_bytes);
 [[noreturn]] void refuse_damaged_padding(std::size_t encoded_bytes, double padding);
 
-/// Rows that are put together to a batch; no batch yet.
+/// Rows that are to be joined to a batch.
 template <class T, template <class> class Sequence>
 struct SequenceRowsToJoin {
   using Batch = SequenceBatch<T, Sequence>;
 
   static std::size_t count(const Batch& batch) { return batch.size(); }
-  /// Copies rows. A padded column becomes as wide as the widest that rows came from.
+  /// Copies rows. A padded column becomes as wide as the widest column that rows come from.
   void append(const Batch& batch, std::size_t first, std::size_t count) {
     try {
       [&]<std::size_t... I>(std::index_sequence<I...>) {
@@ -135,7 +136,7 @@ struct ElementHash<SequenceBatch<T, Sequence>, std::enable_if_t<detail::has_cont
   }
 };
 
-/// Rows without their padding, which is made anew.
+/// Writes rows without padding; reading pads them again.
 template <class T, template <class> class Sequence>
 struct ElementCodec<SequenceBatch<T, Sequence>, std::enable_if_t<kHasElementCodec<T>>> {
   using Batch = SequenceBatch<T, Sequence>;
