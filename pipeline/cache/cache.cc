@@ -18,19 +18,19 @@ namespace {
 
 using Content = std::shared_ptr<const CachedElements>;
 
-/// What all iterators share: the complete content, once somebody has got it.
+/// The complete content, shared by all iterators once one of them has it.
 class SharedContent {
  public:
   Content get() const {
     const std::lock_guard lock(mutex_);
     return content_;
   }
-  /// The first one stays.
+  /// Stores the content unless there is one.
   void publish(Content content) {
     const std::lock_guard lock(mutex_);
     if (content_ == nullptr) content_ = std::move(content);
   }
-  /// Whoever reads it has it to the end of the pass.
+  /// Drops the content. A pass that reads it keeps it to its end.
   void forget() {
     const std::lock_guard lock(mutex_);
     content_ = nullptr;
@@ -41,9 +41,9 @@ class SharedContent {
   Content content_;
 };
 
-/// Of the runs that draw from other seeds than the dataset's own, and so give other elements: one
-/// content for each of their signatures. They have the seeds of a checkpoint, or read the dataset
-/// inside a flat_map, by whose seed all draw that is inside.
+/// The contents of runs that draw from other seeds than the dataset's own, and so have other
+/// elements: one per signature. Such a run has the seeds of a checkpoint, or reads the dataset
+/// inside a flat_map, whose seed all inner stages draw by.
 class ContentsBySeeds {
  public:
   std::shared_ptr<SharedContent> of(std::vector<std::string> signature) {
@@ -58,9 +58,9 @@ class ContentsBySeeds {
   std::map<std::vector<std::string>, std::shared_ptr<SharedContent>> contents_;
 };
 
-/// Decides with its first pull or skip how to go through its pass: reading the complete content,
-/// filling one, or handing through what the input gives: after a resume, and where an optional cache
-/// is to keep nothing, or finds no room. The elements are the same in each way.
+/// Decides at its first pull or skip how to do its pass. It reads the complete content, or fills
+/// one, or hands its input's elements through. It hands through after a resume, and if an optional
+/// cache should keep nothing or finds no room. The elements are the same each way.
 class MemoryCacheStage final : public Stage {
  public:
   MemoryCacheStage(const StageContext& context, std::shared_ptr<SharedContent> shared,
@@ -76,7 +76,7 @@ class MemoryCacheStage final : public Stage {
                     if (keeps == 0) content->forget();
                   });
   }
-  /// A consumer may stop before its end; the statistics then say no more that it holds elements.
+  /// A consumer may stop before the end. The statistics must then no longer count the elements.
   ~MemoryCacheStage() override { release(); }
 
   Pull do_pull(Chunk& out, std::size_t want) override {
@@ -100,7 +100,7 @@ class MemoryCacheStage final : public Stage {
  protected:
   std::uint64_t do_skip(std::uint64_t count, Known known) override {
     if (!begun_) {
-      // A resume must be quick: its pass is not kept, and what is skipped not even made.
+      // A resume must be quick: its pass isn't kept, and skipped elements aren't even made.
       const bool resuming = known == Known::no_errors;
       begin(resuming ? Absent::hand_through : Absent::fill);
     }
@@ -157,7 +157,7 @@ class MemoryCacheStage final : public Stage {
     if (may_be_all && input_->is_over()) publish();
   }
 
-  /// The elements behind the first `count`.
+  /// Drops the elements after the first `count`.
   static void drop_behind(Chunk& out, std::size_t count) {
     if (count < out.slots()) out.take_error();
     if (count >= out.size()) return;
@@ -171,14 +171,14 @@ class MemoryCacheStage final : public Stage {
     shared_->publish(std::exchange(filling_, nullptr));
   }
 
-  /// This pass needs the content no more; from now on it is the dataset's alone.
+  /// Releases the content, which this pass needs no longer. It stays with the dataset.
   void release() {
     memory_.shrink(memory_.bytes());
     note_buffered(0, 0);
   }
 
-  /// What `hold` asks of the account is refused in words that help here. False where the pass goes on
-  /// without.
+  /// Calls `hold`, which asks the account for memory. A refusal is reworded to say what helps here.
+  /// Returns false if the pass goes on without a cache.
   template <class Hold>
   bool reserve(const Hold& hold) {
     try {
@@ -207,9 +207,9 @@ class MemoryCacheStage final : public Stage {
   const Node& node_;
   const std::shared_ptr<SharedContent> shared_;
   Reservation memory_;
-  std::optional<Knob> knob_;  ///< of an optional one
+  std::optional<Knob> knob_;  ///< of an optional cache
   bool begun_ = false;
-  Content content_;  ///< read from
+  Content content_;  ///< the content that is read
   std::uint64_t position_ = 0;
   std::shared_ptr<CachedElements> filling_;
   std::unique_ptr<PeekedInput> input_;

@@ -45,7 +45,7 @@ void CachedElements::count(Reservation& memory, std::uint64_t bytes) {
 }
 
 void CachedElements::add_room(Reservation& memory) {
-  // A small cache stays small: the first block grows, those behind it come whole.
+  // A small cache stays small: only the first block grows, later ones have the full size.
   const bool grows_first = blocks_.size() == 1 && blocks_.front().capacity < values_per_block_;
   const std::size_t capacity =
       blocks_.empty() ? std::min(kFirstValues, values_per_block_)
@@ -87,7 +87,7 @@ void CachedElements::append(const Chunk& chunk, Reservation& memory) {
     }
     type_.copy_run(to, from, run);
     values_ += run;
-    // A copy of a string or vector often holds less than the original.
+    // A copy of a string or vector often owns less memory than the original.
     if (const std::uint64_t held = payload(to); held < expected) {
       memory.shrink(expected - held);
       bytes_ -= expected - held;
@@ -103,7 +103,7 @@ void CachedElements::append(const Chunk& chunk, Reservation& memory) {
 }
 
 std::uint64_t CachedElements::read(std::uint64_t position, Chunk& out, std::size_t want) const {
-  std::uint64_t values_until = values_;  // where the next error stands, counted in values
+  std::uint64_t values_until = values_;  // counted in values, up to the next error
   std::uint64_t index = position;
   const ErrorSlot* next_error = nullptr;
   if (!errors_.empty()) {

@@ -13,9 +13,8 @@
 
 namespace infeed::detail {
 
-/// The content of a memory cache: elements in blocks, errors with their positions beside them.
-///
-/// Appended to by one thread, then shared and never changed again; then any number may read.
+/// The content of a memory cache: elements in blocks, and errors with their positions. One thread
+/// appends. Then it is shared and never changes, and any number of threads may read.
 class CachedElements {
  public:
   explicit CachedElements(const TypeInfo& type);
@@ -23,28 +22,28 @@ class CachedElements {
   CachedElements(const CachedElements&) = delete;
   CachedElements& operator=(const CachedElements&) = delete;
 
-  /// Elements, errors included.
+  /// Number of elements, errors included.
   std::uint64_t slots() const { return values_ + errors_.size(); }
   bool has_errors() const { return !errors_.empty(); }
-  /// Errors that were seen while the elements were made, those that are not among them (another
-  /// stage left them out) included.
+  /// Number of errors seen while the elements were made. It includes errors that aren't among the
+  /// elements because another stage left them out.
   std::uint64_t errors_on_the_way() const { return errors_on_the_way_; }
   void note_errors_on_the_way(std::uint64_t errors) { errors_on_the_way_ = errors; }
   const InnerDraws& inner_draws() const { return inner_draws_; }
   void note_inner_draws(InnerDraws draws) { inner_draws_ = std::move(draws); }
-  /// Which records they were made of, as far as an iterator that recorded has written it down.
+  /// The records that the elements were made of, as far as a recording iterator noted them.
   PlaceLog& places() { return places_; }
   const PlaceLog& places() const { return places_; }
-  /// What it holds in memory, payload included.
+  /// Bytes in memory, payload included.
   std::uint64_t bytes() const { return bytes_; }
 
-  /// Copies what `chunk` holds; room for it is first reserved in `memory`. Throws what a copy throws, and
-  /// Error(resource_exhausted) behind the last element that there was room for, however many come at
-  /// once; the content is then of no use any more.
+  /// Copies the elements of `chunk`, and first reserves room for them in `memory`. Throws the
+  /// exceptions of a copy. Throws Error(resource_exhausted) after the last element that there was
+  /// room for, however many come at once. After an exception the content is useless.
   void append(const Chunk& chunk, Reservation& memory);
 
-  /// Appends copies of up to `want` elements from `position` on to `out`, which is empty; returns
-  /// how many there were (0: the end).
+  /// Appends copies of up to `want` elements from `position` on to `out`, which is empty. Returns
+  /// how many it appended (0: the end).
   std::uint64_t read(std::uint64_t position, Chunk& out, std::size_t want) const;
 
  private:
@@ -66,7 +65,7 @@ class CachedElements {
 
   const TypeInfo& type_;
   const std::size_t values_per_block_;
-  std::vector<Block> blocks_;  ///< all of values_per_block_, but a single one
+  std::vector<Block> blocks_;  ///< all of values_per_block_, except a single one
   std::uint64_t values_ = 0;
   std::vector<ErrorSlot> errors_;
   std::uint64_t errors_on_the_way_ = 0;

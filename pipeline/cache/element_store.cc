@@ -23,7 +23,7 @@ bool is_shard_name(std::string_view name) {
   return name.starts_with("data-") && name.ends_with(".tfrecord");
 }
 
-/// Shards that nobody knows: of a writer that was killed.
+/// Removes shards that no journal names, left by a writer that was killed.
 void remove_unnamed(const std::string& folder, const StoreContent& content) {
   std::unordered_set<std::string> named;
   for (const StoredShard& shard : content.shards) named.insert(shard.file);
@@ -34,11 +34,11 @@ void remove_unnamed(const std::string& folder, const StoreContent& content) {
     const std::string name = entry->path().filename().string();
     if (is_shard_name(name) && !named.contains(name)) unnamed.push_back(entry->path());
   }
-  // What can't be removed only takes space.
+  // A shard that can't be removed only takes space.
   for (const std::filesystem::path& path : unnamed) std::filesystem::remove(path, failure);
 }
 
-/// Replaces the journal in one step; returns it, open for appending.
+/// Replaces the journal in one step. Returns it, open for appending.
 File replace_journal(const std::string& folder, const std::string& text, Durability durability) {
   const std::string name = journal_file(folder);
   replace_file(name, text, durability);
@@ -79,7 +79,7 @@ std::size_t StoreReader::read(Chunk& out, std::size_t want) {
     try {
       read_values(out, count);
     } catch (...) {
-      // What was read before comes first; the next call fails again.
+      // Elements that were read before the failure come first; the next call fails again.
       if (out.empty()) throw;
       reader_.reset();
       break;

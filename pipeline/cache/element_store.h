@@ -16,7 +16,7 @@
 #include <infeed/records/record_reader.h>
 #include <infeed/records/record_writer.h>
 
-// Elements in a folder: what cache({.path}) and snapshot write and read.
+// Elements in a folder, which cache({.path}) and snapshot write and read.
 //
 //     elements.journal               says what the elements are, which shards are whole, the errors
 //
@@ -24,8 +24,9 @@
 //
 //     lock                           held (flock) by the one who writes
 //
-// A line of the journal ends with its own CRC. A shard gets its name only when it is whole, and
-// counts only once the journal names it; so whatever is killed when, what the journal says is there
+// A line of the journal ends with its own CRC. A shard gets its name only when it is complete, and
+// counts only once the journal names it. So whenever a writer is killed, everything in the journal
+// exists, and writing can go on after it. Lines after the last "shard" or "end" don't count.
 // is there, and writing goes on behind it. Lines behind the last "shard" or "end" don't count.
 namespace infeed::detail {
 
@@ -40,11 +41,11 @@ struct StoredError {
   ErrorPointer error;
 };
 
-/// That elements were made of what inner datasets drew: by the seed in the line of the checkpoint's
-/// form that belongs to a stage before ("flat_map(seed=7)").
+/// A seed by which inner datasets drew for the elements: the line, in the form of a checkpoint's,
+/// of the stage that has the seed ("flat_map(seed=7)").
 struct StoredDraw {
-  /// The index of the stage's line among those of all stages before; kOutermost: the store lies in an
-  /// inner dataset itself, and the line is a number, the seed of the outermost flat_map.
+  /// The index of the stage's line among those of all stages before. kOutermost: the store itself
+  /// lies in an inner dataset, and the line is a number, the seed of the outermost flat_map.
   static constexpr std::uint64_t kOutermost = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t stage;
   std::string line;
@@ -52,46 +53,48 @@ struct StoredDraw {
   bool operator==(const StoredDraw&) const = default;
 };
 
-/// What the journal says.
+/// The content of a journal.
 struct StoreContent {
-  /// What the elements are and where they come from; equal for those that are the same.
+  /// Lines that say what the elements are and where they come from; equal for equal elements.
   std::vector<std::string> identity;
   std::vector<StoredShard> shards;
   std::vector<StoredError> errors;
-  /// Errors that were seen while the elements were made, those that another stage left out
-  /// included. Nothing where the journal doesn't say: it may hide some.
+  /// Number of errors seen while the elements were made, including those that another stage left
+  /// out. Empty if the journal doesn't say: then some may be hidden.
   std::optional<std::uint64_t> errors_on_the_way;
-  std::vector<StoredDraw> draws;  ///< in what was cut, too: it is made again by the same
+  std::vector<StoredDraw> draws;  ///< also of cut shards, which are made again by them
   bool complete = false;
 
   std::uint64_t values() const;
-  /// Elements, errors included.
+  /// Number of elements, errors included.
   std::uint64_t slots() const { return values() + errors.size(); }
   /// Forgets everything from shard `count` on.
   void cut(std::size_t count);
-  /// Shards before the first one that is missing or has another size than the journal says.
+  /// Returns the number of shards before the first one that is missing or has another size than the
+  /// journal says.
   std::size_t intact_shards(const std::string& folder) const;
 };
 
-/// Nothing when there is no journal. Throws failed_precondition when it is none of ours.
+/// Returns nothing if there is no journal. Throws failed_precondition if the file is another
+/// program's.
 std::optional<StoreContent> read_journal(const std::string& folder);
 
-/// Goes through stored elements in order.
+/// Reads stored elements in order.
 class StoreReader {
  public:
   StoreReader(std::string folder, StoreContent content, ErasedCodec codec);
 
-  /// Appends 1..want elements to `out`, which is empty, errors included; 0: the end. Throws
-  /// Error(data_loss, not_found, ...) when they can't be read; position() is then that of the first
-  /// one that is lost.
+  /// Appends 1..want elements to `out`, which is empty, errors included. Returns how many; 0: the
+  /// end. Throws Error(data_loss, not_found, ...) if they can't be read; position() is then the
+  /// position of the first lost element.
   std::size_t read(Chunk& out, std::size_t want);
   std::uint64_t skip(std::uint64_t count);
 
   std::uint64_t position() const { return position_; }
   const StoreContent& content() const { return content_; }
-  /// Index of the shard that position() lies in.
+  /// The index of the shard that position() lies in.
   std::size_t shard() const { return shard_; }
-  /// Passes over what is left of the shard that can't be read.
+  /// Passes over the rest of a shard that can't be read.
   void leave_shard();
 
  private:
@@ -104,15 +107,15 @@ class StoreReader {
   std::uint64_t position_ = 0;
   std::size_t next_error_ = 0;
   std::size_t shard_ = 0;
-  std::uint64_t read_in_shard_ = 0;  ///< values of it that are behind us
+  std::uint64_t read_in_shard_ = 0;  ///< values of the shard that were read
   std::optional<RecordReader> reader_;
   std::vector<Record> records_;
 };
 
-/// The right to write into a folder; gone with the object (or the process).
+/// The right to write into a folder. The destructor (or the end of the process) gives it up.
 class StoreLock {
  public:
-  /// Nothing when somebody else has it. Makes the folder.
+  /// Returns nothing if somebody else has the lock. Makes the folder.
   static std::optional<StoreLock> try_lock(const std::string& folder);
 
  private:
@@ -124,31 +127,32 @@ struct StoreWriterOptions {
   std::uint64_t shard_bytes;
   Compression compression;
   Durability durability;
-  /// How many errors the stages before have seen by now; asked when a line of the journal needs it.
+  /// Returns how many errors the stages before have seen so far. Called when a line of the journal
+  /// needs it.
   std::function<std::uint64_t()> errors_seen;
-  /// All that were made by now; asked then, too.
+  /// Returns all draws so far. Called at the same times.
   std::function<std::vector<StoredDraw>()> draws;
 };
 
-/// Writes elements behind those that are there. Whoever has one has the lock.
+/// Writes elements after the stored ones. The owner must have the lock.
 class StoreWriter {
  public:
-  /// Makes the journal say `content` (not complete) and removes files that it doesn't name.
+  /// Writes `content` (not complete) to the journal and removes files that it doesn't name.
   StoreWriter(std::string folder, StoreContent content, ErasedCodec codec,
               const StoreWriterOptions& options);
   StoreWriter(const StoreWriter&) = delete;
   StoreWriter& operator=(const StoreWriter&) = delete;
 
   void append(const Chunk& chunk);
-  /// Nothing more will come.
+  /// Says that nothing more comes.
   void finish();
-  /// Elements so far, errors included.
+  /// Number of elements so far, errors included.
   std::uint64_t slots() const { return slots_; }
 
  private:
   void append_value(const void* element);
   void close_shard();
-  /// With the lines that wait for it.
+  /// Appends the pending lines and this one.
   void append_to_journal(std::string line);
 
   const std::string folder_;
@@ -158,11 +162,11 @@ class StoreWriter {
   LineJournal journal_;
   std::size_t shard_count_;
   std::uint64_t slots_;
-  const std::uint64_t errors_before_;  ///< of those who wrote what was there
+  const std::uint64_t errors_before_;  ///< seen by earlier writers
   std::optional<RecordWriter> writer_;
   std::string shard_file_;
-  std::vector<std::string> pending_lines_;  ///< errors that the journal doesn't have yet
-  std::vector<StoredDraw> draws_;           ///< that it has
+  std::vector<std::string> pending_lines_;  ///< errors that aren't in the journal yet
+  std::vector<StoredDraw> draws_;           ///< draws that are in the journal
   std::string buffer_;
 };
 

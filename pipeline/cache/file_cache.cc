@@ -14,7 +14,7 @@
 namespace infeed::detail {
 namespace {
 
-/// One pass: reads what is there and, when it may, writes what is missing.
+/// Does one pass: reads the stored elements and, if it may, writes the missing ones.
 class FileCacheStage final : public Stage {
  public:
   FileCacheStage(const StageContext& context, StoreDescription description, const Node& input)
@@ -35,7 +35,7 @@ class FileCacheStage final : public Stage {
 
  protected:
   std::uint64_t do_skip(std::uint64_t count, Known known) override {
-    // A resume must be quick: what it passes over is not made, so nothing is written in this pass.
+    // A resume must be quick: skipped elements aren't made, so this pass writes nothing.
     if (mode_ == Mode::undecided) {
       begin(known == Known::no_errors ? Absent::hand_through : Absent::write);
     }
@@ -62,8 +62,8 @@ class FileCacheStage final : public Stage {
     open_reader(std::move(*content));
   }
 
-  /// The content when it is complete, ours and intact. Throws for another pipeline's, unless that
-  /// may be rewritten.
+  /// Returns the content if it is complete, intact and this pipeline's. Throws if it is another
+  /// pipeline's and may not be rewritten.
   std::optional<StoreContent> readable_content() {
     std::optional<StoreContent> content = read_journal(store_.folder);
     if (!content || !is_ours(*content) || !content->complete) return std::nullopt;
@@ -93,7 +93,7 @@ class FileCacheStage final : public Stage {
         tell(StoreEvent::Kind::busy, 0, "another iteration is writing the elements");
         return go_without();
       }
-      // Whoever had the lock before may have finished.
+      // The previous owner of the lock may have finished.
       if (std::optional<StoreContent> content = readable_content(); content) {
         lock_.reset();
         return open_reader(std::move(*content));
@@ -147,7 +147,7 @@ class FileCacheStage final : public Stage {
     mode_ = Mode::read;
   }
 
-  /// False at the end of what is stored, or when it can't be read.
+  /// Returns false at the end of the stored elements, or if they can't be read.
   bool read(Chunk& out, std::size_t want) {
     try {
       return reader_->read(out, want) > 0;
@@ -163,7 +163,7 @@ class FileCacheStage final : public Stage {
     }
   }
 
-  /// What can't be read must not be taken for there again; the next pass makes it anew.
+  /// Cuts off the damaged shard, so that it isn't read again. The next pass makes it anew.
   void forget_damaged() {
     writer_ = nullptr;
     const std::string& damaged = reader_->content().shards[reader_->shard()].file;
@@ -193,13 +193,13 @@ class FileCacheStage final : public Stage {
                            [this] { return draws_of_run(input_context_, node_); }});
   }
 
-  /// After the stored part comes the input.
+  /// Goes on with the input after the stored part.
   void go_on_writing() {
     open_input_behind(reader_->position());
     mode_ = Mode::write;
   }
 
-  /// The input, without the elements that are stored.
+  /// Opens the input after the stored elements.
   void open_input_behind(std::uint64_t stored) {
     input_ = std::make_unique<PeekedInput>(node_.open(input_context_));
     traced_input_ = input_.get();
@@ -225,7 +225,8 @@ class FileCacheStage final : public Stage {
     return pulled;
   }
 
-  /// A consumer may take no more than the input is known to have.
+  /// Returns true if all elements are written. A consumer may take no more than the input is known
+  /// to have.
   bool has_all() {
     const Cardinality known = node_.cardinality();
     return known.is_finite() && writer_->slots() == known.count() && input_->is_over();
@@ -268,9 +269,9 @@ class FileCacheStage final : public Stage {
   Mode mode_ = Mode::undecided;
   std::optional<StoreLock> lock_;
   std::optional<StoreReader> reader_;
-  std::unique_ptr<StoreWriter> writer_;  ///< before lock_ goes
+  std::unique_ptr<StoreWriter> writer_;  ///< destroyed before lock_
   std::unique_ptr<PeekedInput> input_;
-  std::atomic<const PeekedInput*> traced_input_{nullptr};  ///< the same, for any thread
+  std::atomic<const PeekedInput*> traced_input_{nullptr};  ///< input_, for any thread
 };
 
 std::uint64_t hash_of(const std::vector<std::string>& lines) {
@@ -283,10 +284,10 @@ std::uint64_t hash_of(const std::vector<std::string>& lines) {
   return hash;
 }
 
-/// Says whose elements they are, and of a snapshot where they lie.
+/// Sets the identity of the elements, and for a snapshot the folder.
 void identify(StoreDescription& description, const Node& input, const AdoptedSeeds& adopted = {}) {
   description.identity = {"elements " + description.codec.layout};
-  // What inner datasets draw by is in no identity: the next process draws by another.
+  // Seeds of inner datasets aren't part of the identity: the next process draws others.
   AdoptedSeeds shown = adopted;
   std::erase_if(shown, [](const auto& entry) { return entry.second.inner; });
   for (const std::string& stage : signature_of(input, shown)) {
@@ -330,7 +331,7 @@ AdoptedSeeds FileCacheNode::kept_seeds(const AdoptedSeeds& adopted) const {
     const std::optional<StoreContent> content = read_journal(store.folder);
     if (!content || content->identity != store.identity) return {};
     return seeds_in(content->draws, input());
-  } catch (const Error&) {  // the stage meets it again, and tells
+  } catch (const Error&) {  // the stage meets the error again, and reports it
     return {};
   }
 }

@@ -11,13 +11,13 @@
 
 namespace infeed::detail {
 
-/// What a cache in files or a snapshot is, and where.
+/// A cache in files or a snapshot: its options, its place and what it holds.
 struct StoreDescription {
   FileCacheOptions options;
   std::string folder = {};
   std::vector<std::string> identity = {};
   ErasedCodec codec;
-  bool has_own_folder = false;  ///< below the path: a snapshot's
+  bool has_own_folder = false;  ///< a snapshot's folder below the path
 };
 
 class FileCacheNode final : public Node, public KeepsSeeds {
@@ -26,7 +26,8 @@ class FileCacheNode final : public Node, public KeepsSeeds {
 
   std::string signature() const override { return name(); }
   Cardinality cardinality() const override { return input().cardinality(); }
-  /// In a run that draws from these seeds: other elements than the dataset's own.
+  /// Returns the description for a run that draws from these seeds, and so has other elements than
+  /// the dataset's own.
   StoreDescription description_with(const AdoptedSeeds& adopted) const;
   AdoptedSeeds kept_seeds(const AdoptedSeeds& adopted) const override;
 

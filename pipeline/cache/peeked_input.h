@@ -7,9 +7,10 @@
 
 namespace infeed::detail {
 
-/// An input that can be asked whether it is over before anybody wants its next element. A cache
-/// asks when it holds as many elements as the input is known to have: a cardinality leaves out the
-/// errors that take no element's place (batch hands them on beside its rows), so it can't tell.
+/// An input that can be asked whether it is over before its next element is wanted. A cache asks
+/// when it holds as many elements as the input is known to have. The cardinality alone can't tell,
+/// because it leaves out errors that take no element's place (batch hands on such errors beside its
+/// rows).
 class PeekedInput {
  public:
   explicit PeekedInput(std::unique_ptr<Stage> input)
@@ -30,7 +31,7 @@ class PeekedInput {
   TracedPlace trace(std::uint64_t position) const { return input_->trace(position); }
   const Stage& stage() const { return *input_; }
 
-  /// False when it is cancelled or fails, too; the next pull says so again.
+  /// Returns false also if it is cancelled or fails; the next pull says so again.
   bool is_over() {
     if (!ahead_.empty()) return false;
     try {

@@ -74,7 +74,7 @@ class ReadSnapshotNode final : public Node {
   const std::uint32_t fingerprint_;
 };
 
-/// `path` itself, or the single folder in it that has a journal.
+/// Returns `path` itself, or the single folder in it that has a journal.
 std::string find_snapshot(const std::string& path) {
   const auto has_journal = [](const std::string& folder) {
     std::error_code ignored;

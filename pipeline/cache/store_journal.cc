@@ -62,15 +62,16 @@ std::vector<std::string_view> split(std::string_view line) {
   }
 }
 
-/// Lines are sealed, so what is no number is a bug or a joke; it reads as 0.
+/// Returns the number; 0 for text that isn't one. Lines have checksums, so only a bug or a joke
+/// writes such text.
 std::uint64_t number_of(std::string_view text) {
   std::uint64_t number = 0;
   std::from_chars(text.data(), text.data() + text.size(), number);
   return number;
 }
 
-/// Older stores have the codes as they were in messages then: "data loss", "user function failed",
-/// "internal error".
+/// Returns the code of its name. Older stores spell codes as old messages did: "data loss", "user
+/// function failed", "internal error".
 ErrorCode code_of(std::string_view text) {
   std::string name(text);
   std::replace(name.begin(), name.end(), ' ', '_');
@@ -97,7 +98,8 @@ StoredError parse_error(const std::vector<std::string_view>& fields) {
   return {number_of(fields[1]), std::make_shared<const Error>(std::move(error))};
 }
 
-/// Whoever made the journal could seal its lines as well.
+/// Throws unless it is a plain file name. A checksum doesn't protect from a malicious journal: its
+/// author can compute it, too.
 void require_file_name(std::string_view name) {
   if (is_file_name(name)) return;
   throw Error(
@@ -110,7 +112,7 @@ void require_file_name(std::string_view name) {
 
 class JournalParser {
  public:
-  /// False when the lines that count end here.
+  /// Returns false if the lines that count end here.
   bool add(std::string_view line) {
     const std::vector<std::string_view> fields = split(line);
     if (fields[0] == "is" && fields.size() == 2) {
@@ -126,7 +128,7 @@ class JournalParser {
     } else if (fields[0] == "shard" && fields.size() == 4) {
       require_file_name(fields[1]);
       const StoredShard shard{std::string(fields[1]), number_of(fields[2]), number_of(fields[3])};
-      // A shard of none would be read again and again, and a sum beyond 2^63 would be no number.
+      // A shard without values would be read again and again, and a sum beyond 2^63 would overflow.
       if (shard.values == 0 || shard.values > kValuesMax - content.values()) return false;
       content.shards.push_back(shard);
       if (!commit()) {
@@ -146,7 +148,7 @@ class JournalParser {
   StoreContent content;
 
  private:
-  /// False for errors that stand where there is no value, or not in the order of their places: a
+  /// Returns false for errors at places without a value, or not in the order of their places. A
   /// checksum says whether a line is damaged, not who wrote it.
   bool commit() {
     const std::uint64_t values = content.values();
@@ -207,7 +209,7 @@ std::string journal_of(const StoreContent& content) {
   for (const std::string& line : content.identity) lines.push_back("is\t" + escape(line));
   if (content.errors_on_the_way) lines.push_back(journal_seen(*content.errors_on_the_way));
   for (const StoredDraw& draw : content.draws) lines.push_back(journal_draw(draw));
-  // Each shard's errors stand before it.
+  // Each shard's errors come before it.
   std::uint64_t values = 0;
   std::size_t next_error = 0;
   for (const StoredShard& shard : content.shards) {
@@ -255,7 +257,7 @@ void StoreContent::cut(std::size_t count) {
   if (count >= shards.size() && !complete) return;
   if (count < shards.size()) shards.resize(count);
   complete = false;
-  // Errors behind the last value that is left come again from the input.
+  // Errors after the last remaining value come again from the input.
   const std::uint64_t left = values();
   std::size_t kept = 0;
   while (kept < errors.size() && errors[kept].position - kept < left) ++kept;

@@ -6,8 +6,8 @@
 
 #include "cache/element_store.h"
 
-// The lines of a store's journal (line_journal.h): fields between tabs, the last one the line's
-// CRC-32C:
+// Reads and writes the lines of a store's journal (line_journal.h). Fields are separated by tabs,
+// and the last one is the line's CRC-32C:
 //
 //     infeed elements 1
 //     is <what the elements are, a line each>
@@ -26,7 +26,7 @@ std::string journal_error(std::uint64_t position, const Error& error);
 std::string journal_seen(std::uint64_t errors_on_the_way);
 std::string journal_draw(const StoredDraw& draw);
 std::string journal_end(std::uint64_t slots);
-/// The text of all lines but the end.
+/// Returns the text of all lines except the end.
 std::string journal_of(const StoreContent& content);
 
 }  // namespace infeed::detail

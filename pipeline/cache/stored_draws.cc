@@ -9,7 +9,7 @@
 namespace infeed::detail {
 namespace {
 
-/// In an inner dataset all draw by the outermost flat_map's.
+/// Returns the seed of the outermost flat_map, by which all stages in an inner dataset draw.
 std::string seed_of_outermost(const StageContext& store) {
   const Node* const outermost = store.inner.outermost;
   return outermost == nullptr ? "none" : std::to_string(store.run.seeds_of(*outermost).seed);

@@ -7,22 +7,22 @@
 #include "cache/element_store.h"
 #include "engine/seeds/signature.h"
 
-// By what seeds inner datasets drew for the elements of a store. The next process describes these
-// datasets anew and would draw others: what it makes behind a part that is there, or in place of a
-// damaged one, would come twice, or never.
+// Stores the seeds by which inner datasets drew for the elements of a store. The next process
+// describes these datasets anew and would draw other seeds. Elements that it makes after a stored
+// part, or in place of a damaged one, would then come twice, or never.
 namespace infeed::detail {
 
-/// What the run at hand has drawn until now for a store whose stage has this context.
+/// Returns what the current run has drawn so far for a store whose stage has this context.
 std::vector<StoredDraw> draws_of_run(const StageContext& store, const Node& input);
 
-/// The seeds of the stages before the store.
+/// Returns the seeds of the stages before the store.
 AdoptedSeeds seeds_in(const std::vector<StoredDraw>& draws, const Node& input);
 
-/// Whether the run at hand draws by the same. If not, a checkpoint told it otherwise, or it began
-/// before they were stored.
+/// Returns true if the current run draws by the same seeds. It doesn't if a checkpoint gave it
+/// others, or if it began before these were stored.
 bool are_of_run(const std::vector<StoredDraw>& draws, const StageContext& store, const Node& input);
 
-/// So that the run's checkpoints have them.
+/// Adds the draws to the run's checkpoints.
 void note_in_run(const std::vector<StoredDraw>& draws, const StageContext& store,
                  const Node& input);
 

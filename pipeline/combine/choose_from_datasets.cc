@@ -42,7 +42,7 @@ class Choices final : public Selector {
   const std::size_t inputs_;
 };
 
-/// Its inputs are the datasets and, last, the choices.
+/// The inputs are the datasets and, last, the choices.
 class ChooseNode final : public Node {
  public:
   ChooseNode(const ChooseOptions& options, const TypeInfo& type, std::vector<NodePointer> inputs)

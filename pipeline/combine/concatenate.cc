@@ -44,8 +44,8 @@ class ConcatenateStage final : public Stage {
   TracedPlace do_trace(std::uint64_t position) const override { return places_.find(position); }
 
  private:
-  /// The current input has ended. Afterwards current_ is the second one, or null when that was it
-  /// or when it can't be opened.
+  /// Opens the second input when the current one has ended. Afterwards current_ is the second
+  /// input, or null if it was the second already, or if the second can't be opened.
   ErrorPointer open_second() {
     current_ = nullptr;
     if (second_opened_) return nullptr;
@@ -65,8 +65,8 @@ class ConcatenateStage final : public Stage {
   const Node& second_;
   std::unique_ptr<Stage> current_;
   bool second_opened_ = false;
-  std::uint64_t began_at_ = 0;  ///< current_, of this stage's elements
-  PlaceLog places_;             ///< in an iterator that records
+  std::uint64_t began_at_ = 0;  ///< position of this stage where current_ began
+  PlaceLog places_;             ///< only if the iterator records
 };
 
 class ConcatenateNode final : public Node {

@@ -13,13 +13,13 @@
 namespace infeed::detail {
 namespace {
 
-/// The weights from a draw on, of the datasets that are ever drawn.
+/// The weights from a draw on, of all datasets that are ever drawn.
 struct WeightPoint {
   std::uint64_t draw;
   std::vector<double> weights;
 };
 
-/// Draw k is made of the k-th 64 bits and of the weights at k.
+/// Makes draw k from the k-th 64 bits and from the weights at k.
 class Draws final : public Selector {
  public:
   Draws(const std::vector<WeightPoint>& points, WeightChange change, std::uint64_t seed,
@@ -48,7 +48,8 @@ class Draws final : public Selector {
   void note_end(std::size_t index) override { is_open_[index] = false; }
 
  private:
-  /// Whether any that has not ended has a weight now or later: else it would be drawn for ever.
+  /// Returns true if an open dataset has a weight now or later. Otherwise the draws would never
+  /// end.
   bool may_draw_again() const {
     for (std::size_t p = point_; p < points_.size(); ++p) {
       for (std::size_t i = 0; i < is_open_.size(); ++i) {
@@ -89,11 +90,11 @@ class Draws final : public Selector {
   std::size_t point_ = 0;  ///< the last one that draw_ has reached
   std::vector<double> cumulative_;
   std::vector<double> now_;
-  std::size_t last_ = 0;  ///< that has a weight
+  std::size_t last_ = 0;  ///< last dataset with a weight
   std::vector<bool> is_open_;
 };
 
-/// Its inputs are the datasets that have a weight above 0 at some time: the others are never drawn.
+/// The inputs are the datasets that have a weight above 0 at some time: the others are never drawn.
 class SampleNode final : public Node {
  public:
   SampleNode(const SampleOptions& options, const Seeds& seeds, std::vector<WeightPoint> points,
@@ -111,7 +112,8 @@ class SampleNode final : public Node {
                        options_.stop_on_empty_dataset ? ", stop_on_empty_dataset" : "",
                        options_.reshuffle_each_iteration ? ", reshuffle" : "");
   }
-  /// Without stop_on_empty_dataset each dataset is read to its end, unless a schedule ends before.
+  /// Without stop_on_empty_dataset each dataset is read to its end, unless a schedule ends it
+  /// before.
   Cardinality cardinality() const override {
     std::uint64_t sum = 0;
     bool infinite = false;
@@ -169,7 +171,7 @@ void check_weights(const std::vector<double>& weights, std::size_t datasets) {
   }
 }
 
-/// The points of the schedule; the first is at draw 0. Throws Error(invalid_argument).
+/// Returns the points of the schedule; the first is at draw 0. Throws Error(invalid_argument).
 std::vector<WeightPoint> points_of(const SampleOptions& options, std::size_t datasets) {
   std::vector<WeightPoint> points{{0, options.weights}};
   if (options.weights.empty()) points[0].weights.assign(datasets, 1.0);

@@ -106,7 +106,7 @@ class SelectStage final : public Stage {
     return Pull::values;
   }
 
-  /// Where the run is recorded.
+  /// Notes the choice if the run is recorded.
   void note_choice(std::size_t input) {
     if (run().recorder() == nullptr) return;
     drawn_.push_back(static_cast<std::uint16_t>(std::min<std::size_t>(input, ChoiceLog::kNone)));
@@ -120,7 +120,7 @@ class SelectStage final : public Stage {
 
   bool over() const { return selector_ended_ || open_ == 0; }
 
-  /// Sees to it that chosen_ is an input that has not ended; or an error. False at the end, when
+  /// Sets chosen_ to an input that has not ended, or sets the error. Returns false at the end, when
   /// cancelled, and when it would have to wait but may not.
   bool choose(ErrorPointer& error, bool may_wait) {
     while (!has_chosen_ || inputs_[chosen_].ended) {
@@ -160,12 +160,12 @@ class SelectStage final : public Stage {
   std::vector<Input> inputs_;
   std::size_t open_;  ///< inputs that may still be drawn from
   std::size_t chosen_ = 0;
-  bool has_chosen_ = false;  ///< and not yet taken from
+  bool has_chosen_ = false;  ///< but has not taken from it yet
   bool selector_ended_ = false;
   static constexpr std::size_t kChoicesAtOnce = 4096;
-  std::vector<std::uint16_t> drawn_;  ///< and not yet in choices_
-  ChoiceLog choices_;                 ///< in an iterator that records
-  mutable std::mutex stages_mutex_;   ///< an input that ends may be asked for a trace meanwhile
+  std::vector<std::uint16_t> drawn_;  ///< choices that aren't in choices_ yet
+  ChoiceLog choices_;                 ///< only if the iterator records
+  mutable std::mutex stages_mutex_;   ///< guards inputs that end while they are traced
 };
 
 }  // namespace

@@ -30,12 +30,12 @@ struct Side {
     input = node->open(consumer);
     owed = position;
   }
-  /// Sees to it that an element is at hand.
+  /// Makes sure that an element is ready.
   Pull fill(std::size_t want) {
     if (owed > 0) skip(0, Known::nothing);
     return in.empty() ? input->pull(in, std::min(want, in.capacity())) : Pull::values;
   }
-  /// Passes over elements; fewer than asked for only at the end.
+  /// Passes over elements. Returns fewer than asked for only at the end.
   std::uint64_t skip(std::uint64_t count, Known known) {
     const std::uint64_t before = std::exchange(owed, 0);
     const std::uint64_t passed = pass(before + count, known);
@@ -82,10 +82,10 @@ class ZipStage final : public Stage {
     try {
       common = skip_sides(count, known);
     } catch (...) {
-      // A side that is passed over may come further than any run does: behind the end of another
-      // one, or to an element that nobody asks it for, since one to its left failed there. What
-      // ends it there (a file that can't be read, a judgement at the end of its pass) is none of
-      // this zip's errors. Asking as a run does tells.
+      // A skipped side may come further than it would in a run: past the end of another side, or to
+      // an element that a run doesn't ask for because a side to its left failed there. Failures
+      // there (a file that can't be read, a check at the end of its pass) aren't errors of this
+      // zip. Pulling as a run does finds out.
       for (Side& side : sides_) side.begin_again(position());
       return Stage::do_skip(count, known);
     }
@@ -93,7 +93,7 @@ class ZipStage final : public Stage {
     return common + Stage::do_skip(count - common, known);
   }
 
-  /// All sides are at the same position; the first that can be traced says which record it was.
+  /// All sides are at the same position. The first side that can be traced gives the record.
   TracedPlace do_trace(std::uint64_t position) const override {
     TracedPlace first = sides_.front().input->trace(position);
     for (std::size_t i = 1; i < sides_.size() && !first.place; ++i) {
@@ -103,7 +103,7 @@ class ZipStage final : public Stage {
   }
 
  private:
-  /// Side `failed` has an error at the position at hand; all sides step over it.
+  /// Side `failed` has an error at the current position; all sides pass over that position.
   Pull hand_over_error(Chunk& out, std::size_t failed) {
     out.set_error(sides_[failed].in.take_error());
     for (std::size_t i = 0; i < sides_.size(); ++i) {
@@ -112,8 +112,8 @@ class ZipStage final : public Stage {
     return Pull::values;
   }
 
-  /// Goes from the last side to the first: those to the left of the side that ends then stand
-  /// exactly at the position where it does, and an error there comes before the end.
+  /// Goes from the last side to the first. Then the sides to the left of the one that ends stop
+  /// exactly at its end, and an error there comes before the end.
   std::uint64_t skip_sides(std::uint64_t count, Known known) {
     for (std::size_t i = sides_.size(); i-- > 0;) count = sides_[i].skip(count, known);
     return count;

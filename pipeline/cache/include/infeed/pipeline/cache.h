@@ -7,29 +7,30 @@
 
 namespace infeed {
 
-/// Why: what costs much to read and decode is done once; every later pass copies it from memory
-/// (about 1 ns an element, and what a copy costs).
+/// Why: expensive reading and decoding is done once; every later pass copies the elements from
+/// memory (about 1 ns an element plus the copy).
 ///
 ///     infeed::records("train-*.tfrecord") | infeed::parse<Sample>(schema) | infeed::cache()
 ///         | infeed::shuffle({.buffer = 10'000}) | infeed::repeat(10)
 ///
-/// It is filled by the first pass that goes to the end of its input (or takes as many elements as
-/// the input is known to have and no more come behind them, for which the last one waits); a pass
-/// that stops before leaves nothing. The content belongs to the description: all iterators of the
-/// dataset, at once or one after the other, read the same. Those that start before it is complete
-/// each fill one of their own, and the first complete one stays. Errors are kept like elements and
-/// are there in every pass.
+/// The first complete pass fills the cache. A pass is complete when it reaches the end of its
+/// input, or when it has taken as many elements as the input is known to have and no more come.
+/// (The last element waits for that.) A pass that stops earlier leaves nothing. The content belongs
+/// to the dataset's description: all its iterators, at once or one after the other, read the same
+/// content. Iterators that start before it is complete each fill their own, and the first complete
+/// one stays. Errors are kept like elements and come in every pass.
 ///
-/// The stages before it always run as in pass 0, so the content does not depend on who filled it: a
-/// shuffle before the cache gives one order for ever. Put shuffles and random augmentation behind.
+/// The stages before the cache always run as in pass 0, so the content doesn't depend on which pass
+/// filled it: a shuffle before the cache gives one order for ever. Put shuffles and random
+/// augmentation after it.
 ///
-/// Memory: the whole content is counted in each iterator while its pass fills or reads it. When the
-/// limit has no room, a terminal Error (resource_exhausted) says what to do. A resumed iteration
-/// reads the rest of its pass uncached and fills the cache in the next. For more than memory holds:
+/// Memory: the whole content counts in each iterator while its pass fills or reads it. If the limit
+/// has no room, a terminal Error (resource_exhausted) says what to do. A resumed iteration reads
+/// the rest of its pass uncached and fills the cache in the next pass. If memory is too small, use
 /// infeed::cache({.path = ...}) in file_cache.h.
 inline auto cache();
-/// With a name: infeed::cache(infeed::StageOptions{.name = "decoded"}). The type is spelt out, as
-/// cache({...}) is the one in files.
+/// Caches in memory, with a name: infeed::cache(infeed::StageOptions{.name = "decoded"}). The type
+/// must be spelt out, since cache({...}) is the cache in files.
 template <std::same_as<StageOptions> Options>
 auto cache(Options options);
 

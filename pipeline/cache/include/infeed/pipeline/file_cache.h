@@ -13,73 +13,73 @@
 
 namespace infeed {
 
-/// What became of a cache in files or a snapshot, for a log: the library itself prints nothing.
+/// The state of a cache in files or a snapshot, for a log: the library itself prints nothing.
 struct StoreEvent {
   enum class Kind {
     reading,    ///< it is complete and is read
-    writing,    ///< it is not there and is written
-    resuming,   ///< a part is there (of a run that was ended or killed); the rest is written
-    rewriting,  ///< another pipeline's was there; it is written anew
+    writing,    ///< it is empty and is written
+    resuming,   ///< it is partly there, from a run that was ended or killed; the rest is written
+    rewriting,  ///< another pipeline's elements were there; it is written anew
     finished,   ///< it has become complete
-    busy,       ///< somebody else is writing it; this pass goes without
-    damaged,    ///< it can't be read from here on; this pass goes on without, the next repairs it
-    /// Inner datasets drew by other seeds for what is there than those of the checkpoint that this run
-    /// goes on from; it goes without.
+    busy,       ///< another pass is writing it; this pass goes without
+    damaged,    ///< it can't be read from here on; this pass goes without, the next repairs it
+    /// The stored elements come from inner datasets that drew by other seeds than those of the
+    /// checkpoint that this run goes on from. The run doesn't use the cache.
     other_draws,
-    gave_up,  ///< it can't be written (a full disk): where it was to be, a terminal error follows
+    gave_up,  ///< it can't be written (a full disk); a pass that writes gives a terminal error
   };
   Kind kind;
   std::string folder;
-  std::uint64_t elements;  ///< that are there
+  std::uint64_t elements;  ///< number of stored elements
   std::string message;     ///< a sentence for people
 };
 
 struct FileCacheOptions {
-  /// The cache needs a folder of its own, which is made when it is not there.
+  /// A folder for this cache alone. It is made if it doesn't exist.
   std::string path;
-  /// What to do when the folder holds another pipeline's elements.
+  /// The action if the folder holds another pipeline's elements.
   enum class Mismatch {
-    refuse,   ///< a terminal Error (failed_precondition) that names the difference
-    rewrite,  ///< throw them away
+    refuse,   ///< gives a terminal Error (failed_precondition) that names the difference
+    rewrite,  ///< deletes them
   };
   Mismatch mismatch = Mismatch::refuse;
-  /// Change it when a function of the pipeline gives other elements than before: functions can't be
-  /// compared, all else about the stages before can.
+  /// Change it when a function of the pipeline gives other elements than before. Functions can't be
+  /// compared; everything else about the stages before can.
   std::string version = {};
-  /// A run that is killed loses at most the shard that it is writing.
+  /// The size of a shard. A killed run loses at most the shard that it is writing.
   Count shard_bytes = std::uint64_t{64} << 20;
   Compression compression = Compression::none;
   Durability durability = Durability::leave_to_system;
-  /// The thread that pulls calls it; it must not throw.
+  /// Called by the thread that pulls; must not throw.
   std::function<void(const StoreEvent&)> on_event = {};
   StageName name = {};  ///< as in StageOptions
 };
 
-/// Why: this is a cache for more than memory holds, and for the next run, too: elements are written
-/// to record shards by the first pass and read from there by all later ones, in this and any other
-/// process.
+/// Why: this cache may be larger than memory, and lasts for the next run. The first pass writes
+/// elements to record shards. All later passes read them from there, in this and any other process.
 ///
 ///     dataset | infeed::map(decode) | infeed::cache({.path = "/scratch/decoded"})
 ///
-/// It survives being killed at any moment: shards that are whole stay, and the next pass goes on
-/// behind them, without making their elements again. One pass at a time writes (others meanwhile go
-/// without); any number read. The stages before always run as in pass 0, as with cache().
+/// A cache survives being killed at any moment: complete shards stay, and the next pass continues
+/// after them, without making their elements again. One pass at a time writes (others meanwhile
+/// don't use the cache); any number read. The stages before the cache always run as in pass 0, as
+/// with cache().
 ///
 /// The folder remembers what it holds: the stages before with their options and files, the type's
-/// layout and `version`. For another pipeline it is refused or rewritten (Mismatch); seeds that are
-/// drawn anew by each program count as another pipeline, so give shuffles before a cache a seed. By
-/// what inner datasets drew (of flat_map, say) is stored with the elements, and drawn by again.
-/// Damaged shards are made again. Errors are kept as elements. All of this is told to on_event.
+/// layout and `version`. For another pipeline it is refused or rewritten (Mismatch). Seeds that
+/// each program draws anew count as another pipeline, so give shuffles before a cache a seed. The
+/// seeds of inner datasets (of flat_map, say) are stored with the elements and used again. Damaged
+/// shards are made again. Errors are kept as elements. on_event is told all of this.
 ///
-/// Which types can be written is said in element_codec.h. Records keep their bytes; file() and
+/// element_codec.h says which types can be written. Records keep their bytes; their file() and
 /// offset() then name the cache.
 inline auto cache(FileCacheOptions options);
 
 // Only the library reads what follows.
 namespace detail {
 
-/// `name` is that of the stage: cache or snapshot. A snapshot adds a folder of its own to `path`,
-/// named by what it holds.
+/// `name` is the stage's name: cache or snapshot. A snapshot adds a folder to `path`, named by a
+/// hash of its identity.
 NodePointer make_file_cache(std::string name, FileCacheOptions options, ErasedCodec codec,
                             NodePointer input);
 

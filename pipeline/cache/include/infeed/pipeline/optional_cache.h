@@ -7,8 +7,8 @@
 
 namespace infeed {
 
-/// Why: a cache in memory may be the best there is, or hold gigabytes that bring nothing, since the
-/// device is the slower one. This says where one may be; the tuner decides.
+/// Why: a cache in memory may be the best choice, or hold gigabytes in vain because the device is
+/// slower. This stage marks a place for a cache; the tuner decides.
 ///
 ///     auto batches = infeed::records("train-*.tfrecord") | infeed::parse<Sample>(schema)
 ///                  | infeed::optional_cache() | infeed::shuffle({.buffer = 10'000})
@@ -17,19 +17,20 @@ namespace infeed {
 ///     // 4.1 s  optional_cache off -> on: the stages before it take 2.3 us an element, and to keep
 ///     //        a pass about 48 MB; predicted +180 %, got +171 %, kept
 ///
-/// It hands its elements through until the tuner, which has seen a whole pass, expects a fifth more
-/// from keeping them, and three quarters of the memory have room for them. The pass that begins next
-/// fills it; those behind read it. What does not bring what was expected is turned off again, and so is
-/// a cache when memory becomes short; what it holds goes with the pass that reads it. Where there is
-/// no room after all it goes on without: it is never the reason of an error.
+/// It hands its elements through until the tuner has seen a whole pass. The tuner turns it on if
+/// keeping the elements should bring a fifth more speed, and they fit into three quarters of the
+/// memory. The next pass then fills the cache, and later passes read it. The tuner turns it off
+/// again if it brings less than expected, or if memory becomes short; its content is freed with the
+/// pass that reads it. If there is no room after all, the pass goes on without a cache: it never
+/// causes an error.
 ///
-/// The elements are the same whether they are kept or not: the stages before it always run as in pass
-/// 0, as before cache(). So put shuffles and random augmentation behind it, and only functions before
-/// it that give the same each time.
+/// The elements are the same with and without the cache: the stages before it always run as in pass
+/// 0, as with cache(). So put shuffles and random augmentation after it, and before it only
+/// functions that give the same result each time.
 ///
-/// A tuner that is off, or only advises, keeps nothing. TunerOptions::bounds with KnobKind::cache and
-/// .min = 1 keeps as cache() does, .max = 0 never. A profile (tuning.h) begins with it. In inner
-/// datasets (of interleave and flat_map) it only hands through.
+/// A tuner that is off, or only advises, keeps nothing. TunerOptions::bounds with KnobKind::cache
+/// and .min = 1 keeps as cache() does, .max = 0 never. A profile (tuning.h) can turn it on from the
+/// start. In inner datasets (of interleave and flat_map) it only hands through.
 inline auto optional_cache(StageOptions options = {});
 
 // Only the library reads what follows.

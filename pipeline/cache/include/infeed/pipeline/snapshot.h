@@ -11,10 +11,9 @@
 namespace infeed {
 
 struct SnapshotOptions {
-  /// It holds a folder for each pipeline that was ever written there, and is made when it is not
-  /// there.
+  /// A folder that gets a folder for each pipeline written there. It is made if it doesn't exist.
   std::string path;
-  /// These mean what they mean in FileCacheOptions.
+  /// Mean the same as in FileCacheOptions.
   std::string version = {};
   Count shard_bytes = std::uint64_t{64} << 20;
   Compression compression = Compression::none;
@@ -29,31 +28,31 @@ struct SnapshotSummary {
   std::uint64_t errors = 0;
 };
 
-/// Why: preprocessing is done once and kept, as by cache({.path}), but each pipeline gets a folder
-/// of its own below `path`, named by its fingerprint. So another version of the pipeline neither
-/// reads nor overwrites what this one wrote, and going back to the old version finds its elements
-/// again.
+/// Why: preprocessing is done once and kept, as by cache({.path}), but each pipeline gets its own
+/// folder below `path`, named by its fingerprint. So another version of the pipeline neither reads
+/// nor overwrites these elements, and the old version finds its elements again.
 ///
 ///     dataset | infeed::map(decode) | infeed::snapshot({.path = "/data/snapshots"})
 ///
-/// The shards are TFRecord files; elements that are strings or Records are their records as they
-/// are.
+/// The shards are TFRecord files. Elements that are strings or Records are written as records
+/// without change.
 inline auto snapshot(SnapshotOptions options);
 
-/// Offline preprocessing in a line: writes all elements (or what is missing of them) and says where
-/// they lie. Throws what keeps the snapshot from becoming complete.
+/// Preprocesses offline in one line: writes all elements (or the missing ones) and returns where
+/// they are. Throws if the snapshot can't become complete.
 ///
 ///     infeed::write_snapshot(images | infeed::map(decode), {.path = "/data/decoded"});
 template <class T>
 SnapshotSummary write_snapshot(const Dataset<T>& dataset, SnapshotOptions options,
                                IterateOptions iterate = {});
 
-/// The elements of a complete snapshot, without the pipeline that made them. `path` is the folder
-/// that write_snapshot gave, or one that holds a single snapshot. Their number is known, and
-/// skipping reads almost nothing. A shard that can't be read is one element's error, and the next
+/// Reads the elements of a complete snapshot, without the pipeline that made them. `path` is the
+/// folder that write_snapshot returned, or a folder that holds a single snapshot. The number of
+/// elements is known, and skipping reads almost nothing. A shard that can't be read is one
+/// element's error, and the next shard follows.
 /// follows.
-///
-/// When it is described, it throws not_found, or failed_precondition (the snapshot is not complete,
+/// Throws when it is described: not_found, or failed_precondition if the snapshot isn't complete,
+/// holds another type, or is one of several.
 /// holds another type, or there are several).
 template <class T>
 Dataset<T> read_snapshot(const std::string& path, StageOptions options = {});
@@ -63,7 +62,7 @@ namespace detail {
 
 FileCacheOptions file_cache_options(SnapshotOptions options);
 NodePointer make_read_snapshot(const std::string& path, const TypeInfo& type, ErasedCodec codec);
-/// Goes through the dataset, and throws when the snapshot is not complete afterwards.
+/// Reads the whole dataset, and throws if the snapshot isn't complete afterwards.
 SnapshotSummary drain_snapshot(const NodePointer& node, IterateOptions options);
 
 struct SnapshotStageFactory {

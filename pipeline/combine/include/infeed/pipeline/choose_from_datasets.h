@@ -9,19 +9,19 @@
 namespace infeed {
 
 struct ChooseOptions {
-  /// If true, choosing a dataset that has ended ends the whole; if false, such choices are passed
-  /// over.
+  /// If true, choosing a dataset that has ended ends the whole stream. If false, such choices are
+  /// passed over.
   bool stop_on_empty_dataset = true;
   StageName name = {};  ///< as in StageOptions
 };
 
-/// Why: takes the next element each time from the dataset whose index `choices` gives.
+/// Takes each element from the dataset whose index `choices` gives.
 ///
 ///     auto turns = infeed::range(3) | infeed::repeat();
 ///     infeed::choose_from_datasets({a, b, c}, turns)   // a b c a b c ...
 ///
-/// The stream ends with the choices at the latest. An index that is out of range, or an error among
-/// the choices, is one element's error.
+/// The stream ends with the choices at the latest. An index out of range, or an error among the
+/// choices, is one element's error.
 template <class T>
 Dataset<T> choose_from_datasets(const std::vector<Dataset<T>>& datasets,
                                 const Dataset<std::int64_t>& choices,

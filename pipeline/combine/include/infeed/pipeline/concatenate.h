@@ -7,12 +7,12 @@
 
 namespace infeed {
 
-/// Why: this puts one dataset behind the other.
+/// Appends one dataset to another.
 ///
 ///     clean | infeed::concatenate(noisy)
 ///
-/// The second one is opened when the first has ended; what it throws while it is opened becomes one
-/// error element.
+/// The second dataset is opened when the first has ended. If opening it throws, the exception
+/// becomes one error element.
 template <class T>
 auto concatenate(Dataset<T> second, StageOptions options = {});
 

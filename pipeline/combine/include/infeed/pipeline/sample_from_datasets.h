@@ -13,7 +13,7 @@
 
 namespace infeed {
 
-/// Weights from a draw on; draws count from 0.
+/// Weights that apply from a draw on. Draws count from 0.
 struct WeightsAt {
   Count draw;
   std::vector<double> weights;
@@ -25,25 +25,25 @@ enum class WeightChange {
 };
 
 struct SampleOptions {
-  /// How often each dataset is drawn, relative to the others. If it is empty, all are drawn as
-  /// often; one with a weight of 0 is never drawn.
+  /// How often each dataset is drawn, relative to the others. If empty, all are drawn equally
+  /// often. A dataset with a weight of 0 is never drawn.
   std::vector<double> weights = {};
-  /// Weights that change while draws go on: `weights` at draw 0, then these, in ascending order; the
-  /// last hold for ever. As long as no dataset has ended, draw k gives element k.
+  /// Weights that change with the draws: `weights` at draw 0, then these, in ascending order. The
+  /// last ones hold for ever. While no dataset has ended, draw k gives element k.
   std::vector<WeightsAt> schedule = {};
   WeightChange change = WeightChange::linear;
-  /// Without one, a random seed is drawn when the dataset is described.
+  /// If not given, a random seed is drawn when the dataset is described.
   std::optional<std::uint64_t> seed = std::nullopt;
-  /// If true, the end of any of them ends the whole, so that the proportions hold to the end; if
+  /// If true, the end of any dataset ends the whole stream, so the proportions hold to the end. If
   /// false, the others go on.
   bool stop_on_empty_dataset = false;
-  /// By default each pass draws in the same order, as in TensorFlow; if true, each draws in another
-  /// one.
+  /// If false, each pass draws in the same order, as in TensorFlow. If true, each pass draws in
+  /// another order.
   bool reshuffle_each_iteration = false;
   StageName name = {};  ///< as in StageOptions
 };
 
-/// Why: mixes datasets in given proportions.
+/// Mixes datasets in given proportions.
 ///
 ///     infeed::sample_from_datasets({clean, noisy}, {.weights = {0.9, 0.1}, .seed = 1})
 ///
@@ -51,15 +51,15 @@ struct SampleOptions {
 ///     infeed::sample_from_datasets(
 ///         {noisy, clean}, {.weights = {1, 0}, .schedule = {{.draw = 1'000'000, .weights = {0, 1}}}})
 ///
-/// Datasets of different types are given as a std::tuple; then elements are std::variants, whose
-/// index() says which dataset they are of:
+/// Datasets of different types are given as a std::tuple. The elements are then std::variants,
+/// whose index() says which dataset they come from:
 ///
 ///     infeed::sample_from_datasets(std::tuple(clean, infeed::lines("text.txt")), {.weights = {3, 1}})
 ///
-/// Draw k is a function of (seed, k): the k-th 64 bits of Philox. A draw that meets a dataset that
-/// has ended is drawn anew; where none that is left will ever be drawn again, the whole ends. Errors
-/// count as elements of their dataset. The order is not TensorFlow's, whose draws depend on its
-/// kernels for random numbers.
+/// Draw k is a function of (seed, k): the k-th 64 bits of Philox. If the drawn dataset has ended,
+/// the next draw replaces it. The stream ends when no dataset that is left will ever be drawn
+/// again. Errors count as elements of their dataset. The order isn't TensorFlow's, whose draws
+/// depend on its random number kernels.
 template <class T>
 Dataset<T> sample_from_datasets(const std::vector<Dataset<T>>& datasets,
                                 const SampleOptions& options = {});
@@ -73,7 +73,7 @@ Dataset<std::variant<Ts...>> sample_from_datasets(const std::tuple<Dataset<Ts>..
 // Only the library reads what follows.
 namespace detail {
 
-/// What {a, b} is when a and b have elements of different types: then no other overload fits.
+/// The type of {a, b} if a and b have elements of different types: then no other overload fits.
 struct DatasetsOfSeveralTypes {
   template <class First, class... Others>
   DatasetsOfSeveralTypes(const Dataset<First>&, const Dataset<Others>&...) {
@@ -94,7 +94,7 @@ std::vector<NodePointer> nodes_of(const std::vector<Dataset<T>>& datasets) {
   return nodes;
 }
 
-/// Its elements as alternative I.
+/// Returns the dataset with its elements as alternative I.
 template <std::size_t I, class Variant, class T>
 NodePointer as_alternative(const Dataset<T>& dataset) {
   const auto put = [](T element) { return Variant(std::in_place_index<I>, std::move(element)); };

@@ -10,14 +10,14 @@
 
 namespace infeed {
 
-/// Why: walks through several datasets side by side: tuples of the elements at the same position.
+/// Reads several datasets side by side, as tuples of the elements at the same position.
 ///
 ///     for (const auto& [image, label] : infeed::zip(images, labels).iterate()) ...
 ///
-/// The stream ends with the shortest. An error on one side takes the tuple's place and the sides
-/// stay aligned: the others' elements at that position are dropped; of two errors only the first
-/// side's is told. An error comes before the end of a side to its right, and after that of a side
-/// to its left.
+/// The stream ends with the shortest side. An error on one side takes the tuple's place, and the
+/// sides stay aligned: the others' elements at that position are dropped. Of two errors only the
+/// first side's is reported. At one position, an error comes before the end of a side to its right,
+/// and after the end of a side to its left.
 template <class... Ts>
 auto zip(const Dataset<Ts>&... sides);
 template <class... Ts>
@@ -26,7 +26,7 @@ auto zip(StageOptions options, const Dataset<Ts>&... sides);
 // Only the library reads what follows.
 namespace detail {
 
-/// Joins the values 0 .. count-1 of all sides; they are moved away and destroyed.
+/// Joins the values 0 .. count-1 of all sides. The values are moved away and destroyed.
 using ZipKernel = void (*)(void* const* sides, void* out, std::size_t count) noexcept;
 
 NodePointer make_zip(ZipKernel kernel, const TypeInfo& out_type, std::vector<NodePointer> sides);
