@@ -33,8 +33,7 @@ void BatchMemory::hold(BatchInFill& batch, std::uint64_t bytes) {
   const std::uint64_t held = batch.is_required ? required_.bytes() : batch.held.bytes();
   if (bytes <= held) return;
   const std::uint64_t more = bytes - held;
-  const bool is_too_large = bytes > account_.required_limit_bytes();  // more than the account can
-                                                                      // ever give
+  const bool is_too_large = bytes > account_.required_limit_bytes();  // the account never has that
   if (batch.is_required || is_too_large) {
     required_.grow(is_too_large ? bytes : more);
   } else if (batch.held.try_grow_to(account_, bytes)) {

@@ -83,8 +83,7 @@ class BatchesInFill {
   const RowFillSpec& spec_;
   BatchMemory memory_;
   std::deque<std::unique_ptr<BatchInFill>> batches_;
-  std::vector<std::unique_ptr<BatchInFill>> spare_;  ///< taken ones, for reuse; making one costs
-                                                     ///< 0.7 us
+  std::vector<std::unique_ptr<BatchInFill>> spare_;  ///< for reuse; making one costs 0.7 us
   std::uint64_t first_batch_ = 0;                    ///< the number of batches_.front()
   std::uint64_t rows_ = 0;
   std::uint64_t input_errors_ = 0;  ///< before the next row

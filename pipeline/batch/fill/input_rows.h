@@ -21,8 +21,7 @@ struct InputRows {
   bool is_end = false;
   ErrorPointer failure;  ///< with which the input ended
   RecordBlockSource::Taken taken;
-  RecordBlockSource::SlowRead slow_read;  ///< reported once the block is framed; 0 ticks: it wasn't
-                                          ///< slow
+  RecordBlockSource::SlowRead slow_read;  ///< reported once it is framed; 0 ticks: it wasn't slow
   bool is_framed = false;
   std::size_t placed = 0;  ///< rows that have a place in a batch
   std::size_t whole = 0;   ///< records of a block that are complete

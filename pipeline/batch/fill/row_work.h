@@ -21,9 +21,8 @@ namespace infeed::detail {
 struct RowWorkers {
   std::size_t count = 0;  ///< wanted threads; 0: the consumer does everything
   bool consumer_is_away = false;
-  std::function<void()> wake_one = nullptr;    ///< tells the threads that there may be more to do
-  std::function<void()> tell_ready = nullptr;  ///< tells the consumer that a batch, an error or the
-                                               ///< end may be ready
+  std::function<void()> wake_one = nullptr;    ///< there may be more to do
+  std::function<void()> tell_ready = nullptr;  ///< a batch, an error or the end may be ready
 };
 
 /// The work that fills batches: reading stretches, giving their rows places, writing pieces,

@@ -12,8 +12,7 @@ namespace infeed::detail {
 struct QueueLimits {
   std::uint64_t elements_max;
   std::uint64_t bytes_max;
-  bool adaptive;  ///< doubles both bounds when the queue was full and then kept the consumer
-                  ///< waiting
+  bool adaptive;  ///< doubles both after the queue was full and then kept the consumer waiting
 
   /// Returns the limits of a queue of depth `depth`.
   static QueueLimits of_depth(std::uint64_t depth, bool adaptive) {
@@ -66,8 +65,7 @@ class QueueDepth {
   Knob* knob_ = nullptr;
   bool was_full_ = false;
   std::uint64_t grew_at_ticks_ = 0;  ///< also when the consumer first waited
-  std::uint64_t stalled_ticks_ = 0;  ///< time since then that the consumer waited after the queue
-                                     ///< had been full
+  std::uint64_t stalled_ticks_ = 0;  ///< consumer's waits since then, after a full queue
 };
 
 }  // namespace infeed::detail

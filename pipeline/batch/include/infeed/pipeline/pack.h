@@ -85,8 +85,7 @@ struct PackValues {
 struct PackInput {
   PackValues (*values)(const void* element, std::size_t column) = nullptr;
   std::vector<DType> dtypes = {};
-  std::vector<std::string> names = {};  ///< the members' own names; empty if the compiler doesn't
-                                        ///< tell them
+  std::vector<std::string> names = {};  ///< the members' own names; empty if unknown
 };
 
 /// Throws invalid_argument.

@@ -30,8 +30,7 @@ namespace infeed {
 
 struct Checkpoint {
   std::uint64_t position = 0;  ///< elements that the consumer took, errors included
-  std::uint64_t epoch = 0;     ///< of the iterator: number of iterations of the dataset before this
-                               ///< one
+  std::uint64_t epoch = 0;     ///< number of the dataset's iterations before this one
   /// Errors seen anywhere so far. If there are any, a resume looks at each element.
   std::uint64_t errors = 0;
   std::uint64_t order_hash = 0;  ///< of the elements taken, if it was asked for; see order_hash.h

@@ -108,8 +108,7 @@ auto operator|(Dataset<T> dataset, Stage&& stage) {
   if constexpr (std::is_same_v<T, detail::Refused>) {
     return dataset;
   } else if constexpr (detail::LibraryStage<Stage>) {
-    return stage(dataset);  // not tested for being callable: the stage's own message says what
-                            // doesn't fit
+    return stage(dataset);  // its own message says what doesn't fit
   } else if constexpr (std::is_invocable_v<Stage, Dataset<T>>) {
     return std::forward<Stage>(stage)(std::move(dataset));
   } else {

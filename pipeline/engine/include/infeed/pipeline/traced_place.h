@@ -14,8 +14,7 @@ namespace infeed {
 struct RecordPlace {
   std::string file = {};
   std::uint64_t record = 0;                            ///< from 0
-  std::uint64_t count = 1;                             ///< number of records that the element was
-                                                       ///< made from
+  std::uint64_t count = 1;                             ///< records that the element is made of
   std::optional<std::uint64_t> offset = std::nullopt;  ///< of the first record, if known
 };
 

@@ -40,8 +40,7 @@ struct RowFillSpec {
   /// nothing.
   bool rows_have_places = false;
   std::shared_ptr<const void> fill = nullptr;
-  std::optional<Seeds> seeds = std::nullopt;  ///< if rows draw random numbers; the signature has
-                                              ///< them
+  std::optional<Seeds> seeds = std::nullopt;  ///< if rows draw; the signature has them
   DrawKey key = {};                           ///< for write(); make_row_filling() sets it
 
   /// Returns the same `fill` with pools for one run, in the run's memory account. Null if it has no
