@@ -12,11 +12,11 @@
 
 namespace infeed::image {
 
-/// Writes rows of bytes to where they stay, normalised.
+/// Writes rows of bytes, normalised, to their final place.
 template <class T>
 class BatchRows final : public RowSink {
  public:
-  /// Throws invalid_argument where `out` has another size than the image, or channels are not 1 or
+  /// Throws invalid_argument if `out` has another size than the image, or if channels aren't 1 or
   /// 3. `bottom_up`: the last row comes first.
   BatchRows(Size size, std::size_t channels, const Normalisation& how, bool bottom_up,
             std::span<T> out, const Kernels& kernels = best_kernels());

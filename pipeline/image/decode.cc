@@ -27,7 +27,7 @@ Size divided(Size size, unsigned denominator) {
           (size.height + denominator - 1) / denominator};
 }
 
-/// `part` is one of the stored image at 1/denominator of its size.
+/// Reads `part`, a part of the stored image at 1/denominator of its size.
 void read_part(Scratch& scratch, const Rect& part, unsigned denominator,
                const DecodeOptions& options, Image& image) {
   ImageReader& reader = scratch.reader;

@@ -8,7 +8,7 @@
 
 namespace infeed::image {
 
-/// Keeps all rows as an image, whose memory is used again.
+/// Keeps all rows as an image, and reuses the image's memory.
 class ImageRows final : public RowSink {
  public:
   ImageRows(Size size, std::size_t channels, Image& image) : image_(image) {

@@ -33,7 +33,7 @@ float drawn(float jitter, const char* name, Rng& rng) {
   return rng.uniform(std::max(0.0F, 1 - jitter), 1 + jitter);
 }
 
-/// middle + (value - middle) * factor, rounded, within a byte.
+/// Returns middle + (value - middle) * factor, rounded and clamped to a byte.
 std::uint8_t moved(std::int64_t value, std::int64_t middle, std::int64_t factor) {
   const std::int64_t sum = middle * kOne + (value - middle) * factor + kOne / 2;
   return static_cast<std::uint8_t>(std::clamp<std::int64_t>(sum >> 16, 0, 255));
@@ -49,7 +49,7 @@ Table table_of(std::int64_t middle, std::int64_t factor) {
   return table;
 }
 
-/// Where the colours of an image are: of a grey one its only channel.
+/// The colour channels of an image; a grey image has one.
 struct Colours {
   explicit Colours(Image& image)
       : pixels(image.pixels.data()),

@@ -14,7 +14,7 @@ struct Point {
   std::size_t y;
 };
 
-/// The place in the image as it was (of size `stored`) of a point of the upright one.
+/// Returns the place in the stored image (of size `stored`) of a point of the upright image.
 Point place_before(Point point, int orientation, Size stored) {
   const auto [x, y] = point;
   const auto [width, height] = stored;

@@ -7,13 +7,13 @@
 
 namespace infeed::image {
 
-/// Throws where a header claims nothing, or more pixels than the limit.
+/// Throws if a header claims no pixels, or more than the limit.
 void require_pixels(Size size, const DecodeLimits& limits);
 
-/// `what` is "decoding it" or the like.
+/// Throws if the bytes exceed the limit. `what` is "decoding it" or the like.
 void require_memory(std::uint64_t bytes, const DecodeLimits& limits);
 
-/// Throws where the crop is empty or leaves an image of that size.
+/// Throws if the crop is empty or leaves an image of that size.
 void require_inside(const Rect& crop, Size size);
 
 constexpr std::uint8_t grey_of(const std::uint8_t* rgb) {

@@ -28,7 +28,7 @@ void require_sense(const Target& target) {
                   target.width, target.height, static_cast<int>(target.channels), kSideMax));
 }
 
-/// How many times larger than the target a crop that is decoded at a fraction still is at least.
+/// A crop that is decoded at a fraction stays at least this many times larger than the target.
 constexpr std::size_t kScaleMargin = 2;
 
 unsigned denominator_for(const ImageReader& reader, const Rect& crop, Size target,
@@ -46,19 +46,19 @@ bool changes(const ColourFactors& colours) {
   return colours.brightness != 1 || colours.contrast != 1 || colours.saturation != 1;
 }
 
-/// Where an axis of a decoded part lies when the image is turned by half.
+/// Returns where an axis of a decoded part lies when the image is turned by half.
 ResizedLine reversed(ResizedLine line) {
   line.begin = line.end_pixel() * line.pitch - line.begin - line.length;
   return line;
 }
 
-/// The same without the pixels before the first one.
+/// Returns the same line without the pixels before the first one.
 ResizedLine from_first_pixel(ResizedLine line) {
   line.begin -= line.first_pixel() * line.pitch;
   return line;
 }
 
-/// From what was opened to the target's pixels, in bytes.
+/// Resizes an opened image to the target's pixels, in bytes.
 class CropResize {
  public:
   CropResize(Scratch& scratch, const Target& target, const Augmentation& augmentation)
@@ -70,7 +70,7 @@ class CropResize {
     const ImageReader& reader = scratch.reader;
     require_inside(augmentation.crop, upright_size(reader.size(), orientation_));
     const Rect crop = stored_part(augmentation.crop, orientation_, reader.size());
-    // Turning back is turning.
+    // Turning back and turning exchange the sides alike.
     const Size size = upright_size({target.width, target.height}, orientation_);
     denominator_ = denominator_for(reader, crop, size, target.scaled_decoding);
     across_ = {crop.left, crop.width, denominator_, size.width};
@@ -81,7 +81,7 @@ class CropResize {
     require_memory(reader.memory_bytes() + whole, target.limits);
   }
 
-  /// Whether the rows come from the bottom.
+  /// Returns true if the rows come from the bottom.
   bool is_bottom_up() const { return orientation_ == 3 || orientation_ == 4; }
 
   void run(RowSink& sink) {
@@ -100,8 +100,8 @@ class CropResize {
     scratch_.reader.read(part_, denominator_, channels_, target_.background, sink);
   }
 
-  /// Turned before it is resized: of two directions the first rounds, so the other order would be
-  /// a little different.
+  /// Turns before it resizes. The first of two resize directions rounds, so the other order would
+  /// give slightly different pixels.
   void run_sideways(RowSink& sink) {
     ImageRows rows({part_.width, part_.height}, channels_, scratch_.image);
     read(rows);

@@ -5,19 +5,19 @@
 
 namespace infeed::image {
 
-/// Kernels read whole vectors: so many bytes behind a row's end may be read (their values reach
-/// nothing).
+/// Kernels read whole vectors, so they may read this many bytes past a row's end. Those values
+/// don't affect results.
 inline constexpr std::size_t kRowPadding = 64;
 
-/// Why: a decoded image need never be whole: who resizes it takes its rows while they are in the
-/// cache. Its functions don't throw, as they are called between the calls of a C library that may
-/// leave by longjmp.
+/// Why: a decoded image need never exist as a whole: a resize takes its rows while they are in the
+/// cache. The functions don't throw, because they are called inside a C library that may leave by
+/// longjmp.
 class RowSink {
  public:
   virtual ~RowSink() = default;
-  /// The rows from the top, one by one; kRowPadding bytes behind each can be read.
+  /// Takes the rows from the top, one by one. kRowPadding bytes after each may be read.
   virtual void take(const std::uint8_t* row) noexcept = 0;
-  /// Where the next row should be written, without bytes behind it; null: anywhere.
+  /// Returns where the next row should be written, without bytes after it; null: anywhere.
   virtual std::uint8_t* place() noexcept { return nullptr; }
 };
 

@@ -8,7 +8,7 @@ Scratch& thread_scratch() {
 }
 
 void trim(Scratch& scratch) {
-  constexpr std::size_t kBytesMax = std::size_t{16} << 20;  // of each part
+  constexpr std::size_t kBytesMax = std::size_t{16} << 20;  // per part
   scratch.reader.trim(kBytesMax);
   for (Image* image : {&scratch.image, &scratch.turned, &scratch.resized}) {
     if (image->pixels.capacity() > kBytesMax) *image = {};

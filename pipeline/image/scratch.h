@@ -9,8 +9,8 @@
 
 namespace infeed::image {
 
-/// What a thread decodes with, used again for each image: a decoder's tables and a few rows, and
-/// whole images where a step needs them whole.
+/// A thread's decoding memory, reused for each image: a decoder's tables and a few rows, and whole
+/// images for steps that need them.
 struct Scratch {
   ImageReader reader;
   Resampler resampler;
@@ -19,10 +19,10 @@ struct Scratch {
   Image resized;
 };
 
-/// Of the calling thread; lives as long as the thread.
+/// Returns the scratch of the calling thread. It lives as long as the thread.
 Scratch& thread_scratch();
 
-/// Lets go of memory that only a rare large image needs.
+/// Frees memory that only a rare large image needs.
 void trim(Scratch& scratch);
 
 }  // namespace infeed::image

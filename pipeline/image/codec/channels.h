@@ -7,8 +7,8 @@
 
 namespace infeed::image {
 
-/// `width` pixels of 1 to 4 channels to 1, 3 or 4 of them. What has alpha that isn't wanted lies
-/// over the background, if there is one.
+/// Converts `width` pixels of 1 to 4 channels to 1, 3 or 4 channels. If alpha isn't wanted, the
+/// pixels are blended over the background, if there is one.
 void convert_row(const std::uint8_t* from, std::size_t from_channels, std::uint8_t* to,
                  std::size_t to_channels, std::size_t width,
                  const std::optional<std::array<std::uint8_t, 3>>& background);

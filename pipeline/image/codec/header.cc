@@ -10,11 +10,11 @@ namespace infeed::image {
 namespace {
 
 constexpr std::string_view kExifMagic{"Exif\0\0", 6};
-constexpr std::size_t kExifBytesMax = 65'536;  // what a JPEG segment can hold
+constexpr std::size_t kExifBytesMax = 65'536;  // the most that a JPEG segment holds
 
 enum class ByteOrder { little, big };
 
-/// Reads past the end are 0.
+/// Returns the number at a place; 0 if it reaches past the end.
 std::size_t number_at(std::string_view bytes, std::size_t at, std::size_t size, ByteOrder order) {
   if (at + size > bytes.size()) return 0;
   std::size_t value = 0;
@@ -25,13 +25,13 @@ std::size_t number_at(std::string_view bytes, std::size_t at, std::size_t size, 
   return value;
 }
 
-/// Where a header comes from: memory is looked at as it lies there, anything else is copied.
+/// The bytes of a header: read in place from memory, or copied from anything else.
 class HeaderSource {
  public:
   explicit HeaderSource(std::string_view bytes) : bytes_(bytes) {}
   explicit HeaderSource(const ReadAt& read_at) : read_at_(&read_at) {}
 
-  /// Valid until the next call; fewer bytes where the image ends.
+  /// Returns `count` bytes, fewer at the image's end. Valid until the next call.
   std::string_view read(std::uint64_t offset, std::size_t count) {
     if (read_at_ == nullptr) {
       return offset < bytes_.size() ? bytes_.substr(offset, count) : std::string_view();
@@ -47,7 +47,8 @@ class HeaderSource {
   std::string copy_;
 };
 
-/// Of a TIFF structure: the first directory's entries of 12 bytes are tag, type, count, value.
+/// Returns the orientation in a TIFF structure. The first directory has entries of 12 bytes: tag,
+/// type, count, value.
 int tiff_orientation(std::string_view tiff) {
   constexpr std::size_t kOrientationTag = 0x0112;
   constexpr std::size_t kEntryBytes = 12;
@@ -65,7 +66,7 @@ int tiff_orientation(std::string_view tiff) {
   return 1;
 }
 
-/// SOF0 to SOF15 without those that are something else.
+/// Returns true for SOF0 to SOF15, except those markers that mean something else.
 bool begins_frame(unsigned char marker) {
   return marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 && marker != 0xCC;
 }
@@ -79,7 +80,7 @@ void take_frame(std::string_view frame, ImageHeader& header) {
   header.channels = components == 1 ? 1 : 3;
 }
 
-/// Segments: 0xFF, a marker, two bytes of size that count themselves, content.
+/// Reads segments: 0xFF, a marker, two bytes of size (which count themselves), content.
 void read_jpeg(HeaderSource& source, ImageHeader& header) {
   constexpr unsigned char kExifSegment = 0xE1;
   constexpr unsigned char kScan = 0xDA;
@@ -89,7 +90,7 @@ void read_jpeg(HeaderSource& source, ImageHeader& header) {
     const std::string_view begin = source.read(at, 4);
     if (begin.size() < 4 || begin[0] != '\xff') return;
     const auto marker = static_cast<unsigned char>(begin[1]);
-    if (marker == 0xFF) {  // may be filled up with these
+    if (marker == 0xFF) {  // fill byte
       ++at;
       continue;
     }
@@ -112,8 +113,8 @@ void read_jpeg(HeaderSource& source, ImageHeader& header) {
   }
 }
 
-/// Chunks: four bytes of size, four of name, content, CRC. A palette or grey becomes transparent by
-/// a chunk tRNS before the pixels.
+/// Returns true if a chunk tRNS before the pixels makes a palette or grey transparent. A chunk is
+/// four bytes of size, four of name, content, CRC.
 bool png_has_transparency(HeaderSource& source) {
   constexpr std::uint64_t kHeaderEnd = 8 + 12 + 13;
   constexpr int kChunksMax = 1000;

@@ -10,7 +10,7 @@
 namespace infeed::image {
 namespace {
 
-/// Between a reader that gives other channels than are wanted and who wants them.
+/// Converts rows to other channels on their way from a reader to a sink.
 class ConvertedRows final : public RowSink {
  public:
   ConvertedRows(const Rect& part, std::size_t from_channels, std::size_t to_channels,
@@ -44,7 +44,7 @@ void ImageReader::open(std::string_view bytes, const DecodeLimits& limits, bool 
   header_ = read_header(bytes);
   if (header_.format == ImageFormat::jpeg) {
     jpeg_.open(bytes, limits, refuse_damaged);
-    // The decoder knows it better than our look at the header, which needn't understand all.
+    // The decoder knows the size better than read_header(), which needn't understand every file.
     header_.width = jpeg_.size().width;
     header_.height = jpeg_.size().height;
     header_.channels = jpeg_.channels();
@@ -64,7 +64,7 @@ std::uint64_t ImageReader::memory_bytes() const {
 
 void ImageReader::read(const Rect& part, unsigned denominator, std::size_t channels,
                        const Background& background, RowSink& sink) {
-  // libjpeg itself gives grey or RGB of either.
+  // libjpeg itself converts both grey and colour to grey or RGB.
   const std::size_t given = is_jpeg() ? std::min<std::size_t>(channels, 3) : header_.channels;
   ConvertedRows converted(part, given, channels, background, row_, sink);
   if (given != channels) row_.resize(std::max(row_.size(), part.width * channels + kRowPadding));

@@ -18,8 +18,8 @@ namespace infeed::image {
 
 using Background = std::optional<std::array<std::uint8_t, 3>>;
 
-/// Rows of a JPEG or PNG, as they lie in the file, in the channels that are asked for. Not for
-/// several threads at once; errors as decode.h says.
+/// Reads the rows of a JPEG or PNG, in file orientation and in the requested channels.
+/// Thread-safety: one thread at a time. Errors are those of decode.h.
 class ImageReader {
  public:
   /// `bytes` must live until the last read().
@@ -28,11 +28,11 @@ class ImageReader {
   const ImageHeader& header() const { return header_; }
   Size size() const { return {header_.width, header_.height}; }
   bool is_jpeg() const { return header_.format == ImageFormat::jpeg; }
-  /// What the decoder takes that grows with the image.
+  /// Returns the decoder's memory that grows with the image.
   std::uint64_t memory_bytes() const;
 
-  /// `part` is one of the image at 1/denominator of its size, which is 1 but for a JPEG. `channels`
-  /// are those of the file, or 1, 3 or 4.
+  /// `part` is a part of the image at 1/denominator of its size; only a JPEG may have a denominator
+  /// above 1. `channels` are those of the file, or 1, 3 or 4.
   void read(const Rect& part, unsigned denominator, std::size_t channels,
             const Background& background, RowSink& sink);
 

@@ -10,7 +10,7 @@ std::size_t count_jpeg_scans(std::string_view jpeg, std::size_t count_max) {
   std::size_t count = 0;
   std::size_t at = 2;
   while (at + 4 <= jpeg.size() && count <= count_max) {
-    // Coded data has no 0xFF but before 0x00, which no marker is, so that this finds the next one.
+    // In coded data 0x00 follows each 0xFF, and 0x00 isn't a marker. So this finds the next marker.
     const void* const found = std::memchr(jpeg.data() + at, 0xFF, jpeg.size() - at - 3);
     if (found == nullptr) break;
     at = static_cast<std::size_t>(static_cast<const char*>(found) - jpeg.data());

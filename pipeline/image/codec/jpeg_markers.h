@@ -5,8 +5,8 @@
 
 namespace infeed::image {
 
-/// How many scans a JPEG has, or a number over `count_max` as soon as there are more. It goes from
-/// marker to marker, and stops where there is none.
+/// Returns how many scans a JPEG has, or a number over `count_max` as soon as there are more. It
+/// goes from marker to marker, and stops where there is none.
 std::size_t count_jpeg_scans(std::string_view jpeg, std::size_t count_max);
 
 }  // namespace infeed::image

@@ -18,8 +18,8 @@
 
 namespace infeed::image {
 
-/// libjpeg reports by a call that must not return. So what decodes has no object with a destructor
-/// between setjmp and libjpeg: the jump would pass it by.
+/// Handles libjpeg's errors: libjpeg reports them by a call that must not return. The longjmp skips
+/// destructors, so decoding code has no object with a destructor between setjmp and libjpeg.
 struct JpegErrors {
   jpeg_error_mgr manager;
   std::array<char, JMSG_LENGTH_MAX> message;
@@ -35,16 +35,16 @@ void jump_out_of_jpeg(j_common_ptr decoder) {
   std::longjmp(errors->jump, 1);
 }
 
-/// Level -1 are warnings: the image would go on, with pixels that are guessed.
+/// Handles warnings (level -1): libjpeg would go on with guessed pixels.
 void note_jpeg_warning(j_common_ptr decoder, int level) {
   const auto* const errors = reinterpret_cast<const JpegErrors*>(decoder->err);
-  // Bytes between two markers hurt nobody, and cameras write them.
+  // Bytes between two markers are harmless, and cameras write them.
   if (level >= 0 || decoder->err->msg_code == JWRN_EXTRANEOUS_DATA) return;
   if (errors->refuse_damaged) jump_out_of_jpeg(decoder);
 }
 
-/// Without a colour profile, as TensorFlow does it. Files with Adobe's marker hold inverted ink.
-/// In place: three bytes follow where four were.
+/// Converts without a colour profile, as TensorFlow does. Files with Adobe's marker hold inverted
+/// ink. In place: four bytes become three.
 void cmyk_to_rgb(std::uint8_t* pixels, std::size_t width, bool is_inverted) {
   for (std::size_t x = 0; x < width; ++x) {
     const std::uint8_t* const ink = pixels + 4 * x;
@@ -68,9 +68,9 @@ struct Columns {
   JDIMENSION width;
 };
 
-/// A pixel more each way: colours are interpolated between neighbours, which would otherwise be
-/// missing where a block ends with the crop. And not less than 32 columns: of a few libjpeg
-/// doesn't interpolate at all.
+/// Returns the columns with one more pixel on each side. Colours are interpolated between
+/// neighbours, which would otherwise be missing if a block ends with the crop. Returns at least 32
+/// columns: with only a few libjpeg doesn't interpolate at all.
 Columns columns_with_neighbours(const Rect& part, std::size_t image_width) {
   constexpr std::size_t kWidthMin = 32;
   std::size_t left = part.left > 0 ? part.left - 1 : 0;
@@ -104,8 +104,8 @@ void JpegReader::fail() const {
 bool JpegReader::read_header() {
   jpeg_decompress_struct& decoder = state_->decoder;
   if (setjmp(state_->errors.jump) != 0) return false;
-  // Not only jpeg_abort(): tables of the image before would stay, and one that lacks its own would
-  // be decoded by them.
+  // jpeg_abort() isn't enough: tables of the image before would stay, and an image without its own
+  // would be decoded by them.
   jpeg_destroy_decompress(&decoder);
   jpeg_create_decompress(&decoder);
   jpeg_mem_src(&decoder, reinterpret_cast<const unsigned char*>(bytes_.data()), bytes_.size());
@@ -130,8 +130,9 @@ void JpegReader::open(std::string_view bytes, const DecodeLimits& limits, bool r
   if (refuse_damaged) require_plausible();
 }
 
-/// A Huffman code has at least a bit, and each block of 8 x 8 at least one code: what is shorter is
-/// cut, which costs nothing to see here and up to memory_bytes_max and seconds later.
+/// Throws if the image must be cut. A Huffman code has at least one bit, and each block of 8 x 8
+/// has at least one code, so a file with fewer bits is cut. The check is free here; later it would
+/// cost up to memory_bytes_max and seconds.
 void JpegReader::require_plausible() const {
   const jpeg_decompress_struct& decoder = state_->decoder;
   if (decoder.arith_code) return;
@@ -177,10 +178,10 @@ bool JpegReader::read_rows(const Rect& part, unsigned denominator, std::size_t c
   decoder.scale_num = 1;
   decoder.scale_denom = denominator;
   const bool is_cmyk = decoder.num_components == 4;
-  // libjpeg makes CMYK of YCCK, but RGB of neither.
+  // libjpeg converts YCCK to CMYK, but neither to RGB.
   decoder.out_color_space = is_cmyk ? JCS_CMYK : channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
-  // Of a progressive image that lacks scans it would blur blocks into their neighbours, of which a
-  // crop has others than the whole.
+  // Smoothing would blur blocks of a progressive image that lacks scans into their neighbours, and
+  // a crop has other neighbours than the whole image.
   decoder.do_block_smoothing = FALSE;
   jpeg_start_decompress(&decoder);
   auto [left, width] = columns_with_neighbours(part, decoder.output_width);
@@ -201,7 +202,7 @@ bool JpegReader::read_rows(const Rect& part, unsigned denominator, std::size_t c
     if (is_cmyk && channels == 1) rgb_to_grey(pixels, part.width);
     sink.take(pixels);
   }
-  // Behind the last row stands what else may be wrong; behind a crop there is too much to look at.
+  // Other damage may follow the last row. After a crop there would be too much to look at.
   if (decoder.output_scanline == decoder.output_height) {
     jpeg_finish_decompress(&decoder);
   } else {
@@ -211,8 +212,8 @@ bool JpegReader::read_rows(const Rect& part, unsigned denominator, std::size_t c
 }
 
 void JpegReader::read(const Rect& part, unsigned denominator, std::size_t channels, RowSink& sink) {
-  // To an aligned row libjpeg-turbo writes past the caches, and whoever reads it next waits for the
-  // memory: that made a resize three times as long.
+  // libjpeg-turbo writes an aligned row past the caches, and the next reader waits for the memory.
+  // That made a resize take three times as long.
   constexpr std::size_t kVectorBytes = 64;
   row_.resize(
       std::max(row_.size(), scaled_size(denominator).width * 4 + kVectorBytes + kRowPadding));

@@ -13,8 +13,8 @@
 
 namespace infeed::image {
 
-/// Decodes one JPEG after the other. Not for several threads at once.
-/// Everything it throws is an Error as decode.h says; afterwards it can be opened again.
+/// Decodes one JPEG after the other. Thread-safety: one thread at a time. All exceptions are Errors
+/// as in decode.h; afterwards it can be opened again.
 class JpegReader {
  public:
   JpegReader();
@@ -27,11 +27,11 @@ class JpegReader {
 
   Size size() const;
   std::size_t channels() const;        ///< 1 or 3
-  std::uint64_t memory_bytes() const;  ///< what libjpeg will take that grows with the image
+  std::uint64_t memory_bytes() const;  ///< of libjpeg that grows with the image
   Size scaled_size(unsigned denominator) const;
 
-  /// The rows of `part`, a part of the image at 1/denominator (1, 2, 4, 8) of its size, with 1
-  /// (grey) or 3 channels. Once for each open().
+  /// Reads the rows of `part`, a part of the image at 1/denominator (1, 2, 4, 8) of its size, with
+  /// 1 (grey) or 3 channels. Once for each open().
   void read(const Rect& part, unsigned denominator, std::size_t channels, RowSink& sink);
 
  private:

@@ -18,8 +18,8 @@ struct PngSource {
   std::size_t left;
 };
 
-/// libpng reports by a call that must not return. So what decodes has no object with a destructor
-/// between setjmp and libpng: the jump would pass it by.
+/// Decodes with libpng, which reports errors by a call that must not return. The longjmp skips
+/// destructors, so decoding code has no object with a destructor between setjmp and libpng.
 struct PngDecoder {
   png_structp png = nullptr;
   png_infop info = nullptr;
@@ -51,7 +51,7 @@ struct PngRows {
   bool is_interlaced;
 };
 
-/// From `rows`, of which an interlaced image has all before the first is whole.
+/// Hands out rows from `rows`: an interlaced image is complete only after its last pass.
 void hand_out_interlaced(png_structp png, const PngRows& rows, const Rect& part, RowSink& sink,
                          int passes) {
   for (int pass = 0; pass < passes; ++pass) {
@@ -66,15 +66,15 @@ void hand_out_interlaced(png_structp png, const PngRows& rows, const Rect& part,
 
 bool read_rows(PngDecoder& decoder, const PngRows& rows, const Rect& part, RowSink& sink) {
   decoder.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &decoder, jump_out_of_png,
-                                       [](png_structp, png_const_charp) {});  // warnings go nowhere
+                                       [](png_structp, png_const_charp) {});  // drops warnings
   if (decoder.png == nullptr) return false;
   if (setjmp(png_jmpbuf(decoder.png)) != 0) return false;
   decoder.info = png_create_info_struct(decoder.png);
-  // The limits are our own, and were checked.
+  // The library's own limits were checked before.
   png_set_user_limits(decoder.png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
   png_set_read_fn(decoder.png, &decoder.source, read_png_bytes);
   png_read_info(decoder.png, decoder.info);
-  // Gamma stays as it is: a dataset wants the numbers that are in the file.
+  // Gamma stays as it is: a dataset wants the numbers of the file.
   png_set_expand(decoder.png);
   png_set_strip_16(decoder.png);
   const int passes = png_set_interlace_handling(decoder.png);
@@ -111,7 +111,7 @@ void PngReader::open(std::string_view bytes, const ImageHeader& header,
                             bytes.size()));
   }
   require_pixels({header.width, header.height}, limits);
-  // Deflate makes at most 1,032 bytes of one, and a pixel has at least a bit.
+  // Deflate makes at most 1,032 bytes from one, and a pixel has at least one bit.
   constexpr std::uint64_t kPixelsOfByteMax = 1032 * 8;
   if (std::uint64_t{header.width} * header.height / kPixelsOfByteMax <= bytes.size()) return;
   throw Error(ErrorCode::data_loss,

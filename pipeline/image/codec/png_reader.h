@@ -13,26 +13,26 @@
 
 namespace infeed::image {
 
-/// Decodes one PNG after the other. Not for several threads at once. Everything it throws is an
-/// Error as decode.h says.
+/// Decodes one PNG after the other. Thread-safety: one thread at a time. All exceptions are Errors
+/// as in decode.h.
 class PngReader {
  public:
   /// Checks the limits. `bytes` must live until the last read().
   void open(std::string_view bytes, const ImageHeader& header, const DecodeLimits& limits);
 
-  std::uint64_t memory_bytes() const;  ///< what grows with the image
+  std::uint64_t memory_bytes() const;  ///< the part that grows with the image
 
-  /// The rows of `part` with the channels that the header says. Rows behind them aren't looked at,
-  /// but where `part` is the whole image, to its end.
+  /// Reads the rows of `part` with the channels of the header. Rows after it are checked only if
+  /// `part` is the whole image.
   void read(const Rect& part, RowSink& sink);
 
-  /// Forgets what is more than that.
+  /// Frees memory beyond `bytes_max`.
   void trim(std::size_t bytes_max);
 
  private:
   std::string_view bytes_;
   ImageHeader header_;
-  std::vector<std::uint8_t> rows_;  ///< of an interlaced image all, else one
+  std::vector<std::uint8_t> rows_;  ///< all rows of an interlaced image, else one
 };
 
 }  // namespace infeed::image

@@ -7,8 +7,8 @@
 #include <immintrin.h>
 #endif
 
-// What is written as a plain loop is compiled once for each level: the compiler's vectors are as
-// wide as the attribute of the function that it is inlined into allows.
+// Plain loops are compiled once per level: the compiler's vectors are as wide as the attribute of
+// the function that a loop is inlined into allows.
 #define INFEED_INLINE [[gnu::always_inline]] inline
 
 namespace infeed::image {
@@ -27,7 +27,7 @@ INFEED_INLINE void resize_channels(const std::uint8_t* row, const ResizePlan& pl
     for (std::size_t group = 0; group < plan.groups; ++group) {
       const std::int16_t* const weights = plan.weights_of(output, group);
       for (std::size_t tap = 0; tap < ResizePlan::kGroup; ++tap, pixel += kChannels) {
-        if (weights[tap] == 0) continue;  // it may lie behind the row
+        if (weights[tap] == 0) continue;  // it may lie past the row's end
         for (std::size_t c = 0; c < kChannels; ++c) sum[c] += weights[tap] * pixel[c];
       }
     }
@@ -105,7 +105,7 @@ void to_bfloat16_portable(const std::uint8_t* row, const ChannelScales& scales, 
 #define INFEED_AVX2 [[gnu::target("avx2")]]
 #define INFEED_AVX512 [[gnu::target("avx512f,avx512bw,avx512vl")]]
 
-/// The outputs from `output` on that fill no vector.
+/// Computes the outputs from `output` on that don't fill a vector.
 void resize_rgb_rest(const std::uint8_t* row, const ResizePlan& plan, std::size_t output,
                      std::int16_t* line) {
   for (; output < plan.outputs; ++output, line += 3) {
@@ -124,8 +124,9 @@ void resize_rgb_rest(const std::uint8_t* row, const ResizePlan& plan, std::size_
 
 // ---- AVX2 ----
 
-/// Two outputs at once, one a half of the vector. Pixels of three bytes are spread so that
-/// neighbours of a channel stand side by side, as 16 bits: red 0, red 1, green 0, green 1...
+/// Computes two outputs at once, one in each half of the vector. Pixels of three bytes are spread
+/// so that neighbours of a channel stand side by side, as 16 bits: red 0, red 1, green 0, green
+/// 1...
 INFEED_AVX2 void resize_rgb_avx2(const std::uint8_t* row, const ResizePlan& plan,
                                  std::int16_t* line) {
   const __m256i spread01 = _mm256_broadcastsi128_si256(
@@ -157,7 +158,7 @@ INFEED_AVX2 void resize_rgb_avx2(const std::uint8_t* row, const ResizePlan& plan
     }
     sum = _mm256_srai_epi32(sum, kRowShift);
     const __m256i packed = _mm256_packs_epi32(sum, sum);
-    // Four values of which three count: the next output overwrites the fourth.
+    // Three of the four values count: the next output overwrites the fourth.
     _mm_storel_epi64(reinterpret_cast<__m128i*>(line), _mm256_castsi256_si128(packed));
     _mm_storel_epi64(reinterpret_cast<__m128i*>(line + 3), _mm256_extracti128_si256(packed, 1));
   }
@@ -170,8 +171,8 @@ INFEED_AVX2 void resize_row_avx2(const std::uint8_t* row, std::size_t channels,
   resize_any(row, channels, plan, line);
 }
 
-/// 32 values at once, two lines at a time: neighbours of a column stand side by side for the
-/// multiplication that adds pairs.
+/// Computes 32 values at once, from two lines at a time. Neighbours of a column stand side by side
+/// for the multiplication that adds pairs.
 INFEED_AVX2 void blend_lines_avx2(const std::int16_t* const* lines, const std::int16_t* weights,
                                   std::size_t taps, std::size_t count, std::uint8_t* out) {
   for (std::size_t at = 0; at < count; at += 32) {
@@ -214,7 +215,7 @@ INFEED_AVX2 void to_bfloat16_avx2(const std::uint8_t* row, const ChannelScales& 
 
 // ---- AVX-512 ----
 
-/// As with AVX2, with four outputs at once.
+/// Works as with AVX2, with four outputs at once.
 INFEED_AVX512 void resize_rgb_avx512(const std::uint8_t* row, const ResizePlan& plan,
                                      std::int16_t* line) {
   const __m512i spread01 = _mm512_broadcast_i32x4(
@@ -223,7 +224,7 @@ INFEED_AVX512 void resize_rgb_avx512(const std::uint8_t* row, const ResizePlan& 
       _mm_setr_epi8(6, -1, 9, -1, 7, -1, 10, -1, 8, -1, 11, -1, -1, -1, -1, -1));
   const __m512i weights01 = _mm512_setr_epi32(0, 0, 0, 0, 2, 2, 2, 2, 4, 4, 4, 4, 6, 6, 6, 6);
   const __m512i weights23 = _mm512_setr_epi32(1, 1, 1, 1, 3, 3, 3, 3, 5, 5, 5, 5, 7, 7, 7, 7);
-  // Of four values three count: twelve in a row are left.
+  // Keeps three of four values, so twelve values in a row.
   const __m512i dense = _mm512_setr_epi32(0x10000, 0x80002, 0xA0009, 0x110010, 0x180012, 0x1A0019,
                                           0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
   const std::size_t stride = plan.outputs * ResizePlan::kGroup;
@@ -250,7 +251,7 @@ INFEED_AVX512 void resize_rgb_avx512(const std::uint8_t* row, const ResizePlan& 
     }
     sum = _mm512_srai_epi32(sum, kRowShift);
     const __m512i values = _mm512_permutexvar_epi16(dense, _mm512_packs_epi32(sum, sum));
-    // Four values more, which the next outputs overwrite.
+    // Stores four values more, which the next outputs overwrite.
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(line), _mm512_castsi512_si256(values));
   }
   resize_rgb_rest(row, plan, output, line);

@@ -16,7 +16,7 @@ void Resampler::begin(const ResizedLine& across, const ResizedLine& down, std::s
   const std::size_t taps = down_.groups * ResizePlan::kGroup;
   line_count_ = std::min(taps, rows_);
   line_size_ = (across.outputs * channels + 2 * kRowPadding) / kRowPadding * kRowPadding;
-  // Memory that was never written may be read behind a line's end, and reaches nothing.
+  // Kernels may read memory after a line's end that was never written. It doesn't affect results.
   lines_.resize(std::max(lines_.size(), line_count_ * line_size_));
   row_.resize(std::max(row_.size(), across.outputs * channels + kRowPadding));
   taps_.resize(taps);
@@ -31,7 +31,7 @@ void Resampler::take(const std::uint8_t* row) noexcept {
 
 void Resampler::take_all(const Image& image) {
   for (std::size_t y = 0; y + 1 < image.height; ++y) {
-    // What follows a row is the next one, which may be shorter than what kernels read.
+    // The next row follows a row, and may be shorter than what kernels read.
     if ((image.height - 1 - y) * image.row_bytes() < kRowPadding) {
       take_padded(image.row(y), image.row_bytes());
     } else {

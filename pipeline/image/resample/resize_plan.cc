@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::uint64_t kWhole = std::uint64_t{1} << ResizePlan::kWeightBits;
 
-/// The nearest integer; of two the even one, which makes plans symmetric: where x rounds to n,
+/// Returns the nearest integer, ties to even. That makes plans symmetric: if x rounds to n, then
 /// kWhole - x rounds to kWhole - n.
 template <class Unsigned>
 Unsigned rounded_share(Unsigned part, Unsigned sum) {
@@ -17,8 +17,8 @@ Unsigned rounded_share(Unsigned part, Unsigned sum) {
   return is_tie ? rounded & ~Unsigned{1} : rounded;
 }
 
-/// What a pixel weighs for an output before it is divided by the sum. Places are in units of
-/// 1 / (2 x outputs) of a whole pixel, in which all of them are integers.
+/// Computes the weight of a pixel for an output, before it is divided by the sum. Places are in
+/// units of 1 / (2 x outputs) of a whole pixel, so all of them are integers.
 class Kernel {
  public:
   Kernel(const ResizedLine& line, Filter filter)
@@ -44,7 +44,7 @@ class Kernel {
   std::int64_t centre(std::size_t output) const {
     return begin_ + (2 * static_cast<std::int64_t>(output) + 1) * half_output_ - origin_;
   }
-  /// The pixels that may weigh anything are [first, end).
+  /// The pixels with a weight are in [first, end).
   std::int64_t first(std::int64_t centre) const {
     return std::clamp<std::int64_t>((centre - reach_) / (2 * half_), 0, pixels_ - 1);
   }
@@ -55,23 +55,23 @@ class Kernel {
     const std::int64_t place = (2 * pixel + 1) * half_;
     const std::int64_t distance = place > centre ? place - centre : centre - place;
     if (filter_ != Filter::area) return std::max<std::int64_t>(reach_ - distance, 0);
-    // What both cover: at most the shorter of them.
+    // The overlap of the two: at most the shorter one.
     return std::clamp<std::int64_t>(reach_ - distance, 0, 2 * std::min(half_, half_output_));
   }
-  /// So many places of pixels lie between -reach and reach, without these two, at most.
+  /// Returns the most pixel places between -reach and reach, both exclusive.
   std::size_t taps_max() const { return static_cast<std::size_t>((reach_ + half_ - 1) / half_); }
 
  private:
   const Filter filter_;
-  const std::int64_t half_;         ///< of a pixel
-  const std::int64_t half_output_;  ///< of a new one
+  const std::int64_t half_;         ///< half the width of a pixel
+  const std::int64_t half_output_;  ///< half the width of a new pixel
   const std::int64_t begin_;
-  const std::int64_t origin_;  ///< where pixel 0 begins
+  const std::int64_t origin_;  ///< start of pixel 0
   const std::int64_t pixels_;
-  std::int64_t reach_ = 0;  ///< at that distance from an output's centre weights become 0
+  std::int64_t reach_ = 0;  ///< distance from an output's centre where weights become 0
 };
 
-/// Sums instead of weights are rounded, so that the weights add up exactly.
+/// Rounds the running sums instead of the weights, so that the weights add up exactly.
 template <class Unsigned>
 void place_weights(const std::vector<std::int64_t>& raw, std::int64_t sum, std::size_t output,
                    std::size_t first_tap, ResizePlan& plan) {
@@ -114,7 +114,7 @@ void plan_resize(const ResizedLine& line, Filter filter, ResizePlan& plan) {
       raw.push_back(weight);
       sum += weight;
     }
-    // All taps lie in the line, if it has so many: kernels read them whole groups at a time.
+    // All taps lie in the line if it has that many pixels: kernels read whole groups of taps.
     const auto begin = std::min<std::size_t>(
         static_cast<std::size_t>(first),
         line.pixels() - std::min(line.pixels(), plan.groups * ResizePlan::kGroup));
@@ -122,7 +122,7 @@ void plan_resize(const ResizedLine& line, Filter filter, ResizePlan& plan) {
     plan.first[output] = static_cast<std::uint32_t>(begin);
     plan.last[output] =
         static_cast<std::uint32_t>(first + static_cast<std::int64_t>(raw.size()) - 1);
-    // A division of 32 bits takes a third of the time.
+    // A 32-bit division takes a third of the time.
     if (static_cast<std::uint64_t>(sum) < std::uint64_t{1} << 16) {
       place_weights<std::uint32_t>(raw, sum, output, first_tap, plan);
     } else {

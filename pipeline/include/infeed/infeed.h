@@ -1,8 +1,8 @@
 #pragma once
 
-// This is all of infeed's pipeline: sources, stages, iterators. The simulated TPU has headers of
-// its own: <infeed/device/slice.h>, <infeed/device/paced.h>, <infeed/device/fit.h> and those
-// beside them. To prove a pipeline equal after a resume there is <infeed/pipeline/testing.h>.
+// Includes all of infeed's pipeline: sources, stages, iterators. The simulated TPU has its own
+// headers: <infeed/device/slice.h>, <infeed/device/paced.h>, <infeed/device/fit.h> and others
+// there. <infeed/pipeline/testing.h> proves that a pipeline is equal after a resume.
 #include <infeed/pipeline/as_columns.h>
 #include <infeed/pipeline/assert_cardinality.h>
 #include <infeed/pipeline/batch.h>

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-/// Why: what the functions of infeed::image hand to each other: pixels of a byte a channel, rows
-/// from the top, the channels of a pixel beside each other.
+/// Why: the functions of infeed::image hand images to each other: pixels of one byte per channel,
+/// rows from the top, the channels of a pixel side by side.
 ///
 ///     infeed::image::Image grey{.width = 2, .height = 1, .channels = 1, .pixels = {0, 255}};
 ///     const std::uint8_t right = grey.row(0)[1];
@@ -17,7 +17,7 @@ struct Size {
   bool operator==(const Size&) const = default;
 };
 
-/// A part of an image; its upper left pixel is (left, top).
+/// A part of an image. Its upper left pixel is (left, top).
 struct Rect {
   std::size_t left = 0;
   std::size_t top = 0;

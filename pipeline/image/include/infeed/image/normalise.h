@@ -9,33 +9,33 @@
 #include <infeed/image/image.h>
 #include <infeed/records/bfloat16.h>
 
-/// Why: the last step of an image's way into a batch: numbers around 0, in the order of axes that
-/// the network takes, written where they stay.
+/// Why: the last step of an image into a batch: numbers around 0, with the axes in the order of the
+/// network, written to their final place.
 ///
 ///     std::vector<float> row(224 * 224 * 3);
 ///     const auto image = infeed::image::resize(infeed::image::decode(jpegs[0]), {224, 224});
 ///     infeed::image::normalise(image, {.layout = infeed::image::Layout::nchw}, row);
 ///
-/// Every processor gives the same bits. Error invalid_argument: the row has another size than the
-/// image. Thread-safety: functions of their arguments.
+/// Every processor gives the same bits. Throws invalid_argument if the row has another size than
+/// the image. Thread-safety: functions of their arguments.
 namespace infeed::image {
 
-/// Of a batch's axes: images, height, width, channels, or channels before height.
+/// The order of a batch's axes: images, height, width, channels, or channels before height.
 enum class Layout : std::uint8_t { nhwc, nchw };
 
 struct Normalisation {
   Layout layout = Layout::nhwc;
-  // Of the channels' values between 0 and 1: (value / 255 - mean) / deviation. Those of ImageNet;
-  // mean 0 and deviation 1 give 0 to 1. Grey takes the first of each.
+  // Normalises channel values between 0 and 1: (value / 255 - mean) / deviation. The defaults are
+  // those of ImageNet; mean 0 and deviation 1 give 0 to 1. Grey uses the first of each.
   std::array<float, 3> mean = {0.485F, 0.456F, 0.406F};
   std::array<float, 3> deviation = {0.229F, 0.224F, 0.225F};
 };
 
 /// For images of 1 or 3 channels.
 void normalise(const Image& image, const Normalisation& how, std::span<float> row);
-/// Rounded to nearest, ties to even.
+/// Rounds to nearest, ties to even.
 void normalise(const Image& image, const Normalisation& how, std::span<bfloat16> row);
-/// The bytes as they are, without mean and deviation, which a device may apply more cheaply.
+/// Copies the bytes without mean and deviation, which a device may apply more cheaply.
 void normalise(const Image& image, const Normalisation& how, std::span<std::uint8_t> row);
 
 }  // namespace infeed::image

@@ -5,8 +5,8 @@
 
 #include <infeed/image/image.h>
 
-/// Why: a network takes images of one size. In fixed-point arithmetic throughout, so that every
-/// processor gives the same bytes.
+/// Why: a network takes images of one size. Fixed-point arithmetic gives the same bytes on every
+/// processor.
 ///
 ///     const infeed::image::Image whole = infeed::image::decode(jpegs[0]);
 ///     const auto small = infeed::image::resize(whole, {.width = 224, .height = 224});
@@ -15,31 +15,32 @@
 /// Thread-safety: functions of their arguments.
 namespace infeed::image {
 
-/// A pixel's place is its middle: corners lie on corners.
+/// The filter of a resize. A pixel's place is its middle, and corners lie on corners.
 enum class Filter : std::uint8_t {
-  /// Bilinear; where the image shrinks, a triangle as wide as two new pixels, so that nothing
-  /// flickers: Pillow's BILINEAR, tf.image.resize(antialias=True).
+  /// Bilinear; if the image shrinks, a triangle as wide as two new pixels, which avoids aliasing:
+  /// Pillow's BILINEAR, tf.image.resize(antialias=True).
   antialias,
-  /// Of two neighbours each way, whatever lies between: tf.image.resize, OpenCV's INTER_LINEAR.
+  /// Two neighbours in each direction, however far the image shrinks: tf.image.resize, OpenCV's
+  /// INTER_LINEAR.
   bilinear,
-  /// The mean of what a new pixel covers: tf.image's AREA, OpenCV's INTER_AREA.
+  /// The mean of the pixels under a new pixel: tf.image's AREA, OpenCV's INTER_AREA.
   area,
 };
 
-/// Stretched to `size`; each channel for itself, alpha too.
+/// Stretches the image to `size`; each channel on its own, alpha too.
 Image resize(const Image& image, Size size, Filter filter = Filter::antialias);
 
-/// The same into memory of size.height x size.width x channels bytes.
+/// Resizes into memory of size.height x size.width x channels bytes.
 void resize_into(const Image& image, Size size, Filter filter, std::span<std::uint8_t> out);
 
-/// Left and right exchanged.
+/// Exchanges left and right.
 void flip(Image& image);
 
-/// Upright, by Exif's orientation 1 to 8; 1 and what is none of these leave it as it is.
+/// Turns the image upright by Exif's orientation 1 to 8. Other values change nothing.
 void turn_upright(Image& image, int orientation);
 
-/// To 1, 3 or 4 channels: grey is 0.299 R + 0.587 G + 0.114 B, alpha is dropped, and where it is
-/// new, opaque.
+/// Converts to 1, 3 or 4 channels. Grey is 0.299 R + 0.587 G + 0.114 B; alpha is dropped, or opaque
+/// if it is added.
 void convert_channels(Image& image, std::size_t channels);
 
 }  // namespace infeed::image

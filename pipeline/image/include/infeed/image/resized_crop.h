@@ -12,8 +12,8 @@
 #include <infeed/image/resize.h>
 #include <infeed/pipeline/philox.h>
 
-/// Why: what a training step takes of a JPEG or PNG, in one call and with nothing between: only
-/// the crop is decoded, its rows are resized while they are in the cache, and the numbers are
+/// Why: makes a training step's image from a JPEG or PNG in one call, without images in between:
+/// only the crop is decoded, its rows are resized while they are in the cache, and the numbers are
 /// written straight into the batch.
 ///
 ///     struct Picture { std::array<float, 224 * 224 * 3> pixels; };
@@ -24,15 +24,18 @@
 ///         }, {.parallelism = infeed::autotune})
 ///
 /// The values are bit for bit those of decode_crop(), resize(), flip(), adjust() and normalise() in
-/// this order (but see Target::scaled_decoding), the same on every processor.
+/// this order (but see Target::scaled_decoding), and the same on every processor.
 ///
-/// Errors: those of decode.h; invalid_argument for a row of another size, a crop outside of the
-/// image, and options that make no sense. Memory: each thread keeps what it works with, so that in
-/// the steady state nothing is allocated but by libjpeg and libpng for themselves.
+/// Errors: those of decode.h; invalid_argument for a row of another size, a crop outside the image,
+/// and senseless options.
+///
+/// Memory: each thread keeps its working memory, so after the first images only libjpeg and libpng
+/// allocate.
+///
 /// Thread-safety: functions of their arguments.
 namespace infeed::image {
 
-/// Where an image goes: which size, colours and numbers. A row has height x width x channels values.
+/// The result's size, colours and numbers. A row has height x width x channels values.
 struct Target {
   std::size_t width = 224;
   std::size_t height = 224;
@@ -40,15 +43,15 @@ struct Target {
   Filter filter = Filter::antialias;
   Normalisation normalisation = {};
   std::optional<std::array<std::uint8_t, 3>> background = std::nullopt;  ///< as in DecodeOptions
-  /// Where a JPEG's crop is many times larger than the target both ways, it is decoded at a half, a
-  /// quarter or an eighth: up to twice as fast, and on average less than 1 of 255 away.
+  /// Decodes a JPEG's crop at a half, a quarter or an eighth if it is many times larger than the
+  /// target in both directions: up to twice as fast, and on average less than 1 of 255 different.
   bool scaled_decoding = true;
   DecodeLimits limits = {};
 };
 
-/// What is drawn at random.
+/// The ranges that random crops are drawn from.
 struct RandomCrop {
-  // The crop's share of the image's area, and its width to height: the image as one looks at it.
+  // The crop's share of the image's area, and its width to height, both of the upright image.
   float area_min = 0.08F;
   float area_max = 1;
   float ratio_min = 3.0F / 4;
@@ -57,8 +60,8 @@ struct RandomCrop {
   std::optional<ColourJitter> jitter = std::nullopt;
 };
 
-/// A crop of a random area and ratio, resized to the target, perhaps flipped and its colours
-/// changed: torchvision's RandomResizedCrop, RandomHorizontalFlip and ColorJitter.
+/// Resizes a crop of random area and ratio to the target, perhaps flips it and changes its colours:
+/// torchvision's RandomResizedCrop, RandomHorizontalFlip and ColorJitter.
 void random_resized_crop(std::string_view bytes, const Target& target, Rng& rng,
                          std::span<float> row, const RandomCrop& random = {});
 void random_resized_crop(std::string_view bytes, const Target& target, Rng& rng,
@@ -66,8 +69,8 @@ void random_resized_crop(std::string_view bytes, const Target& target, Rng& rng,
 void random_resized_crop(std::string_view bytes, const Target& target, Rng& rng,
                          std::span<std::uint8_t> row, const RandomCrop& random = {});
 
-/// For evaluation: the largest crop from the middle that has the target's ratio, both sides times
-/// `share`. 0.875 is a resize of the shorter side to 256 and a central crop of 224.
+/// Resizes the largest central crop of the target's ratio, both sides times `share`; for
+/// evaluation. 0.875 equals a resize of the shorter side to 256 and a central crop of 224.
 void central_crop(std::string_view bytes, const Target& target, std::span<float> row,
                   float share = 0.875F);
 void central_crop(std::string_view bytes, const Target& target, std::span<bfloat16> row,
@@ -75,16 +78,16 @@ void central_crop(std::string_view bytes, const Target& target, std::span<bfloat
 void central_crop(std::string_view bytes, const Target& target, std::span<std::uint8_t> row,
                   float share = 0.875F);
 
-/// What is to be made of an image; draw() makes one at random.
+/// The changes to one image. draw() makes them at random.
 struct Augmentation {
   Rect crop = {};  ///< of the upright image
   bool flip = false;
   ColourFactors colours = {};
 };
 
-/// As random_resized_crop() draws it: ten times an area, evenly, and a ratio, evenly in its
-/// logarithm, until the crop fits; then its place. Where none fits, the largest central crop whose
-/// ratio is allowed.
+/// Draws as random_resized_crop() does. Up to ten times it draws an area, uniformly, and a ratio,
+/// uniformly in its logarithm, until the crop fits; then its place. If none fits, it takes the
+/// largest central crop with an allowed ratio.
 Augmentation draw(Size upright, const RandomCrop& random, Rng& rng);
 
 void resized_crop(std::string_view bytes, const Target& target, const Augmentation& augmentation,
