@@ -60,7 +60,7 @@ void CycleAhead::release(InnerReadAhead& inner) {
   --busy_;
 }
 
-/// Those of the cycle from the consumer's turn on, then those to come.
+/// Looks at the cycle's inner datasets from the consumer's turn on, then at those to come.
 InnerReadAhead* CycleAhead::first_in_need(bool only_empty) const {
   const auto needs = [only_empty](const InnerReadAhead& inner) {
     return inner.is_free() && (only_empty ? inner.ready.empty() : inner.is_low());
@@ -75,7 +75,7 @@ InnerReadAhead* CycleAhead::first_in_need(bool only_empty) const {
   return nullptr;
 }
 
-/// Finds what the consumer waits for; nothing while another reader is at work.
+/// Returns the inner dataset that the consumer waits for; null while another reader works.
 InnerReadAhead* CycleAhead::choose_in_step() const {
   if (busy_ != 0) return nullptr;
   if (wanted_ != nullptr) return wanted_->is_free() && wanted_->ready.empty() ? wanted_ : nullptr;

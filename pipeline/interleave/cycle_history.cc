@@ -41,7 +41,7 @@ void CycleHistory::drop(std::size_t slot, std::uint64_t count) {
   add_refill(slot, std::move(rest));
 }
 
-/// Nothing where not all of these turns are there any more.
+/// Returns nothing if some of these turns were overwritten.
 std::optional<std::uint64_t> CycleHistory::given_between(std::uint64_t first, std::uint64_t end,
                                                          std::uint64_t slot) const {
   std::uint64_t all = 0;
@@ -80,7 +80,7 @@ TracedPlace CycleHistory::find(std::uint64_t position) const {
   return refill->places.at(refill->taken + *before + given(*found, slot, index));
 }
 
-/// The last one of the slot before this turn.
+/// Returns the last refill of the slot before this turn.
 const CycleHistory::Refill* CycleHistory::refill_before(std::size_t slot,
                                                         std::uint64_t turn) const {
   if (slot >= slots_.size()) return nullptr;
@@ -98,13 +98,13 @@ std::uint64_t CycleHistory::slot_of(const Turn& turn, std::uint64_t index) const
   return (turn.at + blocks) % turn.slots;
 }
 
-/// By the slot, of the first so many elements of the turn: what was left of the first block, then
-/// whole blocks of all slots in turn, the last of which may be cut short.
+/// Returns how many of the first `first` elements of the turn the slot gave: the rest of the first
+/// block, then whole blocks of all slots in turn. The last block may be cut short.
 std::uint64_t CycleHistory::given(const Turn& turn, std::uint64_t slot, std::uint64_t first) const {
   const std::uint64_t distance = (slot + turn.slots - turn.at) % turn.slots;
   if (first <= turn.block_left) return distance == 0 ? first : 0;
   const std::uint64_t left = first - turn.block_left;
-  const std::uint64_t whole = left / block_length_;  // block 0 is the one that was begun
+  const std::uint64_t whole = left / block_length_;  // block 0 is the first block, already begun
   const std::uint64_t rounds =
       distance == 0 ? whole / turn.slots : (whole + turn.slots - distance) / turn.slots;
   const bool has_rest = (whole + 1) % turn.slots == distance % turn.slots;

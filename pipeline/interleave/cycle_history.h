@@ -11,27 +11,27 @@
 
 namespace infeed::detail {
 
-/// Where the neighbouring elements that an inner dataset gave in one go come from.
+/// The places of neighbouring elements that an inner dataset gave in one pull.
 struct InnerPlaces {
   TracedPlace first;
-  bool are_neighbours = false;  ///< so are their records; else all that is known is the first
+  bool are_neighbours = false;  ///< their records are neighbours; otherwise only the first is known
 
-  /// Of the element behind so many of them.
+  /// Returns the place of the element after `taken` others.
   TracedPlace at(std::uint64_t taken) const;
 };
 
-/// What an interleave that records has handed over, as far as it looks back: whose turn it was at
-/// each hand-over, and where a slot's elements came from when it was refilled. A hand-over writes
-/// five numbers; what each slot had given by then is arithmetic, left to who asks.
+/// The recent hand-overs of an interleave that records: whose turn it was at each hand-over, and
+/// where a slot's elements came from when it was refilled. A hand-over writes five numbers. The
+/// reader computes from them what each slot had given by then.
 ///
-/// Invariants: the interleave's thread alone adds; slots_ is guarded by mutex_; turns are in the order
-/// of positions.
+/// Invariants: only the interleave's thread adds. mutex_ guards slots_. Turns are in the order of
+/// positions.
 class CycleHistory {
  public:
   explicit CycleHistory(std::uint64_t block_length) : block_length_(block_length) {}
 
-  /// `count` elements were handed over, the first of which has this position. They came from
-  /// `slots` slots in turn, from slot `at` on, which had `block_left` to give.
+  /// A hand-over of `count` elements; the first one has this position. They came from `slots` slots
+  /// in turn, from slot `at` on, which had `block_left` elements left to give.
   struct Turn {
     std::uint64_t position;
     std::uint64_t count;
@@ -41,21 +41,21 @@ class CycleHistory {
   };
   void add(const Turn& turn);
 
-  /// What the slot gives from now on.
+  /// Sets the places of the elements that the slot gives from now on.
   void refill(std::size_t slot, InnerPlaces places);
-  /// The next `count` elements that it was refilled with will never be handed over.
+  /// Says that the next `count` elements of the slot's last refill will never be handed over.
   void drop(std::size_t slot, std::uint64_t count);
 
   TracedPlace find(std::uint64_t position) const;
 
  private:
   struct Refill {
-    std::uint64_t turns;  ///< before it
-    std::uint64_t taken;  ///< of the places, before it
+    std::uint64_t turns;  ///< hand-overs before it
+    std::uint64_t taken;  ///< places used up before it
     InnerPlaces places;
   };
-  /// The last ones of a slot: a ring, so that a slot which is refilled often costs the others
-  /// nothing.
+  /// The last refills of a slot: a ring, so that a slot which is refilled often doesn't push out
+  /// the others' refills.
   struct Refills {
     std::vector<Refill> ring;
     std::uint64_t count = 0;

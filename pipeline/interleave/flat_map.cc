@@ -68,8 +68,8 @@ class FlatMapStage final : public Stage {
   TracedPlace do_trace(std::uint64_t position) const override { return places_.find(position); }
 
  private:
-  /// An inner dataset that can't tell of its first values isn't asked again, nor are others that end in
-  /// a stage that never can: to ask each took 7 ns.
+  /// Notes the places of the elements. If an inner dataset can't trace its first values, it isn't
+  /// asked again, nor are others that end in a stage that never can: asking each took 7 ns.
   void note_places(const Chunk& out) {
     const InnerPlaces places = inner_.places();
     is_traced_ = places.first.place || out.size() == 0;
@@ -79,7 +79,8 @@ class FlatMapStage final : public Stage {
                 places.first.place->offset);
   }
 
-  /// The inner dataset of the outer element at hand; null, and `error`, when there is none.
+  /// Returns the inner dataset of the current outer element. If there is none, returns null and
+  /// sets `error`.
   NodePointer describe(ErrorPointer& error) {
     error = element_.take_error();
     if (error != nullptr) return nullptr;
@@ -100,10 +101,10 @@ class FlatMapStage final : public Stage {
     }
   }
 
-  /// Elements of an inner dataset that need not be opened to be passed over as a whole; else 0.
+  /// Returns the length of an inner dataset that can be passed over without opening it; else 0.
   std::uint64_t length_at_most(const Node& node, std::uint64_t count, Known known) const {
     const Cardinality length = node.cardinality();
-    // Not all of `count`: an error that nobody has seen yet may lengthen the inner dataset.
+    // Less than `count`: an error that nobody has seen yet may lengthen the inner dataset.
     const bool whole = known == Known::no_errors && length.is_finite() && length.count() < count;
     return whole ? length.count() : 0;
   }
@@ -113,9 +114,9 @@ class FlatMapStage final : public Stage {
   Chunk element_;
   std::uint64_t position_ = 0;  ///< of the outer element
   InnerStream inner_;
-  PlaceLog places_;                      ///< in an iterator that records
-  bool is_traced_ = false;               ///< what the inner dataset gives, as far as anybody knows
-  const std::string* untold_ = nullptr;  ///< the label of a stage that never tells
+  PlaceLog places_;                      ///< only if the iterator records
+  bool is_traced_ = false;               ///< the inner dataset can be traced, so far
+  const std::string* untold_ = nullptr;  ///< label of a stage that never traces
 };
 
 class FlatMapNode final : public Node {

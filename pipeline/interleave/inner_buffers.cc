@@ -46,7 +46,7 @@ void InnerBuffers::add(InnerReadAhead& inner, Chunk& chunk, InnerPlaces places) 
   elements_ += elements;
   bytes_ += bytes;
   publish_level();
-  // A recording keeps the places of each read.
+  // A recording keeps the places of each read, so its chunks aren't merged.
   const bool may_merge = run_.recorder() == nullptr && !inner.ready.empty();
   if (run_.recorder() != nullptr) inner.ready_places.push_back(std::move(places));
   Chunk* const last = may_merge ? &inner.ready.back() : nullptr;

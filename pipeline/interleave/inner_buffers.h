@@ -11,13 +11,13 @@
 
 namespace infeed::detail {
 
-/// Holds what threads have read ahead of all inner datasets together, and the memory for it: reserved
-/// before a read, held from then on with the chunk.
+/// The elements that threads have read ahead of all inner datasets together, and their memory. It
+/// is reserved before a read, and from then on held with the chunk.
 ///
 /// Thread-safety: none; the hand-off's lock guards it.
 class InnerBuffers {
  public:
-  /// The most that a read may bring; nothing where there is no memory.
+  /// The most elements that a read may bring; 0 if there is no memory.
   struct Grant {
     std::size_t want = 0;
     HeldBytes held;
@@ -27,14 +27,14 @@ class InnerBuffers {
       : run_(run), counters_(counters), type_(type) {}
 
   Grant reserve(const InnerReadAhead& inner);
-  /// Returns what is read without a reservation for a consumer that waits for just that: no more than a
-  /// page, or one element.
+  /// Returns how many elements may be read without a reservation, for a consumer that waits for
+  /// just these: one page, or one element.
   std::size_t elements_when_short() const;
-  /// Puts what was read, maybe nothing, behind what is ready. The chunk is empty then.
+  /// Adds the elements of a read, maybe none, to the ready ones. Empties the chunk.
   void add(InnerReadAhead& inner, Chunk& chunk, InnerPlaces places);
-  /// Hands the next chunk over, and takes `out` for it.
+  /// Hands the next chunk over, and keeps `out` for reuse.
   void take(InnerReadAhead& inner, Chunk& out);
-  /// Drops what is ready, which nobody wants any more.
+  /// Drops the ready elements, which nobody needs any more.
   void drop(InnerReadAhead& inner);
   Chunk take_spare();
   void give_spare(Chunk chunk);
@@ -49,7 +49,7 @@ class InnerBuffers {
   std::vector<Chunk> spare_;
   std::uint64_t elements_ = 0;
   std::uint64_t bytes_ = 0;
-  std::uint64_t bytes_per_element_ = 0;  ///< smoothed; 0: none has been seen
+  std::uint64_t bytes_per_element_ = 0;  ///< smoothed; 0: no element was seen yet
 };
 
 }  // namespace infeed::detail

@@ -8,7 +8,7 @@
 #include "engine/recording/call_watch.h"
 #include "engine/threads/clock.h"
 
-// The consumer's side; that of the threads is inner_readers_work.cc.
+// The consumer's side. The threads' side is in inner_readers_work.cc.
 namespace infeed::detail {
 namespace {
 
@@ -67,7 +67,7 @@ void InnerReaders::set_workers(int workers) {
 void InnerReaders::stop() {
   const auto lock = hand_off_.lock();
   hand_off_.stop_locked();
-  // Nobody will take what was read ahead; a read that is under way drops what it brings.
+  // Nobody takes the elements that were read ahead. A running read drops its own.
   ahead_.for_each([this](InnerReadAhead& inner, bool) { buffers_.drop(inner); });
 }
 
@@ -108,7 +108,7 @@ Supply InnerReaders::open(std::size_t slot, ErrorPointer& error) {
 }
 
 Supply InnerReaders::refill(std::size_t slot, Chunk& out) {
-  // Closed when the lock is gone.
+  // Closed after the lock is released.
   std::unique_ptr<InnerReadAhead> over;
   auto lock = hand_off_.lock();
   InnerReadAhead& inner = ahead_.at(slot);

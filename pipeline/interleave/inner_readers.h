@@ -19,18 +19,22 @@ struct InnerReadersOptions {
   bool ordered;
 };
 
-/// The threads of a parallel interleave: one takes outer elements; the others open their inner
-/// datasets and read all that are open ahead, as CycleAhead chooses.
+/// The threads of a parallel interleave. One takes outer elements; the others open the inner
+/// datasets and read them ahead, as CycleAhead chooses.
 ///
-/// Invariants: an inner dataset is opened and read by one thread at a time (`busy`); the outer input
-/// belongs to the outer thread. A reader never waits for room in one of them: it looks for another
-/// one, so that which the consumer waits for gets a thread as soon as one comes back from a read.
-/// Memory is reserved before a read; when there is none, only what the consumer waits for is read, a
-/// page at a time, so a small limit slows down and never locks up. What inner datasets themselves must
-/// hold (a cache, a shuffle) may not fit because of what is read ahead: then nothing is any more, and
-/// those that are ahead of the consumer rest, to be opened again when it comes to them. So it is refused
-/// only where it would be without threads, whatever these have done. Stages are opened and closed without the
-/// lock, since they may register with the run, whose cancel() calls stop().
+/// Invariants: one thread at a time opens and reads an inner dataset (`busy`). The outer input
+/// belongs to the outer thread. A reader never waits for room in an inner dataset: it goes to
+/// another one. So the one that the consumer waits for gets a thread as soon as any read ends.
+///
+/// Memory is reserved before a read. If there is none, only the inner dataset that the consumer
+/// waits for is read, a page at a time, so a small limit slows down and never locks up. The memory
+/// that inner datasets themselves must hold (a cache, a shuffle) may not fit because of elements
+/// read ahead. Then nothing is read ahead any more, and the inner datasets ahead of the consumer
+/// rest, to be opened again when the consumer comes to them. So memory is refused only where it
+/// would be refused without threads, whatever the threads have done.
+///
+/// Stages are opened and closed without the lock, since they may register with the run, whose
+/// cancel() calls stop().
 class InnerReaders final : public InnerSupplier {
  public:
   InnerReaders(IteratorContext& run, StageCounters& counters, const TypeInfo& type,
@@ -45,7 +49,8 @@ class InnerReaders final : public InnerSupplier {
   void start();
   bool started() const { return has_started_; }
   void stop();
-  /// So many threads read from now on, at least one; more only where there are. Of the tuner.
+  /// Sets the number of reading threads, for the tuner: at least one, and at most those the system
+  /// gives.
   void set_workers(int workers);
 
   Supply open(std::size_t slot, ErrorPointer& error) override;
@@ -75,15 +80,15 @@ class InnerReaders final : public InnerSupplier {
   const InnerOpener& opener_;
   const InnerReadersOptions options_;
 
-  HandOff hand_off_;  ///< finished: the outer input is over; aborted: one of our threads failed
+  HandOff hand_off_;  ///< finished: the outer input is over; aborted: a thread failed
   WaitPoint ready_{hand_off_};
   CycleAhead ahead_;
   InnerBuffers buffers_;
   int readers_wanted_;
   bool has_started_ = false;
-  bool collects_ = false;  ///< the consumer would rather have a heap of elements than one chunk
-  bool slot_is_empty_ = false;  ///< because nothing was open yet
-  // Last: they use the others.
+  bool collects_ = false;       ///< the consumer waits for many elements rather than one chunk
+  bool slot_is_empty_ = false;  ///< no inner dataset was open for it yet
+  // Last: they use the members above.
   Workers<OuterInput> outer_reader_;
   Workers<InnerReadAhead> readers_;
 };

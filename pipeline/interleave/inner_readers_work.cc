@@ -5,11 +5,11 @@
 #include "engine/threads/clock.h"
 #include "interleave/inner_readers.h"
 
-// The threads' side; that of the consumer is inner_readers.cc.
+// The threads' side. The consumer's side is in inner_readers.cc.
 namespace infeed::detail {
 namespace {
 
-// A read that took longer was waiting for something: what it brought is handed over at once.
+// A read that took longer has waited for something, so its elements are handed over at once.
 constexpr double kQuickReadUs = 20;
 
 }  // namespace
@@ -19,7 +19,7 @@ bool InnerReaders::wants_outer() const {
 }
 
 void InnerReaders::wake_outer() {
-  // Not for each inner dataset: they may be tiny.
+  // Wakes only when few are left, not for each inner dataset: they may be tiny.
   const bool low = 2 * ahead_.to_come() <= static_cast<std::size_t>(readers_wanted_);
   if (low) outer_reader_.wake_one();
 }
@@ -45,7 +45,7 @@ void InnerReaders::take_outer_element(Lock& lock) {
   outer_reader_.set_count(0);
 }
 
-/// Throws what is terminal, and then its stream rests.
+/// Opens the inner dataset. After a terminal exception its stream rests.
 void InnerReaders::open_inner(NodePointer node, InnerReadAhead& inner, ErrorPointer& error) const {
   inner.stream = InnerStream(std::move(node), inner.position);
   try {
@@ -56,7 +56,7 @@ void InnerReaders::open_inner(NodePointer node, InnerReadAhead& inner, ErrorPoin
   }
 }
 
-/// False when there is no inner dataset.
+/// Opens the outer element's inner dataset. Returns false if there is none.
 bool InnerReaders::open_element(Lock& lock, InnerReadAhead& inner) {
   const bool was_in_step = ahead_.is_in_step();
   lock.unlock();
@@ -99,8 +99,9 @@ void InnerReaders::work_on(Lock& lock, InnerReadAhead& inner) {
   ahead_.release(inner);
 }
 
-/// Memory that was refused while others are read ahead isn't the end: false where it is tried again
-/// in step with the consumer, as it was not when it was begun.
+/// Notes a failure. Memory that was refused while others are read ahead isn't final: then it
+/// returns false, and the work is tried again in step with the consumer, unless it was begun in
+/// step.
 bool InnerReaders::note_failure(Lock& lock, InnerReadAhead& inner, ErrorPointer failure,
                                 bool was_in_step) {
   if (was_in_step || failure->code() != ErrorCode::resource_exhausted) {
@@ -120,8 +121,8 @@ bool InnerReaders::note_failure(Lock& lock, InnerReadAhead& inner, ErrorPointer 
   return false;
 }
 
-/// To where the consumer is, who has got neither what is ready nor the last `unread` elements. Returns
-/// its stages, to be dropped without the lock.
+/// Moves an inner dataset back to where the consumer is, which has taken neither the ready elements
+/// nor the last `unread` ones. Returns its stages, which must be dropped without the lock.
 std::unique_ptr<Stage> InnerReaders::step_back(InnerReadAhead& inner, std::uint64_t unread) {
   if (!inner.stream.is_open() || inner.ended) return nullptr;
   const std::uint64_t given = inner.stream.given() - inner.ready_elements - unread;
@@ -129,7 +130,7 @@ std::unique_ptr<Stage> InnerReaders::step_back(InnerReadAhead& inner, std::uint6
   return inner.stream.rest_behind(given);
 }
 
-/// Nothing when there is no memory and nobody waits for it.
+/// Returns an empty grant if there is no memory and nobody waits for it.
 InnerBuffers::Grant InnerReaders::grant(const InnerReadAhead& inner) {
   const bool goes_on = ahead_.is_wanted(inner) && inner.ready.empty();
   if (ahead_.is_in_step()) return {.want = goes_on ? std::size_t{1} : 0, .held = {}};
@@ -139,7 +140,7 @@ InnerBuffers::Grant InnerReaders::grant(const InnerReadAhead& inner) {
   return {.want = goes_on ? buffers_.elements_when_short() : 0, .held = {}};
 }
 
-/// False when there is no more to read now.
+/// Returns false if there is no more to read now.
 bool InnerReaders::read_once(Lock& lock, InnerReadAhead& inner, Chunk& chunk) {
   InnerBuffers::Grant granted = grant(inner);
   if (granted.want == 0) return false;
@@ -156,7 +157,7 @@ bool InnerReaders::read_once(Lock& lock, InnerReadAhead& inner, Chunk& chunk) {
   }
   const bool quick = ticks_now() - begin < ticks_of_us(kQuickReadUs);
   const bool whole = chunk.slots() == granted.want;
-  chunk.held().release();  // what another stage held of it
+  chunk.held().release();  // another stage's share of it
   chunk.held() = std::move(granted.held);
   chunk.held().set(run_.memory(), chunk.bytes());
   InnerPlaces places;

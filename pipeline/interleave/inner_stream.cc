@@ -80,7 +80,7 @@ void InnerOpener::open_again(InnerStream& stream) const {
   context.input_ordinal = 1;
   if (context.inner.outermost == nullptr) context.inner.outermost = context_.node;
   context.inner.key = Philox(context_.seeds.seed, context_.epoch).word_pair(stream.position_);
-  // Passes of this stage and positions within one make different epochs.
+  // The passes of this stage and the positions within a pass make different epochs.
   context.set_pass(datasets_.seed_by_position ? stream.position_ + context_.epoch * kSpread : 0);
   std::unique_ptr<Stage> stage = stream.node_->open(context);
   stage->skip(stream.given_, Known::nothing);

@@ -16,11 +16,11 @@ InterleaveCycle::Slot& InterleaveCycle::at_hand() {
 void InterleaveCycle::advance() {
   block_left_ = block_length_;
   ++at_;
-  // Once the outer input has ended nothing will be opened: slots never visited needn't be.
+  // Once the outer input has ended nothing more is opened, so slots never visited are left out.
   if (at_ == cycle_length_ || (outer_ended_ && at_ >= slots_.size())) at_ = 0;
 }
 
-/// The slot at hand has nothing yet, and order doesn't matter.
+/// Passes the turn on: the current slot has nothing yet, and the order doesn't matter.
 void InterleaveCycle::pass_on() {
   const bool unopened = !slots_[at_].is_open;
   advance();
@@ -101,10 +101,9 @@ Pull InterleaveCycle::pull(InnerSupplier& supplier, Chunk& out, std::size_t want
   }
 }
 
-/// Gets the slot at hand something to give, or passes the turn on when its inner dataset is over
-/// (Supply::end). A slot that stays empty is as good as one that isn't ready: were it
-/// progress, a consumer among such slots would never come to wait, and what it waits for might
-/// never be read.
+/// Fills the current slot, or passes the turn on if its inner dataset is over (Supply::end). A slot
+/// that stays empty counts as not ready. If it counted as progress, a consumer among such slots
+/// would never wait, and the inner dataset that it waits for might never be read.
 Supply InterleaveCycle::fill(InnerSupplier& supplier, Slot& slot, ErrorPointer& error) {
   if (!slot.is_open) {
     if (outer_ended_) return Supply::not_yet;
@@ -121,14 +120,14 @@ Supply InterleaveCycle::fill(InnerSupplier& supplier, Slot& slot, ErrorPointer& 
   return filled;
 }
 
-/// An inner dataset that can't tell of its first values isn't asked again.
+/// Notes the places. An inner dataset that can't trace its first values isn't asked again.
 void InterleaveCycle::note_places(InnerSupplier& supplier, Slot& slot) {
   InnerPlaces places = supplier.places(at_);
   slot.is_traced = places.first.place || slot.in.size() == 0;
   history_->refill(at_, std::move(places));
 }
 
-/// Drops elements that were already pulled from the slot at hand, as far as its turn goes.
+/// Drops elements that were already pulled from the current slot, up to the end of its turn.
 std::uint64_t InterleaveCycle::drop_buffered(Slot& slot, std::uint64_t count) {
   const std::uint64_t limit = std::min(count, block_left_);
   const std::size_t values =
@@ -142,7 +141,8 @@ std::uint64_t InterleaveCycle::drop_buffered(Slot& slot, std::uint64_t count) {
   return dropped;
 }
 
-/// While no inner dataset ends, a round takes block_length elements of each open slot.
+/// Skips whole rounds. While no inner dataset ends, a round takes block_length elements of each
+/// open slot.
 std::uint64_t InterleaveCycle::skip_rounds(SerialInnerSupplier& supplier, std::uint64_t count,
                                            Known known) {
   const bool all_open = open_ == slots_.size() && slots_.size() == cycle_length_;

@@ -16,26 +16,26 @@ enum class Supply : std::uint8_t {
   values,
   end,
   cancelled,
-  not_yet,  ///< only from a supplier that doesn't wait: ask another slot
+  not_yet,  ///< only from a supplier that doesn't wait: try another slot
 };
 
-/// Where the cycle gets inner datasets and their elements from, by the slots of the cycle.
+/// Supplies the cycle's slots with inner datasets and their elements.
 class InnerSupplier {
  public:
   virtual ~InnerSupplier() = default;
-  /// Opens the inner dataset of the next outer element in a free slot; or says in `error` why there
-  /// is none, and the slot stays free.
+  /// Opens the inner dataset of the next outer element in a free slot. If there is none, it sets
+  /// `error` to the reason, and the slot stays free.
   virtual Supply open(std::size_t slot, ErrorPointer& error) = 0;
   /// Puts the next elements of an open slot's inner dataset into `out`, which is empty. Supply::end
   /// frees the slot.
   virtual Supply refill(std::size_t slot, Chunk& out) = 0;
-  /// Of the elements that the last refill of this slot gave; in an iterator that records.
+  /// Returns the places of the elements that the slot's last refill gave, if the iterator records.
   virtual InnerPlaces places(std::size_t slot) const = 0;
-  /// Waits until a slot has something again. Called when none had.
+  /// Waits until a slot has elements again. Called when none had.
   virtual Pull wait() = 0;
 };
 
-/// Opens and reads in the calling thread, when it is asked.
+/// Opens and reads in the calling thread, on request.
 class SerialInnerSupplier final : public InnerSupplier {
  public:
   SerialInnerSupplier(const TypeInfo& outer_type, OuterInput& outer, const InnerOpener& opener)
@@ -45,7 +45,7 @@ class SerialInnerSupplier final : public InnerSupplier {
   Supply refill(std::size_t slot, Chunk& out) override;
   InnerPlaces places(std::size_t slot) const override { return streams_[slot].places(); }
   Pull wait() override { return Pull::values; }
-  /// What is open in a slot, for a skip or for threads that take it over.
+  /// The open stream in a slot, for a skip or for threads that take it over.
   InnerStream& stream(std::size_t slot) { return streams_[slot]; }
 
  private:
@@ -55,16 +55,17 @@ class SerialInnerSupplier final : public InnerSupplier {
   std::vector<InnerStream> streams_;  ///< by slot
 };
 
-/// The order of interleave, and nothing else: which slot's turn it is. Serial and parallel stages
-/// differ only in their supplier, so they can't disagree.
+/// Decides whose turn it is in an interleave, and nothing else. Serial and parallel stages differ
+/// only in their supplier, so their orders can't differ.
 ///
-/// A ring of cycle_length slots. The slot at hand gives up to block_length elements; an empty slot
-/// opens the next inner dataset; a slot whose inner dataset has ended empties and passes the turn
-/// on. An error within an inner dataset is one of its elements. An outer element without an inner
-/// dataset (an error) is handed over in passing: the slot remains at hand and opens the next one.
+/// The slots form a ring of cycle_length. The current slot gives up to block_length elements. An
+/// empty slot opens the next inner dataset. When a slot's inner dataset has ended, the slot empties
+/// and passes the turn on. An error within an inner dataset is one of its elements. An outer
+/// element without an inner dataset (an error) is handed over in passing: the slot stays current
+/// and opens the next one.
 class InterleaveCycle {
  public:
-  /// `keeps_history`: so that trace() knows.
+  /// `keeps_history` is needed for trace().
   InterleaveCycle(const TypeInfo& type, std::uint64_t cycle_length, std::uint64_t block_length,
                   bool keeps_history)
       : type_(type),
@@ -73,15 +74,15 @@ class InterleaveCycle {
         block_length_(block_length),
         block_left_(block_length) {}
 
-  /// `position`: elements before these.
+  /// `position` is the number of elements before these.
   Pull pull(InnerSupplier& supplier, Chunk& out, std::size_t want, std::uint64_t position);
 
-  /// Passes over elements as pull() would; inner datasets are skipped, not read. Where no element
-  /// fails cardinalities are exact, and whole rounds are passed over at once.
+  /// Passes over elements as pull() would, but skips inner datasets instead of reading them. If no
+  /// element fails, cardinalities are exact, and whole rounds are passed over at once.
   std::uint64_t skip(SerialInnerSupplier& supplier, std::uint64_t count, Known known,
                      const IteratorContext& run);
 
-  /// Of the element at a position; from any thread.
+  /// Returns where the element at a position came from. From any thread.
   TracedPlace trace(std::uint64_t position) const;
 
   template <class Visit>
@@ -95,7 +96,7 @@ class InterleaveCycle {
   struct Slot {
     explicit Slot(const TypeInfo& type) : in(type) {}
     bool is_open = false;
-    bool is_traced = false;  ///< what it gives now, as far as anybody knows
+    bool is_traced = false;  ///< its current elements can be traced, so far
     Chunk in;
   };
 
@@ -118,8 +119,8 @@ class InterleaveCycle {
   const std::uint64_t cycle_length_;
   const std::uint64_t block_length_;
   std::vector<Slot> slots_;  ///< grows up to cycle_length as slots are visited
-  // The two are written at once, by one store of 16 bytes. Where that crosses a cache line each
-  // element waits for it: 36 ns instead of 16.
+  // at_ and block_left_ are written together by one store of 16 bytes. If that crosses a cache line
+  // each element waits for it: 36 ns instead of 16.
   alignas(16) std::size_t at_ = 0;
   std::uint64_t block_left_;
   std::size_t open_ = 0;  ///< slots with an inner dataset

@@ -16,7 +16,7 @@ int readers_wanted(const InterleaveSpec& spec, int concurrency) {
   return static_cast<int>(std::min(spec.cycle_length, threads));
 }
 
-// More of them have not been seen to bring anything on a single machine.
+// The most readers: more have brought nothing on a single machine so far.
 constexpr std::uint64_t kReadersMax = 64;
 
 KnobSpec readers_knob(const InterleaveSpec& spec, int threads) {
@@ -28,8 +28,8 @@ KnobSpec readers_knob(const InterleaveSpec& spec, int threads) {
           .max = is_tuned ? std::max(most, threads) : threads};
 }
 
-/// Before its threads start, a resume skips through it as through the serial form; then they take
-/// the open inner datasets over.
+/// Skips as the serial form does before its threads start (for a resume). Then the threads take the
+/// open inner datasets over.
 class ParallelInterleaveStage final : public Stage {
  public:
   ParallelInterleaveStage(const StageContext& context, const InterleaveSpec& spec,
@@ -71,7 +71,7 @@ class ParallelInterleaveStage final : public Stage {
   TracedPlace do_trace(std::uint64_t position) const override { return cycle_.trace(position); }
 
  private:
-  /// As the knob says now: the tuner may call it before the stage is made.
+  /// Sets the readers as the knob says now. The tuner may call it before the stage is made.
   void set_readers() {
     const std::lock_guard lock(share_mutex_);
     const int wanted = static_cast<int>(knob_.value());

@@ -11,7 +11,7 @@ struct InterleaveThreads {
   ThreadShare readers;
 };
 
-/// The running form with threads; `input` is opened by the caller.
+/// Makes the parallel running form. The caller opens `input`.
 std::unique_ptr<Stage> make_parallel_interleave(const StageContext& context,
                                                 const InterleaveSpec& spec,
                                                 const TypeInfo& outer_type,

@@ -46,7 +46,7 @@ class ElementwiseStage final : public Stage {
   }
 
   Pull do_pull_at(Chunk& out, std::span<const std::uint64_t> positions) override {
-    // A chunk of its own: in_ belongs to the elements in their order.
+    // Uses a chunk of its own: in_ belongs to the elements in order.
     if (!at_) at_.emplace(in_.type());
     pacer_.start();
     for (std::size_t done = 0; done < positions.size();) {
@@ -77,22 +77,22 @@ class ElementwiseStage final : public Stage {
         return Pull::values;
       }
       if (run_blocks(out, want)) return Pull::values;
-      // Even the one output of a rare filter: nobody knows how long the next input takes.
+      // Hands over even the one output of a rare filter: the next input may take long.
       if (!out.empty()) return Pull::values;
       if (run().cancelled()) return Pull::cancelled;
     }
   }
 
-  /// Where the iterator records: a pull is as good as a block, since one that finds slow elements
-  /// is short.
+  /// Notes the pull, if the iterator records. A pull serves as well as a block, since one with slow
+  /// elements is short.
   void note_pull(const Chunk& out, std::uint64_t before) {
     const std::uint64_t consumed = position_ - before;
     note_calls(consumed);
     if (!spec_->one_to_one && !out.empty()) kept_.add(position(), out.slots(), {before, consumed});
   }
 
-  /// One by one, since neighbours in at_ are none in the input, and functions may ask where they
-  /// are. Stops behind an error.
+  /// Runs elements one by one, since neighbours in at_ aren't neighbours in the input, and
+  /// functions may depend on the position. Stops after an error.
   void run_at(Chunk& out, std::span<const std::uint64_t> positions) {
     ErrorPointer error;
     for (std::size_t i = 0; at_->size() > 0 && error == nullptr; ++i) {
@@ -107,7 +107,7 @@ class ElementwiseStage final : public Stage {
     at_->clear();
   }
 
-  /// True when `out` is to be handed over now.
+  /// Returns true if `out` should be handed over now.
   bool run_blocks(Chunk& out, std::size_t want) {
     while (in_.size() > 0) {
       const std::size_t room = want - out.size();
@@ -150,7 +150,7 @@ class ElementwiseStage final : public Stage {
   const std::shared_ptr<void> state_;
   Recorder* const recorder_;
   std::optional<Chunk> at_;  ///< for pull_at()
-  PositionLog kept_;         ///< where not all are
+  PositionLog kept_;         ///< only if some elements are left out
   std::uint64_t position_ = 0;
   bool ended_ = false;
 };
@@ -172,7 +172,7 @@ class ElementwiseNode final : public Node {
     const Cardinality upstream = input().cardinality();
     return spec_->one_to_one ? upstream : upstream.unknown_unless_empty();
   }
-  /// With threads it works on neighbours only.
+  /// Parallel stages work only on neighbours.
   bool is_indexable() const override {
     return input().is_indexable() && spec_->one_to_one && spec_->make_state == nullptr &&
            spec_->parallelism == 1;
@@ -192,7 +192,7 @@ class ElementwiseNode final : public Node {
   }
 
  private:
-  /// With the seed of the run, which may be another than the node's own.
+  /// Returns the spec with the run's seed, which may differ from the node's own.
   std::shared_ptr<const ElementwiseSpec> spec_of(const StageContext& context) const {
     if (context.seeds.seed == spec_->key.seed) return spec_;
     ElementwiseSpec spec = *spec_;

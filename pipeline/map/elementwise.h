@@ -11,23 +11,23 @@
 
 namespace infeed::detail {
 
-/// Chooses how many elements a kernel goes through between two looks at the clock: 1, 2, 4 ... 64
-/// while they are cheap (a look is 10 ns, so 0.15 ns an element), back to 1 when a block took long:
-/// a slow function must not hold back what is done.
+/// Chooses how many elements a kernel processes between two looks at the clock: 1, 2, 4 ... 64
+/// while they are cheap (a look is 10 ns, so 0.15 ns an element). It goes back to 1 when a block
+/// took long: a slow function must not hold back finished elements.
 class BlockPacer {
  public:
-  /// Behind a block that took so long, or more than 2 us an element, they come one by one: a slow one
-  /// is known by its position.
+  /// Makes elements come one by one after a block that took `slow_ticks`, or more than 2 us an
+  /// element, so that the position of a slow element is known.
   void tell_apart(std::uint64_t slow_ticks) {
     block_ticks_max_ = std::min(block_ticks_max_, slow_ticks);
     element_ticks_max_ = ticks_of_us(kWorthTellingUs);
   }
   void start() { begin_ = block_begin_ = ticks_now(); }
   std::size_t block() const { return block_; }
-  /// The block that done() ended last, with what came between it and the one before; null where
-  /// elements need not come one by one for it.
+  /// Returns the last block that done() ended, with the time since the block before; null if
+  /// elements need not come one by one.
   const OwnTime* long_block() const { return block_ == 1 ? &long_block_ : nullptr; }
-  /// A block is done; true when it is time to hand over.
+  /// Ends a block. Returns true when it is time to hand over.
   bool done() {
     const std::uint64_t now = ticks_now();
     if (now - block_begin_ >= std::min(block_ticks_max_, block_ * element_ticks_max_)) {
@@ -52,7 +52,7 @@ class BlockPacer {
   std::size_t block_ = 1;
 };
 
-/// The running form with threads; `input` is opened by the caller.
+/// Makes the parallel running form. The caller opens `input`.
 std::unique_ptr<Stage> make_parallel_elementwise(const StageContext& context,
                                                  std::shared_ptr<const ElementwiseSpec> spec,
                                                  std::unique_ptr<Stage> input, ThreadShare driver);

@@ -13,7 +13,7 @@
 namespace infeed::detail {
 namespace {
 
-/// What the guarded kernel is called with instead of the user's function.
+/// The function object of the guarded kernel, in place of the user's function.
 struct Guarded {
   ElementwiseSpec inner;
   const TypeInfo& in_type;
@@ -26,7 +26,7 @@ ErrorPointer cancelled_error() {
 /// Returns false if the run is cancelled meanwhile.
 bool wait(const IteratorContext& run, std::chrono::steady_clock::duration duration) {
   using Clock = std::chrono::steady_clock;
-  // How late a cancellation may be seen.
+  // The longest delay until a cancellation is seen.
   constexpr Clock::duration kLook = std::chrono::milliseconds(20);
   const auto end = Clock::now() + duration;
   while (!run.cancelled()) {
@@ -37,7 +37,7 @@ bool wait(const IteratorContext& run, std::chrono::steady_clock::duration durati
   return false;
 }
 
-/// Calls the function for one element, again while that may help. Uses up the element.
+/// Calls the function for one element, and again while that may help. Uses up the element.
 KernelResult call_with_retries(const Guarded& guarded, void* in, void* out, const Place& place,
                                ErrorPointer& error) {
   const ElementwiseSpec& inner = guarded.inner;

@@ -4,8 +4,8 @@
 
 namespace infeed::detail {
 
-/// `spec` with its kernel wrapped in what spec.guard asks for. Throws invalid_argument for options
-/// that make no sense or elements that can't be copied for another try.
+/// Returns `spec` with its kernel wrapped as spec.guard asks. Throws invalid_argument for bad
+/// options, or for elements that can't be copied for another try.
 ElementwiseSpec guarded(ElementwiseSpec spec, const TypeInfo& in_type);
 
 }  // namespace infeed::detail

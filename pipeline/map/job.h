@@ -10,23 +10,23 @@
 
 namespace infeed::detail {
 
-/// Some neighbouring elements that one thread puts through the user's function.
+/// Some neighbouring elements that one thread processes with the user's function.
 struct Job {
   enum class State { waiting, running, done };
 
   Job(const TypeInfo& in_type, std::size_t capacity) : in(in_type, capacity) {}
 
   Chunk in;
-  std::deque<Chunk> out;  ///< in order; each but the last ends with an error
+  std::deque<Chunk> out;  ///< in order; each chunk except the last ends with an error
   std::uint64_t position = 0;
   std::uint64_t elements = 0;
   std::uint64_t result_bytes = 0;  ///< of `out`
-  HeldBytes held;                  ///< for `in` and `out`
-  std::uint64_t ticks = 0;         ///< that the function took
+  HeldBytes held;                  ///< memory of `in` and `out`
+  std::uint64_t ticks = 0;         ///< time of the function
   State state = State::waiting;
 };
 
-/// The jobs of a stage in the input's order, from when they are cut until their results are taken.
+/// The jobs of a stage in input order, from when they are cut until their results are taken.
 ///
 /// Thread-safety: none; the queue's lock guards it.
 class JobList {
@@ -38,23 +38,24 @@ class JobList {
   Job& first() { return *jobs_.front(); }
   Job& last() { return *jobs_.back(); }
   void add(std::unique_ptr<Job> job) { jobs_.push_back(std::move(job)); }
-  /// Makes a job of what is left of one that stopped, which is done as far as it came.
+  /// Makes a job of the rest of one that stopped. That one is done as far as it came.
   void add_rest_of(Job& job);
-  /// Returns the first that nobody has begun; null: there is none.
+  /// Returns the first job that nobody has begun; null: there is none.
   Job* first_waiting();
   bool has_waiting() const;
-  /// Returns how many could be taken now.
+  /// Returns how many jobs could be taken now.
   std::size_t ready() const;
-  /// Takes the first, or without an order any, if it is done; null: there is none.
+  /// Takes the first job if it is done, or without an order any job that is done; null: there is
+  /// none.
   std::unique_ptr<Job> take_done();
 
  private:
   const bool ordered_;
   std::deque<std::unique_ptr<Job>> jobs_;
-  std::size_t waiting_from_ = 0;  ///< jobs before this index are begun, others may be
+  std::size_t waiting_from_ = 0;  ///< jobs before this index are begun, later ones may be
 };
 
-/// Knows what an element has cost of late, and how many are worth a job for that.
+/// The recent cost of an element, and how many elements make a job.
 ///
 /// Thread-safety: none; the queue's lock guards it.
 class JobCosts {
@@ -62,18 +63,19 @@ class JobCosts {
   explicit JobCosts(std::uint64_t result_bytes_each) : result_bytes_each_(result_bytes_each) {}
 
   void note(const Job& job);
-  /// Returns the bytes that the results of so many are expected to take.
+  /// Returns the bytes that the results of `elements` elements are expected to take.
   std::uint64_t result_bytes(std::uint64_t elements) const { return elements * result_bytes_each_; }
-  /// Returns the elements that are worth one job (about 600 us, and 1 MiB); 1 while nothing is known.
+  /// Returns how many elements make one job (about 600 us, and 1 MiB); 1 while nothing is known.
   std::size_t elements_per_job(std::uint64_t bytes_each) const;
-  /// Whether handing even 1,024 elements to another thread costs more (20 us) than the function does.
+  /// Returns true if handing even 1,024 elements to another thread (20 us) costs more than calling
+  /// the function.
   bool is_cheap() const;
-  /// Whether several elements make a job.
+  /// Returns true if a job has several elements.
   bool is_brief() const;
 
  private:
   std::uint64_t ticks_each_ = 0;     ///< smoothed; 0: not known
-  std::uint64_t result_bytes_each_;  ///< the most of late
+  std::uint64_t result_bytes_each_;  ///< of the largest recent result
 };
 
 }  // namespace infeed::detail

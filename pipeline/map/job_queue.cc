@@ -12,10 +12,10 @@ namespace infeed::detail {
 namespace {
 
 constexpr auto kCollectJobs = std::chrono::microseconds(2000);
-// The clocks of a watch cost 3 us: not for each of many short jobs.
+// The clocks of a watch cost 3 us, so not each of many short jobs is watched.
 constexpr std::uint64_t kWatchEvery = 8;
 
-/// Room for what is worth a job, but no more than 256 KiB of large elements.
+/// Returns the capacity of a job: enough elements, but no more than 256 KiB of large ones.
 std::size_t job_capacity(const TypeInfo& type) {
   constexpr std::size_t kJobBytesMax = 256 * 1024;
   const std::size_t most = kJobBytesMax / std::max<std::size_t>(1, type.size);
@@ -55,11 +55,11 @@ JobQueue::~JobQueue() {
 }
 
 std::size_t JobQueue::jobs_max() const {
-  // Four times what runs: as many again wait for a free thread, the others for the consumer.
+  // Four times the running jobs: as many again wait for a free thread, the others for the consumer.
   return 4 * static_cast<std::size_t>(threads_.count()) + 2;
 }
 
-/// Returns how many elements may be pulled; 0 as long as there is no room.
+/// Returns how many elements may be pulled; 0 while there is no room.
 std::size_t JobQueue::room(std::size_t elements_max) {
   if (jobs_.size() >= jobs_max()) return 0;
   const std::size_t wanted = elements_per_job() * (jobs_max() - jobs_.size());
@@ -70,7 +70,8 @@ std::size_t JobQueue::room(std::size_t elements_max) {
   return is_wanted_ && jobs_.empty() ? 1 : 0;
 }
 
-/// A function so cheap that a hand-over costs more is called by the driver, before it adds the job.
+/// Cuts the chunk into jobs. If the function is cheaper than a hand-over, the driver calls it
+/// before it adds the job.
 void JobQueue::cut_into_jobs(Chunk& pulled) {
   const std::uint64_t bytes = pulled.bytes();
   auto lock = hand_off_.lock();
@@ -88,14 +89,14 @@ void JobQueue::cut_into_jobs(Chunk& pulled) {
   }
 }
 
-/// Moves what it can into the last job, if nobody has begun that one and it is not yet worth its
-/// hand-over: large elements come in chunks of a few, each far below that. Nothing is held back for it:
-/// who is free takes the job as it is.
+/// Moves elements into the last job, if nobody has begun it and it is still too small: large
+/// elements come in chunks of a few, each far too small for a job. Nothing is held back for this: a
+/// free thread takes the job as it is.
 void JobQueue::extend_last(Chunk& pulled) {
   if (jobs_.empty() || pulled.size() == 0) return;
   Job& last = jobs_.last();
   if (last.state != Job::State::waiting || last.in.has_error()) return;
-  // Unordered, the job that was added last may be gone; the one that is last now is none of ours.
+  // Unordered, the job that was added last may be gone. Then the last job has other neighbours.
   if (last.position + last.elements != position_) return;
   const std::size_t wanted = elements_per_job();
   if (last.in.size() >= wanted) return;
@@ -106,7 +107,7 @@ void JobQueue::extend_last(Chunk& pulled) {
   position_ += count;
 }
 
-/// Makes one of the chunk's next elements, and of the error behind them when there are no more.
+/// Makes a job of the chunk's next elements, and of its error when no elements follow.
 std::unique_ptr<Job> JobQueue::job_of(Chunk& pulled, std::size_t elements) {
   std::unique_ptr<Job> job;
   auto lock = hand_off_.lock();
@@ -144,12 +145,12 @@ void JobQueue::run_here(Job& job, bool is_watched) {
 void JobQueue::add(std::unique_ptr<Job> job) {
   auto lock = hand_off_.lock();
   const bool consumer_has_nothing = std::exchange(is_wanted_, false) && wake_at_ != 0;
-  if (job->in.size() == 0) job->state = Job::State::done;  // run here, or just the input's error
+  if (job->in.size() == 0) job->state = Job::State::done;  // it was run, or is only an error
   const bool is_done = job->state == Job::State::done;
   jobs_.add(std::move(job));
   if (is_done) return wake_collector();
   // The executor may be busy for long, perhaps with the consumer itself (a user's function that
-  // iterates a dataset of its own): a consumer that has nothing to do comes and does it.
+  // iterates a dataset of its own). So an idle consumer is woken to run the job.
   if (consumer_has_nothing) ready_.wake_one();
   threads_.wake_one(lock);
 }
@@ -168,7 +169,8 @@ Job* JobQueue::claim(Claimer claimer) {
   return job;
 }
 
-/// Whether there is room for what is expected of it, or the consumer waits for just this job.
+/// Returns true if there is room for the job's expected results, or if the consumer waits for just
+/// this job.
 bool JobQueue::may_begin(Job& job, Claimer claimer) {
   const std::uint64_t expected = costs_.result_bytes(job.elements);
   if (job.held.try_grow_to(run_.memory(), job.held.bytes() + expected)) return true;
@@ -202,7 +204,7 @@ void JobQueue::note_parallelism() {
   counters_.note_parallelism(driver_.is_serial() ? 0 : threads_.count(), true);
 }
 
-/// Wakes the consumer when there is what it waits for.
+/// Wakes the consumer if the jobs that it waits for are ready.
 void JobQueue::wake_collector() {
   if (wake_at_ == 0 || jobs_.ready() < wake_at_) return;
   wake_at_ = 0;
@@ -218,7 +220,7 @@ void JobQueue::set_workers(int workers) {
   driver_.set_serial(workers == 0);
   const auto lock = hand_off_.lock();
   if (hand_off_.stopped()) return;
-  // Where it is serial what is there is still done by as many as before.
+  // In the serial form the remaining jobs are still run by as many threads as before.
   if (workers > 0) threads_.set_count(workers);
   note_parallelism();
   driver_.wake();
@@ -254,7 +256,7 @@ Pull JobQueue::take(std::unique_ptr<Job>& result, std::size_t want) {
   return Pull::values;
 }
 
-/// Until something has changed. Where nobody has begun the next job, the consumer runs it.
+/// Waits until something has changed. If nobody has begun the next job, the consumer runs it.
 void JobQueue::wait(std::unique_lock<std::mutex>& lock) {
   const bool is_begun = jobs_.empty() || jobs_.first().state != Job::State::waiting;
   if (!threads_.is_blocking() && !is_begun && running_jobs_ < threads_.count()) {
@@ -265,7 +267,7 @@ void JobQueue::wait(std::unique_lock<std::mutex>& lock) {
   wake_at_ = collects ? std::min<std::size_t>(4, jobs_.size() / 2) : 1;
   is_wanted_ = jobs_.empty();
   if (is_wanted_) driver_.wake();
-  // Its own threads may have found no room for what the consumer now waits for.
+  // The stage's own threads may have found no room for the job that the consumer now waits for.
   if (threads_.is_blocking() && is_short_of_memory_) threads_.wake_one(lock);
   if (wake_at_ == 1) {
     ready_.wait_once(lock);
@@ -295,7 +297,7 @@ void JobQueue::recycle(std::unique_ptr<Job> job) {
   job->held.release();
   auto lock = hand_off_.lock();
   if (recycled_.size() < jobs_max()) recycled_.push_back(std::move(job));
-  // Something was given back: whoever had no room looks again.
+  // Memory was given back, so everybody who had no room looks again.
   if (!std::exchange(is_short_of_memory_, false)) return;
   driver_.wake();
   if (jobs_.has_waiting()) threads_.wake_one(lock);

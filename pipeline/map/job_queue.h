@@ -19,25 +19,25 @@ namespace infeed::detail {
 
 struct JobQueueOptions {
   int parallelism;           ///< jobs that may run at the same time
-  int parallelism_blocking;  ///< the same once the function is seen to block
+  int parallelism_blocking;  ///< the same for a function that blocks
   bool ordered;
-  bool is_tuned = false;  ///< what `parallelism` says is only the beginning
+  bool is_tuned = false;  ///< `parallelism` is only the start
 };
 
-/// The jobs of one parallel stage between its driver, who cuts the input into them, the threads that run
-/// them and the consumer, who takes the results in order (or as they come).
+/// The jobs of one parallel stage. A driver cuts the input into jobs, threads run them, and the
+/// consumer takes the results in order (or as they come).
 ///
-/// A consumer that finds the next job not yet begun runs it itself, so the stage makes progress even
-/// when the whole executor is busy with others.
+/// If nobody has begun the next job, the consumer runs it itself, so the stage makes progress even
+/// when the whole executor is busy with other work.
 ///
-/// Memory: inputs are in the account from when they are pulled, results from when they are there. The
-/// driver pulls and a job begins while there is room for what is expected of them, or when the
-/// consumer waits for just that; a job whose results turn out larger than there is room for stops,
-/// and the rest of it is a job of its own.
+/// Memory: inputs are in the account from when they are pulled, results from when they exist. The
+/// driver pulls, and a job begins, if there is room for the expected bytes, or if the consumer
+/// waits for just that job. A job stops if its results turn out larger than the room, and its rest
+/// becomes another job.
 ///
-/// Invariants: every member is guarded by hand_off_, but a running job's content, which belongs to the
-/// thread that runs it, and position_, which belongs to whoever has the input. A job goes waiting ->
-/// running -> done once.
+/// Invariants: hand_off_ guards every member, with two exceptions. A running job's content belongs
+/// to the thread that runs it. position_ belongs to the thread that has the input. A job goes
+/// waiting -> running -> done once.
 class JobQueue {
  public:
   JobQueue(IteratorContext& run, StageCounters& counters,
@@ -47,23 +47,23 @@ class JobQueue {
   JobQueue(const JobQueue&) = delete;
   JobQueue& operator=(const JobQueue&) = delete;
 
-  /// So many elements were passed over, before all others.
+  /// Says how many elements were skipped before all others.
   void note_skipped(std::uint64_t elements) { position_ += elements; }
   /// Waits for the next result; Pull::values sets `result` to a job that is done. Throws the
-  /// failure behind the last one. In the serial form the caller pulls the input itself, up to `want`
-  /// elements, and runs the job.
+  /// failure that comes after the last one. In the serial form the caller pulls the input itself,
+  /// up to `want` elements, and runs the job.
   Pull take(std::unique_ptr<Job>& result, std::size_t want);
-  /// Gives a used job back, to be filled again.
+  /// Gives a used job back for reuse.
   void recycle(std::unique_ptr<Job> job);
   void stop() { hand_off_.stop(); }
 
-  /// Jobs that may run at the same time from now on; 0: the serial form. Of the tuner.
+  /// Sets the number of jobs that may run at the same time, for the tuner; 0: the serial form.
   void set_workers(int workers);
-  /// Told when the function is seen to block.
+  /// Sets the knob, which is told when the function is seen to block.
   void set_knob(Knob& knob);
 
  private:
-  // Whoever has the input:
+  // For the thread that has the input:
   std::size_t room(std::size_t elements_max);
   void cut_into_jobs(Chunk& pulled);
   std::unique_ptr<Job> job_of(Chunk& pulled, std::size_t elements);
@@ -73,7 +73,7 @@ class JobQueue {
   void finish(ErrorPointer failure);
   Pull pull_here(std::unique_ptr<Job>& result, std::size_t want);
 
-  /// Who asks for a job: a thread, or the consumer, who has nothing else.
+  /// Who asks for a job: a thread, or the consumer, which has nothing else to do.
   enum class Claimer { thread, consumer };
   Job* claim(Claimer claimer);
   bool may_begin(Job& job, Claimer claimer);
@@ -90,20 +90,20 @@ class JobQueue {
   const JobQueueOptions options_;
   const JobRunner runner_;
   HandOff hand_off_;
-  WaitPoint ready_{hand_off_};  ///< for the consumer
+  WaitPoint ready_{hand_off_};  ///< where the consumer waits
   JobList jobs_;
   JobCosts costs_;
-  ElementsInHand in_hand_;  ///< of the driver: what it has pulled, or is about to
+  ElementsInHand in_hand_;  ///< of the driver: elements it has pulled, or is about to pull
   std::vector<std::unique_ptr<Job>> recycled_;
-  std::uint64_t position_ = 0;  ///< of the next element to be cut into a job
+  std::uint64_t position_ = 0;  ///< of the next element that becomes part of a job
   int running_jobs_ = 0;
   bool is_wanted_ = false;           ///< the consumer has found no job since the last one came
-  bool is_short_of_memory_ = false;  ///< somebody would do more if there were room
+  bool is_short_of_memory_ = false;  ///< more would be done if there were room
   bool has_been_short_of_memory_ = false;  ///< then jobs are taken one by one, as they get done
   std::size_t wake_at_ = 0;  ///< done jobs at the head that wake the consumer; 0: it doesn't wait
-  std::uint64_t jobs_here_ = 0;  ///< that the consumer ran in the serial form
+  std::uint64_t jobs_here_ = 0;  ///< run by the consumer in the serial form
   JobThreads threads_;
-  InputDriver driver_;  ///< last: it uses the others
+  InputDriver driver_;  ///< last: it uses the members above
 };
 
 }  // namespace infeed::detail

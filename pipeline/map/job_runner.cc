@@ -11,15 +11,15 @@
 namespace infeed::detail {
 namespace {
 
-// A job is waiting rather than computing when its CPU clock ran for less than half of its time and
-// its thread gave the core away by itself; on a busy machine the core is taken away from it
-// instead, and more threads would only get in each other's way.
+// A job waits rather than computes if its CPU clock ran for less than half of its time and its
+// thread gave the core away by itself. On a busy machine the core is taken away instead, and more
+// threads would only get in each other's way.
 constexpr double kBlockedShare = 0.5;
 constexpr double kBlockedUs = 400;
-// In an iterator that records: a watch costs 30 ns.
+// Used if the iterator records: a watch costs 30 ns.
 constexpr double kWorthWatchingUs = 2;
 constexpr std::size_t kWatchedAtOnce = 32;
-// To look at the results costs 30 ns, too.
+// Looking at the results costs 30 ns, too.
 constexpr double kBlockUs = 20;
 
 std::uint64_t times_thread_waited() {
@@ -43,8 +43,8 @@ void JobRunner::run(Job& job, bool may_stop) const {
   job.held.set(run_.memory(), job.result_bytes + job.in.bytes());
 }
 
-/// Block by block, so that a slow element is known by its position, and large results before there are
-/// many. May stop behind any block.
+/// Runs the job block by block, so that the position of a slow element is known, and large results
+/// are noticed before there are many. May stop after any block.
 void JobRunner::run_blocks(Job& job, std::uint64_t& position, bool may_stop) const {
   std::size_t block = 1;
   while (job.in.size() > 0) {
@@ -61,7 +61,7 @@ void JobRunner::run_blocks(Job& job, std::uint64_t& position, bool may_stop) con
   }
 }
 
-/// The size of the next block. One by one where slow elements are to be known and that costs little.
+/// Returns the size of the next block: 1 if slow elements should be known and that costs little.
 std::size_t JobRunner::block_behind(std::size_t block, std::uint64_t count,
                                     std::uint64_t ticks) const {
   const bool is_cheap = run_.recorder() == nullptr ? ticks < ticks_of_us(kBlockUs)

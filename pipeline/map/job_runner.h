@@ -10,21 +10,21 @@
 
 namespace infeed::detail {
 
-/// Puts a job's elements through the user's function, and holds the results as they come.
+/// Calls the user's function for a job's elements, and holds the results as they come.
 ///
-/// Thread-safety: several threads may run jobs, each its own.
+/// Thread-safety: several threads may run different jobs at once.
 class JobRunner {
  public:
-  /// `input` is traced through.
+  /// `input` is used for tracing.
   JobRunner(IteratorContext& run, StageCounters& counters,
             std::shared_ptr<const ElementwiseSpec> spec, const Stage& input, std::uint64_t epoch)
       : run_(run), counters_(counters), spec_(std::move(spec)), input_(input), epoch_(epoch) {}
 
-  /// With `may_stop` a job stops behind results that turn out larger than there is room for: what is
-  /// left of its `in` is a job of its own.
+  /// Runs the job. With `may_stop` it stops after results that turn out larger than the room. The
+  /// rest of `in` then becomes another job.
   void run(Job& job, bool may_stop) const;
-  /// The same; returns whether the function waited for something for most of the time. The clocks cost
-  /// 3 us.
+  /// Runs the job, and returns whether the function waited for most of the time. The clocks cost 3
+  /// us.
   bool run_and_watch(Job& job, bool may_stop) const;
 
   const ElementwiseSpec& spec() const { return *spec_; }

@@ -6,9 +6,9 @@
 namespace infeed::detail {
 namespace {
 
-// Three long jobs in a row that waited are the function's nature.
+// Number of long jobs in a row that waited until the function is known to block.
 constexpr std::uint64_t kBlockedJobs = 3;
-// More of them that wait have not been seen to bring anything on a single machine.
+// The most waiting threads: more have brought nothing on a single machine so far.
 constexpr int kBlockingThreadsMax = 64;
 
 }  // namespace
@@ -37,7 +37,7 @@ void JobThreads::wake_one(Lock& lock) {
 
 void JobThreads::run_as_task() {
   auto lock = hand_off_.lock();
-  // Once it blocks, the rest is for the stage's own threads.
+  // Once the function blocks, the stage's own threads do the rest.
   while (!hand_off_.stopped() && !is_blocking_ && tasks_ <= count_) {
     Job* const job = work_.claim(0);
     if (job == nullptr) break;
@@ -58,7 +58,7 @@ void JobThreads::set_own(int count) {
   if (count > own_share_.count()) own_share_.grow(count);
   try {
     count_ = own_.set_count(std::min(count, own_share_.count()));
-  } catch (const Error&) {  // none: it is the executor's as before
+  } catch (const Error&) {  // no threads: the executor runs the jobs as before
     is_blocking_ = false;
     count_ = options_.count;
   }
@@ -66,7 +66,7 @@ void JobThreads::set_own(int count) {
 
 bool JobThreads::note_job(bool waited) {
   waits_in_a_row_ = waited ? waits_in_a_row_ + 1 : 0;
-  // Once it is stopped, somebody may be joining the threads that there are.
+  // After a stop somebody may be joining the existing threads.
   if (is_blocking_ || hand_off_.stopped() || waits_in_a_row_ < kBlockedJobs) return false;
   int wanted = options_.count_blocking;
   if (knob_ != nullptr) {

@@ -7,7 +7,7 @@
 namespace infeed::detail {
 namespace {
 
-// For a blocking function and parallelism autotune.
+// Threads for a blocking function with parallelism autotune.
 constexpr int kBlockingThreads = 16;
 
 JobQueueOptions queue_options(const ElementwiseSpec& spec, const Executor& executor) {
@@ -26,7 +26,7 @@ KnobSpec workers_knob(const JobQueueOptions& options) {
           .max = options.parallelism};
 }
 
-/// A queue of jobs has the input; the consumer takes their results.
+/// Lets a queue of jobs read the input, and takes the results of the jobs.
 class ParallelElementwiseStage final : public Stage {
  public:
   ParallelElementwiseStage(const StageContext& context, std::shared_ptr<const ElementwiseSpec> spec,
@@ -75,19 +75,19 @@ class ParallelElementwiseStage final : public Stage {
   }
 
  private:
-  /// False when the job in front has nothing left.
+  /// Returns false if the job in front has nothing left.
   bool hand_over(Chunk& out, std::size_t want) {
     while (!front_->out.empty()) {
       Chunk& chunk = front_->out.front();
       out.append_from(chunk, want - out.size());
-      // An error takes a place too.
+      // An error takes a place, too.
       if (chunk.size() > 0 || out.size() == want) return true;
       if (chunk.has_error()) out.set_error(chunk.take_error());
       front_->out.pop_front();
       if (out.has_error()) return true;
       if (out.size() > 0) return true;
     }
-    // The error that came from the input behind this job's values.
+    // The input's error, which came after this job's values.
     if (front_->in.has_error()) {
       out.set_error(front_->in.take_error());
       return true;

@@ -10,12 +10,12 @@ namespace infeed::detail {
 
 /// A permutation of 0 .. count-1 that is computed, not stored.
 ///
-/// A Feistel network over the smallest 2^bits >= count: the number is cut into two halves (which
-/// may differ by a bit), and each round changes one by a hash of the other, which can be undone; so
-/// it is a permutation of 2^bits numbers whatever the hash is. A result outside the range is put
-/// through again until it falls inside (cycle walking: Black and Rogaway, "Ciphers with arbitrary
-/// finite domains", 2002); as more than half of the numbers are inside, that is once on average at
-/// most.
+/// A Feistel network over the smallest 2^bits >= count. The number is cut into two halves (which
+/// may differ by a bit). Each round changes one half by a hash of the other, which can be undone,
+/// so it is a permutation of 2^bits numbers for any hash. A result outside the range goes through
+/// again until it falls inside (cycle walking: Black and Rogaway, "Ciphers with arbitrary finite
+/// domains", 2002). More than half of the numbers are inside, so that happens at most once on
+/// average.
 class KeyedPermutation {
  public:
   KeyedPermutation(std::uint64_t count, std::uint64_t seed, std::uint64_t pass) : count_(count) {

@@ -41,7 +41,7 @@ class ShuffleStage final : public Stage {
   Pull do_pull(Chunk& out, std::size_t want) override {
     while (out.size() < want && !out.has_error()) {
       if (!ended_ && in_.empty() && !(end_ - start_ == buffer_)) {
-        // What is there is handed over before anybody waits for more.
+        // Ready elements are handed over before a wait for more.
         if (!out.empty()) return Pull::values;
         const Pull pulled = input_->pull(in_, in_.capacity());
         if (pulled == Pull::cancelled) return pulled;
@@ -68,7 +68,7 @@ class ShuffleStage final : public Stage {
   std::uint64_t do_skip(std::uint64_t count, Known known) override {
     if (start_ != 0 || end_ != 0 || !in_.empty() || count < 64) return Stage::do_skip(count, known);
     std::uint64_t input_count = known == Known::no_errors ? length_of(node_) : kUnknown;
-    // The draws are walked back from the input's end, which nobody knows.
+    // The draws are walked back from the input's end, which is unknown.
     if (input_count == kUnknown && buffer_ == whole_input) return Stage::do_skip(count, known);
     while (true) {
       const std::uint64_t handed_out = std::min(count, input_count);
@@ -76,7 +76,7 @@ class ShuffleStage final : public Stage {
       const std::uint64_t seen = load(handed_out, input_count, known);
       if (seen == kUnknown) return handed_out;
       if (run().cancelled()) return 0;
-      // The input is shorter than was thought: what lies where is another question now.
+      // The input is shorter than expected, so other elements lie in the slots.
       input_count = seen;
       input_ = node_.open(input_context_);
     }
@@ -90,7 +90,7 @@ class ShuffleStage final : public Stage {
   }
 
  private:
-  /// TensorFlow's shuffle opens its input only when it is read.
+  /// Opens the input with this pass: TensorFlow's shuffle opens its input only when it is read.
   static StageContext context_of_input(StageContext context) {
     context.set_pass(context.epoch);
     return context;
@@ -111,7 +111,7 @@ class ShuffleStage final : public Stage {
     return type().payload_bytes_run == nullptr ? 0 : type().payload_bytes_run(at, count);
   }
 
-  /// The first filling, by whole chunks.
+  /// Fills the buffer for the first time, by whole chunks.
   void fill() {
     const std::size_t room =
         static_cast<std::size_t>(std::min<std::uint64_t>(buffer_ - end_, in_.slots()));
@@ -127,11 +127,11 @@ class ShuffleStage final : public Stage {
     publish_level();
   }
 
-  /// One in, one out for as long as there are only values: the loop that nearly all time is spent
-  /// in.
+  /// Takes one in and hands one out while there are only values. Nearly all time is spent in this
+  /// loop.
   bool steady_run(Chunk& out, std::size_t want) {
     if (ended_ || !errors_.empty() || buffer_ > UINT32_MAX) return false;
-    // After a hand-out one slot is free; the first hand-out finds the buffer full.
+    // After a hand-out one slot is free. The first hand-out finds the buffer full.
     if (end_ - start_ == buffer_) return false;
     std::size_t count = std::min(in_.size(), want - out.size());
     if (count == 0) return false;
@@ -145,8 +145,9 @@ class ShuffleStage final : public Stage {
     return true;
   }
 
-  /// Reserves what the next `count` own, before as much is handed out. Where that is too much, what the
-  /// next one does: which element is refused must not depend on how many come at once.
+  /// Reserves the bytes that the next `count` elements own, before as much is handed out. If that
+  /// is refused, it reserves for one element: which element is refused must not depend on how many
+  /// come at once.
   std::size_t affordable(std::size_t count) {
     try {
       slots_.memory().grow(payload_bytes(in_.front(), count));
@@ -178,7 +179,7 @@ class ShuffleStage final : public Stage {
     end_ += count;
   }
 
-  /// The input is over: hands out what is left.
+  /// Hands out the remaining elements after the input's end.
   bool drain_run(Chunk& out, std::size_t want) {
     if (!ended_ || !errors_.empty() || end_ - start_ > UINT32_MAX) return false;
     const std::size_t count =
@@ -207,7 +208,7 @@ class ShuffleStage final : public Stage {
     }
   }
 
-  /// Refill by one and hand out one; values and errors alike.
+  /// Refills one and hands out one; for values and errors.
   void single_step(Chunk& out) {
     if (!in_.empty() && end_ - start_ < buffer_) {
       const std::uint64_t slot = end_ % buffer_;
@@ -242,8 +243,8 @@ class ShuffleStage final : public Stage {
     publish_level();
   }
 
-  /// Fetches what the buffer holds after `handed_out` hand-outs. Returns kUnknown when it went
-  /// well, else how many elements the input really has.
+  /// Fetches the buffer's content after `handed_out` hand-outs. Returns kUnknown on success, else
+  /// the input's real number of elements.
   std::uint64_t load(std::uint64_t handed_out, std::uint64_t input_count, Known known) {
     const std::vector<Buffered> content =
         buffer_content(words_.generator(), buffer_, input_count, handed_out);
@@ -288,7 +289,8 @@ class ShuffleStage final : public Stage {
     errors_.clear();
   }
 
-  /// Pulls the neighbours content[k], content[k+1], ... in one go; false at the input's end.
+  /// Pulls the neighbours content[k], content[k+1], ... in one go. Returns false at the input's
+  /// end.
   bool load_run(const std::vector<Buffered>& content, std::size_t& k, std::uint64_t& position,
                 std::vector<std::uint64_t>& loaded) {
     std::size_t run_length = 1;
@@ -327,8 +329,8 @@ class ShuffleStage final : public Stage {
   std::unordered_map<std::uint64_t, ErrorPointer> errors_;  ///< by slot; nearly always empty
   std::uint64_t start_ = 0;                                 ///< hand-outs so far
   std::uint64_t end_ = 0;                                   ///< elements that have entered
-  bool ended_ = false;                                      ///< the input is
-  std::atomic<std::uint64_t> count_{length_of(node_)};      ///< of the input, once it is known
+  bool ended_ = false;                                      ///< the input has ended
+  std::atomic<std::uint64_t> count_{length_of(node_)};      ///< of the input, once known
 };
 
 class ShuffleNode final : public Node {

@@ -9,34 +9,35 @@
 
 #include "engine/word_stream.h"
 
-// The shuffle's arithmetic apart from its elements: which slot is handed out, and what lies where.
+// The shuffle's arithmetic without its elements: which slot is handed out, and which element lies
+// in which slot.
 //
-// A pass over n elements with a buffer of B slots: hand-out t (0, 1, ...) draws word t of the
-// pass's generator; live positions are t .. min(n, t+B)-1, position p lies in slot p mod B. It
-// hands out the content of slot i = (t + word mod live) mod B, and moves slot j = t mod B's content
-// there. Before hand-out t >= 1, input element t+B-1 (if there is one) goes to slot (t-1) mod B,
-// which the hand-out before has freed.
+// A pass has n elements and a buffer of B slots. Hand-out t (0, 1, ...) draws word t of the pass's
+// generator. Live positions are t .. min(n, t+B)-1, and position p lies in slot p mod B. The
+// hand-out gives the content of slot i = (t + word mod live) mod B, and moves the content of slot j
+// = t mod B there. Before hand-out t >= 1, input element t+B-1 (if there is one) goes to slot (t-1)
+// mod B, which the previous hand-out has freed.
 namespace infeed::detail {
 
-/// Where an element that is still in the buffer comes from.
+/// The origin of an element that is still in the buffer.
 struct Buffered {
   std::uint64_t position;  ///< of the element in the input
   std::uint64_t slot;
 };
 
-/// What the buffer holds after `handed_out` >= 1 hand-outs, before the refill for the next one, in
-/// the order of positions. `input_count`: elements of the input (the largest number if not known).
-/// Walks the draws backwards until the content of every slot is known: O(buffer log buffer) steps,
-/// however many hand-outs there were.
+/// Returns the buffer's content after `handed_out` >= 1 hand-outs, before the refill for the next
+/// one, in the order of positions. `input_count` is the number of input elements (the largest
+/// number if unknown). Walks the draws backwards until the content of every slot is known: O(buffer
+/// log buffer) steps, however many hand-outs there were.
 std::vector<Buffered> buffer_content(const Philox& generator, std::uint64_t buffer,
                                      std::uint64_t input_count, std::uint64_t handed_out);
 
-/// The input element that hand-out `t` gives. O(buffer) steps back, however many hand-outs there
-/// were. `input_count` as above.
+/// Returns the input element that hand-out `t` gives. Takes O(buffer) steps back, however many
+/// hand-outs there were. `input_count` as above.
 std::uint64_t input_position_of(const Philox& generator, std::uint64_t buffer,
                                 std::uint64_t input_count, std::uint64_t t);
 
-/// x mod divisor by two multiplications instead of a division (Lemire, Kaser, Kurz 2019).
+/// Computes x mod divisor by two multiplications instead of a division (Lemire, Kaser, Kurz 2019).
 class FastModulo {
  public:
   explicit FastModulo(std::uint32_t divisor)

@@ -10,9 +10,10 @@ std::vector<Buffered> buffer_content(const Philox& generator, std::uint64_t buff
                                      std::uint64_t input_count, std::uint64_t handed_out) {
   const std::uint64_t slots = std::min(buffer, input_count);
   constexpr std::uint64_t kNobody = std::numeric_limits<std::uint64_t>::max();
-  // waiting[s]: the slot (now) whose content lay in slot s at the time that the walk has reached.
+  // waiting[s] is the slot (now) whose content lay in slot s at the time that the walk has reached.
   std::vector<std::uint64_t> waiting(slots, kNobody);
-  // Positions below `filled` have entered. buffer - 1 may not be added to a count near the limit.
+  // Positions below `filled` have entered. The code avoids adding buffer - 1 to a count near the
+  // limit.
   const std::uint64_t room = buffer - 1;
   const std::uint64_t filled =
       input_count > room && handed_out < input_count - room ? handed_out + room : input_count;
@@ -32,7 +33,7 @@ std::vector<Buffered> buffer_content(const Philox& generator, std::uint64_t buff
     std::uint64_t i = j + words[t & 3] % live;
     if (i >= buffer) i -= buffer;
     if (i != j) waiting[j] = std::exchange(waiting[i], kNobody);
-    // Undo the refill before hand-out t.
+    // Undoes the refill before hand-out t.
     if (t == 0 || input_count - t < buffer) continue;
     const std::uint64_t refilled = j == 0 ? buffer - 1 : j - 1;
     if (waiting[refilled] != kNobody) {
@@ -58,10 +59,10 @@ std::uint64_t input_position_of(const Philox& generator, std::uint64_t buffer,
   std::uint64_t slot = slot_of(t);
   while (t > 0) {
     const std::uint64_t freed = (t - 1) % buffer;
-    // Before this hand-out the slot that the one before has freed was filled again.
+    // Before this hand-out the slot that the previous one freed was filled again.
     if (slot == freed && input_count - t >= buffer) return t + room;
     --t;
-    if (slot == slot_of(t)) slot = t % buffer;  // the hand-out moved that one's content here
+    if (slot == slot_of(t)) slot = t % buffer;  // the hand-out moved that slot's content here
   }
   return slot;
 }

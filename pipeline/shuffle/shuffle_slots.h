@@ -12,12 +12,12 @@
 
 namespace infeed::detail {
 
-/// Slots of the buffer. Where nobody knows how many there will be it grows by doubling as elements
-/// come, since "as large as the dataset" is often given as a generous number.
+/// The slots of the buffer. If their number isn't known it grows by doubling as elements come,
+/// since "as large as the dataset" is often given as a generous number.
 class ShuffleSlots {
  public:
-  /// `expected`: how many there will be in the end if none fails, where that is known; else how
-  /// many at most.
+  /// `expected` is the final number of slots if no element fails, if that is known; else the most
+  /// slots.
   ShuffleSlots(MemoryAccount& memory, const TypeInfo& type, std::uint64_t expected, bool is_known)
       : type_(type),
         expected_(expected),
@@ -27,7 +27,7 @@ class ShuffleSlots {
   ShuffleSlots(const ShuffleSlots&) = delete;
   ShuffleSlots& operator=(const ShuffleSlots&) = delete;
 
-  /// The slots that are there at once when it grows to `count` by doubling.
+  /// Returns the most slots that exist at one time while it grows to `count` by doubling.
   static std::uint64_t count_while_growing_to(std::uint64_t count) {
     std::uint64_t before = 0;
     for (std::uint64_t slots = kFirst; slots < count; slots *= 2) before = slots;
@@ -37,7 +37,7 @@ class ShuffleSlots {
   std::byte* data() { return data_; }
   void* at(std::uint64_t slot) { return data_ + slot * type_.size; }
 
-  /// Makes room for slots 0 .. count-1; those below `used` hold values.
+  /// Makes room for slots 0 .. count-1. Those below `used` hold values.
   void reserve(std::uint64_t count, std::uint64_t used, auto&& holds_value) {
     if (count <= capacity_) return;
     const std::uint64_t doubled = std::max(2 * capacity_, first_);
@@ -57,7 +57,7 @@ class ShuffleSlots {
     capacity_ = wanted;
   }
 
-  /// Nothing is left in it.
+  /// Frees the memory. No values may be left.
   void release() {
     ::operator delete(std::exchange(data_, nullptr), alignment());
     memory_.shrink(memory_.bytes());

@@ -5,28 +5,28 @@
 namespace infeed {
 
 struct FlatMapOptions {
-  /// By default a shuffle with a fixed seed (and a map with an Rng) inside the inner datasets gives
-  /// each of them the same order (numbers), in every epoch, as in TensorFlow. If true, they draw by
-  /// the position of the outer element and by the epoch.
+  /// By default a shuffle with a fixed seed inside the inner datasets gives each of them the same
+  /// order, in every epoch, as in TensorFlow; a map with an Rng gives the same numbers. If true,
+  /// they draw by the position of the outer element and by the epoch.
   bool seed_by_position = false;
   StageName name = {};  ///< as in StageOptions
 };
 
-/// Why: this makes a dataset of each element and gives them one behind the other.
+/// Makes a dataset of each element and gives these datasets' elements, one dataset after the other.
 ///
 ///     files | infeed::flat_map([](const std::string& file) { return read_lines(file); })
 ///
-/// The members of a pair or tuple may be arguments of their own, as in map.
+/// The members of a pair or tuple may be separate arguments, as in map.
 ///
-/// Stages of the inner datasets that nobody gave a seed draw by the position of the outer element,
-/// the epoch and a seed that the checkpoint carries once one of them has drawn, so they go on as
-/// they were in another process.
+/// Unseeded stages of the inner datasets draw by the position of the outer element, the epoch and a
+/// seed. The checkpoint carries that seed once one of them has drawn, so they go on the same way in
+/// another process.
 ///
-/// It is strictly sequential: the next inner dataset is opened when the one before has ended; for
-/// several at once see interleave. An outer element that failed, an exception of the function and
-/// one while the inner dataset is opened each become one element's error (a file that is missing,
-/// among many). What a running inner stage throws is terminal, and so is memory that is refused
-/// while one is opened.
+/// It is strictly sequential: the next inner dataset is opened when the one before has ended. For
+/// several at once use interleave. A failed outer element, an exception of the function, and an
+/// exception of opening the inner dataset each become one element's error (one missing file among
+/// many). An exception of a running inner stage is terminal, and so is memory that is refused
+/// during opening.
 template <class F>
 auto flat_map(F function, FlatMapOptions options = {});
 

@@ -7,47 +7,47 @@
 namespace infeed {
 
 struct InterleaveOptions {
-  /// Inner datasets that are gone through side by side; the order depends on it. The default never
-  /// depends on the machine.
+  /// Number of inner datasets that are read side by side. The order depends on it, so the default
+  /// doesn't depend on the machine.
   Count cycle_length = 16;
-  /// Elements that are taken from one before the next one's turn.
+  /// Number of elements taken from one inner dataset before the next one's turn.
   Count block_length = 1;
-  /// So many threads open and read inner datasets ahead, at most cycle_length; with 1 the thread
-  /// that pulls does everything. autotune takes twice the executor's threads (reading is mostly
+  /// Number of threads that open and read inner datasets ahead, at most cycle_length. With 1 the
+  /// pulling thread does everything. autotune takes twice the executor's threads (reading is mostly
   /// waiting), at most cycle_length.
   Count parallelism = 1;
-  /// With parallelism, elements come in the same order as without it (the default), or as they are
-  /// ready. The latter hides a slow file, but can't be repeated or resumed exactly.
+  /// If true, elements come in the same order with and without parallelism. If false, they come as
+  /// they are ready: that hides a slow file, but can't be repeated or resumed exactly.
   bool ordered = true;
-  /// It means what FlatMapOptions::seed_by_position means.
+  /// Means the same as FlatMapOptions::seed_by_position.
   bool seed_by_position = false;
   StageName name = {};  ///< as in StageOptions
 };
 
-/// Why: reads several files at once and mixes them.
+/// Reads several files at once and mixes them.
 ///
 ///     files | infeed::interleave([](const std::string& file) { return infeed::records(file); },
 ///                                {.cycle_length = 16, .parallelism = infeed::autotune})
 ///
-/// The order is tf.data's: a ring of cycle_length slots, each visited in turn for block_length
-/// elements. When an inner dataset ends, its slot empties and the turn passes on; the next inner
-/// dataset is opened when the slot is visited again.
+/// The order is tf.data's: a ring of cycle_length slots, which are visited in turn for block_length
+/// elements each. When an inner dataset ends, its slot empties and the turn passes on. The next
+/// inner dataset is opened when the slot is visited again.
 ///
 ///     infeed::range(1, 4) | infeed::interleave(
 ///                               [](std::int64_t x) { return infeed::slices({x, x, x}); },
 ///                               {.cycle_length = 2})  // 1 2 1 2 1 2 3 3 3
 ///
-/// Errors: an error inside an inner dataset counts as an element of its block. An outer element
-/// that failed, an exception of the function and one while the inner dataset is opened each take
-/// one place, and the slot goes on with the next outer element at once. What a running inner stage
-/// throws is terminal when its turn comes, and so is memory that is refused while one is opened.
+/// Errors: an error inside an inner dataset counts as an element of its block. A failed outer
+/// element, an exception of the function, and an exception of opening the inner dataset each take
+/// one place; the slot then goes on with the next outer element at once. An exception of a running
+/// inner stage is terminal when its turn comes, and so is memory that is refused during opening.
 /// The order after an error is the same with and without parallelism.
 ///
-/// Inner stages that nobody gave a seed draw as in flat_map.
+/// Unseeded inner stages draw as in flat_map.
 ///
-/// With parallelism, threads of the stage's own (and one more for the outer elements) read
-/// cycle_length inner datasets, and as many of the following ones as there are threads, 128 KiB or
-/// two elements of each, so that neither a slow file nor the opening of the next one is waited for.
+/// With parallelism, the stage's own threads (and one more for the outer elements) read
+/// cycle_length inner datasets, and as many following ones as there are threads. They read 128 KiB
+/// or two elements ahead of each, so neither a slow file nor opening the next one causes a wait.
 /// Within the iterator's memory limit they read less far ahead.
 template <class F>
 auto interleave(F function, InterleaveOptions options = {});

@@ -6,7 +6,7 @@
 
 namespace infeed {
 
-/// Why: numbers the elements: pairs (start + i, element i). An error takes a number, too.
+/// Numbers the elements: makes pairs (start + i, element i). An error takes a number, too.
 ///
 ///     dataset | infeed::enumerate()
 ///             | infeed::filter([](std::int64_t number, const Sample&) { return number > 9; })

@@ -8,12 +8,12 @@
 
 namespace infeed {
 
-/// Why: keeps the elements for which the predicate is true. An error of the predicate takes the
+/// Keeps the elements for which the predicate is true. An exception of the predicate takes the
 /// element's place.
 ///
 ///     dataset | infeed::filter([](const Sample& sample) { return sample.label >= 0; })
 ///
-/// The members of a pair or tuple may be arguments of their own, as in map:
+/// The members of a pair or tuple may be separate arguments, as in map:
 ///
 ///     numbers | infeed::enumerate()
 ///             | infeed::filter([](std::int64_t index, std::int64_t) { return index % 2 == 0; })
@@ -36,7 +36,7 @@ KernelResult filter_kernel(const void* function, void*, void* in, void* out, std
   std::size_t i = 0;
   try {
     if constexpr (std::is_trivially_copyable_v<T> && sizeof(T) <= 16) {
-      // Without a branch: a predicate that can't be foreseen costs no misprediction.
+      // No branch, so an unpredictable predicate costs no misprediction.
       for (; i < count; ++i) {
         const bool kept = keep(input[i]);
         ::new (static_cast<void*>(output)) T(input[i]);

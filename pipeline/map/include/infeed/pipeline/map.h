@@ -10,47 +10,47 @@
 namespace infeed {
 
 struct MapOptions {
-  /// So many calls may run at the same time; with 1 the thread that pulls makes them. autotune
-  /// takes as many as there are usable cores, and up to 16 when the function blocks (sleeps, reads)
-  /// rather than computes.
+  /// The most calls at the same time; with 1 the pulling thread makes them. autotune takes as many
+  /// as there are usable cores, and up to 16 if the function blocks (sleeps, reads) rather than
+  /// computes.
   Count parallelism = 1;
-  /// With parallelism, results come in the input's order (the default), or as they are ready.
+  /// If true, parallel results come in the input's order; if false, as they are ready.
   bool ordered = true;
-  /// Functions that take an Rng draw from it; by default it is drawn once, when the stage is
-  /// described. A resume in another process takes the drawn one of its checkpoint.
+  /// The seed of functions that take an Rng. By default it is drawn once, when the stage is
+  /// described. A resume in another process takes the drawn seed of its checkpoint.
   std::optional<std::uint64_t> seed = std::nullopt;
-  /// A guard, say {.guard = {.retries = 3}}, tries again what is transient.
+  /// Repeats calls with transient errors: {.guard = {.retries = 3}}.
   GuardOptions guard = {};
-  /// Change it whenever the function changes, which nobody can see from outside: a checkpoint and
-  /// the files of a cache that another function has made are then refused.
+  /// Change it whenever the function changes, since functions can't be compared. Checkpoints and
+  /// cache files that another version made are then refused.
   std::string version = {};
   StageName name = {};  ///< as in StageOptions
 };
 
-/// Why: calls a function on each element.
+/// Calls a function on each element.
 ///
 ///     images | infeed::map([](const Image& image) { return decode(image); },
 ///                          {.parallelism = infeed::autotune})
 ///
-/// A pointer to a member will do as well: infeed::map(&Image::label). The members of a pair or tuple
-/// may be arguments of their own, here and in the other stages that call a function:
+/// The function may also be a pointer to a member: infeed::map(&Image::label). The members of a
+/// pair or tuple may be separate arguments, here and in the other stages that call a function:
 ///
 ///     infeed::zip(images, labels)
 ///         | infeed::map([](const Image&, std::int64_t label) { return label > 0; })
 ///
-/// The function is called as const, possibly from several threads at once: it must not change what
-/// others see. It may own what can't be copied. What it throws becomes an error in that element's
-/// place. A function that takes an infeed::Rng& as last argument gets a generator keyed by (seed,
-/// epoch, position): the same numbers for the same element at any thread count and after any
-/// resume. Behind shard it is the position in the stream that the shards share (shard.h), so the
-/// number of hosts doesn't matter either.
+/// The function is called as const, possibly from several threads at once, so it must not change
+/// shared data. It may own values that can't be copied. Its exception becomes an error in that
+/// element's place. A function that takes an infeed::Rng& as its last argument gets a generator
+/// keyed by (seed, epoch, position): the same numbers for the same element at any thread count and
+/// after any resume. After shard it is the position in the stream that the shards share (shard.h),
+/// so the number of hosts doesn't matter either.
 template <class F>
 auto map(F function, MapOptions options = {});
 
 // Only the library reads what follows.
 namespace detail {
 
-/// How map calls F with a T: with the element or the members of one, or with those and an Rng.
+/// Calls F with a T as map does: with the element or its members, and perhaps an Rng.
 template <class T, class F>
 struct MapCall {
   using Plain = ElementCall<F, T&&>;
@@ -58,7 +58,7 @@ struct MapCall {
 
   static constexpr bool is_random() {
     if constexpr (Plain::kPossible) {
-      return false;  // a template may take an Rng for any second argument: not even asked
+      return false;  // not tried: a template may take an Rng for any argument
     } else {
       return Random::kPossible;
     }

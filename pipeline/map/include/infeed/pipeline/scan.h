@@ -8,15 +8,15 @@
 
 namespace infeed {
 
-/// Why: carries something from element to element: a running sum, the last element seen.
+/// Carries a state from element to element: a running sum, the last element seen.
 ///
 ///     numbers | infeed::scan(std::int64_t{0}, [](std::int64_t sum, std::int64_t x) {
 ///       return std::pair(sum + x, sum + x);   // the new state, the new element
 ///     })
 ///
-/// Each pass starts with the initial state. What the function throws is the element's error and
-/// leaves the state as it was. The members of a pair or tuple may be arguments of their own, behind
-/// the state, as in map. A resume calls the function for the elements that it passes over.
+/// Each pass starts with the initial state. An exception of the function is the element's error and
+/// leaves the state as it was. The members of a pair or tuple may be separate arguments after the
+/// state, as in map. A resume calls the function for the elements that it passes over.
 template <class State, class F>
 auto scan(State initial_state, F function, StageOptions options = {});
 
@@ -41,7 +41,7 @@ template <class T, class State, class F, class Out>
 KernelResult scan_kernel(const void* function, void* state, void* in, void* out, std::size_t count,
                          const Place&, ErrorPointer& error) {
   const F& call = static_cast<const ScanFunction<State, F>*>(function)->call;
-  // In a variable of its own while the loop runs: the compiler keeps it in a register.
+  // A local variable during the loop, which the compiler keeps in a register.
   State& kept = *static_cast<State*>(state);
   State current(std::move(kept));
   T* __restrict const input = static_cast<T*>(in);

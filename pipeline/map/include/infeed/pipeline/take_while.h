@@ -8,9 +8,9 @@
 
 namespace infeed {
 
-/// Why: this gives the elements before the first one for which the predicate is false; there the
-/// stream ends. An error, the predicate's own too, is handed on in its place and ends nothing. The
-/// members of a pair or tuple may be arguments of their own, as in map.
+/// Gives the elements before the first one for which the predicate is false; the stream ends there.
+/// An error, also the predicate's own, is handed on in its place and doesn't end the stream. The
+/// members of a pair or tuple may be separate arguments, as in map.
 ///
 ///     losses | infeed::take_while([](double loss) { return loss > 0.1; })
 template <class F>
@@ -28,7 +28,7 @@ KernelResult take_while_kernel(const void* function, void*, void* in, void* out,
   std::size_t i = 0;
   try {
     for (; i < count; ++i) {
-      // The element that ends the stream stays where it is: the stage clears what is left.
+      // The element that ends the stream stays in place: the stage clears the rest.
       if (!ElementCall<F, const T&>::call(predicate, input[i])) return {i, i, true};
       ::new (static_cast<void*>(output + i)) T(std::move(input[i]));
       input[i].~T();

@@ -8,26 +8,26 @@
 namespace infeed {
 
 struct GlobalShuffleOptions {
-  /// Without one, a random seed is drawn when the stage is described.
+  /// If not given, a random seed is drawn when the stage is described.
   std::optional<std::uint64_t> seed = std::nullopt;
-  /// Another order each pass (repeat, the next iterate()), or the same.
+  /// If true, each pass (repeat, the next iterate()) has another order.
   bool reshuffle_each_iteration = true;
   StageName name = {};  ///< as in StageOptions
 };
 
-/// Why: this shuffles the whole dataset and holds nothing: element k of the output is element p(k)
-/// of the input, where p is a permutation that is computed, not stored. Skipping and resuming cost
+/// Shuffles the whole dataset and holds no elements. Element k of the output is element p(k) of the
+/// input, where p is a permutation that is computed, not stored. Skipping and resuming cost
 /// nothing, at any size.
 ///
 ///     infeed::range(1'000'000'000) | infeed::global_shuffle({.seed = 42})
 ///                                  | infeed::map(read_sample)
 ///
 /// The input must be indexable: range, slices, indexed_records, and map or enumerate without
-/// parallelism on top of them; put the rest, and parallel maps, behind the shuffle. Other inputs
-/// are refused (invalid_argument); they have shuffle().
+/// parallelism after them. Put other stages, and parallel maps, after the shuffle. Other inputs are
+/// refused (invalid_argument); use shuffle() for them.
 ///
-/// p is a Feistel network of 6 rounds over bit_width(n - 1) bits, keyed by Philox(seed, pass), and
-/// applied again while the result is n or more (at most once on average).
+/// p is a Feistel network of 6 rounds over bit_width(n - 1) bits, keyed by Philox(seed, pass). It
+/// is applied again while the result is n or more (at most once on average).
 inline auto global_shuffle(GlobalShuffleOptions options = {});
 
 // Only the library reads what follows.

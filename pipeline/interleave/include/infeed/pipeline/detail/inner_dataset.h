@@ -6,12 +6,13 @@
 
 #include <infeed/pipeline/detail/elementwise.h>
 
-/// What flat_map and interleave share: a user's function that makes a dataset of each element. Not
-/// meant to be used directly: see the stages' own headers.
+/// The shared part of flat_map and interleave: a user's function that makes a dataset of each
+/// element. Not for direct use: see the stages' own headers.
 namespace infeed::detail {
 
 struct InnerDatasets {
-  /// Calls the function with the element, which is left moved-from. Throws what the function does.
+  /// Calls the function with the element, which is left moved-from. Throws the function's
+  /// exceptions.
   NodePointer (*make)(const void* function, void* element) = nullptr;
   std::shared_ptr<const void> function = nullptr;
   bool seed_by_position = false;
@@ -31,7 +32,7 @@ InnerDatasets inner_datasets(std::shared_ptr<const F> function, bool seed_by_pos
           .seed_by_position = seed_by_position};
 }
 
-/// The dataset that F makes of a T; void where it can't be called.
+/// The dataset that F makes of a T; void if F can't be called with it.
 template <class T, class F>
 using InnerDataset = typename ElementCallResult<ElementCall<F, T&&>>::type;
 

@@ -8,8 +8,8 @@
 
 #include <infeed/pipeline/fields.h>
 
-/// How a stage calls a user's function with an element: as it is, or else, when it is a pair or a
-/// tuple, with its members one by one. Not meant to be used directly.
+/// Calls a user's function with an element: with the element as it is or, if it is a pair or a
+/// tuple, with its members as separate arguments. Not for direct use.
 namespace infeed::detail {
 
 template <class F, class... Args>
@@ -27,8 +27,8 @@ struct ElementCall<F, Element, Arguments<Before...>, Arguments<After...>> {
  private:
   using Value = std::remove_cvref_t<Element>;
 
-  /// A function object's body may be a template that only fits some arguments, so the second way
-  /// is only looked at where the first one is closed.
+  /// A function object's body may be a template that fits only some arguments. So the second way is
+  /// tried only if the first one is impossible.
   template <class Function>
   static constexpr bool takes_whole() {
     return std::is_invocable_v<Function, Before..., Element, After...>;
@@ -56,7 +56,7 @@ struct ElementCall<F, Element, Arguments<Before...>, Arguments<After...>> {
   static constexpr bool kWhole = takes_whole<const F&>();
   static constexpr bool kPossible = is_possible<const F&>();
 
-  /// Whether the function could be called if it were allowed to change itself.
+  /// Returns true if the function could be called if it were mutable.
   static constexpr bool needs_mutable() {
     if constexpr (kPossible) {
       return false;
@@ -80,7 +80,7 @@ struct ElementCall<F, Element, Arguments<Before...>, Arguments<After...>> {
   }
 };
 
-/// What a call gives, without reference and const; of one that isn't possible, void.
+/// The result type of a call, without reference and const; void if the call isn't possible.
 template <class Call>
 struct ElementCallResult {
   using type = void;
@@ -94,7 +94,8 @@ requires(ElementCall<F, Element, Arguments<Before...>, Arguments<After...>>::kPo
           std::declval<After>()...))>;
 };
 
-/// Whether the call gives what an `if` takes. A string literal would always be true.
+/// True if the call gives a condition for an `if`. A string literal is excluded, since it would
+/// always be true.
 template <class Call>
 inline constexpr bool kGivesBool = requires {
   requires !std::is_convertible_v<typename ElementCallResult<Call>::type, const char*>;

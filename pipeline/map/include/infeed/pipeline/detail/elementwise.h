@@ -15,35 +15,35 @@
 #include <infeed/pipeline/philox.h>
 #include <infeed/pipeline/stage.h>
 
-/// What map, filter, scan, enumerate and their like share: a stage that goes through its input
-/// element by element and calls a user's function. The inner loop (the kernel) is a template; all
-/// the rest is elementwise.cc. Not meant to be used directly: see the stages' own headers.
+/// The shared part of map, filter, scan, enumerate and similar stages: it goes through its input
+/// element by element and calls a user's function. The inner loop (the kernel) is a template; the
+/// rest is elementwise.cc. Not for direct use: see the stages' own headers.
 namespace infeed::detail {
 
-/// What, besides epoch and position, a kernel that draws keys its numbers by.
+/// Keys the random numbers of a kernel, together with epoch and position.
 struct DrawKey {
   std::uint64_t seed = 0;
   UnshardedPositions positions = {};
 };
 
-/// Where the elements of one kernel call stand.
+/// The place of the elements of one kernel call.
 struct Place {
-  std::uint64_t position;  ///< of the first one in the stage's input
+  std::uint64_t position;  ///< of the first element, in the stage's input
   std::uint64_t epoch;
   DrawKey key;
-  IteratorContext* run;  ///< whose cancellation a kernel that waits looks at
+  IteratorContext* run;  ///< a kernel that waits checks it for cancellation
 
-  /// Of element i of the call, in the stream that all shards share.
+  /// Returns the position of element i of the call in the stream that all shards share.
   std::uint64_t unsharded(std::size_t i) const { return key.positions.of(position + i); }
 };
 
 struct KernelResult {
-  std::size_t consumed;  ///< inputs that are gone (moved or destroyed), the failed one included
+  std::size_t consumed;  ///< inputs that were moved or destroyed, the failed one included
   std::size_t produced;  ///< outputs that were constructed
-  bool ended = false;    ///< take_while: no more will come
+  bool ended = false;    ///< take_while: no more outputs will come
 };
 
-/// Goes through `count` inputs until one fails (then `error` is set) or the stream ends.
+/// Processes `count` inputs until one fails (then `error` is set) or the stream ends.
 using Kernel = KernelResult (*)(const void* function, void* state, void* in, void* out,
                                 std::size_t count, const Place& place, ErrorPointer& error);
 
@@ -53,10 +53,10 @@ struct ElementwiseSpec {
   const TypeInfo* out_type = nullptr;
   Kernel kernel = nullptr;
   std::shared_ptr<const void> function = nullptr;
-  /// Makes what the function carries from element to element; null for none.
+  /// Makes the state that the function carries from element to element; null for none.
   std::shared_ptr<void> (*make_state)(const void* function) = nullptr;
-  bool one_to_one = true;                     ///< an output (or an error) for each input
-  std::optional<Seeds> seeds = std::nullopt;  ///< of a kernel that draws; its signature gets them
+  bool one_to_one = true;                     ///< one output (or error) for each input
+  std::optional<Seeds> seeds = std::nullopt;  ///< of a kernel that draws; in its signature
   DrawKey key = {};                           ///< for the kernel; make_elementwise() sets it
   Count parallelism = 1;
   bool ordered = true;
@@ -65,7 +65,8 @@ struct ElementwiseSpec {
 
 NodePointer make_elementwise(ElementwiseSpec spec, NodePointer input);
 
-/// "map", or "map(version=2)". Throws invalid_argument for a version that is no single line.
+/// Returns "map", or "map(version=2)". Throws invalid_argument for a version that isn't a single
+/// line.
 std::string versioned_signature(const std::string& name, const std::string& version);
 
 template <class F>
