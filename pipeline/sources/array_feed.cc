@@ -33,7 +33,7 @@ std::string describe_column(const NpyLayout& layout) {
   return fmt::format("{}{}", to_string(layout.dtype), layout.row_shape.to_string());
 }
 
-/// Whether its bytes lie at hand: a regular file that isn't compressed.
+/// Returns true if the file can be read in place: a regular file that isn't compressed.
 bool is_plain_file(const std::string& file, Compression compression) {
   std::error_code error;
   if (is_url(file) || !std::filesystem::is_regular_file(file, error)) return false;

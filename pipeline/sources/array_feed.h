@@ -14,7 +14,7 @@
 
 namespace infeed::detail {
 
-/// A file of the source: arrays side by side make a part of its rows.
+/// A file of the source. Arrays side by side make a part of the source's rows.
 struct ArrayFile {
   std::string column;  ///< empty: an NPZ file, whose arrays have names
   std::string file;
@@ -32,15 +32,15 @@ class ArrayFiles {
 
   std::size_t parts() const { return parts_.size(); }
   const NpyOptions& options() const { return options_; }
-  /// Their names, without those of columns.
+  /// Returns the files' names, without those of columns.
   std::vector<std::string> names() const;
 
-  /// Opens a part. Throws where it can't be, or has other columns than the first part.
+  /// Opens a part. Throws if it can't be opened, or has other columns than the first part.
   std::shared_ptr<const Arrays> open(std::size_t part, const UrlOptions& url) const;
-  /// How many rows it has, from headers alone; nothing for what is no plain local file. Throws what
-  /// open() does for headers.
+  /// Returns the number of rows of a part, from headers alone; nothing unless it is a plain local
+  /// file. Throws as open() does for headers.
   std::optional<std::int64_t> count(std::size_t part) const;
-  /// Of all parts; nothing where one of them isn't known or can't be read.
+  /// Returns the rows of all parts; nothing if one of them is unknown or can't be read.
   std::optional<std::uint64_t> count_all() const;
 
  private:
@@ -53,7 +53,7 @@ class ArrayFiles {
   const std::vector<std::vector<ArrayFile>> parts_;
   const NpyOptions options_;
   mutable std::mutex mutex_;
-  mutable std::optional<ArrayLayouts> first_;  ///< of the first part, once it was asked for
+  mutable std::optional<ArrayLayouts> first_;  ///< headers of the first part, once it was asked for
 };
 
 /// Neighbouring rows of a part.
@@ -64,19 +64,19 @@ struct ArrayRows {
 };
 ColumnBatch read_array_rows(const std::vector<ArrayRows>& pieces, ArrayMemory memory);
 
-/// Goes through the rows of all parts.
+/// Reads the rows of all parts.
 ///
-/// Errors: what read() and skip() throw costs the part, behind all rows before; the next call goes on
-/// with the next part. Thread-safety: one thread at a time.
+/// Errors: an exception of read() or skip() costs the rest of the part, and comes after all rows
+/// before it. The next call goes on with the next part. Thread-safety: one thread at a time.
 class ArrayFeed {
  public:
   ArrayFeed(std::shared_ptr<const ArrayFiles> files, UrlOptions url)
       : files_(std::move(files)), url_(std::move(url)) {}
 
-  /// The next `rows_max` rows; fewer only at the end and in front of an error. 0 at the end.
+  /// Reads the next `rows_max` rows; fewer only at the end and before an error. Returns how many; 0
+  /// at the end.
   std::uint64_t read(std::uint64_t rows_max, std::vector<ArrayRows>& out);
-  /// Passes over rows. Parts that are passed over as a whole are looked into only as far as
-  /// `headers_suffice` allows.
+  /// Passes over rows. For whole parts it reads only the headers if `headers_suffice`.
   std::uint64_t skip(std::uint64_t rows, bool headers_suffice);
 
  private:
@@ -88,7 +88,7 @@ class ArrayFeed {
   std::size_t next_ = 0;
   std::shared_ptr<const Arrays> arrays_;  ///< null between parts
   std::int64_t row_ = 0;
-  std::exception_ptr failure_;  ///< to be thrown behind what was given
+  std::exception_ptr failure_;  ///< thrown after the rows before it
 };
 
 }  // namespace infeed::detail

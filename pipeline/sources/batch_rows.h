@@ -7,10 +7,10 @@
 #include <infeed/count.h>
 #include <infeed/error.h>
 
-/// What the sources that give batches of rows share.
+/// The shared part of the sources that give batches of rows.
 namespace infeed::detail {
 
-/// The size of a batch, or an error that names the source.
+/// Returns the size of a batch, or throws an error that names the source.
 inline std::uint64_t checked_rows(std::string_view source, Count size) {
   if (size.value() >= 1) return size;
   throw Error(

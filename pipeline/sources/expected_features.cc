@@ -16,14 +16,14 @@
 namespace infeed::detail {
 namespace {
 
-/// Records of a pass by which it is judged.
+/// The number of records after which a pass is judged.
 constexpr std::uint64_t kRecords = 1000;
-/// Passing over as much goes by looking at it. Beyond, the judgement would cost a shuffle's jump.
+/// The most skipped elements that are looked at. Beyond them the check would cost a shuffle's jump.
 constexpr std::uint64_t kSkippedMax = 4 * kRecords;
-/// For the message; a record may have a million features.
+/// The most names in the message; a record may have a million features.
 constexpr std::size_t kNamesMax = 1000;
 
-/// What is expected of the records of one pass, and what they have.
+/// Compares the records of one pass with the expected features.
 class Looker {
  public:
   explicit Looker(const ExpectFeaturesSpec& spec)
@@ -32,7 +32,7 @@ class Looker {
         missing_lists_(spec.expected.lists.begin(), spec.expected.lists.end()) {}
 
   bool has_seen_all() const { return missing_features_.empty() && missing_lists_.empty(); }
-  /// Records that are Examples; others are an error of their own.
+  /// Number of records that are Examples; others are an error of their own.
   std::uint64_t records() const { return records_; }
 
   void look_at(std::string_view example) {
@@ -83,7 +83,7 @@ class Looker {
     return names_by_distance(std::vector<std::string>(names.begin(), names.end()), to);
   }
 
-  /// "the features 'a', 'b', ..."
+  /// Returns "the features 'a', 'b', ..."
   static std::string told(const std::vector<std::string>& names, std::string_view noun) {
     if (names.empty()) return fmt::format("no {}s", noun);
     return fmt::format("the {}{} {}", noun, names.size() == 1 ? "" : "s", quoted_names(names));
@@ -97,7 +97,7 @@ class Looker {
   std::uint64_t records_ = 0;
 };
 
-/// Counters that nobody shows: elements pass through unchanged.
+/// Counters that are never shown: elements pass through unchanged.
 struct HiddenCounters {
   StageCounters hidden;
   StageContext context_of(StageContext context, const TypeInfo& type) {
@@ -107,8 +107,8 @@ struct HiddenCounters {
   }
 };
 
-/// A judgement depends on the records of the pass alone: whoever passes over the first ones looks
-/// at them, too, so that a resume ends as the run before it did.
+/// Looks at skipped records, too. The verdict depends only on the records of the pass, so a resumed
+/// run ends as the original run would.
 class ExpectFeaturesStage final : private HiddenCounters, public Stage {
  public:
   ExpectFeaturesStage(const StageContext& consumer, std::shared_ptr<const ExpectFeaturesSpec> spec,
@@ -121,7 +121,7 @@ class ExpectFeaturesStage final : private HiddenCounters, public Stage {
         looker_(*spec_) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
-    // Where errors came instead of records, a resume this far on would not look either.
+    // If errors came instead of records, a resume from so far on would not look either.
     if (passed_ > kSkippedMax) is_looking_ = false;
     if (!is_looking_) return input_->pull(out, want);
     require_more();
@@ -139,13 +139,13 @@ class ExpectFeaturesStage final : private HiddenCounters, public Stage {
  protected:
   std::uint64_t do_skip(std::uint64_t count, Known known) override {
     const bool is_source = input_node_->inputs().empty();
-    // A checkpoint that lies far behind was taken after the judgement.
+    // A checkpoint far into the pass was taken after the verdict.
     if (is_looking_ && passed_ + count > kSkippedMax && !is_source) is_looking_ = false;
     if (!is_looking_) return input_->skip(count, known);
     const std::uint64_t before = passed_;
     const std::uint64_t skipped = skip_and_look(count);
     if (is_looking_ || skipped == count) return skipped;
-    // A source that was begun may have to read what it could jump over.
+    // A source that was begun may have to read what a fresh one could jump over.
     if (is_source && count > kSkippedMax) {
       input_ = input_node_->open(consumer_);
       const std::uint64_t all = input_->skip(before + count, known);
@@ -163,11 +163,11 @@ class ExpectFeaturesStage final : private HiddenCounters, public Stage {
   std::uint64_t records_left() const { return kRecords - looker_.records(); }
 
   [[noreturn]] void fail() const { throw looker_.error().at_stage(consumer_.counters->path()); }
-  /// Before another element.
+  /// Called before another element.
   void require_more() const {
     if (looker_.records() == kRecords) fail();
   }
-  /// At the end of the pass.
+  /// Called at the end of the pass.
   void require_all() const {
     if (looker_.records() > 0) fail();
   }
@@ -180,7 +180,7 @@ class ExpectFeaturesStage final : private HiddenCounters, public Stage {
     passed_ += chunk.slots();
   }
 
-  /// Until there is nothing to be looked for; returns how many were passed over.
+  /// Skips until there is nothing more to look for. Returns how many elements it skipped.
   std::uint64_t skip_and_look(std::uint64_t count) {
     Chunk dropped(type());
     std::uint64_t skipped = 0;
@@ -198,7 +198,7 @@ class ExpectFeaturesStage final : private HiddenCounters, public Stage {
     return skipped;
   }
 
-  /// Of a random access, which has no begin of its own.
+  /// Looks at the pass from its beginning, before a random access.
   Pull look_from_begin() {
     Chunk chunk(type());
     const std::uint64_t end = input_node_->cardinality().count();

@@ -21,8 +21,8 @@
 
 namespace infeed::detail {
 
-/// One file's elements, as the stage below asks for them. What it throws is the error of the element
-/// that stands there; it may go on behind it, or give nothing more.
+/// Reads one file's elements for the stage below. Its exception is an error in the place of an
+/// element. Afterwards it may go on, or give nothing more.
 template <class Element>
 class FileReader {
  public:
@@ -33,13 +33,14 @@ class FileReader {
   virtual std::uint64_t skip(std::uint64_t count) = 0;
 };
 
-/// What a reader is opened with.
+/// The arguments for opening a reader.
 struct FileReaderContext {
   UrlOptions url;
   std::shared_ptr<SpareBlocks> spare_blocks;
 };
 
-/// The elements of several files, one after the other. A file that can't be opened is one error.
+/// Gives the elements of several files, one after the other. A file that can't be opened is one
+/// error.
 template <class Element>
 class FileReadersStage final : public Stage {
  public:
@@ -100,7 +101,7 @@ class FileReadersStage final : public Stage {
   bool open_next() {
     if (reader_ != nullptr) return true;
     if (next_ == files_->size()) return false;
-    const std::size_t file = next_++;  // counts as opened, whether it can be or not
+    const std::size_t file = next_++;  // counts as opened even if it can't be opened
     given_ = 0;
     reader_ = open_(file, readers_);
     return true;
@@ -112,9 +113,9 @@ class FileReadersStage final : public Stage {
   const Open open_;
   std::size_t next_ = 0;
   std::unique_ptr<FileReader<Element>> reader_;  ///< null between files
-  std::uint64_t given_ = 0;                      ///< elements of its file so far, errors among them
+  std::uint64_t given_ = 0;                      ///< elements of the current file, errors included
   std::vector<Element> got_;
-  PlaceLog places_;  ///< in an iterator that records
+  PlaceLog places_;  ///< only if the iterator records
 };
 
 }  // namespace infeed::detail

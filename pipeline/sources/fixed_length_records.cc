@@ -41,7 +41,7 @@ class FixedLengthRecordsNode final : public Node {
         format_(std::move(format)) {}
 
   std::string signature() const override { return signature_; }
-  /// Asks the files when it is asked for first: whoever doesn't need it opens none of them.
+  /// Looks at the files on the first call, so a program that doesn't need the number opens none.
   Cardinality cardinality() const override {
     std::call_once(counted_, [this] { cardinality_ = count(); });
     return cardinality_;

@@ -15,7 +15,7 @@ class GenerateStage final : public Stage {
 
   Pull do_pull(Chunk& out, std::size_t want) override {
     if (ended_ || !start(out)) return out.empty() ? Pull::end : Pull::values;
-    // Anything may block here, so the clock is looked at after each element.
+    // The function may block, so the clock is checked after each element.
     HandOver hand_over(out);
     do {
       if (!append_next(out)) return out.empty() ? Pull::end : Pull::values;
@@ -43,7 +43,7 @@ class GenerateStage final : public Stage {
         return true;
       }
     } catch (const Error& error) {
-      // An iterator of its own that failed for good would fail at every call.
+      // An iterator inside the function that failed for good would fail at every call.
       if (error.is_terminal()) throw;
       out.set_error(current_error());
       return true;

@@ -69,7 +69,7 @@ class LinesStage final : public Stage {
 
   detail::RunningFeed feed_;
   detail::TextRows text_;
-  detail::PlaceLog places_;  ///< in an iterator that records
+  detail::PlaceLog places_;  ///< only if the iterator records
 };
 
 class LinesNode final : public Node {

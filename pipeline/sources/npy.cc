@@ -63,8 +63,8 @@ class ArraysStage final : public Stage {
 
   TracedPlace do_trace(std::uint64_t position) const override { return places_.find(position); }
 
-  /// A row is a row whether its values can be read or not; but a file of which more than the header
-  /// is looked at may turn out to be damaged.
+  /// Skips rows by headers if possible. A row counts whether or not its values can be read. But if
+  /// more than a file's header is read, the file may turn out to be damaged.
   std::uint64_t do_skip(std::uint64_t count, Known known) override {
     const std::uint64_t batches_at_once =
         std::max<std::uint64_t>(1, (std::uint64_t{1} << 40) / spec_.size);
@@ -78,7 +78,8 @@ class ArraysStage final : public Stage {
   }
 
  private:
-  /// Rows of two files are no neighbours. Of arrays side by side the first one's file is named.
+  /// Notes the file of the batch. Rows of two files aren't neighbours. For arrays side by side the
+  /// first array's file is named.
   void note_place(std::uint64_t position) {
     if (pieces_.size() != 1) return;
     const detail::ArrayRows& rows = pieces_.front();
@@ -92,7 +93,7 @@ class ArraysStage final : public Stage {
   const detail::UrlStop stop_;
   detail::ArrayFeed feed_;
   std::vector<detail::ArrayRows> pieces_;
-  detail::PlaceLog places_;  ///< in an iterator that records
+  detail::PlaceLog places_;  ///< only if the iterator records
 };
 
 class ArraysNode final : public Node {
@@ -103,7 +104,7 @@ class ArraysNode final : public Node {
         signature_(std::move(signature)) {}
 
   std::string signature() const override { return signature_; }
-  /// Asks the headers when it is asked for first: whoever doesn't need it opens no file.
+  /// Reads the headers on the first call, so a program that doesn't need the number opens no file.
   Cardinality cardinality() const override {
     std::call_once(counted_, [this] {
       const auto rows = spec_.files->count_all();

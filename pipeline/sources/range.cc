@@ -12,7 +12,7 @@ namespace {
 struct Range {
   std::int64_t start;
   std::int64_t step;
-  std::uint64_t count;  ///< elements; the largest number stands for no end
+  std::uint64_t count;  ///< elements; the largest number means endless
 };
 
 constexpr std::uint64_t kEndless = std::numeric_limits<std::uint64_t>::max();
@@ -85,7 +85,7 @@ class RangeNode final : public Node {
 
 std::uint64_t count_of(std::int64_t start, std::int64_t stop, std::int64_t step) {
   if (step > 0 ? start >= stop : start <= stop) return 0;
-  // Differences of signed numbers can overflow; of unsigned ones they are exact.
+  // Differences of signed numbers can overflow; those of unsigned numbers are exact.
   const std::uint64_t low = static_cast<std::uint64_t>(step > 0 ? start : stop);
   const std::uint64_t high = static_cast<std::uint64_t>(step > 0 ? stop : start);
   const std::uint64_t size = step > 0 ? static_cast<std::uint64_t>(step)

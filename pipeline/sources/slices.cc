@@ -44,7 +44,7 @@ class SlicesStage final : public Stage {
   }
 
  private:
-  const SlicesSpec& spec_;  ///< the node's, which outlives its stages
+  const SlicesSpec& spec_;  ///< belongs to the node, which outlives its stages
   const std::shared_ptr<const void> values_;
   const std::size_t count_;
   std::size_t position_ = 0;

@@ -16,7 +16,7 @@ class TarFile final : public detail::FileReader<TarSample> {
           std::shared_ptr<SpareBlocks> spare_blocks)
       : reader_(file, options, std::move(spare_blocks)) {}
 
-  /// One: members may be large.
+  /// Reads only one sample, since members may be large.
   void read(std::vector<TarSample>& out, std::size_t) override {
     TarSample sample;
     if (reader_.read(sample)) out.push_back(std::move(sample));

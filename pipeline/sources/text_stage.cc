@@ -61,7 +61,7 @@ class TextRowsStage final : public Stage {
 
   TracedPlace do_trace(std::uint64_t position) const override { return places_.find(position); }
 
-  /// A row is a row whether its cells can be read or not, so nothing needs to be looked at.
+  /// Skips rows. A row counts whether or not its cells can be read, so no cell is parsed.
   std::uint64_t do_skip(std::uint64_t count, Known) override {
     constexpr std::uint64_t kRowsSkippedAtOnce = std::uint64_t{1} << 18;
     const std::uint64_t batches_at_once = std::max<std::uint64_t>(1, kRowsSkippedAtOnce / size_);
@@ -75,7 +75,7 @@ class TextRowsStage final : public Stage {
   }
 
  private:
-  /// Rows of two files are no neighbours.
+  /// Notes the file of the batch. Rows of two files aren't neighbours.
   void note_place(const TextRows& rows, std::uint64_t position) {
     if (rows.pieces.empty() || rows.pieces.front().text.file() != rows.pieces.back().text.file())
       return;
@@ -84,7 +84,7 @@ class TextRowsStage final : public Stage {
                 {std::string(first.file()), *first.number(), rows.rows, first.offset()});
   }
 
-  PlaceLog places_;  ///< in an iterator that records
+  PlaceLog places_;  ///< only if the iterator records
   RunningFeed feed_;
   const std::size_t size_;
   const bool drop_remainder_;

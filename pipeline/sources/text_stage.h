@@ -26,13 +26,13 @@ namespace detail {
 
 using FileNames = std::shared_ptr<const std::vector<std::string>>;
 
-/// The feed of one run: waiting for a server ends with the run.
+/// The feed of one run. The end of the run ends a wait for a server.
 class RunningFeed {
  public:
   RunningFeed(const StageContext& context, const FileNames& files, TextFeedOptions options);
 
   TextFeed& feed() { return *feed_; }
-  /// What the feed threw as an element's error; throws on what is none.
+  /// Returns the feed's exception as an element's error. Throws it on if it isn't one.
   ErrorPointer error_in_flight() const { return stop_->error_in_flight(); }
 
  private:
@@ -40,7 +40,7 @@ class RunningFeed {
   std::optional<TextFeed> feed_;
 };
 
-/// Batches of rows of text, and behind them the parser, in as many threads as are wanted.
+/// Describes a source of text: batches of rows, then the parser, in any number of threads.
 struct TextSourceSpec {
   std::string name;
   std::string signature;  ///< of the parsing

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t kDepthMin = 2;
 
-/// One thread or none, where the depth is autotune.
+/// One thread or, with depth autotune, perhaps none.
 KnobSpec driver_knob(const QueueLimits& limits) {
   return {.shape = KnobShape::driver, .value = 1, .min = limits.adaptive ? 0 : 1, .max = 1};
 }
@@ -79,7 +79,7 @@ class PrefetchStage final : public Stage {
 
   const ThreadShare thread_;
   const std::unique_ptr<Stage> input_;
-  Chunk front_;  ///< what was popped and not yet handed over
+  Chunk front_;  ///< popped, not yet handed over
   ChunkQueue queue_;
   CancellationWaker waker_;
   bool has_begun_ = false;
@@ -87,7 +87,7 @@ class PrefetchStage final : public Stage {
   Knob depth_knob_;
 };
 
-/// Without a thread of its own: a stage all the same, so that the statistics show it.
+/// A prefetch without a thread. It is still a stage, so that the statistics show it.
 class PassThroughStage final : public Stage {
  public:
   PassThroughStage(const StageContext& context, std::unique_ptr<Stage> input)

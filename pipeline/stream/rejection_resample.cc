@@ -14,8 +14,8 @@
 namespace infeed::detail {
 namespace {
 
-/// Set off from those of a map with the same seed: what is kept must not hang together with how the
-/// map's function changes it.
+/// Separates the random numbers from those of a map with the same seed: whether an element is kept
+/// must be independent of how the map's function changes it.
 constexpr std::uint64_t kResampleKey = 0x5265736D706C6521;
 
 struct ResampleFunction {
@@ -23,8 +23,9 @@ struct ResampleFunction {
   std::int64_t (*class_of)(const void* function, const void* element);
 };
 
-/// How likely an element of a class is kept: its ratio of target to initial share, divided by the
-/// greatest. Counts stand for shares: what they are divided by is the same for all classes.
+/// The probability that an element of a class is kept: its ratio of target to initial share,
+/// divided by the greatest ratio. Counts can replace shares, since all classes divide by the same
+/// total.
 class Acceptance {
  public:
   explicit Acceptance(const ResampleOptions& options)
@@ -41,11 +42,11 @@ class Acceptance {
 
   std::size_t classes() const { return target_.size(); }
 
-  /// Of the next element, which is of class `c`.
+  /// Returns the probability for the next element, which has class `c`.
   double of_next(std::size_t c) {
     if (estimated_) {
       ratio_[c] = target_[c] / static_cast<double>(++seen_[c]);
-      // Ratios only ever fall, so another one can become the greatest only when this one was.
+      // Ratios only fall, so another one can become the greatest only if this one was.
       if (c == greatest_) find_greatest();
     }
     return ratio_[c] / ratio_[greatest_];
@@ -84,14 +85,14 @@ class RejectionResampleStage final : public Stage {
         if (pulled != Pull::values) return pulled;
       }
       take_from_input(out, want);
-      // Even if it is one element only: nobody knows how long the next input takes.
+      // Hands over even a single element: the next input may take long.
       if (!out.empty()) return Pull::values;
       if (cancelled()) return Pull::cancelled;
     }
   }
 
  private:
-  /// Until `out` is full or due, the input is used up, or an error came.
+  /// Takes elements until `out` is full or due, the input is used up, or an error came.
   void take_from_input(Chunk& out, std::size_t want) {
     HandOver hand_over;
     while (in_.size() > 0 && out.size() < want && !cancelled()) {
@@ -112,7 +113,8 @@ class RejectionResampleStage final : public Stage {
     }
   }
 
-  /// False, too, when its class can't be told.
+  /// Returns true if the element is kept. Returns false with `error` set if its class can't be
+  /// told.
   bool is_kept(const void* element, ErrorPointer& error) {
     std::int64_t of_class = 0;
     try {
@@ -138,7 +140,7 @@ class RejectionResampleStage final : public Stage {
                     acceptance_.classes() - 1));
   }
 
-  /// 0 <= x < 1, all 53 bits of it random: shares may be small.
+  /// Returns 0 <= x < 1 with 53 random bits, since shares may be small.
   double drawn() const {
     Rng rng(key_, epoch(), positions_.of(position_));
     const std::uint64_t low = rng();
@@ -152,7 +154,7 @@ class RejectionResampleStage final : public Stage {
   Acceptance acceptance_;
   const std::unique_ptr<Stage> input_;
   Chunk in_;
-  std::uint64_t position_ = 0;  ///< of the first in in_, in the input
+  std::uint64_t position_ = 0;  ///< position in the input of the first element in in_
 };
 
 class RejectionResampleNode final : public Node {
@@ -199,7 +201,7 @@ void check_shares(const char* name, const std::vector<double>& shares) {
         fmt::format("{}[{}] is {}; give each class a share from 0 to 1", name, c, shares[c]));
   }
   const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
-  // Not closer, so that shares that people rounded will do; only their ratios matter.
+  // A loose limit, so that rounded shares are accepted; only their ratios matter.
   if (std::abs(sum - 1) > 0.01 + 1e-9) {
     refuse_shares(
         fmt::format("the shares of {} [{}] add up to {:.6g}; they must add up to 1 "

@@ -31,7 +31,7 @@ class RepeatStage final : public Stage, private RecordBlockSource {
     return Pull::end;
   }
 
-  /// Of one pass: a pass behind it begins by pull().
+  /// Returns the blocks of one pass: the next pass begins with pull().
   RecordBlockSource* record_blocks() override {
     blocks_ = open_pass() ? input_->record_blocks() : nullptr;
     return blocks_ == nullptr ? nullptr : this;
@@ -60,9 +60,9 @@ class RepeatStage final : public Stage, private RecordBlockSource {
   }
 
  private:
-  /// Whole passes of a known length need not be looked at, unless errors may have changed the
-  /// length. Where it was only promised, the last of them is passed over by the input: a promise
-  /// that is broken ends the run there, and a resume exactly there must not go on behind it.
+  /// Jumps over whole passes of a known length, unless errors may have changed the length. If the
+  /// length was only promised, the input itself passes over the last pass. A broken promise ends
+  /// the run there, and a resume at exactly that place must not go on.
   std::uint64_t jump_over_passes(std::uint64_t count, Known known) {
     const Cardinality length = node_.cardinality();
     const bool exact = known == Known::no_errors && length.is_finite() && length.count() > 0;
@@ -85,7 +85,7 @@ class RepeatStage final : public Stage, private RecordBlockSource {
   }
   void leave(const std::optional<Place>& place) override { blocks_->leave(place); }
 
-  /// False when all passes are done.
+  /// Returns false if all passes are done.
   bool open_pass() {
     if (input_ != nullptr) return true;
     if (pass_ >= count_) return false;
@@ -97,9 +97,9 @@ class RepeatStage final : public Stage, private RecordBlockSource {
     return true;
   }
 
-  /// The numbers of a pass are a pure function of its place, never of how many passes somebody
-  /// happened to start. TensorFlow's repeat opens its first pass before it is read, and behind
-  /// each pass that was read another one.
+  /// The numbers of a pass depend only on its place, never on how many passes were started.
+  /// TensorFlow's repeat opens its first pass before reading it, and one more after each pass that
+  /// was read.
   StageContext context_of_pass() const {
     StageContext below = context_;
     if (count_ == kForever) {
@@ -124,11 +124,11 @@ class RepeatStage final : public Stage, private RecordBlockSource {
   const StageContext context_;
   const std::uint64_t count_;
   const Node& node_;
-  // Other threads trace through it: written with pass_mutex_.
+  // Other threads trace through input_, so it is written with pass_mutex_ held.
   mutable std::mutex pass_mutex_;
   std::unique_ptr<Stage> input_;
-  std::uint64_t pass_begin_ = 0;         ///< elements of the passes before the one at hand
-  std::uint64_t given_ = 0;              ///< elements of passes that are over
+  std::uint64_t pass_begin_ = 0;         ///< elements of the passes before the current one
+  std::uint64_t given_ = 0;              ///< elements of finished passes
   RecordBlockSource* blocks_ = nullptr;  ///< of input_
   std::uint64_t pass_ = 0;
   std::uint64_t given_in_pass_ = 0;

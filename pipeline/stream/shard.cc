@@ -19,7 +19,7 @@ class ShardStage final : public Stage {
         before_(options.index) {}
 
   Pull do_pull(Chunk& out, std::size_t want) override {
-    // Elements far apart are better skipped: the stages before may know how.
+    // Elements far apart are better skipped: the stages before may do that cheaply.
     if (options_.count > kSkipFrom) return pull_by_skipping(out);
     while (true) {
       if (in_.empty()) {
@@ -36,7 +36,8 @@ class ShardStage final : public Stage {
     if (!in_.empty() || count > std::numeric_limits<std::uint64_t>::max() / options_.count) {
       return Stage::do_skip(count, known);
     }
-    // The gap before the next of ours, then whole rounds; ours are each round's first.
+    // Skips the gap before this shard's next element, then whole rounds, each of which begins with
+    // an element of this shard.
     const std::uint64_t gap = input_->skip(before_, known);
     if (gap < before_) return 0;
     const std::uint64_t passed = input_->skip((count - 1) * options_.count + 1, known);
@@ -58,7 +59,7 @@ class ShardStage final : public Stage {
     return pulled;
   }
 
-  /// Moves ours from in_ to out; drops the others.
+  /// Moves this shard's elements from in_ to out. Drops the others.
   void pick(Chunk& out, std::size_t want) {
     const std::size_t available = in_.size();
     const std::size_t stride = static_cast<std::size_t>(options_.count);
@@ -85,7 +86,7 @@ class ShardStage final : public Stage {
   const ShardOptions options_;
   const std::unique_ptr<Stage> input_;
   Chunk in_;
-  std::uint64_t before_;  ///< elements of others before the next of ours
+  std::uint64_t before_;  ///< other shards' elements before this one's next
 };
 
 class ShardNode final : public Node {

@@ -18,7 +18,7 @@
 namespace infeed::detail {
 namespace {
 
-/// Without the position and the closing brace.
+/// Returns the error as JSON, without the position and the closing brace.
 std::string json_of(const Error& error) {
   std::string line = fmt::format("{{\"code\": {}, \"message\": {}",
                                  json_text(to_string(error.code())), json_text(error.message()));
@@ -37,18 +37,18 @@ std::string json_of(const Error& error) {
 
 /// The file that errors are written to, shared by all iterators.
 ///
-/// Invariants: written_ is guarded by mutex_. A line is one write in append mode, so that several
-/// processes may use the same file.
+/// Invariants: mutex_ guards written_. Each line is one write in append mode, so several processes
+/// may use the same file.
 class Quarantine {
  public:
   explicit Quarantine(std::string file) : file_(std::move(file)) {}
 
-  /// Throws when the file can't be written.
+  /// Throws if the file can't be written.
   void add(const Error& error, std::uint64_t position) {
     const std::lock_guard lock(mutex_);
     const std::string what = json_of(error);
     const std::string line = fmt::format("{}, \"position\": {}}}\n", what, position);
-    // Behind a shuffle the same record has another position in each pass.
+    // After a shuffle the same record has another position in each pass.
     const std::string& identity = error.record() ? what : line;
     if (!written_.insert(std::hash<std::string>()(identity)).second) return;
     try {
@@ -62,7 +62,7 @@ class Quarantine {
  private:
   const std::string file_;
   std::mutex mutex_;
-  std::unordered_set<std::size_t> written_;  ///< hashes of what was added
+  std::unordered_set<std::size_t> written_;  ///< hashes of what was written
 };
 
 class SkipErrorsStage final : public Stage {
@@ -100,7 +100,7 @@ class SkipErrorsStage final : public Stage {
   }
 
  private:
-  /// Takes the error out of the chunk; throws what ends the run.
+  /// Takes the error out of the chunk. Throws an Error that ends the run.
   void leave_out(Chunk& out) {
     last_ = out.take_error();
     ++errors_;
@@ -116,10 +116,10 @@ class SkipErrorsStage final : public Stage {
     }
   }
 
-  /// The input is over.
+  /// Judges the pass when the input is over.
   void judge_pass() const {
     if (share_is_exceeded()) throw budget_error();
-    // Of many inner datasets one may have a single element, or a single missing file.
+    // One of many inner datasets may have a single element, or a single missing file.
     const std::uint64_t least = is_inner_ ? kOnlyErrorsOfInner : 1;
     if (errors_ == seen_ && errors_ >= least) throw only_errors(", and nothing is left");
   }
@@ -131,7 +131,7 @@ class SkipErrorsStage final : public Stage {
   bool share_is_exceeded() const {
     return static_cast<double>(failed()) > options_.share_max * static_cast<double>(elements());
   }
-  /// One damaged record may cost the rest of its shard: all that is lost counts.
+  /// One damaged record may cost the rest of its shard: all lost records count.
   std::uint64_t failed() const { return errors_ + lost_; }
   std::uint64_t elements() const { return seen_ + lost_; }
 
@@ -158,7 +158,7 @@ class SkipErrorsStage final : public Stage {
     return error;
   }
 
-  // An endless input that only fails would otherwise never come back.
+  // An endless input that only fails would otherwise never return.
   static constexpr std::uint64_t kOnlyErrorsMax = 100'000;
   static constexpr std::uint64_t kOnlyErrorsOfInner = 100;
 
@@ -168,9 +168,9 @@ class SkipErrorsStage final : public Stage {
   const bool is_inner_;
   std::uint64_t seen_ = 0;  ///< elements of the input, errors included
   std::uint64_t errors_ = 0;
-  std::uint64_t lost_ = 0;  ///< records that went with them
+  std::uint64_t lost_ = 0;  ///< records lost with the errors
   ErrorPointer last_;
-  PositionLog kept_;  ///< in an iterator that records
+  PositionLog kept_;  ///< only if the iterator records
 };
 
 class SkipErrorsNode final : public Node {
@@ -187,7 +187,7 @@ class SkipErrorsNode final : public Node {
                        options_.count_max ? std::to_string(options_.count_max->value()) : "any",
                        options_.share_max, options_.share_after.value());
   }
-  /// Nobody knows how many will fail.
+  /// The number of failures isn't known beforehand.
   Cardinality cardinality() const override {
     const Cardinality length = input().cardinality();
     return length.is_infinite() || length == Cardinality::finite(0) ? length

@@ -45,8 +45,8 @@ class UniqueStage final : public Stage {
   }
 
  private:
-  /// Reserves as if the next `count` were all new. Where that is too much, for the next one alone: which
-  /// element is refused must not depend on how many come at once.
+  /// Reserves memory as if the next `count` elements were all new. If that is refused, it reserves
+  /// for the next one alone: which element is refused must not depend on how many come at once.
   std::size_t affordable(std::size_t count) {
     const auto reserve_for = [this](std::size_t elements) {
       const std::uint64_t needed = seen_->bytes_with(elements) + payload_bytes(elements);
@@ -83,8 +83,8 @@ class UniqueStage final : public Stage {
   Chunk in_;
   const std::unique_ptr<SeenValues> seen_;
   Reservation memory_;
-  std::uint64_t taken_ = 0;  ///< of the input's elements
-  PositionLog kept_;         ///< in an iterator that records
+  std::uint64_t taken_ = 0;  ///< elements of the input
+  PositionLog kept_;         ///< only if the iterator records
 };
 
 class UniqueNode final : public Node {

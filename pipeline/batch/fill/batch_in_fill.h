@@ -31,7 +31,7 @@ struct BatchInFill {
   bool is_busy = false;      ///< a piece is being written
 
   std::deque<ErrorPointer> errors;  ///< of the input; handed over before the batch
-  ErrorPointer rows_error;          ///< of the batch's own rows; handed over after the batch
+  ErrorPointer rows_error;          ///< of the batch's own rows; handed over next
   Chunk made;
   bool is_made = false;
   bool is_required = false;  ///< it uses the memory that the stage can't do without

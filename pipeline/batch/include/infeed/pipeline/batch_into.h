@@ -76,8 +76,8 @@ struct BatchIntoOptions {
 /// epoch, the element's position in the stream), as in map. So random augmentation is the same at
 /// any number of threads and after any resume.
 ///
-/// A failed row is left out of its batch. One error after the batch names the first failure and the
-/// number of failures. `size` means the same as in batch().
+/// A failed row is left out of its batch. One error before the batch names the first failure and
+/// the number of failures. `size` means the same as in batch().
 template <class Out, class F>
 auto batch_into(std::int64_t size, F function, BatchIntoOptions options = {});
 

@@ -13,7 +13,7 @@ namespace infeed {
 
 struct CsvSourceOptions {
   CsvOptions format = {};
-  /// So many batches may be parsed at the same time; with 1 the thread that pulls does it. autotune
+  /// The most batches that are parsed at the same time; with 1 the pulling thread parses. autotune
   /// takes as many as there are usable cores.
   Count parallelism = 1;
   /// Leaves out a last batch that has fewer rows than the others.
@@ -21,8 +21,8 @@ struct CsvSourceOptions {
   StageName name = {};  ///< as in StageOptions
 };
 
-/// Why: gives the rows of CSV files, one file after the other, as batches of columns whose names and
-/// types are known when the program runs.
+/// Reads the rows of CSV files, one file after the other, as batches of columns whose names and
+/// types are known at run time.
 ///
 ///     const auto schema = infeed::ColumnSchema()
 ///                             .column("age", infeed::DType::int32)
@@ -34,16 +34,16 @@ struct CsvSourceOptions {
 ///       std::span<const float> incomes = batch.column("income").values<float>();
 ///     }
 ///
-/// Tabs or semicolons, without a header, with other nulls: CsvOptions (records/text_options.h);
-/// what a cell may hold: records/csv.h. Patterns are those of infeed::match_files, looked up when
-/// the source is described; plain files, .gz, .lz4, URLs.
+/// CsvOptions (records/text_options.h) has tabs or semicolons, no header, other nulls.
+/// records/csv.h says what a cell may hold. Patterns are those of infeed::match_files; they are
+/// looked up when the source is described. Files may be plain, .gz, .lz4 or URLs.
 ///
-/// One thread finds where rows end, at gigabytes a second; what takes time, the parsing of a batch's
-/// rows, any number of threads do, inside one file as well. Order, errors and checkpoints don't
+/// One thread finds where rows end, at gigabytes a second. The slow part, parsing a batch's rows,
+/// is done by any number of threads, inside one file as well. Order, errors and checkpoints don't
 /// depend on them. Skipping (a resume) finds the ends of rows and parses none.
 ///
-/// Batch k holds the rows k * size up to (k + 1) * size of all files together, so the files' ends
-/// don't show. Errors are an element's:
+/// Batch k holds the rows k * size up to (k + 1) * size of all files together, so batches may cross
+/// files. Errors are elements' errors:
 /// | what                                        | what it costs                                  |
 /// |---------------------------------------------|------------------------------------------------|
 /// | a row that can't be read                    | its batch, or with BadRows::leave_out only it  |
@@ -51,16 +51,16 @@ struct CsvSourceOptions {
 /// | a file that is gone, damaged, not readable; | the rest of it, behind a batch of the rows     |
 /// | a quote that is not closed                  | before; the next file follows                  |
 ///
-/// A pattern that nothing matches, and a schema that cells can't fill, are thrown when the source is
-/// described.
+/// Throws when the source is described if nothing matches the pattern, or if cells can't fill the
+/// schema.
 Dataset<ColumnBatch> csv(const std::string& pattern, ColumnSchema schema, Count size,
                          CsvSourceOptions options = {});
-/// A list of names, in its order; none of them needs to exist yet.
+/// Reads a list of names, in its order. The files need not exist yet.
 Dataset<ColumnBatch> csv(std::vector<std::string> files, ColumnSchema schema, Count size,
                          CsvSourceOptions options = {});
 Dataset<ColumnBatch> csv(std::initializer_list<std::string> files, ColumnSchema schema, Count size,
                          CsvSourceOptions options = {});
-/// With the schema that the first file suggests (infer_csv_schema).
+/// Reads with the schema that infer_csv_schema finds in the first file.
 Dataset<ColumnBatch> csv(const std::string& pattern, Count size, CsvSourceOptions options = {});
 
 }  // namespace infeed

@@ -13,35 +13,36 @@
 namespace infeed {
 
 struct FixedLengthRecordsOptions {
-  Count header_bytes = 0;  ///< passed over at the front of each file
-  Count footer_bytes = 0;  ///< and at its end
-  /// gzip and lz4 are told by content; zlib has to be named, as data may begin like it.
+  Count header_bytes = 0;  ///< skipped at the front of each file
+  Count footer_bytes = 0;  ///< skipped at the end of each file
+  /// gzip and lz4 are recognised by content. zlib must be named, since data may begin like it.
   Compression compression = Compression::automatic;
-  UrlOptions url = {};  ///< where files are named by URLs
+  UrlOptions url = {};  ///< for files named by URLs
   StageName name = {};  ///< as in StageOptions
 };
 
-/// Why: gives the records of files in which each has the same length, with nothing between them, as
-/// CIFAR's are; tf.data's FixedLengthRecordDataset.
+/// Reads files of records that all have the same length, with nothing between them, as CIFAR's are.
+/// It is tf.data's FixedLengthRecordDataset.
 ///
 ///     auto images = infeed::fixed_length_records("data_batch_*.bin", 3073)
 ///         | infeed::map([](const infeed::Record& image) { return int(image.bytes()[0]); });
 ///
-/// An element is a Record (records/record.h) that knows its file, its number in it and its offset;
-/// its bytes are those that were read, uncopied. Patterns are those of infeed::match_files, looked
-/// up when the source is described; plain files, .gz, .lz4, URLs.
+/// An element is a Record (records/record.h) that knows its file, its number in the file and its
+/// offset. It shows the bytes as they were read, uncopied. Patterns are those of
+/// infeed::match_files; they are looked up when the source is described. Files may be plain, .gz,
+/// .lz4 or URLs.
 ///
-/// Where all files are local and not compressed, the number of records is known and skipping (a
-/// resume) seeks; else the bytes that are skipped are read.
+/// If all files are local and uncompressed, the number of records is known and skipping (a resume)
+/// seeks. Otherwise the skipped bytes are read.
 ///
-/// Errors are an element's and cost the rest of their file; the next one follows. The size of a file
-/// that isn't compressed must be header_bytes + k * record_bytes + footer_bytes; else it is data_loss
-/// in the place of the whole file, as its records may lie anywhere. Of a compressed one that is found
-/// at its end, behind its records. A pattern that nothing matches, and records of 0 bytes, are thrown
-/// when the source is described.
+/// An error is an element's and costs the rest of its file; the next file follows. The size of an
+/// uncompressed file must be header_bytes + k * record_bytes + footer_bytes. Otherwise data_loss
+/// takes the place of the whole file, since its records may lie anywhere. For a compressed file
+/// that error comes at the end, after its records. Throws when the source is described if nothing
+/// matches the pattern, or for records of 0 bytes.
 Dataset<Record> fixed_length_records(const std::string& pattern, Count record_bytes,
                                      FixedLengthRecordsOptions options = {});
-/// A list of names, in its order; none of them needs to exist yet.
+/// Reads a list of names, in its order. The files need not exist yet.
 Dataset<Record> fixed_length_records(std::vector<std::string> files, Count record_bytes,
                                      FixedLengthRecordsOptions options = {});
 Dataset<Record> fixed_length_records(std::initializer_list<std::string> files, Count record_bytes,

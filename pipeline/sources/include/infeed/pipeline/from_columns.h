@@ -12,8 +12,8 @@ struct FromColumnsOptions {
   StageName name = {};  ///< as in StageOptions
 };
 
-/// Why: gives the rows of columns that lie in memory already (adopted from NumPy or Arrow, read from
-/// a file, or made by the program) as batches of `size` rows, in their order.
+/// Gives the rows of columns that are in memory already (adopted from NumPy or Arrow, read from a
+/// file, or made by the program) as batches of `size` rows, in order.
 ///
 ///     const infeed::ColumnBatch all({
 ///         {"x", infeed::Column::dense(infeed::Tensor::copy_of({4, 2}, {1, 2, 3, 4, 5, 6, 7, 8}))},
@@ -21,11 +21,12 @@ struct FromColumnsOptions {
 ///     });
 ///     auto batches = infeed::from_columns(all, 3);   // of 3 rows, and of 1
 ///
-/// Batch k is all.slice(k * size, size): a view, whose values are not copied. Any batch can be had at
-/// once, so a global_shuffle of the batches may stand right behind.
+/// Batch k is all.slice(k * size, size): a view, whose values aren't copied. Any batch can be read
+/// directly, so a global_shuffle of the batches may follow.
 ///
-/// Skipping costs nothing; the number of batches is known. Describing the source reads the columns
-/// once, as a checkpoint is bound to their content. Errors: invalid_argument for a size below 1.
+/// Skipping costs nothing, and the number of batches is known. Describing the source reads the
+/// columns once, since a checkpoint is bound to their content. Errors: invalid_argument for a size
+/// below 1.
 Dataset<ColumnBatch> from_columns(ColumnBatch columns, Count size, FromColumnsOptions options = {});
 
 }  // namespace infeed

@@ -11,8 +11,8 @@
 
 namespace infeed {
 
-/// Why: this is a source of your own: whatever can be written as a function that gives the next
-/// element. `make` is called once a pass and returns that function; an empty optional is the end.
+/// Makes a source of your own from a function that returns the next element. `make` is called once
+/// per pass and returns that function. An empty optional is the end.
 ///
 ///     infeed::generate([] {
 ///       return [socket = connect()]() mutable -> std::optional<Message> {
@@ -21,13 +21,13 @@ namespace infeed {
 ///     })
 ///
 /// A `make` that takes a std::uint64_t gets the number of the pass (0, 1, ...), to key seeds by.
-/// `make` may be called by several threads at once (one iterator each); what it returns is used by
-/// one thread at a time.
+/// Several threads may call `make` at once (one per iterator). Each function that it returns is
+/// used by one thread at a time.
 ///
-/// What the function throws is an error in one element's place, and the next call goes on, but for
-/// the terminal Error of an iterator that it uses, which is terminal here, too. What `make` throws
-/// is one element's error, and that pass is over. Elements are handed on after 100 us at the
-/// latest: a slow source is not kept waiting for company. Skipping calls the function.
+/// An exception of the function is an error in one element's place, and the next call goes on. The
+/// terminal Error of an iterator that the function uses is terminal here, too. An exception of
+/// `make` is one element's error, and that pass is over. Elements are handed on after 100 us at the
+/// latest, so a slow source doesn't hold them back. Skipping calls the function.
 template <class Make>
 auto generate(Make make, StageOptions options = {});
 
@@ -38,7 +38,7 @@ struct GenerateSpec {
   const TypeInfo* type;
   std::shared_ptr<const void> make;
   std::shared_ptr<void> (*start)(const void* make, std::uint64_t epoch);
-  /// Constructs the next element at `to`; false at the end.
+  /// Constructs the next element at `to`. Returns false at the end.
   bool (*next)(void* generator, void* to);
 };
 

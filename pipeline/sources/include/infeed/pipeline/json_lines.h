@@ -13,14 +13,14 @@ namespace infeed {
 
 struct JsonLinesSourceOptions {
   JsonLinesOptions format = {};
-  /// As in CsvSourceOptions.
+  /// Works as in CsvSourceOptions.
   Count parallelism = 1;
   /// Leaves out a last batch that has fewer rows than the others.
   bool drop_remainder = false;
   StageName name = {};  ///< as in StageOptions
 };
 
-/// Why: gives JSON-lines files (an object a line), one file after the other, as batches of columns.
+/// Reads JSON-lines files (one object per line), one file after the other, as batches of columns.
 ///
 ///     const auto schema = infeed::ColumnSchema()
 ///                             .bytes("text")
@@ -29,16 +29,16 @@ struct JsonLinesSourceOptions {
 ///     auto batches =
 ///         infeed::json_lines("corpus-*.jsonl.gz", schema, 256, {.parallelism = infeed::autotune});
 ///
-/// Which value becomes which column: records/json_lines.h. Everything else (patterns, threads,
+/// records/json_lines.h says which value becomes which column. Everything else (patterns, threads,
 /// order, errors, checkpoints) is as with csv (csv.h).
 Dataset<ColumnBatch> json_lines(const std::string& pattern, ColumnSchema schema, Count size,
                                 JsonLinesSourceOptions options = {});
-/// A list of names, in its order; none of them needs to exist yet.
+/// Reads a list of names, in its order. The files need not exist yet.
 Dataset<ColumnBatch> json_lines(std::vector<std::string> files, ColumnSchema schema, Count size,
                                 JsonLinesSourceOptions options = {});
 Dataset<ColumnBatch> json_lines(std::initializer_list<std::string> files, ColumnSchema schema,
                                 Count size, JsonLinesSourceOptions options = {});
-/// With the schema that the first file suggests (infer_json_lines_schema).
+/// Reads with the schema that infer_json_lines_schema finds in the first file.
 Dataset<ColumnBatch> json_lines(const std::string& pattern, Count size,
                                 JsonLinesSourceOptions options = {});
 

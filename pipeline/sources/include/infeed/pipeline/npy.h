@@ -12,22 +12,22 @@
 namespace infeed {
 
 struct NpySourceOptions {
-  /// What npy() calls its column.
+  /// The name of npy()'s column.
   std::string column = "values";
-  /// Which arrays of a file npz() takes, in this order; none: all.
+  /// The arrays of a file that npz() takes, in this order; if empty, all.
   std::vector<std::string> arrays = {};
   ArrayMemory memory = ArrayMemory::mapped;
-  /// Whether npz() compares the CRC-32s of stored members when it opens a file, which reads it once.
+  /// If true, npz() checks the CRC-32s of stored members when it opens a file, which reads it once.
   bool verify = true;
-  Compression compression = Compression::automatic;  ///< of a file as a whole
+  Compression compression = Compression::automatic;  ///< of the whole file
   /// Leaves out a last batch that has fewer rows than the others.
   bool drop_remainder = false;
-  UrlOptions url = {};  ///< where files are named by URLs
+  UrlOptions url = {};  ///< for files named by URLs
   StageName name = {};  ///< as in StageOptions
 };
 
-/// Why: gives the rows of arrays that NumPy saved as batches of `size` rows: the first axis numbers
-/// the rows, each array is a column. What types become: records/npy.h.
+/// Reads the rows of arrays that NumPy saved as batches of `size` rows. The first axis numbers the
+/// rows, and each array is a column. records/npy.h says what each type becomes.
 ///
 ///     auto tokens = infeed::npy("tokens-*.npy", 8, {.column = "tokens"});   // numpy.save
 ///     auto both = infeed::npz("data-*.npz", 32);                            // numpy.savez
@@ -36,22 +36,22 @@ struct NpySourceOptions {
 ///       std::span<const float> x = batch.column("x").values<float>();
 ///     }
 ///
-/// Files that a pattern matches are read one after the other, and batch k holds the rows k * size up
-/// to (k + 1) * size of all of them; they have the same columns. Where a batch lies in one file it
-/// shows the file's mapped pages: nothing is copied but what is swapped, text, misaligned (in an NPZ
-/// file), or across two files. Mapped files must not become shorter meanwhile (ArrayMemory::copied
-/// reads them instead). Compressed members, compressed files and URLs are first copied to a file
-/// without a name in TMPDIR, when their turn comes.
+/// Files that match a pattern are read one after the other and must have the same columns. Batch k
+/// holds the rows k * size up to (k + 1) * size of all of them. A batch within one file shows the
+/// file's mapped pages; only byte-swapped, text and misaligned (in an NPZ file) values, and batches
+/// across two files, are copied. Mapped files must not become shorter meanwhile
+/// (ArrayMemory::copied reads them instead). Compressed members, compressed files and URLs are
+/// first copied to an unnamed file in TMPDIR, when their turn comes.
 ///
-/// Headers say how many rows there are: the number of batches is known for local files that aren't
-/// gzipped, and skipping (a resume) reads nothing but headers.
+/// The headers give the number of rows, so the number of batches is known for local files that
+/// aren't gzipped. Skipping (a resume) reads only headers.
 ///
-/// Errors are an element's: a file that is gone, no array, cut, damaged, or has other columns than
-/// the first one costs its rows, and stands behind a batch of the rows before; a batch with a bool
-/// that is none costs that batch. A pattern that nothing matches is thrown when the source is
-/// described.
+/// Errors are elements' errors. A file that is gone, isn't an array, is cut or damaged, or has
+/// other columns than the first file costs its rows; its error comes after a batch of the rows
+/// before. A batch with an invalid bool is lost. Throws when the source is described if nothing
+/// matches the pattern.
 Dataset<ColumnBatch> npy(const std::string& pattern, Count size, NpySourceOptions options = {});
-/// A list of names, in its order; none of them needs to exist yet.
+/// Reads a list of names, in its order. The files need not exist yet.
 Dataset<ColumnBatch> npy(std::vector<std::string> files, Count size, NpySourceOptions options = {});
 Dataset<ColumnBatch> npz(const std::string& pattern, Count size, NpySourceOptions options = {});
 Dataset<ColumnBatch> npz(std::vector<std::string> files, Count size, NpySourceOptions options = {});
@@ -60,7 +60,7 @@ struct NpyColumn {
   std::string column;
   std::string file;
 };
-/// Arrays of several files side by side; they have the same number of rows.
+/// Reads arrays of several files side by side. They must have the same number of rows.
 Dataset<ColumnBatch> npy_columns(std::vector<NpyColumn> columns, Count size,
                                  NpySourceOptions options = {});
 

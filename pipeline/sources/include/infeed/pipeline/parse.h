@@ -11,15 +11,15 @@
 namespace infeed {
 
 struct ParseOptions {
-  /// So many records are parsed at the same time; with 1 the thread that pulls parses them.
+  /// The most records that are parsed at the same time; with 1 the pulling thread parses.
   Count parallelism = 1;
-  /// With parallelism, elements come in the input's order (the default), or as they are ready.
+  /// If true, parallel elements come in the input's order; if false, as they are ready.
   bool ordered = true;
   StageName name = {};  ///< as in StageOptions
 };
 
-/// Why: records hold serialised tf.train.Examples; this makes your structs of them, directly from
-/// the bytes.
+/// Why: records hold serialised tf.train.Examples. This makes your structs straight from their
+/// bytes.
 ///
 ///     const auto schema = infeed::ExampleSchema<Sample>()
 ///                             .feature("image", &Sample::image)
@@ -27,27 +27,27 @@ struct ParseOptions {
 ///     infeed::records("train-*.tfrecord")
 ///         | infeed::parse<Sample>(schema, {.parallelism = infeed::autotune})
 ///
-/// A record that does not fit the schema is an element's error, in its place, that names feature,
+/// A record that doesn't fit the schema is an element's error, in its place, that names feature,
 /// file, offset and record.
 ///
-/// A vector member whose feature a record lacks is empty. When none of the first 1,000 records of a
-/// pass has it (of all, where there are fewer), its name is probably misspelt: a terminal error
-/// (invalid_argument) behind them says so, with the names that the records have. It does not depend
-/// on threads or on where a run was resumed. Where it may be missing everywhere, give a default, or
-/// make the member a std::optional:
+/// A vector member is empty if its record lacks the feature. If none of the first 1,000 records of
+/// a pass has the feature (or none of all, if there are fewer), its name is probably misspelt. Then
+/// a terminal error (invalid_argument) follows these records and lists the names that they have. It
+/// doesn't depend on threads or on where a run was resumed. If the feature may be missing
+/// everywhere, give a default, or make the member a std::optional:
 ///
 ///     infeed::ExampleSchema<Sample>().feature("tags", &Sample::tags, {})
 ///
-/// A feature that is there with an empty list is there. An inner dataset of interleave or flat_map
-/// has passes of its own. A pass of which more than 4,000 records are passed over behind other
-/// stages than a source (parse | skip(100'000) behind a shuffle) is not judged. The same holds for
-/// parse_batch, parse_ragged_batch and parse_padded_batch.
+/// A feature with an empty list counts as present. Each inner dataset of interleave or flat_map has
+/// its own passes. A pass isn't checked if more than 4,000 of its records are skipped after a stage
+/// that isn't a source (parse | skip(100'000) after a shuffle). The same holds for parse_batch,
+/// parse_ragged_batch and parse_padded_batch.
 ///
 /// Members of type Record point into the record's block: nothing is copied.
 template <class T>
 auto parse(ExampleSchema<T> schema, ParseOptions options = {});
 
-/// The same for tf.train.SequenceExamples.
+/// Parses tf.train.SequenceExamples in the same way.
 template <class T>
 auto parse(SequenceExampleSchema<T> schema, ParseOptions options = {});
 

@@ -18,9 +18,8 @@
 
 namespace infeed {
 
-/// Why: parses records straight into columns that are known when the program runs only: by a schema
-/// in a file, as it was inferred from records, or as somebody typed it. It is parse_batch without a
-/// struct, and as quick.
+/// Parses records straight into columns that are known only at run time: from a schema in a file,
+/// inferred from records, or typed by a user. It is parse_batch without a struct, and as quick.
 ///
 ///     const auto schema = infeed::ColumnSchema()
 ///                             .column("image", infeed::DType::uint8, {784})
@@ -32,12 +31,12 @@ namespace infeed {
 ///       std::span<const std::uint8_t> pixels = batch.column("image").values<std::uint8_t>();
 ///     }
 ///
-/// What a column may be, and what it is made of: column_parser.h. A batch goes to NumPy, PyTorch and
-/// Arrow without a copy by dlpack.h and arrow.h. A row that fails is left out of its batch, and one
-/// element's error before the batch names the first failure and how many there were. A ragged column
-/// that none of the first records has is an error, as with parse().
+/// column_parser.h says what a column may be and what it is made of. dlpack.h and arrow.h hand a
+/// batch to NumPy, PyTorch and Arrow without a copy. A failed row is left out of its batch. One
+/// element's error before the batch names the first failure and the number of failures. A ragged
+/// column that none of the first records has is an error, as with parse().
 ///
-/// Errors: invalid_argument where Examples can't fill the schema, when it is described.
+/// Throws invalid_argument when it is described if Examples can't fill the schema.
 inline auto parse_columns(ColumnSchema schema, std::int64_t size, BatchIntoOptions options = {});
 
 // Only the library reads what follows.

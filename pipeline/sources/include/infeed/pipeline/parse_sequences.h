@@ -19,19 +19,20 @@
 namespace infeed {
 
 struct ParsePaddedBatchOptions {
-  /// So many batches are parsed at the same time; MapOptions::parallelism explains the values.
+  /// The most batches that are parsed at the same time. MapOptions::parallelism explains the
+  /// values.
   Count parallelism = 1;
   bool drop_remainder = false;
-  /// They mean what they mean in PaddedBatchOptions. A sequence longer than its width is an error
-  /// of its row.
+  /// Mean the same as in PaddedBatchOptions. A sequence longer than its width is an error of its
+  /// row.
   std::vector<std::int64_t> widths = {};
   double padding = 0;
   std::vector<double> paddings = {};
   StageName name = {};  ///< as in StageOptions
 };
 
-/// Why: this is parse and ragged_batch in one: it parses serialised Examples or SequenceExamples
-/// straight into the columns of a batch, without a std::vector a row between.
+/// Does parse and ragged_batch in one: it parses serialised Examples or SequenceExamples straight
+/// into the columns of a batch, without a std::vector per row.
 ///
 ///     struct Clip { std::vector<std::vector<float>> boxes; std::int64_t label; };
 ///     void train(const infeed::SequenceExampleSchema<Clip>& schema) {
@@ -42,14 +43,14 @@ struct ParsePaddedBatchOptions {
 ///       }
 ///     }
 ///
-/// Every member of the struct must be in the schema (ExampleSchema or SequenceExampleSchema). A row
-/// that fails is left out of its batch, and one element's error before the batch names the first
-/// failure and how many there were. A vector's feature that none of the first records has is an
+/// Every member of the struct must be in the schema (ExampleSchema or SequenceExampleSchema). A
+/// failed row is left out of its batch. One element's error before the batch names the first
+/// failure and the number of failures. A vector's feature that none of the first records has is an
 /// error, as with parse().
 template <class Schema>
 auto parse_ragged_batch(Schema schema, std::int64_t size, BatchIntoOptions options = {});
 
-/// The same with padded_batch: sequences of one batch are filled up to the same width, as
+/// Does the same with padded_batch: the sequences of a batch are filled up to the same width, as
 /// TensorFlow does with FixedLenSequenceFeatures.
 ///
 ///     struct Sentence { std::vector<std::int32_t> tokens; std::int64_t label; };

@@ -8,17 +8,17 @@
 namespace infeed {
 
 struct RandomIntegersOptions {
-  /// Without any of the seeds, a random one is drawn when the source is described.
+  /// If neither seed is given, a random one is drawn when the source is described.
   std::optional<std::uint64_t> seed = std::nullopt;
   /// TensorFlow's tf.random.set_seed, for numbers that must equal another program's, as in
   /// ShuffleOptions.
   std::optional<std::uint64_t> global_seed = std::nullopt;
-  /// Other numbers each pass, or the same.
+  /// If true, each pass has other numbers.
   bool rerandomize_each_iteration = false;
   StageName name = {};  ///< as in StageOptions
 };
 
-/// Why: this gives random numbers 0 .. 2^32-1, each as likely, without an end; the numbers of
+/// Gives random numbers 0 .. 2^32-1, all equally likely, without an end. They are the numbers of
 /// tf.data.Dataset.random with the same seeds. Skipping costs nothing.
 ///
 ///     infeed::random_integers({.seed = 7}) | infeed::take(100)

@@ -7,9 +7,8 @@
 
 namespace infeed {
 
-/// Why: this gives the integers start, start+step, ... up to but not including stop; the usual
-/// source of indices and of tests. A negative step counts down; step 0 is an error
-/// (invalid_argument).
+/// Gives the integers start, start+step, ... up to but not including stop; the usual source of
+/// indices and of tests. A negative step counts down; step 0 is an error (invalid_argument).
 ///
 ///     infeed::range(10)            // 0 1 ... 9
 ///     infeed::range(10, 0, -3)     // 10 7 4 1
@@ -19,7 +18,7 @@ inline Dataset<std::int64_t> range(std::int64_t stop, StageOptions options = {})
   return range(0, stop, 1, std::move(options));
 }
 
-/// start, start+step, ... without an end.
+/// Gives start, start+step, ... without an end.
 Dataset<std::int64_t> counter(std::int64_t start = 0, std::int64_t step = 1,
                               StageOptions options = {});
 

@@ -16,28 +16,29 @@
 
 namespace infeed {
 
-/// Why: this gives the elements of a vector, in their order. Each pass copies them out; the vector
-/// itself is shared by all iterators.
+/// Gives the elements of a vector, in order. Each pass copies them out. All iterators share the
+/// vector.
 ///
 ///     infeed::slices({1, 2, 3})
 ///     infeed::slices(std::move(samples))            // a std::vector<Sample>
 ///     infeed::slices(std::make_shared<const std::vector<Sample>>(load()))
 ///
-/// Values that lie anywhere, as in a mapped file, are shown by from_memory() as they are; whoever
-/// owns them is kept until the last iterator is gone. They must not change as long as that.
+/// from_memory() gives values that lie anywhere, for example in a mapped file. The owner is kept
+/// until the last iterator is gone. The values must not change as long.
 ///
 ///     const auto owner = std::make_shared<const std::vector<int>>(1000);
 ///     infeed::from_memory(std::span<const int>(*owner).subspan(10), owner)
 ///
-/// Skipping costs nothing. A copy that throws is an error in that element's place. Describing the
-/// source reads numbers, plain structs and strings once, as a checkpoint is bound to them.
+/// Skipping costs nothing. If a copy throws, the exception is an error in that element's place.
+/// Describing the source reads numbers, plain structs and strings once, since a checkpoint is bound
+/// to them.
 template <class T>
 Dataset<T> slices(std::shared_ptr<const std::vector<T>> values, StageOptions options = {});
 template <class T>
 Dataset<T> slices(std::vector<T> values, StageOptions options = {});
 template <class T>
 Dataset<T> slices(std::initializer_list<T> values, StageOptions options = {});
-/// `owner` may be null for what lives as long as the program does.
+/// `owner` may be null for values that live as long as the program.
 template <class T>
 Dataset<T> from_memory(std::span<const T> values, std::shared_ptr<const void> owner,
                        StageOptions options = {});
@@ -49,16 +50,16 @@ struct SlicesSpec {
   std::string name;
   std::string signature;
   const TypeInfo* type;
-  std::shared_ptr<const void> values;  ///< the first of them
+  std::shared_ptr<const void> values;  ///< the first value
   std::size_t count;
-  /// Of the values that are names of files: which one. None: they lie in memory only.
+  /// Returns the file's name for a value that is one. Empty if the values aren't names of files.
   std::function<std::string(std::size_t index)> file_of = {};
 };
 
 NodePointer make_slices(SlicesSpec spec);
 std::string slices_signature(std::size_t count, std::uint32_t fingerprint);
 
-/// A hash of the values, where their type lets one look at them; a checkpoint is bound to it.
+/// Returns a hash of the values, if their type can be hashed. A checkpoint is bound to it.
 template <class T>
 std::uint32_t fingerprint_of(const T* values, std::size_t count) {
   std::uint32_t crc = 0;
@@ -92,7 +93,7 @@ template <class T>
 Dataset<T> slices(std::shared_ptr<const std::vector<T>> values, StageOptions options) {
   const std::size_t count = values->size();
   if constexpr (std::is_same_v<T, bool>) {
-    const std::shared_ptr<bool[]> flags(new bool[count]);  // a vector of bool holds no bools
+    const std::shared_ptr<bool[]> flags(new bool[count]);  // a vector of bool has no bool objects
     for (std::size_t i = 0; i < count; ++i) flags[i] = (*values)[i];
     return detail::slices_of<bool>(std::shared_ptr<const bool>(flags, flags.get()), count, options);
   } else {

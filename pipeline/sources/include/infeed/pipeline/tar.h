@@ -15,9 +15,8 @@ struct TarSourceOptions {
   StageName name = {};     ///< as in StageOptions
 };
 
-/// Why: gives the samples of tar files as WebDataset packs them: members that stand behind each other
-/// and have the same name up to their first dot are one sample, and what stands behind it names its
-/// fields.
+/// Reads samples from tar files as WebDataset packs them. Consecutive members with the same name up
+/// to the first dot are one sample; the rest of each name is the name of a field.
 ///
 ///     auto labels = infeed::tar("imagenet-train-*.tar")
 ///         | infeed::map([](const infeed::TarSample& sample) {
@@ -27,19 +26,20 @@ struct TarSourceOptions {
 ///             return std::pair(*image, std::stoll(std::string(label->bytes())));
 ///           });
 ///
-/// Contents are shown where they were read, uncopied. Patterns are those of infeed::match_files,
-/// looked up when the source is described; plain files, .gz, .lz4, URLs. To read several at once:
-/// files(...) | interleave(tar).
+/// Contents are shown as they were read, uncopied. Patterns are those of infeed::match_files; they
+/// are looked up when the source is described. Files may be plain, .gz, .lz4 or URLs. To read
+/// several at once: files(...) | interleave(tar).
 ///
-/// Skipping (a resume) reads headers only and seeks over what lies between where the file isn't
-/// compressed; the number of samples is unknown. Errors are an element's, in the place of a sample:
+/// Skipping (a resume) reads only headers, and seeks over the contents if the file isn't
+/// compressed. The number of samples is unknown. An error is an element's, in the place of a
+/// sample:
 /// | what                                                        | what it costs                 |
 /// |-------------------------------------------------------------|-------------------------------|
 /// | a field that comes twice, or is larger than the limit       | its sample                    |
 /// | a header that is damaged, a file that is cut, gone, no tar  | the rest of the file          |
-/// A pattern that nothing matches is thrown when the source is described.
+/// Throws when the source is described if nothing matches the pattern.
 Dataset<TarSample> tar(const std::string& pattern, TarSourceOptions options = {});
-/// A list of names, in its order; none of them needs to exist yet.
+/// Reads a list of names, in its order. The files need not exist yet.
 Dataset<TarSample> tar(std::vector<std::string> files, TarSourceOptions options = {});
 Dataset<TarSample> tar(std::initializer_list<std::string> files, TarSourceOptions options = {});
 

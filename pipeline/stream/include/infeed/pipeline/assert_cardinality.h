@@ -11,13 +11,15 @@ NodePointer make_assert_cardinality(std::int64_t count, NodePointer input);
 
 }  // namespace detail
 
-/// Why: this says how many elements there are where no stage can know it (behind filter, flat_map,
-/// interleave), so that those behind it can: a progress bar, a full shuffle's memory, take, repeat.
+/// Says how many elements there are where no stage can know it (after filter, flat_map,
+/// interleave). Later stages can then use the number: a progress bar, a full shuffle's memory,
+/// take, repeat.
 ///
 ///     files | infeed::interleave(read) | infeed::assert_cardinality(60'000)
 ///
-/// A pass that ends earlier, or goes on behind `count` elements (errors included), is a terminal
-/// error, failed_precondition: next() throws it now and ever after. It is no part of a checkpoint.
+/// If a pass ends earlier, or goes on after `count` elements (errors included), that is a terminal
+/// error, failed_precondition: next() throws it then and at every later call. The stage isn't part
+/// of a checkpoint.
 inline auto assert_cardinality(std::int64_t count, StageOptions options = {}) {
   return named_stage(options.name, untyped_stage(detail::make_assert_cardinality, count));
 }

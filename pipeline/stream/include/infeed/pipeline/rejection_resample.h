@@ -13,19 +13,18 @@
 namespace infeed {
 
 struct ResampleOptions {
-  /// The share of each class 0, 1, ... in the output. Shares add up to 1, give or take 0.01.
+  /// The share of each class 0, 1, ... in the output. Shares add up to 1, within 0.01.
   std::vector<double> target = {};
-  /// The share of each class in the input, where it is known. Empty: estimated as the input passes,
-  /// from the classes seen so far.
+  /// The share of each class in the input, if known. If empty, it is estimated from the classes
+  /// seen so far.
   std::vector<double> initial = {};
-  /// None: a random one, drawn when the dataset is described.
+  /// If not given, a random seed is drawn when the dataset is described.
   std::optional<std::uint64_t> seed = std::nullopt;
   StageName name = {};  ///< as in StageOptions
 };
 
-/// Why: evens out classes that come too often, or gives them any other shares, without knowing the
-/// data beforehand and without holding any of it: elements of classes that are too frequent are
-/// left out by chance.
+/// Evens out classes that come too often, or gives them any other shares. It needs no knowledge of
+/// the data and holds no elements: random elements of too frequent classes are left out.
 ///
 ///     struct Sample { int label; };
 ///     infeed::Dataset<Sample> balance(const infeed::Dataset<Sample>& samples) {
@@ -34,34 +33,33 @@ struct ResampleOptions {
 ///                                                    .initial = {0.99, 0.01}, .seed = 7});
 ///     }
 ///
-/// Shapes: the elements themselves come out, as they are and in their order; TensorFlow gives pairs
-/// (class, element). `class_of` gives an element's class, 0 to n-1 for n shares in `target`. With
-/// ratio(c) = target[c] / initial[c], an element of class c is kept with probability
-/// ratio(c) / (the greatest ratio): the class that is shortest of its share is kept whole, and
-/// about 1 / (the greatest ratio) of all elements are. A class with a target of 0 never comes.
+/// The output is the kept elements, unchanged and in order; TensorFlow gives pairs (class,
+/// element). `class_of` returns an element's class, 0 to n-1 for n shares in `target`. With
+/// ratio(c) = target[c] / initial[c], an element of class c is kept with probability ratio(c) /
+/// (the greatest ratio). So the rarest class relative to its target is kept whole, and about 1 /
+/// (the greatest ratio) of all elements are kept. A class with a target of 0 never comes.
 ///
-/// Without `initial` its place is taken by the classes counted so far in this pass, the element
-/// itself included, each class from 1 on so that none is taken for absent. The first few hundred
-/// elements therefore follow `target` only roughly. A class that never comes, but has a target,
-/// leaves ever fewer of the others: give it 0. (TensorFlow looks at blocks of 32 and counts from
-/// 10.)
+/// Without `initial`, the classes counted so far in this pass replace it. The element itself is
+/// included, and each class counts from 1, so no class seems absent. The first few hundred elements
+/// therefore follow `target` only roughly. A class that has a target but never comes leaves ever
+/// fewer of the others: give it 0. (TensorFlow looks at blocks of 32 and counts from 10.)
 ///
 /// TensorFlow also mixes in part of its input untouched, which wastes fewer elements but gives some
 /// of them twice. Here each comes at most once.
 ///
-/// Order: whether an element is kept is decided by its class, what was counted, and a number keyed
-/// by (seed, epoch, position), errors counted as positions; behind shard it is the position in the
-/// stream that the shards share (shard.h). So each epoch keeps others, and given `initial` the
-/// number of hosts doesn't matter.
+/// Order: whether an element is kept depends on its class, the counts, and a number keyed by (seed,
+/// epoch, position), where errors count as positions. After shard the position is that in the
+/// stream that the shards share (shard.h). So each epoch keeps other elements and, with `initial`,
+/// the number of hosts doesn't matter.
 ///
-/// Errors: a failed element stays where it is. What `class_of` throws takes the element's place, and
-/// so does an Error(invalid_argument) for a class that `target` has no share for; neither counts.
-/// Shares that make no sense throw Error(invalid_argument) when the dataset is described.
+/// Errors: a failed element stays in its place. An exception of `class_of` takes the element's
+/// place, and so does an Error(invalid_argument) for a class without a share in `target`; neither
+/// is counted. Bad shares throw Error(invalid_argument) when the dataset is described.
 ///
 /// A resume calls `class_of` for all elements that it passes over.
 ///
-/// Thread-safety: `class_of` is called as const by one thread at a time in each iterator, so those
-/// of several iterators may call it at once: it must not change what others see.
+/// Thread-safety: each iterator calls `class_of` as const from one thread at a time. Several
+/// iterators may call it at once, so it must not change shared data.
 template <class F>
 auto rejection_resample(F class_of, ResampleOptions options);
 
@@ -96,7 +94,7 @@ struct RejectionResampleStageFactory {
       };
       return Dataset<T>(make_rejection_resample(options, class_of, call, input.node()));
     } else {
-      return input;  // so that the assertion is all that the compiler complains about
+      return input;  // so that the compiler reports only the assertion
     }
   }
 };

@@ -11,9 +11,8 @@ NodePointer make_skip(std::int64_t count, NodePointer input);
 
 }  // namespace detail
 
-/// Why: this gives all but the first `count` elements, errors included; a negative count skips all.
-/// Functions of the stages before it are not called for what is skipped where the stream doesn't
-/// depend on it.
+/// Gives all but the first `count` elements, errors included; a negative count skips all. Functions
+/// of the stages before aren't called for skipped elements if the stream doesn't depend on it.
 inline auto skip(std::int64_t count, StageOptions options = {}) {
   return named_stage(options.name, untyped_stage(detail::make_skip, count));
 }

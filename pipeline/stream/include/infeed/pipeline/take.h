@@ -11,7 +11,7 @@ NodePointer make_take(std::int64_t count, NodePointer input);
 
 }  // namespace detail
 
-/// Why: this gives the first `count` elements, errors included; a negative count takes all.
+/// Gives the first `count` elements, errors included; a negative count takes all.
 inline auto take(std::int64_t count, StageOptions options = {}) {
   return named_stage(options.name, untyped_stage(detail::make_take, count));
 }

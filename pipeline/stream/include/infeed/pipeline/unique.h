@@ -11,28 +11,27 @@
 
 namespace infeed {
 
-/// Why: this gives each element at its first occurrence only, within one pass. Errors are always
-/// handed on.
+/// Gives each element only at its first occurrence in a pass. Errors are always handed on.
 ///
 ///     words | infeed::unique()
 ///
-/// Memory: all different elements are remembered, 8 to 24 bytes each besides their own size, and
-/// are counted in the iterator's limit; over it comes a terminal Error(resource_exhausted).
+/// Memory: all different elements are remembered, each with 8 to 24 bytes besides its own size,
+/// counted in the iterator's limit. Beyond the limit comes a terminal Error(resource_exhausted).
 inline auto unique(StageOptions options = {});
 
 // Only the library reads what follows.
 namespace detail {
 
-/// The values that were seen so far, behind an interface that doesn't know their type.
+/// The values seen so far, behind an interface that doesn't know their type.
 class SeenValues {
  public:
   virtual ~SeenValues() = default;
-  /// Moves those of the values in[0..count) that are new to `out`, the others are destroyed. Stops
-  /// behind one that throws (its hash, its comparison, its copy), with `error` set.
+  /// Moves the new values of in[0..count) to `out` and destroys the others. Stops after a value
+  /// that throws (its hash, comparison or copy), with `error` set.
   virtual KernelResult keep_new(void* in, void* out, std::size_t count, ErrorPointer& error) = 0;
   /// Bytes that it holds.
   virtual std::uint64_t bytes() const = 0;
-  /// An upper bound of bytes() once `count` more were seen, without what they own themselves.
+  /// Returns an upper bound of bytes() after `count` more values, without the bytes they own.
   virtual std::uint64_t bytes_with(std::size_t count) const = 0;
 };
 
@@ -69,19 +68,20 @@ class SeenValuesOf final : public SeenValues {
     const std::size_t size = values_.size() + count;
     const std::size_t table = table_size_for(size);
     if (table == table_.size()) return bytes();
-    // While it grows, the old table and values are there, too.
+    // While it grows, the old table and values exist, too.
     return bytes() + table * (sizeof(Entry) + sizeof(T) / 2) + sizeof(T);
   }
 
  private:
-  /// 1 + the index in values_ (0: free), and some bits of the hash, which spare most comparisons.
+  /// 1 + the index in values_ (0: free), and some bits of the hash, which save most comparisons.
   struct Entry {
     std::uint32_t index = 0;
     std::uint32_t hash = 0;
   };
 
   static std::uint64_t hash_of(const T& value) {
-    // std::hash of a number is the number itself; multiplied, its upper bits depend on all of it.
+    // std::hash of a number is the number itself. After the multiplication the upper bits depend on
+    // all of it.
     const std::uint64_t hash = std::hash<T>{}(value)*0x9E3779B97F4A7C15;
     return hash ^ (hash >> 32);
   }
@@ -103,7 +103,7 @@ class SeenValuesOf final : public SeenValues {
     table_.swap(bigger);
   }
 
-  /// False when it was there.
+  /// Adds the value. Returns false if it was there already.
   bool add(const T& value) {
     const std::uint64_t hash = hash_of(value);
     const auto tag = static_cast<std::uint32_t>(hash >> 32);

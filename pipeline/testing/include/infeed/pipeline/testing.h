@@ -13,53 +13,53 @@
 #include <infeed/pipeline/dataset.h>
 #include <infeed/pipeline/detail/resume_check.h>
 
-/// Why: a resume is exact only while a pipeline's functions are: one that keeps a counter, draws
-/// from a generator of its own or asks the clock breaks it silently. This proves it for a pipeline
-/// of yours, in your own tests, with any test framework or none:
+/// Why: a resume is exact only if a pipeline's functions are. A function that keeps a counter, has
+/// its own random generator or asks the clock breaks it silently. This proves a resume exact for
+/// your pipeline, in your own tests, with any test framework or none:
 ///
 ///     const auto report = infeed::testing::expect_equal_after_resume([] { return my_dataset(); });
 ///     // throws infeed::Error when anything differs; report.elements says how much was compared
 ///
-/// It takes a checkpoint after each element, goes on from its text in a new iterator, and compares
-/// everything that follows, errors and the end included, with a run without interruption. Each
-/// resume describes the dataset anew, as the process after a crash does: its caches are empty, and
-/// a seed that was not given is drawn again. Checkpoints of a second iteration, behind caches that
-/// the first one filled, are gone on from, too.
+/// It takes a checkpoint after each element, resumes from its text in a new iterator, and compares
+/// everything that follows, errors and the end included, with an uninterrupted run. Each resume
+/// describes the dataset anew, like the process after a crash: its caches are empty, and seeds that
+/// weren't given are drawn again. It also resumes from checkpoints of a second iteration, after
+/// caches that the first one filled.
 ///
-/// Stages in inner datasets (of flat_map, say) draw seeds that nobody gave when their first element is
-/// made. A checkpoint from before then can't have them, and a new process draws others: what it goes
-/// on with must then be the stream of those, of which the elements before the checkpoint are the
-/// beginning.
+/// Unseeded stages in inner datasets (of flat_map, say) draw their seeds when their first element
+/// is made. A checkpoint from before can't have these seeds, and a new process draws others. The
+/// resumed elements must then belong to a stream of the new seeds that begins with the elements
+/// before the checkpoint.
 ///
-/// A dataset instead of the function is resumed as it is, with its full caches and drawn seeds:
-/// what only a new process gets wrong is not found.
+/// If a dataset is given instead of the function, it is resumed with its full caches and drawn
+/// seeds. That doesn't find errors that only a new process makes.
 ///
 /// Elements are compared by ==, structs and pairs field by field, batches row by row, containers
-/// element by element, what smart pointers point to; NaN equals NaN. For other types give `equal`.
-/// The time grows with the square of the number of elements: take(100) of a pipeline is a good
-/// test. A stage with ordered = false has no exact resume and is no matter for this.
+/// element by element, smart pointers by what they point to; NaN equals NaN. For other types give
+/// `equal`. The time grows with the square of the number of elements: take(100) of a pipeline is a
+/// good test. A stage with ordered = false has no exact resume and can't be tested.
 namespace infeed::testing {
 
 struct ResumeCheckOptions {
-  /// Elements to look at; more than that are not read (of an endless dataset, say).
+  /// The most elements that are read (of an endless dataset, say).
   std::uint64_t elements_max = 200;
-  /// Which iteration of the dataset to check; it keys shuffles.
+  /// The iteration of the dataset to check. It keys shuffles.
   std::uint64_t epoch = 0;
   std::uint64_t memory_bytes_max = 0;
   std::shared_ptr<Executor> executor = nullptr;
 };
 
-/// What was compared.
+/// The numbers of what was compared.
 struct ResumeReport {
-  std::uint64_t elements = 0;  ///< of the run without interruption, errors included
+  std::uint64_t elements = 0;  ///< of the uninterrupted run, errors included
   std::uint64_t errors = 0;
   std::uint64_t resumes = 0;
-  bool end_reached = false;  ///< the stream was not longer than elements_max
+  bool end_reached = false;  ///< the stream wasn't longer than elements_max
 };
 
 namespace detail {
 
-/// Iterates the dataset from the start, or from the checkpoint's text.
+/// Iterates the dataset from the start, or from the checkpoint.
 template <class T>
 Iterator<T> iterate(const Dataset<T>& dataset, const ResumeCheckOptions& options,
                     const Checkpoint* resume) {
@@ -71,12 +71,12 @@ Iterator<T> iterate(const Dataset<T>& dataset, const ResumeCheckOptions& options
   return dataset.iterate(std::move(iterate_options));
 }
 
-/// The begin of the stream that a run with the seeds in `signature` gives.
+/// Returns the beginning of the stream that a run with the seeds in `signature` gives.
 inline Checkpoint start_with(const Checkpoint& any, std::vector<std::string> signature) {
   return Checkpoint{.epoch = any.epoch, .signature = std::move(signature)};
 }
 
-/// The run without interruption, and the checkpoint before each of its elements and behind the last.
+/// The uninterrupted run, with the checkpoint before each of its elements and after the last.
 template <class T>
 struct StraightRun {
   std::vector<Slot<T>> slots;
@@ -84,7 +84,7 @@ struct StraightRun {
 
   bool end_reached() const { return !slots.empty() && !slots.back().takes_a_place; }
   std::uint64_t elements() const { return slots.size() - (end_reached() ? 1 : 0); }
-  /// With all seeds that were drawn on the way.
+  /// Returns the beginning with all seeds that were drawn during the run.
   Checkpoint start() const { return start_with(places.front(), places.back().signature); }
 };
 
@@ -98,8 +98,8 @@ StraightRun<T> run_straight(Iterator<T> iterator, std::uint64_t elements_max) {
   return run;
 }
 
-/// Goes on from `checkpoint`, which has all seeds, to the end of what is expected; returns the
-/// checkpoint one element behind.
+/// Resumes from `checkpoint`, which has all seeds, and compares the rest. Returns the checkpoint
+/// one element later.
 template <class Describe, class T, class Equal>
 Checkpoint compare_the_rest(const Describe& describe, const ResumeCheckOptions& options,
                             const Checkpoint& checkpoint, const StraightRun<T>& expected,
@@ -117,8 +117,8 @@ Checkpoint compare_the_rest(const Describe& describe, const ResumeCheckOptions& 
   return behind;
 }
 
-/// The same from one that may lack seeds that were drawn behind it: then the elements before it and
-/// what the resumed run gives must be the stream of the seeds that this one has drawn.
+/// Does the same for a checkpoint that may lack seeds drawn after it. Then the elements before it,
+/// followed by the resumed ones, must be the stream of the seeds that the resumed run has drawn.
 template <class Describe, class T, class Equal>
 void compare_by_own_seeds(const Describe& describe, const ResumeCheckOptions& options,
                           const Checkpoint& checkpoint, const StraightRun<T>& expected,
@@ -151,8 +151,9 @@ void compare_by_own_seeds(const Describe& describe, const ResumeCheckOptions& op
 
 }  // namespace detail
 
-/// `describe` is a function that returns the dataset, described anew at each call. Throws
-/// Error(failed_precondition) that names the checkpoint and the first element that differs.
+/// Checks a resume at each element. `describe` is a function that describes the dataset anew at
+/// each call and returns it. Throws Error(failed_precondition) that names the checkpoint and the
+/// first different element.
 template <class Describe, class Equal = detail::Same>
 requires std::is_invocable_v<const Describe&> ResumeReport expect_equal_after_resume(
     const Describe& describe, ResumeCheckOptions options = {}, Equal equal = {}) {
@@ -167,10 +168,11 @@ requires std::is_invocable_v<const Describe&> ResumeReport expect_equal_after_re
   auto second = detail::iterate(dataset, options, nullptr);
   Checkpoint checkpoint = expected.start();
   for (std::uint64_t resumed_at = 0; resumed_at <= report.elements; ++resumed_at) {
-    // Each is one of an iterator that was itself resumed, as in a run with many crashes.
+    // Each checkpoint comes from an iterator that was itself resumed, as in a run with many
+    // crashes.
     Checkpoint next = detail::compare_the_rest(describe, options, checkpoint, expected, equal);
-    // Those of a run that wasn't may know less, and a second iteration's, too: what a full cache
-    // hides, nobody saw again.
+    // Checkpoints of an uninterrupted run, and of a second iteration, may have fewer seeds: a full
+    // cache hides draws that nobody made again.
     for (const Checkpoint& other : {expected.places[resumed_at], second.checkpoint()}) {
       if (other.position != resumed_at || other == checkpoint) continue;
       detail::compare_by_own_seeds(describe, options, other, expected, equal);
@@ -182,7 +184,7 @@ requires std::is_invocable_v<const Describe&> ResumeReport expect_equal_after_re
   return report;
 }
 
-/// The same with one dataset for all: a weaker test, see above.
+/// Checks the same dataset at each resume: a weaker test, see above.
 template <class T, class Equal = detail::Same>
 ResumeReport expect_equal_after_resume(const Dataset<T>& dataset, ResumeCheckOptions options = {},
                                        Equal equal = {}) {

@@ -8,19 +8,19 @@
 #include <infeed/records/detail/feature_codec.h>
 #include <infeed/records/example_schema.h>
 
-/// Why: a misspelt name of a feature that fills a vector would give empty vectors for ever. This
-/// looks at the first records of a pass, before they are parsed, until each feature that is
-/// expected (ExampleSchema::expected) was seen in one: usually that is the first record. What the
-/// stages that parse do is said in parse.h; not meant to be used directly.
+/// Why: a misspelt feature that fills a vector would give empty vectors for ever. This stage looks
+/// at the first records of a pass, before they are parsed, until each expected feature
+/// (ExampleSchema::expected) was seen: usually the first record is enough. parse.h says what the
+/// parsing stages do then. Not for direct use.
 namespace infeed::detail {
 
 struct ExpectFeaturesSpec {
-  std::string stage;  ///< for whom it looks
+  std::string stage;  ///< the stage that needs the features
   ExpectedFeatures expected;
   std::string_view (*bytes_of)(const void* element);
 };
 
-/// Has no line of its own in statistics, paths and checkpoints.
+/// The stage has no line of its own in statistics, paths and checkpoints.
 NodePointer make_expect_features(ExpectFeaturesSpec spec, NodePointer input);
 
 template <class In, class Schema>

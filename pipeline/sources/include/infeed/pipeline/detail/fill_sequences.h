@@ -14,7 +14,7 @@
 #include <infeed/pipeline/sequence_batch.h>
 #include <infeed/records/sequence_example_schema.h>
 
-/// How records become batches of sequences; see parse_sequences.h.
+/// Fills batches of sequences from records; see parse_sequences.h.
 namespace infeed::detail {
 
 template <class Schema>
@@ -31,12 +31,12 @@ struct RowOfSchema<SequenceExampleSchema<T>> {
   using type = T;
 };
 
-/// A column grows by doubling, which costs page faults; how many values the batch before had is a
-/// good guess. One a column, shared by the threads that parse.
+/// The expected number of values of each column: that of the batch before. Without it a column
+/// grows by doubling, which costs page faults. Shared by the threads that parse.
 template <class T>
 using SizeGuesses = std::array<std::atomic<std::size_t>, leaf_count<T>()>;
 
-/// Fills SequenceBatch<T, Sequence> from Records, decoding values where they will stay.
+/// Fills SequenceBatch<T, Sequence> from Records, decoding values into their final place.
 template <class Schema, template <class> class Sequence>
 struct FillSequences {
   using T = typename RowOfSchema<Schema>::type;
@@ -64,7 +64,7 @@ struct FillSequences {
   static void truncate(Filling& filling, std::size_t rows) {
     std::apply([rows](auto&... column) { (column.truncate(rows), ...); }, filling);
   }
-  /// And of the batch that is made of it, where padding makes that larger.
+  /// Returns the bytes of the filling, and of its batch if padding makes that larger.
   static std::uint64_t filling_bytes(const Filling& filling) {
     return std::apply(
         [](const auto&... column) {
@@ -82,7 +82,7 @@ struct FillSequences {
   }
 
   static bool rows_have_places() { return false; }
-  /// Of the members that are no sequences; how long those are is known when they are there.
+  /// Counts only members that aren't sequences; the lengths of sequences are known later.
   std::uint64_t batch_bytes_min() const { return size * sizeof(T); }
 
   Schema schema;
@@ -93,7 +93,7 @@ struct FillSequences {
   std::shared_ptr<SizeGuesses<T>> guesses = std::make_shared<SizeGuesses<T>>();
 
  private:
-  /// `late`: a LateCopy*, or nothing.
+  /// `late` is a LateCopy*, or nothing.
   void append(const Record& record, Filling& filling, std::size_t row, auto... late) const {
     const auto all = std::apply(
         [](auto&... column) { return std::array<void*, sizeof...(column)>{&column...}; }, filling);
@@ -116,7 +116,7 @@ struct FillSequences {
       return column.size() * static_cast<std::uint64_t>(width) * sizeof(typename M::value_type);
     }
   }
-  /// Takes the row back when one of its sequences is too long.
+  /// Takes the row back if one of its sequences is too long.
   void check_row(const Record& record, Filling& filling, std::size_t row) const {
     try {
       std::size_t i = 0;

@@ -14,7 +14,7 @@
 #include <infeed/pipeline/fields.h>
 #include <infeed/pipeline/iterator.h>
 
-/// How the elements of two runs are compared.
+/// Compares the elements of two runs.
 namespace infeed::testing::detail {
 
 using infeed::detail::field_count;
@@ -81,7 +81,7 @@ struct Same {
   }
 };
 
-/// An element, an error (in its place, or terminal), or (neither) the end.
+/// An element, an error (in an element's place, or terminal), or the end (neither).
 template <class T>
 struct Slot {
   std::optional<T> element;
@@ -102,7 +102,7 @@ Slot<T> take_slot(Iterator<T>& iterator) {
   return slot;
 }
 
-/// "an element", "the error '...'", "the end"; numbers and texts as they are.
+/// Returns "an element", "the error '...'" or "the end"; numbers and texts are shown.
 template <class T>
 std::string describe_slot(const Slot<T>& slot) {
   if (!slot.element && !slot.error) return "the end";
@@ -118,7 +118,7 @@ std::string describe_slot(const Slot<T>& slot) {
 
 [[noreturn]] void throw_difference(std::uint64_t resumed_at, std::uint64_t position,
                                    const std::string& got, const std::string& expected);
-/// The element at `position` was another one when the checkpoint was taken.
+/// Throws: the element at `position` was another one when the checkpoint was taken.
 [[noreturn]] void throw_other_seeds(std::uint64_t resumed_at, std::uint64_t position,
                                     const std::string& got, const std::string& taken);
 
