@@ -18,7 +18,7 @@ namespace {
 struct Group {
   std::int64_t size;          ///< elements of a full group
   std::optional<Chunk> rows;  ///< grows up to `size`
-  std::uint64_t bytes = 0;    ///< of the rows and what they own, in the account
+  std::uint64_t bytes = 0;    ///< bytes in the account: rows and what they own
 };
 
 class GroupingStage final : public Stage {

@@ -231,7 +231,7 @@ class PackStage final : public Stage {
   std::size_t held_batches_ = 0;
   std::vector<PackValues> whole_;
   std::vector<PackValues> part_;
-  std::size_t part_number_ = 0;  ///< of the split document
+  std::size_t part_number_ = 0;  ///< number of the part of a split document
   bool ended_ = false;
 };
 

@@ -207,8 +207,8 @@ class JoinRowsStage final : public RebatchStage {
 
   const RowJoin join_;
   const std::unique_ptr<void, void (*)(void*) noexcept> rows_;
-  Reservation memory_{memory(), "rebatch"};  ///< of rows_
-  std::size_t count_ = 0;                    ///< of rows_
+  Reservation memory_{memory(), "rebatch"};  ///< bytes that rows_ holds
+  std::size_t count_ = 0;                    ///< rows in rows_
 };
 
 /// The shared part of all kinds of batches.

@@ -103,7 +103,7 @@ class UnbatchStage final : public Stage {
   const RowAccess access_;
   const std::unique_ptr<Stage> input_;
   Chunk in_;
-  std::size_t rows_ = 0;       ///< of the element in front, or of the last one
+  std::size_t rows_ = 0;       ///< rows of the element in front, or of the last one
   std::size_t row_ = 0;        ///< next row
   std::uint64_t element_ = 0;  ///< number in the input of the element in front
   PositionLog taken_from_;     ///< only if the iterator records

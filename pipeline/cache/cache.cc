@@ -207,7 +207,7 @@ class MemoryCacheStage final : public Stage {
   const Node& node_;
   const std::shared_ptr<SharedContent> shared_;
   Reservation memory_;
-  std::optional<Knob> knob_;  ///< of an optional cache
+  std::optional<Knob> knob_;  ///< only in an optional cache
   bool begun_ = false;
   Content content_;  ///< the content that is read
   std::uint64_t position_ = 0;

@@ -42,8 +42,8 @@ struct InnerReadAhead {
   bool ended = false;
 };
 
-/// What the consumer waits for: elements of one inner dataset, the opening of the next one, or
-/// anything.
+/// The thing that the consumer waits for: elements of one inner dataset, the opening of the next
+/// one, or anything.
 enum class Awaited { nothing, elements, opening, anything };
 
 /// The inner datasets of a parallel interleave, in the cycle's slots and to come. Chooses the one

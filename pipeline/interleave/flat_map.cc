@@ -112,7 +112,7 @@ class FlatMapStage final : public Stage {
   const InnerOpener opener_;
   OuterInput outer_;
   Chunk element_;
-  std::uint64_t position_ = 0;  ///< of the outer element
+  std::uint64_t position_ = 0;  ///< the outer element's position
   InnerStream inner_;
   PlaceLog places_;                      ///< only if the iterator records
   bool is_traced_ = false;               ///< the inner dataset can be traced, so far

@@ -59,7 +59,7 @@ class InnerStream {
  private:
   friend class InnerOpener;
   NodePointer node_;
-  std::uint64_t position_ = 0;  ///< of the outer element
+  std::uint64_t position_ = 0;  ///< the outer element's position
   std::unique_ptr<Stage> stage_;
   std::uint64_t given_ = 0;
   std::uint64_t given_last_ = 0;  ///< elements of the last pull

@@ -20,7 +20,7 @@ struct Job {
   std::deque<Chunk> out;  ///< in order; each chunk except the last ends with an error
   std::uint64_t position = 0;
   std::uint64_t elements = 0;
-  std::uint64_t result_bytes = 0;  ///< of `out`
+  std::uint64_t result_bytes = 0;  ///< bytes in `out`
   HeldBytes held;                  ///< memory of `in` and `out`
   std::uint64_t ticks = 0;         ///< time of the function
   State state = State::waiting;
@@ -75,7 +75,7 @@ class JobCosts {
 
  private:
   std::uint64_t ticks_each_ = 0;     ///< smoothed; 0: not known
-  std::uint64_t result_bytes_each_;  ///< of the largest recent result
+  std::uint64_t result_bytes_each_;  ///< size of the largest recent result
 };
 
 }  // namespace infeed::detail

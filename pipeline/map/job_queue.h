@@ -93,9 +93,9 @@ class JobQueue {
   WaitPoint ready_{hand_off_};  ///< where the consumer waits
   JobList jobs_;
   JobCosts costs_;
-  ElementsInHand in_hand_;  ///< of the driver: elements it has pulled, or is about to pull
+  ElementsInHand in_hand_;  ///< elements that the driver has pulled, or is about to pull
   std::vector<std::unique_ptr<Job>> recycled_;
-  std::uint64_t position_ = 0;  ///< of the next element that becomes part of a job
+  std::uint64_t position_ = 0;  ///< the next element that becomes part of a job
   int running_jobs_ = 0;
   bool is_wanted_ = false;           ///< the consumer has found no job since the last one came
   bool is_short_of_memory_ = false;  ///< more would be done if there were room

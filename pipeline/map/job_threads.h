@@ -25,7 +25,7 @@ class JobThreads {
   using Lock = std::unique_lock<std::mutex>;
 
   struct Options {
-    std::string name;    ///< of the stage's own threads
+    std::string name;    ///< the name of the stage's own threads
     int count;           ///< jobs that may run at the same time
     int count_blocking;  ///< the same for a function that blocks
   };

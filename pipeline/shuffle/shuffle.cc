@@ -330,7 +330,7 @@ class ShuffleStage final : public Stage {
   std::uint64_t start_ = 0;                                 ///< hand-outs so far
   std::uint64_t end_ = 0;                                   ///< elements that have entered
   bool ended_ = false;                                      ///< the input has ended
-  std::atomic<std::uint64_t> count_{length_of(node_)};      ///< of the input, once known
+  std::atomic<std::uint64_t> count_{length_of(node_)};      ///< the input's length, once known
 };
 
 class ShuffleNode final : public Node {

@@ -21,7 +21,7 @@ namespace infeed::detail {
 
 /// The origin of an element that is still in the buffer.
 struct Buffered {
-  std::uint64_t position;  ///< of the element in the input
+  std::uint64_t position;  ///< the element's place in the input
   std::uint64_t slot;
 };
 

@@ -43,7 +43,7 @@ class RunningFeed {
 /// Describes a source of text: batches of rows, then the parser, in any number of threads.
 struct TextSourceSpec {
   std::string name;
-  std::string signature;  ///< of the parsing
+  std::string signature;  ///< the parser's signature
   std::vector<std::string> files;
   std::shared_ptr<const TextParser> parser;
   Count size = 1;

@@ -129,7 +129,7 @@ class RepeatStage final : public Stage, private RecordBlockSource {
   std::unique_ptr<Stage> input_;
   std::uint64_t pass_begin_ = 0;         ///< elements of the passes before the current one
   std::uint64_t given_ = 0;              ///< elements of finished passes
-  RecordBlockSource* blocks_ = nullptr;  ///< of input_
+  RecordBlockSource* blocks_ = nullptr;  ///< the blocks of input_
   std::uint64_t pass_ = 0;
   std::uint64_t given_in_pass_ = 0;
 };

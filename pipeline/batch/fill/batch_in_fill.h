@@ -30,8 +30,8 @@ struct BatchInFill {
   std::size_t appended = 0;  ///< rows that were written, if rows are appended
   bool is_busy = false;      ///< a piece is being written
 
-  std::deque<ErrorPointer> errors;  ///< of the input; handed over before the batch
-  ErrorPointer rows_error;          ///< of the batch's own rows; handed over next
+  std::deque<ErrorPointer> errors;  ///< the input's errors; handed over before the batch
+  ErrorPointer rows_error;          ///< the error of the batch's own rows; handed over next
   Chunk made;
   bool is_made = false;
   bool is_required = false;  ///< it uses the memory that the stage can't do without
@@ -43,10 +43,10 @@ struct BatchInFill {
 struct Piece {
   BatchInFill* batch;
   std::shared_ptr<InputRows> rows;
-  std::size_t first;  ///< of `rows`
+  std::size_t first;  ///< first one in `rows`
   std::size_t count;
-  std::size_t row;         ///< of the batch
-  std::uint64_t position;  ///< of the first row in the input; errors have positions, too
+  std::size_t row;         ///< first row in the batch
+  std::uint64_t position;  ///< first row's position in the input; errors have positions, too
 };
 
 /// The result of writing a piece.

@@ -25,7 +25,7 @@ struct InputRows {
   bool is_framed = false;
   std::size_t placed = 0;  ///< rows that have a place in a batch
   std::size_t whole = 0;   ///< records of a block that are complete
-  HeldBytes held;          ///< of the memory account
+  HeldBytes held;          ///< its part of the memory account
 
   std::size_t size() const { return chunk ? chunk->size() : block.size(); }
 };

@@ -88,7 +88,7 @@ void RowFiller::set_workers(int workers) {
 TracedPlace RowFiller::trace(std::uint64_t row) const {
   TracedPlace traced = work_.stretches().find(row);
   if (!traced.place) return trace_range(input_, row, spec_.size);
-  traced.place->count = spec_.size;  // of the batch
+  traced.place->count = spec_.size;  // a whole batch
   return traced;
 }
 

@@ -42,7 +42,7 @@ class ElementsInHand {
   MemoryAccount& account_;
   HeldBytes held_;
   bool come_held_ = false;    ///< the maker of the elements has counted them already
-  std::uint64_t bytes_each_;  ///< of the largest element of late
+  std::uint64_t bytes_each_;  ///< size of the largest element of late
 };
 
 }  // namespace infeed::detail

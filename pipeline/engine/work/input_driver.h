@@ -29,7 +29,7 @@ class InputDriver {
 
   /// The functions that the stage provides.
   struct Owner {
-    std::string name;  ///< of the thread
+    std::string name;  ///< the thread's name
     /// Returns how many of so many elements may be pulled now; 0: none until wake(). Called with
     /// the lock held.
     std::function<std::size_t(std::size_t)> room;

@@ -27,7 +27,7 @@ class JpegReader {
 
   Size size() const;
   std::size_t channels() const;        ///< 1 or 3
-  std::uint64_t memory_bytes() const;  ///< of libjpeg that grows with the image
+  std::uint64_t memory_bytes() const;  ///< libjpeg's memory that grows with the image
   Size scaled_size(unsigned denominator) const;
 
   /// Reads the rows of `part`, a part of the image at 1/denominator (1, 2, 4, 8) of its size, with

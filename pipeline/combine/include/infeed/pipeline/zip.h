@@ -15,8 +15,8 @@ namespace infeed {
 ///     for (const auto& [image, label] : infeed::zip(images, labels).iterate()) ...
 ///
 /// The stream ends with the shortest side. An error on one side takes the tuple's place, and the
-/// sides stay aligned: the others' elements at that position are dropped. Of two errors only the
-/// first side's is reported. At one position, an error comes before the end of a side to its right,
+/// sides stay aligned: the others' elements at that position are dropped. If two sides fail there,
+/// only the first side's error is reported. An error comes before the end of a side to its right,
 /// and after the end of a side to its left.
 template <class... Ts>
 auto zip(const Dataset<Ts>&... sides);

@@ -33,7 +33,7 @@ struct Checkpoint {
   std::uint64_t epoch = 0;     ///< number of the dataset's iterations before this one
   /// Errors seen anywhere so far. If there are any, a resume looks at each element.
   std::uint64_t errors = 0;
-  std::uint64_t order_hash = 0;  ///< of the elements taken, if it was asked for; see order_hash.h
+  std::uint64_t order_hash = 0;  ///< hash of the elements taken, if asked for; see order_hash.h
   std::vector<std::string> signature;  ///< signatures of the stages, sources first
 
   std::string to_text() const;

@@ -20,7 +20,7 @@ namespace infeed {
 
 /// The progress of a resume that can't seek and has to look at the elements again.
 struct ResumeProgress {
-  std::uint64_t position;           ///< of the checkpoint: elements at the pipeline's end
+  std::uint64_t position;           ///< the checkpoint's, in elements at the pipeline's end
   std::uint64_t elements_replayed;  ///< by the stage that handed over most
   std::chrono::milliseconds elapsed;
 };

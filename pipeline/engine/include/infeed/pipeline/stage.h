@@ -163,10 +163,10 @@ class Stage {
   const TypeInfo* type_;
   std::uint64_t epoch_;
   bool shares_counters_;   ///< with inner datasets that other threads may be reading
-  std::size_t calls_ = 1;  ///< of the function in the current pull, for the recording
+  std::size_t calls_ = 1;  ///< calls of the function in the current pull, for the recording
   detail::SampleStride sample_stride_;
   ErrorPointer failure_;        ///< the terminal error that do_pull threw
-  std::uint64_t position_ = 0;  ///< of the pass: elements handed over or skipped
+  std::uint64_t position_ = 0;  ///< elements of the pass that were handed over or skipped
 };
 
 class Node {

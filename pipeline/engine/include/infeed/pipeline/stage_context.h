@@ -56,7 +56,7 @@ struct UnshardedPositions {
 /// The context that a stage gets when it is made.
 struct StageContext {
   IteratorContext& run;
-  detail::StageCounters* counters;  ///< of the stage being made; of its consumer before open()
+  detail::StageCounters* counters;  ///< the new stage's; before open() its consumer's
   /// The number of passes over this stage that were read before this one. A stage with a seed draws
   /// from (seed, epoch), so the order never depends on which thread ran ahead.
   std::uint64_t epoch = 0;
@@ -64,12 +64,12 @@ struct StageContext {
   /// more than it reads, and each takes the seeds of a shuffle. Stages that draw in TensorFlow's
   /// order need it.
   std::uint64_t passes_opened = 0;
-  const TypeInfo* type = nullptr;  ///< of the elements that the stage gives
+  const TypeInfo* type = nullptr;  ///< the type of the elements that the stage gives
   /// The stage's place among its consumer's inputs. It keeps the statistics of a zip's inputs
   /// apart.
   std::size_t input_ordinal = 0;
 
-  const Node* node = nullptr;  ///< of the stage being made
+  const Node* node = nullptr;  ///< the node of the new stage
   /// The seeds to draw from in this run, if the node has seeds().
   Seeds seeds = {};
   /// Set inside inner datasets, which are described anew in each run. It replaces drawn seeds

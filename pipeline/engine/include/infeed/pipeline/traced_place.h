@@ -15,7 +15,7 @@ struct RecordPlace {
   std::string file = {};
   std::uint64_t record = 0;                            ///< from 0
   std::uint64_t count = 1;                             ///< records that the element is made of
-  std::optional<std::uint64_t> offset = std::nullopt;  ///< of the first record, if known
+  std::optional<std::uint64_t> offset = std::nullopt;  ///< where the first record begins, if known
 };
 
 /// The place that an element came from, or why it can't be told.

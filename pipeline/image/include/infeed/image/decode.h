@@ -8,7 +8,7 @@
 
 #include <infeed/image/image.h>
 
-/// Why: decodes JPEG and PNG to the same pixels that libjpeg-turbo and libpng give everybody. Of a
+/// Why: decodes JPEG and PNG to the same pixels that libjpeg-turbo and libpng give everybody. For a
 /// crop it decodes only the crop.
 ///
 ///     const infeed::image::Image whole = infeed::image::decode(jpegs[0]);
@@ -34,7 +34,7 @@ struct DecodeLimits {
   /// The bytes of the decoder and the pixels together. A progressive JPEG needs two bytes for each
   /// coefficient of the whole image, however small the crop or the scale.
   std::uint64_t memory_bytes_max = std::uint64_t{1} << 29;
-  std::size_t scans_max = 100;  ///< of a JPEG; encoders write about ten
+  std::size_t scans_max = 100;  ///< JPEG only; encoders write about ten
 };
 
 enum class Channels : std::uint8_t { as_in_file = 0, grey = 1, rgb = 3, rgba = 4 };

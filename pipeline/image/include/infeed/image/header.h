@@ -32,7 +32,7 @@ struct ImageHeader {
   // The rest is for JPEG and PNG only; the numbers are 0 if the header is damaged.
   std::size_t width = 0;     ///< as in the file
   std::size_t height = 0;    ///< as in the file
-  std::size_t channels = 0;  ///< of the decoded image: 1 grey, 2 grey and alpha, 3 RGB, 4 RGBA
+  std::size_t channels = 0;  ///< decoded channels: 1 grey, 2 grey and alpha, 3 RGB, 4 RGBA
   std::size_t bits = 8;      ///< per channel in the file; decoded images have 8
   bool is_cmyk = false;
   bool is_progressive = false;  ///< JPEG; for PNG: interlaced. Both are decoded as a whole

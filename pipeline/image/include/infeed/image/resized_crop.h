@@ -80,7 +80,7 @@ void central_crop(std::string_view bytes, const Target& target, std::span<std::u
 
 /// The changes to one image. draw() makes them at random.
 struct Augmentation {
-  Rect crop = {};  ///< of the upright image
+  Rect crop = {};  ///< part of the upright image
   bool flip = false;
   ColourFactors colours = {};
 };

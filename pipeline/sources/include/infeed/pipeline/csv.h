@@ -44,7 +44,7 @@ struct CsvSourceOptions {
 ///
 /// Batch k holds the rows k * size up to (k + 1) * size of all files together, so batches may cross
 /// files. Errors are elements' errors:
-/// | what                                        | what it costs                                  |
+/// | error                                       | lost rows                                      |
 /// |---------------------------------------------|------------------------------------------------|
 /// | a row that can't be read                    | its batch, or with BadRows::leave_out only it  |
 /// | a header that lacks a column                | the file; the next one follows                 |

@@ -19,7 +19,7 @@ struct NpySourceOptions {
   ArrayMemory memory = ArrayMemory::mapped;
   /// If true, npz() checks the CRC-32s of stored members when it opens a file, which reads it once.
   bool verify = true;
-  Compression compression = Compression::automatic;  ///< of the whole file
+  Compression compression = Compression::automatic;  ///< how the whole file is compressed
   /// Leaves out a last batch that has fewer rows than the others.
   bool drop_remainder = false;
   UrlOptions url = {};  ///< for files named by URLs

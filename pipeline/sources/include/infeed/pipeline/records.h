@@ -79,7 +79,7 @@ struct RecordsOptions {
 /// interleave reads them, is checked, too, but its cardinality stays unknown.
 ///
 /// Errors:
-/// | what                                             | when, and how                            |
+/// | error                                            | when, and how                            |
 /// |--------------------------------------------------|------------------------------------------|
 /// | a pattern that nothing matches (not_found)       | thrown when the source is described; a   |
 /// |                                                  | name that exists is taken as it is       |
@@ -90,7 +90,7 @@ struct RecordsOptions {
 /// | another number of records than the manifest says | an element's, behind the file's last     |
 /// | (data_loss)                                      | record; the next file follows            |
 /// | a manifest that is damaged (data_loss)           | thrown when the source is described      |
-/// | what on_damage throws                            | an element's; the file goes on           |
+/// | an exception of on_damage                        | an element's; the file goes on           |
 ///
 /// So no error is terminal: one missing shard among a thousand doesn't end a run. (tf.data also
 /// goes on after a damaged file, but repeats the error of a missing one for ever.) Error::lost()

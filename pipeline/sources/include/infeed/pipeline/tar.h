@@ -33,7 +33,7 @@ struct TarSourceOptions {
 /// Skipping (a resume) reads only headers, and seeks over the contents if the file isn't
 /// compressed. The number of samples is unknown. An error is an element's, in the place of a
 /// sample:
-/// | what                                                        | what it costs                 |
+/// | error                                                       | lost samples                  |
 /// |-------------------------------------------------------------|-------------------------------|
 /// | a field that comes twice, or is larger than the limit       | its sample                    |
 /// | a header that is damaged, a file that is cut, gone, no tar  | the rest of the file          |

@@ -51,7 +51,7 @@ struct ResumeCheckOptions {
 
 /// The numbers of what was compared.
 struct ResumeReport {
-  std::uint64_t elements = 0;  ///< of the uninterrupted run, errors included
+  std::uint64_t elements = 0;  ///< elements in the uninterrupted run, errors included
   std::uint64_t errors = 0;
   std::uint64_t resumes = 0;
   bool end_reached = false;  ///< the stream wasn't longer than elements_max

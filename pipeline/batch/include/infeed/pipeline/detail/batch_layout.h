@@ -17,7 +17,7 @@ namespace infeed::detail {
 /// The layout of a row type as columns; one per type, static.
 struct BatchLayout {
   struct Column {
-    std::size_t offset;  ///< of the field within the row
+    std::size_t offset;  ///< place of the field within the row
     const TypeInfo* type;
     /// Returns the length of the vector at a place; null for columns of other types.
     std::size_t (*length)(const void* at) = nullptr;

@@ -28,7 +28,7 @@ struct DrawKey {
 
 /// The place of the elements of one kernel call.
 struct Place {
-  std::uint64_t position;  ///< of the first element, in the stage's input
+  std::uint64_t position;  ///< the first element's position in the stage's input
   std::uint64_t epoch;
   DrawKey key;
   IteratorContext* run;  ///< a kernel that waits checks it for cancellation
@@ -56,7 +56,7 @@ struct ElementwiseSpec {
   /// Makes the state that the function carries from element to element; null for none.
   std::shared_ptr<void> (*make_state)(const void* function) = nullptr;
   bool one_to_one = true;                     ///< one output (or error) for each input
-  std::optional<Seeds> seeds = std::nullopt;  ///< of a kernel that draws; in its signature
+  std::optional<Seeds> seeds = std::nullopt;  ///< only if the kernel draws; in its signature
   DrawKey key = {};                           ///< for the kernel; make_elementwise() sets it
   Count parallelism = 1;
   bool ordered = true;

@@ -87,7 +87,7 @@ struct FillSequences {
 
   Schema schema;
   std::size_t size;
-  std::vector<std::size_t> columns;  ///< of the schema's features
+  std::vector<std::size_t> columns;  ///< a column for each of the schema's features
   std::vector<PaddingOfField> paddings = std::vector<PaddingOfField>(leaf_count<T>());
   bool has_widths = false;
   std::shared_ptr<SizeGuesses<T>> guesses = std::make_shared<SizeGuesses<T>>();
