@@ -27,7 +27,6 @@
 // A line of the journal ends with its own CRC. A shard gets its name only when it is complete, and
 // counts only once the journal names it. So whenever a writer is killed, everything in the journal
 // exists, and writing can go on after it. Lines after the last "shard" or "end" don't count.
-// is there, and writing goes on behind it. Lines behind the last "shard" or "end" don't count.
 namespace infeed::detail {
 
 struct StoredShard {

@@ -82,10 +82,10 @@ class ZipStage final : public Stage {
     try {
       common = skip_sides(count, known);
     } catch (...) {
-      // A skipped side may come further than it would in a run: past the end of another side, or to
-      // an element that a run doesn't ask for because a side to its left failed there. Failures
-      // there (a file that can't be read, a check at the end of its pass) aren't errors of this
-      // zip. Pulling as a run does finds out.
+      // A skipped side may come further than it would in a run. It may pass the end of another
+      // side, or reach an element that a run doesn't ask for because a side to its left failed
+      // there. Failures there (a file that can't be read, a check at the end of its pass) aren't
+      // errors of this zip. Pulling as a run does finds out.
       for (Side& side : sides_) side.begin_again(position());
       return Stage::do_skip(count, known);
     }

@@ -36,7 +36,7 @@ struct BucketOptions {
 /// shortest sequences first. A failed element, and one that can't be padded to its boundary, is an
 /// error in its place. All elements in the buckets count in the iterator's memory limit.
 ///
-/// RaggedBatches need no padding (TensorFlow's no_padding):
+/// It can also make RaggedBatches, without padding (TensorFlow's no_padding):
 ///
 ///     sentences | infeed::bucket_by_sequence_length<infeed::Ragged>(
 ///                     [](const Sentence& s) { return s.tokens.size(); },

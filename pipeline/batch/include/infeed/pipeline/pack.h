@@ -56,7 +56,7 @@ struct PackOptions {
 ///
 /// The batches are ColumnBatches of `rows` rows. For each sequence, such as "tokens", they have
 /// three columns [rows, length]:
-/// | tokens             | the documents one behind the other, then padding                       |
+/// | tokens             | the documents one after the other, then padding                        |
 /// | tokens_segment_ids | int32: 1 for the row's first document, 2 for the next, ..., 0: padding |
 /// | tokens_positions   | int32: 0, 1, ... within each document; 0 in padding                    |
 ///

@@ -41,7 +41,7 @@ inline auto window(WindowOptions options);
 // Only the library reads what follows.
 namespace detail {
 
-/// Handles a std::vector<T> for the stage, which knows no T, except for the loop that fills it.
+/// Makes and fills a std::vector<T> for the stage, which doesn't know T.
 struct WindowKernel {
   void (*make)(void* out, std::size_t capacity);
   /// Appends values[0], values[stride], ... (`count` of them). Moves them if they aren't needed any

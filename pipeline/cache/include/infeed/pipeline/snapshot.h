@@ -50,10 +50,9 @@ SnapshotSummary write_snapshot(const Dataset<T>& dataset, SnapshotOptions option
 /// folder that write_snapshot returned, or a folder that holds a single snapshot. The number of
 /// elements is known, and skipping reads almost nothing. A shard that can't be read is one
 /// element's error, and the next shard follows.
-/// follows.
+///
 /// Throws when it is described: not_found, or failed_precondition if the snapshot isn't complete,
 /// holds another type, or is one of several.
-/// holds another type, or there are several).
 template <class T>
 Dataset<T> read_snapshot(const std::string& path, StageOptions options = {});
 

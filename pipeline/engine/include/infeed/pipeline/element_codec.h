@@ -17,9 +17,10 @@
 #include <infeed/records/record.h>
 
 /// Why: a file cache writes elements as records and reads them back. A codec says how one type
-/// becomes bytes. The library has codecs for numbers, std::string, Record, std::array, std::vector,
-/// std::optional, for pairs, tuples and plain structs of these, for batches of every kind, and for
-/// other types that may be copied byte by byte. For a type of your own:
+/// becomes bytes. The library has codecs for numbers, std::string, Record, std::array, std::vector
+/// and std::optional, and for pairs, tuples and plain structs of these. It also has codecs for
+/// batches of every kind, and for other types that may be copied byte by byte. For a type of your
+/// own:
 ///
 ///     template <>
 ///     struct infeed::ElementCodec<Image> {

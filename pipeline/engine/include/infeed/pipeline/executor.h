@@ -8,9 +8,9 @@
 /// many threads as there are usable cores. A task never waits for another task, so nested parallel
 /// stages can't block each other.
 ///
-/// Backends: threads (an iterator without a given executor has its own, of usable_cores()), tbb
-/// (the host's TBB workers do the work), and inline_ (no threads: every stage runs in the
-/// consumer's thread, which makes a failing run repeatable in a debugger). All give the same
+/// There are three backends. threads has its own threads; an iterator without a given executor has
+/// one of usable_cores(). tbb uses the host's TBB workers. inline_ has no threads: every stage runs
+/// in the consumer's thread, which makes a failing run repeatable in a debugger. All give the same
 /// results. threads and tbb are equally fast.
 ///
 ///     auto executor = infeed::Executor::threads(4);

@@ -8,9 +8,9 @@
 #include <infeed/pipeline/fields.h>
 
 /// Why: a row of a batch may have structs in structs, and each number at the bottom should be a
-/// column of its own: dense, ready for a device, with a name like "meta.camera.iso". The leaves of
-/// a type are the fields that aren't taken apart (fields.h), depth first. A type that isn't taken
-/// apart is its own only leaf.
+/// column of its own. Such a column is dense, ready for a device, and has a name like
+/// "meta.camera.iso". The leaves of a type are the fields that aren't taken apart (fields.h), depth
+/// first. A type that isn't taken apart is its own only leaf.
 ///
 ///     struct Camera { int iso; float focal_length; };
 ///     struct Sample { std::array<float, 784> image; Camera camera; };   // three leaves

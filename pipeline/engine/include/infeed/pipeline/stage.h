@@ -35,7 +35,7 @@
 ///     };
 ///
 /// Rules of order: the elements that a stage hands over may depend on its input, its options, its
-/// seed and its epoch, and on nothing else: not on chunk borders, time or threads.
+/// seed and its epoch. They must not depend on chunk borders, time or threads.
 namespace infeed {
 
 class Stage;

@@ -16,8 +16,8 @@
 
 /// Why: stages are ordinary classes that move elements without knowing their type. This table is
 /// all they know: a size, and how to move, copy and destroy a run of elements. Only loops that call
-/// a user's function are templates (range | map x10: 8 ns an element erased, 7 ns fully typed, but
-/// a sixth of the compile time and an eighth of the code).
+/// a user's function are templates. range | map x10 costs 8 ns an element erased and 7 ns fully
+/// typed, but erased it takes a sixth of the compile time and an eighth of the code.
 namespace infeed {
 
 /// True if moving an object and forgetting the original is the same as copying its bytes. Such

@@ -12,8 +12,8 @@
 #include <infeed/image/resize.h>
 #include <infeed/pipeline/philox.h>
 
-/// Why: makes a training step's image from a JPEG or PNG in one call, without images in between:
-/// only the crop is decoded, its rows are resized while they are in the cache, and the numbers are
+/// Why: makes a training step's image from a JPEG or PNG in one call, without images in between.
+/// Only the crop is decoded, its rows are resized while they are in the cache, and the numbers are
 /// written straight into the batch.
 ///
 ///     struct Picture { std::array<float, 224 * 224 * 3> pixels; };
@@ -44,7 +44,8 @@ struct Target {
   Normalisation normalisation = {};
   std::optional<std::array<std::uint8_t, 3>> background = std::nullopt;  ///< as in DecodeOptions
   /// Decodes a JPEG's crop at a half, a quarter or an eighth if it is many times larger than the
-  /// target in both directions: up to twice as fast, and on average less than 1 of 255 different.
+  /// target in both directions. That is up to twice as fast, and differs by less than 1 of 255 on
+  /// average.
   bool scaled_decoding = true;
   DecodeLimits limits = {};
 };

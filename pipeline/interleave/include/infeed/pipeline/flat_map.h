@@ -6,8 +6,8 @@ namespace infeed {
 
 struct FlatMapOptions {
   /// By default a shuffle with a fixed seed inside the inner datasets gives each of them the same
-  /// order, in every epoch, as in TensorFlow; a map with an Rng gives the same numbers. If true,
-  /// they draw by the position of the outer element and by the epoch.
+  /// order, in every epoch, as in TensorFlow. A map with an Rng gives each of them the same
+  /// numbers. If true, they draw by the position of the outer element and by the epoch.
   bool seed_by_position = false;
   StageName name = {};  ///< as in StageOptions
 };

@@ -39,7 +39,7 @@ struct InterleaveOptions {
 ///
 /// Errors: an error inside an inner dataset counts as an element of its block. A failed outer
 /// element, an exception of the function, and an exception of opening the inner dataset each take
-/// one place; the slot then goes on with the next outer element at once. An exception of a running
+/// one place. The slot then goes on with the next outer element at once. An exception of a running
 /// inner stage is terminal when its turn comes, and so is memory that is refused during opening.
 /// The order after an error is the same with and without parallelism.
 ///

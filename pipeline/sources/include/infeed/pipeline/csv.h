@@ -34,7 +34,7 @@ struct CsvSourceOptions {
 ///       std::span<const float> incomes = batch.column("income").values<float>();
 ///     }
 ///
-/// CsvOptions (records/text_options.h) has tabs or semicolons, no header, other nulls.
+/// CsvOptions (records/text_options.h) sets tabs or semicolons, no header, other nulls.
 /// records/csv.h says what a cell may hold. Patterns are those of infeed::match_files; they are
 /// looked up when the source is described. Files may be plain, .gz, .lz4 or URLs.
 ///

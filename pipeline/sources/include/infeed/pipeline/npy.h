@@ -47,7 +47,7 @@ struct NpySourceOptions {
 /// aren't gzipped. Skipping (a resume) reads only headers.
 ///
 /// Errors are elements' errors. A file that is gone, isn't an array, is cut or damaged, or has
-/// other columns than the first file costs its rows; its error comes after a batch of the rows
+/// other columns than the first file costs its rows. Its error comes after a batch of the rows
 /// before. A batch with an invalid bool is lost. Throws when the source is described if nothing
 /// matches the pattern.
 Dataset<ColumnBatch> npy(const std::string& pattern, Count size, NpySourceOptions options = {});

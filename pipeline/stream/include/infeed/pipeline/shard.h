@@ -24,8 +24,8 @@ NodePointer make_shard(const ShardOptions& options, NodePointer input);
 /// A map with an Rng after it draws by the position in the shared stream. So shard | map gives each
 /// element the same numbers with any number of shards, also when a checkpoint is resharded; so does
 /// shard | map | repeat. After a stage that changes the number of elements (shard | filter | map,
-/// shard | batch | map) no two hosts draw the same numbers, but the numbers of an element depend on
-/// the number of hosts. That also holds for shard | repeat | map, unless the shards are equally
+/// shard | batch | map) the numbers of an element depend on the number of hosts, but no two hosts
+/// draw the same ones. That also holds for shard | repeat | map, unless the shards are equally
 /// long.
 ///
 ///     files | infeed::shard({.count = hosts, .index = host})
