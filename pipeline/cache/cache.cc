@@ -261,7 +261,7 @@ class MemoryCacheNode final : public Node {
   }
 
   const CacheUse use_;
-  const bool draws_;  ///< by seeds that nobody gave
+  const bool draws_;  ///< by seeds that weren't given
   const std::shared_ptr<SharedContent> shared_;
   const std::shared_ptr<ContentsBySeeds> others_ = std::make_shared<ContentsBySeeds>();
 };

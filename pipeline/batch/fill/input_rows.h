@@ -30,7 +30,7 @@ struct InputRows {
   std::size_t size() const { return chunk ? chunk->size() : block.size(); }
 };
 
-/// The stretches that one thread has read of late. It writes their rows first, and reads the next
+/// The stretches that one thread has read recently. It writes their rows first, and reads the next
 /// stretch into their memory, since its core has both in its cache. If the cores share no cache,
 /// reading into a block that another core used last takes 60 us instead of 17.
 ///

@@ -10,7 +10,7 @@
 namespace infeed::detail {
 
 /// Why: a thread that pulls ahead of its consumer must reserve memory before it knows how large the
-/// elements will be. It expects them to be as large as the largest of late, and holds their real
+/// elements will be. It expects them to be as large as the largest recent one, and holds their real
 /// size once they have come.
 ///
 /// Thread-safety: none; the owner's lock guards it.
@@ -42,7 +42,7 @@ class ElementsInHand {
   MemoryAccount& account_;
   HeldBytes held_;
   bool come_held_ = false;    ///< the maker of the elements has counted them already
-  std::uint64_t bytes_each_;  ///< size of the largest element of late
+  std::uint64_t bytes_each_;  ///< size of the largest recent element
 };
 
 }  // namespace infeed::detail

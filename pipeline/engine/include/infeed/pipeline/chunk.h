@@ -67,7 +67,7 @@ class Chunk {
     return {static_cast<T*>(front()), size()};
   }
 
-  /// Room behind the last value, and the address of that room: construct there, then call grow().
+  /// Room after the last value, and the address of that room: construct there, then call grow().
   std::size_t room() const { return capacity_ - end_; }
   void* back() { return at(end_); }
   void grow(std::size_t count) {
@@ -95,7 +95,7 @@ class Chunk {
     if (begin_ == end_) held_.release();
   }
 
-  /// Puts an error behind the values; nothing can be appended after it.
+  /// Puts an error after the values; nothing can be appended after it.
   void set_error(ErrorPointer error) { error_ = std::move(error); }
   const ErrorPointer& error() const { return error_; }
   ErrorPointer take_error() { return std::exchange(error_, nullptr); }

@@ -14,7 +14,7 @@ namespace infeed {
 struct RecordPlace {
   std::string file = {};
   std::uint64_t record = 0;                            ///< from 0
-  std::uint64_t count = 1;                             ///< records that the element is made of
+  std::uint64_t count = 1;                             ///< the element comes from this many records
   std::optional<std::uint64_t> offset = std::nullopt;  ///< where the first record begins, if known
 };
 

@@ -48,7 +48,7 @@ struct CsvSourceOptions {
 /// |---------------------------------------------|------------------------------------------------|
 /// | a row that can't be read                    | its batch, or with BadRows::leave_out only it  |
 /// | a header that lacks a column                | the file; the next one follows                 |
-/// | a file that is gone, damaged, not readable; | the rest of it, behind a batch of the rows     |
+/// | a file that is gone, damaged, not readable; | the rest of it, after a batch of the rows      |
 /// | a quote that is not closed                  | before; the next file follows                  |
 ///
 /// Throws when the source is described if nothing matches the pattern, or if cells can't fill the

@@ -87,7 +87,7 @@ struct RecordsOptions {
 /// |                                                  | dropped, the next file follows           |
 /// | a file that is gone or can't be read when its    | an element's: one for the file, however  |
 /// | turn comes (not_found, permission_denied, ...)   | many follow; the next file follows       |
-/// | another number of records than the manifest says | an element's, behind the file's last     |
+/// | another number of records than the manifest says | an element's, after the file's last      |
 /// | (data_loss)                                      | record; the next file follows            |
 /// | a manifest that is damaged (data_loss)           | thrown when the source is described      |
 /// | an exception of on_damage                        | an element's; the file goes on           |
