@@ -1,4 +1,6 @@
-"""How results look: the table, and under it the forms of the peers."""
+"""How results look: the table, and under it the forms of the peers. rows_of() reads a table again."""
+
+import re
 
 
 def figure(value):
@@ -66,3 +68,18 @@ def group_text(results):
     for result in results:
         lines += row_lines(result)
     return "\n".join(lines + [summary(results)])
+
+
+ROW = re.compile(r"(?P<name>.+?) +(?P<ours>[\d.,]+) +\S+ +(?P<theirs>[\d.,]+) +\S+ (?P<unit>\S+) +(?P<ratio>[\d.,]+)  "
+                 r"(?P<against>.{1,17})")
+
+
+def number(text):
+    return float(text.replace(",", ""))
+
+
+def rows_of(text):
+    """The lines of a table that compare, as printed: name, unit, ours, theirs, ratio, against."""
+    found = (ROW.match(line) for line in text.splitlines())
+    return [{"name": row["name"], "unit": row["unit"], "ours": number(row["ours"]), "theirs": number(row["theirs"]),
+             "ratio": number(row["ratio"]), "against": row["against"].strip()} for row in found if row]

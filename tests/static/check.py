@@ -232,8 +232,15 @@ def check_errors(tree):
                    "include infeed/error.h")
 
 
+def anchors_of(tree, name):
+    """What the headings of a page are called in a link, as GitHub does it."""
+    text = "\n".join(line for _, line in tree.lines(name))
+    headings = re.findall(r"^#{1,6} +(.+?) *$", re.sub(r"^ *```.*?^ *```", "", text, flags=re.M | re.S), re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 def check_links(tree):
-    """What a README points at is there."""
+    """What a README points at is there, and so is the heading."""
     files = set(tree.files)
     folders = {os.path.dirname(name) for name in tree.files}
     for name in tree.files:
@@ -241,9 +248,14 @@ def check_links(tree):
             continue
         for number, line in tree.lines(name):
             for target in re.findall(r"\]\(([^)\s]+)\)", line):
-                path = os.path.normpath(os.path.join(os.path.dirname(name), target.split("#")[0]))
+                if "://" in target:
+                    continue
+                place, _, anchor = target.partition("#")
+                path = os.path.normpath(os.path.join(os.path.dirname(name), place)) if place else name
                 there = path in files or any(f"{folder}/".startswith(f"{path}/") for folder in folders)
-                if "://" not in target and not target.startswith("#") and not there:
+                if there and anchor and path.endswith(".md"):
+                    there = anchor in anchors_of(tree, path)
+                if not there:
                     yield f"{name}:{number}: points at {target}, which is not there"
 
 

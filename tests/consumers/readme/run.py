@@ -12,9 +12,8 @@ Behind <!-- program: images --> stands a second program with what it prints, for
 form that asks for the component image; the commands behind <!-- commands: images --> make its data of
 a folder photos, which this test fills with small images.
 
-With --infeed-build, a folder where infeed is built already, the command that builds is left out and
-the one that installs takes that folder instead: that is all that isn't as it stands. The compiler is
-$CXX, if it is set.
+With --infeed-build, a folder where infeed is built already, the command that installs gets --built with
+that folder: that is all that isn't as it stands. The compiler is $CXX, if it is set.
 """
 
 import argparse
@@ -27,9 +26,7 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-BUILD_FOLDER = "build/install"
-BUILD = f"cmake --build {BUILD_FOLDER}"
-INSTALL = f"cmake --install {BUILD_FOLDER} "
+INSTALL = "tools/install.sh "
 
 
 class ReadmeError(Exception):
@@ -107,15 +104,11 @@ def extract_commands(readme, name):
 
 
 def reuse_build(commands, infeed_build):
-    """The commands without those that build, on a folder where that has been done."""
-    if BUILD not in [command.split("#")[0].strip() for command in commands]:
-        raise ReadmeError(f"the README's commands don't build with '{BUILD}': this test leaves that line out")
-    installs = [command for command in commands if command.startswith(INSTALL)]
-    if not installs:
-        raise ReadmeError(f"the README's commands don't install with '{INSTALL}...'")
-    rest = [command for command in commands if not command.startswith(BUILD)]
-    return [command.replace(BUILD_FOLDER, str(infeed_build)) if command in installs else command
-            for command in rest]
+    """The commands with the one that installs told to take a folder where infeed is built."""
+    if not any(command.startswith(INSTALL) for command in commands):
+        raise ReadmeError(f"the README's commands don't install with '{INSTALL}...': this test adds --built to that line")
+    return [command.replace(INSTALL, f"{INSTALL}--built {infeed_build} ", 1) if command.startswith(INSTALL) else command
+            for command in commands]
 
 
 def compare(expected, printed):

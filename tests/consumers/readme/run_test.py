@@ -69,15 +69,11 @@ class ReadmeTest(unittest.TestCase):
         with self.assertRaisesRegex(run.ReadmeError, "comes no ```sh block"):
             self.commands("<!-- commands: install -->\n```text\na\n```\n")
 
-    def test_only_building_is_left_out(self):
-        commands = ["packages", "cmake --preset install  # first", "cmake --build build/install  # minutes",
-                    "cmake --install build/install --prefix ~/x"]
-        self.assertEqual(run.reuse_build(commands, "/b"), [
-            "packages", "cmake --preset install  # first", "cmake --install /b --prefix ~/x"])
-        with self.assertRaisesRegex(run.ReadmeError, "don't build with 'cmake --build build/install'"):
-            run.reuse_build(commands[:2] + commands[3:], "/b")
-        with self.assertRaisesRegex(run.ReadmeError, "don't install with"):
-            run.reuse_build(commands[:3], "/b")
+    def test_what_is_built_is_installed(self):
+        self.assertEqual(run.reuse_build(["first", "tools/install.sh ~/x  # minutes"], "/b"),
+                         ["first", "tools/install.sh --built /b ~/x  # minutes"])
+        with self.assertRaisesRegex(run.ReadmeError, "don't install with 'tools/install.sh ...'"):
+            run.reuse_build(["first", "tools/install_packages.sh"], "/b")
 
     def test_a_command_that_fails_ends_the_rest(self):
         with tempfile.TemporaryDirectory() as folder:
