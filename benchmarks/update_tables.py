@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Puts what compare.sh and the quickstart measured into the READMEs, so that a table there is always
-one that was printed.
+one that was printed, and draws the pictures that show it.
 
     benchmarks/compare.sh main engine records convert image --json results.json
     tools/quickstart.sh --short | tee quickstart.txt
@@ -11,8 +11,8 @@ one that was printed.
 A table stands between two lines, <!-- measured: NAME --> and <!-- measured end -->. NAME is a group
 (its table), a group and " forms" (the peers' forms), quickstart, or one of the tuner's three (tuner,
 tuner summary, tuner with busy neighbours). Groups that the files don't have stay as they are. The
-headline of the README is made from the table of the group main, whether that is new or not. --check
-changes nothing, and ends with status 1 if something would change.
+README's headline and the chart in benchmarks/pictures/ are made from these tables, whether they are new
+or not. --check changes nothing, and ends with status 1 if something would change.
 """
 
 import argparse
@@ -22,8 +22,10 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "benchmarks" / folder) for folder in ("compare", "autotune")]
+sys.path[:0] = [str(ROOT / "benchmarks" / folder) for folder in ("compare", "autotune", "pictures")]
 
+import dataflow  # noqa: E402
+import rates  # noqa: E402
 import table  # noqa: E402
 import tuner_report  # noqa: E402
 
@@ -73,12 +75,21 @@ def updated(text, texts):
     return MEASURED.sub(replaced, text)
 
 
-def pages_with(texts, pages):
-    """The pages with these tables, and with the headline that follows from the table of main."""
+def tables_of(pages):
+    """What stands between the marks, by name."""
+    return {match[2]: match.group() for text in pages.values() for match in MEASURED.finditer(text)}
+
+
+def files_with(texts, pages):
+    """The pages with these texts, and what follows from the tables on them: the headline and the pictures."""
     pages = {name: updated(text, texts) for name, text in pages.items()}
-    main_table = next(match.group() for text in pages.values() for match in MEASURED.finditer(text)
-                      if match[2] == "main")
-    return {name: updated(text, {"headline": headline_of(main_table)}) for name, text in pages.items()}
+    tables = tables_of(pages)
+    pages = {name: updated(text, {"headline": headline_of(tables["main"])}) for name, text in pages.items()}
+    pictures = {}
+    for scheme in ("light", "dark"):
+        pictures[f"benchmarks/pictures/dataflow-{scheme}.svg"] = dataflow.dataflow(scheme)
+        pictures[f"benchmarks/pictures/rates-{scheme}.svg"] = rates.rates(tables, scheme)
+    return pages | pictures
 
 
 def main():
@@ -96,15 +107,16 @@ def main():
                   "tuner with busy neighbours": tuner_report.neighbours_table(rows)}
     if options.quickstart:
         texts["quickstart"] = comparison_of(options.quickstart.read_text())
-    before = {name: (ROOT / name).read_text() for name in READMES}
+    pages = {name: (ROOT / name).read_text() for name in READMES}
     differ = 0
-    for name, after in pages_with(texts, before).items():
-        if after == before[name]:
+    for name, after in files_with(texts, pages).items():
+        path = ROOT / name
+        if path.exists() and path.read_text() == after:
             continue
         differ += 1
         print(f"{name}: {'differs from the results' if options.check else 'updated'}")
         if not options.check:
-            (ROOT / name).write_text(after)
+            path.write_text(after)
     return 1 if options.check and differ else 0
 
 

@@ -14,10 +14,11 @@ sys.path[:0] = [str(ROOT / "benchmarks" / "compare"), str(ROOT / "benchmarks")]
 
 import compare  # noqa: E402
 import machine  # noqa: E402
+import update_tables  # noqa: E402  (adds the pictures' folder)
+import rates  # noqa: E402
 import rows  # noqa: E402
 import sides  # noqa: E402
 import table  # noqa: E402
-import update_tables  # noqa: E402
 
 
 class FakePeer:
@@ -129,6 +130,45 @@ class Conclusions(unittest.TestCase):
         for name in ("main", "engine", "records", "convert", "main forms", "engine forms",
                      "records forms", "quickstart"):
             self.assertIn(f"<!-- measured: {name} -->", marks)
+
+    def printed(self, name, ours, theirs, peer, unit="images/s"):
+        figures = [{"median": value, "least": value, "most": value, "repeats": 3} for value in (ours, theirs)]
+        return "\n".join(table.row_lines({"name": name, "unit": unit, "ours": figures[0], "peers": {peer: {"best": figures[1]}},
+                                          "ratios": {peer: ours / theirs}, "bar": "met     >= 5 x", "disturbed": ""}))
+
+    def test_a_table_is_read_again(self):
+        long_name = "a row whose name is longer than its column, with batches of 128"
+        text = "\n".join([table.header(), self.printed("map | batch", 1234567, 1000, "tf.data"),
+                          self.printed(long_name, 7.04, 0.88, "mlx-data", "ms"), "2 rows; 2 of 2 bars met"])
+        self.assertEqual(table.rows_of(text), [
+            {"name": "map | batch", "unit": "images/s", "ours": 1234567, "theirs": 1000, "ratio": 1235, "against": "tf.data"},
+            {"name": long_name, "unit": "ms", "ours": 7.04, "theirs": 0.88, "ratio": 8, "against": "mlx-data"}])
+
+    def test_the_headline_is_a_row_of_the_table(self):
+        text = self.printed(update_tables.HEADLINE_ROW, 5e6, 250e3, "tf.data")
+        headline = update_tables.headline_of(text)
+        for figure in ("**20 times", "5,000,000 a second", "250,000 in the best"):
+            self.assertIn(figure, headline)
+        with self.assertRaisesRegex(SystemExit, "no row 'tuned.*name another one"):
+            update_tables.headline_of(self.printed("another row", 5e6, 250e3, "tf.data"))
+
+    def test_the_chart_shows_the_tables(self):
+        tables = {group: "\n".join(self.printed(name, 2e6, 1e6, peer) for of, name, _ in rates.PANELS if of == group
+                                   for peer in ("tf.data", "DALI")) for group in rows.ROWS}
+        chart = rates.rates(tables, "light")
+        self.assertEqual(chart.count(">2 million/s<"), len(rates.PANELS))
+        self.assertEqual(chart.count(">2 times as quick<"), 2 * len(rates.PANELS))
+        with self.assertRaisesRegex(ValueError, "the table of image has no row 'decode.*name another one"):
+            rates.rates(tables | {"image": ""}, "light")
+        in_ns = rates.panel_of({"g": self.printed("r", 2, 8, "Grain", "ns/element")}, "g", "r")
+        self.assertEqual([rate for _, rate, _ in in_ns], [5e8, 1.25e8])
+
+    def test_headline_and_pictures_are_those_of_the_tables(self):
+        done = subprocess.run([sys.executable, ROOT / "benchmarks/update_tables.py", "--check"],
+                              capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout), (0, ""), "run benchmarks/update_tables.py")
+        for picture in (ROOT / "benchmarks/pictures").glob("*.[sp][vn]g"):
+            self.assertLess(picture.stat().st_size, 200_000, picture)
 
 
 if __name__ == "__main__":

@@ -247,7 +247,7 @@ def check_links(tree):
         if not name.endswith(".md"):
             continue
         for number, line in tree.lines(name):
-            for target in re.findall(r"\]\(([^)\s]+)\)", line):
+            for target in re.findall(r"(?:\]\(|\bsrc(?:set)?=\")([^)\s\"]+)[)\"]", line):
                 if "://" in target:
                     continue
                 place, _, anchor = target.partition("#")

@@ -157,6 +157,8 @@ class CheckTest(unittest.TestCase):
     def test_dead_link(self):
         self.write("README.md", "text\n[gone](records/gone.h#part)\n")
         self.expect_finding("links", r"README.md:2: points at records/gone.h#part, which is not there")
+        self.write("README.md", '<img src="records/gone.png" alt="">\n')
+        self.expect_finding("links", r"README.md:1: points at records/gone.png, which is not there")
         self.write("README.md", "# A `part`, or two\n[there](#a-part-or-two)\n```\n# gone\n```\n[gone](README.md#gone)\n")
         self.expect_finding("links", r"README.md:6: points at README.md#gone, which is not there")
 

@@ -37,7 +37,10 @@ class SlowHandler(http.server.BaseHTTPRequestHandler):
         self.send_header("Accept-Ranges", "bytes")
         self.end_headers()
         if has_body:
-            self.wfile.write(content)
+            try:
+                self.wfile.write(content)
+            except ConnectionError:  # the reader has what it wanted, or is gone
+                self.close_connection = True
 
     def do_GET(self):
         self.answer(True)
