@@ -29,7 +29,7 @@ import rates  # noqa: E402
 import table  # noqa: E402
 import tuner_report  # noqa: E402
 
-READMES = ["README.md", "benchmarks/README.md", "tools/README.md"]
+READMES = ["README.md", "benchmarks/README.md", "benchmarks/forms.md", "tools/README.md"]
 HEADLINE_ROW = "tuned, the peer augments a batch at a time"
 MEASURED = re.compile(r"(<!-- measured: ([^>]+?) -->\n).*?(<!-- measured end -->)", re.DOTALL)
 
