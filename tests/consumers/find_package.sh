@@ -55,7 +55,7 @@ expect(TARGET infeed::records AND TARGET infeed::pipeline AND TARGET infeed::dev
 expect(TARGET infeed::infeed AND TARGET infeed::convert AND infeed_convert_FOUND)
 END
 accepted named <<'END'
-find_package(infeed 0.1 REQUIRED COMPONENTS records pipeline image device convert)
+find_package(infeed 0.2 REQUIRED COMPONENTS records pipeline image device convert)
 expect(TARGET infeed::infeed AND TARGET infeed::convert)
 expect(infeed_records_FOUND AND infeed_pipeline_FOUND AND infeed_image_FOUND AND infeed_device_FOUND AND infeed_convert_FOUND)
 END
@@ -135,11 +135,11 @@ PKG_CONFIG_LIBDIR="$work/empty" refused a_pkg_config_file_is_missing \
 find_package(infeed REQUIRED COMPONENTS records)
 END
 refused too_new_a_version \
-  "compatible with requested version \"0.2\"" <<'END'
-find_package(infeed 0.2 REQUIRED)
+  "compatible with requested version \"0.3\"" <<'END'
+find_package(infeed 0.3 REQUIRED)
 END
 refused both_versions_are_said \
-  "infeedConfig.cmake, version: 0.1.0" <<'END'
+  "infeedConfig.cmake, version: 0.2.0" <<'END'
 find_package(infeed 1 REQUIRED)
 END
 if grep -q 'INFEED_REMOTE:BOOL=ON' "$infeed_build/CMakeCache.txt"; then
