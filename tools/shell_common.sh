@@ -17,7 +17,7 @@ die() {
 }
 
 # What a script says of itself: its comment, from the second line up to its `set`.
-print_help() { sed -n '2,/^set/s/^# \{0,1\}//p' "$0" | sed '$d'; }
+print_help() { sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; }
 
 as_minutes() { printf '%d:%02d min' $(($1 / 60)) $(($1 % 60)); }
 
