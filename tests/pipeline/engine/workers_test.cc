@@ -144,6 +144,16 @@ TEST_F(WorkersTest, WhatOneThrowsAbortsTheHandOff) {
   }
 }
 
+// A thread that began looked itself up in the list that grew meanwhile; ThreadSanitizer and
+// AddressSanitizer see it.
+TEST_F(WorkersTest, TheirNumberGrowsWhileTheFirstBegin) {
+  for (int count = 1; count <= 64; count *= 2) {
+    const Lock lock = hand_off_.lock();
+    EXPECT_EQ(workers_.set_count(count), count);
+  }
+  EXPECT_TRUE(lock_when_asleep(64).owns_lock());
+}
+
 TEST_F(WorkersTest, NothingIsLeftBehindWhileTheirNumberChanges) {
   RandomSource random;
   std::size_t added = 0;

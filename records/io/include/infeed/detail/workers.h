@@ -120,7 +120,8 @@ class Workers {
       if (worker.runs) continue;
       if (worker.thread.joinable()) worker.thread.join();  // it has nothing left to do
       try {
-        worker.thread = start_thread([this, i] { work_as(i); });
+        // A thread that begins has no lock, and looks into no list that grows.
+        worker.thread = start_thread([this, &worker, i] { work_as(worker, i); });
       } catch (const Error&) {  // the threads that started do the work
         count_ = i;
         if (i == 0) throw;
@@ -130,8 +131,7 @@ class Workers {
     }
   }
 
-  void work_as(std::size_t number) {
-    Worker& self = *workers_[number];
+  void work_as(Worker& self, std::size_t number) {
     if (work_.begin) work_.begin();
     Lock lock = hand_off_.lock();
     try {
