@@ -1,11 +1,14 @@
 #include "infeed/device/paced.h"
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <future>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <mutex>
+#include <span>
 #include <thread>
 
 #include <infeed/error.h>
@@ -76,16 +79,25 @@ TEST(Paced, ASlowSourceIsHighlyInputBound) {
 }
 
 TEST(Paced, WithoutOverlapTheFetchIsPaidInEveryStep) {
-  const PacedOptions options{
-      .step = {.compute_ps = 3 * kPsPerMs}, .steps_max = 25, .warmup_steps = 3};
-  PacedOptions on_demand = options;
-  on_demand.feed = InfeedFeed::on_demand;
-  const Slice slice = Slice::parse("v3-8");
-  const PacedResult serial = run_paced(slice, busy(milliseconds(2)), on_demand);
-  const PacedResult overlapped = run_paced(slice, busy(milliseconds(2)), options);
+  std::int64_t least_wait_ps = 0;
+  const auto run = [&](InfeedFeed feed) {
+    least_wait_ps = INT64_MAX;
+    return run_paced(Slice::parse("v3-8"), busy(milliseconds(2)),
+                     {.step = {.compute_ps = 3 * kPsPerMs},
+                      .feed = feed,
+                      .steps_max = 25,
+                      .warmup_steps = 3,
+                      .on_step = [&](std::span<const StepEvent> step) {
+                        least_wait_ps = std::min(least_wait_ps, step[0].infeed_wait_ps);
+                      }});
+  };
+  const PacedResult serial = run(InfeedFeed::on_demand);
   EXPECT_GE(serial.summary.infeed_wait_ps, 25 * 2 * kPsPerMs);
+  EXPECT_GE(least_wait_ps, 2 * kPsPerMs);
   EXPECT_LE(serial.summary.steps_per_s, 200);
-  EXPECT_LT(overlapped.summary.infeed_wait_ps, serial.summary.infeed_wait_ps);
+  const PacedResult overlapped = run(InfeedFeed::ahead);
+  // The quickest step alone: a busy machine holds others up.
+  EXPECT_LT(least_wait_ps, 2 * kPsPerMs);
   expect_adds_up(serial.summary);
   expect_adds_up(overlapped.summary);
 }
