@@ -39,13 +39,13 @@ std::string host_name() {
 /// Returns the time in the name of an event file, in seconds since 1970; 0 for another file.
 std::int64_t time_in_name(const std::string& name) {
   if (!name.starts_with(kFilePrefix)) return 0;
-  constexpr std::int64_t kMax = 9'999'999'998;  // ten digits, behind which another time fits
+  constexpr std::int64_t kMax = 9'999'999'998;  // ten digits, leaving room for a later time
   std::int64_t time = 0;
   std::from_chars(name.data() + kFilePrefix.size(), name.data() + name.size(), time);
   return time <= kMax ? std::max<std::int64_t>(time, 0) : 0;
 }
 
-/// Returns the time for the name of a new file: now, or later where a file of this second is there.
+/// Returns the time for the name of a new file: now, or later if a file of this second exists.
 /// TensorBoard reads the files of a folder in the order of their names.
 std::int64_t time_for_name(const std::string& directory, std::int64_t now) {
   std::error_code error;
@@ -71,7 +71,7 @@ events::Event event_at(double wall_time_s, std::int64_t step) {
 
 events::Event event_now(std::int64_t step) { return event_at(now_s(), step); }
 
-/// Returns the one value of the event's summary.
+/// Adds the event's only value.
 events::Summary::Value& value_of(events::Event& event, std::string_view tag) {
   events::Summary::Value& value = *event.mutable_summary()->add_value();
   value.set_tag(utf8_of(tag));
@@ -114,7 +114,7 @@ events::Summary::Image image_of(std::string_view tag, std::string_view png) {
   return image;
 }
 
-/// Throws unless names are there once, and inputs are names.
+/// Throws unless names are unique, and inputs are names of nodes.
 void check_graph(std::span<const EventNode> nodes) {
   std::unordered_set<std::string_view> names;
   for (const EventNode& node : nodes) {
@@ -139,7 +139,7 @@ events::NodeDef node_of(const EventNode& node) {
   made.set_op(utf8_of(node.op));
   made.set_device(utf8_of(node.device));
   for (const std::string& input : node.inputs) made.add_input(utf8_of(input));
-  // Where the page that draws graphs looks for shapes.
+  // The page that draws graphs looks for shapes in this attribute.
   events::TensorShapeProto& shape =
       *(*made.mutable_attr())["_output_shapes"].mutable_list()->add_shape();
   for (const std::int64_t extent : node.output) shape.add_dim()->set_size(extent);
@@ -225,7 +225,7 @@ void EventFileWriter::graph(std::span<const EventNode> nodes) {
   check_graph(nodes);
   events::GraphDef graph;
   for (const EventNode& node : nodes) *graph.add_node() = node_of(node);
-  constexpr std::int32_t kProducer = 22;  // as PyTorch's SummaryWriter says
+  constexpr std::int32_t kProducer = 22;  // the value that PyTorch's SummaryWriter writes
   graph.mutable_versions()->set_producer(kProducer);
   events::Event event = event_now(0);
   event.set_graph_def(bytes_of(graph));
@@ -240,7 +240,7 @@ void EventFileWriter::append(std::string_view event) {
   try {
     file_.write(record);
   } catch (...) {
-    // No reader gets past half a record, so nothing may come behind one.
+    // No reader gets past half a record, so no record may follow one.
     if (ftruncate(file_.descriptor(), length) != 0) file_.close();
     throw;
   }

@@ -37,8 +37,8 @@ ValueHistogram::ValueHistogram(std::span<const float> values) {
     ++count;
     ++counts[static_cast<std::size_t>(std::ranges::upper_bound(limits, value) - limits.begin())];
   }
-  // Outer empty ones are left out: tensorboard's data server shows the first and the last bucket as
-  // reaching to the minimum and maximum, whatever is in them.
+  // Outer empty buckets are left out: tensorboard's data server draws the first and the last bucket
+  // as reaching to the minimum and maximum, whatever their counts.
   std::int64_t left = count;
   for (std::size_t i = 0; left > 0; ++i) {
     left -= counts[i];
