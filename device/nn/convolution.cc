@@ -12,7 +12,7 @@ using detail::multiply;
 
 namespace {
 
-/// Rows of patches that are multiplied at a time, so that they stay in the cache.
+/// Rows of patches that are multiplied together; so many stay in the cache.
 constexpr std::int64_t kPatchRows = 1024;
 
 struct Window {
@@ -58,7 +58,7 @@ struct Window {
       }
     }
   }
-  /// Where row i of the window at (y, x) begins; may lie before the image's row.
+  /// Returns where row i of the window at (y, x) begins; may lie before the image's row.
   std::int64_t begin_of(std::int64_t y, std::int64_t x, std::int64_t i) const {
     return (rows.item(y, i) * columns.in + columns.item(x, 0)) * channels;
   }
@@ -69,7 +69,7 @@ struct Window {
   WindowAxis columns;
 };
 
-/// body(first image, images, their patches) for some images at a time.
+/// Calls body(first image, images, their patches) for groups of images.
 template <class Body>
 void by_images(Tape& tape, const Window& window, Body body) {
   const std::int64_t at_a_time = window.images_at_a_time();
@@ -100,7 +100,7 @@ std::vector<Tensor> backward_convolution(Tape& tape, const TapeValue& images,
     float* dw = values_of(gradients[1]);
     std::fill_n(dw, kernel.shape().items(), 0.0F);
     detail::ProductOptions options = product_options(tape);
-    options.accumulate = true;  // some images at a time, in the order of all of them
+    options.accumulate = true;  // groups in the order of their images
     by_images(tape, window, [&](std::int64_t first, std::int64_t count, float* patches) {
       gather_images(window, values_of(images), first, count, patches);
       multiply(tape.workspace().product, window.patch(), out, count * window.pixels(),

@@ -12,13 +12,14 @@ using detail::Rounding;
 
 namespace {
 
-/// into[c] += a[c] * b[c]. Vectors run across channels, so that their width changes no sum.
+/// Computes into[c] += a[c] * b[c]. Vectors run across channels, so that their width changes no
+/// sum.
 void add_products(std::int64_t channels, const float* __restrict a, const float* __restrict b,
                   float* __restrict into) {
   for (std::int64_t c = 0; c < channels; ++c) into[c] += a[c] * b[c];
 }
 
-/// Where things lie in one image. A wide pixel has a value for each channel of the output.
+/// Places in one image. A wide pixel has a value for each channel of the output.
 struct Places {
   Places(const Shape& images, const Shape& kernel, const ConvolutionOptions& options)
       : channels(images[3]),
@@ -33,8 +34,8 @@ struct Places {
   std::int64_t image_out() const { return rows.out * columns.out * wide(); }
   std::int64_t kernel() const { return rows.window * columns.window * wide(); }
 
-  /// visit(wide pixel of the input, of the kernel, of the output) for all that lie on each other, window
-  /// by window and each from its first item on.
+  /// Calls visit(wide pixel of the input, of the kernel, of the output) for all that meet in a
+  /// window, window by window. Arguments are the first items of the pixels.
   template <class Visit>
   void each(Visit visit) const {
     const std::int64_t width = wide();
@@ -57,7 +58,7 @@ struct Places {
   WindowAxis columns;
 };
 
-/// Holds what is multiplied: rounded as the tape's precision says, images with each channel as often as the
+/// Holds the operands, rounded to the tape's precision. Images repeat each channel as often as the
 /// output has it. Pointers hold until the same member is called again.
 class Operands {
  public:
@@ -83,7 +84,7 @@ class Operands {
     }
     return rounded(wide_image_, places_.wide_image_in(), wide_image_);
   }
-  /// Memory for the gradient of one image, of a value for each channel of the output.
+  /// Memory for the gradient of one image, with a value for each channel of the output.
   float* wide_sums() const { return wide_sums_; }
 
  private:

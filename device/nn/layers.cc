@@ -41,7 +41,7 @@ std::optional<Variable> optional_bias(Scope& scope, bool wanted, std::int64_t ch
   return scope.variable("bias", {channels}, Initializer::zeros);
 }
 
-/// Drawn as the kernel of one channel, so that the others don't count as its inputs.
+/// Draws each kernel as that of one channel, so that other channels don't count as inputs.
 Tensor depthwise_kernel(Scope& scope, std::int64_t channels, const DepthwiseOptions& options) {
   const std::int64_t window = at_least_one(options.window, "pixels along its window's side");
   const std::int64_t out = at_least_one(channels, "channels") *

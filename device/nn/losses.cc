@@ -11,7 +11,7 @@
 namespace infeed::nn {
 namespace {
 
-/// Each row of slopes times its row's gradient, divided.
+/// Multiplies each row of slopes by its row's gradient, divided.
 Tensor rows_times(const Tape& tape, const Tensor& slopes, const Tensor& dy, float divisor) {
   Tensor dx = tape.make(slopes.shape());
   const std::span<float> to = dx.writable<float>();
@@ -23,7 +23,7 @@ Tensor rows_times(const Tape& tape, const Tensor& slopes, const Tensor& dy, floa
   return dx;
 }
 
-/// What each example contributes: a row's mean, and the slopes by which gradients go back.
+/// Returns each example's mean over its row; gradients go back by the slopes.
 TapeValue mean_of_rows(Tape& tape, const char* operation, const TapeValue& x, const Tensor& items,
                        Tensor slopes) {
   const std::int64_t rows = x.shape()[0];

@@ -32,10 +32,10 @@ double peak_rate_of(std::string_view name) {
   return name == "resnet" ? 5e-3 : 3e-3;
 }
 
-/// "convolution" without a bias, which the norm would take off again, and "norm".
+/// "convolution" without a bias, which the norm would remove again, and "norm".
 Sequential normalised_convolution(const Scope& scope, std::int64_t in, std::int64_t out,
                                   std::int64_t window, std::int64_t stride) {
-  // The running statistics of short trainings would stay behind with 0.99.
+  // With 0.99 the running statistics of short trainings would lag behind.
   constexpr float kMomentum = 0.9F;
   Sequential both;
   both.add(Convolution(scope.below("convolution"), in, out,

@@ -15,7 +15,8 @@ void require_features(std::string_view operation, const TapeValue& x, const Tape
               operation, x.shape(), gain.shape());
 }
 
-/// For each column the sum of term(item, column) over the rows, in double, in the rows' order.
+/// Returns for each column the sum of term(item, column) over the rows, in double, in the rows'
+/// order.
 template <class Term>
 std::vector<float> sums_of_columns(std::int64_t rows, std::int64_t columns, Term term) {
   std::vector<double> sums(static_cast<std::size_t>(columns));
@@ -42,7 +43,7 @@ Tensor tensor_of(const Tape& tape, const std::vector<float>& values) {
 struct Moments {
   std::vector<float> mean;
   std::vector<float> variance;
-  float rows = 0;  ///< of all replicas, when they are synchronised
+  float rows = 0;  ///< those of all replicas, if synchronised
 };
 
 Moments moments_of(const Tape& tape, const TapeValue& x, bool synchronised) {
@@ -58,7 +59,7 @@ Moments moments_of(const Tape& tape, const TapeValue& x, bool synchronised) {
   moments.mean.pop_back();
   const float divisor = std::max(1.0F, moments.rows);
   for (float& mean : moments.mean) mean /= divisor;
-  // By a second pass: squares of values that lie far from zero would cancel.
+  // A second pass, since squares of values that lie far from zero would cancel.
   const float* const mean = moments.mean.data();
   moments.variance = sums_of_columns(rows, columns, [values, mean](std::int64_t i, std::int64_t c) {
     return (values[i] - mean[c]) * (values[i] - mean[c]);
@@ -124,7 +125,7 @@ TapeValue batch_norm(Tape& tape, const TapeValue& x, const TapeValue& gain, cons
             sums_of_columns(rows, columns, [dy](std::int64_t i, std::int64_t) { return dy[i]; });
         const std::vector<float> along = sums_of_columns(
             rows, columns, [dy, zs](std::int64_t i, std::int64_t) { return dy[i] * zs[i]; });
-        // What this replica adds; who sums up gradients adds the others' to it.
+        // This replica's part; the sum of the replicas' gradients adds the others'.
         std::vector<Tensor> gradients = {tape.make(gradient.shape()), tensor_of(tape, along),
                                          tensor_of(tape, sums)};
         sums.insert(sums.end(), along.begin(), along.end());

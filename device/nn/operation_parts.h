@@ -40,8 +40,8 @@ inline Tensor zeros(const Tape& tape, const Shape& shape) {
   return tensor;
 }
 
-/// f(items of each of `from`, which have this shape). Inlined, so that each file has it as optimised as it
-/// says itself.
+/// Returns f(items of each of `from`, which have this shape). Inlined, so that each file compiles
+/// it with its own optimisation.
 template <class F, class... Items>
 [[gnu::always_inline]] inline Tensor mapped(const Tape& tape, const Shape& shape, F f,
                                             const Items&... from) {
@@ -59,8 +59,8 @@ template <class F, class... Items>
 inline float* values_of(Tensor& tensor) { return tensor.writable<float>().data(); }
 inline const float* values_of(const TapeValue& value) { return value.values().data(); }
 
-/// The sum of item(0), ..., item(count - 1): eight running sums that are added by a tree, one order in
-/// vectors of any width.
+/// Returns the sum of item(0), ..., item(count - 1): eight running sums that are added by a tree,
+/// one order in vectors of any width.
 template <class Real, class Item>
 [[gnu::always_inline]] inline Real sum_of_items(std::int64_t count, Item item) {
   Real lanes[8] = {};
@@ -104,7 +104,7 @@ inline Tensor column_sums(const Tape& tape, const Tensor& rows, const Shape& sha
   return sums;
 }
 
-/// Copies a block of rows between matrices whose rows are so many items apart.
+/// Copies a block of rows between matrices with different row strides, in items.
 inline void copy_block(std::int64_t rows, std::int64_t columns, const float* from,
                        std::int64_t from_stride, float* to, std::int64_t to_stride) {
   for (std::int64_t row = 0; row < rows; ++row) {
@@ -112,7 +112,7 @@ inline void copy_block(std::int64_t rows, std::int64_t columns, const float* fro
   }
 }
 
-/// All items but those of the last axis.
+/// Returns the product of all extents but the last.
 inline std::int64_t rows_in(const Shape& shape) {
   std::int64_t rows = 1;
   for (std::size_t i = 0; i + 1 < shape.rank(); ++i) rows *= shape[i];
@@ -125,7 +125,7 @@ inline Shape with_last(const Shape& shape, std::int64_t last) {
   return Shape(std::span<const std::int64_t>(extents));
 }
 
-/// One axis of a convolution: where its windows lie.
+/// One axis of a convolution: the places of its windows.
 struct WindowAxis {
   WindowAxis(std::int64_t in_items, std::int64_t window_items, const ConvolutionOptions& options)
       : in(in_items), window(window_items), stride(options.stride) {
@@ -136,20 +136,20 @@ struct WindowAxis {
       before = std::max<std::int64_t>(0, (out - 1) * stride + window - in) / 2;
     }
   }
-  /// The items of window `at` that lie inside: first, ..., last - 1.
+  /// Items first, ..., last - 1 of window `at` lie inside.
   std::int64_t first(std::int64_t at) const {
     return std::clamp<std::int64_t>(before - at * stride, 0, window);
   }
   std::int64_t last(std::int64_t at) const {
     return std::clamp<std::int64_t>(in + before - at * stride, 0, window);
   }
-  /// Item `i` of window `at`, counted from the axis' first.
+  /// Returns the place of item `i` of window `at`, counted from the axis' first item.
   std::int64_t item(std::int64_t at, std::int64_t i) const { return at * stride + i - before; }
 
   std::int64_t in = 0;
   std::int64_t window = 0;
   std::int64_t stride = 1;
-  std::int64_t before = 0;  ///< zeros in front of the first
+  std::int64_t before = 0;  ///< zeros in front of the first item
   std::int64_t out = 0;
 };
 

@@ -29,7 +29,7 @@ void require_not_negative(double value, std::string_view optimizer, std::string_
                  "a finite number that isn't negative");
 }
 
-/// By multiplications: pow() has variants that round differently.
+/// Multiplies, since pow() has variants that round differently.
 double whole_power(double base, std::uint64_t exponent) {
   double power = 1;
   for (; exponent != 0; exponent >>= 1, base *= base) {

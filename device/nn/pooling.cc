@@ -23,13 +23,14 @@ struct Blocks {
     in = images;
     out = {in[0], in[1] / size, in[2] / size, in[3]};
   }
-  /// For what goes into each pixel of a block; 0 elsewhere.
+  /// Memory for one value in each pixel of a block; 0 in pixels outside of blocks.
   Tensor make_input(const Tape& tape) const {
     const bool fill_the_images = out[1] * size == in[1] && out[2] * size == in[2];
     return fill_the_images ? tape.make(in) : zeros(tape, in);
   }
 
-  /// visit(items of the block's result, place of the pixel `a` of the block) for each block.
+  /// Calls visit(first item of the block's result, place of the block's pixel `a`, a) for each
+  /// pixel of each block.
   template <class Visit>
   void each(Visit visit) const {
     std::int64_t to = 0;
@@ -51,7 +52,7 @@ struct Blocks {
   Shape out;
 };
 
-// Loops over channels by themselves, so that they become vectors: masks rather than conditions.
+// Loops over channels stand alone and use masks instead of conditions, so that they become vectors.
 
 void take_larger(std::int64_t channels, std::int32_t a, const float* __restrict from,
                  float* __restrict best, std::int32_t* __restrict choice) {

@@ -20,7 +20,7 @@ Tensor forward_product(Tape& tape, const TapeValue& x, const TapeValue& w) {
   return y;
 }
 
-/// Gradients of x and w.
+/// Returns the gradients of x and w.
 std::vector<Tensor> backward_product(Tape& tape, const TapeValue& x, const TapeValue& w,
                                      const Tensor& gradient) {
   const std::int64_t rows = rows_in(x.shape());

@@ -27,7 +27,7 @@ void require_schedule(bool is_there, std::string_view what) {
   detail::refuse("{} is empty; give a schedule, as constant_rate()", what);
 }
 
-/// How far `step` is on the way to `steps`: 0 to 1.
+/// Returns the share of the way to `steps` that `step` has gone: 0 to 1.
 double share_of(std::uint64_t step, std::uint64_t steps) {
   return static_cast<double>(std::min(step, steps)) / static_cast<double>(steps);
 }

@@ -7,7 +7,7 @@
 
 #include "operation_parts.h"
 
-// What picks items: dropout, embedding, and columns of the last axis.
+// Operations that pick items: dropout, embedding, and columns of the last axis.
 
 namespace infeed::nn {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 /// Whole numbers up to here are exact in float32.
 constexpr std::int64_t kRowsMax = std::int64_t{1} << 24;
 
-/// 0 or 1 / (1 - rate) for each item.
+/// Draws 0 or 1 / (1 - rate) for each item.
 Tensor drawn_factors(Tape& tape, const Shape& shape, double rate) {
   const TapeOptions& options = tape.options();
   const Philox random(options.seed ^ (options.step * 0x9E3779B97F4A7C15ULL),
@@ -33,7 +33,7 @@ Tensor drawn_factors(Tape& tape, const Shape& shape, double rate) {
   return factors;
 }
 
-/// "[3, 2]": the place of item `at`.
+/// Returns the place of item `at`: "[3, 2]".
 std::string place_of(std::size_t at, const Shape& shape) {
   std::vector<std::int64_t> place(shape.rank());
   auto rest = static_cast<std::int64_t>(at);

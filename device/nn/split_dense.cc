@@ -17,7 +17,7 @@ std::int64_t divided(std::int64_t size, std::int64_t parts, std::string_view wha
                  parts);
 }
 
-/// First 0 + 1, 2 + 3, ...; then their sums: as replicas are added (all_reduce.h).
+/// Adds first 0 + 1, 2 + 3, ...; then their sums, as replicas are added (all_reduce.h).
 TapeValue tree_sum(Tape& tape, std::vector<TapeValue> parts) {
   for (std::size_t step = 1; step < parts.size(); step *= 2) {
     for (std::size_t i = 0; i + step < parts.size(); i += 2 * step) {

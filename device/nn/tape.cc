@@ -17,7 +17,7 @@ namespace {
 constexpr std::array<std::string_view, 3> kPrecisions = {"float32", "mixed_bfloat16",
                                                          "mixed_float16"};
 
-/// False where it holds other values.
+/// Returns false if the tensor holds other values than T.
 template <class T>
 bool widen(const Tensor& from, std::span<float> to) {
   if (from.dtype() != dtype_of<T>()) return false;
@@ -125,7 +125,7 @@ Gradients Tape::gradients(const TapeValue& loss, float scale) {
       Node& node = nodes_[i];
       if (!arrived[i] || !node.backward) continue;
       std::vector<Tensor> parts = node.backward(*arrived[i]);
-      node.backward = {};  // frees what it kept
+      node.backward = {};  // frees the captured tensors
       arrived[i].reset();
       for (std::size_t j = 0; j < parts.size(); ++j) {
         if (node.inputs[j] < 0) continue;

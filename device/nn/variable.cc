@@ -28,8 +28,8 @@ Fans fans_of(const Shape& shape) {
 
 float uniform_of(Philox& random) { return static_cast<float>(random() >> 8) * 0x1p-24F; }
 
-/// Nearly normal and the same bits on every machine, which no logarithm of a library is: the sum of
-/// twelve uniform numbers.
+/// Draws a nearly normal number, the sum of twelve uniform ones: the same bits on every machine,
+/// which no library's logarithm guarantees.
 float normal_of(Philox& random) {
   float sum = -6;
   for (int i = 0; i < 12; ++i) sum += uniform_of(random);

@@ -12,13 +12,13 @@ namespace infeed::detail {
 
 struct ScopeState {
   std::uint64_t seed = 0;
-  std::uint64_t draws = 0;               ///< of initial values
-  std::size_t copies = 1;                ///< of each variable: one, or one a replica
-  std::shared_ptr<const void> strategy;  ///< whose scope it is; null: nobody's
+  std::uint64_t draws = 0;               ///< initial values drawn so far
+  std::size_t copies = 1;                ///< copies of each variable: one, or one a replica
+  std::shared_ptr<const void> strategy;  ///< owner of the scope; null: none
   std::vector<Variable> variables;
 };
 
-/// To be changed in place; whoever else holds the tensor keeps it as it was.
+/// Returns the values, to be changed in place; other holders of the tensor keep the old ones.
 inline std::span<float> writable_values(Tensor& tensor) {
   if (!tensor.is_writable()) {
     tensor = Tensor::copy_of(tensor.shape(), std::as_const(tensor).values<float>());

@@ -2,14 +2,13 @@
 
 #include <cmath>
 
-// exp and log with a fixed sequence of IEEE operations. The C library's have variants with and
-// without fused multiply-add, chosen by CPU, whose last bits differ; these give the same bits
-// everywhere. Error below 2 units in the last place of a double in the range used, far below a
-// float's.
+// exp and log as fixed sequences of IEEE operations, which give the same bits everywhere. The C
+// library's have variants with and without fused multiply-add, chosen by CPU, whose last bits
+// differ. Error below 2 units in the last place of a double in the range used, far below a float's.
 
 namespace infeed::detail {
 
-/// For x <= 0; 0 below -700.
+/// exp(x) for x <= 0; 0 below -700.
 inline double fixed_exp(double x) {
   if (x < -700) return 0;
   constexpr double kLog2E = 1.4426950408889634;
@@ -28,7 +27,7 @@ inline double fixed_exp(double x) {
   return std::ldexp(sum, static_cast<int>(n));
 }
 
-/// For finite x >= 1 (a softmax's sum).
+/// log(x) for finite x >= 1 (a softmax's sum).
 inline double fixed_log(double x) {
   constexpr double kLn2 = 0.6931471805599453;
   constexpr double kSqrtHalf = 0.7071067811865476;

@@ -5,8 +5,8 @@
 #include "kernels.h"
 
 // The loops behind kernels.h. Files that are compiled for one instruction set include the two, the
-// compiler's intrinsics and nothing else: an inline function of some header, compiled there, could
-// be the copy that the linker keeps for everybody. Everything here is local to the file.
+// compiler's intrinsics and nothing else: the linker could keep an inline function of another
+// header, compiled there, for the whole program. Everything here is local to the file.
 
 namespace infeed::detail {
 namespace {
@@ -41,7 +41,8 @@ void product_tile(std::int64_t depth, const float* a, const float* b, float* c,
   return __builtin_bit_cast(float, (n + 127) << 23);
 }
 
-/// Below 2 units in the last place. 0 below -104, infinity above 89, NaN of NaN.
+/// exp(x), with an error below 2 units in the last place. 0 below -104, infinity above 89, NaN of
+/// NaN.
 [[gnu::always_inline]] inline float exp_of(float x) {
   constexpr float kLog2E = 1.44269504F;
   constexpr float kLn2High = 0.693145752F;  // its low bits are 0: n * it is exact
@@ -60,7 +61,7 @@ void product_tile(std::int64_t depth, const float* a, const float* b, float* c,
   sum = sum * r + 1.66666667e-1F;
   sum = sum * r + 0.5F;
   sum = sum * (r * r) + r + 1.0F;
-  // In two steps, as the power alone may be no normal number.
+  // Two steps, since the power alone may be no normal number.
   const std::int32_t half = whole >> 1;
   return sum * power_of_two(half) * power_of_two(whole - half);
 }
@@ -74,7 +75,7 @@ void product_tile(std::int64_t depth, const float* a, const float* b, float* c,
                                 (__builtin_bit_cast(std::int32_t, x) & ~std::int32_t{0x7fffffff}));
 }
 
-/// Below 0.625 a polynomial (that of Cephes), beyond it by exp.
+/// tanh(x): below 0.625 a polynomial (that of Cephes), above it by exp.
 [[gnu::always_inline]] inline float tanh_of(float x) {
   const float t = magnitude_of(x);
   const float s = x * x;
@@ -88,7 +89,7 @@ void product_tile(std::int64_t depth, const float* a, const float* b, float* c,
   return t < 0.625F ? small : large;
 }
 
-/// Two polynomials that meet at 475/512, the one for large arguments in the exponent.
+/// erf(x): two polynomials that meet at 475/512, the one for large arguments in the exponent.
 [[gnu::always_inline]] inline float erf_of(float x) {
   const float t = magnitude_of(x);
   const float s = x * x;
@@ -105,13 +106,13 @@ void product_tile(std::int64_t depth, const float* a, const float* b, float* c,
   exponent = exponent * t + -6.34846687e-1F;
   exponent = exponent * t + -1.28717512e-1F;
   exponent = exponent * t - t;
-  // Beyond 4 it is 1 in float32, and the polynomial would leave its range.
+  // Beyond 4, erf is 1 in float32, and the polynomial would leave its range.
   const float large = t > 4.0F ? 1.0F : 1.0F - exp_of(exponent);
   const float result = t > 0.927734375F ? with_sign_of(large, x) : small;
   return x != x ? x : result;
 }
 
-/// To 8 bits, to nearest even, as bfloat16 does; a NaN stays one.
+/// Rounds to 8 bits, to nearest even, as bfloat16 does; a NaN stays one.
 [[gnu::always_inline]] inline float bfloat16_of(float x) {
   const std::uint32_t bits = __builtin_bit_cast(std::uint32_t, x);
   const std::uint32_t rounded = bits + 0x7fffU + ((bits >> 16) & 1U);
@@ -119,9 +120,9 @@ void product_tile(std::int64_t depth, const float* a, const float* b, float* c,
   return __builtin_bit_cast(float, (nan ? (bits | 0x00400000U) : rounded) & 0xffff0000U);
 }
 
-/// To 11 bits, to nearest even, as float16 does.
+/// Rounds to 11 bits, to nearest even, as float16 does.
 [[gnu::always_inline]] inline float float16_of(float x) {
-  constexpr float kUnits = 0.75F;  // what is added to it is rounded to multiples of 2^-24
+  constexpr float kUnits = 0.75F;  // sums with it are rounded to multiples of 2^-24
   const std::uint32_t bits = __builtin_bit_cast(std::uint32_t, x);
   const std::uint32_t sign = bits & 0x80000000U;
   const std::uint32_t magnitude = bits & 0x7fffffffU;
@@ -140,7 +141,7 @@ void all_of(std::int64_t count, const float* x, float* y) {
   for (std::int64_t i = 0; i < count; ++i) y[i] = kFunction(x[i]);
 }
 
-/// With tiles of so many rows, each of two vectors.
+/// Returns the kernels with tiles of kRows rows, each of two vectors.
 template <class Lanes, int kRows>
 Kernels kernels_of() {
   return {.rows = kRows,

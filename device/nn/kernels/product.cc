@@ -17,7 +17,8 @@ using Vector4 = float __attribute__((vector_size(16), aligned(4), may_alias));
 Vector4& vector_at(float* place) { return *reinterpret_cast<Vector4*>(place); }
 const Vector4& vector_at(const float* place) { return *reinterpret_cast<const Vector4*>(place); }
 
-/// Four rows of four depths; each row's depths lie side by side. out: each depth's rows do.
+/// Transposes four rows of four depths. In `from` each row's depths lie side by side, in `out` each
+/// depth's rows.
 [[gnu::always_inline]] inline void transpose_4x4(const float* from, std::int64_t row_stride,
                                                  float* out, std::int64_t panel) {
   const Vector4 r0 = vector_at(from);
@@ -34,7 +35,7 @@ const Vector4& vector_at(const float* place) { return *reinterpret_cast<const Ve
   vector_at(out + 3 * panel) = __builtin_shufflevector(high01, high23, 2, 3, 6, 7);
 }
 
-/// One panel of kPanel rows, all of which are real.
+/// Packs one panel of kPanel rows, all of which are real.
 template <std::int64_t kPanel>
 void pack_full_panel(const float* from, std::int64_t row_stride, std::int64_t depth_stride,
                      std::int64_t depths, float* out) {
@@ -57,7 +58,7 @@ void pack_full_panel(const float* from, std::int64_t row_stride, std::int64_t de
   }
 }
 
-/// One panel of which `real` rows are, padded with zeros (which reach no result: they only meet
+/// Packs one panel with `real` real rows, padded with zeros (which reach no result: they only meet
 /// padding).
 void pack_padded_panel(const float* from, std::int64_t row_stride, std::int64_t depth_stride,
                        std::int64_t real, std::int64_t panel, std::int64_t depths, float* out) {
@@ -69,7 +70,7 @@ void pack_padded_panel(const float* from, std::int64_t row_stride, std::int64_t 
 
 using PackFullPanel = void (*)(const float*, std::int64_t, std::int64_t, std::int64_t, float*);
 
-/// Null for another panel.
+/// Returns null for a panel of another size.
 template <std::int64_t... kPanels>
 PackFullPanel pack_full_panel_of(std::int64_t panel) {
   PackFullPanel found = nullptr;
@@ -80,7 +81,8 @@ PackFullPanel pack_full_panel_of(std::int64_t panel) {
 /// Lays rows x depths of a matrix out as panels of `panel` rows, the rows of a panel side by side.
 void pack_panels(const float* data, std::int64_t row_stride, std::int64_t depth_stride,
                  std::int64_t rows, std::int64_t depths, std::int64_t panel, float* out) {
-  const PackFullPanel pack_full = pack_full_panel_of<6, 8, 12, 16, 32>(panel);  // of the kernels
+  const PackFullPanel pack_full =
+      pack_full_panel_of<6, 8, 12, 16, 32>(panel);  // sizes of the kernels
   for (std::int64_t first = 0; first < rows; first += panel, out += panel * depths) {
     const std::int64_t real = std::min(panel, rows - first);
     const float* const from = data + first * row_stride;
@@ -92,7 +94,7 @@ void pack_panels(const float* data, std::int64_t row_stride, std::int64_t depth_
   }
 }
 
-/// The part of `matrix` that starts at (row, column); rows become the panels' rows.
+/// Packs the part of `matrix` that starts at (row, column); rows become the panels' rows.
 void pack_block(const MatrixView& matrix, std::int64_t row, std::int64_t column, std::int64_t rows,
                 std::int64_t depths, std::int64_t panel, const Kernels& kernel, Rounding rounding,
                 std::vector<float>& out) {
@@ -104,7 +106,7 @@ void pack_block(const MatrixView& matrix, std::int64_t row, std::int64_t column,
   if (rounding == Rounding::float16) kernel.float16(size, out.data(), out.data());
 }
 
-/// One block of rows against all columns, for one block of the depth.
+/// Multiplies one block of rows by all columns, for one block of the depth.
 void multiply_block(const Kernels& kernel, const ProductWorkspace& packed, std::int64_t rows,
                     std::int64_t n, std::int64_t depths, bool from_zero, float* c,
                     std::int64_t c_row_stride) {
@@ -120,7 +122,7 @@ void multiply_block(const Kernels& kernel, const ProductWorkspace& packed, std::
         kernel.product(depths, left, right, to, c_row_stride, !from_zero);
         continue;
       }
-      // At the edges, beside c.
+      // Tiles at the edges are computed beside c.
       std::fill_n(tile, kernel.rows * kernel.columns, 0.0F);
       for (std::int64_t r = 0; r < real && !from_zero; ++r) {
         std::copy_n(to + r * c_row_stride, columns, tile + r * kernel.columns);

@@ -5,11 +5,11 @@
 
 #include <infeed/device/vector_width.h>
 
-// Matrix products with one order of summation whatever the machine: see kernels.h.
+// Matrix products with one order of summation on every machine: see kernels.h.
 
 namespace infeed::detail {
 
-/// A matrix somewhere in memory; element (i, j) lies at i * row_stride + j * column_stride.
+/// A matrix in memory; element (i, j) lies at i * row_stride + j * column_stride.
 struct MatrixView {
   const float* values = nullptr;
   std::int64_t row_stride = 0;
@@ -20,17 +20,17 @@ struct MatrixView {
   }
 };
 
-/// What the operands of a product are rounded to first, to nearest even; sums stay float32.
+/// The format to which operands are rounded first, to nearest even; sums stay float32.
 enum class Rounding : std::uint8_t { none, bfloat16, float16 };
 
 struct ProductOptions {
   Rounding rounding = Rounding::none;
   VectorWidth width = VectorWidth::widest;  ///< changes no bit of the result
-  bool accumulate = false;                  ///< c goes on from what it holds
+  bool accumulate = false;                  ///< adds to the values in c
   std::int64_t c_row_stride = 0;            ///< 0: n
 };
 
-/// Packed operands; reused between calls so that a step allocates nothing.
+/// Packed operands, reused between calls so that a step allocates nothing.
 struct ProductWorkspace {
   std::vector<float> a;
   std::vector<float> b;

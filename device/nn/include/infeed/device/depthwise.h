@@ -4,9 +4,10 @@
 
 #include <infeed/device/layers.h>
 
-/// Why: most of what a convolution multiplies is channels by channels, at each pixel of its window. One that
-/// looks at each channel's window by itself and then mixes the channels of a pixel takes window^2 + out
-/// multiply-adds an item instead of window^2 * out (Howard et al., MobileNets, 2017).
+/// Why: most multiply-adds of a convolution mix all channels with all others at each pixel of the
+/// window. A separable one filters each channel's window by itself, then mixes the channels of a
+/// pixel: window^2 + out multiply-adds an item instead of window^2 * out (Howard et al.,
+/// MobileNets, 2017).
 ///
 ///     infeed::Scope scope({.seed = 42});
 ///     infeed::nn::SeparableConvolution layer(scope.below("block"), 32, 64, {.stride = 2});
@@ -22,19 +23,19 @@ struct DepthwiseOptions {
   std::int64_t window = 3;  ///< pixels along each side
   std::int64_t stride = 1;
   Padding padding = Padding::same;
-  std::int64_t multiplier = 1;  ///< channels that each one becomes
+  std::int64_t multiplier = 1;  ///< output channels for each input channel
   Activation activation = Activation::none;
-  bool bias = true;  ///< false where a batch norm follows, which takes it off again
+  bool bias = true;  ///< false before a batch norm, which would remove the bias again
   Initializer initializer = Initializer::he_normal;  ///< counts the window of one channel as inputs
 };
 
-/// [examples, height, width, channels] to channels * multiplier: "kernel", "bias".
+/// Maps [examples, height, width, channels] to channels * multiplier. Variables: "kernel", "bias".
 struct DepthwiseConvolution : FunctionLayer {
   DepthwiseConvolution(Scope scope, std::int64_t channels, DepthwiseOptions options = {});
 };
 
-/// The same without bias and activation, then a convolution of 1 x 1 with both, to `out` channels:
-/// "depthwise/kernel", "pointwise/kernel", "pointwise/bias".
+/// A depthwise convolution without bias and activation, then a 1 x 1 convolution with both, to
+/// `out` channels. Variables: "depthwise/kernel", "pointwise/kernel", "pointwise/bias".
 struct SeparableConvolution : FunctionLayer {
   SeparableConvolution(const Scope& scope, std::int64_t in, std::int64_t out,
                        DepthwiseOptions options = {});

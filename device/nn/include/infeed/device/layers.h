@@ -9,8 +9,8 @@
 #include <infeed/device/operations.h>
 #include <infeed/device/tape.h>
 
-/// Why: a layer is its variables, made once in a scope, and what it does with them on each step's
-/// tape.
+/// Why: a layer is a set of variables, made once in a scope, and a function that applies them on
+/// each step's tape.
 ///
 ///     infeed::Scope scope({.seed = 42});
 ///     infeed::nn::Sequential model;
@@ -42,10 +42,11 @@ class FunctionLayer : public Layer {
 
  protected:
   FunctionLayer() = default;
-  Function function_;  ///< set by a constructor that makes variables, whose order is the seed's
+  Function function_;  ///< set by a constructor that makes variables: their order decides the
+                       ///< initial values
 };
 
-/// One layer behind the other.
+/// Applies its layers one after the other.
 class Sequential : public Layer {
  public:
   template <class L>
@@ -81,7 +82,7 @@ struct DenseOptions {
   Initializer initializer = Initializer::glorot_uniform;
 };
 
-/// [..., in] to [..., out]: "kernel", "bias".
+/// Maps [..., in] to [..., out]. Variables: "kernel", "bias".
 struct Dense : FunctionLayer {
   Dense(Scope scope, std::int64_t in, std::int64_t out, DenseOptions options = {});
 };
@@ -91,11 +92,11 @@ struct ConvolutionLayerOptions {
   std::int64_t stride = 1;
   Padding padding = Padding::same;
   Activation activation = Activation::none;
-  bool bias = true;  ///< false where a batch norm follows, which takes it off again
+  bool bias = true;  ///< false before a batch norm, which would remove the bias again
   Initializer initializer = Initializer::he_normal;
 };
 
-/// [examples, height, width, in] to `out` channels: "kernel", "bias".
+/// Maps [examples, height, width, in] to `out` channels. Variables: "kernel", "bias".
 struct Convolution : FunctionLayer {
   Convolution(Scope scope, std::int64_t in, std::int64_t out, ConvolutionLayerOptions options = {});
 };
@@ -108,17 +109,17 @@ struct AveragePool : FunctionLayer {
   explicit AveragePool(std::int64_t size);
 };
 
-/// [examples, ..., features] to [examples, features].
+/// Averages over all pixels: [examples, ..., features] to [examples, features].
 struct GlobalAveragePool : FunctionLayer {
   GlobalAveragePool() : FunctionLayer(average_of_rows) {}
 };
 
-/// [examples, ...] to [examples, items].
+/// Flattens [examples, ...] to [examples, items].
 struct Flatten : FunctionLayer {
   Flatten();
 };
 
-/// Each example's items in another shape: [examples, 784] to [examples, 28, 28, 1].
+/// Gives each example's items another shape: [examples, 784] to [examples, 28, 28, 1].
 struct Reshape : FunctionLayer {
   explicit Reshape(Shape of_an_example);
 };
@@ -127,17 +128,17 @@ struct Dropout : FunctionLayer {
   explicit Dropout(double rate);
 };
 
-/// Ids to rows of features: "table".
+/// Maps ids to rows of features. Variable: "table".
 struct Embedding : FunctionLayer {
   Embedding(Scope scope, std::int64_t rows, std::int64_t features);
 };
 
-/// Adds what is learnt for each place: "table" of the given shape.
+/// Adds learnt values to each position. Variable: "table" of the given shape.
 struct PositionEmbedding : FunctionLayer {
   PositionEmbedding(Scope scope, const Shape& of_an_example);
 };
 
-/// Over the last axis: "gain", "offset".
+/// Normalises over the last axis. Variables: "gain", "offset".
 struct LayerNorm : FunctionLayer {
   LayerNorm(Scope scope, std::int64_t features, float epsilon = 1e-5F);
 };
@@ -145,16 +146,18 @@ struct LayerNorm : FunctionLayer {
 struct BatchNormOptions {
   float momentum = 0.99F;
   float epsilon = 1e-3F;
-  /// Statistics of all replicas' examples (SyncBN), which must then run at the same time.
+  /// True: uses the statistics of all replicas' examples (SyncBN); the replicas run at the same
+  /// time.
   bool synchronised = false;
 };
 
-/// Over all axes but the last: "gain", "offset", and, which no gradient moves, "mean", "variance".
+/// Normalises over all axes but the last. Variables: "gain", "offset", and "mean", "variance",
+/// which no gradient moves.
 struct BatchNorm : FunctionLayer {
   BatchNorm(Scope scope, std::int64_t features, BatchNormOptions options = {});
 };
 
-/// Multi-head self-attention: dense layers "query", "key", "value", "output".
+/// Multi-head self-attention, made of the dense layers "query", "key", "value" and "output".
 struct SelfAttention : FunctionLayer {
   SelfAttention(const Scope& scope, std::int64_t features, std::int64_t heads);
 };

@@ -9,8 +9,8 @@
 #include <infeed/device/step_options.h>
 #include <infeed/device/tape.h>
 
-/// Why: what gradients do to variables. All that an optimiser remembers is variables with names, made
-/// in its scope, so that a checkpoint of the scope's variables holds it.
+/// Why: an optimiser applies gradients to variables. Its whole state is named variables in its own
+/// scope, so that a checkpoint of the scope's variables holds it.
 ///
 ///     infeed::Scope scope;
 ///     infeed::nn::Dense layer(scope.below("dense"), 784, 10);
@@ -23,14 +23,14 @@
 ///     infeed::nn::clip_by_global_norm(gradients, 1.0);
 ///     adam.apply(gradients);
 ///
-/// Each copy of a mirrored variable is changed, by the same arithmetic: copies that were equal stay
-/// so. Element by element in float32; the result depends on no thread.
+/// Each copy of a mirrored variable is changed by the same arithmetic: equal copies stay equal. The
+/// update goes element by element in float32; its result depends on no thread.
 /// Thread-safety: apply() while nobody reads the variables.
-/// Errors: invalid_argument: an option out of range, a gradient of a variable that it wasn't made
-/// for.
+/// Errors: invalid_argument: an option out of range; a gradient of a variable that the optimiser
+/// wasn't made for.
 namespace infeed::nn {
 
-/// Returns the root for adam and adamw, whose step is about as long as the rate whatever the gradient;
+/// Returns root for adam and adamw, whose step is about as long as the rate whatever the gradient;
 /// linear for the others.
 BatchRule batch_rule(StepOptimizer optimizer);
 
@@ -40,26 +40,28 @@ class Optimizer {
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  /// One step, at the schedule's rate times `rate_factor`. Variables without a gradient stay.
+  /// Takes one step, at the schedule's rate times `rate_factor`. Variables without a gradient stay.
   void apply(const Gradients& gradients, double rate_factor = 1);
-  /// Steps that were applied; of a checkpoint, once its variables are back.
+  /// Steps that were applied; with the variables of a checkpoint restored, that checkpoint's.
   std::uint64_t steps() const;
-  /// Of the next step.
+  /// Returns the rate of the next step.
   double rate() const { return rate_(steps()); }
-  /// For the time model: what its update costs. As told by the slots a variable has, but for lars.
+  /// Tells the time model the cost of the update. The default goes by the number of slots a
+  /// variable has; lars overrides it.
   virtual StepOptimizer step_optimizer() const;
   /// "step", then "SLOT/VARIABLE" for each slot and trainable variable.
   std::vector<Variable> state() const;
 
  protected:
-  /// `scope` is where the state is made: usually scope.below("optimizer").
+  /// `scope` is where the state's variables are made: usually scope.below("optimizer").
   Optimizer(Scope scope, const std::vector<Variable>& variables, Schedule rate,
             const std::vector<std::string_view>& slots);
 
   struct Step {
     double rate = 0;
     std::uint64_t number = 0;  ///< 1, 2, ...
-    bool decays = false;       ///< a kernel (two axes or more): no bias, no gain of a norm
+    bool decays = false;       ///< true for a kernel (two axes or more); false for biases and gains
+                               ///< of norms
   };
   virtual void update(const Step& step, std::span<float> values, std::span<const float> gradient,
                       std::span<const std::span<float>> slots) = 0;
@@ -79,7 +81,7 @@ struct SgdOptions {
   Schedule rate = constant_rate(0.01);
   double momentum = 0;
   bool nesterov = false;
-  double weight_decay = 0;  ///< added to the gradient, of kernels only
+  double weight_decay = 0;  ///< added to the gradient, for kernels only
 };
 
 /// v = momentum * v - rate * g; w += v, or with Nesterov w += momentum * v - rate * g.
@@ -102,8 +104,8 @@ struct AdamOptions {
   double weight_decay = 0;
 };
 
-/// As Keras computes it: m += (g - m)(1 - beta_1), v += (g g - v)(1 - beta_2),
-/// w -= m alpha / (sqrt(v) + epsilon), alpha = rate sqrt(1 - beta_2^t) / (1 - beta_1^t).
+/// Computes as Keras does: m += (g - m)(1 - beta_1), v += (g g - v)(1 - beta_2), w -= m alpha /
+/// (sqrt(v) + epsilon), alpha = rate sqrt(1 - beta_2^t) / (1 - beta_1^t).
 class Adam : public Optimizer {
  public:
   Adam(Scope scope, const std::vector<Variable>& variables, AdamOptions options = {});
@@ -121,8 +123,8 @@ struct LarsOptions {
   double trust = 0.001;
 };
 
-/// You et al. (2017): the rate of a kernel times trust |w| / (|g| + weight_decay |w|); of biases
-/// and gains as it is, without decay.
+/// You et al. (2017): a kernel's rate is multiplied by trust |w| / (|g| + weight_decay |w|); biases
+/// and gains take the plain rate, without decay.
 class Lars : public Optimizer {
  public:
   Lars(Scope scope, const std::vector<Variable>& variables, LarsOptions options = {});
@@ -135,19 +137,19 @@ class Lars : public Optimizer {
 };
 
 bool all_finite(const Gradients& gradients);
-/// Scales all gradients so that the root of their sum of squares is at most `limit`; gives what it
-/// was. A norm that isn't finite leaves them as they are.
+/// Scales all gradients so that the root of their sum of squares is at most `limit`. Returns that
+/// root from before. Gradients whose norm isn't finite stay as they are.
 double clip_by_global_norm(Gradients& gradients, double limit);
-/// Each item to -limit ... limit.
+/// Limits each item to -limit ... limit.
 void clip_by_value(Gradients& gradients, double limit);
 
 struct LossScaleOptions {
   double first = 32768;
-  std::uint64_t steps_to_double = 2000;  ///< finite ones, one after the other
+  std::uint64_t steps_to_double = 2000;  ///< finite steps in a row after which the scale doubles
 };
 
-/// Dynamic loss scaling, for mixed_float16: gradients that would vanish below 2^-24 are computed
-/// from a larger loss.
+/// Dynamic loss scaling, for mixed_float16: the loss is multiplied, so that gradients below 2^-24
+/// don't vanish.
 ///
 ///     void take_step(infeed::Tape& tape, const infeed::TapeValue& loss,
 ///                    infeed::nn::LossScale& loss_scale, infeed::nn::Optimizer& optimizer) {
@@ -156,15 +158,15 @@ struct LossScaleOptions {
 ///       if (loss_scale.update(infeed::nn::all_finite(gradients))) optimizer.apply(gradients);
 ///     }
 ///
-/// "scale" and "finite_steps" are variables.
+/// Its variables are "scale" and "finite_steps".
 class LossScale {
  public:
   explicit LossScale(Scope scope, LossScaleOptions options = {});
 
   float scale() const;
   void unscale(Gradients& gradients) const;
-  /// Whether the step is to be taken. Finite: the scale doubles after `steps_to_double`. Not: it
-  /// halves, down to 1.
+  /// Returns whether the step is to be taken, which is `finite`. Finite: the scale doubles after
+  /// `steps_to_double`. Not finite: it halves, down to 1.
   bool update(bool finite);
 
  private:

@@ -5,8 +5,9 @@
 
 #include <infeed/device/layers.h>
 
-/// Why: a layer whose kernel doesn't fit one device, or takes one too long, is split over the devices of
-/// a replica (model parallelism, as Shoeybi et al. split a transformer, arXiv:1909.08053).
+/// Why: a layer whose kernel doesn't fit one device, or takes one device too long, is split over
+/// the devices of a replica (model parallelism, as Shoeybi et al. split a transformer,
+/// arXiv:1909.08053).
 ///
 ///     infeed::Scope scope({.seed = 42});
 ///     infeed::nn::Sequential model;
@@ -17,17 +18,18 @@
 ///         .add(infeed::nn::SplitDense(scope.below("logits"), 128, 10,
 ///                                     {.split = infeed::nn::Split::rows, .parts = 2}));
 ///
-/// The same seed begins with the same values as Dense, cut; what it gives is Dense's within rounding:
-/// by columns bit for bit, by rows in another order of addition. StrategyOptions::devices_of_replica says
-/// how many devices a replica has. What that does to a step's time: StepOptions, of the same name.
+/// The same seed gives the same initial values as Dense, cut into parts. The output is Dense's
+/// within rounding: by columns bit for bit, by rows in another order of addition.
+/// StrategyOptions::devices_of_replica is the number of devices of a replica;
+/// StepOptions::devices_of_replica shows the effect on a step's time.
 ///
 /// Thread-safety: as Layer. Errors: invalid_argument for sizes that the parts don't divide;
 /// failed_precondition when the replica has another number of devices.
 namespace infeed::nn {
 
 enum class Split : std::uint8_t {
-  columns,  ///< each device makes its part of the outputs; they are gathered
-  rows,     ///< each device takes its part of the inputs; what they make is added up by a tree
+  columns,  ///< each device makes its part of the outputs; the parts are gathered
+  rows,     ///< each device takes its part of the inputs; their outputs are added up by a tree
 };
 
 struct SplitDenseOptions {
@@ -37,8 +39,8 @@ struct SplitDenseOptions {
   Initializer initializer = Initializer::glorot_uniform;
 };
 
-/// [..., in] to [..., out]: "part0/kernel", "part1/kernel", ...; by columns "part0/bias", ...; by rows
-/// "bias", which the first device adds.
+/// Maps [..., in] to [..., out]. Variables: "part0/kernel", "part1/kernel", ...; by columns
+/// "part0/bias", ...; by rows "bias", which the first device adds.
 class SplitDense : public Layer {
  public:
   SplitDense(Scope scope, std::int64_t in, std::int64_t out, SplitDenseOptions options = {});

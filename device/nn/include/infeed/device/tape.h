@@ -14,8 +14,8 @@
 #include <infeed/records/tensor.h>
 #include <infeed/records/tensor_pool.h>
 
-/// Why: a training step computes forward, then backward through the same operations. The tape writes
-/// down what runs and plays it back.
+/// Why: a training step computes forward, then backward through the same operations. The tape
+/// records the operations as they run and plays them backward.
 ///
 ///     infeed::Scope scope;
 ///     infeed::Variable kernel = scope.variable("kernel", {4, 2}, infeed::Initializer::ones);
@@ -28,24 +28,25 @@
 /// Thread-safety: one thread at a time; tapes of different replicas are independent.
 namespace infeed {
 
-/// What the operands of products are rounded to. Variables, sums and everything else stay float32.
+/// The type to which operands of products are rounded. Variables, sums and everything else stay
+/// float32.
 enum class Precision : std::uint8_t { float32, mixed_bfloat16, mixed_float16 };
 
 /// "float32", "mixed_bfloat16", "mixed_float16".
 std::string_view to_string(Precision precision);
 Precision precision_from(std::string_view name);
 
-/// float32 values and where they came from. A copy shares the memory.
+/// float32 values and the operation that made them. A copy shares the memory.
 class TapeValue {
  public:
   const Tensor& tensor() const { return tensor_; }
   const Shape& shape() const { return tensor_.shape(); }
   std::span<const float> values() const { return tensor_.values<float>(); }
-  /// Of one item.
+  /// Returns the value of a one-item tensor.
   float item() const { return values()[0]; }
-  /// Whether a gradient reaches it.
+  /// True if a gradient reaches it.
   bool is_recorded() const { return node_ >= 0; }
-  /// Which operation of its tape made it, from 0; -1: a variable or a constant.
+  /// The operation of its tape that made it, from 0; -1: a variable or a constant.
   std::int32_t operation() const { return operation_; }
 
  private:
@@ -58,39 +59,40 @@ class TapeValue {
   std::int32_t operation_ = -1;
 };
 
-/// What ran, as who watches a tape is told.
+/// An operation as TapeOptions::on_operation sees it.
 struct TapeOperation {
   std::string_view name;
-  std::int32_t device;  ///< of the replica's devices
+  std::int32_t device;  ///< its number among the replica's devices
   const Shape& output;
   std::span<const TapeValue> inputs;
 };
 
 using Gradients = std::vector<std::pair<Variable, Tensor>>;
-/// What a variable that no gradient moves becomes after the step.
+/// New values, after the step, of variables that no gradient moves.
 using Updates = std::vector<std::pair<Variable, Tensor>>;
 
-/// Adds up what replicas hold that run at the same time (synchronised batch normalisation).
+/// Adds up values of replicas that run at the same time (synchronised batch normalisation).
 class Collective {
  public:
   virtual ~Collective() = default;
-  /// Each replica calls it equally often, with as many values; all get the same sums, in the same
-  /// order of addition whoever comes first.
+  /// Each replica calls it equally often, with equally many values. All get the same sums; the
+  /// order of addition doesn't depend on who comes first.
   virtual void sum(std::int32_t replica, std::span<float> values) = 0;
 };
 
 struct TapeOptions {
-  bool training = false;  ///< whether what runs is written down
+  bool training = false;  ///< true: operations are recorded for gradients()
   Precision precision = Precision::float32;
   VectorWidth width = VectorWidth::widest;
-  std::int32_t replica = 0;  ///< whose copy of the variables is read
-  /// That the replica is spread over (split_dense.h); 0: as many as a layer asks for.
+  std::int32_t replica = 0;  ///< the replica whose copy of the variables is read
+  /// Devices of the replica (split_dense.h); 0: as many as a layer asks for.
   std::int32_t devices = 0;
   TensorPool pool = TensorPool{};
-  std::shared_ptr<const void> strategy = nullptr;  ///< whose variables may be read
-  /// Called for each operation, in their order.
+  std::shared_ptr<const void> strategy = nullptr;  ///< the one whose variables may be read
+  /// Called for each operation, in the order in which they run.
   std::function<void(const TapeOperation& operation)> on_operation = {};
-  std::uint64_t seed = 0;  ///< of dropout; its bits depend on seed, step, replica and its place
+  std::uint64_t seed = 0;  ///< seed of dropout, whose bits depend on seed, step, replica and place
+                           ///< on the tape
   std::uint64_t step = 0;  ///< counts tapes, also those whose gradients are accumulated
   std::shared_ptr<Collective> collective = nullptr;  ///< null: the replica is the only one
 };
@@ -102,31 +104,32 @@ class Tape {
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
 
-  /// Something without a gradient. Integers, float16 and bfloat16 become float32.
+  /// Makes a value without a gradient. Integers, float16 and bfloat16 become float32.
   TapeValue constant(const Tensor& tensor) const;
-  /// Error failed_precondition, with the name, when another strategy, or none, made it.
+  /// Throws failed_precondition, with the name, if another strategy, or none, made the variable.
   TapeValue read(const Variable& variable);
 
-  /// d loss / d variable for every trainable variable that was read, in the order of the first
-  /// reading, times `scale`; zeros where none reaches it. `loss` is one number. Once a tape.
+  /// Returns d loss / d variable, times `scale`, for every trainable variable that was read, in the
+  /// order of the first reading; zeros where no gradient arrives. `loss` is one number. Once a
+  /// tape.
   Gradients gradients(const TapeValue& loss, float scale = 1);
 
-  /// What running statistics become, in the order in which they came up. Who runs the step applies
-  /// them: the mean over the replicas that have them.
+  /// New running statistics, in the order in which they were made. The code that runs the step
+  /// applies them: the mean over the replicas that have them.
   const Updates& updates() const { return updates_; }
 
   const TapeOptions& options() const { return options_; }
 
-  /// Which of the replica's devices runs what follows, for layers that are split over them.
+  /// Sets the device of the replica that runs the following operations, for layers that are split.
   void set_device(std::int32_t device) { device_ = device; }
 
-  // For operations.
+  // For operations only.
   void update(const Variable& variable, Tensor value);
-  /// 0, 1, 2, ...: the place of what draws random numbers.
+  /// Returns 0, 1, 2, ...: the place on the tape of an operation that draws random numbers.
   std::uint64_t next_draw() { return draws_++; }
-  /// Memory whose values nobody has set.
+  /// Returns memory with undefined values.
   Tensor make(const Shape& shape) const;
-  /// Gives the gradients of `inputs`, of those that are recorded; the others' may be anything.
+  /// Returns the gradients of `inputs`; gradients of inputs that aren't recorded may be anything.
   using Backward = std::function<std::vector<Tensor>(const Tensor& gradient)>;
   TapeValue record(std::string_view operation, Tensor output, const std::vector<TapeValue>& inputs,
                    Backward backward);

@@ -9,28 +9,28 @@
 
 #include <infeed/records/tensor.h>
 
-/// Why: what a training changes has a name, so that a checkpoint, an error and a gradient can say
-/// what they mean; and it belongs to the scope that made it, so that a variable which no strategy
-/// mirrors can't slip into one's step.
+/// Why: a variable has a name, by which a checkpoint, an error and a gradient refer to it. It
+/// belongs to the scope that made it, so that a strategy's step can't use a variable that the
+/// strategy doesn't mirror.
 ///
 ///     infeed::Scope scope({.seed = 42});
 ///     infeed::Variable kernel =
 ///         scope.below("dense").variable("kernel", {784, 128}, infeed::Initializer::glorot_uniform);
 ///     std::span<const float> values = kernel.value().values<float>();
 ///
-/// Initial values come from Philox(seed, number of the drawing in its scope): the same seed, the
-/// same model, the same bits. All variables are float32.
+/// Initial values come from Philox(seed, number of the draw in its scope): the same seed and the
+/// same model give the same bits. All variables are float32.
 ///
-/// Ownership: Variable and Scope are handles; copies are the same variable, the same scope.
-/// Thread-safety: reading from any thread; setting while nobody reads.
-/// Errors: invalid_argument: a name twice, a value of another shape.
+/// Ownership: Variable and Scope are handles; copies refer to the same variable, the same scope.
+/// Thread-safety: any thread may read; set values while nobody reads.
+/// Errors: invalid_argument: a name that is taken, a value of another shape.
 namespace infeed {
 
 enum class Initializer : std::uint8_t {
   zeros,
   ones,
-  /// +-sqrt(6 / (in + out)): Glorot and Bengio, AISTATS 2010. For a kernel [..., in, out] both
-  /// count what stands before them (a convolution's window).
+  /// +-sqrt(6 / (in + out)): Glorot and Bengio, AISTATS 2010. For a kernel [..., in, out] both are
+  /// multiplied by the axes before them (a convolution's window).
   glorot_uniform,
   he_normal,     ///< sqrt(2 / in): He et al., ICCV 2015
   small_normal,  ///< 0.02: embeddings, as BERT's
@@ -46,12 +46,13 @@ class Variable {
   const std::string& name() const;
   const Shape& shape() const;
   bool trainable() const;  ///< false: running statistics, which no gradient moves
-  /// A snapshot: what is set later doesn't change it. With a copy a replica, that of replica 0.
+  /// Returns a snapshot, which later changes don't affect. If each replica has a copy, that of
+  /// replica 0.
   Tensor value() const;
   void assign(const Tensor& value);
 
   friend bool operator==(const Variable&, const Variable&) = default;
-  /// For the tape and the strategy.
+  /// The shared state, for the tape and the strategy.
   detail::VariableState& state() const { return *state_; }
 
  private:
@@ -67,19 +68,20 @@ struct ScopeOptions {
 
 class Scope {
  public:
-  /// Belongs to no strategy: for one device, or for fit(). Strategy::scope() makes one that does.
+  /// Makes a scope of no strategy: for one device, or for fit(). Strategy::scope() makes a
+  /// strategy's.
   explicit Scope(ScopeOptions options = {});
 
   Variable variable(std::string_view name, const Shape& shape, Initializer initializer,
                     bool trainable = true);
-  /// One that begins with these values, float32.
+  /// Makes a variable that begins with these values, float32.
   Variable variable(std::string_view name, const Tensor& value, bool trainable = true);
-  /// What the next variable would begin with, for a layer that keeps it in pieces: split or whole, the
-  /// same seed gives the same model.
+  /// Returns the initial value that the next variable would have, for a layer that keeps it in
+  /// pieces: split or whole, the same seed gives the same model.
   Tensor draw(const Shape& shape, Initializer initializer);
-  /// The same scope; names made through it begin with `name` and a slash.
+  /// Returns the same scope; names made through it begin with `name` and a slash.
   Scope below(std::string_view name) const;
-  /// Of the whole scope, in the order in which they were made.
+  /// All variables of the whole scope, in the order in which they were made.
   std::vector<Variable> variables() const;
 
  private:

@@ -2,12 +2,12 @@
 
 #include <cstdint>
 
-/// Why: results are the same bits at every vector width; a test (or somebody who doubts it) chooses
-/// one and compares.
+/// Why: results are the same bits at every vector width. A test, or a user in doubt, chooses one
+/// and compares.
 ///
 ///     const infeed::VectorWidth narrow = infeed::VectorWidth::bits_128;
 ///
-/// A width that the CPU doesn't have becomes the widest below it.
+/// If the CPU doesn't have a width, the next narrower one that it has is used.
 namespace infeed {
 
 enum class VectorWidth : std::uint8_t {
