@@ -15,7 +15,8 @@ namespace {
 constexpr std::int64_t kMxuFillCycles = 256;
 constexpr std::int64_t kSublanes = 8;
 constexpr std::int64_t kLanes = 128;
-/// Gradients that travel together. XLA's combiner has a threshold of this order; not published for TPUs.
+/// Size of gradients that travel together. XLA's combiner has a threshold of this order; not
+/// published for TPUs.
 constexpr std::int64_t kBucketBytes = 32 << 20;
 constexpr std::int64_t kFloat32Bytes = 4;
 constexpr std::int64_t kIndexBytes = 4;
@@ -49,7 +50,7 @@ struct Replica {
   }
   double overhead_seconds() const { return static_cast<double>(calibration.op_overhead_ns) * 1e-9; }
 
-  /// One fused operation: the longer of arithmetic and traffic.
+  /// Returns the time of one fused operation: the longer of arithmetic and traffic.
   double seconds(const Gemm& gemm, double bytes) const {
     const double cycles = static_cast<double>(mxu_cycles(chip, mxus(), gemm));
     const double arithmetic = cycles / (chip.clock_ghz * 1e9 * calibration.mxu_efficiency);
@@ -61,7 +62,7 @@ struct Replica {
   }
 };
 
-/// Forward, the gradients of weights and input, and the update.
+/// Counts launches: forward, the gradients of weights and input, and the update.
 double launches_of(const Workload& workload) {
   double launches = 0;
   for (const ModelOp& op : workload.ops) {
@@ -76,8 +77,8 @@ struct OpSeconds {
   double backward = 0;
 };
 
-/// Every chip sends `bytes` evenly to all others: each byte crosses as many links as its way is long on
-/// average, a quarter of a ring or a third of a line, and the chips' links share the load.
+/// Every chip sends `bytes` evenly to all others. Each byte crosses on average a quarter of a ring
+/// or a third of a line, and the chips' links share the load.
 double exchange_seconds(const Slice& slice, double bytes) {
   double hops = 0;
   double links = 0;
@@ -134,8 +135,9 @@ OpSeconds op_seconds(const Replica& replica, const Slice& slice, const ModelOp& 
   return seconds;
 }
 
-/// Replicas that meet add up each channel's sum and sum of squares, and the count, in the forward pass,
-/// and as many sums of gradients in the backward pass. A norm has a gain and an offset a channel.
+/// Adds the exchange of synchronised norms: each channel's sum and sum of squares, and the count,
+/// in the forward pass, and as many sums of gradients in the backward pass. A norm has a gain and
+/// an offset a channel.
 void add_norm_exchange(OpSeconds& seconds, const Slice& slice, const ModelOp& op) {
   if (op.kind != OpKind::normalisation) return;
   const double exchange =
@@ -193,12 +195,12 @@ std::int64_t SystolicArray::input_stationary_cycles(const Gemm& gemm) const {
 std::int64_t mxu_cycles(const ChipSpec& chip, std::int32_t mxus, const Gemm& gemm) {
   check(gemm);
   const std::int64_t tiles = divide_up(gemm.k, chip.mxu_size) * divide_up(gemm.n, chip.mxu_size);
-  // v6e is stored with two multiply-adds a cell and cycle: half the cycles a row.
+  // v6e does two multiply-adds a cell and cycle: half the cycles a row.
   const double cycles_a_row =
       static_cast<double>(chip.mxu_size) * chip.mxu_size / chip.macs_per_cycle_mxu;
   const double cycles_a_tile =
       std::max(static_cast<double>(round_up(gemm.m, kSublanes)) * cycles_a_row,
-               static_cast<double>(chip.mxu_size));  // as long as its weights take to load
+               static_cast<double>(chip.mxu_size));  // the time to load the next weights
   const double cycles = static_cast<double>(tiles) * cycles_a_tile / mxus;
   return std::llround(std::ceil(cycles)) + kMxuFillCycles;
 }
@@ -256,7 +258,7 @@ std::string_view to_string(OpKind kind) {
 }
 
 double model_flop_utilisation(const Workload& workload, const Slice& slice, double examples_per_s) {
-  // A multiply-add is two; the backward pass is two products of the forward one's size.
+  // A multiply-add is two operations; the backward pass is two products of the forward one's size.
   constexpr double kFlopsPerMac = 2;
   constexpr double kPasses = 3;
   const double flops = kFlopsPerMac * kPasses * static_cast<double>(workload.macs());
@@ -315,9 +317,9 @@ StepTime step_time(const Workload& whole, const Slice& slice, std::int64_t globa
   } else {
     time.all_reduce_ps = all_reduce_ps(slice, copied * kFloat32Bytes);
   }
-  // Nobody has other gradients where one replica is spread over all devices.
+  // If one replica is spread over all devices, there are no other gradients to add.
   if (slice.num_replicas(devices) == 1) time.all_reduce_ps = time.hidden_all_reduce_ps = 0;
-  // Of a table only the rows that were read change, which the gather's backward pass has counted.
+  // Only the rows of a table that were read change; the gather's backward pass has counted them.
   seconds += replica.hbm_seconds(static_cast<double>(copied * update_bytes(options.optimizer))) /
              options.batches_per_update;
   time.all_reduce_ps /= options.batches_per_update;

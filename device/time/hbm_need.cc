@@ -30,7 +30,7 @@ HbmNeed hbm_need(const Workload& workload, const Slice& slice, std::int64_t glob
   const std::int64_t replicas = slice.num_replicas(options.devices_of_replica);
   const std::int64_t examples = detail::divide_up(global_batch, replicas);
   HbmNeed need;
-  // The tables of Google's pages mean 2^30 by GB: v3 has 32 GiB a chip.
+  // GB means 2^30 in the tables of Google's pages: v3 has 32 GiB a chip.
   need.available_bytes =
       static_cast<std::int64_t>(slice.chip().hbm_gb * kGibibyte) / slice.replicas_per_chip();
   std::vector<HbmTensor>& tensors = need.largest;
@@ -42,7 +42,7 @@ HbmNeed hbm_need(const Workload& workload, const Slice& slice, std::int64_t glob
     if (op.is_sharded) variables = detail::divide_up(variables, slice.num_replicas());
     need.variables_bytes += variables;
     need.slots_bytes += variables * optimizer_slots(options.optimizer);
-    // Of a table only the rows that were read have gradients: as many as activations, in float32.
+    // Only the rows of a table that were read have gradients: as many as activations, in float32.
     need.gradients_bytes +=
         op.is_sharded ? examples * op.output_elements() * kFloatBytes : variables;
     tensors.push_back({op.name + " (variables)", variables});

@@ -15,15 +15,15 @@
 
 namespace infeed::detail {
 
-/// Why: every loop of steps, whether it paces or learns, takes its input from a bounded queue a
-/// replica, which a thread of the host fills ahead. This is that host: a source, the queues and the
+/// Why: every loop of steps, paced or learning, takes its input from one bounded queue a replica,
+/// which a thread of the host fills ahead. HostFeeder is that host: a source, the queues and the
 /// thread.
 ///
-/// Errors come in order: what the source throws ends the steps behind those that were fetched before.
-/// The destructor ends whatever is still running.
+/// Errors come in order: an exception of the source ends the steps behind those that were fetched
+/// before. The destructor ends whatever is still running.
 ///
-/// Thread-safety: one thread takes steps; stop() from any. `source` is called by the feeder's thread
-/// alone (on demand: by the one that takes), `cancel` by whoever stops, once.
+/// Thread-safety: one thread takes steps; any thread calls stop(). Only the feeder's thread calls
+/// `source` (on demand: the thread that takes steps). The stopping thread calls `cancel`, once.
 template <class T>
 class HostFeeder {
  public:
@@ -33,9 +33,9 @@ class HostFeeder {
     std::int32_t depth = 2;  ///< steps that each queue holds
   };
   struct Source {
-    /// One item a replica into the empty vector; false at the end.
+    /// Puts one item a replica into the empty vector; returns false at the end.
     std::function<bool(std::vector<T>& step)> next = {};
-    /// A next() that is blocked must return soon, false or with an error. May be empty.
+    /// Makes a blocked next() return soon, false or with an error. May be empty.
     std::function<void()> cancel = {};
   };
   struct Arrival {
@@ -62,13 +62,13 @@ class HostFeeder {
   HostFeeder(const HostFeeder&) = delete;
   HostFeeder& operator=(const HostFeeder&) = delete;
 
-  /// One arrival a replica. False at the end of the data.
+  /// Takes one arrival a replica. Returns false at the end of the data.
   bool next_step(std::vector<Arrival>& step) {
     if (feed_ == InfeedFeed::on_demand) fetch();
     return queues_.pop_step(step);
   }
 
-  /// From any thread: everybody wakes up, and what is queued is dropped.
+  /// Any thread may call it: everybody wakes up, and queued steps are dropped.
   void stop() {
     std::call_once(stopped_, [this] {
       queues_.abort(std::make_exception_ptr(Error(ErrorCode::cancelled, "the run was stopped")));
@@ -92,8 +92,8 @@ class HostFeeder {
       for (T& item : items_) step.push_back({std::move(item), asked_ns, ready_ns});
       return queues_.push_step(std::move(step));
     } catch (const Error& error) {
-      // A copy that this thread gives away: who shares an exception counts its users where
-      // ThreadSanitizer doesn't see it.
+      // Hands on a copy: threads that share an exception count its users where ThreadSanitizer
+      // doesn't see it.
       queues_.fail(std::make_exception_ptr(Error(error)));
     } catch (...) {
       queues_.fail(std::current_exception());

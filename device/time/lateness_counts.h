@@ -10,11 +10,11 @@
 
 namespace infeed {
 
-/// Counts how late wake-ups were, in the same few kilobytes for an hour as for a week: 32 classes
-/// an octave, so that a quantile is known to within 3 %. The maximum is exact.
+/// Counts late wake-ups in a few kilobytes, however long the run: 32 classes an octave, so that a
+/// quantile is known to within 3 %. The maximum is exact.
 class LatenessCounts {
  public:
-  /// Early is not late: negative counts as 0.
+  /// A negative (early) value counts as 0.
   void add(std::int64_t late_ns) {
     late_ns = std::max<std::int64_t>(0, late_ns);
     const auto value = static_cast<std::uint64_t>(late_ns);
@@ -35,7 +35,7 @@ class LatenessCounts {
  private:
   static constexpr int kClassesOfOctave = 32;
 
-  /// The middle of the class in which it is.
+  /// Returns the middle of the quantile's class.
   std::int64_t quantile_ns(double share) const {
     auto left = static_cast<std::int64_t>(std::ceil(share * static_cast<double>(all_)));
     for (std::size_t at = 0; at < counts_.size(); ++at) {

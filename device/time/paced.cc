@@ -20,7 +20,7 @@ namespace {
 
 using detail::kPsPerNs;
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;
-/// A stop is noticed at least this often, also inside a long step.
+/// The longest time, also inside a long step, until a stop is noticed.
 constexpr std::int64_t kStopCheckNs = 50'000'000;
 
 std::int64_t cpu_of_thread_ns() {
@@ -29,7 +29,7 @@ std::int64_t cpu_of_thread_ns() {
   return spent.tv_sec * kNsPerSecond + spent.tv_nsec;
 }
 
-/// Sleeps until the absolute instant; false when stopped before.
+/// Sleeps until the absolute instant; returns false if stopped before.
 bool sleep_until_ns(std::int64_t deadline_ns, const std::stop_token& stop) {
   for (;;) {
     if (stop.stop_requested()) return false;
@@ -41,7 +41,7 @@ bool sleep_until_ns(std::int64_t deadline_ns, const std::stop_token& stop) {
   }
 }
 
-/// The default slack lets the kernel wake us 50 us late.
+/// The default timer slack would let the kernel wake the thread 50 us late.
 class FineTimer {
  public:
   FineTimer() : before_(prctl(PR_GET_TIMERSLACK)) { prctl(PR_SET_TIMERSLACK, 1UL); }
@@ -80,7 +80,7 @@ void check(const PacedOptions& options) {
   }
 }
 
-/// After the counted step that ends at `end_ps`: why to stop, if at all.
+/// Returns why the run ends after the counted step that ends at `end_ps`; nothing if it goes on.
 std::optional<RunEnd> reached_limit(const PacedOptions& options, std::int64_t counted,
                                     std::int64_t counted_ps) {
   if (options.steps_max > 0 && counted >= options.steps_max) return RunEnd::steps_max;
@@ -90,7 +90,7 @@ std::optional<RunEnd> reached_limit(const PacedOptions& options, std::int64_t co
   return std::nullopt;
 }
 
-/// The device side.
+/// The device side of a paced run.
 class PacedDevice {
  public:
   PacedDevice(const Slice& slice, const PacedOptions& options)
@@ -136,10 +136,11 @@ class PacedDevice {
 
  private:
   std::int64_t since_origin_ps(std::int64_t ns) const { return (ns - origin_ns_) * kPsPerNs; }
-  /// By the clock, rounded up.
+  /// Returns the end of the step by this machine's clock, rounded up.
   std::int64_t end_ns() const { return origin_ns_ + (clock_.end_ps() + kPsPerNs - 1) / kPsPerNs; }
 
-  /// Frees the batches: from here on they would be on the device.
+  /// Notes the step's instants and sizes, and frees its batches: from here on they would be on the
+  /// device.
   detail::BatchInstants take() {
     const detail::BatchInstants batch{.asked_ps = since_origin_ps(arrivals_[0].asked_ns),
                                       .ready_ps = since_origin_ps(arrivals_[0].ready_ns),
@@ -166,7 +167,7 @@ class PacedDevice {
   detail::SliceClock clock_;
   LatenessCounts lateness_;
   std::vector<Host::Arrival> arrivals_;
-  std::vector<detail::StepPart> parts_;  ///< a replica each
+  std::vector<detail::StepPart> parts_;  ///< one part a replica
   std::int64_t warmup_steps_ = 0;
   std::int64_t counted_from_ns_ = origin_ns_;
   std::int64_t woken_ns_ = 0;

@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::int64_t kLongestPs = 1'000'000'000'000'000'000;
 
-/// Below `count`, each as likely to within 2^-32 of it. Of 64 random bits the upper 32 decide first.
+/// Returns a place below `count`, each as likely to within 2^-32: decided by the upper 32 of 64
+/// random bits first.
 std::size_t place_below(std::uint64_t random, std::size_t count) {
   const std::uint64_t bound = count;
   const std::uint64_t high = (random >> 32) * bound;

@@ -15,12 +15,13 @@ namespace infeed {
 namespace {
 
 // Sources: the "TPU v2 ... v6e" pages of Google Cloud's documentation and Jouppi et al., ISCA 2023
-// (v4). Not published, so parameters rather than facts: the clock of v2 (remembered) and v5p
-// (derived from its peak), the host links of v2, v3, v5e and v5p (15 GB/s assumed), and v6e's
-// clock: 918 TFLOP/s = 2 x 2 MXUs x 131072 multiply-adds x 1.75 GHz, which is what is stored.
-// Links: v2's and v3's rates are the published ones (sources differ on v3: 70 to 100); from v4 on, what
-// collectives are said to reach of the published 50, 50, 100 and 112 (remembered).
-// A row says what differs from the defaults of ChipSpec.
+// (v4). Some values aren't published and are parameters instead of facts: the clock of v2
+// (remembered) and v5p (derived from its peak), the host links of v2, v3, v5e and v5p (15 GB/s
+// assumed), and v6e's clock: 918 TFLOP/s = 2 x 2 MXUs x 131072 multiply-adds x 1.75 GHz, which is
+// what is stored.
+// Links: v2's and v3's rates are published (sources differ on v3: 70 to 100). From v4 on they are
+// the rates that collectives are said to reach of the published 50, 50, 100 and 112 (remembered).
+// A row holds the differences from the defaults of ChipSpec.
 constexpr std::array<ChipSpec, 6> kChips = {{
     {.generation = TpuGeneration::v2,
      .mxus_per_core = 1,
@@ -94,7 +95,7 @@ struct Topology {
 
 using enum TpuGeneration;
 
-// The shapes that Google offers, plus two that MLPerf was run on: four joined v3 pods (v3-8192) and
+// The shapes that Google offers, plus two of MLPerf runs: four joined v3 pods (v3-8192) and
 // v4-6912.
 constexpr Topology kTopologies[] = {
     {v2, {2, 2, 1}},    {v2, {4, 4, 1}},     {v2, {8, 8, 1}},     {v2, {8, 16, 1}},
@@ -121,7 +122,7 @@ std::string slice_name(const Topology& topology) {
   return fmt::format("{}-{}", prefix, chip.name_counts_cores ? chips * chip.cores : chips);
 }
 
-/// "v4:4x4x12"; nothing when it isn't a topology of that generation.
+/// Parses "v4:4x4x12"; nothing if it isn't a topology of that generation.
 std::optional<Topology> spelt_topology(std::string_view text) {
   constexpr std::int32_t kChipsMax = 16'384;
   const std::size_t colon = text.find(':');
@@ -148,7 +149,7 @@ std::optional<Topology> spelt_topology(std::string_view text) {
   return rest.empty() ? std::optional(topology) : std::nullopt;
 }
 
-/// True if a device's whole name ends with these parts of it, "TPU:3" being the least.
+/// True if `whole`, a device's full name, ends with `name`, which must have at least "TPU:3".
 bool is_end_of(std::string_view name, std::string_view whole) {
   if (name.find("TPU:") == name.npos || !whole.ends_with(name)) return false;
   if (name.starts_with('/') || name.size() == whole.size()) return true;
@@ -187,7 +188,7 @@ Slice Slice::parse(std::string_view name) {
   if (const auto topology = spelt_topology(name)) {
     return {std::string(name), topology->generation, topology->chips};
   }
-  // Nobody means a name that is longer than that.
+  // Longer names can't be misspelt ones.
   const auto nearest = detail::names_by_distance(known_names(), name.substr(0, 64));
   detail::refuse(
       "unknown slice '{}'; the nearest known ones: {}; or spell the topology in chips, at most "

@@ -42,7 +42,7 @@ void SliceClock::end_step(const Taking& taking) {
   ++number_;
 }
 
-/// When the batch would have been there if all before it had been taken in time.
+/// Returns when the batch would have been ready if all earlier ones had been taken in time.
 std::int64_t SliceClock::punctual_ps(const BatchInstants& batch) const {
   const Taking room = made_room();
   const std::int64_t could_begin_ps = std::max(ready_ps_, room.done_ps);
@@ -51,7 +51,7 @@ std::int64_t SliceClock::punctual_ps(const BatchInstants& batch) const {
   return std::min(batch.ready_ps, should_begin_ps + pause_ps + (batch.ready_ps - batch.asked_ps));
 }
 
-/// Runs the step whose input is produced, which really was there `late_ps` later.
+/// Runs the step whose input is produced; the input was really ready `late_ps` later.
 void SliceClock::run(std::span<const StepPart> parts, const Step& step, std::int64_t waits_from_ps,
                      std::int64_t late_ps) {
   std::int64_t start_ps = waits_from_ps + step.launch_ps;

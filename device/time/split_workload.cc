@@ -11,7 +11,7 @@ namespace {
 using detail::divide_up;
 
 void split_by_columns(ModelOp& op, std::int32_t devices) {
-  // Of what it reads every device has all, and the gradient of that is a sum over the devices.
+  // Every device has the whole input, whose gradient is a sum over the devices.
   if (op.needs_input_gradient) op.exchanged_backward = op.rows * op.k;
   op.n = divide_up(op.n, devices);
   op.parameters = divide_up(op.parameters, devices);
@@ -24,8 +24,8 @@ void split_by_rows(ModelOp& op, std::int32_t devices) {
   op.parameters = divide_up(op.parameters, devices);
 }
 
-/// Each channel of a depthwise convolution reads one of the input, which every device has, or all have.
-/// The gradient of such an input is put together, which costs half of a sum.
+/// Each output channel of a depthwise convolution reads one input channel. If every device has all
+/// of them (`reads_all`), the gradient of the input is gathered, which costs half of a sum.
 void split_by_channels(ModelOp& op, std::int32_t devices, bool reads_all) {
   if (reads_all && op.needs_input_gradient) op.exchanged_backward = divide_up(op.input_elements, 2);
   op.n = divide_up(op.n, devices);
@@ -46,7 +46,7 @@ Workload split_workload(const Workload& workload, std::int32_t devices) {
   }
   Workload part = workload;
   if (devices == 1) return part;
-  ModelOp* open = nullptr;  // behind which each device has its columns or channels alone
+  ModelOp* open = nullptr;  // behind it each device has only its columns or channels
   for (ModelOp& op : part.ops) {
     if (op.kind == OpKind::batched_product) split_by_heads(op, devices);
     if (op.kind == OpKind::depthwise) {
@@ -75,7 +75,7 @@ std::int64_t exchange_ps(const ChipSpec& chip, std::int32_t devices, std::int64_
   if (on_a_chip > 1) seconds += moved / (chip.hbm_gb_per_s * 1e9);
   std::int64_t hops_ps = 0;
   if (chips > 1) {
-    // A line has one link between two neighbours where a ring has two ways.
+    // Neighbours in a line share one link; in a ring there are two ways.
     seconds += moved * (chips - 1) / chips / (chip.ici_gb_per_s_link * 1e9);
     hops_ps = 2 * chips * detail::kHopPs;
   }

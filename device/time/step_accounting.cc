@@ -35,7 +35,7 @@ void check_step(std::span<const StepEvent> step, std::size_t replicas) {
   }
 }
 
-/// Sets what follows from the sums and the span.
+/// Sets rates and shares from the sums and the span.
 void set_rates(StepSummary& summary) {
   if (summary.span_ps > 0) {
     const auto span = static_cast<double>(summary.span_ps);

@@ -13,7 +13,7 @@ struct OptimizerCost {
   std::int64_t slots;
 };
 
-// By enumerator.
+// In the order of the enumerators.
 constexpr std::array<OptimizerCost, 5> kOptimizers = {
     {{"sgd", 3, 0}, {"momentum", 5, 1}, {"adam", 7, 2}, {"lars", 7, 1}, {"adamw", 7, 2}}};
 

@@ -13,7 +13,7 @@ namespace {
 constexpr double kClose = 0.15;
 constexpr double kFar = 0.30;  // the largest slices, and BERT on many chips
 
-// From the throughput in the logs, which includes evaluation, counted at a third.
+// Computed from the throughput in the logs, which includes evaluation, counted at a third.
 constexpr std::array<ValidationPoint, 15> kPublished = {{
     {1, "resnet50", "v0.6", "v3-32", 4096, 130.8, true, kClose},
     {2, "resnet50", "v0.6", "v3-128", 16384, 130.6, false, kClose},
@@ -32,7 +32,7 @@ constexpr std::array<ValidationPoint, 15> kPublished = {{
     {15, "bert-large", "v0.7", "v4-512", 3072, 110.7, false, kFar},
 }};
 
-/// The same work a replica.
+/// True if both have the same model, generation and examples a replica.
 bool is_alike(const ValidationPoint& a, const ValidationPoint& b) {
   const Slice of_a = Slice::parse(a.slice);
   const Slice of_b = Slice::parse(b.slice);

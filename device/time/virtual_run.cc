@@ -12,12 +12,12 @@
 namespace infeed {
 namespace {
 
-/// Simulated time that a run may take: more doesn't fit into 64 bits.
+/// Longest simulated time of a run: more doesn't fit into 64 bits.
 constexpr std::int64_t kLongestRunPs = std::int64_t{1} << 62;
-/// No single duration is longer, so that a few of them may be added.
+/// Longest single duration, so that a few of them can be added.
 constexpr std::int64_t kLongestPartPs = 1'000'000'000'000'000'000;
 constexpr std::int64_t kVirtualStepsMax = 1'000'000'000'000;
-/// Service times kept for the quantiles.
+/// Number of service times kept for the quantiles.
 constexpr std::int64_t kKeptMax = std::int64_t{1} << 20;
 
 void check_run(const Slice& slice, const ServiceTimes& service, const VirtualOptions& options) {
@@ -53,7 +53,7 @@ void check_run(const Slice& slice, const ServiceTimes& service, const VirtualOpt
   }
 }
 
-/// The value that `share` of them are not above; they get sorted.
+/// Sorts the values and returns the one at `share` of them.
 std::int64_t quantile(std::vector<std::int64_t>& values, double share) {
   if (values.empty()) return 0;
   std::ranges::sort(values);
@@ -61,7 +61,7 @@ std::int64_t quantile(std::vector<std::int64_t>& values, double share) {
   return values[static_cast<std::size_t>(share * last + 0.5)];
 }
 
-/// Keeps of the service times what their quantiles need: all of some steps, since each host counts.
+/// Keeps service times for the quantiles: those of all hosts, but only of some steps.
 class TailOf {
  public:
   TailOf(std::int64_t hosts, std::int64_t steps)
@@ -81,7 +81,7 @@ class TailOf {
     ServiceTail tail{.host_p50_ps = quantile(all_, 0.5), .host_p99_ps = quantile(all_, 0.99)};
     tail.step_p50_ps = quantile(slowest_, 0.5);
     if (all_.empty()) return tail;
-    // Of equal times half counts, or constant ones would have none below them.
+    // Half of the equal times count as below, or constant ones would have none below them.
     const auto [less, more] = std::equal_range(all_.begin(), all_.end(), tail.step_p50_ps);
     const auto below = static_cast<double>(less - all_.begin());
     const auto equal = static_cast<double>(more - less);
@@ -96,7 +96,7 @@ class TailOf {
   std::vector<std::int64_t> all_;
 };
 
-/// The slice's clock, fed with what each host does for a step.
+/// The slice's clock, fed with the hosts' times for each step.
 class SimulatedSlice {
  public:
   SimulatedSlice(const Slice& slice, const ServiceTimes& service, const VirtualOptions& options)
@@ -148,7 +148,7 @@ class SimulatedSlice {
     return parts;
   }
 
-  /// No part is longer than 10^18 ps, so that nothing has overflowed before this sees it.
+  /// No part is longer than 10^18 ps, so nothing has overflowed before this check.
   void check_fits(std::int64_t number) const {
     if (clock_.latest_ps() < kLongestRunPs) return;
     detail::refuse(
@@ -161,7 +161,7 @@ class SimulatedSlice {
   const ServiceTimes& service_;
   const VirtualOptions& options_;
   detail::SliceClock clock_;
-  std::vector<HostParts> parts_;  ///< by batch
+  std::vector<HostParts> parts_;  ///< in the order of the batches
   std::set<std::int64_t> compiled_;
   std::int64_t executions_ = 0;
 };

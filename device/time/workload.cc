@@ -9,8 +9,8 @@ namespace infeed {
 namespace {
 
 // A training step reads or writes each convolution's output about 8 times, mostly for batch
-// normalisation and ReLU, which is what makes ResNets bound by HBM (the MXU alone would promise 2.2
-// to 2.7 times their speed). Three of the 8 belong to the products and are counted there.
+// normalisation and ReLU. This makes ResNets bound by HBM (the MXU alone would promise 2.2 to 2.7
+// times their speed). Three of the 8 belong to the products and are counted there.
 constexpr double kNormalisedPasses = 5;
 constexpr double kActivationPasses = 2;  // bias and ReLU, forward and backward, fused
 
@@ -26,7 +26,7 @@ ModelOp dense_op(std::string name, std::int64_t rows, std::int64_t k, std::int64
           .parameters = k * n + n};
 }
 
-/// A head's products are counted together as one with the heads' rows.
+/// Counts the products of all heads together, as one product with the rows of all heads.
 void append_attention(std::vector<ModelOp>& ops, const std::string& prefix, std::int64_t words,
                       std::int64_t units, std::int64_t heads) {
   constexpr double kPasses = 5;  // softmax and dropout
@@ -46,7 +46,7 @@ void append_attention(std::vector<ModelOp>& ops, const std::string& prefix, std:
                  .activation_passes = 0});
 }
 
-/// Appends layers and keeps track of the image's size on the way through the network.
+/// Appends layers and tracks the image's size on the way through the network.
 class Builder {
  public:
   Builder(std::int64_t size, std::int64_t channels) : size_(size), channels_(channels) {}
@@ -67,7 +67,7 @@ class Builder {
     return *this;
   }
 
-  /// Without normalisation.
+  /// Adds a convolution without normalisation.
   Builder& plain(std::int64_t kernel, std::int64_t filters) {
     return conv(kernel, filters, 1, kActivationPasses);
   }
@@ -91,7 +91,7 @@ class Builder {
     return *this;
   }
 
-  /// A 1x1 convolution on the way around a block; doesn't move the position.
+  /// Adds the 1x1 convolution of a block's shortcut; the builder's own position doesn't change.
   Builder& shortcut(std::int64_t size, std::int64_t channels) {
     Builder around(size, channels);
     around.ops_.push_back({});  // not the first layer of the model
@@ -128,7 +128,7 @@ std::vector<ModelOp> resnet50(std::int64_t size, std::int64_t channels, std::int
   return net.dense(classes).take();
 }
 
-// Zagoruyko and Komodakis, BMVC 2016: three groups of (depth - 4) / 6 basic blocks; `widen` = 1 is
+// Zagoruyko and Komodakis, BMVC 2016: three groups of (depth - 4) / 6 basic blocks. `widen` = 1 is
 // the CIFAR ResNet of He et al. with two more layers.
 std::vector<ModelOp> wide_resnet(std::int64_t blocks_a_group, std::int64_t widen) {
   Builder net(28, 1);
@@ -146,9 +146,10 @@ std::vector<ModelOp> wide_resnet(std::int64_t blocks_a_group, std::int64_t widen
   return net.dense(10).take();
 }
 
-// Devlin et al., NAACL 2019: 24 layers of 1024 units and 16 heads, sequences of 512 words of which 76
-// are predicted. Passes over outputs: 2 for a bias or an activation; 5 for softmax and dropout; 7 for bias, dropout, the sum
-// with the block's input and layer normalisation, forward and backward.
+// Devlin et al., NAACL 2019: 24 layers of 1024 units and 16 heads, sequences of 512 words of which
+// 76 are predicted. Passes over outputs: 2 for a bias or an activation; 5 for softmax and dropout;
+// 7 for bias, dropout, the sum with the block's input and layer normalisation, forward and
+// backward.
 std::vector<ModelOp> bert_large() {
   constexpr std::int64_t kUnits = 1024;
   constexpr std::int64_t kWords = 512;
@@ -170,8 +171,8 @@ std::vector<ModelOp> bert_large() {
     dense("wide", kUnits, 4 * kUnits, kActivationPasses);
     dense("narrow", 4 * kUnits, kUnits, kLayerNormPasses);
   }
-  // The words' embeddings are the last product's weights, too; with them the positions' and the two
-  // segments', their normalisation, and the layer before the prediction.
+  // The words' embeddings are also the last product's weights. With them come the positions' and
+  // the two segments', their normalisation, and the layer before the prediction.
   ops.push_back({.name = "words",
                  .rows = kPredicted,
                  .k = kUnits,
@@ -183,8 +184,9 @@ std::vector<ModelOp> bert_large() {
   return ops;
 }
 
-// Radford et al., 2019: layers that normalise first, sequences of 1024 words, of which each predicts the
-// next. Normalisations are operations of their own; the rest is fused with products, passes as in BERT.
+// Radford et al., 2019: layers that normalise first, sequences of 1024 words, each of which
+// predicts the next. Normalisations are separate operations; the rest is fused with products,
+// passes as in BERT.
 std::vector<ModelOp> gpt2(std::int64_t layers, std::int64_t units, std::int64_t heads) {
   constexpr std::int64_t kWords = 1024;
   constexpr std::int64_t kVocabulary = 50'257;
@@ -200,7 +202,7 @@ std::vector<ModelOp> gpt2(std::int64_t layers, std::int64_t units, std::int64_t 
   const auto dense = [&](std::string name, std::int64_t k, std::int64_t n, double passes) {
     ops.push_back(dense_op(std::move(name), kWords, k, n, passes));
   };
-  // The words' table is counted once, as the last product's weights, which it is, too.
+  // The words' table is also the last product's weights, and is counted there only.
   ops.push_back({.name = "embedding",
                  .kind = OpKind::gather,
                  .rows = kWords,
@@ -214,7 +216,8 @@ std::vector<ModelOp> gpt2(std::int64_t layers, std::int64_t units, std::int64_t 
     norm(named("norm1"));
     dense(named("query_key_value"), units, 3 * units, kActivationPasses);
     append_attention(ops, named(""), kWords, units, heads);
-    dense(named("attention"), units, units, kActivationPasses + 1);  // with the block's input
+    dense(named("attention"), units, units, kActivationPasses + 1);  // and the sum with the block's
+                                                                     // input
     norm(named("norm2"));
     dense(named("wide"), units, 4 * units, kActivationPasses);
     dense(named("narrow"), 4 * units, units, kActivationPasses + 1);
@@ -230,12 +233,13 @@ std::vector<ModelOp> gpt2(std::int64_t layers, std::int64_t units, std::int64_t 
   return ops;
 }
 
-// As MLPerf's recommender of 2019 (Naumov et al., DLRM, on Criteo's terabyte): 26 tables whose rows are
-// spread over the chips, a network for the numbers, the products of all pairs, a network on top.
+// MLPerf's recommender of 2019 (Naumov et al., DLRM, on Criteo's terabyte): 26 tables whose rows
+// are spread over the chips, a network for the numbers, the products of all pairs, a network on
+// top.
 std::vector<ModelOp> dlrm() {
   constexpr std::int64_t kUnits = 128;
   constexpr std::int64_t kTables = 26;
-  constexpr std::int64_t kRows = 187'767'399;  // of all tables, capped at 40 million each
+  constexpr std::int64_t kRows = 187'767'399;  // rows of all tables, capped at 40 million each
   constexpr std::int64_t kVectors = kTables + 1;
   constexpr std::int64_t kPairs = kVectors * (kVectors - 1) / 2;
   std::vector<ModelOp> ops;

@@ -6,16 +6,16 @@
 
 #include <infeed/device/cost_model.h>
 
-/// Why: whether a batch fits a replica's memory is known from the model's shape, before a run that would
+/// Why: the model's shape tells whether a batch fits a replica's memory, before a run that would
 /// fail after minutes of compilation.
 ///
 ///     auto slice = infeed::Slice::parse("v3-8");
 ///     infeed::HbmNeed need = infeed::hbm_need(infeed::workload("bert-large"), slice, 64);
 ///     infeed::check_hbm(infeed::workload("bert-large"), slice, 64);  // throws when it doesn't fit
 ///
-/// How: float32 variables, their gradients and the optimiser's slots, and what each operation keeps for
-/// the backward pass; a replica of v2 or v3 owns its core's half of the chip's HBM. XLA can compute
-/// some of it again instead of keeping it, so that a real run may need less.
+/// How: counts float32 variables, their gradients, the optimiser's slots, and the outputs that
+/// operations keep for the backward pass. A replica of v2 or v3 owns its core's half of the chip's
+/// HBM. XLA can compute some outputs again instead of keeping them, so a real run may need less.
 ///
 /// Thread-safety: pure functions. Errors: invalid_argument, resource_exhausted.
 namespace infeed {
@@ -25,7 +25,7 @@ struct HbmTensor {
   std::int64_t bytes = 0;
 };
 
-/// Of one device, which is a replica unless its layers are split.
+/// The need of one device, which is a replica unless its layers are split.
 struct HbmNeed {
   std::int64_t variables_bytes = 0;
   std::int64_t gradients_bytes = 0;
@@ -42,11 +42,11 @@ struct HbmNeed {
 HbmNeed hbm_need(const Workload& workload, const Slice& slice, std::int64_t global_batch,
                  const StepOptions& options = {});
 
-/// The largest global batch that fits; 0: not even one example a replica does.
+/// Returns the largest global batch that fits; 0: not even one example a replica fits.
 std::int64_t largest_batch(const Workload& workload, const Slice& slice,
                            const StepOptions& options = {});
 
-/// Throws resource_exhausted, with what is largest and what to do, when it doesn't fit.
+/// Throws resource_exhausted if it doesn't fit; the message names the largest tensors and a remedy.
 void check_hbm(const Workload& workload, const Slice& slice, std::int64_t global_batch,
                const StepOptions& options = {});
 

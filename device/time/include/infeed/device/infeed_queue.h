@@ -14,40 +14,41 @@
 
 #include <infeed/error.h>
 
-/// Why: every replica takes its input from a bounded queue of its own, as on a TPU host, where the
+/// Why: every replica takes its input from its own bounded queue, as on a TPU host, where the
 /// infeed of each core has a fixed number of buffers. A replica always gets the same part of the
-/// stream: item i goes to replica i mod n, whoever is faster.
+/// stream: item i goes to replica i mod n, whichever is faster.
 ///
 ///     infeed::InfeedQueues<infeed::DeviceBatch> queues({.replicas = 8, .depth = 2});
 ///     queues.push_step(infeed::split_over_replicas(batch, 8));   // feeder thread; false: closed
 ///     std::vector<infeed::DeviceBatch> step;
 ///     while (queues.pop_step(step)) ...                  // device thread; false: the end
 ///
-/// Why no queue of oneTBB's for each replica: the eight of a host would wake the device up eight times. A
-/// hand-over beside work of 20 us a step costs 1.3 us for 8 replicas and 2.5 us for 32; with theirs 2.1 and
-/// 7.2 us (benchmarks/queue_benchmark.cc).
+/// Why not one oneTBB queue a replica: the eight of a host would wake the device up eight times. A
+/// hand-over beside work of 20 us a step costs 1.3 us for 8 replicas and 2.5 us for 32; with
+/// oneTBB's queues 2.1 and 7.2 us (benchmarks/queue_benchmark.cc).
 ///
 /// Concurrency invariants (one mutex guards everything; a hand-off costs a kernel wake-up of about
-/// 20 us, so a whole step is handed over by one):
+/// 20 us, so one wake-up hands over a whole step):
 /// - one feeder: push and push_step are called by one thread at a time, pops by any number;
 /// - 0 <= size(r) <= depth for every r, and the items of r leave in the order in which they came;
-/// - what was pushed before close() can still be popped; after that pops report the end;
-/// - after fail(e) what was pushed before can still be popped; after that pops throw e;
+/// - items pushed before close() can still be popped; after that pops report the end;
+/// - items pushed before fail(e) can still be popped; after that pops throw e;
 /// - after abort(e) nothing can be popped: every blocked and every later push or pop throws e.
-///   The first abort wins, and it wins over close(). Items that were left are destroyed by abort;
+///   The first abort wins, and it wins over close(). abort() destroys the items that are left;
 /// - no item is destroyed, moved out of or looked at by two threads: items leave under the mutex.
 namespace infeed {
 
 enum class InfeedFeed {
-  /// A thread a host fetches ahead into the queues while the device works: what a TPU host does.
+  /// One thread for each host fetches ahead into the queues while the device works, as a TPU host
+  /// does.
   ahead,
-  /// The next batch is fetched when the step has ended: the training loop without any overlap.
+  /// The next batch is fetched when the step has ended: a training loop without any overlap.
   on_demand,
 };
 
 struct InfeedQueueOptions {
   std::int32_t replicas = 1;
-  std::int32_t depth = 2;  ///< items a replica
+  std::int32_t depth = 2;  ///< items in each replica's queue
 };
 
 template <typename T>
@@ -62,8 +63,8 @@ class InfeedQueues {
     queues_.resize(static_cast<std::size_t>(options.replicas));
   }
 
-  /// Gives the item to the next replica of the round. Blocks while its queue is full. False when
-  /// the queues were closed: the item is not kept.
+  /// Gives the item to the next replica of the round. Blocks while its queue is full. Returns
+  /// false, and drops the item, if the queues were closed.
   bool push(T item) {
     std::unique_lock lock(mutex_);
     std::deque<T>& queue = queues_[next_];
@@ -74,7 +75,8 @@ class InfeedQueues {
     return true;
   }
 
-  /// One item for every replica, from replica 0 on, in one hand-off. Blocks until all have room.
+  /// Gives one item to every replica, from replica 0 on, in one hand-off. Blocks until all have
+  /// room.
   bool push_step(std::vector<T> items) {
     std::unique_lock lock(mutex_);
     if (items.size() != queues_.size() || next_ != 0) {
@@ -94,7 +96,7 @@ class InfeedQueues {
     return true;
   }
 
-  /// The next item of `replica`, or nothing at the end.
+  /// Returns the next item of `replica`, or nothing at the end.
   std::optional<T> pop(std::int32_t replica) {
     std::unique_lock lock(mutex_);
     std::deque<T>& queue = queues_.at(static_cast<std::size_t>(replica));
@@ -105,8 +107,8 @@ class InfeedQueues {
     return item;
   }
 
-  /// The next item of every replica, in replica order. False at the end: when some replica will get
-  /// nothing more, the incomplete round is dropped.
+  /// Takes the next item of every replica, in replica order. Returns false at the end: when some
+  /// replica gets nothing more, the incomplete round is dropped.
   bool pop_step(std::vector<T>& items) {
     items.clear();
     std::unique_lock lock(mutex_);
@@ -119,10 +121,10 @@ class InfeedQueues {
     return true;
   }
 
-  /// The end of the data. Wakes everyone.
+  /// Ends the data. Wakes everyone.
   void close() { fail(nullptr); }
 
-  /// The end of the data, for this reason.
+  /// Ends the data with this error.
   void fail(std::exception_ptr error) {
     const std::lock_guard lock(mutex_);
     if (!closed_ && !aborted_) error_ = std::move(error);

@@ -23,17 +23,17 @@
 ///     fmt::print("{}\n", result.summary.sentence());
 ///
 /// How: step i starts at max(end of step i-1, arrival of its batch on the device) and ends one step
-/// time later; the caller's thread sleeps until that instant (clock_nanosleep, TIMER_ABSTIME, timer
-/// slack 1 ns). Starts are computed, not measured after the sleep, so late wake-ups don't add up.
-/// Arrival is when the source handed the batch over plus the transfer to the device.
+/// time later. The caller's thread sleeps until that instant (clock_nanosleep, TIMER_ABSTIME, timer
+/// slack 1 ns). Starts are computed, not measured after the sleep, so late wake-ups don't add up. A
+/// batch arrives when the source has handed it over and it has been transferred to the device.
 ///
-/// The thread that paces may be late, though, by microseconds or, on a machine that is overloaded,
-/// by much more: PacedResult::lateness says by how much. Then a full queue isn't emptied in time and
-/// the source stands still. Waiting that comes of this is idle time, never infeed wait.
+/// The pacing thread may be late, by microseconds or, on an overloaded machine, by much more:
+/// PacedResult::lateness holds by how much. A late thread empties a full queue too late, and the
+/// source stands still. The waiting that this causes is idle time, never infeed wait.
 ///
-/// A slice of several hosts: all of them cannot be measured on one machine. The share of one host is
-/// paced, with its part of the global batch and the whole slice's step, and the result says so
-/// (what the slowest of many hosts does to a slice: virtual_run.h).
+/// One machine can't measure all hosts of a larger slice. The share of one host is paced, with its
+/// part of the global batch and the whole slice's step, and the result says so (virtual_run.h shows
+/// the effect of the slowest of many hosts).
 namespace infeed {
 
 struct PacedOptions {
@@ -42,18 +42,18 @@ struct PacedOptions {
   std::int32_t queue_depth = 2;  ///< steps that each replica's queue holds
   std::int64_t steps_max = 0;    ///< counted steps; 0: no limit
   std::chrono::nanoseconds duration{
-      0};                         ///< of the counted steps, looked at after each; 0: no limit
+      0};                         ///< limit of the counted steps, checked after each; 0: none
   std::int64_t warmup_steps = 0;  ///< run first, not counted
   std::stop_token stop = {};      ///< ends the run within 100 ms (see BatchSource::cancel)
   /// Called by the pacing thread after each counted step, one event a replica. Must be quick.
   std::function<void(std::span<const StepEvent>)> on_step = {};
-  /// Called before it, with the time that the source took for the step's batch: run_virtual()
+  /// Called before on_step, with the time that the source took for the step's batch: run_virtual()
   /// replays such times.
   std::function<void(std::int64_t service_ns)> on_service = {};
 };
 
-/// How long after a step's end the pacing thread noticed it. It slept until then, or was still
-/// behind from a step before.
+/// The time from a step's end until the pacing thread noticed it. It slept until then, or was still
+/// behind from an earlier step.
 struct WakeLateness {
   std::int64_t wakes = 0;
   std::int64_t p50_ns = 0;  ///< quantiles to within 3 %
@@ -62,24 +62,23 @@ struct WakeLateness {
 };
 
 struct PacedResult {
-  std::int32_t hosts = 1;     ///< of the slice, of which one is paced
-  std::int32_t replicas = 0;  ///< of that one
-  /// What was left out: "v3-32 has 4 hosts; the share of one of them is paced: 8 of 32 replicas".
-  /// Empty for slices of one host.
+  std::int32_t hosts = 1;     ///< hosts of the slice, of which one is paced
+  std::int32_t replicas = 0;  ///< replicas of the paced host
+  /// Tells which part is paced: "v3-32 has 4 hosts; the share of one of them is paced: 8 of 32
+  /// replicas". Empty for slices of one host.
   std::string share = {};
-  StepSummary summary;    ///< of the counted steps, and of that host
-  WakeLateness lateness;  ///< of the counted steps
-  /// From the first counted step to the moment at which the end of the last one was noticed: what
-  /// summary.span_ps is to be, but for the last wake-up's lateness.
+  StepSummary summary;    ///< counted steps of the paced host
+  WakeLateness lateness;  ///< in the counted steps
+  /// Time from the first counted step until the thread noticed the end of the last one:
+  /// summary.span_ps plus the lateness of the last wake-up.
   std::int64_t wall_ns = 0;
   RunEnd end = RunEnd::end_of_data;
-  std::int64_t warmup_steps = 0;  ///< that were run
-  std::int64_t pacing_cpu_ns =
-      0;  ///< CPU time of the pacing thread: what the measurement itself took
+  std::int64_t warmup_steps = 0;   ///< warm-up steps that ran
+  std::int64_t pacing_cpu_ns = 0;  ///< CPU time of the pacing thread: the cost of measuring
 };
 
 /// Blocks until the run ends. `source` gives one host's part of the global batch; it is consumed,
-/// and batches fetched ahead of the last step are lost. What it throws is thrown here, after
+/// and batches fetched ahead of the last step are lost. Its exceptions are thrown here, after
 /// everything has been stopped. Error invalid_argument: no step time, a negative option.
 PacedResult run_paced(const Slice& slice, BatchSource source, const PacedOptions& options);
 

@@ -3,36 +3,36 @@
 #include <cstdint>
 #include <vector>
 
-/// Why: how a slice is fed depends on how long a host needs for each batch, and more on the slow
-/// batches than on the mean: all hosts wait for the slowest. This is where run_virtual() takes
-/// those times from: measured ones, or made up.
+/// Why: all hosts wait for the slowest, so slow batches matter more than the mean time of a batch.
+/// run_virtual() takes each host's time for each batch from here; the times are measured or made
+/// up.
 ///
 ///     auto times = infeed::ServiceTimes::drawn({900'000'000, 1'100'000'000}, 7);   // 0.9, 1.1 ms
 ///     times.ps(3, 41);     // what host 3 needs for its part of step 41
 ///
-/// A pure function of host and step (and of the seed), so that a run may be repeated, and a host's
-/// times don't depend on how many others there are.
+/// A time depends only on host, step and seed. So a run can be repeated, and a host's times don't
+/// depend on the number of hosts.
 ///
-/// Thread-safety: values; const access from any thread. Errors (invalid_argument): no time at all, a
-/// negative one, or one above 10^18 ps (11 days).
+/// Thread-safety: values; const access from any thread. Errors (invalid_argument): an empty list, a
+/// negative time, or one above 10^18 ps (11 days).
 namespace infeed {
 
 class ServiceTimes {
  public:
-  /// The same for each batch of each host.
+  /// Gives the same time to each batch of each host.
   static ServiceTimes constant(std::int64_t ps);
-  /// Each host takes all of them, in order, and begins again.
+  /// Gives all times to each host, in order, and begins again.
   static ServiceTimes in_order(std::vector<std::int64_t> ps);
-  /// As in_order(), but each host begins at a place that the seed chooses: what follows each other
-  /// in the recording does so here, and hosts are not slow together.
+  /// Like in_order(), but each host begins at a place that the seed chooses: the order of the
+  /// recording stays, and hosts are not slow together.
   static ServiceTimes replayed(std::vector<std::int64_t> ps, std::uint64_t seed);
-  /// Each batch of each host takes one of them, drawn with the seed, independently.
+  /// Draws a time for each batch of each host with the seed, independently.
   static ServiceTimes drawn(std::vector<std::int64_t> ps, std::uint64_t seed);
-  /// Host h takes what `hosts[h]`, which is none of these itself, gives it.
+  /// Host h takes the times of `hosts[h]`, which must not come from of_hosts() itself.
   static ServiceTimes of_hosts(std::vector<ServiceTimes> hosts);
 
   std::int64_t ps(std::int32_t host, std::int64_t step) const;
-  /// How many hosts have times, after of_hosts(); 0: any number of them.
+  /// Number of hosts that have times, after of_hosts(); 0: any number.
   std::int32_t num_hosts() const { return static_cast<std::int32_t>(hosts_.size()); }
 
  private:

@@ -8,15 +8,15 @@
 
 #include <infeed/error.h>
 
-/// Why: everything that the simulated TPU does is sized by the slice it runs on: how many replicas
-/// a global batch is split over, how many hosts must feed them, how fast a chip computes.
+/// Why: the slice decides the sizes in a simulated TPU: how many replicas share a global batch, how
+/// many hosts must feed them, how fast a chip computes.
 ///
 ///     auto slice = infeed::Slice::parse("v3-8");   // 8 cores on 4 chips, one host
 ///     slice.num_replicas();                        // 8: on v2 and v3 a replica is a core
 ///     slice.devices()[3].name();                   // "/job:worker/replica:0/task:0/device:TPU:3"
 ///
-/// Figures are Google's published ones (cloud.google.com/tpu/docs, one page a generation); those
-/// that are remembered or derived rather than published say so in slice.cc, beside the number.
+/// Figures are Google's published ones (cloud.google.com/tpu/docs, one page a generation). slice.cc
+/// marks figures that are remembered or derived instead of published.
 ///
 /// Thread-safety: values; const access from any thread.
 namespace infeed {
@@ -25,13 +25,13 @@ enum class TpuGeneration { v2, v3, v4, v5e, v5p, v6e };
 
 std::string_view to_string(TpuGeneration generation);
 
-/// Where the rate of a link comes from: a published one is the hardware's; an effective one is what
-/// collectives reach on it.
+/// The source of a link's rate. Published: the hardware's rate; effective: the rate that
+/// collectives reach.
 enum class LinkFigure : std::uint8_t { published, effective };
 
 std::string_view to_string(LinkFigure figure);
 
-/// One chip of a generation. Peaks are per chip. Defaults are what most generations have.
+/// One chip of a generation. Peaks are per chip. Most generations have the default values.
 struct ChipSpec {
   TpuGeneration generation = TpuGeneration::v3;
   std::int32_t cores = 2;
@@ -51,7 +51,7 @@ struct ChipSpec {
   bool replica_is_core = true;    ///< v2 and v3; later generations: a replica is a chip
 };
 
-/// The published table's row. Total: every enumerator has one.
+/// Returns the row of the published table; every generation has one.
 const ChipSpec& chip_spec(TpuGeneration generation);
 
 /// A replica's logical device.
@@ -64,12 +64,13 @@ struct LogicalDevice {
 
 class Slice {
  public:
-  /// `name` as Google Cloud spells it, or a topology in chips: "v4:4x4x12". Unknown: Error
-  /// invalid_argument with the three nearest names.
+  /// Parses a name as Google Cloud spells it, or a topology in chips: "v4:4x4x12". Throws
+  /// invalid_argument, with the three nearest names, for an unknown one.
   static Slice parse(std::string_view name);
-  /// Returns the slice for who names none: one device, that of v5litepod-1, the smallest that Google offers.
+  /// Returns the slice to use when none is named: one device, that of v5litepod-1, Google's
+  /// smallest.
   static Slice single_device();
-  /// Every name of Google's that parse() takes, by generation and size.
+  /// Returns all of Google's names that parse() takes, by generation and size.
   static std::vector<std::string> known_names();
 
   const std::string& name() const { return name_; }
@@ -78,22 +79,23 @@ class Slice {
   std::int32_t num_cores() const { return num_chips() * chip().cores; }
   std::int32_t num_hosts() const;
   std::int32_t num_replicas() const { return num_chips() * replicas_per_chip(); }
-  /// With so many devices each (model parallelism). Throws invalid_argument unless they divide those of
-  /// each host: activations don't go from host to host.
+  /// Number of replicas of so many devices each (model parallelism). Throws invalid_argument unless
+  /// they divide each host's devices: activations don't go from host to host.
   std::int32_t num_replicas(std::int32_t devices_of_replica) const;
   std::int32_t replicas_per_chip() const { return chip().replica_is_core ? chip().cores : 1; }
-  /// Replicas that host `host` feeds; replicas are numbered host by host.
+  /// Number of replicas that host `host` feeds; replicas are numbered host by host.
   std::int32_t replicas_of_host(std::int32_t host) const;
   std::int32_t first_replica_of_host(std::int32_t host) const;
   /// Chips along each axis of the torus; unused axes are 1.
   const std::array<std::int32_t, 3>& topology() const { return topology_; }
-  /// Whether the links of `axis` close into a ring. v4, v5p: axes that are a multiple of 4 chips;
+  /// True if the links of `axis` close into a ring. v4, v5p: axes that are a multiple of 4 chips;
   /// v5e, v6e: axes of 16; v2, v3: only axes of a whole pod.
   bool wraps_around(std::int32_t axis) const;
-  /// One a replica, in replica order.
+  /// Returns one device a replica, in replica order.
   std::vector<LogicalDevice> devices() const;
-  /// Returns the place in devices() of the one with this name: "TPU:3" or "/device:TPU:3"; on several hosts with its task, "task:1/device:TPU:3", up to the whole of LogicalDevice::name(). Error
-  /// invalid_argument for another name, with those there are.
+  /// Returns the place in devices() of the device with this name: "TPU:3" or "/device:TPU:3"; on
+  /// several hosts with its task, "task:1/device:TPU:3", up to the whole of LogicalDevice::name().
+  /// Throws invalid_argument, with the known names, for another.
   std::int32_t device_named(std::string_view name) const;
 
  private:
@@ -104,7 +106,8 @@ class Slice {
   std::array<std::int32_t, 3> topology_;
 };
 
-/// Returns the message of whoever falls back to Slice::single_device(); it says how to have more devices.
+/// Returns the message for runs that fall back to Slice::single_device(). It says how to get more
+/// devices.
 std::string_view single_device_message();
 
 }  // namespace infeed

@@ -10,32 +10,33 @@
 #include <infeed/error.h>
 
 /// Why: "is my training waiting for input?" is answered by one account of every step, kept the same
-/// way whether the step was paced by a clock, replayed virtually or really computed.
+/// way for steps that are paced by a clock, replayed virtually or really computed.
 ///
 ///     infeed::StepAccounting accounting(slice.num_replicas());
 ///     accounting.add(events_of_one_step);                     // one StepEvent a replica
 ///     infeed::StepSummary s = accounting.summary();
 ///     fmt::print("{:.0f} images/s. {}\n", s.examples_per_s, s.sentence());
 ///
-/// Definitions are XProf's (input pipeline analyzer): the infeed wait of a step is the maximum over
-/// its replicas; the share is the sum of those over the sum of the step times; from 20 % on the
-/// program is HIGHLY, from 5 % on MODERATELY input-bound. The duty cycle is the union of a device's
-/// busy intervals (compute, all-reduce) over the span, averaged over the replicas.
+/// Definitions are XProf's (input pipeline analyzer). The infeed wait of a step is the maximum over
+/// its replicas; the share is the sum of these waits over the sum of the step times. From 20 % on
+/// the program is HIGHLY, from 5 % on MODERATELY input-bound. The duty cycle is the union of a
+/// device's busy intervals (compute, all-reduce) over the span, averaged over the replicas.
 ///
 /// Thread-safety: one thread at a time.
 namespace infeed {
 
-/// What one replica did in one step: the schema that every mode writes. Times are integer
-/// picoseconds; the parts lie back to back from begin_ps on, in the order of their declaration, so
+/// The times of one replica in one step, in the schema that every mode writes. Times are integer
+/// picoseconds. The parts lie back to back from begin_ps on, in the order of their declaration, so
 /// a step always adds up exactly.
 struct StepEvent {
   std::int64_t step = 0;
   std::int32_t replica = 0;
-  std::int64_t examples = 0;        ///< of this replica
+  std::int64_t examples = 0;        ///< examples of this replica
   std::int64_t begin_ps = 0;        ///< since the start of the run; the end of the step before
   std::int64_t infeed_wait_ps = 0;  ///< its queue was empty
-  std::int64_t transfer_ps = 0;     ///< host to device, as far as it was not hidden behind a step
-  std::int64_t idle_ps = 0;         ///< it had its data: waiting for other replicas or for the host
+  std::int64_t transfer_ps = 0;     ///< host to device, the part that no step hid
+  std::int64_t idle_ps = 0;         ///< it had its data and waited for other replicas or for the
+                                    ///< host
   std::int64_t compute_ps = 0;
   std::int64_t all_reduce_ps = 0;
 
@@ -52,7 +53,7 @@ std::string_view to_string(InputVerdict verdict);
 /// `infeed_wait_share` in 0..1.
 InputVerdict input_verdict(double infeed_wait_share);
 
-/// Whose time it is: what this process did, or what the slice would have.
+/// The clock of an account: wall for this process, device for the simulated slice.
 enum class StepClock : std::uint8_t { device, wall };
 
 struct StepSummary {
@@ -60,8 +61,8 @@ struct StepSummary {
   std::int64_t steps = 0;
   std::int64_t examples = 0;
   std::int64_t span_ps = 0;  ///< first begin to last end
-  // Sums over the steps. For each step the longest wait of a replica counts as infeed wait; the
-  // other parts are of that same replica, so that the five add up to the sum of the step times.
+  // Sums over the steps. The infeed wait of a step is the longest wait of a replica. The other
+  // parts are of that same replica, so that the five add up to the sum of the step times.
   std::int64_t infeed_wait_ps = 0;
   std::int64_t transfer_ps = 0;
   std::int64_t idle_ps = 0;
@@ -75,7 +76,7 @@ struct StepSummary {
   double infeed_wait_share = 0;  ///< 0..1
   InputVerdict verdict = InputVerdict::not_bound;
 
-  /// Returns the account without so much of the idle time, which was spent once.
+  /// Returns the account without `ps` of the idle time, which was spent only once (compiling).
   StepSummary without_idle(std::int64_t ps) const;
   /// XProf's words: "Your program is HIGHLY input-bound because 42.1% of the total step time
   /// sampled is waiting for input. Therefore, you should first focus on reducing the input time."
@@ -84,19 +85,19 @@ struct StepSummary {
   std::string sentence_with_clock() const;
 };
 
-/// Shares of the sum of the parts in tenths of a percent that add up to 1000: each is rounded down,
-/// and those with the largest rests get what is missing.
+/// Returns the shares of the parts in tenths of a percent, which add up to 1000: each is rounded
+/// down, and the missing tenths go to the parts with the largest remainders.
 std::vector<int> permille(const std::vector<std::int64_t>& parts);
 
 class StepAccounting {
  public:
   explicit StepAccounting(std::int32_t replicas);
 
-  /// One event for each replica 0..n-1, in that order, all of one step and ending together.
-  /// Otherwise Error invalid_argument, and the step is not counted.
+  /// Counts a step: one event for each replica 0..n-1, in that order, all of one step and ending
+  /// together. Otherwise throws invalid_argument and doesn't count it.
   void add(std::span<const StepEvent> step);
 
-  /// All zero, verdict NOT, when no step was added.
+  /// Returns the account; all zero, verdict NOT, if no step was added.
   StepSummary summary() const;
 
  private:

@@ -13,8 +13,7 @@
 
 /// Why: "would this pipeline keep a slice of 2048 chips busy, and how deep must its queues be?" is
 /// asked before anybody has the slice. Virtual mode replays the hosts' service times through the
-/// recursion by which a slice takes its input; no clock runs, and nothing is random but what a seed
-/// decides.
+/// recursion by which a slice takes its input. No clock runs; only the seed brings chance.
 ///
 ///     infeed::VirtualResult result = infeed::run_virtual(
 ///         infeed::Slice::parse("v3-2048"),
@@ -28,14 +27,15 @@
 /// - arrive(h, i)  = max(produce(h, i), arrive(h, i-1)) + bytes of a chip / its link
 /// - start(i)      = max(end(i-1) + launch, arrive(h, i) for all h) + compilation
 /// - end(i)        = start(i) + compute + all-reduce
-/// A batch leaves its queue when the step before its own has ended, and while the queue is full the host
-/// makes one more, as the threads of run_paced() and fit() do. The host's loop launches an execution, which is
-/// steps_per_execution steps: only the first of them waits for the launch. A number of examples that
-/// was not seen before is compiled once. With D = 0 nothing is fetched ahead: a host begins with
-/// batch i at end(i-1).
+/// A batch leaves its queue when the step before its own has ended. While the queue is full the
+/// host makes one more, as the threads of run_paced() and fit() do. The host's loop launches an
+/// execution of steps_per_execution steps; only the first step waits for the launch. A new number
+/// of examples is compiled once. With D = 0 nothing is fetched ahead: a host begins with batch i at
+/// end(i-1).
 ///
 /// Hosts are simulated, not chips: the replicas of a host get their input together, and have the
-/// same account. So there is one StepEvent a host and step; its `replica` is the host's number.
+/// same account. So there is one StepEvent for each host and step; its `replica` is the host's
+/// number.
 ///
 /// Thread-safety: a pure function but for the callback. Errors: invalid_argument.
 namespace infeed {
@@ -43,39 +43,39 @@ namespace infeed {
 /// A global batch.
 struct VirtualBatch {
   std::int64_t examples = 0;  ///< divided over the hosts as over replicas
-  std::int64_t bytes = 0;     ///< of all of them, that go to the devices
+  std::int64_t bytes = 0;     ///< bytes of the whole batch that go to the devices
   StepTime step = {};         ///< must be longer than 0
 };
 
 struct VirtualOptions {
-  /// In the order of the steps; after the last one the first comes again. At least one.
+  /// Batches in the order of the steps; after the last one the first comes again. At least one.
   std::vector<VirtualBatch> batches = {};
-  std::int64_t steps = 1000;      ///< that are counted
-  std::int64_t warmup_steps = 0;  ///< that come before, not counted
+  std::int64_t steps = 1000;      ///< counted steps
+  std::int64_t warmup_steps = 0;  ///< steps before them, not counted
   std::int32_t queue_depth = 2;   ///< batches that each host holds ready
-  std::int64_t launch_ps = 0;     ///< the host's loop, for each execution
+  std::int64_t launch_ps = 0;     ///< the host's launch of each execution
   std::int32_t steps_per_execution = 1;
-  std::int64_t compilation_ps = 0;  ///< of each new number of examples
+  std::int64_t compilation_ps = 0;  ///< for each new number of examples
   std::stop_token stop = {};        ///< looked at before each step
   /// Called after each counted step, one event a host.
   std::function<void(std::span<const StepEvent>)> on_step = {};
 };
 
-/// What waiting for the slowest of all hosts does. `step_` is of the slowest host of each step.
+/// The effect of waiting for the slowest host. `step_` values are the slowest host's in each step.
 struct ServiceTail {
-  std::int64_t host_p50_ps = 0;  ///< a batch of any host
+  std::int64_t host_p50_ps = 0;  ///< for a batch of any host
   std::int64_t host_p99_ps = 0;
-  std::int64_t step_p50_ps = 0;  ///< the slowest host's batch, in the step in the middle
+  std::int64_t step_p50_ps = 0;  ///< the median over the steps of the slowest host's time
   /// The share of all hosts' batches that took less than step_p50_ps: 0.5 for one host, about
   /// 0.5^(1/hosts) for many that are independent of each other (0.9986 for 512).
   double step_p50_quantile = 0;
 };
 
 struct VirtualResult {
-  StepSummary summary;            ///< of the counted steps
-  std::int64_t compilations = 0;  ///< these two and `steps`: with the warm-up
+  StepSummary summary;            ///< counted steps
+  std::int64_t compilations = 0;  ///< this, executions and steps include the warm-up
   std::int64_t executions = 0;
-  std::int64_t steps = 0;  ///< fewer than asked for: it was stopped
+  std::int64_t steps = 0;  ///< fewer than asked for if the run was stopped
   ServiceTail tail;
 };
 
