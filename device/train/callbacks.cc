@@ -8,7 +8,7 @@
 namespace infeed {
 namespace {
 
-/// Returns the validation's loss, or the training's where there is no validation.
+/// Returns the validation's loss, or the training's if there is no validation.
 double loss_of(const EpochLogs& logs) { return logs.validation.value_or(logs.training).loss(); }
 
 std::string text_of(const Metrics& metrics) {

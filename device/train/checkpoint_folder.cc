@@ -34,7 +34,7 @@ std::optional<std::uint64_t> step_of(std::string_view name) {
   return detail::parse(name, step) ? std::optional(step) : std::nullopt;
 }
 
-/// Nobody else writes there until it is closed.
+/// Locks the folder: no other process writes there until the file is closed.
 File locked(const std::string& folder) {
   File file = File::open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (::flock(file.descriptor(), LOCK_EX | LOCK_NB) == 0) return file;
@@ -44,7 +44,7 @@ File locked(const std::string& folder) {
       .at_file(folder);
 }
 
-/// What a killed process left: it has no name that anybody reads.
+/// Removes partial checkpoints of killed processes, whose names no reader takes.
 void remove_leftovers(const fs::path& folder) {
   std::error_code ignored;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
@@ -54,7 +54,7 @@ void remove_leftovers(const fs::path& folder) {
   }
 }
 
-/// Under another name first, so that a kill half-way leaves no half checkpoint.
+/// Renames the checkpoint before it is removed, so that a kill half-way leaves no half checkpoint.
 void remove_checkpoint(const fs::path& checkpoint) {
   const fs::path removed =
       checkpoint.parent_path() / ("." + checkpoint.filename().string() + std::string(kRemoved));
@@ -114,7 +114,7 @@ void rename_into_place(const fs::path& partial, const fs::path& checkpoint) {
   if (::renameat2(AT_FDCWD, partial.c_str(), AT_FDCWD, checkpoint.c_str(), RENAME_NOREPLACE) == 0) {
     return;
   }
-  // One of the same step: the two change places, so that there is one at any time.
+  // A checkpoint of the same step: the two change places, so that there is one at any time.
   if (errno == EEXIST &&
       ::renameat2(AT_FDCWD, partial.c_str(), AT_FDCWD, checkpoint.c_str(), RENAME_EXCHANGE) == 0) {
     std::error_code ignored;
@@ -124,7 +124,7 @@ void rename_into_place(const fs::path& partial, const fs::path& checkpoint) {
   if (errno != EINVAL && errno != ENOSYS) {
     throw system_error("rename the checkpoint into place", checkpoint.string(), errno);
   }
-  // The file system knows no such rename.
+  // The file system doesn't support this rename.
   remove_checkpoint(checkpoint);
   if (::rename(partial.c_str(), checkpoint.c_str()) != 0) {
     throw system_error("rename the checkpoint into place", checkpoint.string(), errno);
@@ -174,7 +174,8 @@ std::string save_training_checkpoint(const std::string& folder, const TrainingSt
     throw;
   }
   if (options.durability == Durability::synced) sync_folder(folder);
-  // A resume may have begun at an older step than the newest: what was saved last stays in any case.
+  // A resumed run may have begun at an older step than the newest. Its last checkpoint stays in any
+  // case.
   std::vector<std::string> all = training_checkpoints(folder);
   std::erase(all, checkpoint.string());
   while (all.size() + 1 > options.keep) {

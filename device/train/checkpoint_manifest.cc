@@ -19,7 +19,7 @@ constexpr std::string_view kChecksum = "checksum ";
 constexpr std::size_t kChecksumLine = 18;
 constexpr std::size_t kAxesMax = 8;
 
-/// Takes the next word off the line; the last one keeps its spaces: it is a name.
+/// Takes the next word off the line. The last one, a name, keeps its spaces.
 std::string_view take_word(std::string_view& line) {
   const std::size_t end = std::min(line.find(' '), line.size());
   const std::string_view word = line.substr(0, end);
@@ -34,7 +34,7 @@ std::string shape_text(const Shape& shape) {
 bool parse_shape(std::string_view word, Shape& shape) {
   std::vector<std::int64_t> extents;
   std::uint64_t items = 1;
-  // So many that their bytes still have a number.
+  // The most items whose bytes fit into a number.
   constexpr std::uint64_t kItemsMax = std::uint64_t{1} << 60;
   while (word != "scalar" && !word.empty()) {
     const std::size_t end = std::min(word.find('x'), word.size());
@@ -82,7 +82,7 @@ bool parse_line(std::string_view line, CheckpointManifest& manifest) {
   return true;
 }
 
-/// The lines before the checksum, if that is theirs.
+/// Returns the lines before the checksum, if it is theirs.
 std::string_view checked_lines(std::string_view text, const std::string& file) {
   if (text.size() < kChecksumLine || !text.ends_with('\n') ||
       !text.substr(text.size() - kChecksumLine).starts_with(kChecksum)) {

@@ -7,7 +7,7 @@
 
 #include "infeed/device/training_checkpoint.h"
 
-// The text in which a training's checkpoint says what it holds.
+// The text that lists the contents of a training's checkpoint.
 
 namespace infeed::detail {
 
@@ -27,11 +27,11 @@ struct CheckpointManifest {
   std::uint64_t text_bytes() const;
 
   std::string to_text() const;
-  /// data_loss or failed_precondition with `file` and, where it helps, the line.
+  /// Throws data_loss or failed_precondition with `file` and, where it helps, the line.
   static CheckpointManifest from_text(std::string_view text, const std::string& file);
 };
 
-/// "not a whole training checkpoint: ...; take an older one".
+/// Returns "not a whole training checkpoint: ...; take an older one".
 Error damaged_checkpoint(const std::string& file, std::string_view what);
 
 }  // namespace infeed::detail

@@ -11,7 +11,7 @@
 namespace infeed {
 namespace {
 
-/// What a label becomes that int32 doesn't hold: out of every model's range, too.
+/// Replaces a label that int32 doesn't hold: out of every model's range, too.
 constexpr std::int32_t kNoClass = std::numeric_limits<std::int32_t>::max();
 
 Error refused_column(const std::string& name, const Column& column, std::string_view expected) {

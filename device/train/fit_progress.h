@@ -7,25 +7,25 @@
 
 #include <infeed/device/callbacks.h>
 
-// How far a fit() has come: what a checkpoint holds of it besides tensors.
+// The progress of a fit(): all that a checkpoint holds of it besides tensors.
 
 namespace infeed::detail {
 
 struct FitProgress {
-  std::int64_t epoch = 0;  ///< that runs, from 0
+  std::int64_t epoch = 0;  ///< number of the running epoch, from 0
   std::int64_t step = 0;   ///< batches of all epochs
   std::int64_t step_of_epoch = 0;
-  Metrics training = {};           ///< of this epoch
-  std::int64_t group_batches = 0;  ///< whose gradients wait for an update
-  std::int64_t group_divisor = 1;  ///< what their losses were divided by
+  Metrics training = {};           ///< sums of the running epoch
+  std::int64_t group_batches = 0;  ///< batches whose gradients wait for an update
+  std::int64_t group_divisor = 1;  ///< divisor of their losses
   std::int64_t group_examples = 0;
   double rate_factor = 1;
-  std::uint64_t order_hash = 0;  ///< of the iterations before this one
-  std::string stop_reason = {};  ///< a callback's
+  std::uint64_t order_hash = 0;  ///< hash of the iterations before this one
+  std::string stop_reason = {};  ///< given by a callback
   std::vector<EpochLogs> epochs = {};
 
   std::string to_text() const;
-  /// Error data_loss.
+  /// Throws data_loss.
   static FitProgress from_text(std::string_view text);
 };
 

@@ -24,12 +24,12 @@ constexpr std::string_view kConfigurationText = "configuration";
 constexpr std::string_view kGroupPrefix = "accumulated/";
 constexpr std::string_view kCallbackPrefix = "callback.";
 
-/// Under which the place of each pipeline is saved.
+/// Name under which the place of each pipeline is saved.
 std::string pipeline_text(std::size_t number) {
   return number == 0 ? "pipeline" : fmt::format("pipeline.{}", number);
 }
 
-/// Returns what the time model, which has fewer bits, takes for it.
+/// Limits a count to the time model's narrower integer.
 std::int32_t clamped(std::int64_t count) {
   return static_cast<std::int32_t>(
       std::min<std::int64_t>(count, std::numeric_limits<std::int32_t>::max()));
@@ -131,7 +131,7 @@ class FitRun : public FitControl {
   }
 
  private:
-  /// True if this worker calls it.
+  /// True if this worker calls the callback.
   bool is_called(const Callback& callback) const {
     return options_.worker.is_chief() || callback.runs_on() == RunsOn::every_worker;
   }
@@ -169,7 +169,7 @@ class FitRun : public FitControl {
 
   void begin_iteration(std::vector<Checkpoint> resume) {
     IterateOptions iterate = options_.iterate;
-    // An iteration an epoch draws its own order; one for all is the first.
+    // With one iteration an epoch, each has its own order; a single iteration has the first.
     iterate.epoch = options_.steps_per_epoch > 0 ? 0 : static_cast<std::uint64_t>(progress_.epoch);
     if (!resume.empty()) iterate.epoch = resume.front().epoch;
     if (options_.stop.stop_possible()) iterate.stop = options_.stop;
@@ -177,7 +177,7 @@ class FitRun : public FitControl {
     wall_.pause();
   }
 
-  /// False at the end of the epoch's data.
+  /// Returns false at the end of the epoch's data.
   bool next_shares() {
     if (options_.steps_per_epoch > 0 && progress_.step_of_epoch == options_.steps_per_epoch) {
       return false;
@@ -205,7 +205,7 @@ class FitRun : public FitControl {
     return false;
   }
 
-  /// False when it was cancelled.
+  /// Returns false if it was cancelled.
   bool run_epoch() {
     if (!feed_) begin_iteration({});
     ExecutionEnd end = ExecutionEnd::whole;
@@ -219,13 +219,13 @@ class FitRun : public FitControl {
       for_callbacks([&](Callback& callback) { callback.on_execution_end(*this, execution); });
     }
     if (end == ExecutionEnd::cancelled) return false;
-    update();  // a last group may be short
+    update();  // the last group may be short
     return end_epoch();
   }
 
   enum class ExecutionEnd : std::uint8_t { whole, end_of_data, cancelled };
 
-  /// Runs the steps of an execution. Callbacks see those before a cancellation, too.
+  /// Runs the steps of an execution. Callbacks also see the steps before a cancellation.
   ExecutionEnd run_steps(StepLogs& execution) {
     try {
       while (execution.steps < options_.steps_per_execution) {
@@ -269,8 +269,8 @@ class FitRun : public FitControl {
   Metrics run_step() {
     const std::int64_t rows = rows_of(shares_);
     if (progress_.group_batches == 0) {
-      // All of a group are divided by one number, which is right for groups of equal batches; what
-      // is uneven is mended when the group is complete.
+      // All losses of a group are divided by one number, which is right for batches of equal size.
+      // update() corrects the gradients of other groups.
       progress_.group_divisor = rows * options_.batches_per_update;
     }
     ReplicaSteps::Outcome outcome = simulated_.train(replicas_, training_.forward, shares_,
@@ -294,10 +294,11 @@ class FitRun : public FitControl {
     return outcome.metrics;
   }
 
-  /// Applies the gradients that the batches since the last update ask for.
+  /// Applies the gradients of the batches since the last update.
   void update() {
     if (progress_.group_batches == 0) return;
-    // In the order in which a tape met them, a compiler's choice, their squares would add up to others.
+    // Sorted, since a C++ compiler chooses the order in which a tape meets them, and the sum of
+    // squares depends on it.
     std::ranges::sort(group_, {}, [](const Gradients::value_type& g) { return g.first.name(); });
     if (progress_.group_examples != progress_.group_divisor) {
       const float factor = static_cast<float>(static_cast<double>(progress_.group_divisor) /
@@ -335,10 +336,10 @@ class FitRun : public FitControl {
   WallAccount wall_;
   Gradients group_;
   const bool keeps_gradients_;
-  Gradients last_update_;  ///< what it applied, if that is kept
+  Gradients last_update_;  ///< gradients as applied, if a callback needs them
   std::optional<TrainingFeed> feed_;
-  std::vector<ColumnBatch> shares_;  ///< of the step at hand
-  std::int64_t begin_ns_ = 0;        ///< when they were there
+  std::vector<ColumnBatch> shares_;  ///< shares of the current step
+  std::int64_t begin_ns_ = 0;        ///< when the shares were there
   TuningReport tuning_;
 };
 

@@ -7,7 +7,7 @@
 #include "train/replica_steps.h"
 #include "train/training_feed.h"
 
-// The loop of fit(): epochs, executions, steps, updates, and what callbacks and checkpoints see of them.
+// The loop of fit(): epochs, executions, steps and updates, with callbacks and checkpoints.
 
 namespace infeed::detail {
 

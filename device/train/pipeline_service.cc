@@ -9,11 +9,12 @@
 namespace infeed::detail {
 namespace {
 
-/// Asking costs some microseconds a stage, and a thread's work is counted when its call returns.
+/// Time between two looks: one costs some microseconds a stage, and a thread's work counts only
+/// when its call returns.
 constexpr std::int64_t kLookNs = 100'000'000;
 constexpr std::int64_t kBatchesMin = 4;
 
-/// The stage whose thread pulls this one; -1: the consumer's.
+/// Returns the stage whose thread pulls this one; -1: the consumer's.
 int lane_of(const PipelineStatistics& statistics, std::size_t stage) {
   int consumer = statistics.stages[stage].consumer;
   while (consumer >= 0 && !statistics.stages[static_cast<std::size_t>(consumer)].runs_ahead) {
@@ -22,7 +23,7 @@ int lane_of(const PipelineStatistics& statistics, std::size_t stage) {
   return consumer;
 }
 
-/// Threads that read what is inside a flat_map or interleave.
+/// Returns the number of threads that read inside a flat_map or interleave.
 int readers_of(const PipelineStatistics& statistics, std::size_t stage) {
   const int inside = statistics.stages[stage].inside;
   if (inside < 0) return 1;
@@ -46,7 +47,7 @@ std::int64_t busiest_thread_ns(const PipelineStatistics& before, const PipelineS
     const int lane = lane_of(now, i);
     if (stage.runs_ahead && stage.parallelism > 1) {
       busiest_ns = std::max(busiest_ns, work_ns / stage.parallelism);
-    } else if (lane >= 0) {  // next() has the consumer's own
+    } else if (lane >= 0) {  // next() counts the consumer's own thread
       lanes[static_cast<std::size_t>(lane)] += work_ns / readers_of(now, i);
     }
   }

@@ -7,29 +7,30 @@
 
 namespace infeed::detail {
 
-/// Why: how long a pipeline needs for a batch decides whether a slice would wait for it. next() alone
-/// doesn't tell: while this machine computes a step, for which the slice needs a hundredth of the
-/// time, stages that run ahead fill their queues, and next() returns at once. So the busiest of their
-/// threads is asked for, too: a pipeline can't be quicker than that.
+/// Why: a slice waits for a pipeline that needs too long for a batch. next() alone doesn't show
+/// that time: this machine computes a hundred times longer on a step than the slice would, and
+/// meanwhile stages that run ahead fill their queues, so that next() returns at once. So the
+/// busiest of their threads counts, too: a pipeline can't be quicker than that.
 ///
-/// The times of stages that share a thread add up; one that works on several threads has its work
-/// divided by them; and all of them together have no more than the machine's cores.
+/// The times of stages that share a thread add up. The work of a stage on several threads is
+/// divided by them. All stages together have no more than the machine's cores.
 class PipelineService {
  public:
-  /// Returns the time that the pipeline needs for a batch which next() gave after so long.
+  /// Returns the time that the pipeline needed for a batch whose next() took `next_ns`.
   std::int64_t service_ns(const Iterator<ColumnBatch>& iterator, std::int64_t next_ns);
 
  private:
   void look(PipelineStatistics now);
 
-  std::int64_t looked_ns_ = 0;  ///< when, last
-  std::int64_t batches_ = 0;    ///< since then
-  std::int64_t next_ns_ = 0;    ///< and what they took together
+  std::int64_t looked_ns_ = 0;  ///< when the statistics were last read
+  std::int64_t batches_ = 0;    ///< batches since then
+  std::int64_t next_ns_ = 0;    ///< time of their next() calls together
   PipelineStatistics before_;
-  std::int64_t held_up_ns_ = 0;  ///< that a batch took longer than its next(), up to then
+  std::int64_t held_up_ns_ = 0;  ///< time by which a batch took longer than its next(), up to
+                                 ///< looked_ns_
 };
 
-/// For how long that thread was busy which was busiest, the consumer's aside.
+/// Returns how long the busiest thread worked, the consumer's aside.
 std::int64_t busiest_thread_ns(const PipelineStatistics& before, const PipelineStatistics& now);
 
 }  // namespace infeed::detail

@@ -16,7 +16,7 @@
 namespace infeed {
 namespace {
 
-/// The rows so far. Outputs are copied, since they lie in the replicas' pools.
+/// Collects the rows of the outputs, as copies: outputs lie in the replicas' pools.
 class Predictions {
  public:
   void add(const Tensor& output, std::int64_t number) {

@@ -7,7 +7,7 @@
 #include <infeed/detail/hand_off.h>
 #include <infeed/device/tape.h>
 
-// Where replicas that run at the same time add up what they hold, within a step.
+// A meeting of replicas that run at the same time, which add up values within a step.
 
 namespace infeed::detail {
 
@@ -17,17 +17,17 @@ class ReplicaMeeting : public Collective {
 
   explicit ReplicaMeeting(std::int32_t replicas);
 
-  /// Before a step, with the replicas that take part in it.
+  /// Called before a step, with the replicas that take part in it.
   void begin(std::vector<std::int32_t> replicas);
-  /// Waits for the others; the order of addition is the replicas'. Throws Ended when one of them gave
-  /// up, whose error is the step's, and Error failed_precondition when one has left the step that
-  /// others wait in, or when they bring other numbers of values.
+  /// Waits for the others; values are added in the replicas' order. Throws Ended if another replica
+  /// gave up, whose error is the step's. Throws failed_precondition if one has left the step while
+  /// others wait, or if the numbers of values differ.
   void sum(std::int32_t replica, std::span<float> values) override;
   void leave();
   void give_up();
 
  private:
-  /// All are here who still come.
+  /// Adds up and wakes all, once every replica that still takes part is here.
   void end_round();
   void check() const;
 
@@ -35,7 +35,7 @@ class ReplicaMeeting : public Collective {
   WaitPoint changed_{hand_off_};
   std::vector<std::span<float>> brought_;
   std::vector<std::int32_t> coming_;
-  std::int32_t here_ = 0;  ///< wait in this round
+  std::int32_t here_ = 0;  ///< replicas that wait in this round
   std::int32_t left_ = 0;
   std::uint64_t round_ = 0;
   bool is_uneven_ = false;

@@ -20,7 +20,7 @@
 namespace infeed::detail {
 namespace {
 
-/// Of a convnet's step; what lies free is what a step of this replica used.
+/// The most free bytes that a replica keeps for its next step; enough for a convnet's.
 constexpr std::size_t kPoolBytesMax = std::size_t{512} << 20;
 
 std::int32_t thread_count(const ReplicaStepsOptions& options) {
@@ -32,7 +32,7 @@ std::string text_of(float value) {
   return std::isnan(value) ? "nan" : value > 0 ? "infinity" : "-infinity";
 }
 
-/// The first item that is no number; -1: none. An exponent of all ones says so in each format.
+/// Returns the first item that isn't finite; -1: none. Its exponent is all ones in each format.
 template <typename Word>
 std::int64_t first_not_finite(const Tensor& tensor, Word exponent) {
   const auto* const words = reinterpret_cast<const Word*>(tensor.data());
@@ -65,7 +65,7 @@ std::int64_t first_not_finite(const Tensor& tensor) {
   }
 }
 
-/// Of losses [examples]; the first one that is no number is an error.
+/// Returns the sum of losses [examples]; throws for the first one that isn't finite.
 double checked_sum(const TapeValue& losses, std::int64_t examples, std::int64_t first_row) {
   if (losses.shape().rank() != 1 || losses.shape()[0] != examples) {
     refuse("the function gave losses {} for {} examples; expected one an example, [{}]",
@@ -91,7 +91,7 @@ void check_output(const Shape& output, std::int64_t examples) {
          output.to_string(), examples, examples);
 }
 
-/// A checkpoint writes them between blanks.
+/// Throws for names with blanks: a checkpoint writes the names between blanks.
 std::vector<NamedSum> checked_names(std::vector<NamedSum> sums) {
   for (const NamedSum& sum : sums) {
     if (!sum.name.empty() && sum.name.find_first_of(" \t\r\n") == std::string::npos) continue;
@@ -100,7 +100,7 @@ std::vector<NamedSum> checked_names(std::vector<NamedSum> sums) {
   return sums;
 }
 
-/// In replica order, over those that have one.
+/// Returns the mean, in replica order, over the replicas that have updates.
 template <class Replicas>
 Updates mean_of_updates(const Replicas& replicas) {
   Updates means;
@@ -165,7 +165,7 @@ Gradients sum_of_replicas(std::span<Gradients> replicas) {
       }
       std::vector<float*> parts;
       for (Tensor* const tensor : tensors) {
-        // An operation may hand on what it got.
+        // An operation may return its own input's memory.
         parts.push_back(writable_values(*tensor).data());
       }
       tree_reduce(parts, 0, variable.shape().items());
@@ -277,7 +277,7 @@ void ReplicaSteps::on_replicas(const std::vector<std::int32_t>& replicas, std::i
       task(replica);
       if (meeting_) meeting_->leave();
     } catch (const ReplicaMeeting::Ended&) {
-      // Another one's error is what the step throws.
+      // Another replica's error is thrown for the step.
     } catch (const Error& error) {
       if (meeting_) meeting_->give_up();
       throw error.reworded(error.code(), fmt::format("step {}, replica {}: {}", number + 1, replica,

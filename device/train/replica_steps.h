@@ -25,8 +25,10 @@ struct ReplicaStepsOptions {
   bool even_shares_only = false;
   /// Each replica has a thread, so that all can meet within a step (SyncBN).
   bool synchronised = false;
-  TapeOptions tape = {};  ///< of each replica; ReplicaSteps sets what differs from step to step
-  /// From the replicas' threads.
+  TapeOptions tape = {};  ///< every replica's; ReplicaSteps sets the options that differ from step
+                          ///< to step
+                          ///< to step
+  /// Called from the replicas' threads.
   std::function<void(std::int32_t replica, const TapeOperation& operation)> on_operation = {};
 };
 
@@ -37,33 +39,34 @@ class ReplicaSteps {
   std::int32_t replicas() const { return options_.replicas; }
 
   struct Step {
-    std::int64_t number = 0;   ///< of this tape, from 0: for dropout
-    std::int64_t divisor = 1;  ///< of the sum of all losses
+    std::int64_t number = 0;   ///< number of the tape, from 0: for dropout
+    std::int64_t divisor = 1;  ///< divisor of the sum of all losses
     const nn::LossScale* loss_scale = nullptr;
-    StepTrace* trace = nullptr;  ///< of the replica with the largest share
+    StepTrace* trace = nullptr;  ///< filled by the replica with the largest share
   };
   struct Outcome {
     Metrics metrics = {};
     Gradients gradients = {};     ///< summed over the replicas, without the loss scale
     Updates updates = {};         ///< means over the replicas
-    std::int64_t compute_ns = 0;  ///< of the replicas' arithmetic, by the wall's clock
-    std::int64_t reduce_ns = 0;   ///< of the sums over them
+    std::int64_t compute_ns = 0;  ///< time of the replicas' arithmetic, by the wall's clock
+    std::int64_t reduce_ns = 0;   ///< time of the sums over the replicas
   };
-  /// Shares of a global batch that may be trained on: error invalid_argument.
+  /// Throws invalid_argument for shares of a global batch that can't be trained on.
   void check_shares(std::span<const ColumnBatch> shares, std::int64_t number) const;
   Outcome train(const ReplicaFunction& forward, std::span<const ColumnBatch> shares,
                 const Step& step);
   Metrics evaluate(const ReplicaFunction& forward, std::span<const ColumnBatch> shares,
                    std::int64_t number);
-  /// Returns the outputs in replica order, without those that have no rows. Error invalid_argument: an
-  /// output that isn't a row an example.
+  /// Returns the outputs in replica order, without replicas that have no rows. Throws
+  /// invalid_argument for an output that isn't one row an example.
   std::vector<Tensor> predict(const PredictFunction& forward, std::span<const ColumnBatch> shares,
                               std::int64_t number);
-  /// Calls it for every replica, also for those without rows, with a tape that records nothing.
+  /// Calls the function for every replica, also for those without rows, with a tape that records
+  /// nothing.
   using OnReplica = std::function<void(std::int32_t replica, Tape& tape, const ColumnBatch& share)>;
   void each(const OnReplica& function, std::span<const ColumnBatch> shares, std::int64_t number);
-  /// Calls it once, in this thread, with the tape of one replica, which meets no other one; what runs does
-  /// so on the device, counted within the replica.
+  /// Calls the function once, in this thread, with the tape of one replica, which meets no other.
+  /// `device`: where it runs, counted within the replica.
   void alone(const std::function<void(Tape& tape)>& function, std::int32_t replica,
              std::int32_t device, std::int64_t number);
 
@@ -77,16 +80,18 @@ class ReplicaSteps {
   std::function<void(const TapeOperation&)> on_operation_of(std::int32_t replica,
                                                             StepTrace* trace) const;
   TapeOptions tape_options(std::int32_t replica, const Step& step, bool trains) const;
-  /// What one replica does; `share` has rows.
+  /// Runs one replica's part; `share` has rows.
   OfReplica run_replica(std::int32_t replica, const ReplicaFunction& forward,
                         const ColumnBatch& share, std::int64_t first_row, const Step& step,
                         bool trains);
   std::vector<OfReplica> run(const ReplicaFunction& forward, std::span<const ColumnBatch> shares,
                              const Step& step, bool trains);
-  /// Calls it on the threads for each replica with rows; `first_row`: where in the batch they begin.
+  /// Calls the task on the threads for each replica with rows. `first_row`: where in the batch they
+  /// begin.
   void on_shares(std::span<const ColumnBatch> shares, std::int64_t number,
                  const std::function<void(std::int32_t replica, std::int64_t first_row)>& task);
-  /// On the threads, where these replicas can meet; errors get the step and the replica.
+  /// Runs the task on the threads, where these replicas can meet; errors get the step and the
+  /// replica.
   void on_replicas(const std::vector<std::int32_t>& replicas, std::int64_t number,
                    const std::function<void(std::int32_t replica)>& task);
 
@@ -96,10 +101,11 @@ class ReplicaSteps {
   ReplicaPool threads_;
 };
 
-/// The one that a step is compiled for: shorter ones are padded. Of several the first.
+/// Returns the share that a step is compiled for, the largest (shorter ones are padded); the first
+/// of several.
 const ColumnBatch& largest_share(std::span<const ColumnBatch> shares);
 
-/// What stands in each variable's list is added to the first of it by the tree, whose tensor is given.
+/// Adds up each variable's gradients by the tree, into its first tensor, which is returned.
 Gradients sum_of_replicas(std::span<Gradients> replicas);
 void add_gradients(Gradients& sums, Gradients&& added);
 
@@ -107,7 +113,7 @@ void assign_all(const Updates& updates);
 
 std::int64_t rows_of(std::span<const ColumnBatch> shares);
 
-/// Floating-point columns hold numbers only: invalid_argument with column, row and item.
+/// Throws invalid_argument, with column, row and item, if a floating-point column isn't finite.
 void check_finite(const ColumnBatch& share, std::int64_t first_row);
 
 }  // namespace infeed::detail

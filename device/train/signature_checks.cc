@@ -25,7 +25,7 @@ bool has_rows_first(const Column& column) {
   return column.kind() == Column::Kind::dense || column.kind() == Column::Kind::padded;
 }
 
-/// Returns the shape that the column has in the whole batch, of which it holds a share.
+/// Returns the shape of the column in the whole batch, of which it holds a share.
 Shape whole_shape(const Column& column, std::int64_t rows) {
   return Shape(rows, column.values().shape().without_first());
 }
@@ -38,7 +38,7 @@ bool fits(const InputColumn& declared, const Shape& shape, std::size_t first_axi
   return true;
 }
 
-/// Says what to do where the number of rows alone is another one than was declared.
+/// Returns advice for a batch in which only the number of rows differs from the declared one.
 std::string advice_on_rows(std::int64_t declared, std::int64_t found) {
   if (found > declared) {
     return fmt::format("make batches of {} rows in the pipeline, or declare {} rows", declared,

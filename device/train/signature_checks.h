@@ -6,14 +6,15 @@
 #include <infeed/device/input_signature.h>
 #include <infeed/records/column_batch.h>
 
-// Holds batches against what input_signature.h declares.
+// Compares batches with the declarations of input_signature.h.
 
 namespace infeed::detail {
 
-/// Error invalid_argument: a declaration that makes no sense.
+/// Throws invalid_argument for a declaration that makes no sense.
 void check_signature(const InputSignature& signature);
 
-/// Holds the shares of one batch against it; `number`: of the step, from 0. Error invalid_argument.
+/// Compares the shares of one batch with the signature; `number`: the step's, from 0. Throws
+/// invalid_argument.
 void check_inputs(const InputSignature& signature, std::span<const ColumnBatch> shares,
                   std::int64_t number);
 

@@ -21,39 +21,41 @@ namespace infeed::detail {
 
 struct SimulatedOptions {
   Precision precision =
-      Precision::float32;  ///< of the arithmetic; `step` gets what a TPU takes for it
+      Precision::float32;  ///< the arithmetic's; `step` gets precision_on_tpu() of it
   StepOptions step = {};
   std::int32_t queue_depth = 2;  ///< batches that a host holds ready
-  /// Its times, rather than those of the graphs.
+  /// Costs of a step, instead of those of the graphs.
   std::optional<Workload> workload = std::nullopt;
 };
 
-/// Returns the account without what was compiled once.
+/// Returns the account without the time of compiling.
 StepSummary without_compilations(const StepSummary& summary,
                                  std::span<const Compilation> compilations);
 
-/// Why: a step is the same whoever drives the loop: fit(), or a caller of Strategy::run(). Replicas
-/// compute it here, and this says when the slice would have done so: compute and all-reduce by the time
-/// model, arrivals by what the pipelines took for each batch, through the recursion of virtual_run.h.
+/// Why: a step is the same whether fit() or a caller of Strategy::run() drives the loop. Replicas
+/// compute it here, and SimulatedSteps tells when the slice would have: compute and all-reduce by
+/// the time model, arrivals by the pipelines' time for each batch, through the recursion of
+/// virtual_run.h.
 ///
 /// Thread-safety: one thread at a time.
 class SimulatedSteps {
  public:
   SimulatedSteps(const Slice& slice, SimulatedOptions options);
 
-  /// `shares`: one a replica. `service_ns`: the time that each host's pipeline took for them; one value
-  /// for all hosts; none: the batch was there. Error resource_exhausted: the slice's memory can't hold
-  /// such a step.
+  /// `shares`: one a replica. `service_ns`: the time that each host's pipeline took for them; one
+  /// value: for all hosts; empty: the batch was there. Throws resource_exhausted if the slice's
+  /// memory can't hold such a step.
   ReplicaSteps::Outcome train(ReplicaSteps& replicas, const ReplicaFunction& forward,
                               std::span<const ColumnBatch> shares, ReplicaSteps::Step step,
                               std::span<const std::int64_t> service_ns);
 
   StepSummary summary() const { return accounting_.summary(); }
   StepSummary steady() const { return without_compilations(summary(), compilations()); }
-  /// The share of the slice's peak (cost_model.h) that so many examples take; 0 before a step.
+  /// Returns the share of the slice's peak (cost_model.h) that so many examples take; 0 before a
+  /// step.
   double model_flop_utilisation(double examples_per_s) const;
   const std::vector<Compilation>& compilations() const { return compilations_; }
-  /// Returns the one that was compiled last; null: there is none.
+  /// Returns the graph that was compiled last; null: there is none.
   const StepGraph* graph() const { return newest_; }
 
  private:
@@ -66,9 +68,9 @@ class SimulatedSteps {
   SimulatedOptions options_;
   std::map<std::string, StepGraph> graphs_;  ///< by signature
   std::vector<Compilation> compilations_;
-  const StepGraph* newest_ = nullptr;    ///< in graphs_
-  std::vector<NamedType> newest_types_;  ///< the columns that were compiled for last
-  Workload workload_;                    ///< of the last step
+  const StepGraph* newest_ = nullptr;    ///< points into graphs_
+  std::vector<NamedType> newest_types_;  ///< columns of the last compilation
+  Workload workload_;                    ///< costs of the last step
   StepAccounting accounting_;
   SliceClock clock_;
 };

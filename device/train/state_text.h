@@ -9,29 +9,29 @@
 
 namespace infeed::detail {
 
-/// False unless the whole word is a number.
+/// Returns false unless the whole word is a number.
 template <typename Number>
 bool parse(std::string_view word, Number& number, int base = 10) {
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number, base);
   return error == std::errc() && end == word.data() + word.size();
 }
 
-/// All bits of the number, in hex.
+/// Returns all bits of the number, in hex.
 std::string exact_text(double number);
 
 class StateReader {
  public:
-  /// `name` is for the error.
+  /// `name` appears in errors.
   StateReader(std::string_view text, std::string_view name) : rest_(text), name_(name) {}
 
-  /// Error data_loss with what was found.
+  /// Returns the next word. Throws data_loss with the text found.
   std::string_view word();
-  /// The next word is this one.
+  /// Takes the next word, which must be this one.
   void expect(std::string_view word);
   std::int64_t integer();
-  std::uint64_t bits();  ///< of hex digits
-  double real();         ///< of exact_text()
-  /// Behind the blank after the last word.
+  std::uint64_t bits();  ///< from hex digits
+  double real();         ///< from exact_text()
+  /// Returns the text behind the blank after the last word.
   std::string_view rest() const { return rest_.substr(rest_.empty() ? 0 : 1); }
   [[noreturn]] void refuse(std::string_view found, std::string_view expected) const;
 

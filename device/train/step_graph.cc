@@ -63,14 +63,14 @@ using detail::StepTrace;
 using detail::TracedInput;
 using detail::TracedOperation;
 
-/// What a compiler makes of an operation.
+/// A compiler's treatment of an operation.
 struct Role {
   std::string_view name = {};
   OpKind kind = OpKind::elementwise;
-  bool is_fused = true;  ///< goes into the kernel that makes what it reads
+  bool is_fused = true;  ///< goes into the kernel that makes its input
   bool moves = true;     ///< reads and writes memory
 
-  /// Pools, losses: a kernel of their own, into which nothing goes.
+  /// True for pools and losses: each is a kernel of its own, and no operation goes into it.
   bool is_reduction() const { return kind == OpKind::elementwise && !is_fused; }
 };
 
@@ -113,8 +113,9 @@ std::vector<bool> needed_by_losses(const StepTrace& trace) {
   return needed;
 }
 
-/// Gives each operation its kernel: what is elementwise goes into the kernel of what it reads, if nobody
-/// else reads that and all else that it reads was there before that kernel began.
+/// Gives each operation its kernel. An elementwise operation goes into the kernel of one of its
+/// inputs, if no other operation reads that input and all its other inputs were there before that
+/// kernel began.
 class Fusion {
  public:
   explicit Fusion(const StepTrace& trace)
@@ -162,7 +163,7 @@ class Fusion {
   std::vector<std::int32_t> firsts_;  ///< operations, by kernel
 };
 
-/// Operations that run as one, as the time model sees them.
+/// Adds up operations that run as one kernel, for the time model.
 class KernelCost {
  public:
   explicit KernelCost(std::int64_t examples) : examples_(examples) {}
@@ -183,14 +184,14 @@ class KernelCost {
     }
     moves_ = moves_ || role.moves;
   }
-  /// Nothing for what moves nothing.
+  /// Appends nothing for a kernel that moves nothing.
   void append_to(std::vector<ModelOp>& ops) && {
     if (!moves_) return;
     if (op_.kind != OpKind::batched_product) {
       ops.push_back(std::move(op_));
       return;
     }
-    // Scores of all heads together are as many products as one of full width.
+    // The scores of all heads together are as many products as one of full width.
     ModelOp context = op_;
     std::swap(context.k, context.n);
     context.name += " context";
@@ -235,7 +236,7 @@ class KernelCost {
   bool moves_ = false;
 };
 
-/// `kernels`: of each operation; -1 is left out.
+/// `kernels`: the kernel of each operation; -1 is left out.
 Workload workload_of(const StepTrace& trace, const std::vector<std::int32_t>& kernels,
                      std::int64_t examples, std::string description) {
   Workload workload{.name = "the model", .description = std::move(description)};
@@ -255,7 +256,8 @@ Workload workload_of(const StepTrace& trace, const std::vector<std::int32_t>& ke
 
 struct Buffer {
   std::int64_t bytes = 0;
-  std::int32_t begin = 0;  ///< kernels of the step, forward and backward, first and last
+  std::int32_t begin = 0;  ///< first and last kernel of the step, forward and backward, that needs
+                           ///< it
   std::int32_t end = 0;
   std::int64_t offset = 0;
 
@@ -289,9 +291,10 @@ std::int64_t bytes_planned(std::vector<Buffer> buffers) {
   return bytes;
 }
 
-/// A kernel's output lives from its forward to its backward pass, the gradient of it from the backward
-/// pass of the last kernel that read it to its own. The largest are placed first, each at the lowest
-/// place that is free while it lives ("greedy by size", Pisarchyk and Lee, arXiv:2001.03288).
+/// Plans the memory. A kernel's output lives from its forward to its backward pass. Its gradient
+/// lives from the backward pass of the output's last reader to its own backward pass. The largest
+/// are placed first, each at the lowest place that is free while it lives ("greedy by size",
+/// Pisarchyk and Lee, arXiv:2001.03288).
 GraphMemory graph_memory(std::span<const GraphOperation> operations, std::int32_t kernels,
                          std::int64_t bytes_of_value) {
   GraphMemory memory;
@@ -303,9 +306,10 @@ GraphMemory graph_memory(std::span<const GraphOperation> operations, std::int32_
   }
   for (const GraphOperation& operation : operations) {
     const std::int64_t of_operation = operation.output.items() * bytes_of_value;
-    memory.eager_bytes += 2 * of_operation;  // and the gradient
+    memory.eager_bytes += 2 * of_operation;  // output and gradient
     if (operation.kernel < 0) continue;
-    bytes[static_cast<std::size_t>(operation.kernel)] = of_operation;  // the last one's
+    bytes[static_cast<std::size_t>(operation.kernel)] = of_operation;  // the last operation's
+                                                                       // output is the kernel's
     for (const std::int32_t input : operation.inputs) {
       const std::int32_t kernel = operations[static_cast<std::size_t>(input)].kernel;
       std::int32_t& last = last_readers[static_cast<std::size_t>(kernel)];

@@ -7,14 +7,14 @@
 #include <infeed/device/tape.h>
 #include <infeed/records/column_batch.h>
 
-// A tape as it ran, written down for step_graph.h, and for which columns.
+// The record of a tape's operations, and of the columns that it ran on, for step_graph.h.
 
 namespace infeed::detail {
 
 struct TracedInput {
   Shape shape = {};
-  std::int32_t operation = -1;  ///< that made it
-  bool needs_gradient = false;  ///< a variable that is trained, or made from one
+  std::int32_t operation = -1;  ///< number of the operation that made it
+  bool needs_gradient = false;  ///< a trained variable, or made from one
 
   bool is_variable() const { return operation < 0 && needs_gradient; }
 };
@@ -27,10 +27,10 @@ struct TracedOperation {
 
 struct StepTrace {
   std::vector<TracedOperation> operations = {};
-  std::int32_t losses = -1;  ///< the operation that made them
+  std::int32_t losses = -1;  ///< number of the operation that made the losses
   bool is_complete = false;
 
-  /// What comes behind the losses, their mean, isn't the function's.
+  /// Ends the trace at the losses: their mean, which comes behind, isn't the function's.
   void end(const TapeValue& of_losses) {
     losses = of_losses.operation();
     is_complete = true;
@@ -55,7 +55,7 @@ struct NamedType {
 };
 std::vector<NamedType> types_of(const ColumnBatch& share);
 std::string signature_of(const std::vector<NamedType>& types);
-/// Says what is another type, new or gone: Compilation::reason.
+/// Names the types that changed, appeared or are gone: Compilation::reason.
 std::string difference(const std::vector<NamedType>& now, const std::vector<NamedType>& before);
 
 }  // namespace infeed::detail

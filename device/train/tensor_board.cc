@@ -20,7 +20,7 @@ EventFileWriter& open_at(std::optional<EventFileWriter>& writer, const std::stri
   return *writer;
 }
 
-/// Writes loss, accuracy and what the training sums up itself, with tags that begin with `prefix`.
+/// Writes loss, accuracy and user-defined metrics, with tags that begin with `prefix`.
 void write_metrics(EventFileWriter& events, std::string_view prefix, std::int64_t step,
                    const Metrics& metrics) {
   events.scalar(fmt::format("{}loss", prefix), step, metrics.loss());
@@ -38,7 +38,7 @@ void write_histogram(EventFileWriter& events, const std::string& tag, std::int64
   }
 }
 
-/// Gives each operation a name of its own below that of its kernel: "kernel_2/relu", "kernel_2/relu_1".
+/// Gives each operation a unique name below that of its kernel: "kernel_2/relu", "kernel_2/relu_1".
 std::vector<EventNode> nodes_of(const StepGraph& graph) {
   std::vector<EventNode> nodes;
   std::unordered_set<std::string> names;
@@ -48,7 +48,7 @@ std::vector<EventNode> nodes_of(const StepGraph& graph) {
         operation.kernel < 0 ? "not_needed" : fmt::format("kernel_{}", operation.kernel);
     const std::string base = fmt::format("{}/{}", kernel, operation.name);
     std::string name = base;
-    // An operation may be called as another one with its number.
+    // Another operation may already have the numbered name.
     while (!names.insert(name).second) name = fmt::format("{}_{}", base, ++repeats[base]);
     EventNode node{.name = std::move(name), .op = operation.name, .output = operation.output};
     for (const std::int32_t input : operation.inputs) {
@@ -77,7 +77,7 @@ EventFileWriter& TensorBoard::training_at(std::int64_t epoch) {
   return open_at(training_, options_.folder + "/train", epoch);
 }
 
-/// Another fit() gets files of its own, which say where it begins.
+/// Begins new files for another fit(), which mark where it begins.
 void TensorBoard::on_begin(FitControl&) {
   training_.reset();
   validation_.reset();
@@ -92,7 +92,8 @@ void TensorBoard::on_execution_end(FitControl& fit, const StepLogs& logs) {
     has_graph_ = true;
   }
   if (options_.every_steps == 0) return;
-  // Opened by the first execution, whatever it writes, so that it begins where this process did.
+  // The first execution opens the file even if it writes nothing, so that the file begins with this
+  // process.
   EventFileWriter& events = open_at(steps_, options_.folder + "/steps", logs.step - logs.steps + 1);
   if (!logs.is_due(options_.every_steps)) return;
   write_metrics(events, "batch_", logs.step, logs.training);

@@ -13,10 +13,11 @@
 namespace infeed {
 namespace {
 
-/// A manifest has a line a tensor, texts are positions and counters: what is larger is none of ours.
+/// Limits: a manifest has a line a tensor, and texts are positions and counters. Larger files
+/// aren't ours.
 constexpr std::uint64_t kManifestBytesMax = std::uint64_t{16} << 20;
 constexpr std::uint64_t kTextBytesMax = std::uint64_t{256} << 20;
-/// Of tensors that another model has; the rest is counted.
+/// Number of another model's tensors that an error names; the rest is counted.
 constexpr std::size_t kNamedMax = 4;
 
 std::string read_text_file(const std::string& name, std::uint64_t bytes_max) {
@@ -57,7 +58,7 @@ std::vector<NamedText> read_texts(const std::string& name,
   return texts;
 }
 
-/// "a, b, c, d and 2 more".
+/// Returns "a, b, c, d and 2 more".
 std::string some_of(const std::vector<std::string>& names) {
   const std::size_t shown = std::min(names.size(), kNamedMax);
   std::string text = fmt::format(
@@ -117,7 +118,7 @@ const TrainingCheckpoint::TensorPlace* TrainingCheckpoint::find(std::string_view
 Tensor TrainingCheckpoint::read(const TensorPlace& place) const {
   const std::string name = folder_ + "/tensors";
   const File file = File::open_to_read(name);
-  // Before memory is taken for it: the file may be another one by now.
+  // Checks the size before memory is allocated: the file may have been replaced.
   const std::uint64_t bytes = static_cast<std::uint64_t>(place.shape.items()) * sizeof(float);
   const std::uint64_t size = file.size_bytes().value_or(0);
   if (place.offset_bytes > size || bytes > size - place.offset_bytes) {

@@ -33,7 +33,7 @@ void check_rows(std::int64_t rows, ShareFeed& feed) {
   }
 }
 
-/// Appends a share a replica, without rows where the data is over, and returns what the pipeline took.
+/// Appends one share a replica, without rows if the data is over. Returns the pipeline's time.
 std::int64_t append_shares(ShareFeed& feed, std::vector<ColumnBatch>& shares) {
   std::optional<ColumnBatch> batch;
   const std::int64_t begin_ns = monotonic_ns();
@@ -49,7 +49,7 @@ std::int64_t append_shares(ShareFeed& feed, std::vector<ColumnBatch>& shares) {
   return service_ns;
 }
 
-/// Those without rows still know the columns.
+/// Gives shares without rows the columns of the others.
 void name_columns(std::vector<ColumnBatch>& shares) {
   const auto filled = std::ranges::find_if(
       shares, [](const ColumnBatch& share) { return !share.columns().empty(); });

@@ -18,33 +18,34 @@ namespace infeed::detail {
 struct ShareFeed {
   Iterator<ColumnBatch> iterator;
   std::int32_t replicas = 1;
-  /// Rows that its batches must have, but for the last one; 0: any number.
+  /// Rows that each batch but the last one must have; 0: any number.
   std::int64_t batch = 0;
   bool is_over = false;
   PipelineService service = {};
 };
 
-/// The place behind a step, and how it came.
+/// The place behind a step, and its service times.
 struct StepPlace {
-  std::vector<Checkpoint> checkpoints = {};   ///< behind it, of each pipeline
-  std::uint64_t order_hash = 0;               ///< of all batches up to it
-  std::vector<std::int64_t> service_ns = {};  ///< of each pipeline
+  std::vector<Checkpoint> checkpoints = {};   ///< places behind the step, one for each pipeline
+  std::uint64_t order_hash = 0;               ///< hash of all batches up to it
+  std::vector<std::int64_t> service_ns = {};  ///< time of each pipeline for the step
 };
 
-/// One replica's share of a step, as it waits in its queue.
+/// One replica's share of a step, waiting in its queue.
 struct FedShare {
   ColumnBatch rows;
   std::shared_ptr<const StepPlace> place;
 };
 
-/// Why: a training takes its steps out of the replicas' queues, as a TPU does; what waits in them
-/// belongs to its future. So each step brings the place behind it along, and a checkpoint never knows
-/// of more than has been trained on.
+/// Why: a training takes its steps out of the replicas' queues, as a TPU does. Steps that wait
+/// there aren't trained on yet. So each step brings the place behind it along, and a checkpoint
+/// never covers more than has been trained on.
 ///
-/// One step's rows come from one pipeline that all replicas share, or from one a host. The shares are in
-/// replica order; whose data is over gives its replicas no rows while the others go on.
+/// One step's rows come from one pipeline that all replicas share, or from one a host. The shares
+/// are in replica order. A host whose data is over gives its replicas no rows while the others go
+/// on.
 ///
-/// Thread-safety: one thread at a time; cancel() from any.
+/// Thread-safety: one thread at a time; any thread may call cancel().
 class TrainingFeed {
  public:
   struct Options {
@@ -53,12 +54,12 @@ class TrainingFeed {
   };
   TrainingFeed(std::vector<ShareFeed> feeds, const Options& options);
 
-  /// The next step's shares, one a replica; false at the end. What a pipeline throws comes in its
-  /// place.
+  /// Takes the next step's shares, one a replica; returns false at the end. A pipeline's exception
+  /// is thrown behind the steps before it.
   bool next(std::vector<ColumnBatch>& shares);
   /// Returns the place behind the last step that was taken, or the beginning.
   const StepPlace& place() const { return *place_; }
-  /// The caller of the last next() waited for so long.
+  /// Returns the time that the last next() waited.
   std::int64_t wait_ns() const { return wait_ns_; }
   TuningReport tuning() const { return feeds_.front().iterator.tuning(); }
   void record_step(const StepTimes& step) { feeds_.front().iterator.record_step(step); }
@@ -68,7 +69,7 @@ class TrainingFeed {
   using Feeder = HostFeeder<FedShare>;
 
   bool fetch(std::vector<FedShare>& step);
-  /// Returns the place of the pipelines now.
+  /// Returns the current place of the pipelines.
   StepPlace reached(std::vector<std::int64_t> service_ns = {}) const;
 
   std::vector<ShareFeed> feeds_;
@@ -78,7 +79,8 @@ class TrainingFeed {
   std::optional<Feeder> feeder_;  // last: its thread uses the feeds
 };
 
-/// A pipeline that runs in the consumer's thread alone is not to be put into another one.
+/// Returns on_demand for a pipeline that runs only in its consumer's thread: it must not move to
+/// another.
 InfeedFeed feed_for(InfeedFeed wanted, const IterateOptions& options);
 
 }  // namespace infeed::detail

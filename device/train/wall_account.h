@@ -12,14 +12,14 @@
 
 namespace infeed::detail {
 
-/// Why: what this process did for each step of a training, by its own clock: how long it waited for the
-/// replicas' queues, computed (with the update), added up gradients, and was idle (callbacks). What
-/// lies between epochs, as validation, belongs to no step.
+/// Why: the times of this process in each step of a training, by its own clock: waiting for the
+/// replicas' queues, computing (with the update), adding up gradients, and idling (callbacks). Work
+/// between epochs, as validation, belongs to no step.
 ///
 /// Thread-safety: one thread at a time.
 class WallAccount {
  public:
-  /// The next step begins with its own wait.
+  /// Begins the next step with its own wait.
   void pause() { last_end_ns_.reset(); }
   struct Parts {
     std::int64_t wait_ns = 0;
@@ -27,7 +27,7 @@ class WallAccount {
     std::int64_t reduce_ns = 0;
     std::int64_t examples = 0;
   };
-  /// A step that ends now; it is given back as the profiler wants it.
+  /// Adds a step that ends now and returns it in the profiler's form.
   StepTimes add(const Parts& parts) {
     using std::chrono::nanoseconds;
     const std::int64_t end_ns = monotonic_ns();

@@ -32,7 +32,7 @@ void require_workers(std::int32_t workers) {
   detail::refuse("logs of {} workers; say how many there are, 1 or more", workers);
 }
 
-/// Returns whether the last line lacks its newline, since a kill cut it.
+/// True if the last line lacks its newline, since a kill cut it.
 bool ends_within_a_line(const File& file) {
   const std::uint64_t size = file.size_bytes().value_or(0);
   char last = '\n';
@@ -40,7 +40,7 @@ bool ends_within_a_line(const File& file) {
   return last != '\n';
 }
 
-/// Takes `text` and the number behind it off the line; false where they aren't there.
+/// Takes `text` and the number behind it off the line. Returns false if they aren't there.
 template <class Number>
 bool take_number(std::string_view& line, std::string_view text, Number& number) {
   if (!line.starts_with(text)) return false;
@@ -51,7 +51,7 @@ bool take_number(std::string_view& line, std::string_view text, Number& number) 
   return true;
 }
 
-/// Reads a line of WorkerLog; nothing where it isn't whole.
+/// Reads a line of WorkerLog; nothing if it is incomplete.
 std::optional<std::pair<std::int64_t, LoggedStep>> logged_step(std::string_view line) {
   std::int64_t step = 0;
   LoggedStep logged;
@@ -64,7 +64,7 @@ std::optional<std::pair<std::int64_t, LoggedStep>> logged_step(std::string_view 
   return std::pair(step, logged);
 }
 
-/// Reads the line with which WorkerLog begins: the step that was the last one then.
+/// Reads the line with which WorkerLog begins, and returns the last step at that time.
 std::optional<std::int64_t> begun_behind(std::string_view line) {
   std::int64_t step = 0;
   if (take_number(line, "begins behind step ", step) && line == "\n") return step;

@@ -16,8 +16,8 @@
 #include <infeed/device/variable.h>
 #include <infeed/pipeline/tuning.h>
 
-/// Why: what goes on beside the steps (saving, curves, stopping early, a line for the person who
-/// waits) is kept out of the loop, and comes back with a checkpoint.
+/// Why: work beside the steps (saving, curves, stopping early, a progress line) stays out of the
+/// loop. Its state comes back with a checkpoint.
 ///
 ///     infeed::FitOptions options{.epochs = 10};
 ///     options.callbacks = {
@@ -27,35 +27,35 @@
 ///         std::make_shared<infeed::EarlyStopping>(infeed::EarlyStoppingOptions{.patience = 2}),
 ///     };
 ///
-/// They are called in their order, by the thread that calls fit(). What they throw ends fit().
+/// fit() calls the callbacks in their order, in its caller's thread. Their exceptions end fit().
 namespace infeed {
 
-/// What an epoch came to.
+/// Results of one epoch.
 struct EpochLogs {
   std::int64_t epoch = 0;  ///< from 0
   std::int64_t steps = 0;
-  Metrics training = {};  ///< from before each step's update, as Keras reports them
+  Metrics training = {};  ///< measured before each step's update, as Keras reports them
   std::optional<Metrics> validation = std::nullopt;
-  double rate = 0;  ///< of the next step
+  double rate = 0;  ///< learning rate of the next step
   friend bool operator==(const EpochLogs&, const EpochLogs&) = default;
 };
 
-/// Results of a few steps: those of one execution (FitOptions::steps_per_execution), fewer at the end of
-/// an epoch or where the run is cancelled.
+/// Results of a few steps: those of one execution (FitOptions::steps_per_execution), fewer at the
+/// end of an epoch or when the run is cancelled.
 struct StepLogs {
   std::int64_t epoch = 0;
-  std::int64_t step = 0;           ///< steps of all epochs so far, these among them
-  std::int64_t step_of_epoch = 0;  ///< the same of this epoch
+  std::int64_t step = 0;           ///< steps of all epochs so far, including these
+  std::int64_t step_of_epoch = 0;  ///< steps of this epoch so far, including these
   std::int64_t steps = 0;
-  Metrics training = {};  ///< of these steps
-  double rate = 0;        ///< of the next step
-  /// Returns whether a multiple of `every` falls into these steps; never with 0.
+  Metrics training = {};  ///< over these steps
+  double rate = 0;        ///< learning rate of the next step
+  /// True if a multiple of `every` falls into these steps; never with 0.
   bool is_due(std::int64_t every) const {
     return every > 0 && step / every > (step - steps) / every;
   }
 };
 
-/// The accounts of this call's steps so far: in this process, and on the slice (FitResult::steady()).
+/// The accounts of this call's steps so far: in this process, and on the slice (without compiling).
 struct FitAccounts {
   StepSummary host = {};
   StepSummary slice = {};
@@ -68,19 +68,19 @@ class FitControl {
   virtual FitAccounts accounts() const { return {}; }
   /// All variables of the training, the optimiser's too.
   virtual std::vector<Variable> variables() const { return {}; }
-  /// Those of the last update as they were applied: added up over the replicas, without the loss scale,
-  /// and clipped (not finite, and not clipped, where the update was skipped for that). Empty before the
-  /// first update, and when no callback of this worker needs_gradients().
+  /// Gradients of the last update as they were applied: added up over the replicas, without the
+  /// loss scale, and clipped (not finite, and not clipped, if the update was skipped for that).
+  /// Empty before the first update, and when no callback of this worker needs_gradients().
   virtual Gradients gradients() const { return {}; }
   /// The graph that was compiled last; null before the first step. Valid until the next step.
   virtual const StepGraph* graph() const { return nullptr; }
-  /// All that is needed to go on from here.
+  /// Everything needed to go on from here.
   virtual TrainingState state() = 0;
-  /// What the tuner of the training's pipeline knows.
+  /// The state of the tuner of the training's pipeline.
   virtual TuningReport tuning() const = 0;
-  /// Ends after this execution, or epoch, as if it had been the last.
+  /// Ends the training after this execution, or epoch, as if it had been the last.
   virtual void stop_training(std::string reason) = 0;
-  /// Multiplies what the optimiser's schedule says, from the next step on.
+  /// Multiplies the rate of the optimiser's schedule by `factor`, from the next step on.
   virtual void set_rate_factor(double factor) = 0;
 };
 
@@ -93,18 +93,18 @@ class Callback {
   Callback(const Callback&) = delete;
   Callback& operator=(const Callback&) = delete;
 
-  /// Under which its state is saved; one of a kind.
+  /// Unique name under which the state is saved.
   virtual std::string_view name() const = 0;
   virtual RunsOn runs_on() const { return RunsOn::chief; }
-  /// Whether fit() keeps an update's gradients until the next one, which takes their memory once more.
+  /// True: fit() keeps an update's gradients until the next one; that takes their memory twice.
   virtual bool needs_gradients() const { return false; }
-  /// Before the first step, of this process.
+  /// Called before the first step of this process.
   virtual void on_begin(FitControl&) {}
   virtual void on_execution_end(FitControl&, const StepLogs&) {}
   virtual void on_epoch_end(FitControl&, const EpochLogs&) {}
-  /// The run was cancelled (FitOptions::stop), between two steps or before a validation.
+  /// Called when FitOptions::stop cancels the run, between two steps or before a validation.
   virtual void on_cancelled(FitControl&) {}
-  /// What a resumed fit() gives to restore(), which comes before on_begin().
+  /// Returns text that a resumed fit() passes to restore(), before on_begin().
   virtual std::string state() const { return {}; }
   virtual void restore(std::string_view) {}
 };
@@ -115,8 +115,8 @@ struct SaveCheckpointsOptions {
   SaveOptions save = {};
 };
 
-/// Put it last: it saves the state of those before it as this step leaves it. A run that is cancelled is
-/// saved where it is, so that nothing of an epoch is lost.
+/// Saves checkpoints. Put it last: then it saves the state of the other callbacks as this step
+/// leaves it. A cancelled run is saved where it is, so that nothing of an epoch is lost.
 class SaveCheckpoints : public Callback {
  public:
   explicit SaveCheckpoints(SaveCheckpointsOptions options) : options_(std::move(options)) {}
@@ -124,7 +124,7 @@ class SaveCheckpoints : public Callback {
   void on_execution_end(FitControl& fit, const StepLogs& logs) override;
   void on_epoch_end(FitControl& fit, const EpochLogs&) override { save(fit); }
   void on_cancelled(FitControl& fit) override { save(fit); }
-  /// Folder of the newest one; empty before the first.
+  /// Folder of the newest checkpoint; empty before the first.
   const std::string& newest() const { return newest_; }
 
  private:
@@ -134,8 +134,8 @@ class SaveCheckpoints : public Callback {
   std::string newest_;
 };
 
-/// Keeps the epoch with the least loss so far (of the validation, or of the training where there is
-/// none), in a folder of its own.
+/// Keeps the epoch with the least loss so far (of the validation, or of the training if there is
+/// none), in a separate folder.
 class SaveBest : public Callback {
  public:
   explicit SaveBest(std::string folder, SaveOptions save = {.keep = 1})
@@ -153,24 +153,25 @@ class SaveBest : public Callback {
 
 struct TensorBoardOptions {
   std::string folder = "logs";
-  std::int64_t every_steps = 0;  ///< a point of batch_loss and others every so many; 0: none
-  /// Histograms of weights and gradients behind the first epoch and every so many later; 0: none.
+  std::int64_t every_steps = 0;  ///< a point of batch_loss and others after so many steps; 0: none
+  /// Histograms of weights and gradients after the first epoch and each so many later; 0: none.
   std::int64_t histograms_every_epochs = 0;
-  bool graph = true;  ///< the operations of a step, by the kernels that they are compiled into
+  bool graph = true;  ///< the operations of a step, grouped into the compiled kernels
 };
 
-/// Event files in Keras's layout, in folders below `folder`:
-/// - `train` and `validation`, by epochs: epoch_loss, epoch_accuracy, epoch_learning_rate; of the training
-///   also what share of its steps waited for input, on either clock (host_infeed_wait and
-///   slice_infeed_wait), histograms weights/NAME and gradients/NAME, and the graph. Values that aren't
-///   finite are in no histogram: not_finite/weights/NAME counts them.
-/// - `steps`, by steps: batch_loss, batch_accuracy, batch_learning_rate, of the last execution's steps.
+/// Writes event files in Keras's layout, in folders below `folder`:
+/// - `train` and `validation`, by epochs: epoch_loss, epoch_accuracy, epoch_learning_rate. `train`
+///   also holds the share of its steps spent waiting for input on either clock (host_infeed_wait
+///   and slice_infeed_wait), histograms weights/NAME and gradients/NAME, and the graph. Values that
+///   aren't finite are in no histogram: not_finite/weights/NAME counts them.
+/// - `steps`, by steps: batch_loss, batch_accuracy, batch_learning_rate, of the last execution's
+///   steps.
 ///
-/// A training that was resumed goes on with the curves of its folder. Its files begin with where it goes
-/// on, so TensorBoard drops what a killed process had written of later epochs and steps, and each point
-/// is there once. An epoch that ended without a step of the resumed process lacks the shares of waiting, and
-/// without an update of it the histograms of gradients. A training that begins anew, also a second fit()
-/// with this object, replaces what was there in those folders that it writes itself: one without a
+/// A resumed training continues the curves of its folder. Its files begin with the step at which it
+/// goes on, so TensorBoard drops later epochs and steps of a killed process, and each point is
+/// there once. An epoch that ends without a step of the resumed process lacks the shares of
+/// waiting; without an update, also the histograms of gradients. A training that begins anew, also
+/// a second fit() with this object, replaces the folders that it writes itself: one without a
 /// validation leaves the earlier `validation`.
 class TensorBoard : public Callback {
  public:
@@ -194,11 +195,11 @@ class TensorBoard : public Callback {
 };
 
 struct EarlyStoppingOptions {
-  std::int64_t patience = 0;   ///< epochs without a better one before it stops
-  double improvement_min = 0;  ///< what counts as better
+  std::int64_t patience = 0;   ///< epochs without an improvement before it stops
+  double improvement_min = 0;  ///< least decrease of the loss that counts as better
 };
 
-/// Watches the loss of the validation, or of the training where there is none.
+/// Watches the loss of the validation, or of the training if there is none.
 class EarlyStopping : public Callback {
  public:
   explicit EarlyStopping(EarlyStoppingOptions options = {});
@@ -213,7 +214,7 @@ class EarlyStopping : public Callback {
   std::int64_t worse_epochs_ = 0;
 };
 
-/// A factor for each epoch, on top of the optimiser's schedule (which is one for each step).
+/// A factor for each epoch, on top of the optimiser's schedule (which has a rate for each step).
 class EpochRate : public Callback {
  public:
   explicit EpochRate(std::function<double(std::int64_t epoch)> factor)
@@ -229,7 +230,8 @@ class EpochRate : public Callback {
   std::int64_t epoch_ = 0;
 };
 
-/// A line an epoch, and one every so many steps: "epoch 1: 100 steps, loss 0.6931, accuracy 0.5312".
+/// Prints a line an epoch, and one each `every_steps`: "epoch 1: 100 steps, loss 0.6931, accuracy
+/// 0.5312".
 class Progress : public Callback {
  public:
   explicit Progress(std::function<void(const std::string& line)> print,

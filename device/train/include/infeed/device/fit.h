@@ -22,7 +22,8 @@
 #include <infeed/pipeline/from_columns.h>
 
 /// Why: the loop that everybody writes (epochs, validation, accumulation, saving, going on after a
-/// crash), once, with the gradients of tf.distribute's semantics whatever the number of replicas.
+/// crash), written once. Gradients follow tf.distribute's semantics whatever the number of
+/// replicas.
 ///
 ///     infeed::Scope scope({.seed = 42});
 ///     auto forward = infeed::classifier(infeed::nn::model_named("mlp", scope));
@@ -35,96 +36,96 @@
 ///              infeed::SaveCheckpointsOptions{.folder = "run/checkpoints"})}});
 ///     double accuracy = result.epochs.back().training.accuracy();
 ///
-/// A global batch is divided over the slice's replicas (examples_of_replica); each one's losses are
-/// divided by the examples of all of them, and the gradients are added by a fixed tree. So uneven
-/// shares, and replicas without one, give the gradients of the whole batch. The same seed and
-/// batches give the same weights bit for bit, on any number of threads, and whenever the run was
-/// killed and resumed.
+/// A global batch is divided over the slice's replicas (examples_of_replica). Each replica's losses
+/// are divided by the examples of all of them, and the gradients are added by a fixed tree. So
+/// uneven shares, and replicas without one, give the gradients of the whole batch. The same seed
+/// and batches give the same weights bit for bit, on any number of threads, and whenever the run
+/// was killed and resumed.
 ///
-/// Errors: what the dataset throws, as it comes; invalid_argument, with step and replica, for NaN or
-/// infinity in the data or the loss and for what the function refuses; resource_exhausted, with what is
-/// largest, when the slice's memory can't hold a step (hbm_need.h); failed_precondition when a
-/// checkpoint doesn't fit; data_loss when it is damaged. The steps before stay done.
-/// Thread-safety: one fit() of a scope at a time.
+/// Errors: exceptions of the dataset, unchanged; invalid_argument, with step and replica, for NaN
+/// or infinity in the data or the loss and for exceptions of the function; resource_exhausted, with
+/// the largest tensors, when the slice's memory can't hold a step (hbm_need.h); failed_precondition
+/// when a checkpoint doesn't fit; data_loss when it is damaged. The steps before stay done.
+/// Thread-safety: only one fit() of a scope at a time.
 namespace infeed {
 
 class DistributedDataset;
 class Strategy;
 
 struct Training {
-  Scope scope;  ///< of all variables, the optimiser's and the loss scale's too
+  Scope scope;  ///< holds all variables, also those of the optimiser and the loss scale
   ReplicaFunction forward;
-  nn::Optimizer* optimizer = nullptr;   ///< of the caller
-  nn::LossScale* loss_scale = nullptr;  ///< for mixed_float16; of the caller
+  nn::Optimizer* optimizer = nullptr;   ///< owned by the caller
+  nn::LossScale* loss_scale = nullptr;  ///< for mixed_float16; owned by the caller
   /// The columns of each batch; a validation's batches may have any number of rows.
   InputSignature inputs = {};
 };
 
-/// Which of several hosts this process is; callbacks that belong to the chief run on host 0 alone.
+/// The number of this process among several hosts. Callbacks of the chief run on host 0 alone.
 struct Worker {
   std::int32_t index = 0;
   bool is_chief() const { return index == 0; }
 };
 
 struct FitOptions {
-  std::int64_t epochs = 1;  ///< those of before a resume among them
-  /// 0: an epoch is an iteration of the dataset. Otherwise one iteration goes on through all epochs;
-  /// it must not end before them.
+  std::int64_t epochs = 1;  ///< includes the epochs before a resume
+  /// 0: an epoch is an iteration of the dataset. Otherwise one iteration goes on through all
+  /// epochs; it must not end before them.
   std::int64_t steps_per_epoch = 0;
-  std::int64_t steps_per_execution = 1;  ///< callbacks come every so many steps
+  std::int64_t steps_per_execution = 1;  ///< callbacks are called after so many steps
   /// The gradients of so many batches are added up for one update.
   std::int64_t batches_per_update = 1;
   Precision precision = Precision::float32;
-  double clip_norm = 0;    ///< of the gradients of all variables together; 0: not clipped
-  std::uint64_t seed = 0;  ///< of dropout
-  /// A batch whose rows the replicas can't share evenly is an error.
+  double clip_norm = 0;    ///< limit for the gradients of all variables together; 0: not clipped
+  std::uint64_t seed = 0;  ///< seed of dropout
+  /// True: a batch whose rows the replicas can't share evenly is an error.
   bool even_shares_only = false;
-  /// Replicas meet within a step, so that batch norms that are synchronised see all examples; each
+  /// True: replicas meet within a step, so that synchronised batch norms see all examples; each
   /// replica then has a thread, whatever `threads` says.
   bool synchronised = false;
-  Dataset<ColumnBatch> validation = {};  ///< after each epoch, once
-  /// Goes on from the newest checkpoint in this folder, if there is one; empty: begins.
+  Dataset<ColumnBatch> validation = {};  ///< run once after each epoch
+  /// Goes on from the newest checkpoint in this folder, if there is one; empty: begins anew.
   std::string resume_from = {};
   std::vector<std::shared_ptr<Callback>> callbacks = {};
   Worker worker = {};
   std::int32_t threads = 0;  ///< 0: one a CPU of this process, at most one a replica
-  /// Ahead: a thread fills the replicas' queues while they compute. What waits in them belongs to no
-  /// checkpoint: whoever resumes gets it anew.
+  /// Ahead: a thread fills the replicas' queues while they compute. Steps that wait in the queues
+  /// belong to no checkpoint: a resumed run gets them again.
   InfeedFeed feed = InfeedFeed::ahead;
   std::int32_t queue_depth = 2;  ///< steps that each replica's queue holds
-  /// Of the training's iterations; resume, epoch and stop are set by fit().
+  /// Options of the training's iterations; fit() sets resume, epoch and stop.
   IterateOptions iterate = {};
-  /// What a step of the model costs the slice; without it that of its graph (step_graph.h).
+  /// The cost of a step on the slice; if not given, that of its graph (step_graph.h).
   std::optional<Workload> workload = std::nullopt;
-  std::stop_token stop = {};  ///< ends before the next step
-  /// After each step, with its number (from 1, of all epochs) and what it came to.
+  std::stop_token stop = {};  ///< ends the run before the next step
+  /// Called after each step, with its number (from 1, over all epochs) and its metrics.
   std::function<void(std::int64_t step, const Metrics& metrics)> on_step = {};
 };
 
 struct FitResult {
-  std::vector<EpochLogs> epochs = {};  ///< those before a resume among them
-  std::int64_t steps = 0;              ///< of all epochs; batches, not updates
-  std::int64_t resumed_at = 0;         ///< the step; 0: it began
-  std::uint64_t order_hash = 0;        ///< of all batches, with IterateOptions::order_hash
+  std::vector<EpochLogs> epochs = {};  ///< includes epochs before a resume
+  std::int64_t steps = 0;              ///< over all epochs; batches, not updates
+  std::int64_t resumed_at = 0;         ///< step at which the run was resumed; 0: it began anew
+  std::uint64_t order_hash = 0;        ///< over all batches, with IterateOptions::order_hash
   RunEnd end = RunEnd::end_of_data;    ///< or cancelled
-  std::string stop_reason = {};        ///< of a callback's stop_training()
-  TuningReport tuning = {};            ///< of the last iteration of the training data
+  std::string stop_reason = {};        ///< argument of a callback's stop_training()
+  TuningReport tuning = {};            ///< for the last iteration of the training data
   /// The account of this process: waiting for input, computing and updating, adding up gradients, idling.
   StepSummary wall = {};
-  /// The account of the slice: input arrives as this run's pipeline would make it if nothing held it
-  /// up; transfer, compute and all-reduce are the time model's.
+  /// The account of the slice. Input arrives as this run's pipeline would make it if nothing held
+  /// it up; transfer, compute and all-reduce are the time model's.
   StepSummary simulated = {};
-  /// For which batches a step was compiled; simulated has their time as idle.
+  /// Batches for which a step was compiled; `simulated` counts their time as idle.
   std::vector<Compilation> compilations = {};
-  std::string slice = {};    ///< its name
-  std::string message = {};  ///< that no slice was named, where that is so
+  std::string slice = {};    ///< name of the slice
+  std::string message = {};  ///< says that no slice was named; otherwise empty
   /// The share of the slice's peak that the model takes, by the steady() account.
   double model_flop_utilisation = 0;
 
-  /// `simulated` without what was compiled once, which a run of any length forgets.
+  /// `simulated` without the time of compiling, which happens once and doesn't count in a long run.
   StepSummary steady() const;
-  /// Both accounts, in shares of the steps' time that add up to 100 %, what was learnt, and what bounds
-  /// the run, for a person:
+  /// Both accounts for a person to read: shares of the steps' time that add up to 100 %, the loss,
+  /// and the limit of the run:
   ///
   ///     //           wait  transfer  compute  all-reduce   idle      a step
   ///     // host      93.1       0.0      6.0         0.5    0.4    32.10 ms
@@ -136,16 +137,17 @@ struct FitResult {
 FitResult fit(const Training& training, const Slice& slice, const Dataset<ColumnBatch>& batches,
               const FitOptions& options = {});
 
-/// The same where no slice is named: on one device (Slice::single_device()), as FitResult::message says.
+/// fit() without a slice: on one device (Slice::single_device()); FitResult::message says so.
 FitResult fit(const Training& training, const Dataset<ColumnBatch>& batches,
               const FitOptions& options = {});
 
-/// The same on a strategy, whose scope the training's is, with a pipeline a host. Precision, seed,
-/// threads, even_shares_only and synchronised are the strategy's, feed and queue depth the dataset's.
+/// fit() on a strategy, with one pipeline a host. The training's scope must be the strategy's.
+/// Precision, seed, threads, even_shares_only and synchronised are the strategy's, feed and queue
+/// depth the dataset's.
 FitResult fit(const Training& training, const Strategy& strategy, const DistributedDataset& batches,
               const FitOptions& options = {});
 
-/// Loss and hits without an update.
+/// Computes loss and hits without an update.
 Metrics evaluate(const ReplicaFunction& forward, const Slice& slice,
                  const Dataset<ColumnBatch>& batches, const FitOptions& options = {});
 
@@ -156,21 +158,21 @@ struct PredictOptions {
   IterateOptions iterate = {};
 };
 
-/// Returns what the function makes of every example, in the dataset's order: one float32 tensor
-/// [examples, ...], the same bits on any number of replicas and threads. It is what the model gives, NaN
-/// too.
+/// Returns the function's output for every example, in the dataset's order: one float32 tensor
+/// [examples, ...], the same bits on any number of replicas and threads. NaN passes unchanged.
 ///
 ///     auto model = infeed::nn::model_named("mlp", infeed::Scope({.seed = 42}));
 ///     infeed::Tensor logits = infeed::predict(infeed::predictor(model), slice, column_batches);
 ///     logits.shape();                                          // [examples, 10]
 ///
-/// Memory: all outputs, which are copied; the tensor has memory that doesn't change (Tensor::adopt).
-/// Errors, besides those of above: failed_precondition for a dataset without rows; invalid_argument,
-/// with the step, for an output that isn't a row an example, or whose rows have another shape than
-/// before; cancelled when iterate.stop ends it.
+/// Memory: all outputs, which are copied; the tensor has memory that doesn't change
+/// (Tensor::adopt). Errors, besides fit()'s: failed_precondition for a dataset without rows;
+/// invalid_argument, with the step, for an output that isn't one row an example, or whose rows have
+/// another shape than before; cancelled when iterate.stop ends it.
 Tensor predict(const PredictFunction& forward, const Slice& slice,
                const Dataset<ColumnBatch>& batches, const PredictOptions& options = {});
-/// The same on a strategy, of whose scope the variables are; precision and threads are its own.
+/// predict() on a strategy whose scope holds the variables; precision and threads are the
+/// strategy's.
 Tensor predict(const PredictFunction& forward, const Strategy& strategy,
                const Dataset<ColumnBatch>& batches, const PredictOptions& options = {});
 

@@ -7,9 +7,8 @@
 
 #include <infeed/records/dtype.h>
 
-/// Why: a device compiles a step for the shapes that it sees, and compiles again for others. A step that
-/// says what its batches look like learns of a pipeline that has changed from an error instead of from
-/// a slow run or a wrong product.
+/// Why: a device compiles a step for each new shape. A step that declares the shape of its batches
+/// reports a changed pipeline by an error instead of by a slow run or a wrong product.
 ///
 ///     infeed::InputSignature inputs = {
 ///         {"image", infeed::DType::float32, {std::nullopt, 784}},  // any number of rows
@@ -17,14 +16,15 @@
 ///     };
 ///     infeed::Training training = {.forward = forward, .optimizer = &adam, .inputs = inputs};
 ///
-/// It is held against the whole batch, over all replicas. With a number of rows a partial batch is
-/// refused, so that there is one shape to compile for; with std::nullopt it is taken, and each number
-/// of rows is compiled for itself (FitResult::compilations). Columns are dense or padded, whose values
-/// the device takes as they are, and each is declared; none declared: anything is taken.
+/// The declaration is compared with the whole batch, over all replicas. With a number of rows a
+/// partial batch is refused, so that there is one shape to compile for. With std::nullopt it is
+/// taken, and each number of rows is compiled by itself (FitResult::compilations). Columns are
+/// dense or padded; the device takes their values as they are. Each column must be declared; an
+/// empty signature accepts anything.
 ///
 /// Thread-safety: values.
-/// Errors invalid_argument: a batch that doesn't fit, with step, column, what it is and what was
-/// expected, whatever the number of replicas; a declaration that makes no sense.
+/// Errors invalid_argument: a batch that doesn't fit, with step, column, what was found and what
+/// was expected, whatever the number of replicas; a declaration that makes no sense.
 namespace infeed {
 
 struct InputColumn {

@@ -7,14 +7,14 @@
 
 namespace infeed {
 
-/// A metric of one's own, summed over examples.
+/// A user-defined metric, summed over examples.
 struct NamedSum {
   std::string name = {};  ///< without blanks
   double sum = 0;
   friend bool operator==(const NamedSum&, const NamedSum&) = default;
 };
 
-/// Why: sums and counts, so that those of replicas with uneven shares, and of many steps, add up.
+/// Why: metrics are sums and counts, so that replicas with uneven shares, and many steps, add up.
 ///
 ///     infeed::Metrics epoch;
 ///     epoch += infeed::Metrics{.examples = 128, .correct = 96, .loss_sum = 64.0};
@@ -32,7 +32,7 @@ struct Metrics {
   double accuracy() const {
     return examples == 0 ? 0 : static_cast<double>(correct) / static_cast<double>(examples);
   }
-  /// Returns the mean of a metric of one's own; 0 for a name that nobody has given.
+  /// Returns the mean of a user-defined metric; 0 for an unknown name.
   double mean(std::string_view name) const;
   Metrics& operator+=(const Metrics& other);
   friend bool operator==(const Metrics&, const Metrics&) = default;

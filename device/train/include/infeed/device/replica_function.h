@@ -12,8 +12,8 @@
 #include <infeed/device/tape.h>
 #include <infeed/records/column_batch.h>
 
-/// Why: what is trained is a function of a replica's share of a batch, so that any model with any
-/// loss can be.
+/// Why: training takes a function of a replica's share of a batch, so that any model with any loss
+/// can be trained.
 ///
 ///     infeed::Scope scope({.seed = 42});
 ///     infeed::ReplicaFunction images =
@@ -28,21 +28,21 @@
 ///       return {.losses = nn::mean_squared_error(tape, found, wanted)};
 ///     };
 ///
-/// Thread-safety: it is called by several threads at once, each with a tape and a share of its own;
-/// so what it captures only reads.
+/// Thread-safety: several threads call it at once, each with its own tape and share; so it must
+/// only read its captures.
 namespace infeed {
 
 struct ReplicaResult {
-  TapeValue losses;          ///< one an example of the share: [examples]
-  std::int64_t correct = 0;  ///< of the examples, where that is counted
-  /// Metrics of one's own, summed over the examples: of the forward pass that there is anyway. They are
-  /// added up over replicas and steps, and go to the logs, to TensorBoard and into checkpoints.
+  TapeValue losses;          ///< one for each example of the share: [examples]
+  std::int64_t correct = 0;  ///< hits among the examples, if they are counted
+  /// User-defined metrics of the same forward pass, summed over the examples. They are added up
+  /// over replicas and steps, and go to the logs, to TensorBoard and into checkpoints.
   std::vector<NamedSum> sums = {};
 };
 
 using ReplicaFunction = std::function<ReplicaResult(Tape& tape, const ColumnBatch& share)>;
 
-/// Gives a model's output for a share, without labels or loss: a row an example, [examples, ...].
+/// Returns a model's output for a share, without labels or loss: a row an example, [examples, ...].
 using PredictFunction = std::function<TapeValue(Tape& tape, const ColumnBatch& share)>;
 
 struct ClassifierOptions {
@@ -50,14 +50,14 @@ struct ClassifierOptions {
   std::string labels = "label";    ///< a dense column [examples] of int32, int64 or uint8
 };
 
-/// The softmax cross entropy of what the model gives, [examples, classes], and how many examples
-/// have the largest logit at their label.
-/// Errors invalid_argument: a column that isn't there or of another kind, a label out of range (with
+/// Returns a function with the softmax cross entropy of the model's output, [examples, classes],
+/// which also counts the examples whose largest logit is their label's.
+/// Errors invalid_argument: a column that is missing or of another kind, a label out of range (with
 /// its example), logits of another shape.
 ReplicaFunction classifier(std::shared_ptr<const nn::Layer> model, ClassifierOptions options = {});
 
-/// Gives what the model makes of a dense column of numbers: a classifier's logits, [examples, classes].
-/// Error invalid_argument: a column that isn't there or of another kind.
+/// Returns a function with the model's output for a dense column of numbers: a classifier's logits,
+/// [examples, classes]. Error invalid_argument: a column that is missing or of another kind.
 PredictFunction predictor(std::shared_ptr<const nn::Layer> model, std::string features = "image");
 
 }  // namespace infeed

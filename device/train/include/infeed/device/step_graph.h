@@ -9,9 +9,10 @@
 #include <infeed/device/cost_model.h>
 #include <infeed/device/replica_function.h>
 
-/// Why: a TPU doesn't run operation by operation: a compiler sees the whole step once, leaves out what the
-/// loss doesn't need, fuses what only reads and writes memory, and plans the memory. So the time of a
-/// step is that of its graph, a new shape of batch is compiled anew, and both can be seen.
+/// Why: a TPU doesn't run operation by operation. A compiler sees the whole step once, leaves out
+/// operations that the loss doesn't need, fuses those that only read and write memory, and plans
+/// the memory. So the time of a step is that of its graph, and a new shape of batch is compiled
+/// anew. Both can be seen here.
 ///
 ///     infeed::StepGraph graph = infeed::StepGraph::trace(forward, columns);
 ///     graph.signature();                                   // "image float32 [128, 784], ..."
@@ -19,8 +20,8 @@
 ///     infeed::StepTime eager =
 ///         infeed::step_time(graph.eager_workload(), slice, 1024, {.launches_operations = true});
 ///
-/// It is the simulated device that compiles: the arithmetic of fit() and Strategy runs as it was written
-/// either way, and gives the same bits.
+/// Only the simulated device compiles: the arithmetic of fit() and Strategy runs as it was written,
+/// with the same bits.
 ///
 /// Thread-safety: values. Errors: those of the function; invalid_argument for a share without rows.
 namespace infeed {
@@ -33,31 +34,34 @@ class SimulatedSteps;
 struct GraphOperation {
   std::string name = {};
   Shape output = {};
-  std::vector<std::int32_t> inputs = {};  ///< operations, by their place; no variables or constants
-  /// Which kernel it is part of, from 0; operations that are fused share one. -1: the loss doesn't need
+  std::vector<std::int32_t> inputs = {};  ///< numbers of other operations; no variables or
+                                          ///< constants
+  /// The kernel that it is part of, from 0; fused operations share one. -1: the loss doesn't need
   /// it.
   std::int32_t kernel = -1;
 };
 
-/// Activations and their gradients of one share; variables come on top (hbm_need.h).
+/// Memory for activations and their gradients of one share; variables come on top (hbm_need.h).
 struct GraphMemory {
   std::int64_t eager_bytes = 0;    ///< each operation's, kept to the end of the step
-  std::int64_t planned_bytes = 0;  ///< fused, and each place used again once nobody reads it
+  std::int64_t planned_bytes = 0;  ///< fused; memory is reused once nobody reads it
 };
 
 class StepGraph {
  public:
-  /// Runs the function once on this share, forward. `options`: whose variables it may read.
+  /// Runs the function once on this share, forward. `options.strategy`: whose variables it may
+  /// read.
   static StepGraph trace(const ReplicaFunction& forward, const ColumnBatch& share,
                          TapeOptions options = {});
 
-  /// Names, types and shapes of the share's columns: what a graph is compiled for.
+  /// Names, types and shapes of the share's columns: the graph is compiled for these.
   const std::string& signature() const { return signature_; }
-  /// In the order in which they ran.
+  /// All operations in the order in which they ran.
   std::span<const GraphOperation> operations() const { return operations_; }
   std::int32_t kernels() const { return kernels_; }
   GraphMemory memory() const { return memory_; }
-  /// What it costs a slice, of one example, for step_time(): one ModelOp a kernel, or an operation.
+  /// The cost of one example on a slice, for step_time(): one ModelOp for each kernel.
+  /// eager_workload() has one for each operation.
   Workload workload() const { return workload_; }
   Workload eager_workload() const { return eager_workload_; }
 
@@ -77,7 +81,8 @@ class StepGraph {
 struct Compilation {
   std::int64_t step = 0;  ///< from 1: the first one with this signature
   std::string signature = {};
-  /// What differs from the graph before: "image float32 [96, 784], before [128, 784]"; empty of the first.
+  /// The difference from the graph before: "image float32 [96, 784], before [128, 784]"; empty for
+  /// the first.
   std::string reason = {};
   std::int32_t operations = 0;
   std::int32_t kernels = 0;

@@ -12,8 +12,8 @@
 #include <infeed/records/output_file.h>
 #include <infeed/records/tensor.h>
 
-/// Why: a training that was killed goes on from one place for pipeline, model, optimiser and
-/// callbacks; what lies in files of their own may come from different steps.
+/// Why: a killed training goes on with pipeline, model, optimiser and callbacks at one and the same
+/// step; separate files may come from different steps.
 ///
 ///     infeed::Scope scope({.seed = 42});  // of the model and its optimiser
 ///     infeed::TrainingState state = infeed::state_of(1'234, scope.variables());
@@ -26,16 +26,17 @@
 ///       checkpoint = infeed::Checkpoint::from_text(saved.text("pipeline"));
 ///     }
 ///
-/// A checkpoint is a folder `step-0000001234` of three files: `manifest` (text: what there is, where,
-/// with its CRC-32C, and a checksum of its own), `tensors` (float32, little-endian, row by row, one
-/// behind the other) and `texts`. It is written as `.step-0000001234.partial`, synced, and renamed:
-/// there is all of it or none. device/README.md has the manifest's lines.
+/// A checkpoint is a folder `step-0000001234` of three files: `manifest` (text: the list of
+/// contents with their places and CRC-32C, and a checksum of its own), `tensors` (float32,
+/// little-endian, row by row, one behind the other) and `texts`. It is written as
+/// `.step-0000001234.partial`, synced, and renamed, so that it is complete or absent.
+/// device/README.md describes the manifest's lines.
 ///
-/// Errors: data_loss with the file, for what is damaged or cut; failed_precondition for another
-/// model's, which says which tensors differ, a later version's, or when another process writes into
-/// the same folder; not_found; those of writing files. Nothing is allocated that a file's size
-/// doesn't cover.
-/// Thread-safety: functions of the file system; a TrainingCheckpoint is read by any threads.
+/// Errors: data_loss, with the file, for damaged or cut files; failed_precondition for the
+/// checkpoint of another model (with the tensors that differ) or a later version, or when another
+/// process writes into the same folder; not_found; errors of writing files. Nothing is allocated
+/// that a file's size doesn't cover.
+/// Thread-safety: functions as the file system's; any threads may read a TrainingCheckpoint.
 namespace infeed {
 
 struct NamedTensor {
@@ -53,23 +54,23 @@ struct TrainingState {
   std::vector<NamedText> texts = {};
 };
 
-/// What the variables hold now, under their names.
+/// Returns the current values of the variables, under their names.
 TrainingState state_of(std::uint64_t step, const std::vector<Variable>& variables);
 
 struct SaveOptions {
-  /// Newest checkpoints that stay, this one among them; at least 1.
+  /// Number of newest checkpoints that stay, this one included; at least 1.
   std::size_t keep = 3;
   Durability durability = Durability::synced;
 };
 
-/// Gives the folder that was written below `folder`, which is made if need be. One of the same step
-/// is replaced.
+/// Returns the folder that was written below `folder`, which is made if need be. A checkpoint of
+/// the same step is replaced.
 std::string save_training_checkpoint(const std::string& folder, const TrainingState& state,
                                      SaveOptions options = {});
 
-/// Those in `folder`, the oldest first; none where it isn't there.
+/// Returns the checkpoints in `folder`, the oldest first; none if the folder doesn't exist.
 std::vector<std::string> training_checkpoints(const std::string& folder);
-/// The newest.
+/// Returns the newest checkpoint.
 std::optional<std::string> latest_training_checkpoint(const std::string& folder);
 
 class TrainingCheckpoint {
@@ -81,21 +82,21 @@ class TrainingCheckpoint {
     std::uint32_t crc32c = 0;
   };
 
-  /// Reads manifest and texts; tensors when they are asked for.
+  /// Reads manifest and texts; tensors are read by read().
   static TrainingCheckpoint open(const std::string& folder);
 
   const std::string& folder() const { return folder_; }
   std::uint64_t step() const { return step_; }
   const std::vector<TensorPlace>& tensors() const { return tensors_; }
   const std::vector<NamedText>& texts() const { return texts_; }
-  /// failed_precondition when there is none of that name.
+  /// Throws failed_precondition if there is none of that name.
   const std::string& text(std::string_view name) const;
   const std::string* find_text(std::string_view name) const;
   const TensorPlace* find(std::string_view name) const;
   Tensor read(const TensorPlace& place) const;
 
-  /// Sets all the variables, or none: there must be a tensor of each one's name and shape, and no
-  /// others, but those whose names begin with one of `except`.
+  /// Sets all the variables, or none: each needs a tensor of its name and shape. Other tensors must
+  /// not exist, except those whose names begin with one of `except`.
   void restore(const std::vector<Variable>& variables,
                std::span<const std::string_view> except = {}) const;
 

@@ -8,8 +8,9 @@
 #include <infeed/device/callbacks.h>
 #include <infeed/records/file.h>
 
-/// Why: each worker of a training writes a log of its own (WorkerLog). Whether they agree, which of them
-/// is slow and which has stopped shows when the logs lie side by side; the chief puts them there.
+/// Why: each worker of a training writes its own log (WorkerLog). Side by side the logs show
+/// whether the workers agree, which is slow and which has stopped. The chief puts them side by
+/// side.
 ///
 ///     const std::string folder = "run/logs";
 ///     infeed::FitOptions options{.worker = {.index = 0}};
@@ -17,9 +18,9 @@
 ///                          std::make_shared<infeed::WorkerTable>(folder, 4)};  // the chief's alone
 ///     std::string table = infeed::aggregate_worker_logs(folder, 4).table();
 ///
-/// The logs are read as far as they are written, while the workers go on. A worker that goes on from a
-/// checkpoint, or begins a training anew, says so in its log: what it had logged of later steps no longer
-/// counts.
+/// The logs are read as far as they are written, while the workers go on. A worker that resumes
+/// from a checkpoint, or begins anew, writes that into its log: its earlier lines for later steps
+/// no longer count.
 ///
 /// Thread-safety: any thread. Errors: invalid_argument for fewer workers than 1; of the files.
 namespace infeed {
@@ -27,9 +28,9 @@ namespace infeed {
 /// Returns FOLDER/worker-00003.log.
 std::string worker_log_file(const std::string& folder, std::int32_t worker);
 
-/// A line an execution in worker_log_file(), of each worker, behind what is there: step, loss, accuracy,
-/// and what a step took this process on average but for the all-reduce, in which the quick ones wait for
-/// the slow.
+/// Appends a line for each execution to worker_log_file() of its worker: step, loss, accuracy, and
+/// the mean time of a step in this process without the all-reduce, in which quick workers wait for
+/// slow ones.
 class WorkerLog : public Callback {
  public:
   WorkerLog(std::string folder, std::int32_t worker);
@@ -40,31 +41,31 @@ class WorkerLog : public Callback {
 
  private:
   const std::string name_;
-  File file_;           ///< from on_begin() on
-  StepSummary before_;  ///< this execution
+  File file_;           ///< open from on_begin() on
+  StepSummary before_;  ///< account before this execution
 };
 
-/// One step, as the workers have logged it.
+/// One step, from the logs of all workers.
 struct WorkerStep {
-  std::int64_t step = 0;   ///< as Callback has it: steps of all epochs
+  std::int64_t step = 0;   ///< as in Callback: steps of all epochs
   std::int64_t epoch = 0;  ///< from 0
   double loss_min = 0;
   double loss_mean = 0;  ///< over the workers, each counting once
   double loss_max = 0;
-  double accuracy = 0;       ///< the mean
-  std::int32_t slowest = 0;  ///< the worker with the longest steps; the first of several
-  double slowest_ms = 0;     ///< a step of this worker's, without the all-reduce
-  std::vector<std::int32_t> missing = {};  ///< workers that haven't logged it
+  double accuracy = 0;       ///< the mean over the workers
+  std::int32_t slowest = 0;  ///< the worker with the longest steps; the first if several
+  double slowest_ms = 0;     ///< time of a step of that worker, without the all-reduce
+  std::vector<std::int32_t> missing = {};  ///< workers that haven't logged the step
   friend bool operator==(const WorkerStep&, const WorkerStep&) = default;
 };
 
 struct WorkerLogs {
   std::vector<WorkerStep> steps = {};  ///< ascending
-  /// Lines that aren't whole, which count for nothing: "worker-00002.log, line 7: 'step 12 ep'". The last
-  /// line of a worker that writes, or was killed.
+  /// Incomplete lines, which aren't counted: "worker-00002.log, line 7: 'step 12 ep'". Usually the
+  /// last line of a worker that is writing or was killed.
   std::vector<std::string> left_out = {};
 
-  /// A line a step, and those that were left out:
+  /// Returns a line a step, and the lines that were left out:
   ///
   ///     //     step  epoch  loss min     mean      max  accuracy   slowest  ms a step
   ///     //      108      1    0.4000   0.5000   0.6000    0.7500  worker 3      12.31
@@ -72,12 +73,12 @@ struct WorkerLogs {
   std::string table() const;
 };
 
-/// Reads FOLDER/worker-00000.log and so on, of so many workers; one without a file hasn't begun and
-/// misses every step.
+/// Reads FOLDER/worker-00000.log and so on, of `workers` workers. A worker without a file hasn't
+/// begun and misses every step.
 WorkerLogs aggregate_worker_logs(const std::string& folder, std::int32_t workers);
 
-/// Writes FOLDER/workers.txt after each epoch, on the chief: the table of what all have logged so far. Put
-/// it behind the chief's own WorkerLog.
+/// Writes FOLDER/workers.txt on the chief after each epoch: the table of everything logged so far.
+/// Put it behind the chief's own WorkerLog.
 class WorkerTable : public Callback {
  public:
   WorkerTable(std::string folder, std::int32_t workers);
