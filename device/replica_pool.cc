@@ -5,7 +5,7 @@
 namespace infeed::detail {
 
 ReplicaPool::ReplicaPool(std::int32_t threads) {
-  // The caller does the work of those that the system doesn't give.
+  // The caller does the work of threads that the system doesn't give.
   start_threads(
       threads_, static_cast<std::size_t>(threads - 1), [this] { work(); },
       /*threads_min=*/0);

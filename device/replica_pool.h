@@ -8,8 +8,8 @@
 
 #include <infeed/detail/hand_off.h>
 
-// Spreads the work of the replicas over threads. Which thread runs which replica changes nothing in
-// the result; so tasks are simply taken in order by whoever is free, the caller included.
+// Spreads the work of the replicas over threads. The result doesn't depend on which thread runs
+// which replica. So any free thread, the caller included, takes the next task.
 
 namespace infeed::detail {
 
@@ -21,16 +21,16 @@ class ReplicaPool {
   ReplicaPool(const ReplicaPool&) = delete;
   ReplicaPool& operator=(const ReplicaPool&) = delete;
 
-  /// Those that the system gave, the caller among them.
+  /// Number of threads that the system gave, including the caller.
   std::int32_t threads() const { return static_cast<std::int32_t>(threads_.size()) + 1; }
 
-  /// task(0) ... task(count - 1), then returns. What a task throws is thrown here once all have
-  /// ended; of several, the one of the lowest number. One caller at a time.
+  /// Runs task(0) ... task(count - 1), then returns. Once all have ended, throws the exception of
+  /// the task with the lowest number. One caller at a time.
   void run(std::int32_t count, const std::function<void(std::int32_t)>& task);
 
  private:
   void work();
-  /// Runs tasks until none is left to take; the lock is held on entry and exit.
+  /// Runs tasks until none is left; the lock is held on entry and exit.
   void take_tasks(std::unique_lock<std::mutex>& lock);
 
   HandOff hand_off_;

@@ -21,7 +21,7 @@ std::int32_t count_replicas(const std::vector<std::int32_t>& replicas_of_hosts) 
   return std::accumulate(replicas_of_hosts.begin(), replicas_of_hosts.end(), 0);
 }
 
-/// Of each host, in a global batch.
+/// Returns the rows of each host in a global batch.
 std::vector<std::int64_t> rows_of_hosts(const std::vector<std::int32_t>& replicas_of_hosts,
                                         std::int64_t global_batch) {
   const std::int32_t replicas = count_replicas(replicas_of_hosts);
@@ -42,7 +42,7 @@ void check_options(const DistributeOptions& options) {
                  options.global_batch);
 }
 
-/// Every host gets a batch's rows only where each has some.
+/// Throws unless each host has some rows of a global batch.
 void check_every_host_has_rows(const std::vector<std::int64_t>& rows, ShardPolicy policy) {
   if (rows.back() > 0) return;
   const std::int64_t global_batch = std::accumulate(rows.begin(), rows.end(), std::int64_t{0});

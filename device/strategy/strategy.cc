@@ -20,7 +20,8 @@
 namespace infeed {
 namespace {
 
-/// Copies that were equal and went through the same arithmetic are equal bit for bit.
+/// Throws unless the copies are equal: equal copies stay equal, bit for bit, under the same
+/// arithmetic.
 void check_copies(const Variable& variable, std::int64_t step) {
   const std::vector<Tensor>& copies = variable.state().copies;
   const auto first = copies.front().values<float>();

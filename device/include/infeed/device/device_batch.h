@@ -22,36 +22,36 @@
 /// Thread-safety: values.
 namespace infeed {
 
-/// What one step takes, over all replicas of a host. `columns` may be left empty in paced mode, which
-/// only counts; `bytes` is what has to be carried to the device.
+/// The batch that one step takes, over all replicas of a host. `columns` may be empty in paced
+/// mode, which only counts. `bytes` are carried to the device.
 struct DeviceBatch {
   std::int64_t examples = 0;
   std::int64_t bytes = 0;
   ColumnBatch columns = {};
 };
 
-/// With the rows and bytes that the columns have.
+/// Returns the batch, with rows and bytes counted from the columns.
 DeviceBatch device_batch(ColumnBatch columns);
 
-/// Where batches come from. Called by one thread at a time.
+/// A source of batches. Called by one thread at a time.
 struct BatchSource {
-  /// Fills `out` and returns true, or returns false at the end. What it throws ends the run.
+  /// Fills `out` and returns true, or returns false at the end. An exception ends the run.
   std::function<bool(DeviceBatch& out)> next = {};
   /// Optional. Called once when the run is over (by run_paced) or stopped, from any thread: a
-  /// next() that is blocked must then return false or throw soon. Without it a run that is stopped
-  /// ends when next() does. Must not throw.
+  /// blocked next() must then soon return false or throw. Without it a stopped run ends when next()
+  /// does. Must not throw.
   std::function<void()> cancel = {};
 };
 
-/// Why a run ended.
+/// The reason why a run ended.
 enum class RunEnd { end_of_data, steps_max, duration, cancelled };
 
-/// How tf.distribute divides G examples over N replicas: ceil(G/N) for the first G mod N,
-/// floor(G/N) for the others; a replica may get none.
+/// Returns the share of a replica when G examples are divided over N replicas, as tf.distribute
+/// does: ceil(G/N) for the first G mod N, floor(G/N) for the others. A replica may get none.
 std::int64_t examples_of_replica(std::int64_t examples, std::int32_t replicas,
                                  std::int32_t replica);
 
-/// The shares in replica order, rows and bytes; they keep the whole alive.
+/// Returns the shares in replica order, rows and bytes; they keep the whole batch alive.
 std::vector<DeviceBatch> split_over_replicas(const DeviceBatch& batch, std::int32_t replicas);
 std::vector<ColumnBatch> split_over_replicas(const ColumnBatch& batch, std::int32_t replicas);
 

@@ -6,13 +6,12 @@
 #include <utility>
 #include <vector>
 
-/// Why: what the replicas of a step hold at the same time, one value each: shares of a batch, losses,
-/// tensors.
+/// Why: one value for each replica of a step: shares of a batch, losses, tensors.
 ///
 ///     infeed::PerReplica<double> losses({0.5, 0.25});
 ///     losses[1];                                                 // 0.25
 ///
-/// Ownership and thread-safety: a value, as its values are.
+/// Ownership and thread-safety: those of a vector of its values.
 namespace infeed {
 
 template <class T>
@@ -26,9 +25,9 @@ class PerReplica {
   const T& operator[](std::int32_t replica) const {
     return values_[static_cast<std::size_t>(replica)];
   }
-  /// In replica order.
+  /// The values in replica order.
   const std::vector<T>& values() const { return values_; }
-  /// Returns, for a step's shares, the time that each host's pipeline took; empty where nobody knows.
+  /// Returns, for a step's shares, the time that each host's pipeline took; empty if not measured.
   std::span<const std::int64_t> service_ns() const { return service_ns_; }
 
  private:
@@ -36,11 +35,12 @@ class PerReplica {
   std::vector<std::int64_t> service_ns_;
 };
 
-/// How values of all replicas become one.
+/// The way in which the values of all replicas become one.
 enum class Reduction : std::uint8_t {
   sum,
-  /// x / replicas, then the sum. Of shares with different numbers of rows it is *not* the mean of the
-  /// rows: for losses take the sum, divided by the examples of the whole batch (nn::average_loss).
+  /// x / replicas, then the sum. If the shares have different numbers of rows, this is *not* the
+  /// mean of the rows: for losses take the sum, divided by the examples of the whole batch
+  /// (nn::average_loss).
   mean,
 };
 
