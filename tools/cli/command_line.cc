@@ -37,12 +37,12 @@ void complain(const std::string& who, std::string text) {
   fmt::print(stderr, "{}: {}\n", detail::printable_text(who), detail::printable_text(text));
 }
 
-/// What the user wrote wrong, and where the options are explained.
+/// Prints what is wrong with the arguments, and where the options are explained.
 int complain_about_usage(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<CLI::App*> chosen = app.get_subcommands();
   const std::string who = chosen.empty() ? "infeed" : "infeed " + chosen.front()->get_name();
   if (!chosen.empty()) {
-    // Whatever else is wrong (a required option is missing) follows from that.
+    // An unknown option explains any other error (a required option is missing).
     if (const auto unknown = unknown_option(*chosen.front())) {
       complain(who, fmt::format("there is no option {}{}; see {} --help", *unknown,
                                 suggestion(*unknown, option_names(*chosen.front())), who));
@@ -55,7 +55,7 @@ int complain_about_usage(const CLI::App& app, const CLI::ParseError& error) {
   return kExitWrongUsage;
 }
 
-/// CLI11 would only say that a command is required.
+/// CLI11's message would only say that a command is required.
 int complain_about_command(const std::vector<Command>& commands, std::string_view found,
                            std::string_view typed) {
   std::vector<std::string> names;
@@ -70,16 +70,17 @@ bool is_command(const std::vector<Command>& commands, std::string_view name) {
                      [&](const Command& command) { return command.options->get_name() == name; });
 }
 
-/// A dataset of a thousand shards is a thousand open files, and the usual limit is 1024, which may
-/// be raised without asking.
+/// Raises the limit of open files as far as allowed. A dataset of a thousand shards is a thousand
+/// open files, and the usual limit is 1024.
 void allow_many_files() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
-  (void)::setrlimit(RLIMIT_NOFILE, &limit);  // where it fails, the error of opening says what to do
+  (void)::setrlimit(RLIMIT_NOFILE, &limit);  // if it fails, the error of opening a file gives
+                                             // advice
 }
 
-/// What was printed is there, or the user reads that it isn't.
+/// Flushes the output. Reports on stderr if that fails.
 int check_output(const std::string& who) {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return kExitOk;
   complain(who, "the output could not be written; is the disk full?");

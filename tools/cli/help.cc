@@ -37,7 +37,7 @@ void append_wrapped(std::string& out, std::string_view text, std::size_t column,
   out += '\n';
 }
 
-/// Two columns; where the left one is too long for its place, the right one begins in the next line.
+/// Appends two columns. If the left one is too long, the right one begins in the next line.
 void append_row(std::string& out, const std::string& left, const std::string& right,
                 std::size_t columns) {
   out += left;
@@ -49,7 +49,7 @@ void append_row(std::string& out, const std::string& left, const std::string& ri
   append_wrapped(out, right, kTextColumn, kTextColumn, columns);
 }
 
-/// "-o, --output DIR"; long names stand below each other whether or not there is a short one.
+/// Returns "-o, --output DIR"; long names align whether or not there is a short one.
 std::string left_of(const OptionName& name) {
   const bool has_short = !name.names.empty() && !name.names.front().starts_with("--");
   std::string result = name.names.empty() || has_short ? "  " : "      ";
@@ -73,7 +73,7 @@ std::size_t columns_of_output() {
   return std::min(static_cast<std::size_t>(terminal.columns()), kHelpColumnsMax);
 }
 
-/// Text as roff takes it: no line is a request, and a hyphen stays one that can be copied.
+/// Escapes text for roff: no line is a request, and a hyphen stays one that can be copied.
 std::string roff(std::string_view text) {
   std::string result;
   if (text.starts_with('.') || text.starts_with('\'')) result += "\\&";

@@ -6,18 +6,18 @@
 
 #include "cli/command_line.h"
 
-/// Why: what the options say of themselves is shown in two ways, as --help in the width of the
-/// terminal and as a manual page, and both come from the one description.
+/// Why: --help in the width of the terminal and a manual page show the same descriptions of the
+/// options.
 namespace infeed::tools {
 
-/// What `infeed --help` (app: the whole program) or `infeed COMMAND --help` prints, in lines of at
-/// most so many columns where they can be broken. Examples can't: they are there to be copied.
+/// Returns the text of `infeed --help` (app: the whole program) or `infeed COMMAND --help`, in
+/// lines of at most `columns` columns. Examples aren't broken: they are there to be copied.
 std::string help_text(const CLI::App& app, std::size_t columns);
 
-/// The manual page of the program with all its commands, for man(1).
+/// Returns the manual page of the program with all its commands, for man(1).
 std::string manual_page(const CLI::App& app, std::string_view version);
 
-/// Prints help in this manner for the program and for every command that is added after this.
+/// Prints help in this form for the program and for every command that is added later.
 void set_help(CLI::App& app);
 
 /// `infeed help [COMMAND]`.

@@ -21,7 +21,7 @@ std::string without_control_characters(std::string_view dumped, const std::stop_
     } else if (length == 1) {
       text += character;
     } else {
-      // A character of several bytes that acts comes as \\uNNNN, which is what JSON writes, too.
+      // A multi-byte character that acts on terminals becomes \\uNNNN, as JSON would write it.
       text += detail::printable_text(character);
     }
     dumped.remove_prefix(length);

@@ -9,15 +9,16 @@
 
 #include "cli/stop_on_signal.h"
 
-/// Why: names of files and columns may be any bytes, and JSON is UTF-8. A library that throws at the
-/// first odd byte would throw away hours of work that is done.
+/// Why: names of files and columns may be any bytes, and JSON is UTF-8. A library that throws at
+/// the first odd byte would throw away the result of hours of work.
 namespace infeed::tools {
 
-/// `dumped` with what acts on terminals as \uNNNN: --json may write to one, and readers get the same.
+/// Returns `dumped` with characters that act on terminals as \uNNNN: --json may write to one, and
+/// readers get the same text.
 std::string without_control_characters(std::string_view dumped, const std::stop_token& stop = {});
 
-/// The same with strings and keys that are no UTF-8 as utf8_name() has them. Names whose bytes must
-/// come back are put in by utf8_name() already, which these leave as they are.
+/// Returns the JSON with strings and keys that are no UTF-8 in the form of utf8_name(). Names whose
+/// bytes must be recoverable have that form already and stay as they are.
 template <class Json>
 Json with_utf8_strings(const Json& json, const std::stop_token& stop = {}) {
   throw_if_stopped(stop, "the JSON was written");
@@ -38,7 +39,7 @@ Json with_utf8_strings(const Json& json, const std::stop_token& stop = {}) {
   return result;
 }
 
-/// What a command writes for --json. Throws Error (cancelled) when somebody asked to stop.
+/// Returns the text of --json. Throws Error (cancelled) after a stop request.
 template <class Json>
 std::string json_text(const Json& json, const std::stop_token& stop = {}) {
   return without_control_characters(with_utf8_strings(json, stop).dump(1), stop) + "\n";

@@ -12,7 +12,7 @@
 namespace infeed::tools {
 namespace {
 
-/// Empty when `text` may be given; "128MB" begins with a number, too.
+/// Returns what is wrong with `text`; empty if it is allowed. "128MB" begins with a number, too.
 std::string complaint_about_number(const std::string& text) {
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -38,7 +38,7 @@ void refuse_senseless_values(CLI::App& command) {
     if (option->get_expected_max() == 0) continue;  // a flag
     const std::string type = option->get_type_name();
     const bool is_count = type.starts_with("UINT") || type.starts_with("BYTES");
-    // As a transform it comes before what else changes or checks the text.
+    // A transform runs before everything else that changes or checks the text.
     option->transform(CLI::Validator(
         [is_count](std::string& text) -> std::string {
           if (text.empty())
@@ -68,7 +68,7 @@ std::string suggestion(std::string_view typed, const std::vector<std::string>& n
   const std::string* nearest = nullptr;
   std::size_t least = std::max<std::size_t>(1, typed.size() / 4) + 1;
   for (const std::string& name : names) {
-    // The begin of a name is near to it, however much is missing.
+    // The beginning of a name is near to it, however much is missing.
     const bool is_begin = typed.size() > 4 && name.starts_with(typed);
     const std::size_t distance = is_begin ? 0 : detail::edit_distance(typed, name);
     if (distance >= least) continue;

@@ -11,23 +11,25 @@ namespace CLI {
 class Validator;
 }
 
-/// What holds for the options of every command, so that none has to remember it.
+/// Checks for the options of every command, so that none has to remember them.
 namespace infeed::tools {
 
-/// Of a number, or of a size once it is one. CLI11's own names the largest double in its message.
+/// Requires a positive number or size. The message of CLI11's own check contains the largest
+/// double.
 CLI::Validator is_positive();
 
-/// An empty text is no name and no path, and -1 is no count: without this they would be taken for an
-/// option that isn't given, and for 2^64 - 1. To be called when the command has all its options.
+/// Refuses an empty text, which is no name and no path, and -1, which is no count. They would be
+/// taken for an option that isn't given, and for 2^64 - 1. Call it when the command has all its
+/// options.
 void refuse_senseless_values(CLI::App& command);
 
-/// The first of the words of a parsed command that looks like an option and is none: "--ouput".
+/// Returns the first word of a parsed command that looks like an option and is none: "--ouput".
 std::optional<std::string> unknown_option(const CLI::App& command);
 
-/// Its options' long names, with their dashes.
+/// Returns the long names of its options, with their dashes.
 std::vector<std::string> option_names(const CLI::App& command);
 
-/// "; did you mean --output?", or nothing when no name is near enough.
+/// Returns "; did you mean --output?", or nothing if no name is near enough.
 std::string suggestion(std::string_view typed, const std::vector<std::string>& names);
 
 }  // namespace infeed::tools

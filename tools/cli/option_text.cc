@@ -9,7 +9,7 @@
 namespace infeed::tools {
 namespace {
 
-/// CLI11 keeps the values that an option takes as "NAME:what a validator says".
+/// CLI11 keeps the values that an option takes as "NAME:a validator's text".
 struct TypeName {
   std::string placeholder;
   std::string rule;
@@ -24,7 +24,7 @@ TypeName type_name_of(const CLI::Option& option) {
   return type;
 }
 
-/// {"a", "b"} of "{b,a}", or "1 to 9" of "INT in [1 - 9]".
+/// Returns {"a", "b"} for "{b,a}", or "1 to 9" for "INT in [1 - 9]".
 std::string limits_of(const TypeName& type) {
   static const std::regex choices(R"(\{([^}]*)\}.*)");
   static const std::regex range(R"(.*(?:INT|FLOAT) in \[(\S+) - (\S+)\].*)");
@@ -37,7 +37,7 @@ std::string limits_of(const TypeName& type) {
 }
 
 std::string joined_names(const std::set<CLI::Option*>& options) {
-  std::set<std::string> names;  // those of the set lie in the order of their addresses
+  std::set<std::string> names;  // sorted: CLI11's set is in the order of addresses
   for (const CLI::Option* const option : options) names.insert(option->get_name());
   return fmt::format("{}", fmt::join(names, ", "));
 }

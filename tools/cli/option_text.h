@@ -9,10 +9,10 @@ class App;
 class Option;
 }  // namespace CLI
 
-/// What there is to say about a command and its options, without a layout (help.h has two).
+/// Descriptions of a command and its options, without a layout (help.h has two).
 namespace infeed::tools {
 
-/// An option as it is written: {"-o", "--output"} and DIR, or no names and INPUT... .
+/// The parts of an option: {"-o", "--output"} and DIR, or no names and INPUT... .
 struct OptionName {
   std::vector<std::string> names;
   std::string value;
@@ -30,10 +30,10 @@ std::vector<const CLI::App*> commands_of(const CLI::App& app);
 /// "infeed convert [OPTION]... [INPUT]..."
 std::string usage_of(const CLI::App& app);
 
-/// Text by its lines, without the empty ones at its end.
+/// Splits text into lines, without the empty ones at its end.
 std::vector<std::string> lines_of(std::string_view text);
 
-/// Whether a line of a footer is one to be copied, which nothing may break.
+/// True for a line of a footer that is an example to copy: it must not be broken.
 bool is_example(std::string_view line);
 
 }  // namespace infeed::tools

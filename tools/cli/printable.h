@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-/// Text of somebody else's, fit for one line of a message or a terminal.
+/// Text from outside, made fit for one line of a message or a terminal.
 namespace infeed::tools {
 
 /// printable_text() (infeed/detail/printable_text.h), cut to about `width` characters.

@@ -22,7 +22,7 @@ constexpr std::string_view kIndexEnding = ".index";
 constexpr std::string_view kPointsEnding = ".points";
 constexpr std::array<std::string_view, 3> kSideEndings{kIndexEnding, kPointsEnding,
                                                        ".idx"};  // DALI
-// Costs nothing in size, and 16 threads find work in a shard of 16 MiB.
+// Distance of flush points. They cost no size, and 16 threads find work in a shard of 16 MiB.
 constexpr std::uint64_t kFlushPointBytes = std::uint64_t{1} << 20;
 
 namespace fs = std::filesystem;
@@ -47,7 +47,7 @@ std::vector<std::string> record_files_in(const std::string& folder) {
   return files;
 }
 
-/// So that a name with wildcards in it is no pattern.
+/// Escapes a name with wildcards in it, so that it is no pattern.
 std::string escaped(const std::string& name) {
   std::string pattern;
   for (const char c : name) {
@@ -57,7 +57,7 @@ std::string escaped(const std::string& name) {
   return pattern;
 }
 
-/// match_files() with folders.
+/// match_files() that also lists folders.
 std::vector<std::string> expand(const std::vector<std::string>& patterns) {
   std::vector<std::string> expanded;
   for (const std::string& pattern : patterns) {

@@ -18,7 +18,8 @@
 namespace infeed::tools {
 namespace {
 
-/// Blocked in this thread and in all that it starts, so that only the descriptor gets them.
+/// Blocks the signals in this thread and in all that it starts, so that only the descriptor gets
+/// them.
 sigset_t block_signals() {
   sigset_t signals;
   sigemptyset(&signals);

@@ -4,10 +4,9 @@
 #include <string_view>
 #include <thread>
 
-/// Why: Ctrl-C must end a run in order: files that are not whole are removed, threads are joined,
-/// and the user is told what was kept. A thread of its own takes SIGINT and SIGTERM and turns the
-/// first one into a stop request; a second one ends the program at once, for the case that
-/// something hangs.
+/// Why: Ctrl-C must end a run in order: incomplete files are removed, threads are joined, and the
+/// user is told what was kept. A separate thread takes SIGINT and SIGTERM. The first signal becomes
+/// a stop request; a second one ends the program at once, in case something hangs.
 ///
 ///     infeed::tools::StopOnSignal signals;   // before any other thread is started
 ///     run(signals.token());
@@ -32,8 +31,8 @@ class StopOnSignal {
   std::thread thread_;
 };
 
-/// Throws Error (cancelled) "stopped before {before}" once somebody asked to stop: for loops that
-/// the data make long.
+/// Throws Error (cancelled) "stopped before {before}" after a stop request: for loops that the data
+/// make long.
 void throw_if_stopped(const std::stop_token& stop, std::string_view before);
 
 }  // namespace infeed::tools

@@ -59,7 +59,7 @@ std::string_view escape(Paint paint) {
   return "";
 }
 
-/// Bytes of the escape sequence of paint() that `text` begins with, or 0.
+/// Returns the bytes of the escape sequence of paint() at the beginning of `text`, or 0.
 std::size_t paint_length(std::string_view text) {
   for (const Paint paint : {Paint::bold, Paint::dim, Paint::good, Paint::warning, Paint::bad}) {
     if (text.starts_with(escape(paint))) return escape(paint).size();
@@ -67,7 +67,7 @@ std::size_t paint_length(std::string_view text) {
   return text.starts_with(kPlainAgain) ? kPlainAgain.size() : 0;
 }
 
-/// The same of two pixels of a picture (picture.cc), with what is drawn in them.
+/// Returns the bytes of two pixels of a picture (picture.cc) at the beginning of `text`, or 0.
 std::size_t pixels_length(std::string_view text) {
   std::size_t at = 0;
   for (const std::string_view begin : {"\x1b[38;2;", "\x1b[48;2;"}) {
@@ -80,8 +80,8 @@ std::size_t pixels_length(std::string_view text) {
   return text.substr(at).starts_with(kHalf) ? at + kHalf.size() : 0;
 }
 
-/// The only way to the terminal: names and values from files and servers come along in the text, so
-/// nothing passes that a terminal would act on, but colours and empty lines before the text.
+/// Escapes all characters that act on a terminal, except colours and empty lines before the text.
+/// All output goes through here, since the text contains names and values from files and servers.
 std::string shown(std::string_view text) {
   std::string result;
   bool is_begin = true;
