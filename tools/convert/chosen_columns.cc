@@ -38,7 +38,7 @@ void copy_feature(const FeatureView& view, const std::string& name, ExampleBuild
   }
 }
 
-/// Those of `described` whose columns are chosen, under their new names.
+/// Returns the entries of `described` whose columns are chosen, under their new names.
 template <class Described>
 std::vector<Described> chosen(std::vector<Described> described,
                               const std::vector<ChosenColumn>& columns) {
@@ -91,7 +91,7 @@ std::vector<std::string> sample_columns(const ExampleInput& input) {
       reader->read(input.size() * i / count, example);
       names.want_features_of(example);
     } catch (const Error&) {
-      continue;  // reading it says what is wrong, when it is its turn
+      continue;  // read() reports it in its turn
     }
   }
   std::vector<std::string> sorted = names.names();

@@ -15,14 +15,14 @@ namespace {
 constexpr int kNameWidthMax = 32;
 constexpr std::size_t kColumnsShownMax = 100;
 
-/// A column of the output with what the input says of it.
+/// A column of the output with the input's facts about it.
 struct ReportedColumn {
   Column column;
   ColumnKind kind;
-  std::uint64_t missing = 0;  ///< examples without the feature, besides those that are empty
+  std::uint64_t missing = 0;  ///< without the feature, besides those with an empty one
 };
 
-/// In the input's order, where it knows one.
+/// Returns the columns in the input's order, if it has one.
 std::vector<ReportedColumn> reported_columns(const ExampleInput& input,
                                              const ColumnStatistics& statistics) {
   std::map<std::string, ColumnKind> kinds;

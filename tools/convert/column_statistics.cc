@@ -84,7 +84,7 @@ void merge_columns(Column& into, const Column& later) {
   into.is_declared = into.is_declared || later.is_declared;
 }
 
-/// Only what there is: most columns have nothing of it.
+/// Writes only counts above 0: most columns have none.
 void add_counts(const ColumnCounts& counts, Json& json) {
   if (counts.empty > 0) json["empty"] = counts.empty;
   if (counts.booleans > 0) json["booleans"] = counts.booleans;
@@ -219,7 +219,7 @@ void ColumnStatistics::add_values(Column& column, const FeatureView& view) {
   ++column.examples;
 }
 
-/// To set the views of all names that were ever met takes longer the more there are.
+/// Parses an example by its own names: setting the views of all names ever met takes ever longer.
 void ColumnStatistics::add_by_own_names(std::string_view example) {
   learn_names(example);
   ExampleParser own;

@@ -29,7 +29,7 @@ constexpr double kShardsMaxWanted = 4096;  // beyond it shards get larger
 constexpr std::size_t kFilesListedMax = 64;
 constexpr std::uint64_t kSampledExamples = 64;
 
-/// Few files by name, so that a message can say which one changed; many by one checksum.
+/// Lists few files by name, so that a message can say which one changed; many by one checksum.
 Json describe_files(const std::vector<InputFile>& files) {
   std::uint64_t bytes = 0;
   std::uint32_t crc = 0;
@@ -157,7 +157,7 @@ std::string describe_difference(const std::string& there, const std::string& now
   std::vector<std::string> differences;
   add_differences(found, Json::parse(now), "", differences);
   if (differences.empty()) return "its plan is written differently";
-  // Where a file is named, sums over all files say nothing more.
+  // If a changed file is named, sums over all files add nothing.
   const auto begins = [](std::string_view begin) {
     return [begin](const std::string& text) { return text.starts_with(begin); };
   };

@@ -7,7 +7,7 @@
 
 #include "convert/convert.h"
 
-/// Why: a conversion may go on only if it is still the same one. The plan says everything that the
+/// Why: a conversion may go on only if it is still the same one. The plan holds everything that the
 /// bytes of the dataset depend on: the input's files (size and time), the map from examples to
 /// shards, the options, the program's version. It is written, synced, before anything else.
 namespace infeed::tools {
@@ -24,32 +24,32 @@ struct DatasetNames {
 
 struct ConversionPlan {
   std::string text;  ///< JSON; the same text is the same plan
-  std::string id;    ///< eight hexadecimal digits of it
+  std::string id;    ///< eight hexadecimal digits of its hash
   std::uint32_t shard_count = 0;
   std::vector<std::string> shards;  ///< the files, with their folder
 };
 
-/// Reads some examples when the shard count follows from a size. Throws invalid_argument when that
-/// would be too many shards.
+/// Makes the plan. Reads some examples if the shard count follows from a size. Throws
+/// invalid_argument if that gives too many shards.
 ConversionPlan make_plan(const ExampleInput& input, const ConvertOptions& options);
 
-/// How much of the input goes into the part that is written, 0..1.
+/// Returns the share of the input that goes into the written part, 0..1.
 double share_of_part(const ConvertOptions& options);
 
-/// "shards: 16 there, 8 now". Any text is taken for `there`.
+/// Returns "shards: 16 there, 8 now". `there` may be any text.
 std::string describe_difference(const std::string& there, const std::string& now);
 
-/// How many shards the plan of a begun conversion says; nothing where that can't be, as somebody else
-/// may have written it.
+/// Returns the number of shards in the plan of a begun conversion; nothing if it can't be right,
+/// since others may have written the text.
 std::optional<std::uint32_t> shards_of_plan(const std::string& text);
 
-/// What some examples, evenly spread, say about all of them.
+/// Results of a sample of evenly spread examples.
 struct SampledSize {
   double bytes_per_example = 0;  ///< with framing
   double seconds_per_example = 0;
   ColumnStatistics statistics = ColumnStatistics();
   std::uint64_t bad_examples = 0;
-  std::string first_bad = {};  ///< where it stands, and what is wrong
+  std::string first_bad = {};  ///< its place and error
 };
 SampledSize sample_size(const ExampleInput& input);
 

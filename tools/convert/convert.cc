@@ -25,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 using Kind = FoundDataset::Kind;
 
-/// Throws when what is there may not be touched.
+/// Throws if the existing files may not be touched.
 void require_permission(const FoundDataset& found, const ConvertOptions& options) {
   if (found.kind != Kind::other || options.existing != ExistingDataset::refuse) return;
   throw Error(ErrorCode::already_exists,
@@ -34,7 +34,7 @@ void require_permission(const FoundDataset& found, const ConvertOptions& options
                           options.prefix, found.description));
 }
 
-/// Overwriting would remove what is to be read.
+/// Throws if overwriting would remove an input file.
 void require_other_files(const FoundDataset& found, const ExampleInput& input) {
   for (const std::string& file : found.files) {
     const std::string path = fs::absolute(file).lexically_normal().string();
@@ -48,7 +48,7 @@ void require_other_files(const FoundDataset& found, const ExampleInput& input) {
   }
 }
 
-/// A conversion for which no number of shards is given goes on with the number it was begun with.
+/// If no number of shards is given, takes that of a begun conversion.
 ConversionPlan choose_plan(const ExampleInput& input, const ConvertOptions& options,
                            const DatasetNames& names) {
   ConversionPlan plan = make_plan(input, options);
@@ -64,8 +64,8 @@ ConversionPlan choose_plan(const ExampleInput& input, const ConvertOptions& opti
   return as_begun.text == *begun ? as_begun : plan;
 }
 
-/// What a manifest promises has to come out again, to the byte; else the file goes, so that nobody
-/// takes it for what it isn't.
+/// Throws unless a rebuilt shard is the same as in the manifest, to the byte. The file is removed
+/// then, so that nobody takes it for the promised one.
 void require_the_same(const ShardEntry& made, const ShardEntry& promised, const std::string& file) {
   if (made.sum == promised.sum && made.side_file == promised.side_file) return;
   std::error_code ignored;
@@ -82,8 +82,7 @@ bool is_done(const FoundDataset& found, const ConvertOptions& options) {
   return found.kind == Kind::finished && options.existing != ExistingDataset::replace;
 }
 
-/// Finished shards of an earlier call, by their number; what they claim is checked by whoever uses
-/// them.
+/// Returns the finished shards of an earlier call, by their number. Callers check their content.
 std::map<std::uint32_t, ShardEntry> committed_shards(const std::vector<std::string>& journal) {
   std::map<std::uint32_t, ShardEntry> entries;
   for (const std::string& line : journal) {
@@ -93,7 +92,7 @@ std::map<std::uint32_t, ShardEntry> committed_shards(const std::vector<std::stri
   return entries;
 }
 
-/// What a killed call left between two steps: everything that no journal line names.
+/// Removes files that no journal line names, left by a killed call.
 void remove_orphans(const std::vector<std::string>& files,
                     const std::map<std::uint32_t, ShardEntry>& committed) {
   std::vector<std::string> known;
@@ -109,7 +108,7 @@ void remove_orphans(const std::vector<std::string>& files,
   }
 }
 
-/// What a call that was killed while it made a shard of a complete dataset anew left behind.
+/// Removes partial files of a call that was killed while it rebuilt a shard of a complete dataset.
 void remove_partial_files(const std::vector<std::string>& files) {
   for (const std::string& file : files) {
     if (!fs::path(file).filename().string().starts_with('.')) continue;
@@ -118,7 +117,7 @@ void remove_partial_files(const std::vector<std::string>& files) {
   }
 }
 
-/// One call, once the journal is locked.
+/// One call of convert(), once the journal is locked.
 class Conversion {
  public:
   Conversion(const ExampleInput& input, const ConvertOptions& options, const DatasetNames& names,
@@ -135,7 +134,7 @@ class Conversion {
       require_other_files(found, input_);
       require_permission(found, options_);
     } catch (const Error&) {
-      if (journal_.lines().empty()) journal_.remove();  // it was made by asking for the lock
+      if (journal_.lines().empty()) journal_.remove();  // asking for the lock made it
       throw;
     }
     if (is_done(found, options_)) {
@@ -167,7 +166,7 @@ class Conversion {
   }
 
  private:
-  /// The manifest stays as it is: it says what has to come out.
+  /// Makes the wrong shards anew. The manifest stays: it says what the result must be.
   ConvertResult rebuild(FoundDataset found) {
     remove_partial_files(found.files);
     ShardWorkers::Task task{.shards = {}};
@@ -190,7 +189,7 @@ class Conversion {
     replace_file(names_.plan_file, plan_.text, options_.durability);
   }
 
-  /// Where the manifest is, all that it names is on the disk.
+  /// Syncs the side files: once the manifest exists, all files that it names must be on the disk.
   void sync_side_files(const Manifest& manifest) const {
     for (const ShardEntry& entry : manifest.shards) {
       if (!entry.side_file) continue;
@@ -200,7 +199,7 @@ class Conversion {
     sync_folder(names_.folder);
   }
 
-  /// The plan goes first: a journal without a plan is nobody's and is made anew.
+  /// Removes the plan first: a journal without a plan is nobody's and is made anew.
   void clean_up() {
     std::error_code error;
     if (fs::remove(names_.plan_file, error); error) {

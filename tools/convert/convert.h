@@ -14,55 +14,55 @@
 #include "convert/manifest.h"
 
 /// Why: writes an input as TFRecord shards of tf.train.Example, several at once, so that a week of
-/// conversion can be trusted: killed at any moment, the same call goes on where it was, and what
-/// comes out is the same to the byte, at any number of threads.
+/// conversion can be trusted. After a kill at any moment, the same call goes on where it was. The
+/// result is the same to the byte, at any number of threads.
 ///
 ///     auto input = open_idx_pair(images, labels);
 ///     ConvertResult r = convert(*input, {.prefix = "data/train", .shard_count = 16});
 ///
-/// Position p of n shards' common order (the input's, or shuffled) goes into shard i when
-/// size * i / n <= p < size * (i + 1) / n. What it leaves, and in which order (for the prefix
+/// Position p of n shards' common order (the input's, or shuffled) goes into shard i when size * i
+/// / n <= p < size * (i + 1) / n. The files, in the order in which they are made (for the prefix
 /// data/train):
 ///   .train.plan.json, .train.journal   made first, removed last (conversion_plan.h, journal.h)
 ///   train-00000-of-00016.tfrecord      renamed into place when whole; .index or .points beside it
 ///   a journal line                     commits the shard
 ///   train.manifest.json                when all shards are committed (manifest.h)
-/// Where a manifest of the same plan is, but a shard is missing, has another size, or (when asked)
-/// another content, that shard alone is made anew, to the same bytes.
+/// If there is a manifest of the same plan, but a shard is missing, has another size, or (on
+/// request) another content, only that shard is made anew, to the same bytes.
 namespace infeed::tools {
 
-/// What to do about a dataset of the same prefix. An unfinished one of the same plan is always
-/// continued.
+/// The treatment of an existing dataset with the same prefix. An unfinished one of the same plan is
+/// always continued.
 enum class ExistingDataset {
-  refuse,               ///< already_exists, unless it is the same one: then nothing is to be done
-  replace,              ///< make it anew
-  replace_unless_same,  ///< make another one anew; nothing is to be done for the same one
+  refuse,               ///< already_exists, unless it is the same one, which needs no work
+  replace,              ///< makes it anew
+  replace_unless_same,  ///< makes another one anew; the same one needs no work
 };
 
-/// Of a split by hash (example_order.h).
+/// Part of a split by hash (example_order.h).
 enum class SplitPart { all, train, validation };
 
 struct ConvertProgress {
   std::uint64_t done = 0;   ///< examples of the input
-  std::uint64_t total = 0;  ///< without those of shards that were there already
+  std::uint64_t total = 0;  ///< without those of shards that existed before
 };
 
 struct ConvertOptions {
-  std::string prefix;  ///< folder (made if it isn't there) and start of the names
-  /// 0: about 128 MiB a shard, at least one and at most 4096; or, where a conversion of the same
-  /// plan was begun, as many as that one has.
+  std::string prefix;  ///< folder (created if missing) and start of the names
+  /// 0: about 128 MiB a shard, at least one and at most 4096. If a conversion of the same plan was
+  /// begun, its number is taken.
   std::uint32_t shard_count = 16;
-  /// Instead of the count: about so many bytes a shard before compression; 0 is off.
+  /// Used instead of the count: about so many bytes a shard before compression; 0 is off.
   std::uint64_t shard_bytes = 0;
   Compression compression = Compression::none;  ///< none, gzip or lz4
   ExistingDataset existing = ExistingDataset::refuse;
-  std::optional<std::uint64_t> seed = {};  ///< of the shuffled order; none: the input's
+  std::optional<std::uint64_t> seed = {};  ///< seed of the shuffled order; none: the input's order
   SplitPart part = SplitPart::all;
   double validation_share = 0;
-  std::string split_column = {};  ///< whose value is hashed; empty: the example's name is
-  /// So many bad examples are left out and listed in the manifest; one more is an error.
+  std::string split_column = {};  ///< column whose value is hashed; empty: the example's name is
+  /// Most bad examples that are left out and listed in the manifest; one more is an error.
   std::uint64_t quarantine_max = 0;
-  /// Also reads a dataset that is there, to find shards whose size alone is right.
+  /// Also reads the content of an existing dataset, to find damaged shards of the right size.
   bool check_content = false;
   Durability durability = Durability::synced;
   int threads = 0;  ///< 0: usable_cores(), twice as many when shards are synced
@@ -71,7 +71,7 @@ struct ConvertOptions {
   std::function<void(const ConvertProgress&)> on_progress = {};
 };
 
-/// A shard that is not what the manifest says.
+/// A shard that differs from the manifest.
 struct WrongShard {
   std::uint32_t shard = 0;
   std::string what;  ///< "'train-00003-of-00016.tfrecord' is missing"
@@ -82,34 +82,37 @@ struct ConvertResult {
   Manifest manifest;
   std::string manifest_file;
   double seconds = 0;
-  std::uint32_t shards_found = 0;  ///< of an earlier, unfinished call
-  bool was_complete = false;       ///< nothing was to be done
+  std::uint32_t shards_found = 0;  ///< finished by an earlier call
+  bool was_complete = false;       ///< no work was needed
   /// Shards of a complete dataset that were missing or damaged and were made anew.
   std::vector<WrongShard> rebuilt = {};
 };
 
-/// Throws RecordWriter's errors and the input's; already_exists before anything is written when
-/// shards are there that aren't of the same plan; failed_precondition for an unfinished conversion
-/// with another plan (what differs) or while somebody else converts into the same prefix. After an
-/// error or a stop, finished shards stay and the same call goes on. A stop is Error (cancelled)
-/// that says how many are finished.
+/// Throws RecordWriter's errors and the input's; already_exists, before anything is written, if
+/// shards of another plan exist; failed_precondition for an unfinished conversion with another plan
+/// (the message lists the differences) or while another process converts into the same prefix.
+/// After an error or a stop, finished shards stay and the same call goes on. A stop is Error
+/// (cancelled) with the number of finished shards.
 ConvertResult convert(const ExampleInput& input, const ConvertOptions& options);
 
-/// What convert() would do, found by looking and by encoding some examples; nothing is written.
+/// The expected work of convert(), from looking and from encoding some examples; nothing is
+/// written.
 struct ConvertEstimate {
-  std::uint64_t examples = 0;  ///< of the input; a split takes its share of them
-  std::uint64_t bytes = 0;     ///< of all shards, before compression
-  double seconds = 0;          ///< of reading and encoding
+  std::uint64_t examples = 0;  ///< examples of the input; a split takes its share of them
+  std::uint64_t bytes = 0;     ///< bytes of all shards, before compression
+  double seconds = 0;          ///< time of reading and encoding
   std::vector<std::string> files;
   std::uint32_t shards_found = 0;
   bool is_complete = false;
-  std::vector<WrongShard> wrong = {};                ///< of a complete dataset, to be made anew
-  ColumnStatistics statistics = ColumnStatistics();  ///< of the examples that were encoded
-  std::uint64_t bad_examples = 0;                    ///< of them, which convert() would refuse
+  std::vector<WrongShard> wrong = {};                ///< shards of a complete dataset that would be
+                                                     ///< made anew
+  ColumnStatistics statistics = ColumnStatistics();  ///< statistics of the encoded examples
+  std::uint64_t bad_examples = 0;                    ///< those among them that convert() would
+                                                     ///< refuse
   std::string first_bad = {};
 };
 
-/// Throws what convert() would throw before it writes anything.
+/// Throws the errors that convert() would throw before it writes anything.
 ConvertEstimate estimate_conversion(const ExampleInput& input, const ConvertOptions& options);
 
 }  // namespace infeed::tools

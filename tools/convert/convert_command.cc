@@ -46,7 +46,7 @@ struct ConvertCommandOptions {
   std::string labels_file;
   std::string output;
   std::string split = "both";
-  std::uint32_t shards = 0;  ///< by the size
+  std::uint32_t shards = 0;  ///< 0: by the size
   std::uint64_t shard_bytes = 0;
   std::string compression = "none";
   std::optional<std::uint64_t> seed;
@@ -62,10 +62,10 @@ struct ConvertCommandOptions {
   int threads = 0;
 };
 
-/// One input, of which one or two sets of shards are made.
+/// One input, from which one or two sets of shards are made.
 struct Source {
   std::string name;
-  bool is_split;  ///< by --validation
+  bool is_split;  ///< true with --validation
   std::string description;
   std::function<std::unique_ptr<ExampleInput>()> open;
 };
@@ -152,8 +152,8 @@ class ConvertRun {
   }
 
  private:
-  /// Reading an input through can take minutes, and nothing is written meanwhile: a stop ends the
-  /// program at once.
+  /// Opens the input. Reading it through can take minutes, and nothing is written meanwhile: a stop
+  /// ends the program at once.
   std::unique_ptr<ExampleInput> open(const Source& source) {
     const std::stop_callback at_stop(stop_, [this] {
       terminal_.clear_status();

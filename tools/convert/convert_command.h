@@ -6,7 +6,7 @@
 
 #include "cli/command_line.h"
 
-/// `infeed convert`: makes TFRecord shards of other data.
+/// `infeed convert`: makes TFRecord shards from other data.
 namespace infeed::tools {
 
 Command add_convert_command(CLI::App& app, const std::vector<InputKind>& own_kinds);

@@ -16,7 +16,7 @@ std::string found_note(std::uint32_t shards) {
   return shards == 0 ? "" : fmt::format(" ({} of them made before)", shards);
 }
 
-/// "1 of 16 shards ('train-00003-of-00016.tfrecord' is missing)"
+/// Returns "1 of 16 shards ('train-00003-of-00016.tfrecord' is missing)".
 std::string describe_wrong(const std::vector<WrongShard>& wrong, std::size_t shards) {
   constexpr std::size_t kShownMax = 3;
   std::vector<std::string> shown;

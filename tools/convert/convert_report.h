@@ -8,11 +8,11 @@
 #include "cli/terminal.h"
 #include "convert/convert.h"
 
-/// What `infeed convert` says about a set of shards: to people on the terminal, to programs as
+/// Reports of `infeed convert` on a set of shards: for people on the terminal, for programs as
 /// JSON.
 namespace infeed::tools {
 
-/// "train: ███···  42 %  1,204,311 examples/s  0:07 left", from the moment it was made.
+/// Shows "train: ███···  42 %  1,204,311 examples/s  0:07 left". Times count from its construction.
 class ProgressLine {
  public:
   ProgressLine(Terminal& terminal, std::string set);
@@ -24,7 +24,7 @@ class ProgressLine {
   const std::chrono::steady_clock::time_point begin_;
 };
 
-/// "0:07", "2:03:59"
+/// Returns "0:07", "2:03:59".
 std::string as_duration(double seconds);
 
 void print_result(Terminal& terminal, const std::string& set, const ExampleInput& input,
@@ -32,7 +32,7 @@ void print_result(Terminal& terminal, const std::string& set, const ExampleInput
 void print_estimate(Terminal& terminal, const std::string& set, const ExampleInput& input,
                     const ConvertEstimate& estimate);
 
-/// One entry of "sets" (tools/README.md).
+/// Returns one entry of "sets" (tools/README.md).
 nlohmann::json describe(const std::string& set, const ExampleInput& input,
                         const ConvertResult& result);
 nlohmann::json describe(const std::string& set, const ExampleInput& input,

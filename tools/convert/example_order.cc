@@ -34,8 +34,8 @@ std::uint64_t ExampleOrder::permute(std::uint64_t value) const {
 
 std::uint64_t ExampleOrder::example_at(std::uint64_t position) const {
   if (!is_shuffled_) return position;
-  // The network permutes up to four times as many numbers; following its cycle from inside until it
-  // comes inside again is a permutation of those inside.
+  // The network permutes up to four times as many numbers. Following its cycle from an inside
+  // number until the next inside one permutes the inside numbers.
   std::uint64_t value = position;
   do {
     value = permute(value);

@@ -5,9 +5,8 @@
 #include <optional>
 #include <string_view>
 
-/// Why: which example comes where is decided without a list of all examples, so that a week's
-/// conversion needs no more memory than a minute's, any shard can be made on its own, and nothing
-/// but the seed has to be remembered.
+/// Why: the order of the examples is computed without a list of them. So a long conversion needs no
+/// more memory than a short one, any shard can be made on its own, and only the seed is remembered.
 namespace infeed::tools {
 
 /// A permutation of 0 .. size-1, or the identity without a seed. A Feistel network of six rounds
@@ -16,7 +15,7 @@ namespace infeed::tools {
 ///     ExampleOrder order(60'000, 42);
 ///     input.read(order.example_at(0), ...)   // the first of the shuffled order
 ///
-/// Thread-safety: as const, any.
+/// Thread-safety: const access from any thread.
 class ExampleOrder {
  public:
   ExampleOrder(std::uint64_t size, std::optional<std::uint64_t> seed);
@@ -32,8 +31,8 @@ class ExampleOrder {
   std::array<std::uint64_t, kRounds> keys_{};
 };
 
-/// Whether an example is one of the `share` (0..1) that are kept for validation: by a hash of its
-/// name, so that it stays where it is when others come or go, and its neighbours don't matter.
+/// True if an example is among the `share` (0..1) kept for validation. A hash of its name decides,
+/// so that it stays in its part when other examples come or go.
 bool is_for_validation(std::string_view example_name, double share);
 
 }  // namespace infeed::tools

@@ -13,7 +13,7 @@
 namespace infeed::tools {
 namespace {
 
-/// The same for the same values, and another one for any others.
+/// Returns the same key for the same values, and another one for any others.
 std::string value_key(const FeatureView& view) {
   std::string key(to_string(view.kind()));
   const auto add_number = [&key](const auto value) {

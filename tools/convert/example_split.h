@@ -10,11 +10,11 @@
 
 namespace infeed::tools {
 
-/// Which examples a part of a split takes: by a hash of their name, or of a column's value, so that
-/// all rows of one user are in one part, and copies of an example too, whatever their files are
-/// called. An example without that value, or that can't be read, goes by its name.
+/// The examples that a part of a split takes. A hash of the name, or of a column's value, decides.
+/// By a column, all rows of one user are in one part, and copies of an example too, whatever their
+/// files are called. An example without that value, or that can't be read, goes by its name.
 ///
-/// Thread-safety: as const, any.
+/// Thread-safety: const access from any thread.
 class ExampleSplit {
  public:
   explicit ExampleSplit(const ConvertOptions& options);
@@ -31,7 +31,7 @@ class ExampleSplit {
   const ExampleParser parser_;
 };
 
-/// Error invalid_argument when the input has no such column.
+/// Throws invalid_argument if the input has no such column.
 void require_split_column(const ExampleInput& input, const ConvertOptions& options);
 
 }  // namespace infeed::tools

@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// JSON is UTF-8, names and what messages quote may be any bytes.
+/// Decodes names and quoted texts, which may be any bytes, from JSON's UTF-8.
 std::string bytes_at(const Json& json, const char* key) {
   return detail::bytes_of_utf8_name(json.at(key).get<std::string>());
 }

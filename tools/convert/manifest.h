@@ -11,15 +11,16 @@
 
 #include "convert/column_statistics.h"
 
-/// Why: a folder of shards doesn't say whether it is whole. The manifest beside them (NAME.manifest
-/// .json) does: which shards, how many examples and bytes, CRC-32C of every file, which columns
-/// with what values, what was left out. It is written last, so that where it is, all is there.
+/// Why: a folder of shards doesn't show whether it is whole. The manifest beside them
+/// (NAME.manifest.json) does: the shards, their examples and bytes, CRC-32C of every file, the
+/// columns with statistics, the examples that were left out. It is written last: if it exists,
+/// everything does.
 ///
-/// The JSON: format, shards and checksum as infeed/records/shard_manifest.h has them, where an
-/// entry of a gzip shard has "points" in the place of "index", and one of an lz4 shard neither;
-/// "plan": the plan's own JSON (conversion_plan.h) and "plan_id"; "examples", "bytes"; "columns":
-/// ColumnStatistics, and "shape" where all examples have one; "classes": what the labels 0, 1...
-/// stand for, where the input knows; "quarantined": input, error.
+/// The JSON: format, shards and checksum as in infeed/records/shard_manifest.h, where an entry of a
+/// gzip shard has "points" instead of "index", and one of an lz4 shard neither; "plan": the plan's
+/// own JSON (conversion_plan.h) and "plan_id"; "examples", "bytes"; "columns": ColumnStatistics,
+/// and "shape" if all examples have the same; "classes": meanings of the labels 0, 1..., if the
+/// input knows them; "quarantined": input, error.
 namespace infeed::tools {
 
 /// An example that could not be read and was left out.
@@ -39,8 +40,8 @@ struct ShardEntry : ManifestShard {
   std::vector<QuarantinedExample> quarantined;
 };
 
-/// One line of JSON and back. Nothing when the text is not one of to_text(); the journal has
-/// checked it already, so it is of another version.
+/// Convert to one line of JSON and back. Returns nothing if the text isn't from to_text(). The
+/// journal has checked the text, so it is then of another version.
 std::string to_text(const ShardEntry& entry);
 std::optional<ShardEntry> parse_shard_entry(const std::string& text);
 
@@ -54,13 +55,13 @@ struct Manifest {
   std::vector<std::string> classes = {};
 
   std::uint64_t examples() const;
-  std::uint64_t bytes() const;  ///< of the shards, without indices
+  std::uint64_t bytes() const;  ///< sum over the shards, without indices
 };
 
-/// Sums up finished shards, which come in their order.
+/// Sums up finished shards, which must be in order.
 Manifest make_manifest(std::string plan_text, std::string plan_id, std::vector<ShardEntry> shards);
 std::string to_text(const Manifest& manifest);
-/// Error data_loss when it is damaged, failed_precondition when it is no manifest.
+/// Throws data_loss if it is damaged, failed_precondition if it is no manifest.
 Manifest read_manifest(const std::string& file);
 
 }  // namespace infeed::tools

@@ -62,7 +62,7 @@ void ShardWorkers::run() {
   }
 }
 
-/// With syncs half of the threads wait for the disk and leave their cores to the others.
+/// With syncs, half of the threads wait for the disk and leave their cores to the others.
 int ShardWorkers::thread_count() const {
   if (options_.threads > 0) return options_.threads;
   return options_.durability == Durability::synced ? 2 * usable_cores() : usable_cores();
@@ -128,11 +128,11 @@ bool ShardWorkers::is_intact(const ShardEntry& entry) const {
     return sum_file(file, options_.stop) == entry.sum &&
            (!entry.side_file || sum_file(file + entry.side_file->ending) == entry.side_file->sum);
   } catch (const Error&) {
-    return false;  // whatever it is, making the shard again mends it or says what is wrong
+    return false;  // whatever it is, making the shard again mends or reports it
   }
 }
 
-/// False when the example is quarantined.
+/// Returns false if the example is quarantined.
 bool ShardWorkers::read_example(std::uint64_t index, ExampleReader& reader, ShardEntry& entry,
                                 std::string& bytes) {
   try {
@@ -140,7 +140,7 @@ bool ShardWorkers::read_example(std::uint64_t index, ExampleReader& reader, Shar
     return true;
   } catch (const Error& error) {
     if (!is_of_one_example(error.code())) throw;
-    // Where the value decides, the other part's bad examples are read, too, and are its own matter.
+    // Splitting by value reads bad examples of the other part, too. The other part reports them.
     if (split_.is_by_column() && !split_.takes_name(input_.name_of(index))) return false;
     const std::string location = input_.location_of(index);
     if (++quarantined_ > options_.quarantine_max) {
@@ -158,7 +158,7 @@ bool ShardWorkers::read_example(std::uint64_t index, ExampleReader& reader, Shar
   }
 }
 
-/// False when it is of another part, or quarantined.
+/// Returns false if it is of another part, or quarantined.
 bool ShardWorkers::read_wanted(std::uint64_t index, ExampleReader& reader, ShardEntry& entry,
                                std::string& bytes) {
   if (split_.takes_all()) return read_example(index, reader, entry, bytes);
@@ -169,7 +169,7 @@ bool ShardWorkers::read_wanted(std::uint64_t index, ExampleReader& reader, Shard
   return split_.takes_name(name) && read_example(index, reader, entry, bytes);
 }
 
-/// False when stopped before its end: the writer then removes what it wrote.
+/// Returns false if stopped before the shard's end: the writer then removes the file.
 bool ShardWorkers::write_shard(std::uint32_t shard, ExampleReader& reader, ShardEntry& entry) {
   const std::string& file = shards_[shard];
   RecordWriter writer(
@@ -178,7 +178,7 @@ bool ShardWorkers::write_shard(std::uint32_t shard, ExampleReader& reader, Shard
   entry.file = std::filesystem::path(file).filename().string();
   entry.statistics = ColumnStatistics(columns_);
   entry.statistics.declare(kinds_);
-  reader.take_counts();  // those of a shard that was given up
+  reader.take_counts();  // drops those of an abandoned shard
   std::string bytes;
   const std::uint64_t end = first_position(shard + 1);
   for (std::uint64_t position = first_position(shard); position < end; ++position) {
@@ -193,8 +193,8 @@ bool ShardWorkers::write_shard(std::uint32_t shard, ExampleReader& reader, Shard
   writer.close();
   entry.statistics.add_counts(reader.take_counts());
   entry.sum = writer.file_sum();
-  // What is beside it is synced with all others, before the manifest: after a power cut a shard
-  // whose index is gone is made again, and waiting for the disk here would cost more.
+  // Side files are synced with all others, before the manifest. After a power cut a shard without
+  // its index is made again; waiting for the disk here would cost more.
   write_side_file(writer, options_.compression, Durability::leave_to_system);
   if (const std::string ending(side_file_ending(options_.compression)); !ending.empty()) {
     entry.side_file = SideFile{ending, sum_file(file + ending)};

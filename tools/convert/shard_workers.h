@@ -15,26 +15,26 @@
 #include "convert/journal.h"
 #include "convert/manifest.h"
 
-/// Why: shards don't depend on each other, so that threads take one after the other, and what one
-/// has written is either committed in the journal or made again.
+/// Why: shards don't depend on each other. Threads take one after the other; each shard that a
+/// thread writes is either committed in the journal or made again.
 namespace infeed::tools {
 
 class ShardWorkers {
  public:
   struct Task {
-    /// What the journal says is finished already. It is read and its checksums are compared before
-    /// it is believed.
+    /// Shards that the journal calls finished. They are read and their checksums compared first.
     std::map<std::uint32_t, ShardEntry> committed = {};
-    std::vector<std::uint32_t> shards;  ///< to be made, if they aren't committed
+    std::vector<std::uint32_t> shards;  ///< shards to be made, unless they are committed
   };
   ShardWorkers(const ExampleInput& input, const ConvertOptions& options,
                const std::vector<std::string>& shards, Journal& journal, Task task);
 
   /// Returns when the task's shards are committed; throws as convert() does.
   void run();
-  /// In the order of the task.
+  /// Returns the entries in the order of the task.
   std::vector<ShardEntry> take_entries();
-  /// Of all shards of the task, summed up in their order; the entries have none of their own left.
+  /// Returns the statistics of all shards of the task, summed up in their order. The entries have
+  /// none left.
   ColumnStatistics take_statistics() { return std::move(statistics_); }
   std::uint32_t shards_found() const { return shards_found_; }
 
@@ -65,10 +65,10 @@ class ShardWorkers {
   Journal& journal_;
   const Task task_;
   std::vector<ShardEntry> entries_;
-  // Of a thousand shards with columns of their own, all of them would be too many for the memory, and
-  // that there are too many is said when it is so rather than at the end.
+  // Statistics are summed up as shards finish. Those of a thousand shards with different columns
+  // would not fit into memory, and too many columns are reported at once, not at the end.
   std::vector<bool> is_finished_;  ///< by entry
-  std::size_t summed_up_ = 0;      ///< so many entries from the first one
+  std::size_t summed_up_ = 0;      ///< number of entries summed up, from the first one on
   ColumnStatistics statistics_;
 
   std::uint64_t examples_total_ = 0;

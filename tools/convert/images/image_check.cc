@@ -23,7 +23,7 @@ std::size_t little_endian(std::string_view bytes, std::size_t at) {
   return value;
 }
 
-/// Follows a GIF file's blocks; what they hold is not looked at.
+/// Follows a GIF file's blocks without looking at their content.
 class GifBlocks {
  public:
   explicit GifBlocks(std::string_view bytes) : bytes_(bytes) {}
@@ -89,7 +89,7 @@ void check_bmp(std::string_view bytes) {
 
 void check_webp(std::string_view bytes) {
   constexpr std::size_t kSizeAt = 4;
-  constexpr std::size_t kRiffBytes = 8;  // that the size doesn't count
+  constexpr std::size_t kRiffBytes = 8;  // bytes that the size doesn't count
   if (little_endian(bytes, kSizeAt) > bytes.size() - kRiffBytes) fail_as_cut("WebP", bytes);
 }
 
@@ -98,7 +98,7 @@ void check_webp(std::string_view bytes) {
 void check_image(std::string_view bytes) {
   switch (image::format_of(bytes)) {
     case image::ImageFormat::jpeg:
-      // An eighth of the size reads every coefficient and computes a pixel of 64.
+      // Decoding at an eighth of the size reads every coefficient and computes a pixel of 64.
       image::decode(bytes, {.jpeg_width_max = 1});
       break;
     case image::ImageFormat::png:

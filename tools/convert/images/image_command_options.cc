@@ -8,9 +8,9 @@
 namespace infeed::tools {
 namespace {
 
-constexpr std::size_t kSideMax = 1 << 13;  // two of them are what the decoder takes, too
+constexpr std::size_t kSideMax = 1 << 13;  // the decoder, too, takes two of them at most
 
-/// "224x160", or "224" for a square.
+/// Parses "224x160", or "224" for a square.
 void parse_resize(const std::string& text, ImageOptions& options) {
   const char* const end = text.data() + text.size();
   const auto width = std::from_chars(text.data(), end, options.width);

@@ -5,7 +5,8 @@
 
 namespace infeed::tools {
 
-/// --decode-images, --channels, --resize and --trust-images; `options` must outlive the command.
+/// Adds --decode-images, --channels, --resize and --trust-images; `options` must outlive the
+/// command.
 void add_image_options(CLI::App& command, ImageOptions& options);
 
 }  // namespace infeed::tools

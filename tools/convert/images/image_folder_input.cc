@@ -24,7 +24,7 @@ class ImageFolderInput final : public ExampleInput {
  public:
   ImageFolderInput(std::string folder, const ImageOptions& options)
       : folder_(std::move(folder)), options_(options), found_(scan_image_folder(folder_)) {
-    // What is trusted isn't looked at before it is its turn.
+    // Trusted images aren't looked at before their turn.
     if (!options_.trust) survey();
   }
 
@@ -75,7 +75,7 @@ class ImageFolderInput final : public ExampleInput {
     });
   }
 
-  /// What can't be read is met again when it is its turn, and named then.
+  /// Skips an image that can't be read: read() reports it in its turn.
   static void add_header(const std::string& name, ImageSurvey& survey) {
     try {
       const File file = File::open_to_read(name);
@@ -101,7 +101,7 @@ class ImageReader final : public FeatureReader {
   void add_features(std::uint64_t index, ExampleBuilder& builder) override {
     const FolderImage& image = input_.found_.images[index];
     const std::string file = input_.file_of(image);
-    const Record whole = read_whole_file(file);  // perhaps it is a pipe by now
+    const Record whole = read_whole_file(file);  // it may be a pipe by now
     const std::string_view bytes = whole.bytes();
     if (image::format_of(bytes) == image::ImageFormat::unknown) {
       throw Error(ErrorCode::data_loss,

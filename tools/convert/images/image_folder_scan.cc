@@ -20,7 +20,7 @@ struct OneAndMany {
   std::string_view many;
 };
 
-/// By LeftOut.
+/// In the order of LeftOut.
 constexpr std::array<OneAndMany, kLeftOutKinds> kOmissions = {
     {{"file that by its name is no image", "files that by their names are no images"},
      {"image beside the class folders", "images beside the class folders"},

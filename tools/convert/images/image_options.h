@@ -2,18 +2,18 @@
 
 #include <cstddef>
 
-/// What is to be done with images on their way into a dataset.
+/// The treatment of images on their way into a dataset.
 namespace infeed::tools {
 
 struct ImageOptions {
   bool decode = false;  ///< pixels instead of the files' bytes
-  /// Bytes are taken as they are. Else every image is decoded once, so that a damaged one is found
-  /// by the conversion and not by the training.
+  /// True: bytes are taken unchecked. False: every image is decoded once, so that the conversion
+  /// finds a damaged one, not the training.
   bool trust = false;
-  /// Of decoded images: 1 grey, 3 RGB, 4 RGB and alpha. 0: what all images have when that is one of
-  /// these, else 3.
+  /// Channels of decoded images: 1 grey, 3 RGB, 4 RGB and alpha. 0: the number that all images
+  /// have, if it is one of these, else 3.
   std::size_t channels = 0;
-  /// Of decoded images; 0: each keeps its own.
+  /// Size of decoded images; 0: each keeps its own.
   std::size_t width = 0;
   std::size_t height = 0;
 };

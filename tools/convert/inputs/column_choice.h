@@ -10,12 +10,12 @@
 
 #include "convert/inputs/text_value.h"
 
-/// Why: text doesn't say what it is, so that the kind of a column is a guess from some of its rows,
-/// or what a schema says. A guess that isn't obvious is told to the user, and a value that the kind
-/// can't hold is an error; none is changed or dropped in silence.
+/// Why: text doesn't tell its kind. So the kind of a column comes from a schema, or is guessed from
+/// some of its rows. The user is told of a guess that isn't obvious. A value that the kind can't
+/// hold is an error; none is changed or dropped in silence.
 namespace infeed::tools {
 
-/// The kind that a column takes.
+/// The kind chosen for a column.
 struct ColumnChoice {
   FeatureKind kind = FeatureKind::bytes;
   bool is_from_schema = false;
@@ -29,7 +29,7 @@ struct ColumnChoice {
   ColumnKind described(std::string name) const;
 };
 
-/// Chooses by the values that it is shown:
+/// Chooses by the values that it has seen:
 ///   numbers and at most a tenth of something else   integers, or floats when one has a fraction;
 ///                                                   the rest is refused, row by row
 ///   leading zeros, or whole numbers beyond int64 without any fraction   bytes: the text is kept
@@ -40,7 +40,7 @@ class KindGuess {
   void see(ValueForm form, std::string_view written, std::uint64_t example);
   void see(std::string_view text, std::uint64_t example) { see(value_form(text), text, example); }
 
-  /// `location_of` says for the note where an example stands.
+  /// `location_of` returns the place of an example, for the note.
   using LocationOf = std::function<std::string(std::uint64_t example)>;
   ColumnChoice choose(const LocationOf& location_of) const;
   FeatureKind kind() const;
@@ -61,7 +61,7 @@ class KindGuess {
   std::array<Seen, kForms> seen_;
 };
 
-/// Throws invalid_argument: the column doesn't take this value; why, and what to do.
+/// Throws invalid_argument: the column doesn't take this value, with the reason and advice.
 [[noreturn]] void refuse_value(std::string_view column, std::string_view written, ValueForm form,
                                const ColumnChoice& choice);
 

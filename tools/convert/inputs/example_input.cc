@@ -24,7 +24,7 @@ InputFile examine_input_file(const std::string& file) {
 }
 
 std::string input_file_name(const std::string& file) {
-  // In the name of an S3 object these are letters like others.
+  // In S3 names the characters ? and # are letters like others.
   const bool has_query = file.starts_with("http://") || file.starts_with("https://");
   const std::size_t path_end = has_query ? file.find_first_of("?#") : file.npos;
   return std::filesystem::path(file.substr(0, path_end)).filename().string();

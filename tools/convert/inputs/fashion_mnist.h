@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-/// Why: the main job needs real images without a download; Debian packages Fashion-MNIST (Xiao et
+/// Why: the main job needs real images without a download. Debian packages Fashion-MNIST (Xiao et
 /// al., 2017): 60,000 training and 10,000 test images of clothes, 28x28 grey pixels, 10 classes, as
 /// four gzipped IDX files in one folder. MNIST itself has the same files.
 namespace infeed::tools {

@@ -17,7 +17,7 @@ Error lone_return() {
                "or CRLF: tr '\\r' '\\n' makes them of lines that end with CR");
 }
 
-/// 0 when the rows differ, or one can't be cut.
+/// Returns the number of fields of all rows; 0 if they differ, or one can't be cut.
 std::size_t common_field_count(const std::vector<std::string>& rows, TableFormat format) {
   FieldSplitter splitter(format);
   std::size_t count = 0;
@@ -39,7 +39,7 @@ const std::vector<std::string_view>& FieldSplitter::split(std::string_view row) 
   const bool has_return = row.find('\r') != row.npos;
   fields_.clear();
   unquoted_.clear();
-  unquoted_.reserve(row.size());  // views into it stay valid
+  unquoted_.reserve(row.size());  // keeps views into it valid
   for (std::size_t at = 0; at <= row.size();) {
     if (fields_.size() == infeed::limits::csv_row_fields) {
       throw Error(ErrorCode::data_loss,

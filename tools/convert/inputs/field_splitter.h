@@ -10,9 +10,9 @@
 
 namespace infeed::tools {
 
-/// How the rows of a table are cut into fields. A carriage return without a line feed, outside
-/// quotes, is an error, as in infeed/records/csv.h: Python's csv, pandas and pyarrow end a row there,
-/// so that a character would make other rows than they have.
+/// The way in which rows of a table are cut into fields. A carriage return without a line feed,
+/// outside quotes, is an error, as in infeed/records/csv.h: Python's csv, pandas and pyarrow end a
+/// row there, so the rows would differ from theirs.
 struct TableFormat {
   char separator = ',';
   Quotes quotes = Quotes::csv;
@@ -23,8 +23,8 @@ class FieldSplitter {
  public:
   explicit FieldSplitter(TableFormat format) : format_(format) {}
 
-  /// Valid until the next call. Throws data_loss when quotes stand where they can't, or a carriage
-  /// return outside of them.
+  /// Valid until the next call. Throws data_loss for quotes in a wrong place, or a carriage return
+  /// outside of them.
   const std::vector<std::string_view>& split(std::string_view row);
 
  private:
@@ -35,15 +35,15 @@ class FieldSplitter {
   std::string unquoted_;
 };
 
-/// What --delimiter takes: one byte, "tab" or "\\t". Throws invalid_argument.
+/// Parses the argument of --delimiter: one byte, "tab" or "\\t". Throws invalid_argument.
 char parse_delimiter(const std::string& text);
-/// The other way round: "','", "tab".
+/// Returns the name of a delimiter: "','", "tab".
 std::string delimiter_name(char delimiter);
 
-/// A separator by which the rows, of which the first may be a header, would all have the same
-/// number of columns, more than one. Asked when `format` gives one column only.
+/// Returns a separator that gives all rows, the first of which may be a header, the same number of
+/// columns, more than one. Used if `format` gives only one column.
 std::optional<char> find_other_separator(const std::vector<std::string>& rows, TableFormat format);
-/// One that the first row has at all.
+/// Returns another separator that occurs in the first row.
 std::optional<char> find_possible_separator(std::string_view first_row, TableFormat format);
 
 }  // namespace infeed::tools

@@ -19,7 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// "train-00003-of-00016.tfrecord" from that, from its index and from the partial file of either.
+/// True for a shard of `name`, such as "train-00003-of-00016.tfrecord", its index, and the partial
+/// file of either.
 bool is_shard_of(const std::string& name, std::string_view file) {
   constexpr std::string_view kPartial = ".partial";
   if (file.starts_with('.') && file.ends_with(kPartial)) {
@@ -35,7 +36,7 @@ bool exists(const std::string& file) {
   return fs::exists(file, ignored);
 }
 
-/// Empty when it is what it should be.
+/// Returns the difference to the manifest; empty if there is none.
 std::string compare(const std::string& folder, const std::string& name, const FileSum& wanted,
                     const ConvertOptions& options) {
   std::error_code error;

@@ -49,7 +49,8 @@ class IdxPairInput final : public ExampleInput {
   ColumnShapes shapes() const override { return {{"image", {images_.shape[1], images_.shape[2]}}}; }
 
  private:
-  // Before the arrays: a file that changes while it is read has another time at the next run.
+  // Initialised before the arrays: a file that changes while it is read has another time at the
+  // next run.
   const std::vector<InputFile> files_;
   const std::string name_;
   const IdxArray images_;

@@ -25,7 +25,7 @@ constexpr int kShownInErrors = 60;
                                                 printable(line, kShownInErrors), more));
 }
 
-/// What the parser calls as it reads; a false return would end it, but everything wrong is thrown.
+/// Receives the parser's events. Returning false would end the parsing; errors are thrown instead.
 class FeatureCollector final : public nlohmann::json_sax<Json> {
  public:
   explicit FeatureCollector(std::string_view line) : line_(line) {}
@@ -42,7 +42,7 @@ class FeatureCollector final : public nlohmann::json_sax<Json> {
     return add({ValueForm::boolean, value ? "true" : "false", value, value ? 1.0 : 0.0});
   }
   bool number_integer(std::int64_t value) override {
-    // Without a minus it would be an unsigned one.
+    // A zero without a minus would arrive as unsigned.
     if (value == 0) return add({ValueForm::integer, "-0", 0, -0.0});
     return add({ValueForm::integer, std::to_string(value), value, static_cast<double>(value)});
   }
@@ -106,7 +106,7 @@ class FeatureCollector final : public nlohmann::json_sax<Json> {
   void require_object() const {
     if (prefix_sizes_.empty()) fail_line(line_, "");
   }
-  /// Before one more object or array: each repeats the names of those around it.
+  /// Throws if one more object or array is too deep: each repeats the names of those around it.
   void require_shallow() const {
     if (prefix_sizes_.size() + list_depth_ < infeed::limits::json_depth) return;
     fail_line(line_, fmt::format(": {}", detail::json_too_deep_text()));
@@ -136,7 +136,7 @@ class FeatureCollector final : public nlohmann::json_sax<Json> {
   }
 
   const std::string_view line_;
-  std::string prefix_;  // "outer." inside an object of that key
+  std::string prefix_;  // "outer." inside an object with that key
   std::vector<std::size_t> prefix_sizes_;
   std::string name_;
   std::size_t list_depth_ = 0;

@@ -16,7 +16,7 @@ namespace {
 
 using ColumnChoices = std::map<std::string, ColumnChoice, std::less<>>;
 
-/// Of a name that the sampled lines didn't have: by its own values.
+/// Chooses the kind of a name that the sampled lines didn't have, by its own values.
 ColumnChoice choice_of(const JsonFeature& feature) {
   KindGuess guess;
   for (const JsonValue& value : feature.values) guess.see(value.form, value.text, 0);
@@ -120,7 +120,7 @@ class JsonLinesReader final : public FeatureReader {
     counts.rounded += line.rounded;
   }
 
-  /// Of a name that has nothing but nulls no record tells, so that nobody else counts it.
+  /// Counts a name that may have only nulls: records don't show it, so no other check counts it.
   void count_name(const std::string& name, std::uint64_t index) {
     names_bytes_ += name.size();
     const std::string wrong = infeed::detail::too_many_json_columns(counts_.size(), names_bytes_);
@@ -134,7 +134,7 @@ class JsonLinesReader final : public FeatureReader {
   std::vector<std::string_view> texts_;
   std::vector<std::int64_t> integers_;
   std::vector<float> floats_;
-  std::vector<ColumnCounts> line_counts_;  // they count when all of the line is good
+  std::vector<ColumnCounts> line_counts_;  // counted when the whole line is good
   std::unordered_map<std::string, ColumnCounts> counts_;
   std::size_t names_bytes_ = 0;
 };
@@ -185,9 +185,9 @@ class JsonLinesInput final : public ExampleInput {
           for (const JsonValue& value : feature.values) guess.see(value.form, value.text, index);
         }
       } catch (const Error&) {
-        continue;  // reading it says what is wrong, when it is its turn
+        continue;  // read() reports it in its turn
       }
-      // A line adds no more than its own limit before this is asked.
+      // Before this check a line adds no more than its own limit.
       if (const std::string wrong =
               infeed::detail::too_many_json_columns(guesses.size(), names_bytes);
           !wrong.empty()) {

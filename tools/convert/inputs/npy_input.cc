@@ -30,7 +30,7 @@ class NpyReader final : public FeatureReader {
 
 class NpyInput final : public ExampleInput {
  public:
-  /// `wanted`: the columns to take; none: all.
+  /// `wanted`: the columns to take; empty: all.
   NpyInput(const Files& files, const std::vector<std::string>& wanted) : wanted_(wanted) {
     for (const std::string& file : files) {
       files_.push_back(examine_input_file(file));
@@ -90,7 +90,7 @@ class NpyInput final : public ExampleInput {
 
   static std::string column_name(const std::string& file) {
     std::string name = std::filesystem::path(input_file_name(file)).stem().string();
-    if (name.ends_with(kEnding)) name.resize(name.size() - kEnding.size());  // of name.npy.gz
+    if (name.ends_with(kEnding)) name.resize(name.size() - kEnding.size());  // name.npy.gz
     return name;
   }
 
@@ -106,7 +106,7 @@ class NpyInput final : public ExampleInput {
       }
       const std::string name = member.name.substr(0, member.name.size() - kEnding.size());
       if (!is_wanted(name)) continue;
-      require_few(columns_.size() + 1, zip->name());  // each has its decompressed copy, a file
+      require_few(columns_.size() + 1, zip->name());  // each has a decompressed copy, a file
       add(name, members.open(member));
     }
   }

@@ -56,7 +56,7 @@ std::string kind_by_name(const std::string& file, const std::vector<InputKind>& 
                           file, fmt::join(input_kinds(own_kinds), ", ")));
 }
 
-/// Nothing when it is one of ours.
+/// Returns the user's kind of this name; null for infeed's own kinds.
 const InputKind* find_kind(const std::vector<InputKind>& own_kinds, const std::string& name) {
   const auto found = std::find_if(own_kinds.begin(), own_kinds.end(),
                                   [&](const InputKind& kind) { return kind.name == name; });
@@ -108,7 +108,7 @@ Files require_one_kind(const Files& files, const std::string& kind,
   return files;
 }
 
-/// Training and test data that lie in one folder aren't mixed by accident.
+/// Throws for several sets in one folder, so that training and test data aren't mixed by accident.
 Files records_of_one_set(const std::vector<std::string>& names) {
   Files files = match_record_files(names);
   const std::vector<std::string> sets = sets_of_files(files);

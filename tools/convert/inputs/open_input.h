@@ -13,7 +13,7 @@
 #include "convert/inputs/field_splitter.h"
 #include "convert/inputs/text_value.h"
 
-/// What `infeed convert` is given becomes an ExampleInput. The kinds and their features:
+/// Opens the data that `infeed convert` is given as an ExampleInput. The kinds and their features:
 ///
 /// csv     a header with the columns' names, then rows; quotes as RFC 4180 has them. A feature a
 ///         column; an empty field is no feature. Kinds are chosen by column_choice.h
@@ -34,11 +34,13 @@ namespace infeed::tools {
 
 struct InputOptions {
   std::string kind = "auto";              ///< auto: by the names of the files
-  bool has_header = true;                 ///< csv and tsv; else columns are column1, column2...
-  std::optional<char> delimiter = {};     ///< csv and tsv; else a comma and a tab
-  ColumnKinds kinds = {};                 ///< csv, tsv, jsonl; the rest is inferred from some rows
-  ImageOptions images = {};               ///< of images and tar
-  std::vector<std::string> columns = {};  ///< of the output; none: all
+  bool has_header = true;                 ///< csv and tsv; otherwise columns are column1,
+                                          ///< column2...
+  std::optional<char> delimiter = {};     ///< csv and tsv; otherwise a comma and a tab
+  ColumnKinds kinds = {};                 ///< csv, tsv, jsonl; other kinds are inferred from some
+                                          ///< rows
+  ImageOptions images = {};               ///< for images and tar
+  std::vector<std::string> columns = {};  ///< columns of the output; empty: all
   std::map<std::string, std::string> renamed = {};  ///< name in the input -> in the output
   std::vector<InputKind> own_kinds = {};            ///< besides those above
 };
@@ -46,12 +48,12 @@ struct InputOptions {
 /// "auto", "csv"...
 std::vector<std::string> input_kinds(const std::vector<InputKind>& own_kinds = {});
 
-/// `names`: files, patterns or folders. Throws not_found, invalid_argument (a kind that can't be
-/// told, columns that don't exist), data_loss.
+/// `names`: files, patterns or folders. Throws not_found, invalid_argument (an unclear kind,
+/// columns that don't exist), data_loss.
 std::unique_ptr<ExampleInput> open_input(const std::vector<std::string>& names,
                                          const InputOptions& options);
 
-// One a kind, each in a file of its name.
+// One function a kind, each in a file of its name.
 using Files = std::vector<std::string>;
 std::unique_ptr<ExampleInput> open_table(const Files& files, TableFormat format,
                                          const InputOptions& options);
@@ -62,11 +64,11 @@ std::unique_ptr<ExampleInput> open_image_folder(const std::string& folder,
 std::unique_ptr<ExampleInput> open_tar(const Files& files, const ImageOptions& options);
 std::unique_ptr<ExampleInput> open_records(const Files& files);
 std::unique_ptr<ExampleInput> open_plain_files(const Files& files);
-/// IDX images and their labels, as MNIST and its relatives come: {image: bytes, label: int64}.
-/// Throws what read_idx() does; and data_loss when the two don't belong together.
+/// Opens IDX images and their labels, as MNIST and its relatives come: {image: bytes, label:
+/// int64}. Throws the errors of read_idx(); data_loss if the two don't belong together.
 std::unique_ptr<ExampleInput> open_idx_pair(const std::string& images_file,
                                             const std::string& labels_file);
-/// Those that it names, or when only the examples know, those of some examples.
+/// Returns the columns that the input names, or if only the examples know, those of some examples.
 std::vector<std::string> known_columns(const ExampleInput& input);
 /// Passes on some of the features of `input`, under other names.
 std::unique_ptr<ExampleInput> choose_columns(std::unique_ptr<ExampleInput> input,

@@ -42,7 +42,7 @@ class RecordFile {
     }
   }
 
-  /// The user knows the file by its own name.
+  /// Returns the error with the file's own name, which the user knows.
   Error renamed(const Error& error, std::string_view advice = {}) const {
     Error result(error.code(), error.message() + std::string(advice));
     result.at_file(file_.name());
@@ -64,7 +64,7 @@ class RecordsInput final : public ExampleInput {
       records_.emplace_back(file);
       begins_.push_back(begins_.back() + records_.back().size());
     }
-    // What records don't say goes on with them.
+    // Passes on shapes and classes, which records don't have.
     if (std::optional<Manifest> manifest = find_manifest(files)) {
       shapes_ = std::move(manifest->shapes);
       classes_ = std::move(manifest->classes);

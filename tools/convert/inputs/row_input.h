@@ -9,12 +9,12 @@
 
 #include "convert/inputs/text_rows.h"
 
-/// What inputs of one row an example have in common: several files, one numbering.
+/// The common part of inputs with one example a row: several files, one numbering.
 namespace infeed::tools {
 
 class RowFiles {
  public:
-  /// `skipped`: rows at the begin of each file that are no examples.
+  /// `skipped`: rows at the beginning of each file that are no examples.
   RowFiles(const std::vector<std::string>& files, Quotes quotes, char separator,
            std::uint64_t skipped);
 
@@ -25,29 +25,29 @@ class RowFiles {
 
   struct Place {
     std::size_t file;
-    std::uint64_t row;  ///< in its file, with those skipped
+    std::uint64_t row;  ///< number in its file, counting skipped rows
   };
   Place place_of(std::uint64_t index) const;
-  /// "table.csv#17": rows that are examples count from 0.
+  /// Returns "table.csv#17": rows that are examples count from 0.
   std::string name_of(std::uint64_t index) const;
-  /// "table.csv line 19 (row 18)": lines and rows that are examples count from 1. For messages: it
-  /// reads the file.
+  /// Returns "table.csv line 19 (row 18)": lines and rows that are examples count from 1. For
+  /// messages, since it reads the file.
   std::string location_of(std::uint64_t index) const;
-  /// A few thousand examples, from the front and spread: enough to infer kinds from.
+  /// Returns a few thousand examples, from the front and spread: enough to infer kinds from.
   std::vector<std::uint64_t> sample() const;
 
  private:
   const std::uint64_t skipped_;
   std::vector<InputFile> files_;
   std::deque<TextRows> rows_;
-  std::vector<std::uint64_t> begins_;  // of each file's examples; one more: the end
+  std::vector<std::uint64_t> begins_;  // first example of each file; at last their number
 };
 
-/// One thread's place in them.
+/// One thread's place in the rows.
 class RowFilesReader {
  public:
   explicit RowFilesReader(const RowFiles& rows);
-  /// Valid until the next call.
+  /// Returns a row, valid until the next call.
   std::string_view read(std::uint64_t index);
 
  private:

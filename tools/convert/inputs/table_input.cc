@@ -38,7 +38,7 @@ class TableReader final : public FeatureReader {
   const TableInput& input_;
   RowFilesReader rows_;
   FieldSplitter splitter_;
-  std::vector<ColumnEvent> events_;  // of one row, which count when all of it is good
+  std::vector<ColumnEvent> events_;  // events of one row, counted when all of it is good
   std::vector<ColumnCounts> counts_;
 };
 
@@ -175,7 +175,7 @@ void TableInput::choose_kinds(const ColumnKinds& given) {
         if (!fields[c].empty()) guesses[c].see(fields[c], index);
       }
     } catch (const Error&) {
-      continue;  // reading it says what is wrong, when it is its turn
+      continue;  // read() reports it in its turn
     }
   }
   const auto location_of = [this](std::uint64_t index) { return rows_.location_of(index); };

@@ -17,12 +17,12 @@
 namespace infeed::tools {
 namespace {
 
-/// "jpg", "seg.png"
+/// True for "jpg", "seg.png".
 bool is_image_name(std::string_view extension) {
   return image::is_image_extension(extension.substr(extension.rfind('.') + 1));
 }
 
-/// By their extensions.
+/// Surveys under the members' extensions.
 using ImageSurveys = std::map<std::string, ImageSurvey, std::less<>>;
 
 struct TarPart {
@@ -128,7 +128,8 @@ class TarInput final : public ExampleInput {
   }
 
  private:
-  /// Members of one example stand behind each other, in one file, whose examples begin at `first`.
+  /// Adds a member. Members of one example follow each other, in one file, whose examples begin at
+  /// `first`.
   void add(const TarMember& member, std::size_t first) {
     const TarName name = split_tar_name(member.name);
     if (examples_.size() == first || examples_.back().key != name.key) {
@@ -166,7 +167,7 @@ class TarInput final : public ExampleInput {
   std::vector<InputFile> files_;
   std::deque<SeekableFile> tars_;
   std::vector<TarExample> examples_;
-  std::unordered_set<std::string> extensions_;  // of the last example
+  std::unordered_set<std::string> extensions_;  // extensions in the last example
   std::set<std::string> columns_{"__key__"};
   ImageSurveys surveys_;
 };

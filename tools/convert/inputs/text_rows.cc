@@ -31,7 +31,7 @@ std::size_t TextRows::Splitter::find_end(std::string_view bytes, std::size_t fro
     return end + 1;
   }
   if (place_ == Place::field_begin || place_ == Place::in_field) {
-    // Most rows have no quote: two calls of memchr instead of a step a byte.
+    // Most rows have no quote: two calls of memchr replace a step a byte.
     const std::size_t end = bytes.find('\n', from);
     const std::string_view row = bytes.substr(from, end - from);
     if (end != std::string_view::npos && row.find('"') == std::string_view::npos) {
@@ -51,7 +51,7 @@ std::size_t TextRows::Splitter::find_end(std::string_view bytes, std::size_t fro
     } else if (c == separator_) {
       place_ = Place::field_begin;
     } else if (c == '"' && place_ != Place::in_field) {
-      place_ = Place::in_quotes;  // it opens a field, or is the second one of a pair
+      place_ = Place::in_quotes;  // opens a field, or is the second of a pair
     } else {
       place_ = Place::in_field;
     }
@@ -96,7 +96,7 @@ void TextRows::find_rows() {
   const PageBuffer step(kStepBytes);
   std::uint64_t row_begin = 0;
   std::uint64_t lines_before = 0;
-  // Of the row so far, to tell whether it is empty: a line break and what may stand before it.
+  // Pieces of the row so far that hold more than line breaks; 0: the row is empty.
   std::uint64_t visible = 0;
   std::uint64_t offset = 0;
   const auto end_row = [&](std::uint64_t end) {

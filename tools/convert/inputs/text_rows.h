@@ -9,7 +9,7 @@
 
 /// Why: rows of text have no fixed places, and a list of all of them would not fit into memory for
 /// large tables. One pass notes where every 64th row begins (or one every 4 KiB), and a reader
-/// finds the rest from there.
+/// finds the others from there.
 namespace infeed::tools {
 
 enum class Quotes {
@@ -17,7 +17,7 @@ enum class Quotes {
   csv,   ///< a field that begins with a quote may hold line breaks
 };
 
-/// The non-empty rows of one file. Thread-safety: as const, any number of threads at once.
+/// The non-empty rows of one file. Thread-safety: const access from any number of threads at once.
 class TextRows {
  public:
   /// Reads the file once. `separator` matters only with quotes.
@@ -37,10 +37,10 @@ class TextRows {
   class Splitter {
    public:
     Splitter(Quotes quotes, char separator) : quotes_(quotes), separator_(separator) {}
-    /// Where the row ends that goes on at `bytes[from]`: just behind its line break. npos: it goes
-    /// on in the next piece.
+    /// Returns the end of the row that goes on at `bytes[from]`: just behind its line break. npos:
+    /// it goes on in the next piece.
     std::size_t find_end(std::string_view bytes, std::size_t from);
-    /// Line breaks that it has passed, those inside quotes too.
+    /// Line breaks passed so far, those inside quotes too.
     std::uint64_t lines() const { return lines_; }
 
    private:
@@ -50,9 +50,9 @@ class TextRows {
     Place place_ = Place::field_begin;
     std::uint64_t lines_ = 0;
   };
-  /// Throws when the file begins as another encoding does.
+  /// Throws if the file begins like one of another encoding.
   void require_utf8(std::string_view begin) const;
-  /// Of what is known of a row; `line` is the one that it begins in.
+  /// Throws if the row is too long; `line` is the line in which it begins.
   void require_row_fits(std::uint64_t begin, std::uint64_t end, std::uint64_t line) const;
   void find_rows();
   void count_row(std::uint64_t begin, std::uint64_t lines);
@@ -68,9 +68,9 @@ class TextRows {
 class TextRowReader {
  public:
   explicit TextRowReader(const TextRows& rows) : rows_(rows) {}
-  /// Without its line break; valid until the next call.
+  /// Returns the row without its line break; valid until the next call.
   std::string_view read(std::uint64_t row);
-  /// The line of the file that the row begins in, from 1.
+  /// Returns the line of the file in which the row begins, from 1.
   std::uint64_t line_of(std::uint64_t row);
 
  private:

@@ -38,7 +38,7 @@ bool is_whole(std::string_view number) {
   return !digits.empty() && std::all_of(digits.begin(), digits.end(), is_digit);
 }
 
-/// Of a number that double doesn't hold: whether it is beyond its largest, not below its smallest.
+/// True if a number that double doesn't hold is beyond its largest, not below its smallest.
 bool is_large(std::string_view number) {
   const std::string_view digits = without_sign(number);
   const std::size_t exponent_at = std::min(digits.find_first_of("eE"), digits.size());
@@ -59,12 +59,12 @@ bool is_large(std::string_view number) {
   return place + (is_negative ? -exponent : exponent) > 0;
 }
 
-/// Infinite when it is finite as written, but too large for double.
+/// Returns infinity for a finite number that is too large for double.
 std::optional<double> parse_double(std::string_view number) {
   double value = 0;
   const char* const end = number.data() + number.size();
   const auto [stop, error] = std::from_chars(number.data(), end, value);
-  // "nan(payload)" is C's, nobody's data.
+  // "nan(payload)" is C's form; no data has it.
   if (stop != end || number.ends_with(')')) return std::nullopt;
   if (error == std::errc::result_out_of_range) {
     const double size = is_large(number) ? std::numeric_limits<double>::infinity() : 0;
@@ -79,7 +79,8 @@ bool is_finite_as_written(std::string_view number) {
   return !digits.empty() && (is_digit(digits.front()) || digits.front() == '.');
 }
 
-/// From the first digit that isn't zero to the exponent, with the point that may be among them.
+/// Returns the digits from the first that isn't zero to the exponent, with a point that is among
+/// them.
 std::string_view significant_part(std::string_view number) {
   const std::size_t begin = std::min(number.find_first_not_of("-0."), number.size());
   return number.substr(begin, number.find_first_of("eE", begin) - begin);
@@ -89,7 +90,7 @@ std::size_t count_digits(std::string_view part) {
   return part.size() - (part.find('.') == std::string_view::npos ? 0 : 1);
 }
 
-/// Whether its digits tell already that no decimal number of a float's nine digits is the same
+/// True if the digits alone tell that no decimal number of a float's nine digits is the same
 /// double: the tenth to the fifteenth are neither all 0 nor all 9.
 bool has_more_digits_than_float(std::string_view part) {
   constexpr std::size_t kFloatDigits = std::numeric_limits<float>::max_digits10;
@@ -125,7 +126,7 @@ bool is_rounded(std::string_view number, double value, float rounded) {
   if (is_normal && count_digits(part) <= kAlwaysKept) return false;
   if (has_more_digits_than_float(part)) return true;
   std::array<char, 32> shortest{};
-  // Not the fixed form, which of a large number has all digits of the float.
+  // The fixed form of a large number would have all digits of the float.
   const char* const end = std::to_chars(shortest.data(), shortest.data() + shortest.size(), rounded,
                                         std::chars_format::scientific)
                               .ptr;

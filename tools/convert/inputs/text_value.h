@@ -8,11 +8,11 @@
 
 #include <infeed/records/example.h>
 
-/// How text becomes numbers, the same for all inputs made of text. No value changes on the way
-/// unless the caller is told.
+/// Conversion of text into numbers, the same for all text inputs. The caller is told of any value
+/// that changes.
 namespace infeed::tools {
 
-/// What a value is as written, whatever its column takes.
+/// The form of a value as written, whatever its column takes.
 enum class ValueForm : std::uint8_t {
   text,
   code,          ///< digits with leading zeros, which a number would lose: a postcode
@@ -23,34 +23,36 @@ enum class ValueForm : std::uint8_t {
   excessive,     ///< a finite number beyond float32
 };
 
-/// Spaces around a number and a plus before it are allowed.
+/// Returns the form. Spaces around a number and a plus before it are allowed.
 ValueForm value_form(std::string_view text);
 
 enum class LeadingZeros { refused, dropped };
 
-/// Whole and decimal; nothing when int64 doesn't hold it.
+/// Parses a whole decimal number; nothing if int64 doesn't hold it.
 std::optional<std::int64_t> parse_integer(std::string_view text,
                                           LeadingZeros zeros = LeadingZeros::refused);
 
 /// A number as float32 holds it.
 struct Float32 {
   float value = 0;
-  /// What was written can't be read from it any more: an integer that it doesn't hold, or another
-  /// number whose shortest decimal form isn't what was written (more than about seven digits, or
-  /// nearer to zero than float32 goes). So 0.1 isn't rounded; 16777217 and 1700000000.5 are.
+  /// True if the written number can't be recovered: an integer that float32 doesn't hold, or
+  /// another number whose shortest decimal form isn't the written one (more than about seven
+  /// digits, or nearer to zero than float32 goes). So 0.1 isn't rounded; 16777217 and 1700000000.5
+  /// are.
   bool is_rounded = false;
 };
-/// Also "1e-3", "nan", "inf"; nothing when it is no number, or a finite one beyond float32.
+/// Also parses "1e-3", "nan", "inf"; nothing if it is no number, or a finite one beyond float32.
 std::optional<Float32> parse_float(std::string_view text,
                                    LeadingZeros zeros = LeadingZeros::refused);
-/// The same of a number that was read as `value` already; `written` is its text.
+/// The same for a number that was already read as `value`; `written` is its text.
 std::optional<Float32> to_float32(double value, std::string_view written);
 
-/// Which column has which kind, where the user says so.
+/// Kinds of columns given by the user.
 using ColumnKinds = std::map<std::string, FeatureKind, std::less<>>;
 
-/// A schema file: JSON {"columns": {"age": "integers", "price": "floats", "note": "bytes"}}; those
-/// it doesn't name are inferred. Error invalid_argument: what is wrong, and what may stand there.
+/// Reads a schema file: JSON {"columns": {"age": "integers", "price": "floats", "note": "bytes"}}.
+/// Columns that it doesn't name are inferred. Error invalid_argument: the fault, and what is
+/// allowed.
 ColumnKinds read_schema(const std::string& file);
 
 }  // namespace infeed::tools
