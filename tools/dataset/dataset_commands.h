@@ -2,12 +2,12 @@
 
 #include "cli/command_line.h"
 
-/// The commands for datasets that are there already, one .cc each.
+/// The commands for existing datasets, one .cc each.
 namespace infeed::tools {
 
-/// `infeed verify`: is a dataset what its manifest says?
+/// `infeed verify`: compares a dataset with its manifest.
 Command add_verify_command(CLI::App& app);
-/// `infeed inspect`: what is in record files, for people.
+/// `infeed inspect`: shows the content of record files.
 Command add_inspect_command(CLI::App& app);
 /// `infeed repair`: saves the records of a damaged file.
 Command add_repair_command(CLI::App& app);

@@ -87,7 +87,7 @@ class InspectRun {
   }
 
  private:
-  /// Records don't know shapes and classes; the manifest of their set does.
+  /// Reads shapes and classes from the manifest of the set; records don't have them.
   void read_beside() {
     const std::optional<Manifest> manifest = find_manifest(files_);
     if (!manifest) return;

@@ -75,9 +75,9 @@ Picture from_raw(std::string_view bytes, const std::string& column, const std::s
   return picture;
 }
 
-/// Grey becomes three equal channels; what is transparent becomes black.
+/// Grey becomes three equal channels; transparent pixels become black.
 Picture from_encoded(std::string_view bytes, const std::string& column) try {
-  // A picture of a terminal's size is enough, and a damaged one is worth a look.
+  // A picture of a terminal's size is enough, and a damaged one is still shown.
   const image::Image image = image::decode(bytes, {.channels = image::Channels::as_in_file,
                                                    .upright = false,
                                                    .refuse_damaged = false,
@@ -99,7 +99,7 @@ Picture from_encoded(std::string_view bytes, const std::string& column) try {
 
 using Pixel = std::array<std::uint8_t, 3>;
 
-/// The mean of the part of the picture that cell (x, y) of a grid covers.
+/// Returns the mean of the part of the picture that cell (x, y) of a grid covers.
 Pixel mean_of_cell(const Picture& picture, std::size_t x, std::size_t y, std::size_t columns,
                    std::size_t rows) {
   const std::size_t left = x * picture.width / columns;
@@ -150,8 +150,8 @@ Picture decode_picture(std::string_view example, const std::string& column,
 std::vector<std::string> draw(const Picture& picture, const Terminal& terminal) {
   const auto room = static_cast<std::size_t>(std::max(terminal.columns() - 4, 8));
   const std::size_t columns = std::min(picture.width, room);
-  // A character is about twice as high as wide, so that it stands for two pixels.
-  // A picture that is a thousand times as high as wide is squeezed to a few screens.
+  // A character is about twice as high as wide, so that it stands for two pixels. A picture that is
+  // a thousand times as high as wide is squeezed to a few screens.
   const std::size_t rows = std::clamp<std::size_t>(picture.height * columns / picture.width / 2, 1,
                                                    limits::picture_lines);
   std::vector<std::string> lines;

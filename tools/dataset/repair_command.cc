@@ -31,7 +31,7 @@ struct RepairOptions {
   bool overwrite = false;
 };
 
-/// So that a repair in place never loses what a better tool could still save.
+/// Throws if the output is the input: a repair in place could lose data that a better tool saves.
 void require_another_file(const std::string& file, const std::string& output) {
   std::error_code ignored;
   if (!std::filesystem::equivalent(file, output, ignored)) return;
@@ -40,7 +40,7 @@ void require_another_file(const std::string& file, const std::string& output) {
       .at_file(output);
 }
 
-/// What became of one file.
+/// The result for one file.
 struct Repaired {
   std::string file;
   std::string output;
@@ -117,7 +117,7 @@ void print(Terminal& terminal, const Repaired& repaired) {
                                                    bytes, scan.damaged.size()));
 }
 
-/// All record files of a folder, whole ones too, so that the output is a dataset.
+/// Repairs all record files of a folder, whole ones too, so that the output is a dataset.
 Json repair_folder(const RepairOptions& options, Terminal& terminal, const std::stop_token& stop) {
   namespace fs = std::filesystem;
   const std::vector<std::string> files = list_record_files(options.file);

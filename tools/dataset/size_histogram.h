@@ -10,7 +10,7 @@
 
 namespace infeed::tools {
 
-/// How many records have which size, by powers of two.
+/// Counts records by size, in powers of two.
 class SizeHistogram {
  public:
   void add(std::size_t bytes);
@@ -24,7 +24,7 @@ class SizeHistogram {
     std::uint64_t to;  ///< included
     std::uint64_t records;
   };
-  /// From the first to the last that has any.
+  /// Returns the buckets from the first to the last one with records.
   std::vector<Bucket> buckets() const;
 
   std::array<std::uint64_t, 65> counts_{};  // by the number of bits of the size

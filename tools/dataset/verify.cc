@@ -38,7 +38,7 @@ std::string describe_damage(const RecordScan& scan) {
   return text;
 }
 
-/// Which records are meant, when a shard is not what it was.
+/// Returns which records of a changed shard are damaged.
 std::string look_for_damage(const std::string& file, std::uint64_t records_wanted,
                             const std::stop_token& stop) {
   try {
@@ -51,11 +51,11 @@ std::string look_for_damage(const std::string& file, std::uint64_t records_wante
   }
 }
 
-/// Empty when the file is what it should be.
+/// Returns the difference to the manifest; empty if there is none.
 std::string compare(const std::string& file, const FileSum& wanted, std::uint64_t records,
                     const std::stop_token& stop) {
   FileSum found;
-  // A link to a pipe or a device would be waited for, or read for ever.
+  // Reading a link to a pipe or a device could wait or go on for ever.
   if (!is_url(file) && fs::exists(file) && !fs::is_regular_file(file)) {
     return "it is no regular file";
   }
@@ -92,7 +92,7 @@ std::vector<Problem> check_shard(const std::string& folder, const ShardEntry& en
   return problems;
 }
 
-/// Shards of the same name that the manifest doesn't know.
+/// Finds shards of the same name that aren't in the manifest.
 std::vector<Problem> find_strangers(const std::string& manifest_file, const Manifest& manifest) {
   constexpr std::string_view kEnd = ".manifest.json";
   std::string prefix = manifest_file;

@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
-/// Why: disks, copies and people damage files in silence. This reads every byte of a dataset and
-/// compares it with what was written.
+/// Why: disks, copies and people damage files in silence. Verifying reads every byte of a dataset
+/// and compares it with the recorded checksums.
 namespace infeed::tools {
 
 struct VerifyOptions {
   int threads = 0;  ///< 0: one a core
   std::stop_token stop = {};
-  /// About ten times a second: files so far, of how many.
+  /// Called about ten times a second with the files done and their total number.
   std::function<void(std::size_t done, std::size_t total)> on_progress = {};
 };
 
@@ -27,16 +27,17 @@ struct Verification {
   std::uint64_t records = 0;
   std::uint64_t bytes = 0;
   double seconds = 0;
-  std::vector<Problem> problems = {};  ///< in the order of the files; none: all is as it should be
+  std::vector<Problem> problems = {};  ///< in the order of the files; none: all is well
 };
 
-/// Every shard, and what lies beside it, against the manifest: there, size, CRC-32C; where a shard
-/// differs, its records are read to say which are damaged. Also names shards that don't belong to
-/// it but that a pattern for its shards would find. Throws what read_manifest() does.
+/// Compares every shard, and the files beside it, with the manifest: existence, size, CRC-32C. The
+/// records of a shard that differs are read to find the damaged ones. Also reports shards that
+/// don't belong to the dataset but match a pattern for its shards. Throws the errors of
+/// read_manifest().
 Verification verify_manifest(const std::string& manifest_file, const VerifyOptions& options = {});
 
-/// Record files without a manifest, by the records' own checksums: a file that lost records at its
-/// end can't be told from a shorter one.
+/// Verifies record files without a manifest, by the records' own checksums. It can't tell a file
+/// that lost records at its end from a shorter one.
 Verification verify_records(const std::vector<std::string>& files,
                             const VerifyOptions& options = {});
 

@@ -38,7 +38,7 @@ struct Checked {
   Verification verification;
 };
 
-/// Names without the folder, sorted.
+/// Returns the names without the folder, sorted.
 std::vector<std::string> names_in(const std::string& folder) {
   std::vector<std::string> names;
   std::error_code error;
@@ -104,7 +104,8 @@ class VerifyRun {
                     folder, folder));
   }
 
-  /// Whether one of them is. Files without a set ("") belong to no conversion.
+  /// Notes unfinished conversions; true if there is one. Files without a set ("") belong to no
+  /// conversion.
   bool note_unfinished(const std::vector<std::string>& prefixes) {
     bool found = false;
     for (const std::string& prefix : prefixes) {

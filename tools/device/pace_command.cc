@@ -26,7 +26,7 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 
 constexpr double kPsPerSecond = 1e12;
-/// A batch that nobody made: 28x28 images of a byte a pixel.
+/// Bytes of an example in a made-up batch: 28x28 images of a byte a pixel.
 constexpr std::int64_t kMadeUpBytes = 784;
 
 struct PaceOptions {
@@ -53,7 +53,7 @@ std::string slice_problem(const std::string& name) {
   }
 }
 
-/// Batches of nothing, each after so many microseconds off the CPU.
+/// Makes empty batches, each after so many microseconds off the CPU.
 BatchSource made_up_source(std::int64_t examples, double source_us) {
   const auto takes = std::chrono::nanoseconds(std::llround(source_us * 1000));
   return {.next = [examples, takes](DeviceBatch& out) {
@@ -74,7 +74,7 @@ BatchSource pipeline_source(const DescribedPipeline& pipeline, const std::stop_t
   }};
 }
 
-/// What was measured, for printing and for JSON.
+/// The measurements, for printing and for JSON.
 struct PaceReport {
   const Slice& slice;
   const PaceOptions& options;
@@ -82,7 +82,7 @@ struct PaceReport {
 
   double accounted_s() const { return static_cast<double>(result.summary.span_ps) / kPsPerSecond; }
   double wall_s() const { return static_cast<double>(result.wall_ns) / 1e9; }
-  /// How far the two are apart, of the wall's.
+  /// Returns the difference of the two times, in percent of the wall's.
   double apart_percent() const {
     return wall_s() > 0 ? 100 * std::abs(accounted_s() - wall_s()) / wall_s() : 0;
   }
@@ -96,7 +96,7 @@ std::string us_text(std::int64_t ns) {
   return fmt::format("{:.1f} us", static_cast<double>(ns) / 1e3);
 }
 
-/// Before it runs, which takes a while.
+/// Prints the head before the run, which takes a while.
 void print_head(const Slice& slice, const PaceOptions& options, Terminal& terminal) {
   terminal.line(terminal.paint(
       Paint::bold,

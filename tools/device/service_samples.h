@@ -4,17 +4,17 @@
 #include <string>
 #include <vector>
 
-/// Why: what a host needed for each batch is measured in one place (infeed pace) and replayed
-/// through a slice in another (infeed step --virtual). Between the two lies a file that people and
-/// other programs can write, too: microseconds, a number a line; what follows a # is a comment.
+/// Why: `infeed pace` measures the time that a host needs for each batch, and `infeed step
+/// --virtual` replays such times through a slice. They meet in a file that people and other
+/// programs can write, too: microseconds, a number a line; a # begins a comment.
 namespace infeed::tools {
 
-/// In picoseconds, in the order of the file. Throws Error that names the line: no number, negative,
-/// above 10^12 us; a file without any.
+/// Returns the times in picoseconds, in the order of the file. Throws Error that names the line: no
+/// number, negative, above 10^12 us; a file without any.
 std::vector<std::int64_t> read_service_samples(const std::string& file);
 std::vector<std::int64_t> parse_service_samples(const std::string& text, const std::string& file);
 
-/// `ns` becomes such a file.
+/// Returns the text of such a file for the times `ns`.
 std::string service_samples_text(const std::vector<std::int64_t>& ns);
 
 }  // namespace infeed::tools

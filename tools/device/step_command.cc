@@ -117,7 +117,7 @@ void run_step(const StepArguments& options, const std::stop_token& stop) {
   const StepTime step = step_time(model, slice, options.batch, how);
   std::optional<VirtualSteps> virtual_steps;
   if (options.virtual_steps.steps > 0) {
-    // The recursion launches by itself, an execution rather than a step.
+    // The recursion launches by itself, once an execution instead of once a step.
     StepTime of_device = step;
     of_device.compute_ps -= step.launch_ps;
     of_device.launch_ps = 0;

@@ -4,7 +4,7 @@
 
 namespace infeed::tools {
 
-/// infeed step: how long a model's step takes on a slice, and what it asks of the hosts.
+/// `infeed step`: shows how long a model's step takes on a slice, and what the hosts must deliver.
 Command add_step_command(CLI::App& app);
 
 }  // namespace infeed::tools

@@ -6,8 +6,8 @@ namespace infeed::tools {
 
 class Terminal;
 
-/// `infeed step --validate`: prints what the model of a step's time says beside what was published,
-/// and returns the same for --json: {"points": [...], "batch_order_is_right", "holds"}.
+/// `infeed step --validate`: prints the model's step times beside the published ones, and returns
+/// the same for --json: {"points": [...], "batch_order_is_right", "holds"}.
 nlohmann::ordered_json validate_steps(Terminal& terminal);
 
 }  // namespace infeed::tools

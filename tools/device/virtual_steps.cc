@@ -21,16 +21,16 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 
 constexpr double kPsOfMs = 1e9;
-/// Where nothing is said: hosts that could deliver a quarter more than they are asked for.
+/// Default service time as a share of a step: hosts that could deliver a quarter more than needed.
 constexpr double kServiceOfStep = 0.8;
-/// Enough for the tail that thousands of hosts show.
+/// Enough for the tail of thousands of hosts.
 constexpr std::size_t kQuantiles = 65'536;
 constexpr std::int32_t kDepths[] = {1, 2, 4, 8, 16, 32};
 constexpr std::string_view kRecordingBegin = "{\"infeed_recording\"";
 
 std::string ms_text(double ps) { return fmt::format("{:.3g} ms", ps / kPsOfMs); }
 
-/// By bisection: it is asked for thousands of times, not millions.
+/// Bisects: it is called thousands of times, not millions.
 double normal_quantile(double share) {
   double low = -40;
   double high = 40;
@@ -156,7 +156,7 @@ VirtualSteps run_virtual_steps(const StepsOfSlice& steps, const VirtualStepsOpti
                                   .bytes = steps.batch * options.example_bytes,
                                   .step = steps.step}},
                      .steps = options.steps,
-                     // The step that compiles comes before those that are counted.
+                     // The step that compiles comes before the counted ones.
                      .warmup_steps = steps.compilation_ps > 0 ? 1 : 0,
                      .queue_depth = options.queue_depth,
                      .launch_ps = steps.launch_ps,

@@ -14,17 +14,18 @@ class App;
 class Option;
 }  // namespace CLI
 
-/// Why: a step's time says what a slice asks of its hosts; whether they give it hangs on how much
-/// their times vary and how far they run ahead. `infeed step --virtual N` replays such times.
+/// Why: a step's time tells how fast the hosts of a slice must deliver. Whether they do depends on
+/// how much their times vary and how far they run ahead. `infeed step --virtual N` replays such
+/// times.
 namespace infeed::tools {
 
 class Terminal;
 
 struct VirtualStepsOptions {
-  std::int64_t steps = 0;         ///< 0: not asked for
+  std::int64_t steps = 0;         ///< 0: no virtual run
   double service_us = 0;          ///< at the median; 0: 80 % of a step
-  double service_spread = 0.25;   ///< sigma of the log-normal distribution; 0: all the same
-  std::string samples_file = {};  ///< instead of these: measured ones, or a recording
+  double service_spread = 0.25;   ///< sigma of the log-normal distribution; 0: all times equal
+  std::string samples_file = {};  ///< measured times, or a recording, instead of drawn ones
   std::int32_t queue_depth = 2;
   std::int64_t example_bytes = 0;
   std::uint64_t seed = 1;
@@ -34,7 +35,7 @@ struct VirtualStepsOptions {
 /// --seed.
 void add_virtual_options(CLI::App& command, VirtualStepsOptions& options);
 
-/// A slice and what a step on it takes.
+/// A slice and the costs of a step on it.
 struct StepsOfSlice {
   const Slice& slice;
   std::int64_t batch = 0;  ///< global
@@ -51,7 +52,7 @@ struct VirtualSteps {
   std::int64_t examples_of_host = 0;
   std::int32_t queue_depth = 2;
   VirtualResult result = {};
-  /// What queues of other depths would make of it.
+  /// Results with queues of other depths.
   struct AtDepth {
     std::int32_t queue_depth = 0;
     double infeed_wait_share = 0;
@@ -60,14 +61,14 @@ struct VirtualSteps {
   std::vector<AtDepth> depths = {};
 };
 
-/// Throws Error: a file of samples that isn't one; cancelled.
+/// Throws Error for a file without valid samples; cancelled.
 VirtualSteps run_virtual_steps(const StepsOfSlice& steps, const VirtualStepsOptions& options,
                                const std::stop_token& stop);
 
 void print_virtual_steps(const VirtualSteps& steps, Terminal& terminal);
 nlohmann::ordered_json json_of(const VirtualSteps& steps);
 
-/// `count` times of a log-normal distribution, the quantiles in the middle of as many equal parts.
+/// Returns `count` times of a log-normal distribution: the quantiles in the middle of equal parts.
 std::vector<std::int64_t> log_normal_ps(double median_ps, double sigma, std::size_t count);
 
 }  // namespace infeed::tools
