@@ -9,12 +9,12 @@
 #include <infeed/convert/command.h>
 #include <infeed/error.h>
 
-/// A program that converts a format of its own, with all that `infeed convert` can do:
+/// A program that converts its own format, with all that `infeed convert` can do:
 ///
 ///     own_input convert 'temperatures/*.log' -o shards --shards 4 --seed 1
 ///
-/// In CMake: target_link_libraries(own_input PRIVATE infeed::convert). The format: a file a
-/// station, a line of numbers a day.
+/// In CMake: target_link_libraries(own_input PRIVATE infeed::convert). The format: a file for each
+/// station, a line of numbers for each day.
 namespace {
 
 struct Day {

@@ -21,7 +21,7 @@ constexpr std::int32_t kStepsPerExecution = 32;
 constexpr std::int64_t kBatchFactor = 4;
 constexpr std::int32_t kBatchesPerUpdate = 4;
 
-/// A gain below it is not worth another accuracy.
+/// Smaller gains aren't worth a change of the accuracy.
 constexpr double kGainThatCounts = 1.05;
 
 class TrickRows {
@@ -49,7 +49,7 @@ class TrickRows {
 
 }  // namespace
 
-/// Images are black: what they show doesn't change the graph.
+/// Traces black images: the pixels don't change the graph.
 StepGraph graph_of(std::string_view model, const Slice& slice, std::int64_t batch) {
   const std::int64_t rows =
       std::max<std::int64_t>(examples_of_replica(batch, slice.num_replicas(), 0), 1);

@@ -14,8 +14,8 @@
 #include "cli/terminal.h"
 #include "train/train_learning.h"
 
-/// Why: once the input keeps up, the step itself is what a user can make shorter. Each of the device's
-/// tricks is put on top of those before, and the time model says what it is worth.
+/// Why: once the input keeps up, a user can still make the step shorter. Each of the device's
+/// tricks is added to those before, and the time model gives its gain.
 namespace infeed::tools {
 
 struct DeviceTrick {
@@ -25,25 +25,26 @@ struct DeviceTrick {
   StepTime step;
   double examples_per_s = 0;
   double gain = 0;  ///< images a second, divided by those of the row before; 1 for the first
-  /// After so many epochs with it; none where it was not trained.
+  /// Accuracy after so many epochs with the trick; none if it was not trained.
   std::optional<double> test_accuracy = std::nullopt;
 };
 
-/// The model (model_names()), traced at its share of the batch.
+/// Returns the graph of the model (model_names()), traced at its share of the batch.
 StepGraph graph_of(std::string_view model, const Slice& slice, std::int64_t batch);
 
-/// The model on the slice; those that its memory can't hold are left out.
+/// Returns the tricks for the model on the slice, without those that its memory can't hold.
 std::vector<DeviceTrick> device_tricks(std::string_view model, const Slice& slice,
                                        std::int64_t batch);
 
-/// Trains with each trick that counts: they change what is learnt, so the time alone says nothing. Those that
-/// leave the arithmetic as it is have the accuracy `before` without any. A larger batch, or several for an
-/// update, takes the rate times the root of their number, which is Adam's rule (Malladi et al., 2022); where
-/// `options.images`, an epoch, are too few for one update, it isn't trained.
+/// Trains with each trick that changes the arithmetic, since time alone doesn't show what is
+/// learnt. A trick that leaves the arithmetic as it is gets the accuracy `before`, without
+/// training. A larger batch, or several for an update, takes the rate times the root of their
+/// number, which is Adam's rule (Malladi et al., 2022). If `options.images`, an epoch, are too few
+/// for one update, it isn't trained.
 void learn_with_tricks(std::vector<DeviceTrick>& tricks, const Slice& slice,
                        const LearnOptions& options, double before);
 
-/// `epochs`: that were trained.
+/// `epochs`: the number that were trained.
 void print_device_tricks(const std::vector<DeviceTrick>& tricks, int epochs, Terminal& terminal);
 
 }  // namespace infeed::tools

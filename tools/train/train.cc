@@ -32,10 +32,10 @@ constexpr std::int64_t kBatch = 1024;
 constexpr std::uint32_t kTrainingShards = 16;
 constexpr std::uint32_t kTestShards = 2;
 
-/// Takes whatever comes.
+/// A device that takes every batch at once.
 constexpr StepTime kNoPace{.compute_ps = 1'000'000};
 
-/// Takes what was asked for before what the model needs.
+/// Returns the recipe; options of the job come before the model's.
 TrainRecipe recipe_of(const TrainJob& job) {
   TrainRecipe recipe = tools::recipe_of(job.model);
   if (job.epochs > 0) recipe.epochs = job.epochs;
@@ -131,7 +131,7 @@ class Job {
     }
   }
 
-  /// Those that are trained on, and beside them the others of the comparison.
+  /// The folder of the training's shards; beside it lies that of the other compression.
   std::string shard_folder(Compression compression) const {
     const char* const name = compression == job_.compression ? "/shards" : "/shards-to-compare";
     return job_.work_folder + name;
@@ -171,7 +171,7 @@ class Job {
                              .on_row = on_row});
   }
 
-  /// The network that is trained, unless another one is named.
+  /// Takes the step of the trained network, unless another one is named.
   void set_pace() {
     if (job_.step_us) {
       result_.model_cost = "explicit";
@@ -216,7 +216,7 @@ class Job {
     for (std::string line; std::getline(said, line);) terminal_.line("    " + line);
   }
 
-  /// No network is chosen by what comes of it.
+  /// Shows all networks, whatever their results.
   void compare_networks() {
     title("3  What all tricks of feeding bring, network by network");
     terminal_.line(
@@ -258,7 +258,7 @@ class Job {
     print_device_tricks(result_.device_tricks, options.epochs, terminal_);
   }
 
-  /// Without files: those belong to the training itself.
+  /// Options without files, which belong to the training itself.
   LearnOptions learn_options(const TrainRecipe& recipe, Compression compression) {
     PipelineOptions training = pipeline_options(compression);
     training.batch = recipe.batch;
@@ -359,7 +359,7 @@ class Job {
                  fmt::format("stopped; kept in {}: {}", job_.work_folder, fmt::join(kept_, "; ")));
   }
 
-  /// The folder of shards that the file is in; empty: in none.
+  /// Returns the folder of shards that contains the file; empty: none.
   std::string shard_folder_of(const std::string& file) const {
     for (const Compression compression : {Compression::gzip, Compression::none}) {
       std::string folder = shard_folder(compression);
@@ -374,7 +374,8 @@ class Job {
   const Slice slice_;
   const std::shared_ptr<Executor> executor_;
   TrainResultFile result_;
-  std::vector<std::string> other_shards_;  ///< of the compression that is not trained from
+  std::vector<std::string> other_shards_;  ///< shards of the compression that only the comparison
+                                           ///< uses
   std::vector<std::string> kept_;
 };
 

@@ -13,7 +13,7 @@
 #include "cli/terminal.h"
 
 /// Why: the main job, end to end, on real images: convert them into record shards, feed a simulated
-/// TPU with the pipeline a newcomer would write and with each trick of a fast one, then train.
+/// TPU with a newcomer's pipeline and with each trick of a fast one, then train.
 namespace infeed::tools {
 
 struct TrainJob {
@@ -22,16 +22,17 @@ struct TrainJob {
   std::string slice = "v3-8";
   std::uint64_t seed = 42;
   std::chrono::milliseconds run_duration{4000};
-  std::string model = "mlp";  ///< of nn::model_names()
+  std::string model = "mlp";  ///< one of nn::model_names()
   Precision precision = Precision::float32;
-  int epochs = 0;           ///< 0: what the model needs
-  std::int64_t batch = 0;   ///< of the training; 0: what the model learns well with
+  int epochs = 0;           ///< 0: the model's own number
+  std::int64_t batch = 0;   ///< batch of the training; 0: the model's own
   bool resume = false;      ///< goes on from the newest checkpoint of this model
-  bool train_only = false;  ///< without the comparison of pipelines
+  bool train_only = false;  ///< leaves out the comparison of pipelines
   bool all_networks =
-      false;               ///< compares with larger ones, too, and trains all that are trained here
-  std::string model_cost;  ///< a workload's name; empty: the model's own
-  std::optional<double> step_us = std::nullopt;  ///< instead of the workload's
+      false;               ///< true: compares larger networks, too, and trains all that are trained
+                           ///< here
+  std::string model_cost;  ///< name of a workload; empty: the model's own
+  std::optional<double> step_us = std::nullopt;  ///< instead of the workload's time
   Compression compression = Compression::gzip;
   std::string json_file;  ///< empty: none
   int threads = 0;        ///< 0: usable_cores()

@@ -16,8 +16,8 @@
 
 #include "train/train_pipelines.h"
 
-/// Why: what is each trick worth? The same images get the same work in the same process, and a
-/// simulated TPU in paced mode says how long it had to wait for them.
+/// Why: the comparison shows the gain of each trick. The same images get the same work in the same
+/// process; a simulated TPU in paced mode measures how long it waits for them.
 namespace infeed::tools {
 
 /// A pipeline of the comparison.
@@ -26,14 +26,15 @@ struct Variant {
   Tricks tricks;
 };
 
-/// naive, each trick alone, all but each one, all of them with numbers that were tried out, all of them by
-/// autotune.
+/// Returns naive, each trick alone, all but each one, all of them with tested numbers, all of them
+/// by autotune.
 std::vector<Variant> ablation_variants();
 
 struct MeasureOptions {
   StepTime step;
   std::chrono::nanoseconds duration;
-  /// Not counted. A pass over the data, so that the cache is filled (and memory touched).
+  /// Steps that aren't counted: a pass over the data, so that the cache is filled (and memory
+  /// touched).
   std::int64_t warmup_steps = 0;
   std::shared_ptr<Executor> executor = nullptr;
   std::stop_token stop = {};
@@ -43,8 +44,8 @@ struct MeasureOptions {
 struct MeasuredRun {
   std::string name;
   StepSummary summary = {};
-  TuningReport tuning = {};  ///< of the same turn
-  /// Of each turn, when it was measured by turns; `summary` is the turn in the middle.
+  TuningReport tuning = {};  ///< report of the turn that counts
+  /// The rate of each turn, if measured by turns; `summary` is the turn with the middle rate.
   std::vector<double> examples_per_s_turns = {};
   /// The pipeline's time for each batch of that turn.
   std::vector<std::int64_t> service_ps = {};
@@ -57,14 +58,14 @@ struct TrickGain {
   double last = 0;   ///< those of all tricks, divided by those of all but this one
 };
 
-/// `runs`: of ablation_variants().
+/// `runs`: those of ablation_variants().
 std::vector<TrickGain> trick_gains(const std::vector<MeasuredRun>& runs);
 
-/// Throws what the pipeline does; cancelled when stopped.
+/// Throws the pipeline's errors; cancelled when stopped.
 MeasuredRun measure(const Slice& slice, const Variant& variant, const PipelineOptions& pipeline,
                     const MeasureOptions& options);
 
-/// How often each pipeline gets its turn.
+/// Number of turns of each pipeline.
 inline constexpr int kTurns = 3;
 
 struct TurnCallbacks {
@@ -73,11 +74,11 @@ struct TurnCallbacks {
   std::function<void(const MeasuredRun&)> on_row = [](const MeasuredRun&) {};
 };
 
-/// The two ends of the comparison: naive, and all tricks by autotune.
+/// Returns the two ends of the comparison: naive, and all tricks by autotune.
 std::vector<Variant> outer_variants();
 
-/// Every pipeline for a third of the time, then all of them again: what slows the machine down for
-/// a while slows down all, and the turn in the middle counts.
+/// Measures every pipeline for a third of the time, then all of them again. A slow phase of the
+/// machine slows down all of them, and the turn in the middle counts.
 std::vector<MeasuredRun> measure_by_turns(const Slice& slice, const std::vector<Variant>& variants,
                                           const PipelineOptions& pipeline, MeasureOptions options,
                                           const TurnCallbacks& callbacks);

@@ -36,7 +36,7 @@ struct TrainOptions {
 
 constexpr double kShortSeconds = 0.8;
 
-/// CLI11 takes an empty text as "valid".
+/// Checks a slice's name. CLI11 takes an empty result as "valid".
 std::string check_slice(const std::string& name) {
   try {
     const Slice slice = Slice::parse(name);
@@ -58,7 +58,7 @@ std::string check_model_cost(const std::string& name) {
   }
 }
 
-/// $XDG_CACHE_HOME/infeed, ~/.cache/infeed, or ./infeed-work without a home.
+/// Returns $XDG_CACHE_HOME/infeed, ~/.cache/infeed, or ./infeed-work without a home.
 std::string default_work_folder() {
   const auto folder = [](const char* variable) -> fs::path {
     const char* const value = std::getenv(variable);

@@ -46,7 +46,7 @@ std::uint32_t crc32c_of(const std::vector<Variable>& variables) {
   return crc;
 }
 
-/// A row of the table for each epoch.
+/// Collects a row of the table for each epoch.
 class Rows : public Callback {
  public:
   Rows(const LearnOptions& options, LearnResult& result) : options_(options), result_(result) {}
@@ -93,7 +93,7 @@ LearnResult learn(const Slice& slice, const LearnOptions& options) {
     callbacks.push_back(std::make_shared<TensorBoard>(options.log_folder));
   }
   if (!options.checkpoint_folder.empty()) {
-    // What the tuner has learnt lies beside the checkpoints, and comes before the first of them.
+    // The tuner's state lies beside the checkpoints, and is written before the first of them.
     make_folder(folder_of(options.checkpoint_folder));
     if (!options.resume) remove_earlier_checkpoints(options.checkpoint_folder);
     tuner.profile = load_tuning_profile(options.checkpoint_folder);

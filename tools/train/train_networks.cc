@@ -18,11 +18,11 @@ namespace {
 
 constexpr std::int64_t kSteps = 1000;
 
-/// Larger than what is trained here, the shortest step first.
+/// Networks larger than those trained here, the shortest step first.
 constexpr std::array<std::string_view, 5> kLargerNetworks = {
     "resnet20", "wide-resnet-16-4", "wide-resnet-28-10", "resnet50-28", "bert-large"};
 
-/// A part of a batch of the pipeline's takes it a part of the time.
+/// Assumes that a part of the pipeline's batch takes it the same part of the time.
 StepSummary fed_by(const Slice& slice, const VirtualBatch& batch, const MeasuredRun& run,
                    std::int64_t pipeline_batch) {
   std::vector<std::int64_t> service_ps = run.service_ps;

@@ -14,9 +14,9 @@
 #include "cli/terminal.h"
 #include "train/train_ablation.h"
 
-/// Why: what tricks of feeding bring to a training depends on its network: a long step hides the slowest
-/// pipeline, a short one waits for the fastest. So the two ends of the comparison are shown for one network
-/// after the other, whatever comes of it.
+/// Why: the gain of feeding tricks depends on the network: a long step hides the slowest pipeline,
+/// a short one waits for the fastest. So the two ends of the comparison are shown for one network
+/// after the other, whatever the result.
 namespace infeed::tools {
 
 struct Network {
@@ -24,19 +24,22 @@ struct Network {
   Workload workload;
 };
 
-/// The networks that are trained here (model_names()), traced at their share of the batch.
+/// Returns the networks that are trained here (model_names()), traced at their share of the batch.
 std::vector<Network> trained_networks(const Slice& slice, std::int64_t batch);
-/// Those, and behind them larger ones of which only the cost is known: up to resnet50-28 and bert-large.
+/// Returns these, and then larger ones of which only the cost is known: up to resnet50-28 and
+/// bert-large.
 std::vector<Network> all_networks(const Slice& slice, std::int64_t batch);
 
-/// The two ends of the comparison, measured from shards of this compression while nothing held them up.
+/// The two ends of the comparison, measured with shards of this compression while nothing held them
+/// up.
 struct FeedingEnds {
   Compression compression;
   MeasuredRun naive;
   MeasuredRun tuned;
 };
 
-/// A network fed by either end, with the largest batch up to the pipelines' that the slice has memory for: its account on the device's clock (run_virtual, by MeasuredRun::service_ps).
+/// A network fed by either end, on the device's clock (run_virtual, by MeasuredRun::service_ps).
+/// The batch is the pipelines', or the largest that the slice's memory holds.
 struct NetworkRow {
   std::string network;
   Compression compression;
@@ -51,7 +54,7 @@ std::vector<NetworkRow> feed_networks(const Slice& slice, const std::vector<Netw
                                       std::int64_t batch, const StepOptions& options,
                                       const std::vector<FeedingEnds>& ends);
 
-/// 1 of none.
+/// Returns 1 for none.
 double geometric_mean(const std::vector<double>& gains);
 double geometric_mean_gain(const std::vector<NetworkRow>& rows);
 

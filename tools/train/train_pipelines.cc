@@ -7,7 +7,7 @@
 namespace infeed::tools {
 namespace {
 
-/// Which feature of a record belongs where.
+/// Maps features of a record to members.
 ExampleSchema<Sample> sample_schema() {
   return ExampleSchema<Sample>().feature("image", &Sample::image).feature("label", &Sample::label);
 }
@@ -35,7 +35,8 @@ void mirror(Image& image) {
 
 constexpr std::size_t kShiftMax = 4;
 
-/// A window of the image's size at (top, left) of the image with a black border of kShiftMax.
+/// Returns a window of the image's size at (top, left) of the image with a black border of
+/// kShiftMax.
 Image crop_of_padded(const Image& image, std::size_t top, std::size_t left) {
   constexpr std::size_t kPaddedSide = kImageSide + 2 * kShiftMax;
   std::array<std::uint8_t, kPaddedSide * kPaddedSide> padded{};
@@ -70,7 +71,7 @@ Example augment_lightly(const Sample& sample, Rng& rng) {
   return normalised(image, sample.label);
 }
 
-/// One file after the other, or all of them side by side in threads of their own.
+/// Reads one file after the other, or all of them side by side in separate threads.
 Dataset<Record> read_shards(const std::vector<std::string>& shards, bool in_parallel,
                             int threads = autotune) {
   if (!in_parallel) return records(shards);
@@ -80,7 +81,7 @@ Dataset<Record> read_shards(const std::vector<std::string>& shards, bool in_para
 
 }  // namespace
 
-/// What a newcomer writes into shuffle().
+/// A newcomer's argument of shuffle().
 constexpr std::uint64_t kFeedingShuffleBuffer = 10'000;
 
 Batches feeding_pipeline(const PipelineOptions& options, const Tricks& tricks) {
@@ -88,7 +89,7 @@ Batches feeding_pipeline(const PipelineOptions& options, const Tricks& tricks) {
   Dataset<Record> images = read_shards(options.shards, tricks.parallel_interleave,
                                        tricks.by_hand ? 2 * cores : autotune);
   if (tricks.cache) images = images | cache();
-  // Records are shuffled, not what is parsed from them: they are views, which cost little to move.
+  // Records are shuffled before parsing: they are views, which cost little to move.
   const auto parsed_and_augmented = [schema = sample_schema()](const Record& record, Rng& rng) {
     return augment(schema.parse(record), rng);
   };
@@ -104,7 +105,7 @@ Batches feeding_pipeline(const PipelineOptions& options, const Tricks& tricks) {
 }
 
 Batches training_pipeline(const PipelineOptions& options, const Tricks& tricks) {
-  // The records of 16 files by turns, whoever reads them: the order is part of what is learnt.
+  // 16 files take turns, with any number of threads: the order is part of what is learnt.
   Dataset<Sample> images =
       files(options.shards) |
       interleave([](const std::string& file) { return records(file); },

@@ -17,13 +17,13 @@ namespace infeed::tools {
 inline constexpr std::size_t kImageSide = 28;
 inline constexpr std::size_t kPixels = kImageSide * kImageSide;
 
-/// What the records hold.
+/// The content of a record.
 struct Sample {
   std::array<std::uint8_t, kPixels> image;
   std::int64_t label;
 };
 
-/// What the device takes.
+/// The input of the device.
 struct Example {
   std::array<bfloat16, kPixels> image;
   std::int32_t label;
@@ -31,13 +31,13 @@ struct Example {
 
 using Batches = Dataset<Batch<Example>>;
 
-/// The tricks of a fast input pipeline. Without any it is the one that a newcomer writes.
+/// The tricks of a fast input pipeline. Without any it is a newcomer's.
 struct Tricks {
   bool parallel_interleave = false;
   bool parallel_map = false;
   bool cache = false;
   bool prefetch = false;
-  /// Numbers of threads and a depth that somebody has tried out, in place of autotune.
+  /// Takes tested numbers of threads and a tested depth instead of autotune.
   bool by_hand = false;
 
   static constexpr Tricks all() { return {true, true, true, true}; }
@@ -50,25 +50,26 @@ struct PipelineOptions {
   std::int64_t batch = 1024;
 };
 
-/// Shifted by up to 4 pixels in each direction, mirrored half of the time, normalised.
+/// Shifts by up to 4 pixels in each direction, mirrors half of the images, and normalises.
 Example augment(const Sample& sample, Rng& rng);
-/// Only normalised.
+/// Only normalises.
 Example normalise(const Sample& sample);
 
-/// Endless batches of shuffled and augmented images, for measuring. Whatever the tricks, the same work
-/// is done to each image.
+/// Returns endless batches of shuffled and augmented images, for measuring. The work for each image
+/// is the same whatever the tricks.
 Batches feeding_pipeline(const PipelineOptions& options, const Tricks& tricks);
-/// Endless batches to train on: another order each pass, mirrored images. The same whatever the tricks.
+/// Returns endless batches to train on: another order each pass, mirrored images. The same whatever
+/// the tricks.
 Batches training_pipeline(const PipelineOptions& options, const Tricks& tricks = Tricks::all());
-/// All images once, as they are, the last batch short.
+/// Returns all images once, unchanged; the last batch is short.
 Batches test_pipeline(const PipelineOptions& options);
 
-/// The same batches as columns "image" and "label"; nothing is copied.
+/// Returns the same batches as columns "image" and "label"; nothing is copied.
 Dataset<ColumnBatch> columns_of(const Batches& batches);
 
-/// The device's view of an iteration of `batches`; nothing is copied.
+/// Returns an iteration of `batches` for the device; nothing is copied.
 BatchSource batch_source(const Batches& batches, const IterateOptions& options = {});
-/// For those who ask the iterator for more.
+/// For callers that need the iterator, too.
 BatchSource batch_source(std::shared_ptr<Iterator<Batch<Example>>> iterator);
 
 }  // namespace infeed::tools

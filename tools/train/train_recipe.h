@@ -5,8 +5,8 @@
 
 #include <infeed/device/schedule.h>
 
-/// Why: each model learns well with its own epochs, batch and rate, and they are the same wherever it is
-/// trained.
+/// Why: each model has the number of epochs, batch and rate with which it learns well, the same
+/// wherever it is trained.
 namespace infeed::tools {
 
 struct TrainRecipe {
@@ -15,10 +15,10 @@ struct TrainRecipe {
   std::int64_t batch = 0;
 };
 
-/// `model`: of nn::model_names().
+/// `model`: one of nn::model_names().
 TrainRecipe recipe_of(std::string_view model);
 
-/// The learning rate of so many updates.
+/// Returns the learning rate for so many updates.
 nn::Schedule rate_schedule(std::string_view model, std::uint64_t updates);
 
 }  // namespace infeed::tools

@@ -11,10 +11,10 @@
 namespace infeed::tools {
 namespace {
 
-/// Of all columns but the bar: 80 columns are enough for a short one.
+/// Width of all columns but the bar: 80 columns leave room for a short one.
 constexpr int kFixedWidth = 74;
 constexpr int kLearningFixedWidth = 42;
-/// Ends of the track that test accuracy is marked on.
+/// Ends of the track on which test accuracy is marked.
 constexpr double kAccuracyLow = 0.70;
 constexpr double kAccuracyHigh = 0.95;
 

@@ -10,20 +10,20 @@
 #include "train/train_ablation.h"
 #include "train/train_learning.h"
 
-/// Why: what `infeed train` prints: tables that a person reads at a glance. Pure text from results;
-/// nothing is measured here.
+/// Why: `infeed train` prints tables that a person reads at a glance. They are pure text from
+/// results; nothing is measured here.
 namespace infeed::tools {
 
-/// The table of the comparison, printed row by row as the runs end. The bar shows how much of what
-/// the device can take it got: full means that it never waited. Wait, transfer, idle and busy are
+/// The table of the comparison, printed row by row as the runs end. The bar is the share of the
+/// device's greatest rate: full means that it never waited. Wait, transfer, idle and busy are
 /// shares of the time, which add up to 100.0.
 class AblationTable {
  public:
-  /// `step`: what the device needs for a batch of `batch` examples.
+  /// `step`: the device's time for a batch of `batch` examples.
   AblationTable(Terminal& terminal, StepTime step, std::int64_t batch);
 
   void header();
-  /// The first run is the one that the others are compared with.
+  /// Prints a row. Later runs are compared with the first one.
   void row(const MeasuredRun& run);
 
  private:
@@ -33,10 +33,10 @@ class AblationTable {
   int bar_width_;
 };
 
-/// "4.1 times as many images a second; HIGHLY -> NOT input-bound"
+/// Returns "4.1 times as many images a second; HIGHLY -> NOT input-bound".
 std::string compare(const Terminal& terminal, const MeasuredRun& naive, const MeasuredRun& tuned);
 
-/// Prints what each trick brought alone and last, a row each.
+/// Prints the gain of each trick alone and last, a row each.
 void print_trick_gains(const std::vector<TrickGain>& gains, Terminal& terminal);
 
 /// Prints a training's account on this host and on the slice.

@@ -14,8 +14,7 @@
 #include "train/train_shards.h"
 #include "train/train_twice.h"
 
-/// Why: what `infeed train` found out, for programs (--json). Written by to_json(); tools/README.md lists
-/// the fields.
+/// Why: the results of `infeed train` for programs (--json).
 namespace infeed::tools {
 
 struct TrainResultFile {
@@ -23,14 +22,14 @@ struct TrainResultFile {
   std::int64_t batch = 0;
   std::uint64_t seed = 0;
   int threads = 0;
-  std::string model_cost;  ///< whose step paced `runs`
+  std::string model_cost;  ///< name of the workload whose step paced `runs`
   StepTime step;
   TrainShards training_shards;
   TrainShards test_shards;
   std::vector<MeasuredRun> runs;           ///< the device fed ahead, as a TPU host does it
   std::vector<NetworkRow> networks;        ///< none with --train-only
   std::vector<DeviceTrick> device_tricks;  ///< none with --train-only
-  std::vector<TrainedTwice> twice;         ///< none behind a --resume
+  std::vector<TrainedTwice> twice;         ///< none after a --resume
   LearnResult learning;
   std::string model;
   Precision precision = Precision::float32;

@@ -17,7 +17,7 @@ TrainShards prepare_shards(const TrainShardsOptions& options) {
                             .shard_count = options.shard_count,
                             .compression = options.compression,
                             .existing = ExistingDataset::replace_unless_same,
-                            // They can be made again at any time.
+                            // The shards can be made again at any time.
                             .durability = Durability::leave_to_system,
                             .threads = options.threads,
                             .stop = options.stop};

@@ -11,13 +11,13 @@
 
 #include "convert/inputs/fashion_mnist.h"
 
-/// Why: the main job needs its shards once, not each time. While the manifest beside them matches
-/// the images and the shards, nothing is converted again (convert/convert.h).
+/// Why: the main job converts its shards only once. While the manifest beside them matches the
+/// images and the shards, nothing is converted again (convert/convert.h).
 namespace infeed::tools {
 
 struct TrainShardsOptions {
   std::string data_folder;   ///< IDX files
-  std::string shard_folder;  ///< made if it isn't there
+  std::string shard_folder;  ///< created if missing
   Split split = Split::train;
   std::uint32_t shard_count = 16;
   Compression compression = Compression::gzip;
@@ -30,14 +30,14 @@ struct TrainShards {
   std::vector<std::string> files;
   std::uint64_t bytes = 0;
   std::uint64_t examples = 0;
-  double seconds = 0;  ///< that converting took
+  double seconds = 0;  ///< time of converting
   bool reused = false;
 };
 
-/// Throws what find_idx_pair(), open_idx_pair() and convert() do.
+/// Throws the errors of find_idx_pair(), open_idx_pair() and convert().
 TrainShards prepare_shards(const TrainShardsOptions& options);
 
-/// `error`, found in a shard below `folder`, and what to do: they can be made again.
+/// Returns `error`, found in a shard below `folder`, with advice: the shards can be made again.
 Error damaged_shard(const Error& error, const std::string& folder);
 
 }  // namespace infeed::tools

@@ -7,7 +7,7 @@
 namespace infeed::tools {
 namespace {
 
-// Some lines a stage. Whatever else lies there isn't taken into memory.
+// A profile has some lines a stage. Larger files aren't read into memory.
 constexpr std::size_t kProfileBytesMax = 64 * 1024;
 
 }  // namespace
